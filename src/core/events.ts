@@ -32,7 +32,6 @@ export type FirelockEvent =
   | { type: 'runsTakenOver'; found: LostBecause; runs: readonly RunTakenOver[] }
   | { type: 'takeOverRefused'; runId: string; error: string }
   | { type: 'recoveryFinished'; durationMs: number }
-  | { type: 'backstopPassed' }
   | { type: 'tickFinished'; durationMs: number; locked: number }
   | { type: 'fireLocks'; outcome: 'acquired' | 'contended' | 'expired' | 'fenced'; count: number }
   | { type: 'intentsRecorded'; fires: number; claimed: number; coalesced: number }
@@ -41,8 +40,6 @@ export type FirelockEvent =
   /** One pass that looked for free places of limits, and the number of runs that got one. */
   | { type: 'admissionPassed'; admitted: number }
   | { type: 'admissionRefused'; limitId: string; error: string }
-  | { type: 'runsClaimed'; count: number }
-  | { type: 'dispatchIdle' }
   /** Nothing was sent: the operator forbids `address`, which is one of the addresses of `origin`. */
   | {
       type: 'targetBlocked';
@@ -86,9 +83,9 @@ export type FirelockEvent =
   | { type: 'secretKeysSampled'; missing: readonly string[] }
   /** Next fires that other time zone data had computed, moved to the moments that the present data gives. */
   | { type: 'cursorsMoved'; count: number; zoneData: string }
-  | { type: 'zoneWatchPassed' }
-  | { type: 'calendarWatchPassed' }
   | { type: 'loopFailed'; loop: string; error: unknown; retryInMs: number }
+  /** A whole pass of the loop succeeded. */
+  | { type: 'loopPassed'; loop: string }
   | { type: 'schedulesWritten'; changes: readonly WrittenSchedule[] }
   /** Paused schedules that were enabled as of the moment until which they were paused. */
   | { type: 'pausesEnded'; changes: readonly WrittenSchedule[] }
@@ -100,10 +97,6 @@ export type FirelockEvent =
   | { type: 'schedulesLateNoMore'; scheduleIds: readonly string[] }
   /** The lateness of a schedule could not be written; the daemon tries again. */
   | { type: 'lateLookRefused'; scheduleUid: string; error: string }
-  /** One pass that looked for late schedules. */
-  | { type: 'latenessChecked' }
-  /** One pass that looked for pauses that are over. */
-  | { type: 'pauseEndsChecked' }
   /** How many definitions were read of schedules that are due soon. */
   | { type: 'definitionsReadAhead'; count: number }
   /** Runs that were recorded and never handed off, because of their schedule's policy. */
@@ -125,9 +118,6 @@ export type FirelockEvent =
   /** Runs whose worker or target did not report in time, and what happened to them. */
   | { type: 'runsExpired'; runs: readonly RunExpired[] }
   | { type: 'expiryRefused'; runId: string; error: string }
-  | { type: 'expiriesChecked' }
-  /** A pass that looked for effects, and did those it found. */
-  | { type: 'effectsApplied' }
   /** An effect failed; the daemon tries again. `failures`: how often it has failed. */
   | {
       type: 'effectPutOff';
@@ -154,12 +144,8 @@ export type FirelockEvent =
     }
   /** firelock itself paused the schedule: its runs had no chance of success. */
   | { type: 'schedulePaused'; scheduleId: string; reason: string }
-  /** firelock has handled an effect that may pause a schedule, whether or not it did. */
-  | { type: 'pausesSeenTo' }
   /** Runs were leased to a pull worker that is being answered. */
   | { type: 'pullRunsClaimed'; queue: string; workerId: string; count: number }
-  /** One pass that looked for work in the queues at which workers wait. */
-  | { type: 'queuesLookedAt' }
   /** Runs that waited for nothing, and now go on. */
   | { type: 'waitingReleased'; count: number }
   | { type: 'runsAbandoned'; reason: 'deleted'; scheduleId: string | null; count: number }

@@ -49,7 +49,7 @@ export function createPauseEnder(deps: PauseEndDeps): Loop {
 }
 
 async function pass(state: State): Promise<number> {
-  const { clock, database, events, rests, tickIntervalMs } = state;
+  const { clock, database, rests, tickIntervalMs } = state;
   for (const [uid, until] of rests) if (until <= clock.monotonic()) rests.delete(uid);
   const besides = [...rests.keys()];
   const { ended, nextInMs } = await database.run((db) => findEndedPauses(db, { limit: BATCH, besides }));
@@ -61,7 +61,6 @@ async function pass(state: State): Promise<number> {
     isRefused: (error) => !isUnavailable(error),
     setAside: (one, error) => setAside(state, one, reasonOf(error)),
   });
-  events.emit({ type: 'pauseEndsChecked' });
   if (resumed > 0) state.wakeTick();
   if (ended.length === BATCH && resumed > 0) return 0;
   const atMost = ended.length > resumed ? LOCKED_MS : tickIntervalMs;

@@ -74,7 +74,6 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
     const noClaims = { ...NO_ROOM, instanceId, targetTypes: [], atMost: MAX_PROMOTED };
     const { msUntilNextDue } = await observed(database.run((db) => claimDueRuns(db, noClaims)));
     const withWork = await observed(database.run((db) => queuesWithWork(db, queues)));
-    events.emit({ type: 'queuesLookedAt' });
     for (const queue of withWork) lines.get(queue)?.look();
     return Math.ceil(Math.min(POLL_MS, msUntilNextDue ?? Infinity));
   }

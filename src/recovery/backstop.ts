@@ -41,7 +41,7 @@ export function createBackstop(deps: BackstopDeps): Loop {
 }
 
 async function pass(state: State): Promise<number> {
-  const { database, events, intervalSeconds } = state;
+  const { database, intervalSeconds } = state;
   // Each by itself: a failure of one must not stop the others.
   const [waiting, dependents, held, ...others] = await Promise.allSettled([
     releaseWaiting(state),
@@ -51,7 +51,6 @@ async function pass(state: State): Promise<number> {
   ]);
   const failed = [waiting, dependents, held, ...others].find((one) => one.status === 'rejected');
   if (failed) throw failed.reason;
-  events.emit({ type: 'backstopPassed' });
   const isMore = [waiting, held].some((one) => one.status === 'fulfilled' && one.value);
   return isMore ? NEXT_BATCH_MS : intervalSeconds * 1000;
 }

@@ -62,11 +62,10 @@ export function createExpiry(deps: ExpiryDeps): Loop {
 }
 
 async function pass(state: State): Promise<number> {
-  const { database, events, graceSeconds = GRACE_SECONDS } = state;
+  const { database, graceSeconds = GRACE_SECONDS } = state;
   try {
     state.listening ??= { since: await database.run(databaseNow), graceSeconds };
     const { found, expired } = await expireSilent(state, state.listening);
-    events.emit({ type: 'expiriesChecked' });
     return found === BATCH && expired > 0 ? 0 : INTERVAL_MS;
   } catch (error) {
     if (isUnavailable(error)) state.listening = null;

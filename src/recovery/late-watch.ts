@@ -60,7 +60,6 @@ async function pass(state: State): Promise<number> {
       events.emit({ type: 'lateLookRefused', scheduleUid: uid, error: reasonOf(error) });
     },
   });
-  events.emit({ type: 'latenessChecked' });
   return uids.length === BATCH ? MORE_MS : LOOK_EVERY_MS;
 }
 

@@ -64,10 +64,8 @@ export function createZoneWatch({ database, clock, events, zoneData }: ZoneWatch
   /** The versions of the other living instances at the last look. While they stay the same, there is no second look. */
   let lookedBeside: string | null = null;
 
-  async function pass(): Promise<number> {
-    const delay = look && !changed ? await goOn(look) : await judge();
-    events.emit({ type: 'zoneWatchPassed' });
-    return delay;
+  function pass(): Promise<number> {
+    return look && !changed ? goOn(look) : judge();
   }
 
   async function judge(): Promise<number> {

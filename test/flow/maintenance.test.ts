@@ -43,8 +43,9 @@ const HOURLY = { cron: null, everySeconds: 3600, startAt: Date.now() - 3.5 * 3_6
 const rewind = (at = HOURLY.startAt) =>
   store.rows(sql`UPDATE schedules SET next_occurrence_at = ${new Date(at).toISOString()}::timestamptz,
     next_fire_at = ${new Date(at).toISOString()}::timestamptz WHERE id <> 'by-hand'`);
-const passes = (instance: TestInstance, type: 'tickFinished' | 'dispatchIdle', count: number) => {
-  const seen = () => instance.events.filter((event) => event.type === type).length;
+const passes = (instance: TestInstance, loop: 'tick' | 'dispatch', count: number) => {
+  const seen = () =>
+    instance.events.filter((event) => event.type === 'loopPassed' && event.loop === loop).length;
   const wanted = seen() + count;
   return until(() => seen() >= wanted || null);
 };
@@ -69,7 +70,7 @@ it('nothing is planned while it is on; afterwards the catchUp of each schedule d
   await rewind();
   await one.start();
   await other.start();
-  for (const instance of [one, other]) await passes(instance, 'tickFinished', 3);
+  for (const instance of [one, other]) await passes(instance, 'tick', 3);
   expect(await runs()).toEqual([]);
   // What a user asks for goes on.
   await one.fire('by-hand');
@@ -138,7 +139,7 @@ it('a plan under way when it begins is not recorded, and its lock is free', asyn
   };
   const first = await until(lockedAt);
   await store.rows(sql`INSERT INTO maintenance (since, dispatch) VALUES (now(), 'continue')`);
-  await passes(instance, 'tickFinished', 2);
+  await passes(instance, 'tick', 2);
   expect(await lockedAt()).toBe(first);
   await stopMaintenance(store.database);
   const second = await until(async () => ((await lockedAt()) === first ? null : [await lockedAt()]));
@@ -167,7 +168,7 @@ it('while it holds runs, none is claimed, and unsent claims go back; attempts un
   const untold = await newInstance();
   await untold.start();
   await untold.accept({ url: receiver.url });
-  await passes(untold, 'dispatchIdle', 2);
+  await passes(untold, 'dispatch', 2);
   const open = await store.rows<{ claimed_by: string | null; recoveries: number }>(
     sql`SELECT claimed_by, recoveries FROM runs WHERE status = 'pending'`,
   );
@@ -190,7 +191,8 @@ it('while it holds runs, workers get none, not even those that wait; when it is 
   const [id] = await pulling.accept({});
   expect(await pulling.claim()).toEqual([]);
   const waiting = pulling.claim({ waitSeconds: 60 });
-  const looks = () => pulling.events.filter(({ type }) => type === 'queuesLookedAt').length;
+  const looks = () =>
+    pulling.events.filter((event) => event.type === 'loopPassed' && event.loop === 'pull').length;
   const before = looks();
   await until(() => looks() > before || null);
   expect(await store.rows(sql`SELECT FROM runs WHERE status = 'running'`)).toEqual([]);
@@ -209,7 +211,7 @@ it('it ends by itself by the database’s clock', async () => {
   await instance.put('due', { ...HOURLY, url: receiver.url });
   await rewind();
   await instance.start();
-  await passes(instance, 'tickFinished', 2);
+  await passes(instance, 'tick', 2);
   // Not now: that is stored in whole milliseconds, and may be rounded up.
   await store.rows(sql`UPDATE maintenance SET until = clock_timestamp() - interval '1 millisecond'`);
   await tell(instance);

@@ -56,7 +56,7 @@ test('how far history reaches back is a gauge, once it is known; and so are days
   expect(lines()).toEqual([]);
 });
 
-test('partitions that cannot be created are logged once that lasts, and only created ones are a sign of life', async () => {
+test('partitions that cannot be created are logged once that lasts, and only a whole pass is a sign of life', async () => {
   const { events, lines, value } = observed();
   const delayed = { type: 'historyDelayed', work: 'create', day: DAY, error: new Error('no lock') } as const;
   events.emit({ ...delayed, forMs: 5_000, lasts: false });
@@ -66,7 +66,9 @@ test('partitions that cannot be created are logged once that lasts, and only cre
   events.emit({ type: 'partitionsCounted', ahead: 1 });
   expect(await value('firelock_history_days_ahead')).toBe(1);
   events.emit({ type: 'partitionsCounted', ahead: 3 });
-  events.emit({ type: 'partitionsCreated', days: [DAY] });
+  events.emit({ type: 'partitionsCreated', days: [] });
+  expect(lines()).toHaveLength(2);
+  events.emit({ type: 'loopPassed', loop: 'partitions' });
   expect(lines()).toMatchObject([
     { level: 40, day: '2026-11-21', reason: 'Error: no lock', minutes: 60 },
     { level: 40, loop: 'partitions' },

@@ -683,7 +683,9 @@ describe('an instance that was declared dead', () => {
     ]);
     await instance.start();
     await until(() => (instance.events.some((event) => event.type === 'tickFinished') ? true : null));
-    await until(() => (instance.events.some((event) => event.type === 'dispatchIdle') ? true : null));
+    await until(
+      () => instance.events.some((event) => event.type === 'loopPassed' && event.loop === 'dispatch') || null,
+    );
     expect((await runs()).every((row) => row.claimed_by === null)).toBe(true);
     await peer.stop();
   });

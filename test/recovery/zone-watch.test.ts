@@ -112,7 +112,7 @@ function startWatch(zoneData = OWN, { stopAfter = Infinity } = {}) {
     },
   };
   const watch = createZoneWatch({ database, clock: systemClock, events: bus, zoneData });
-  const passed = () => events.filter(({ type }) => type === 'zoneWatchPassed').length;
+  const passed = () => events.filter(({ type }) => type === 'loopPassed').length;
   bus.subscribe(() => {
     if (passed() >= stopAfter) void watch.stop();
   });

@@ -135,7 +135,6 @@ async function claimMore(dispatch: Dispatch): Promise<number> {
   room.claimed(request, runs);
   await hold(dispatch, runs);
   if (runs.length > 0) return 0;
-  if (due.claimed === 0) deps.events.emit({ type: 'dispatchIdle' });
   return Math.min(deps.pollIntervalMs, Math.ceil(due.msUntilNext ?? Infinity));
 }
 
@@ -170,7 +169,6 @@ function requestOf({ deps, accepting }: Dispatch, free: Room | null): ClaimReque
 async function hold(dispatch: Dispatch, claimed: readonly ClaimedRun[]): Promise<void> {
   if (claimed.length === 0) return;
   const { deps, book } = dispatch;
-  deps.events.emit({ type: 'runsClaimed', count: claimed.length });
   const runs = claimed.filter(({ ofDeleted }) => !ofDeleted);
   for (const run of runs) book.addClaims(book.of(run.lane), 1);
   acceptClaims(dispatch, runs);

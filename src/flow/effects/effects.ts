@@ -68,12 +68,11 @@ export function createEffects(deps: EffectsDeps): Effects {
 }
 
 async function pass(state: State): Promise<number> {
-  const { clock, events, rests } = state;
+  const { clock, rests } = state;
   const now = clock.monotonic();
   // A rest is kept for a while after its end: an effect that is passed over again meanwhile rests for longer.
   for (const [id, { until }] of rests) if (until + MAX_REST_MS <= now) rests.delete(id);
   const isMore = await applyNext(state, now);
-  events.emit({ type: 'effectsApplied' });
   if (isMore) return 0;
   let next = clock.monotonic() + IDLE_MS;
   for (const { until } of rests.values()) if (until > now) next = Math.min(next, until);

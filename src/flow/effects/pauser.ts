@@ -66,7 +66,6 @@ async function pauseNext(deps: PauserDeps, waiting: Map<string, Effect[]>): Prom
     else for (const id of ids) await putOff(deps, id, error);
     throw error;
   }
-  deps.events.emit({ type: 'pausesSeenTo' });
   return waiting.size > 0 ? 0 : IDLE_MS;
 }
 

@@ -68,7 +68,6 @@ async function pass(state: State): Promise<number> {
     );
   }
   if (failures.length > 0) throw failures[0];
-  events.emit({ type: 'calendarWatchPassed' });
   return isMore ? MORE_MS : INTERVAL_MS;
 }
 

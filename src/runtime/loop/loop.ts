@@ -12,7 +12,7 @@ interface LoopOptions {
    * one batch.
    */
   minMs?: () => number;
-  /** Gets events about failed passes (`loopFailed`). */
+  /** Learns how each pass ended (`loopPassed`, `loopFailed`). */
   events: EventBus;
   clock: Clock;
 }
@@ -86,6 +86,7 @@ export function createLoop(options: LoopOptions): Loop {
       const delay = await body();
       failures = 0;
       failedAt = null;
+      events.emit({ type: 'loopPassed', loop: name });
       return delay;
     } catch (error) {
       const retryIn = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** failures) * (0.5 + Math.random() / 2);

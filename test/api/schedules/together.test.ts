@@ -56,8 +56,9 @@ const post = async (path: string, body?: object) => {
 /** Every hour, the last time half an hour ago: however long a test takes, nothing else comes due in it. */
 const halfAnHourAgo = Date.now() - HOUR / 2;
 const HOURLY = { cron: undefined, everySeconds: 3600, startAt: iso(halfAnHourAgo - 4 * HOUR) };
-const passes = (type: 'tickFinished' | 'pauseEndsChecked', count: number) => {
-  const seen = () => instance.events.filter((event) => event.type === type).length;
+const passes = (loop: 'tick', count: number) => {
+  const seen = () =>
+    instance.events.filter((event) => event.type === 'loopPassed' && event.loop === loop).length;
   const wanted = seen() + count;
   return until(() => seen() >= wanted || null);
 };
@@ -117,7 +118,7 @@ describe('a bulk pause that ends by itself during maintenance', () => {
     await pausedInMaintenance('rested', 'rested-too');
     for (const id of ['rested', 'rested-too'])
       await until(async () => ((await get(id))['enabled'] === true ? true : null));
-    await passes('tickFinished', 2);
+    await passes('tick', 2);
     expect(await runsOf('rested')).toEqual([]);
     await endMaintenance();
     for (const id of ['rested', 'rested-too']) {

@@ -78,14 +78,16 @@ test('differing zone data is logged when it changes, and a sample without instan
   ]);
 });
 
-test('a failed loop is logged as working again after its own sign of life, and after no other', () => {
+test('a failed loop is logged as working again after a whole pass of its own, and after nothing else', () => {
   const { events, lines } = observed();
   const fail = () =>
     events.emit({ type: 'loopFailed', loop: 'effects', error: new Error('x'), retryInMs: 1 });
   fail();
-  events.emit({ type: 'heartbeat', roundTripMs: 1 });
+  // In a pass that then fails.
+  events.emit({ type: 'overlapsJudged', count: 1 });
+  events.emit({ type: 'loopPassed', loop: 'heartbeat' });
   fail();
-  events.emit({ type: 'effectsApplied' });
+  events.emit({ type: 'loopPassed', loop: 'effects' });
   fail();
   expect(lines().map(({ level }) => level)).toEqual([40, 30, 40]);
 });

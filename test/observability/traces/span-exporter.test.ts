@@ -81,7 +81,11 @@ test('spans that the collector does not take now wait, and those that it never t
   collector.answer.status = 200;
   exporter.loop.retry();
   await until(() => events.includes('spansExported') || null);
-  expect(events).toEqual(['traceCollectorAway', 'traceCollectorBack', 'spansExported']);
+  expect(events.filter((type) => type !== 'loopPassed')).toEqual([
+    'traceCollectorAway',
+    'traceCollectorBack',
+    'spansExported',
+  ]);
   expect(collector.calls.map(({ spans }) => spans.map(({ name }) => name))).toEqual([['1'], ['1']]);
   expect(collector.calls[0]).toMatchObject({
     path: '/v1/traces',

@@ -52,6 +52,24 @@ describe('a loop', () => {
     expect(failures[2]?.retryInMs).toBeGreaterThan(failures[0]?.retryInMs ?? Infinity);
   });
 
+  it('says of each pass how it ended, and only once it has', async () => {
+    const ends: string[] = [];
+    const events = createEventBus();
+    events.subscribe(({ type }) => ends.push(type));
+    let passes = 0;
+    const body = () => {
+      passes += 1;
+      // Work that succeeded before the pass fails says nothing about the pass.
+      events.emit({ type: 'overlapsJudged', count: passes });
+      return passes === 1 ? Promise.reject(new Error('no')) : Promise.resolve(Infinity);
+    };
+    const loop = createLoop({ name: 'test', body, clock: systemClock, events });
+    await loop.start();
+    await until(() => ends.includes('loopPassed') || null);
+    await loop.stop();
+    expect(ends).toEqual(['overlapsJudged', 'loopFailed', 'overlapsJudged', 'loopPassed']);
+  });
+
   it('stops in the middle of a sleep, after the pass it is in', async () => {
     let finished = false;
     const { loop } = loopOf(async () => {
