@@ -81,11 +81,7 @@ test('spans that the collector does not take now wait, and those that it never t
   collector.answer.status = 200;
   exporter.loop.retry();
   await until(() => events.includes('spansExported') || null);
-  expect(events.filter((type) => type !== 'loopPassed')).toEqual([
-    'traceCollectorAway',
-    'traceCollectorBack',
-    'spansExported',
-  ]);
+  expect(events).toEqual(['traceCollectorAway', 'traceCollectorBack', 'spansExported']);
   expect(collector.calls.map(({ spans }) => spans.map(({ name }) => name))).toEqual([['1'], ['1']]);
   expect(collector.calls[0]).toMatchObject({
     path: '/v1/traces',
@@ -127,9 +123,10 @@ async function exporting({ started = true, url = '' } = {}) {
   const collector = await startCollector();
   const bus = createEventBus();
   const events: string[] = [];
-  bus.subscribe((event) =>
-    events.push(event.type === 'spansDropped' ? `${event.reason} ${event.count}` : event.type),
-  );
+  bus.subscribe((event) => {
+    if (event.type === 'spansDropped') events.push(`${event.reason} ${event.count}`);
+    else if (event.type !== 'loopPassed') events.push(event.type);
+  });
   const exporter = createSpanExporter({
     url: url || `${collector.url}/v1/traces`,
     headers: { 'x-key': 'k' },
