@@ -65,6 +65,8 @@ CREATE TABLE effects (
   failures smallint NOT NULL DEFAULT 0,
   retry_at timestamp(3) with time zone,
   error text,
+  done_through uuid,
+  created_at timestamp(3) with time zone DEFAULT clock_timestamp(),
   CONSTRAINT effects_pkey PRIMARY KEY (id)
 ) WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX effects_of_run ON public.effects USING btree (run_id);
@@ -343,7 +345,7 @@ CREATE TABLE schedules (
 ) WITH (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0, fillfactor=50);
 CREATE INDEX schedules_apart ON public.schedules USING btree (id) WHERE ((NOT enabled) OR (error IS NOT NULL) OR (next_fire_at IS NULL));
 CREATE INDEX schedules_due ON public.schedules USING btree (next_fire_at) WHERE (enabled AND (next_fire_at IS NOT NULL));
-CREATE INDEX schedules_followers ON public.schedules USING btree (after_uid) WHERE (after_uid IS NOT NULL);
+CREATE INDEX schedules_followers_in_order ON public.schedules USING btree (after_uid, uid) WHERE (after_uid IS NOT NULL);
 CREATE UNIQUE INDEX schedules_id ON public.schedules USING btree (id);
 CREATE INDEX schedules_limited ON public.schedules USING btree (limit_id, id) WHERE (limit_id IS NOT NULL);
 CREATE INDEX schedules_pausing ON public.schedules USING btree (pause_until) WHERE (pause_until IS NOT NULL);

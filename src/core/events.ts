@@ -76,6 +76,7 @@ export type FirelockEvent =
       type: 'gaugesSampled';
       strandedRuns: number;
       effectsFailing: number;
+      oldestEffectSeconds: number;
       schedulesLate: number;
       zoneData: readonly string[];
     }

@@ -91,8 +91,8 @@ export const schedules = pgTable(
     index('schedules_due')
       .on(t.nextFireAt)
       .where(sql`enabled AND next_fire_at IS NOT NULL`),
-    index('schedules_followers')
-      .on(t.afterUid)
+    index('schedules_followers_in_order')
+      .on(t.afterUid, t.uid)
       .where(sql`after_uid IS NOT NULL`),
     index('schedules_limited')
       .on(t.limitId, t.id)
@@ -434,6 +434,10 @@ export const effects = pgTable(
     attempt: integer().notNull(),
     /** The one follower that it is about; null: about all that follow. */
     followerUid: uuid('follower_uid'),
+    /** It is done in parts, and was begun; for `followers`, all followers up to this uid have been seen to. */
+    doneThrough: uuid('done_through'),
+    /** When the end was written. Null: by a version that did not say. */
+    createdAt: instantColumn('created_at').default(sql`clock_timestamp()`),
     /** How often it failed, when it is tried again, and why it failed last. */
     failures: smallint().notNull().default(0),
     retryAt: instantColumn('retry_at'),

@@ -19,6 +19,8 @@ interface InstanceState {
   strandedRuns: number;
   /** Effects of ends that have failed; as of the last sample. */
   effectsFailing: number;
+  /** For how long the oldest effect has waited that has not failed; as of the last sample. */
+  oldestEffectSeconds: number;
   /** Schedules without a success in time; as of the last sample. */
   schedulesLate: number;
   /** Versions of the time zone data that the living instances plan with; as of the last sample. */
@@ -44,6 +46,7 @@ export function createInstanceState(events: EventBus, clock: Clock): InstanceSta
     stopping: false,
     strandedRuns: 0,
     effectsFailing: 0,
+    oldestEffectSeconds: 0,
     schedulesLate: 0,
     zoneData: [],
     missingKeys: [],
@@ -57,6 +60,7 @@ export function createInstanceState(events: EventBus, clock: Clock): InstanceSta
     } else if (event.type === 'gaugesSampled') {
       state.strandedRuns = event.strandedRuns;
       state.effectsFailing = event.effectsFailing;
+      state.oldestEffectSeconds = event.oldestEffectSeconds;
       state.schedulesLate = event.schedulesLate;
       state.zoneData = event.zoneData;
     } else if (event.type === 'secretKeysSampled') {
@@ -90,16 +94,12 @@ export function readinessOf(
   return { status: ready ? 'ready' : 'unavailable', checks, warnings };
 }
 
-function warningsOf(
-  loops: readonly Turning[],
-  { strandedRuns, effectsFailing, schedulesLate, zoneData, missingKeys, missedLately }: InstanceState,
-): string[] {
-  const warnings = loops
-    .filter((loop) => loop.failingMs() > LOOP_LIMIT_MS)
-    .map(
-      (loop) =>
-        `the ${loop.name} loop has failed for ${Math.round(loop.failingMs() / 1000)} s; the log says why`,
-    );
+/** Usually it is done at once. */
+const MAX_EFFECT_SECONDS = 60;
+
+function warningsOf(loops: readonly Turning[], state: InstanceState): string[] {
+  const { strandedRuns, effectsFailing, schedulesLate, zoneData, missingKeys, missedLately } = state;
+  const warnings = failingOf(loops);
   if (strandedRuns > 0) {
     warnings.push(
       `${strandedRuns} runs are claimed by an instance that is silent; once it is declared dead they are driven on`,
@@ -108,6 +108,11 @@ function warningsOf(
   if (effectsFailing > 0) {
     warnings.push(
       `${effectsFailing} effects of ended runs could not be done, and are tried again; the log names the runs and says why`,
+    );
+  }
+  if (state.oldestEffectSeconds > MAX_EFFECT_SECONDS) {
+    warnings.push(
+      `what follows from ended runs is late: it has waited for up to ${Math.round(state.oldestEffectSeconds)} s`,
     );
   }
   if (schedulesLate > 0) {
@@ -129,6 +134,15 @@ function warningsOf(
     );
   }
   return warnings;
+}
+
+function failingOf(loops: readonly Turning[]): string[] {
+  return loops
+    .filter((loop) => loop.failingMs() > LOOP_LIMIT_MS)
+    .map(
+      (loop) =>
+        `the ${loop.name} loop has failed for ${Math.round(loop.failingMs() / 1000)} s; the log says why`,
+    );
 }
 
 /** The consequence if living instances differ in their time zone data. */

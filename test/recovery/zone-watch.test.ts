@@ -126,6 +126,7 @@ function startWatch(zoneData = OWN, { stopAfter = Infinity } = {}) {
         type: 'gaugesSampled',
         strandedRuns: 0,
         effectsFailing: 0,
+        oldestEffectSeconds: 0,
         schedulesLate: 0,
         zoneData: versions,
       });

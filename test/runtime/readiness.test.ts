@@ -10,11 +10,30 @@ it('late schedules are a warning, which leaves an instance as ready as it was', 
   lease.renew(lease.moment());
   const state = createInstanceState(events, systemClock);
   state.migrated = true;
-  const sample = { type: 'gaugesSampled', strandedRuns: 0, effectsFailing: 0, zoneData: ['2026c'] } as const;
+  const sample = {
+    type: 'gaugesSampled',
+    strandedRuns: 0,
+    effectsFailing: 0,
+    oldestEffectSeconds: 0,
+    zoneData: ['2026c'],
+  } as const;
   events.emit({ ...sample, schedulesLate: 2 });
   const { status, warnings } = readinessOf(state, lease, [], null);
   expect(status).toBe('ready');
   expect(warnings).toEqual([expect.stringMatching(/^2 schedules are late: .*late=true/)]);
   events.emit({ ...sample, schedulesLate: 0 });
   expect(readinessOf(state, lease, [], null).warnings).toEqual([]);
+});
+
+it('what follows from ends late is a warning as well, and what only waits its turn is none', () => {
+  const events = createEventBus();
+  const lease = createLease(systemClock, 10);
+  const state = createInstanceState(events, systemClock);
+  const sampled = (oldestEffectSeconds: number) => {
+    const sample = { strandedRuns: 0, effectsFailing: 0, schedulesLate: 0, zoneData: [] } as const;
+    events.emit({ type: 'gaugesSampled', ...sample, oldestEffectSeconds });
+    return readinessOf(state, lease, [], null).warnings;
+  };
+  expect(sampled(61.4)).toEqual([expect.stringMatching(/^what follows from ended runs is late: .* 61 s$/)]);
+  expect(sampled(59)).toEqual([]);
 });

@@ -7,6 +7,8 @@ import type { Executor, Transaction } from '../../src/postgres/executor.ts';
 import { rowsOf } from '../../src/postgres/sql/rows.ts';
 import { writeBacklogs } from '../../src/store/backlogs/backlog-rows.ts';
 import { writeOverlapEffects } from '../../src/store/effects/insert-effects.ts';
+import type { Effect } from '../../src/store/effects/effect-rows.ts';
+import { nextPairs } from '../../src/store/effects/follower-pairs.ts';
 import { admitLocked, limitsToAdmit } from '../../src/store/limits/admit-runs.ts';
 import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
 import { claimDueRuns } from '../../src/store/runs/claims/claim-due-runs.ts';
@@ -333,3 +335,25 @@ function watchOf(uid: string): OutcomeWatch {
     lateSince: null,
   };
 }
+
+test('the next followers of an end are read, and not those behind or before them', async () => {
+  const { uid } = await instance.put('followed', { url: 'http://127.0.0.1:1' });
+  const after = { scheduleId: 'followed', on: ['succeeded'] } as const;
+  await instance.put('follower', {
+    url: 'http://127.0.0.1:1',
+    cron: null,
+    after: { ...after, on: [...after.on] },
+  });
+  await store.database.run(
+    (db) =>
+      db.execute(sql`INSERT INTO schedules
+        SELECT (jsonb_populate_record(s, jsonb_build_object('uid', gen_random_uuid(), 'id', s.id || n))).*
+        FROM schedules s, generate_series(1, 10000) AS n WHERE id = 'follower'`),
+    60_000,
+  );
+  const end = { followerUid: null, scheduleUid: uid, doneThrough: '80000000-0000-4000-8000-000000000000' };
+  const ends = Array.from({ length: 20 }, (_, id) => ({ ...end, id }) as Effect);
+  const read = await rowsReadBy(await statementOf((db) => nextPairs(db as never, ends)));
+  // A hundred for each end, by some steps of the plan each.
+  for (const rows of read) expect(rows).toBeLessThan(50_000);
+});

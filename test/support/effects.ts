@@ -11,7 +11,7 @@ export async function applyNext(tx: Transaction, limit = 100) {
 /** Does what is to follow from ends until nothing is left that can be done, as the loop of an instance would. */
 export async function applyAll({ database }: Pick<Store, 'database'>): Promise<void> {
   for (;;) {
-    const { done } = await database.transaction((tx) => applyNext(tx));
-    if (done.length === 0) return;
+    const { done, begun } = await database.transaction((tx) => applyNext(tx));
+    if (done.length + begun.length === 0) return;
   }
 }

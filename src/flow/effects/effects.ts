@@ -1,7 +1,7 @@
 /**
  * Guarantees: what follows from the end of a run is done once, soon after, by any instance. An effect that fails holds up no other.
- * Transaction: one for a batch of effects, which deletes them with what it does; a batch that the database refuses is
- *   halved, and the one at fault is put off.
+ * Transaction: one for a batch of effects, which deletes them with what it does, or says how far it did them: one transaction sees to a
+ *   bounded number of followers and dependents. A batch that the database refuses is halved, and the one at fault is put off.
  * If the process dies here: the effects are still there; any instance finds them.
  */
 import { inHalves } from '../../runtime/loop/batch.ts';
@@ -12,7 +12,7 @@ import { reasonOf } from '../../runtime/reason.ts';
 import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
 import type { Database } from '../../postgres/database.ts';
 import { type AppliedEffects, applyEffects } from '../../store/effects/apply-effects.ts';
-import { splitByFollower } from '../../store/effects/after-runs.ts';
+import { splitByFollower } from '../../store/effects/follower-pairs.ts';
 import { type Effect, lockEffects, lockEffectsAgain, putOffEffect } from '../../store/effects/effect-rows.ts';
 import { isDataRefused } from '../../postgres/errors.ts';
 import { emitJudged } from '../../operations/runs/judged-overlaps.ts';
@@ -90,11 +90,11 @@ async function applyNext(state: State, now: number): Promise<boolean> {
     });
     if (!applied) return false;
     afterCommit(state, applied);
-    return applied.isMore || batch.length === MAX_BATCH;
+    return applied.begun.length > 0 || batch.length >= MAX_BATCH;
   } catch (error) {
     if (!isDataRefused(error)) throw error;
     await applyApart(state, batch);
-    return batch.length === MAX_BATCH;
+    return batch.length >= MAX_BATCH;
   }
 }
 
@@ -140,7 +140,7 @@ async function putOff({ database, events, wake }: State, effect: Effect, error: 
 function afterCommit(state: State, applied: AppliedEffects): void {
   const { events, clock, rests } = state;
   const now = clock.monotonic();
-  for (const { id } of applied.isMore ? [] : applied.unfinished) {
+  for (const { id } of applied.unfinished) {
     const ms = Math.min(MAX_REST_MS, 2 * (rests.get(id)?.ms ?? MIN_REST_MS / 2));
     rests.set(id, { until: now + ms, ms });
   }

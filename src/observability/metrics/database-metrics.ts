@@ -78,6 +78,10 @@ function workGauges(gauge: (name: string, help: string) => Gauge): (work: WorkGa
     'firelock_effects_failing',
     'Those of them that have failed and are tried again; the log says why.',
   );
+  const oldestEffect = gauge(
+    'firelock_oldest_effect_seconds',
+    'How long the oldest consequence of an end has waited to be seen to, without those that have failed.',
+  );
   const alive = gauge('firelock_instances_alive', 'Instances with a young heartbeat.');
   const oldestSnapshot = gauge(
     'firelock_oldest_snapshot_seconds',
@@ -94,6 +98,7 @@ function workGauges(gauge: (name: string, help: string) => Gauge): (work: WorkGa
     late.set(work.schedulesLate);
     effects.set(work.effectsPending);
     effectsFailing.set(work.effectsFailing);
+    oldestEffect.set(work.oldestEffectSeconds);
     alive.set(work.instancesAlive);
     oldestSnapshot.set(work.oldestSnapshotSeconds);
     zoneData.set(work.zoneData.length);

@@ -45,8 +45,9 @@ export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
       (db) => sampleWork(db, { overdueSeconds }),
       (work) => {
         metrics.workSampled(work);
-        const { strandedRuns, effectsFailing, schedulesLate, zoneData } = work;
-        events.emit({ type: 'gaugesSampled', strandedRuns, effectsFailing, schedulesLate, zoneData });
+        const { strandedRuns, effectsFailing, oldestEffectSeconds, schedulesLate, zoneData } = work;
+        const effects = { effectsFailing, oldestEffectSeconds };
+        events.emit({ type: 'gaugesSampled', strandedRuns, ...effects, schedulesLate, zoneData });
       },
     ),
     part(countOpenRuns, metrics.openRunsCounted),

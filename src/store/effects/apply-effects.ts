@@ -5,16 +5,17 @@ import { lockFreeSchedules } from '../schedules/search/lock-free-schedules.ts';
 import { lookAgainAtLate } from '../schedules/watches/late-looks.ts';
 import { recordAfterRuns } from './after-runs.ts';
 import { countDependencies } from './dependents.ts';
-import { type Effect, deleteEffects } from './effect-rows.ts';
+import { type Effect, deleteEffects, moveBehind } from './effect-rows.ts';
 import { writeOverlapEffects } from './insert-effects.ts';
+import { MAX_EDGES } from './open-edges.ts';
 
 export interface AppliedEffects {
   /** Done, and deleted. */
   done: readonly Effect[];
-  /** Another transaction has locked a row that one of these needs, or there is more of it to do: try again. */
+  /** Another transaction has locked a row that one of these needs: try again. */
   unfinished: readonly Effect[];
-  /** There is more to do for an effect that has begun. */
-  isMore: boolean;
+  /** Done in part: later transactions go on with them. */
+  begun: readonly Effect[];
   /**
    * The caller handles these outside of the transaction. A `cancel` is deleted here: firelock calls its target at most
    * once.
@@ -34,45 +35,73 @@ export interface AppliedEffects {
   effects: number;
 }
 
-/** Does these effects, and deletes those that are done: all in this transaction. */
+/**
+ * Does these effects, and deletes those that are done: all in this transaction. What would be too much for one transaction is done in
+ * part, and the rest of it by later ones.
+ */
 export async function applyEffects(tx: Transaction, effects: readonly Effect[]): Promise<AppliedEffects> {
   const of = (kind: EffectKind) => effects.filter((effect) => effect.kind === kind);
-  const counted = await countDependencies(tx, of('dependents'));
+  const counted = await countEnds(tx, of('dependents'));
   const followed = await recordAfterRuns(tx, of('followers'));
-  const toJudge = of('overlap');
-  const { free, held } = await lockFreeSchedules(tx, [
-    ...new Set(toJudge.map(({ scheduleUid }) => scheduleUid)),
-  ]);
-  const uids = [...new Set([...free, ...followed.toJudge])];
-  const judged = await judgeOverlapsUnderLock(tx, uids);
-  const heldSchedules = new Set([...held, ...judged.again]);
+  const overlaps = await judgeAgain(tx, of('overlap'), followed.toJudge);
+  const { judged } = overlaps;
+  const begun = [...counted.begun, ...followed.begun, ...overlaps.begun];
+  await moveBehind(tx, begun);
   const unfinished = [
-    ...of('dependents').filter(({ runId }) => counted.unfinished.has(runId)),
+    ...counted.unfinished,
     ...followed.passedOver,
     ...(await lookAgain(tx, of('recovered'))),
-    ...toJudge.filter(({ scheduleUid }) => heldSchedules.has(scheduleUid)),
+    ...overlaps.unfinished,
   ];
-  // Of these no effect is left that could be tried again.
-  const left = judged.again.filter((uid) => !free.includes(uid));
-  const soon = await writeOverlapEffects(tx, left);
   const toPause = [...of('gone'), ...of('failing')];
-  const staying = new Set([...unfinished, ...toPause]);
-  const done = effects.filter((effect) => !staying.has(effect));
+  const staying = new Set([...unfinished, ...begun, ...toPause].map(({ id }) => id));
+  const done = effects.filter(({ id }) => !staying.has(id));
   const ids = done.map(({ id }) => id);
   await deleteEffects(tx, ids);
   return {
     done,
     unfinished,
-    isMore: counted.isMore || judged.isMore,
+    begun,
     cancels: of('cancel'),
     toPause,
     judged,
-    schedules: uids.length,
+    schedules: overlaps.schedules,
     failed: counted.failed,
     toClaim: counted.toClaim + followed.toClaim + judged.started,
     toPull: counted.toPull || followed.toPull || judged.toPull,
     toAdmit: counted.toAdmit || followed.toAdmit || judged.toAdmit,
-    effects: counted.effects + followed.effects + judged.effects + soon,
+    effects: counted.effects + followed.effects + judged.effects + overlaps.effects,
+  };
+}
+
+/** Each of them gets the same share, so that one with few dependents is done at once. */
+async function countEnds(tx: Transaction, ends: readonly Effect[]) {
+  const counted = await countDependencies(tx, ends, Math.ceil(MAX_EDGES / Math.max(1, ends.length)));
+  const isBegun = ({ runId }: Effect) => counted.begun.has(runId);
+  return {
+    ...counted,
+    begun: ends.filter(isBegun).map((end) => ({ ...end, doneThrough: end.runId })),
+    unfinished: ends.filter((end) => counted.unfinished.has(end.runId) && !isBegun(end)),
+  };
+}
+
+/** Judges the schedules of these effects, and others whose rows are locked. */
+async function judgeAgain(tx: Transaction, toJudge: readonly Effect[], lockedUids: readonly string[]) {
+  const { free, held } = await lockFreeSchedules(tx, [
+    ...new Set(toJudge.map(({ scheduleUid }) => scheduleUid)),
+  ]);
+  const uids = [...new Set([...free, ...lockedUids])];
+  const judged = await judgeOverlapsUnderLock(tx, uids);
+  const again = toJudge.filter(({ scheduleUid }) => judged.again.includes(scheduleUid));
+  const passedOver = toJudge.filter(({ scheduleUid }) => held.includes(scheduleUid));
+  // Of these no effect is left that could be tried again.
+  const left = judged.again.filter((uid) => !free.includes(uid));
+  return {
+    judged,
+    schedules: uids.length,
+    begun: judged.isMore ? again.map((effect) => ({ ...effect, doneThrough: effect.scheduleUid })) : [],
+    unfinished: judged.isMore ? passedOver : [...passedOver, ...again],
+    effects: await writeOverlapEffects(tx, left),
   };
 }
 

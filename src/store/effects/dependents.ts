@@ -19,8 +19,8 @@ interface Counted {
   failed: string[];
   /** Ends that are not counted everywhere yet: a dependent is locked by another transaction, or there are very many. */
   unfinished: ReadonlySet<string>;
-  /** There are very many, and this counted some of them. */
-  isMore: boolean;
+  /** Those of them with very many dependents, of which some were counted. */
+  begun: ReadonlySet<string>;
   effects: number;
 }
 
@@ -31,30 +31,44 @@ interface Counted {
  *
  * The statements come after the commit of the ends. A new dependent locks its dependencies first (lockDependencies). So it was recorded
  * before the end and is found here, or it finds the end and is counted there.
+ *
+ * At most `share` dependents of each end are counted, and MAX_EDGES in all.
  */
-export async function countDependencies(tx: Transaction, ends: readonly EndedDependency[]): Promise<Counted> {
+export async function countDependencies(
+  tx: Transaction,
+  ends: readonly EndedDependency[],
+  share = MAX_EDGES,
+): Promise<Counted> {
   if (ends.length === 0) return NOTHING_COUNTED;
-  const edges = await openEdges(tx, ends);
+  const edges = await openEdges(tx, ends, share);
   const free = await lockDependents(tx, edges);
   const counted = edges.filter(({ run_id }) => free.has(run_id));
   const released = await countOn(tx, counted);
   const failing = released.filter((row) => row.failed_of !== null);
   const effects = await failDependents(tx, failing);
   const ready = released.filter(({ status }) => status === 'pending');
-  const isCut = edges.length === MAX_EDGES;
+  const cut = cutEnds(ends, edges, share);
+  const countedOf = new Set(counted.map(({ depends_on }) => depends_on));
   return {
     toClaim: ready.length,
     toPull: ready.some(({ is_pull }) => is_pull),
     toAdmit: released.some(({ is_limited }) => is_limited),
     failed: failing.map(({ id }) => id),
-    unfinished: new Set(
-      isCut
-        ? ends.map(({ runId }) => runId)
-        : edges.filter(({ run_id }) => !free.has(run_id)).map(({ depends_on }) => depends_on),
-    ),
-    isMore: isCut && counted.length > 0,
+    unfinished: new Set([
+      ...cut,
+      ...edges.filter(({ run_id }) => !free.has(run_id)).map(({ depends_on }) => depends_on),
+    ]),
+    begun: new Set(cut.filter((runId) => countedOf.has(runId))),
     effects,
   };
+}
+
+/** Ends that may have more edges than these. */
+function cutEnds(ends: readonly EndedDependency[], edges: readonly EdgeRow[], share: number): string[] {
+  const all = ends.map(({ runId }) => runId);
+  if (edges.length >= MAX_EDGES) return all;
+  const byEnd = Map.groupBy(edges, ({ depends_on }) => depends_on);
+  return all.filter((runId) => (byEnd.get(runId)?.length ?? 0) >= share);
 }
 
 const NOTHING_COUNTED: Counted = {
@@ -63,7 +77,7 @@ const NOTHING_COUNTED: Counted = {
   toAdmit: false,
   failed: [],
   unfinished: new Set(),
-  isMore: false,
+  begun: new Set(),
   effects: 0,
 };
 
@@ -115,13 +129,21 @@ async function failDependents(tx: Transaction, failing: readonly ReleasedRow[]):
   if (failing.length === 0) return 0;
   const causes = new Map(failing.map((row) => [row.id, row]));
   const now = await databaseNow(tx);
-  const runs = await lockOpenRuns(tx, [...causes.keys()], 'wait');
-  return saveLockedRuns(
-    tx,
-    runs.map((from) => {
-      const { failed_of, failed_as } = causes.get(from.id) ?? { failed_of: null, failed_as: null };
-      const message = `run ${failed_of ?? ''}, which it depends on, ended as ${failed_as ?? ''}`;
-      return { from, to: endRun(from, { status: 'failed', error: { kind: 'dependency', message } }, now) };
-    }),
-  );
+  const ids = [...causes.keys()].sort();
+  let effects = 0;
+  for (let first = 0; first < ids.length; first += MAX_READ) {
+    const runs = await lockOpenRuns(tx, ids.slice(first, first + MAX_READ), 'wait');
+    effects += await saveLockedRuns(
+      tx,
+      runs.map((from) => {
+        const { failed_of, failed_as } = causes.get(from.id) ?? { failed_of: null, failed_as: null };
+        const message = `run ${failed_of ?? ''}, which it depends on, ended as ${failed_as ?? ''}`;
+        return { from, to: endRun(from, { status: 'failed', error: { kind: 'dependency', message } }, now) };
+      }),
+    );
+  }
+  return effects;
 }
+
+/** Runs read and written as a whole, with their payloads, by one statement. */
+const MAX_READ = 500;

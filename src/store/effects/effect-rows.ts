@@ -2,8 +2,15 @@ import { sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import type { RunStatus, RunTrigger } from '../../core/runs/run.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
+import { bigints, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { type InstantText, rowsOf, scheduleIdOf, toInstant } from '../../postgres/sql/rows.ts';
+import {
+  type InstantText,
+  rowsOf,
+  scheduleIdOf,
+  toInstant,
+  toInstantOrNull,
+} from '../../postgres/sql/rows.ts';
 
 /** One effect of the end of a run. */
 export interface Effect {
@@ -25,6 +32,13 @@ export interface Effect {
   attempt: number;
   /** For `followers`: the uid of one follower; null: all followers. */
   followerUid: string | null;
+  /**
+   * It is done in parts, and was begun: for `followers`, all followers up to this uid have been seen to; for `dependents` this tells
+   * nothing more.
+   */
+  doneThrough: string | null;
+  /** When the end was written. Null: by a version that did not say. */
+  createdAt: Instant | null;
   failures: number;
 }
 
@@ -41,21 +55,34 @@ interface Row {
   finished_at: InstantText;
   attempt: number;
   follower_uid: string | null;
+  done_through: string | null;
+  created_at: InstantText | null;
   failures: number;
 }
 
+/** Of effects that were begun, in one transaction: the fewer, the larger the part of each. */
+const MAX_BEGUN = 20;
+
 /**
- * Effects that are due now, the oldest first, without those in `besides`. Locks their rows until the transaction ends.
- * Effects that other instances work on are passed over.
+ * Effects that are due now, the oldest first, without those in `besides`. Those that are done in parts, and were begun, come last and
+ * have places of their own: they hold up no new effect, and no number of new ones holds them up. Locks their rows until the transaction
+ * ends. Effects that other instances work on are passed over.
  */
 export async function lockEffects(
   tx: Transaction,
   { limit, besides }: { limit: number; besides: readonly number[] },
 ): Promise<Effect[]> {
+  const due = sql`coalesce(retry_at <= clock_timestamp(), true) AND id <> ALL (${idsIn(besides)}::bigint[])`;
   const rows = await rowsOf<Row>(
     tx,
-    sql`SELECT * FROM effects WHERE coalesce(retry_at <= clock_timestamp(), true) AND id <> ALL (${idsIn(besides)}::bigint[])
-    ORDER BY id LIMIT ${limit} FOR UPDATE SKIP LOCKED`,
+    sql`WITH new AS MATERIALIZED (
+      SELECT * FROM effects WHERE done_through IS NULL AND ${due}
+      ORDER BY id LIMIT ${limit} FOR UPDATE SKIP LOCKED
+    ), begun AS MATERIALIZED (
+      SELECT * FROM effects WHERE done_through IS NOT NULL AND ${due}
+      ORDER BY id LIMIT ${Math.min(limit, MAX_BEGUN)} FOR UPDATE SKIP LOCKED
+    )
+    SELECT * FROM new UNION ALL SELECT * FROM begun`,
   );
   return rows.map(toEffect);
 }
@@ -72,6 +99,16 @@ export async function lockEffectsAgain(tx: Transaction, ids: readonly number[]):
 export async function deleteEffects(tx: Executor, ids: readonly number[]): Promise<void> {
   if (ids.length === 0) return;
   await tx.execute(sql`DELETE FROM effects WHERE id = ANY (${idsIn(ids)}::bigint[])`);
+}
+
+/** Says how far these effects are done: the others go before them from now on. */
+export async function moveBehind(tx: Transaction, begun: readonly Effect[]): Promise<void> {
+  if (begun.length === 0) return;
+  await tx.execute(
+    sql`UPDATE effects e SET done_through = p.through
+    FROM unnest(${bigints(begun.map(({ id }) => id))}, ${uuids(begun.map(({ doneThrough }) => doneThrough))}) AS p(id, through)
+    WHERE e.id = p.id`,
+  );
 }
 
 /** Puts an effect off after it failed. */
@@ -103,6 +140,8 @@ function toEffect(row: Row): Effect {
     finishedAt: toInstant(row.finished_at),
     attempt: row.attempt,
     followerUid: row.follower_uid,
+    doneThrough: row.done_through,
+    createdAt: toInstantOrNull(row.created_at),
     failures: row.failures,
   };
 }

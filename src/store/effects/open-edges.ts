@@ -24,9 +24,13 @@ export interface EdgeRow {
 
 /**
  * Leaves out runs that were opened again, or have ended once more: newer dependents must not take this end for the one they wait for.
- * One statement, so that it sees the run and the edges at one moment.
+ * One statement, so that it sees the run and the edges at one moment. At most `share` edges of each end.
  */
-export async function openEdges(tx: Transaction, ends: readonly EndedDependency[]): Promise<EdgeRow[]> {
+export async function openEdges(
+  tx: Transaction,
+  ends: readonly EndedDependency[],
+  share: number,
+): Promise<EdgeRow[]> {
   return rowsOf<EdgeRow>(
     tx,
     sql`SELECT d.depends_on, d.run_id, e.status
@@ -35,7 +39,7 @@ export async function openEdges(tx: Transaction, ends: readonly EndedDependency[
       WHERE NOT EXISTS (SELECT FROM runs r WHERE r.id = e.id) AND NOT EXISTS (SELECT FROM effects newer
         WHERE newer.run_id = e.id AND newer.kind = 'dependents' AND newer.id > e.effect_id)) AS e,
       LATERAL (SELECT depends_on, run_id FROM run_dependencies WHERE depends_on = e.id AND counted_at IS NULL
-        ORDER BY run_id LIMIT ${MAX_EDGES}) AS d
+        ORDER BY run_id LIMIT ${share}) AS d
     LIMIT ${MAX_EDGES}`,
   );
 }

@@ -26,6 +26,8 @@ export interface WorkGauges {
   effectsPending: number;
   /** Effects that have failed, and are tried again. */
   effectsFailing: number;
+  /** For how long the oldest effect has waited that has not failed; 0: there is none. */
+  oldestEffectSeconds: number;
   instancesAlive: number;
   /**
    * How long the oldest transaction in this database has kept its snapshot: rows that were updated or deleted since cannot be
@@ -50,6 +52,7 @@ export async function sampleWork(
     late,
     effects,
     effects_failing,
+    oldest_effect,
     alive,
     oldest_snapshot,
     zone_data,
@@ -61,6 +64,7 @@ export async function sampleWork(
     late: number;
     effects: number;
     effects_failing: number;
+    oldest_effect: number | null;
     alive: number;
     oldest_snapshot: number | null;
     zone_data: string;
@@ -81,6 +85,11 @@ export async function sampleWork(
     ), overdue AS (
       SELECT count(*)::int AS overdue FROM clock, schedules
       WHERE enabled AND next_fire_at < clock.now - make_interval(secs => ${overdueSeconds}) AND NOT ${noPlanning}
+    ), waiting AS (
+      SELECT count(*)::int AS effects, count(*) FILTER (WHERE failures > 0)::int AS failing,
+        min(created_at) FILTER (WHERE failures = 0) AS oldest FROM effects
+    ), backlogged AS (
+      SELECT count(*)::int AS backlogs, count(*) FILTER (WHERE failures > 0)::int AS failing FROM backlogs
     ), alive AS (
       SELECT count(*)::int AS alive, coalesce(json_agg(DISTINCT zone_data), '[]')::text AS zone_data FROM living
     ), snapshots AS (
@@ -92,11 +101,10 @@ export async function sampleWork(
     SELECT extract(epoch FROM clock.now - least(unclaimed.oldest, to_come.oldest, claimed.oldest))::float8 AS oldest_pending,
       claimed.stranded, overdue.overdue,
       (SELECT count(*) FROM schedules WHERE uid IN (${LATE_UIDS}) AND enabled AND NOT ${isOver})::int AS late,
-      ((SELECT count(*) FROM effects) + (SELECT count(*) FROM backlogs))::int AS effects,
-      ((SELECT count(*) FROM effects WHERE failures > 0) + (SELECT count(*) FROM backlogs WHERE failures > 0))::int AS effects_failing,
-      alive.alive, alive.zone_data,
+      waiting.effects + backlogged.backlogs AS effects, waiting.failing + backlogged.failing AS effects_failing,
+      extract(epoch FROM clock.now - waiting.oldest)::float8 AS oldest_effect, alive.alive, alive.zone_data,
       extract(epoch FROM clock.now - snapshots.oldest)::float8 AS oldest_snapshot, ${COST} AS cost_ms
-    FROM clock, unclaimed, to_come, claimed, overdue, alive, snapshots`,
+    FROM clock, unclaimed, to_come, claimed, overdue, waiting, backlogged, alive, snapshots`,
   );
   const values = {
     oldestPendingSeconds: Math.max(0, oldest_pending ?? 0),
@@ -105,6 +113,7 @@ export async function sampleWork(
     schedulesLate: late,
     effectsPending: effects,
     effectsFailing: effects_failing,
+    oldestEffectSeconds: Math.max(0, oldest_effect ?? 0),
     instancesAlive: alive,
     oldestSnapshotSeconds: Math.max(0, oldest_snapshot ?? 0),
     zoneData: (JSON.parse(zone_data) as string[]).sort(),

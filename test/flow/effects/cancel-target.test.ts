@@ -70,6 +70,8 @@ const runOf = ({ uid, id, version }: Schedule, n = 1): Effect => ({
   finishedAt: NOON + 1_000,
   attempt: 3,
   followerUid: null,
+  doneThrough: null,
+  createdAt: null,
   failures: 0,
 });
 const cancelledOf = (count: number) => until(() => (cancelled.length >= count ? cancelled : null));

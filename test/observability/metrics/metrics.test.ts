@@ -46,6 +46,7 @@ test('gauges show the last sample of their kind, and its time', async () => {
     schedulesOverdue: 0,
     effectsPending: 7,
     effectsFailing: 1,
+    oldestEffectSeconds: 7,
     schedulesLate: 0,
     instancesAlive: 2,
     oldestSnapshotSeconds: 0,
@@ -69,7 +70,14 @@ test('gauges show the last sample of their kind, and its time', async () => {
 test('differing zone data is logged when it changes, and a sample without instances changes nothing', () => {
   const { events, lines } = observed();
   for (const zoneData of [['a'], ['a', 'b'], ['a', 'b'], [], ['a', 'b'], ['a', 'b', 'c'], ['c'], ['c']]) {
-    events.emit({ type: 'gaugesSampled', strandedRuns: 0, effectsFailing: 0, schedulesLate: 0, zoneData });
+    events.emit({
+      type: 'gaugesSampled',
+      strandedRuns: 0,
+      effectsFailing: 0,
+      oldestEffectSeconds: 0,
+      schedulesLate: 0,
+      zoneData,
+    });
   }
   expect(lines().map(({ level, zoneData }) => [level, zoneData])).toEqual([
     [40, ['a', 'b']],

@@ -120,6 +120,10 @@ test('effects are counted until they are done, and failing ones apart', async ()
     SELECT 'cancel', gen_random_uuid(), gen_random_uuid(), 1, 'gone', 'schedule', 'cancelled', clock_timestamp(), 1, n,
       clock_timestamp() + make_interval(hours => n)
     FROM generate_series(0, 2) AS n`;
-  const { effectsPending, effectsFailing } = await work();
+  const { effectsPending, effectsFailing, oldestEffectSeconds } = await work();
   expect([effectsPending - before.effectsPending, effectsFailing - before.effectsFailing]).toEqual([3, 2]);
+  // Of those that fail, the age tells nothing.
+  await api.sql`UPDATE effects SET created_at = created_at - make_interval(hours => failures + 1)`;
+  expect(oldestEffectSeconds).toBeLessThan(3600);
+  expect(Math.floor((await work()).oldestEffectSeconds / 3600)).toBe(1);
 });

@@ -1,0 +1,126 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { bigints, uuids } from '../../postgres/sql/arrays.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
+import { type Effect, deleteEffects, lockEffectsAgain, moveBehind } from './effect-rows.ts';
+import { ALL_SCHEDULES } from './followers.ts';
+
+/** One follower of one end. */
+export interface FollowerPair {
+  end: Effect;
+  followerUid: string;
+}
+
+/** Followers of ends that one transaction sees to: each may be a run that it records, and a row that it locks. */
+const MAX_PAIRS = 2_000;
+
+/**
+ * The next followers of these ends, in the order of uids. Each end gets the same share, so that one with few followers is done at once,
+ * however many follow the others. `begun`: ends that have used up their share, and may have more.
+ */
+export async function nextPairs(
+  tx: Transaction,
+  ends: readonly Effect[],
+): Promise<{ pairs: FollowerPair[]; begun: Effect[] }> {
+  const single = ends.flatMap((end) =>
+    end.followerUid === null ? [] : [{ end, followerUid: end.followerUid }],
+  );
+  const aboutAll = ends.filter(({ followerUid }) => followerUid === null);
+  const share = Math.ceil(MAX_PAIRS / ends.length);
+  const followers = await followersOfEnds(tx, aboutAll, share);
+  const ofEach = aboutAll.map((end) => ({ end, uids: followers.get(end.id) ?? [] }));
+  return {
+    pairs: [
+      ...single,
+      ...ofEach.flatMap(({ end, uids }) => uids.map((followerUid) => ({ end, followerUid }))),
+    ],
+    begun: ofEach.flatMap(({ end, uids }) => {
+      const last = uids.at(-1);
+      return last === undefined || uids.length < share ? [] : [{ ...end, doneThrough: last }];
+    }),
+  };
+}
+
+/** At most `share` of each, behind the one that the effect is done through. A schedule that follows all follows no follower. */
+async function followersOfEnds(
+  tx: Transaction,
+  ends: readonly Effect[],
+  share: number,
+): Promise<Map<number, string[]>> {
+  if (ends.length === 0) return new Map();
+  const rows = await rowsOf<{ id: string; uid: string }>(
+    tx,
+    sql`SELECT e.id, next.uid
+    FROM unnest(${bigints(ends.map(({ id }) => id))}, ${uuids(ends.map(({ scheduleUid }) => scheduleUid))},
+      ${uuids(ends.map(({ doneThrough }) => doneThrough ?? FIRST))}) AS e(id, schedule_uid, done_through), LATERAL (
+      SELECT uid FROM ${followersBehind(sql`e.schedule_uid`, share)}
+      UNION ALL
+      SELECT uid FROM ${followersBehind(sql`${ALL_SCHEDULES}::uuid`, share)}
+      WHERE NOT EXISTS (SELECT FROM schedules parent WHERE parent.uid = e.schedule_uid AND parent.after_uid IS NOT NULL)
+      ORDER BY uid LIMIT ${share}) AS next
+    ORDER BY e.id, next.uid`,
+  );
+  const byEnd = Map.groupBy(rows, ({ id }) => Number(id));
+  return new Map([...byEnd].map(([id, found]) => [id, found.map(({ uid }) => uid)]));
+}
+
+/**
+ * Steps through the index of followers. With a plain `after_uid =`, the planner may take them for few where it has no statistics, and
+ * read all of them for each part.
+ */
+function followersBehind(followed: SQL, share: number): SQL {
+  return sql`(SELECT uid FROM (
+      SELECT after_uid, uid FROM schedules WHERE after_uid IS NOT NULL AND (after_uid, uid) > (${followed}, e.done_through)
+      ORDER BY after_uid, uid LIMIT ${share}) AS behind WHERE behind.after_uid = ${followed}) AS followers`;
+}
+
+const FIRST = '00000000-0000-0000-0000-000000000000';
+
+/**
+ * Locks these followers; answers which are free, and which another transaction has locked. A follower that must not overlap is locked
+ * alone, since its runs are judged under that lock; the others are shared, so that the ends of many runs do not wait for each other.
+ */
+export async function lockFollowers(
+  tx: Transaction,
+  pairs: readonly FollowerPair[],
+): Promise<{ free: ReadonlySet<string>; held: ReadonlySet<string> }> {
+  const uids = [...new Set(pairs.map(({ followerUid }) => followerUid))];
+  const rowsWhere = (condition = sql``, of: readonly string[] = uids) =>
+    rowsOf<{ uid: string }>(tx, sql`SELECT uid FROM schedules WHERE uid = ANY (${uuids(of)}) ${condition}`);
+  const alone = await rowsWhere(sql`AND overlap <> 'allow' ORDER BY uid FOR NO KEY UPDATE SKIP LOCKED`);
+  const shared = await rowsWhere(sql`AND overlap = 'allow' ORDER BY uid FOR SHARE SKIP LOCKED`);
+  const free = new Set([...alone, ...shared].map(({ uid }) => uid));
+  const left = uids.filter((uid) => !free.has(uid));
+  const held = left.length === 0 ? [] : await rowsWhere(sql``, left);
+  return { free, held: new Set(held.map(({ uid }) => uid)) };
+}
+
+/** Writes an effect for each of these pairs whose own effect is about all followers. Answers how many it wrote. */
+export async function writePairEffects(tx: Transaction, pairs: readonly FollowerPair[]): Promise<number> {
+  const apart = pairs.filter(({ end }) => end.followerUid === null);
+  if (apart.length === 0) return 0;
+  const rows = await rowsOf(
+    tx,
+    sql`INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt,
+      follower_uid, created_at)
+    SELECT e.kind, e.run_id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, e.status, e.finished_at, e.attempt,
+      pair.uid, e.created_at
+    FROM unnest(${bigints(apart.map(({ end }) => end.id))}, ${uuids(apart.map(({ followerUid }) => followerUid))})
+      AS pair(id, uid) JOIN effects e ON e.id = pair.id
+    RETURNING id`,
+  );
+  return rows.length;
+}
+
+/**
+ * Replaces the next part of an effect about all that follow by one effect for each of them, so that one which cannot be done is put off
+ * alone.
+ */
+export async function splitByFollower(tx: Transaction, effect: Effect): Promise<void> {
+  const stillThere = await lockEffectsAgain(tx, [effect.id]);
+  if (stillThere.length === 0) return;
+  const { pairs, begun } = await nextPairs(tx, stillThere);
+  await writePairEffects(tx, pairs);
+  await moveBehind(tx, begun);
+  if (begun.length === 0) await deleteEffects(tx, [effect.id]);
+}
