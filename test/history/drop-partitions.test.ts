@@ -416,7 +416,7 @@ describe('definitions', () => {
     expect((await dropAll()).definitions).toBe(1);
   });
 
-  it('of a deleted schedule go with its runs, those of an existing schedule never do', async () => {
+  it('of a deleted schedule go with its runs, the present one of an existing schedule never does', async () => {
     const [deleted, inUse, lately] = [randomUUID(), randomUUID(), randomUUID()];
     for (const uid of [deleted, inUse]) {
       await definition(uid, { daysAgo: OLD + 2, id: 'd' });

@@ -69,7 +69,10 @@ export async function versionFor(db: Executor, uid: string, dueAt: Instant): Pro
   return row?.version ?? 1;
 }
 
-/** How long each version was in force, from one version on, in their order. A deletion only ends the version before it. */
+/**
+ * How long each version was in force, from one version on, in their order. A deletion only ends the version before it. One whose
+ * successor retention has dropped is left out: until when it was in force is not known any more.
+ */
 export async function versionSpans(
   db: Executor,
   { uid, createdAt }: ScheduleIncarnation,
@@ -86,7 +89,10 @@ export async function versionSpans(
     sql`SELECT v.version, v.schedule_id, v.at, following.at AS until, v.definition FROM schedule_versions v
     LEFT JOIN schedule_versions following
       ON following.schedule_uid = v.schedule_uid AND following.version = v.version + 1
-    WHERE v.schedule_uid = ${uid} AND v.version >= ${from} AND v.change <> 'deleted' ORDER BY v.version LIMIT ${limit}`,
+    WHERE v.schedule_uid = ${uid} AND v.version >= ${from} AND v.change <> 'deleted'
+      AND (following.at IS NOT NULL OR NOT EXISTS (SELECT FROM schedule_versions later
+        WHERE later.schedule_uid = v.schedule_uid AND later.version > v.version))
+    ORDER BY v.version LIMIT ${limit}`,
   );
   return rows.flatMap((row) => {
     const definition = readDefinition(row.definition, null);
