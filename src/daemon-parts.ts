@@ -21,6 +21,7 @@ import { createZoneWatch } from './recovery/zone-watch.ts';
 import { type Clock, systemClock } from './runtime/clock.ts';
 import { createDatabaseClock } from './runtime/database-clock.ts';
 import { type EventBus, createEventBus } from './runtime/event-bus.ts';
+import { createIdleMemory } from './runtime/idle-memory.ts';
 import { createLease } from './runtime/instance-lease.ts';
 import { createMaintenanceState } from './runtime/maintenance-state.ts';
 import { createInstanceState } from './runtime/readiness.ts';
@@ -158,6 +159,7 @@ export function createWorkers(common: Common) {
     partitionDropper: createPartitionDropper({ ...background, ...config }),
     zoneWatch: createZoneWatch(background),
     calendarWatch: createCalendarWatch(background),
+    idleMemory: createIdleMemory(common),
     gauges: createGaugeSampler({ ...background, ...config, metrics }),
   };
 }

@@ -131,6 +131,7 @@ function workTable(common: Common, workers: Workers): ServiceEntry[] {
     row(workers.zoneWatch, 'work', look),
     row(workers.calendarWatch, 'work', look),
     row(workers.gauges, 'work', look),
+    row(workers.idleMemory, 'work', look),
   ];
 }
 
