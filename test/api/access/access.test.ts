@@ -1,3 +1,4 @@
+// @module-tag attack
 import type { IncomingHttpHeaders } from 'node:http';
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';

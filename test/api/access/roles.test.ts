@@ -1,3 +1,4 @@
+// @module-tag attack
 import { readFileSync } from 'node:fs';
 import Fastify from 'fastify';
 import { afterAll, beforeAll, expect, test } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag attack
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Api, SCHEDULE, startApi } from '../api.ts';
 import { expectUnauthorized, newToken, settableClock } from './support.ts';

@@ -1,3 +1,4 @@
+// @module-tag attack
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRefusals } from '../../../src/api/audit/refusals.ts';
 import { openDatabase } from '../../../src/postgres/database.ts';

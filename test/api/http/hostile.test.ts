@@ -1,3 +1,4 @@
+// @module-tag attack
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Api, SCHEDULE, TARGET, faultPaths, startApi } from '../api.ts';
 

@@ -1,3 +1,4 @@
+// @module-tag attack
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
 import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';

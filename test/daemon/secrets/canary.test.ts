@@ -1,3 +1,4 @@
+// @module-tag attack
 import postgres from 'postgres';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';

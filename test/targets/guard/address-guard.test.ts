@@ -1,3 +1,4 @@
+// @module-tag attack
 import { describe, expect, test } from 'vitest';
 import { addressRanges } from '../../../src/config/address-ranges.ts';
 import { DENIED_PRESETS } from '../../../src/config/denied-ranges.ts';

@@ -1,3 +1,4 @@
+// @module-tag attack
 import type { LookupAddress } from 'node:dns';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
