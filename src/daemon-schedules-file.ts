@@ -26,12 +26,14 @@ export async function applySchedulesFile(common: Common, workers: Workers): Prom
   const path = config.schedulesFile;
   if (path === undefined) return true;
   const refuse = onRefused ?? ((lines: readonly string[]) => onStuck(lines.join('\n')));
+  // Before the lock: to read a long file takes longer than the server leaves an idle transaction alone.
+  const file = await fileAt(path, config.fileVariables);
   const database = openDatabase(databaseUrl, 1);
   try {
     const lines = await database.transaction(async (lock) => {
       await lockSchedulesFile(lock);
       const caller = await innerCaller(common, workers, () => keepSchedulesFileLock(lock));
-      return apply(common, caller, path);
+      return apply(common, caller, { path, file });
     }, LIMIT_MS);
     if (lines.length > 0) refuse(['firelock cannot start with FIRELOCK_SCHEDULES_FILE:', ...lines]);
     return lines.length === 0;
@@ -44,8 +46,11 @@ export async function applySchedulesFile(common: Common, workers: Workers): Prom
 }
 
 /** The faults that keep the daemon from starting; none: the file is applied. */
-async function apply({ logger, config }: Common, caller: ApiCaller, path: string): Promise<string[]> {
-  const file = await fileAt(path, config.fileVariables);
+async function apply(
+  { logger }: Common,
+  caller: ApiCaller,
+  { path, file }: { path: string; file: SchedulesFile },
+): Promise<string[]> {
   if (file.isBroken) return faultLines(path, file.faults);
   const plan = await planFile(caller, file, { prune: false });
   if (plan.faults.length > 0) return faultLines(path, plan.faults);

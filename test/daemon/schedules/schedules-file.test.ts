@@ -1,6 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
+import postgres from 'postgres';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { readyDaemon, spawnDaemon } from '../../support/daemon.ts';
 import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
@@ -63,6 +66,21 @@ test('instances that start together apply the file once, and later starts change
   ]);
   // Nothing is removed.
   expect(await versions('report')).toEqual([[1, 'schedules-file', 'created']]);
+});
+
+test('the file is read before the lock is taken, however long that takes', async () => {
+  await promisify(execFile)('mkfifo', [path]);
+  const started = readyDaemon(database.url, { FIRELOCK_SCHEDULES_FILE: path });
+  // Opens when the daemon begins to read.
+  const pipe = await open(path, 'w');
+  const sql = postgres(database.url, { max: 1 });
+  const locks = await sql`SELECT 1 FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+    WHERE l.locktype = 'advisory' AND d.datname = current_database()`;
+  await sql.end();
+  expect(locks).toEqual([]);
+  await pipe.writeFile('schedules: [{id: late, everySeconds: 60, target: {type: pull, queue: q}}]');
+  await pipe.close();
+  expect((await (await started).call('GET', '/api/v1/schedules/late')).status).toBe(200);
 });
 
 test('a file with faults keeps the daemon from starting: each is named with its line, and nothing is applied', async () => {
