@@ -39,6 +39,8 @@ export type FirelockEvent =
   | { type: 'limitWritten'; limitId: string; change: WrittenSchedule['change']; maxRunning: number | null }
   /** One pass that looked for free places of limits, and the number of runs that got one. */
   | { type: 'admissionPassed'; admitted: number }
+  /** The database refuses to let any instance claim the run; it is left out for a minute, and then tried again. */
+  | { type: 'claimRefused'; runId: string; error: string }
   | { type: 'admissionRefused'; limitId: string; error: string }
   /** Nothing was sent: the operator forbids `address`, which is one of the addresses of `origin`. */
   | {

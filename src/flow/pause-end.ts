@@ -8,8 +8,9 @@ import type { Definition, Schedule } from '../core/schedules/schedule.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { inHalves } from '../runtime/loop/batch.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import { type Rests, createRests } from '../runtime/loop/rests.ts';
 import { reasonOf } from '../runtime/reason.ts';
-import { isUnavailable } from '../postgres/errors.ts';
+import { batchFaultOf, isUnavailable } from '../postgres/errors.ts';
 import type { Transaction } from '../postgres/executor.ts';
 import {
   type EndedPause,
@@ -34,12 +35,12 @@ const LOCKED_MS = 50;
 const REST_MS = 60_000;
 
 interface State extends PauseEndDeps {
-  /** Schedules that could not be enabled, by uid, and until when (monotonic) they are left alone. */
-  rests: Map<string, number>;
+  /** Schedules that could not be enabled. */
+  rests: Rests;
 }
 
 export function createPauseEnder(deps: PauseEndDeps): Loop {
-  const state: State = { ...deps, rests: new Map() };
+  const state: State = { ...deps, rests: createRests(deps.clock, REST_MS) };
   return createLoop({
     name: 'pause-end',
     clock: deps.clock,
@@ -49,16 +50,15 @@ export function createPauseEnder(deps: PauseEndDeps): Loop {
 }
 
 async function pass(state: State): Promise<number> {
-  const { clock, database, rests, tickIntervalMs } = state;
-  for (const [uid, until] of rests) if (until <= clock.monotonic()) rests.delete(uid);
-  const besides = [...rests.keys()];
+  const { database, rests, tickIntervalMs } = state;
+  const besides = rests.keys();
   const { ended, nextInMs } = await database.run((db) => findEndedPauses(db, { limit: BATCH, besides }));
   let resumed = 0;
   await inHalves(ended, {
     work: async (some) => {
       resumed += await resume(state, some);
     },
-    isRefused: (error) => !isUnavailable(error),
+    faultOf: (error) => batchFaultOf(error) ?? (isUnavailable(error) ? null : 'refused'),
     setAside: (one, error) => setAside(state, one, reasonOf(error)),
   });
   if (resumed > 0) state.wakeTick();
@@ -86,7 +86,7 @@ function asItIs(current: Schedule | null): Definition {
   return current.definition;
 }
 
-function setAside({ rests, clock, events }: State, { uid, scheduleId }: EndedPause, error: string): void {
-  rests.set(uid, clock.monotonic() + REST_MS);
+function setAside({ rests, events }: State, { uid, scheduleId }: EndedPause, error: string): void {
+  rests.add(uid);
   events.emit({ type: 'pauseNotEnded', scheduleId, error });
 }

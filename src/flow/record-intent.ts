@@ -7,7 +7,7 @@
  * If the process dies here: either nothing was written, or the runs are recorded. Any instance claims those without a claim;
  *   recovery takes over those that the dead instance had claimed.
  */
-import { isDataRefused } from '../postgres/errors.ts';
+import { batchFaultOf } from '../postgres/errors.ts';
 import { eachInTurn, inHalves } from '../runtime/loop/batch.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { setAsideIfLocked } from '../store/schedules/set-aside.ts';
@@ -44,7 +44,7 @@ async function recordPlanned(
     schedule.overlap === 'allow' && schedule.skips.size === 0 && calendars === null;
   const recordingBy = (work: (batch: readonly PlannedSchedule[]) => Promise<void>) => ({
     work,
-    isRefused: isDataRefused,
+    faultOf: batchFaultOf,
     setAside: ({ schedule }: PlannedSchedule, error: unknown) =>
       void refused.push({ schedule, error: reasonOf(error) }),
   });

@@ -1,13 +1,22 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
 import { type Connection, connect } from './connection/connection.ts';
-import { QueryTimeout, isReadOnly, isRepeatable, isSessionLost, markAsOfDatabaseWork } from './errors.ts';
+import {
+  OutOfTime,
+  QueryTimeout,
+  isReadOnly,
+  isRepeatable,
+  isSessionLost,
+  markAsOfDatabaseWork,
+} from './errors.ts';
 import type { Executor, Transaction } from './executor.ts';
 import { TRANSACTION_LIMIT_MS } from './transaction.ts';
 
 /**
  * The only way to the database. Every piece of work has a time limit on this side, and so has the wait for a
  * connection. When it passes, the connection is dropped with everything that runs on it, and the work fails with
- * QueryTimeout; its effect is then unknown. Deadlocks and serialization failures repeat the whole work; so does, once
+ * QueryTimeout; its effect is then unknown. It fails with OutOfTime if the database answers something else meanwhile: so an outage is no
+ * reason to take the work for too much. Deadlocks and serialization failures repeat the whole work; so does, once
  * and in a new session, a session that may not write.
  */
 export interface Database {
@@ -41,6 +50,7 @@ export function openDatabase(url: string, size: number): Database {
       try {
         return await pool.use(work, limitMs);
       } catch (error) {
+        if (begunInTime.has(error as object) && (await answers(pool))) throw new OutOfTime(limitMs);
         if (repetition > (isReadOnly(error) ? 1 : isRepeatable(error) ? REPETITIONS : 0)) throw error;
         await delay(Math.random() * 20 * repetition);
       }
@@ -53,6 +63,18 @@ export function openDatabase(url: string, size: number): Database {
     close: () => pool.close(),
     usage: () => pool.usage(),
   };
+}
+
+const ANSWER_LIMIT_MS = 1_000;
+/** Time limits that passed while the work was under way, and not while it waited for a connection. */
+const begunInTime = new WeakSet<object>();
+
+async function answers(pool: Pool): Promise<boolean> {
+  const answered = pool.use((db) => db.execute(sql`SELECT`), ANSWER_LIMIT_MS);
+  return answered.then(
+    () => true,
+    () => false,
+  );
 }
 
 interface Pool {
@@ -105,15 +127,18 @@ function createPool(url: string, size: number): Pool {
     const connection = await acquire(limitMs);
     const limit = deadline(limitMs);
     let usable = true;
+    const progress = { isBegun: false };
     try {
       const working = connection.session().then(({ executor }) => {
         // By now, another piece of work may be using it.
         if (limit.isOver()) throw new QueryTimeout(limitMs);
+        progress.isBegun = true;
         return work(executor);
       });
       return await Promise.race([working, limit.expired]);
     } catch (error) {
       markAsOfDatabaseWork(error);
+      if (progress.isBegun && error instanceof QueryTimeout) begunInTime.add(error);
       usable = !isReadOnly(error) && !isSessionLost(error);
       if (isReadOnly(error)) {
         connection.mayNotWrite();

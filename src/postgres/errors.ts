@@ -1,11 +1,17 @@
 /** The errors on which the store's callers can act. Recognised by SQLSTATE and connection codes, never by an error's text. */
+import type { BatchFault } from '../runtime/loop/batch.ts';
 
 /** The client-side time limit of a statement or transaction passed: its effect is unknown. */
 export class QueryTimeout extends Error {
-  override readonly name = 'QueryTimeout';
+  override readonly name: string = 'QueryTimeout';
   constructor(limitMs: number) {
     super(`no answer from the database within ${limitMs} ms`);
   }
+}
+
+/** The same, of work that had begun, while the database went on answering others: the work was too much, or a row of it is locked. */
+export class OutOfTime extends QueryTimeout {
+  override readonly name: string = 'OutOfTime';
 }
 
 /** The work found its data changed meanwhile and must be done again from the start. */
@@ -108,6 +114,12 @@ export function isDataRefused(error: unknown): boolean {
     if (isOfDatabaseWork && (at instanceof RangeError || at instanceof TypeError)) return true;
   }
   return false;
+}
+
+/** What is wrong with the batch of work that failed so; null: nothing that could be known. A loop divides a batch at fault. */
+export function batchFaultOf(error: unknown): BatchFault | null {
+  if (isDataRefused(error)) return 'refused';
+  return error instanceof OutOfTime || isStatementCancelled(error) ? 'outOfTime' : null;
 }
 
 /** Anywhere else, a RangeError or a TypeError is a mistake of the program, and says nothing about the data. */

@@ -14,12 +14,13 @@ import { inHalves } from '../runtime/loop/batch.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import { type Rests, createRests } from '../runtime/loop/rests.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { type StarvationGuard, createStarvationGuard } from '../runtime/loop/starvation-guard.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
-import { isDataRefused, isUnavailable } from '../postgres/errors.ts';
+import { batchFaultOf, isUnavailable } from '../postgres/errors.ts';
 import { loadHandoffs, versionKey } from '../store/schedules/load-handoffs.ts';
 import {
   type Expiry,
@@ -47,17 +48,26 @@ export interface ExpiryDeps {
 const BATCH = 500;
 const INTERVAL_MS = 1_000;
 const MAX_WAITED_FOR = 3;
+/** The wait for a row that cannot be written. */
+const REST_MS = 60_000;
 const GRACE_SECONDS = 20;
 
 interface State extends ExpiryDeps {
   guard: StarvationGuard;
+  /** Runs whose row was refused. */
+  rests: Rests;
   /** Null: the database was away, or this instance has just started; workers and targets could not report. */
   listening: ListeningSince | null;
 }
 
 export function createExpiry(deps: ExpiryDeps): Loop {
   const { clock, events } = deps;
-  const state: State = { ...deps, guard: createStarvationGuard(), listening: null };
+  const state: State = {
+    ...deps,
+    guard: createStarvationGuard(),
+    rests: createRests(clock, REST_MS),
+    listening: null,
+  };
   return createLoop({ name: 'expiry', clock, body: () => pass(state), events });
 }
 
@@ -68,7 +78,7 @@ async function pass(state: State): Promise<number> {
     const { found, expired } = await expireSilent(state, state.listening);
     return found === BATCH && expired > 0 ? 0 : INTERVAL_MS;
   } catch (error) {
-    if (isUnavailable(error)) state.listening = null;
+    if (isUnavailable(error) && batchFaultOf(error) === null) state.listening = null;
     throw error;
   }
 }
@@ -77,8 +87,10 @@ async function expireSilent(
   state: State,
   listening: ListeningSince,
 ): Promise<{ found: number; expired: number }> {
-  const { database, targets, guard } = state;
-  const { runs, now } = await database.run((db) => findSilent(db, listening, BATCH));
+  const { database, targets, guard, rests } = state;
+  const { runs, now } = await database.run((db) =>
+    findSilent(db, listening, { limit: BATCH, besides: rests.keys() }),
+  );
   if (runs.length === 0) return { found: 0, expired: 0 };
   const handoffs = await database.run((db) => loadHandoffs(db, runs));
   const expiries = runs.map((run): Expiry => {
@@ -99,7 +111,7 @@ async function expireSilent(
 
 /** Answers the ids of the runs that are settled now. */
 async function expire(
-  { database, events, wake }: State,
+  { database, events, wake, rests }: State,
   expiries: readonly Expiry[],
   now: Instant,
   meeting: MeetingLocks,
@@ -117,9 +129,11 @@ async function expire(
       wakeFor(wake, { effects, toClaim: again.length, toPull, toAdmit });
       for (const id of ids) settled.add(id);
     },
-    isRefused: isDataRefused,
-    setAside: ({ run }, error) =>
-      events.emit({ type: 'expiryRefused', runId: run.id, error: reasonOf(error) }),
+    faultOf: batchFaultOf,
+    setAside: ({ run }, error) => {
+      rests.add(run.id);
+      events.emit({ type: 'expiryRefused', runId: run.id, error: reasonOf(error) });
+    },
   });
   return settled;
 }

@@ -12,9 +12,10 @@ import type { Lease } from '../runtime/instance-lease.ts';
 import { inHalves } from '../runtime/loop/batch.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
+import { type Rests, createRests } from '../runtime/loop/rests.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import type { Database } from '../postgres/database.ts';
-import { isDataRefused } from '../postgres/errors.ts';
+import { batchFaultOf } from '../postgres/errors.ts';
 import type { Transaction } from '../postgres/executor.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { type LateSchedule, writeLateEffects } from '../store/effects/insert-effects.ts';
@@ -36,27 +37,26 @@ const BATCH = 200;
 const REST_MS = 60_000;
 
 interface State extends LateWatchDeps {
-  /** Schedules whose row was refused, by uid, and until when (monotonic) the loop leaves them alone. */
-  rests: Map<string, number>;
+  /** Schedules whose row was refused. */
+  rests: Rests;
 }
 
 export function createLateWatch(deps: LateWatchDeps): Loop {
-  const state: State = { ...deps, rests: new Map() };
+  const state: State = { ...deps, rests: createRests(deps.clock, REST_MS) };
   const { clock, events } = deps;
   return createLoop({ name: 'late-watch', clock, events, body: () => pass(state) });
 }
 
 async function pass(state: State): Promise<number> {
-  const { clock, database, events, lease, rests } = state;
+  const { database, events, lease, rests } = state;
   // After an outage, the waiting outcomes are written before the lease is valid again: a success among them counts.
   if (!lease.holds()) return LOOK_EVERY_MS;
-  for (const [uid, until] of rests) if (until <= clock.monotonic()) rests.delete(uid);
-  const uids = await database.run((db) => findLooks(db, { limit: BATCH, besides: [...rests.keys()] }));
+  const uids = await database.run((db) => findLooks(db, { limit: BATCH, besides: rests.keys() }));
   await inHalves(uids, {
     work: (some) => look(state, some),
-    isRefused: isDataRefused,
+    faultOf: batchFaultOf,
     setAside: (uid, error) => {
-      rests.set(uid, clock.monotonic() + REST_MS);
+      rests.add(uid);
       events.emit({ type: 'lateLookRefused', scheduleUid: uid, error: reasonOf(error) });
     },
   });

@@ -10,11 +10,12 @@ import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import { type Rests, createRests } from '../runtime/loop/rests.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { type StarvationGuard, createStarvationGuard } from '../runtime/loop/starvation-guard.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import { type Database, STATEMENT_LIMIT_MS } from '../postgres/database.ts';
-import { isDataRefused } from '../postgres/errors.ts';
+import { batchFaultOf } from '../postgres/errors.ts';
 import type { MeetingLocks } from '../store/runs/lock-runs.ts';
 import {
   type LostClaim,
@@ -45,12 +46,16 @@ interface RecoveryDeps extends RecoveryPolicy {
 const BATCH = 2_000;
 const NEXT_BATCH_MS = 1_000;
 const MAX_WAITED_FOR = 3;
+/** The wait for a row that cannot be written. */
+const REST_MS = 60_000;
 
 interface State extends RecoveryDeps {
   /** Claims that this process does not know of, and claims that are too old, each with the time since when. */
   unknown: ReturnType<typeof createClaimWatch>;
   overdue: ReturnType<typeof createClaimWatch>;
   guards: Record<LostBecause, StarvationGuard>;
+  /** Runs whose row was refused. */
+  rests: Rests;
 }
 
 export function createRecovery(deps: RecoveryDeps): Loop {
@@ -59,6 +64,7 @@ export function createRecovery(deps: RecoveryDeps): Loop {
     ...deps,
     unknown: createClaimWatch(clock),
     overdue: createClaimWatch(clock),
+    rests: createRests(clock, REST_MS),
     guards: {
       orphaned: createStarvationGuard(),
       forgotten: createStarvationGuard(),
@@ -86,18 +92,20 @@ async function recover(state: State): Promise<number> {
 
 /** Each of these answers whether there may be more claims of its kind. */
 async function takeOverOrphans(state: State): Promise<boolean> {
-  const orphans = await state.database.run((db) => findOrphans(db, BATCH));
+  const { database, rests } = state;
+  const orphans = await database.run((db) => findOrphans(db, { limit: BATCH, besides: rests.keys() }));
   await takeOver(state, 'orphaned', orphans);
   return orphans.length === BATCH;
 }
 
 async function takeOverForgotten(state: State): Promise<boolean> {
   const { database, lease, holds, unknown } = state;
+  const resting = new Set(state.rests.keys());
   const { instanceId } = lease;
   const claims = await database.run((db) => findClaimsOf(db, instanceId));
   // Longer than a statement may take: its answer will not come any more.
   const forgotten = unknown.seenFor(
-    claims.filter(({ runId, attempt }) => !holds(runId, attempt)),
+    claims.filter(({ runId, attempt }) => !holds(runId, attempt) && !resting.has(runId)),
     STATEMENT_LIMIT_MS,
   );
   await takeOver(state, 'forgotten', forgotten.slice(0, BATCH));
@@ -105,8 +113,10 @@ async function takeOverForgotten(state: State): Promise<boolean> {
 }
 
 async function takeOverExpired(state: State): Promise<boolean> {
-  const { lostAfterSeconds } = state;
-  const expired = await state.database.run((db) => findExpiredClaims(db, lostAfterSeconds, BATCH));
+  const { database, lostAfterSeconds, rests } = state;
+  const expired = await database.run((db) =>
+    findExpiredClaims(db, lostAfterSeconds, { limit: BATCH, besides: rests.keys() }),
+  );
   // Also by this process's own clock: a jump of the database's makes every attempt under way look old.
   await takeOver(state, 'expired', state.overdue.seenFor(expired, lostAfterSeconds * 1000));
   return false;
@@ -128,7 +138,7 @@ async function takeOverNow(
   claims: readonly LostClaim[],
   meeting: MeetingLocks,
 ): Promise<ReadonlySet<string>> {
-  const { database, events, wake } = state;
+  const { database, events, wake, rests } = state;
   const taken = new Set<string>();
   for (let first = 0; first < claims.length; first += MAX_TAKEN_AT_ONCE) {
     await inHalves(claims.slice(first, first + MAX_TAKEN_AT_ONCE), {
@@ -141,8 +151,11 @@ async function takeOverNow(
         wakeFor(wake, { effects, toClaim: runs.length, toAdmit: true });
         for (const { runId } of runs) taken.add(runId);
       },
-      isRefused: isDataRefused,
-      setAside: ({ runId }, error) => events.emit({ type: 'takeOverRefused', runId, error: reasonOf(error) }),
+      faultOf: batchFaultOf,
+      setAside: ({ runId }, error) => {
+        rests.add(runId);
+        events.emit({ type: 'takeOverRefused', runId, error: reasonOf(error) });
+      },
     });
   }
   return taken;

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
-import { QueryTimeout, TryAgain, isUnavailable } from '../../src/postgres/errors.ts';
+import { OutOfTime, QueryTimeout, TryAgain, batchFaultOf, isUnavailable } from '../../src/postgres/errors.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { queryPrepared, rowsOf } from '../../src/postgres/sql/rows.ts';
 import { startFaultProxy } from '../chaos/cluster/fault-proxy.ts';
@@ -31,6 +31,34 @@ describe('the database', () => {
     await expect(slow).rejects.toThrow(QueryTimeout);
     expect(await slow.catch(isUnavailable)).toBe(true);
     for (let i = 0; i < 4; i += 1) expect(await one()).toEqual([{ one: 1 }]);
+  });
+
+  it('takes work for too much only if it answers others meanwhile', async () => {
+    const proxy = await startFaultProxy(created.url);
+    const behind = openDatabase(proxy.url, 2);
+    const outOf = (work: Promise<unknown>) =>
+      work.then(
+        () => null,
+        (error: unknown) => error,
+      );
+    const sleeping = () => outOf(behind.run((db) => db.execute(sql`SELECT pg_sleep(60)`), 100));
+    expect(batchFaultOf(await sleeping())).toBe('outOfTime');
+    // No connection is free: the work that waits for one has not begun.
+    const busy = [1, 2].map(() => outOf(behind.run((db) => db.execute(sql`SELECT pg_sleep(60)`), 2_000)));
+    const waiting = await outOf(behind.run((db) => db.execute(sql`SELECT`), 100));
+    expect([waiting instanceof QueryTimeout, batchFaultOf(waiting)]).toEqual([true, null]);
+    await Promise.all(busy);
+    await behind.run((db) => db.execute(sql`SELECT`));
+    proxy.set('hang');
+    const hung = await sleeping();
+    expect([hung instanceof QueryTimeout, hung instanceof OutOfTime, batchFaultOf(hung)]).toEqual([
+      true,
+      false,
+      null,
+    ]);
+    proxy.set('open');
+    await behind.close();
+    await proxy.close();
   });
 
   it('ends it on the server too, in a transaction as well, so that a statement that waits for a lock holds no connection', async () => {

@@ -281,7 +281,7 @@ describe('a question about an uncertain attempt', () => {
     await instance.put('one', withLookup(receiver, book, 'atMostOnce'));
     await leaveRuns(store, 'one', { claimedBy: await deadInstance(store) });
     await store.rows(sql`UPDATE runs SET lookup_after = due_at, lookups = 2`);
-    const orphans = await store.database.run((db) => findOrphans(db, 10));
+    const orphans = await store.database.run((db) => findOrphans(db, { limit: 10, besides: [] }));
     await store.database.transaction((tx) => takeOverIfStillClaimed(tx, orphans, POLICY, 'skipLocked'));
     expect(await runsOf(store)).toMatchObject([{ status: 'pending', recoveries: 1, lookups: 2 }]);
     await instance.start();

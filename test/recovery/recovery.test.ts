@@ -113,7 +113,7 @@ function startRecovery(overrides: Partial<Parameters<typeof createRecovery>[0]> 
 
 /** One pass over what instances that are gone have left. */
 async function recoverOrphans(policy: Partial<typeof POLICY> = {}) {
-  const claims = await store.database.run((db) => findOrphans(db, 500));
+  const claims = await store.database.run((db) => findOrphans(db, { limit: 500, besides: [] }));
   const taken = await store.database.transaction((tx) =>
     takeOverIfStillClaimed(tx, claims, { ...POLICY, ...policy }, 'skipLocked'),
   );

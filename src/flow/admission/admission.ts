@@ -11,7 +11,7 @@ import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts'
 import { reasonOf } from '../../runtime/reason.ts';
 import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
 import type { Database } from '../../postgres/database.ts';
-import { isDataRefused } from '../../postgres/errors.ts';
+import { batchFaultOf } from '../../postgres/errors.ts';
 import { admitUnderLock, limitsToAdmit } from '../../store/limits/admit-runs.ts';
 
 interface AdmissionDeps {
@@ -99,7 +99,7 @@ async function admit({ database, events, wake }: State, ids: readonly string[]):
       wakeFor(wake, { toClaim, toPull: toPull > 0 });
       admitted += toClaim + toPull;
     },
-    isRefused: isDataRefused,
+    faultOf: batchFaultOf,
     setAside: (limitId, error) => events.emit({ type: 'admissionRefused', limitId, error: reasonOf(error) }),
   });
   return admitted;

@@ -9,6 +9,7 @@ import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Lease } from '../../runtime/instance-lease.ts';
 import type { Loop } from '../../runtime/loop/loop.ts';
+import type { Rests } from '../../runtime/loop/rests.ts';
 import type { Wake } from '../../runtime/loop/wake.ts';
 import type { MaintenanceState } from '../../runtime/maintenance-state.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
@@ -64,6 +65,7 @@ export interface Dispatch {
   readonly buffer: ClaimBuffer;
   readonly lanes: Lanes;
   readonly loop: Loop;
+  readonly refused: Rests;
   readonly aborting: AbortController;
   /** Called once no claim is held. */
   readonly onIdle: (() => void)[];

@@ -5,9 +5,9 @@
  * If the process dies here: recovery finds its claims as those of a dead instance.
  */
 import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
-import { type ClaimRequest, NO_ROOM, claimReadyRuns } from '../../store/runs/claims/claims.ts';
+import { type ClaimRequest, NO_ROOM, claimReadyRuns, findClaimable } from '../../store/runs/claims/claims.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
-import { claimDueRuns } from '../../store/runs/claims/claim-due-runs.ts';
+import { claimDueRuns, findDue } from '../../store/runs/claims/claim-due-runs.ts';
 import { abandonDeleted } from './abandon-deleted.ts';
 import { ClaimBuffer } from './claim-buffer.ts';
 import { ClaimRoom, type Room } from './claim-room.ts';
@@ -15,6 +15,7 @@ import type { Dispatch, DispatchDeps } from './dispatch-state.ts';
 import { dropForeign, handBackAll, returnStale, returnWaiting } from './hand-back.ts';
 import { LaneBook } from './lane.ts';
 import { Lanes } from './lanes.ts';
+import { claimUnlessRefused, createRefusedClaims } from './refused-claims.ts';
 import { acceptClaims, define, send, notifyIfIdle } from './send-claims.ts';
 
 export interface Dispatcher extends Turning {
@@ -104,6 +105,7 @@ function newDispatch(deps: DispatchDeps): Dispatch {
       minMs: () => (book.all.waiting > book.silent.waiting ? MIN_MS_IF_BUSY : 0),
       events,
     }),
+    refused: createRefusedClaims(deps),
     aborting,
     onIdle: [],
     accepting: true,
@@ -131,7 +133,11 @@ async function claimMore(dispatch: Dispatch): Promise<number> {
   const due = await takeDue(dispatch);
   const request = requestOf(dispatch, room.request());
   if (!request) return deps.pollIntervalMs;
-  const runs = await deps.database.run((db) => claimReadyRuns(db, request));
+  const runs = await claimUnlessRefused(deps, dispatch.refused, {
+    claim: (db) => claimReadyRuns(db, request),
+    find: (db) => findClaimable(db, request),
+  });
+  if (runs === null) return 0;
   room.claimed(request, runs);
   await hold(dispatch, runs);
   if (runs.length > 0) return 0;
@@ -144,12 +150,19 @@ async function claimMore(dispatch: Dispatch): Promise<number> {
  */
 async function takeDue(dispatch: Dispatch): Promise<{ claimed: number; msUntilNext: number | null }> {
   const { deps, room } = dispatch;
-  const { database, wakeWorkers, lease, targets } = deps;
+  const { wakeWorkers, lease, targets } = deps;
   const nothing = { ...NO_ROOM, instanceId: lease.instanceId, targetTypes: targets.types };
   let claimed = 0;
   for (let looks = 1; ; looks += 1) {
-    const request = { ...(requestOf(dispatch, room.requestOfMoving()) ?? nothing), atMost: DUE_AT_ONCE };
-    const due = await database.run((db) => claimDueRuns(db, request));
+    const request = {
+      ...(requestOf(dispatch, room.requestOfMoving()) ?? nothing),
+      ...{ atMost: DUE_AT_ONCE, besides: dispatch.refused.keys() },
+    };
+    const due = await claimUnlessRefused(deps, dispatch.refused, {
+      claim: (db) => claimDueRuns(db, request),
+      find: (db) => findDue(db, request),
+    });
+    if (due === null) return { claimed, msUntilNext: 0 };
     if (due.toPull) wakeWorkers();
     await hold(dispatch, due.claimed);
     claimed += due.claimed.length;
@@ -160,9 +173,14 @@ async function takeDue(dispatch: Dispatch): Promise<{ claimed: number; msUntilNe
 }
 
 /** What may be claimed in this room; null: nothing. */
-function requestOf({ deps, accepting }: Dispatch, free: Room | null): ClaimRequest | null {
+function requestOf({ deps, accepting, refused }: Dispatch, free: Room | null): ClaimRequest | null {
   if (!accepting || !free || !maySend(deps)) return null;
-  return { ...free, instanceId: deps.lease.instanceId, targetTypes: deps.targets.types };
+  return {
+    ...free,
+    instanceId: deps.lease.instanceId,
+    targetTypes: deps.targets.types,
+    besides: refused.keys(),
+  };
 }
 
 /** What is of a deleted schedule takes no room and is not sent. */

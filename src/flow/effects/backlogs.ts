@@ -11,7 +11,7 @@ import type { EventBus } from '../../runtime/event-bus.ts';
 import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
 import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
 import type { Database } from '../../postgres/database.ts';
-import { QueryTimeout, isDataRefused, isStatementCancelled } from '../../postgres/errors.ts';
+import { batchFaultOf } from '../../postgres/errors.ts';
 import {
   type Backlog,
   continueBacklogs,
@@ -100,14 +100,10 @@ async function sliceNext(state: State): Promise<boolean> {
     if (slice) await afterCommit(state, attempted, slice);
     return slice !== null;
   } catch (error) {
-    if (!isDataRefused(error) && !isOutOfTime(error)) throw error;
+    if (batchFaultOf(error) === null) throw error;
     halve(state, attempted, error);
     return true;
   }
-}
-
-function isOutOfTime(error: unknown): boolean {
-  return error instanceof QueryTimeout || isStatementCancelled(error);
 }
 
 function sizeOf({ halved }: State, { id }: Backlog, attempted: Attempted): SliceSize {

@@ -4,7 +4,7 @@
  *   bounded number of followers and dependents. A batch that the database refuses is halved, and the one at fault is put off.
  * If the process dies here: the effects are still there; any instance finds them.
  */
-import { inHalves } from '../../runtime/loop/batch.ts';
+import { inHalvesOnceFailed } from '../../runtime/loop/batch.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
@@ -14,7 +14,7 @@ import type { Database } from '../../postgres/database.ts';
 import { type AppliedEffects, applyEffects } from '../../store/effects/apply-effects.ts';
 import { splitByFollower } from '../../store/effects/follower-pairs.ts';
 import { type Effect, lockEffects, lockEffectsAgain, putOffEffect } from '../../store/effects/effect-rows.ts';
-import { isDataRefused } from '../../postgres/errors.ts';
+import { batchFaultOf } from '../../postgres/errors.ts';
 import { emitJudged } from '../../operations/runs/judged-overlaps.ts';
 
 interface EffectsDeps {
@@ -92,26 +92,24 @@ async function applyNext(state: State, now: number): Promise<boolean> {
     afterCommit(state, applied);
     return applied.begun.length > 0 || batch.length >= MAX_BATCH;
   } catch (error) {
-    if (!isDataRefused(error)) throw error;
-    await applyApart(state, batch);
+    if (batchFaultOf(error) === null) throw error;
+    await applyApart(state, batch, error);
     return batch.length >= MAX_BATCH;
   }
 }
 
-/** An effect that the database refuses must not delay the others. */
-async function applyApart(state: State, batch: readonly Effect[]): Promise<void> {
-  const half = Math.ceil(batch.length / 2);
-  const halving = {
-    work: async (part: readonly Effect[]) => {
+/** An effect that the database refuses, or that is too much work, must not delay the others. */
+async function applyApart(state: State, batch: readonly Effect[], error: unknown): Promise<void> {
+  await inHalvesOnceFailed(batch, error, {
+    work: async (part) => {
       const applied = await state.database.transaction(async (tx) =>
         applyEffects(tx, await lockEffectsAgain(tx, part.map(idOf))),
       );
       afterCommit(state, applied);
     },
-    isRefused: isDataRefused,
-    setAside: (effect: Effect, error: unknown) => putOff(state, effect, error),
-  };
-  for (const part of [batch.slice(0, half), batch.slice(half)]) await inHalves(part, halving);
+    faultOf: batchFaultOf,
+    setAside: (effect, fault) => putOff(state, effect, fault),
+  });
 }
 
 async function putOff({ database, events, wake }: State, effect: Effect, error: unknown): Promise<void> {

@@ -14,7 +14,7 @@ import { reasonOf } from '../../runtime/reason.ts';
 import { type StarvationGuard, createStarvationGuard } from '../../runtime/loop/starvation-guard.ts';
 import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
 import type { Database } from '../../postgres/database.ts';
-import { isDataRefused, isLockedByOthers } from '../../postgres/errors.ts';
+import { batchFaultOf, isDataRefused, isLockedByOthers } from '../../postgres/errors.ts';
 import type { MeetingLocks } from '../../store/runs/lock-runs.ts';
 import { type SettledRuns, settleLockedRuns } from '../../store/runs/ends/settle-locked.ts';
 import { settlePlainIfClaimed } from '../../store/runs/ends/settle-plain.ts';
@@ -136,8 +136,12 @@ async function settleLocking(
       work: async (part) => {
         passedOver.push(...(await settleInTransaction(state, part, 'skipLocked')));
       },
-      isRefused: isDataRefused,
-      setAside: (ended, error) => settleWithoutText(state, ended, error),
+      faultOf: batchFaultOf,
+      // One that ran out of time stays in the queue, behind the others.
+      setAside: (ended, error) =>
+        isDataRefused(error)
+          ? settleWithoutText(state, ended, error)
+          : state.events.emit({ type: 'batchHeldUp', loop: 'settle', count: 1 }),
     });
     state.maxLocking = Math.min(MAX_BATCH, state.maxLocking * 2);
   } catch (error) {

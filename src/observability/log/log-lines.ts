@@ -152,6 +152,11 @@ const LINES: Lines = {
       { kind, runId, scheduleId, error, failures, retryInSeconds: seconds },
       'what is to follow from an end, an edit or a deletion could not be done; it is tried again',
     ),
+  claimRefused: (logger, { runId, error }) =>
+    logger.error(
+      { runId, error },
+      'a run cannot be claimed: the database refuses to write its row; it is tried again in a minute',
+    ),
   admissionRefused: (logger, { limitId, error }) =>
     logger.error(
       { limitId, error },

@@ -17,7 +17,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import { inHalves } from '../../runtime/loop/batch.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import { reasonOf } from '../../runtime/reason.ts';
-import { isDataRefused } from '../../postgres/errors.ts';
+import { batchFaultOf } from '../../postgres/errors.ts';
 import {
   type CalendarMove,
   type CalendarUser,
@@ -159,7 +159,7 @@ async function moveUsers(walk: MoveWalk, users: readonly CalendarUser[]): Promis
   }
   await inHalves(moves, {
     work: (part) => writeMoves(walk, part, known),
-    isRefused: isDataRefused,
+    faultOf: batchFaultOf,
     setAside: ({ user }, error) => setAside(walk, user, error),
   });
 }

@@ -9,7 +9,7 @@ import type { RunStatus } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { inHalves } from '../../runtime/loop/batch.ts';
 import { type Work, wakeFor } from '../../runtime/loop/wake.ts';
-import { isDataRefused, isLockedByOthers } from '../../postgres/errors.ts';
+import { batchFaultOf, isLockedByOthers } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { limitLockWaits } from '../../postgres/sql/lock-limit.ts';
@@ -145,10 +145,10 @@ async function eachBatch(
     done.changed += outcome.changes.length;
     held.push(...outcome.held);
   };
-  const isRefused = (error: unknown) => isDataRefused(error) || isLockedByOthers(error);
+  const faultOf = (error: unknown) => (isLockedByOthers(error) ? 'refused' : batchFaultOf(error));
   const setAside = () => void (done.remaining += 1);
   for (let first = 0; first < ids.length; first += BATCH) {
-    await inHalves(ids.slice(first, first + BATCH), { work, isRefused, setAside });
+    await inHalves(ids.slice(first, first + BATCH), { work, faultOf, setAside });
   }
   return held;
 }

@@ -6,8 +6,8 @@
 import { CronError } from '../../core/cron/cron.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
-import { inHalves } from '../../runtime/loop/batch.ts';
-import { NotNow, TryAgain, isDataRefused, isLockedByOthers } from '../../postgres/errors.ts';
+import { type BatchFault, inHalves } from '../../runtime/loop/batch.ts';
+import { NotNow, TryAgain, batchFaultOf, isLockedByOthers } from '../../postgres/errors.ts';
 import type { AuditKey, Auditor } from '../../store/audit/record-audit.ts';
 import {
   type BulkScheduleFilter,
@@ -92,7 +92,7 @@ async function eachBatch(
   };
   const setAside = () => void (done.remaining += 1);
   for (let first = 0; first < schedules.length; first += BATCH) {
-    await inHalves(schedules.slice(first, first + BATCH), { work, isRefused, setAside });
+    await inHalves(schedules.slice(first, first + BATCH), { work, faultOf, setAside });
   }
   return left;
 }
@@ -116,7 +116,8 @@ function countUpdated(changed: readonly ChangedSchedule[]): number {
   return changed.filter(({ change }) => change === 'updated').length;
 }
 
-function isRefused(error: unknown): boolean {
-  if (error instanceof NotNow || error instanceof CronError || error instanceof CannotFollow) return true;
-  return isDataRefused(error) || isLockedByOthers(error);
+function faultOf(error: unknown): BatchFault | null {
+  if (error instanceof NotNow || error instanceof CronError || error instanceof CannotFollow)
+    return 'refused';
+  return isLockedByOthers(error) ? 'refused' : batchFaultOf(error);
 }

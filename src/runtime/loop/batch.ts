@@ -1,30 +1,72 @@
+/** `refused`: the error is about one of the items. `outOfTime`: the items were too much work for one batch, or one of them is. */
+export type BatchFault = 'refused' | 'outOfTime';
+
 interface HalvingWork<T> {
-  /** Does all items, or throws and has done none. */
+  /** Does all items, or throws and has done none. After `outOfTime` it may have done them: what it does twice must do no harm. */
   work: (items: readonly T[]) => Promise<void>;
-  /** Whether the error is about one of the items, so that the others can be done without it. */
-  isRefused: (error: unknown) => boolean;
-  /** Called for the one item that was refused alone. */
+  /** Whether the batch is at fault, so that others can be done without it; null: anything else, such as an outage. */
+  faultOf: (error: unknown) => BatchFault | null;
+  /** Called for the one item that was at fault alone. */
   setAside: (item: T, error: unknown) => Promise<void> | void;
 }
 
 /**
- * Does a batch. If it is refused, halves it down to the one item at fault, and sets that item aside, so that it holds up no other. Any
- * other error is thrown, once both halves have had their turn.
+ * Does a batch. If it is at fault, divides it down to the one item that is, and sets that item aside, so that it holds up no other. Any
+ * other error is thrown, once all parts have had their turn. A batch that ran out of time is divided by eight, and after a few such
+ * parts the error is thrown: a pass of a loop must end in time, and what it has set aside stays so.
  */
 export async function inHalves<T>(items: readonly T[], halving: HalvingWork<T>): Promise<void> {
+  await inParts(items, halving, { outOfTime: 0 });
+}
+
+/** The same, of a batch that was at fault just now, in whatever way the caller tried it. */
+export async function inHalvesOnceFailed<T>(
+  items: readonly T[],
+  error: unknown,
+  halving: HalvingWork<T>,
+): Promise<void> {
+  let isFirst = true;
+  const work = async (some: readonly T[]) => {
+    if (!isFirst) return halving.work(some);
+    isFirst = false;
+    throw error;
+  };
+  await inHalves(items, { ...halving, work });
+}
+
+const PARTS = { refused: 2, outOfTime: 8 } as const;
+/** From 4,096 items down to one. At 15 s each, a pass ends before the watchdog takes the loop for dead. */
+const MOST_OUT_OF_TIME = 5;
+
+async function inParts<T>(
+  items: readonly T[],
+  halving: HalvingWork<T>,
+  met: { outOfTime: number },
+): Promise<void> {
   const [only, ...others] = items;
   if (only === undefined) return;
   try {
     await halving.work(items);
   } catch (error) {
-    if (!halving.isRefused(error)) throw error;
+    const fault = halving.faultOf(error);
+    if (fault === null) throw error;
+    if (fault === 'outOfTime') met.outOfTime += 1;
     if (others.length === 0) {
       await halving.setAside(only, error);
       return;
     }
-    const half = Math.ceil(items.length / 2);
-    await eachInTurn([items.slice(0, half), items.slice(half)], (part) => inHalves(part, halving));
+    if (met.outOfTime >= MOST_OUT_OF_TIME) throw error;
+    await eachInTurn(partsOf(items, PARTS[fault]), (part) =>
+      met.outOfTime >= MOST_OUT_OF_TIME ? Promise.reject(error as Error) : inParts(part, halving, met),
+    );
   }
+}
+
+function partsOf<T>(items: readonly T[], count: number): T[][] {
+  const size = Math.ceil(items.length / count);
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, index) =>
+    items.slice(index * size, (index + 1) * size),
+  );
 }
 
 /** Does each part, whatever happened to the parts before it; then throws the first error. */

@@ -202,9 +202,9 @@ export const MUTANTS: readonly Mutant[] = [
       },
       {
         file: 'src/recovery/recovery.ts',
-        find: 'const orphans = await state.database.run((db) => findOrphans(db, BATCH));',
+        find: 'const orphans = await database.run((db) => findOrphans(db, { limit: BATCH, besides: rests.keys() }));',
         replace: `const { declared = [] } = globalThis as { declared?: string[] };
-  const orphans = (await state.database.run((db) => findOrphans(db, BATCH))).filter((one) => declared.includes(one.instanceId));`,
+  const orphans = (await database.run((db) => findOrphans(db, { limit: BATCH, besides: rests.keys() }))).filter((one) => declared.includes(one.instanceId));`,
       },
     ],
     caughtBy: ['stuck'],

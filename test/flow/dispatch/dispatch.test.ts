@@ -59,6 +59,31 @@ const ended = (count: number) =>
   });
 
 describe('dispatch', () => {
+  it.each(['ready', 'due'])(
+    'a %s run whose row the database refuses to write stands before no other',
+    async (state) => {
+      const receiver = await receiverThat();
+      await instance.put('one', { url: receiver.url });
+      await unclaimedRuns('one', 20, 1);
+      if (state === 'due') await store.rows(sql`UPDATE runs SET ready = false`);
+      const [bad] = await store.rows<{ id: string }>(sql`UPDATE runs SET due_at = due_at - interval '1 h'
+      WHERE id = (SELECT min(id::text)::uuid FROM runs) RETURNING id`);
+      await store.rows(sql`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      RAISE data_exception USING MESSAGE = 'this row is bad'; END $$`);
+      await store.rows(sql`CREATE TRIGGER refuse BEFORE UPDATE ON runs FOR EACH ROW
+      WHEN (OLD.id = ${sql.raw(`'${bad?.id ?? ''}'`)}) EXECUTE FUNCTION refuse()`);
+      await instance.start();
+      expect((await ended(19)).map(({ id }) => id)).not.toContain(bad?.id);
+      expect(instance.events.filter(({ type }) => type === 'claimRefused')).toMatchObject([
+        { runId: bad?.id, error: expect.stringContaining('this row is bad') as string },
+      ]);
+      // The loop works, and looks for others.
+      await unclaimedRuns('one', 3, 1);
+      await ended(22);
+      expect(instance.events.filter(({ type }) => type === 'claimRefused')).toHaveLength(1);
+    },
+  );
+
   it('claims by priority, then by due time', async () => {
     const receiver = await receiverThat();
     await instance.put('low', { url: receiver.url, priority: 'low' });

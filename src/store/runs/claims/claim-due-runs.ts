@@ -1,6 +1,7 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
+import { uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
-import { queryPrepared } from '../../../postgres/sql/rows.ts';
+import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
 import { isPull } from '../../queues/queue-lanes.ts';
 import {
   CLAIMED_COLUMNS,
@@ -26,6 +27,8 @@ interface DueRuns {
   msUntilNextDue: number | null;
 }
 
+type DueRequest = ClaimRequest & { atMost: number };
+
 interface Row extends Omit<ClaimedRow, 'id'> {
   count: number | null;
   blocked: number;
@@ -45,20 +48,11 @@ interface Row extends Omit<ClaimedRow, 'id'> {
  * it for many, and plan anew each time. The statement takes arrays of ids: the planner takes a third of all runs for due, and would read
  * all of them to join these few.
  */
-// eslint-disable-next-line max-lines-per-function -- one statement
-export async function claimDueRuns(
-  db: Executor,
-  request: ClaimRequest & { atMost: number },
-): Promise<DueRuns> {
-  const { instanceId, limit, freePerLane, targetTypes, atMost } = request;
+export async function claimDueRuns(db: Executor, request: DueRequest): Promise<DueRuns> {
+  const { instanceId, limit, freePerLane, targetTypes } = request;
   const rows = await queryPrepared<Row>(
     db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), due AS MATERIALIZED (
-      SELECT id, lane, attempts FROM runs
-      WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL
-        AND due_at <= (SELECT now FROM clock)
-      ORDER BY due_at LIMIT ${sql.raw(String(atMost))} FOR UPDATE SKIP LOCKED
-    ), lanes AS MATERIALIZED (
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), due AS MATERIALIZED (${dueRuns(request)}), lanes AS MATERIALIZED (
       SELECT of_due.lane, of_due.count, coalesce(held.free, ${freePerLane}) AS free,
         ${isOfType(sql`of_due.lane`, targetTypes)} AND ${mayClaim(instanceId)} AND of_due.most_attempts < ${MAX_ATTEMPTS}
           AND (SELECT count(*) FROM due) <= ${limit} AS may_claim,
@@ -92,6 +86,23 @@ export async function claimDueRuns(
     toPull: head?.to_pull ?? false,
     msUntilNextDue: head?.ms ?? null,
   };
+}
+
+/** The runs that `claimDueRuns` would take now. */
+export async function findDue(db: Executor, request: DueRequest): Promise<string[]> {
+  const rows = await rowsOf<{ id: string }>(
+    db,
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), due AS MATERIALIZED (${dueRuns(request)})
+    SELECT id FROM due`,
+  );
+  return rows.map(({ id }) => id);
+}
+
+function dueRuns({ atMost, besides = [] }: DueRequest): SQL {
+  return sql`SELECT id, lane, attempts FROM runs
+      WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL
+        AND due_at <= (SELECT now FROM clock) AND id <> ALL (${uuids(besides)})
+      ORDER BY due_at LIMIT ${sql.raw(String(atMost))} FOR UPDATE SKIP LOCKED`;
 }
 
 function isClaimed(row: Row): row is Row & ClaimedRow {

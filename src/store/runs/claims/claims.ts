@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { ints, texts } from '../../../postgres/sql/arrays.ts';
+import { ints, texts, uuids } from '../../../postgres/sql/arrays.ts';
 import { anyUid } from '../../../postgres/sql/by-key.ts';
-import type { Executor } from '../../../postgres/executor.ts';
-import { queryPrepared } from '../../../postgres/sql/rows.ts';
+import type { Executor, Transaction } from '../../../postgres/executor.ts';
+import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
 import { noHandoffs } from '../../maintenance/maintenance-row.ts';
 import { type ClaimedRow, type ClaimedRun, claimedRun } from './claimed-run.ts';
 
@@ -14,6 +14,8 @@ export interface ClaimRequest {
   freePerLane: number;
   /** Kinds of target this version can send to; runs of others are left to instances that can. */
   targetTypes: readonly string[];
+  /** Runs whose claim the database has refused: they are left out. */
+  besides?: readonly string[];
 }
 
 /** In a request: nothing is to be claimed. */
@@ -29,16 +31,40 @@ export const MAX_ATTEMPTS = 2_000_000_000;
  * An instance that was declared dead claims nothing, and none does while maintenance holds runs.
  */
 export async function claimReadyRuns(db: Executor, request: ClaimRequest): Promise<ClaimedRun[]> {
-  const { instanceId, limit, freePerLane, targetTypes } = request;
+  const { instanceId } = request;
   const rows = await queryPrepared<ClaimedRow>(
     db,
-    sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${READY_LANES}, free AS (
+    sql`${chosenReady(request)}
+    UPDATE runs r SET ${setClaimed(instanceId)} FROM chosen, clock WHERE r.id = chosen.id AND ${anyUid(sql`chosen.id`)}
+    RETURNING ${CLAIMED_COLUMNS}`,
+  );
+  return rows.map((row) => claimedRun(row, instanceId));
+}
+
+/** The runs that `claimReadyRuns` would claim now. */
+export async function findClaimable(db: Executor, request: ClaimRequest): Promise<string[]> {
+  const rows = await rowsOf<{ id: string }>(db, sql`${chosenReady(request)} SELECT id FROM chosen`);
+  return rows.map(({ id }) => id);
+}
+
+/** Claims these, as far as they may be claimed by anyone: for a transaction that is rolled back, to find out which the database refuses. */
+export async function tryToClaim(tx: Transaction, instanceId: string, ids: readonly string[]): Promise<void> {
+  await tx.execute(
+    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), chosen AS MATERIALIZED (
+      SELECT id FROM runs WHERE id = ANY (${uuids(ids)}) AND status = 'pending' AND claimed_by IS NULL FOR UPDATE SKIP LOCKED)
+    UPDATE runs r SET ready = true, ${setClaimed(instanceId)} FROM chosen, clock WHERE r.id = chosen.id`,
+  );
+}
+
+function chosenReady(request: ClaimRequest): SQL {
+  const { instanceId, limit, freePerLane, targetTypes, besides = [] } = request;
+  return sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${READY_LANES}, free AS (
       SELECT lanes.lane, lanes.priority, coalesce(held.free, ${freePerLane}) AS free
       FROM lanes LEFT JOIN ${freeByLane(request)} AS held(lane, free) ON held.lane = lanes.lane
       WHERE ${isOfType(sql`lanes.lane`, targetTypes)} AND coalesce(held.free, ${freePerLane}) > 0 AND ${mayClaim(instanceId)}
     ), candidates AS (
       SELECT r.lane, r.priority, r.due_at, free.free FROM (SELECT *, count(*) OVER () AS lanes FROM free) AS free, LATERAL (
-        SELECT lane, priority, due_at FROM runs WHERE ${isReadyIn(sql`free`)}
+        SELECT lane, priority, due_at FROM runs WHERE ${isReadyIn(sql`free`, besides)}
         ORDER BY due_at LIMIT least(free.free, ${limit}, 1 + ${TIMES_EVEN_SHARE * limit} / free.lanes)) AS r
     ), shares AS MATERIALIZED (
       SELECT lane, priority, count(*) AS count FROM (
@@ -48,21 +74,17 @@ export async function claimReadyRuns(db: Executor, request: ClaimRequest): Promi
       GROUP BY lane, priority
     ), chosen AS MATERIALIZED (
       SELECT r.id FROM shares, LATERAL (
-        SELECT id FROM runs WHERE ${isReadyIn(sql`shares`)} ORDER BY due_at LIMIT shares.count FOR UPDATE SKIP LOCKED) AS r
-    )
-    UPDATE runs r SET ${setClaimed(instanceId)} FROM chosen, clock WHERE r.id = chosen.id AND ${anyUid(sql`chosen.id`)}
-    RETURNING ${CLAIMED_COLUMNS}`,
-  );
-  return rows.map((row) => claimedRun(row, instanceId));
+        SELECT id FROM runs WHERE ${isReadyIn(sql`shares`, besides)} ORDER BY due_at LIMIT shares.count FOR UPDATE SKIP LOCKED) AS r
+    )`;
 }
 
 /** Of what one statement claims, a lane may have at most so many times what each would have if all had the same. */
 const TIMES_EVEN_SHARE = 4;
 
 /** Of the lane and priority of a row of that name. */
-function isReadyIn(of: SQL): SQL {
+function isReadyIn(of: SQL, besides: readonly string[]): SQL {
   return sql`status = 'pending' AND claimed_by IS NULL AND ready AND lane = ${of}.lane AND priority = ${of}.priority
-          AND attempts < ${MAX_ATTEMPTS}`;
+          AND attempts < ${MAX_ATTEMPTS} AND id <> ALL (${uuids(besides)})`;
 }
 
 /** A claim of `r` is the beginning of an attempt. */

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../../core/instant.ts';
 import { expireRun, isStillSilent } from '../../../core/runs/expire-run.ts';
 import type { Settlement } from '../../../core/runs/attempts/settlement.ts';
+import { uuids } from '../../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../../postgres/sql/database-now.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { queueOfLane } from '../../queues/queue-lanes.ts';
@@ -62,7 +63,7 @@ export interface ListeningSince {
 export async function findSilent(
   db: Executor,
   { since, graceSeconds }: ListeningSince,
-  limit: number,
+  { limit, besides }: { limit: number; besides: readonly string[] },
 ): Promise<{ runs: SilentRun[]; now: Instant }> {
   const rows = await queryPrepared<Row>(
     db,
@@ -74,6 +75,7 @@ export async function findSilent(
     WHERE r.status = 'running' AND r.expires_at <= (SELECT now FROM clock)
       AND clock.now >= ${isoInstant(since)}::timestamptz
         + make_interval(secs => least(coalesce(r.lease_seconds, 0) / 2, ${graceSeconds}::float8))
+      AND r.id <> ALL (${uuids(besides)})
     ORDER BY r.expires_at LIMIT ${limit}`,
   );
   const [first] = rows;

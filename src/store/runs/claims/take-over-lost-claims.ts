@@ -4,6 +4,7 @@ import type { Instant } from '../../../core/instant.ts';
 import type { Claim } from '../../../core/runs/claim.ts';
 import { type RecoveryPolicy, judgeLostClaim, takeOverRun } from '../../../core/runs/lost-claim.ts';
 import type { RunRecord } from '../../../core/runs/run-record.ts';
+import { uuids } from '../../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../../postgres/sql/database-now.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { type InstantText, rowsOf, scheduleIdOf, toInstantOrNull } from '../../../postgres/sql/rows.ts';
@@ -25,13 +26,19 @@ interface ClaimRow {
   handoff_started_at: InstantText | null;
 }
 
+/** At most so many, and none of these runs. */
+interface LookForClaims {
+  limit: number;
+  besides: readonly string[];
+}
+
 /** Claims of instances that are not listed as living, oldest due first; found by their rows, whatever was heard of a death. */
-export function findOrphans(db: Executor, limit: number): Promise<LostClaim[]> {
+export function findOrphans(db: Executor, { limit, besides }: LookForClaims): Promise<LostClaim[]> {
   return lostClaims(
     db,
     sql`SELECT id, claimed_by, attempts, handoff_started_at FROM runs r
     WHERE status = 'pending' AND claimed_by IS NOT NULL
-      AND ${isUnlisted(sql`r.claimed_by`)}
+      AND ${isUnlisted(sql`r.claimed_by`)} AND id <> ALL (${uuids(besides)})
     ORDER BY due_at LIMIT ${limit}`,
   );
 }
@@ -49,7 +56,7 @@ export function findClaimsOf(db: Executor, instanceId: string): Promise<LostClai
 export function findExpiredClaims(
   db: Executor,
   lostAfterSeconds: number,
-  limit: number,
+  { limit, besides }: LookForClaims,
 ): Promise<LostClaim[]> {
   return lostClaims(
     db,
@@ -60,6 +67,7 @@ export function findExpiredClaims(
       AND coalesce(r.handoff_started_at, r.claimed_at) < clock.now - make_interval(secs => ${lostAfterSeconds})
       AND coalesce(r.handoff_started_at, r.claimed_at)
         < clock.now - make_interval(secs => ${lostAfterSeconds} + ${timeoutSeconds(sql`v.definition`)})
+      AND r.id <> ALL (${uuids(besides)})
     ORDER BY r.due_at LIMIT ${limit}`,
   );
 }

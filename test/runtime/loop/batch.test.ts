@@ -1,0 +1,85 @@
+import { expect, it } from 'vitest';
+import { type BatchFault, inHalves } from '../../../src/runtime/loop/batch.ts';
+
+/** Batches with one of these items are at fault. */
+function workOn(bad: ReadonlyMap<number, BatchFault>) {
+  const done: number[] = [];
+  const aside: number[] = [];
+  const batches: number[] = [];
+  return {
+    done,
+    aside,
+    batches,
+    halving: {
+      work: (items: readonly number[]) => {
+        batches.push(items.length);
+        const culprit = items.find((item) => bad.has(item) && !aside.includes(item));
+        if (culprit !== undefined) return Promise.reject(new Error(bad.get(culprit)));
+        done.push(...items);
+        return Promise.resolve();
+      },
+      faultOf: (error: unknown) => (error as Error).message as BatchFault,
+      setAside: (item: number) => void aside.push(item),
+    },
+  };
+}
+
+const items = (count: number) => Array.from({ length: count }, (_, index) => index);
+
+it.each(['refused', 'outOfTime'] as const)(
+  'one item that is %s is set aside, and all others are done',
+  async (fault) => {
+    const { halving, done, aside } = workOn(new Map([[317, fault]]));
+    await inHalves(items(500), halving);
+    expect(aside).toEqual([317]);
+    expect(done.sort((a, b) => a - b)).toEqual(items(500).filter((item) => item !== 317));
+  },
+);
+
+it('a batch that was too much as a whole is done in parts, and no item is set aside', async () => {
+  const { halving, done, aside } = workOn(new Map());
+  const work = (some: readonly number[]) =>
+    some.length > 100 ? Promise.reject(new Error('outOfTime')) : halving.work(some);
+  await inHalves(items(500), { ...halving, work });
+  expect(done).toHaveLength(500);
+  expect(aside).toEqual([]);
+});
+
+it('where many items take too long, few are tried before the pass ends, and what was set aside stays so: in the end all others are done', async () => {
+  const slow = new Map(
+    items(500).flatMap((item) => (item % 100 === 50 ? [[item, 'outOfTime'] as const] : [])),
+  );
+  const { halving, aside, batches } = workOn(slow);
+  let left = items(500);
+  for (let passes = 1; left.length > 0; passes += 1) {
+    expect(passes).toBeLessThan(10);
+    const [ranOut, passDone]: [number[], number[]] = [[], []];
+    const work = async (some: readonly number[]) => {
+      await halving.work(some).catch((error: unknown) => {
+        ranOut.push(some.length);
+        throw error;
+      });
+      passDone.push(...some);
+    };
+    await inHalves(left, { ...halving, work }).catch(() => undefined);
+    expect(ranOut.length).toBeLessThanOrEqual(5);
+    left = left.filter((item) => !passDone.includes(item) && !aside.includes(item));
+  }
+  expect(aside.sort((a, b) => a - b)).toEqual([...slow.keys()]);
+  expect(Math.max(...batches)).toBe(500);
+});
+
+it('an outage is the fault of no batch: it is tried once, and nothing is set aside', async () => {
+  const tried: number[] = [];
+  const outage = new Error('gone');
+  const halving = {
+    work: (some: readonly number[]) => {
+      tried.push(some.length);
+      return Promise.reject(outage);
+    },
+    faultOf: () => null,
+    setAside: () => expect.unreachable(),
+  };
+  await expect(inHalves(items(500), halving)).rejects.toBe(outage);
+  expect(tried).toEqual([500]);
+});
