@@ -345,12 +345,11 @@ export const MUTANTS: readonly Mutant[] = [
         replace: ".for(strength === 'update' ? strength : 'key share');",
       },
       {
-        file: 'src/store/runs/overlaps.ts',
-        find: 'WHERE s.uid = ANY (${uuids(uids)})`,\n  );\n  const bySchedule',
+        file: 'src/store/runs/guarded-runs.ts',
+        find: 'WHERE s.uid = ANY (${uuids(uids)}) ORDER BY s.uid, r.created_at, r.id`',
         replace: `WHERE s.uid = ANY (\${uuids(uids)})
-      AND s.uid IN (SELECT uid FROM (SELECT uid FROM schedules WHERE uid = ANY (\${uuids(uids)}) ORDER BY uid FOR NO KEY UPDATE) AS locked)\`,
-  );
-  const bySchedule`,
+      AND s.uid IN (SELECT uid FROM (SELECT uid FROM schedules WHERE uid = ANY (\${uuids(uids)}) ORDER BY uid FOR NO KEY UPDATE) AS locked)
+    ORDER BY s.uid, r.created_at, r.id\``,
       },
     ],
     caughtBy: ['overlap'],
@@ -453,11 +452,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/effects/apply-effects.ts',
-        find: `  await deleteEffects(
-    tx,
-    done.map(({ id }) => id),
-  );
-`,
+        find: '  await deleteEffects(tx, ids);\n',
         replace: '',
       },
       {
