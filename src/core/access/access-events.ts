@@ -50,7 +50,7 @@ export const FAILED_AUTHENTICATION = [
 ] as const;
 
 /**
- * 403, whoever calls: without tokens, a Host that is not the server's, or the mark of a proxy; a change that a page of
+ * 403 for every caller: without tokens, a Host that is not the server's, or the mark of a proxy; a change that a page of
  * another site asks for.
  */
 export const BROWSER_REFUSALS = ['foreignHost', 'proxyMark', 'otherSite'] as const;
