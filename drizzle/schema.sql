@@ -286,10 +286,9 @@ CREATE INDEX runs_replaceable ON public.runs USING btree (schedule_uid, created_
 CREATE INDEX runs_running ON public.runs USING btree (expires_at) WHERE (status = 'running'::text);
 CREATE INDEX runs_to_admit ON public.runs USING btree (limit_id, priority, due_at) WHERE ((status = 'pending'::text) AND (limit_id IS NOT NULL) AND (admitted_at IS NULL));
 CREATE INDEX runs_to_come ON public.runs USING btree (due_at) WHERE ((status = 'pending'::text) AND (claimed_by IS NULL) AND (NOT ready) AND (limit_id IS NULL));
-CREATE INDEX runs_to_judge ON public.runs USING btree (schedule_uid, created_at, id) WHERE (overlap_guarded AND (status = 'waiting'::text));
 CREATE INDEX runs_unclaimed ON public.runs USING btree (lane, priority, due_at) WHERE ((status = 'pending'::text) AND (claimed_by IS NULL) AND ready);
 CREATE INDEX runs_unplanned ON public.runs USING btree (schedule_uid) WHERE (trigger <> ALL (ARRAY['schedule'::text, 'catchUp'::text, 'backfill'::text]));
-CREATE INDEX runs_waiting ON public.runs USING btree (schedule_uid) WHERE (status = 'waiting'::text);
+CREATE INDEX runs_waiting_in_order ON public.runs USING btree (schedule_uid, created_at, id) WHERE (status = 'waiting'::text);
 
 CREATE TABLE schedule_calendars (
   calendar_id text COLLATE "C" NOT NULL,

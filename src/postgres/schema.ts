@@ -297,10 +297,11 @@ export const runs = pgTable(
     index('runs_unplanned')
       .on(t.scheduleUid)
       .where(sql`trigger NOT IN ('schedule', 'catchUp', 'backfill')`),
-    // Three, so that a judgement reads a few rows, however many are open: what waits, what a newer run replaces, and what is beside.
-    index('runs_to_judge')
+    // Three, so that a judgement reads a few rows, however many are open: what waits, what a newer run replaces, and what is beside. The
+    // first holds all that waits: with a smaller one beside it, the server might read that whole, and sort it.
+    index('runs_waiting_in_order')
       .on(t.scheduleUid, t.createdAt, t.id)
-      .where(sql`overlap_guarded AND status = 'waiting'`),
+      .where(sql`status = 'waiting'`),
     index('runs_replaceable')
       .on(t.scheduleUid, t.createdAt, t.id)
       .where(
@@ -329,9 +330,6 @@ export const runs = pgTable(
     index('runs_limited')
       .on(t.limitId, t.admittedAt)
       .where(sql`limit_id IS NOT NULL`),
-    index('runs_waiting')
-      .on(t.scheduleUid)
-      .where(sql`status = 'waiting'`),
     // PostgreSQL's instants may be infinite, ours may not: one such row, written by another program, would fail every batch it is in.
     check('runs_finite', sql`isfinite(scheduled_for) AND isfinite(due_at) AND isfinite(created_at)`),
     check(

@@ -42,13 +42,15 @@ describe('the database', () => {
         (error: unknown) => error,
       );
     const sleeping = () => outOf(behind.run((db) => db.execute(sql`SELECT pg_sleep(60)`), 100));
+    // Sessions are open before the time counts.
+    await Promise.all([1, 2].map(() => behind.run((db) => db.execute(sql`SELECT pg_sleep(0.1)`))));
     expect(batchFaultOf(await sleeping())).toBe('outOfTime');
     // No connection is free: the work that waits for one has not begun.
     const busy = [1, 2].map(() => outOf(behind.run((db) => db.execute(sql`SELECT pg_sleep(60)`), 2_000)));
     const waiting = await outOf(behind.run((db) => db.execute(sql`SELECT`), 100));
     expect([waiting instanceof QueryTimeout, batchFaultOf(waiting)]).toEqual([true, null]);
     await Promise.all(busy);
-    await behind.run((db) => db.execute(sql`SELECT`));
+    await Promise.all([1, 2].map(() => behind.run((db) => db.execute(sql`SELECT pg_sleep(0.1)`))));
     proxy.set('hang');
     const hung = await sleeping();
     expect([hung instanceof QueryTimeout, hung instanceof OutOfTime, batchFaultOf(hung)]).toEqual([
