@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import type { Config } from './config/config.ts';
-import type { Daemon } from './daemon.ts';
+import type { Daemon } from './daemon/daemon.ts';
 import type { Logger } from './observability/log/logger.ts';
 import type { Clock } from './runtime/clock.ts';
 import type { DaemonCommands, DatabaseWork } from './cli/surroundings.ts';
@@ -86,7 +86,7 @@ async function serve(config: Config, logger: Logger): Promise<number> {
 
   const { compileLater, releaseStartupMemory } = await import('./runtime/engine.ts');
   compileLater();
-  const { createDaemon } = await import('./daemon.ts');
+  const { createDaemon } = await import('./daemon/daemon.ts');
   releaseStartupMemory();
   try {
     daemon = createDaemon({

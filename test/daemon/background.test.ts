@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { PassThrough } from 'node:stream';
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
-import { type Daemon, createDaemon } from '../../src/daemon.ts';
+import { type Daemon, createDaemon } from '../../src/daemon/daemon.ts';
 import { createLogger } from '../../src/observability/log/logger.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { type Store, createInstance, createStore } from '../support/pipeline.ts';

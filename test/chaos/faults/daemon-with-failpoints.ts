@@ -8,7 +8,7 @@ import { writeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type * as ConfigModule from '../../../src/config/config.ts';
-import type * as DaemonModule from '../../../src/daemon.ts';
+import type * as DaemonModule from '../../../src/daemon/daemon.ts';
 import type * as LoggerModule from '../../../src/observability/log/logger.ts';
 import type * as DatabaseModule from '../../../src/postgres/database.ts';
 import type * as HttpModule from '../../../src/targets/http.ts';
@@ -22,7 +22,7 @@ let left = Number(count);
 const load = async <Module>(path: string) =>
   (await import(pathToFileURL(join(CHAOS_ROOT, 'src', path)).href)) as Module;
 const { readConfig } = await load<typeof ConfigModule>('config/config.ts');
-const { createDaemon } = await load<typeof DaemonModule>('daemon.ts');
+const { createDaemon } = await load<typeof DaemonModule>('daemon/daemon.ts');
 const { createLogger } = await load<typeof LoggerModule>('observability/log/logger.ts');
 const { openDatabase } = await load<typeof DatabaseModule>('postgres/database.ts');
 const { createHttpTarget } = await load<typeof HttpModule>('targets/http.ts');

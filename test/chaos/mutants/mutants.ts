@@ -324,7 +324,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'what a dead instance had claimed stays claimed',
     edits: [
       {
-        file: 'src/daemon.ts',
+        file: 'src/daemon/daemon.ts',
         find: "    row(workers.recovery, 'work', work),\n",
         replace: '',
       },

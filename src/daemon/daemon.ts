@@ -1,4 +1,4 @@
-import { createApi } from './daemon-api.ts';
+import { createMigrations } from './migrations.ts';
 import {
   type Common,
   type DaemonOptions,
@@ -8,16 +8,14 @@ import {
   createWorkers,
   standardParts,
   stopLines,
-} from './daemon-parts.ts';
-import { listenForHints } from './daemon-hints.ts';
-import { createMigrations } from './daemon-migrations.ts';
-import type { Loop, Turning } from './runtime/loop/loop.ts';
-import { type Service, onlyStopping } from './runtime/service.ts';
-import { type ServiceEntry, type StopPhase, createServices, loopsOf } from './runtime/service-table.ts';
-import { createWatchdog } from './runtime/watchdog/watchdog.ts';
-import { within } from './runtime/within.ts';
-import { createTracing } from './daemon-traces.ts';
-import { markInstanceLeft } from './store/instances/instances.ts';
+} from './parts.ts';
+import { createApi, createHints, createTracing } from './services.ts';
+import type { Loop, Turning } from '../runtime/loop/loop.ts';
+import { type Service, onlyStopping } from '../runtime/service.ts';
+import { type ServiceEntry, type StopPhase, createServices, loopsOf } from '../runtime/service-table.ts';
+import { createWatchdog } from '../runtime/watchdog/watchdog.ts';
+import { within } from '../runtime/within.ts';
+import { markInstanceLeft } from '../store/instances/instances.ts';
 
 export interface Daemon {
   /** Resolves when it listens, rejects if it cannot. Services that need the database start as soon as there is one. */
@@ -144,8 +142,7 @@ interface Base {
 /** The services that the others need. Those that stop last do so from the bottom up: the API answers nearly to the end. */
 function baseTable(common: Common, workers: Workers, { api, migrations, ending }: Base): ServiceEntry[] {
   const { work, look, leaving, closing } = STOP_LIMIT_MS;
-  const { databaseUrl, pools, targets } = common;
-  const hints = listenForHints(databaseUrl, workers);
+  const { pools, targets } = common;
   const closeAll = () => Promise.all([...new Set(Object.values(pools))].map((pool) => pool.close()));
   return [
     row(onlyStopping('databases', closeAll), 'last', closing),
@@ -159,11 +156,7 @@ function baseTable(common: Common, workers: Workers, { api, migrations, ending }
     { ...row(createTracing(common, leaving), 'settling', leaving), starts: 'atOnce' },
     // The watchdog does not watch it: it takes as long as the migration takes.
     { ...row(plain(migrations), 'work', work), starts: 'atOnce' },
-    row(
-      onlyStopping('hints', () => hints.stop()),
-      'work',
-      look,
-    ),
+    row(createHints(common, workers), 'work', look),
   ];
 }
 

@@ -1,37 +1,41 @@
 import { hostname } from 'node:os';
-import { createDaemonAccess } from './daemon-access.ts';
-import type { Config } from './config/config.ts';
-import { parseDatabaseUrl } from './config/database-url.ts';
-import { createKeyRing } from './core/secrets/key-ring.ts';
-import { createPipeline } from './flow/pipeline.ts';
-import { createPullQueues } from './queues/pull-queues.ts';
-import { createCalendarWatch } from './operations/calendars/calendar-watch.ts';
-import { createPartitionMaker } from './history/create-partitions.ts';
-import { createPartitionDropper } from './history/drop-partitions.ts';
-import { createGaugeSampler } from './observability/metrics/gauge-sampler.ts';
-import { logEvents } from './observability/log/log-lines.ts';
-import type { Logger } from './observability/log/logger.ts';
-import { createMetrics } from './observability/metrics/metrics.ts';
-import { createBackstop } from './recovery/backstop.ts';
-import { createExpiry } from './recovery/expiry.ts';
-import { createHeartbeat } from './recovery/heartbeat.ts';
-import { createLateWatch } from './recovery/late-watch.ts';
-import { createRecovery } from './recovery/recovery.ts';
-import { createZoneWatch } from './recovery/zone-watch.ts';
-import { type Clock, systemClock } from './runtime/clock.ts';
-import { createDatabaseClock } from './runtime/database-clock.ts';
-import { type EventBus, createEventBus } from './runtime/event-bus.ts';
-import { createIdleMemory } from './runtime/idle-memory.ts';
-import { createLease } from './runtime/instance-lease.ts';
-import { createMaintenanceState } from './runtime/maintenance-state.ts';
-import { createInstanceState } from './runtime/readiness.ts';
-import type { ServicesDeps } from './runtime/service-table.ts';
-import { openPools } from './postgres/database-pools.ts';
-import { type Database, openDatabase } from './postgres/database.ts';
-import { type AddressGuard, createAddressGuard } from './targets/guard/address-guard.ts';
-import { createHttpTarget } from './targets/http.ts';
-import { createTargetRegistry } from './targets/registry.ts';
-import type { TargetKind } from './targets/target.ts';
+import { createAccess } from '../api/access/access.ts';
+import { createBrowserRules } from '../api/access/browser-rules.ts';
+import { createTrustedProxies } from '../api/access/trusted-proxies.ts';
+import { standardLimits } from '../api/http/plugins/quiet-connections.ts';
+import { readApiTokens } from '../config/api-tokens.ts';
+import type { Config } from '../config/config.ts';
+import { parseDatabaseUrl } from '../config/database-url.ts';
+import { createKeyRing } from '../core/secrets/key-ring.ts';
+import { createPipeline } from '../flow/pipeline.ts';
+import { createPullQueues } from '../queues/pull-queues.ts';
+import { createCalendarWatch } from '../operations/calendars/calendar-watch.ts';
+import { createPartitionMaker } from '../history/create-partitions.ts';
+import { createPartitionDropper } from '../history/drop-partitions.ts';
+import { createGaugeSampler } from '../observability/metrics/gauge-sampler.ts';
+import { logEvents } from '../observability/log/log-lines.ts';
+import type { Logger } from '../observability/log/logger.ts';
+import { createMetrics } from '../observability/metrics/metrics.ts';
+import { createBackstop } from '../recovery/backstop.ts';
+import { createExpiry } from '../recovery/expiry.ts';
+import { createHeartbeat } from '../recovery/heartbeat.ts';
+import { createLateWatch } from '../recovery/late-watch.ts';
+import { createRecovery } from '../recovery/recovery.ts';
+import { createZoneWatch } from '../recovery/zone-watch.ts';
+import { type Clock, systemClock } from '../runtime/clock.ts';
+import { createDatabaseClock } from '../runtime/database-clock.ts';
+import { type EventBus, createEventBus } from '../runtime/event-bus.ts';
+import { createIdleMemory } from '../runtime/idle-memory.ts';
+import { createLease } from '../runtime/instance-lease.ts';
+import { createMaintenanceState } from '../runtime/maintenance-state.ts';
+import { createInstanceState } from '../runtime/readiness.ts';
+import type { ServicesDeps } from '../runtime/service-table.ts';
+import { openPools } from '../postgres/database-pools.ts';
+import { type Database, openDatabase } from '../postgres/database.ts';
+import { type AddressGuard, createAddressGuard } from '../targets/guard/address-guard.ts';
+import { createHttpTarget } from '../targets/http.ts';
+import { createTargetRegistry } from '../targets/registry.ts';
+import type { TargetKind } from '../targets/target.ts';
 
 export interface DaemonOptions {
   config: Config;
@@ -103,6 +107,24 @@ function createGuard({ config, databaseUrl }: DaemonOptions, ownPorts: ReadonlyS
     (url) => parseDatabaseUrl(url)?.hosts ?? [],
   );
   return createAddressGuard({ denied, allowed, ownPorts, databases });
+}
+
+function createDaemonAccess(config: Config, deps: Pick<Parts, 'clock' | 'events'>) {
+  const { events } = deps;
+  if (config.isOpenToAnybody) events.emit({ type: 'openToAnybody', host: config.host });
+  const access = createAccess({ ...deps, ...config });
+  const proxies = createTrustedProxies(config.trustedProxies);
+  return {
+    access,
+    browserRules: createBrowserRules({ ...deps, ...config }),
+    connectionLimits: standardLimits((address) => proxies.isOne(address)),
+    /** Reads the file of tokens again. If it has a fault, the tokens stay what they were, and the log says so. */
+    rereadTokens: () => {
+      const read = readApiTokens(config.tokenSources);
+      if ('faults' in read) events.emit({ type: 'tokensKept', faults: read.faults });
+      else access.replaceTokens(read.tokens);
+    },
+  };
 }
 
 /** Everything that claims, works and settles. */

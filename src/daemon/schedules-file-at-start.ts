@@ -1,16 +1,16 @@
 import { readFile } from 'node:fs/promises';
-import type { Access } from './api/access/access.ts';
-import { createInnerServer } from './api/server.ts';
-import { SCHEDULES_FILE_NAME } from './core/access/roles.ts';
-import type { Common, Workers } from './daemon-parts.ts';
-import { openDatabase } from './postgres/database.ts';
-import { reasonOf } from './runtime/reason.ts';
-import { NotApplied, applyPlan } from './schedules-file/apply/apply-plan.ts';
-import type { ApiCaller } from './schedules-file/apply/caller.ts';
-import { planFile } from './schedules-file/apply/plan-file.ts';
-import { readSchedulesFile } from './schedules-file/read/read-file.ts';
-import { type FileFault, type SchedulesFile, faultLines } from './schedules-file/schedules-file.ts';
-import { keepSchedulesFileLock, lockSchedulesFile } from './store/schedules/schedules-file-lock.ts';
+import type { Access } from '../api/access/access.ts';
+import { createInnerServer } from '../api/server.ts';
+import { SCHEDULES_FILE_NAME } from '../core/access/roles.ts';
+import type { Common, Workers } from './parts.ts';
+import { openDatabase } from '../postgres/database.ts';
+import { reasonOf } from '../runtime/reason.ts';
+import { NotApplied, applyPlan } from '../schedules-file/apply/apply-plan.ts';
+import type { ApiCaller } from '../schedules-file/apply/caller.ts';
+import { planFile } from '../schedules-file/apply/plan-file.ts';
+import { readSchedulesFile } from '../schedules-file/read/read-file.ts';
+import { type FileFault, type SchedulesFile, faultLines } from '../schedules-file/schedules-file.ts';
+import { keepSchedulesFileLock, lockSchedulesFile } from '../store/schedules/schedules-file-lock.ts';
 
 /** As long as other instances that start at the same time may take, each for a hundred thousand schedules. */
 const LIMIT_MS = 10 * 60_000;

@@ -1,7 +1,7 @@
-import type { Common, Workers } from './daemon-parts.ts';
-import { migrate } from './postgres/migrate.ts';
-import { checkRights } from './postgres/privileges.ts';
-import { type Loop, createLoop } from './runtime/loop/loop.ts';
+import type { Common, Workers } from './parts.ts';
+import { migrate } from '../postgres/migrate.ts';
+import { checkRights } from '../postgres/privileges.ts';
+import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 
 /** Migrates the schema, then starts the work. Its stop ends the wait for a lock. */
 export function createMigrations(common: Common, workers: Workers, startWorkers: () => Promise<void>): Loop {
@@ -42,6 +42,6 @@ export function createMigrations(common: Common, workers: Workers, startWorkers:
 /** Work before the first fire; false: the process should end. */
 async function isPrepared(common: Common, workers: Workers): Promise<boolean> {
   if (common.config.schedulesFile === undefined) return true;
-  const { applySchedulesFile } = await import('./daemon-schedules-file.ts');
+  const { applySchedulesFile } = await import('./schedules-file-at-start.ts');
   return applySchedulesFile(common, workers);
 }

@@ -1,0 +1,86 @@
+import { hostname } from 'node:os';
+import { readDashboard } from '../api/dashboard/built-files.ts';
+import { createServer, createSignsServer } from '../api/server.ts';
+import type { Turning } from '../runtime/loop/loop.ts';
+import { listen } from '../postgres/connection/connection.ts';
+import { readinessOf } from '../runtime/readiness.ts';
+import { type Service, onlyStopping } from '../runtime/service.ts';
+import { MAINTENANCE_CHANGED } from '../store/maintenance/maintenance-row.ts';
+import { WORK_FOR_PULL } from '../store/queues/queue-workers.ts';
+import { RUNS_RETURNED } from '../store/runs/claims/held-claims.ts';
+import { SCHEDULES_CHANGED } from '../store/schedules/write-schedules.ts';
+import type { Common, Workers } from './parts.ts';
+
+interface ApiService extends Service {
+  /** Of the API; known once it has started. */
+  url(): string;
+  /** Of the signs of life, if they have a port of their own. */
+  signsUrl(): string | null;
+}
+
+export function createApi(common: Common, workers: Workers, loops: readonly Turning[]): ApiService {
+  const { config, pools, state, lease, maintenance, listensAt } = common;
+  const { metrics, wake, pullQueues, heartbeat } = workers;
+  const { retentionDays, host, port, metricsPort, basePath } = config;
+  const hasSignsElsewhere = metricsPort !== undefined;
+  metrics.observe({ ...common, loops });
+  const readiness = () => readinessOf(state, lease, loops, maintenance.current());
+  const learnMaintenance = () => heartbeat.wake();
+  const serving = {
+    ...{ database: pools.calls, promptDatabase: pools.api, slowDatabase: pools.background },
+    ...{ retentionDays, basePath, readiness, hasSignsElsewhere },
+    ...{ metrics, wake, pullQueues, learnMaintenance, dashboard: readDashboard() },
+  };
+  const server = createServer({ ...common, ...serving });
+  const signs = hasSignsElsewhere ? createSignsServer({ ...common, basePath, readiness, metrics }) : null;
+  const urls = { api: '', signs: null as string | null };
+  return {
+    name: 'API',
+    url: () => urls.api,
+    signsUrl: () => urls.signs,
+    start: async () => {
+      urls.signs = (await (await signs)?.listen({ host, port: metricsPort ?? 0 })) ?? null;
+      if (urls.signs !== null) listensAt(urls.signs);
+      urls.api = await (await server).listen({ host, port });
+      listensAt(urls.api);
+    },
+    stop: async () => {
+      await Promise.all([server.then((api) => api.close()), signs?.then((other) => other.close())]);
+    },
+  };
+}
+
+/** Wakes the loops that have work because of what another instance did. If a hint is lost, the work only waits longer. */
+export function createHints({ databaseUrl }: Common, workers: Workers): Service {
+  const { tick, pauseEnder, dispatcher, pullQueues, heartbeat } = workers;
+  const hints = listen(databaseUrl, {
+    [SCHEDULES_CHANGED]: () => [tick, pauseEnder].forEach((loop) => loop.wake()),
+    [RUNS_RETURNED]: () => dispatcher.wake(),
+    [WORK_FOR_PULL]: () => pullQueues.wake(),
+    [MAINTENANCE_CHANGED]: () => heartbeat.wake(),
+  });
+  return onlyStopping('hints', () => hints.stop());
+}
+
+/** Stops once the last attempt has ended, a little before the daemon would abort it. */
+export function createTracing({ config, lease, ...common }: Common, stopLimitMs: number): Service {
+  const { traces } = config;
+  let service: Service | undefined;
+  return {
+    name: 'traces',
+    start: async () => {
+      if (traces === undefined) return;
+      const { createTraces } = await import('../observability/traces/traces.ts');
+      const instanceId = () => lease.instanceId;
+      service = createTraces({
+        ...common,
+        traces,
+        host: hostname(),
+        instanceId,
+        stopLimitMs: 0.8 * stopLimitMs,
+      });
+      await service.start();
+    },
+    stop: () => service?.stop(),
+  };
+}
