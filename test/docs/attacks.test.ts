@@ -6,8 +6,8 @@ import { ATTACK } from '../support/runner/attack.ts';
 const root = join(import.meta.dirname, '..', '..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
 
-test('docs/security.md names every file of attacks, and no other', () => {
-  const [, section = ''] = read('docs/security.md').split('\n## What was tried\n');
+test('docs/attacks.md names every file of attacks, and no other', () => {
+  const [, section = ''] = read('docs/attacks.md').split('\n## What was tried\n');
   const named = [...section.matchAll(/\]\(\.\.\/(test\/[^)]+\.test\.ts)\)/g)].map(([, path = '']) => path);
   const tagged = globSync('test/**/*.test.ts', { cwd: root }).filter((path) => hasAttacks(read(path)));
   expect(tagged.length).toBeGreaterThan(30);

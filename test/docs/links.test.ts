@@ -55,3 +55,14 @@ test('every page of docs/ begins by saying for whom it is, and stands in the rea
     expect(order, `docs/README.md does not name ${page}`).toContain(`](${page.slice('docs/'.length)})`);
   }
 });
+
+test('every file that a page of docs/ names by its path is there, from the top, in src/ or in test/', () => {
+  const missing = [...pages('docs'), 'CONTRIBUTING.md'].flatMap((page) =>
+    [...textOf(page).matchAll(/`([a-z][\w.-]*\/[\w./-]*(?:\.(?:tsx?|json|sql|yml|md)|\/))`/g)]
+      .map(([, path = '']) => path)
+      .filter((path) => !/[A-Z]{4}|\bdist\//.test(path))
+      .filter((path) => !['.', 'src', 'test'].some((top) => existsSync(join(root, top, path))))
+      .map((path) => `${page}: ${path}`),
+  );
+  expect(missing).toEqual([]);
+});

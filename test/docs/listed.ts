@@ -109,13 +109,13 @@ export const LISTED: readonly Listed[] = [
   },
   { page: 'docs/restoring.md', begins: 'kill -STOP', why: 'it kills servers of PostgreSQL' },
   {
-    page: 'docs/security.md',
+    page: 'docs/database.md',
     begins: 'CREATE ROLE firelock_owner',
     why: 'roles belong to a whole server, which other tests use',
     doneBy: 'test/daemon/access/database-roles.test.ts',
   },
   {
-    page: 'docs/security.md',
+    page: 'docs/database.md',
     begins: 'GRANT USAGE ON SCHEMA',
     why: 'roles belong to a whole server, and its dots stand for tables',
     doneBy: 'test/daemon/access/database-roles.test.ts',

@@ -120,6 +120,12 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
       return { env: { RUN_ID: id } };
     },
   },
+  'docs/secrets.md': {
+    after: (_, said) => {
+      expect(printedBy('echo "FIRELOCK_SECRET_KEYS', said)).toMatch(/^FIRELOCK_SECRET_KEYS=k1:[\w+/]{43}=$/);
+      expect(printedBy('echo "whsec_', said)).toMatch(/^whsec_[\w+/]{43}=$/);
+    },
+  },
   'docs/security.md': {
     tokens: [CI],
     prepare: async (api) => {
@@ -130,10 +136,7 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
     },
     shapes: ['at', 'version'],
     after: (_, said) => {
-      const printed = (begins: string) => said.find(({ block }) => block.text.startsWith(begins))?.out;
-      expect(printed('firelock token create')).toMatch(/^flk_\w{36}\nci:operator:[0-9a-f]{64}:2/);
-      expect(printed('echo "FIRELOCK_SECRET_KEYS')).toMatch(/^FIRELOCK_SECRET_KEYS=k1:[\w+/]{43}=$/);
-      expect(printed('echo "whsec_')).toMatch(/^whsec_[\w+/]{43}=$/);
+      expect(printedBy('firelock token create', said)).toMatch(/^flk_\w{36}\nci:operator:[0-9a-f]{64}:2/);
     },
   },
   'docs/time.md': {
@@ -160,6 +163,9 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
     },
   },
 };
+
+const printedBy = (begins: string, said: readonly Said[]) =>
+  said.find(({ block }) => block.text.startsWith(begins))?.out;
 
 const answersIn = (said: readonly Said[]) => said.flatMap(({ answers }) => answers);
 
