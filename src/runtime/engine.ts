@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 
 /**
  * The daemon's work comes in bursts. If V8 compiles in the middle of a burst, this takes the burst's own time: by default a third of the
- * CPU of a first herd. V8's best compiler still compiles code that stays hot, a little later (docs/performance.md). Call it before the
+ * CPU of a first herd. V8's best compiler still compiles code that stays hot, a little later (docs/decisions/0007). Call it before the
  * modules are loaded.
  */
 export function compileLater(): void {
