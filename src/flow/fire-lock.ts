@@ -12,7 +12,7 @@ import type { Database } from '../postgres/database.ts';
 import { type DueSchedules, lockDueSchedules } from '../store/schedules/fire-locks.ts';
 import { skipsOf } from '../store/schedules/skips.ts';
 
-interface FireLockDeps {
+export interface FireLockDeps {
   database: Database;
   clock: Clock;
   databaseClock: DatabaseClock;

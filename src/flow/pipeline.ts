@@ -10,7 +10,6 @@
  * process dies in it. `fireDue` and `executeRun` below are the story in code; the rest puts the stages together.
  */
 import type { KeyRing } from '../core/secrets/key-ring.ts';
-import type { AttemptSettlement } from '../core/runs/attempts/settle-attempt.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
@@ -19,8 +18,7 @@ import type { Loop } from '../runtime/loop/loop.ts';
 import type { MaintenanceState } from '../runtime/maintenance-state.ts';
 import type { Wake } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
-import type { ClaimedRun } from '../store/runs/claims/claimed-run.ts';
-import { type DueSchedules, releaseFireLocksIfMine } from '../store/schedules/fire-locks.ts';
+import { releaseFireLocksIfMine } from '../store/schedules/fire-locks.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { type Admission, createAdmission } from './admission/admission.ts';
 import { type Backlogs, createBacklogs } from './effects/backlogs.ts';
@@ -28,15 +26,15 @@ import { type TargetCanceller, createTargetCanceller } from './effects/cancel-ta
 import type { ClaimToExecute } from './dispatch/dispatch-state.ts';
 import { type Dispatcher, createDispatcher } from './dispatch/dispatch.ts';
 import { type Effects, createEffects } from './effects/effects.ts';
-import { takeFireLocks } from './fire-lock.ts';
+import { type FireLockDeps, takeFireLocks } from './fire-lock.ts';
 import { createDependencyReader } from './handoff/dependency-outcomes.ts';
-import { attemptHandoff, withoutDefinition } from './handoff/handoff.ts';
-import { type SendableHandoff, createHandoffDefinitions } from './handoff/handoff-definitions.ts';
+import { type HandoffDeps, attemptHandoff } from './handoff/handoff.ts';
+import { createHandoffDefinitions } from './handoff/handoff-definitions.ts';
 import { createPauseEnder } from './pause-end.ts';
 import { type Pauser, createPauser } from './effects/pauser.ts';
 import { createCalendarReader } from './plan-calendars.ts';
-import { type Planned, type Planner, createPlanner } from './plan.ts';
-import { recordIntents } from './record-intent.ts';
+import { type Planner, createPlanner } from './plan.ts';
+import { type RecordIntentDeps, recordIntents } from './record-intent.ts';
 import { type Settler, createSettler } from './settle/settle.ts';
 import { createReadAhead } from './handoff/read-ahead.ts';
 import { createHandoffStarter } from './handoff/start-handoff.ts';
@@ -83,11 +81,12 @@ export interface Pipeline {
 }
 
 /** From schedules that are due to recorded runs: stages 2 to 4 of one batch. The tick calls it. */
-async function fireDue({ lockDue, planner, record }: FireStages): Promise<FiredRound> {
-  const due = await lockDue(planner.walking());
+async function fireDue(deps: FireDueDeps): Promise<FiredRound> {
+  const { planner } = deps;
+  const due = await takeFireLocks(deps, planner.walking());
   if (due.inMaintenance) planner.giveUp();
   const planned = await planner.round(due.locked, due.now);
-  await record(planned, due.now);
+  await recordIntents(deps, planned, due.now);
   // `nextDueAt` was read before these schedules moved on: their new next fires belong to it.
   const movedTo = planned.planned.flatMap(({ plan }) => plan.nextFireAt ?? []);
   return {
@@ -97,28 +96,22 @@ async function fireDue({ lockDue, planner, record }: FireStages): Promise<FiredR
   };
 }
 
-interface FireStages {
-  lockDue: (walking: readonly string[]) => Promise<DueSchedules>;
+interface FireDueDeps extends FireLockDeps, RecordIntentDeps {
   planner: Planner;
-  record: (planned: Planned, now: number) => Promise<void>;
 }
 
 /** From a claimed run to its outcome: stages 6 and 7. The dispatcher calls it once the run has a slot. */
-async function executeRun(
-  { attempt, settler }: ExecuteStages,
-  { run, handoff, signal, endedWith }: ClaimToExecute,
-): Promise<void> {
-  settler.add(endedWith(await attempt(run, handoff, signal)));
+async function executeRun(deps: ExecuteRunDeps, claim: ClaimToExecute): Promise<void> {
+  deps.settler.add(claim.ended(await attemptHandoff(deps, claim)));
 }
 
-interface ExecuteStages {
-  attempt: (run: ClaimedRun, handoff: SendableHandoff, signal: AbortSignal) => Promise<AttemptSettlement>;
+interface ExecuteRunDeps extends HandoffDeps {
   settler: Settler;
 }
 
 // eslint-disable-next-line max-lines-per-function -- puts the parts together
 export function createPipeline(given: PipelineDeps): Pipeline {
-  const { database, clock, databaseClock, lease } = given;
+  const { database, clock, lease } = given;
   const wake: Wake = {
     effects: () => {
       effects.wake();
@@ -140,14 +133,11 @@ export function createPipeline(given: PipelineDeps): Pipeline {
   const backlogs = createBacklogs(deps);
   const admission = createAdmission(deps);
   const settler = createSettler(deps);
-  const handoffDeps = {
+  const executing: ExecuteRunDeps = {
     ...deps,
+    settler,
     starter: createHandoffStarter(deps),
     readDependencies: createDependencyReader(database),
-  };
-  const executing: ExecuteStages = {
-    attempt: (run, handoff, signal) => attemptHandoff(handoffDeps, run, handoff, signal),
-    settler,
   };
   const dispatcher = createDispatcher({
     ...deps,
@@ -155,13 +145,9 @@ export function createPipeline(given: PipelineDeps): Pipeline {
     definitions,
     pollIntervalMs: deps.tickIntervalMs,
     execute: (claim) => executeRun(executing, claim),
-    withoutDefinition: (run) => withoutDefinition(databaseClock, run),
   });
-  const firing: FireStages = {
-    lockDue: (walking) => takeFireLocks(deps, walking),
-    planner: createPlanner(clock, deps.retentionDays, createCalendarReader(database)),
-    record: (planned, now) => recordIntents({ ...deps, dispatcher }, planned, now),
-  };
+  const planner = createPlanner(clock, deps.retentionDays, createCalendarReader(database));
+  const firing: FireDueDeps = { ...deps, planner, dispatcher };
   const tick = createTick({ ...deps, fireDue: () => fireDue(firing) });
   deps.maintenance.onChange(() => tick.wake());
   const pauseEnder = createPauseEnder({ ...deps, wakeTick: () => tick.wake() });

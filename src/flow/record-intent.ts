@@ -15,7 +15,7 @@ import type { Planned, PlannedSchedule, UnplannableSchedule } from './plan.ts';
 import { type RecordAloneDeps, recordAlone } from './record/record-alone.ts';
 import { recordUnderLocks } from './record/record-under-locks.ts';
 
-type RecordIntentDeps = RecordAloneDeps;
+export type RecordIntentDeps = RecordAloneDeps;
 
 export async function recordIntents(
   deps: RecordIntentDeps,

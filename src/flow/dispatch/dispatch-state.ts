@@ -1,8 +1,3 @@
-/**
- * Guarantees: what the dispatch stage knows stands in one place.
- * Transaction: none; this is memory.
- * If the process dies here: what its rows say is what was claimed.
- */
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
@@ -12,12 +7,12 @@ import type { Loop } from '../../runtime/loop/loop.ts';
 import type { Rests } from '../../runtime/loop/rests.ts';
 import type { Wake } from '../../runtime/loop/wake.ts';
 import type { MaintenanceState } from '../../runtime/maintenance-state.ts';
-import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import type { ClaimBuffer } from './claim-buffer.ts';
 import type { ClaimRoom } from './claim-room.ts';
-import type { HandoffDefinitions, SendableHandoff } from '../handoff/handoff-definitions.ts';
+import type { ClaimToSend } from '../handoff/ask-target.ts';
+import type { HandoffDefinitions } from '../handoff/handoff-definitions.ts';
 import type { LaneBook } from './lane.ts';
 import type { Lanes } from './lanes.ts';
 import type { EndedAttempt } from '../settle/settle-queue.ts';
@@ -43,18 +38,12 @@ export interface DispatchDeps {
   pollIntervalMs: number;
   /** Attempts the run and hands the outcome to the settlement. */
   execute: (claim: ClaimToExecute) => Promise<void>;
-  /** The settlement of a run whose version is not there. */
-  withoutDefinition: (run: ClaimedRun) => AttemptSettlement;
 }
 
 /** A claim that has its definition and a slot. */
-export interface ClaimToExecute {
-  run: ClaimedRun;
-  handoff: SendableHandoff;
-  /** Aborts the attempt. */
-  signal: AbortSignal;
+export interface ClaimToExecute extends ClaimToSend {
   /** The attempt has ended: its slot is free. The claim is held until this outcome is written. */
-  endedWith: (outcome: AttemptSettlement) => EndedAttempt;
+  ended(outcome: AttemptSettlement): EndedAttempt;
 }
 
 /** What the steps of the stage work on. */

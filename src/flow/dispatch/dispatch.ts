@@ -1,22 +1,31 @@
 /**
  * Guarantees: a claimed run is sent once per claim, within the shares of its lane, and only while the lease holds and no
  *   maintenance holds runs; a slow lane delays only itself.
- * Transaction: claiming is one statement; sending has none.
+ * Transaction: claiming is one statement; one transaction ends claimed runs of deleted schedules; sending has none.
  * If the process dies here: recovery finds its claims as those of a dead instance.
  */
 import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
+import { wakeFor } from '../../runtime/loop/wake.ts';
 import { type ClaimRequest, NO_ROOM, claimReadyRuns, findClaimable } from '../../store/runs/claims/claims.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { claimDueRuns, findDue } from '../../store/runs/claims/claim-due-runs.ts';
-import { abandonDeleted } from './abandon-deleted.ts';
+import { abandonRuns } from '../../store/runs/ends/abandon-runs.ts';
 import { ClaimBuffer } from './claim-buffer.ts';
 import { ClaimRoom, type Room } from './claim-room.ts';
 import type { Dispatch, DispatchDeps } from './dispatch-state.ts';
-import { dropForeign, handBackAll, returnStale, returnWaiting } from './hand-back.ts';
 import { LaneBook } from './lane.ts';
 import { Lanes } from './lanes.ts';
+import {
+  acceptClaims,
+  define,
+  dropForeign,
+  handBackAll,
+  notifyIfIdle,
+  returnStale,
+  returnWaiting,
+} from './own-claims.ts';
 import { claimUnlessRefused, createRefusedClaims } from './refused-claims.ts';
-import { acceptClaims, define, send, notifyIfIdle } from './send-claims.ts';
+import { maySend, send } from './send.ts';
 
 export interface Dispatcher extends Turning {
   /** Takes room for a run that is about to be recorded as claimed; false: record it unclaimed. */
@@ -113,10 +122,6 @@ function newDispatch(deps: DispatchDeps): Dispatch {
   return dispatch;
 }
 
-function maySend({ lease, maintenance }: DispatchDeps): boolean {
-  return lease.holds() && !maintenance.holdsRuns();
-}
-
 async function pass(dispatch: Dispatch): Promise<number> {
   const { deps, lanes } = dispatch;
   await define(dispatch);
@@ -183,7 +188,7 @@ function requestOf({ deps, accepting, refused }: Dispatch, free: Room | null): C
   };
 }
 
-/** What is of a deleted schedule takes no room and is not sent. */
+/** What is of a deleted schedule takes no room, is not sent, and stands in the way of no other run of its lane. */
 async function hold(dispatch: Dispatch, claimed: readonly ClaimedRun[]): Promise<void> {
   if (claimed.length === 0) return;
   const { deps, book } = dispatch;
@@ -191,6 +196,19 @@ async function hold(dispatch: Dispatch, claimed: readonly ClaimedRun[]): Promise
   for (const run of runs) book.addClaims(book.of(run.lane), 1);
   acceptClaims(dispatch, runs);
   if (runs.length < claimed.length) await abandonDeleted(deps, claimed);
+}
+
+async function abandonDeleted(
+  { database, events, wake }: DispatchDeps,
+  claimed: readonly ClaimedRun[],
+): Promise<void> {
+  const ids = claimed.filter(({ ofDeleted }) => ofDeleted).map(({ id }) => id);
+  // If this fails, or the process dies, a slice of the deletion ends them.
+  const done = await database.transaction((tx) => abandonRuns(tx, ids, 'skipLocked')).catch(() => null);
+  if (!done) return;
+  const { abandoned: count, effects } = done;
+  if (count > 0) events.emit({ type: 'runsAbandoned', reason: 'deleted', scheduleId: null, count });
+  wakeFor(wake, { effects, toAdmit: count > 0 });
 }
 
 async function stop(dispatch: Dispatch): Promise<void> {

@@ -1,19 +1,20 @@
 /**
- * Guarantees: a target is asked about an uncertain attempt before its run is sent again, and what it says is settled or sent anew.
- * Transaction: none; what was asked is settled with the attempt.
- * If the process dies here: the attempt stays uncertain; the instance that claims the run next asks again.
+ * A target is asked about an uncertain attempt before its run is sent again or given up. What it says is settled with the attempt: if the
+ * process dies before that, the attempt stays uncertain, and the instance that claims the run next asks again.
  */
 import type { Instant } from '../../core/instant.ts';
 import type { LookedUp } from '../../core/runs/attempts/attempt.ts';
+import type { Outcome } from '../../core/runs/attempts/outcome.ts';
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
 import type { Attempted, UncertainDelivery } from '../../core/runs/attempts/settlement.ts';
+import { afterLookup } from '../../core/runs/attempts/uncertain-delivery.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
+import { reasonOf } from '../../runtime/reason.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
-import type { Attempt, TargetKind } from '../../targets/target.ts';
-import { resolveUncertain } from './lookup.ts';
-import { attemptedOf, settled, settlementFor } from './settlements.ts';
+import type { Attempt, LookupAnswer, TargetKind } from '../../targets/target.ts';
 import type { SendableHandoff } from './handoff-definitions.ts';
+import { attemptedOf, settled, settlementFor, unsent } from './settlements.ts';
 
 export interface AskTargetDeps {
   databaseClock: DatabaseClock;
@@ -22,50 +23,67 @@ export interface AskTargetDeps {
   maxRecoveries: number;
 }
 
-export interface Sending {
-  kind: TargetKind;
+/** A claimed run with the definition of its version. */
+export interface ClaimToSend {
   run: ClaimedRun;
   handoff: SendableHandoff;
-  attempt: Attempt;
+  /** Aborts the attempt. */
   signal: AbortSignal;
+}
+
+export interface Sending extends ClaimToSend {
+  kind: TargetKind;
+  attempt: Attempt;
 }
 
 type Asked = { settled: AttemptSettlement } | { lookup: LookedUp | null };
 
+/** The settlement that the target's answer leads to; without `settled` the run is sent. `lookup`: null if it was not asked. */
 export async function askIfUncertain(
   deps: AskTargetDeps,
   sending: Sending,
   startedAt: Instant,
-): Promise<Asked | null> {
-  const attempted = attemptedOf(sending.run, sending.handoff, sending.kind, startedAt);
+): Promise<Asked> {
+  const { kind, run, handoff, attempt, signal } = sending;
+  const attempted = attemptedOf(run, handoff, kind, startedAt);
   const { uncertain } = attempted;
-  return uncertain && askTarget(deps, sending, { ...attempted, uncertain });
+  if (!uncertain) return { lookup: null };
+  const answer = await answerOf(sending);
+  // The daemon stops, or its lease has run out: a missing answer says nothing about the target, and does not count.
+  if (answer.kind === 'unclear' && (signal.aborted || !attempt.mayStart())) {
+    const stopped = unsent('stopped before the target had answered', true);
+    return { settled: settlementFor(deps.databaseClock, run, attempted, stopped) };
+  }
+  const { id: runId, scheduleId } = run;
+  deps.events.emit({ type: 'targetAsked', runId, scheduleId, attempt: run.attempt, lookup: answer.kind });
+  return actOn(deps, run, { ...attempted, uncertain }, answer);
 }
 
-/** The settlement that the target's answer leads to; without `settled` the run is sent again. */
-async function askTarget(
-  { databaseClock, events, maxRecoveries }: AskTargetDeps,
-  { kind, run, handoff, attempt, signal }: Sending,
+function actOn(
+  { databaseClock, maxRecoveries: maxLookups }: AskTargetDeps,
+  run: ClaimedRun,
   attempted: Attempted & { uncertain: UncertainDelivery },
-): Promise<Asked> {
-  const ask = () => kind.lookup(handoff.target, attempt, signal);
-  const isStopped = () => signal.aborted || !attempt.mayStart();
-  const { claimedAt } = run;
-  const resolved = await resolveUncertain(ask, attempted, {
-    databaseClock,
-    maxRecoveries,
-    claimedAt,
-    isStopped,
-  });
-  const { lookup } = resolved;
-  if (lookup) {
-    const { id: runId, scheduleId } = run;
-    events.emit({ type: 'targetAsked', runId, scheduleId, attempt: run.attempt, lookup });
+  answer: LookupAnswer,
+): Asked {
+  const lookup = answer.kind;
+  if (lookup === 'arrived') {
+    const outcome: Outcome = { ...answer, kind: 'accepted' };
+    return { settled: { ...settlementFor(databaseClock, run, attempted, outcome), lookup } };
   }
-  if (resolved.kind === 'send') return { lookup };
-  const settlement =
-    resolved.kind === 'settled'
-      ? settled(databaseClock, run, attempted.startedAt, resolved)
-      : settlementFor(databaseClock, run, attempted, resolved.outcome);
-  return { settled: { ...settlement, lookup } };
+  // The run was claimed by the database's time, and before its target was asked.
+  const times = { askedAt: run.claimedAt, now: databaseClock.now() };
+  const settlement = afterLookup(answer, attempted, { ...times, maxLookups, random: Math.random() });
+  if (settlement === 'send') return { lookup };
+  const outcome = lookup === 'unclear' || settlement.uncertain !== null ? 'unknown' : 'rejected';
+  return {
+    settled: { ...settled(databaseClock, run, attempted.startedAt, { outcome, settlement }), lookup },
+  };
+}
+
+async function answerOf({ kind, handoff, attempt, signal }: Sending): Promise<LookupAnswer> {
+  try {
+    return await kind.lookup(handoff.target, attempt, signal);
+  } catch (error) {
+    return { kind: 'unclear', error: { kind: 'network', message: reasonOf(error) } };
+  }
 }

@@ -17,7 +17,7 @@ import { newSpanId } from '../../runtime/span-id.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import type { Attempt } from '../../targets/target.ts';
-import { type AskTargetDeps, type Sending, askIfUncertain } from './ask-target.ts';
+import { type AskTargetDeps, type ClaimToSend, type Sending, askIfUncertain } from './ask-target.ts';
 import type { ReadDependencies } from './dependency-outcomes.ts';
 import {
   SENT,
@@ -31,7 +31,7 @@ import {
 import { type HandoffStarter, mustBeStarted } from './start-handoff.ts';
 import type { SendableHandoff } from './handoff-definitions.ts';
 
-interface HandoffDeps extends AskTargetDeps {
+export interface HandoffDeps extends AskTargetDeps {
   lease: Lease;
   clock: Clock;
   targets: TargetRegistry;
@@ -40,16 +40,12 @@ interface HandoffDeps extends AskTargetDeps {
 }
 
 /** Makes the attempt that the claim is for; never throws. */
-export async function attemptHandoff(
-  deps: HandoffDeps,
-  run: ClaimedRun,
-  handoff: SendableHandoff,
-  signal: AbortSignal,
-): Promise<AttemptSettlement> {
+export async function attemptHandoff(deps: HandoffDeps, claim: ClaimToSend): Promise<AttemptSettlement> {
   const { clock, databaseClock } = deps;
+  const { run, handoff, signal } = claim;
   const begunAt = databaseClock.now();
   try {
-    const ready = readyAtOnce(deps, run, handoff, signal) ?? (await madeReady(deps, run, handoff, signal));
+    const ready = readyAtOnce(deps, claim) ?? (await madeReady(deps, claim));
     if ('settled' in ready) return ready.settled;
     const startedAt = databaseClock.now();
     const began = clock.monotonic();
@@ -91,9 +87,7 @@ type Ready = Sending & { lookup: LookedUp | null };
 /** What nearly every attempt is, without a wait and what that costs; null: something has to be read, asked or confirmed first. */
 function readyAtOnce(
   { databaseClock, targets, lease }: HandoffDeps,
-  run: ClaimedRun,
-  handoff: SendableHandoff,
-  signal: AbortSignal,
+  { run, handoff, signal }: ClaimToSend,
 ): Ready | null {
   const kind = targets.kindOf(handoff.target);
   if (!kind || handoff.lockedBecause !== null || !dependsOnNone(run) || run.lookupAfter !== null) return null;
@@ -103,9 +97,7 @@ function readyAtOnce(
 
 async function madeReady(
   deps: HandoffDeps,
-  run: ClaimedRun,
-  handoff: SendableHandoff,
-  signal: AbortSignal,
+  { run, handoff, signal }: ClaimToSend,
 ): Promise<Ready | { settled: AttemptSettlement }> {
   const { databaseClock, targets } = deps;
   const kind = targets.kindOf(handoff.target);

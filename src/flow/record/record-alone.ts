@@ -6,10 +6,8 @@
  *   recovery takes over those that the dead instance had claimed.
  */
 import { isLockedByOthers } from '../../postgres/errors.ts';
-import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
-import type { Intent } from '../../store/runs/intents/intent.ts';
+import { newlyClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { recordIntentsIfLocked } from '../../store/runs/intents/record-intents.ts';
-import type { LockedSchedule } from '../../store/schedules/locked-schedule.ts';
 import type { Dispatcher } from '../dispatch/dispatch.ts';
 import type { PlannedSchedule } from '../plan.ts';
 import { type RecordUnderLocksDeps, recordUnderLocks } from './record-under-locks.ts';
@@ -47,7 +45,7 @@ export async function recordAlone(deps: RecordAloneDeps, planned: readonly Plann
   const notMine = reserved.filter(({ intent }) => !recorded.inserted(intent.id));
   dispatcher.unreserve(notMine.map(({ schedule }) => schedule.lane));
   dispatcher.accept(
-    mine.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, recorded.claimedAt)),
+    mine.map(({ schedule, intent }) => newlyClaimedRun(schedule, intent, instanceId, recorded.claimedAt)),
   );
   const inserted = emitRecorded(deps.events, planned, fires, recorded);
   wakeForRecorded(deps.wake, inserted, recorded.effects);
@@ -56,40 +54,4 @@ export async function recordAlone(deps: RecordAloneDeps, planned: readonly Plann
 /** Not where it is skipped, nor where it has to wait for a place of its limit. */
 function mayBeClaimed({ schedule, intent }: Fire): boolean {
   return intent.skipped === null && schedule.limitId === null;
-}
-
-function claimedRun(
-  schedule: LockedSchedule,
-  intent: Intent,
-  instanceId: string,
-  claimedAt: number,
-): ClaimedRun {
-  return {
-    id: intent.id,
-    instanceId,
-    scheduledFor: intent.scheduledFor,
-    scheduleUid: schedule.uid,
-    scheduleVersion: schedule.version,
-    scheduleId: schedule.id,
-    trigger: intent.trigger,
-    lane: schedule.lane,
-    priority: schedule.priority,
-    isLimited: false,
-    dueAt: intent.dueAt,
-    attempt: 1,
-    failures: 0,
-    recoveries: 0,
-    ownPayload: null,
-    claimedAt,
-    firstClaimedAt: claimedAt,
-    wasHandedOff: false,
-    latenessMs: null,
-    recoveredAt: null,
-    parentRunId: null,
-    hasDependencies: false,
-    lookupAfter: null,
-    lookups: 0,
-    confirm: false,
-    ofDeleted: false,
-  };
 }

@@ -46,14 +46,14 @@ export const MUTANTS: readonly Mutant[] = [
         file: 'src/flow/record/record-alone.ts',
         find: '  const recorded = await database\n    .run(',
         replace: `  dispatcher.accept(
-    reserved.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, Date.now())),
+    reserved.map(({ schedule, intent }) => newlyClaimedRun(schedule, intent, instanceId, Date.now())),
   );
   const recorded = await database\n    .run(`,
       },
       {
         file: 'src/flow/record/record-alone.ts',
         find: `  dispatcher.accept(
-    mine.map(({ schedule, intent }) => claimedRun(schedule, intent, instanceId, recorded.claimedAt)),
+    mine.map(({ schedule, intent }) => newlyClaimedRun(schedule, intent, instanceId, recorded.claimedAt)),
   );\n`,
         replace: '',
       },

@@ -1,6 +1,8 @@
 import type { Instant } from '../../../core/instant.ts';
 import type { RunTrigger } from '../../../core/runs/run.ts';
 import { type InstantText, scheduleIdOf, toInstant, toInstantOrNull } from '../../../postgres/sql/rows.ts';
+import type { LockedSchedule } from '../../schedules/locked-schedule.ts';
+import type { Intent } from '../intents/intent.ts';
 
 /** A run this instance may hand off: what an attempt needs beside the definition of its version. */
 export interface ClaimedRun {
@@ -108,5 +110,42 @@ export function claimedRun(row: ClaimedRow, instanceId: string): ClaimedRun {
     lookups: row.lookups ?? 0,
     confirm: false,
     ofDeleted: row.of_deleted ?? false,
+  };
+}
+
+/** A planned run that was recorded with its claim. */
+export function newlyClaimedRun(
+  schedule: LockedSchedule,
+  intent: Intent,
+  instanceId: string,
+  claimedAt: Instant,
+): ClaimedRun {
+  return {
+    id: intent.id,
+    instanceId,
+    scheduledFor: intent.scheduledFor,
+    scheduleUid: schedule.uid,
+    scheduleVersion: schedule.version,
+    scheduleId: schedule.id,
+    trigger: intent.trigger,
+    lane: schedule.lane,
+    priority: schedule.priority,
+    isLimited: false,
+    dueAt: intent.dueAt,
+    attempt: 1,
+    failures: 0,
+    recoveries: 0,
+    ownPayload: null,
+    parentRunId: null,
+    hasDependencies: false,
+    claimedAt,
+    firstClaimedAt: claimedAt,
+    wasHandedOff: false,
+    latenessMs: null,
+    recoveredAt: null,
+    lookupAfter: null,
+    lookups: 0,
+    confirm: false,
+    ofDeleted: false,
   };
 }

@@ -1,0 +1,43 @@
+import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
+import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
+import type { SendableHandoff } from '../handoff/handoff-definitions.ts';
+import type { ClaimToExecute, Dispatch, DispatchDeps } from './dispatch-state.ts';
+import type { LaneClaim } from './lane.ts';
+import type { AttemptEnd } from './lane-pace.ts';
+import { EndedClaim } from './own-claims.ts';
+
+export function maySend({ lease, maintenance }: DispatchDeps): boolean {
+  return lease.holds() && !maintenance.holdsRuns();
+}
+
+/** Begins the attempt of a claim that has its definition and a slot. */
+export function send(dispatch: Dispatch, claim: LaneClaim): void {
+  if (claim.handoff) void dispatch.deps.execute(new SentClaim(dispatch, claim, claim.handoff));
+}
+
+class SentClaim implements ClaimToExecute {
+  readonly #dispatch: Dispatch;
+  readonly #claim: LaneClaim;
+  readonly run: ClaimedRun;
+  readonly handoff: SendableHandoff;
+  readonly signal: AbortSignal;
+
+  constructor(dispatch: Dispatch, claim: LaneClaim, handoff: SendableHandoff) {
+    this.#dispatch = dispatch;
+    this.#claim = claim;
+    this.run = claim.run;
+    this.handoff = handoff;
+    this.signal = dispatch.aborting.signal;
+  }
+
+  ended(outcome: AttemptSettlement): EndedClaim {
+    const ended = new EndedClaim(this.#dispatch, this.#claim, outcome);
+    this.#dispatch.lanes.ended(this.#claim, endOf(outcome), outcome.finishedAt - outcome.startedAt);
+    return ended;
+  }
+}
+
+function endOf({ sent, settlement }: AttemptSettlement): AttemptEnd {
+  if (!sent) return 'unsent';
+  return settlement.error?.kind === 'timeout' ? 'silent' : 'answered';
+}
