@@ -3,6 +3,7 @@ import { instants, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { isPull } from '../queues/queue-lanes.ts';
 import { isReady } from '../runs/ready.ts';
+import { stepTo } from '../runs/step-to.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import type { Effect } from './effect-rows.ts';
 import { type FollowerPair, lockFollowers, nextPairs, writePairEffects } from './follower-pairs.ts';
@@ -84,7 +85,9 @@ async function insertRunsOf(tx: Transaction, pairs: readonly FollowerPair[]): Pr
       limit_id, due_at, ready, attempts, parent_run_id, overlap_guarded, outcome_watched, created_at, updated_at)
     SELECT (lpad(to_hex((extract(epoch FROM f.finished_at) * 1000)::bigint), 12, '0') || '7'
         || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid,
-      f.finished_at, f.uid, f.version, f.id, 'after', CASE WHEN f.overlap = 'allow' THEN 'pending' ELSE 'waiting' END,
+      f.finished_at, f.uid, f.version, f.id, 'after',
+      CASE WHEN f.overlap = 'allow' THEN ${sql.raw(stepTo(null, 'pending', 'recordAfterRuns'))}
+        ELSE ${sql.raw(stepTo(null, 'waiting', 'recordAfterRuns'))} END,
       f.lane, f.priority, f.limit_id, f.due_at, ${READY}, 0, f.run_id, f.overlap <> 'allow', f.outcome_watched, clock.now, clock.now
     FROM (SELECT clock_timestamp() AS now) AS clock, (
       SELECT s.uid, s.version, s.id, s.overlap, s.outcome_watched, s.lane, s.priority, s.limit_id, e.run_id, e.finished_at,

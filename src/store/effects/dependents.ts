@@ -7,6 +7,7 @@ import { isPull } from '../queues/queue-lanes.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { lockOpenRuns } from '../runs/lock-runs.ts';
 import { saveLockedRuns } from '../runs/save-runs.ts';
+import { stepTo } from '../runs/step-to.ts';
 import { type EdgeRow, type EndedDependency, MAX_EDGES, lockDependents, openEdges } from './open-edges.ts';
 
 interface Counted {
@@ -110,7 +111,7 @@ async function countOn(tx: Transaction, edges: readonly EdgeRow[]): Promise<Rele
       UPDATE history r SET open_dependencies = r.open_dependencies - l.ended FROM dependents l WHERE r.id = l.run_id
     )
     UPDATE runs r SET open_dependencies = r.open_dependencies - l.ended, updated_at = clock.now,
-      status = CASE WHEN ${GOES_ON} THEN 'pending' ELSE r.status END,
+      status = CASE WHEN ${GOES_ON} THEN ${sql.raw(stepTo('waiting', 'pending', 'countDependencies'))} ELSE r.status END,
       due_at = CASE WHEN ${GOES_ON} THEN greatest(r.due_at, clock.now) ELSE r.due_at END,
       ready = r.ready OR ${GOES_ON} AND r.due_at <= clock.now AND r.limit_id IS NULL
     FROM dependents l, clock WHERE r.id = l.run_id

@@ -7,6 +7,7 @@ import { anyUid } from '../../postgres/sql/by-key.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { noHandoffs } from '../maintenance/maintenance-row.ts';
 import { BEING_DELETED, MAX_ATTEMPTS } from '../runs/claims/claims.ts';
+import { stepTo } from '../runs/step-to.ts';
 import { MAX_DEPENDENCIES_SHOWN, type PulledRun, readPulledRuns } from './pulled-runs.ts';
 
 /** What one worker asks for. */
@@ -54,8 +55,8 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
     ), chosen AS (
       SELECT * FROM due WHERE place = 1 OR told <= ${MAX_DEPENDENCIES_SHOWN}
     )
-    UPDATE runs r SET status = 'running', attempts = r.attempts + 1, claimed_by = ${claim.instanceId},
-      worker_id = slot.worker_id, lease_seconds = slot.lease_seconds,
+    UPDATE runs r SET status = ${sql.raw(stepTo('pending', 'running', 'claimPullRuns'))}, attempts = r.attempts + 1,
+      claimed_by = ${claim.instanceId}, worker_id = slot.worker_id, lease_seconds = slot.lease_seconds,
       expires_at = clock.now + make_interval(secs => slot.lease_seconds),
       claimed_at = clock.now, first_claimed_at = coalesce(r.first_claimed_at, clock.now), handoff_started_at = clock.now, handed_off_at = clock.now,
       lateness_ms = coalesce(r.lateness_ms, round(extract(epoch FROM clock.now - r.due_at) * 1000)::bigint),

@@ -4,6 +4,7 @@ import { booleans, ints, uuids } from '../../postgres/sql/arrays.ts';
 import { anyUid } from '../../postgres/sql/by-key.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
+import { stepTo } from '../runs/step-to.ts';
 import type { PulledRun } from './pulled-runs.ts';
 
 /** A claim whose worker went away before the answer. */
@@ -27,8 +28,8 @@ export async function takeBackIfStillLeased(
       WHERE r.status = 'running' AND r.attempts = c.attempt AND r.claimed_by = c.claimed_by
       ORDER BY r.id FOR UPDATE OF r SKIP LOCKED
     )
-    UPDATE runs r SET status = 'pending', claimed_by = NULL, claimed_at = NULL, handoff_started_at = NULL,
-      handed_off_at = NULL, expires_at = NULL, lease_seconds = NULL,
+    UPDATE runs r SET status = ${sql.raw(stepTo('running', 'pending', 'takeBackIfStillLeased'))},
+      claimed_by = NULL, claimed_at = NULL, handoff_started_at = NULL, handed_off_at = NULL, expires_at = NULL, lease_seconds = NULL,
       first_claimed_at = CASE WHEN NOT untold.is_first THEN r.first_claimed_at END,
       lateness_ms = CASE WHEN NOT untold.is_first THEN r.lateness_ms END, updated_at = clock_timestamp()
     FROM untold WHERE r.id = untold.id

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { isEnd } from '../../core/runs/run.ts';
+import { type RunStatus, isEnd } from '../../core/runs/run.ts';
+import { mayBecome } from '../../core/runs/status-steps.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
@@ -20,8 +21,10 @@ export interface RunChange {
 /**
  * Writes runs whose rows this transaction has locked, each once. An end moves the row to history and writes its effects; an opening
  * moves it back. Answers how many effects there are to see to.
+ * @throws if a change of the status is none of STATUS_STEPS: then nothing is written
  */
 export async function saveLockedRuns(tx: Transaction, changes: readonly RunChange[]): Promise<number> {
+  for (const { from, to } of changes) refuseUnlessStep(from.status, to);
   const moved = (from: boolean, to: boolean) =>
     changes.filter((change) => isEnd(change.from.status) === from && isEnd(change.to.status) === to);
   await updateOpen(tx, moved(false, false).map(toOf));
@@ -45,6 +48,7 @@ export async function recordRuns(
   tx: Transaction,
   records: readonly RunRecord[],
 ): Promise<{ ids: ReadonlySet<string>; effects: number }> {
+  for (const record of records) refuseUnlessStep(null, record);
   const ended = records.filter(({ status }) => isEnd(status));
   const open = records.filter(({ status }) => !isEnd(status));
   const inserted = await insertOpen(tx, open);
@@ -54,6 +58,12 @@ export async function recordRuns(
     ended.map((to) => ({ to })),
   );
   return { ids: new Set([...inserted, ...ended.map(({ id }) => id)]), effects };
+}
+
+/** A fault of this program. */
+function refuseUnlessStep(from: RunStatus | null, { id, status: to }: RunRecord): void {
+  if (mayBecome(from, to)) return;
+  throw new Error(`run ${id} cannot ${from === null ? 'be recorded as' : `go from ${from} to`} ${to}`);
 }
 
 function toOf({ to }: RunChange): RunRecord {

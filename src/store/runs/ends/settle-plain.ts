@@ -8,6 +8,7 @@ import type { Executor } from '../../../postgres/executor.ts';
 import { LOCK_LIMIT } from '../../../postgres/sql/lock-limit.ts';
 import { queryPrepared, idsUnlessAll, isAmong } from '../../../postgres/sql/rows.ts';
 import { endedColumns } from '../record-columns.ts';
+import { stepTo } from '../step-to.ts';
 
 /** A first attempt's 2xx that ends its run, of which nothing else has to be said: nearly every outcome is one. */
 export function isPlainSuccess({
@@ -65,7 +66,7 @@ export async function settlePlainIfClaimed(
     ), kept AS (
       INSERT INTO history (${endedColumns.names})
       SELECT ${endedColumns.valuesOf('e', {
-        status: `'succeeded'`,
+        status: stepTo('pending', 'succeeded', 'settlePlainIfClaimed'),
         handoff_started_at: 'e.started_at',
         handed_off_at: 'e.answered_at',
         lateness_ms: 'coalesce(e.lateness_ms, e.first_lateness_ms)',

@@ -13,6 +13,7 @@ import {
   toInstant,
 } from '../../../postgres/sql/rows.ts';
 import { isReady } from '../ready.ts';
+import { stepTo } from '../step-to.ts';
 import type { Advance, Intent, Recorded } from './intent.ts';
 import {
   FIRE_COLUMNS,
@@ -107,7 +108,8 @@ async function record(
         limit_id, ready, attempts, coalesced, coalesced_from, claimed_by, claimed_at, first_claimed_at, overlap_guarded,
         outcome_watched, created_at, updated_at)
       SELECT f.id, f.scheduled_for, f.uid, f.version, f.schedule_id, f.trigger,
-        CASE WHEN f.overlap = 'allow' THEN 'pending' ELSE 'waiting' END, f.lane, f.priority, f.due_at,
+        CASE WHEN f.overlap = 'allow' THEN ${sql.raw(stepTo(null, 'pending', 'recordIntentsIfLocked'))}
+          ELSE ${sql.raw(stepTo(null, 'waiting', 'recordIntentsIfLocked'))} END, f.lane, f.priority, f.due_at,
         f.limit_id, ${READY}, f.claimed::int, f.coalesced, f.coalesced_from,
         CASE WHEN f.claimed THEN ${instanceId}::uuid END, CASE WHEN f.claimed THEN f.now END, CASE WHEN f.claimed THEN f.now END,
         f.overlap <> 'allow', f.outcome_watched, f.now, f.now
@@ -132,7 +134,8 @@ async function record(
 const MISSED = sql`, missed AS (
       INSERT INTO history (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, reason, lane, priority,
         limit_id, due_at, attempts, coalesced, coalesced_from, created_at, updated_at, finished_at, ended_at)
-      SELECT f.id, f.scheduled_for, f.uid, f.version, f.schedule_id, f.trigger, 'skipped', f.skipped, f.lane, f.priority,
+      SELECT f.id, f.scheduled_for, f.uid, f.version, f.schedule_id, f.trigger,
+        ${sql.raw(stepTo(null, 'skipped', 'recordIntentsIfLocked'))}, f.skipped, f.lane, f.priority,
         f.limit_id, f.due_at, 0, f.coalesced, f.coalesced_from, f.now, f.now, f.now, f.now
       FROM fires f WHERE f.skipped IS NOT NULL
       RETURNING id
