@@ -434,7 +434,7 @@ export const effects = pgTable(
     followerUid: uuid('follower_uid'),
     /** It is done in parts, and was begun; for `followers`, all followers up to this uid have been seen to. */
     doneThrough: uuid('done_through'),
-    /** When the end was written. Null: by a version that did not say. */
+    /** When the end was written. */
     createdAt: instantColumn('created_at').default(sql`clock_timestamp()`),
     /** How often it failed, when it is tried again, and why it failed last. */
     failures: smallint().notNull().default(0),

@@ -98,7 +98,7 @@ async function insertRunsOf(tx: Transaction, pairs: readonly FollowerPair[]): Pr
         AS e(run_id, schedule_uid, status, finished_at, created_at, follower_uid)
       JOIN schedules s ON s.uid = e.follower_uid AND ${follows(sql`s.after_uid`, sql`e.schedule_uid`)}
       WHERE (s.enabled OR coalesce(s.pause_until <= e.finished_at, false)) AND e.status = ANY (s.after_on)
-        AND coalesce(s.created_at <= e.created_at, true)
+        AND s.created_at <= e.created_at
         AND coalesce(e.finished_at >= s.after_start_at, true) AND coalesce(e.finished_at < s.after_end_at, true)
         AND (s.after_uid = e.schedule_uid OR NOT EXISTS (
           SELECT FROM schedules parent WHERE parent.uid = e.schedule_uid AND parent.after_uid IS NOT NULL))

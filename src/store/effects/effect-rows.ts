@@ -4,13 +4,7 @@ import type { RunStatus, RunTrigger } from '../../core/runs/run.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
 import { bigints, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
-import {
-  type InstantText,
-  rowsOf,
-  scheduleIdOf,
-  toInstant,
-  toInstantOrNull,
-} from '../../postgres/sql/rows.ts';
+import { type InstantText, rowsOf, scheduleIdOf, toInstant } from '../../postgres/sql/rows.ts';
 
 /** One effect of the end of a run. */
 export interface Effect {
@@ -37,8 +31,8 @@ export interface Effect {
    * nothing more.
    */
   doneThrough: string | null;
-  /** When the end was written. Null: by a version that did not say. */
-  createdAt: Instant | null;
+  /** When the end was written. */
+  createdAt: Instant;
   failures: number;
 }
 
@@ -56,7 +50,7 @@ interface Row {
   attempt: number;
   follower_uid: string | null;
   done_through: string | null;
-  created_at: InstantText | null;
+  created_at: InstantText;
   failures: number;
 }
 
@@ -141,7 +135,7 @@ function toEffect(row: Row): Effect {
     attempt: row.attempt,
     followerUid: row.follower_uid,
     doneThrough: row.done_through,
-    createdAt: toInstantOrNull(row.created_at),
+    createdAt: toInstant(row.created_at),
     failures: row.failures,
   };
 }

@@ -71,7 +71,7 @@ const runOf = ({ uid, id, version }: Schedule, n = 1): Effect => ({
   attempt: 3,
   followerUid: null,
   doneThrough: null,
-  createdAt: null,
+  createdAt: NOON + 1_000,
   failures: 0,
 });
 const cancelledOf = (count: number) => until(() => (cancelled.length >= count ? cancelled : null));

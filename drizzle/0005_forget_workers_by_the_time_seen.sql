@@ -1,1 +1,0 @@
-CREATE INDEX "queue_workers_seen" ON "queue_workers" USING btree ("seen_at");
