@@ -45,7 +45,7 @@ function linesOf(
   { rotated, byKey, unreadable }: Rotation,
   { first, others }: { first: string; others: readonly string[] },
 ): string[] {
-  const foreign = [...byKey.keys()].filter((id) => id !== null && id !== first && !others.includes(id));
+  const foreign = [...byKey.keys()].filter((id) => id !== first && !others.includes(id));
   return [
     `values encrypted anew with the key ${first}: ${rotated}`,
     `values under the key ${first}: ${byKey.get(first) ?? 0}`,
@@ -53,9 +53,6 @@ function linesOf(
     ...foreign.map(
       (id) => `values under the key ${id}, which is not in FIRELOCK_SECRET_KEYS: ${byKey.get(id) ?? 0}`,
     ),
-    ...(byKey.has(null)
-      ? [`values in plain text, left as they were: ${byKey.get(null) ?? 0}; run it again`]
-      : []),
     ...unreadable.map(
       ({ uid, version, error }) => `version ${version} of ${uid} left alone: ${reasonOf(error)}`,
     ),

@@ -24,8 +24,8 @@ interface RotationDeps {
 export interface Rotation {
   /** Values that were encrypted anew. */
   rotated: number;
-  /** How many values are under each key now; null: stored in plain text, by a version of firelock that did not encrypt. */
-  byKey: ReadonlyMap<string | null, number>;
+  /** How many values are under each key now. */
+  byKey: ReadonlyMap<string, number>;
   /** Definitions that could not be read. */
   unreadable: readonly (DefinitionKey & { error: unknown })[];
 }
@@ -51,7 +51,7 @@ export async function rotateSecrets(deps: RotationDeps): Promise<Rotation> {
 
 interface Walked {
   rotated: number;
-  byKey: Map<string | null, number>;
+  byKey: Map<string, number>;
   unreadable: (DefinitionKey & { error: unknown })[];
   /** Definitions that another transaction had locked. */
   held: number;
@@ -94,8 +94,8 @@ async function rotate(
   stored: readonly StoredSecrets[],
   walked: Walked,
 ): Promise<void> {
-  const before: (string | null)[] = [];
-  const after: (string | null)[] = [];
+  const before: string[] = [];
+  const after: string[] = [];
   try {
     await database.transaction((tx) => {
       // The transaction may be repeated.
@@ -117,6 +117,6 @@ async function rotate(
   add(walked.byKey, after);
 }
 
-function add(byKey: Map<string | null, number>, ids: readonly (string | null)[]): void {
+function add(byKey: Map<string, number>, ids: readonly string[]): void {
   for (const id of ids) byKey.set(id, (byKey.get(id) ?? 0) + 1);
 }

@@ -27,8 +27,8 @@ export const DELIVERIES = ['atLeastOnce', 'atMostOnce'] as const;
 export type Delivery = (typeof DELIVERIES)[number];
 
 /**
- * A text that only the target may see: encrypted, or as a caller has just sent it. (Versions of firelock before
- * encryption stored texts.) A target that can be sent has `string` in its place: `Target<string>`.
+ * A text that only the target may see: encrypted, or as a caller has just sent it. A target that can be sent has `string` in its place:
+ * `Target<string>`.
  */
 export type SecretText = string | SealedText;
 
@@ -56,7 +56,7 @@ export const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as
 export type HttpMethod = (typeof HTTP_METHODS)[number];
 
 /** Nothing is sent: the run waits for a worker to claim it. */
-export interface PullTarget {
+interface PullTarget {
   type: 'pull';
   queue: string;
 }

@@ -2,78 +2,15 @@ import { EARLIEST, LATEST } from '../instant.ts';
 import { readDateEntry } from '../exclusions/date-entries.ts';
 import {
   CATCH_UPS,
-  DEFAULT_COMPLETION_TIMEOUT_SECONDS,
   DEFAULT_TIMING,
   type Definition,
   type Handoff,
-  type HttpTarget,
-  type PullTarget,
-  type Target,
   type Timing,
   calendarIdsOf,
 } from './schedule.ts';
 
-/** Fields that came after the first version. */
-type Later =
-  | Exclude<keyof Timing, 'cron' | 'timezone'>
-  | 'overlap'
-  | 'delivery'
-  | 'completion'
-  | 'completionTimeoutSeconds'
-  | 'pauseReason'
-  | 'limit'
-  | 'pauseUntil'
-  | 'pauseAfterFailures'
-  | 'successWithinSeconds';
-type LaterCalls = 'lookup' | 'cancel' | 'secret';
-type StoredTarget = (Omit<HttpTarget, LaterCalls> & Partial<Pick<HttpTarget, LaterCalls>>) | PullTarget;
-
 /** The content of a version's definition column: everything but the payload, which is kept as the client's own text. */
-export type StoredDefinition = Omit<Definition, 'payload' | 'target' | Later> &
-  Partial<Pick<Definition, Later>> & { target: StoredTarget };
-
-const DEFAULTS: Pick<Definition, Later> = {
-  ...DEFAULT_TIMING,
-  everySeconds: null,
-  at: null,
-  after: null,
-  overlap: 'allow',
-  delivery: 'atLeastOnce',
-  completion: 'response',
-  completionTimeoutSeconds: DEFAULT_COMPLETION_TIMEOUT_SECONDS,
-  pauseReason: null,
-  limit: null,
-  pauseUntil: null,
-  pauseAfterFailures: null,
-  successWithinSeconds: null,
-};
-
-/** A stored definition as this version knows it; a field that an older version did not write gets that version's behaviour. */
-export function readDefinition(stored: StoredDefinition, payload: string | null): Definition {
-  return {
-    ...DEFAULTS,
-    ...stored,
-    target: readTarget(stored.target),
-    payload,
-  };
-}
-
-/** The part of it that an attempt needs: it is read for each run, so nothing else is parsed. */
-export function readHandoff(stored: StoredDefinition, payload: string | null): Handoff {
-  return {
-    target: readTarget(stored.target),
-    retry: stored.retry,
-    timeoutSeconds: stored.timeoutSeconds,
-    delivery: stored.delivery ?? DEFAULTS.delivery,
-    completion: stored.completion ?? DEFAULTS.completion,
-    completionTimeoutSeconds: stored.completionTimeoutSeconds ?? DEFAULTS.completionTimeoutSeconds,
-    payload,
-  };
-}
-
-function readTarget(stored: StoredTarget): Target {
-  return stored.type === 'http' ? { secret: null, lookup: null, cancel: null, ...stored } : stored;
-}
+export type StoredDefinition = Omit<Definition, 'payload'>;
 
 /** When a schedule fires, as its row holds it for the planner: an absent field has its default. */
 export function timingText(timing: Pick<Timing, 'cron' | 'timezone'> & Partial<Timing>): string {
@@ -137,18 +74,19 @@ export function calendarIdsIn(timing: string): readonly string[] {
   }
 }
 
-/** Whether a stored definition has everything that a handoff needs; only another program can store one that has not. */
-export function canBeHandedOff(stored: unknown): boolean {
-  const definition = fieldsOf(stored);
-  const retry = fieldsOf(definition['retry']);
+/** Whether what is stored has everything that a handoff needs; only another program can store something that has not. */
+export function canBeHandedOff(stored: object): stored is Handoff {
+  const { target, retry, timeoutSeconds, delivery, completion, completionTimeoutSeconds } = fieldsOf(stored);
+  const { maxAttempts, minBackoffSeconds, maxBackoffSeconds } = fieldsOf(retry);
   const numbers = [
-    definition['timeoutSeconds'],
-    retry['maxAttempts'],
-    retry['minBackoffSeconds'],
-    retry['maxBackoffSeconds'],
+    timeoutSeconds,
+    completionTimeoutSeconds,
+    maxAttempts,
+    minBackoffSeconds,
+    maxBackoffSeconds,
   ];
   return (
-    typeof fieldsOf(definition['target'])['type'] === 'string' &&
+    [fieldsOf(target)['type'], delivery, completion].every(isText) &&
     numbers.every((value) => typeof value === 'number')
   );
 }

@@ -72,11 +72,11 @@ function read(ring: KeyRing, uid: string, value: SecretText, place: SecretPlace)
 }
 
 /**
- * The target in the form in which it is sent: the same object if nothing in it is encrypted, since many schedules may share it.
+ * The target in the form in which it is sent: the same object if it has no secret values, since many schedules may share it.
  * @throws CannotOpen, which names the field and the key
  */
 export function openTarget(ring: KeyRing, uid: string, target: Target): Target<string> {
-  if (hasOnlyPlainValues(target)) return target;
+  if (hasNoSecrets(target)) return target;
   return mapSecrets(target, (value, place) => {
     try {
       return read(ring, uid, value, place);
@@ -87,8 +87,8 @@ export function openTarget(ring: KeyRing, uid: string, target: Target): Target<s
   });
 }
 
-function hasOnlyPlainValues(target: Target): target is Target<string> {
-  return keyIdsIn(target).every((id) => id === null);
+function hasNoSecrets(target: Target): target is Target<string> {
+  return !hasSecrets(target);
 }
 
 /** For code that must look at a target that cannot be opened, and that sends nothing. */
@@ -153,24 +153,20 @@ function saysThis(ring: KeyRing, uid: string, stored: SecretText, place: SecretP
 /** The target with everything encrypted by the present key. A value that cannot be opened stays as it is. */
 export function resealTarget(ring: KeyRing, uid: string, target: Target): Target {
   return mapSecrets(target, (value, place) => {
-    if (ring.sealsWith === null || keyIdOf(value) === ring.sealsWith) return value;
+    if (typeof value === 'string' || ring.sealsWith === null || value.keyId === ring.sealsWith) return value;
     try {
-      return ring.seal(read(ring, uid, value, place), boundTo(uid, place));
+      return ring.seal(ring.open(value, boundTo(uid, place)), boundTo(uid, place));
     } catch {
       return value;
     }
   });
 }
 
-/** The key of each of its secret values; null: the value is not encrypted (an earlier version wrote it). */
-export function keyIdsIn(target: Target): (string | null)[] {
-  const ids: (string | null)[] = [];
-  mapSecrets(target, (value) => ids.push(keyIdOf(value)));
+/** The key of each of its encrypted values. */
+export function keyIdsIn(target: Target): string[] {
+  const ids: string[] = [];
+  mapSecrets(target, (value) => typeof value === 'object' && ids.push(value.keyId));
   return ids;
-}
-
-function keyIdOf(value: SecretText): string | null {
-  return typeof value === 'object' ? value.keyId : null;
 }
 
 /** A target, and the uid under which it is stored. */

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { VersionSpan } from '../../core/time/expected-occurrences.ts';
 import type { PlanningState } from '../../core/time/occurrences.ts';
-import { type StoredDefinition, readDefinition } from '../../core/schedules/stored-definition.ts';
+import type { StoredDefinition } from '../../core/schedules/stored-definition.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { skipsOf } from '../schedules/skips.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
@@ -94,18 +94,17 @@ export async function versionSpans(
         WHERE later.schedule_uid = v.schedule_uid AND later.version > v.version))
     ORDER BY v.version LIMIT ${limit}`,
   );
-  return rows.flatMap((row) => {
-    const definition = readDefinition(row.definition, null);
-    return untilPauseEnds(definition.pauseUntil, {
+  return rows.flatMap(({ version, schedule_id: id, definition, at, until }) =>
+    untilPauseEnds(definition.pauseUntil, {
       uid,
-      version: row.version,
-      identity: { id: row.schedule_id, createdAt },
+      version,
+      identity: { id, createdAt },
       enabled: definition.enabled,
       timing: definition,
-      since: toInstant(row.at),
-      until: toInstantOrNull(row.until),
-    });
-  });
+      since: toInstant(at),
+      until: toInstantOrNull(until),
+    }),
+  );
 }
 
 /** A pause in force that ends by itself: what is due afterwards will fire, even before the version exists that says so. */

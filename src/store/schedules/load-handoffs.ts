@@ -2,11 +2,7 @@ import { sql } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
 import type { Handoff } from '../../core/schedules/schedule.ts';
 import { ints, uuids } from '../../postgres/sql/arrays.ts';
-import {
-  type StoredDefinition,
-  canBeHandedOff,
-  readHandoff,
-} from '../../core/schedules/stored-definition.ts';
+import { canBeHandedOff } from '../../core/schedules/stored-definition.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { queryPrepared } from '../../postgres/sql/rows.ts';
 
@@ -73,16 +69,16 @@ function sharedHandoff({
   const text = [target, retry, timeout, delivery, completion, completion_timeout].join('\n');
   const known = shared.get(text);
   if (known) return known;
-  const stored = {
+  const handoff = {
     target: fromJson(target),
+    payload: null,
     retry: fromJson(retry),
     timeoutSeconds: fromJson(timeout),
-    ...(delivery !== null && { delivery }),
-    ...(completion !== null && { completion }),
-    ...(completion_timeout !== null && { completionTimeoutSeconds: fromJson(completion_timeout) }),
+    delivery,
+    completion,
+    completionTimeoutSeconds: fromJson(completion_timeout),
   };
-  if (!canBeHandedOff(stored)) return null;
-  const handoff = readHandoff(stored as StoredDefinition, null);
+  if (!canBeHandedOff(handoff)) return null;
   shared.set(text, handoff);
   return handoff;
 }

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { Target } from '../../core/schedules/schedule.ts';
-import { type StoredDefinition, readHandoff } from '../../core/schedules/stored-definition.ts';
+import type { StoredDefinition } from '../../core/schedules/stored-definition.ts';
 import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { limitLockWaits } from '../../postgres/sql/lock-limit.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
@@ -77,5 +77,5 @@ export async function rewriteTargets(
 }
 
 function withTarget({ uid, version, definition }: Row): StoredSecrets {
-  return { uid, version, target: readHandoff(definition, null).target };
+  return { uid, version, target: definition.target };
 }

@@ -279,17 +279,3 @@ describe('header values of the lookup', () => {
     expect([patched.status, faultPaths(patched)]).toEqual([400, ['/target/lookup/headers/B']]);
   });
 });
-
-test('a schedule stored before both fields existed has their defaults, and stays unchanged when it is put again', async () => {
-  const created = await put('older', withTarget({ headers: { A: 'b' } }));
-  await api.sql`UPDATE schedule_versions SET definition = definition - '{delivery,completion,completionTimeoutSeconds,pauseReason}'::text[]
-      #- '{target,lookup}' #- '{target,cancel}'
-    WHERE schedule_id = 'older'`;
-  expect(await stored('older')).toEqual({ delivery: null, lookup: undefined });
-  expect((await get('older')).text).toBe(created.text);
-  const again = await api.call('PUT', '/api/v1/schedules/older', created.text);
-  expect([again.status, again.body['version']]).toEqual([200, 1]);
-  const patched = await patch('older', { target: { lookup: { url: 'https://status.example/' } } });
-  expect(patched.body).toMatchObject({ version: 2, delivery: 'atLeastOnce' });
-  expect(patched.body['target']).toMatchObject({ lookup: { method: 'GET', headers: {} } });
-});

@@ -386,7 +386,14 @@ describe('pending runs of the restored database', () => {
       await put(id, YEARLY);
       const delivery = { delivery: id.startsWith('most') ? 'atMostOnce' : 'atLeastOnce' };
       const lookup = {
-        target: { ...TARGET, method: 'POST', headers: {}, lookup: id.endsWith('asked') ? LOOKUP : null },
+        target: {
+          ...TARGET,
+          method: 'POST',
+          headers: {},
+          secret: null,
+          lookup: id.endsWith('asked') ? LOOKUP : null,
+          cancel: null,
+        },
       };
       await sql`UPDATE schedule_versions SET definition = definition || ${sql.json({ ...delivery, ...lookup })}
         WHERE schedule_id = ${id}`;

@@ -86,9 +86,6 @@ test(
     const target = { type: 'http', url: receiver.url, headers: { 'x-key': 'value of once' } };
     const later = { target, runAt: '2090-01-01T00:00:00Z', key: 'once' };
     const { body: waiting } = await daemon.call('POST', '/api/v1/runs', later);
-    // As a version before there was encryption stored it.
-    await sql`UPDATE schedule_versions SET definition = jsonb_set(definition, '{target,headers,x-key}', '"value of a"')
-    WHERE schedule_id = 'a' AND version = 1`;
 
     // What another transaction holds is left, and said.
     const holder = await sql.reserve();

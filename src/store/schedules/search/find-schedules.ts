@@ -1,7 +1,6 @@
 import { type SQL, and, asc, eq, gt, ilike, inArray, lte, or, sql } from 'drizzle-orm';
 import type { Schedule, ScheduleStatus } from '../../../core/schedules/schedule.ts';
 import { texts } from '../../../postgres/sql/arrays.ts';
-import { readDefinition } from '../../../core/schedules/stored-definition.ts';
 import { TryAgain } from '../../../postgres/errors.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { scheduleVersions, schedules } from '../../../postgres/schema.ts';
@@ -130,7 +129,7 @@ function toSchedule(row: Row): Schedule {
     uid,
     id,
     version,
-    definition: readDefinition(row.definition, row.payload),
+    definition: { ...row.definition, payload: row.payload },
     lane: row.schedule.lane,
     afterUid: row.schedule.afterUid,
     status: row.status,
