@@ -98,6 +98,21 @@ module.exports = {
       },
     },
     {
+      name: 'the-command-line-writes-and-reads-json-as-the-api-does',
+      comment:
+        'Otherwise it knows the API by HTTP, and what is in answers by their types; files/ also by the schemas of a file.',
+      severity: 'error',
+      from: { path: '^src/cli/(?!files/|server/answers\\.ts$)' },
+      to: { path: '^src/api/(?!http/json/)' },
+    },
+    {
+      name: 'the-types-of-answers-load-nothing-of-the-api',
+      comment: 'The schemas of the API say what is in an answer, so the command line does not say it again.',
+      severity: 'error',
+      from: { path: '^src/cli/server/answers\\.ts$' },
+      to: { path: '^src/', dependencyTypesNot: ['type-only'] },
+    },
+    {
       name: 'config-imports-nothing-but-core',
       comment: 'What a token may be is a rule of core; the file of tokens is checked with the variables.',
       severity: 'error',

@@ -1,7 +1,11 @@
+import { randomInt } from 'node:crypto';
 import type { Command } from 'commander';
-import type { Cli } from './cli.ts';
-import { createTokenCommand } from './token-command.ts';
-import { group, withExamples } from './tree.ts';
+import { ROLES, TOKEN_NAME_RULE, isRole, isTokenName } from '../core/access/roles.ts';
+import { EXPIRY_RULE, parseExpiry, tokenLine } from '../core/access/token-lines.ts';
+import { createToken, tokenHash } from '../core/access/token.ts';
+import { type Cli, group, withExamples } from './cli.ts';
+import { EXIT } from './exit-codes.ts';
+import type { Surroundings } from './surroundings.ts';
 
 /** The commands that start the daemon, or work on its database without its API. */
 export function addDaemonCommands(program: Command, cli: Cli): void {
@@ -18,7 +22,7 @@ export function addDaemonCommands(program: Command, cli: Cli): void {
     )
     .requiredOption('--from-now', 'record what was due before now as skipped (docs/restoring.md)')
     .action(async () => {
-      const { resume } = await import('./resume-command.ts');
+      const { resume } = await import('./database-commands.ts');
       cli.exitCode = await daemon.onDatabase(resume);
     });
   withExamples(resume, 'firelock resume --from-now');
@@ -26,10 +30,9 @@ export function addDaemonCommands(program: Command, cli: Cli): void {
     .command('migrate')
     .description('bring the schema of the database up to this version, as the daemon does at its start')
     .option('--grant-to <role>', 'let this role of the database do what the daemon does (docs/security.md)')
-    .action(async (options: { grantTo?: string }) => {
-      const { migrateDatabase } = await import('./migrate-command.ts');
-      const grantTo = options.grantTo ?? null;
-      cli.exitCode = await daemon.onDatabase((given) => migrateDatabase({ ...given, grantTo }));
+    .action(async ({ grantTo }: { grantTo?: string }) => {
+      const { migrateDatabase } = await import('./database-commands.ts');
+      cli.exitCode = await daemon.onDatabase((given) => migrateDatabase(given, grantTo));
     });
   const asOwner = 'FIRELOCK_MIGRATION_DATABASE_URL=postgres://owner@127.0.0.1/firelock firelock migrate';
   withExamples(migrate, asOwner, `${asOwner} --grant-to firelock_app`);
@@ -44,8 +47,8 @@ function addRotateSecrets(program: Command, cli: Cli): void {
       'encrypt stored header values and secrets anew with the first of FIRELOCK_SECRET_KEYS (docs/security.md)',
     )
     .action(async () => {
-      const { rotateSecretsCommand } = await import('./rotate-secrets-command.ts');
-      cli.exitCode = await cli.surroundings.daemon.onDatabase(rotateSecretsCommand);
+      const { rotate } = await import('./database-commands.ts');
+      cli.exitCode = await cli.surroundings.daemon.onDatabase(rotate);
     });
   withExamples(rotate, 'FIRELOCK_SECRET_KEYS=k2:…,k1:… firelock rotate-secrets');
 }
@@ -56,23 +59,42 @@ interface TokenOptions {
 }
 
 function addTokenCommands(program: Command, cli: Cli): void {
-  const token = group(program, 'token', 'tokens of callers of the API');
-  const create = token
+  const create = group(program, 'token', 'tokens of callers of the API')
     .command('create')
     .description('make a token; prints it, and the line that the daemon needs (docs/security.md)')
     .argument('[name...]', 'who calls with it')
     .option('--role <role>', 'what it may do: viewer, worker, operator or admin')
     .option('--expires <instant>', 'until when it does')
     .action((names: string[], options: TokenOptions) => {
-      const { now, out, err } = cli.surroundings;
-      cli.exitCode = createTokenCommand(
-        { names, ...options },
-        {
-          now: now(),
-          print: (line) => out.write(`${line}\n`),
-          explain: (line) => err.write(`${line}\n`),
-        },
-      );
+      cli.exitCode = makeToken(names, options, cli.surroundings);
     });
   withExamples(create, 'firelock token create ci --role operator --expires 2030-01-01T00:00:00Z');
+}
+
+/** Prints the token, then its line, and nothing else on standard output. Neither is kept anywhere. */
+function makeToken(names: readonly string[], options: TokenOptions, { now, out, err }: Surroundings): number {
+  const read = readArguments(names, options, now());
+  if ('faults' in read) {
+    for (const fault of read.faults) err.write(`firelock token create: ${fault}\n`);
+    return EXIT.usage;
+  }
+  const token = createToken((end) => randomInt(end));
+  err.write('The token, which is shown only now, and its line for FIRELOCK_API_TOKENS or the file\n');
+  err.write('FIRELOCK_API_TOKENS_FILE:\n');
+  out.write(`${token}\n`);
+  out.write(`${tokenLine({ ...read, hash: tokenHash(token) })}\n`);
+  return EXIT.done;
+}
+
+function readArguments([name = '', ...others]: readonly string[], options: TokenOptions, now: number) {
+  const { role = '', expires } = options;
+  const expiresAt = expires === undefined ? null : parseExpiry(expires);
+  const faults: string[] = [];
+  if (!isTokenName(name)) faults.push(`NAME must be ${TOKEN_NAME_RULE}`);
+  if (others.length > 0) faults.push(`one NAME only, and not also ${others.join(' ')}`);
+  if (!isRole(role)) faults.push(`--role must be one of ${ROLES.join(', ')}`);
+  if (expiresAt === undefined) faults.push(`--expires must be ${EXPIRY_RULE}`);
+  else if (expiresAt !== null && expiresAt <= now) faults.push('--expires must be in the future');
+  if (faults.length > 0 || !isRole(role) || expiresAt === undefined) return { faults };
+  return { name, role, expiresAt };
 }

@@ -1,12 +1,20 @@
 import type { Command } from 'commander';
-import type { Cli } from './cli.ts';
-import { DEMO_OPTIONS, type DemoOptions, readDemoOptions } from './demo/demo-options.ts';
+import { type Cli, withExamples } from './cli.ts';
+import type { DemoOptions } from './demo/stage.ts';
+import { usageError } from './exit-codes.ts';
 import type { Surroundings } from './surroundings.ts';
-import { withExamples } from './tree.ts';
+
+type Given = Partial<Record<keyof DemoOptions, string>>;
+
+const OPTIONS = {
+  seconds: { flag: '--seconds', standard: 90, least: 10, most: 3600 },
+  schedules: { flag: '--schedules', standard: 300, least: 10, most: 2000 },
+  killEvery: { flag: '--kill-every', standard: 8, least: 3, most: 600 },
+} as const;
 
 export function addDemoCommand(program: Command, cli: Cli, surroundings: Surroundings): void {
   const text = (name: keyof DemoOptions, what: string) => {
-    const { least, most, standard } = DEMO_OPTIONS[name];
+    const { least, most, standard } = OPTIONS[name];
     return `${what}, from ${least} to ${most} (default: ${standard})`;
   };
   const command = program
@@ -17,10 +25,29 @@ export function addDemoCommand(program: Command, cli: Cli, surroundings: Surroun
     .option('--seconds <n>', text('seconds', 'for how long schedules fire'))
     .option('--schedules <n>', text('schedules', 'how many'))
     .option('--kill-every <n>', text('killEvery', 'seconds between two kills'))
-    .action(async (given: Partial<Record<keyof DemoOptions, string>>) => {
-      const options = readDemoOptions(given);
+    .action(async (given: Given) => {
+      const options = optionsOf(given);
       const { runDemo } = await import('./demo/demo.ts');
       cli.exitCode = await runDemo(options, surroundings);
     });
   withExamples(command, 'firelock demo', 'firelock demo --seconds 30 --schedules 1000 --kill-every 5');
+}
+
+/** @throws CliError that names every fault */
+function optionsOf(given: Given): DemoOptions {
+  const faults: string[] = [];
+  const read = (name: keyof DemoOptions): number => {
+    const { flag, standard, least, most } = OPTIONS[name];
+    const text = given[name] ?? String(standard);
+    const value = /^\d{1,6}$/.test(text) ? Number(text) : NaN;
+    if (!(value >= least && value <= most))
+      faults.push(`${flag} is ${text}; expected: a whole number from ${least} to ${most}`);
+    return value;
+  };
+  const options = { seconds: read('seconds'), schedules: read('schedules'), killEvery: read('killEvery') };
+  if (options.killEvery >= options.seconds) {
+    faults.push(`--kill-every ${options.killEvery} kills no instance within --seconds ${options.seconds}`);
+  }
+  if (faults.length > 0) throw usageError(faults.join('\nfirelock: '));
+  return options;
 }

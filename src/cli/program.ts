@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { reasonOf } from '../runtime/reason.ts';
 import { type Cli, createCli } from './cli.ts';
-import { addCompletion } from './completion/completion.ts';
+import { addCompletion } from './completion.ts';
 import { CliError, EXIT } from './exit-codes.ts';
 import { addDaemonCommands } from './daemon-commands.ts';
 import { addDemoCommand } from './demo-command.ts';

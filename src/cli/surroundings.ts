@@ -36,7 +36,11 @@ export interface DaemonCommands {
   onDatabase(work: DatabaseWork): Promise<number>;
 }
 
+export type DatabaseOptions = Config & {
+  databaseUrl: string;
+  signal: AbortSignal;
+  print: (line: string) => void;
+};
+
 /** Answers the exit code. */
-export type DatabaseWork = (
-  options: Config & { databaseUrl: string; signal: AbortSignal; print: (line: string) => void },
-) => Promise<number>;
+export type DatabaseWork = (options: DatabaseOptions) => Promise<number>;

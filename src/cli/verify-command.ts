@@ -1,15 +1,9 @@
 import type { Command } from 'commander';
-import type { Cli } from './cli.ts';
+import { type Cli, withExamples } from './cli.ts';
 import { EXIT } from './exit-codes.ts';
-import { withExamples } from './tree.ts';
+import type { VerifyAnswer } from './server/answers.ts';
 
-interface Check {
-  name: string;
-  holds: string;
-  complete: boolean;
-  violations: number;
-  examples: string[];
-}
+type Check = VerifyAnswer['checks'][number];
 
 export function addVerifyCommand(program: Command, cli: Cli): void {
   const command = program
@@ -19,7 +13,7 @@ export function addVerifyCommand(program: Command, cli: Cli): void {
     )
     .action(async () => {
       const answer = await cli.server().call('GET', 'verify');
-      const { ok, checks } = answer.body() as { ok: boolean; checks: Check[] };
+      const { ok, checks } = answer.body() as VerifyAnswer;
       cli.output().show(answer.text, (view) => [
         ...view.table<Check>(
           [

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { completionsOf } from '../../src/cli/completion/completion.ts';
+import { completionsOf } from '../../src/cli/completion.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import { acceptsCommand } from './accepts-command.ts';

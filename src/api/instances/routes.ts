@@ -6,7 +6,7 @@ import { TAGS } from '../http/plugins/openapi.ts';
 import { json, problems } from '../http/response-schemas.ts';
 import { answeredInstant } from '../http/common-schemas.ts';
 
-const instances = z.object({
+export const instanceList = z.object({
   items: z.array(
     z
       .object({
@@ -36,10 +36,10 @@ export function addInstanceRoutes(api: Api, { database }: ApiDeps): void {
         operationId: 'listInstances',
         summary: 'The daemon processes, newest first; the dead stay listed for a day',
         tags: [TAGS.instances],
-        response: { 200: json('All instances', instances), ...problems(400) },
+        response: { 200: json('All instances', instanceList), ...problems(400) },
       },
     },
-    async (): Promise<z.output<typeof instances>> => {
+    async (): Promise<z.output<typeof instanceList>> => {
       const listed = await database.run((db) => listInstances(db));
       return {
         items: listed.map(({ id, host, version, zoneData, startedAt, heartbeatAt, alive, inFlight }) => ({

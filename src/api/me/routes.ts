@@ -4,7 +4,7 @@ import type { Api } from '../deps.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { json, problems } from '../http/response-schemas.ts';
 
-const caller = z
+export const caller = z
   .object({
     name: z
       .string()

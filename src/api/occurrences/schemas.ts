@@ -4,7 +4,7 @@ import { pageSchema } from '../http/pages.ts';
 import { answeredInstant, instant, whole } from '../http/common-schemas.ts';
 import { schedule } from '../schedules/schemas.ts';
 
-const occurrence = z
+export const occurrence = z
   .object({
     fireAt: answeredInstant,
     state: z.enum(OCCURRENCE_STATES).meta({

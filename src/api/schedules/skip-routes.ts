@@ -15,7 +15,7 @@ const skipInput = z.strictObject({
   reason: text(1000).nullish().meta({ description: 'In your words, for those who read `upcoming`.' }),
 });
 
-const skipAnswer = z.object({ fireAt: answeredInstant, skipped: z.boolean() });
+export const skipAnswer = z.object({ fireAt: answeredInstant, skipped: z.boolean() });
 
 export function addSkipRoutes(api: Api, deps: ApiDeps): void {
   addRoute(api, deps, {

@@ -5,7 +5,7 @@ import type { Api, ApiDeps } from '../deps.ts';
 import { TAGS } from '../http/plugins/openapi.ts';
 import { json, problems } from '../http/response-schemas.ts';
 
-const verification = z
+export const verification = z
   .object({
     ok: z.boolean().meta({ description: 'Every check was completed, and none found a violation.' }),
     checks: z.array(

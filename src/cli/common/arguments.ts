@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { isoInstant } from '../../core/instant.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import { usageError } from '../exit-codes.ts';
-import { JsonText, parseKeepingDigits } from '../server/digits.ts';
+import { RawJson, parseKeepingDigits } from '../../api/http/json/raw-json.ts';
 import type { Surroundings } from '../surroundings.ts';
 
 /** Collects the values of an option that may be given several times, in order. */
@@ -48,10 +48,10 @@ export async function fileText(path: string, { input }: Pick<Surroundings, 'inpu
 }
 
 /** JSON that goes to the server byte for byte. @throws CliError if it is not JSON: it would spoil the JSON around it */
-export function jsonText(text: string, what: string): JsonText {
+export function jsonText(text: string, what: string): RawJson {
   const json = text.replace(/^\ufeff/, '').trim();
   jsonValue(json, what);
-  return new JsonText(json);
+  return new RawJson(json);
 }
 
 /** JSON whose numbers keep their digits. @throws CliError if it is not JSON */
@@ -72,7 +72,7 @@ export interface PayloadOptions {
 export async function payloadOf(
   { payload, payloadFile }: PayloadOptions,
   around: Pick<Surroundings, 'input'>,
-): Promise<JsonText | undefined> {
+): Promise<RawJson | undefined> {
   if (payload !== undefined && payloadFile !== undefined)
     throw usageError('only one of --payload and --payload-file');
   if (payload !== undefined) return jsonText(payload, '--payload');

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import type { BulkAnswer } from '../server/answers.ts';
-import type { Tree } from '../server/trees.ts';
 import { confirm, requireAnswer } from '../terminal/confirm.ts';
 
 export interface BulkOptions {
@@ -15,7 +14,7 @@ interface BulkAction {
   verb: string;
   /** In the plural. */
   noun: string;
-  body: Tree;
+  body: object;
 }
 
 export function bulkOptions(command: Command): Command {

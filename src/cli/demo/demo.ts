@@ -5,10 +5,9 @@ import { paintFor } from '../terminal/paint.ts';
 import { type Verdict, check } from './checker/verdict.ts';
 import { overlapRunsOf, sendersOf, statsOf } from './checker/collect-evidence.ts';
 import { verdictLines } from './checker/verdict-lines.ts';
-import type { DemoOptions } from './demo-options.ts';
+import { type DemoOptions, type Stage, openStage } from './stage.ts';
 import { killAgainAndAgain } from './kills.ts';
 import { batchItemOf } from './load/schedule-mix.ts';
-import { type Stage, openStage } from './stage.ts';
 import { type Watch, startWatch } from './watch.ts';
 
 /** For what hangs: a slow machine is done long before. */

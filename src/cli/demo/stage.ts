@@ -4,7 +4,6 @@ import type { Surroundings } from '../surroundings.ts';
 import { type ApiClient, createApiClient } from './cluster/api-client.ts';
 import { type Cluster, createCluster } from './cluster/three-instances.ts';
 import { type Keeper, startKeeper } from './cluster/keeper.ts';
-import type { DemoOptions } from './demo-options.ts';
 import { type Deliveries, createDeliveries } from './load/delivery.ts';
 import { type DemoReceiver, startReceiver } from './load/receiver.ts';
 import { type DemoSchedule, makeSchedules } from './load/schedule-mix.ts';
@@ -12,6 +11,12 @@ import { type Worker, startWorker } from './load/worker.ts';
 import { type Pace, interruptiblePace } from './pace.ts';
 import { type Screen, createScreen } from './screen/screen.ts';
 import type { DemoEvent } from './screen/snapshot.ts';
+
+export interface DemoOptions {
+  seconds: number;
+  schedules: number;
+  killEvery: number;
+}
 
 /** Everything that takes part, and the time as it goes on. */
 export interface Stage extends Pace {

@@ -1,10 +1,10 @@
 import { parseJsonBody } from '../../api/http/json/json-body.ts';
 import { SET_LABEL } from '../../schedules-file/schedules-file.ts';
 import type { Cli } from '../cli.ts';
-import { jsonOf, JsonText } from '../server/digits.ts';
+import { stringify } from '../../api/http/json/raw-json.ts';
 import type { Server } from '../server/server-calls.ts';
 import { type Exported, createOrder, exported } from './export-schedules.ts';
-import { JsonSource, inComment, listItem } from './yaml-text.ts';
+import { inComment, listItem } from './yaml-text.ts';
 
 export interface ExportOptions {
   set?: string;
@@ -125,11 +125,7 @@ function jsonWriter(write: (text: string) => void): Writer {
         left += 1;
         return;
       }
-      const said = Object.entries(fields).map(([name, value]): [string, unknown] => [
-        name,
-        value instanceof JsonSource ? new JsonText(value.text) : value,
-      ]);
-      write(`${separator}\n${jsonOf(Object.fromEntries(said))}`);
+      write(`${separator}\n${stringify(fields)}`);
       separator = ',';
     },
     end: () => {

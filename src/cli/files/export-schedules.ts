@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Instant } from '../../core/instant.ts';
+import { RawJson } from '../../api/http/json/raw-json.ts';
 import { scheduleInput } from '../../api/schedules/schemas.ts';
 import { followedBy } from '../../schedules-file/apply/parents-first.ts';
 import { SET_LABEL } from '../../schedules-file/schedules-file.ts';
-import { JsonSource } from './yaml-text.ts';
 
 /** A schedule as the API answers it, with its payload as the API wrote it. */
 export interface Answered {
@@ -34,7 +34,7 @@ export function exported({ fields, payload }: Answered, now: Instant, set: strin
     return isDeepStrictEqual(value, DEFAULTS[name]) ? [] : [[name, value]];
   });
   const definition = Object.fromEntries(kept);
-  if (payload !== null && payload !== 'null') definition['payload'] = new JsonSource(onOneLine(payload));
+  if (payload !== null && payload !== 'null') definition['payload'] = new RawJson(onOneLine(payload));
   return { fields: definition, isOver: whyOver(fields, now) };
 }
 

@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander';
-import type { Cli } from '../cli.ts';
+import { type Cli, withExamples } from '../cli.ts';
 import { collect } from '../common/arguments.ts';
-import { withExamples } from '../tree.ts';
 import { type ExportOptions, exportAll } from './export-command.ts';
 import { type ImportCommandOptions, importCrontab } from './crontab/import-command.ts';
 import { type FileOptions, planOrApply } from './plan-apply.ts';

@@ -8,7 +8,7 @@ import { type FileFault, faultLines } from '../../schedules-file/schedules-file.
 import { readSchedulesFile } from '../../schedules-file/read/read-file.ts';
 import type { Cli } from '../cli.ts';
 import { CliError, EXIT } from '../exit-codes.ts';
-import { JsonText } from '../server/digits.ts';
+import { RawJson } from '../../api/http/json/raw-json.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import { printable } from '../terminal/shown-text.ts';
 import { planLines } from './plan-text.ts';
@@ -103,6 +103,6 @@ function callerOf(cli: Cli): ApiCaller {
   const server = cli.server();
   return {
     send: (method, path, body, headers = {}) =>
-      server.ask(method, path, { ...(body === undefined ? {} : { body: new JsonText(body) }), headers }),
+      server.ask(method, path, { ...(body === undefined ? {} : { body: new RawJson(body) }), headers }),
   };
 }

@@ -1,7 +1,11 @@
+import { isTree } from '../../api/http/json/merge-patch.ts';
+import { RawJson } from '../../api/http/json/raw-json.ts';
+
 /** A value as YAML under a name, at this depth. JSON texts stay as they are: JSON is YAML. */
 export function member(name: string, value: unknown, depth: number): string {
   const indent = '  '.repeat(depth);
-  if (!isTree(value) || Object.keys(value).length === 0) return `${indent}${name}: ${inline(value)}\n`;
+  if (!isTree(value) || value instanceof RawJson || Object.keys(value).length === 0)
+    return `${indent}${name}: ${inline(value)}\n`;
   const below = Object.entries(value).map(([key, inner]) => member(plainOrQuoted(key), inner, depth + 1));
   return `${indent}${name}:\n${below.join('')}`;
 }
@@ -21,31 +25,8 @@ export function oneLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim();
 }
 
-function isTree(value: unknown): value is Record<string, unknown> {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    !Array.isArray(value) &&
-    !JSON.isRawJSON(value) &&
-    !isText(value)
-  );
-}
-
-/** JSON that must be written byte for byte. */
-export class JsonSource {
-  readonly text: string;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-}
-
-function isText(value: unknown): value is JsonSource {
-  return value instanceof JsonSource;
-}
-
 function inline(value: unknown): string {
-  if (isText(value)) return value.text;
+  if (value instanceof RawJson) return value.text;
   if (typeof value === 'string') return plainOrQuoted(value);
   return JSON.stringify(value);
 }

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { INSTANT, instantText } from '../common/arguments.ts';
-import type { Cli } from '../cli.ts';
+import { type Cli, withExamples } from '../cli.ts';
+import type { AuditAnswer } from '../server/answers.ts';
 import { type ListOptions, listOptions, moreNote, readPages } from '../server/list-pages.ts';
 import type { View } from '../terminal/output.ts';
 import type { Column } from '../terminal/table.ts';
-import { withExamples } from '../tree.ts';
 
 interface Options extends ListOptions {
   by?: string;
@@ -12,16 +12,6 @@ interface Options extends ListOptions {
   schedule?: string;
   from?: string;
   to?: string;
-}
-
-interface Entry {
-  at: string;
-  by: string | null;
-  role: string | null;
-  action: string;
-  subject: unknown;
-  outcome: string;
-  detail: unknown;
 }
 
 export function addAudit(program: Command, cli: Cli): void {
@@ -37,7 +27,7 @@ export function addAudit(program: Command, cli: Cli): void {
       const { surroundings } = cli;
       const period = { from: instantText(from, surroundings), to: instantText(to, surroundings) };
       const query = { by, action, scheduleId: schedule, ...period };
-      const found = await readPages<Entry>(cli.server(), 'audit', query, pages);
+      const found = await readPages<AuditAnswer>(cli.server(), 'audit', query, pages);
       cli
         .output()
         .show(found, (view) => [
@@ -53,7 +43,7 @@ export function addAudit(program: Command, cli: Cli): void {
   );
 }
 
-function columnsOf(view: View): Column<Entry>[] {
+function columnsOf(view: View): Column<AuditAnswer>[] {
   return [
     { title: 'AT', cell: ({ at }) => view.cellTime(at) },
     { title: 'BY', cell: ({ by }) => by, shrinks: true },

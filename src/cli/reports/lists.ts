@@ -1,34 +1,13 @@
 import type { Command } from 'commander';
-import type { Cli } from '../cli.ts';
-import type { Page } from '../server/answers.ts';
+import { type Cli, group, withExamples } from '../cli.ts';
+import type { InstanceAnswer, Page, QueueAnswer } from '../server/answers.ts';
 import type { View } from '../terminal/output.ts';
 import type { Column } from '../terminal/table.ts';
 import { durationText } from '../terminal/time-text.ts';
-import { group, withExamples } from '../tree.ts';
-
-interface Queue {
-  queue: string;
-  pending: number;
-  scheduled: number;
-  running: number;
-  oldestPendingSeconds: number;
-  workers: number;
-}
-
-interface Instance {
-  id: string;
-  host: string;
-  version: string;
-  zoneData: string;
-  startedAt: string;
-  heartbeatAt: string;
-  alive: boolean;
-  inFlight: number;
-}
 
 export function addQueueCommands(program: Command, cli: Cli): void {
   const queue = group(program, 'queue', 'queues that workers pull from');
-  addWholeList<Queue>(queue, cli, {
+  addWholeList<QueueAnswer>(queue, cli, {
     path: 'queues',
     description: 'list queues: what waits in them, and how many workers ask',
     columns: () => [
@@ -48,7 +27,7 @@ export function addQueueCommands(program: Command, cli: Cli): void {
 
 export function addInstanceCommands(program: Command, cli: Cli): void {
   const instance = group(program, 'instance', 'instances: the daemon processes');
-  addWholeList<Instance>(instance, cli, {
+  addWholeList<InstanceAnswer>(instance, cli, {
     path: 'instances',
     description: 'list instances, the newest first; the dead stay listed for a day',
     columns: ({ cellTime, paint }) => [

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Cli } from '../cli.ts';
-import { withExamples } from '../tree.ts';
+import { type Cli, withExamples } from '../cli.ts';
+import type { CallerAnswer } from '../server/answers.ts';
 
 export function addMe(program: Command, cli: Cli): void {
   const command = program
@@ -9,7 +9,7 @@ export function addMe(program: Command, cli: Cli): void {
     .action(async () => {
       const server = cli.server();
       const answer = await server.call('GET', 'me');
-      const { name, role } = answer.body() as { name: string | null; role: string };
+      const { name, role } = answer.body() as CallerAnswer;
       cli
         .output()
         .show(answer.text, () => [

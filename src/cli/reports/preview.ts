@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import { INSTANT, instantText, numberOrText } from '../common/arguments.ts';
-import type { Cli } from '../cli.ts';
+import { type Cli, withExamples } from '../cli.ts';
 import { usageError } from '../exit-codes.ts';
 import { fireTimeLines } from '../common/fire-time-lines.ts';
-import type { FireTimeAnswer } from '../server/answers.ts';
-import { withExamples } from '../tree.ts';
+import type { PreviewAnswer } from '../server/answers.ts';
 
 interface Options {
   every?: string;
@@ -12,12 +11,6 @@ interface Options {
   from?: string;
   count?: string;
   id?: string;
-}
-
-interface Preview {
-  description: string;
-  items: FireTimeAnswer[];
-  assumes?: string;
 }
 
 export function addPreview(program: Command, cli: Cli): void {
@@ -53,7 +46,7 @@ async function preview(
     id,
   };
   const answer = await cli.server().call('POST', 'preview', { body });
-  const { description, items, assumes } = answer.body() as Preview;
+  const { description, items, assumes } = answer.body() as PreviewAnswer;
   cli
     .output()
     .show(answer.text, (view) => [

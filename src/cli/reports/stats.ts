@@ -1,33 +1,16 @@
 import type { Command } from 'commander';
 import { INSTANT, instantText } from '../common/arguments.ts';
-import type { Cli } from '../cli.ts';
+import { type Cli, withExamples } from '../cli.ts';
+import type { StatsAnswer } from '../server/answers.ts';
 import { pathOf } from '../server/server-calls.ts';
 import type { View } from '../terminal/output.ts';
 import { durationText } from '../terminal/time-text.ts';
-import { withExamples } from '../tree.ts';
 
 interface Options {
   schedule?: string;
   from?: string;
   to?: string;
 }
-
-type Counted =
-  | 'total'
-  | 'succeeded'
-  | 'failed'
-  | 'unknown'
-  | 'abandoned'
-  | 'skipped'
-  | 'cancelled'
-  | 'open'
-  | 'lost'
-  | 'recovered';
-
-type Stats = Record<`${Counted}Runs`, number> & {
-  successRate: number | null;
-  lateness: Record<'p50Ms' | 'p95Ms' | 'p99Ms' | 'maxMs', number | null>;
-};
 
 export function addStats(program: Command, cli: Cli): void {
   const command = program
@@ -41,12 +24,12 @@ export function addStats(program: Command, cli: Cli): void {
       const query = { from: instantText(from, surroundings), to: instantText(to, surroundings) };
       const path = schedule === undefined ? 'stats' : pathOf('schedules', schedule, 'stats');
       const answer = await cli.server().call('GET', path, { query });
-      cli.output().show(answer.text, (view) => statsLines(answer.body() as Stats, view));
+      cli.output().show(answer.text, (view) => statsLines(answer.body() as StatsAnswer, view));
     });
   withExamples(command, 'firelock stats --from -1d', 'firelock stats --schedule invoices');
 }
 
-function statsLines({ lateness, successRate, ...stats }: Stats, view: View): string[] {
+function statsLines({ lateness, successRate, ...stats }: StatsAnswer, view: View): string[] {
   const { p50Ms, p95Ms, p99Ms, maxMs } = lateness;
   return view.pairs([
     ['runs', String(stats.totalRuns)],

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
-import type { Cli } from '../cli.ts';
+import { type Cli, withExamples } from '../cli.ts';
 import type { RunAnswer } from '../server/answers.ts';
 import { pathOf } from '../server/server-calls.ts';
-import { withExamples } from '../tree.ts';
 
 export function addActOnRun(parent: Command, cli: Cli): void {
   const add = (verb: 'retry' | 'cancel', description: string) => {

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { numberOrText } from '../common/arguments.ts';
 import { type BulkOptions, actOnMatching, bulkOptions } from '../common/bulk.ts';
-import type { Cli } from '../cli.ts';
-import { group, withExamples } from '../tree.ts';
+import { type Cli, group, withExamples } from '../cli.ts';
 import { type FilterInPeriod, filterOf, filterOptions, periodOf, periodOptions } from './run-filter.ts';
 
 interface Options extends FilterInPeriod, BulkOptions {

@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
-import type { Cli } from '../cli.ts';
-import type { AttemptAnswer, RunAnswer } from '../server/answers.ts';
+import { type Cli, withExamples } from '../cli.ts';
+import type { WholeRunAnswer } from '../server/answers.ts';
 import { pathOf } from '../server/server-calls.ts';
 import type { View } from '../terminal/output.ts';
-import { withExamples } from '../tree.ts';
 import { errorText, runText } from './run-text.ts';
 
 export function addGetRun(parent: Command, cli: Cli): void {
@@ -13,13 +12,13 @@ export function addGetRun(parent: Command, cli: Cli): void {
     .argument('<id>')
     .action(async (id: string) => {
       const answer = await cli.server().call('GET', pathOf('runs', id));
-      cli.output().show(answer.text, (view) => runLines(answer.body() as RunAnswer, view));
+      cli.output().show(answer.text, (view) => runLines(answer.body() as WholeRunAnswer, view));
     });
   withExamples(command, 'firelock run get 0199c1f0-7a00-7b3c-9a5e-2f4d1c8b7a60');
 }
 
-function runLines(run: RunAnswer, view: View): string[] {
-  const { attemptLog = [], result, payload } = run;
+function runLines(run: WholeRunAnswer, view: View): string[] {
+  const { attemptLog, result, payload } = run;
   return [
     ...view.pairs([
       ['id', run.id],
@@ -32,7 +31,7 @@ function runLines(run: RunAnswer, view: View): string[] {
       ['key', run.key],
       ['queue', run.queue],
       ['limit', run.limit],
-      ['target', run.target === undefined ? null : JSON.stringify(run.target)],
+      ['target', JSON.stringify(run.target)],
       ['payload', payload === null ? null : JSON.stringify(payload)],
       ['result', result === null ? null : `${result.statusCode ?? 'reported'} ${result.body}`],
       ['created', view.time(run.createdAt)],
@@ -43,7 +42,7 @@ function runLines(run: RunAnswer, view: View): string[] {
   ];
 }
 
-function attemptLines(attempts: readonly AttemptAnswer[], view: View): string[] {
+function attemptLines(attempts: WholeRunAnswer['attemptLog'], view: View): string[] {
   return view.table(
     [
       { title: 'ATTEMPT', cell: ({ attempt }) => attempt, align: 'right' },

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
-import type { Cli } from '../cli.ts';
+import { type Cli, withExamples } from '../cli.ts';
 import type { RunAnswer } from '../server/answers.ts';
 import { type ListOptions, listOptions, moreNote, readPages } from '../server/list-pages.ts';
-import { withExamples } from '../tree.ts';
 import { type FilterInPeriod, filterOf, filterOptions, periodOf, periodOptions } from './run-filter.ts';
 import { runColumns } from './run-table.ts';
 

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import type { Cli } from '../cli.ts';
-import { group } from '../tree.ts';
+import { type Cli, group } from '../cli.ts';
 import { addActOnRun } from './act-on-run.ts';
 import { addBulkRuns } from './bulk-run-commands.ts';
 import { addGetRun } from './get-run.ts';

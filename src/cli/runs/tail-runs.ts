@@ -1,13 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Command } from 'commander';
-import type { Cli } from '../cli.ts';
+import { type Cli, withExamples } from '../cli.ts';
 import { CliError, EXIT, usageError } from '../exit-codes.ts';
 import type { RunAnswer } from '../server/answers.ts';
 import { wholeNumber } from '../server/list-pages.ts';
 import type { Output } from '../terminal/output.ts';
 import { printable } from '../terminal/shown-text.ts';
 import { paintStatus } from '../terminal/paint.ts';
-import { withExamples } from '../tree.ts';
 import { createFollower } from './follow-runs.ts';
 import { type RunFilterOptions, filterOf, filterOptions } from './run-filter.ts';
 import { runText } from './run-text.ts';

@@ -1,19 +1,13 @@
 import type { Command } from 'commander';
 import { INSTANT, instantText, numberOrText } from '../common/arguments.ts';
-import type { Cli } from '../cli.ts';
+import { type Cli, withExamples } from '../cli.ts';
+import type { BackfillAnswer } from '../server/answers.ts';
 import { pathOf } from '../server/server-calls.ts';
-import { withExamples } from '../tree.ts';
 
 interface Options {
   from: string;
   to: string;
   limit?: string;
-}
-
-interface Backfilled {
-  created: number;
-  existing: number;
-  remainingFrom: string | null;
 }
 
 export function addBackfillSchedule(parent: Command, cli: Cli): void {
@@ -31,7 +25,7 @@ export function addBackfillSchedule(parent: Command, cli: Cli): void {
         ...(limit !== undefined && { limit: numberOrText(limit) }),
       };
       const answer = await cli.server().call('POST', pathOf('schedules', id, 'backfill'), { body });
-      const { created, existing, remainingFrom } = answer.body() as Backfilled;
+      const { created, existing, remainingFrom } = answer.body() as BackfillAnswer;
       cli
         .output()
         .show(answer.text, ({ time }) => [

@@ -1,8 +1,7 @@
 import type { Command } from 'commander';
 import { INSTANT, collect, instantText } from '../common/arguments.ts';
 import { type BulkOptions, actOnMatching, bulkOptions } from '../common/bulk.ts';
-import type { Cli } from '../cli.ts';
-import { group, withExamples } from '../tree.ts';
+import { type Cli, group, withExamples } from '../cli.ts';
 
 interface Options extends BulkOptions {
   label?: string[];

@@ -1,9 +1,11 @@
 import type { Command } from 'commander';
 import { type PayloadOptions, collect, jsonValue, numberOrText, payloadOf } from '../common/arguments.ts';
 import { usageError } from '../exit-codes.ts';
-import type { JsonText } from '../server/digits.ts';
-import { type Tree, over, treeAt } from '../server/trees.ts';
+import { isTree } from '../../api/http/json/merge-patch.ts';
+import type { RawJson } from '../../api/http/json/raw-json.ts';
 import type { Surroundings } from '../surroundings.ts';
+
+export type Tree = Readonly<Record<string, unknown>>;
 
 export interface DefinitionOptions extends PayloadOptions {
   cron?: string[];
@@ -50,7 +52,7 @@ export function definitionOptions(command: Command): Command {
 export async function definitionOf(
   options: DefinitionOptions,
   around: Pick<Surroundings, 'input'>,
-): Promise<{ patch: Tree; payload: JsonText | undefined }> {
+): Promise<{ patch: Tree; payload: RawJson | undefined }> {
   const parts: Tree[] = [timingOf(options), targetOf(options)];
   if (options.description !== undefined) parts.push({ description: options.description });
   for (const label of options.label ?? []) {
@@ -107,4 +109,19 @@ function pairIn(text: string, separator: string, form: string): [name: string, v
   const at = text.indexOf(separator);
   if (at <= 0) throw usageError(`"${text}" is not of the form ${form}`);
   return [text.slice(0, at), text.slice(at + 1)];
+}
+
+/** The value at a path, in objects that are otherwise empty. */
+export function treeAt([first = '', ...rest]: readonly string[], value: unknown): Tree {
+  return Object.fromEntries([[first, rest.length === 0 ? value : treeAt(rest, value)]]);
+}
+
+/** `patch` over `base`, object by object; `null` is an ordinary value here, which the server interprets. */
+export function over(base: Tree, patch: Tree): Tree {
+  const merged = new Map(Object.entries(base));
+  for (const [name, value] of Object.entries(patch)) {
+    const before = merged.get(name);
+    merged.set(name, isTree(before) && isTree(value) ? over(before, value) : value);
+  }
+  return Object.fromEntries(merged);
 }

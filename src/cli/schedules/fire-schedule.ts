@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import { type PayloadOptions, payloadOf } from '../common/arguments.ts';
-import type { Cli } from '../cli.ts';
+import { type Cli, withExamples } from '../cli.ts';
 import type { RunAnswer } from '../server/answers.ts';
 import { pathOf } from '../server/server-calls.ts';
-import { withExamples } from '../tree.ts';
 
 interface Options extends PayloadOptions {
   key?: string;

@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
-import type { Cli } from '../cli.ts';
+import { type Cli, withExamples } from '../cli.ts';
 import type { ScheduleAnswer } from '../server/answers.ts';
 import { pathOf } from '../server/server-calls.ts';
 import type { View } from '../terminal/output.ts';
-import { withExamples } from '../tree.ts';
 import { labelsText, statusText, triggerText } from './schedule-text.ts';
 
 export function addGetSchedule(parent: Command, cli: Cli): void {

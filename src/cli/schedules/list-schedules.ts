@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import type { Cli } from '../cli.ts';
+import { type Cli, withExamples } from '../cli.ts';
 import { collect } from '../common/arguments.ts';
-import { withExamples } from '../tree.ts';
 import type { ScheduleAnswer } from '../server/answers.ts';
 import { type ListOptions, listOptions, moreNote, readPages } from '../server/list-pages.ts';
 import { paintStatus } from '../terminal/paint.ts';

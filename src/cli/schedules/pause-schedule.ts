@@ -1,10 +1,8 @@
 import type { Command } from 'commander';
 import { INSTANT, instantText } from '../common/arguments.ts';
-import type { Cli } from '../cli.ts';
+import { type Cli, withExamples } from '../cli.ts';
 import type { ScheduleAnswer } from '../server/answers.ts';
 import { pathOf } from '../server/server-calls.ts';
-import type { Tree } from '../server/trees.ts';
-import { withExamples } from '../tree.ts';
 
 export function addPauseSchedule(parent: Command, cli: Cli): void {
   const pause = parent
@@ -26,7 +24,7 @@ export function addPauseSchedule(parent: Command, cli: Cli): void {
   withExamples(resume, 'firelock schedule resume invoices');
 }
 
-async function write(cli: Cli, id: string, body: Tree): Promise<void> {
+async function write(cli: Cli, id: string, body: object): Promise<void> {
   const answer = await cli.server().call('PATCH', pathOf('schedules', id), { body });
   const { status, nextFireAt, pauseUntil } = answer.body() as ScheduleAnswer;
   cli.output().show(answer.text, ({ time }) => {

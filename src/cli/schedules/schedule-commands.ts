@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import type { Cli } from '../cli.ts';
-import { group } from '../tree.ts';
+import { type Cli, group } from '../cli.ts';
 import { addBackfillSchedule } from './backfill-schedule.ts';
 import { addBulkSchedules } from './bulk-schedule-commands.ts';
 import { addDeleteSchedule } from './delete-schedule-command.ts';

@@ -1,13 +1,12 @@
 import type { Command } from 'commander';
 import { fileText, jsonText } from '../common/arguments.ts';
-import type { Cli } from '../cli.ts';
+import { type Cli, withExamples } from '../cli.ts';
 import { usageError } from '../exit-codes.ts';
 import type { ScheduleAnswer } from '../server/answers.ts';
-import type { JsonText } from '../server/digits.ts';
+import { isTree, mergePatch } from '../../api/http/json/merge-patch.ts';
+import type { RawJson } from '../../api/http/json/raw-json.ts';
 import { type Answer, type Server, pathOf } from '../server/server-calls.ts';
-import { type Tree, isTree, patched } from '../server/trees.ts';
-import { withExamples } from '../tree.ts';
-import { type DefinitionOptions, definitionOf, definitionOptions } from './definition-options.ts';
+import { type DefinitionOptions, type Tree, definitionOf, definitionOptions } from './definition-options.ts';
 
 interface Options extends DefinitionOptions {
   file?: string;
@@ -47,7 +46,7 @@ async function namedChange(options: DefinitionOptions, { surroundings }: Cli): P
   const { patch, payload } = await definitionOf(options, surroundings);
   if (payload === undefined && Object.keys(patch).length === 0)
     throw usageError('nothing to set: --help says what can be');
-  const whole = (base: Tree) => ({ ...patched(base, patch), ...(payload && { payload }) });
+  const whole = (base: Tree) => ({ ...(mergePatch(base, patch) as Tree), ...(payload && { payload }) });
   return {
     create: (server, path) => server.call('PUT', path, { body: whole({}), headers: ABSENT }),
     update: (server, path, before) => {
@@ -63,7 +62,7 @@ async function namedChange(options: DefinitionOptions, { surroundings }: Cli): P
 async function wholeChange(file: string, others: DefinitionOptions, { surroundings }: Cli): Promise<Change> {
   if (Object.keys(others).length > 0)
     throw usageError('--file says everything: no other option goes with it');
-  const body: JsonText = jsonText(await fileText(file, surroundings), file);
+  const body: RawJson = jsonText(await fileText(file, surroundings), file);
   return {
     create: (server, path) => server.call('PUT', path, { body, headers: ABSENT }),
     update: (server, path, before) => server.call('PUT', path, { body, headers: ifMatch(before) }),

@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
 import { instantText } from '../common/arguments.ts';
-import type { Cli } from '../cli.ts';
+import { type Cli, withExamples } from '../cli.ts';
+import type { SkippedAnswer } from '../server/answers.ts';
 import { pathOf } from '../server/server-calls.ts';
-import { withExamples } from '../tree.ts';
 
 export function addSkipFire(parent: Command, cli: Cli): void {
   const act = async (verb: 'skip' | 'unskip', id: string, fireAt: string, reason?: string): Promise<void> => {
     const body = { fireAt: instantText(fireAt, cli.surroundings), reason };
     const answer = await cli.server().call('POST', pathOf('schedules', id, verb), { body });
-    const done = answer.body() as { fireAt: string; skipped: boolean };
+    const done = answer.body() as SkippedAnswer;
     cli
       .output()
       .show(answer.text, ({ time }) => [

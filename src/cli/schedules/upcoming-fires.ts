@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import { INSTANT, instantText } from '../common/arguments.ts';
-import type { Cli } from '../cli.ts';
+import { type Cli, withExamples } from '../cli.ts';
 import { fireTimeLines } from '../common/fire-time-lines.ts';
-import type { FireTimeAnswer, Page } from '../server/answers.ts';
+import type { UpcomingAnswer } from '../server/answers.ts';
 import { pathOf } from '../server/server-calls.ts';
-import { withExamples } from '../tree.ts';
 
 interface Options {
   count?: string;
@@ -21,7 +20,7 @@ export function addUpcomingFires(parent: Command, cli: Cli): void {
     .action(async (id: string, { count, from }: Options) => {
       const query = { count, from: instantText(from, cli.surroundings) };
       const answer = await cli.server().call('GET', pathOf('schedules', id, 'upcoming'), { query });
-      const { items } = answer.body() as Page<FireTimeAnswer>;
+      const { items } = answer.body() as UpcomingAnswer;
       cli.output().show(answer.text, (view) => fireTimeLines(items, view));
     });
   withExamples(command, 'firelock schedule upcoming invoices --count 3');

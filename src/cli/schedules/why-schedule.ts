@@ -1,10 +1,9 @@
 import type { Command } from 'commander';
 import { INSTANT, instantText } from '../common/arguments.ts';
-import type { Cli } from '../cli.ts';
+import { type Cli, withExamples } from '../cli.ts';
 import type { OccurrenceAnswer, Page, RunAnswer, ScheduleAnswer } from '../server/answers.ts';
 import { type ListOptions, listOptions, moreNote, readPages } from '../server/list-pages.ts';
 import { type Server, pathOf } from '../server/server-calls.ts';
-import { withExamples } from '../tree.ts';
 import { type Explained, explanationLines } from './why-text.ts';
 
 interface Options extends ListOptions {
@@ -49,10 +48,9 @@ interface Question {
 async function explain(server: Server, id: string, { period, pages }: Question): Promise<Explained> {
   const schedule = (await server.call('GET', pathOf('schedules', id))).body() as ScheduleAnswer;
   const path = pathOf('schedules', id, 'occurrences');
-  const found: Required<Page<OccurrenceAnswer>> =
-    schedule.after === null || schedule.after === undefined
-      ? await readPages<OccurrenceAnswer>(server, path, period, pages)
-      : { items: [], nextCursor: null };
+  const found: Page<OccurrenceAnswer> = schedule.after
+    ? { items: [], nextCursor: null }
+    : await readPages<OccurrenceAnswer>(server, path, period, pages);
   const isWhole = found.nextCursor === null;
   const last = found.items.at(-1)?.fireAt;
   const stretch = isWhole || last === undefined ? period : { from: period.from, to: justAfter(last) };

@@ -1,104 +1,42 @@
-/** The fields of answers that commands read. As JSON, an answer is shown whole. */
+import type { z } from 'zod';
+import type { auditEntry } from '../../api/audit/schemas.ts';
+import type { calendar } from '../../api/calendars/schemas.ts';
+import type { bulkAnswer } from '../../api/http/bulk-schemas.ts';
+import type { instanceList } from '../../api/instances/routes.ts';
+import type { limit } from '../../api/limits/schemas.ts';
+import type { maintenanceAnswer } from '../../api/maintenance/schemas.ts';
+import type { caller } from '../../api/me/routes.ts';
+import type { previewedTimes, upcomingTimes } from '../../api/occurrences/preview-schemas.ts';
+import type { backfilled, occurrence } from '../../api/occurrences/schemas.ts';
+import type { queues } from '../../api/queues/schemas.ts';
+import type { run, wholeRun } from '../../api/runs/schemas.ts';
+import type { schedule } from '../../api/schedules/schemas.ts';
+import type { skipAnswer } from '../../api/schedules/skip-routes.ts';
+import type { stats } from '../../api/stats/schemas.ts';
+import type { verification } from '../../api/verify/routes.ts';
+
+/** What the API answers, by its schemas; no more of the API than these types is known here. As JSON, an answer is shown whole. */
 export interface Page<Item> {
   items: Item[];
-  nextCursor?: string | null;
+  nextCursor: string | null;
 }
 
-export interface ScheduleAnswer {
-  id: string;
-  description: string | null;
-  cron?: string | string[] | null;
-  everySeconds?: number | null;
-  at?: string | null;
-  after?: { scheduleId: string; on: string[] } | null;
-  timezone: string | null;
-  enabled: boolean;
-  pauseReason: string | null;
-  pauseUntil: string | null;
-  status: string;
-  late?: boolean;
-  error: string | null;
-  nextFireAt: string | null;
-  lastFireAt: string | null;
-  target: unknown;
-  payload: unknown;
-  overlap: string;
-  catchUp: string;
-  graceSeconds: number;
-  retry: unknown;
-  limit: string | null;
-  version: number;
-  updatedAt: string;
-  labels: Record<string, string>;
-}
-
-export interface RunAnswer {
-  id: string;
-  name: string | null;
-  scheduleId: string | null;
-  scheduledFor: string;
-  trigger: string;
-  status: string;
-  reason: string | null;
-  attempts: number;
-  failures: number;
-  recoveries: number;
-  coalesced: number;
-  coalescedFrom: string | null;
-  nextAttemptAt: string | null;
-  handedOffAt: string | null;
-  latenessMs: number | null;
-  finishedAt: string | null;
-  executionId: string | null;
-  key: string | null;
-  queue: string | null;
-  workerId: string | null;
-  limit: string | null;
-  payload: unknown;
-  result: { statusCode: number | null; body: string } | null;
-  error: AttemptError | null;
-  createdAt: string;
-  /** Only for one run, not in lists. */
-  target?: unknown;
-  attemptLog?: AttemptAnswer[];
-}
-
-interface AttemptError {
-  kind: string;
-  message: string;
-  statusCode?: number;
-}
-
-export interface AttemptAnswer {
-  attempt: number;
-  instanceId: string;
-  startedAt: string;
-  finishedAt: string;
-  outcome: string;
-  statusCode?: number;
-  error?: AttemptError;
-  recovery: boolean;
-}
-
-export interface OccurrenceAnswer {
-  fireAt: string;
-  state: string;
-  reason?: string;
-  runId?: string;
-}
-
-export interface FireTimeAnswer {
-  fireAt: string;
-  local: string;
-  note?: string;
-  dueAt?: string;
-  skipped?: true;
-  skipReason?: string;
-}
-
-export interface BulkAnswer {
-  matched: number;
-  changed: number;
-  remaining: number;
-  sample: string[];
-}
+export type AuditAnswer = z.output<typeof auditEntry>;
+export type BackfillAnswer = z.output<typeof backfilled>;
+export type BulkAnswer = z.output<ReturnType<typeof bulkAnswer>>;
+export type CalendarAnswer = z.output<typeof calendar>;
+export type CallerAnswer = z.output<typeof caller>;
+export type FireTimeAnswer = UpcomingAnswer['items'][number];
+export type InstanceAnswer = z.output<typeof instanceList>['items'][number];
+export type LimitAnswer = z.output<typeof limit>;
+export type MaintenanceAnswer = z.output<typeof maintenanceAnswer>;
+export type OccurrenceAnswer = z.output<typeof occurrence>;
+export type PreviewAnswer = z.output<typeof previewedTimes>;
+export type QueueAnswer = z.output<typeof queues>['items'][number];
+export type RunAnswer = z.output<typeof run>;
+export type ScheduleAnswer = z.output<typeof schedule>;
+export type SkippedAnswer = z.output<typeof skipAnswer>;
+export type StatsAnswer = z.output<typeof stats>;
+export type UpcomingAnswer = z.output<typeof upcomingTimes>;
+export type VerifyAnswer = z.output<typeof verification>;
+export type WholeRunAnswer = z.output<typeof wholeRun>;

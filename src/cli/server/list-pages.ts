@@ -26,7 +26,7 @@ export async function readPages<Item>(
   path: string,
   query: Query,
   { limit = STANDARD_LIMIT, all, cursor }: ListOptions,
-): Promise<Required<Page<Item>>> {
+): Promise<Page<Item>> {
   const items: Item[] = [];
   let next: string | null = cursor ?? null;
   do {

@@ -1,19 +1,11 @@
 import type { Command } from 'commander';
 import { collect } from '../common/arguments.ts';
-import type { Cli } from '../cli.ts';
+import { type Cli, group, withExamples } from '../cli.ts';
 import { addDelete } from '../common/delete.ts';
 import { usageError } from '../exit-codes.ts';
+import type { CalendarAnswer } from '../server/answers.ts';
 import { type ListOptions, listOptions, moreNote, readPages } from '../server/list-pages.ts';
 import { type Server, pathOf } from '../server/server-calls.ts';
-import { group, withExamples } from '../tree.ts';
-
-interface Calendar {
-  id: string;
-  description: string | null;
-  dates: string[];
-  version: number;
-  updatedAt: string;
-}
 
 interface SetOptions {
   description?: string;
@@ -37,7 +29,7 @@ function addList(calendar: Command, cli: Cli): void {
     .description('list calendars, by their ids')
     .option('--q <text>', 'only with this text in the id or the description')
     .action(async ({ q, ...pages }: ListOptions & { q?: string }) => {
-      const found = await readPages<Calendar>(cli.server(), 'calendars', { q }, pages);
+      const found = await readPages<CalendarAnswer>(cli.server(), 'calendars', { q }, pages);
       cli.output().show(found, (view) => [
         ...view.table(
           [
@@ -61,7 +53,7 @@ function addGet(calendar: Command, cli: Cli): void {
     .argument('<id>')
     .action(async (id: string) => {
       const answer = await cli.server().call('GET', pathOf('calendars', id));
-      const { description, dates, version, updatedAt } = answer.body() as Calendar;
+      const { description, dates, version, updatedAt } = answer.body() as CalendarAnswer;
       cli.output().show(answer.text, (view) => [
         ...view.pairs([
           ['id', id],
@@ -87,7 +79,7 @@ function addSet(calendar: Command, cli: Cli): void {
     .action(async (id: string, options: SetOptions) => {
       if (Object.keys(options).length === 0) throw usageError('nothing to set: --help says what can be');
       const { answer, isNew } = await write(cli.server(), id, options);
-      const { dates, version } = answer.body() as Calendar;
+      const { dates, version } = answer.body() as CalendarAnswer;
       const said = `${isNew ? 'created' : 'set'} calendar ${id}, version ${version}`;
       const output = cli.output();
       if (output.isJson) output.note(said);
@@ -104,7 +96,7 @@ function addSet(calendar: Command, cli: Cli): void {
 async function write(server: Server, id: string, { description, date, add = [], remove = [] }: SetOptions) {
   const path = pathOf('calendars', id);
   const found = await server.find(path);
-  const before = found === null ? { description: null, dates: [] } : (found.body() as Calendar);
+  const before = found === null ? { description: null, dates: [] } : (found.body() as CalendarAnswer);
   const base = date ?? before.dates;
   const absent = remove.filter((entry) => !base.includes(entry));
   if (absent.length > 0) throw usageError(`calendar ${id} does not list ${absent.join(', ')}`);

@@ -1,21 +1,13 @@
 import type { Command } from 'commander';
 import { numberOrText } from '../common/arguments.ts';
-import type { Cli } from '../cli.ts';
+import { type Cli, group, withExamples } from '../cli.ts';
 import { addDelete } from '../common/delete.ts';
 import { usageError } from '../exit-codes.ts';
+import type { LimitAnswer } from '../server/answers.ts';
 import { type ListOptions, listOptions, moreNote, readPages } from '../server/list-pages.ts';
 import { pathOf } from '../server/server-calls.ts';
 import type { View } from '../terminal/output.ts';
 import type { Column } from '../terminal/table.ts';
-import { group, withExamples } from '../tree.ts';
-
-interface Limit {
-  id: string;
-  description: string | null;
-  maxRunning: number;
-  running: number;
-  waiting: number;
-}
 
 interface SetOptions {
   max?: string;
@@ -35,7 +27,7 @@ export function addLimitCommands(program: Command, cli: Cli): void {
     .argument('<id>')
     .action(async (id: string) => {
       const answer = await cli.server().call('GET', pathOf('limits', id));
-      cli.output().show(answer.text, (view) => lines([answer.body() as Limit], view));
+      cli.output().show(answer.text, (view) => lines([answer.body() as LimitAnswer], view));
     });
   withExamples(get, 'firelock limit get warehouse');
   addSet(limit, cli);
@@ -48,7 +40,7 @@ function addList(limit: Command, cli: Cli): void {
     .command('list')
     .description('list limits, by their ids')
     .action(async (pages: ListOptions) => {
-      const found = await readPages<Limit>(cli.server(), 'limits', {}, pages);
+      const found = await readPages<LimitAnswer>(cli.server(), 'limits', {}, pages);
       cli.output().show(found, (view) => [...lines(found.items, view), ...moreNote(found)]);
     });
   withExamples(listOptions(command), 'firelock limit list');
@@ -67,13 +59,13 @@ function addSet(limit: Command, cli: Cli): void {
       const server = cli.server();
       const path = pathOf('limits', id);
       const found = await server.find(path);
-      const before = found === null ? null : (found.body() as Limit);
+      const before = found === null ? null : (found.body() as LimitAnswer);
       const body = {
         description: description ?? before?.description,
         maxRunning: max === undefined ? before?.maxRunning : numberOrText(max),
       };
       const answer = await server.call('PUT', path, { body });
-      const { maxRunning } = answer.body() as Limit;
+      const { maxRunning } = answer.body() as LimitAnswer;
       const said = `${found === null ? 'created' : 'set'} limit ${id}: ${maxRunning} at once`;
       const output = cli.output();
       if (output.isJson) output.note(said);
@@ -82,8 +74,8 @@ function addSet(limit: Command, cli: Cli): void {
   withExamples(command, 'firelock limit set warehouse --max 3 --description "connections to the warehouse"');
 }
 
-function lines(limits: readonly Limit[], view: View): string[] {
-  const columns: Column<Limit>[] = [
+function lines(limits: readonly LimitAnswer[], view: View): string[] {
+  const columns: Column<LimitAnswer>[] = [
     { title: 'ID', cell: ({ id }) => id },
     { title: 'MAX', cell: ({ maxRunning }) => maxRunning, align: 'right' },
     { title: 'RUNNING', cell: ({ running }) => running, align: 'right' },

@@ -1,17 +1,9 @@
 import type { Command } from 'commander';
 import { INSTANT, instantText } from '../common/arguments.ts';
-import type { Cli } from '../cli.ts';
+import { type Cli, group, withExamples } from '../cli.ts';
+import type { MaintenanceAnswer } from '../server/answers.ts';
 import type { Answer } from '../server/server-calls.ts';
 import type { View } from '../terminal/output.ts';
-import { group, withExamples } from '../tree.ts';
-
-interface Maintenance {
-  on: boolean;
-  reason: string | null;
-  until: string | null;
-  dispatch: string;
-  since: string | null;
-}
 
 interface OnOptions {
   reason?: string;
@@ -22,7 +14,7 @@ interface OnOptions {
 export function addMaintenanceCommands(program: Command, cli: Cli): void {
   const maintenance = group(program, 'maintenance', 'maintenance: while it is on, no instance plans');
   const show = (answer: Answer) =>
-    cli.output().show(answer.text, (view) => [sentence(answer.body() as Maintenance, view)]);
+    cli.output().show(answer.text, (view) => [sentence(answer.body() as MaintenanceAnswer, view)]);
   const on = maintenance
     .command('on')
     .description(
@@ -49,7 +41,7 @@ export function addMaintenanceCommands(program: Command, cli: Cli): void {
   withExamples(status, 'firelock maintenance status');
 }
 
-function sentence({ on, reason, until, dispatch, since }: Maintenance, view: View): string {
+function sentence({ on, reason, until, dispatch, since }: MaintenanceAnswer, view: View): string {
   if (!on) return 'maintenance is off';
   const parts = [
     `maintenance is on since ${view.time(since)}`,

@@ -1,4 +1,5 @@
 import { isObject } from '../../api/http/json/json-body.ts';
+import { parseKeepingDigits } from '../../api/http/json/raw-json.ts';
 import type { Fault } from '../../api/http/problem.ts';
 
 interface CallAnswer {
@@ -45,15 +46,6 @@ export async function* listAll(
     yield* items;
     cursor = nextCursor;
   } while (cursor !== null);
-}
-
-/** Numbers that no double can hold become raw JSON, which JSON.stringify writes as it was. */
-function parseKeepingDigits(text: string): unknown {
-  return JSON.parse(text, (_key, value, { source }) =>
-    typeof value === 'number' && source !== undefined && String(value) !== source
-      ? JSON.rawJSON(source)
-      : value,
-  );
 }
 
 function problemOf(text: string): { detail: string; faults: Fault[] } {

@@ -2,8 +2,9 @@ import { once } from 'node:events';
 import { type RequestListener, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { JsonText, jsonOf, parseKeepingDigits } from '../../../src/cli/server/digits.ts';
-import { over, patched, treeAt } from '../../../src/cli/server/trees.ts';
+import { mergePatch } from '../../../src/api/http/json/merge-patch.ts';
+import { RawJson, parseKeepingDigits, stringify } from '../../../src/api/http/json/raw-json.ts';
+import { over, treeAt } from '../../../src/cli/schedules/definition-options.ts';
 import { firelock } from '../cli.ts';
 
 /** A server that answers as it is told, whatever it is asked. */
@@ -27,15 +28,15 @@ const problem =
 test('numbers keep their digits, and JSON text its bytes', () => {
   const text = '{"a":12345678901234567890.10,"b":[1e400,-0,1.50,7],"c":"1.0"}';
   expect(JSON.stringify(parseKeepingDigits(text))).toBe(text);
-  expect(jsonOf(parseKeepingDigits(text))).toBe(text);
-  const body = { id: 'x', left: undefined, payload: new JsonText('{ "n": 1.0 }'), list: [null, 'é', true] };
-  expect(jsonOf(body)).toBe('{"id":"x","payload":{ "n": 1.0 },"list":[null,"é",true]}');
+  expect(stringify(parseKeepingDigits(text))).toBe(text);
+  const body = { id: 'x', left: undefined, payload: new RawJson('{ "n": 1.0 }'), list: [null, 'é', true] };
+  expect(stringify(body)).toBe('{"id":"x","payload":{ "n": 1.0 },"list":[null,"é",true]}');
 });
 
 test('patches are merged with each other, and null removes a member when the patch is applied', () => {
   const patch = [treeAt(['a', 'b'], 1), treeAt(['a', 'c'], null), treeAt(['__proto__', 'x'], 2)].reduce(over);
-  expect(jsonOf(patch)).toBe('{"a":{"b":1,"c":null},"__proto__":{"x":2}}');
-  expect(patched({ a: { b: 0, c: 3, d: 4 }, e: 5 }, { a: { b: 1, c: null }, e: null, f: [1] })).toEqual({
+  expect(stringify(patch)).toBe('{"a":{"b":1,"c":null},"__proto__":{"x":2}}');
+  expect(mergePatch({ a: { b: 0, c: 3, d: 4 }, e: 5 }, { a: { b: 1, c: null }, e: null, f: [1] })).toEqual({
     a: { b: 1, d: 4 },
     f: [1],
   });

@@ -27,6 +27,9 @@ const THING: Record<string, unknown> = {
   error: { kind: HOSTILE, message: HOSTILE },
   result: { statusCode: 200, body: HOSTILE },
   detail: { [HOSTILE]: HOSTILE },
+  attemptLog: [
+    { instanceId: HOSTILE, startedAt: HOSTILE, outcome: HOSTILE, error: { kind: HOSTILE, message: HOSTILE } },
+  ],
   checks: [{ name: HOSTILE, count: 1 }],
   nextCursor: null,
 };

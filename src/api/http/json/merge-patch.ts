@@ -1,4 +1,5 @@
 import { isObject } from './json-body.ts';
+import { parseKeepingDigits } from './raw-json.ts';
 
 declare global {
   interface JSON {
@@ -36,12 +37,7 @@ export function mergeJsonText(target: string | null, patch: string): string | nu
   return isTree(targetTree) && JSON.stringify(targetTree) === merged ? target : merged;
 }
 
-function parseKeepingDigits(text: string): unknown {
-  return JSON.parse(text, (_key, value, { source }) =>
-    typeof value === 'number' && source !== undefined ? JSON.rawJSON(source) : value,
-  );
-}
-
-function isTree(value: unknown): value is Record<string, unknown> {
+/** An object, and not a number that keeps its digits. */
+export function isTree(value: unknown): value is Record<string, unknown> {
   return isObject(value) && !JSON.isRawJSON(value);
 }

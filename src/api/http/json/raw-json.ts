@@ -1,21 +1,33 @@
 import { randomUUID } from 'node:crypto';
 
-/** JSON text that goes into an answer unchanged: parsing would change the digits of its numbers. */
-class RawJson {
-  readonly #text: string;
+/** JSON text that goes into an answer or a request unchanged: parsing would change the digits of its numbers. */
+export class RawJson {
+  readonly text: string;
 
   constructor(text: string) {
-    this.#text = text;
+    this.text = text;
   }
 
   toJSON(): string {
-    spliced.push(this.#text);
+    spliced.push(this.text);
     return MARK;
   }
 }
 
 export function rawJsonOrNull(text: string | null): RawJson | null {
   return text === null ? null : new RawJson(text);
+}
+
+/**
+ * JSON as a tree whose numbers keep their digits, also numbers that no double can hold; JSON.stringify writes them as
+ * they were.
+ */
+export function parseKeepingDigits(text: string): unknown {
+  return JSON.parse(text, (_key, value, { source }) =>
+    typeof value === 'number' && source !== undefined && String(value) !== source
+      ? JSON.rawJSON(source)
+      : value,
+  );
 }
 
 /** As JSON.stringify, but inserts each RawJson as it is. */

@@ -1,15 +1,57 @@
+import type { Command } from 'commander';
+import { type Cli, group, withExamples } from './cli.ts';
+import { CliError, EXIT } from './exit-codes.ts';
+
 /** The words that can follow the commands of a path. */
-export interface Completions {
+interface Completions {
   /** A path such as `schedule list`; empty: the program itself. */
   path: string;
   words: { word: string; description: string }[];
+}
+
+/** Each shell's own command, so that it has a help of its own. */
+export function addCompletion(program: Command, cli: Cli): void {
+  const completion = group(program, 'completion', 'a script with which a shell completes its commands');
+  const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript };
+  const examples = {
+    bash: 'source <(firelock completion bash)',
+    zsh: 'source <(firelock completion zsh)',
+    fish: 'firelock completion fish > ~/.config/fish/completions/firelock.fish',
+  };
+  for (const shell of ['bash', 'zsh', 'fish'] as const) {
+    const command = completion
+      .command(shell)
+      .description(`the script for ${shell}`)
+      .action(() => cli.surroundings.out.write(scripts[shell](completionsOf(program))));
+    withExamples(command, examples[shell]);
+  }
+}
+
+/** Made from the program's own tree, so that nothing is missing; it asks no server. */
+export function completionsOf(program: Command): Completions[] {
+  const visit = (command: Command, path: readonly string[]): Completions[] => {
+    const help = command.createHelp();
+    const words = [
+      ...command.commands.map((one) => ({ word: one.name(), description: one.description() })),
+      ...[...help.visibleOptions(command), ...(path.length === 0 ? [] : help.visibleGlobalOptions(command))]
+        .filter(({ long }) => long)
+        .map(({ long, description }) => ({ word: long ?? '', description })),
+    ];
+    for (const { word } of words)
+      if (!/^[\w-]+$/.test(word)) throw new CliError(EXIT.failed, `${word} cannot be completed`);
+    return [
+      { path: path.join(' '), words },
+      ...command.commands.flatMap((one) => visit(one, [...path, one.name()])),
+    ];
+  };
+  return visit(program, []);
 }
 
 /**
  * Each script walks over the words before the cursor to find the command: the longest path of words that are commands,
  * without options. Words contain only letters, digits and dashes.
  */
-export function bashScript(tree: readonly Completions[]): string {
+function bashScript(tree: readonly Completions[]): string {
   return `# firelock completion bash
 _firelock() {
   local path="" word next
@@ -29,7 +71,7 @@ complete -o default -F _firelock firelock
 `;
 }
 
-export function zshScript(tree: readonly Completions[]): string {
+function zshScript(tree: readonly Completions[]): string {
   const described = (words: Completions['words']) =>
     words.map(({ word, description }) => quoted(`${word}:${description}`)).join(' ');
   return `#compdef firelock
@@ -52,7 +94,7 @@ compdef _firelock firelock
 `;
 }
 
-export function fishScript(tree: readonly Completions[]): string {
+function fishScript(tree: readonly Completions[]): string {
   const lines = tree.flatMap(({ path, words }) =>
     words.map(({ word, description }) => {
       const what = word.startsWith('--') ? `-l ${word.slice(2)}` : `-f -a ${word}`;
