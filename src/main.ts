@@ -60,7 +60,7 @@ async function configured(run: (config: Config, logger: Logger) => Promise<numbe
   process.on('uncaughtException', (error) => {
     logger.fatal(
       { err: error },
-      'a fault of firelock itself; what this instance held is found by the others',
+      'an internal error of firelock; the process ends, and other instances take over its work',
     );
     process.exit(1);
   });
@@ -117,7 +117,7 @@ function endingsOf(logger: Logger) {
     process.exit(1);
   };
   return {
-    onStuck: (reason: string) => end([`${reason}; the process ends, to be started again`]),
+    onStuck: (reason: string) => end([`${reason}; the process ends and should be started again`]),
     onRefused: end,
   };
 }
@@ -182,12 +182,14 @@ function stopSignal(logger: Logger, clock: Clock, onHangup: (() => void) | null)
       process.on(signal, () => {
         if (first?.signal === signal && clock.monotonic() - first.at < SAME_SIGNAL_MS) return;
         if (first) {
-          logger.warn(`${signal} again: leaving at once; other instances find what is under way`);
+          logger.warn(
+            `${signal} again: the process ends at once; other instances take over what is under way`,
+          );
           logger.flush();
           process.exit(128 + number);
         }
         first = { signal, at: clock.monotonic() };
-        logger.info(`${signal}: draining; again to leave at once`);
+        logger.info(`${signal}: finishing the work under way; send the signal again to end at once`);
         resolve();
       });
     }

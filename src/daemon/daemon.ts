@@ -95,7 +95,7 @@ function abortHandoffs(dispatcher: Workers['dispatcher'], logger: Common['logger
   const inFlight = dispatcher.inFlight();
   const left = { inFlight, unsettled: dispatcher.claimed() - inFlight };
   if (dispatcher.claimed() > 0)
-    logger.warn(left, 'the shutdown time is up; handoffs still under way are aborted');
+    logger.warn(left, 'the shutdown time is over; handoffs still under way are aborted');
   dispatcher.abort();
   return inFlight;
 }
@@ -197,8 +197,8 @@ function watchdogOf({ logger, onStuck }: Common, loops: readonly Turning[]): Ser
   return createWatchdog({
     loops,
     maxTurns: WATCHDOG_LIMIT_SECONDS,
-    onStuck: (loop) => onStuck(`the ${loop} loop has not come back from a pass`),
+    onStuck: (loop) => onStuck(`the ${loop} loop is stuck: a pass has not ended`),
     onThreadLost: (error) =>
-      logger.error({ err: error }, 'the watchdog’s thread is gone: a blocked event loop will not be noticed'),
+      logger.error({ err: error }, 'the watchdog thread has ended: a blocked event loop will not be noticed'),
   });
 }

@@ -50,7 +50,8 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   await refuseOtherMajor(home.cluster, binaries);
   const deps: ServerDeps = { home, binaries, account, clock };
 
-  const onMade = (file: string) => onEvent('made a key that encrypts secrets; a backup needs it', { file });
+  const onMade = (file: string) =>
+    onEvent('created the key that encrypts stored secrets; keep it with your backups', { file });
   const { server, note, secretKey } = await withLock(home.directory, async () => ({
     secretKey: await ownKey({ directory: dirname(link), account, onMade }),
     ...(await joinServer(deps, onEvent)),
@@ -79,7 +80,7 @@ async function joinServer(
   try {
     const running = await settledServer(deps);
     const server = running ?? (await startServer(deps, await choosePort(home)));
-    onEvent(running === undefined ? 'PostgreSQL started' : 'joined the PostgreSQL that runs already', {
+    onEvent(running === undefined ? 'PostgreSQL started' : 'using the PostgreSQL that is already running', {
       serverPid: server.identity.pid,
       port: server.port,
     });
@@ -99,7 +100,7 @@ async function leaveServer(
     await withLock(home.directory, async () => {
       const others = await unregisterUser(home.users, note);
       if (others > 0) {
-        onEvent('left PostgreSQL to the others that use it', { others });
+        onEvent('PostgreSQL keeps running for the other processes that use it', { others });
         return;
       }
       await stopServer(deps);
@@ -110,7 +111,7 @@ async function leaveServer(
       throw error;
     // The directory was removed while the server ran: there is nothing to save, and no lock file names it.
     if (await isAlive(last.identity)) process.kill(last.identity.pid, 'SIGQUIT');
-    onEvent('PostgreSQL ended, whose directory was removed', {});
+    onEvent('PostgreSQL was ended because its directory was removed', {});
   }
 }
 

@@ -82,11 +82,11 @@ export function readinessOf(
   const { migrated, stopping } = state;
   const stuck = loops.filter((loop) => loop.inPassMs() > LOOP_LIMIT_MS).map((loop) => loop.name);
   const checks = {
-    migrations: migrated ? 'ok' : 'the database has not been reached, or its schema is not up to date yet',
+    migrations: migrated ? 'ok' : 'the database has not been reached yet, or its schema is not up to date',
     // Known from the heartbeats, which ask the database every few seconds anyway.
-    database: lease.holds() ? 'ok' : 'no heartbeat was answered lately: it is out of reach or slow',
-    lease: lease.holds() ? 'ok' : 'it has run out: nothing is sent until a heartbeat is answered',
-    loops: stuck.length === 0 ? 'ok' : `no pass came back lately: ${stuck.join(', ')}`,
+    database: lease.holds() ? 'ok' : 'no heartbeat was answered lately: the database is out of reach or slow',
+    lease: lease.holds() ? 'ok' : 'the lease has expired: nothing is sent until a heartbeat is answered',
+    loops: stuck.length === 0 ? 'ok' : `a pass takes too long: ${stuck.join(', ')}`,
     shutdown: stopping ? 'stopping' : 'ok',
   };
   const warnings = [...(maintenance ? [maintenanceWarning(maintenance)] : []), ...warningsOf(loops, state)];
@@ -102,17 +102,17 @@ function warningsOf(loops: readonly Turning[], state: InstanceState): string[] {
   const warnings = failingOf(loops);
   if (strandedRuns > 0) {
     warnings.push(
-      `${strandedRuns} runs are claimed by an instance that is silent; once it is declared dead they are driven on`,
+      `${strandedRuns} runs are claimed by an instance that is silent; other instances take them over once it is declared dead`,
     );
   }
   if (effectsFailing > 0) {
     warnings.push(
-      `${effectsFailing} effects of ended runs could not be done, and are tried again; the log names the runs and says why`,
+      `${effectsFailing} effects of ended runs failed and will be retried; the log names the runs and says why`,
     );
   }
   if (state.oldestEffectSeconds > MAX_EFFECT_SECONDS) {
     warnings.push(
-      `what follows from ended runs is late: it has waited for up to ${Math.round(state.oldestEffectSeconds)} s`,
+      `effects of ended runs are late: the oldest has waited for ${Math.round(state.oldestEffectSeconds)} s`,
     );
   }
   if (schedulesLate > 0) {
@@ -123,13 +123,13 @@ function warningsOf(loops: readonly Turning[], state: InstanceState): string[] {
   const missed = missedLately();
   if (missed > 0) {
     warnings.push(
-      `${missed} fires were found missed in the last ten minutes; the log names schedules, their occurrences say what became of each`,
+      `${missed} fires were missed in the last ten minutes; the log names the schedules, and their occurrences say what became of each fire`,
     );
   }
   if (zoneData.length > 1) warnings.push(mixedZoneData(zoneData));
   if (missingKeys.length > 0) {
     warnings.push(
-      `schedules have secrets that are encrypted with keys which FIRELOCK_SECRET_KEYS does not have (${missingKeys.join(', ')}): ` +
+      `schedules have secrets that are encrypted with keys missing in FIRELOCK_SECRET_KEYS (${missingKeys.join(', ')}): ` +
         'their targets cannot be called',
     );
   }
@@ -148,8 +148,8 @@ function failingOf(loops: readonly Turning[]): string[] {
 /** The consequence if living instances differ in their time zone data. */
 function mixedZoneData(versions: readonly string[]): string {
   return (
-    `living instances have different time zone data (${versions.join(', ')}): in zones whose rules differ, fires may be ` +
-    'planned at another time by one than by another; finish the rollout'
+    `living instances have different time zone data (${versions.join(', ')}) and may plan fires at different times in ` +
+    'zones whose rules differ; finish the rollout'
   );
 }
 

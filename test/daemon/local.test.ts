@@ -82,9 +82,9 @@ it(
     );
     const key = join(dataDir, 'secret-key');
     expect((await stat(key)).mode & 0o777).toBe(0o600);
-    expect(messages).toContain('made a key that encrypts secrets; a backup needs it');
+    expect(messages).toContain('created the key that encrypts stored secrets; keep it with your backups');
     expect(third.log().map(({ msg }) => msg)).not.toContain(
-      'made a key that encrypts secrets; a backup needs it',
+      'created the key that encrypts stored secrets; keep it with your backups',
     );
     const [, bytes = ''] = (await readFile(key, 'utf8')).trim().split(':');
     expect(first.lines.join('\n') + third.lines.join('\n')).not.toContain(bytes);

@@ -112,7 +112,7 @@ it('/metrics has what the contract names, counted as the history has it, and fir
   expect(ofRuns.map(({ level, msg, scheduleId }) => ({ level, msg, scheduleId }))).toEqual(
     expect.arrayContaining([
       { level: 40, msg: 'run failed', scheduleId: 'bad' },
-      { level: 30, msg: 'an attempt did not succeed; another follows', scheduleId: 'late' },
+      { level: 30, msg: 'an attempt failed; another one follows', scheduleId: 'late' },
     ]),
   );
   expect(ofRuns).toHaveLength(3);

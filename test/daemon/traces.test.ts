@@ -42,7 +42,7 @@ test('each attempt is a span, and the target gets that span; without a collector
 
     const alone = await readyDaemon(database.url, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' });
     await alone.call('POST', '/api/v1/runs', { target: { type: 'http', url: receiver.url } });
-    await alone.logged(/the trace collector does not take spans/);
+    await alone.logged(/the trace collector does not accept spans/);
     const metrics = await until(async () => {
       const text = String((await alone.call('GET', '/metrics')).body);
       return /^firelock_runs_succeeded_total \d/m.test(text) ? text : null;

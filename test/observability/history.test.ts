@@ -72,7 +72,7 @@ test('partitions that cannot be created are logged once that lasts, and only a w
   expect(lines()).toMatchObject([
     { level: 40, day: '2026-11-21', reason: 'Error: no lock', minutes: 60 },
     { level: 40, loop: 'partitions' },
-    { level: 30, loop: 'partitions', msg: 'partitions works again' },
+    { level: 30, loop: 'partitions', msg: 'the partitions loop works again' },
   ]);
   expect(await value('firelock_history_days_ahead')).toBe(3);
 });

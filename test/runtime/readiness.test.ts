@@ -34,6 +34,6 @@ it('what follows from ends late is a warning as well, and what only waits its tu
     events.emit({ type: 'gaugesSampled', ...sample, oldestEffectSeconds });
     return readinessOf(state, lease, [], null).warnings;
   };
-  expect(sampled(61.4)).toEqual([expect.stringMatching(/^what follows from ended runs is late: .* 61 s$/)]);
+  expect(sampled(61.4)).toEqual([expect.stringMatching(/^effects of ended runs are late: .* 61 s$/)]);
   expect(sampled(59)).toEqual([]);
 });

@@ -11,7 +11,7 @@ setInterval(() => {
   still = count === last ? still + 1 : 0;
   last = count;
   if (still < maxTurns) return;
-  const message = `firelock: nothing ran in this process for ${maxTurns} turns of its watchdog; it is ended`;
+  const message = `firelock: its event loop has been blocked for ${maxTurns} turns of the watchdog; the process ends`;
   // The main thread can no longer write log lines.
   writeSync(2, `${message}\n`);
   process.kill(process.pid, 'SIGKILL');

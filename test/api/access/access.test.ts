@@ -177,12 +177,12 @@ test('the log says why a token was refused and when a token was first used, and 
   from(HOME, short.headers);
   const log = lines.map((line) => JSON.parse(line) as { level: number; msg: string; token?: string });
   expect(log.map(({ level, msg }) => [level, msg])).toEqual([
-    [30, expect.stringMatching(/^the API asks for a token/)],
+    [30, expect.stringMatching(/^API tokens read/)],
     [30, expect.stringMatching(/^first use of this token/)],
-    [20, 'a call refused'],
+    [20, 'call refused'],
     [40, expect.stringMatching(/mistyped or cut off/)],
-    [40, expect.stringMatching(/not known here/)],
-    [40, expect.stringMatching(/not the form of a token/)],
+    [40, expect.stringMatching(/its token is unknown/)],
+    [40, expect.stringMatching(/not have the form of a token/)],
     [30, expect.stringMatching(/^first use of this token/)],
     [40, expect.stringMatching(/has expired/)],
   ]);
@@ -212,7 +212,7 @@ test('the log names what a page of another site has sent, ten times a minute for
   const texts = { host: /FIRELOCK_ALLOWED_HOSTS/, via: /through a proxy/, origin: /another site/ };
   expect(log.map(({ level, msg, sent }) => [level, msg, sent])).toEqual([
     ...times(10, (): unknown[] => [40, expect.stringMatching(texts.host), `Host: ${'e'.repeat(194)}…`]),
-    ...times(2, () => [20, 'a call refused', undefined]),
+    ...times(2, () => [20, 'call refused', undefined]),
     [40, expect.stringMatching(texts.via), 'via'],
     [40, expect.stringMatching(texts.origin), 'Origin: null'],
   ]);

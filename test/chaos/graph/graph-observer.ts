@@ -103,7 +103,7 @@ export async function readLogs(
       .flatMap((log) => log.split('\n'))
       .filter((line) => line.includes(said))
       .map((line) => JSON.parse(line) as { pid: number; instanceId?: string; count?: number });
-  const replaced = new Set(linesWith('had declared this instance dead').map(({ pid }) => pid));
+  const replaced = new Set(linesWith('had declared this one dead').map(({ pid }) => pid));
   const registered = Map.groupBy(linesWith('registered as an instance'), ({ pid }) => pid);
   for (const life of lives) {
     // Killed soon afterwards, it never heard of it.
@@ -113,6 +113,6 @@ export async function readLogs(
     });
     life.replaced = replaced.has(life.pid) || wasDeclaredDead;
   }
-  const released = linesWith('runs that waited for nothing any more were found');
+  const released = linesWith('waiting runs had nothing left to wait for');
   return released.reduce((sum, { count = 0 }) => sum + count, 0);
 }

@@ -69,11 +69,11 @@ it('tokens of the command open a daemon; it reads their file again on SIGHUP, an
   expect(await statusWith(daemon, first.token)).toBe(200);
   expect(await statusWith(daemon, second.token)).toBe(401);
 
-  await hangUp(`${first.line}\n${second.line}\n`, /^the API asks for a token/);
+  await hangUp(`${first.line}\n${second.line}\n`, /^API tokens read/);
   expect(await statusWith(daemon, first.token)).toBe(200);
   expect(await statusWith(daemon, second.token)).toBe(200);
 
-  const { tokens } = await hangUp(second.line, /^the API asks for a token/);
+  const { tokens } = await hangUp(second.line, /^API tokens read/);
   expect(tokens).toEqual([expect.stringMatching(/^ann \(operator, [\da-f]{8}…, last used /)]);
   expect(await statusWith(daemon, first.token)).toBe(401);
 

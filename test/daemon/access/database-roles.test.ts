@@ -68,7 +68,7 @@ const there = async (table: string) =>
 
 test.skipIf(THROUGH_POOLER)('a daemon whose role may not migrate says so, and what to do', async () => {
   const daemon = await startDaemon({ DATABASE_URL: urlOf(APP) });
-  const { reason } = await daemon.logged(/^migrations failed/);
+  const { reason } = await daemon.logged(/^the migrations loop failed/);
   expect(reason).toMatch(
     new RegExp(
       `role ${APP} may not .*: run \`firelock migrate\` as the role that owns the tables, or set FIREL`,

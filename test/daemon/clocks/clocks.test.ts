@@ -155,7 +155,7 @@ it('an event loop that is blocked for longer than the time to live comes back un
 
   const turns = await blockUntil(blocked, () => other.logged(/^silent instances declared dead/));
   expect(turns).toBe('blocked');
-  const replaced = await blocked.logged(/goes on under a new id$/);
+  const replaced = await blocked.logged(/continues under a new id$/);
   const [deaths] = other.log().filter(({ msg }) => msg.startsWith('silent instances declared dead'));
   expect(deaths?.['instanceIds']).toEqual([replaced['previousId']]);
   await blocked.ready();

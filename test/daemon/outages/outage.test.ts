@@ -75,7 +75,7 @@ describe.each(['refuse', 'hang'] as const)('a database that does not answer (%s)
   it('at the start makes the daemon wait, with one line that says so, and it fires once the database is there', async () => {
     proxy = await startPostgresProxy(database.url, how);
     const daemon = await startDaemon({ DATABASE_URL: proxy.url });
-    await daemon.logged(/^migrations failed/);
+    await daemon.logged(/^the migrations loop failed/);
     await sleep(2_000);
     expect(await daemon.call('GET', '/readyz')).toMatchObject({
       status: 503,

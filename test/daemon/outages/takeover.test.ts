@@ -220,7 +220,7 @@ it('a daemon that was frozen for longer than its time to live goes on under a ne
   const arrived = receiver.arrivals.length;
 
   victim.daemon.signal('SIGCONT');
-  const replaced = await victim.daemon.logged(/goes on under a new id$/);
+  const replaced = await victim.daemon.logged(/continues under a new id$/);
   expect(replaced['previousId']).toBe(victim.instanceId);
   answerAll();
   await until(() => {

@@ -172,9 +172,9 @@ test('an action that a caller asked for is logged and counted, and no sign of li
   expect(await value('firelock_runs_failed_total')).toBe(1);
   expect(await value('firelock_runs_recovered_total')).toBe(2);
   expect(lines().map(({ level, msg }) => [level, msg])).toEqual([
-    [40, 'settle failed; it will be tried again until it works'],
-    [30, 'a run was cancelled on request'],
-    [30, 'a run was opened again on request'],
+    [40, 'the settle loop failed; it is retried until it works'],
+    [30, 'run cancelled on request'],
+    [30, 'run opened again on request'],
     [40, 'run reported as failed'],
   ]);
 });

@@ -109,7 +109,7 @@ describe('a server with a certificate of its own authority, for the name localho
     const daemon = await startDaemon({
       DATABASE_URL: urlWith('127.0.0.1', { sslmode: 'verify-full', sslrootcert: CA }),
     });
-    const { reason } = await daemon.logged(/^migrations failed/);
+    const { reason } = await daemon.logged(/^the migrations loop failed/);
     expect(reason).toMatch(/asked by sslmode=verify-full: its certificate is for another host name/);
     expect((await daemon.call('GET', '/readyz')).status).toBe(503);
     expect((await daemon.call('GET', '/api/v1/schedules')).status).toBe(503);

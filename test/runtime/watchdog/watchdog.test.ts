@@ -47,5 +47,5 @@ it('a watchdog ends a process whose event loop is blocked, and the process says 
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data) => output.push(String(data)));
   const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
   expect([code, signal]).toEqual([null, 'SIGKILL']);
-  expect(output.join('')).toMatch(/^blocked\nfirelock: nothing ran in this process/);
+  expect(output.join('')).toMatch(/^blocked\nfirelock: its event loop has been blocked/);
 });

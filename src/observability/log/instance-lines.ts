@@ -1,0 +1,120 @@
+import type { CallRefusal, TokenUse } from '../../core/access/access-events.ts';
+import { type Instant, isoInstant } from '../../core/instant.ts';
+import type { Maintenance, MaintenanceDispatch } from '../../core/maintenance.ts';
+import { reasonOf } from '../../runtime/reason.ts';
+import type { Lines } from '../handlers.ts';
+
+/** This instance and what surrounds it: the other instances, the database, its history, callers, maintenance, traces. */
+export const INSTANCE_LINES: Lines = {
+  instanceRegistered: (logger, { instanceId, host, zoneData }) =>
+    logger.info({ instanceId, host, zoneData }, 'registered as an instance'),
+  instanceReplaced: (logger, { instanceId, previousId }) =>
+    logger.warn(
+      { instanceId, previousId },
+      'the other instances had declared this one dead (it was frozen, or cut off from the database); it continues under a new id',
+    ),
+  instancesDeclaredDead: (logger, { instanceIds }) =>
+    logger.warn({ instanceIds }, 'silent instances declared dead; their runs are taken over'),
+  instanceLeft: (logger, { instanceId, unfinished, cutOff }) => {
+    if (unfinished + cutOff > 0)
+      logger.warn(
+        { instanceId, unfinished, cutOff },
+        'the instance left with unfinished work; other instances take it over',
+      );
+    else logger.info({ instanceId }, 'the instance left');
+  },
+  databaseWentBack: (logger, { lostMs }) =>
+    logger.error(
+      { lostMs },
+      'the database lost commits that it had confirmed (a failover, or a restored backup); fires of the lost time are planned again under their old ids (docs/restoring.md)',
+    ),
+  migrationsApplied: (logger, { count }) =>
+    logger.info({ count }, count > 0 ? 'migrations applied' : 'the schema is up to date'),
+  migrationWaits: (logger, { wait }) =>
+    logger.warn(
+      wait,
+      'a migration waits for a transaction that uses its table; this instance starts its work afterwards, and instances of the previous version continue',
+    ),
+  historyDropped: (logger, { days, definitions }) => {
+    if (days.length + definitions === 0) return;
+    logger.info({ days: days.map(dateOf), definitions }, 'history older than the retention dropped');
+  },
+  partitionsCreated: (logger, { days }) => {
+    if (days.length > 0)
+      logger.debug({ days: days.map(dateOf) }, 'partitions of history created for coming days');
+  },
+  historyDelayed: (logger, { work, day, error, forMs, lasts }) => {
+    const fields = { day: dateOf(day), reason: reasonOf(error) };
+    if (lasts)
+      logger.warn(
+        { ...fields, minutes: Math.round(forMs / 60_000) },
+        'a partition of history cannot be created because another transaction is in the way; this is retried, and nothing stops meanwhile',
+      );
+    else logger.debug(fields, `a partition of history could not be ${DONE[work]}; this is retried`);
+  },
+  maintenanceBegan: (logger, { maintenance }) =>
+    logger.warn(fieldsOf(maintenance), `maintenance has begun: ${MEANING[maintenance.dispatch]}`),
+  maintenanceChanged: (logger, { maintenance }) =>
+    logger.warn(fieldsOf(maintenance), `maintenance was changed: ${MEANING[maintenance.dispatch]}`),
+  maintenanceEnded: (logger, { maintenance }) =>
+    logger.warn(
+      fieldsOf(maintenance),
+      'maintenance has ended: fires that were due meanwhile are planned now, by the catchUp of each schedule',
+    ),
+  openToAnybody: (logger, { host }) =>
+    logger.warn(
+      { host },
+      'FIRELOCK_ALLOW_ANONYMOUS=1 and no tokens: every caller that reaches this address may do everything (docs/security.md)',
+    ),
+  tokensRead: (logger, { tokens }) =>
+    logger.info({ tokens: tokens.map(shown) }, 'API tokens read, with their last use'),
+  tokensKept: (logger, { faults }) =>
+    logger.error({ faults }, 'the file of tokens has faults; the tokens known before stay in force'),
+  tokenUsed: (logger, { token }) =>
+    logger.info({ token: shown(token) }, 'first use of this token today, or since the start'),
+  callRefused: (logger, { reason, address, name, sent, isOneOfMany = false }) => {
+    const text = REFUSED[reason];
+    if (text === undefined || isOneOfMany) logger.debug({ reason, address, name }, 'call refused');
+    else logger.warn({ reason, address, ...(sent !== undefined && { sent }) }, text);
+  },
+  traceCollectorAway: (logger, { error }) =>
+    logger.warn(
+      { reason: error },
+      'the trace collector does not accept spans; fires are not affected, and traces have gaps if this takes long',
+    ),
+  traceCollectorBack: (logger) => logger.info('the trace collector accepts spans again'),
+};
+
+const DONE = { create: 'created', drop: 'dropped' };
+
+function dateOf(at: Instant): string {
+  return isoInstant(at).slice(0, 10);
+}
+
+const MEANING: Record<MaintenanceDispatch, string> = {
+  continue: 'no schedule is planned; recorded runs are handed off',
+  hold: 'no schedule is planned, and no run is handed off',
+};
+
+function fieldsOf({ since, until, reason, dispatch }: Maintenance) {
+  return { since: isoInstant(since), until: until === null ? null : isoInstant(until), reason, dispatch };
+}
+
+/** Refusals that an operator may have to act on. The rate limit bounds the number of these lines. */
+const REFUSED: Partial<Record<CallRefusal, string>> = {
+  malformed: 'call refused: what it sent does not have the form of a token',
+  mistyped: 'call refused: its token is mistyped or cut off (the checksum is wrong)',
+  unknown: 'call refused: its token is unknown, or known no longer',
+  expired: 'call refused: its token has expired',
+  proxyHeaders: 'call refused: a trusted proxy sent no valid X-Firelock-User and X-Firelock-Role',
+  foreignHost: 'call refused: there are no tokens, and FIRELOCK_ALLOWED_HOSTS does not name this host',
+  proxyMark: 'call refused: there are no tokens, and the call came through a proxy',
+  otherSite: 'call refused: a page of another site tried to change something',
+};
+
+/** The hash's first digits distinguish tokens of one name. */
+function shown({ name, role, hash, expiresAt, lastUsedAt }: TokenUse): string {
+  const end = expiresAt === null ? '' : `, until ${isoInstant(expiresAt)}`;
+  const use = lastUsedAt === null ? ', not used since the start' : `, last used ${isoInstant(lastUsedAt)}`;
+  return `${name} (${role}, ${hash}…${end}${use})`;
+}

@@ -1,0 +1,169 @@
+import type { RunExpired } from '../../core/events.ts';
+import { isoInstant } from '../../core/instant.ts';
+import type { RunStatus } from '../../core/runs/run.ts';
+import type { Lines } from '../handlers.ts';
+import type { Logger } from './logger.ts';
+
+/** Runs, their attempts and their targets. */
+export const RUN_LINES: Lines = {
+  intentsRecorded: (logger, { fires, claimed }) => logger.debug({ fires, claimed }, 'fires recorded'),
+  runsSkipped: (logger, { reason, count }) => logger.debug({ reason, count }, 'fires recorded as skipped'),
+  runsAccepted: (logger, { count }) => logger.debug({ count }, 'one-off runs recorded'),
+  pullRunsClaimed: (logger, { queue, workerId, count }) =>
+    logger.debug({ queue, workerId, count }, 'runs leased to a worker'),
+  targetBlocked: (logger, { runId, scheduleId, attempt, origin, address, because }) =>
+    logger.warn(
+      { runId, scheduleId, attempt, origin, address, because },
+      'a target was not called: its address is blocked (docs/security.md)',
+    ),
+  targetAsked: (logger, { runId, scheduleId, attempt, lookup }) =>
+    logger.info({ runId, scheduleId, attempt }, LOOKED_UP[lookup]),
+  targetCancelled: (logger, { runId, scheduleId, accepted, error }) => {
+    if (accepted) logger.debug({ runId, scheduleId }, 'the target was told that the run is cancelled');
+    else logger.warn({ runId, scheduleId, error }, 'the target could not be told that the run is cancelled');
+  },
+  runSettled: (logger, { runId, scheduleId, attempt, settlement: { status, error, retryAt, uncertain } }) => {
+    const fields = { runId, scheduleId, attempt, error };
+    if (status === 'failed') logger.warn(fields, 'run failed');
+    else if (status === 'unknown')
+      logger.warn(fields, 'the outcome of a run stays unknown; the run is not repeated');
+    else if (status !== 'pending') logger.debug({ runId, scheduleId, attempt }, `run ${status}`);
+    else
+      logger.info(
+        { ...fields, retryAt: isoOrNull(retryAt) },
+        uncertain
+          ? 'an attempt may have arrived; the target is asked before anything is sent again'
+          : 'an attempt failed; another one follows',
+      );
+  },
+  settlementFenced: (logger, { runId, scheduleId, attempt, outcome, statusCode, alreadyEnded }) => {
+    const fields = { runId, scheduleId, attempt, outcome, statusCode };
+    if (alreadyEnded)
+      logger.debug(fields, 'an attempt ended after its run was replaced, or deleted with its schedule');
+    else
+      logger.warn(
+        fields,
+        'an outcome came too late: this instance has no claim on the run any more; only the attempt log has the outcome',
+      );
+  },
+  settlementRefused: (logger, { runId, error }) =>
+    logger.error({ runId, error }, 'the database refused an outcome; it is saved without the response body'),
+  batchHeldUp: (logger, { loop, count }) =>
+    logger.info(
+      { loop, count },
+      'another transaction has locked rows of a batch; the other rows of the batch are written',
+    ),
+  runsReturned: (logger, { count, stopping }) => {
+    if (stopping) logger.info({ count }, 'unsent runs handed back to the other instances');
+    else logger.debug({ count }, 'runs that waited too long for a slot handed back to all instances');
+  },
+  runCompleted: (logger, { runId, scheduleId, attempt, settlement: { status, error } }) => {
+    if (status === 'failed') logger.warn({ runId, scheduleId, attempt, error }, 'run reported as failed');
+    else logger.debug({ runId, scheduleId, attempt }, `run reported as ${status}`);
+  },
+  runsCancelled: (logger, { reason, count, runId }) => {
+    if (runId === undefined) logger.debug({ reason, count }, 'runs cancelled');
+    else logger.info({ runId }, 'run cancelled on request');
+  },
+  runRetried: (logger, { runId, scheduleId, was }) =>
+    logger.info({ runId, scheduleId, was }, 'run opened again on request'),
+  runsAbandoned: (logger, { reason, scheduleId, count }) =>
+    logger.warn({ reason, ...(scheduleId !== null && { scheduleId }), count }, 'open runs abandoned'),
+  dependentsFailed: (logger, { count, runIds }) =>
+    logger.warn(
+      { count, runIds },
+      'runs failed before their start because a run that they depend on did not succeed',
+    ),
+  heldRunsReleased: (logger, { count }) =>
+    logger.info({ count }, 'runs that edits recorded during maintenance are released'),
+  waitingReleased: (logger, { count }) =>
+    logger.warn({ count }, 'waiting runs had nothing left to wait for; they are released'),
+  claimRefused: (logger, { runId, error }) =>
+    logger.error(
+      { runId, error },
+      'a run cannot be claimed because the database refuses to write its row; it is retried in a minute',
+    ),
+  admissionRefused: (logger, { limitId, error }) =>
+    logger.error(
+      { limitId, error },
+      'runs of a limit cannot get places because the database refuses to write a row',
+    ),
+  effectPutOff: (logger, { kind, runId, scheduleId, error, failures, seconds }) =>
+    logger.error(
+      { kind, runId, scheduleId, error, failures, retryInSeconds: seconds },
+      'what follows from the end of a run, an edit or a deletion failed; it will be retried',
+    ),
+  claimsDropped: (logger, { count }) =>
+    logger.warn({ count }, 'unsent claims dropped: other instances have taken these runs over'),
+  runsTakenOver: (logger, { found, runs }) => {
+    const count = (...verdicts: string[]) => runs.filter((run) => verdicts.includes(run.verdict)).length;
+    const again = count('again');
+    const unknown = count('unknown');
+    const fields = { found, runs: runs.length, again, unknown, abandoned: runs.length - again - unknown };
+    const instances = [...new Set(runs.map((run) => run.instanceId))];
+    logger.warn(
+      { ...fields, instances },
+      'lost runs found: they are retried, or ended as this line and the next ones say',
+    );
+    for (const { runId, scheduleId, instanceId, verdict } of runs) {
+      const run = { runId, scheduleId, found, instanceId };
+      if (verdict === 'unknown')
+        logger.error(run, 'a run was lost during its handoff; its outcome stays unknown');
+      else if (verdict !== 'again') logger.error({ ...run, reason: verdict }, 'a lost run was abandoned');
+    }
+  },
+  takeOverRefused: (logger, { runId, error }) =>
+    logger.error(
+      { runId, error },
+      'a lost run cannot be taken over because the database refuses to write its row',
+    ),
+  runsExpired: (logger, { runs }) => logExpired(logger, runs),
+  expiryRefused: (logger, { runId, error }) =>
+    logger.error(
+      { runId, error },
+      'a run without a report in time cannot be retried or ended because the database refuses to write its row',
+    ),
+};
+
+const LOOKED_UP = {
+  arrived: 'the target was asked and has the run: nothing is sent again',
+  notArrived: 'the target was asked and does not have the run',
+  unclear: 'the target was asked and did not say whether it has the run',
+};
+
+const MAX_NAMED = 10;
+
+/**
+ * One warning for all runs that a dead worker left; below that level a line for each, except for runs about which
+ * nothing more is done.
+ */
+function logExpired(logger: Logger, runs: readonly RunExpired[]): void {
+  const count = (status: RunStatus) => runs.filter(({ settlement }) => settlement.status === status).length;
+  const workers = [...new Set(runs.flatMap(({ workerId }) => workerId ?? []))].slice(0, MAX_NAMED);
+  const became = { again: count('pending'), failed: count('failed'), unknown: count('unknown') };
+  if (runs.length > 1)
+    logger.warn(
+      { runs: runs.length, ...became, workers },
+      'no worker or target reported on these runs in time: they are retried, or ended as this line says',
+    );
+  for (const { settlement, ...run } of runs) {
+    const { status, error, retryAt, uncertain } = settlement;
+    const fields = { ...run, error };
+    if (status === 'failed')
+      logger.warn(fields, 'run failed: its worker or target did not report in time, and no attempt is left');
+    else if (status === 'unknown')
+      logger.warn(
+        fields,
+        'the outcome of a run stays unknown: its worker or target did not report in time, and the run is not repeated',
+      );
+    else
+      logger[runs.length > 1 ? 'info' : 'warn'](
+        { ...fields, retryAt: isoOrNull(retryAt) },
+        `the worker or target of a run did not report in time; ${uncertain ? 'the target is asked what became of it' : 'another attempt follows'}`,
+      );
+  }
+}
+
+function isoOrNull(at: RunExpired['settlement']['retryAt']): string | null {
+  return at === null ? null : isoInstant(at);
+}
