@@ -117,7 +117,7 @@ function endingsOf(logger: Logger) {
     process.exit(1);
   };
   return {
-    onStuck: (reason: string) => end([`${reason}; the process ends and should be started again`]),
+    onStuck: (reason: string) => end([reason]),
     onRefused: end,
   };
 }

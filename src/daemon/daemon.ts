@@ -197,7 +197,10 @@ function watchdogOf({ logger, onStuck }: Common, loops: readonly Turning[]): Ser
   return createWatchdog({
     loops,
     maxTurns: WATCHDOG_LIMIT_SECONDS,
-    onStuck: (loop) => onStuck(`the ${loop} loop is stuck: a pass has not ended`),
+    onStuck: (loop) =>
+      onStuck(
+        `the ${loop} loop is stuck: a pass has not ended; the process ends and should be started again`,
+      ),
     onThreadLost: (error) =>
       logger.error({ err: error }, 'the watchdog thread has ended: a blocked event loop will not be noticed'),
   });

@@ -50,7 +50,10 @@ export function createRefusals({ database, clock, logger }: RefusalsDeps): Refus
       await database
         .run((db) => recordRefusals(db, batch))
         .catch((error: unknown) =>
-          logger.debug({ err: error, lost: batch.length }, 'refused calls are missing in the audit'),
+          logger.debug(
+            { err: error, lost: batch.length },
+            'refused calls could not be recorded in the audit',
+          ),
         );
     }
   }

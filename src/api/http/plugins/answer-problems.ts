@@ -34,10 +34,11 @@ export function answerProblems(server: Api): Handler {
 export function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): void {
   const problem = toProblem(error, request.routeOptions.bodyLimit);
   // The pool logs that the database is away; here it would be logged once per request.
-  if (problem.status === 500) request.log.error({ err: problem.cause }, 'unforeseen error');
+  if (problem.status === 500)
+    request.log.error({ err: problem.cause }, 'a call failed with an unexpected error');
   // None of our checks foresaw this error, and the answer does not describe it.
   else if (problem.status === 400 && problem.cause !== undefined)
-    request.log.warn({ err: problem.cause }, 'the database cannot hold a value of a request');
+    request.log.warn({ err: problem.cause }, 'the database refused a value of a request');
   else if (problem.status > 500) request.log.debug({ err: problem.cause }, problem.message);
   void reply
     .code(problem.status)

@@ -1,0 +1,143 @@
+function row(of: string): string {
+  return `Read \`error\`, and look at the ${of} for a value that another program wrote. The others of its kind go on.`;
+}
+
+const TOKEN = 'Give the caller a valid token. Many of these lines from one address: somebody tries tokens.';
+const MAINTENANCE = 'End it when it is no longer needed ([maintenance.md](maintenance.md)).';
+const EXPIRED = 'See [FirelockCompletionsExpiring](runbook.md#firelockcompletionsexpiring).';
+
+/** What an operator does about each line of the log at level warn and above, by its text. */
+export const LOG_ADVICE: Readonly<Record<string, string>> = {
+  // fatal
+  'an internal error of firelock; the process ends, and other instances take over its work':
+    'Let your platform start it again. Report it with the stack: it is a fault of firelock.',
+  'port … of … is taken; set FIRELOCK_METRICS_PORT to another one':
+    'Choose another port, or end the process that has it.',
+  'port … of … is taken; set PORT to another one': 'Choose another port, or end the process that has it.',
+  'the … loop is stuck: a pass has not ended; the process ends and should be started again':
+    'See [FirelockLoopStuck](runbook.md#firelockloopstuck). Keep the log and report it.',
+
+  // error: a row that the database refuses
+  'a lost run cannot be taken over because the database refuses to write its row': row('run'),
+  'a run cannot be claimed because the database refuses to write its row; it is retried in a minute':
+    row('run'),
+  'a run without a report in time cannot be retried or ended because the database refuses to write its row':
+    row('run'),
+  'runs of a limit cannot get places because the database refuses to write a row': row('limit'),
+  'the database refused an outcome; it is saved without the response body':
+    'Usually nothing: the run has ended. `error` says what the body contained.',
+  'the lateness of a schedule could not be recorded; this is retried': row('schedule'),
+  'the pause of a schedule has ended, but the schedule could not be enabled; this is retried':
+    'Read `error`. Put the schedule right with a PUT if its definition is at fault.',
+  'a schedule cannot be planned; it is set aside and retried later':
+    'See [FirelockScheduleSetAside](runbook.md#firelockschedulesetaside).',
+  'what follows from the end of a run, an edit or a deletion failed; it will be retried':
+    'See [FirelockEffectsFailing](runbook.md#firelockeffectsfailing).',
+
+  // error: runs that end without an outcome
+  'a lost run was abandoned': 'See [FirelockRunsGivenUp](runbook.md#firelockrunsgivenup); `reason` says why.',
+  'a run was lost during its handoff; its outcome stays unknown':
+    'Ask the target whether it has the run; see [FirelockRunsGivenUp](runbook.md#firelockrunsgivenup).',
+
+  // error: the instance and its database
+  'could not stop the … service': 'Nothing: the process ends. Report it if it happens at every stop.',
+  'schedules have secrets that are encrypted with keys missing in FIRELOCK_SECRET_KEYS; their targets cannot be called (docs/security.md)':
+    'Add the keys that `keyIds` names to `FIRELOCK_SECRET_KEYS`, in every instance, and restart it.',
+  'the database lost commits that it had confirmed (a failover, or a restored backup); fires of the lost time are planned again under their old ids (docs/restoring.md)':
+    'See [FirelockDatabaseWentBack](runbook.md#firelockdatabasewentback).',
+  'the file of tokens has faults; the tokens known before stay in force':
+    'Correct the lines that `faults` names, and send SIGHUP again.',
+  'the watchdog thread has ended: a blocked event loop will not be noticed':
+    'Restart the instance when it suits you. `err` says why.',
+  'a call failed with an unexpected error':
+    'A call was answered 500. Report it with the stack: it is a fault of firelock.',
+
+  // warn: calls
+  'FIRELOCK_ALLOW_ANONYMOUS=1 and no tokens: every caller that reaches this address may do everything (docs/security.md)':
+    'Configure tokens, unless everybody in this network may change schedules.',
+  'call refused: a page of another site tried to change something':
+    'Usually nothing. If the page is yours, let its server make the call with a token.',
+  'call refused: a trusted proxy sent no valid X-Firelock-User and X-Firelock-Role':
+    'Correct the proxy ([proxy.md](proxy.md)).',
+  'call refused: its token has expired': TOKEN,
+  'call refused: its token is mistyped or cut off (the checksum is wrong)': TOKEN,
+  'call refused: its token is unknown, or known no longer': TOKEN,
+  'call refused: what it sent does not have the form of a token': TOKEN,
+  'call refused: there are no tokens, and FIRELOCK_ALLOWED_HOSTS does not name this host':
+    'Add the host to `FIRELOCK_ALLOWED_HOSTS`, or configure tokens.',
+  'call refused: there are no tokens, and the call came through a proxy':
+    'Configure tokens ([proxy.md](proxy.md)).',
+  'request failed': 'A call was answered 5xx; the line before it says why.',
+  'the database refused a value of a request':
+    'Nothing: the caller got 400. `err` says what is wrong with it.',
+
+  // warn: the instance and its database
+  'a migration waits for a transaction that uses its table; this instance starts its work afterwards, and instances of the previous version continue':
+    'Wait, or end the transaction that the line names ([deploying.md](deploying.md#migrations)).',
+  'a partition of history cannot be created because another transaction is in the way; this is retried, and nothing stops meanwhile':
+    'See [FirelockHistoryDaysMissing](runbook.md#firelockhistorydaysmissing).',
+  'FIRELOCK_SCHEDULES_FILE is not applied yet: …': 'It is retried. Bring the database back if it is away.',
+  'living instances have different time zone data and may plan fires at different times in zones whose rules differ; finish the rollout':
+    'See [FirelockZoneDataMixed](runbook.md#firelockzonedatamixed).',
+  'maintenance has begun: no schedule is planned, and no run is handed off': MAINTENANCE,
+  'maintenance has begun: no schedule is planned; recorded runs are handed off': MAINTENANCE,
+  'maintenance has ended: fires that were due meanwhile are planned now, by the catchUp of each schedule':
+    'Nothing.',
+  'maintenance was changed: no schedule is planned, and no run is handed off': MAINTENANCE,
+  'maintenance was changed: no schedule is planned; recorded runs are handed off': MAINTENANCE,
+  'silent instances declared dead; their runs are taken over':
+    'Find out why these instances ended ([FirelockInstanceDown](runbook.md#firelockinstancedown)).',
+  'the instance left with unfinished work; other instances take it over':
+    'Nothing. If it happens at every stop, raise `FIRELOCK_SHUTDOWN_SECONDS`.',
+  'the other instances had declared this one dead (it was frozen, or cut off from the database); it continues under a new id':
+    'See [FirelockInstanceReplaced](runbook.md#firelockinstancereplaced).',
+  'the shutdown time is over; handoffs still under way are aborted':
+    'Nothing: at-least-once runs are sent again. If it happens often, raise `FIRELOCK_SHUTDOWN_SECONDS`.',
+  'the … loop failed; it is retried until it works':
+    'See [FirelockLoopFailing](runbook.md#firelockloopfailing).',
+  'the … service has not stopped in time': 'Nothing: the process ends all the same.',
+  'the trace collector does not accept spans; fires are not affected, and traces have gaps if this takes long':
+    'See [FirelockSpansDropped](runbook.md#firelockspansdropped).',
+  '… again: the process ends at once; other instances take over what is under way':
+    'Nothing: you asked for it.',
+
+  // warn: schedules
+  'a schedule is late: no run of it has succeeded in time':
+    'See [FirelockSchedulesLate](runbook.md#firelockscheduleslate).',
+  'firelock paused a schedule because its target is gone, or too many of its runs failed':
+    'See [FirelockSchedulePaused](runbook.md#firelockschedulepaused).',
+  'fires were missed: when they were planned, they had been due for longer than their grace period':
+    'Find out why nothing planned them (no instance, no database). `catchUp` has decided what became of them.',
+  'some next fires could not be moved after an edit of a calendar; this is retried until it works':
+    'Read `reason`. Until then these schedules may wake at their old time; they plan by the new calendar.',
+  'took over fire-locks whose instance no longer works on them':
+    'Nothing: the fires are planned. If it happens without a dead instance, look for one that is frozen.',
+
+  // warn: runs
+  'a target was not called: its address is blocked (docs/security.md)':
+    'Correct the URL, or allow the address with `FIRELOCK_TARGET_ALLOW_CIDRS`.',
+  'an outcome came too late: this instance has no claim on the run any more; only the attempt log has the outcome':
+    'Nothing: another instance has the run. If it happens often, the instance is frozen at times.',
+  'handoffs cannot start because the database does not record their start; their runs will be retried':
+    'Bring the database back ([FirelockNoLease](runbook.md#firelocknolease)).',
+  'lost runs found: they are retried, or ended as this line and the next ones say':
+    'See [FirelockRunsLost](runbook.md#firelockrunslost).',
+  'no worker or target reported on these runs in time: they are retried, or ended as this line says': EXPIRED,
+  'open runs abandoned': 'Nothing: their schedule was deleted.',
+  'run failed': 'See [FirelockRunsFailing](runbook.md#firelockrunsfailing); `error` says why.',
+  'run failed: its worker or target did not report in time, and no attempt is left': EXPIRED,
+  'run reported as failed': 'The target or the worker says so; `error` is its own text.',
+  'runs failed before their start because a run that they depend on did not succeed':
+    'Repair and retry the run that they depend on, then retry these.',
+  'the outcome of a run stays unknown: its worker or target did not report in time, and the run is not repeated':
+    EXPIRED,
+  'the outcome of a run stays unknown; the run is not repeated':
+    'Ask the target whether it has the run; see [FirelockRunsGivenUp](runbook.md#firelockrunsgivenup).',
+  'the target could not be told that the run is cancelled':
+    'Stop the work at the target yourself, if it must stop. `error` says why the call failed.',
+  'the worker or target of a run did not report in time; another attempt follows': EXPIRED,
+  'the worker or target of a run did not report in time; the target is asked what became of it': EXPIRED,
+  'unsent claims dropped: other instances have taken these runs over': 'Nothing: they had not been sent.',
+  'waiting runs had nothing left to wait for; they are released':
+    'Nothing for the runs. Find out which program deletes rows of firelock by hand.',
+};
