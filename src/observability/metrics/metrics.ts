@@ -1,9 +1,10 @@
-import { Gauge, Registry, collectDefaultMetrics } from 'prom-client';
+import { Registry, collectDefaultMetrics } from 'prom-client';
 import type { Clock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { type DatabaseGauges, gaugesOfDatabase } from './database-metrics.ts';
 import { countEvents } from './event-metrics.ts';
 import { type InstanceParts, observeInstance } from './instance-metrics.ts';
+import { metricsIn } from './metric-kinds.ts';
 
 export interface Metrics extends DatabaseGauges {
   contentType: string;
@@ -44,34 +45,17 @@ export function createMetrics(deps: MetricsDeps): Metrics {
 const NOTHING_MEASURED = /^.* (?:Nan|9223372036\.8\d*)\n/gm;
 
 function observeProcess(registry: Registry, deps: MetricsDeps): void {
-  const registers = [registry];
-  const gauge = (name: string, help: string, value: () => number): void => {
-    new Gauge({
-      name,
-      help,
-      registers,
-      collect() {
-        this.set(value());
-      },
-    });
-  };
-  gauge('firelock_in_flight_handoffs', 'Attempts under way in this process.', deps.inFlight);
-  gauge('firelock_lease_valid', '1 while the last heartbeat is young enough to act on claims.', () =>
+  const { gauge, readGauge } = metricsIn(registry);
+  readGauge('firelock_in_flight_handoffs', 'Attempts under way in this process.', deps.inFlight);
+  readGauge('firelock_lease_valid', '1 while the last heartbeat is young enough to act on claims.', () =>
     deps.leaseValid() ? 1 : 0,
   );
-  gauge('firelock_maintenance', '1 while maintenance is in force, as far as this instance knows.', () =>
+  readGauge('firelock_maintenance', '1 while maintenance is in force, as far as this instance knows.', () =>
     deps.inMaintenance() ? 1 : 0,
   );
-  new Gauge({
-    name: 'firelock_info',
-    help: 'The version of this process.',
-    labelNames: ['version'],
-    registers,
-  }).set({ version: deps.version }, 1);
-  new Gauge({
-    name: 'firelock_zone_data_info',
-    help: 'The version of the time zone data of this process.',
-    labelNames: ['version'],
-    registers,
-  }).set({ version: deps.zoneData }, 1);
+  gauge('firelock_info', 'The version of this process.', 'version').set({ version: deps.version }, 1);
+  gauge('firelock_zone_data_info', 'The version of the time zone data of this process.', 'version').set(
+    { version: deps.zoneData },
+    1,
+  );
 }

@@ -1,6 +1,6 @@
 import { Histogram, Registry } from 'prom-client';
 import { expect, it } from 'vitest';
-import { SecondsHistogram } from '../../../src/observability/metrics/seconds-histogram.ts';
+import { SecondsHistogram } from '../../../src/observability/metrics/metric-kinds.ts';
 
 const NAME = 'a_seconds';
 const HELP = 'For a test.';
