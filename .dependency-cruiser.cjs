@@ -19,10 +19,32 @@ const forward = line.map((layer, index) => ({
   },
 }));
 
+/**
+ * Within the API, a folder imports only what comes before it, so that no two know each other both ways. Each may know
+ * `deps.ts`.
+ */
+const rooms = [
+  'http',
+  'document',
+  'access|audit',
+  'targets|calendars',
+  'runs',
+  'schedules',
+  'dashboard|instances|limits|maintenance|me|occurrences|queues|stats|verify',
+];
+
+const forwardInApi = rooms.map((room, index) => ({
+  name: `api-${room.replaceAll('|', '-or-')}-imports-only-what-comes-before-it`,
+  severity: 'error',
+  from: { path: `^src/api/(${room})/` },
+  to: { path: `^src/api/(${rooms.slice(index).join('|')})/`, pathNot: '^src/api/$1/' },
+}));
+
 module.exports = {
   forbidden: [
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     ...forward,
+    ...forwardInApi,
     {
       name: 'operations-queues-recovery-and-history-do-not-know-each-other-nor-flow',
       severity: 'error',

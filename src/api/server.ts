@@ -1,25 +1,21 @@
 import Fastify, { type FastifyBaseLogger, LogController } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Api, ApiDeps } from './deps.ts';
-import { countCallsUnderWay } from './access/count-calls.ts';
-import { guardRoutes } from './access/guard.ts';
+import { countCallsUnderWay, guardRoutes } from './access/guard.ts';
 import { createRefusals } from './audit/refusals.ts';
 import { addAuditRoute } from './audit/routes.ts';
 import { BODY_LIMIT, acceptJsonBodies } from './http/plugins/bodies.ts';
 import { answerProblems, sendProblem } from './http/plugins/answer-problems.ts';
-import { documentRoutes } from './http/plugins/openapi.ts';
-import { takeLargeBodiesInTurn } from './http/plugins/large-bodies.ts';
-import { takeSlowCallsInTurn } from './http/plugins/slow-calls.ts';
-import { logRequests } from './http/plugins/request-log.ts';
+import { documentRoutes } from './document/openapi.ts';
+import { takeLargeBodiesInTurn, takeSlowCallsInTurn } from './http/plugins/in-turn.ts';
 import { SOCKET_LIMITS, guardSockets, refuseConnection } from './http/plugins/sockets.ts';
 import { addSecurityHeaders } from './http/plugins/security-headers.ts';
 import { unavailable } from './http/problem.ts';
-import { parseQueryString } from './http/query-string.ts';
 import { stringify } from './http/json/raw-json.ts';
 import { addBackfillRoute } from './occurrences/backfill-routes.ts';
 import { addCalendarRoutes } from './calendars/routes.ts';
 import { addDashboard } from './dashboard/routes.ts';
-import { addFireRoute } from './schedules/fire-routes.ts';
+import { addFireRoute, addSkipRoutes } from './schedules/fire-routes.ts';
 import { addInstanceRoutes } from './instances/routes.ts';
 import { addLimitRoutes } from './limits/routes.ts';
 import { addLoadRoute } from './occurrences/load-routes.ts';
@@ -35,12 +31,11 @@ import { addRunRoutes } from './runs/routes.ts';
 import { addScheduleBatchRoute } from './schedules/batch-routes.ts';
 import { addScheduleBulkRoute } from './schedules/bulk-schedule-routes.ts';
 import { addScheduleRoutes } from './schedules/routes.ts';
-import { addSkipRoutes } from './schedules/skip-routes.ts';
 import { type SignsDeps, addSignsOfLife } from './instances/signs-of-life-routes.ts';
 import { addStatsRoutes } from './stats/routes.ts';
 import { addVerifyRoute } from './verify/routes.ts';
 import { addVersionsRoute } from './schedules/version-routes.ts';
-import { validateRequest } from './http/validation.ts';
+import { parseQueryString, validateRequest } from './http/validation.ts';
 
 /** The whole HTTP side, not yet listening. Every answer that is no success is problem+json. */
 export async function createServer(deps: ApiDeps): Promise<Api> {
@@ -187,4 +182,22 @@ function addApi(api: Api, deps: ApiDeps): void {
   addMeRoute(api);
   addVerifyRoute(api, slow);
   addAuditRoute(api, slow);
+}
+
+/**
+ * One line for each request: debug, since a dashboard polls every second; warn if the server failed. The loops log once
+ * that the database is away.
+ */
+function logRequests(server: Api): void {
+  server.addHook('onResponse', async (request, reply) => {
+    const line = {
+      method: request.method,
+      url: request.url,
+      status: reply.statusCode,
+      durationMs: Math.round(reply.elapsedTime),
+    };
+    if (reply.statusCode >= 500 && reply.statusCode !== 503) request.log.warn(line, 'request failed');
+    else request.log.debug(line, 'request');
+    return Promise.resolve();
+  });
 }

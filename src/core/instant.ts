@@ -15,5 +15,9 @@ export function isoInstant(at: Instant): string {
   return lastText;
 }
 
+export function isoOrNull(at: Instant | null): string | null {
+  return at === null ? null : isoInstant(at);
+}
+
 let lastAt: Instant | null = null;
 let lastText = '';

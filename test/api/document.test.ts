@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { EXAMPLES } from '../../src/api/document/examples/examples.ts';
+import { EXAMPLES } from '../../src/api/document/examples.ts';
 import { type Api, type Answer, startApi } from './api.ts';
 
 interface Operation {

@@ -8,7 +8,7 @@ import type { EventBus } from '../../runtime/event-bus.ts';
 import { Problem } from '../http/problem.ts';
 import { type CallPace, createCallsUnderWay } from './calls-under-way.ts';
 import { createRateLimit } from './rate-limit.ts';
-import { networkOf, remoteAddressOf } from './remote-address.ts';
+import { networkOf, remoteAddressOf } from '../http/remote-address.ts';
 import { createTokenRegistry } from './token-registry.ts';
 import { createTrustedProxies } from './trusted-proxies.ts';
 

@@ -7,7 +7,7 @@ import type { EventBus } from '../../runtime/event-bus.ts';
 import { Problem } from '../http/problem.ts';
 import { type AccessDeps, asksWhoCalls } from './access.ts';
 import { createRateLimit } from './rate-limit.ts';
-import { networkOf, remoteAddressOf } from './remote-address.ts';
+import { networkOf, remoteAddressOf } from '../http/remote-address.ts';
 import { createTrustedProxies } from './trusted-proxies.ts';
 
 export interface BrowserRulesDeps extends Pick<AccessDeps, 'apiTokens' | 'trustedProxies'> {

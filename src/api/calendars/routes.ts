@@ -5,11 +5,11 @@ import { type Calendar, findCalendar, listCalendars } from '../../store/calendar
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
 import { pageOf } from '../http/pages.ts';
-import { TAGS } from '../http/plugins/openapi.ts';
-import { Problem } from '../http/problem.ts';
+import { TAGS } from '../document/openapi.ts';
+import { noSuch } from '../http/problem.ts';
 import { BODY_PROBLEMS, json, nothing, problems } from '../http/response-schemas.ts';
-import { checkTags, ifMatchHeader, preconditionHeaders } from '../schedules/checks/preconditions.ts';
-import { idOfAnother, unexpectedBody } from '../schedules/routes.ts';
+import { checkPreconditions, etagOf, ifMatchHeader, preconditionHeaders } from '../http/preconditions.ts';
+import { idOfAnother, unexpectedBody } from '../http/also-checks.ts';
 import { calendar, calendarIdParams, calendarInput, calendarPage, calendarsQuery } from './schemas.ts';
 
 const tags = [TAGS.calendars];
@@ -57,7 +57,7 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
     },
     async ({ params: { id } }, reply) => {
       const found = await database.run((db) => findCalendar(db, id));
-      if (!found) throw noSuchCalendar(id);
+      if (!found) throw noSuch(`calendar ${id}`);
       return reply.header('ETag', etagOf(found)).send(answerCalendar(found));
     },
   );
@@ -86,7 +86,7 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
     async ({ params: { id }, headers, body: { description, dates }, caller }, reply) => {
       const input = { id, description, dates };
       const { calendar: written, change } = await putCalendar(audited(deps, { caller }), input, (current) =>
-        checkTags(subjectOf(id, current), headers),
+        checkPreconditions(`calendar ${id}`, headers, current),
       );
       if (change === 'created') void reply.code(201).header('Location', `/api/v1/calendars/${id}`);
       return reply.header('ETag', etagOf(written)).send(answerCalendar(written));
@@ -110,9 +110,9 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
     },
     async ({ params: { id }, headers: { 'if-match': match }, caller }, reply) => {
       const deleted = await deleteCalendar(audited(deps, { caller }), id, (current) =>
-        checkTags(subjectOf(id, current), { 'if-match': match }),
+        checkPreconditions(`calendar ${id}`, { 'if-match': match }, current),
       );
-      if (!deleted) throw noSuchCalendar(id);
+      if (!deleted) throw noSuch(`calendar ${id}`);
       return reply.code(204).send(null);
     },
   );
@@ -122,17 +122,4 @@ function answerCalendar(stored: Calendar): z.output<typeof calendar> {
   const { id, description, dates, version, appliedVersion, updatedAt } = stored;
   const nextFiresMoved = appliedVersion === version;
   return { id, description, dates: [...dates], version, updatedAt: isoInstant(updatedAt), nextFiresMoved };
-}
-
-function etagOf({ version }: Calendar): string {
-  return `"${version}"`;
-}
-
-function subjectOf(id: string, current: Calendar | null) {
-  const etag = current === null ? null : etagOf(current);
-  return { what: `calendar ${id}`, etag, missing: () => noSuchCalendar(id) };
-}
-
-function noSuchCalendar(id: string): Problem {
-  return new Problem(404, `there is no calendar ${id}`);
 }

@@ -1,7 +1,26 @@
 import { z } from 'zod';
-import { answeredInstant, scheduleIdText, text } from '../http/common-schemas.ts';
+import { MAX_DATES, readDateEntry } from '../../core/exclusions/date-entries.ts';
+import { answeredInstant, ignored, scheduleIdText, text } from '../http/common-schemas.ts';
 import { limitQuery, pageSchema, scheduleCursor } from '../http/pages.ts';
-import { calendarIdText, dateEntries } from '../schedules/timing/exclude-schemas.ts';
+
+const dateEntry = z
+  .string()
+  .superRefine((value, context) => {
+    const read = readDateEntry(value);
+    if (typeof read === 'string') context.addIssue({ code: 'custom', message: read });
+  })
+  .meta({
+    format: 'date-or-range',
+    description: 'A date, or a range of dates that includes both ends; between 2000 and 2100.',
+    example: '2026-12-24/2027-01-02',
+  });
+
+export const dateEntries = z.array(dateEntry).max(MAX_DATES);
+
+export const calendarIdText = scheduleIdText.meta({
+  description: 'Chosen by the client.',
+  example: 'holidays',
+});
 
 export const calendarIdParams = z.strictObject({ id: calendarIdText });
 
@@ -16,9 +35,6 @@ const dates = dateEntries.meta({
   description: 'Dates, and ranges of dates that include both ends; between 2000 and 2100.',
   example: ['2026-12-25', '2026-12-31/2027-01-01'],
 });
-
-/** Accepted and ignored, so that a caller can edit the answer of GET and send it back. */
-const ignored = z.unknown().optional().meta({ readOnly: true });
 
 export const calendarInput = z
   .strictObject({

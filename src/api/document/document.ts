@@ -1,5 +1,4 @@
 import { isObject } from '../http/json/json-body.ts';
-import { addExamples, addHeaders } from './operations.ts';
 import {
   type Schemas,
   isInput,
@@ -8,7 +7,9 @@ import {
   shortName,
   withDiscriminators,
   withoutExamples,
+  operationIdOf,
 } from './schemas.ts';
+import { EXAMPLES } from './examples.ts';
 
 type Tree = Record<string, unknown>;
 
@@ -75,4 +76,39 @@ function withUsedSchemas({ paths, ...rest }: Tree, components: Tree, schemas: Sc
 
 function renamed(text: string): string {
   return text.replace(/(?<="#\/components\/schemas\/)[^"]+/g, shortName);
+}
+
+/** Whole bodies, beside the schema of the body. */
+function addExamples(operation: Tree): void {
+  const examples = EXAMPLES[operationIdOf(operation)];
+  const body = operation['requestBody'];
+  const content = isObject(body) ? body['content'] : undefined;
+  if (examples === undefined || !isObject(content)) return;
+  for (const media of Object.values(content)) if (isObject(media)) media['examples'] = examples;
+}
+
+const HEADERS: Readonly<Record<string, Tree>> = {
+  401: { 'WWW-Authenticate': { description: 'Always `Bearer`.', schema: { type: 'string' } } },
+  429: { 'Retry-After': retryAfter() },
+  503: { 'Retry-After': retryAfter() },
+};
+
+/** Headers of the refusals that all of the API shares. */
+function addHeaders(operation: Tree): void {
+  const { responses } = operation;
+  for (const [status, headers] of Object.entries(HEADERS)) {
+    const response = isObject(responses) ? responses[status] : undefined;
+    if (isObject(response) && isProblem(response)) response['headers'] = headers;
+  }
+}
+
+function isProblem(response: Tree): boolean {
+  return isObject(response['content']) && 'application/problem+json' in response['content'];
+}
+
+function retryAfter(): Tree {
+  return {
+    description: 'Seconds after which to try again.',
+    schema: { type: 'string', pattern: '^[0-9]+$' },
+  };
 }

@@ -1,5 +1,4 @@
 import { isObject } from '../http/json/json-body.ts';
-import { NAMES } from './names.ts';
 
 type Tree = Record<string, unknown>;
 export type Schemas = Map<string, unknown>;
@@ -97,3 +96,34 @@ function typeOf(member: unknown, schemas: Schemas): [type: string, ref: string] 
   const type = isObject(properties) ? properties['type'] : undefined;
   return isObject(type) && typeof type['const'] === 'string' ? [type['const'], ref] : null;
 }
+
+/**
+ * The names that the document gives to bodies and answers without a named schema. The others are named after their
+ * operation: `PutThingInput`, `PutThingAnswer`.
+ */
+const NAMES: Readonly<Record<string, { input?: string; answer?: string }>> = {
+  getHealth: { answer: 'Health' },
+  listSchedules: { answer: 'SchedulePage' },
+  putSchedules: { input: 'ScheduleBatchInput', answer: 'ScheduleBatchResult' },
+  actOnSchedules: { input: 'ScheduleBulkInput', answer: 'ScheduleBulkResult' },
+  fireSchedule: { input: 'FireInput' },
+  skipFire: { input: 'SkipInput', answer: 'SkippedFire' },
+  unskipFire: { input: 'SkipInput', answer: 'SkippedFire' },
+  backfillSchedule: { input: 'BackfillInput', answer: 'BackfillResult' },
+  listVersions: { answer: 'VersionPage' },
+  listUpcomingFires: { answer: 'UpcomingFires' },
+  previewFires: { input: 'PreviewInput', answer: 'Preview' },
+  listOccurrences: { answer: 'OccurrencePage' },
+  getLoad: { answer: 'Load' },
+  listCalendars: { answer: 'CalendarPage' },
+  listRuns: { answer: 'RunPage' },
+  listRunsOfSchedule: { answer: 'RunPage' },
+  createRuns: { input: 'RunBatchInput', answer: 'RunBatchResult' },
+  cancelRun: { input: 'NothingInput' },
+  retryRun: { input: 'NothingInput' },
+  actOnRuns: { input: 'RunBulkInput', answer: 'RunBulkResult' },
+  claimRuns: { answer: 'ClaimedRuns' },
+  listQueues: { answer: 'QueueList' },
+  listLimits: { answer: 'LimitPage' },
+  listInstances: { answer: 'InstanceList' },
+};

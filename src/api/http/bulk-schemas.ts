@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { LABEL, listPattern } from './common-schemas.ts';
+import { isObject } from './json/json-body.ts';
 
 export const dryRunInput = z
   .boolean()
@@ -15,4 +17,63 @@ export function bulkAnswer(items: string, counted: string) {
     }),
     sample: z.array(z.string()).meta({ description: `Ids of the first ${items} that match, at most 10.` }),
   });
+}
+
+/** For the filter in a body: words of a known set, comma-separated as in a query, or as a list. */
+export function filterWords<const Word extends string>(words: readonly Word[]) {
+  const known = (value: unknown): value is Word => (words as readonly unknown[]).includes(value);
+  return z
+    .unknown()
+    .transform((value, context): Word[] | undefined => {
+      const named: unknown[] =
+        typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : [];
+      if (named.length > 0 && named.every(known)) return [...new Set(named)];
+      const message = `must be a comma-separated list, or a list, of ${words.join(', ')}`;
+      context.issues.push({ code: 'custom', input: value, message });
+      return z.NEVER;
+    })
+    .optional()
+    .meta({
+      anyOf: [
+        { type: 'string', pattern: listPattern(words) },
+        { type: 'array', minItems: 1, items: { type: 'string', enum: [...words] } },
+      ],
+      description: `Comma-separated, or a list (OR): ${words.join(', ')}.`,
+      example: words.slice(0, 2).join(','),
+    });
+}
+
+/** `key:value`, or a list of them, all of which must match. */
+export const filterLabels = z
+  .unknown()
+  .transform((value, context): (readonly [key: string, value: string])[] | undefined => {
+    const given: unknown[] = Array.isArray(value) ? value : [value];
+    const labels = given.flatMap((label) => labelIn(label));
+    if (given.length > 0 && labels.length === given.length) return labels;
+    context.issues.push({ code: 'custom', input: value, message: 'must be key:value, or a list of such' });
+    return z.NEVER;
+  })
+  .optional()
+  .meta({
+    anyOf: [
+      { type: 'string', pattern: LABEL },
+      { type: 'array', minItems: 1, items: { type: 'string', pattern: LABEL } },
+    ],
+    description: '`key:value`, or a list of them (AND).',
+    example: 'team:billing',
+  });
+
+/** For `superRefine`: a filter that means everything is usually a mistake. */
+export function namesSomething(filter: unknown, context: z.core.$RefinementCtx): void {
+  if (!isObject(filter) || Object.values(filter).some((value) => value !== undefined)) return;
+  context.addIssue({
+    code: 'custom',
+    path: [],
+    message: 'must name something: without a field it means all',
+  });
+}
+
+function labelIn(label: unknown): (readonly [key: string, value: string])[] {
+  const colon = typeof label === 'string' ? label.indexOf(':') : -1;
+  return typeof label === 'string' && colon > 0 ? [[label.slice(0, colon), label.slice(colon + 1)]] : [];
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { EARLIEST, type Instant, LATEST, isoInstant } from '../../core/instant.ts';
-import { RUN_STATUSES } from '../../core/runs/run.ts';
+import { isObject } from './json/json-body.ts';
 
 export const NO_SCHEDULE_ID =
   'must be 1 to 128 letters (A-Z, a-z), digits, dots, dashes or underscores, and begin with a letter or digit';
@@ -32,6 +32,41 @@ export const runIdText = z
   .meta({ format: 'uuid', description: 'A UUID in version-7 layout whose time bits are `scheduledFor`.' });
 
 export const runIdParams = z.strictObject({ id: runIdText });
+
+export const workerIdText = z
+  .string()
+  // eslint-disable-next-line no-control-regex -- these are what it refuses; not by \\P{Cc}, which few tools read
+  .regex(/^[^\x00-\x1f\x7f-\x9f]{1,255}$/u, { error: 'must be 1 to 255 printable characters' })
+  .meta({
+    description: 'Any name that no other worker has, the same in each of its calls.',
+    example: 'reports-7',
+  });
+
+/** Accepted and ignored, so that a caller can edit the answer of GET and send it back. */
+export const ignored = z.unknown().optional().meta({ readOnly: true });
+
+type Shape = Record<string, z.ZodType>;
+
+/** The fields of a patch. */
+export function nullish<Fields extends Shape>(fields: Fields) {
+  return mapped(fields, (field) => field.nullish()) as {
+    [Name in keyof Fields]: z.ZodOptional<z.ZodNullable<Fields[Name]>>;
+  };
+}
+
+/** Null where they are not given. */
+export function orNull<Fields extends Shape>(fields: Fields) {
+  return mapped(fields, (field) => field.nullable().default(null)) as {
+    [Name in keyof Fields]: z.ZodDefault<z.ZodNullable<Fields[Name]>>;
+  };
+}
+
+function mapped(fields: Shape, change: (field: z.ZodType) => z.ZodType): Shape {
+  return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, change(field)]));
+}
+
+/** For `superRefine`: also if single fields are wrong, so that one answer names every fault. */
+export const ALWAYS = { when: ({ value }: { value: unknown }) => isObject(value) };
 
 /** A whole number; -0 is 0, so that what comes back from the database equals what was sent. */
 export function whole(min: number, max: number) {
@@ -80,6 +115,12 @@ export const queryInstant = z
   .string()
   .transform((value, context) => toInstant(value.replace(/ (?=\d\d(:?\d\d)?$)/, '+'), context))
   .meta({ type: 'string', ...INSTANT_META });
+
+/** The period of a call, by `scheduledFor`: `from` inclusive, `to` exclusive. */
+export const periodQuery = {
+  from: queryInstant.optional().meta({ description: 'Inclusive.', example: '2026-11-20T00:00:00Z' }),
+  to: queryInstant.optional().meta({ description: 'Exclusive.', example: '2026-11-21T00:00:00Z' }),
+};
 
 /** A whole number of a query. */
 export function queryInteger<Fallback extends number | undefined>(
@@ -143,26 +184,6 @@ export function listPattern(words: readonly string[]): string {
   const word = `(?:${words.join('|')})`;
   return `^${word}(?:,${word})*$`;
 }
-
-export const problem = z
-  .object({
-    type: z.string(),
-    title: z.string(),
-    status: z.int(),
-    detail: z.string(),
-    errors: z
-      .array(z.object({ path: z.string(), message: z.string() }))
-      .optional()
-      .meta({
-        description:
-          'Every fault, or the first 10,000; `path` is a JSON pointer into the body, or a parameter’s name.',
-      }),
-    run: z
-      .object({ status: z.enum(RUN_STATUSES), reason: z.string().nullable(), attempts: z.int() })
-      .optional()
-      .meta({ description: 'Where something is not possible with a run: what that is instead.' }),
-  })
-  .meta({ id: 'Problem', description: 'RFC 9457.' });
 
 /** Milliseconds, or what is wrong. Finer fractions are cut. */
 function parseInstant(value: string): Instant | string {

@@ -4,6 +4,7 @@ import { StillUsed } from '../../operations/calendars/calendar-changes.ts';
 import { LimitInUse } from '../../operations/limit-changes.ts';
 import { StillFollowed } from '../../operations/schedules/delete-schedule.ts';
 import { NotNow, isDataRefused, isRepeatable, isUnavailable } from '../../postgres/errors.ts';
+import { CronError } from '../../core/cron/cron.ts';
 
 /** One thing that is wrong with a request. */
 export interface Fault {
@@ -88,12 +89,9 @@ export function nothingHere(): Problem {
   return new Problem(404, 'there is nothing at this path');
 }
 
-export function noSuchSchedule(id: string): Problem {
-  return new Problem(404, `there is no schedule ${id}`);
-}
-
-export function noSuchRun(id: string): Problem {
-  return new Problem(404, `there is no run ${id}`);
+/** @param what such as `run 019a…` */
+export function noSuch(what: string): Problem {
+  return new Problem(404, `there is no ${what}`);
 }
 
 export function unavailable(detail: string, cause?: unknown): Problem {
@@ -146,4 +144,17 @@ function detailOf(status: number, error: Error, bodyLimit: number | undefined): 
   if (status === 415)
     return 'the body must be application/json (or, with PATCH, application/merge-patch+json)';
   return error.message;
+}
+
+export function hasNoTimesOfItsOwn(id: string): Problem {
+  return new Problem(
+    409,
+    `schedule ${id} fires when runs of other schedules end, at no times of its own; what came of it stands at /api/v1/schedules/${id}/runs`,
+  );
+}
+
+/** The problem to throw if the fire times of a stored schedule cannot be computed. */
+export function asUnplannable(id: string, error: unknown): unknown {
+  if (!(error instanceof CronError)) return error;
+  return new Problem(409, `schedule ${id} cannot be planned: ${error.message}`, { cause: error });
 }

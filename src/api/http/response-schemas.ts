@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
+import { RUN_STATUSES } from '../../core/runs/run.ts';
 import { PROBLEM_TYPE } from './problem.ts';
-import { problem } from './common-schemas.ts';
 
 /** Documents an answer; functions with types build the answers, and they are serialised as they are. */
 export function json(description: string, schema: z.ZodType) {
@@ -23,6 +23,26 @@ export function problems(...statuses: number[]) {
 
 /** Why any call with a JSON body can be refused. */
 export const BODY_PROBLEMS = [400, 413, 415];
+
+const problem = z
+  .object({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    errors: z
+      .array(z.object({ path: z.string(), message: z.string() }))
+      .optional()
+      .meta({
+        description:
+          'Every fault, or the first 10,000; `path` is a JSON pointer into the body, or a parameter’s name.',
+      }),
+    run: z
+      .object({ status: z.enum(RUN_STATUSES), reason: z.string().nullable(), attempts: z.int() })
+      .optional()
+      .meta({ description: 'Where something is not possible with a run: what that is instead.' }),
+  })
+  .meta({ id: 'Problem', description: 'RFC 9457.' });
 
 const DESCRIPTIONS: Record<number, string> = {
   400: 'Malformed or invalid; every fault is listed',

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isoInstant } from '../../core/instant.ts';
 import { listInstances } from '../../store/instances/list-instances.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { TAGS } from '../http/plugins/openapi.ts';
+import { TAGS } from '../document/openapi.ts';
 import { json, problems } from '../http/response-schemas.ts';
 import { answeredInstant } from '../http/common-schemas.ts';
 

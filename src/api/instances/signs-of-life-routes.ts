@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Api, ApiDeps } from '../deps.ts';
-import { TAGS } from '../http/plugins/openapi.ts';
+import { TAGS } from '../document/openapi.ts';
 import { json } from '../http/response-schemas.ts';
 
 const readiness = z

@@ -6,10 +6,10 @@ import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
 import { limitIdParams } from '../http/common-schemas.ts';
 import { limitQuery, pageOf, pageSchema, scheduleCursor } from '../http/pages.ts';
-import { TAGS } from '../http/plugins/openapi.ts';
-import { Problem } from '../http/problem.ts';
+import { TAGS } from '../document/openapi.ts';
+import { noSuch } from '../http/problem.ts';
 import { BODY_PROBLEMS, json, nothing, problems } from '../http/response-schemas.ts';
-import { idOfAnother, unexpectedBody } from '../schedules/routes.ts';
+import { idOfAnother, unexpectedBody } from '../http/also-checks.ts';
 import { limit as answered, limitInput } from './schemas.ts';
 
 const tags = [TAGS.limits];
@@ -53,7 +53,7 @@ function addReadRoutes(api: Api, { database }: ApiDeps): void {
     },
     async ({ params: { id } }) => {
       const found = await database.run((db) => findLimit(db, id));
-      if (!found) throw noSuchLimit(id);
+      if (!found) throw noSuch(`limit ${id}`);
       return answerLimit(found);
     },
   );
@@ -100,14 +100,10 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
       },
     },
     async ({ params: { id }, caller }, reply) => {
-      if (!(await removeLimit(audited(deps, { caller }), id))) throw noSuchLimit(id);
+      if (!(await removeLimit(audited(deps, { caller }), id))) throw noSuch(`limit ${id}`);
       return reply.code(204).send(null);
     },
   );
-}
-
-function noSuchLimit(id: string): Problem {
-  return new Problem(404, `there is no limit ${id}`);
 }
 
 function answerLimit(stored: LimitState): z.output<typeof answered> {

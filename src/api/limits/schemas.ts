@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { answeredInstant, limitIdText, text, whole } from '../http/common-schemas.ts';
+import { answeredInstant, ignored, limitIdText, text, whole } from '../http/common-schemas.ts';
 
 const fields = {
   description: text(1000).nullable(),
@@ -9,9 +9,6 @@ const fields = {
     example: 3,
   }),
 };
-
-/** Accepted and ignored, so that a caller can edit the answer of GET and send it back. */
-const ignored = z.unknown().optional().meta({ readOnly: true });
 
 export const limitInput = z
   .strictObject({

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { ROLES } from '../../core/access/roles.ts';
 import type { Api } from '../deps.ts';
-import { TAGS } from '../http/plugins/openapi.ts';
+import { TAGS } from '../document/openapi.ts';
 import { json, problems } from '../http/response-schemas.ts';
 
 export const caller = z

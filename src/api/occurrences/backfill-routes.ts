@@ -1,22 +1,19 @@
-import type { FastifyRequest } from 'fastify';
-import { isoInstant } from '../../core/instant.ts';
+import { isoInstant, isoOrNull } from '../../core/instant.ts';
 import { type Backfilled, backfill } from '../../operations/runs/backfill.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
-import { asUnplannable, hasNoTimesOfItsOwn } from './fire-time-problems.ts';
-import { isObject } from '../http/json/json-body.ts';
-import { TAGS } from '../http/plugins/openapi.ts';
-import { type Fault, invalid, noSuchSchedule } from '../http/problem.ts';
-import { isoOrNull } from '../schedules/answers.ts';
+import { emptyPeriodInBody } from '../http/also-checks.ts';
+import { TAGS } from '../document/openapi.ts';
+import { asUnplannable, hasNoTimesOfItsOwn, invalid, noSuch } from '../http/problem.ts';
 import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
-import { instant, scheduleIdParams } from '../http/common-schemas.ts';
+import { scheduleIdParams } from '../http/common-schemas.ts';
 import { backfillInput, backfilled } from './schemas.ts';
 
 export function addBackfillRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/schedules/:id/backfill',
     {
-      config: { role: 'operator', audits: ['schedule.backfill'], alsoCheck: emptyPeriod },
+      config: { role: 'operator', audits: ['schedule.backfill'], alsoCheck: emptyPeriodInBody },
       schema: {
         operationId: 'backfillSchedule',
         summary: 'Fire what a schedule, as it is now, would have fired in a past period; paused or not',
@@ -42,7 +39,7 @@ export function addBackfillRoute(api: Api, deps: ApiDeps): void {
 function answerBackfilled(id: string, done: Backfilled) {
   switch (done.kind) {
     case 'noSuchSchedule':
-      throw noSuchSchedule(id);
+      throw noSuch(`schedule ${id}`);
     case 'follows':
       throw hasNoTimesOfItsOwn(id);
     case 'tooLate': {
@@ -56,12 +53,4 @@ function answerBackfilled(id: string, done: Backfilled) {
         remainingFrom: isoOrNull(done.remainingFrom),
       };
   }
-}
-
-/** An empty period is a mistake of the caller. */
-function emptyPeriod({ body }: FastifyRequest): Fault[] {
-  if (!isObject(body)) return [];
-  const [first, end] = [instant.safeParse(body['from']), instant.safeParse(body['to'])];
-  if (!first.success || !end.success || first.data < end.data) return [];
-  return [{ path: '/to', message: 'must be later than from' }];
 }

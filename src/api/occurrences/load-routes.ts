@@ -5,8 +5,8 @@ import type { LoadPeriod } from '../../core/time/fire-load.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { encodeCursor, loadCursor } from '../http/pages.ts';
-import { emptyPeriod } from '../http/period.ts';
-import { TAGS } from '../http/plugins/openapi.ts';
+import { LATER_THAN_FROM, emptyPeriod } from '../http/also-checks.ts';
+import { TAGS } from '../document/openapi.ts';
 import { invalid } from '../http/problem.ts';
 import { json, problems } from '../http/response-schemas.ts';
 import { queryInstant, queryInteger } from '../http/common-schemas.ts';
@@ -72,7 +72,7 @@ export function addLoadRoute(api: Api, { database }: ApiDeps): void {
 function periodOf(from: Instant, end: Instant | undefined, bucketMs: number): LoadPeriod {
   const first = Math.floor(from / bucketMs);
   const to = end ?? Math.min(from + DAY_MS, (first + MAX_BUCKETS) * bucketMs);
-  if (to <= from) throw invalid([{ path: 'to', message: 'must be later than from, which is now' }]);
+  if (to <= from) throw invalid([{ path: 'to', message: `${LATER_THAN_FROM}, which is now` }]);
   const buckets = Math.ceil(to / bucketMs) - first;
   if (buckets > MAX_BUCKETS) {
     const message = `makes ${buckets} buckets of this period, which are more than ${MAX_BUCKETS}`;

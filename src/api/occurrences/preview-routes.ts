@@ -21,10 +21,9 @@ import {
   neverFires,
   outlookOf,
   unknownCalendars,
-} from '../schedules/checks/fire-faults.ts';
-import { asUnplannable, hasNoTimesOfItsOwn } from './fire-time-problems.ts';
-import { TAGS } from '../http/plugins/openapi.ts';
-import { invalid, noSuchSchedule } from '../http/problem.ts';
+} from '../schedules/fire-faults.ts';
+import { TAGS } from '../document/openapi.ts';
+import { asUnplannable, hasNoTimesOfItsOwn, invalid, noSuch } from '../http/problem.ts';
 import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 import { scheduleIdParams } from '../http/common-schemas.ts';
 import { ASSUMED_ID, previewInput, previewedTimes, upcomingQuery, upcomingTimes } from './preview-schemas.ts';
@@ -53,7 +52,7 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
     },
     async ({ params: { id }, query: { count, from } }) => {
       const { found, now, calendars, skips } = await database.run((db) => findUpcoming(db, id, from));
-      if (!found) throw noSuchSchedule(id);
+      if (!found) throw noSuch(`schedule ${id}`);
       const { definition, createdAt, nextOccurrenceAt: delayed } = found;
       if (definition.after !== null) throw hasNoTimesOfItsOwn(id);
       try {

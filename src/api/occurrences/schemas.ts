@@ -2,7 +2,6 @@ import { z } from 'zod';
 import { OCCURRENCE_STATES } from '../../core/time/occurrences.ts';
 import { pageSchema } from '../http/pages.ts';
 import { answeredInstant, instant, whole } from '../http/common-schemas.ts';
-import { schedule } from '../schedules/schemas.ts';
 
 export const occurrence = z
   .object({
@@ -49,29 +48,6 @@ export const occurrencePage = pageSchema(occurrence)
       }),
   })
   .meta({ description: 'A page can hold fewer than `limit`, even none, and have a `nextCursor`.' });
-
-export const scheduleVersion = z
-  .object({
-    version: z.int(),
-    at: answeredInstant,
-    by: z.string().nullable().meta({ description: 'Who wrote it; null: a caller without a token.' }),
-    change: z.enum(['created', 'updated', 'deleted']),
-    schedule: schedule
-      .omit({
-        status: true,
-        late: true,
-        error: true,
-        nextFireAt: true,
-        lastFireAt: true,
-        lockedBy: true,
-        lockedAt: true,
-        version: true,
-        createdAt: true,
-        updatedAt: true,
-      })
-      .meta({ id: 'VersionedSchedule', description: 'As it was from then on; of `deleted`: until then.' }),
-  })
-  .meta({ id: 'ScheduleVersion' });
 
 export const backfillInput = z.strictObject({
   from: instant.meta({ description: 'Inclusive; however long ago, from 2000 on.' }),

@@ -1,12 +1,71 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { listQueues } from '../../store/queues/queue-workers.ts';
 import type { PulledRun } from '../../store/queues/pulled-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { TAGS } from '../http/plugins/openapi.ts';
+import { TAGS } from '../document/openapi.ts';
 import { answerRun } from '../runs/answers.ts';
-import { whenGone } from '../http/when-gone.ts';
+import { whenGone } from '../http/plugins/in-turn.ts';
 import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
-import { claimInput, claimedRuns, queueParams, queues } from './schemas.ts';
+import { RUN_STATUSES } from '../../core/runs/run.ts';
+import { whole, workerIdText } from '../http/common-schemas.ts';
+import { attemptError, runFields, runResult } from '../runs/schemas.ts';
+import { queue } from '../targets/schemas.ts';
+
+const queueParams = z.strictObject({ queue });
+
+const claimInput = z
+  .strictObject({
+    workerId: workerIdText,
+    max: whole(1, 100).default(1).meta({ description: 'At most that many runs.' }),
+    leaseSeconds: z.number().min(1).max(86_400).default(60).meta({
+      description:
+        'For how long they are leased; each `/heartbeat` extends that by as much. A lease that runs out is an attempt of unknown outcome.',
+    }),
+    waitSeconds: z.number().min(0).max(60).default(0).meta({
+      description: 'For how long to wait for the first of them where there is none yet.',
+    }),
+  })
+  .meta({ id: 'Claim', description: 'A worker asks for work.' });
+
+const dependency = z
+  .object({
+    runId: z.string(),
+    status: z.enum(RUN_STATUSES),
+    error: attemptError.nullable(),
+    result: runResult.nullable(),
+  })
+  .meta({ id: 'Dependency', description: 'How a run ended that another one depended on.' });
+
+const claimedRun = z
+  .object({
+    ...runFields,
+    dependencies: z.array(dependency).optional().meta({
+      description:
+        'Of runs that had some, the one included that an `after` run follows; without those that are not kept any more.',
+    }),
+  })
+  .meta({ id: 'ClaimedRun', description: 'A run that is leased to the worker that asked.' });
+
+const claimedRuns = z.object({
+  items: z.array(claimedRun).meta({ description: 'High priorities first, then the longest due.' }),
+});
+
+export const queues = z.object({
+  items: z.array(
+    z
+      .object({
+        queue: z.string(),
+        pending: z.int().meta({ description: 'Due, and not claimed.' }),
+        scheduled: z.int().meta({ description: 'Recorded, and not due yet: later runs and retries.' }),
+        running: z.int().meta({ description: 'Leased to workers.' }),
+        oldestPendingSeconds: z
+          .number()
+          .meta({ description: 'How long the oldest pending run has been due; 0 where there is none.' }),
+        workers: z.int().meta({ description: 'That asked for work within the last five minutes.' }),
+      })
+      .meta({ id: 'Queue' }),
+  ),
+});
 
 const tags = [TAGS.queues];
 

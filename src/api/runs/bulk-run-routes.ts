@@ -3,12 +3,11 @@ import { RUN_STATUSES, RUN_TRIGGERS } from '../../core/runs/run.ts';
 import { actOnMatchingRuns } from '../../operations/runs/bulk-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
-import { bulkAnswer, dryRunInput } from '../http/bulk-schemas.ts';
-import { instant, scheduleIdText, whole } from '../http/common-schemas.ts';
-import { filterLabels, filterWords, namesSomething } from '../http/filter-schemas.ts';
-import { TAGS } from '../http/plugins/openapi.ts';
+import { bulkAnswer, dryRunInput, filterLabels, filterWords, namesSomething } from '../http/bulk-schemas.ts';
+import { LATER_THAN_FROM } from '../http/also-checks.ts';
+import { instant, scheduleIdText, whole, ALWAYS } from '../http/common-schemas.ts';
+import { TAGS } from '../document/openapi.ts';
 import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
-import { ALWAYS } from '../schedules/timing/timing-schemas.ts';
 
 const runFilter = z
   .strictObject({
@@ -22,7 +21,7 @@ const runFilter = z
   .superRefine(namesSomething, ALWAYS)
   .superRefine(({ from, to }, context) => {
     if (typeof from !== 'number' || typeof to !== 'number' || from < to) return;
-    context.addIssue({ code: 'custom', path: ['to'], message: 'must be later than from' });
+    context.addIssue({ code: 'custom', path: ['to'], message: LATER_THAN_FROM });
   }, ALWAYS)
   .meta({
     id: 'RunFilter',

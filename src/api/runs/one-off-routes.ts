@@ -2,12 +2,17 @@ import type { OneOffRun } from '../../core/runs/one-off-run.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { MAX_DEPENDENCIES_PER_CALL } from '../../operations/runs/one-off-links.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
-import { batchFaults, dependencyFaults } from './dependency-faults.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
-import { type OneOffFaults, acceptOrRefuse, oneOffRun } from './one-off-inputs.ts';
+import {
+  batchFaults,
+  dependencyFaults,
+  type OneOffFaults,
+  acceptOrRefuse,
+  oneOffRun,
+} from './one-off-inputs.ts';
 import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';
-import { TAGS } from '../http/plugins/openapi.ts';
+import { TAGS } from '../document/openapi.ts';
 import { type Fault, invalid, unavailable } from '../http/problem.ts';
 import { answerRun } from './answers.ts';
 import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ON_DEPENDENCY_FAILURE } from '../../core/runs/run.ts';
 import { MAX_ITEMS } from '../http/json/json-parts.ts';
 import { instant, runIdText, text } from '../http/common-schemas.ts';
-import { handoffInput, limitNameInput, priorityInput } from '../schedules/schemas.ts';
+import { handoffInput, turnInput } from '../targets/handoff-schemas.ts';
 
 export const MAX_DEPENDENCIES = 1000;
 
@@ -38,8 +38,7 @@ const oneOffFields = {
         'What becomes of it when a run that it depends on does not end as `succeeded`: it fails without having been started ' +
         '(`error.kind` is `dependency`), or runs all the same.',
     }),
-  priority: priorityInput,
-  limit: limitNameInput,
+  ...turnInput,
 };
 
 export const oneOffRunInput = z

@@ -5,12 +5,13 @@ import { runIdsOfKey } from '../../store/runs/idempotency-keys.ts';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { cursorIn, limitQuery, pageOf, pageSchema, runCursor } from '../http/pages.ts';
-import { emptyPeriod, periodQuery } from '../http/period.ts';
-import { TAGS } from '../http/plugins/openapi.ts';
-import { noSuchRun, noSuchSchedule } from '../http/problem.ts';
+import { emptyPeriod } from '../http/also-checks.ts';
+import { TAGS } from '../document/openapi.ts';
+import { noSuch } from '../http/problem.ts';
 import { answerRun, answerWholeRun } from './answers.ts';
 import { json, problems } from '../http/response-schemas.ts';
 import {
+  periodQuery,
   labelQuery,
   runIdParams,
   scheduleIdParams,
@@ -89,7 +90,7 @@ function addListOfScheduleRoute(api: Api, { database }: ApiDeps): void {
       const filter = filterOf(query, id);
       const rows = await database.run(async (db) => {
         const scheduleUids = await uidsOf(db, id);
-        if (scheduleUids.length === 0) throw noSuchSchedule(id);
+        if (scheduleUids.length === 0) throw noSuch(`schedule ${id}`);
         return listRuns(db, { ...filter, scheduleUids });
       });
       return pageOfRuns(rows, query.limit, id);
@@ -116,7 +117,7 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
         if (!stored) return null;
         return { stored, target: (await findTarget(db, stored))?.target ?? null };
       });
-      if (!found) throw noSuchRun(id);
+      if (!found) throw noSuch(`run ${id}`);
       return answerWholeRun(found.stored, found);
     },
   );

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Cron } from '../../core/cron/cron-expressions.ts';
-import { type Instant, isoInstant } from '../../core/instant.ts';
+import { isoInstant, isoOrNull } from '../../core/instant.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
 import { rawJsonOrNull } from '../http/json/raw-json.ts';
 import type { schedule } from './schemas.ts';
@@ -73,12 +73,4 @@ export function answerDefinition(definition: Definition) {
 /** As it was sent: a string, or a list in its order. */
 export function answerCron(cron: Cron | null): string | string[] | null {
   return cron === null || typeof cron === 'string' ? cron : [...cron];
-}
-
-export function isoOrNull(at: Instant | null): string | null {
-  return at === null ? null : isoInstant(at);
-}
-
-export function etagOf(stored: Schedule): string {
-  return `"${stored.version}"`;
 }

@@ -6,18 +6,16 @@ import type { ScheduleChange } from '../../operations/schedules/schedule-writes.
 import { createPace } from '../../runtime/loop/slices.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { noteMany } from '../audit/schedule-notes.ts';
-import { type Outlook, fireFaults, lookAhead, outlookOf } from './checks/fire-faults.ts';
+import { type Outlook, fireFaults, lookAhead, outlookOf } from './fire-faults.ts';
 import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';
-import { TAGS } from '../http/plugins/openapi.ts';
+import { TAGS } from '../document/openapi.ts';
 import { type Fault, invalid } from '../http/problem.ts';
-import { itemsSent, repeatedInItems } from '../http/json/repeated.ts';
-import { encryptedAnew, resolveInput } from './inputs.ts';
-import { pauseFaults } from './checks/pause-faults.ts';
+import { itemsSent, repeatedInItems } from '../http/also-checks.ts';
+import { encryptedAnew, resolveInput, pauseFaults } from './inputs.ts';
 import { changeOrRefuse } from './writes.ts';
 import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 import { batchInput, besideItems, itemInput } from './schemas.ts';
-import { diffOf, scheduleDiff } from './diff.ts';
+import { noteMany, diffOf, scheduleDiff } from './diff.ts';
 
 type BatchItem = z.output<typeof batchInput>['items'][number];
 

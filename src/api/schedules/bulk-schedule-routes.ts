@@ -5,13 +5,11 @@ import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
 import { NOT_GIVEN, where } from '../document/kinds.ts';
-import { bulkAnswer, dryRunInput } from '../http/bulk-schemas.ts';
-import { instant, text } from '../http/common-schemas.ts';
-import { filterLabels, filterWords, namesSomething } from '../http/filter-schemas.ts';
-import { TAGS } from '../http/plugins/openapi.ts';
+import { bulkAnswer, dryRunInput, filterLabels, filterWords, namesSomething } from '../http/bulk-schemas.ts';
+import { instant, text, ALWAYS } from '../http/common-schemas.ts';
+import { TAGS } from '../document/openapi.ts';
 import { invalid } from '../http/problem.ts';
 import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
-import { ALWAYS } from './timing/timing-schemas.ts';
 
 const scheduleFilter = z
   .strictObject({

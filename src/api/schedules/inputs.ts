@@ -9,15 +9,15 @@ import { type Fault, invalid } from '../http/problem.ts';
 import { answerCron, answerDefinition } from './answers.ts';
 import { type ScheduleInput, scheduleInput } from './schemas.ts';
 import { TIMING_KINDS, kindsOf } from './timing/timing-schemas.ts';
-import { patchableTarget, unmaskTarget } from '../targets/inputs.ts';
-import { type Sealing, sealed } from '../targets/sealing.ts';
+import { patchableTarget, unmaskTarget, type Sealing, sealed } from '../targets/inputs.ts';
 import { checkValue } from '../http/validation.ts';
+import { fireFaults } from './fire-faults.ts';
 
 /**
  * A definition as sent. Secret values that were sent masked are filled in from the stored definition; all secret values
  * are encrypted.
  */
-export interface ResolvedInput {
+interface ResolvedInput {
   definition: Definition;
   /** As it was sent, also together with `enabled: true`, which removes it. */
   pauseUntil: Instant | null;
@@ -142,4 +142,42 @@ function patchable(current: Schedule, patch: unknown) {
 function withoutPayload(patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   return Object.fromEntries(Object.entries(patch).filter(([name]) => name !== 'payload'));
+}
+
+/**
+ * Why a pause cannot end at the moment that the caller gives, to be answered with 422. None if that moment is stored
+ * already: a caller may send back the answer of GET of a paused schedule, also to enable it.
+ */
+export function pauseFaults(
+  { definition: { enabled }, pauseUntil }: ResolvedInput,
+  { current, now }: { current: Schedule | null; now: Instant },
+): Fault[] {
+  if (pauseUntil === null || pauseUntil === current?.definition.pauseUntil) return [];
+  const faults: Fault[] = [];
+  const path = '/pauseUntil';
+  if (enabled) faults.push({ path, message: 'must be null unless enabled is false: only a pause ends' });
+  if (pauseUntil <= now)
+    faults.push({ path, message: 'must be in the future: then the pause ends by itself' });
+  return faults;
+}
+
+/** The schedule that a write makes, unless it is impossible. */
+export interface AcceptedWrite {
+  definition: Definition;
+  /** Faults to be answered with 422. */
+  impossible: Fault[];
+}
+
+/** @throws Problem 400 */
+export function accepted(
+  resolved: ResolvedInput,
+  context: Parameters<typeof fireFaults>[1],
+  secrets: KeyRing,
+): AcceptedWrite {
+  const { definition, faults, impossible } = resolved;
+  if (faults.length > 0) throw invalid(faults);
+  return {
+    definition: encryptedAnew(definition, context.current, secrets),
+    impossible: [...impossible, ...fireFaults(definition, context), ...pauseFaults(resolved, context)],
+  };
 }

@@ -1,27 +1,23 @@
-import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
+import { isoInstant } from '../../core/instant.ts';
 import { SCHEDULE_STATUSES, type Schedule } from '../../core/schedules/schedule.ts';
-import type { Caller } from '../../core/access/roles.ts';
 import { deleteSchedule } from '../../operations/schedules/delete-schedule.ts';
-import type { ScheduleChange } from '../../operations/schedules/schedule-writes.ts';
 import { findSchedule } from '../../store/schedules/search/find-schedules.ts';
 import { lookThrough } from '../../store/schedules/search/look-through.ts';
-import { recentRuns } from '../../store/runs/search/recent-runs.ts';
+import { type RecentRun, recentRuns } from '../../store/runs/search/recent-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
-import { noteOne } from '../audit/schedule-notes.ts';
 import { calendarsNamedIn } from './timing/exclude-schemas.ts';
-import { lookAhead } from './checks/fire-faults.ts';
-import { isObject } from '../http/json/json-body.ts';
+import { lookAhead } from './fire-faults.ts';
+import { idOfAnother, unexpectedBody } from '../http/also-checks.ts';
 import { encodeCursor, limitQuery, pageOf, pageSchema, scheduleCursor } from '../http/pages.ts';
-import { TAGS } from '../http/plugins/openapi.ts';
-import { checkPreconditions, ifMatchHeader, preconditionHeaders } from './checks/preconditions.ts';
-import { type Fault, noSuchSchedule } from '../http/problem.ts';
-import { answerSchedule, etagOf } from './answers.ts';
-import { type AcceptedWrite, accepted } from './accepted.ts';
-import { resolveInput, resolvePatch } from './inputs.ts';
-import { withNextFires } from './timing/next-fires.ts';
-import { changeOrRefuse } from './writes.ts';
+import { TAGS } from '../document/openapi.ts';
+import { checkPreconditions, etagOf, ifMatchHeader, preconditionHeaders } from '../http/preconditions.ts';
+import { noSuch } from '../http/problem.ts';
+import { answerSchedule } from './answers.ts';
+import { accepted, resolveInput, resolvePatch } from './inputs.ts';
+import { withNextFires } from './next-fires.ts';
+import { changeOne } from './writes.ts';
 import { BODY_PROBLEMS, json, nothing, problems } from '../http/response-schemas.ts';
 import {
   labelQuery,
@@ -31,8 +27,8 @@ import {
   text,
   wordList,
 } from '../http/common-schemas.ts';
-import { listedSchedule, recentRunsOf } from './listed-schedule.ts';
 import { schedule, scheduleInput, schedulePatch } from './schemas.ts';
+import { run } from '../runs/schemas.ts';
 
 const tags = [TAGS.schedules];
 
@@ -61,6 +57,16 @@ const listQuery = z.strictObject({
   limit: limitQuery,
   cursor: scheduleCursor.optional(),
 });
+
+/** A schedule in a list. */
+const listedSchedule = schedule.and(
+  z.object({
+    recentRuns: z
+      .array(run.pick({ id: true, scheduledFor: true, trigger: true, status: true, latenessMs: true }))
+      .optional()
+      .meta({ description: 'Its newest runs, newest first; only where `recent` is given.' }),
+  }),
+);
 
 function addListRoute(api: Api, { database }: ApiDeps): void {
   api.get(
@@ -96,6 +102,13 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
   );
 }
 
+/** Null: the caller did not ask for them. */
+function recentRunsOf({ uid }: Schedule, runs: ReadonlyMap<string, readonly RecentRun[]> | null) {
+  if (runs === null) return {};
+  const answer = (run: RecentRun) => ({ ...run, scheduledFor: isoInstant(run.scheduledFor) });
+  return { recentRuns: (runs.get(uid) ?? []).map(answer) };
+}
+
 function addGetRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/schedules/:id',
@@ -111,7 +124,7 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
     },
     async ({ params: { id } }, reply) => {
       const found = await database.run((db) => findSchedule(db, id));
-      if (!found) throw noSuchSchedule(id);
+      if (!found) throw noSuch(`schedule ${id}`);
       const [shown = found] = await withNextFires(database, [found]);
       return reply.header('ETag', etagOf(found)).send(answerSchedule(shown));
     },
@@ -142,7 +155,7 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
       const named = { id, caller, calendars: calendarsNamedIn(body) };
       const { secrets } = deps;
       const { schedule: written, change } = await changeOne(deps, named, (current, now, calendars, uid) => {
-        checkPreconditions(id, headers, current);
+        checkPreconditions(`schedule ${id}`, headers, current);
         const resolved = resolveInput(body, sent?.payloads.get('/payload'), current, { secrets, uid });
         return accepted(resolved, { id, current, now, calendars }, secrets);
       });
@@ -176,8 +189,8 @@ function addPatchRoute(api: Api, deps: ApiDeps): void {
       const named = { id, caller, calendars: calendarsNamedIn(sent?.value) };
       const { secrets } = deps;
       const { schedule: written } = await changeOne(deps, named, (current, now, calendars) => {
-        checkPreconditions(id, { 'if-match': match }, current);
-        if (!current) throw noSuchSchedule(id);
+        checkPreconditions(`schedule ${id}`, { 'if-match': match }, current);
+        if (!current) throw noSuch(`schedule ${id}`);
         const resolved = resolvePatch(sent?.value, sent?.payloads.get('/payload'), current, secrets);
         return accepted(resolved, { id, current, now, calendars }, secrets);
       });
@@ -203,46 +216,10 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
     },
     async ({ params: { id }, headers: { 'if-match': match }, caller }, reply) => {
       const deleted = await deleteSchedule(audited(deps, { caller }), { id, by: caller.name }, (current) =>
-        checkPreconditions(id, { 'if-match': match }, current),
+        checkPreconditions(`schedule ${id}`, { 'if-match': match }, current),
       );
-      if (!deleted) throw noSuchSchedule(id);
+      if (!deleted) throw noSuch(`schedule ${id}`);
       return reply.code(204).send(null);
     },
   );
-}
-
-/** Impossible values and names of things that do not exist are refused together, so that one answer names every fault. */
-async function changeOne(
-  deps: ApiDeps,
-  { caller, ...named }: Pick<ScheduleChange, 'id' | 'calendars'> & { caller: Caller },
-  decide: (...given: Parameters<ScheduleChange['decide']>) => AcceptedWrite,
-) {
-  let impossible: readonly Fault[] = [];
-  const decideOnly: ScheduleChange['decide'] = (...given) => {
-    const accepted = decide(...given);
-    impossible = accepted.impossible;
-    return accepted.definition;
-  };
-  const change = { ...named, by: caller.name, decide: decideOnly };
-  const [changed] = await changeOrRefuse(
-    { ...deps, note: noteOne(caller) },
-    [change],
-    () => '',
-    () => impossible,
-  );
-  if (!changed) throw new Error(`the change of schedule ${named.id} was not answered`);
-  const [shown = changed.schedule] = await withNextFires(deps.database, [changed.schedule]);
-  return { ...changed, schedule: shown };
-}
-
-/** For `alsoCheck`, also of other resources. */
-export function idOfAnother({ params, body }: FastifyRequest): Fault[] {
-  const { id } = params as { id: string };
-  if (!isObject(body) || body['id'] === undefined || body['id'] === id) return [];
-  return [{ path: '/id', message: 'must be the id of the path' }];
-}
-
-/** For `alsoCheck`, also of other resources. */
-export function unexpectedBody({ body }: FastifyRequest): Fault[] {
-  return body === undefined ? [] : [{ path: '', message: 'must be absent: this call takes none' }];
 }

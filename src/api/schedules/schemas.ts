@@ -1,44 +1,26 @@
 import { z } from 'zod';
-import {
-  COMPLETIONS,
-  DEFAULT_COMPLETION_TIMEOUT_SECONDS,
-  DEFAULT_RETRY,
-  DEFAULT_TIMEOUT_SECONDS,
-  DELIVERIES,
-  MAX_COMPLETION_TIMEOUT_SECONDS,
-} from '../../core/schedules/schedule.ts';
+import { MAX_INTERVAL_SECONDS } from '../../core/schedules/schedule.ts';
 import { atMostOneOf, exactlyOneOf } from '../document/kinds.ts';
-import { MAX_ITEMS } from '../http/json/json-parts.ts';
-import { answeredInstant, limitIdText, scheduleIdText, text, whole } from '../http/common-schemas.ts';
-import { pauseAnswer, pauseInput, pausePatch } from './timing/pause-schemas.ts';
-import { answeredTarget, targetInput, targetPatch } from '../targets/schemas.ts';
 import {
   ALWAYS,
+  answeredInstant,
+  ignored,
+  instant,
+  nullish,
+  orNull,
+  scheduleIdText,
+  text,
+  whole,
+} from '../http/common-schemas.ts';
+import { MAX_ITEMS } from '../http/json/json-parts.ts';
+import { handoffAnswer, handoffInput, handoffPatch, turnInput } from '../targets/handoff-schemas.ts';
+import {
   atMostOneKind,
   exactlyOneKind,
   timingAnswer,
   timingInput,
   timingPatch,
 } from './timing/timing-schemas.ts';
-
-const DAY = 86_400;
-const backoffSeconds = z
-  .number()
-  .min(0)
-  .max(7 * DAY);
-const retryFields = {
-  maxAttempts: whole(1, 100),
-  minBackoffSeconds: backoffSeconds,
-  maxBackoffSeconds: backoffSeconds,
-};
-
-const retryInput = z
-  .strictObject({
-    maxAttempts: retryFields.maxAttempts.default(DEFAULT_RETRY.maxAttempts),
-    minBackoffSeconds: retryFields.minBackoffSeconds.default(DEFAULT_RETRY.minBackoffSeconds),
-    maxBackoffSeconds: retryFields.maxBackoffSeconds.default(DEFAULT_RETRY.maxBackoffSeconds),
-  })
-  .meta({ id: 'Retry', description: 'wait = min · 2^(failures−1), capped at max, ±10 %.' });
 
 const labelName = z.string().min(1).max(63);
 const MAX_LABELS = 32;
@@ -49,35 +31,34 @@ const labels = z
   })
   .meta({ maxProperties: MAX_LABELS, example: { team: 'billing' } });
 
-const fields = {
-  description: text(1000),
-  enabled: z.boolean().meta({ description: 'false = paused.' }),
-  payload: z.unknown().meta({
-    description: 'Any JSON up to 64 KiB, carried in the handoff byte for byte.',
-    example: { report: 'daily' },
-  }),
-  timeoutSeconds: z.number().min(1).max(3600).meta({
-    description: 'One attempt, from name resolution to the last byte of the answer.',
-  }),
-  completion: z.enum(COMPLETIONS).meta({
+const description = text(1000);
+const enabled = z.boolean().meta({ description: 'false = paused.' });
+
+const pauseFields = {
+  pauseReason: text(1000).meta({
     description:
-      'response: a 2xx ends the run. callback: a 2xx means accepted, and the run is `running` until `/complete` says how it ended.',
+      'Why it is paused: set by hand, or by the daemon where the target answered 410 Gone or too many runs failed. Null whenever `enabled` is true.',
   }),
-  completionTimeoutSeconds: z.number().min(1).max(MAX_COMPLETION_TIMEOUT_SECONDS).meta({
+  pauseUntil: instant.meta({
     description:
-      'Of `callback`: after that long without `/heartbeat` or `/complete` the outcome is unknown. At most 31 days.',
+      'The pause ends by itself at this moment: only with `enabled: false`, and in the future. What lay between was paused. Null ' +
+      'whenever `enabled` is true.',
+    example: null,
   }),
-  delivery: z.enum(DELIVERIES).meta({
+  pauseAfterFailures: whole(1, 1000).meta({
     description:
-      'After an attempt of unknown outcome (it may have arrived): atLeastOnce sends again, under the same run id; atMostOnce ' +
-      'ends as `unknown` and never sends again, unless the `lookup` of the target settles it.',
+      'So many runs in a row that ended `failed`, `unknown` or `abandoned` pause the schedule. A success begins anew; `cancelled` and ' +
+      '`skipped` do not count.',
+    example: null,
   }),
-  priority: z.enum(['high', 'normal', 'low']),
-  limit: limitIdText,
+  successWithinSeconds: whole(60, MAX_INTERVAL_SECONDS).meta({
+    description:
+      'Without a success for that long the schedule is `late`: since the last one, or since it was created, resumed or given this.',
+    example: null,
+  }),
 };
 
-/** Accepted and ignored, so that a caller can edit the answer of GET and send it back. */
-const ignored = z.unknown().optional().meta({ readOnly: true });
+/** What firelock alone sets. A caller may send it back. */
 const readOnlyFields = {
   status: ignored,
   late: ignored,
@@ -91,27 +72,13 @@ const readOnlyFields = {
   updatedAt: ignored,
 };
 
-/** With defaults: the fields about the handoff that schedules and one-off runs share. */
-export const handoffInput = {
-  target: targetInput,
-  payload: fields.payload.optional(),
-  retry: retryInput.prefault({}),
-  timeoutSeconds: fields.timeoutSeconds.default(DEFAULT_TIMEOUT_SECONDS),
-  completion: fields.completion.default('response'),
-  completionTimeoutSeconds: fields.completionTimeoutSeconds.default(DEFAULT_COMPLETION_TIMEOUT_SECONDS),
-  delivery: fields.delivery.default('atLeastOnce'),
-};
-export const priorityInput = fields.priority.default('normal');
-export const limitNameInput = fields.limit.nullable().default(null);
-
 const definitionInput = {
-  description: fields.description.nullable().default(null),
+  description: description.nullable().default(null),
   ...timingInput,
-  enabled: fields.enabled.default(true),
-  ...pauseInput,
+  enabled: enabled.default(true),
+  ...orNull(pauseFields),
   ...handoffInput,
-  priority: priorityInput,
-  limit: limitNameInput,
+  ...turnInput,
   labels: labels.default({}),
   ...readOnlyFields,
 };
@@ -121,11 +88,7 @@ const ONE_OF_FOUR = 'Exactly one of `cron`, `everySeconds`, `at` and `after` say
 export const scheduleInput = z
   .strictObject({ id: scheduleIdText.optional(), ...definitionInput })
   .superRefine(exactlyOneKind, ALWAYS)
-  .meta({
-    id: 'ScheduleDefinition',
-    description: ONE_OF_FOUR,
-    ...exactlyOneOf(),
-  });
+  .meta({ id: 'ScheduleDefinition', description: ONE_OF_FOUR, ...exactlyOneOf() });
 export type ScheduleInput = z.output<typeof scheduleInput>;
 
 /** Of a batch. */
@@ -147,19 +110,11 @@ export const batchInput = z.strictObject({ items: z.array(itemInput).max(MAX_ITE
 export const schedulePatch = z
   .strictObject({
     id: scheduleIdText.optional(),
-    description: fields.description.nullish(),
+    description: description.nullish(),
     ...timingPatch,
-    enabled: fields.enabled.nullish(),
-    ...pausePatch,
-    target: targetPatch.optional(),
-    payload: fields.payload.optional(),
-    retry: z.strictObject(nullish(retryFields)).nullish(),
-    timeoutSeconds: fields.timeoutSeconds.nullish(),
-    completion: fields.completion.nullish(),
-    completionTimeoutSeconds: fields.completionTimeoutSeconds.nullish(),
-    delivery: fields.delivery.nullish(),
-    priority: fields.priority.nullish(),
-    limit: fields.limit.nullish(),
+    enabled: enabled.nullish(),
+    ...nullish(pauseFields),
+    ...handoffPatch,
     labels: z.record(labelName, text(255).nullable()).nullish(),
     ...readOnlyFields,
   })
@@ -174,19 +129,16 @@ export const schedulePatch = z
 export const schedule = z
   .object({
     id: scheduleIdText,
-    description: fields.description.nullable(),
+    description: description.nullable(),
     ...timingAnswer,
-    enabled: fields.enabled,
-    ...pauseAnswer,
-    target: answeredTarget,
-    payload: fields.payload,
-    retry: z.object(retryFields),
-    timeoutSeconds: fields.timeoutSeconds,
-    completion: fields.completion,
-    completionTimeoutSeconds: fields.completionTimeoutSeconds,
-    delivery: fields.delivery,
-    priority: fields.priority,
-    limit: fields.limit.nullable(),
+    enabled,
+    pauseReason: pauseFields.pauseReason.nullable(),
+    pauseUntil: answeredInstant
+      .nullable()
+      .meta({ description: 'When its pause ends by itself.', example: null }),
+    pauseAfterFailures: pauseFields.pauseAfterFailures.nullable(),
+    successWithinSeconds: pauseFields.successWithinSeconds.nullable(),
+    ...handoffAnswer,
     labels: z.record(z.string(), z.string()),
     status: z.enum(['active', 'paused', 'ended', 'error']).meta({
       description: '`ended`: nothing is left to fire; `error`: it cannot be planned, and `error` says why.',
@@ -206,9 +158,3 @@ export const schedule = z
     updatedAt: answeredInstant,
   })
   .meta({ id: 'Schedule' });
-
-function nullish<Shape extends Record<string, z.ZodType>>(shape: Shape) {
-  return Object.fromEntries(Object.entries(shape).map(([name, field]) => [name, field.nullish()])) as {
-    [Name in keyof Shape]: z.ZodOptional<z.ZodNullable<Shape[Name]>>;
-  };
-}

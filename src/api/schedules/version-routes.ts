@@ -4,13 +4,36 @@ import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
 import { type ScheduleVersion, listVersions } from '../../store/schedules/schedule-versions.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { cursorIn, limitQuery, pageOf, pageSchema, versionCursor } from '../http/pages.ts';
-import { TAGS } from '../http/plugins/openapi.ts';
-import { noSuchSchedule } from '../http/problem.ts';
+import { TAGS } from '../document/openapi.ts';
+import { noSuch } from '../http/problem.ts';
 import { rawJsonOrNull } from '../http/json/raw-json.ts';
 import { answerDefinition } from './answers.ts';
 import { json, problems } from '../http/response-schemas.ts';
-import { scheduleIdParams } from '../http/common-schemas.ts';
-import { scheduleVersion } from '../occurrences/schemas.ts';
+import { answeredInstant, scheduleIdParams } from '../http/common-schemas.ts';
+import { schedule } from './schemas.ts';
+
+const scheduleVersion = z
+  .object({
+    version: z.int(),
+    at: answeredInstant,
+    by: z.string().nullable().meta({ description: 'Who wrote it; null: a caller without a token.' }),
+    change: z.enum(['created', 'updated', 'deleted']),
+    schedule: schedule
+      .omit({
+        status: true,
+        late: true,
+        error: true,
+        nextFireAt: true,
+        lastFireAt: true,
+        lockedBy: true,
+        lockedAt: true,
+        version: true,
+        createdAt: true,
+        updatedAt: true,
+      })
+      .meta({ id: 'VersionedSchedule', description: 'As it was from then on; of `deleted`: until then.' }),
+  })
+  .meta({ id: 'ScheduleVersion' });
 
 const versionsQuery = z.strictObject({ limit: limitQuery, cursor: versionCursor.optional() });
 
@@ -32,7 +55,7 @@ export function addVersionsRoute(api: Api, { database }: ApiDeps): void {
       const before = cursorIn(cursor, id);
       const rows = await database.run(async (db) => {
         const found = await listVersions(db, id, { before, limit: limit + 1 });
-        if (found.length === 0 && (await uidsOf(db, id)).length === 0) throw noSuchSchedule(id);
+        if (found.length === 0 && (await uidsOf(db, id)).length === 0) throw noSuch(`schedule ${id}`);
         return found;
       });
       return pageOf(

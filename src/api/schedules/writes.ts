@@ -1,3 +1,4 @@
+import type { Caller } from '../../core/access/roles.ts';
 import { CronError } from '../../core/cron/cron.ts';
 import type { CannotFollow } from '../../operations/schedules/followed-schedules.ts';
 import { type UnknownLimit, noSuchLimitNamed } from '../../operations/limit-changes.ts';
@@ -7,7 +8,35 @@ import {
   tryToChangeSchedules,
 } from '../../operations/schedules/schedule-changes.ts';
 import type { ChangedSchedule, ScheduleChange } from '../../operations/schedules/schedule-writes.ts';
+import type { ApiDeps } from '../deps.ts';
+import { noteOne } from './diff.ts';
+import type { AcceptedWrite } from './inputs.ts';
+import { withNextFires } from './next-fires.ts';
 import { type Fault, invalid, unforeseen } from '../http/problem.ts';
+
+/** Impossible values and names of things that do not exist are refused together, so that one answer names every fault. */
+export async function changeOne(
+  deps: ApiDeps,
+  { caller, ...named }: Pick<ScheduleChange, 'id' | 'calendars'> & { caller: Caller },
+  decide: (...given: Parameters<ScheduleChange['decide']>) => AcceptedWrite,
+) {
+  let impossible: readonly Fault[] = [];
+  const decideOnly: ScheduleChange['decide'] = (...given) => {
+    const accepted = decide(...given);
+    impossible = accepted.impossible;
+    return accepted.definition;
+  };
+  const change = { ...named, by: caller.name, decide: decideOnly };
+  const [changed] = await changeOrRefuse(
+    { ...deps, note: noteOne(caller) },
+    [change],
+    () => '',
+    () => impossible,
+  );
+  if (!changed) throw new Error(`the change of schedule ${named.id} was not answered`);
+  const [shown = changed.schedule] = await withNextFires(deps.database, [changed.schedule]);
+  return { ...changed, schedule: shown };
+}
 
 /**
  * Reports a schedule that cannot follow another at the place in the body that names the other; `pathOf` gives the place

@@ -2,12 +2,45 @@ import { z } from 'zod';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
 import { type RunStats, STATS_LIMIT_MS, runStats } from '../../store/reports/run-stats.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { emptyPeriod, periodQuery } from '../http/period.ts';
-import { TAGS } from '../http/plugins/openapi.ts';
-import { noSuchSchedule } from '../http/problem.ts';
+import { emptyPeriod } from '../http/also-checks.ts';
+import { TAGS } from '../document/openapi.ts';
+import { noSuch } from '../http/problem.ts';
 import { json, problems } from '../http/response-schemas.ts';
-import { scheduleIdParams } from '../http/common-schemas.ts';
-import { stats } from './schemas.ts';
+import { periodQuery, scheduleIdParams } from '../http/common-schemas.ts';
+
+const count = (description?: string) => z.int().meta({ minimum: 0, ...(description && { description }) });
+const rate = (description: string) =>
+  z
+    .number()
+    .nullable()
+    .meta({ minimum: 0, maximum: 1, description: `${description}; null where there was none.` });
+const milliseconds = z.int().nullable();
+
+export const stats = z
+  .object({
+    totalRuns: count(),
+    succeededRuns: count(),
+    failedRuns: count(),
+    unknownRuns: count(),
+    abandonedRuns: count(),
+    skippedRuns: count(),
+    cancelledRuns: count(),
+    openRuns: count('`waiting`, `pending` or `running`.'),
+    lostRuns: count('Ever found with an intent and a claimant that was gone.'),
+    recoveredRuns: count('Of those, handed off since.'),
+    successRate: rate('Succeeded of those that succeeded, failed, are unknown or were abandoned'),
+    recovery: z.object({
+      attempts: count('Take-overs by recovery.'),
+      succeeded: count('Lost runs that were handed off since.'),
+      failed: count('Lost runs that never were, and ended `failed` or `unknown`.'),
+      abandoned: count('Lost runs that never were, and were given up.'),
+      successRate: rate('Succeeded of these three'),
+    }),
+    lateness: z
+      .object({ p50Ms: milliseconds, p95Ms: milliseconds, p99Ms: milliseconds, maxMs: milliseconds })
+      .meta({ description: 'Of `latenessMs`, nearest rank; null where no run has one.' }),
+  })
+  .meta({ id: 'Stats' });
 
 const querystring = z.strictObject(periodQuery);
 const tags = [TAGS.runs];
@@ -43,7 +76,7 @@ export function addStatsRoutes(api: Api, { database }: ApiDeps): void {
     async ({ params: { id }, query }) => {
       const counted = await database.run(async (db) => {
         const scheduleUids = await uidsOf(db, id);
-        if (scheduleUids.length === 0) throw noSuchSchedule(id);
+        if (scheduleUids.length === 0) throw noSuch(`schedule ${id}`);
         return runStats(db, { ...query, scheduleUids });
       }, STATS_LIMIT_MS);
       return answerStats(counted);

@@ -5,6 +5,8 @@ import type { Fault } from '../http/problem.ts';
 import { MASK } from './http-call-schemas.ts';
 import type { TargetInput } from './schemas.ts';
 import { answerTarget } from './answers.ts';
+import type { KeyRing } from '../../core/secrets/key-ring.ts';
+import { sealTarget } from '../../core/secrets/target-secrets.ts';
 
 /**
  * A target as sent. Secret values that were sent masked are filled in from the stored target; values that cannot be are
@@ -108,3 +110,27 @@ function memberOf(value: unknown, name: string): Record<string, unknown> {
   const member = isObject(value) ? value[name] : undefined;
   return isObject(member) ? member : {};
 }
+
+export interface Sealing {
+  secrets: KeyRing;
+  /** The uid of the schedule of the target, or of the definition of one-off runs. */
+  uid: string;
+}
+
+/**
+ * The target as it is stored: its secret values are encrypted. Values that cannot be encrypted without a key are added
+ * to `impossible`.
+ */
+export function sealed(
+  given: Target,
+  { secrets: ring, uid }: Sealing,
+  before: Target | null,
+  impossible: Fault[],
+): Target {
+  const { target, unsealed } = sealTarget(given, { ring, uid, before });
+  impossible.push(...unsealed.map(({ steps }) => ({ path: pointer(['target', ...steps]), message: NO_KEY })));
+  return target;
+}
+
+const NO_KEY =
+  'cannot be stored, since it is stored encrypted only and there is no key: set FIRELOCK_SECRET_KEYS (docs/security.md)';

@@ -10,7 +10,7 @@ import {
   secret,
   url,
 } from './http-call-schemas.ts';
-import { ALWAYS } from '../schedules/timing/timing-schemas.ts';
+import { ALWAYS } from '../http/common-schemas.ts';
 
 export const queue = z
   .string()

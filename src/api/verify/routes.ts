@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { systemClock } from '../../runtime/clock.ts';
 import { VERIFY_LIMIT_MS, checkOnSnapshot } from '../../store/verify/check-on-snapshot.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { TAGS } from '../http/plugins/openapi.ts';
+import { TAGS } from '../document/openapi.ts';
 import { json, problems } from '../http/response-schemas.ts';
 
 export const verification = z

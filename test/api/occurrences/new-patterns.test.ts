@@ -3,7 +3,7 @@ import { Cron } from 'croner';
 import { expect, test, vi } from 'vitest';
 import { DEFAULT_TIMING } from '../../../src/core/schedules/schedule.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
-import { lookAhead, outlookOf } from '../../../src/api/schedules/checks/fire-faults.ts';
+import { lookAhead, outlookOf } from '../../../src/api/schedules/fire-faults.ts';
 
 /** The fifth of a weekday near a day: each a pattern of its own, and some match seldom. */
 const NEW = Array.from(

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { networkOf, remoteAddressOf } from '../../access/remote-address.ts';
+import { networkOf, remoteAddressOf } from '../remote-address.ts';
 
 /** Far below the number of files that a process may open: targets and the database need sockets too. */
 const MAX_CONNECTIONS = 4096;

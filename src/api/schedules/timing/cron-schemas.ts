@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { MAX_EXPRESSION_LENGTH } from '../../../core/cron/cron.ts';
+import { MAX_EXPRESSION_LENGTH, CronError } from '../../../core/cron/cron.ts';
 import { MAX_EXPRESSIONS, MIN_EXPRESSIONS } from '../../../core/cron/cron-expressions.ts';
-import { normalSpelling } from '../../../core/cron/cron-parse.ts';
-import { cronFault } from './timing-text.ts';
+import { normalSpelling, parseCron } from '../../../core/cron/cron-parse.ts';
+import { LRUCache } from 'lru-cache';
+import { isZone } from '../../../core/zones/zone.ts';
 
 const SYNTAX =
   '5 fields, or 6 with seconds first, or a nickname such as `@daily`. `H` and `?` are picked by ' +
@@ -59,5 +60,37 @@ function checkList(list: readonly unknown[], context: z.core.$RefinementCtx): vo
     const earlier = first.get(spelled);
     if (earlier === undefined) first.set(spelled, index);
     else refuse([index], `is the same expression as that at index ${earlier}`);
+  }
+}
+
+/** Twice the most of each that one batch can contain. */
+const REMEMBERED = 2000;
+const MAX_ZONE_LENGTH = 256;
+
+const cronFaults = new LRUCache<string, { fault: string | null }>({ max: REMEMBERED });
+const zones = new LRUCache<string, boolean>({ max: REMEMBERED });
+
+/** The fault of an expression; it does not depend on the schedule. */
+function cronFault(expression: string): string | null {
+  if (expression.length > MAX_EXPRESSION_LENGTH) return findCronFault(expression);
+  const known = cronFaults.get(expression) ?? { fault: findCronFault(expression) };
+  cronFaults.set(expression, known);
+  return known.fault;
+}
+
+export function isKnownZone(name: string): boolean {
+  if (name.length > MAX_ZONE_LENGTH) return false;
+  const known = zones.get(name) ?? isZone(name);
+  zones.set(name, known);
+  return known;
+}
+
+function findCronFault(expression: string): string | null {
+  try {
+    parseCron(expression, '');
+    return null;
+  } catch (error) {
+    if (error instanceof CronError) return error.message;
+    throw error;
   }
 }

@@ -1,30 +1,9 @@
 import { z } from 'zod';
-import { MAX_DATES, readDateEntry } from '../../../core/exclusions/date-entries.ts';
 import type { Exclude } from '../../../core/schedules/schedule.ts';
-import { scheduleIdText } from '../../http/common-schemas.ts';
+import { calendarIdText, dateEntries } from '../../calendars/schemas.ts';
 import { isObject } from '../../http/json/json-body.ts';
 
-/** The most dates that a schedule names. */
 const MAX_CALENDARS = 16;
-
-const dateEntry = z
-  .string()
-  .superRefine((value, context) => {
-    const read = readDateEntry(value);
-    if (typeof read === 'string') context.addIssue({ code: 'custom', message: read });
-  })
-  .meta({
-    format: 'date-or-range',
-    description: 'A date, or a range of dates that includes both ends; between 2000 and 2100.',
-    example: '2026-12-24/2027-01-02',
-  });
-
-export const dateEntries = z.array(dateEntry).max(MAX_DATES);
-
-export const calendarIdText = scheduleIdText.meta({
-  description: 'Chosen by the client.',
-  example: 'holidays',
-});
 
 const fields = {
   dates: dateEntries.meta({ description: 'Dates and ranges of dates.', example: ['2026-12-24/2027-01-02'] }),

@@ -10,10 +10,16 @@ import {
 } from '../../../core/schedules/schedule.ts';
 import { zoneHint } from '../../../core/zones/zone-hints.ts';
 import { isObject } from '../../http/json/json-body.ts';
-import { NO_SCHEDULE_ID, answeredInstant, instant, whole } from '../../http/common-schemas.ts';
-import { answeredCron, cronInput } from './cron-schemas.ts';
+import {
+  NO_SCHEDULE_ID,
+  answeredInstant,
+  instant,
+  nullish,
+  orNull,
+  whole,
+} from '../../http/common-schemas.ts';
+import { answeredCron, cronInput, isKnownZone } from './cron-schemas.ts';
 import { answeredExclude, excludeInput, excludePatch, refuseExcludeBesideAfter } from './exclude-schemas.ts';
-import { isKnownZone } from './timing-text.ts';
 
 /** A schedule has exactly one of these kinds. */
 export const TIMING_KINDS = [
@@ -99,13 +105,13 @@ const fields = {
   }),
 };
 
+const { at, startAt, endAt, ...rules } = fields;
 const { catchUp, catchUpLimit, graceSeconds, jitterSeconds } = DEFAULT_TIMING;
 
 /** With defaults; to be used with `exactlyOneKind`. */
 export const timingInput = {
   cron: cronInput.default(null),
-  everySeconds: everySeconds.nullable().default(null),
-  at: fields.at.nullable().default(null),
+  ...orNull({ everySeconds, at }),
   after: z
     .strictObject({ scheduleId: parent, on: ends.default(DEFAULT_ENDS) })
     .meta({
@@ -117,8 +123,7 @@ export const timingInput = {
     .default(null),
   timezone: zoneText.nullable().default(null),
   exclude: excludeInput.nullable().default(null),
-  startAt: fields.startAt.nullable().default(null),
-  endAt: fields.endAt.nullable().default(null),
+  ...orNull({ startAt, endAt }),
   catchUp: fields.catchUp.default(catchUp),
   catchUpLimit: fields.catchUpLimit.default(catchUpLimit),
   graceSeconds: fields.graceSeconds.default(graceSeconds),
@@ -129,18 +134,11 @@ export const timingInput = {
 /** To be used with `atMostOneKind`. */
 export const timingPatch = {
   cron: cronInput.optional(),
-  everySeconds: everySeconds.nullish(),
-  at: fields.at.nullish(),
+  ...nullish({ everySeconds, at }),
   after: z.strictObject({ scheduleId: parent.optional(), on: ends.nullish() }).nullish(),
   timezone: zoneText.nullish(),
   exclude: excludePatch.nullish(),
-  startAt: fields.startAt.nullish(),
-  endAt: fields.endAt.nullish(),
-  catchUp: fields.catchUp.nullish(),
-  catchUpLimit: fields.catchUpLimit.nullish(),
-  graceSeconds: fields.graceSeconds.nullish(),
-  overlap: fields.overlap.nullish(),
-  jitterSeconds: fields.jitterSeconds.nullish(),
+  ...nullish({ startAt, endAt, ...rules }),
 };
 
 const ONE_OF_FOUR =
@@ -161,11 +159,7 @@ export const timingAnswer = {
   exclude: answeredExclude.nullable(),
   startAt: answeredInstant.nullable().meta({ description: 'Inclusive.', example: null }),
   endAt: answeredInstant.nullable().meta({ description: 'Exclusive.', example: null }),
-  catchUp: fields.catchUp,
-  catchUpLimit: fields.catchUpLimit,
-  graceSeconds: fields.graceSeconds,
-  overlap: fields.overlap,
-  jitterSeconds: fields.jitterSeconds,
+  ...rules,
 };
 
 type Refine = (value: unknown, context: z.core.$RefinementCtx) => void;
@@ -184,9 +178,6 @@ export const atMostOneKind: Refine = (value, context) => {
   refuseSeveral(kindsOf(value), context);
   refuseExcludeBesideAfter(value, context);
 };
-
-/** A refinement runs even if single fields are wrong, so that one answer names every fault. */
-export const ALWAYS = { when: ({ value }: { value: unknown }) => isObject(value) };
 
 function refuseSeveral(given: readonly string[], context: z.core.$RefinementCtx): void {
   if (given.length < 2) return;

@@ -1,7 +1,5 @@
 import { z } from 'zod';
-import type { Schedule } from '../../../core/schedules/schedule.ts';
-import { Problem, noSuchSchedule } from '../../http/problem.ts';
-import { etagOf } from '../answers.ts';
+import { Problem, noSuch } from './problem.ts';
 
 /** `*`, or the entity tags that a header lists. */
 type Tags = '*' | readonly string[];
@@ -33,6 +31,14 @@ export const preconditionHeaders = z.object({
   'If-None-Match': tags.meta(IF_NONE_MATCH),
 });
 
+interface Versioned {
+  version: number;
+}
+
+export function etagOf({ version }: Versioned): string {
+  return `"${version}"`;
+}
+
 /** The headers as validation hands them over: their names in lower case. */
 interface Preconditions {
   'if-match'?: Tags | undefined;
@@ -40,26 +46,16 @@ interface Preconditions {
 }
 
 /**
- * Checks the conditions of RFC 9110 §13.1.
- * @throws Problem 412; 404 if If-Match names a version of a schedule that does not exist
+ * Checks the conditions of RFC 9110 §13.1. `what` names what the call is about; `current` is null where it does not exist.
+ * @throws Problem 412; 404 if If-Match names a version of something that does not exist
  */
-export function checkPreconditions(id: string, conditions: Preconditions, current: Schedule | null): void {
-  const etag = current === null ? null : etagOf(current);
-  checkTags({ what: `schedule ${id}`, etag, missing: () => noSuchSchedule(id) }, conditions);
-}
-
-/** What the call is about. */
-interface Tagged {
-  what: string;
-  /** Null: it does not exist. */
-  etag: string | null;
-  missing: () => Problem;
-}
-
-/** @throws Problem 412; 404 if If-Match names a version of something that does not exist */
-export function checkTags({ what, etag, missing }: Tagged, conditions: Preconditions): void {
-  const { 'if-match': match, 'if-none-match': noneMatch } = conditions;
-  if (match !== undefined && etag === null) throw missing();
+export function checkPreconditions(
+  what: string,
+  { 'if-match': match, 'if-none-match': noneMatch }: Preconditions,
+  current: Versioned | null,
+): void {
+  const etag = current && etagOf(current);
+  if (match !== undefined && etag === null) throw noSuch(what);
   if (match !== undefined && !matches(match, etag)) {
     throw new Problem(412, `${what} has changed: its ETag is ${etag ?? 'gone'}`);
   }

@@ -2,12 +2,12 @@ import swagger from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifySchema, RouteHandlerMethod } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
-import type { Api, ApiDeps } from '../../deps.ts';
-import { finishDocument } from '../../document/document.ts';
-import type { RoleNeeded } from '../../../core/access/roles.ts';
-import { stringify } from '../json/raw-json.ts';
-import { type PackedFile, pack, sendPacked } from '../packed-file.ts';
-import { problems } from '../response-schemas.ts';
+import type { Api, ApiDeps } from '../deps.ts';
+import { finishDocument } from './document.ts';
+import type { RoleNeeded } from '../../core/access/roles.ts';
+import { stringify } from '../http/json/raw-json.ts';
+import { type PackedFile, pack, sendPacked } from '../http/packed-file.ts';
+import { problems } from '../http/response-schemas.ts';
 
 declare module 'fastify' {
   interface FastifySchema {

@@ -1,11 +1,11 @@
-import type { Calendars } from '../../../core/exclusions/calendar-history.ts';
-import { type Schedule, calendarIdsOf } from '../../../core/schedules/schedule.ts';
-import { fireTimes } from '../../../core/time/fire-times.ts';
-import { firstUnskipped } from '../../../core/time/skipped-fires.ts';
-import { createPace } from '../../../runtime/loop/slices.ts';
-import type { Database } from '../../../postgres/database.ts';
-import { readCalendars } from '../../../store/calendars/calendar-histories.ts';
-import { type Skips, skipsOf } from '../../../store/schedules/skips.ts';
+import type { Calendars } from '../../core/exclusions/calendar-history.ts';
+import { type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
+import { fireTimes } from '../../core/time/fire-times.ts';
+import { firstUnskipped } from '../../core/time/skipped-fires.ts';
+import { createPace } from '../../runtime/loop/slices.ts';
+import type { Database } from '../../postgres/database.ts';
+import { readCalendars } from '../../store/calendars/calendar-histories.ts';
+import { type Skips, skipsOf } from '../../store/schedules/skips.ts';
 
 /**
  * Completes schedules for an answer: `nextFireAt` is the next fire that will be made. The stored value is the next

@@ -1,4 +1,8 @@
-import type { Examples } from './example.ts';
+/** Examples of one operation, each under a name that tells them apart. */
+type Examples = Readonly<Record<string, { summary: string; value: object }>>;
+
+const job = (name: string) => ({ type: 'http', url: `https://example.com/jobs/${name}` });
+const nothing: Examples = { nothing: { summary: 'There is nothing to say', value: {} } };
 
 const target = { type: 'http', url: 'https://example.com/jobs/nightly' } as const;
 
@@ -59,7 +63,37 @@ const SCHEDULES: Examples = {
 
 const skip = { fireAt: '2099-12-25T01:00:00Z' };
 
-export const SCHEDULE_EXAMPLES: Readonly<Record<string, Examples>> = {
+/** Whole bodies, by `operationId`. A test sends them in this order to an empty firelock: each works as it stands. */
+export const EXAMPLES: Readonly<Record<string, Examples>> = {
+  putCalendar: {
+    holidays: {
+      summary: 'Days, and a range of days',
+      value: { description: 'Public holidays in Berlin', dates: ['2026-12-25', '2026-12-31/2027-01-01'] },
+    },
+  },
+  putLimit: {
+    limit: {
+      summary: 'Three runs at once',
+      value: { description: 'Connections to the warehouse', maxRunning: 3 },
+    },
+  },
+  setMaintenance: {
+    on: { summary: 'Begin', value: { on: true, reason: 'The warehouse database moves' } },
+    hold: { summary: 'Begin, and hand nothing off either', value: { on: true, dispatch: 'hold' } },
+    off: { summary: 'End', value: { on: false } },
+  },
+  previewFires: {
+    cron: { summary: 'A cron expression', value: { cron: '30 2 * * *', timezone: 'Europe/Berlin' } },
+    list: {
+      summary: 'Several cron expressions',
+      value: { cron: ['0 9 * * MON-FRI', '0 11 * * SAT'], timezone: 'Europe/Berlin', count: 5 },
+    },
+    interval: { summary: 'An interval', value: { everySeconds: 900 } },
+    excluded: {
+      summary: 'Without some days',
+      value: { cron: '0 2 * * *', exclude: { dates: ['2026-12-24/2027-01-02'] } },
+    },
+  },
   putSchedule: SCHEDULES,
   patchSchedule: {
     pause: {
@@ -111,6 +145,68 @@ export const SCHEDULE_EXAMPLES: Readonly<Record<string, Examples>> = {
     day: {
       summary: 'The fires of three days',
       value: { from: '2025-01-01T00:00:00Z', to: '2025-01-04T00:00:00Z' },
+    },
+  },
+  createRun: {
+    now: {
+      summary: 'Now, and only once for this key',
+      value: { target: job('invoice'), payload: { invoice: 4711 }, key: 'invoice-4711' },
+    },
+    later: {
+      summary: 'At a moment, and never twice',
+      value: { target: job('reminder'), runAt: '2099-06-01T08:00:00+02:00', delivery: 'atMostOnce' },
+    },
+    pull: {
+      summary: 'For a worker that pulls',
+      value: { target: { type: 'pull', queue: 'reports' }, payload: { report: 'daily' }, priority: 'high' },
+    },
+  },
+  createRuns: {
+    pipeline: {
+      summary: 'Three that depend on each other',
+      value: {
+        items: [
+          { ref: 'extract', target: job('extract'), payload: { day: '2026-11-20' } },
+          { ref: 'load', target: job('load'), dependsOn: ['extract'] },
+          { ref: 'tell', target: job('tell'), dependsOn: ['load'], onDependencyFailure: 'run' },
+        ],
+      },
+    },
+  },
+  claimRuns: {
+    claim: {
+      summary: 'Work for a minute, if there is any',
+      value: { workerId: 'reports-7', max: 10, leaseSeconds: 60, waitSeconds: 0 },
+    },
+  },
+  heartbeatRun: {
+    alive: { summary: 'It goes on', value: { attempt: 1, workerId: 'reports-7' } },
+    progress: { summary: 'A quarter is done', value: { attempt: 1, workerId: 'reports-7', progress: 0.25 } },
+  },
+  completeRun: {
+    succeeded: {
+      summary: 'It is done',
+      value: { attempt: 1, workerId: 'reports-7', status: 'succeeded', result: { rows: 1200 } },
+    },
+    failed: {
+      summary: 'It failed, and is not tried again',
+      value: { attempt: 1, workerId: 'reports-7', status: 'failed', error: 'No data' },
+    },
+  },
+  cancelRun: nothing,
+  retryRun: nothing,
+  actOnRuns: {
+    dryRun: {
+      summary: 'How many would be tried again',
+      value: {
+        action: 'retry',
+        filter: { scheduleId: 'nightly-report', status: 'failed,unknown' },
+        dryRun: true,
+      },
+    },
+    cancel: {
+      summary: 'Cancel what waits',
+      value: { action: 'cancel', filter: { scheduleId: 'nightly-report', status: ['waiting', 'pending'] } },
     },
   },
 };

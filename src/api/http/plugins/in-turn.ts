@@ -1,0 +1,75 @@
+import type { RouteOptions, FastifyReply, preParsingAsyncHookHandler } from 'fastify';
+import { createTurns } from '../../../runtime/loop/turns.ts';
+import type { Api } from '../../deps.ts';
+import { unavailable } from '../problem.ts';
+import { BATCH_BODY_LIMIT, BODY_LIMIT } from './bodies.ts';
+
+const MOST_WAITING = 200;
+/** Of one caller; where callers have no names, from one address. */
+const MOST_OF_CALLER = 50;
+const LONGEST_WAIT_MS = 60_000;
+
+/**
+ * Calls of routes whose pace is `slow` go on one at a time, so that they take one connection, and never all of those that
+ * background work needs. Callers take turns. A call goes on to its end, also when its client has gone: the next one waits for
+ * that too.
+ */
+export function takeSlowCallsInTurn(api: Api): void {
+  const turns = createTurns({ places: 1, mostWaiting: MOST_WAITING, mostOfKey: MOST_OF_CALLER });
+  const inTurn = (handler: RouteOptions['handler']): RouteOptions['handler'] =>
+    async function takeTurn(request, reply) {
+      const patience = { limitMs: LONGEST_WAIT_MS, signal: whenGone(reply) };
+      const leave = await turns.take(request.caller.name ?? request.ip, patience);
+      if (leave === null) throw unavailable('too many calls that take long are waiting for each other');
+      try {
+        const answer: unknown = await handler.call(this, request, reply);
+        return answer;
+      } finally {
+        leave();
+      }
+    };
+  api.addHook('onRoute', (route) => {
+    if (route.config?.pace === 'slow') route.handler = inTurn(route.handler);
+  });
+}
+
+/** Aborted when the client goes away without an answer. The request does not show that: it ends once its body is read. */
+export function whenGone({ raw }: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  raw.once('close', () => gone.abort());
+  if (raw.destroyed) gone.abort();
+  return gone.signal;
+}
+
+/** Together with BATCH_BODY_LIMIT, this bounds the memory of all large bodies. */
+const AT_ONCE = 8;
+
+/**
+ * Routes with large bodies read and answer this many at once. Further bodies wait unread, on the client's side of the
+ * connection, for no longer than a request may take to arrive.
+ */
+export function takeLargeBodiesInTurn(server: Api): void {
+  const waiting: (() => void)[] = [];
+  let taken = 0;
+  const leave = () => {
+    const next = waiting.shift();
+    if (next === undefined) taken -= 1;
+    else next();
+  };
+  const enter = async (): Promise<void> => {
+    if (taken < AT_ONCE) taken += 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+  };
+  const inTurn: preParsingAsyncHookHandler = async ({ headers }, { raw }, payload) => {
+    const announced = Number(headers['content-length'] ?? BATCH_BODY_LIMIT);
+    // A body whose announced length is too large is refused before any of it is read.
+    if (announced <= BODY_LIMIT || announced > BATCH_BODY_LIMIT) return payload;
+    await enter();
+    if (raw.closed) leave();
+    else raw.once('close', leave);
+    return payload;
+  };
+  server.addHook('onRoute', (route) => {
+    if ((route.bodyLimit ?? 0) > BODY_LIMIT) route.preParsing = inTurn;
+  });
+}
