@@ -173,7 +173,6 @@ describe('two transactions that decide at the same moment', () => {
             }, limitMs),
         },
         events: createEventBus(),
-        targets: instance.targets,
         wake: instance.pipeline.wake,
       },
       { scheduleId: 'one', payload: null, key: null },

@@ -1,5 +1,37 @@
 import type { Instant } from '../instant.ts';
+import { isOutcomeWatched } from '../schedules/outcome-watch.ts';
+import { PRIORITY_RANK, type Schedule } from '../schedules/schedule.ts';
 import type { RunRecord } from './run-record.ts';
+
+/** What a run of a schedule takes from it, as the schedule stands then. */
+export type OfSchedule = Pick<
+  RunRecord,
+  | 'scheduleUid'
+  | 'scheduleVersion'
+  | 'scheduleId'
+  | 'lane'
+  | 'priority'
+  | 'limitId'
+  | 'overlapGuarded'
+  | 'outcomeWatched'
+>;
+
+/** `recordIntentsIfLocked` and `recordAfterRuns` take the same from its row; a test compares them. */
+export function runOfSchedule({ uid, id, version, lane, definition }: Schedule): OfSchedule {
+  return {
+    scheduleUid: uid,
+    scheduleVersion: version,
+    scheduleId: id,
+    lane,
+    priority: PRIORITY_RANK[definition.priority],
+    limitId: definition.limit,
+    overlapGuarded: definition.overlap !== 'allow',
+    outcomeWatched: isOutcomeWatched(definition),
+  };
+}
+
+/** A run that is skipped never started: no other has to wait for it, and it is no outcome. */
+export const UNGUARDED = { overlapGuarded: false, outcomeWatched: false } as const;
 
 /** The fields of a run that are given when it is recorded; all others begin empty. */
 type NewRun = Pick<

@@ -3,6 +3,7 @@ import type { Instant } from '../instant.ts';
 import type { AttemptError } from './attempts/outcome.ts';
 import type { RunEnd } from './run-end.ts';
 import type { RunStatus } from './run.ts';
+import { type OfSchedule, UNGUARDED } from './new-run.ts';
 import type { RunRecord } from './run-record.ts';
 
 /**
@@ -25,23 +26,13 @@ export function releaseRun(run: RunRecord, now: Instant): RunRecord {
   return { ...run, status: 'pending', updatedAt: now };
 }
 
-/** The definition of a run that is opened again; null: it keeps its own (a one-off run). */
-export interface CurrentDefinition {
-  version: number;
-  lane: string;
-  priority: number;
-  overlapGuarded: boolean;
-  limitId: string | null;
-  outcomeWatched: boolean;
-}
-
 /**
- * Opens an ended run again under its schedule's present definition. Its past stays (attempts, found lost, the attempt
- * log); from now on, reports about its earlier attempts come too late.
+ * Opens an ended run again under its schedule's present definition (null: it is a one-off run, and keeps its own). Its past stays
+ * (attempts, found lost, the attempt log); from now on, reports about its earlier attempts come too late.
  */
 export function reopenRun(
   run: RunRecord,
-  definition: CurrentDefinition | null,
+  current: OfSchedule | null,
   { status, now }: { status: Extract<RunStatus, 'pending' | 'waiting'>; now: Instant },
 ): RunRecord {
   return {
@@ -49,13 +40,8 @@ export function reopenRun(
     status,
     dueAt: now,
     updatedAt: now,
-    scheduleVersion: definition?.version ?? run.scheduleVersion,
-    lane: definition?.lane ?? run.lane,
-    priority: definition?.priority ?? run.priority,
-    overlapGuarded: definition?.overlapGuarded ?? false,
-    limitId: definition ? definition.limitId : run.limitId,
+    ...(current ?? UNGUARDED),
     admittedAt: null,
-    outcomeWatched: definition?.outcomeWatched ?? false,
     retriedAfter: run.attempts,
     ...NOTHING_SENT,
     ...NO_RESULT,

@@ -3,9 +3,8 @@
  * Transaction: none; this is memory.
  * If the process dies here: the outcomes are gone; their runs are still pending under this instance's claim.
  */
-import { type AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
+import { type AttemptSettlement, isPlainSuccess } from '../../core/runs/attempts/settle-attempt.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
-import { isPlainSuccess } from '../../store/runs/ends/settle-plain.ts';
 
 /** What the caller learns of a run once its outcome is written. */
 type SettledRun = Pick<ClaimedRun, 'id' | 'scheduleId' | 'firstClaimedAt' | 'isLimited'>;

@@ -17,13 +17,9 @@ import {
   decideRetry,
 } from '../../core/runs/run-decisions.ts';
 import { type Run, mayBeRunId } from '../../core/runs/run.ts';
+import type { OfSchedule } from '../../core/runs/new-run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
-import {
-  type CurrentDefinition,
-  endAsReported as completed,
-  endRun,
-  reopenRun,
-} from '../../core/runs/transitions.ts';
+import { endAsReported as completed, endRun, reopenRun } from '../../core/runs/transitions.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { type Wake, type Work, wakeFor } from '../../runtime/loop/wake.ts';
 import type { Database } from '../../postgres/database.ts';
@@ -138,11 +134,11 @@ export interface Action<Write> {
   detail?: (from: RunRecord, decision: Write) => AuditDetail;
   /** Whether the action is about the run's schedule as well, which then stays unchanged until the action is done. */
   keepsSchedule?: boolean;
-  decide: (run: RunRecord, definition: CurrentDefinition | null) => Decision<Write>;
+  decide: (run: RunRecord, definition: OfSchedule | null) => Decision<Write>;
   change: (
     from: RunRecord,
     decision: Write,
-    given: { definition: CurrentDefinition | null; now: Instant },
+    given: { definition: OfSchedule | null; now: Instant },
   ) => RunChange;
   /** Called once it is committed. */
   emit: (events: EventBus, from: RunRecord, to: RunRecord) => void;

@@ -18,12 +18,10 @@ import type { Auditor } from '../../store/audit/record-audit.ts';
 import { type BackfillFire, recordBackfillUnderLock } from '../../store/runs/backfill-runs.ts';
 import { type KnownCalendars, readCalendars } from '../../store/calendars/calendar-histories.ts';
 import { findSchedule, lockSchedules } from '../../store/schedules/search/find-schedules.ts';
-import type { TargetRegistry } from '../../targets/registry.ts';
 import { shareCalendarsOf } from '../calendars/named-calendars.ts';
 
 interface BackfillDeps {
   database: Database;
-  targets: TargetRegistry;
   wake: Wake;
   auditor?: Auditor;
 }
@@ -94,7 +92,7 @@ async function occurrencesOf(schedule: Schedule, { from, to, limit }: BackfillRe
 
 /** Null, and nothing is recorded: the occurrences belong to an earlier version of the schedule. */
 function record(
-  { database, targets, auditor }: BackfillDeps,
+  { database, auditor }: BackfillDeps,
   { schedule: listed, known }: { schedule: Schedule; known: KnownCalendars },
   fires: readonly BackfillFire[],
   { from, to }: BackfillRequest,
@@ -106,9 +104,8 @@ function record(
     if ([...calendars.versions].some(([id, version]) => known.versions.get(id) !== version)) return null;
     const now = await databaseNow(tx);
     refuseWhileDue(schedule, calendars.histories, { to, now });
-    const lane = targets.laneOf(schedule.definition.target);
     const toRecord = fires.filter((fire) => isPlanned(schedule, fire));
-    const created = await recordBackfillUnderLock(tx, { schedule, lane, now }, toRecord);
+    const created = await recordBackfillUnderLock(tx, { schedule, now }, toRecord);
     const detail = { from: isoInstant(from), to: isoInstant(to), created };
     if (created > 0) await auditor?.note(tx, { action: 'schedule.backfill', ...subjectOf(schedule), detail });
     return created;

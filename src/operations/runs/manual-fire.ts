@@ -5,9 +5,8 @@
  */
 import { hash } from 'node:crypto';
 import { type Run, randomRunId } from '../../core/runs/run.ts';
-import { newRun } from '../../core/runs/new-run.ts';
-import { isOutcomeWatched } from '../../core/schedules/outcome-watch.ts';
-import { PRIORITY_RANK, type Schedule } from '../../core/schedules/schedule.ts';
+import { newRun, runOfSchedule } from '../../core/runs/new-run.ts';
+import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
@@ -20,13 +19,11 @@ import { takeKeysUnlessTaken } from '../../store/runs/idempotency-keys.ts';
 import { type JudgedOverlaps, judgeOverlapsNowOrSoon, workOf } from '../../store/runs/overlaps.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
-import type { TargetRegistry } from '../../targets/registry.ts';
 import { emitJudged } from './judged-overlaps.ts';
 
 interface ManualFireDeps {
   database: Database;
   events: EventBus;
-  targets: TargetRegistry;
   wake: Wake;
   auditor?: Auditor;
 }
@@ -73,7 +70,7 @@ async function fireIn(tx: Transaction, deps: ManualFireDeps, request: ManualFire
   const holder = await keyHolder(tx, schedule, request, id);
   if (holder && !holder.isOfThisBody) return { fired: { kind: 'keyOfAnotherBody' } };
   if (holder) return { fired: { kind: 'existing', run: await recorded(tx, holder.runId) } };
-  await recordRuns(tx, [manualRun(deps.targets, schedule, request, { id, now })]);
+  await recordRuns(tx, [manualRun(schedule, request, { id, now })]);
   const scheduleId = schedule.id;
   await deps.auditor?.note(tx, {
     ...{ action: 'schedule.fire', subject: scheduleId, scheduleId, detail: { runId: id } },
@@ -97,22 +94,15 @@ async function keyHolder(
 }
 
 function manualRun(
-  targets: TargetRegistry,
-  { uid, id: scheduleId, version, definition }: Schedule,
+  schedule: Schedule,
   { payload, key }: ManualFireRequest,
   { id, now }: { id: string; now: Instant },
 ) {
-  const { target, priority, overlap, limit: limitId } = definition;
-  const schedule = { scheduleUid: uid, scheduleVersion: version, scheduleId };
-  const route = { lane: targets.laneOf(target), priority: PRIORITY_RANK[priority], limitId };
+  const ofSchedule = runOfSchedule(schedule);
   // If runs must not overlap, the same transaction judges them.
-  const status = overlap === 'allow' ? 'pending' : 'waiting';
-  const guards = { overlapGuarded: overlap !== 'allow', outcomeWatched: isOutcomeWatched(definition) };
-  const own = { ownPayload: payload, key, ...guards };
-  return newRun(
-    { id, scheduledFor: now, dueAt: now, trigger: 'manual', status, ...schedule, ...route, ...own },
-    now,
-  );
+  const status = ofSchedule.overlapGuarded ? 'waiting' : 'pending';
+  const own = { id, scheduledFor: now, dueAt: now, ownPayload: payload, key };
+  return newRun({ ...ofSchedule, ...own, trigger: 'manual', status }, now);
 }
 
 async function recorded(tx: Transaction, id: string): Promise<Run> {

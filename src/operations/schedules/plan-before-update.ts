@@ -8,10 +8,9 @@ import { setImmediate } from 'node:timers/promises';
 import type { Calendars } from '../../core/exclusions/calendar-history.ts';
 import type { Instant } from '../../core/instant.ts';
 import { cursorUnder, movesTimes } from '../../core/schedules/definition-change.ts';
-import { newRun } from '../../core/runs/new-run.ts';
+import { UNGUARDED, newRun, runOfSchedule } from '../../core/runs/new-run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
-import { isOutcomeWatched } from '../../core/schedules/outcome-watch.ts';
-import { PRIORITY_RANK, type Schedule, type Target } from '../../core/schedules/schedule.ts';
+import type { Schedule } from '../../core/schedules/schedule.ts';
 import {
   type Plan,
   type PlannedFire,
@@ -42,7 +41,6 @@ export interface Edited {
 interface Planning {
   now: Instant;
   retentionDays: number;
-  laneOf: (target: Target) => string;
   /** The histories of all calendars that the old and the new definitions name. */
   calendars: Calendars;
   /** By uid: fires that callers asked to skip. */
@@ -59,7 +57,7 @@ interface Planning {
 export async function planBeforeUpdate(
   tx: Transaction,
   edited: readonly Edited[],
-  { now, retentionDays, laneOf, skips, calendars }: Planning,
+  { now, retentionDays, skips, calendars }: Planning,
 ): Promise<{ effects: number; recorded: number }> {
   const due: RunRecord[] = [];
   const dueNow = edited.flatMap((one) => dueOf(one, now) ?? []);
@@ -74,9 +72,7 @@ export async function planBeforeUpdate(
     if (!plan) continue;
     const fires =
       moved && write.definition.enabled ? [...plan.fires, ...delayed(plan, now, skipped)] : plan.fires;
-    const lane = laneOf(schedule.definition.target);
-    for (const fire of fires)
-      due.push(runOf(schedule, lane, intentOf(schedule.uid, fire), { now, inMaintenance }));
+    for (const fire of fires) due.push(runOf(schedule, intentOf(schedule.uid, fire), { now, inMaintenance }));
     write.lastFireAt = lastFireOf({ ...plan, fires }) ?? write.lastFireAt;
     write.plannedThrough = fires.at(-1)?.scheduledFor ?? write.plannedThrough;
     const planned = { definition: schedule.definition, nextOccurrenceAt: plan.nextOccurrenceAt };
@@ -103,23 +99,15 @@ function dueOf({ schedule, write, isDeleted }: Edited, now: Instant) {
 
 /** Under the definition that the schedule still has. */
 function runOf(
-  { uid, id: scheduleId, version, definition }: Schedule,
-  lane: string,
+  schedule: Schedule,
   { skipped, ...fire }: Omit<Intent, 'claimed'>,
   { now, inMaintenance }: { now: Instant; inMaintenance: boolean },
 ): RunRecord {
-  const mayOverlap = definition.overlap === 'allow';
-  const schedule = { scheduleUid: uid, scheduleId, scheduleVersion: version };
-  const { priority, limit: limitId } = definition;
-  const guards = {
-    overlapGuarded: !mayOverlap && !inMaintenance,
-    outcomeWatched: isOutcomeWatched(definition),
-  };
-  const route = { lane, priority: PRIORITY_RANK[priority], limitId, ...guards };
-  const unguarded = { overlapGuarded: false, outcomeWatched: false };
-  const ended = { status: 'skipped', reason: skipped, finishedAt: now, ...unguarded } as const;
-  const open = { status: mayOverlap && !inMaintenance ? 'pending' : 'waiting' } as const;
-  return newRun({ ...fire, ...schedule, ...route, ...(skipped === null ? open : ended) }, now);
+  const run = { ...runOfSchedule(schedule), ...fire };
+  if (skipped !== null)
+    return newRun({ ...run, ...UNGUARDED, status: 'skipped', reason: skipped, finishedAt: now }, now);
+  const status = run.overlapGuarded || inMaintenance ? 'waiting' : 'pending';
+  return newRun({ ...run, status, overlapGuarded: run.overlapGuarded && !inMaintenance }, now);
 }
 
 /** The occurrence whose moment has come and whose jitter has not passed: the new definition may not contain it. */

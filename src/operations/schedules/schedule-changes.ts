@@ -5,7 +5,6 @@
  * If the process dies here: everything or nothing of the call is written.
  */
 import type { Instant } from '../../core/instant.ts';
-import type { Target } from '../../core/schedules/schedule.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
@@ -218,11 +217,11 @@ export function uidWithSkips({ schedule, write }: Edited): string[] {
 }
 
 export function planningOf(
-  { retentionDays, targets }: ScheduleChangeDeps,
+  { retentionDays }: ScheduleChangeDeps,
   now: Instant,
   { histories: calendars }: Pick<KnownCalendars, 'histories'>,
 ) {
-  return { now, retentionDays, laneOf: (target: Target) => targets.laneOf(target), calendars };
+  return { now, retentionDays, calendars };
 }
 
 async function writeOrTryAgain(tx: Executor, writes: readonly ScheduleWrite[], now: Instant): Promise<void> {

@@ -1,9 +1,8 @@
 import type { Instant } from '../../core/instant.ts';
 import { plannedRunId } from '../../core/runs/run.ts';
-import { newRun } from '../../core/runs/new-run.ts';
+import { newRun, runOfSchedule } from '../../core/runs/new-run.ts';
 import { reopenRun } from '../../core/runs/transitions.ts';
-import { isOutcomeWatched } from '../../core/schedules/outcome-watch.ts';
-import { PRIORITY_RANK, type Schedule } from '../../core/schedules/schedule.ts';
+import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { lockEndedRuns, presentAmong } from './lock-runs.ts';
 import { recordRuns, saveLockedRuns } from './save-runs.ts';
@@ -16,7 +15,6 @@ export interface BackfillFire {
 
 interface Backfilling {
   schedule: Schedule;
-  lane: string;
   now: Instant;
 }
 
@@ -41,15 +39,11 @@ export async function recordBackfillUnderLock(
 
 async function recordSome(
   tx: Transaction,
-  { schedule, lane, now }: Backfilling,
+  { schedule, now }: Backfilling,
   fires: readonly BackfillFire[],
 ): Promise<number> {
-  const { uid, id: scheduleId, version, definition } = schedule;
-  const overlapGuarded = definition.overlap !== 'allow';
-  const guards = { overlapGuarded, outcomeWatched: isOutcomeWatched(definition) };
-  const route = { lane, priority: PRIORITY_RANK[definition.priority], limitId: definition.limit };
-  const current = { version, ...route, ...guards };
-  const ids = fires.map(({ scheduledFor }) => plannedRunId(uid, scheduledFor));
+  const current = runOfSchedule(schedule);
+  const ids = fires.map(({ scheduledFor }) => plannedRunId(schedule.uid, scheduledFor));
   const ended = await lockEndedRuns(tx, ids, 'wait');
   const givenUp = ended.filter(({ status }) => status === 'skipped' || status === 'abandoned');
   await saveLockedRuns(
@@ -61,17 +55,12 @@ async function recordSome(
   );
   const there = await presentAmong(tx, ids);
   const missing = fires.filter((_, index) => !there.has(ids[index] ?? ''));
-  const fixed = {
-    trigger: 'backfill',
-    status: 'pending',
-    scheduleUid: uid,
-    scheduleVersion: version,
-  } as const;
+  const fixed = { ...current, trigger: 'backfill', status: 'pending' } as const;
   const recorded = await recordRuns(
     tx,
     missing.map(({ scheduledFor, dueAt }) => {
-      const id = plannedRunId(uid, scheduledFor);
-      return newRun({ id, scheduledFor, dueAt, scheduleId, ...fixed, ...current }, now);
+      const id = plannedRunId(schedule.uid, scheduledFor);
+      return newRun({ id, scheduledFor, dueAt, ...fixed }, now);
     }),
   );
   return givenUp.length + recorded.ids.size;

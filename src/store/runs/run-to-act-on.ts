@@ -1,12 +1,12 @@
 import { sql } from 'drizzle-orm';
+import type { OfSchedule } from '../../core/runs/new-run.ts';
 import type { Speaker } from '../../core/runs/run-decisions.ts';
 import { mayBeRunId } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
-import type { CurrentDefinition } from '../../core/runs/transitions.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { RECORD_COLUMNS, type RecordRow, toRecord } from './record-columns.ts';
-import { CURRENT_DEFINITION, type CurrentDefinitionRow, currentDefinitionOf } from './current-definition.ts';
+import { OF_SCHEDULE, type OfScheduleRow, ofScheduleRow } from './of-schedule.ts';
 
 /** A run as it stands, open or ended; another transaction may change it at any time. Null: there is none. */
 export async function findRecord(db: Executor, id: string): Promise<RunRecord | null> {
@@ -22,12 +22,12 @@ export async function findRecord(db: Executor, id: string): Promise<RunRecord | 
 export async function shareCurrentDefinition(
   tx: Transaction,
   scheduleUid: string,
-): Promise<CurrentDefinition | null> {
-  const [row] = await rowsOf<CurrentDefinitionRow>(
+): Promise<OfSchedule | null> {
+  const [row] = await rowsOf<OfScheduleRow>(
     tx,
-    sql`SELECT ${CURRENT_DEFINITION} FROM schedules WHERE uid = ${scheduleUid} FOR SHARE`,
+    sql`SELECT ${OF_SCHEDULE} FROM schedules s WHERE s.uid = ${scheduleUid} FOR SHARE`,
   );
-  return row ? currentDefinitionOf(row) : null;
+  return row ? ofScheduleRow(row) : null;
 }
 
 /**

@@ -1,13 +1,14 @@
 import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { plannedRunId } from '../../core/runs/run.ts';
-import { newRun } from '../../core/runs/new-run.ts';
+import { UNGUARDED, newRun } from '../../core/runs/new-run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import type { PlannedFire, SkipReason } from '../../core/time/plan-due.ts';
 import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { OF_SCHEDULE, type OfScheduleRow, ofScheduleRow } from '../runs/of-schedule.ts';
 import { recordRuns } from '../runs/save-runs.ts';
 import { deletePlannedSkips } from './skips.ts';
 import { isOver } from './search/status-conditions.ts';
@@ -76,7 +77,7 @@ export async function skipDueIfUnmoved(
   skips: readonly Skip[],
 ): Promise<ReadonlySet<string>> {
   const schedules = skips.map(({ schedule }) => schedule);
-  const rows = await rowsOf<MovedRow>(
+  const rows = await rowsOf<OfScheduleRow>(
     tx,
     sql`UPDATE schedules s SET next_occurrence_at = i.next_occurrence_at, next_fire_at = i.next_fire_at,
       planned_through = greatest(s.planned_through, i.scheduled_for), locked_by = NULL, locked_at = NULL
@@ -87,7 +88,7 @@ export async function skipDueIfUnmoved(
       AS i(uid, version, first, scheduled_for, next_occurrence_at, next_fire_at)
     WHERE s.uid = i.uid AND CASE WHEN s.enabled AND s.error IS NULL
       THEN s.version = i.version AND s.next_occurrence_at = i.first END
-    RETURNING s.uid, s.id, s.version, s.lane, s.priority, s.limit_id`,
+    RETURNING ${OF_SCHEDULE}`,
   );
   const moved = new Map(rows.map((row) => [row.uid, row]));
   const now = await databaseNow(tx);
@@ -105,31 +106,13 @@ export async function skipDueIfUnmoved(
   return new Set(moved.keys());
 }
 
-interface MovedRow {
-  uid: string;
-  id: string;
-  version: number;
-  lane: string;
-  priority: number;
-  limit_id: string | null;
-}
-
 function skippedRun(
-  { uid, id, version, lane, priority, limit_id: limitId }: MovedRow,
-  { scheduledFor, dueAt, trigger, skipped, coalesced, coalescedFrom }: Skip['fires'][number],
+  row: OfScheduleRow,
+  { skipped, ...fire }: Skip['fires'][number],
   now: Instant,
 ): RunRecord {
-  const ended = { status: 'skipped', reason: skipped, finishedAt: now } as const;
-  const schedule = { scheduleUid: uid, scheduleVersion: version, scheduleId: id, lane, priority, limitId };
-  const fire = {
-    id: plannedRunId(uid, scheduledFor),
-    scheduledFor,
-    dueAt,
-    trigger,
-    coalesced,
-    coalescedFrom,
-  };
-  return newRun({ ...schedule, ...fire, ...ended }, now);
+  const run = { ...ofScheduleRow(row), ...UNGUARDED, ...fire, id: plannedRunId(row.uid, fire.scheduledFor) };
+  return newRun({ ...run, status: 'skipped', reason: skipped, finishedAt: now }, now);
 }
 
 export interface RestingSchedules {

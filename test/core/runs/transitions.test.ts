@@ -52,7 +52,9 @@ describe('a waiting run', () => {
 
 describe('a run that is opened again', () => {
   const route = { lane: 'http https://other.example', priority: 1, limitId: 'warehouse' };
-  const CURRENT = { version: 7, ...route, overlapGuarded: true, outcomeWatched: true };
+  const { scheduleUid, scheduleId } = runRecord();
+  const guards = { overlapGuarded: true, outcomeWatched: true };
+  const CURRENT = { scheduleUid, scheduleId, scheduleVersion: 7, ...route, ...guards };
   const ended = runRecord({
     status: 'unknown',
     reason: 'age',

@@ -43,6 +43,21 @@ export function settleAttempt(run: RunRecord, attempted: AttemptSettlement, now:
   return { kind: 'fenced', run: logged, alreadyEnded: hasEndedOtherwise(run, attempted) };
 }
 
+/**
+ * A first attempt's 2xx that ends its run, of which nothing else has to be said: nearly every outcome is one. `settlePlainIfClaimed`
+ * settles them, where the row says nothing else either.
+ */
+export function isPlainSuccess(attempted: AttemptSettlement): boolean {
+  const { status, retryAt, uncertain, error } = attempted.settlement;
+  const isAlone =
+    !attempted.recovery && attempted.lookup === null && retryAt === null && !uncertain && !error;
+  return isFirstSuccess(attempted) && status === 'succeeded' && isAlone;
+}
+
+function isFirstSuccess({ outcome, attempt }: AttemptSettlement): boolean {
+  return outcome === 'accepted' && attempt === 1;
+}
+
 /** A target that answers 410 Gone wants no more runs: it pauses the schedule of the run. */
 export function pausesSchedule(
   { scheduleId }: Pick<RunRecord, 'scheduleId'>,
@@ -109,9 +124,9 @@ function loggedRun(run: RunRecord, attempted: AttemptSettlement): RunRecord {
   return { ...run, attemptLog: withAttempt(run.attemptLog, entryOf(attempted), isUnsure(attempted)) };
 }
 
-/** A plain first success gets no entry: the run itself shows everything (attempt-log.ts). */
-function isRecordedByRun(run: RunRecord, { outcome, attempt }: AttemptSettlement): boolean {
-  return outcome === 'accepted' && attempt === 1 && run.attempts === 1 && run.lostAt === null;
+/** It gets no entry: the run itself shows everything (attempt-log.ts). */
+function isRecordedByRun(run: RunRecord, attempted: AttemptSettlement): boolean {
+  return isFirstSuccess(attempted) && run.attempts === 1 && run.lostAt === null;
 }
 
 function entryOf(attempted: AttemptSettlement): AttemptEntry {

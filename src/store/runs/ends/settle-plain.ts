@@ -10,21 +10,6 @@ import { queryPrepared, idsUnlessAll, isAmong } from '../../../postgres/sql/rows
 import { endedColumns } from '../record-columns.ts';
 import { stepTo } from '../step-to.ts';
 
-/** A first attempt's 2xx that ends its run, of which nothing else has to be said: nearly every outcome is one. */
-export function isPlainSuccess({
-  settlement,
-  outcome,
-  attempt,
-  recovery,
-  lookup,
-}: AttemptSettlement): boolean {
-  const { status, retryAt, uncertain, error } = settlement;
-  const isFirst = attempt === 1 && !recovery && lookup === null;
-  return (
-    outcome === 'accepted' && status === 'succeeded' && isFirst && retryAt === null && !uncertain && !error
-  );
-}
-
 /** Ordered as its index is: otherwise a table that was not analyzed since an import is read whole, to find that no schedule follows. */
 const ANY_FOLLOWER = sql`SELECT after_uid FROM schedules WHERE after_uid IS NOT NULL ORDER BY after_uid LIMIT 1`;
 
@@ -36,7 +21,7 @@ interface PlainSettled {
 }
 
 /**
- * Ends runs whose first attempt succeeded, in one statement: each row moves to history, with the effects of its end. The guard is the
+ * Settles plain successes (isPlainSuccess), in one statement: each row moves to history, with the effects of its end. The guard is the
  * claim; a run that has been through anything else (lost, uncertain, tried before) is left to settleLockedRuns. So is one that another
  * transaction has locked: where a lock is not free within 200 ms the statement fails (isLockedByOthers). No run may be in the batch twice.
  *

@@ -1,12 +1,12 @@
 import { sql } from 'drizzle-orm';
+import type { OfSchedule } from '../../../core/runs/new-run.ts';
 import type { RunStatus } from '../../../core/runs/run.ts';
 import type { RunRecord } from '../../../core/runs/run-record.ts';
-import type { CurrentDefinition } from '../../../core/runs/transitions.ts';
 import { texts, uuids } from '../../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../../postgres/executor.ts';
 import { rowsOf } from '../../../postgres/sql/rows.ts';
 import { lockEndedRuns, lockOpenRuns } from '../lock-runs.ts';
-import { CURRENT_DEFINITION, type CurrentDefinitionRow, currentDefinitionOf } from '../current-definition.ts';
+import { OF_SCHEDULE, type OfScheduleRow, ofScheduleRow } from '../of-schedule.ts';
 
 const LOCK_IN = { runs: lockOpenRuns, history: lockEndedRuns };
 
@@ -39,16 +39,16 @@ export async function lockFreeRuns(
 export async function shareFreeDefinitions(
   tx: Transaction,
   runIds: readonly string[],
-): Promise<{ free: ReadonlyMap<string, CurrentDefinition>; held: ReadonlySet<string> }> {
+): Promise<{ free: ReadonlyMap<string, OfSchedule>; held: ReadonlySet<string> }> {
   const named = await rowsOf<{ uid: string }>(
     tx,
     sql`SELECT s.uid FROM schedules s WHERE s.uid IN (SELECT schedule_uid FROM history WHERE id = ANY (${uuids(runIds)}))`,
   );
   const uids = named.map(({ uid }) => uid);
-  const rows = await rowsOf<CurrentDefinitionRow & { uid: string }>(
+  const rows = await rowsOf<OfScheduleRow>(
     tx,
-    sql`SELECT uid, ${CURRENT_DEFINITION} FROM schedules WHERE uid = ANY (${uuids(uids)}) ORDER BY uid FOR SHARE SKIP LOCKED`,
+    sql`SELECT ${OF_SCHEDULE} FROM schedules s WHERE s.uid = ANY (${uuids(uids)}) ORDER BY s.uid FOR SHARE SKIP LOCKED`,
   );
-  const free = new Map(rows.map((row) => [row.uid, currentDefinitionOf(row)]));
+  const free = new Map(rows.map((row) => [row.uid, ofScheduleRow(row)]));
   return { free, held: new Set(uids.filter((uid) => !free.has(uid))) };
 }
