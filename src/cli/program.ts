@@ -6,11 +6,9 @@ import { CliError, EXIT } from './exit-codes.ts';
 import { addDaemonCommands } from './daemon-commands.ts';
 import { addDemoCommand } from './demo-command.ts';
 import { addFileCommands } from './files/file-commands.ts';
-import { addAudit } from './reports/audit-command.ts';
-import { addInstanceCommands, addQueueCommands } from './reports/lists.ts';
-import { addMe } from './reports/me.ts';
+import { addAudit, addInstanceCommands, addQueueCommands } from './reports/lists.ts';
 import { addPreview } from './reports/preview.ts';
-import { addStats } from './reports/stats.ts';
+import { addMe, addStats, addVerify } from './reports/server-state.ts';
 import { addRunCommands } from './runs/run-commands.ts';
 import { addScheduleCommands } from './schedules/schedule-commands.ts';
 import { addCalendarCommands } from './settings/calendar-commands.ts';
@@ -18,7 +16,6 @@ import { addLimitCommands } from './settings/limit-commands.ts';
 import { addMaintenanceCommands } from './settings/maintenance-commands.ts';
 import type { Surroundings } from './surroundings.ts';
 import { showingOnly } from './terminal/shown-text.ts';
-import { addVerifyCommand } from './verify-command.ts';
 
 /** Runs the command that these arguments name; answers the exit code of the process. Never throws. */
 export async function runCommand(args: readonly string[], around: Surroundings): Promise<number> {
@@ -62,7 +59,7 @@ export function createProgram(
   addAudit(program, cli);
   addMe(program, cli);
   addFileCommands(program, cli);
-  addVerifyCommand(program, cli);
+  addVerify(program, cli);
   addCompletion(program, cli);
   return { program, cli };
 }

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { Command } from 'commander';
 import { isoInstant } from '../../core/instant.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import { usageError } from '../exit-codes.ts';
@@ -11,8 +12,8 @@ export function collect(value: string, before: readonly string[] = []): string[]
 }
 
 /** A number if the text is one; otherwise the text. The server says which values are valid. */
-export function numberOrText(text: string): number | string {
-  return /^-?\d{1,15}(\.\d{1,6})?$/.test(text) ? Number(text) : text;
+export function numberOrText(text: string | undefined): number | string | undefined {
+  return text !== undefined && /^-?\d{1,15}(\.\d{1,6})?$/.test(text) ? Number(text) : text;
 }
 
 /** `now`, `-2h` and `+3d` are read by this machine's clock; everything else goes to the server as it is. */
@@ -36,6 +37,22 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 
 /** The help for an option that takes an instant. */
 export const INSTANT = 'an instant such as 2030-01-31T09:00:00Z, or now, -2h, +3d';
+
+export interface Period {
+  from?: string | undefined;
+  to?: string | undefined;
+}
+
+/** `what`: what is to lie in the period. */
+export function periodOptions(command: Command, what = 'scheduled for '): Command {
+  return command
+    .option('--from <instant>', `${what}then or later: ${INSTANT}`)
+    .option('--to <instant>', `${what}earlier than that`);
+}
+
+export function periodOf({ from, to }: Period, around: Pick<Surroundings, 'now'>) {
+  return { from: instantText(from, around), to: instantText(to, around) };
+}
 
 /** The text of a file; `-` is standard input. @throws CliError where it cannot be read */
 export async function fileText(path: string, { input }: Pick<Surroundings, 'input'>): Promise<string> {

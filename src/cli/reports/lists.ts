@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import { type Cli, group, withExamples } from '../cli.ts';
-import type { InstanceAnswer, Page, QueueAnswer } from '../server/answers.ts';
+import { type Period, periodOf, periodOptions } from '../common/arguments.ts';
+import type { AuditAnswer, InstanceAnswer, Page, QueueAnswer } from '../server/answers.ts';
+import { type ListOptions, listOptions, showList } from '../server/list-pages.ts';
 import type { View } from '../terminal/output.ts';
 import type { Column } from '../terminal/table.ts';
 import { durationText } from '../terminal/time-text.ts';
@@ -62,10 +64,56 @@ function addWholeList<Row>(parent: Command, cli: Cli, { path, description, colum
   const command = parent
     .command('list')
     .description(description)
-    .action(async () => {
-      const answer = await cli.server().call('GET', path);
-      const { items } = answer.body() as Page<Row>;
-      cli.output().show(answer.text, (view) => [...view.table(columns(view), items), view.zoneNote]);
-    });
+    .action(() =>
+      cli.show(cli.server().call('GET', path), ({ items }: Page<Row>, view) => [
+        ...view.table(columns(view), items),
+        view.zoneNote,
+      ]),
+    );
   withExamples(command, `firelock ${parent.name()} list`);
+}
+
+interface AuditOptions extends ListOptions, Period {
+  by?: string;
+  action?: string;
+  schedule?: string;
+}
+
+export function addAudit(program: Command, cli: Cli): void {
+  const command = program
+    .command('audit')
+    .description('who did what: every call that changed something, and every one that was refused')
+    .option('--by <name>', 'of the token with this name')
+    .option('--action <action,…>', 'such as schedule.update, run.retry, maintenance.on')
+    .option('--schedule <id>', 'about this schedule')
+    .action(({ by, action, schedule, from, to, ...pages }: AuditOptions) => {
+      const period = periodOf({ from, to }, cli.surroundings);
+      const query = { by, action, scheduleId: schedule, ...period };
+      return showList(cli, { path: 'audit', query, pages }, auditColumns);
+    });
+  withExamples(
+    listOptions(periodOptions(command, '')),
+    'firelock audit --schedule invoices --from -7d',
+    'firelock audit --by ci --action schedule.update,schedule.delete',
+  );
+}
+
+function auditColumns(view: View): Column<AuditAnswer>[] {
+  return [
+    { title: 'AT', cell: ({ at }) => view.cellTime(at) },
+    { title: 'BY', cell: ({ by }) => by, shrinks: true },
+    { title: 'ROLE', cell: ({ role }) => role, isExtra: true },
+    { title: 'ACTION', cell: ({ action }) => action },
+    { title: 'SUBJECT', cell: ({ subject }) => subjectText(subject), shrinks: true },
+    { title: 'OUTCOME', cell: ({ outcome }) => outcome },
+    { title: 'DETAIL', cell: ({ detail }) => subjectText(detail), shrinks: true },
+  ];
+}
+
+function subjectText(value: unknown): string {
+  return typeof value === 'string'
+    ? value
+    : value === null || value === undefined
+      ? ''
+      : JSON.stringify(value);
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { INSTANT, instantText, numberOrText } from '../common/arguments.ts';
 import { type Cli, withExamples } from '../cli.ts';
 import { usageError } from '../exit-codes.ts';
-import { fireTimeLines } from '../common/fire-time-lines.ts';
+import { fireTimeLines } from '../schedules/upcoming-fires.ts';
 import type { PreviewAnswer } from '../server/answers.ts';
 
 interface Options {
@@ -31,27 +31,20 @@ export function addPreview(program: Command, cli: Cli): void {
   );
 }
 
-async function preview(
-  cli: Cli,
-  cron: string[],
-  { every, timezone, from, count, id }: Options,
-): Promise<void> {
+function preview(cli: Cli, cron: string[], { every, timezone, from, count, id }: Options): Promise<void> {
   if (cron.length === 0 && every === undefined) throw usageError('a cron expression is needed, or --every');
   const body = {
-    ...(cron.length > 0 && { cron: cron.length === 1 ? cron[0] : cron }),
-    ...(every !== undefined && { everySeconds: numberOrText(every) }),
-    ...(count !== undefined && { count: numberOrText(count) }),
+    cron: cron.length > 1 ? cron : cron[0],
+    everySeconds: numberOrText(every),
+    count: numberOrText(count),
     from: instantText(from, cli.surroundings),
     timezone,
     id,
   };
-  const answer = await cli.server().call('POST', 'preview', { body });
-  const { description, items, assumes } = answer.body() as PreviewAnswer;
-  cli
-    .output()
-    .show(answer.text, (view) => [
-      description,
-      ...fireTimeLines(items, view),
-      ...(assumes === undefined ? [] : [`assumed: ${assumes}`]),
-    ]);
+  const asked = cli.server().call('POST', 'preview', { body });
+  return cli.show(asked, ({ description, items, assumes }: PreviewAnswer, view) => [
+    description,
+    ...fireTimeLines(items, view),
+    ...(assumes === undefined ? [] : [`assumed: ${assumes}`]),
+  ]);
 }

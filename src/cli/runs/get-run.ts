@@ -10,10 +10,7 @@ export function addGetRun(parent: Command, cli: Cli): void {
     .command('get')
     .description('show a run and its attempts')
     .argument('<id>')
-    .action(async (id: string) => {
-      const answer = await cli.server().call('GET', pathOf('runs', id));
-      cli.output().show(answer.text, (view) => runLines(answer.body() as WholeRunAnswer, view));
-    });
+    .action((id: string) => cli.show(cli.server().call('GET', pathOf('runs', id)), runLines));
   withExamples(command, 'firelock run get 0199c1f0-7a00-7b3c-9a5e-2f4d1c8b7a60');
 }
 

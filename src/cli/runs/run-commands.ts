@@ -1,16 +1,100 @@
 import type { Command } from 'commander';
-import { type Cli, group } from '../cli.ts';
-import { addActOnRun } from './act-on-run.ts';
-import { addBulkRuns } from './bulk-run-commands.ts';
+import { type Cli, group, withExamples } from '../cli.ts';
+import { numberOrText, periodOf, periodOptions } from '../common/arguments.ts';
+import { type BulkOptions, actOnMatching, bulkOptions } from '../common/confirmed-actions.ts';
+import type { RunAnswer } from '../server/answers.ts';
+import { type ListOptions, listOptions, showList } from '../server/list-pages.ts';
+import { pathOf } from '../server/server-calls.ts';
+import type { View } from '../terminal/output.ts';
+import { paintStatus } from '../terminal/paint.ts';
+import type { Column } from '../terminal/table.ts';
+import { durationText } from '../terminal/time-text.ts';
 import { addGetRun } from './get-run.ts';
-import { addListRuns } from './list-runs.ts';
+import { type FilterInPeriod, filterOf, filterOptions } from './run-filter.ts';
+import { errorText } from './run-text.ts';
 import { addTailRuns } from './tail-runs.ts';
 
 export function addRunCommands(program: Command, cli: Cli): void {
   const run = group(program, 'run', 'runs: what became of each fire');
-  addListRuns(run, cli);
+  addList(run, cli);
   addGetRun(run, cli);
   addTailRuns(run, cli);
-  addActOnRun(run, cli);
-  addBulkRuns(run, cli);
+  addAction(run, cli, 'retry', 'send an ended run again, under its id');
+  addAction(run, cli, 'cancel', 'end a run that has not ended');
+  addBulk(run, cli);
+}
+
+interface RunListOptions extends FilterInPeriod, ListOptions {
+  key?: string;
+}
+
+function addList(parent: Command, cli: Cli): void {
+  const command = filterOptions(parent.command('list').description('list runs, the newest first'))
+    .option('--key <key>', 'with this idempotency key')
+    .action((options: RunListOptions) => {
+      const { key } = options;
+      const query = { ...filterOf(options), ...periodOf(options, cli.surroundings), key };
+      return showList(cli, { path: 'runs', query, pages: options }, columnsOf);
+    });
+  withExamples(
+    listOptions(periodOptions(command)),
+    'firelock run list --schedule invoices --limit 5',
+    'firelock run list --status failed,unknown --from -1d --json | jq -r ".items[].id"',
+  );
+}
+
+function columnsOf(view: View): Column<RunAnswer>[] {
+  return [
+    { title: 'RUN', cell: ({ id }) => id },
+    { title: 'SCHEDULE', cell: ({ scheduleId }) => scheduleId, shrinks: true },
+    { title: 'SCHEDULED FOR', cell: ({ scheduledFor }) => view.cellTime(scheduledFor) },
+    { title: 'STATUS', cell: ({ status }) => status, paint: paintStatus },
+    { title: 'TRIGGER', cell: ({ trigger }) => trigger, mayGo: true },
+    { title: 'REASON', cell: ({ reason }) => reason, isExtra: true },
+    { title: 'ATTEMPTS', cell: ({ attempts }) => attempts, align: 'right', mayGo: true },
+    { title: 'LATE', cell: ({ latenessMs }) => durationText(latenessMs), align: 'right', mayGo: true },
+    { title: 'ENDED', cell: ({ finishedAt }) => view.cellTime(finishedAt), isExtra: true },
+    { title: 'ERROR', cell: errorText, shrinks: true, mayGo: true },
+  ];
+}
+
+function addAction(parent: Command, cli: Cli, verb: 'retry' | 'cancel', description: string): void {
+  const command = parent
+    .command(verb)
+    .description(description)
+    .argument('<id>')
+    .action((id: string) =>
+      cli.show(cli.server().call('POST', pathOf('runs', id, verb)), ({ status }: RunAnswer) => [
+        `run ${id} is ${status}`,
+      ]),
+    );
+  withExamples(command, `firelock run ${verb} 0199c1f0-7a00-7b3c-9a5e-2f4d1c8b7a60`);
+}
+
+interface BulkRunOptions extends FilterInPeriod, BulkOptions {
+  limit?: string;
+}
+
+function addBulk(parent: Command, cli: Cli): void {
+  const bulk = group(parent, 'bulk', 'retry or cancel all runs that match');
+  const add = (action: 'retry' | 'cancel', verb: string, description: string) => {
+    const command = periodOptions(filterOptions(bulk.command(action).description(description))).option(
+      '--limit <n>',
+      'at most so many in one call (default: 1000)',
+    );
+    return bulkOptions(command).action((options: BulkRunOptions) => {
+      const filter = { ...filterOf(options), ...periodOf(options, cli.surroundings) };
+      const body = { action, filter, limit: numberOrText(options.limit) };
+      return actOnMatching(cli, { path: 'runs/bulk', verb, noun: 'runs', body }, options);
+    });
+  };
+  withExamples(
+    add('retry', 'Retry', 'send all ended runs again that match'),
+    'firelock run bulk retry --schedule invoices --status failed --from -1d --dry-run',
+    'firelock run bulk retry --label team:billing --status failed,unknown --all --yes',
+  );
+  withExamples(
+    add('cancel', 'Cancel', 'end all open runs that match'),
+    'firelock run bulk cancel --schedule invoices --status waiting,pending --yes',
+  );
 }

@@ -1,17 +1,11 @@
 import type { Command } from 'commander';
-import { INSTANT, collect, instantText } from '../common/arguments.ts';
-import type { Surroundings } from '../surroundings.ts';
+import { type Period, collect } from '../common/arguments.ts';
 
 export interface RunFilterOptions {
   schedule?: string;
   label?: string[];
   status?: string;
   trigger?: string;
-}
-
-interface Period {
-  from?: string;
-  to?: string;
 }
 
 /** Options of every command about many runs. */
@@ -26,19 +20,9 @@ export function filterOptions(command: Command): Command {
     .option('--trigger <trigger,…>', 'of one of these: schedule, catchUp, manual, backfill, after, api');
 }
 
-export function periodOptions(command: Command): Command {
-  return command
-    .option('--from <instant>', `scheduled for then or later: ${INSTANT}`)
-    .option('--to <instant>', 'scheduled for earlier than that');
-}
-
 /** The filter with the names of the API. */
 export function filterOf({ schedule, label, status, trigger }: RunFilterOptions) {
   return { scheduleId: schedule, label, status, trigger };
-}
-
-export function periodOf({ from, to }: Period, around: Pick<Surroundings, 'now'>) {
-  return { from: instantText(from, around), to: instantText(to, around) };
 }
 
 export type FilterInPeriod = RunFilterOptions & Period;

@@ -1,15 +1,11 @@
 import type { Command } from 'commander';
-import { type Cli, group } from '../cli.ts';
-import { addBackfillSchedule } from './backfill-schedule.ts';
-import { addBulkSchedules } from './bulk-schedule-commands.ts';
-import { addDeleteSchedule } from './delete-schedule-command.ts';
-import { addFireSchedule } from './fire-schedule.ts';
-import { addGetSchedule } from './get-schedule.ts';
-import { addListSchedules } from './list-schedules.ts';
-import { addPauseSchedule } from './pause-schedule.ts';
+import { type Cli, group, withExamples } from '../cli.ts';
+import { addDelete } from '../common/confirmed-actions.ts';
+import { addBackfillSchedule, addFireSchedule } from './fire-schedules.ts';
+import { addBulkSchedules, addPauseSchedule } from './pause-schedules.ts';
 import { addSetSchedule } from './set-schedule.ts';
-import { addSkipFire } from './skip-fire.ts';
-import { addUpcomingFires } from './upcoming-fires.ts';
+import { addGetSchedule, addListSchedules } from './show-schedules.ts';
+import { addSkipFire, addUpcomingFires } from './upcoming-fires.ts';
 import { addWhySchedule } from './why-schedule.ts';
 
 export function addScheduleCommands(program: Command, cli: Cli): void {
@@ -24,5 +20,6 @@ export function addScheduleCommands(program: Command, cli: Cli): void {
   addSkipFire(schedule, cli);
   addBackfillSchedule(schedule, cli);
   addBulkSchedules(schedule, cli);
-  addDeleteSchedule(schedule, cli);
+  const what = { noun: 'schedule', collection: 'schedules', warning: 'its open runs are abandoned' };
+  withExamples(addDelete(schedule, cli, what), 'firelock schedule delete invoices --yes');
 }

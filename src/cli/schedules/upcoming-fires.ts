@@ -1,14 +1,9 @@
 import type { Command } from 'commander';
-import { INSTANT, instantText } from '../common/arguments.ts';
 import { type Cli, withExamples } from '../cli.ts';
-import { fireTimeLines } from '../common/fire-time-lines.ts';
-import type { UpcomingAnswer } from '../server/answers.ts';
+import { INSTANT, instantText } from '../common/arguments.ts';
+import type { FireTimeAnswer, SkippedAnswer, UpcomingAnswer } from '../server/answers.ts';
 import { pathOf } from '../server/server-calls.ts';
-
-interface Options {
-  count?: string;
-  from?: string;
-}
+import type { View } from '../terminal/output.ts';
 
 export function addUpcomingFires(parent: Command, cli: Cli): void {
   const command = parent
@@ -17,11 +12,57 @@ export function addUpcomingFires(parent: Command, cli: Cli): void {
     .argument('<id>')
     .option('--count <n>', 'how many (default: 10)')
     .option('--from <instant>', `those after it: ${INSTANT}`)
-    .action(async (id: string, { count, from }: Options) => {
+    .action((id: string, { count, from }: { count?: string; from?: string }) => {
       const query = { count, from: instantText(from, cli.surroundings) };
-      const answer = await cli.server().call('GET', pathOf('schedules', id, 'upcoming'), { query });
-      const { items } = answer.body() as UpcomingAnswer;
-      cli.output().show(answer.text, (view) => fireTimeLines(items, view));
+      const asked = cli.server().call('GET', pathOf('schedules', id, 'upcoming'), { query });
+      return cli.show(asked, ({ items }: UpcomingAnswer, view) => fireTimeLines(items, view));
     });
   withExamples(command, 'firelock schedule upcoming invoices --count 3');
+}
+
+/** Fires to come, one on each line. `local` is in the zone of the schedule, and not in the reader's. */
+export function fireTimeLines(items: readonly FireTimeAnswer[], view: View): string[] {
+  if (items.length === 0) return ['no fire is to come'];
+  const remark = ({ note, dueAt, skipped, skipReason }: FireTimeAnswer) =>
+    [
+      note,
+      skipped && (skipReason === undefined ? 'skipped' : `skipped: ${skipReason}`),
+      dueAt === undefined ? undefined : `with its jitter ${dueAt}`,
+    ]
+      .filter((part) => typeof part === 'string')
+      .join('; ');
+  return [
+    ...view.table(
+      [
+        { title: 'FIRES AT', cell: ({ fireAt }) => view.cellTime(fireAt) },
+        { title: 'IN ITS ZONE', cell: ({ local }) => local.replace('T', ' ').replace('.000', '') },
+        { title: 'REMARK', cell: (item) => remark(item), shrinks: true },
+      ],
+      items,
+    ),
+    view.zoneNote,
+  ];
+}
+
+export function addSkipFire(parent: Command, cli: Cli): void {
+  const add = (verb: 'skip' | 'unskip', description: string) =>
+    parent
+      .command(verb)
+      .description(description)
+      .argument('<id>')
+      .argument('<fireAt>', 'the moment of the fire')
+      .action((id: string, at: string, { reason }: { reason?: string }) => {
+        const body = { fireAt: instantText(at, cli.surroundings), reason };
+        const asked = cli.server().call('POST', pathOf('schedules', id, verb), { body });
+        return cli.show(asked, ({ fireAt, skipped }: SkippedAnswer, { time }) => [
+          `schedule ${id} ${skipped ? 'does not fire' : 'fires'} at ${time(fireAt)}`,
+        ]);
+      });
+  const skip = add(
+    'skip',
+    'do not make one fire that is still to come; "schedule upcoming" says which there are',
+  ).option('--reason <text>', 'why, for those who look');
+  withExamples(skip, 'firelock schedule skip invoices 2030-12-25T02:00:00+01:00 --reason "Christmas"');
+  const unskip = add('unskip', 'make a fire after all that was to be skipped');
+  withExamples(unskip, 'firelock schedule unskip invoices 2030-12-25T02:00:00+01:00');
 }

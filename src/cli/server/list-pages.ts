@@ -1,4 +1,7 @@
 import { type Command, InvalidArgumentError } from 'commander';
+import type { Cli } from '../cli.ts';
+import type { View } from '../terminal/output.ts';
+import type { Column } from '../terminal/table.ts';
 import type { Page } from './answers.ts';
 import type { Query, Server } from './server-calls.ts';
 
@@ -37,6 +40,29 @@ export async function readPages<Item>(
     next = page.nextCursor ?? null;
   } while (next !== null && (all || items.length < limit));
   return { items, nextCursor: next };
+}
+
+interface Listing {
+  path: string;
+  query?: Query;
+  pages: ListOptions;
+  /** Whether its columns show times. */
+  hasTimes?: boolean;
+}
+
+export async function showList<Item>(
+  cli: Cli,
+  { path, query = {}, pages, hasTimes = true }: Listing,
+  columnsOf: (view: View) => Column<Item>[],
+): Promise<void> {
+  const found = await readPages<Item>(cli.server(), path, query, pages);
+  cli
+    .output()
+    .show(found, (view) => [
+      ...view.table(columnsOf(view), found.items),
+      ...(hasTimes ? [view.zoneNote] : []),
+      ...moreNote(found),
+    ]);
 }
 
 /** Printed under a list that has been cut off. */

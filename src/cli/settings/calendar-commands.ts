@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
 import { collect } from '../common/arguments.ts';
 import { type Cli, group, withExamples } from '../cli.ts';
-import { addDelete } from '../common/delete.ts';
+import { addDelete } from '../common/confirmed-actions.ts';
 import { usageError } from '../exit-codes.ts';
 import type { CalendarAnswer } from '../server/answers.ts';
-import { type ListOptions, listOptions, moreNote, readPages } from '../server/list-pages.ts';
+import { type ListOptions, listOptions, showList } from '../server/list-pages.ts';
 import { type Server, pathOf } from '../server/server-calls.ts';
 
 interface SetOptions {
@@ -28,21 +28,14 @@ function addList(calendar: Command, cli: Cli): void {
     .command('list')
     .description('list calendars, by their ids')
     .option('--q <text>', 'only with this text in the id or the description')
-    .action(async ({ q, ...pages }: ListOptions & { q?: string }) => {
-      const found = await readPages<CalendarAnswer>(cli.server(), 'calendars', { q }, pages);
-      cli.output().show(found, (view) => [
-        ...view.table(
-          [
-            { title: 'ID', cell: ({ id }) => id },
-            { title: 'DATES', cell: ({ dates }) => dates.length, align: 'right' },
-            { title: 'UPDATED', cell: ({ updatedAt }) => view.cellTime(updatedAt) },
-            { title: 'DESCRIPTION', cell: ({ description }) => description, shrinks: true },
-          ],
-          found.items,
-        ),
-        ...moreNote(found),
-      ]);
-    });
+    .action(({ q, ...pages }: ListOptions & { q?: string }) =>
+      showList<CalendarAnswer>(cli, { path: 'calendars', query: { q }, pages, hasTimes: false }, (view) => [
+        { title: 'ID', cell: ({ id }) => id },
+        { title: 'DATES', cell: ({ dates }) => dates.length, align: 'right' },
+        { title: 'UPDATED', cell: ({ updatedAt }) => view.cellTime(updatedAt) },
+        { title: 'DESCRIPTION', cell: ({ description }) => description, shrinks: true },
+      ]),
+    );
   withExamples(listOptions(command), 'firelock calendar list');
 }
 
@@ -51,19 +44,17 @@ function addGet(calendar: Command, cli: Cli): void {
     .command('get')
     .description('show a calendar')
     .argument('<id>')
-    .action(async (id: string) => {
-      const answer = await cli.server().call('GET', pathOf('calendars', id));
-      const { description, dates, version, updatedAt } = answer.body() as CalendarAnswer;
-      cli.output().show(answer.text, (view) => [
+    .action((id: string) =>
+      cli.show(cli.server().call('GET', pathOf('calendars', id)), (calendar: CalendarAnswer, view) => [
         ...view.pairs([
           ['id', id],
-          ['description', description],
-          ['version', String(version)],
-          ['updated', view.time(updatedAt)],
+          ['description', calendar.description],
+          ['version', String(calendar.version)],
+          ['updated', view.time(calendar.updatedAt)],
         ]),
-        ...dates,
-      ]);
-    });
+        ...calendar.dates,
+      ]),
+    );
   withExamples(command, 'firelock calendar get holidays');
 }
 

@@ -1,12 +1,11 @@
 import type { Command } from 'commander';
 import { numberOrText } from '../common/arguments.ts';
 import { type Cli, group, withExamples } from '../cli.ts';
-import { addDelete } from '../common/delete.ts';
+import { addDelete } from '../common/confirmed-actions.ts';
 import { usageError } from '../exit-codes.ts';
 import type { LimitAnswer } from '../server/answers.ts';
-import { type ListOptions, listOptions, moreNote, readPages } from '../server/list-pages.ts';
+import { type ListOptions, listOptions, showList } from '../server/list-pages.ts';
 import { pathOf } from '../server/server-calls.ts';
-import type { View } from '../terminal/output.ts';
 import type { Column } from '../terminal/table.ts';
 
 interface SetOptions {
@@ -25,10 +24,11 @@ export function addLimitCommands(program: Command, cli: Cli): void {
     .command('get')
     .description('show a limit, and how many runs hold a place of it')
     .argument('<id>')
-    .action(async (id: string) => {
-      const answer = await cli.server().call('GET', pathOf('limits', id));
-      cli.output().show(answer.text, (view) => lines([answer.body() as LimitAnswer], view));
-    });
+    .action((id: string) =>
+      cli.show(cli.server().call('GET', pathOf('limits', id)), (limit: LimitAnswer, view) =>
+        view.table(COLUMNS, [limit]),
+      ),
+    );
   withExamples(get, 'firelock limit get warehouse');
   addSet(limit, cli);
   const what = { noun: 'limit', collection: 'limits' };
@@ -39,10 +39,7 @@ function addList(limit: Command, cli: Cli): void {
   const command = limit
     .command('list')
     .description('list limits, by their ids')
-    .action(async (pages: ListOptions) => {
-      const found = await readPages<LimitAnswer>(cli.server(), 'limits', {}, pages);
-      cli.output().show(found, (view) => [...lines(found.items, view), ...moreNote(found)]);
-    });
+    .action((pages: ListOptions) => showList(cli, { path: 'limits', pages, hasTimes: false }, () => COLUMNS));
   withExamples(listOptions(command), 'firelock limit list');
 }
 
@@ -74,13 +71,10 @@ function addSet(limit: Command, cli: Cli): void {
   withExamples(command, 'firelock limit set warehouse --max 3 --description "connections to the warehouse"');
 }
 
-function lines(limits: readonly LimitAnswer[], view: View): string[] {
-  const columns: Column<LimitAnswer>[] = [
-    { title: 'ID', cell: ({ id }) => id },
-    { title: 'MAX', cell: ({ maxRunning }) => maxRunning, align: 'right' },
-    { title: 'RUNNING', cell: ({ running }) => running, align: 'right' },
-    { title: 'WAITING', cell: ({ waiting }) => waiting, align: 'right' },
-    { title: 'DESCRIPTION', cell: ({ description }) => description, shrinks: true },
-  ];
-  return view.table(columns, limits);
-}
+const COLUMNS: Column<LimitAnswer>[] = [
+  { title: 'ID', cell: ({ id }) => id },
+  { title: 'MAX', cell: ({ maxRunning }) => maxRunning, align: 'right' },
+  { title: 'RUNNING', cell: ({ running }) => running, align: 'right' },
+  { title: 'WAITING', cell: ({ waiting }) => waiting, align: 'right' },
+  { title: 'DESCRIPTION', cell: ({ description }) => description, shrinks: true },
+];

@@ -2,7 +2,6 @@ import type { Command } from 'commander';
 import { INSTANT, instantText } from '../common/arguments.ts';
 import { type Cli, group, withExamples } from '../cli.ts';
 import type { MaintenanceAnswer } from '../server/answers.ts';
-import type { Answer } from '../server/server-calls.ts';
 import type { View } from '../terminal/output.ts';
 
 interface OnOptions {
@@ -13,8 +12,8 @@ interface OnOptions {
 
 export function addMaintenanceCommands(program: Command, cli: Cli): void {
   const maintenance = group(program, 'maintenance', 'maintenance: while it is on, no instance plans');
-  const show = (answer: Answer) =>
-    cli.output().show(answer.text, (view) => [sentence(answer.body() as MaintenanceAnswer, view)]);
+  const call = (method: 'GET' | 'POST', body?: object) =>
+    cli.show(cli.server().call(method, 'maintenance', { body }), sentence);
   const on = maintenance
     .command('on')
     .description(
@@ -23,31 +22,30 @@ export function addMaintenanceCommands(program: Command, cli: Cli): void {
     .option('--reason <text>', 'why, for those who look')
     .option('--until <instant>', `end it by itself then: ${INSTANT}`)
     .option('--hold', 'hand off nothing either')
-    .action(async ({ reason, until, hold }: OnOptions) => {
+    .action(({ reason, until, hold }: OnOptions) => {
       const dispatch = hold ? 'hold' : undefined;
-      const body = { on: true, reason, until: instantText(until, cli.surroundings), dispatch };
-      show(await cli.server().call('POST', 'maintenance', { body }));
+      return call('POST', { on: true, reason, until: instantText(until, cli.surroundings), dispatch });
     });
   withExamples(on, 'firelock maintenance on --reason "the warehouse moves" --until +2h --hold');
   const off = maintenance
     .command('off')
     .description('plan again')
-    .action(async () => show(await cli.server().call('POST', 'maintenance', { body: { on: false } })));
+    .action(() => call('POST', { on: false }));
   withExamples(off, 'firelock maintenance off');
   const status = maintenance
     .command('status')
     .description('whether it is on, why, and until when')
-    .action(async () => show(await cli.server().call('GET', 'maintenance')));
+    .action(() => call('GET'));
   withExamples(status, 'firelock maintenance status');
 }
 
-function sentence({ on, reason, until, dispatch, since }: MaintenanceAnswer, view: View): string {
-  if (!on) return 'maintenance is off';
+function sentence({ on, reason, until, dispatch, since }: MaintenanceAnswer, view: View): string[] {
+  if (!on) return ['maintenance is off'];
   const parts = [
     `maintenance is on since ${view.time(since)}`,
     until === null ? 'until it is ended' : `until ${view.time(until)}`,
     dispatch === 'hold' ? 'nothing is handed off' : 'recorded runs are handed off',
     reason === null ? null : `because: ${reason}`,
   ];
-  return parts.filter((part) => part !== null).join('; ');
+  return [parts.filter((part) => part !== null).join('; ')];
 }

@@ -1,7 +1,33 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
+import { CliError, EXIT, usageError } from '../exit-codes.ts';
 import type { BulkAnswer } from '../server/answers.ts';
-import { confirm, requireAnswer } from '../terminal/confirm.ts';
+import { pathOf } from '../server/server-calls.ts';
+import type { Surroundings } from '../surroundings.ts';
+import { printable } from '../terminal/shown-text.ts';
+
+interface Deletable {
+  noun: string;
+  /** Its path below /api/v1. */
+  collection: string;
+  /** Names what else is lost. */
+  warning?: string;
+}
+
+/** The command `delete` of a group: asks on a terminal, and takes --yes elsewhere. */
+export function addDelete(parent: Command, cli: Cli, { noun, collection, warning }: Deletable): Command {
+  return parent
+    .command('delete')
+    .description(`delete a ${noun}${warning === undefined ? '' : `; ${warning}`}`)
+    .argument('<id>')
+    .option('--yes', 'without asking')
+    .action(async (id: string, options: { yes?: true }) => {
+      const server = cli.server();
+      await confirm(cli.surroundings, `Delete ${noun} ${id} of ${server.url}?`, options);
+      await server.call('DELETE', pathOf(collection, id));
+      cli.output().show({ deleted: id }, () => [`${noun} ${id} is deleted`]);
+    });
+}
 
 export interface BulkOptions {
   dryRun?: true;
@@ -59,4 +85,28 @@ export async function actOnMatching(
     `${noun} changed: ${done.changed} of ${done.matched}`,
     ...(done.remaining > 0 ? [`${done.remaining} are left: the same command again goes on with these`] : []),
   ]);
+}
+
+interface Answered {
+  yes?: true | undefined;
+}
+
+/** @throws CliError if there is no terminal to ask on, and no --yes */
+function requireAnswer({ input, err }: Surroundings, { yes }: Answered): void {
+  if (!yes && !(input.isTerminal && err.isTerminal))
+    throw usageError('this asks first, and there is no terminal to ask on: add --yes');
+}
+
+/**
+ * Asks before an action that cannot be undone. Without a terminal it needs --yes.
+ * @throws CliError if the answer is not yes, or the question cannot be asked
+ */
+async function confirm(surroundings: Surroundings, question: string, answered: Answered): Promise<void> {
+  requireAnswer(surroundings, answered);
+  if (answered.yes) return;
+  const { input, err, signal } = surroundings;
+  err.write(`${printable(question)} [y/N] `);
+  const answer = await input.readLine();
+  if (signal.aborted) throw new CliError(EXIT.interrupted, 'interrupted; nothing was changed');
+  if (!/^\s*y(es)?\s*$/i.test(answer ?? '')) throw new CliError(EXIT.failed, 'nothing was changed');
 }

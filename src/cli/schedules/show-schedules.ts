@@ -1,0 +1,105 @@
+import type { Command } from 'commander';
+import { type Cli, withExamples } from '../cli.ts';
+import { collect } from '../common/arguments.ts';
+import type { ScheduleAnswer } from '../server/answers.ts';
+import { type ListOptions, listOptions, showList } from '../server/list-pages.ts';
+import { pathOf } from '../server/server-calls.ts';
+import type { View } from '../terminal/output.ts';
+import { paintStatus } from '../terminal/paint.ts';
+import type { Column } from '../terminal/table.ts';
+
+interface Options extends ListOptions {
+  status?: string;
+  label?: string[];
+  q?: string;
+  late?: true;
+}
+
+export function addListSchedules(parent: Command, cli: Cli): void {
+  const command = parent
+    .command('list')
+    .description('list schedules, by their ids')
+    .option('--status <status,…>', 'only with one of these: active, paused, ended, error')
+    .option('--label <key:value>', 'only with this label; several: with all of them', collect)
+    .option('--q <text>', 'only with this text in the id or the description')
+    .option('--late', 'only those that are late')
+    .action(({ status, label, q, late, ...pages }: Options) =>
+      showList(cli, { path: 'schedules', query: { status, label, q, late }, pages }, columnsOf),
+    );
+  withExamples(
+    listOptions(command),
+    'firelock schedule list --label team:billing --status paused,error',
+    'firelock schedule list --all --json | jq -r ".items[].id"',
+  );
+}
+
+function columnsOf(view: View): Column<ScheduleAnswer>[] {
+  return [
+    { title: 'ID', cell: ({ id }) => id, shrinks: true },
+    { title: 'STATUS', cell: statusText, paint: paintStatus },
+    { title: 'WHEN', cell: triggerText, shrinks: true },
+    { title: 'ZONE', cell: ({ timezone }) => timezone, shrinks: true, mayGo: true },
+    { title: 'NEXT FIRE', cell: ({ nextFireAt }) => view.cellTime(nextFireAt) },
+    { title: 'LAST FIRE', cell: ({ lastFireAt }) => view.cellTime(lastFireAt), isExtra: true },
+    { title: 'LABELS', cell: ({ labels }) => labelsText(labels), isExtra: true },
+    { title: 'DESCRIPTION', cell: ({ description }) => description, isExtra: true },
+  ];
+}
+
+export function addGetSchedule(parent: Command, cli: Cli): void {
+  const command = parent
+    .command('get')
+    .description('show a schedule; its JSON can be edited and given back to "schedule set --file"')
+    .argument('<id>')
+    .action((id: string) => cli.show(cli.server().call('GET', pathOf('schedules', id)), scheduleLines));
+  withExamples(
+    command,
+    'firelock schedule get invoices',
+    'firelock schedule get invoices --json | jq .target',
+  );
+}
+
+function scheduleLines(schedule: ScheduleAnswer, view: View): string[] {
+  const { id, description, pauseReason, pauseUntil, error, timezone, labels, version } = schedule;
+  return view.pairs([
+    ['id', id],
+    ['description', description],
+    ['status', statusText(schedule)],
+    ['error', error],
+    ['paused because', pauseReason],
+    ['paused until', view.time(pauseUntil)],
+    ['fires', triggerText(schedule)],
+    ['zone', timezone],
+    ['next fire', view.time(schedule.nextFireAt)],
+    ['last fire', view.time(schedule.lastFireAt)],
+    ['target', JSON.stringify(schedule.target)],
+    ['payload', schedule.payload === null ? null : JSON.stringify(schedule.payload)],
+    ['overlap', schedule.overlap],
+    ['catch-up', `${schedule.catchUp}, grace ${schedule.graceSeconds} s`],
+    ['retry', JSON.stringify(schedule.retry)],
+    ['limit', schedule.limit],
+    ['labels', labelsText(labels)],
+    ['version', String(version)],
+    ['updated', view.time(schedule.updatedAt)],
+    ['times', view.zones.replace('times are ', '')],
+  ]);
+}
+
+/** When it fires, on one line. */
+export function triggerText({ cron, everySeconds, at, after }: ScheduleAnswer): string {
+  if (cron) return [cron].flat().join(' | ');
+  if (everySeconds) return `every ${everySeconds} s`;
+  if (at) return `at ${at}`;
+  return after ? `after ${after.scheduleId} (${after.on.join(', ')})` : '';
+}
+
+/** Its status, and that it is late. */
+function statusText({ status, late }: ScheduleAnswer): string {
+  return late ? `${status}, late` : status;
+}
+
+function labelsText(labels: Readonly<Record<string, string>>): string {
+  return Object.entries(labels)
+    .map(([key, value]) => `${key}:${value}`)
+    .join(' ');
+}
