@@ -29,7 +29,7 @@ export function addDaemonCommands(program: Command, cli: Cli): void {
   const migrate = program
     .command('migrate')
     .description('bring the schema of the database up to this version, as the daemon does at its start')
-    .option('--grant-to <role>', 'let this role of the database do what the daemon does (docs/security.md)')
+    .option('--grant-to <role>', 'let this role of the database do what the daemon does (docs/database.md)')
     .action(async ({ grantTo }: { grantTo?: string }) => {
       const { migrateDatabase } = await import('./database-commands.ts');
       cli.exitCode = await daemon.onDatabase((given) => migrateDatabase(given, grantTo));
@@ -44,7 +44,7 @@ function addRotateSecrets(program: Command, cli: Cli): void {
   const rotate = program
     .command('rotate-secrets')
     .description(
-      'encrypt stored header values and secrets anew with the first of FIRELOCK_SECRET_KEYS (docs/security.md)',
+      'encrypt stored header values and secrets anew with the first of FIRELOCK_SECRET_KEYS (docs/secrets.md)',
     )
     .action(async () => {
       const { rotate } = await import('./database-commands.ts');

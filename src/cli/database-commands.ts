@@ -44,7 +44,7 @@ export async function rotate(options: DatabaseOptions): Promise<number> {
   const { databaseUrl, secretKeys, signal, print } = options;
   const [first, ...others] = secretKeys.map(({ id }) => id);
   if (first === undefined) {
-    print('there is no key to encrypt with: set FIRELOCK_SECRET_KEYS (docs/security.md)');
+    print('there is no key to encrypt with: set FIRELOCK_SECRET_KEYS (docs/secrets.md)');
     return 1;
   }
   const work = async (database: Database) => {

@@ -101,7 +101,7 @@ async function refused(database: Database, error: unknown): Promise<never> {
   );
   throw new RightsMissing(
     `the schema has to be migrated, and role ${row?.role ?? ''} may not (${reasonOf(error)}): run \`firelock migrate\` as the ` +
-      'role that owns the tables, or set FIRELOCK_MIGRATION_DATABASE_URL to a URL of that role (docs/security.md)',
+      'role that owns the tables, or set FIRELOCK_MIGRATION_DATABASE_URL to a URL of that role (docs/database.md)',
   );
 }
 

@@ -36,7 +36,7 @@ export async function checkRights(database: Database): Promise<void> {
   const more = missing.length > some.length ? `, and ${missing.length - some.length} more` : '';
   throw new RightsMissing(
     `role ${first.role} lacks ${some.join(', ')}${more}: run \`firelock migrate --grant-to ${first.role}\` as the role that owns ` +
-      'the tables (docs/security.md)',
+      'the tables (docs/database.md)',
   );
 }
 

@@ -41,7 +41,7 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
 
   // error: the instance and its database
   'could not stop the … service': 'Nothing: the process ends. Report it if it happens at every stop.',
-  'schedules have secrets that are encrypted with keys missing in FIRELOCK_SECRET_KEYS; their targets cannot be called (docs/security.md)':
+  'schedules have secrets that are encrypted with keys missing in FIRELOCK_SECRET_KEYS; their targets cannot be called (docs/secrets.md)':
     'Add the keys that `keyIds` names to `FIRELOCK_SECRET_KEYS`, in every instance, and restart it.',
   'the database lost commits that it had confirmed (a failover, or a restored backup); fires of the lost time are planned again under their old ids (docs/restoring.md)':
     'See [FirelockDatabaseWentBack](runbook.md#firelockdatabasewentback).',
@@ -114,7 +114,7 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
     'Nothing: the fires are planned. If it happens without a dead instance, look for one that is frozen.',
 
   // warn: runs
-  'a target was not called: its address is blocked (docs/security.md)':
+  'a target was not called: its address is blocked (docs/addresses.md)':
     'Correct the URL, or allow the address with `FIRELOCK_TARGET_ALLOW_CIDRS`.',
   'an outcome came too late: this instance has no claim on the run any more; only the attempt log has the outcome':
     'Nothing: another instance has the run. If it happens often, the instance is frozen at times.',

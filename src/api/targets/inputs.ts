@@ -133,4 +133,4 @@ export function sealed(
 }
 
 const NO_KEY =
-  'cannot be stored, since it is stored encrypted only and there is no key: set FIRELOCK_SECRET_KEYS (docs/security.md)';
+  'cannot be stored, since it is stored encrypted only and there is no key: set FIRELOCK_SECRET_KEYS (docs/secrets.md)';

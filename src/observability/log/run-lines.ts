@@ -14,7 +14,7 @@ export const RUN_LINES: Lines = {
   targetBlocked: (logger, { runId, scheduleId, attempt, origin, address, because }) =>
     logger.warn(
       { runId, scheduleId, attempt, origin, address, because },
-      'a target was not called: its address is blocked (docs/security.md)',
+      'a target was not called: its address is blocked (docs/addresses.md)',
     ),
   targetAsked: (logger, { runId, scheduleId, attempt, lookup }) =>
     logger.info({ runId, scheduleId, attempt }, LOOKED_UP[lookup]),
