@@ -39,7 +39,7 @@ export type FirelockEvent =
   | { type: 'limitWritten'; limitId: string; change: WrittenSchedule['change']; maxRunning: number | null }
   /** One pass that looked for free places of limits, and the number of runs that got one. */
   | { type: 'admissionPassed'; admitted: number }
-  /** The database refuses to let any instance claim the run; it is left out for a minute, and then tried again. */
+  /** The database refuses to let any instance claim the run; it is left out for a while, and then tried again. */
   | { type: 'claimRefused'; runId: string; error: string }
   | { type: 'admissionRefused'; limitId: string; error: string }
   /** Nothing was sent: the operator forbids `address`, which is one of the addresses of `origin`. */
@@ -86,6 +86,8 @@ export type FirelockEvent =
   | { type: 'secretKeysSampled'; missing: readonly string[] }
   /** Next fires that other time zone data had computed, moved to the moments that the present data gives. */
   | { type: 'cursorsMoved'; count: number; zoneData: string }
+  /** How many rows the loop leaves out for now, since it could not write them. */
+  | { type: 'rowsSetAside'; loop: string; count: number }
   | { type: 'loopFailed'; loop: string; error: unknown; retryInMs: number }
   /** A whole pass of the loop succeeded. */
   | { type: 'loopPassed'; loop: string }

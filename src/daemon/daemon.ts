@@ -29,12 +29,12 @@ export interface Daemon {
 /** If a pass does not return within this time, the process ends: far more than all its statements may take together. */
 const WATCHDOG_LIMIT_SECONDS = 120;
 /** The time to write the outcomes of aborted attempts. */
-const ABORTED_LIMIT_MS = 5_000;
+const ABORTED_LIMIT_MS = 4_000;
 /** Less than its stop limit, so that the log gets the result. */
 const LEAVE_LIMIT_MS = 800;
 
 /**
- * How long the stop of a service may take. The last two phases take 4 s at most: with ABORTED_LIMIT_MS less than the 10
+ * How long the stop of a service may take. The last two phases take 4 s at most: with ABORTED_LIMIT_MS 2 s less than the 10
  * s of a container.
  */
 const STOP_LIMIT_MS = {

@@ -32,7 +32,6 @@ interface PauseEndDeps extends ScheduleChangeDeps {
 const BATCH = 100;
 /** For rows that another transaction has locked. */
 const LOCKED_MS = 50;
-const REST_MS = 60_000;
 
 interface State extends PauseEndDeps {
   /** Schedules that could not be enabled. */
@@ -40,13 +39,9 @@ interface State extends PauseEndDeps {
 }
 
 export function createPauseEnder(deps: PauseEndDeps): Loop {
-  const state: State = { ...deps, rests: createRests(deps.clock, REST_MS) };
-  return createLoop({
-    name: 'pause-end',
-    clock: deps.clock,
-    events: deps.events,
-    body: () => pass(state),
-  });
+  const { clock, events } = deps;
+  const state: State = { ...deps, rests: createRests({ clock, events, loop: 'pause-end' }) };
+  return createLoop({ name: 'pause-end', clock, events, body: () => pass(state) });
 }
 
 async function pass(state: State): Promise<number> {
@@ -59,6 +54,7 @@ async function pass(state: State): Promise<number> {
       resumed += await resume(state, some);
     },
     faultOf: (error) => batchFaultOf(error) ?? (isUnavailable(error) ? null : 'refused'),
+    wasSetAside: ({ uid }) => rests.wasSetAside(uid),
     setAside: (one, error) => setAside(state, one, reasonOf(error)),
   });
   if (resumed > 0) state.wakeTick();

@@ -45,6 +45,7 @@ async function recordPlanned(
   const recordingBy = (work: (batch: readonly PlannedSchedule[]) => Promise<void>) => ({
     work,
     faultOf: batchFaultOf,
+    wasSetAside: ({ schedule }: PlannedSchedule) => schedule.planFailures > 0,
     setAside: ({ schedule }: PlannedSchedule, error: unknown) =>
       void refused.push({ schedule, error: reasonOf(error) }),
   });

@@ -9,6 +9,7 @@ import { horizonOf } from '../core/time/plan-due.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import { type PageSize, createPageSize } from '../runtime/loop/page-size.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import type { Database } from '../postgres/database.ts';
 import { isNotNow, isTableGone } from '../postgres/errors.ts';
@@ -49,14 +50,14 @@ interface State extends DropPartitionsDeps {
   definitions: DefinitionWalk;
   /** The round under way; each of its steps yields. */
   steps: AsyncGenerator<void, void, void> | null;
-  batch: number;
+  size: PageSize;
 }
 
 export function createPartitionDropper(deps: DropPartitionsDeps): Loop {
   const { database, clock, events, batch = BATCH } = deps;
   const state: State = {
     ...deps,
-    batch,
+    size: createPageSize(batch),
     definitions: createDefinitionWalk(database, clock, batch),
     steps: null,
   };
@@ -78,17 +79,17 @@ async function pass(state: State): Promise<number> {
 }
 
 async function* round(state: State): AsyncGenerator<void, void, void> {
-  const { database, events, definitions, batch } = state;
+  const { events, definitions } = state;
   const before = await keptSince(state);
   const failures: unknown[] = [];
   const [dropped, partitions] = yield* dropDays(state, before, failures);
   for (const parent of BY_DAY) {
-    while ((await database.run((db) => deleteOtherBefore(db, before, batch, parent))) === batch) yield;
+    yield* deleteInPages(state, (db, limit) => deleteOtherBefore(db, before, limit, parent));
   }
   yield* sweep(state, before, sweepKeys);
   yield* sweep(state, before, sweepDependencies);
   while (await definitions.step(before)) yield;
-  while ((await database.run((db) => dropReplacedBefore(db, before, batch))) === batch) yield;
+  yield* deleteInPages(state, (db, limit) => dropReplacedBefore(db, before, limit));
   const days = dropped.flatMap(({ parent, day }) => (parent === 'history' ? [day] : []));
   events.emit({ type: 'historyDropped', days, definitions: definitions.dropped() });
   const kept = partitions.filter(({ parent, day }) => parent === 'history' && !days.includes(day));
@@ -136,14 +137,25 @@ async function drop({ database, events }: State, partition: Partition): Promise<
   }
 }
 
+/** `page` deletes as many rows as it may, and answers how many it has deleted. */
+async function* deleteInPages(
+  { database, size }: State,
+  page: (db: Executor, limit: number) => Promise<number>,
+): AsyncGenerator<void, void, void> {
+  const isMore = () => size.fit(async (limit) => (await database.run((db) => page(db, limit))) === limit);
+  while (await isMore()) yield;
+}
+
 async function* sweep(
-  { database, batch }: State,
+  { database, size }: State,
   before: Instant,
   page: (db: Executor, given: { before: Instant; after: string; limit: number }) => Promise<Sweep>,
 ): AsyncGenerator<void, void, void> {
   for (let after: string | null = FIRST_ID; after !== null;) {
     const from: string = after;
-    after = (await database.run((db) => page(db, { before, after: from, limit: batch }))).next;
+    after = await size.fit(
+      async (limit) => (await database.run((db) => page(db, { before, after: from, limit }))).next,
+    );
     yield;
   }
 }

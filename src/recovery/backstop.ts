@@ -7,6 +7,7 @@
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import { type PageSize, createPageSize } from '../runtime/loop/page-size.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
 import { writeOverlapEffects } from '../store/effects/insert-effects.ts';
@@ -24,19 +25,21 @@ interface BackstopDeps {
   wake: Wake;
 }
 
+/** The most runs, or open dependencies, that one transaction takes. */
 const BATCH = 2_000;
 const NEXT_BATCH_MS = 1_000;
-/** How many open dependencies one pass reads. */
-const EDGES = 2_000;
 
 interface State extends BackstopDeps {
+  sizes: Record<'deleted' | 'waiting' | 'dependents' | 'held', PageSize>;
   lookedThrough: EdgeCursor;
 }
 
 /** Finds by rows the work that should have been done at once. Separate from recovery, so that take-overs do not wait for it. */
 export function createBackstop(deps: BackstopDeps): Loop {
   const { clock, events } = deps;
-  const state: State = { ...deps, lookedThrough: FIRST_EDGE };
+  const size = () => createPageSize(BATCH);
+  const sizes = { deleted: size(), waiting: size(), dependents: size(), held: size() };
+  const state: State = { ...deps, sizes, lookedThrough: FIRST_EDGE };
   return createLoop({ name: 'backstop', clock, body: () => pass(state), events });
 }
 
@@ -59,23 +62,28 @@ async function pass(state: State): Promise<number> {
  * Runs that wait for an active run that does not exist, or for a schedule that is gone. Answers whether there may be
  * more of them.
  */
-async function releaseWaiting({ database, events, wake }: State): Promise<boolean> {
-  const { abandoned, effects } = await database.transaction((tx) => abandonWaitingOfDeleted(tx, BATCH));
+async function releaseWaiting({ database, events, wake, sizes }: State): Promise<boolean> {
+  const { abandoned, effects } = await sizes.deleted.fit((limit) =>
+    database.transaction((tx) => abandonWaitingOfDeleted(tx, limit)),
+  );
   if (abandoned > 0)
     events.emit({ type: 'runsAbandoned', reason: 'deleted', scheduleId: null, count: abandoned });
-  const toJudge = await database.run((db) => findWaitingInVain(db, BATCH));
-  if (toJudge.length > 0) events.emit({ type: 'waitingReleased', count: toJudge.length });
-  const written =
-    toJudge.length > 0 ? await database.transaction((tx) => writeOverlapEffects(tx, toJudge)) : 0;
+  const { toJudge, written, isMore } = await sizes.waiting.fit(async (limit) => {
+    const found = await database.run((db) => findWaitingInVain(db, limit));
+    const effectsOfFound =
+      found.length > 0 ? await database.transaction((tx) => writeOverlapEffects(tx, found)) : 0;
+    return { toJudge: found.length, written: effectsOfFound, isMore: found.length === limit };
+  });
+  if (toJudge > 0) events.emit({ type: 'waitingReleased', count: toJudge });
   wakeFor(wake, { effects: effects + written, toAdmit: abandoned > 0 });
-  return toJudge.length === BATCH;
+  return isMore;
 }
 
 /** Runs that wait for a dependency whose end was never counted. */
 async function releaseDependents(state: State): Promise<void> {
   const { database, events, wake } = state;
-  const { found, next } = await database.transaction((tx) =>
-    effectsForOverlooked(tx, state.lookedThrough, EDGES),
+  const { found, next } = await state.sizes.dependents.fit((limit) =>
+    database.transaction((tx) => effectsForOverlooked(tx, state.lookedThrough, limit)),
   );
   state.lookedThrough = next ?? FIRST_EDGE;
   if (found > 0) events.emit({ type: 'waitingReleased', count: found });
@@ -83,9 +91,12 @@ async function releaseDependents(state: State): Promise<void> {
 }
 
 /** Runs that an edit recorded during maintenance, which is over now. Answers whether there may be more of them. */
-async function releaseHeld({ database, events, wake }: State): Promise<boolean> {
-  const { found, released, toPull, effects } = await database.transaction((tx) => releaseHeldRuns(tx, BATCH));
+async function releaseHeld({ database, events, wake, sizes }: State): Promise<boolean> {
+  const { found, released, toPull, effects, limit } = await sizes.held.fit(async (most) => ({
+    ...(await database.transaction((tx) => releaseHeldRuns(tx, most))),
+    limit: most,
+  }));
   if (released > 0) events.emit({ type: 'heldRunsReleased', count: released });
   wakeFor(wake, { effects, toClaim: released, toPull });
-  return found === BATCH;
+  return found === limit;
 }

@@ -48,8 +48,6 @@ export interface ExpiryDeps {
 const BATCH = 500;
 const INTERVAL_MS = 1_000;
 const MAX_WAITED_FOR = 3;
-/** The wait for a row that cannot be written. */
-const REST_MS = 60_000;
 const GRACE_SECONDS = 20;
 
 interface State extends ExpiryDeps {
@@ -65,7 +63,7 @@ export function createExpiry(deps: ExpiryDeps): Loop {
   const state: State = {
     ...deps,
     guard: createStarvationGuard(),
-    rests: createRests(clock, REST_MS),
+    rests: createRests({ clock, events, loop: 'expiry' }),
     listening: null,
   };
   return createLoop({ name: 'expiry', clock, body: () => pass(state), events });
@@ -130,6 +128,7 @@ async function expire(
       for (const id of ids) settled.add(id);
     },
     faultOf: batchFaultOf,
+    wasSetAside: ({ run }) => rests.wasSetAside(run.id),
     setAside: ({ run }, error) => {
       rests.add(run.id);
       events.emit({ type: 'expiryRefused', runId: run.id, error: reasonOf(error) });

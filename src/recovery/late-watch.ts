@@ -33,8 +33,6 @@ interface LateWatchDeps {
 /** The API promises that lateness is noticed within ten seconds; a success has one of them to be written in. */
 const LOOK_EVERY_MS = 4_000;
 const BATCH = 200;
-/** The wait for a row that cannot be written. */
-const REST_MS = 60_000;
 
 interface State extends LateWatchDeps {
   /** Schedules whose row was refused. */
@@ -42,8 +40,8 @@ interface State extends LateWatchDeps {
 }
 
 export function createLateWatch(deps: LateWatchDeps): Loop {
-  const state: State = { ...deps, rests: createRests(deps.clock, REST_MS) };
   const { clock, events } = deps;
+  const state: State = { ...deps, rests: createRests({ clock, events, loop: 'late-watch' }) };
   return createLoop({ name: 'late-watch', clock, events, body: () => pass(state) });
 }
 
@@ -55,6 +53,7 @@ async function pass(state: State): Promise<number> {
   await inHalves(uids, {
     work: (some) => look(state, some),
     faultOf: batchFaultOf,
+    wasSetAside: (uid) => rests.wasSetAside(uid),
     setAside: (uid, error) => {
       rests.add(uid);
       events.emit({ type: 'lateLookRefused', scheduleUid: uid, error: reasonOf(error) });

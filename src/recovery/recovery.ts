@@ -46,8 +46,6 @@ interface RecoveryDeps extends RecoveryPolicy {
 const BATCH = 2_000;
 const NEXT_BATCH_MS = 1_000;
 const MAX_WAITED_FOR = 3;
-/** The wait for a row that cannot be written. */
-const REST_MS = 60_000;
 
 interface State extends RecoveryDeps {
   /** Claims that this process does not know of, and claims that are too old, each with the time since when. */
@@ -64,7 +62,7 @@ export function createRecovery(deps: RecoveryDeps): Loop {
     ...deps,
     unknown: createClaimWatch(clock),
     overdue: createClaimWatch(clock),
-    rests: createRests(clock, REST_MS),
+    rests: createRests({ clock, events, loop: 'recovery' }),
     guards: {
       orphaned: createStarvationGuard(),
       forgotten: createStarvationGuard(),
@@ -152,6 +150,7 @@ async function takeOverNow(
         for (const { runId } of runs) taken.add(runId);
       },
       faultOf: batchFaultOf,
+      wasSetAside: ({ runId }) => rests.wasSetAside(runId),
       setAside: ({ runId }, error) => {
         rests.add(runId);
         events.emit({ type: 'takeOverRefused', runId, error: reasonOf(error) });

@@ -12,6 +12,7 @@ import { type ZoneDataSeen, judgeZoneData } from '../core/zones/zone-data-verdic
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import { createPageSize } from '../runtime/loop/page-size.ts';
 import {
   type CursorMove,
   type ZonedSchedule,
@@ -63,9 +64,11 @@ export function createZoneWatch({ database, clock, events, zoneData }: ZoneWatch
   let changed = true;
   /** The versions of the other living instances at the last look. While they stay the same, there is no second look. */
   let lookedBeside: string | null = null;
+  const size = createPageSize(PAGE);
 
   function pass(): Promise<number> {
-    return look && !changed ? goOn(look) : judge();
+    const at = look;
+    return at && !changed ? size.fit((limit) => goOn(at, limit)) : judge();
   }
 
   async function judge(): Promise<number> {
@@ -86,8 +89,8 @@ export function createZoneWatch({ database, clock, events, zoneData }: ZoneWatch
     return 0;
   }
 
-  async function goOn(at: LookThrough): Promise<number> {
-    const page = await database.run((db) => listZonedSchedules(db, { after: at.after, limit: PAGE }));
+  async function goOn(at: LookThrough, limit: number): Promise<number> {
+    const page = await database.run((db) => listZonedSchedules(db, { after: at.after, limit }));
     const known = await calendarsOf(database, page.schedules, page.now);
     const moves = await movesOf(page.schedules, known.histories, page.now);
     const moved = await write(moves, known.versions);

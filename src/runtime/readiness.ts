@@ -17,6 +17,8 @@ interface InstanceState {
   stopping: boolean;
   /** Claimed by an instance that is silent; as of the last sample. */
   strandedRuns: number;
+  /** How many rows each loop leaves out for now, since it could not write them. */
+  rowsSetAside: Map<string, number>;
   /** Effects of ends that have failed; as of the last sample. */
   effectsFailing: number;
   /** For how long the oldest effect has waited that has not failed; as of the last sample. */
@@ -45,6 +47,7 @@ export function createInstanceState(events: EventBus, clock: Clock): InstanceSta
     migrated: false,
     stopping: false,
     strandedRuns: 0,
+    rowsSetAside: new Map(),
     effectsFailing: 0,
     oldestEffectSeconds: 0,
     schedulesLate: 0,
@@ -63,6 +66,8 @@ export function createInstanceState(events: EventBus, clock: Clock): InstanceSta
       state.oldestEffectSeconds = event.oldestEffectSeconds;
       state.schedulesLate = event.schedulesLate;
       state.zoneData = event.zoneData;
+    } else if (event.type === 'rowsSetAside') {
+      state.rowsSetAside.set(event.loop, event.count);
     } else if (event.type === 'secretKeysSampled') {
       state.missingKeys = event.missing;
     }
@@ -99,7 +104,7 @@ const MAX_EFFECT_SECONDS = 60;
 
 function warningsOf(loops: readonly Turning[], state: InstanceState): string[] {
   const { strandedRuns, effectsFailing, schedulesLate, zoneData, missingKeys, missedLately } = state;
-  const warnings = failingOf(loops);
+  const warnings = [...failingOf(loops), ...setAsideOf(state)];
   if (strandedRuns > 0) {
     warnings.push(
       `${strandedRuns} runs are claimed by an instance that is silent; other instances take them over once it is declared dead`,
@@ -142,6 +147,15 @@ function failingOf(loops: readonly Turning[]): string[] {
     .map(
       (loop) =>
         `the ${loop.name} loop has failed for ${Math.round(loop.failingMs() / 1000)} s; the log says why`,
+    );
+}
+
+function setAsideOf({ rowsSetAside }: InstanceState): string[] {
+  return [...rowsSetAside]
+    .filter(([, count]) => count > 0)
+    .map(
+      ([loop, count]) =>
+        `the ${loop} loop could not write ${count} rows, and tries them again later; the log names them`,
     );
 }
 

@@ -25,6 +25,16 @@ it('late schedules are a warning, which leaves an instance as ready as it was', 
   expect(readinessOf(state, lease, [], null).warnings).toEqual([]);
 });
 
+it('rows that a loop has set aside are a warning, until none is left', () => {
+  const events = createEventBus();
+  const state = createInstanceState(events, systemClock);
+  const warnings = () => readinessOf(state, createLease(systemClock, 10), [], null).warnings;
+  events.emit({ type: 'rowsSetAside', loop: 'recovery', count: 2 });
+  expect(warnings()).toEqual([expect.stringMatching(/^the recovery loop could not write 2 rows/)]);
+  events.emit({ type: 'rowsSetAside', loop: 'recovery', count: 0 });
+  expect(warnings()).toEqual([]);
+});
+
 it('what follows from ends late is a warning as well, and what only waits its turn is none', () => {
   const events = createEventBus();
   const lease = createLease(systemClock, 10);

@@ -19,8 +19,7 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
 
   // error: a row that the database refuses
   'a lost run cannot be taken over because the database refuses to write its row': row('run'),
-  'a run cannot be claimed because the database refuses to write its row; it is retried in a minute':
-    row('run'),
+  'a run cannot be claimed because the database refuses to write its row; it is retried later': row('run'),
   'a run without a report in time cannot be retried or ended because the database refuses to write its row':
     row('run'),
   'runs of a limit cannot get places because the database refuses to write a row': row('limit'),

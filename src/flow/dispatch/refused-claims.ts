@@ -11,10 +11,8 @@ import { batchFaultOf } from '../../postgres/errors.ts';
 import { tryToClaim } from '../../store/runs/claims/claims.ts';
 import type { DispatchDeps } from './dispatch-state.ts';
 
-const REST_MS = 60_000;
-
-export function createRefusedClaims({ clock }: Pick<DispatchDeps, 'clock'>): Rests {
-  return createRests(clock, REST_MS);
+export function createRefusedClaims({ clock, events }: Pick<DispatchDeps, 'clock' | 'events'>): Rests {
+  return createRests({ clock, events, loop: 'dispatch' });
 }
 
 type Deps = Pick<DispatchDeps, 'database' | 'events' | 'lease'>;
@@ -53,6 +51,7 @@ async function setRefusedAside(deps: Deps, refused: Rests, ids: readonly string[
           if (!(error instanceof OnlyTried)) throw error;
         }),
     faultOf: batchFaultOf,
+    wasSetAside: (runId) => refused.wasSetAside(runId),
     setAside: (runId, error) => {
       refused.add(runId);
       events.emit({ type: 'claimRefused', runId, error: reasonOf(error) });

@@ -81,7 +81,7 @@ export const RUN_LINES: Lines = {
   claimRefused: (logger, { runId, error }) =>
     logger.error(
       { runId, error },
-      'a run cannot be claimed because the database refuses to write its row; it is retried in a minute',
+      'a run cannot be claimed because the database refuses to write its row; it is retried later',
     ),
   admissionRefused: (logger, { limitId, error }) =>
     logger.error(

@@ -27,7 +27,7 @@ function loopHandlers(registry: Registry): Handlers {
 }
 
 function planningHandlers(registry: Registry): Handlers {
-  const { counter, seconds } = metricsIn(registry);
+  const { counter, gauge, seconds } = metricsIn(registry);
   const tickSeconds = seconds(
     'firelock_tick_duration_seconds',
     'One pass of the tick: locking, planning and recording a batch.',
@@ -38,6 +38,11 @@ function planningHandlers(registry: Registry): Handlers {
     'outcome',
   );
   for (const outcome of ['acquired', 'contended', 'expired', 'fenced']) fireLocks.inc({ outcome }, 0);
+  const rowsSetAside = gauge(
+    'firelock_rows_set_aside',
+    'Rows that a loop of this instance leaves out for now, since the database refused to write them or it took too long; the log names them.',
+    'loop',
+  );
   const failures = counter(
     'firelock_loop_failures_total',
     'Passes of a loop that failed, such as for want of a database.',
@@ -48,6 +53,7 @@ function planningHandlers(registry: Registry): Handlers {
     tickFinished: ({ durationMs }) => tickSeconds.observe(durationMs / 1000),
     fireLocks: ({ outcome, count }) => fireLocks.inc({ outcome }, count),
     loopFailed: ({ loop }) => failures.inc({ loop }),
+    rowsSetAside: ({ loop, count }) => rowsSetAside.set({ loop }, count),
     scheduleSetAside: () => setAside.inc(),
   };
 }

@@ -6,6 +6,8 @@ interface HalvingWork<T> {
   work: (items: readonly T[]) => Promise<void>;
   /** Whether the batch is at fault, so that others can be done without it; null: anything else, such as an outage. */
   faultOf: (error: unknown) => BatchFault | null;
+  /** Items that were at fault before: they are done apart from all others, and after them. */
+  wasSetAside?: (item: T) => boolean;
   /** Called for the one item that was at fault alone. */
   setAside: (item: T, error: unknown) => Promise<void> | void;
 }
@@ -16,7 +18,12 @@ interface HalvingWork<T> {
  * parts the error is thrown: a pass of a loop must end in time, and what it has set aside stays so.
  */
 export async function inHalves<T>(items: readonly T[], halving: HalvingWork<T>): Promise<void> {
-  await inParts(items, halving, { outOfTime: 0 });
+  const { wasSetAside = () => false } = halving;
+  const again = items.filter(wasSetAside);
+  const others = again.length === 0 ? items : items.filter((item) => !wasSetAside(item));
+  const met: Met = { outOfTime: 0, lastOutOfTime: null, errors: [] };
+  await inParts([others, again], halving, met);
+  if (met.errors.length > 0) throw met.errors[0];
 }
 
 /** The same, of a batch that was at fault just now, in whatever way the caller tried it. */
@@ -38,27 +45,53 @@ const PARTS = { refused: 2, outOfTime: 8 } as const;
 /** From 4,096 items down to one. At 15 s each, a pass ends before the watchdog takes the loop for dead. */
 const MOST_OUT_OF_TIME = 5;
 
-async function inParts<T>(
-  items: readonly T[],
-  halving: HalvingWork<T>,
-  met: { outOfTime: number },
-): Promise<void> {
-  const [only, ...others] = items;
-  if (only === undefined) return;
+interface Met {
+  outOfTime: number;
+  lastOutOfTime: unknown;
+  /** The first one is thrown in the end. */
+  errors: unknown[];
+}
+
+/**
+ * A part at fault is divided after the parts beside it, which so do not wait for its pieces; of two, the first is divided before more
+ * are tried, so that one pass comes down to an item.
+ */
+async function inParts<T>(parts: Iterable<readonly T[]>, halving: HalvingWork<T>, met: Met): Promise<void> {
+  let pieces: readonly T[][] = [];
+  for (const part of parts) {
+    if (met.outOfTime >= MOST_OUT_OF_TIME) {
+      // The next pass goes on with what is left.
+      met.errors.push(met.lastOutOfTime);
+      return;
+    }
+    const found = await attempt(part, halving, met).catch((error: unknown) => {
+      met.errors.push(error);
+      return [];
+    });
+    if (found.length === 0) continue;
+    if (pieces.length > 0) await inParts(pieces, halving, met);
+    pieces = found;
+  }
+  if (pieces.length > 0) await inParts(pieces, halving, met);
+}
+
+/** Answers the pieces into which to divide the part: none where it was done, or was one item, which is set aside. */
+async function attempt<T>(part: readonly T[], halving: HalvingWork<T>, met: Met): Promise<readonly T[][]> {
+  const [only, ...others] = part;
+  if (only === undefined) return [];
   try {
-    await halving.work(items);
+    await halving.work(part);
+    return [];
   } catch (error) {
     const fault = halving.faultOf(error);
     if (fault === null) throw error;
-    if (fault === 'outOfTime') met.outOfTime += 1;
-    if (others.length === 0) {
-      await halving.setAside(only, error);
-      return;
+    if (fault === 'outOfTime') {
+      met.outOfTime += 1;
+      met.lastOutOfTime = error;
     }
-    if (met.outOfTime >= MOST_OUT_OF_TIME) throw error;
-    await eachInTurn(partsOf(items, PARTS[fault]), (part) =>
-      met.outOfTime >= MOST_OUT_OF_TIME ? Promise.reject(error as Error) : inParts(part, halving, met),
-    );
+    if (others.length > 0) return partsOf(part, PARTS[fault]);
+    await halving.setAside(only, error);
+    return [];
   }
 }
 

@@ -38,6 +38,15 @@ test('schedules that are paused, and targets that are called, are counted and lo
   ]);
 });
 
+test('rows that loops have set aside are shown as many as there are now', async () => {
+  const { events, value } = observed();
+  events.emit({ type: 'rowsSetAside', loop: 'recovery', count: 2 });
+  events.emit({ type: 'rowsSetAside', loop: 'expiry', count: 1 });
+  events.emit({ type: 'rowsSetAside', loop: 'recovery', count: 0 });
+  expect(await value('firelock_rows_set_aside{loop="recovery"}')).toBe(0);
+  expect(await value('firelock_rows_set_aside{loop="expiry"}')).toBe(1);
+});
+
 test('gauges show the last sample of their kind, and its time', async () => {
   const { metrics, value } = observed();
   const work = {

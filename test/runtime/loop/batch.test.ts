@@ -83,3 +83,32 @@ it('an outage is the fault of no batch: it is tried once, and nothing is set asi
   await expect(inHalves(items(500), halving)).rejects.toBe(outage);
   expect(tried).toEqual([500]);
 });
+
+it('items that were at fault before are tried apart from the others, and after them', async () => {
+  const { halving, done, aside, batches } = workOn(new Map([[3, 'outOfTime']]));
+  await inHalves(items(500), { ...halving, wasSetAside: (item) => item === 3 || item === 7 });
+  expect(batches).toEqual([498, 2, 1, 1]);
+  expect(aside).toEqual([3]);
+  expect(done).toHaveLength(499);
+});
+
+it('the parts beside one that ran out of time are done before it is divided', async () => {
+  const { halving, done, batches } = workOn(new Map([[0, 'outOfTime']]));
+  const ranOut: number[] = [];
+  const work = async (some: readonly number[]) => {
+    await halving.work(some).catch((error: unknown) => {
+      ranOut.push(done.length);
+      throw error;
+    });
+  };
+  await inHalves(items(512), { ...halving, work });
+  expect(ranOut).toEqual([0, 0, 448, 504]);
+  expect(batches.slice(0, 9)).toEqual([512, ...Array.from({ length: 8 }, () => 64)]);
+});
+
+it('a fault that an item cannot be set aside for keeps no other part from its turn', async () => {
+  const { halving, done } = workOn(new Map([[5, 'refused']]));
+  const setAside = () => Promise.reject(new Error('gone'));
+  await expect(inHalves(items(8), { ...halving, setAside })).rejects.toThrow('gone');
+  expect(done.sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 6, 7]);
+});
