@@ -1,4 +1,4 @@
-import { displayWidth } from '../../src/cli/terminal/display-width.ts';
+import { displayWidth } from '../../src/cli/terminal/shown-text.ts';
 import type { Run } from './terminal-recorder.ts';
 
 interface TimedFrame {

@@ -2,7 +2,7 @@ import { parseJsonBody } from '../../api/http/json/json-body.ts';
 import { SET_LABEL } from '../../schedules-file/schedules-file.ts';
 import type { Cli } from '../cli.ts';
 import { stringify } from '../../api/http/json/raw-json.ts';
-import type { Server } from '../server/server-calls.ts';
+import type { Query, Server } from '../server/server-calls.ts';
 import { type Exported, createOrder, exported } from './export-schedules.ts';
 import { inComment, listItem } from './yaml-text.ts';
 
@@ -26,14 +26,19 @@ export async function exportAll(cli: Cli, { set, format = 'yaml' }: ExportOption
   writer.list('schedules');
   const order = createOrder();
   const over = new Set<string>();
+  let left = 0;
+  const put = (one: Exported) => {
+    if (one.isOver !== null) left += 1;
+    writer.item(one);
+  };
   const query = set === undefined ? {} : { label: `${SET_LABEL}:${set}` };
   for await (const answered of pagesOf(server, 'schedules', query)) {
     const one = exported(answered, now(), set ?? null);
     if (one.isOver !== null) over.add(String(one.fields['id']));
-    if (!order.hold(one)) writer.item(one);
+    if (!order.hold(one)) put(one);
   }
-  for (const one of order.held((id) => over.has(id))) writer.item(one);
-  const left = writer.end();
+  for (const one of order.held((id) => over.has(id))) put(one);
+  writer.end();
   if (left > 0)
     cli
       .output()
@@ -41,14 +46,10 @@ export async function exportAll(cli: Cli, { set, format = 'yaml' }: ExportOption
 }
 
 /** Items with their payloads as the server wrote them, byte for byte. */
-async function* pagesOf(server: Server, path: string, query: Record<string, string>) {
+async function* pagesOf(server: Server, path: string, query: Query) {
   let cursor: string | null = null;
   do {
-    const asked: Record<string, string | number> = {
-      ...query,
-      limit: 500,
-      ...(cursor === null ? {} : { cursor }),
-    };
+    const asked: Query = { ...query, limit: 500, cursor: cursor ?? undefined };
     const { text } = await server.call('GET', path, { query: asked });
     const { value, payloads } = await parseJsonBody(Buffer.from(text));
     const page = value as { items: Record<string, unknown>[]; nextCursor: string | null };
@@ -71,17 +72,17 @@ interface Writer {
   begin(set: string | null, url: string): void;
   list(kind: string): void;
   item(one: Exported): void;
-  /** Answers how many schedules are only in comments, or missing. */
-  end(): number;
+  end(): void;
 }
 
 const SECRETS = `# Values of headers and secrets are "***": where the server has the schedule already, it keeps them. For another server
 # write them as \${NAME} and set the environment variable NAME.`;
 
 function yamlWriter(write: (text: string) => void): Writer {
-  let left = 0;
   let isEmpty = false;
-  const close = () => isEmpty && write('  []\n');
+  const close = () => {
+    if (isEmpty) write('  []\n');
+  };
   return {
     begin: (set, url) => {
       write(`# What firelock at ${url} has (docs/git.md): firelock export.\n${SECRETS}\n`);
@@ -94,24 +95,18 @@ function yamlWriter(write: (text: string) => void): Writer {
     },
     item: ({ fields, isOver }) => {
       if (isOver !== null) {
-        left += 1;
-        write(
-          `${inComment(`${isOver}: a new installation would refuse it\n${listItem(fields)}`).trimEnd()}\n`,
-        );
+        const text = `${isOver}: a new installation would refuse it\n${listItem(fields)}`;
+        write(`${inComment(text).trimEnd()}\n`);
         return;
       }
       isEmpty = false;
       write(listItem(fields));
     },
-    end: () => {
-      close();
-      return left;
-    },
+    end: close,
   };
 }
 
 function jsonWriter(write: (text: string) => void): Writer {
-  let left = 0;
   let separator = '';
   let isOpen = false;
   return {
@@ -121,16 +116,10 @@ function jsonWriter(write: (text: string) => void): Writer {
       [separator, isOpen] = ['', true];
     },
     item: ({ fields, isOver }) => {
-      if (isOver !== null) {
-        left += 1;
-        return;
-      }
+      if (isOver !== null) return;
       write(`${separator}\n${stringify(fields)}`);
       separator = ',';
     },
-    end: () => {
-      write('\n]}\n');
-      return left;
-    },
+    end: () => write('\n]}\n'),
   };
 }

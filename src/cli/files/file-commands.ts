@@ -1,8 +1,12 @@
 import { type Command, Option } from 'commander';
 import { type Cli, withExamples } from '../cli.ts';
-import { collect } from '../common/arguments.ts';
+import { collect, fileText } from '../common/arguments.ts';
 import { type ExportOptions, exportAll } from './export-command.ts';
-import { type ImportCommandOptions, importCrontab } from './crontab/import-command.ts';
+import { CliError, EXIT, usageError } from '../exit-codes.ts';
+import { reasonOf } from '../../runtime/reason.ts';
+import { isManifest, readCronJobs } from './crontab/cron-jobs.ts';
+import { readCrontab } from './crontab/crontab-lines.ts';
+import { importText } from './crontab/imported.ts';
 import { type FileOptions, planOrApply } from './plan-apply.ts';
 
 const FILE = 'YAML or JSON; - is standard input';
@@ -84,3 +88,49 @@ function addImport(program: Command, cli: Cli): void {
     'firelock import-crontab /etc/crontab --system --timezone Europe/Berlin',
   );
 }
+
+interface ImportCommandOptions {
+  system?: true;
+  set?: string;
+  queue?: string;
+  targetUrl?: string;
+  timezone?: string;
+}
+
+const STANDARD_QUEUE = 'crontab';
+
+/** Prints a file of schedules, and applies nothing. Answers the exit code: 1 if something is not carried over. */
+async function importCrontab(cli: Cli, path: string, options: ImportCommandOptions): Promise<number> {
+  const { system, set, queue, targetUrl, timezone } = options;
+  if (queue !== undefined && targetUrl !== undefined)
+    throw usageError('either --queue or --target-url: a schedule has one target');
+  const text = await fileText(path, cli.surroundings).catch((error: unknown) => {
+    throw new CliError(EXIT.failed, reasonOf(error));
+  });
+  const { out, err, zone } = cli.surroundings;
+  const isKubernetes = isManifest(text);
+  const into = {
+    target:
+      targetUrl === undefined
+        ? { type: 'pull', queue: queue ?? STANDARD_QUEUE }
+        : { type: 'http', url: targetUrl },
+    timezone: timezone ?? (isKubernetes ? 'UTC' : zone),
+  };
+  const read = isKubernetes
+    ? readCronJobs(text, into)
+    : readCrontab(text, { ...into, isSystem: system === true });
+  const head = [
+    `Imported by firelock import-crontab (docs/crontab.md). Read it, then: firelock plan FILE`,
+    `Times without a zone of their own are taken for those of ${into.timezone}: ${
+      timezone === undefined ? ORIGIN[isKubernetes ? 'kubernetes' : 'crontab'] : '--timezone'
+    }.`,
+  ];
+  out.write(importText(read, head, set ?? null));
+  for (const { line, message } of read.remarks) err.write(`${path}:${line}: ${message}\n`);
+  return read.remarks.some(({ isLost }) => isLost) ? EXIT.failed : EXIT.done;
+}
+
+const ORIGIN = {
+  crontab: 'the zone of this machine (or say --timezone)',
+  kubernetes: 'the usual zone of a control plane (or say --timezone)',
+};

@@ -1,17 +1,22 @@
-import { readFile } from 'node:fs/promises';
+import {
+  SINGULAR,
+  type Change,
+  type FieldChange,
+  type FilePlan,
+  type FileFault,
+  faultLines,
+} from '../../schedules-file/schedules-file.ts';
+import { printable } from '../terminal/shown-text.ts';
+import type { View } from '../terminal/output.ts';
 import { type FileVariables, parseFileVariables } from '../../core/secrets/file-variables.ts';
 import { NotApplied, applyPlan } from '../../schedules-file/apply/apply-plan.ts';
 import { type ApiCaller, Refused } from '../../schedules-file/apply/caller.ts';
 import { planFile } from '../../schedules-file/apply/plan-file.ts';
-import type { FilePlan } from '../../schedules-file/apply/file-plan.ts';
-import { type FileFault, faultLines } from '../../schedules-file/schedules-file.ts';
 import { readSchedulesFile } from '../../schedules-file/read/read-file.ts';
 import type { Cli } from '../cli.ts';
+import { fileText } from '../common/arguments.ts';
 import { CliError, EXIT } from '../exit-codes.ts';
 import { RawJson } from '../../api/http/json/raw-json.ts';
-import { reasonOf } from '../../runtime/reason.ts';
-import { printable } from '../terminal/shown-text.ts';
-import { planLines } from './plan-text.ts';
 
 export interface FileOptions {
   prune?: boolean;
@@ -47,7 +52,7 @@ async function inOrder(
   isApplied: boolean,
 ): Promise<number> {
   const variables = variablesOf(cli, variable);
-  const file = readSchedulesFile(await textOf(cli, path), { variables, set });
+  const file = readSchedulesFile(await fileText(path, cli.surroundings), { variables, set });
   if (prune && file.set === null && !file.isBroken)
     file.faults.push({ line: 1, message: '--prune needs the name of a set: `set` in the file, or --set' });
   if (file.isBroken) throw faulty(path, file.faults);
@@ -89,20 +94,41 @@ function faulty(path: string, faults: readonly FileFault[]): CliError {
   return new CliError(EXIT.failed, [`nothing is applied; ${path} has faults:`, ...lines].join('\n'));
 }
 
-/** `-` is standard input. @throws CliError */
-export async function textOf({ surroundings }: Cli, path: string): Promise<string> {
-  if (path === '-') return surroundings.input.read();
-  try {
-    return await readFile(path, 'utf8');
-  } catch (error) {
-    throw new CliError(EXIT.failed, `cannot read the file: ${reasonOf(error)}`);
-  }
-}
-
 function callerOf(cli: Cli): ApiCaller {
   const server = cli.server();
   return {
     send: (method, path, body, headers = {}) =>
       server.ask(method, path, { ...(body === undefined ? {} : { body: new RawJson(body) }), headers }),
   };
+}
+
+const SIGNS = { created: '+', updated: '~', deleted: '-' } as const;
+const PAINTS = { created: 'green', updated: 'yellow', deleted: 'red' } as const;
+const MASK = '***';
+
+function planLines({ changes, unchanged }: FilePlan, view: View): string[] {
+  return [...changes.flatMap((change) => changeLines(change, view)), summary(changes, unchanged)];
+}
+
+function changeLines({ kind, id, change, fields }: Change, view: View): string[] {
+  const title = view.paint(PAINTS[change], `${SIGNS[change]} ${SINGULAR[kind]} ${id}`);
+  return [title, ...fields.map((field) => `    ${printable(fieldText(field))}`)];
+}
+
+function fieldText({ path, before, after }: FieldChange): string {
+  // Two masks look alike, whatever values they hide.
+  if (before === MASK && after === MASK) return `${path}: another secret value`;
+  return `${path}: ${shortJson(before)} → ${shortJson(after)}`;
+}
+
+const MAX_LENGTH = 200;
+
+function shortJson(value: unknown): string {
+  const text = JSON.stringify(value);
+  return text.length <= MAX_LENGTH ? text : `${text.slice(0, MAX_LENGTH)}…`;
+}
+
+function summary(changes: readonly Change[], unchanged: number): string {
+  const count = (wanted: Change['change']) => changes.filter(({ change }) => change === wanted).length;
+  return `${count('created')} to create, ${count('updated')} to change, ${count('deleted')} to delete, ${unchanged} as they are`;
 }

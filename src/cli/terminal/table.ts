@@ -1,6 +1,5 @@
 import type { Paint } from './paint.ts';
-import { cutToWidth, displayWidth } from './display-width.ts';
-import { printable } from './shown-text.ts';
+import { cutToWidth, displayWidth, printable } from './shown-text.ts';
 
 export interface Column<Row> {
   title: string;

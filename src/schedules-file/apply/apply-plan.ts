@@ -1,6 +1,12 @@
-import { type FileFault, type Kind, entryText, faultOf } from '../schedules-file.ts';
+import {
+  type FileFault,
+  type Kind,
+  entryText,
+  faultOf,
+  type FilePlan,
+  type ToSend,
+} from '../schedules-file.ts';
 import { type ApiCaller, Refused, ask } from './caller.ts';
-import type { FilePlan, ToSend } from './file-plan.ts';
 import { batchesOf } from './plan-schedules.ts';
 
 interface Applied {

@@ -3,9 +3,15 @@ import type { z } from 'zod';
 import { calendarInput } from '../../api/calendars/schemas.ts';
 import { checkValue } from '../../api/http/validation.ts';
 import { limitInput } from '../../api/limits/schemas.ts';
-import { type FileEntry, type FileFault, faultOf } from '../schedules-file.ts';
+import {
+  type FileEntry,
+  type FileFault,
+  faultOf,
+  type Change,
+  type FieldChange,
+  type ToSend,
+} from '../schedules-file.ts';
 import { type ApiCaller, listAll } from './caller.ts';
-import type { Change, FieldChange, ToSend } from './file-plan.ts';
 
 interface NamedSets {
   faults: FileFault[];

@@ -1,7 +1,13 @@
-import { type FileEntry, type FileFault, entryText, faultOf } from '../schedules-file.ts';
+import {
+  type FileEntry,
+  type FieldChange,
+  type FileFault,
+  entryText,
+  faultOf,
+  type Change,
+  type ToSend,
+} from '../schedules-file.ts';
 import { type ApiCaller, Refused, ask } from './caller.ts';
-import { keepWhatIsNotSaid } from './kept-fields.ts';
-import type { Change, FieldChange, ToSend } from './file-plan.ts';
 import { type NotThereYet, withReal, withStandIns } from './stand-ins.ts';
 
 const MAX_ITEMS = 1000;
@@ -12,17 +18,12 @@ const MAX_BYTES = 12 * 1024 * 1024;
 export function* batchesOf<Item>(
   items: readonly Item[],
   textOf: (item: Item) => string,
-  more: object = {},
 ): Generator<{ items: Item[]; body: string }, void, void> {
   let batch: Item[] = [];
   let texts: string[] = [];
   let bytes = 0;
-  const beside = JSON.stringify(more).slice(1, -1);
   const close = () => {
-    const closed = {
-      items: batch,
-      body: `{"items":[${texts.join(',')}]${beside === '' ? '' : `,${beside}`}}`,
-    };
+    const closed = { items: batch, body: `{"items":[${texts.join(',')}]}` };
     [batch, texts, bytes] = [[], [], 0];
     return closed;
   };
@@ -131,4 +132,24 @@ function note(
     change: isNew ? 'created' : 'updated',
     fields: isNew ? [] : kept.changes,
   });
+}
+
+const PAUSE = ['enabled', 'pauseReason', 'pauseUntil'] as const;
+
+/**
+ * If the file does not say whether a schedule is enabled, a pause stays: a paused schedule must not go on because a
+ * daemon starts or a file is applied. Payloads that differ only in white space count as equal.
+ */
+function keepWhatIsNotSaid(changes: readonly FieldChange[], { fields, payload }: FileEntry) {
+  let left = changes.filter(
+    ({ path, before, after }) => path !== '/payload' || JSON.stringify(before) !== JSON.stringify(after),
+  );
+  const saysNothing = PAUSE.every((name) => fields[name] === undefined);
+  const ends = left.some(({ path, before }) => path === '/enabled' && before === false);
+  const kept: Record<string, unknown> = {};
+  if (saysNothing && ends) {
+    for (const name of PAUSE) kept[name] = left.find(({ path }) => path === `/${name}`)?.before ?? null;
+    left = left.filter(({ path }) => !PAUSE.some((name) => path === `/${name}`));
+  }
+  return { changes: left, fields: { ...fields, ...kept }, payload };
 }

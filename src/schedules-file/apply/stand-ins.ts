@@ -1,7 +1,6 @@
 import { isObject } from '../../api/http/json/json-body.ts';
-import type { FileEntry } from '../schedules-file.ts';
+import type { FileEntry, FieldChange } from '../schedules-file.ts';
 import { followedBy } from './parents-first.ts';
-import type { FieldChange } from './file-plan.ts';
 
 /** Entries of the file that the server does not have yet, by id. */
 export interface NotThereYet {

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { cutToWidth, displayWidth } from '../../../src/cli/terminal/display-width.ts';
-import { printable } from '../../../src/cli/terminal/shown-text.ts';
+import { cutToWidth, displayWidth, printable } from '../../../src/cli/terminal/shown-text.ts';
 import { paintFor, plain } from '../../../src/cli/terminal/paint.ts';
 import { type Column, tableLines } from '../../../src/cli/terminal/table.ts';
 import { durationText, timeCell, timeText, zoneNote } from '../../../src/cli/terminal/time-text.ts';

@@ -1,4 +1,4 @@
-import { cutToWidth } from '../../terminal/display-width.ts';
+import { cutToWidth } from '../../terminal/shown-text.ts';
 import type { Paint } from '../../terminal/paint.ts';
 import { durationText } from '../../terminal/time-text.ts';
 import type { Snapshot } from './snapshot.ts';
