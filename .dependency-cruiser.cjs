@@ -19,11 +19,20 @@ const forward = line.map((layer, index) => ({
   },
 }));
 
-/**
- * Within the API, a folder imports only what comes before it, so that no two know each other both ways. Each may know
- * `deps.ts`.
- */
-const rooms = [
+/** Within a room, a folder imports only what comes before it, so that no two know each other both ways, but those of `protocol`. */
+const forwardIn = (room, folders, protocol = {}) =>
+  folders.map((folder, index) => ({
+    name: `${room}-${folder.replaceAll('|', '-or-')}-imports-only-what-comes-before-it`,
+    severity: 'error',
+    from: { path: `^src/${room}/(${folder})/` },
+    to: {
+      path: `^src/${room}/(${folders.slice(index).join('|')})/`,
+      pathNot: [`^src/${room}/$1/`, ...(protocol[folder] ?? []).map((other) => `^src/${room}/${other}/`)],
+    },
+  }));
+
+/** Each may know `deps.ts`. */
+const forwardInApi = forwardIn('api', [
   'http',
   'document',
   'access|audit',
@@ -31,20 +40,28 @@ const rooms = [
   'runs',
   'schedules',
   'dashboard|instances|limits|maintenance|me|occurrences|queues|stats|verify',
-];
+]);
 
-const forwardInApi = rooms.map((room, index) => ({
-  name: `api-${room.replaceAll('|', '-or-')}-imports-only-what-comes-before-it`,
-  severity: 'error',
-  from: { path: `^src/api/(${room})/` },
-  to: { path: `^src/api/(${rooms.slice(index).join('|')})/`, pathNot: '^src/api/$1/' },
-}));
+/**
+ * The protocol: with the end of a run its effects are written, and effects record and end runs; what is too much for one transaction
+ * becomes a backlog, whose slices end runs; and a schedule that goes abandons its runs, as one that is resumed records skipped ones.
+ */
+const forwardInStore = forwardIn(
+  'store',
+  [
+    ...['maintenance', 'instances', 'schedules', 'runs', 'effects', 'backlogs'],
+    'audit|calendars|history|limits|queues|reports',
+    'secrets|verify',
+  ],
+  { schedules: ['runs'], runs: ['effects', 'backlogs'] },
+);
 
 module.exports = {
   forbidden: [
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     ...forward,
     ...forwardInApi,
+    ...forwardInStore,
     {
       name: 'operations-queues-recovery-and-history-do-not-know-each-other-nor-flow',
       severity: 'error',

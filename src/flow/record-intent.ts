@@ -10,7 +10,7 @@
 import { batchFaultOf } from '../postgres/errors.ts';
 import { eachInTurn, inHalves } from '../runtime/loop/batch.ts';
 import { reasonOf } from '../runtime/reason.ts';
-import { setAsideIfLocked } from '../store/schedules/set-aside.ts';
+import { setAsideIfLocked } from '../store/schedules/fire-locks.ts';
 import type { Planned, PlannedSchedule, UnplannableSchedule } from './plan.ts';
 import { type RecordAloneDeps, recordAlone } from './record/record-alone.ts';
 import { recordUnderLocks } from './record/record-under-locks.ts';

@@ -11,8 +11,8 @@ import {
   type DefinitionPosition,
   dropUnusedDefinitionsBefore,
   listDefinitions,
+  dropReplacedDefinitionsBefore,
 } from '../store/history/unused-definitions.ts';
-import { dropReplacedDefinitionsBefore } from '../store/history/replaced-definitions.ts';
 
 /** Walks through the definitions page by page, and goes on from there if there are more; begins anew once a round. */
 export interface DefinitionWalk {

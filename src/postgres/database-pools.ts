@@ -1,5 +1,7 @@
-import { shareOf } from './database-share.ts';
-import type { Database } from './database.ts';
+import { type Database, STATEMENT_LIMIT_MS } from './database.ts';
+import { createTurns } from '../runtime/loop/turns.ts';
+import { QueryTimeout } from './errors.ts';
+import { TRANSACTION_LIMIT_MS } from './transaction.ts';
 
 /** The connections of one instance, separated by what must not wait for what. */
 interface DatabasePools {
@@ -43,4 +45,29 @@ function sharesOf(connections: number): { main: number; api: number; background:
   const api = Math.max(connections >= 5 ? 2 : 1, Math.floor(connections / 3));
   const background = connections >= 8 ? 2 : connections >= 3 ? 1 : 0;
   return { main: connections - api - background, api, background };
+}
+
+/** At most so many connections of a pool at once: work that uses the pool itself finds the others free. */
+function shareOf(database: Database, connections: number): Database {
+  const turns = createTurns({ places: connections, mostWaiting: Infinity, mostOfKey: Infinity });
+
+  async function inTurn<T>(limitMs: number, work: () => Promise<T>): Promise<T> {
+    const leave = await turns.take('', { limitMs });
+    if (leave === null) throw new QueryTimeout(limitMs);
+    try {
+      return await work();
+    } finally {
+      leave();
+    }
+  }
+
+  return {
+    run: (work, limitMs = STATEMENT_LIMIT_MS) => inTurn(limitMs, () => database.run(work, limitMs)),
+    transaction: (work, limitMs = TRANSACTION_LIMIT_MS) =>
+      inTurn(limitMs, () => database.transaction(work, limitMs)),
+    /** The pool closes them. */
+    close: () => Promise.resolve(),
+    /** Its connections are counted as the pool's. */
+    usage: () => ({ size: 0, busy: 0, waiting: turns.waiting() }),
+  };
 }

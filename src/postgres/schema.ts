@@ -25,11 +25,17 @@ import type { EffectKind } from '../core/runs/effect.ts';
 import type { OnDependencyFailure, RunStatus, RunTrigger } from '../core/runs/run.ts';
 import type { FollowedEnd, Overlap } from '../core/schedules/schedule.ts';
 import type { AttemptError } from '../core/runs/attempts/outcome.ts';
-import { instantColumn } from './sql/columns.ts';
 import type { StoredDefinition } from '../core/schedules/stored-definition.ts';
+import type { Instant } from '../core/instant.ts';
 
 /** Ids sort by code point on every database, whatever its collation. */
 const identifier = customType<{ data: string; driverData: string }>({ dataType: () => 'text COLLATE "C"' });
+/** `timestamptz(3)` as milliseconds: values that are compared for equality (fire-locks, keys) survive reading and writing. */
+const instantColumn = customType<{ data: Instant; driverData: string }>({
+  dataType: () => 'timestamp (3) with time zone',
+  toDriver: (at) => new Date(at).toISOString(),
+  fromDriver: (text) => Date.parse(text),
+});
 const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' });
 
 /**

@@ -4,22 +4,20 @@
  * Transaction: one for a claim and all that its answer contains.
  * If the process dies here: a run that was claimed and not answered goes on when its lease runs out.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import { type Turning, createLoop, turningOf } from '../runtime/loop/loop.ts';
 import { type Database, STATEMENT_LIMIT_MS } from '../postgres/database.ts';
 import { NotNow } from '../postgres/errors.ts';
-import { type Pulled, claimPullRuns } from '../store/queues/pull-claims.ts';
+import { type Pulled, claimPullRuns, takeBackIfStillLeased } from '../store/queues/pull-claims.ts';
 import type { PulledRun } from '../store/queues/pulled-runs.ts';
-import { queuesWithWork } from '../store/queues/queue-workers.ts';
-import { takeBackIfStillLeased } from '../store/queues/take-back-leases.ts';
+import { hintAtWork, queuesWithWork } from '../store/queues/queue-workers.ts';
 import { claimDueRuns } from '../store/runs/claims/claim-due-runs.ts';
 import { NO_ROOM } from '../store/runs/claims/claims.ts';
-import { createAttendance } from './attendance.ts';
-import { createPullHints } from './pull-hints.ts';
+import { createAttendance, createWorkerSightings } from './worker-sightings.ts';
 import { type PullRequest, type PullLine, createPullLine } from './pull-line.ts';
-import { createWorkerSightings } from './worker-sightings.ts';
 
 interface PullQueueDeps {
   database: Database;
@@ -167,4 +165,44 @@ function emitClaimed(events: EventBus, { queue, workerId }: PullRequest, runs: r
     if (isFirst && run.latenessMs !== null)
       events.emit({ type: 'runStarted', runId: run.id, latenessMs: run.latenessMs });
   }
+}
+
+interface PullHints {
+  send(): void;
+  stop(): Promise<void>;
+}
+
+/** The least time between two hints. */
+const MIN_MS = 100;
+
+/** Other instances get a hint at work soon, and not more often than they can use it. Without one they find it when they look. */
+function createPullHints(database: Database): PullHints {
+  const stopping = new AbortController();
+  let again = false;
+  let sending: Promise<void> | undefined;
+
+  async function send(): Promise<void> {
+    while (again && !stopping.signal.aborted) {
+      again = false;
+      // A failure does no harm: without a database, there is nothing to claim either.
+      await database.run(hintAtWork).catch(() => undefined);
+      await pause(MIN_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
+    }
+  }
+
+  function start(): void {
+    again = true;
+    sending ??= send().finally(() => {
+      sending = undefined;
+      if (again && !stopping.signal.aborted) start();
+    });
+  }
+
+  return {
+    send: start,
+    stop: async () => {
+      stopping.abort();
+      await sending;
+    },
+  };
 }

@@ -11,11 +11,15 @@ import { type PageSize, createPageSize } from '../runtime/loop/page-size.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
 import { writeOverlapEffects } from '../store/effects/insert-effects.ts';
-import { type EdgeCursor, FIRST_EDGE, effectsForOverlooked } from '../store/effects/overlooked.ts';
+import {
+  type EdgeCursor,
+  FIRST_EDGE,
+  effectsForOverlooked,
+  findWaitingInVain,
+} from '../store/effects/overlooked.ts';
 import { forgetLongDead } from '../store/instances/instances.ts';
-import { releaseHeldRuns } from '../store/maintenance/held-runs.ts';
+import { releaseHeldRuns } from '../store/runs/held-runs.ts';
 import { abandonWaitingOfDeleted } from '../store/runs/ends/abandon-runs.ts';
-import { findWaitingInVain } from '../store/runs/waiting-in-vain.ts';
 
 interface BackstopDeps {
   database: Database;

@@ -24,7 +24,6 @@ import {
   findOrphans,
   takeOverIfStillClaimed,
 } from '../store/runs/claims/take-over-lost-claims.ts';
-import { createClaimWatch } from './claim-watch.ts';
 
 interface RecoveryDeps extends RecoveryPolicy {
   database: Database;
@@ -49,8 +48,8 @@ const MAX_WAITED_FOR = 3;
 
 interface State extends RecoveryDeps {
   /** Claims that this process does not know of, and claims that are too old, each with the time since when. */
-  unknown: ReturnType<typeof createClaimWatch>;
-  overdue: ReturnType<typeof createClaimWatch>;
+  unknown: ClaimWatch;
+  overdue: ClaimWatch;
   guards: Record<LostBecause, StarvationGuard>;
   /** Runs whose row was refused. */
   rests: Rests;
@@ -162,3 +161,27 @@ async function takeOverNow(
 
 /** In one transaction: each run is read and written as a whole, with its payload. */
 const MAX_TAKEN_AT_ONCE = 500;
+
+interface ClaimWatch {
+  /** The suspect claims that were suspect at every look for at least that long. */
+  seenFor(claims: readonly LostClaim[], ms: number): LostClaim[];
+}
+
+/** A claim counts as lost only after this process itself has found it suspect for a while, by a clock that cannot step. */
+function createClaimWatch(clock: Clock): ClaimWatch {
+  /** Since when, in monotonic ms. */
+  let since = new Map<string, number>();
+
+  return {
+    seenFor: (claims, ms) => {
+      const now = clock.monotonic();
+      since = new Map(claims.map((claim) => [keyOf(claim), since.get(keyOf(claim)) ?? now]));
+      return claims.filter((claim) => now - (since.get(keyOf(claim)) ?? now) > ms);
+    },
+  };
+}
+
+/** A later attempt is another claim to watch. */
+function keyOf({ runId, instanceId, attempt, handoffStartedAt }: LostClaim): string {
+  return `${runId}/${instanceId}/${attempt}/${handoffStartedAt ?? ''}`;
+}

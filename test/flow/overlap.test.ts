@@ -4,7 +4,7 @@ import type { Overlap } from '../../src/core/schedules/schedule.ts';
 import { fireManually } from '../../src/operations/runs/manual-fire.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { writeOverlapEffects } from '../../src/store/effects/insert-effects.ts';
-import { findWaitingInVain } from '../../src/store/runs/waiting-in-vain.ts';
+import { findWaitingInVain } from '../../src/store/effects/overlooked.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';

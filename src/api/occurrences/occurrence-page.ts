@@ -12,8 +12,13 @@ import { reasonOf } from '../../runtime/reason.ts';
 import { inSlices } from '../../runtime/loop/slices.ts';
 import type { Database } from '../../postgres/database.ts';
 import { type KnownCalendars, readCalendars } from '../../store/calendars/calendar-histories.ts';
-import { type ScheduleIncarnation, versionFor, versionSpans } from '../../store/reports/occurrence-rows.ts';
-import { plannedRuns, recordsAfter } from '../../store/reports/occurrence-runs.ts';
+import {
+  type ScheduleIncarnation,
+  versionFor,
+  versionSpans,
+  plannedRuns,
+  recordsAfter,
+} from '../../store/reports/occurrence-rows.ts';
 
 interface OccurrencePage {
   items: Occurrence[];

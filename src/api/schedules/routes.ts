@@ -3,7 +3,7 @@ import { isoInstant } from '../../core/instant.ts';
 import { SCHEDULE_STATUSES, type Schedule } from '../../core/schedules/schedule.ts';
 import { deleteSchedule } from '../../operations/schedules/delete-schedule.ts';
 import { findSchedule } from '../../store/schedules/search/find-schedules.ts';
-import { lookThrough } from '../../store/schedules/search/look-through.ts';
+import { lookThrough } from '../../store/schedules/search/matching-schedules.ts';
 import { type RecentRun, recentRuns } from '../../store/runs/search/recent-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';

@@ -19,9 +19,7 @@ import {
   lockNextBacklogs,
   putOffBacklogs,
 } from '../../store/backlogs/backlog-rows.ts';
-import { endSlice } from '../../store/backlogs/end-slice.ts';
-import { markSlice } from '../../store/backlogs/mark-slice.ts';
-import type { Slice, SliceSize } from '../../store/backlogs/slice.ts';
+import { endSlice, type Slice, type SliceSize, markSlice } from '../../store/backlogs/backlog-slices.ts';
 
 interface BacklogsDeps {
   database: Database;

@@ -7,7 +7,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../../runtime/loop/loop.ts';
 import type { Database } from '../../postgres/database.ts';
-import { versionsDueWithin } from '../../store/schedules/due-soon.ts';
+import { versionsDueWithin } from '../../store/schedules/load-handoffs.ts';
 import { type HandoffDefinitions, MAX_KEPT } from './handoff-definitions.ts';
 
 interface ReadAheadDeps {

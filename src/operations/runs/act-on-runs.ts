@@ -27,7 +27,7 @@ import { TryAgain } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type Auditor, noteOrNow } from '../../store/audit/record-audit.ts';
 import { keepLimits } from '../../store/limits/limit-rows.ts';
-import { queueOfLane } from '../../store/queues/queue-lanes.ts';
+import { queueOfLane } from '../../store/runs/queue-lanes.ts';
 import { scheduleIdOf } from '../../postgres/sql/rows.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import { lockRun } from '../../store/runs/lock-runs.ts';

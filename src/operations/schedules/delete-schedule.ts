@@ -10,7 +10,7 @@ import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
 import { linkCalendars } from '../../store/calendars/calendar-users.ts';
 import { followersOf } from '../../store/effects/followers.ts';
-import { deleteScheduleAndAbandon } from '../../store/schedules/delete-schedule-rows.ts';
+import { deleteScheduleAndAbandon } from '../../store/schedules/write-schedules.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { deleteAllSkips, skipsOf } from '../../store/schedules/skips.ts';
 import { endPauses, writeEndedPauses } from './ended-pauses.ts';

@@ -23,7 +23,7 @@ import {
 import { fireTimes } from '../../core/time/fire-times.ts';
 import { NotNow } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { holdRuns } from '../../store/maintenance/held-runs.ts';
+import { holdRuns } from '../../store/runs/held-runs.ts';
 import { readMaintenance } from '../../store/maintenance/maintenance-row.ts';
 import { type Intent, intentOf } from '../../store/runs/intents/intent.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';

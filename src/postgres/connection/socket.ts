@@ -2,8 +2,8 @@ import { Socket } from 'node:net';
 import type { DatabaseTls } from '../../config/database-tls.ts';
 import type { Host } from '../../config/database-url.ts';
 import { type Resolve, lookupBy, untilClosed } from '../../runtime/names/resolve.ts';
-import { resolveDatabaseName } from './database-names.ts';
 import { secured, usesTls } from './tls.ts';
+import { createResolver } from '../../runtime/names/resolver.ts';
 
 /** Begins to connect. An error ends the socket; callers that listen hear of it. */
 function connectTo({ name, port }: Host, resolve: Resolve): Socket {
@@ -43,3 +43,9 @@ export async function openSocket(
     throw error;
   }
 }
+
+/**
+ * For the names of database servers only: they wait for no look-up of a target, however many there are. A failure is soon
+ * asked anew, for firelock stands still without its database.
+ */
+export const resolveDatabaseName = createResolver({ failureSeconds: 1 });

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { instants, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { isPull } from '../queues/queue-lanes.ts';
+import { isPull } from '../runs/queue-lanes.ts';
 import { isReady } from '../runs/ready.ts';
 import { stepTo } from '../runs/step-to.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';

@@ -3,7 +3,7 @@ import { endRun } from '../../core/runs/transitions.ts';
 import { texts, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { isPull } from '../queues/queue-lanes.ts';
+import { isPull } from '../runs/queue-lanes.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { lockOpenRuns } from '../runs/lock-runs.ts';
 import { saveLockedRuns } from '../runs/save-runs.ts';

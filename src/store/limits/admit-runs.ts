@@ -4,7 +4,7 @@ import { ints, texts } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../postgres/sql/rows.ts';
 import { noHandoffs } from '../maintenance/maintenance-row.ts';
-import { ATTENDED_LANES, isPull, isUnattended } from '../queues/queue-lanes.ts';
+import { ATTENDED_LANES, isPull, isUnattended } from '../runs/queue-lanes.ts';
 
 /** A run that waits for a place of its limit, in the words of the index `runs_to_admit`. */
 const WAITS = sql`status = 'pending' AND limit_id IS NOT NULL AND admitted_at IS NULL`;

@@ -1,14 +1,14 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
-import { doubles, texts } from '../../postgres/sql/arrays.ts';
-import type { Transaction } from '../../postgres/executor.ts';
-import { laneOfQueue } from './queue-lanes.ts';
-import { anyUid } from '../../postgres/sql/by-key.ts';
+import { doubles, texts, booleans, ints, uuids, anyUid } from '../../postgres/sql/arrays.ts';
+import type { Transaction, Executor } from '../../postgres/executor.ts';
+import { laneOfQueue } from '../runs/queue-lanes.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { noHandoffs } from '../maintenance/maintenance-row.ts';
 import { BEING_DELETED, MAX_ATTEMPTS } from '../runs/claims/claims.ts';
 import { stepTo } from '../runs/step-to.ts';
 import { MAX_DEPENDENCIES_SHOWN, type PulledRun, readPulledRuns } from './pulled-runs.ts';
+import type { Run } from '../../core/runs/run.ts';
 
 /** What one worker asks for. */
 export interface PullAsk {
@@ -115,3 +115,34 @@ const allDue = sql.join(
   RANKS.map((rank) => sql`SELECT * FROM ${part(rank)}`),
   sql` UNION ALL `,
 );
+
+/** A claim whose worker went away before the answer. */
+interface UnansweredClaim extends Pick<PulledRun, 'isFirst'> {
+  run: Pick<Run, 'id' | 'attempts' | 'claimedBy'>;
+}
+
+/** Takes back claims whose worker got no answer, as if they had not been made; but the attempt's number is used up. */
+export async function takeBackIfStillLeased(
+  db: Executor,
+  claims: readonly UnansweredClaim[],
+): Promise<number> {
+  const rows = await rowsOf<{ id: string }>(
+    db,
+    sql`WITH untold AS MATERIALIZED (
+      SELECT r.id, c.is_first
+      FROM unnest(${uuids(claims.map(({ run }) => run.id))},
+        ${ints(claims.map(({ run }) => run.attempts))}, ${uuids(claims.map(({ run }) => run.claimedBy))},
+        ${booleans(claims.map(({ isFirst }) => isFirst))}) AS c(id, attempt, claimed_by, is_first)
+      JOIN runs r ON r.id = c.id AND ${anyUid(sql`c.id`)}
+      WHERE r.status = 'running' AND r.attempts = c.attempt AND r.claimed_by = c.claimed_by
+      ORDER BY r.id FOR UPDATE OF r SKIP LOCKED
+    )
+    UPDATE runs r SET status = ${sql.raw(stepTo('running', 'pending', 'takeBackIfStillLeased'))},
+      claimed_by = NULL, claimed_at = NULL, handoff_started_at = NULL, handed_off_at = NULL, expires_at = NULL, lease_seconds = NULL,
+      first_claimed_at = CASE WHEN NOT untold.is_first THEN r.first_claimed_at END,
+      lateness_ms = CASE WHEN NOT untold.is_first THEN r.lateness_ms END, updated_at = clock_timestamp()
+    FROM untold WHERE r.id = untold.id
+    RETURNING r.id`,
+  );
+  return rows.length;
+}

@@ -57,7 +57,7 @@ export async function markLocked(
   return { marked: await mark(tx, before), held };
 }
 
-/** Runs that maintenance holds count for `overlap` when it is over (store/maintenance/held-runs.ts). */
+/** Runs that maintenance holds count for `overlap` when it is over (store/runs/held-runs.ts). */
 async function mark(tx: Transaction, ids: readonly string[]): Promise<number> {
   if (ids.length === 0) return 0;
   const marked = await rowsOf(

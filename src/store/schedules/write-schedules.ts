@@ -3,8 +3,10 @@ import type { Instant } from '../../core/instant.ts';
 import { isOutcomeWatched } from '../../core/schedules/outcome-watch.ts';
 import { type Definition, PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { booleans, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
-import type { Executor } from '../../postgres/executor.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { timingText } from '../../core/schedules/stored-definition.ts';
+import { abandonOpenRuns } from '../runs/ends/abandon-runs.ts';
+import { deleteWatches } from './watches/outcome-watches.ts';
 
 /** A schedule as it will be after this write. */
 export interface ScheduleWrite {
@@ -47,9 +49,29 @@ export async function writeSchedules(
   await tx.execute(sql`SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
 }
 
+/** Deletes the schedule's row; what is open of its runs is abandoned, or is from now on (`isMore`); its versions and runs stay readable. */
+export async function deleteScheduleAndAbandon(
+  tx: Transaction,
+  last: ScheduleWrite,
+  now: Instant,
+): Promise<{ abandoned: number; isMore: boolean; effects: number }> {
+  // First, since of a schedule that goes nothing is to follow from its failures.
+  await deleteWatches(tx, isOutcomeWatched(last.definition) ? [last.uid] : []);
+  const abandoned = await abandonOpenRuns(tx, last);
+  await tx.execute(insertVersions([{ ...versioned({ ...last, at: now }), change: 'deleted' }], now));
+  await tx.execute(sql`DELETE FROM schedules WHERE uid = ${last.uid}`);
+  return abandoned;
+}
+
 interface VersionedWrite extends ScheduleWrite {
   /** The content of its version, as JSON, without the payload. */
   said: string;
+  change: 'created' | 'updated' | 'deleted';
+}
+
+function versioned(write: ScheduleWrite): VersionedWrite {
+  const said = JSON.stringify({ ...write.definition, payload: undefined });
+  return { ...write, said, change: write.version === 1 ? 'created' : 'updated' };
 }
 
 /**
@@ -59,10 +81,9 @@ function* inPortions(writes: readonly ScheduleWrite[]): Generator<VersionedWrite
   let portion: VersionedWrite[] = [];
   let length = 0;
   for (const write of writes) {
-    const { payload, ...definition } = write.definition;
-    const said = JSON.stringify(definition);
-    portion.push({ ...write, said });
-    length += said.length + (payload?.length ?? 0);
+    const one = versioned(write);
+    portion.push(one);
+    length += one.said.length + (write.definition.payload?.length ?? 0);
     if (portion.length < MAX_AT_ONCE && length < MAX_LENGTH_AT_ONCE) continue;
     yield portion;
     [portion, length] = [[], 0];
@@ -121,7 +142,7 @@ function insertVersions(writes: readonly VersionedWrite[], now: Instant): SQL {
   return sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, by, definition, payload)
     SELECT w.uid, w.version, w.id, w.change, w.at, w.by, w.definition::jsonb, w.payload
     FROM unnest(${uuids(writes.map((write) => write.uid))}, ${ints(writes.map((write) => write.version))},
-      ${texts(writes.map((write) => write.id))}, ${texts(writes.map(changeOf))}, ${instants(writes.map(({ at }) => at ?? now))}, ${texts(writes.map((write) => write.by))},
+      ${texts(writes.map((write) => write.id))}, ${texts(writes.map(({ change }) => change))}, ${instants(writes.map(({ at }) => at ?? now))}, ${texts(writes.map((write) => write.by))},
       ${texts(writes.map((write) => write.said))}, ${texts(writes.map((write) => write.definition.payload))})
       AS w(uid, version, id, change, at, by, definition, payload)`;
 }
@@ -129,8 +150,4 @@ function insertVersions(writes: readonly VersionedWrite[], now: Instant): SQL {
 /** Zone data decides when it fires: a cron, or excluded days, in a zone other than UTC. */
 function isZoned({ cron, exclude, timezone }: Definition): boolean {
   return (cron !== null || exclude !== null) && timezone !== null && timezone.toUpperCase() !== 'UTC';
-}
-
-function changeOf({ version }: ScheduleWrite): 'created' | 'updated' {
-  return version === 1 ? 'created' : 'updated';
 }

@@ -2,7 +2,7 @@ import { networkInterfaces } from 'node:os';
 import { type AddressRange, addressRanges, isInRange } from '../../config/address-ranges.ts';
 import { DENIED_PRESETS } from '../../config/denied-ranges.ts';
 import { addressBytes } from '../../config/ip-address.ts';
-import { resolveDatabaseName } from '../../postgres/connection/database-names.ts';
+import { resolveDatabaseName } from '../../postgres/connection/socket.ts';
 import { type Resolve, addressesOf } from '../../runtime/names/resolve.ts';
 import { embeddedIpv4 } from './embedded-ipv4.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { releaseHeldRuns } from '../../../src/store/maintenance/held-runs.ts';
+import { releaseHeldRuns } from '../../../src/store/runs/held-runs.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
 import { type Api, type Json, TARGET, faultPaths, startApi } from '../api.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Database } from '../../../src/postgres/database.ts';
-import { versionsDueWithin } from '../../../src/store/schedules/due-soon.ts';
+import { versionsDueWithin } from '../../../src/store/schedules/load-handoffs.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';

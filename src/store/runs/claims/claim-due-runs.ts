@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
-import { isPull } from '../../queues/queue-lanes.ts';
+import { isPull } from '../queue-lanes.ts';
 import {
   CLAIMED_COLUMNS,
   type ClaimRequest,

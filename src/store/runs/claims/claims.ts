@@ -1,6 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { ints, texts, uuids } from '../../../postgres/sql/arrays.ts';
-import { anyUid } from '../../../postgres/sql/by-key.ts';
+import { ints, texts, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
 import { noHandoffs } from '../../maintenance/maintenance-row.ts';

@@ -1,7 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Claim } from '../../../core/runs/claim.ts';
-import { ints, uuids } from '../../../postgres/sql/arrays.ts';
-import { anyUid } from '../../../postgres/sql/by-key.ts';
+import { ints, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
 import { isReady } from '../ready.ts';

@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { AttemptSettlement } from '../../../core/runs/attempts/settle-attempt.ts';
-import { bigints, fromMs, ints, milliseconds, texts, uuids } from '../../../postgres/sql/arrays.ts';
-import { anyUid } from '../../../postgres/sql/by-key.ts';
+import { bigints, fromMs, ints, milliseconds, texts, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
 import { follows } from '../../effects/followers.ts';
 import { isLate } from '../../schedules/search/status-conditions.ts';
 import type { Executor } from '../../../postgres/executor.ts';

@@ -1,6 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { fromMs, ints, milliseconds, uuids } from '../../../postgres/sql/arrays.ts';
-import { anyUid } from '../../../postgres/sql/by-key.ts';
+import { fromMs, ints, milliseconds, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
 import { follows } from '../../effects/followers.ts';
 import { isUniqueViolation } from '../../../postgres/errors.ts';
 import type { Executor } from '../../../postgres/executor.ts';

@@ -10,7 +10,28 @@ import { lockOpenRuns } from '../runs/lock-runs.ts';
 import { replacedBy } from '../runs/overlaps.ts';
 import { saveLockedRuns } from '../runs/save-runs.ts';
 import type { Backlog } from './backlog-rows.ts';
-import type { Slice, SliceSize } from './slice.ts';
+import { markLocked } from '../runs/mark-runs.ts';
+/** What one transaction may do of a backlog. */
+export interface SliceSize {
+  /** Runs at most. */
+  limit: number;
+  /** Ids of runs that the database has refused to change: they are left out for now. */
+  besides: readonly string[];
+  /** Called with the ids of the runs that it is about to change. */
+  noteRuns: (ids: readonly string[]) => void;
+}
+
+export interface Slice {
+  /** How many runs were ended or marked. */
+  changed: number;
+  effects: number;
+  /** Some of them may have given up the place of a limit. */
+  toAdmit: boolean;
+  position: string | null;
+  isDone: boolean;
+  /** Other transactions have the rows locked that are next, or another backlog comes first. */
+  isHeldUp: boolean;
+}
 
 /**
  * Ends the next open runs of a backlog: abandons those of a deleted schedule, cancels those that a newer run has replaced. Rows that other
@@ -66,3 +87,36 @@ async function isBeingMarked(tx: Transaction, scheduleUid: string): Promise<bool
   );
   return rows.length > 0;
 }
+
+/**
+ * Marks the open runs of edited schedules among the next of all open runs, in the order of ids: so each is looked at once, however many
+ * schedules are to be marked. A run that is recorded meanwhile is recorded by the edited definition. Before a row that another transaction
+ * has locked it stops, and comes back to it.
+ */
+export async function markSlice(
+  tx: Transaction,
+  backlogs: readonly Backlog[],
+  { limit, besides, noteRuns }: SliceSize,
+): Promise<Slice> {
+  const uids = backlogs.map(({ scheduleUid }) => scheduleUid);
+  const from = backlogs[0]?.position ?? FIRST_ID;
+  const visited = await rowsOf<{ id: string; of_these: boolean }>(
+    tx,
+    sql`SELECT id, schedule_uid = ANY (${uuids(uids)}) AS of_these FROM runs WHERE id > ${from}::uuid ORDER BY id LIMIT ${limit}`,
+  );
+  const ids = visited.filter(({ id, of_these: isOne }) => isOne && !besides.includes(id)).map(({ id }) => id);
+  noteRuns(ids);
+  const { marked, held } = await markLocked(tx, ids);
+  const reached = held === null ? visited.at(-1)?.id : visited.findLast(({ id }) => id < held)?.id;
+  const isDone = held === null && visited.length < limit;
+  return {
+    changed: marked,
+    effects: isDone ? await writeOverlapEffects(tx, uids) : 0,
+    toAdmit: false,
+    position: reached ?? backlogs[0]?.position ?? null,
+    isDone,
+    isHeldUp: held !== null,
+  };
+}
+
+const FIRST_ID = '00000000-0000-0000-0000-000000000000';

@@ -7,10 +7,10 @@ import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { writeOverlapEffects } from '../effects/insert-effects.ts';
-import { queueOfLane } from '../queues/queue-lanes.ts';
-import { lockOpenRuns } from '../runs/lock-runs.ts';
-import { saveLockedRuns } from '../runs/save-runs.ts';
-import { readMaintenance } from './maintenance-row.ts';
+import { queueOfLane } from './queue-lanes.ts';
+import { lockOpenRuns } from './lock-runs.ts';
+import { saveLockedRuns } from './save-runs.ts';
+import { readMaintenance } from '../maintenance/maintenance-row.ts';
 
 /** Keeps waiting runs, recorded in this transaction, until maintenance is over. */
 export async function holdRuns(tx: Transaction, runIds: readonly string[]): Promise<void> {
