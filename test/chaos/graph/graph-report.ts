@@ -1,7 +1,6 @@
 import { hostname } from 'node:os';
 import type { GraphOptions, GraphResult } from './graph-campaign.ts';
 import { endsNotBefore } from './checker/graph-check-ends.ts';
-import type { Delivery } from './checker/graph-history.ts';
 import { type Traced, trace } from './checker/graph-trace.ts';
 import { GRAPH_VIOLATIONS, type GraphViolation, createGraphReport } from './checker/graph-violations.ts';
 import { commitOf, quantiles, tally } from '../report.ts';
@@ -25,6 +24,10 @@ interface GraphSummary {
   words: Record<string, number>;
   /** From the commit of the last end that a run waited for to its first delivery. */
   releaseMs: Quantiles;
+  /** The same of those whose first claim was delivered: no instance was killed between its claim and its request. */
+  firstClaimMs: Quantiles;
+  /** How many were delivered by a later claim only. */
+  takenOver: number;
   /** The same since a target first tried to say that end, whether an instance heard it or not. */
   saidMs: Quantiles;
   violations: Record<string, number>;
@@ -75,24 +78,35 @@ export async function summarizeGraph(options: GraphOptions, result: GraphResult)
   };
 }
 
-function releasesOf({ history }: GraphResult): Pick<GraphSummary, 'releaseMs' | 'saidMs'> {
+type Releases = Pick<GraphSummary, 'releaseMs' | 'firstClaimMs' | 'takenOver' | 'saidMs'>;
+
+function releasesOf({ history }: GraphResult): Releases {
   const traced = trace(history, createGraphReport());
   const saidAt = endsNotBefore(traced);
-  const since = (endOf: (one: Traced) => number): Quantiles => {
-    const took = traced.flatMap(({ dependsOn, deliveries }) => {
-      const [first]: Delivery[] = deliveries;
-      if (!first || dependsOn.length === 0) return [];
-      return [first.at - dependsOn.reduce((last, one) => Math.max(last, endOf(one)), -Infinity)];
-    });
+  const released = traced.flatMap(({ dependsOn, deliveries: [first] }) =>
+    first && dependsOn.length > 0 ? [{ dependsOn, first }] : [],
+  );
+  const atOnce = released.filter(({ first }) => first.attempt === 1);
+  const since = (runs: typeof released, endOf: (one: Traced) => number): Quantiles => {
+    const took = runs.map(
+      ({ dependsOn, first }) =>
+        first.at - dependsOn.reduce((last, one) => Math.max(last, endOf(one)), -Infinity),
+    );
     const [p50 = 0, p99 = 0, max = 0] = quantiles(took, [0.5, 0.99, 1]).map(Math.round);
     return { p50, p99, max };
   };
-  return { releaseMs: since(({ row }) => row.endedAt ?? -Infinity), saidMs: since(saidAt) };
+  const endedAt = ({ row }: Traced) => row.endedAt ?? -Infinity;
+  return {
+    releaseMs: since(released, endedAt),
+    firstClaimMs: since(atOnce, endedAt),
+    takenOver: released.length - atOnce.length,
+    saidMs: since(released, saidAt),
+  };
 }
 
 /** One page, for a person. */
 export function graphPage(summary: GraphSummary): string {
-  const { deliveries, releaseMs, saidMs } = summary;
+  const { deliveries, releaseMs, firstClaimMs, takenOver, saidMs } = summary;
   const list = (counts: Record<string, number>) =>
     Object.entries(counts)
       .map(([name, count]) => `${name} ${count}`)
@@ -106,6 +120,7 @@ export function graphPage(summary: GraphSummary): string {
     `deliveries  ${deliveries.requests} requests, ${deliveries.claims} claims, ${deliveries.repeats} repeats; at most ${deliveries.mostAttempts} attempts`,
     `words       ${list(summary.words)}`,
     `release     ${inWords(releaseMs)} (from the commit of the last end to the first delivery, kills included)`,
+    `            ${inWords(firstClaimMs)} (the same without the ${takenOver} whose first claim died with its instance)`,
     `            ${inWords(saidMs)} (since a target first tried to say that end, whether an instance heard it or not)`,
     '',
     ...Object.entries(summary.violations).map(([name, count]) =>
