@@ -7,9 +7,8 @@ import { promisify } from 'node:util';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { type Account, chooseAccount, giveTo, spawnAs } from '../../src/local-postgres/account.ts';
 import { type Binaries, provideBinaries, provideBinariesOf } from '../../src/local-postgres/binaries.ts';
-import { SUPERUSER, serverEnvironment } from '../../src/local-postgres/cluster.ts';
+import { choosePort, serverEnvironment, SUPERUSER } from '../../src/local-postgres/cluster.ts';
 import { type Home, homeLink, openHome } from '../../src/local-postgres/home.ts';
-import { choosePort } from '../../src/local-postgres/port.ts';
 import { startServer, stopServer } from '../../src/local-postgres/postgres-server.ts';
 import { installPostgres } from './postgres-packages.ts';
 

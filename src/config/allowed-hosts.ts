@@ -1,6 +1,11 @@
 import { z } from 'zod';
-import { type AddressRange, addressRanges, isInRange, parseAddressRanges } from './address-ranges.ts';
-import { addressBytes } from './ip-address.ts';
+import {
+  type AddressRange,
+  addressBytes,
+  addressRanges,
+  isInRange,
+  parseAddressRanges,
+} from './address-ranges.ts';
 
 /** What a `Host` may name. */
 export interface AllowedHosts {

@@ -1,5 +1,3 @@
-import { type DatabaseTls, type ParameterFault, takeTls } from './database-tls.ts';
-
 /** Where a server is: a name or address, or the folder of a unix socket. */
 export interface Host {
   readonly name: string;
@@ -83,4 +81,96 @@ function parseHost(text: string, standardPort: string): Host | null {
   const port = Number(match?.[3] ?? standardPort);
   if (!match || !Number.isInteger(port) || port < 1 || port > 65_535) return null;
   return { name: match[1] ?? decodeURIComponent(match[2] ?? ''), port };
+}
+
+const MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
+
+type Mode = (typeof MODES)[number];
+
+/** How the connection to a database is protected (PostgreSQL documentation, "SSL Support" of libpq). */
+export interface DatabaseTls {
+  /** `prefer`: if the server offers it; `require`: always, and the server's identity is not checked. */
+  readonly mode: Mode;
+  /** A file of certificates, one of which must have signed the server's certificate; null: those that Node trusts. */
+  readonly rootCertificate: string | null;
+  /** The client's own certificate and key, for servers that ask for them. */
+  readonly own: { certificate: string; key: string } | null;
+}
+
+/** A parameter of the URL that firelock cannot follow. */
+export interface ParameterFault {
+  parameter: string;
+  message: string;
+}
+
+/**
+ * Parameters of libpq and others that firelock does not support. They are refused, so that no user believes they have
+ * an effect.
+ */
+const NOT_SUPPORTED = [
+  ...['ssl', 'requiressl', 'sslpassword', 'sslcrl', 'sslcrldir', 'sslsni', 'sslcompression', 'sslcertmode'],
+  ...['sslnegotiation', 'ssl_min_protocol_version', 'ssl_max_protocol_version', 'channel_binding'],
+  ...['gssencmode', 'require_auth'],
+];
+
+/**
+ * Takes the parameters about TLS out of a URL, with their meaning in libpq. But it reads only files that are named, and
+ * without `sslmode` it does not ask for TLS. With `sslrootcert`, `require` checks the certificate, as in libpq.
+ */
+function takeTls(
+  parameters: URLSearchParams,
+  env: NodeJS.ProcessEnv,
+): { tls: DatabaseTls; faults: ParameterFault[] } {
+  const take = (name: string): string | undefined => {
+    const value = parameters.get(name) ?? env[`PG${name.toUpperCase()}`];
+    parameters.delete(name);
+    return value === '' ? undefined : value;
+  };
+  const [given, root] = [take('sslmode'), take('sslrootcert')];
+  const [certificate, key] = [take('sslcert'), take('sslkey')];
+  const faults: ParameterFault[] = NOT_SUPPORTED.filter((name) => parameters.has(name)).map((parameter) => ({
+    ...{ parameter, message: 'is not supported; sslmode, sslrootcert, sslcert and sslkey are' },
+  }));
+  const asked = given ?? (root === 'system' ? 'verify-full' : 'disable');
+  const mode = MODES.find((known) => known === asked);
+  if (mode === undefined)
+    faults.push({ parameter: 'sslmode', message: `must be one of ${MODES.join(', ')}` });
+  faults.push(...rootFaults(mode, root));
+  if ((certificate === undefined) !== (key === undefined))
+    faults.push({
+      parameter: certificate === undefined ? 'sslcert' : 'sslkey',
+      message: 'must be given too',
+    });
+  const tls = {
+    mode: mode === 'require' && root !== undefined ? 'verify-ca' : (mode ?? 'disable'),
+    rootCertificate: root === undefined || root === 'system' ? null : root,
+    own: certificate === undefined || key === undefined ? null : { certificate, key },
+  };
+  return { tls, faults };
+}
+
+function rootFaults(mode: Mode | undefined, root: string | undefined): ParameterFault[] {
+  const fault = (message: string) => [{ parameter: 'sslrootcert', message }];
+  if (mode === 'verify-ca' && root === undefined)
+    return fault(
+      'must name a file of certificates: sslmode=verify-ca trusts any server that has one of these',
+    );
+  if (root === 'system' && mode !== 'verify-full')
+    return fault('goes, as system, with sslmode=verify-full only');
+  if (root !== undefined && (mode === 'disable' || mode === 'prefer'))
+    return fault('does nothing without sslmode=verify-full, verify-ca or require');
+  return [];
+}
+
+/** The files that the settings name, each with its parameter. */
+export function tlsFiles({ rootCertificate, own }: DatabaseTls): { parameter: string; file: string }[] {
+  return [
+    ...(rootCertificate === null ? [] : [{ parameter: 'sslrootcert', file: rootCertificate }]),
+    ...(own === null
+      ? []
+      : [
+          { parameter: 'sslcert', file: own.certificate },
+          { parameter: 'sslkey', file: own.key },
+        ]),
+  ];
 }

@@ -2,11 +2,9 @@ import { accessSync, constants } from 'node:fs';
 import { z } from 'zod';
 import { parseFileVariables } from '../core/secrets/file-variables.ts';
 import { type SecretKey, parseSecretKeys } from '../core/secrets/secret-keys.ts';
-import { type AddressRange, parseAddressRanges } from './address-ranges.ts';
+import { type AddressRange, DENIED_PRESETS, parseAddressRanges } from './address-ranges.ts';
 import { ALLOWED_HOSTS } from './allowed-hosts.ts';
-import { type ParameterFault, tlsFiles } from './database-tls.ts';
-import { readDatabaseUrl } from './database-url.ts';
-import { DENIED_PRESETS } from './denied-ranges.ts';
+import { type ParameterFault, readDatabaseUrl, tlsFiles } from './database-url.ts';
 import { parseEgressProxy } from './egress-proxy.ts';
 import { OTEL_VARIABLES } from './otel-variables.ts';
 

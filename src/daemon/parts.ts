@@ -32,7 +32,7 @@ import { createInstanceState } from '../runtime/readiness.ts';
 import type { ServicesDeps } from '../runtime/service-table.ts';
 import { openPools } from '../postgres/database-pools.ts';
 import { type Database, openDatabase } from '../postgres/database.ts';
-import { type AddressGuard, createAddressGuard } from '../targets/guard/address-guard.ts';
+import { type AddressGuard, createAddressGuard } from '../targets/address-guard.ts';
 import { createHttpTarget } from '../targets/http.ts';
 import { createTargetRegistry } from '../targets/registry.ts';
 import type { TargetKind } from '../targets/target.ts';

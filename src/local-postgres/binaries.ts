@@ -7,8 +7,7 @@ import { basename, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Account } from './account.ts';
 import { firstUnreachable, spawnAs } from './account.ts';
-import { errorCode, unlessMissing } from './files.ts';
-import { makePublicRoot } from './public-root.ts';
+import { errorCode, makePublicRoot, unlessMissing } from './files.ts';
 
 const suffix = platform() === 'win32' ? '.exe' : '';
 

@@ -1,21 +1,22 @@
-import { readFile, stat } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative } from 'node:path';
 import type { Clock } from '../runtime/clock.ts';
-import type { Account } from './account.ts';
-import { chooseAccount } from './account.ts';
+import { type Account, chooseAccount } from './account.ts';
 import { provideBinaries } from './binaries.ts';
-import { ensureCluster, refuseOtherMajor, SUPERUSER } from './cluster.ts';
-import { errorCode, unlessMissing } from './files.ts';
-import type { Home } from './home.ts';
-import { homeLink, openHome } from './home.ts';
+import { choosePort, ensureCluster, refuseOtherMajor, SUPERUSER } from './cluster.ts';
+import { errorCode, unlessMissing, writeNew } from './files.ts';
+import { type Home, homeLink, makeDirectory, openHome, ownKey } from './home.ts';
 import { withLock } from './lock.ts';
-import { ownKey } from './own-key.ts';
-import { choosePort } from './port.ts';
-import { isAlive } from './process-identity.ts';
-import type { RunningServer, ServerDeps } from './postgres-server.ts';
-import { settledServer, startServer, stopServer } from './postgres-server.ts';
+import {
+  type RunningServer,
+  type ServerDeps,
+  settledServer,
+  startServer,
+  stopServer,
+} from './postgres-server.ts';
+import { formatIdentity, isAlive, ownIdentity, parseIdentity } from './process-identity.ts';
 import { superviseServer } from './supervision.ts';
-import { registerUser, unregisterUser } from './users.ts';
 
 /** This process's use of the local PostgreSQL. */
 interface EmbeddedPostgres {
@@ -133,4 +134,33 @@ function describe(
     `PostgreSQL ${version} in ${home.directory} (linked from ${shown}), port ${port}, as user ${account.name}, ` +
     `who cannot enter ${closed}`
   );
+}
+
+/**
+ * Notes that this process uses the server, and returns the note's path. Call it under the home's lock, as the functions
+ * below.
+ */
+async function registerUser(home: Home, account: Account | undefined): Promise<string> {
+  await makeDirectory(home.users, account);
+  const note = join(home.users, `${process.pid}-${randomUUID()}`);
+  await writeNew(note, formatIdentity(await ownIdentity()));
+  return note;
+}
+
+/** Removes the note, and notes of users that died without removing theirs; returns how many live users remain. */
+async function unregisterUser(users: string, note: string): Promise<number> {
+  await rm(note, { force: true });
+  return countUsers(users);
+}
+
+/** How many live users there are; removes the notes of dead ones. */
+async function countUsers(users: string): Promise<number> {
+  let alive = 0;
+  for (const name of (await unlessMissing(readdir(users))) ?? []) {
+    const note = join(users, name);
+    const identity = parseIdentity((await unlessMissing(readFile(note, 'utf8'))) ?? '');
+    if (identity !== undefined && (await isAlive(identity))) alive += 1;
+    else await rm(note, { force: true });
+  }
+  return alive;
 }

@@ -10,9 +10,13 @@ import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
-import { type Rests, createRests } from '../runtime/loop/rests.ts';
+import {
+  type Rests,
+  type StarvationGuard,
+  createRests,
+  createStarvationGuard,
+} from '../runtime/loop/rests.ts';
 import { reasonOf } from '../runtime/reason.ts';
-import { type StarvationGuard, createStarvationGuard } from '../runtime/loop/starvation-guard.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import { type Database, STATEMENT_LIMIT_MS } from '../postgres/database.ts';
 import { batchFaultOf } from '../postgres/errors.ts';

@@ -1,8 +1,14 @@
 import type { Dispatcher } from 'undici';
+import { parseRetryAfter } from '../core/http/retry-after.ts';
 import type { Instant } from '../core/instant.ts';
 import { keptText, storable } from '../core/runs/attempts/kept-text.ts';
-import { type Outcome, answerError, classifyStatus } from '../core/runs/attempts/outcome.ts';
-import { parseRetryAfter } from '../core/http/retry-after.ts';
+import {
+  type AttemptError,
+  type Outcome,
+  answerError,
+  classifyStatus,
+} from '../core/runs/attempts/outcome.ts';
+import type { LookupAnswer } from './target.ts';
 
 /** How much of an answer's body is read. */
 export const ANSWER_LIMIT_BYTES = 64 * 1024;
@@ -76,4 +82,26 @@ function jsonFields(body: Buffer): AnswerFields {
 
 function firstValue(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
+}
+
+/** What the answer to a lookup says about the attempt. Only a whole 404 says that it did not arrive. */
+export function lookupAnswerOf(outcome: Outcome): LookupAnswer {
+  switch (outcome.kind) {
+    case 'accepted': {
+      return { ...outcome, kind: 'arrived' };
+    }
+    case 'rejected': {
+      const { statusCode } = outcome;
+      if (statusCode === 404) return { kind: 'notArrived' };
+      return unclear(answerError(statusCode));
+    }
+    case 'blocked':
+    case 'transient':
+    case 'unknown':
+      return unclear(outcome.error);
+  }
+}
+
+export function unclear(error: AttemptError): LookupAnswer {
+  return { kind: 'unclear', error: { ...error, message: `lookup: ${error.message}` } };
 }

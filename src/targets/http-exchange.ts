@@ -1,7 +1,7 @@
 import type { Dispatcher } from 'undici';
 import { type AttemptError, type Outcome, blocked, notSent } from '../core/runs/attempts/outcome.ts';
 import type { Clock } from '../runtime/clock.ts';
-import { AddressBlocked } from './guard/address-guard.ts';
+import { AddressBlocked } from './address-guard.ts';
 import { ANSWER_LIMIT_BYTES, type AnswerHeaders, outcomeOf } from './http-answer.ts';
 import type { Borrower, HttpConnection, OriginPool } from './http-pool.ts';
 import type { HttpRequest } from './http-request.ts';

@@ -1,9 +1,10 @@
+import { type KeyObject, createHmac, createSecretKey } from 'node:crypto';
 import { canBeSent, headerFault, isReservedHeader } from '../core/http/header-rules.ts';
-import { type Instant, isoInstant } from '../core/instant.ts';
-import type { HttpCall, HttpMethod, HttpTarget } from '../core/schedules/schedule.ts';
 import { originOf } from '../core/http/origin.ts';
 import { hasTemplate, renderTemplate } from '../core/http/template.ts';
-import { type SigningKeys, signatureOf, signingKeys } from './http-signature.ts';
+import { type Instant, isoInstant } from '../core/instant.ts';
+import type { HttpCall, HttpMethod, HttpTarget } from '../core/schedules/schedule.ts';
+import { WEBHOOK_SECRET_RULE, webhookKey } from '../core/secrets/webhook-secret.ts';
 import type { Attempt } from './target.ts';
 
 export interface HttpRequest {
@@ -158,4 +159,24 @@ function buildBody(attempt: Attempt): string {
     (attempt.dependencies.length > 0 ? `,"dependencies":${JSON.stringify(attempt.dependencies)}` : '') +
     `,"payload":${attempt.payload ?? 'null'}}`
   );
+}
+
+/** In the order of the secrets. */
+type SigningKeys = readonly KeyObject[];
+
+/** @throws TypeError if a secret is invalid; only another program can store such a secret */
+function signingKeys(secret: string | readonly string[] | null): SigningKeys {
+  if (secret === null) return NO_KEYS;
+  return [secret].flat().map((one) => {
+    const bytes = webhookKey(one);
+    if (bytes === null) throw new TypeError(`the secret is not ${WEBHOOK_SECRET_RULE}`);
+    return createSecretKey(bytes);
+  });
+}
+
+const NO_KEYS: SigningKeys = [];
+
+/** As Standard Webhooks defines it: one signature for each key. `signed` is `id.timestamp.body`. */
+function signatureOf(keys: SigningKeys, signed: string): string {
+  return keys.map((key) => `v1,${createHmac('sha256', key).update(signed).digest('base64')}`).join(' ');
 }

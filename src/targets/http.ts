@@ -6,12 +6,11 @@ import type { EventBus } from '../runtime/event-bus.ts';
 import type { Resolve } from '../runtime/names/resolve.ts';
 import { createResolver } from '../runtime/names/resolver.ts';
 import { newSpanId } from '../runtime/span-id.ts';
-import { type AddressBlocked, type AddressGuard, createAddressGuard } from './guard/address-guard.ts';
+import { type AddressBlocked, type AddressGuard, createAddressGuard } from './address-guard.ts';
 import { type Dial, createDial } from './http-connect.ts';
 import { Exchange } from './http-exchange.ts';
-import { lookupAnswerOf, unclear } from './http-lookup.ts';
-import { OriginPool } from './http-pool.ts';
-import { IdleConnections } from './idle-connections.ts';
+import { lookupAnswerOf, unclear } from './http-answer.ts';
+import { IdleConnections, OriginPool } from './http-pool.ts';
 import {
   type HttpRequest,
   type PreparedTarget,

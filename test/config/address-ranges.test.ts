@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { addressRanges, isInRange, parseAddressRanges } from '../../src/config/address-ranges.ts';
-import { addressBytes } from '../../src/config/ip-address.ts';
+import {
+  addressBytes,
+  addressRanges,
+  isInRange,
+  parseAddressRanges,
+} from '../../src/config/address-ranges.ts';
 import { readConfig } from '../../src/config/config.ts';
 
 describe('an address', () => {

@@ -1,5 +1,5 @@
 import { createSocket } from 'node:dgram';
-import { addressBytes } from '../../src/config/ip-address.ts';
+import { addressBytes } from '../../src/config/address-ranges.ts';
 
 export interface Question {
   name: string;

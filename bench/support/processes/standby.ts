@@ -9,7 +9,7 @@ import { systemClock } from '../../../src/runtime/clock.ts';
 import { type Account, chooseAccount, giveTo, spawnAs } from '../../../src/local-postgres/account.ts';
 import { provideBinaries } from '../../../src/local-postgres/binaries.ts';
 import { type Home, homeLink, openHome } from '../../../src/local-postgres/home.ts';
-import { choosePort } from '../../../src/local-postgres/port.ts';
+import { choosePort } from '../../../src/local-postgres/cluster.ts';
 import { startServer, stopServer } from '../../../src/local-postgres/postgres-server.ts';
 import { cpuSecondsOfTree } from '../measures/cpu.ts';
 

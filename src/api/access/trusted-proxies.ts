@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { type AddressRange, isInRange } from '../../config/address-ranges.ts';
-import { addressBytes } from '../../config/ip-address.ts';
+import { type AddressRange, addressBytes, isInRange } from '../../config/address-ranges.ts';
 import { type Caller, isCallerName, isRole } from '../../core/access/roles.ts';
 
 /** From proxies at these addresses, headers name the caller. From all others they mean nothing. */

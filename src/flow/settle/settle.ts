@@ -11,7 +11,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { type Loop, type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
 import { reasonOf } from '../../runtime/reason.ts';
-import { type StarvationGuard, createStarvationGuard } from '../../runtime/loop/starvation-guard.ts';
+import { type StarvationGuard, createStarvationGuard } from '../../runtime/loop/rests.ts';
 import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
 import type { Database } from '../../postgres/database.ts';
 import { batchFaultOf, isDataRefused, isLockedByOthers } from '../../postgres/errors.ts';

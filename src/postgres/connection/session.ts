@@ -7,7 +7,7 @@ import type { Executor } from '../executor.ts';
 import { type PreparedStatements, createPreparedStatements } from './statement-names.ts';
 import { type Scope, transaction } from '../transaction.ts';
 import type { Socket } from 'node:net';
-import type { DatabaseTls } from '../../config/database-tls.ts';
+import type { DatabaseTls } from '../../config/database-url.ts';
 import { openSocket } from './socket.ts';
 
 /** One session on one server: it ends with its connection, and is never opened again. */

@@ -1,6 +1,5 @@
 import { Socket } from 'node:net';
-import type { DatabaseTls } from '../../config/database-tls.ts';
-import type { Host } from '../../config/database-url.ts';
+import type { DatabaseTls, Host } from '../../config/database-url.ts';
 import { type Resolve, lookupBy, untilClosed } from '../../runtime/names/resolve.ts';
 import { secured, usesTls } from './tls.ts';
 import { createResolver } from '../../runtime/names/resolver.ts';

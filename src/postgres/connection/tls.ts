@@ -2,8 +2,7 @@ import { readFile } from 'node:fs/promises';
 import type { Socket } from 'node:net';
 import { isIP } from 'node:net';
 import { type ConnectionOptions, type TLSSocket, checkServerIdentity, connect } from 'node:tls';
-import { type DatabaseTls, tlsFiles } from '../../config/database-tls.ts';
-import { type Host, hostText } from '../../config/database-url.ts';
+import { type DatabaseTls, type Host, hostText, tlsFiles } from '../../config/database-url.ts';
 import { TlsFailed } from '../errors.ts';
 
 /** Whether connections to this host can use TLS. Those to a unix socket cannot, as in libpq. */

@@ -1,13 +1,9 @@
 import { hostname } from 'node:os';
 import { type Clock, systemClock } from '../clock.ts';
-import { parseHosts, withoutFinalDot } from './hosts-file.ts';
-import { NameNotResolved, hasNoAddress } from './name-not-resolved.ts';
+import { hasOtherSources, parseHosts, parseResolvConf, watchedFile, withoutFinalDot } from './name-files.ts';
+import { type LookUp, hasNoAddress, NameNotResolved } from './resolve.ts';
 import { searchAddresses } from './name-search.ts';
-import { hasOtherSources } from './name-sources.ts';
 import { type AskOtherSources, createOtherSources } from './other-sources.ts';
-import { parseResolvConf } from './resolv-conf.ts';
-import type { LookUp } from './resolve.ts';
-import { watchedFile } from './watched-file.ts';
 
 interface MachineOptions {
   clock: Clock;

@@ -1,6 +1,5 @@
 import type { LookupAddress } from 'node:dns';
 import { type LookupFunction, type Socket, isIP } from 'node:net';
-import { hasNoAddress } from './name-not-resolved.ts';
 
 /**
  * All addresses of a name, in the order in which to try them; the signal ends this caller's waiting.
@@ -52,3 +51,18 @@ export function untilClosed(socket: Socket): AbortSignal {
 }
 
 const GIVEN_UP = new Error('the connection was given up');
+
+/** No address was found for a name, so nothing was sent. */
+export class NameNotResolved extends Error {
+  /** As getaddrinfo has it: there is none, or no source could say. */
+  readonly code: 'ENOTFOUND' | 'EAI_AGAIN';
+
+  constructor(code: NameNotResolved['code'], message: string) {
+    super(message);
+    this.code = code;
+  }
+}
+
+export function hasNoAddress(name: string): NameNotResolved {
+  return new NameNotResolved('ENOTFOUND', `${name} has no address`);
+}

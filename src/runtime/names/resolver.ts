@@ -1,8 +1,7 @@
 import type { LookupAddress } from 'node:dns';
 import { type Clock, systemClock } from '../clock.ts';
 import { createMachineNames } from './machine-names.ts';
-import { NameNotResolved } from './name-not-resolved.ts';
-import type { LookUp, Resolve } from './resolve.ts';
+import { type LookUp, type Resolve, NameNotResolved } from './resolve.ts';
 
 interface ResolverOptions {
   lookUp: LookUp;

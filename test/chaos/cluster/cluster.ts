@@ -7,9 +7,13 @@ import postgres from 'postgres';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { chooseAccount, spawnAs } from '../../../src/local-postgres/account.ts';
 import { provideBinaries } from '../../../src/local-postgres/binaries.ts';
-import { SUPERUSER, ensureCluster, serverEnvironment } from '../../../src/local-postgres/cluster.ts';
+import {
+  choosePort,
+  ensureCluster,
+  serverEnvironment,
+  SUPERUSER,
+} from '../../../src/local-postgres/cluster.ts';
 import { homeLink, openHome } from '../../../src/local-postgres/home.ts';
-import { choosePort } from '../../../src/local-postgres/port.ts';
 import { startServer, stopServer } from '../../../src/local-postgres/postgres-server.ts';
 
 /** A PostgreSQL of the campaign's own, to be crashed at will. */

@@ -2,9 +2,9 @@ import dns from 'node:dns';
 import { once } from 'node:events';
 import { type AddressInfo, type Socket, createServer } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import type { DatabaseTls } from '../../../src/config/database-tls.ts';
+import type { DatabaseTls } from '../../../src/config/database-url.ts';
 import { openSocket } from '../../../src/postgres/connection/socket.ts';
-import { hasNoAddress } from '../../../src/runtime/names/name-not-resolved.ts';
+import { hasNoAddress } from '../../../src/runtime/names/resolve.ts';
 import { createResolver } from '../../../src/runtime/names/resolver.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
 

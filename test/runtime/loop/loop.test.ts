@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { createLoop } from '../../../src/runtime/loop/loop.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
-import { createSlots } from '../../../src/runtime/loop/slots.ts';
+import { createSlots } from '../../../src/runtime/loop/fair-queue.ts';
 import { until } from '../../support/until.ts';
 
 function loopOf(body: () => Promise<number>) {

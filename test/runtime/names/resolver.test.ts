@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { NameNotResolved } from '../../../src/runtime/names/name-not-resolved.ts';
-import type { Resolve } from '../../../src/runtime/names/resolve.ts';
+import { type Resolve, NameNotResolved } from '../../../src/runtime/names/resolve.ts';
 import { createResolver } from '../../../src/runtime/names/resolver.ts';
 
 interface Asked {

@@ -9,9 +9,13 @@ import { inject } from 'vitest';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { chooseAccount, giveTo, spawnAs } from '../../../src/local-postgres/account.ts';
 import { provideBinaries } from '../../../src/local-postgres/binaries.ts';
-import { SUPERUSER, ensureCluster, serverEnvironment } from '../../../src/local-postgres/cluster.ts';
+import {
+  choosePort,
+  ensureCluster,
+  serverEnvironment,
+  SUPERUSER,
+} from '../../../src/local-postgres/cluster.ts';
 import { homeLink, openHome } from '../../../src/local-postgres/home.ts';
-import { choosePort } from '../../../src/local-postgres/port.ts';
 import { migrate } from '../../../src/postgres/migrate.ts';
 import {
   type ServerDeps,

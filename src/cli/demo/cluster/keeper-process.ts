@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { extname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { startEmbeddedPostgres } from '../../../local-postgres/embedded-postgres.ts';
-import { isFree } from '../../../local-postgres/port.ts';
+import { isFree } from '../../../local-postgres/cluster.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { reasonOf } from '../../../runtime/reason.ts';
 import { childEnvironment } from './child-environment.ts';

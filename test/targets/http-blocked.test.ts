@@ -2,17 +2,17 @@
 import type { LookupAddress } from 'node:dns';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import { addressRanges } from '../../../src/config/address-ranges.ts';
-import type { FirelockEvent } from '../../../src/core/events.ts';
-import type { Outcome } from '../../../src/core/runs/attempts/outcome.ts';
-import type { HttpTarget } from '../../../src/core/schedules/schedule.ts';
-import { createEventBus } from '../../../src/runtime/event-bus.ts';
-import { hasNoAddress } from '../../../src/runtime/names/name-not-resolved.ts';
-import { AddressBlocked, createAddressGuard } from '../../../src/targets/guard/address-guard.ts';
-import type { TargetKind } from '../../../src/targets/target.ts';
-import { Exchange } from '../../../src/targets/http-exchange.ts';
-import { attemptOf, httpTarget, never, receive, receiveTcp, targetAt } from '../receivers.ts';
-import { systemClock } from '../../../src/runtime/clock.ts';
+import { addressRanges } from '../../src/config/address-ranges.ts';
+import type { FirelockEvent } from '../../src/core/events.ts';
+import type { Outcome } from '../../src/core/runs/attempts/outcome.ts';
+import type { HttpTarget } from '../../src/core/schedules/schedule.ts';
+import { createEventBus } from '../../src/runtime/event-bus.ts';
+import { hasNoAddress } from '../../src/runtime/names/resolve.ts';
+import { AddressBlocked, createAddressGuard } from '../../src/targets/address-guard.ts';
+import type { TargetKind } from '../../src/targets/target.ts';
+import { Exchange } from '../../src/targets/http-exchange.ts';
+import { attemptOf, httpTarget, never, receive, receiveTcp, targetAt } from './receivers.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
 
 const BLOCKED = {
   kind: 'blocked',

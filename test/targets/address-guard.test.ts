@@ -1,9 +1,8 @@
 // @module-tag attack
 import { describe, expect, test } from 'vitest';
-import { addressRanges } from '../../../src/config/address-ranges.ts';
-import { DENIED_PRESETS } from '../../../src/config/denied-ranges.ts';
-import { hasNoAddress } from '../../../src/runtime/names/name-not-resolved.ts';
-import { AddressBlocked, createAddressGuard } from '../../../src/targets/guard/address-guard.ts';
+import { addressRanges, DENIED_PRESETS } from '../../src/config/address-ranges.ts';
+import { hasNoAddress } from '../../src/runtime/names/resolve.ts';
+import { AddressBlocked, createAddressGuard } from '../../src/targets/address-guard.ts';
 
 type Options = Parameters<typeof createAddressGuard>[0];
 
