@@ -32,86 +32,99 @@ const OLDEST_SAMPLE_MS = 600_000;
 /** There may be very many rows to count. */
 const LIMIT_MS = 30_000;
 
+interface Part {
+  /** Monotonic. */
+  dueAt: number;
+  /** Answers what the sample cost, once its values were passed on. */
+  take: () => Promise<number>;
+}
+
 /**
  * Samples the database now and then, so that a scrape never has to. Counts whose cost grows with the number of rows are
  * separate samples, and the more one costs, the more rarely it is taken.
  */
-// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
-  const { database, clock, events, metrics, secrets, tickIntervalMs } = deps;
-  const overdueSeconds = (3 * tickIntervalMs) / 1000;
+  const { clock, events, metrics } = deps;
   const parts = [
-    part(
-      (db) => sampleWork(db, { overdueSeconds }),
-      (work) => {
-        metrics.workSampled(work);
-        const { strandedRuns, effectsFailing, oldestEffectSeconds, schedulesLate, zoneData } = work;
-        const effects = { effectsFailing, oldestEffectSeconds };
-        events.emit({ type: 'gaugesSampled', strandedRuns, ...effects, schedulesLate, zoneData });
-      },
-    ),
-    part(countOpenRuns, metrics.openRunsCounted),
-    part(countSchedules, metrics.schedulesCounted),
-    secretKeysPart(),
+    workPart(deps),
+    part(deps, countOpenRuns, metrics.openRunsCounted),
+    part(deps, countSchedules, metrics.schedulesCounted),
+    secretKeysPart(deps),
   ];
-
-  /** One page of schedules at a time, however many there are. */
-  function secretKeysPart(): Part {
-    const walk = { after: null as string | null, missing: new Set<string>() };
-    return part(
-      (db) => sampleUsedKeys(db, walk.after),
-      ({ keyIds, next }) => {
-        for (const id of keyIds) if (!secrets.has(id)) walk.missing.add(id);
-        // A missing key is reported at once; that none is missing, only after a whole walk.
-        if (walk.missing.size > 0 || next === null)
-          events.emit({ type: 'secretKeysSampled', missing: [...walk.missing].sort() });
-        if (next === null) walk.missing.clear();
-        walk.after = next;
-      },
-    );
-  }
-
-  function part<T>(sample: (db: Executor) => Promise<Sample<T>>, emitValues: (values: T) => void): Part {
-    const paced: Part = {
-      dueAt: -Infinity,
-      take: async () => {
-        const began = clock.monotonic();
-        try {
-          const { values, costMs } = await database.run(sample, LIMIT_MS);
-          paced.dueAt = began + Math.min(OLDEST_SAMPLE_MS, Math.max(SAMPLE_EVERY_MS, REST * costMs));
-          emitValues(values);
-        } catch (error) {
-          paced.dueAt = clock.monotonic() + REST_AFTER_FAILURE * (clock.monotonic() - began);
-          throw error;
-        }
-      },
-    };
-    return paced;
-  }
-
-  return createLoop({
-    name: 'gauges',
-    clock,
-    body: async () => {
-      const began = clock.monotonic();
-      // One sample after the other, since other work needs connections; and each by itself, so that a failed one does
-      // not stop the next.
-      let failure: { error: unknown } | undefined;
-      for (const part of parts) {
-        // The next pass goes on: the watchdog must not treat a long pass as one that hangs.
-        if (clock.monotonic() - began > LIMIT_MS) break;
-        if (part.dueAt <= clock.monotonic())
-          await part.take().catch((error: unknown) => (failure = { error }));
-      }
-      if (failure) throw failure.error;
-      return Math.max(0, Math.min(...parts.map(({ dueAt }) => dueAt)) - clock.monotonic());
-    },
-    events,
-  });
+  return createLoop({ name: 'gauges', clock, events, body: () => pass(parts, clock) });
 }
 
-interface Part {
-  /** Monotonic. */
-  dueAt: number;
-  take: () => Promise<void>;
+/**
+ * One sample after the other, since other work needs connections; and each by itself, so that a failed one does not
+ * stop the next.
+ */
+async function pass(parts: readonly Part[], clock: Clock): Promise<number> {
+  const began = clock.monotonic();
+  let failure: { error: unknown } | undefined;
+  for (const part of parts) {
+    // The next pass goes on: the watchdog must not treat a long pass as one that hangs.
+    if (clock.monotonic() - began > LIMIT_MS) break;
+    if (part.dueAt <= clock.monotonic())
+      await take(part, clock).catch((error: unknown) => (failure = { error }));
+  }
+  if (failure) throw failure.error;
+  return Math.max(0, Math.min(...parts.map(({ dueAt }) => dueAt)) - clock.monotonic());
+}
+
+async function take(part: Part, clock: Clock): Promise<void> {
+  const began = clock.monotonic();
+  try {
+    const costMs = await part.take();
+    part.dueAt = began + Math.min(OLDEST_SAMPLE_MS, Math.max(SAMPLE_EVERY_MS, REST * costMs));
+  } catch (error) {
+    part.dueAt = clock.monotonic() + REST_AFTER_FAILURE * (clock.monotonic() - began);
+    throw error;
+  }
+}
+
+function part<T>(
+  { database }: GaugeSamplerDeps,
+  sample: (db: Executor) => Promise<Sample<T>>,
+  emitValues: (values: T) => void,
+): Part {
+  return {
+    dueAt: -Infinity,
+    take: async () => {
+      const { values, costMs } = await database.run(sample, LIMIT_MS);
+      emitValues(values);
+      return costMs;
+    },
+  };
+}
+
+function workPart(deps: GaugeSamplerDeps): Part {
+  const overdueSeconds = (3 * deps.tickIntervalMs) / 1000;
+  return part(
+    deps,
+    (db) => sampleWork(db, { overdueSeconds }),
+    (work) => {
+      deps.metrics.workSampled(work);
+      const { strandedRuns, effectsFailing, oldestEffectSeconds, schedulesLate, zoneData } = work;
+      const effects = { effectsFailing, oldestEffectSeconds };
+      deps.events.emit({ type: 'gaugesSampled', strandedRuns, ...effects, schedulesLate, zoneData });
+    },
+  );
+}
+
+/** One page of schedules at a time, however many there are. */
+function secretKeysPart(deps: GaugeSamplerDeps): Part {
+  const { secrets, events } = deps;
+  const walk = { after: null as string | null, missing: new Set<string>() };
+  return part(
+    deps,
+    (db) => sampleUsedKeys(db, walk.after),
+    ({ keyIds, next }) => {
+      for (const id of keyIds) if (!secrets.has(id)) walk.missing.add(id);
+      // A missing key is reported at once; that none is missing, only after a whole walk.
+      if (walk.missing.size > 0 || next === null)
+        events.emit({ type: 'secretKeysSampled', missing: [...walk.missing].sort() });
+      if (next === null) walk.missing.clear();
+      walk.after = next;
+    },
+  );
 }

@@ -28,62 +28,66 @@ const BATCH = 1_000;
 const EVERY_MS = 1_000;
 const MAX_BACKOFF_MS = 30_000;
 
+interface State extends SpanExporterDeps {
+  waiting: Span[];
+  /** Spans that were dropped for want of room since the last pass. */
+  unheardDrops: number;
+  /** Calls in a row. */
+  failures: number;
+  abort: AbortController;
+}
+
 /** Sends spans in batches, beside all other work: adding a span never waits. One call is under way at a time. */
-// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createSpanExporter(deps: SpanExporterDeps): SpanExporter {
   const { events, clock } = deps;
-  let waiting: Span[] = [];
-  let unheardDrops = 0;
-  let failures = 0;
-  const abort = new AbortController();
-
-  /** False: try again later. */
-  async function sendOne(): Promise<boolean> {
-    const batch = waiting.slice(0, BATCH);
-    const { taken, error, isFinal } = await send(deps, batch, abort.signal);
-    if (error !== null && failures === 0) events.emit({ type: 'traceCollectorAway', error });
-    if (error === null && failures > 0) events.emit({ type: 'traceCollectorBack' });
-    failures = error === null ? 0 : failures + 1;
-    if (error !== null && !isFinal) return false;
-    waiting = waiting.slice(batch.length);
-    if (taken > 0) events.emit({ type: 'spansExported', count: taken });
-    const refused = batch.length - taken;
-    if (refused > 0) events.emit({ type: 'spansDropped', reason: 'refused', count: refused });
-    return error === null;
-  }
-
-  const loop = createLoop({
-    name: 'traces',
-    clock,
-    events,
-    body: async () => {
-      if (unheardDrops > 0) events.emit({ type: 'spansDropped', reason: 'full', count: unheardDrops });
-      unheardDrops = 0;
-      if (waiting.length > 0 && !(await sendOne()))
-        return Math.min(MAX_BACKOFF_MS, EVERY_MS * 2 ** Math.min(failures, 10));
-      return waiting.length >= BATCH ? 0 : EVERY_MS;
-    },
-  });
-
+  const state: State = { ...deps, waiting: [], unheardDrops: 0, failures: 0, abort: new AbortController() };
+  const loop = createLoop({ name: 'traces', clock, events, body: () => pass(state) });
   return {
     loop,
     add: (span) => {
-      if (waiting.length >= MAX_WAITING) unheardDrops += 1;
-      else waiting.push(span);
+      if (state.waiting.length >= MAX_WAITING) state.unheardDrops += 1;
+      else state.waiting.push(span);
     },
-    stop: async (limitMs) => {
-      const timer = setTimeout(() => abort.abort(), limitMs);
-      const drained = (async () => {
-        await loop.stop();
-        while (waiting.length > 0 && (await sendOne()));
-      })();
-      await within(drained, limitMs);
-      clearTimeout(timer);
-      const count = waiting.length;
-      waiting = [];
-      if (count > 0) events.emit({ type: 'spansDropped', reason: 'stopped', count });
-    },
+    stop: (limitMs) => stop(state, loop, limitMs),
   };
+}
+
+async function pass(state: State): Promise<number> {
+  const { events, unheardDrops } = state;
+  if (unheardDrops > 0) events.emit({ type: 'spansDropped', reason: 'full', count: unheardDrops });
+  state.unheardDrops = 0;
+  if (state.waiting.length > 0 && !(await sendOne(state)))
+    return Math.min(MAX_BACKOFF_MS, EVERY_MS * 2 ** Math.min(state.failures, 10));
+  return state.waiting.length >= BATCH ? 0 : EVERY_MS;
+}
+
+/** Sends one batch. False: try again later. */
+async function sendOne(state: State): Promise<boolean> {
+  const { events } = state;
+  const batch = state.waiting.slice(0, BATCH);
+  const { taken, error, isFinal } = await send(state, batch, state.abort.signal);
+  if (error !== null && state.failures === 0) events.emit({ type: 'traceCollectorAway', error });
+  if (error === null && state.failures > 0) events.emit({ type: 'traceCollectorBack' });
+  state.failures = error === null ? 0 : state.failures + 1;
+  if (error !== null && !isFinal) return false;
+  state.waiting = state.waiting.slice(batch.length);
+  if (taken > 0) events.emit({ type: 'spansExported', count: taken });
+  const refused = batch.length - taken;
+  if (refused > 0) events.emit({ type: 'spansDropped', reason: 'refused', count: refused });
+  return error === null;
+}
+
+async function stop(state: State, loop: Loop, limitMs: number): Promise<void> {
+  const timer = setTimeout(() => state.abort.abort(), limitMs);
+  const drained = (async () => {
+    await loop.stop();
+    while (state.waiting.length > 0 && (await sendOne(state)));
+  })();
+  await within(drained, limitMs);
+  clearTimeout(timer);
+  const count = state.waiting.length;
+  state.waiting = [];
+  if (count > 0) state.events.emit({ type: 'spansDropped', reason: 'stopped', count });
 }
 
 interface Sent {

@@ -51,98 +51,109 @@ const MAX_BACKOFF_MS = 1000;
 /** A longer timer would fire at once: setTimeout holds 31 bits. */
 const MAX_SLEEP_MS = 2 ** 31 - 1;
 
-// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
+interface State extends LoopOptions {
+  stopping: boolean;
+  /** Since the present pass began. */
+  woken: boolean;
+  retried: boolean;
+  endSleep: (() => void) | undefined;
+  endSleepAtOnce: (() => void) | undefined;
+  running: Promise<void> | undefined;
+  /** Monotonic, as the other moments; null while asleep. */
+  passBeganAt: number | null;
+  beganAt: number;
+  passes: number;
+  /** In a row; and when the first of them happened. */
+  failures: number;
+  failedAt: number | null;
+}
+
 export function createLoop(options: LoopOptions): Loop {
-  const { name, body, events, clock } = options;
-  let stopping = false;
-  let woken = false;
-  let retried = false;
-  let endSleep: (() => void) | undefined;
-  let endSleepAtOnce: (() => void) | undefined;
-  let running: Promise<void> | undefined;
-  /** Monotonic; null while asleep. */
-  let passBeganAt: number | null = null;
-  let beganAt = -Infinity;
-  let failures = 0;
-  let passes = 0;
-  /** Monotonic: when the first of the failures in a row happened. */
-  let failedAt: number | null = null;
-
-  async function run(): Promise<void> {
-    while (!stopping) {
-      woken = false;
-      retried = false;
-      passBeganAt = clock.monotonic();
-      beganAt = passBeganAt;
-      passes += 1;
-      const delay = await pass();
-      passBeganAt = null;
-      await sleep(delay);
-    }
-  }
-
-  async function pass(): Promise<number> {
-    try {
-      const delay = await body();
-      failures = 0;
-      failedAt = null;
-      events.emit({ type: 'loopPassed', loop: name });
-      return delay;
-    } catch (error) {
-      const retryIn = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** failures) * (0.5 + Math.random() / 2);
-      failures = Math.min(failures + 1, 10);
-      failedAt ??= clock.monotonic();
-      events.emit({ type: 'loopFailed', loop: name, error, retryInMs: Math.round(retryIn) });
-      return retryIn;
-    }
-  }
-
-  async function sleep(ms: number): Promise<void> {
-    if (stopping) return;
-    if (!woken || failures > 0) await sleepUntilWoken(ms);
-    if (failures > 0 || retried) return;
-    const rest = beganAt + (options.minMs?.() ?? 0) - clock.monotonic();
-    if (rest >= 1) await sleepUntilWoken(rest, { atOnce: true });
-    // A loop that is woken all the time must let other work run.
-    else if (woken) await setImmediate();
-  }
-
-  /** `atOnce`: only for work that cannot wait. */
-  async function sleepUntilWoken(ms: number, { atOnce = false } = {}): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, Math.min(Math.max(0, ms), MAX_SLEEP_MS));
-      const end = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      endSleepAtOnce = end;
-      if (!atOnce) endSleep = end;
-    });
-    endSleep = undefined;
-    endSleepAtOnce = undefined;
-  }
-
+  const { name, clock } = options;
+  const state: State = {
+    ...options,
+    ...{ stopping: false, woken: false, retried: false, running: undefined },
+    ...{ endSleep: undefined, endSleepAtOnce: undefined },
+    ...{ passBeganAt: null, beganAt: -Infinity, passes: 0, failures: 0, failedAt: null },
+  };
+  const since = (moment: number | null) => (moment === null ? 0 : clock.monotonic() - moment);
   return {
     name,
     start: () => {
-      running ??= run();
+      state.running ??= run(state);
     },
     stop: async () => {
-      stopping = true;
-      endSleepAtOnce?.();
-      await running;
+      state.stopping = true;
+      state.endSleepAtOnce?.();
+      await state.running;
     },
     wake: () => {
-      woken = true;
-      if (failures === 0) endSleep?.();
+      state.woken = true;
+      if (state.failures === 0) state.endSleep?.();
     },
     retry: () => {
-      woken = true;
-      retried = true;
-      endSleepAtOnce?.();
+      state.woken = true;
+      state.retried = true;
+      state.endSleepAtOnce?.();
     },
-    passes: () => passes,
-    failingMs: () => (failedAt === null ? 0 : clock.monotonic() - failedAt),
-    inPassMs: () => (passBeganAt === null ? 0 : clock.monotonic() - passBeganAt),
+    passes: () => state.passes,
+    failingMs: () => since(state.failedAt),
+    inPassMs: () => since(state.passBeganAt),
   };
+}
+
+async function run(state: State): Promise<void> {
+  while (!state.stopping) {
+    state.woken = false;
+    state.retried = false;
+    state.beganAt = state.clock.monotonic();
+    state.passBeganAt = state.beganAt;
+    state.passes += 1;
+    const delay = await pass(state);
+    state.passBeganAt = null;
+    await sleep(state, delay);
+  }
+}
+
+async function pass(state: State): Promise<number> {
+  const { name, events, clock } = state;
+  try {
+    const delay = await state.body();
+    state.failures = 0;
+    state.failedAt = null;
+    events.emit({ type: 'loopPassed', loop: name });
+    return delay;
+  } catch (error) {
+    const backoff = Math.min(MAX_BACKOFF_MS, FIRST_BACKOFF_MS * 2 ** state.failures);
+    const retryIn = backoff * (0.5 + Math.random() / 2);
+    state.failures = Math.min(state.failures + 1, 10);
+    state.failedAt ??= clock.monotonic();
+    events.emit({ type: 'loopFailed', loop: name, error, retryInMs: Math.round(retryIn) });
+    return retryIn;
+  }
+}
+
+async function sleep(state: State, ms: number): Promise<void> {
+  if (state.stopping) return;
+  if (!state.woken || state.failures > 0) await sleepUntilWoken(state, ms);
+  if (state.failures > 0 || state.retried) return;
+  const rest = state.beganAt + (state.minMs?.() ?? 0) - state.clock.monotonic();
+  if (rest >= 1) await sleepUntilWoken(state, rest, { atOnce: true });
+  // A loop that is woken all the time must let other work run.
+  else if (state.woken) await setImmediate();
+}
+
+/** `atOnce`: only for work that cannot wait. */
+async function sleepUntilWoken(state: State, ms: number, { atOnce = false } = {}): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, Math.min(Math.max(0, ms), MAX_SLEEP_MS));
+    const end = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    state.endSleepAtOnce = end;
+    if (!atOnce) state.endSleep = end;
+  });
+  state.endSleep = undefined;
+  state.endSleepAtOnce = undefined;
 }

@@ -21,56 +21,60 @@ interface TurnsOptions {
   mostOfKey: number;
 }
 
-/** Lets only so much go on at once, and no key hold up another. */
-// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
-export function createTurns({ places, mostWaiting, mostOfKey }: TurnsOptions): Turns {
-  let free = places;
-  let waiting = 0;
+interface State extends TurnsOptions {
+  free: number;
+  waiting: number;
   /** The key whose turn is next comes first. */
-  const lines = new Map<string, Set<() => void>>();
+  lines: Map<string, Set<() => void>>;
+}
 
-  function leave(): void {
-    const [next] = lines;
-    if (next === undefined) {
-      free += 1;
-      return;
-    }
-    const [key, line] = next;
-    const [first] = line;
-    lines.delete(key);
-    lines.set(key, line);
-    first?.();
-  }
-
-  function wait(key: string, { limitMs, signal }: Patience): Promise<boolean> {
-    const line = lines.get(key) ?? new Set();
-    if (waiting >= mostWaiting || line.size >= mostOfKey || signal?.aborted === true)
-      return Promise.resolve(false);
-    lines.set(key, line);
-    waiting += 1;
-    return new Promise((resolve) => {
-      const end = (hasPlace: boolean) => {
-        clearTimeout(timer);
-        signal?.removeEventListener('abort', giveUp);
-        waiting -= 1;
-        line.delete(called);
-        if (line.size === 0) lines.delete(key);
-        resolve(hasPlace);
-      };
-      const called = () => end(true);
-      const giveUp = () => end(false);
-      const timer = setTimeout(giveUp, limitMs);
-      signal?.addEventListener('abort', giveUp);
-      line.add(called);
-    });
-  }
-
+/** Lets only so much go on at once, and no key hold up another. */
+export function createTurns(options: TurnsOptions): Turns {
+  const state: State = { ...options, free: options.places, waiting: 0, lines: new Map() };
+  const leave = () => callNext(state);
   return {
     take: async (key, patience) => {
-      if (free > 0) free -= 1;
-      else if (!(await wait(key, patience))) return null;
+      if (state.free > 0) state.free -= 1;
+      else if (!(await wait(state, key, patience))) return null;
       return leave;
     },
-    waiting: () => waiting,
+    waiting: () => state.waiting,
   };
+}
+
+/** Hands a place on, or keeps it free. */
+function callNext(state: State): void {
+  const [next] = state.lines;
+  if (next === undefined) {
+    state.free += 1;
+    return;
+  }
+  const [key, line] = next;
+  const [first] = line;
+  state.lines.delete(key);
+  state.lines.set(key, line);
+  first?.();
+}
+
+function wait(state: State, key: string, { limitMs, signal }: Patience): Promise<boolean> {
+  const line = state.lines.get(key) ?? new Set();
+  const isFull = state.waiting >= state.mostWaiting || line.size >= state.mostOfKey;
+  if (isFull || signal?.aborted === true) return Promise.resolve(false);
+  state.lines.set(key, line);
+  state.waiting += 1;
+  return new Promise((resolve) => {
+    const end = (hasPlace: boolean) => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', giveUp);
+      state.waiting -= 1;
+      line.delete(called);
+      if (line.size === 0) state.lines.delete(key);
+      resolve(hasPlace);
+    };
+    const called = () => end(true);
+    const giveUp = () => end(false);
+    const timer = setTimeout(giveUp, limitMs);
+    signal?.addEventListener('abort', giveUp);
+    line.add(called);
+  });
 }
