@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { isoInstant } from '../../core/instant.ts';
 import { reasonOf } from '../../runtime/reason.ts';
-import { usageError } from '../exit-codes.ts';
 import { RawJson, parseKeepingDigits } from '../../api/http/json/raw-json.ts';
+import { usageError } from '../exit-codes.ts';
 import type { Surroundings } from '../surroundings.ts';
 
 /** Collects the values of an option that may be given several times, in order. */

@@ -1,5 +1,7 @@
-import type { Instant } from '../../core/instant.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
+import type { Instant } from '../../core/instant.ts';
+import { CliError, EXIT } from '../exit-codes.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { type ApiClient, createApiClient } from './cluster/api-client.ts';
 import { type Cluster, createCluster } from './cluster/three-instances.ts';
@@ -8,9 +10,8 @@ import { type Deliveries, createDeliveries } from './load/delivery.ts';
 import { type DemoReceiver, startReceiver } from './load/receiver.ts';
 import { type DemoSchedule, makeSchedules } from './load/schedule-mix.ts';
 import { type Worker, startWorker } from './load/worker.ts';
-import { type Pace, interruptiblePace } from './pace.ts';
 import { type Screen, createScreen } from './screen/screen.ts';
-import type { DemoEvent } from './screen/snapshot.ts';
+import type { DemoEvent } from './screen/frame.ts';
 
 export interface DemoOptions {
   seconds: number;
@@ -71,4 +72,43 @@ export async function openStage(options: DemoOptions, surroundings: Surroundings
     },
   };
   return stage;
+}
+
+/** How the demo waits: it goes on at once where it was interrupted or cannot go on. */
+interface Pace {
+  /** @throws where Ctrl-C was pressed, or the demo cannot go on */
+  pause(ms: number): Promise<void>;
+  /** Whether it came true within the limit. @throws as pause does */
+  until(isTrue: () => boolean, limitMs: number): Promise<boolean>;
+}
+
+interface Options {
+  clock: Clock;
+  signal: AbortSignal;
+  /** Why it cannot go on; null: it can. */
+  fault: () => string | null;
+}
+
+const LOOK_MS = 50;
+
+function interruptiblePace({ clock, signal, fault }: Options): Pace {
+  const pause = async (ms: number) => {
+    const end = clock.monotonic() + ms;
+    for (;;) {
+      const reason = fault();
+      if (reason !== null) throw new CliError(EXIT.failed, reason);
+      const left = end - clock.monotonic();
+      if (left <= 0) return;
+      await sleep(Math.min(left, LOOK_MS), undefined, { signal });
+    }
+  };
+  const until = async (isTrue: () => boolean, limitMs: number) => {
+    const limit = clock.monotonic() + limitMs;
+    while (!isTrue()) {
+      if (clock.monotonic() >= limit) return false;
+      await pause(LOOK_MS);
+    }
+    return true;
+  };
+  return { pause, until };
 }

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type DemoStats, claimsOf, statsOf } from './checker/collect-evidence.ts';
-import { dueMoments } from './checker/due-moments.ts';
-import { type Snapshot, latenessOf } from './screen/snapshot.ts';
+import { dueMoments } from './load/schedule-mix.ts';
+import { type Snapshot, latenessOf } from './screen/frame.ts';
 import type { Stage } from './stage.ts';
 
 /** Reads the state of the demo twice a second and shows it, until its caller stops it. */

@@ -1,7 +1,7 @@
 import { parseJsonBody } from '../../api/http/json/json-body.ts';
 import { SET_LABEL } from '../../schedules-file/schedules-file.ts';
-import type { Cli } from '../cli.ts';
 import { stringify } from '../../api/http/json/raw-json.ts';
+import type { Cli } from '../cli.ts';
 import type { Query, Server } from '../server/server-calls.ts';
 import { type Exported, createOrder, exported } from './export-schedules.ts';
 import { inComment, listItem } from './yaml-text.ts';

@@ -1,9 +1,9 @@
 import { type Command, Option } from 'commander';
+import { reasonOf } from '../../runtime/reason.ts';
 import { type Cli, withExamples } from '../cli.ts';
 import { collect, fileText } from '../common/arguments.ts';
-import { type ExportOptions, exportAll } from './export-command.ts';
 import { CliError, EXIT, usageError } from '../exit-codes.ts';
-import { reasonOf } from '../../runtime/reason.ts';
+import { type ExportOptions, exportAll } from './export-command.ts';
 import { isManifest, readCronJobs } from './crontab/cron-jobs.ts';
 import { readCrontab } from './crontab/crontab-lines.ts';
 import { importText } from './crontab/imported.ts';

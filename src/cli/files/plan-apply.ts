@@ -6,17 +6,17 @@ import {
   type FileFault,
   faultLines,
 } from '../../schedules-file/schedules-file.ts';
-import { printable } from '../terminal/shown-text.ts';
-import type { View } from '../terminal/output.ts';
 import { type FileVariables, parseFileVariables } from '../../core/secrets/file-variables.ts';
 import { NotApplied, applyPlan } from '../../schedules-file/apply/apply-plan.ts';
 import { type ApiCaller, Refused } from '../../schedules-file/apply/caller.ts';
 import { planFile } from '../../schedules-file/apply/plan-file.ts';
 import { readSchedulesFile } from '../../schedules-file/read/read-file.ts';
+import { RawJson } from '../../api/http/json/raw-json.ts';
+import { printable } from '../terminal/shown-text.ts';
+import type { View } from '../terminal/output.ts';
 import type { Cli } from '../cli.ts';
 import { fileText } from '../common/arguments.ts';
 import { CliError, EXIT } from '../exit-codes.ts';
-import { RawJson } from '../../api/http/json/raw-json.ts';
 
 export interface FileOptions {
   prune?: boolean;

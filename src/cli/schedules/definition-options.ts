@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
-import { type PayloadOptions, collect, jsonValue, numberOrText, payloadOf } from '../common/arguments.ts';
-import { usageError } from '../exit-codes.ts';
 import { isTree } from '../../api/http/json/merge-patch.ts';
 import type { RawJson } from '../../api/http/json/raw-json.ts';
+import { type PayloadOptions, collect, jsonValue, numberOrText, payloadOf } from '../common/arguments.ts';
+import { usageError } from '../exit-codes.ts';
 import type { Surroundings } from '../surroundings.ts';
 
 export type Tree = Readonly<Record<string, unknown>>;

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import { isTree, mergePatch } from '../../api/http/json/merge-patch.ts';
+import type { RawJson } from '../../api/http/json/raw-json.ts';
 import { fileText, jsonText } from '../common/arguments.ts';
 import { type Cli, withExamples } from '../cli.ts';
 import { usageError } from '../exit-codes.ts';
 import type { ScheduleAnswer } from '../server/answers.ts';
-import { isTree, mergePatch } from '../../api/http/json/merge-patch.ts';
-import type { RawJson } from '../../api/http/json/raw-json.ts';
 import { type Answer, type Server, pathOf } from '../server/server-calls.ts';
 import { type DefinitionOptions, type Tree, definitionOf, definitionOptions } from './definition-options.ts';
 

@@ -1,5 +1,5 @@
-import { CliError, EXIT, usageError } from '../exit-codes.ts';
 import { stringify, parseKeepingDigits } from '../../api/http/json/raw-json.ts';
+import { CliError, EXIT, usageError } from '../exit-codes.ts';
 import { printable } from '../terminal/shown-text.ts';
 
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import { check } from '../../../src/cli/demo/checker/verdict.ts';
-import { dueMoments } from '../../../src/cli/demo/checker/due-moments.ts';
+import { dueMoments, batchItemOf, makeSchedules } from '../../../src/cli/demo/load/schedule-mix.ts';
 import type { Evidence, Faults } from '../../../src/cli/demo/checker/evidence.ts';
 import { verdictLines } from '../../../src/cli/demo/checker/verdict-lines.ts';
 import type { DeliveredRun } from '../../../src/cli/demo/load/delivery.ts';
-import { batchItemOf, makeSchedules } from '../../../src/cli/demo/load/schedule-mix.ts';
 import { plain } from '../../../src/cli/terminal/paint.ts';
 import type { Timing } from '../../../src/core/schedules/schedule.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { createScreen } from '../../../src/cli/demo/screen/screen.ts';
-import { type Snapshot, latenessOf } from '../../../src/cli/demo/screen/snapshot.ts';
+import { type Snapshot, latenessOf } from '../../../src/cli/demo/screen/frame.ts';
 import { displayWidth } from '../../../src/cli/terminal/shown-text.ts';
 import { firelock } from '../cli.ts';
 

@@ -13,9 +13,7 @@ import { startEmbeddedPostgres } from '../../../local-postgres/embedded-postgres
 import { isFree } from '../../../local-postgres/cluster.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { reasonOf } from '../../../runtime/reason.ts';
-import { childEnvironment } from './child-environment.ts';
-import { messageOfLine } from './instance-log.ts';
-import type { KeeperMessage, KeeperRequest } from './keeper-messages.ts';
+import { type KeeperMessage, childEnvironment, type KeeperRequest } from './keeper.ts';
 
 /** As this file is named: from the sources or built. */
 const MAIN = join(import.meta.dirname, '..', '..', '..', `main${extname(import.meta.filename)}`);
@@ -120,4 +118,30 @@ async function cleanUp(): Promise<void> {
 function tell(message: KeeperMessage): void {
   // Once the demo is gone, no one listens.
   if (process.connected) process.send?.(message, () => undefined);
+}
+
+interface Line {
+  instanceId?: unknown;
+  /** The one it had before it was declared dead. */
+  previousId?: unknown;
+  instanceIds?: unknown;
+  msg?: unknown;
+}
+
+/** What the demo wants to know of a line that an instance has logged; null: nothing. */
+function messageOfLine(number: number, line: string): KeeperMessage | null {
+  // Most lines are about requests, and are not worth parsing.
+  if (!line.includes('declared') && !line.includes('registered')) return null;
+  const { instanceId, previousId, instanceIds, msg } = parsed(line);
+  if (Array.isArray(instanceIds)) return { type: 'declaredDead', instanceIds: instanceIds.map(String) };
+  const isNew = msg === 'registered as an instance' || previousId !== undefined;
+  return isNew && typeof instanceId === 'string' ? { type: 'registered', number, instanceId } : null;
+}
+
+function parsed(line: string): Line {
+  try {
+    return JSON.parse(line) as Line;
+  } catch {
+    return {};
+  }
 }

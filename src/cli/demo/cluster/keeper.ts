@@ -1,8 +1,6 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { extname, join } from 'node:path';
-import { childEnvironment } from './child-environment.ts';
-import type { KeeperMessage, KeeperRequest } from './keeper-messages.ts';
 
 /** The process that everything else of the demo belongs to, and that removes it all. */
 export interface Keeper {
@@ -60,3 +58,42 @@ function killGroup(pid: number | undefined): void {
     // There are none any more.
   }
 }
+
+/** What programs and Node itself need. Nothing of the caller's own configuration of firelock reaches the demo's instances. */
+const KEPT = [
+  'PATH',
+  'HOME',
+  'TMPDIR',
+  'TEMP',
+  'TMP',
+  'SystemRoot',
+  'LD_LIBRARY_PATH',
+  'NODE_OPTIONS',
+  'NODE_COMPILE_CACHE',
+  // As root, PostgreSQL runs as the user who called sudo.
+  'SUDO_UID',
+  'SUDO_GID',
+];
+
+export function childEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
+  return Object.fromEntries(
+    KEPT.flatMap((name) => {
+      const value = env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
+/** What the demo asks its keeper for. */
+export type KeeperRequest = { type: 'start'; number: number } | { type: 'kill'; number: number };
+
+/** What the keeper tells the demo. Instances are numbered from 1; one goes on under its number after a restart. */
+export type KeeperMessage =
+  | { type: 'database'; whatRuns: string }
+  | { type: 'failed'; reason: string }
+  | { type: 'started'; number: number; pid: number; url: string }
+  /** By its log: the id under which it is known to the others, anew after each start. */
+  | { type: 'registered'; number: number; instanceId: string }
+  /** By the log of one that has noticed. */
+  | { type: 'declaredDead'; instanceIds: string[] }
+  | { type: 'ended'; number: number; lastLines: string[] };

@@ -1,8 +1,7 @@
 import type { Clock } from '../../../runtime/clock.ts';
 import type { Instant } from '../../../core/instant.ts';
 import { answersReady } from './api-client.ts';
-import type { Keeper } from './keeper.ts';
-import type { KeeperMessage } from './keeper-messages.ts';
+import type { Keeper, KeeperMessage } from './keeper.ts';
 
 export const INSTANCES = 3;
 

@@ -1,7 +1,6 @@
 import type { Surroundings } from '../../surroundings.ts';
 import { paintFor } from '../../terminal/paint.ts';
-import { clockText, frameLines, progressLine } from './frame.ts';
-import type { DemoEvent, Snapshot } from './snapshot.ts';
+import { clockText, frameLines, progressLine, type DemoEvent, type Snapshot } from './frame.ts';
 
 /** Where the demo is watched: a screen that is drawn again and again, or lines one after the other. */
 export interface Screen {

@@ -1,7 +1,7 @@
-import { NotCarriedOver, checkTimes, type Import, type ImportOptions } from './imported.ts';
 import { LineCounter, isMap, isSeq, parseAllDocuments } from 'yaml';
 import { isObject } from '../../../api/http/json/json-body.ts';
 import { offsetOf } from '../../../schedules-file/read/places.ts';
+import { NotCarriedOver, checkTimes, type Import, type ImportOptions } from './imported.ts';
 
 /** Whether a text contains manifests of Kubernetes rather than a crontab. */
 export function isManifest(text: string): boolean {
