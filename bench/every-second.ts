@@ -12,7 +12,7 @@ import {
 } from './herd.ts';
 import type { Arrivals } from './support/processes/receiver.ts';
 import { percentile } from './support/measures/statistics.ts';
-import { inTime } from './support/within.ts';
+import { inTime } from '../test/support/within.ts';
 
 interface Plan {
   /** Schedules that fire every second. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Recurring, type Seconds, secondsIn } from './contestant.ts';
-import { callApi, readGoodRuns } from './support/api.ts';
+import { callApi } from '../test/support/calls.ts';
 import { type Daemon, startDaemon } from './support/processes/daemon.ts';
 import type { BenchDatabase } from './support/processes/postgres.ts';
 import { sleepUntil } from './support/measures/vitals.ts';
@@ -17,6 +17,7 @@ export interface FirelockOptions {
 }
 
 const BATCH = 1000;
+const PAGE = 500;
 const SETTLED_POLL_MS = 50;
 
 /** The built daemon as a process of its own, or several, spoken to over HTTP like any other. */
@@ -98,6 +99,37 @@ async function startDaemons(instances: number, options: FirelockOptions): Promis
     daemons.push(await startDaemon({ ...options, databaseUrl: options.database.url }));
   }
   return daemons;
+}
+
+interface HistoryRun {
+  id: string;
+  scheduleId: string | null;
+  scheduledFor: string;
+  status: string;
+  attempts: number;
+}
+
+/** All runs of the period (wall-clock ms, its end excluded). Throws if any has not succeeded at its first attempt. */
+async function readGoodRuns(url: string, from: number, until: number): Promise<HistoryRun[]> {
+  const runs: HistoryRun[] = [];
+  const period = `from=${new Date(from).toISOString()}&to=${new Date(until).toISOString()}`;
+  let cursor: string | null = null;
+  do {
+    const after: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+    const page = (await callApi(`${url}/api/v1/runs?${period}&limit=${PAGE}${after}`)) as {
+      items: HistoryRun[];
+      nextCursor: string | null;
+    };
+    for (const run of page.items) {
+      if (run.status !== 'succeeded' || run.attempts !== 1) {
+        const whole = await callApi(`${url}/api/v1/runs/${run.id}`);
+        throw new Error(`not one good attempt: ${JSON.stringify(whole)}`);
+      }
+      runs.push(run);
+    }
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+  return runs;
 }
 
 /**

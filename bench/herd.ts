@@ -5,7 +5,7 @@ import type { BenchDatabase, Server } from './support/processes/postgres.ts';
 import type { Arrivals, Receiver } from './support/processes/receiver.ts';
 import { percentile } from './support/measures/statistics.ts';
 import { residentMegabytes } from './support/measures/vitals.ts';
-import { within } from './support/within.ts';
+import { within } from '../test/support/within.ts';
 
 export interface Stage {
   server: Server;

@@ -9,17 +9,11 @@ import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import postgres from 'postgres';
-import { startCluster } from '../test/support/postgres/cluster.ts';
+import { startCluster } from '../test/support/postgres/server.ts';
+import type { Receiver } from '../test/support/receiver.ts';
+import { until } from '../test/support/until.ts';
 import { buildDaemon } from './support/processes/build.ts';
-import {
-  type Fleet,
-  type Query,
-  putLoad,
-  startFleet,
-  startSlowReceiver,
-  until,
-} from './support/processes/fleet.ts';
-import type { SlowReceiver } from './support/processes/fleet.ts';
+import { type Fleet, type Query, putLoad, startFleet, startSlowReceiver } from './support/processes/fleet.ts';
 import { describeMachine } from './support/measures/machine.ts';
 import { median } from './support/measures/statistics.ts';
 
@@ -70,7 +64,7 @@ async function run(): Promise<void> {
       await fleet.stop();
     }
   } finally {
-    await receiver.stop();
+    await receiver.close();
     await cluster.stop();
     build.remove();
   }
@@ -83,7 +77,7 @@ interface Outage {
 
 interface Stage {
   cluster: Awaited<ReturnType<typeof startCluster>>;
-  receiver: SlowReceiver;
+  receiver: Receiver;
   query: Query;
   fleet: Fleet;
 }
@@ -91,12 +85,12 @@ interface Stage {
 async function oneOutage({ cluster, receiver, query, fleet }: Stage): Promise<Outage> {
   await cluster.crash();
   await sleep(outageSeconds * 1000);
-  const before = new Set(receiver.arrivals.map(({ runId }) => runId));
+  const before = new Set(receiver.arrivals.map(({ body }) => body.runId));
   await cluster.restart();
-  const back = performance.now();
-  const backAt = new Date().toISOString();
+  const back = Date.now();
+  const backAt = new Date(back).toISOString();
   const first = await until(
-    () => receiver.arrivals.find(({ runId }) => !before.has(runId)) ?? null,
+    () => receiver.arrivals.find(({ body }) => !before.has(body.runId)) ?? null,
     LIMIT_MS,
   );
   await until(async () => {
@@ -114,10 +108,10 @@ async function oneOutage({ cluster, receiver, query, fleet }: Stage): Promise<Ou
   // Those that are more than a minute late by then are folded into others.
   const fires = due.reduce((sum, row) => sum + Number(row['fires']), 0);
   if (fires < rate * outageSeconds) throw new Error(`only ${fires} fires were planned for the outage`);
-  const arrived = receiver.arrivals.filter(({ runId }) => ids.has(runId));
+  const arrived = receiver.arrivals.filter(({ body }) => ids.has(body.runId));
   const last = Math.max(...arrived.map(({ at }) => at));
   const outage = { firstMs: first.at - back, caughtUpMs: last - back };
-  const distinct = new Set(arrived.map(({ runId }) => runId)).size;
+  const distinct = new Set(arrived.map(({ body }) => body.runId)).size;
   console.log(
     `first fire ${seconds(outage.firstMs)} after the return, the last of ${fires} missed ones (in ${ids.size} runs) after ` +
       `${seconds(outage.caughtUpMs)}; ${ids.size - distinct} lost, ${arrived.length - distinct} repeated`,

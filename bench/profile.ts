@@ -18,7 +18,7 @@ import { type Stage, runHerd } from './herd.ts';
 import { tableLines } from './report.ts';
 import { buildDaemon } from './support/processes/build.ts';
 import { type Shares, sharesOf } from './support/measures/cpu-profile.ts';
-import { freePort } from './support/processes/daemon.ts';
+import { freePort } from '../test/support/loopback.ts';
 import { type CpuProfile, openInspector } from './support/measures/inspector.ts';
 import { type BenchDatabase, openServer } from './support/processes/postgres.ts';
 import { startReceiver } from './support/processes/receiver.ts';

@@ -7,17 +7,17 @@
 import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import type { Receiver } from '../test/support/receiver.ts';
+import { until } from '../test/support/until.ts';
 import { buildDaemon } from './support/processes/build.ts';
 import {
   type Fleet,
   type Member,
   type Query,
-  type SlowReceiver,
   afterSecond,
   putLoad,
   startFleet,
   startSlowReceiver,
-  until,
 } from './support/processes/fleet.ts';
 import { describeMachine } from './support/measures/machine.ts';
 import { type Server, openServer } from './support/processes/postgres.ts';
@@ -61,7 +61,7 @@ interface Round {
 interface Stage {
   server: Server;
   main: string;
-  receiver: SlowReceiver;
+  receiver: Receiver;
 }
 
 /** With the default of 64 handoffs at once to a host nothing of such a load waits unsent, to be handed back. */
@@ -93,7 +93,7 @@ async function run(): Promise<void> {
     if (options.json !== undefined) writeFileSync(options.json, `${JSON.stringify(report, null, 2)}\n`);
     if (results.some(({ met }) => !met)) process.exitCode = 1;
   } finally {
-    await receiver.stop();
+    await receiver.close();
     await server.stop();
     build.remove();
   }
@@ -126,23 +126,23 @@ async function runPlan(plan: Plan, { server, main, receiver }: Stage): Promise<R
 }
 
 /** Ends the daemon that has most to lose at the moment, and waits until all of that has arrived. */
-async function endOne(signal: Signal, fleet: Fleet, receiver: SlowReceiver, query: Query): Promise<Round> {
+async function endOne(signal: Signal, fleet: Fleet, receiver: Receiver, query: Query): Promise<Round> {
   await afterSecond(IN_THE_MIDDLE_MS);
   const victim = await busiest(fleet, query);
   const before = signal === 'SIGTERM' ? await unsentOf(victim, receiver, query) : [];
-  const at = performance.now();
+  const at = Date.now();
   const gone = victim.daemon.end(signal);
   fleet.members.splice(fleet.members.indexOf(victim), 1);
   if (signal === 'SIGKILL') await gone;
   const left = signal === 'SIGKILL' ? await claimsOf(victim, query) : before;
   await until(
-    () => left.every((id) => receiver.arrivals.some((one) => one.runId === id && one.at > at)) || null,
+    () => left.every((id) => receiver.arrivals.some((one) => one.body.runId === id && one.at > at)) || null,
     LIMIT_MS,
   );
   await gone;
   const others = signal === 'SIGKILL' ? left : await doneByOthers(left, victim, query);
-  const arrived = receiver.arrivals.filter((one) => one.at > at && others.includes(one.runId));
-  const firsts = Map.groupBy(arrived, ({ runId }) => runId)
+  const arrived = receiver.arrivals.filter((one) => one.at > at && others.includes(one.body.runId));
+  const firsts = Map.groupBy(arrived, ({ body }) => body.runId)
     .values()
     .map((own) => Math.min(...own.map((one) => one.at)) - at)
     .toArray();
@@ -166,9 +166,9 @@ async function claimsOf({ instanceId }: Member, query: Query): Promise<string[]>
   return rows.map(({ id }) => String(id));
 }
 
-async function unsentOf(victim: Member, receiver: SlowReceiver, query: Query): Promise<string[]> {
+async function unsentOf(victim: Member, receiver: Receiver, query: Query): Promise<string[]> {
   const claims = await claimsOf(victim, query);
-  return claims.filter((id) => !receiver.arrivals.some(({ runId }) => runId === id));
+  return claims.filter((id) => !receiver.arrivals.some(({ body }) => body.runId === id));
 }
 
 async function doneByOthers(ids: readonly string[], { instanceId }: Member, query: Query): Promise<string[]> {

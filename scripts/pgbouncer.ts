@@ -7,7 +7,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { startCluster } from '../test/support/postgres/cluster.ts';
+import { startCluster } from '../test/support/postgres/server.ts';
 import { findPgBouncer, startPgBouncer } from './support/pgbouncer.ts';
 
 const root = join(import.meta.dirname, '..');

@@ -6,7 +6,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { migrate } from '../src/postgres/migrate.ts';
-import { startCluster } from '../test/support/postgres/cluster.ts';
+import { startCluster } from '../test/support/postgres/server.ts';
 
 const FILE = join(import.meta.dirname, '..', 'drizzle', 'schema.sql');
 const HEAD = [

@@ -4,18 +4,17 @@
  *
  *     npm run schemathesis [-- --report=FILE] [arguments of `st run`]     FILE gets {"passed": N, "failed": M}
  */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import type { Readable } from 'node:stream';
 import { createToken, tokenHash } from '../src/core/access/token.ts';
-import { startCluster } from '../test/support/postgres/cluster.ts';
+import { isReady } from '../test/support/calls.ts';
+import { startCluster } from '../test/support/postgres/server.ts';
+import { type Program, listening, startProgram } from '../test/support/programs.ts';
 import { QUICK_START } from '../test/support/runner/quick-start.ts';
-import { until } from '../test/support/until.ts';
 
 const root = join(import.meta.dirname, '..');
 const REPORT = '--report=';
@@ -41,67 +40,46 @@ interface Tally {
 
 async function run(databaseUrl: string): Promise<Tally> {
   const token = createToken((end) => randomInt(end));
-  const daemon = follow(startDaemon(databaseUrl, token));
+  const program = startDaemon(databaseUrl, token);
   try {
-    const url = await daemon.url();
-    await until(async () => ((await fetch(`${url}/readyz`)).status === 200 ? true : null));
-    const operations = await callSchemathesis(url, token);
-    const faults = [...daemon.faults(), ...(await isReady(url)), ...(await daemon.stop())];
+    const daemon = await listening(program);
+    await daemon.ready();
+    const operations = await callSchemathesis(daemon.url, token);
+    const notReady = (await isReady(daemon.url)) ? [] : ['it is no longer ready'];
+    const faults = [...faultsOf(program), ...notReady, ...(await stop(program))];
     for (const fault of faults) console.error(`== the daemon: ${fault}`);
     return {
       passed: operations.passed + (faults.length === 0 ? 1 : 0),
       failed: operations.failed + faults.length,
     };
   } finally {
-    await daemon.stop();
+    await stop(program);
   }
 }
 
 /** It sends nothing anywhere: what the requests name as targets may be anybody's. */
-function startDaemon(databaseUrl: string, token: string) {
-  const variables = {
-    ...QUICK_START,
-    DATABASE_URL: databaseUrl,
-    PORT: '0',
-    FIRELOCK_API_TOKENS: `schemathesis:admin:${tokenHash(token).toString('hex')}`,
-    FIRELOCK_TOKEN_REQUESTS_PER_SECOND: '1000000',
-    FIRELOCK_TARGET_DENY_CIDRS: '0.0.0.0/0,::/0',
-  };
-  return spawn(process.execPath, [join(root, 'src', 'main.ts')], {
-    cwd: root,
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...variables },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-}
-
-function follow(child: ChildProcess & { stdout: Readable; stderr: Readable }) {
-  const lines: string[] = [];
-  for (const input of [child.stdout, child.stderr])
-    createInterface({ input }).on('line', (line) => lines.push(line));
-  let hasEnded = false;
-  const ended = once(child, 'close').then(([code, signal]: unknown[]) => {
-    hasEnded = true;
-    return code ?? signal;
-  });
-  return {
-    url: () =>
-      until(() => {
-        if (hasEnded) throw new Error(`the daemon did not start:\n${lines.join('\n')}`);
-        return /listens on (http:[^ "]+:\d+)/.exec(lines.join('\n'))?.[1] ?? null;
-      }),
-    /** Nothing that a client sends is an error of the server, nor a value that only the database refuses. */
-    faults: () => lines.filter((line) => /unforeseen error|the database cannot hold/.test(line)),
-    stop: async () => {
-      child.kill('SIGTERM');
-      const code = await ended;
-      return code === 0 ? [] : [`ended with ${String(code)}`];
+function startDaemon(databaseUrl: string, token: string): Program {
+  return startProgram({
+    variables: {
+      ...QUICK_START,
+      DATABASE_URL: databaseUrl,
+      PORT: '0',
+      FIRELOCK_API_TOKENS: `schemathesis:admin:${tokenHash(token).toString('hex')}`,
+      FIRELOCK_TOKEN_REQUESTS_PER_SECOND: '1000000',
+      FIRELOCK_TARGET_DENY_CIDRS: '0.0.0.0/0,::/0',
     },
-  };
+  });
 }
 
-async function isReady(url: string): Promise<string[]> {
-  const { status } = await fetch(`${url}/readyz`);
-  return status === 200 ? [] : [`/readyz answers ${status}`];
+/** Nothing that a client sends is an error of the server, nor a value that only the database refuses. */
+function faultsOf({ lines }: Program): string[] {
+  return lines.filter((line) => /unforeseen error|the database cannot hold/.test(line));
+}
+
+async function stop(program: Program): Promise<string[]> {
+  program.signal('SIGTERM');
+  const code = await program.exited;
+  return code === 0 ? [] : [`ended with ${code}`];
 }
 
 /** Of the operations of the document, those that did all that was asked of them. */

@@ -5,29 +5,24 @@
  *     node scripts/smoke.ts [--report=FILE]     FILE gets {"passed": N, "failed": M}
  */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer, type Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { json } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { startCluster } from '../test/support/postgres/cluster.ts';
-import { buildImage, type Daemon, type Image } from './support/image.ts';
-
-interface Fire {
-  readonly runId: string;
-  readonly scheduleId: string;
-  readonly idempotencyKey: string | string[] | undefined;
-}
+import { type Answer, call } from '../test/support/calls.ts';
+import { freePort } from '../test/support/loopback.ts';
+import { startCluster } from '../test/support/postgres/server.ts';
+import type { Program } from '../test/support/programs.ts';
+import { type Receiver, startReceiver } from '../test/support/receiver.ts';
+import { within } from '../test/support/within.ts';
+import { buildImage, type Image } from './support/image.ts';
 
 interface Stage {
   readonly image: Image;
   readonly databaseUrl: string;
   readonly port: number;
+  readonly receiver: Receiver;
   readonly target: string;
-  readonly fires: Fire[];
-  daemon?: Daemon;
+  daemon?: Program;
 }
 
 /** In this order: each stands on those before it. */
@@ -65,7 +60,7 @@ async function runChecks(): Promise<{ passed: number; failed: number }> {
     return { passed, failed: 0 };
   } catch (error) {
     console.error('FAILED', error);
-    console.error(`The daemon wrote:\n${stage?.daemon?.output() ?? 'nothing'}`);
+    console.error(`The daemon wrote:\n${stage?.daemon?.lines.join('\n') ?? 'nothing'}`);
     return { passed, failed: 1 };
   } finally {
     for (const undo of cleanup.reverse()) await undo();
@@ -77,21 +72,16 @@ async function setStage(cleanup: (() => Promise<void> | void)[]): Promise<Stage>
   cleanup.push(() => image.remove());
   const cluster = await startCluster();
   cleanup.push(() => cluster.stop());
-  const fires: Fire[] = [];
-  const receiver = await startReceiver(fires);
+  const receiver = await startReceiver();
   cleanup.push(() => receiver.close());
-  const target = `http://127.0.0.1:${receiver.port}/smoke`;
   const stage: Stage = {
     image,
     databaseUrl: await cluster.createDatabase(),
     port: await freePort(),
-    target,
-    fires,
+    receiver,
+    target: `${receiver.url}/smoke`,
   };
-  cleanup.push(async () => {
-    stage.daemon?.signal('SIGKILL');
-    await stage.daemon?.ended;
-  });
+  cleanup.push(() => stage.daemon?.kill());
   return stage;
 }
 
@@ -104,8 +94,8 @@ function carriesWhatRuns({ image }: Stage) {
 
 async function refusesToRunWithoutDatabase(stage: Stage) {
   stage.daemon = stage.image.start({ HOST: '127.0.0.1', PORT: String(stage.port) });
-  assert.equal(await within(30, stage.daemon.ended), 1);
-  assert.match(stage.daemon.output(), /DATABASE_URL/);
+  assert.equal(await within(30_000, stage.daemon.exited, 'it did not end'), 1);
+  assert.match(stage.daemon.text.err, /DATABASE_URL/);
 }
 
 async function becomesReady(stage: Stage) {
@@ -117,41 +107,33 @@ async function becomesReady(stage: Stage) {
 }
 
 async function createsSchedule(stage: Stage) {
-  const response = await request(stage, '/api/v1/schedules/smoke', {
-    method: 'PUT',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ cron: '* * * * * *', target: { type: 'http', url: stage.target } }),
-  });
-  assert.equal(response.status, 201, await response.text());
+  const body = { cron: '* * * * * *', target: { type: 'http', url: stage.target } };
+  const { status, text } = await request(stage, '/api/v1/schedules/smoke', 'PUT', body);
+  assert.equal(status, 201, text);
 }
 
 async function firesAtTarget(stage: Stage) {
-  await eventually(stage, 'a fire arrives', () => stage.fires.length > 0);
-  const [fire] = stage.fires;
-  assert.equal(fire?.scheduleId, 'smoke');
-  assert.equal(fire.idempotencyKey, fire.runId);
+  await eventually(stage, 'a fire arrives', () => stage.receiver.arrivals.length > 0);
+  const [fire] = stage.receiver.arrivals;
+  assert.equal(fire?.body.scheduleId, 'smoke');
+  assert.equal(fire.headers['idempotency-key'], fire.body.runId);
 }
 
 async function appearsInHistory(stage: Stage) {
-  const runId = stage.fires[0]?.runId;
+  const runId = stage.receiver.arrivals[0]?.body.runId;
   await eventually(stage, 'its run has succeeded', async () => {
     const response = await request(stage, '/api/v1/schedules/smoke/runs?status=succeeded');
     assert.equal(response.status, 200);
-    const { items } = (await response.json()) as { items: { id: string; status: string; trigger: string }[] };
+    const { items } = response.body as { items: { id: string; status: string; trigger: string }[] };
     return items.some((run) => run.id === runId && run.status === 'succeeded' && run.trigger === 'schedule');
   });
 }
 
 async function runsOnce(stage: Stage) {
   const post = async (path: string, body: object) => {
-    const headers = { 'content-type': 'application/json' };
-    const response = await request(stage, `/api/v1${path}`, {
-      method: 'POST',
-      headers,
-      body: JSON.stringify(body),
-    });
-    assert.ok(response.ok, await response.clone().text());
-    return (await response.json()) as { items: { id: string; attempts: number }[] };
+    const answer = await request(stage, `/api/v1${path}`, 'POST', body);
+    assert.ok(answer.status < 300, answer.text);
+    return answer.body as { items: { id: string; attempts: number }[] };
   };
   const accepted = await post('/runs/batch', {
     items: [
@@ -165,13 +147,12 @@ async function runsOnce(stage: Stage) {
   await post(`/runs/${run?.id}/complete`, { status: 'succeeded', attempt: run?.attempts, workerId: 'smoke' });
   const then = accepted.items[1]?.id;
   await eventually(stage, 'the one that waited arrives', () =>
-    stage.fires.some(({ runId }) => runId === then),
+    stage.receiver.arrivals.some(({ body }) => body.runId === then),
   );
 }
 
 async function exposesMetrics(stage: Stage) {
-  const response = await request(stage, '/metrics');
-  const metrics = await response.text();
+  const { text: metrics } = await request(stage, '/metrics');
   assert.match(metrics, /^firelock_runs_succeeded_total [1-9]/m);
   const rules = readFileSync(new URL('../deploy/alerts.yml', import.meta.url), 'utf8');
   for (const [name] of rules.matchAll(/\bfirelock_\w+/g)) {
@@ -180,59 +161,34 @@ async function exposesMetrics(stage: Stage) {
 }
 
 async function documentsItself(stage: Stage) {
-  const document = (await (await request(stage, '/openapi.json')).json()) as { openapi: string };
+  const document = (await request(stage, '/openapi.json')).body as { openapi: string };
   assert.match(document.openapi, /^3\.1/);
   assert.equal((await request(stage, '/docs')).status, 200);
 }
 
 async function showsDashboard(stage: Stage) {
-  const document = await (await request(stage, '/')).text();
+  const { text: document } = await request(stage, '/');
   const parts = [...document.matchAll(/(?:src|href)="\.(\/assets\/[^"]+)"/g)].map(([, part = '']) => part);
   assert.ok(parts.length >= 3, document);
   for (const part of parts) assert.equal((await request(stage, part)).status, 200, part);
 }
 
 async function endsOnSigterm({ daemon }: Stage) {
-  assert.ok(daemon !== undefined && !daemon.hasEnded());
+  assert.ok(daemon);
+  assert.ok(daemon.isRunning());
   daemon.signal('SIGTERM');
-  assert.equal(await within(40, daemon.ended), 0);
+  assert.equal(await within(40_000, daemon.exited, 'it did not end'), 0);
 }
 
-async function startReceiver(fires: Fire[]): Promise<{ port: number; close: () => void }> {
-  const server = createServer((incoming, outgoing) => {
-    void json(incoming).then((body) => {
-      const { runId, scheduleId } = body as { runId: string; scheduleId: string };
-      fires.push({ runId, scheduleId, idempotencyKey: incoming.headers['idempotency-key'] });
-      outgoing.end();
-    });
-  });
-  const port = await listen(server);
-  return { port, close: () => server.close().closeAllConnections() };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  const port = await listen(server);
-  server.close();
-  await once(server, 'close');
-  return port;
-}
-
-async function listen(server: Server): Promise<number> {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return (server.address() as AddressInfo).port;
-}
-
-async function request(stage: Stage, path: string, init: RequestInit = {}): Promise<Response> {
-  return fetch(`http://127.0.0.1:${stage.port}${path}`, { ...init, signal: AbortSignal.timeout(10_000) });
+function request(stage: Stage, path: string, method = 'GET', body?: object): Promise<Answer> {
+  return call(`http://127.0.0.1:${stage.port}${path}`, method, { body, limitMs: 10_000 });
 }
 
 /** Waits for at most 60 s, and no longer than the daemon lives. */
 async function eventually(stage: Stage, what: string, probe: () => Promise<boolean> | boolean) {
   const deadline = Date.now() + 60_000;
   let last: unknown = 'not yet';
-  while (Date.now() < deadline && stage.daemon?.hasEnded() === false) {
+  while (Date.now() < deadline && stage.daemon?.isRunning() === true) {
     try {
       if (await probe()) return;
     } catch (error) {
@@ -241,17 +197,4 @@ async function eventually(stage: Stage, what: string, probe: () => Promise<boole
     await sleep(100);
   }
   throw new Error(`Waited in vain: ${what}`, { cause: last });
-}
-
-async function within<T>(seconds: number, result: Promise<T>): Promise<T> {
-  const timer = new AbortController();
-  const tooLate = sleep(seconds * 1000, undefined, { signal: timer.signal }).then(() => {
-    throw new Error(`Not within ${seconds} s`);
-  });
-  tooLate.catch(() => undefined);
-  try {
-    return await Promise.race([result, tooLate]);
-  } finally {
-    timer.abort();
-  }
 }

@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
 import { isAllowedHost, parseAllowedHosts } from '../src/config/allowed-hosts.ts';
+import { listenOnLoopback } from './support/loopback.ts';
 import { ATTACK } from './support/runner/attack.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -188,9 +188,7 @@ async function serve(path: string, status: number | undefined): Promise<number> 
   const server = createServer((request, response) => {
     response.writeHead(request.url === path && status !== undefined ? status : 404).end();
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listenOnLoopback(server);
   if (status === undefined) server.close();
   else onTestFinished(() => void server.close());
   return port;

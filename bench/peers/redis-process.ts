@@ -2,12 +2,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { FromRedis } from './redis.ts';
+import { freePort } from '../../test/support/loopback.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'firelock-bench-redis-'));
 const port = await freePort();
@@ -34,12 +33,3 @@ createInterface(redis.stdout).on('line', (line) => {
   if (!line.includes('Ready to accept connections') || redis.pid === undefined) return;
   process.send?.({ type: 'ready', port, pid: redis.pid } satisfies FromRedis);
 });
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const found = (probe.address() as AddressInfo).port;
-  probe.close();
-  await once(probe, 'close');
-  return found;
-}

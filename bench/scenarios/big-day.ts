@@ -3,7 +3,7 @@ import { DAY_MS } from '../../src/core/time/utc-day.ts';
 import { type Bench, type Scenario, type ScenarioResult, atMost } from '../scenario.ts';
 import { makePastDays } from '../support/history/day-partitions.ts';
 import { type Drop, dropADay } from '../support/history/history-drop.ts';
-import { startDaemonOf } from '../support/processes/daemon-of-bench.ts';
+import { startDaemonOf } from '../support/processes/daemon.ts';
 import type { BenchDatabase } from '../support/processes/postgres.ts';
 
 const RUNS = { whole: 20_000_000, quick: 20_000 };

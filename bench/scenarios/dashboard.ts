@@ -7,7 +7,7 @@ import { type ListedPage, askRecentRuns } from '../support/dashboard/lists.ts';
 import { type PageCall, lookAtPages } from '../support/dashboard/look.ts';
 import { visitsOf } from '../support/dashboard/visits.ts';
 import { daysOf, seedHistory } from '../support/history/seed-history.ts';
-import { startDaemonOf } from '../support/processes/daemon-of-bench.ts';
+import { startDaemonOf } from '../support/processes/daemon.ts';
 import type { BenchDatabase } from '../support/processes/postgres.ts';
 
 const root = join(import.meta.dirname, '..', '..');

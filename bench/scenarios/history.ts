@@ -1,5 +1,5 @@
 import { type Bar, type Bench, type Scenario, type ScenarioResult, atLeast, atMost } from '../scenario.ts';
-import { startDaemonOf } from '../support/processes/daemon-of-bench.ts';
+import { startDaemonOf } from '../support/processes/daemon.ts';
 import { type Drop, type DropSizes, dropADay } from '../support/history/history-drop.ts';
 import { type Asked, askHistory } from '../support/history/history-lists.ts';
 import { type Period, type SnapshotSizes, underOldSnapshot } from '../support/history/history-snapshot.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Bench, type Scenario, type ScenarioResult, atMost } from '../scenario.ts';
-import { startDaemonOf } from '../support/processes/daemon-of-bench.ts';
+import { startDaemonOf } from '../support/processes/daemon.ts';
 import type { BenchDatabase } from '../support/processes/postgres.ts';
 import { seedRestingSchedules } from '../support/seed-schedules.ts';
 import { median } from '../support/measures/statistics.ts';

@@ -1,6 +1,6 @@
 import { type Bench, type Scenario, atLeast } from '../scenario.ts';
-import { callApi } from '../support/api.ts';
-import { startDaemonOf } from '../support/processes/daemon-of-bench.ts';
+import { callApi } from '../../test/support/calls.ts';
+import { startDaemonOf } from '../support/processes/daemon.ts';
 import { type ScheduleItem, putSchedules } from '../support/schedules.ts';
 import { median } from '../support/measures/statistics.ts';
 import { startCpuMeter } from '../support/measures/vitals.ts';

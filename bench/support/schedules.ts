@@ -1,4 +1,4 @@
-import { callApi } from './api.ts';
+import { callApi, sendGood } from '../../test/support/calls.ts';
 
 const BATCH = 1000;
 const DELETES_AT_ONCE = 4;
@@ -25,10 +25,7 @@ export async function deleteSchedules(daemonUrl: string, ids: readonly string[])
   const waiting = [...ids];
   const deleteInTurn = async () => {
     for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) {
-      const url = `${daemonUrl}/api/v1/schedules/${id}`;
-      const response = await fetch(url, { method: 'DELETE' });
-      await response.body?.cancel();
-      if (!response.ok) throw new Error(`${url} answered ${response.status}`);
+      await sendGood(`${daemonUrl}/api/v1/schedules/${id}`, 'DELETE');
     }
   };
   await Promise.all(Array.from({ length: DELETES_AT_ONCE }, deleteInTurn));

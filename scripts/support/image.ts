@@ -1,9 +1,8 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { chmodSync, copyFileSync, cpSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
+import { type Program, startCommand } from '../../test/support/programs.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 
@@ -14,17 +13,8 @@ export interface Image {
    * Starts the daemon as the image does, with these variables and no others but the image's own. It can write no file anywhere: as in a
    * container whose file system is read-only.
    */
-  start(variables: Record<string, string>): Daemon;
+  start(variables: Record<string, string>): Program;
   remove(): void;
-}
-
-export interface Daemon {
-  /** All that it has written so far, to both streams. */
-  output(): string;
-  hasEnded(): boolean;
-  /** The exit code, or the name of the signal that ended it. */
-  readonly ended: Promise<number | NodeJS.Signals>;
-  signal(name: NodeJS.Signals): void;
 }
 
 /** Throws if dist/ is missing or the production packages cannot be installed. */
@@ -47,7 +37,7 @@ export function buildImage(): Image {
   setWritable(directory, false);
   return {
     has: (path) => existsSync(join(directory, path)),
-    start: (variables) => follow(spawnDaemon(node, directory, variables)),
+    start: (variables) => startDaemon(node, directory, variables),
     remove: () => {
       setWritable(directory, true);
       rmSync(directory, { recursive: true, force: true });
@@ -62,9 +52,9 @@ function setWritable(directory: string, writable: boolean): void {
 /** Node refuses all else: files that are written, and programs that are started (Node.js documentation, "Permissions"). */
 const WRITES_NOTHING = ['--permission', '--allow-fs-read=*', '--allow-worker'];
 
-function spawnDaemon(node: string, directory: string, variables: Record<string, string>) {
+function startDaemon(node: string, directory: string, variables: Record<string, string>): Program {
   const unprivileged = process.getuid?.() === 0 ? { uid: 1000, gid: 1000 } : {};
-  return spawn(node, [...WRITES_NOTHING, 'dist/main.js'], {
+  return startCommand(node, [...WRITES_NOTHING, 'dist/main.js'], {
     cwd: directory,
     // Where a program writes that finds no better place.
     env: {
@@ -77,23 +67,4 @@ function spawnDaemon(node: string, directory: string, variables: Record<string, 
     stdio: ['ignore', 'pipe', 'pipe'],
     ...unprivileged,
   });
-}
-
-function follow(child: ChildProcess & { stdout: Readable; stderr: Readable }): Daemon {
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (chunk: string) => {
-      output += chunk;
-    });
-  }
-  return {
-    output: () => output,
-    hasEnded: () => child.exitCode !== null || child.signalCode !== null,
-    ended: once(child, 'close').then(
-      ([code, signal]: unknown[]) => (code ?? signal) as number | NodeJS.Signals,
-    ),
-    signal: (name) => {
-      child.kill(name);
-    },
-  };
 }

@@ -1,15 +1,15 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, mkdtemp, realpath, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemClock } from '../../src/runtime/clock.ts';
-import { type Account, chooseAccount, giveTo, spawnAs } from '../../src/local-postgres/account.ts';
+import { type Account, giveTo, spawnAs } from '../../src/local-postgres/account.ts';
 import { type Binaries, provideBinaries, provideBinariesOf } from '../../src/local-postgres/binaries.ts';
-import { choosePort, serverEnvironment, SUPERUSER } from '../../src/local-postgres/cluster.ts';
-import { type Home, homeLink, openHome } from '../../src/local-postgres/home.ts';
+import { SUPERUSER, choosePort, serverEnvironment } from '../../src/local-postgres/cluster.ts';
+import type { Home } from '../../src/local-postgres/home.ts';
 import { startServer, stopServer } from '../../src/local-postgres/postgres-server.ts';
+import { temporaryHome } from '../../test/support/postgres/temporary-home.ts';
 import { installPostgres } from './postgres-packages.ts';
 
 interface PostgresServer {
@@ -32,15 +32,7 @@ interface PostgresOptions {
 
 /** A server of this major version with a cluster of its own in a temporary directory. */
 export async function startPostgres(major: number, options: PostgresOptions): Promise<PostgresServer> {
-  const directory = await realpath(await mkdtemp(join(tmpdir(), 'firelock-postgres-')));
-  // As root the server runs as another user, who has to get in.
-  await chmod(directory, 0o755);
-  const account = await chooseAccount(homeLink(directory));
-  const home = await openHome(directory, account);
-  const remove = async () => {
-    await rm(home.directory, { recursive: true, force: true });
-    await rm(directory, { recursive: true, force: true });
-  };
+  const { home, account, remove } = await temporaryHome('firelock-postgres-');
   try {
     const binaries = await binariesOf(major, options.from, account);
     const password = await makeCluster(home, { binaries, account, durable: options.durable });

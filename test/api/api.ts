@@ -19,6 +19,7 @@ import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import type { Wake } from '../../src/runtime/loop/wake.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { call as callAt } from '../support/calls.ts';
 import { createMigrated } from '../support/postgres/cluster.ts';
 import { SECRETS } from '../support/secrets.ts';
 import { until } from '../support/until.ts';
@@ -206,23 +207,9 @@ async function call(
   body?: unknown,
   headers: Record<string, string> = {},
 ): Promise<Answer> {
-  const bytes =
-    body === undefined || typeof body === 'string' || body instanceof Uint8Array
-      ? body
-      : JSON.stringify(body);
-  const response = await fetch(path.startsWith('/') && !path.startsWith('//') ? base + path : path, {
-    method,
-    headers: { ...(bytes === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-    ...(bytes === undefined ? {} : { body: bytes }),
-  });
-  const text = await response.text();
-  const isJson = (response.headers.get('content-type') ?? '').includes('json') && text !== '';
-  return {
-    status: response.status,
-    headers: response.headers,
-    text,
-    body: (isJson ? JSON.parse(text) : {}) as Json,
-  };
+  const url = path.startsWith('/') && !path.startsWith('//') ? base + path : path;
+  const answer = await callAt(url, method, { body, headers });
+  return { ...answer, body: (typeof answer.body === 'string' ? {} : answer.body) as Json };
 }
 
 /** Answers all that comes until the server closes the connection. */

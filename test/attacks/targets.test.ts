@@ -1,12 +1,11 @@
 // @module-tag attack
 // @module-tag long
-import { once } from 'node:events';
 import { type Server, type Socket, createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { listenOnLoopback } from '../support/loopback.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
 import { QUICK_START } from '../support/runner/quick-start.ts';
@@ -147,9 +146,7 @@ async function serve(answer: Answer): Promise<string> {
     });
   });
   servers.push(server);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  return `http://127.0.0.1:${await listenOnLoopback(server)}/`;
 }
 
 async function ask(daemon: Daemon, url: string): Promise<Run> {

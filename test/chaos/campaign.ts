@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { sendGood } from '../support/calls.ts';
 import { type Verdict, check } from './checker/checker.ts';
 import { type FaultCluster, startFaultCluster } from './cluster/cluster.ts';
 import { FOLLOWER_ID, POISON_ID, dumpDatabase } from './cluster/dump.ts';
@@ -135,7 +136,7 @@ async function setUp(
   closing: (() => Promise<unknown>)[],
 ): Promise<Stage> {
   const cluster = await startFaultCluster();
-  closing.push(() => cluster.remove());
+  closing.push(() => cluster.stop());
   const receiver = await startReceiver({
     seed: options.seed,
     rates: options.rates,
@@ -198,12 +199,8 @@ async function begin({ options, cluster, instances, load }: Stage): Promise<Feat
 /** Before all others, so that it follows every end there is. */
 async function createFollower([first]: readonly Instance[]): Promise<void> {
   const on = ['succeeded', 'failed', 'unknown', 'abandoned', 'skipped', 'cancelled'];
-  const answer = await fetch(`${first?.url ?? ''}/api/v1/schedules/${FOLLOWER_ID}`, {
-    method: 'PUT',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ after: { scheduleId: '*', on }, target: { type: 'pull', queue: FOLLOWER_ID } }),
-  });
-  if (answer.status !== 201) throw new Error(`the follower was not created: ${await answer.text()}`);
+  const follower = { after: { scheduleId: '*', on }, target: { type: 'pull', queue: FOLLOWER_ID } };
+  await sendGood(`${first?.url ?? ''}/api/v1/schedules/${FOLLOWER_ID}`, 'PUT', follower);
 }
 
 async function disturb({ options, load, ...stage }: Stage, disturbances: Disturbance[]): Promise<void> {

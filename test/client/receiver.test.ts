@@ -1,6 +1,4 @@
-import { once } from 'node:events';
-import { type RequestListener, createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { Problem, createClient } from '../../client/src/index.ts';
 import {
@@ -12,6 +10,7 @@ import {
 } from '../../client/src/receiver/index.ts';
 import { readyDaemon } from '../support/daemon.ts';
 import { type AnsweredRun, runOnce, sharedDaemon, tokenOf } from '../examples/program.ts';
+import { serveHttp } from '../support/loopback.ts';
 import { createMigrated } from '../support/postgres/cluster.ts';
 import { LONG } from '../support/runner/long.ts';
 import { SECRET_KEYS } from '../support/secrets.ts';
@@ -23,13 +22,9 @@ const shared = sharedDaemon({ FIRELOCK_SECRET_KEYS: SECRET_KEYS });
 
 /** Serves HTTP until the end of the test; answers its URL. */
 async function serve(handler: RequestListener): Promise<string> {
-  const server = createServer(handler).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
+  const server = await serveHttp(handler);
+  onTestFinished(() => server.close());
+  return `${server.url}/`;
 }
 
 interface Worked {

@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { type AddressInfo, type Server, createServer } from 'node:net';
+import { type Server, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import ts from 'typescript';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { listenOnLoopback } from '../support/loopback.ts';
 import { createDatabase, createMigrated } from '../support/postgres/cluster.ts';
 import { type Variables, spawnDaemon, startDaemon } from '../support/daemon.ts';
 import { THROUGH_POOLER } from '../support/postgres/pooler.ts';
@@ -23,9 +24,7 @@ describe('with a bad configuration the process ends with code 1 before it touche
       connections += 1;
       socket.destroy();
     });
-    database.listen(0, '127.0.0.1');
-    await once(database, 'listening');
-    databaseUrl = `postgres://firelock:swordfish@127.0.0.1:${(database.address() as AddressInfo).port}/firelock`;
+    databaseUrl = `postgres://firelock:swordfish@127.0.0.1:${await listenOnLoopback(database)}/firelock`;
   });
 
   afterEach(async () => {

@@ -1,14 +1,11 @@
 // @module-tag long
-import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { once } from 'node:events';
-import { join } from 'node:path';
 import postgres from 'postgres';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { startApi } from '../api/api.ts';
 import { type TestDatabase, createDatabase } from '../support/postgres/cluster.ts';
-import { type Daemon, readyDaemon } from '../support/daemon.ts';
+import { type Daemon, readyDaemon, runCommand } from '../support/daemon.ts';
 import { type Arrival, type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
@@ -111,7 +108,7 @@ test('after resume --from-now none of them is sent again, and the skipped ones a
   try {
     const cursors = await sql<{ id: string; at: Date }[]>`
       SELECT id, next_occurrence_at AS at FROM schedules ORDER BY id`;
-    expect(await resume(url)).toBe(0);
+    expect((await runCommand(url, ['resume', '--from-now'])).code).toBe(0);
     const since = receiver.arrivals.length;
     const daemon = await readyDaemon(url);
     await firedOfEach(3, since);
@@ -138,13 +135,3 @@ test('after resume --from-now none of them is sent again, and the skipped ones a
     await sql.end();
   }
 });
-
-async function resume(url: string): Promise<unknown> {
-  const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
-  const child = spawn(process.execPath, [main, 'resume', '--from-now'], {
-    env: { PATH: process.env['PATH'], HOME: process.env['HOME'], DATABASE_URL: url },
-    stdio: 'ignore',
-  });
-  const [code] = (await once(child, 'close')) as unknown[];
-  return code;
-}

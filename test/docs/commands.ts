@@ -1,33 +1,19 @@
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
-import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { firelock } from '../cli/cli.ts';
+import { type Loopback, serveHttp } from '../support/loopback.ts';
 
-/** Does commands of firelock in this process for the shell of a page: a process for each of them would take minutes. */
-interface Commands {
-  readonly url: string;
-  close(): Promise<void>;
-}
-
-/** Where firelock is unless FIRELOCK_URL says otherwise. */
-export async function serveCommands(firelockUrl: string): Promise<Commands> {
-  const server = createServer((request, response) => {
+/**
+ * Does commands of firelock in this process for the shell of a page: a process for each of them would take minutes. The URL says
+ * where firelock is unless FIRELOCK_URL does.
+ */
+export function serveCommands(firelockUrl: string): Promise<Loopback> {
+  return serveHttp((request, response) => {
     perform(firelockUrl, request, response).catch((error: unknown) => response.destroy(error as Error));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
 }
 
 /** The shell has written beside `x-call` where it stands, its arguments and its environment, and sends standard input. */

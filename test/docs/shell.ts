@@ -1,13 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cp, mkdir, mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { type Block, blocksOf, fileNameOf, kindOf, placeOf, root, textOf } from './blocks.ts';
 import { serveCommands } from './commands.ts';
 import { listingOf } from './listed.ts';
+import { freePort } from '../support/loopback.ts';
 
 export interface Stage {
   /** Of the API; the pages call http://127.0.0.1:8080. */
@@ -191,13 +190,4 @@ function killGroup({ pid }: ChildProcess): void {
   } catch {
     // Nothing is left of it.
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }

@@ -1,14 +1,7 @@
 import { expect, it } from 'vitest';
 import { until } from '../support/until.ts';
-import {
-  type AnsweredRun,
-  type Program,
-  runById,
-  runExample,
-  runOnce,
-  serveExample,
-  sharedDaemon,
-} from './program.ts';
+import type { Program } from '../support/programs.ts';
+import { type AnsweredRun, runById, runExample, runOnce, serveExample, sharedDaemon } from './program.ts';
 
 const daemon = sharedDaemon();
 

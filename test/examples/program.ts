@@ -1,28 +1,15 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { join, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { ROLES, type Role } from '../../src/core/access/roles.ts';
 import { tokenLine } from '../../src/core/access/token-lines.ts';
 import { newToken } from '../api/access/support.ts';
 import { createMigrated } from '../support/postgres/cluster.ts';
-import { type Daemon, type Variables, readyDaemon } from '../support/daemon.ts';
+import { call } from '../support/calls.ts';
+import { type Variables, readyDaemon } from '../support/daemon.ts';
+import { type Daemon, type Program, listening, startCommand, startProgram } from '../support/programs.ts';
 import { QUICK_START } from '../support/runner/quick-start.ts';
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-
-/** An example as its user runs it. */
-export interface Program {
-  /** What it has written so far, to either stream. */
-  readonly lines: readonly string[];
-  /** Resolves with the first line that matches, from a line on; fails where the program ends without it. */
-  said(what: RegExp, from?: number): Promise<string>;
-  /** To the program itself, as a supervisor does it. */
-  signal(name: NodeJS.Signals): void;
-  /** The exit code, or the name of the signal that ended it; after its last line. */
-  readonly exited: Promise<number | NodeJS.Signals>;
-}
 
 export interface AnsweredRun {
   id: string;
@@ -55,10 +42,6 @@ const ROLES_OF_EXAMPLES: Record<string, Role> = {
   'notify-chat/relay.mjs': 'viewer',
 };
 const tokens = new Map(ROLES.map((role) => [role, newToken(role, role)]));
-const groups = new Set<ChildProcess>();
-process.once('exit', () => {
-  for (const child of groups) killGroup(child);
-});
 
 /** What the tests ask of a daemon. */
 export type Api = Pick<Daemon, 'url' | 'call'>;
@@ -70,13 +53,14 @@ export function sharedDaemon(more: Variables = {}): Api {
   beforeAll(async () => {
     const database = await createMigrated();
     ends.push(() => database.drop());
-    const main = join(examples, '..', 'src', 'main.ts');
     const lines = [...tokens.values()].map(({ known }) => tokenLine(known));
     const settings = { DATABASE_URL: database.url, PORT: '0', FIRELOCK_API_TOKENS: lines.join(',') };
     const variables = { ...QUICK_START, ...settings, ...more };
-    const program = start([process.execPath, main], variables, (end) => ends.push(end));
-    url = / listens on (http:\S+:\d+)/.exec(await program.said(/ listens on http/))?.[1] ?? '';
-    await until(async () => ((await fetch(`${url}/readyz`)).ok ? true : null));
+    const program = startProgram({ variables });
+    ends.push(() => program.kill());
+    const daemon = await listening(program);
+    ({ url } = daemon);
+    await daemon.ready();
   });
   afterAll(async () => {
     for (const end of ends.reverse()) await end();
@@ -85,16 +69,9 @@ export function sharedDaemon(more: Variables = {}): Api {
     get url() {
       return url;
     },
-    call: async (method, path, body) => {
-      const authorization = { authorization: `Bearer ${tokenOf('admin')}` };
-      const headers = { ...(body !== undefined && { 'content-type': 'application/json' }), ...authorization };
-      const answer = await fetch(url + path, {
-        method,
-        headers,
-        body: body === undefined ? null : JSON.stringify(body),
-      });
-      const { status } = answer;
-      return { status, headers: answer.headers, body: status === 204 ? null : await answer.json() };
+    call: (method, path, body) => {
+      const headers = { authorization: `Bearer ${tokenOf('admin')}` };
+      return call(url + path, method, { body, headers });
     },
   };
 }
@@ -167,52 +144,12 @@ export function runOnce(daemon: Api, id: string, isSo: (run: AnsweredRun) => boo
   });
 }
 
-function start(
-  [command = '', ...parameters]: readonly string[],
-  variables: Variables,
-  atEnd: (end: () => Promise<void>) => void = onTestFinished,
-): Program {
-  const child = spawn(command, parameters, {
+function start([command = '', ...parameters]: readonly string[], variables: Variables): Program {
+  const program = startCommand(command, parameters, {
     env: { PATH: process.env['PATH'], HOME: process.env['HOME'], ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
-    // A process group of its own.
     detached: true,
   });
-  groups.add(child);
-  const lines: string[] = [];
-  for (const input of [child.stdout, child.stderr]) {
-    createInterface({ input }).on('line', (line) => lines.push(line));
-  }
-  let ended = false;
-  const exited = once(child, 'close').then(([code, signal]: unknown[]) => {
-    ended = true;
-    return (code ?? signal) as number | NodeJS.Signals;
-  });
-  atEnd(async () => {
-    killGroup(child);
-    groups.delete(child);
-    await exited;
-  });
-  return {
-    lines,
-    said: (what, from = 0) =>
-      until(() => {
-        const found = lines.slice(from).find((line) => what.test(line));
-        if (found === undefined && ended) throw new Error(`ended without ${what}:\n${lines.join('\n')}`);
-        return found ?? null;
-      }),
-    signal: (name) => {
-      child.kill(name);
-    },
-    exited,
-  };
-}
-
-function killGroup({ pid }: ChildProcess): void {
-  if (pid === undefined) return;
-  try {
-    process.kill(-pid, 'SIGKILL');
-  } catch {
-    // All of them have ended.
-  }
+  onTestFinished(() => program.kill());
+  return program;
 }

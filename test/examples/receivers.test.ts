@@ -1,16 +1,16 @@
 import { execFile, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type TestContext, expect, onTestFinished, test } from 'vitest';
+import { freePort } from '../support/loopback.ts';
 import { LONG } from '../support/runner/long.ts';
 import { SECRET_KEYS } from '../support/secrets.ts';
 import { runIdOf, secretOf, signedHandoff } from '../support/signed.ts';
 import { until } from '../support/until.ts';
-import { type AnsweredRun, type Program, runExample, runOnce, sharedDaemon } from './program.ts';
+import type { Program } from '../support/programs.ts';
+import { type AnsweredRun, runExample, runOnce, sharedDaemon } from './program.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const daemon = sharedDaemon({ FIRELOCK_SECRET_KEYS: SECRET_KEYS });
@@ -85,15 +85,6 @@ async function temporary(): Promise<string> {
   const directory = await mkdtemp(join(tmpdir(), 'firelock-receivers-'));
   onTestFinished(() => rm(directory, { recursive: true, force: true }));
   return directory;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 function needs(context: TestContext, ...programs: string[]): void {

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import { type AddressInfo, connect, createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { isUnavailable } from '../../src/postgres/errors.ts';
 import { rowsOf } from '../../src/postgres/sql/rows.ts';
+import { listenOnLoopback } from '../support/loopback.ts';
 import { type TestDatabase, createDatabase } from '../support/postgres/cluster.ts';
 import { notThroughPooler } from '../support/postgres/pooler.ts';
 
@@ -57,14 +58,13 @@ async function startKeyChanger(): Promise<string> {
       socket.on('close', () => [client, way].forEach((end) => end.destroy()));
     }
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listenOnLoopback(server);
   cleanUp.push(async () => {
     server.close();
     await once(server, 'close');
   });
   const url = new URL(created.url);
-  url.port = String((server.address() as AddressInfo).port);
+  url.port = String(port);
   return url.href;
 }
 

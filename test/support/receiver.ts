@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { serveHttp, withBody } from './loopback.ts';
 
 /** One delivery as the receiver saw it. */
 export interface Arrival {
@@ -31,35 +30,27 @@ export interface Receiver {
 }
 
 /** A real HTTP receiver on loopback that remembers what came; answers 200 unless told otherwise. */
-export async function startReceiver(answer: Answer = (_, response) => response.end('{}')): Promise<Receiver> {
+export async function startReceiver(
+  answer: Answer = (_, response) => response.end('{}'),
+  keepAliveMs?: number,
+): Promise<Receiver> {
   const arrivals: Arrival[] = [];
   const waiting: { count: number; resolve: (arrivals: Arrival[]) => void }[] = [];
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const text = Buffer.concat(chunks).toString();
-      const body = (text === '' ? {} : JSON.parse(text)) as Arrival['body'];
-      const arrival = { at: Date.now(), path: request.url ?? '', headers: request.headers, text, body };
-      arrivals.push(arrival);
-      answer(arrival, response);
-      for (const { count, resolve } of waiting) if (arrivals.length >= count) resolve(arrivals);
-    });
+  const receive = withBody((request, text, response) => {
+    const body = (text === '' ? {} : JSON.parse(text)) as Arrival['body'];
+    const arrival = { at: Date.now(), path: request.url ?? '', headers: request.headers, text, body };
+    arrivals.push(arrival);
+    answer(arrival, response);
+    for (const { count, resolve } of waiting) if (arrivals.length >= count) resolve(arrivals);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const { url, close } = await serveHttp(receive, keepAliveMs);
   return {
-    url: `http://127.0.0.1:${port}`,
+    url,
     arrivals,
     arrived: (count) =>
       arrivals.length >= count
         ? Promise.resolve(arrivals)
         : new Promise((resolve) => waiting.push({ count, resolve })),
-    close: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
+    close,
   };
 }

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { type Server, createServer } from 'node:https';
-import type { AddressInfo, Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import tls, { type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { attemptOf, httpTarget, never, receiveTcp, targetAt } from './receivers.ts';
+import { listenOnLoopback } from '../support/loopback.ts';
 
 /** Self-signed for 127.0.0.1 and localhost, made for these tests and used nowhere else. */
 const fixtures = new URL('fixtures/', import.meta.url);
@@ -29,8 +30,7 @@ beforeAll(async () => {
     sockets.push(socket);
     socket.on('error', (error: NodeJS.ErrnoException) => deaths.push(error.code ?? error.message));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  url = `https://127.0.0.1:${await listenOnLoopback(server)}`;
 });
 
 afterAll(() => {

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DAY_MS } from '../../../src/core/time/utc-day.ts';
+import { sendGood } from '../../../test/support/calls.ts';
 import { median } from '../measures/statistics.ts';
 
 export interface Lag {
@@ -25,19 +26,19 @@ export async function readLags(daemonUrl: string, targetUrl: string): Promise<La
   const path = '/api/v1/schedules/heavy';
   const asked: [string, () => Promise<void>][] = [
     ['nothing is asked', () => sleep(IDLE_MS)],
-    ['POST /preview', () => send(daemonUrl, 'POST', '/api/v1/preview', previewOf(heavy))],
+    ['POST /preview', () => ask(daemonUrl, 'POST', '/api/v1/preview', previewOf(heavy))],
     // Another description each time: what has not changed is not looked at.
-    ['PUT', () => send(daemonUrl, 'PUT', path, { ...put, description: String(performance.now()) })],
-    ['GET …/upcoming?count=1000', () => send(daemonUrl, 'GET', `${path}/upcoming?count=1000`)],
+    ['PUT', () => ask(daemonUrl, 'PUT', path, { ...put, description: String(performance.now()) })],
+    ['GET …/upcoming?count=1000', () => ask(daemonUrl, 'GET', `${path}/upcoming?count=1000`)],
     [
       'GET …/occurrences of the hour',
-      () => send(daemonUrl, 'GET', `${path}/occurrences?from=${from}&to=${to}&limit=500`),
+      () => ask(daemonUrl, 'GET', `${path}/occurrences?from=${from}&to=${to}&limit=500`),
     ],
   ];
   const lags: Lag[] = [];
-  await send(daemonUrl, 'PUT', path, put);
+  await ask(daemonUrl, 'PUT', path, put);
   for (const [what, ask] of asked) lags.push({ what, ...(await readSomeTimes(daemonUrl, ask)) });
-  await send(daemonUrl, 'DELETE', path);
+  await ask(daemonUrl, 'DELETE', path);
   return lags;
 }
 
@@ -81,11 +82,6 @@ async function longestLag(daemonUrl: string): Promise<number> {
   return Number(seconds) * 1000;
 }
 
-async function send(daemonUrl: string, method: string, path: string, body?: object): Promise<void> {
-  const response = await fetch(daemonUrl + path, {
-    method,
-    ...(body && { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text.slice(0, 500)}`);
+async function ask(daemonUrl: string, method: string, path: string, body?: object): Promise<void> {
+  await sendGood(daemonUrl + path, method, body);
 }

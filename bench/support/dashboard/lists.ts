@@ -1,4 +1,4 @@
-import { callApi } from '../api.ts';
+import { callApi } from '../../../test/support/calls.ts';
 import { median } from '../measures/statistics.ts';
 
 export interface ListedPage {

@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { callApi } from '../api.ts';
+import { callApi } from '../../../test/support/calls.ts';
 import { BIG, DAILY, SMALL } from '../history/seed-history.ts';
 
 /** A page of the dashboard, and what a user does there. */

@@ -3,7 +3,7 @@ import postgres from 'postgres';
 import { firstRunIdAt } from '../../../src/core/runs/run.ts';
 import { DAY_MS } from '../../../src/core/time/utc-day.ts';
 import type { Bench } from '../../scenario.ts';
-import { startDaemonOf } from '../processes/daemon-of-bench.ts';
+import { startDaemonOf } from '../processes/daemon.ts';
 import type { Daemon } from '../processes/daemon.ts';
 import { iso, nameOfDay } from './day-partitions.ts';
 import { type Hosts, latenessOf, startHosts } from '../processes/hosts.ts';

@@ -1,6 +1,6 @@
 import postgres from 'postgres';
 import type { Bench } from '../../scenario.ts';
-import { startDaemonOf } from '../processes/daemon-of-bench.ts';
+import { startDaemonOf } from '../processes/daemon.ts';
 import { type Fires, latenessOf, startHosts } from '../processes/hosts.ts';
 import type { BenchDatabase } from '../processes/postgres.ts';
 import { deleteSchedules, putSchedules } from '../schedules.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bench } from '../../scenario.ts';
-import { startDaemonOf } from '../processes/daemon-of-bench.ts';
+import { startDaemonOf } from '../processes/daemon.ts';
 import { type Hosts, latenessOf, startHosts } from '../processes/hosts.ts';
 import { putSchedules } from '../schedules.ts';
 import { percentile } from './statistics.ts';

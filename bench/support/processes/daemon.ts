@@ -1,8 +1,8 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { resolve } from 'node:path';
+import { freePort } from '../../../test/support/loopback.ts';
+import { ready, startProgram } from '../../../test/support/programs.ts';
+import type { Bench } from '../../scenario.ts';
+import type { BenchDatabase } from './postgres.ts';
 
 export interface Daemon {
   pid: number;
@@ -26,44 +26,34 @@ const READY_LIMIT_MS = 30_000;
 export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const { main, databaseUrl, nodeOptions, variables } = options;
   const port = await freePort();
-  const child = spawn(process.execPath, [...nodeOptions, main], {
-    env: { ...process.env, DATABASE_URL: databaseUrl, PORT: String(port), LOG_LEVEL: 'warn', ...variables },
-    stdio: ['ignore', 'inherit', 'inherit'],
+  const own = { DATABASE_URL: databaseUrl, PORT: String(port), LOG_LEVEL: 'warn', ...variables };
+  const program = startProgram({
+    main,
+    nodeOptions,
+    variables: { ...process.env, ...own },
+    output: 'inherit',
   });
-  const ended = once(child, 'exit');
   const url = `http://127.0.0.1:${port}`;
   const end = async (signal: NodeJS.Signals) => {
-    child.kill(signal);
-    await ended;
+    program.signal(signal);
+    await program.exited;
   };
   const stop = () => end('SIGTERM');
-  for (let waited = 0; !(await isReady(url)); waited += 100) {
-    if (child.exitCode !== null || child.pid === undefined) throw new Error('the daemon did not start');
-    if (waited >= READY_LIMIT_MS) {
-      await stop();
-      throw new Error('the daemon does not become ready');
-    }
-    await sleep(100);
-  }
-  if (child.pid === undefined) throw new Error('the daemon did not start');
-  return { pid: child.pid, url, end, stop };
-}
-
-async function isReady(url: string): Promise<boolean> {
   try {
-    const response = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2_000) });
-    await response.body?.cancel();
-    return response.ok;
-  } catch {
-    return false;
+    await ready(program, url, READY_LIMIT_MS);
+  } catch (error) {
+    await stop();
+    throw error;
   }
+  return { pid: program.pid, url, end, stop };
 }
 
-export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const { port } = probe.address() as AddressInfo;
-  probe.close();
-  await once(probe, 'close');
-  return port;
+/** The daemon that is measured, on this database, profiled where that is wanted. */
+export function startDaemonOf(
+  { main, profile }: Bench,
+  database: BenchDatabase,
+  variables: Record<string, string> = {},
+): Promise<Daemon> {
+  const nodeOptions = profile === null ? [] : ['--cpu-prof', `--cpu-prof-dir=${resolve(profile)}`];
+  return startDaemon({ main, databaseUrl: database.url, nodeOptions, variables });
 }

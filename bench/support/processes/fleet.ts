@@ -1,51 +1,18 @@
-import { once } from 'node:events';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Receiver, startReceiver } from '../../../test/support/receiver.ts';
+import { putSchedules } from '../schedules.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
+
+/** A load must not begin with connections that were closed since the one before. */
+const KEEP_ALIVE_MS = 300_000;
 
 export type Query = (statement: string) => Promise<Record<string, unknown>[]>;
 
-interface Arrival {
-  runId: string;
-  attempt: number;
-  /** Monotonic, of this process. */
-  at: number;
-}
-
-export interface SlowReceiver {
-  url: string;
-  arrivals: Arrival[];
-  stop(): Promise<void>;
-}
-
 /** A target that takes its time, and says what came when. */
-export async function startSlowReceiver(answerAfterMs: number): Promise<SlowReceiver> {
-  const arrivals: Arrival[] = [];
-  const server = createServer((request, response) => {
-    const at = performance.now();
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
-      const { runId, attempt } = JSON.parse(Buffer.concat(chunks).toString()) as Arrival;
-      arrivals.push({ runId, attempt, at });
-      setTimeout(() => {
-        response.writeHead(204).end();
-      }, answerAfterMs);
-    });
-  });
-  server.keepAliveTimeout = 300_000;
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
-    arrivals,
-    stop: async () => {
-      server.closeAllConnections();
-      server.close();
-      await once(server, 'close');
-    },
-  };
+export function startSlowReceiver(answerAfterMs: number): Promise<Receiver> {
+  return startReceiver((_, response) => {
+    setTimeout(() => response.writeHead(204).end(), answerAfterMs);
+  }, KEEP_ALIVE_MS);
 }
 
 export interface Member {
@@ -94,24 +61,10 @@ export async function putLoad(daemon: Daemon, firesPerSecond: number, url: strin
     cron: '* * * * * *',
     target: { type: 'http', url },
   }));
-  const response = await fetch(`${daemon.url}/api/v1/schedules/batch`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ items }),
-  });
-  if (!response.ok) throw new Error(`the load was refused: ${await response.text()}`);
+  await putSchedules(daemon.url, items);
 }
 
 /** The moment so long after the next whole second but one. */
 export async function afterSecond(ms: number): Promise<void> {
   await sleep(Math.ceil((Date.now() + 1000) / 1000) * 1000 + ms - Date.now());
-}
-
-export async function until<T>(ask: () => Promise<T | null> | T | null, limitMs: number): Promise<T> {
-  for (const limit = performance.now() + limitMs; performance.now() < limit;) {
-    const answer = await ask();
-    if (answer !== null) return answer;
-    await sleep(20);
-  }
-  throw new Error(`did not happen within ${limitMs / 1000} s`);
 }

@@ -1,16 +1,16 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { systemClock } from '../../../src/runtime/clock.ts';
-import { type Account, chooseAccount, giveTo, spawnAs } from '../../../src/local-postgres/account.ts';
+import { type Account, giveTo, spawnAs } from '../../../src/local-postgres/account.ts';
 import { provideBinaries } from '../../../src/local-postgres/binaries.ts';
-import { type Home, homeLink, openHome } from '../../../src/local-postgres/home.ts';
+import type { Home } from '../../../src/local-postgres/home.ts';
 import { choosePort } from '../../../src/local-postgres/cluster.ts';
 import { startServer, stopServer } from '../../../src/local-postgres/postgres-server.ts';
+import { temporaryHome } from '../../../test/support/postgres/temporary-home.ts';
 import { cpuSecondsOfTree } from '../measures/cpu.ts';
 
 export interface Standby {
@@ -27,19 +27,14 @@ const SYNC_LIMIT_MS = 60_000;
  * one, as its files are copied; the URL is a superuser's.
  */
 export async function startStandby(primaryUrl: string): Promise<Standby> {
-  const directory = await realpath(await mkdtemp(join(tmpdir(), 'firelock-bench-standby-')));
-  // As root the server runs as someone else, who has to get in.
-  await chmod(directory, 0o755);
-  const account = await chooseAccount(homeLink(directory));
-  const home = await openHome(directory, account);
+  const { home, account, remove } = await temporaryHome('firelock-bench-standby-');
   const deps = { home, account, binaries: await provideBinaries(account), clock: systemClock };
   const admin = postgres(primaryUrl, { max: 1, onnotice: () => undefined });
   const stop = async () => {
     await waitFor(admin, null);
     await admin.end({ timeout: 5 });
     await stopServer(deps);
-    await rm(home.directory, { recursive: true, force: true });
-    await rm(directory, { recursive: true, force: true });
+    await remove();
   };
   try {
     await copyPrimary(admin, home, account);

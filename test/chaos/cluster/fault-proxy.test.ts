@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import { type AddressInfo, type Socket, connect, createServer } from 'node:net';
+import { type Socket, connect, createServer } from 'node:net';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { listenOnLoopback } from '../../support/loopback.ts';
 import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
 
 /** The server behind the proxy; it answers when it is told to. */
@@ -8,9 +9,7 @@ const server = createServer();
 let proxy: FaultProxy;
 
 beforeEach(async () => {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  proxy = await startFaultProxy(`postgres://127.0.0.1:${(server.address() as AddressInfo).port}/any`);
+  proxy = await startFaultProxy(`postgres://127.0.0.1:${await listenOnLoopback(server)}/any`);
 });
 
 afterEach(async () => {

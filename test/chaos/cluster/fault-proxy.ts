@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { type AddressInfo, Socket, connect, createServer } from 'node:net';
+import { Socket, connect, createServer } from 'node:net';
+import { listenOnLoopback } from '../../support/loopback.ts';
 
 /**
  * What the way to the database does:
@@ -52,10 +53,8 @@ export async function startFaultProxy(databaseUrl: string): Promise<FaultProxy> 
     forward(way, state, () => ways.delete(way));
     apply(way, state.mode);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
   const url = new URL(databaseUrl);
-  url.port = String((server.address() as AddressInfo).port);
+  url.port = String(await listenOnLoopback(server));
   return {
     url: url.href,
     set: (mode) => {

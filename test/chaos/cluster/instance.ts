@@ -1,10 +1,12 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, openSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { isReady } from '../../support/calls.ts';
+import { listenOnLoopback } from '../../support/loopback.ts';
+import { type Program, startProgram } from '../../support/programs.ts';
+import { until } from '../../support/until.ts';
 import type { FaultProxy } from './fault-proxy.ts';
 import { sourceAddress } from './source-address.ts';
 import { QUICK_START } from '../../support/runner/quick-start.ts';
@@ -52,10 +54,6 @@ const [FAKETIME] = globSync('/usr/lib/*/faketime/libfaketime.so.1');
 export const CLOCKS_CAN_BE_WRONG = FAKETIME !== undefined;
 /** How long SIGUSR2 keeps its event loop from turning. */
 export const BLOCK_MS = 6_000;
-const children = new Set<ChildProcess>();
-process.once('exit', () => {
-  for (const child of children) child.kill('SIGKILL');
-});
 
 export async function createInstance(options: InstanceOptions): Promise<Instance> {
   const { number, root, directory, proxy } = options;
@@ -64,18 +62,17 @@ export async function createInstance(options: InstanceOptions): Promise<Instance
   const log = openSync(join(directory, `instance-${number}.log`), 'a');
   const clockFile = join(directory, `instance-${number}.clock`);
   const preload = pathToFileURL(join(import.meta.dirname, 'instance-preload.ts')).href;
-  let child: ChildProcess | undefined;
+  let program: Program | undefined;
   let processes = 0;
   let skewSeconds = 0;
   let endedAt = 0;
 
   function start(variables: Record<string, string> = {}): void {
     processes += 1;
-    const started = spawn(process.execPath, [options.program ?? join(root, 'src', 'main.ts')], {
-      cwd: root,
-      env: {
-        PATH: process.env['PATH'],
-        HOME: process.env['HOME'],
+    const started = startProgram({
+      root,
+      ...(options.program === undefined ? {} : { main: options.program }),
+      variables: {
         ...QUICK_START,
         NODE_OPTIONS: `${QUICK_START.NODE_OPTIONS} --import=${preload}`,
         CHAOS_SOURCE_ADDRESS: sourceAddress(number, processes),
@@ -88,22 +85,14 @@ export async function createInstance(options: InstanceOptions): Promise<Instance
         ...(skewSeconds === 0 ? {} : fakeClock(clockFile)),
         ...variables,
       },
-      stdio: ['ignore', log, log],
+      output: log,
     });
-    children.add(started);
-    started.once('exit', () => {
-      children.delete(started);
+    void started.exited.then(() => {
       endedAt = Date.now();
     });
-    child = started;
+    program = started;
   }
 
-  const running = () => child?.exitCode === null && child.signalCode === null;
-  const ready = async () => {
-    const answer = await fetch(`${url}/readyz`, { signal: AbortSignal.timeout(2000) }).catch(() => null);
-    await answer?.text();
-    return answer?.status === 200;
-  };
   return {
     name: String(number),
     url,
@@ -114,22 +103,15 @@ export async function createInstance(options: InstanceOptions): Promise<Instance
       writeFileSync(clockFile, seconds < 0 ? String(seconds) : `+${seconds}`);
     },
     start,
-    running,
-    pid: () => child?.pid ?? 0,
+    running: () => program?.isRunning() === true,
+    pid: () => program?.pid ?? 0,
     endedAt: () => endedAt,
-    signal: (name) => void child?.kill(name),
+    signal: (name) => program?.signal(name),
     gone: async () => {
-      if (child && running()) await once(child, 'exit');
+      await program?.exited;
     },
-    ready,
-    becomesReady: async (limitMs) => {
-      const limit = performance.now() + limitMs;
-      while (performance.now() < limit) {
-        if (await ready()) return true;
-        await sleep(100);
-      }
-      return false;
-    },
+    ready: () => isReady(url),
+    becomesReady: (limitMs) => until(async () => (await isReady(url)) || null, limitMs).catch(() => false),
   };
 }
 
@@ -163,8 +145,7 @@ let given = 0;
 async function isFree(port: number): Promise<boolean> {
   const server = createServer();
   try {
-    server.listen(port, '127.0.0.1');
-    await once(server, 'listening');
+    await listenOnLoopback(server, port);
   } catch {
     return false;
   }

@@ -1,7 +1,7 @@
 /** The receiver's own process: its log must survive whatever happens to the campaign's other parts, and share no event loop with them. */
 import { appendFileSync } from 'node:fs';
-import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { serveHttp, withBody } from '../../support/loopback.ts';
 import type { Answer, Arrival, Lookup } from '../checker/history.ts';
 import { createRandom } from '../random.ts';
 import { senderOf } from './source-address.ts';
@@ -17,19 +17,12 @@ let lines: string[] = [];
 let arrivals = 0;
 let lastCanaryAt = 0;
 
-const server = createServer((request, response) => {
-  const chunks: Buffer[] = [];
-  request.on('data', (chunk: Buffer) => chunks.push(chunk));
-  request.on('end', () => {
-    if (request.url?.startsWith('/lookup/') === true) lookUp(request, response);
-    else arrive(request, Buffer.concat(chunks).toString(), response);
-  });
-  request.on('error', () => undefined);
+const receive = withBody((request, text, response) => {
+  if (request.url?.startsWith('/lookup/') === true) lookUp(request, response);
+  else arrive(request, text, response);
 });
-server.keepAliveTimeout = 30_000;
-server.listen(0, '127.0.0.1', () =>
-  send({ type: 'listening', port: (server.address() as AddressInfo).port }),
-);
+const { port } = await serveHttp(receive, 30_000);
+send({ type: 'listening', port });
 setInterval(flush, 200);
 
 process.on('message', (message: ReceiverRequest) => {

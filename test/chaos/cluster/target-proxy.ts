@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { type AddressInfo, Socket, connect, createServer } from 'node:net';
+import { Socket, connect, createServer } from 'node:net';
+import { listenOnLoopback } from '../../support/loopback.ts';
 
 /** The way from all instances to the receiver, which can be cut as a network is. */
 export interface TargetProxy {
@@ -37,10 +38,9 @@ export async function startTargetProxy(receiverPort: number): Promise<TargetProx
     });
     client.on('close', () => sockets.delete(client));
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listenOnLoopback(server);
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     hold: (on) => {
       held = on;
       if (!on) for (const work of waiting.splice(0)) work();

@@ -138,7 +138,7 @@ async function mode(
 async function outage(cluster: FaultCluster, ms: number): Promise<void> {
   await cluster.crash();
   await sleep(ms);
-  await cluster.start();
+  await cluster.restart();
 }
 
 async function writable(cluster: FaultCluster): Promise<void> {

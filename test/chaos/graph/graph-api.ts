@@ -1,12 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Answer, call } from '../../support/calls.ts';
 import type { Fate, Word } from './checker/graph-history.ts';
 import type { Instance } from '../cluster/instance.ts';
 import type { Random } from '../random.ts';
-
-interface Answer {
-  statusCode: number;
-  body: unknown;
-}
 
 /** How clients reach the instances, some of which are dead at any time. */
 export interface GraphApi {
@@ -42,13 +38,7 @@ export function createGraphApi(instances: readonly Instance[], random: Random): 
 
   async function post(path: string, body: unknown): Promise<Answer | null> {
     try {
-      const response = await fetch(`${random.pick(instances).url}/api/v1${path}`, {
-        method: 'POST',
-        headers: { 'content-type': 'application/json' },
-        body: JSON.stringify(body),
-        signal: AbortSignal.timeout(LIMIT_MS),
-      });
-      return { statusCode: response.status, body: await response.json() };
+      return await call(`${random.pick(instances).url}/api/v1${path}`, 'POST', { body, limitMs: LIMIT_MS });
     } catch {
       return null;
     }
@@ -58,7 +48,7 @@ export function createGraphApi(instances: readonly Instance[], random: Random): 
     const sentAt = performance.now();
     const action = say === 'alive' ? 'heartbeat' : 'complete';
     const answer = await post(`/runs/${runId}/${action}`, { attempt, workerId, ...more });
-    const statusCode = answer?.statusCode ?? null;
+    const statusCode = answer?.status ?? null;
     const isHeld = (answer?.body as { status?: string } | undefined)?.status === 'running';
     words.push({ runId, attempt, say, sentAt, endedAt: performance.now(), statusCode, isHeld });
     if (statusCode !== null && ![200, 409, 503].includes(statusCode)) {

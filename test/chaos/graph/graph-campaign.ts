@@ -142,7 +142,7 @@ async function setUp(
   closing: (() => Promise<unknown>)[],
 ): Promise<Stage> {
   const cluster = await startFaultCluster();
-  closing.push(() => cluster.remove());
+  closing.push(() => cluster.stop());
   const instances: Instance[] = [];
   const api = createGraphApi(instances, createRandom(seed, 'clients'));
   const random = createRandom(seed, 'receiver');

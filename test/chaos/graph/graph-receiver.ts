@@ -1,19 +1,12 @@
-import { once } from 'node:events';
-import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Loopback, serveHttp, withBody } from '../../support/loopback.ts';
 import { COMPLETION_TIMEOUT_SECONDS } from './checker/graph-check-leases.ts';
 import type { About, GraphApi } from './graph-api.ts';
 import type { Asked, Delivery, DependencyOutcome } from './checker/graph-history.ts';
 import { pairOf } from './graph-plan.ts';
 import type { Random } from '../random.ts';
 import { senderOf } from '../cluster/source-address.ts';
-
-/** The target of all runs that are sent: it deals with each as its client wants it. In the campaign's own process, for the one clock. */
-interface GraphReceiver {
-  readonly port: number;
-  close(): Promise<void>;
-}
 
 interface GraphReceiverDeps {
   /** By ref. */
@@ -44,8 +37,10 @@ export function outcomesOf(dependencies: readonly ShownRun[] | undefined): Depen
 const WAIT_LIMIT_MS = 1_000;
 /** Longer than its completion timeout, in all. */
 const BEATS = 5;
+const KEEP_ALIVE_MS = 30_000;
 
-export async function startGraphReceiver(deps: GraphReceiverDeps): Promise<GraphReceiver> {
+/** The target of all runs that are sent: it deals with each as its client wants it. In the campaign's own process, for the one clock. */
+export function startGraphReceiver(deps: GraphReceiverDeps): Promise<Loopback> {
   const { asked, deliveries, api, random } = deps;
   /** How often each ref arrived. */
   const arrivals = new Map<string, number>();
@@ -64,17 +59,6 @@ export async function startGraphReceiver(deps: GraphReceiverDeps): Promise<Graph
     expected.set(pair, () => resolve(undefined));
     await Promise.race([promise, sleep(WAIT_LIMIT_MS)]);
   }
-
-  const server = createServer((request, response) => {
-    const chunks: Buffer[] = [];
-    request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('error', () => undefined);
-    request.on('end', () => {
-      arrive(request, Buffer.concat(chunks).toString(), response).catch((error: unknown) => {
-        api.refusals.push(`not a handoff: ${String(error)}`);
-      });
-    });
-  });
 
   async function arrive(request: IncomingMessage, text: string, response: ServerResponse): Promise<void> {
     const at = performance.now();
@@ -139,18 +123,12 @@ export async function startGraphReceiver(deps: GraphReceiverDeps): Promise<Graph
     response.writeHead(statusCode, { 'content-type': 'application/json' }).end(body);
   }
 
-  server.keepAliveTimeout = 30_000;
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  return {
-    port: (server.address() as AddressInfo).port,
-    close: async () => {
-      const closed = once(server, 'close');
-      server.close();
-      server.closeAllConnections();
-      await closed;
-    },
-  };
+  const receive = withBody((request, text, response) => {
+    arrive(request, text, response).catch((error: unknown) => {
+      api.refusals.push(`not a handoff: ${String(error)}`);
+    });
+  });
+  return serveHttp(receive, KEEP_ALIVE_MS);
 }
 
 /** False: it was told not to go on. */

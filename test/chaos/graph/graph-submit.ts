@@ -49,18 +49,16 @@ async function submit(
   setOutcome(batch, 'unknown');
   while (performance.now() < giveUpAt) {
     const answer = await api.post('/runs/batch', { items });
-    if (answer?.statusCode === 201 || answer?.statusCode === 200) {
+    if (answer?.status === 201 || answer?.status === 200) {
       const accepted = answer.body as { items: { ref: string; id: string }[] };
       for (const { ref, id } of accepted.items) ids.set(ref, id);
       for (const run of batch) run.id = ids.get(run.ref) ?? null;
       setOutcome(batch, 'accepted');
       return;
     }
-    if (answer && answer.statusCode !== 503) {
-      api.refusals.push(
-        `batch of ${batch[0]?.ref ?? ''}: ${answer.statusCode} ${JSON.stringify(answer.body)}`,
-      );
-      if (answer.statusCode < 500) {
+    if (answer && answer.status !== 503) {
+      api.refusals.push(`batch of ${batch[0]?.ref ?? ''}: ${answer.status} ${JSON.stringify(answer.body)}`);
+      if (answer.status < 500) {
         setOutcome(batch, 'refused');
         return;
       }

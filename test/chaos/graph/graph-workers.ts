@@ -43,9 +43,9 @@ export function startGraphWorkers({ asked, deliveries, api, random }: GraphWorke
     const request = { workerId, max, leaseSeconds: LEASE_SECONDS, waitSeconds };
     const answer = await api.post(`/queues/${QUEUE}/claim`, request);
     const at = performance.now();
-    if (answer?.statusCode !== 200) {
-      if (answer && answer.statusCode !== 503)
-        api.refusals.push(`claim: ${answer.statusCode} ${JSON.stringify(answer.body)}`);
+    if (answer?.status !== 200) {
+      if (answer && answer.status !== 503)
+        api.refusals.push(`claim: ${answer.status} ${JSON.stringify(answer.body)}`);
       await sleep(100);
       return;
     }

@@ -2,7 +2,7 @@ import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { callApi } from '../../../bench/support/api.ts';
+import { callApi, send } from '../../support/calls.ts';
 import { copyStatement } from '../../../bench/support/copy-rows.ts';
 import type { Hosts } from '../../../bench/support/processes/hosts.ts';
 import { putSchedules } from '../../../bench/support/schedules.ts';
@@ -258,13 +258,7 @@ async function runsPlanned(cluster: Cluster, id: string): Promise<{ planned: num
 }
 
 async function patch(url: string, id: string, body: object): Promise<number> {
-  const answer = await fetch(`${url}/api/v1/schedules/${id}`, {
-    method: 'PATCH',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  await answer.text();
-  return answer.status;
+  return (await send(`${url}/api/v1/schedules/${id}`, 'PATCH', { body })).status;
 }
 
 async function submit(url: string, count: number, run: (index: number) => object): Promise<void> {

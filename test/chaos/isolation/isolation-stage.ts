@@ -54,7 +54,7 @@ export async function startStage(root: string, scale: number): Promise<Isolation
     );
     closing.push(() => names.close());
     const cluster = await startFaultCluster();
-    closing.push(() => cluster.remove());
+    closing.push(() => cluster.stop());
     const [witnesses, silent, slow] = await Promise.all([
       startHosts(WITNESS_HOSTS + 1),
       startHosts(3),

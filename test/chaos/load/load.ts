@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Request, send } from '../../support/calls.ts';
 import type { Definition, Edit, Fire } from '../checker/history.ts';
 import type { Instance } from '../cluster/instance.ts';
 import {
@@ -74,7 +75,7 @@ export function createLoad(options: LoadOptions): Load {
       definition === null ? [] : [bodyOf(scheduleId, definition, marker ?? '', receiverPort)],
     );
     const body = path.path.endsWith('/batch') ? { items: bodies } : bodies[0];
-    const outcome = await send(`${instance.url}/api/v1${path.path}`, path.method, body);
+    const outcome = await outcomeOf(`${instance.url}/api/v1${path.path}`, path.method, { body });
     for (const edit of logged) Object.assign(edit, { outcome, endedAt: Date.now() });
     return outcome;
   }
@@ -105,7 +106,7 @@ export function createLoad(options: LoadOptions): Load {
       const fire: Fire = { scheduleId, key, sentAt: Date.now(), endedAt: Infinity, outcome: 'unknown' };
       fires.push(fire);
       const path = `${url}/api/v1/schedules/${scheduleId}/fire`;
-      const outcome = await send(path, 'POST', undefined, { 'idempotency-key': key });
+      const outcome = await outcomeOf(path, 'POST', { headers: { 'idempotency-key': key } });
       Object.assign(fire, { outcome, endedAt: Date.now() });
     });
     await Promise.all(calls);
@@ -115,7 +116,7 @@ export function createLoad(options: LoadOptions): Load {
   async function createLimit(): Promise<boolean> {
     const maxRunning = maxRunningOf(options.schedules);
     const url = `${instances[0]?.url ?? ''}/api/v1/limits/${LIMIT}`;
-    if ((await send(url, 'PUT', { maxRunning })) !== 'acked') return false;
+    if ((await outcomeOf(url, 'PUT', { body: { maxRunning } })) !== 'acked') return false;
     limits[LIMIT] = maxRunning;
     return true;
   }
@@ -195,23 +196,11 @@ export function createLoad(options: LoadOptions): Load {
 }
 
 /** A 4xx and a refused connection changed nothing; after anything else but a 2xx the result is unknown. */
-async function send(
-  url: string,
-  method: string,
-  body: unknown,
-  headers: Record<string, string> = {},
-): Promise<Edit['outcome']> {
+async function outcomeOf(url: string, method: string, request: Request): Promise<Edit['outcome']> {
   try {
-    const response = await fetch(url, {
-      method,
-      signal: AbortSignal.timeout(LONG_ENOUGH_MS),
-      ...(body === undefined
-        ? { headers }
-        : { headers: { ...headers, 'content-type': 'application/json' }, body: JSON.stringify(body) }),
-    });
-    await response.text();
-    if (response.ok) return 'acked';
-    return response.status < 500 ? 'refused' : 'unknown';
+    const { status } = await send(url, method, { ...request, limitMs: LONG_ENOUGH_MS });
+    if (status < 300) return 'acked';
+    return status < 500 ? 'refused' : 'unknown';
   } catch (error) {
     const { cause } = error as { cause?: { code?: string } };
     return cause?.code === 'ECONNREFUSED' ? 'refused' : 'unknown';

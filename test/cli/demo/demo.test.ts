@@ -1,16 +1,13 @@
 // @module-tag long
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmod, mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { serverPid } from '../../local-postgres/user-process.ts';
+import { type Program, startProgram } from '../../support/programs.ts';
 import { QUICK_START } from '../../support/runner/quick-start.ts';
 import { until } from '../../support/until.ts';
 
-const main = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
 /** Set where the command is called: none of it may reach the demo. */
 const OF_THE_CALLER = {
   DATABASE_URL: 'postgres://nobody@127.0.0.1:1/nothing',
@@ -21,41 +18,32 @@ const OF_THE_CALLER = {
 };
 
 let directory: string;
-let child: ChildProcess;
-let lines: string[];
+let command: Program;
 
 beforeEach(async () => {
   directory = await realpath(await mkdtemp(join(tmpdir(), 'firelock-demo-test-')));
   // As root the server runs as someone else, who has to get in.
   await chmod(directory, 0o755);
-  lines = [];
 });
 
 afterEach(async () => {
-  child.kill('SIGKILL');
+  command.signal('SIGKILL');
   // The keeper is to clean up; without that this would wait for ever.
   await nothingIsLeft();
   await rm(directory, { recursive: true });
 });
 
 /** Starts the command; everything that it makes is below `directory`. */
-function start(...args: string[]): Promise<[code: number | null, signal: string | null]> {
-  const { PATH, HOME } = process.env;
-  const started = spawn(process.execPath, [main, 'demo', ...args], {
-    env: { PATH, HOME, ...QUICK_START, ...OF_THE_CALLER, TMPDIR: directory },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  for (const input of [started.stdout, started.stderr]) {
-    createInterface({ input }).on('line', (line) => lines.push(line));
-  }
-  child = started;
-  return once(started, 'close') as Promise<[number | null, string | null]>;
+function start(...args: string[]): Promise<number | NodeJS.Signals> {
+  const variables = { ...QUICK_START, ...OF_THE_CALLER, TMPDIR: directory };
+  command = startProgram({ args: ['demo', ...args], variables });
+  return command.exited;
 }
 
 /** Every instance that has been ready, and PostgreSQL. */
 async function processes(): Promise<number[]> {
-  await until(() => lines.find((line) => line.includes('instance 3 is ready')) ?? null);
-  const pids = lines.flatMap((line) => (/is ready: pid (\d+)/.exec(line)?.[1] ?? []) as string[]);
+  await until(() => command.lines.find((line) => line.includes('instance 3 is ready')) ?? null);
+  const pids = command.lines.flatMap((line) => (/is ready: pid (\d+)/.exec(line)?.[1] ?? []) as string[]);
   const [made = ''] = await readdir(directory);
   const server = await serverPid(join(directory, made));
   return [...pids.map(Number), server ?? 0];
@@ -78,8 +66,8 @@ test('the demo kills instances, finds that no fire was lost, and leaves nothing 
   const pids = await processes();
   expect(pids.filter(isAlive)).toHaveLength(4);
   // The exit code alone would not say which promise it is about.
-  expect(await ended, lines.slice(-25).join('\n')).toEqual([0, null]);
-  const text = lines.join('\n');
+  expect(await ended, command.lines.slice(-25).join('\n')).toBe(0);
+  const text = command.lines.join('\n');
   expect(text).toMatch(/kill -9 of instance \d \(pid \d+\), which held \d+ runs?/);
   const told = (name: string) =>
     Number(new RegExp(`^  ${name} +([\\d,]+)$`, 'm').exec(text)?.[1]?.replace(',', ''));
@@ -90,18 +78,18 @@ test('the demo kills instances, finds that no fire was lost, and leaves nothing 
   expect([told('missing'), told('delivered again for no reason')]).toEqual([0, 0]);
   // The instance may hold nothing when it is killed; what it held is lost, and recovered.
   expect(told('recovered')).toBe(told('runs that were lost with them'));
-  expect(lines.at(-1)).toBe('No fire was lost.');
+  expect(command.lines.at(-1)).toBe('No fire was lost.');
   expect([await readdir(directory), pids.filter(isAlive)]).toEqual([[], []]);
 });
 
 test('Ctrl-C ends the demo with all that belongs to it', async () => {
   const ended = start();
   const pids = await processes();
-  child.kill('SIGINT');
+  command.signal('SIGINT');
   // A shell and npm both pass it on.
-  child.kill('SIGINT');
-  expect(await ended).toEqual([130, null]);
-  expect(lines.at(-1)).toBe('firelock: interrupted; nothing of the demo is left');
+  command.signal('SIGINT');
+  expect(await ended).toBe(130);
+  expect(command.lines.at(-1)).toBe('firelock: interrupted; nothing of the demo is left');
   expect([await readdir(directory), pids.filter(isAlive)]).toEqual([[], []]);
 });
 
@@ -109,8 +97,8 @@ test('when the demo itself is killed with -9, its processes and its directory go
   const ended = start();
   const pids = await processes();
   expect(pids.filter(isAlive)).toHaveLength(4);
-  child.kill('SIGKILL');
-  expect(await ended).toEqual([null, 'SIGKILL']);
+  command.signal('SIGKILL');
+  expect(await ended).toBe('SIGKILL');
   await nothingIsLeft();
   expect(pids.filter(isAlive)).toEqual([]);
 });

@@ -1,22 +1,16 @@
-import { once } from 'node:events';
-import { type RequestListener, createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
 import { mergePatch } from '../../../src/api/http/json/merge-patch.ts';
 import { RawJson, parseKeepingDigits, stringify } from '../../../src/api/http/json/raw-json.ts';
 import { over, treeAt } from '../../../src/cli/schedules/definition-options.ts';
+import { serveHttp } from '../../support/loopback.ts';
 import { firelock } from '../cli.ts';
 
 /** A server that answers as it is told, whatever it is asked. */
 async function answering(listener: RequestListener): Promise<string> {
-  const server = createServer(listener);
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const server = await serveHttp(listener);
+  onTestFinished(() => server.close());
+  return server.url;
 }
 
 const problem =

@@ -1,8 +1,6 @@
 // @module-tag attack
-import { once } from 'node:events';
-import { type Server, createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Loopback, serveHttp } from '../../support/loopback.ts';
 import { firelock } from '../cli.ts';
 
 const ESCAPE = '\u001b';
@@ -34,16 +32,15 @@ const THING: Record<string, unknown> = {
   nextCursor: null,
 };
 
-let server: Server;
+let server: Loopback;
 let url: string;
 let answer = { status: 200, body: '' };
 beforeAll(async () => {
-  server = createServer((_, response) => {
+  server = await serveHttp((_, response) => {
     response.writeHead(answer.status, { 'content-type': 'application/json', date: new Date().toUTCString() });
     response.end(answer.body);
   });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  ({ url } = server);
 });
 afterAll(() => server.close());
 
@@ -118,14 +115,11 @@ test('on a terminal JSON is escaped and means the same; elsewhere it is what the
 });
 
 test('the address of a redirection is escaped', async () => {
-  const elsewhere = createServer((_, response) => {
+  const elsewhere = await serveHttp((_, response) => {
     response.writeHead(302, { location: 'http://x/\u009b2J' }).end();
   });
-  await once(elsewhere.listen(0, '127.0.0.1'), 'listening');
-  const { err } = await firelock(['me'], {
-    url: `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`,
-  });
-  elsewhere.close();
+  const { err } = await firelock(['me'], { url: elsewhere.url });
+  await elsewhere.close();
   expect(err).toContain('\\u009b2J');
   expect(obeyed(err)).toBeNull();
 });

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { type Cluster, startCluster } from '../../support/postgres/cluster.ts';
+import { type Cluster, startCluster } from '../../support/postgres/server.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
 import {
   endedRuns,

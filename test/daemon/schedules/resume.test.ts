@@ -1,11 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { chmod, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
-import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isoInstant } from '../../../src/core/instant.ts';
 import { plannedRunId } from '../../../src/core/runs/run.ts';
 import { openDatabase } from '../../../src/postgres/database.ts';
@@ -13,9 +11,8 @@ import { listDueSchedules, skipDueIfUnmoved } from '../../../src/store/schedules
 import { type Api, startApi } from '../../api/api.ts';
 import { serverPid } from '../../local-postgres/user-process.ts';
 import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
-import { startDaemon } from '../../support/daemon.ts';
+import { runCommand, spawnDaemon, startDaemon } from '../../support/daemon.ts';
 import { notThroughPooler } from '../../support/postgres/pooler.ts';
-import { QUICK_START } from '../../support/runner/quick-start.ts';
 import { insertRuns } from '../../support/run-rows.ts';
 import { until } from '../../support/until.ts';
 import { LONG } from '../../support/runner/long.ts';
@@ -36,40 +33,12 @@ afterEach(async () => {
   await database.drop();
 });
 
-const root = join(import.meta.dirname, '..', '..', '..');
-
-function spawnMain(variables: Record<string, string>, args: readonly string[]): ChildProcess {
-  const { PATH, HOME } = process.env;
-  const child = spawn(process.execPath, [join(root, 'src', 'main.ts'), ...args], {
-    cwd: root,
-    env: { PATH, HOME, ...QUICK_START, ...variables },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  return child;
-}
-
-interface Ended {
-  code: number;
-  out: string;
-  err: string;
-}
-
-async function ended(child: ChildProcess): Promise<Ended> {
-  let out = '';
-  let err = '';
-  child.stdout?.setEncoding('utf8').on('data', (text: string) => (out += text));
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => (err += text));
-  const [code] = (await once(child, 'close')) as [number];
-  return { code, out, err };
-}
-
-const run = (args: readonly string[], variables: Record<string, string> = {}): Promise<Ended> =>
-  ended(spawnMain({ DATABASE_URL: database.url, ...variables }, args));
-const resume = (): Promise<Ended> => run(['resume', '--from-now']);
+const run = (args: readonly string[], variables: Record<string, string> = {}) =>
+  runCommand(database.url, args, variables);
+const resume = () => run(['resume', '--from-now']);
 
 /** The only number of the line that begins so. */
-function countIn({ out }: Ended, beginning: string): number {
+function countIn({ out }: { out: string }, beginning: string): number {
   const line = out.split('\n').find((one) => one.startsWith(beginning)) ?? '';
   return Number(/: (\d+)/.exec(line)?.[1] ?? NaN);
 }
@@ -333,18 +302,16 @@ describe('resume --from-now', () => {
     notThroughPooler(context, 'what a session did last cannot be told there from what the test asks itself');
     await put('a-year-of-seconds', '* * * * * *');
     await rewind('a-year-of-seconds', newYear(thisYear - 1));
-    const child = spawnMain({ DATABASE_URL: database.url }, ['resume', '--from-now']);
-    const end = ended(child);
+    const command = spawnDaemon({ DATABASE_URL: database.url }, 'resume', '--from-now');
     await until(async () => {
       const counting = await sql`SELECT FROM pg_stat_activity
         WHERE datname = current_database() AND application_name = 'firelock' AND state = 'idle'
           AND query LIKE 'SELECT uid, id, version, timing%'`;
       return counting.length > 0 || null;
     });
-    child.kill('SIGINT');
-    const answer = await end;
-    expect(answer.code).toBe(1);
-    expect(answer.out).toMatch(/^interrupted; /);
+    command.signal('SIGINT');
+    expect(await command.exited).toBe(1);
+    expect(command.text.out).toMatch(/^interrupted; /);
     expect((await schedule('a-year-of-seconds')).next).toEqual(newYear(thisYear - 1));
   });
 });

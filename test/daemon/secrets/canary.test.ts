@@ -125,12 +125,7 @@ async function edit(): Promise<void> {
     `{"target":{"headers":{"A":"${CANARY}"`,
     `{"target":{"headers":{"A":"${CANARY}\u0000"}}}`,
   ]) {
-    const response = await fetch(`${daemon.url}/api/v1/schedules/s0`, {
-      method: 'PUT',
-      headers: { 'content-type': 'application/json' },
-      body: text,
-    });
-    seen.push(await response.text());
+    seen.push(JSON.stringify((await daemon.call('PUT', '/api/v1/schedules/s0', text)).body));
   }
   await call('DELETE', '/schedules/s6');
 }

@@ -1,14 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import postgres from 'postgres';
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { type Daemon, readyDaemon } from '../../support/daemon.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Daemon, readyDaemon, runCommand } from '../../support/daemon.ts';
 import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { LONG } from '../../support/runner/long.ts';
-import { QUICK_START } from '../../support/runner/quick-start.ts';
 import { until } from '../../support/until.ts';
 
 const keyOf = (id: string, fill: number) => `${id}:${Buffer.alloc(32, fill).toString('base64')}`;
@@ -35,18 +30,10 @@ afterEach(async () => {
 const daemonWith = (keys: string) =>
   readyDaemon(database.url, { FIRELOCK_SECRET_KEYS: keys, FIRELOCK_TICK_INTERVAL_MS: '50' });
 
-const root = join(import.meta.dirname, '..', '..', '..');
-
-async function rotate(keys: string): Promise<{ code: number; out: string }> {
-  const { PATH, HOME } = process.env;
-  const child = spawn(process.execPath, [join(root, 'src', 'main.ts'), 'rotate-secrets'], {
-    cwd: root,
-    env: { PATH, HOME, ...QUICK_START, DATABASE_URL: database.url, FIRELOCK_SECRET_KEYS: keys },
-    stdio: ['ignore', 'pipe', 'pipe'],
+async function rotate(keys: string) {
+  const { code, out, err } = await runCommand(database.url, ['rotate-secrets'], {
+    FIRELOCK_SECRET_KEYS: keys,
   });
-  onTestFinished(() => void child.kill('SIGKILL'));
-  const ended = once(child, 'close') as Promise<[number]>;
-  const [out, err, [code]] = await Promise.all([text(child.stdout), text(child.stderr), ended]);
   return { code, out: out + err };
 }
 

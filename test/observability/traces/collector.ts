@@ -1,9 +1,7 @@
-import { once } from 'node:events';
-import { type IncomingHttpHeaders, createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { text } from 'node:stream/consumers';
+import type { IncomingHttpHeaders } from 'node:http';
 import { onTestFinished } from 'vitest';
 import type { Span } from '../../../src/observability/traces/otlp.ts';
+import { serveHttp, withBody } from '../../support/loopback.ts';
 
 interface Call {
   path: string | undefined;
@@ -21,25 +19,16 @@ interface Request {
 export async function startCollector() {
   const calls: Call[] = [];
   const answer = { status: 200, body: '{}' };
-  const server = createServer((request, response) => {
-    void text(request).then((body) => {
-      const { resourceSpans } = JSON.parse(body) as Request;
-      const { url: path, headers } = request;
-      const spans = resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans));
-      const attributes = attributesOf(resourceSpans[0]?.resource ?? { attributes: [] });
-      calls.push({ path, headers, spans, attributes });
-      response.writeHead(answer.status, { 'content-type': 'application/json' }).end(answer.body);
-    });
+  const note = withBody(({ url: path, headers }, body, response) => {
+    const { resourceSpans } = JSON.parse(body) as Request;
+    const spans = resourceSpans.flatMap(({ scopeSpans }) => scopeSpans.flatMap((scope) => scope.spans));
+    const attributes = attributesOf(resourceSpans[0]?.resource ?? { attributes: [] });
+    calls.push({ path, headers, spans, attributes });
+    response.writeHead(answer.status, { 'content-type': 'application/json' }).end(answer.body);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const close = () => {
-    server.closeAllConnections();
-    server.close();
-  };
+  const { url, close } = await serveHttp(note);
   onTestFinished(close);
-  const { port } = server.address() as AddressInfo;
-  return { url: `http://127.0.0.1:${port}`, calls, answer, spans: () => calls.flatMap(({ spans }) => spans) };
+  return { url, calls, answer, spans: () => calls.flatMap(({ spans }) => spans) };
 }
 
 /** By name, without their types. */

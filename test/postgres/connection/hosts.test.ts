@@ -11,7 +11,7 @@ import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import { QueryTimeout, isUnavailable } from '../../../src/postgres/errors.ts';
 import { migrate } from '../../../src/postgres/migrate.ts';
 import { rowsOf } from '../../../src/postgres/sql/rows.ts';
-import { type Cluster, startCluster } from '../../support/postgres/cluster.ts';
+import { type Cluster, startCluster } from '../../support/postgres/server.ts';
 import { readyDaemon } from '../../support/daemon.ts';
 import { until } from '../../support/until.ts';
 

@@ -1,21 +1,20 @@
 import dns from 'node:dns';
-import { once } from 'node:events';
-import { type AddressInfo, type Socket, createServer } from 'node:net';
+import { type Socket, createServer } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { DatabaseTls } from '../../../src/config/database-url.ts';
 import { openSocket } from '../../../src/postgres/connection/socket.ts';
 import { hasNoAddress } from '../../../src/runtime/names/resolve.ts';
 import { createResolver } from '../../../src/runtime/names/resolver.ts';
+import { listenOnLoopback } from '../../support/loopback.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
 
 const tls: DatabaseTls = { mode: 'disable', rootCertificate: null, own: null };
 const ignore = () => undefined;
 
 async function startServer(): Promise<number> {
-  const server = createServer((socket) => socket.on('error', ignore).resume()).listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const server = createServer((socket) => socket.on('error', ignore).resume());
   onTestFinished(() => void server.close());
-  return (server.address() as AddressInfo).port;
+  return listenOnLoopback(server);
 }
 
 test('a server is found by its name, at each of its addresses in turn', { tags: [ATTACK] }, async () => {

@@ -1,6 +1,6 @@
 import { chown, copyFile, mkdtemp, realpath, rm, stat } from 'node:fs/promises';
 import { chmodSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
@@ -8,8 +8,9 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isUnavailable } from '../../../src/postgres/errors.ts';
 import { openDatabase } from '../../../src/postgres/database.ts';
+import { listenOnLoopback } from '../../support/loopback.ts';
 import { startDaemon } from '../../support/daemon.ts';
-import { type Cluster, startCluster } from '../../support/postgres/cluster.ts';
+import { type Cluster, startCluster } from '../../support/postgres/server.ts';
 import { until } from '../../support/until.ts';
 
 const fixture = (name: string) => join(import.meta.dirname, 'fixtures', name);
@@ -126,8 +127,7 @@ describe('a server that does not behave as PostgreSQL does', () => {
       socket.on('error', () => undefined);
       socket.once('data', () => socket.end(answer));
     });
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    const { port } = server.address() as AddressInfo;
+    const port = await listenOnLoopback(server);
     const outcome = await connected(`postgres://u:p@127.0.0.1:${port}/db?sslmode=${sslmode}`);
     server.close();
     return outcome;

@@ -1,28 +1,8 @@
-import { execFile } from 'node:child_process';
-import { randomBytes } from 'node:crypto';
-import { chmod, mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import postgres from 'postgres';
 import { inject } from 'vitest';
-import { systemClock } from '../../../src/runtime/clock.ts';
-import { chooseAccount, giveTo, spawnAs } from '../../../src/local-postgres/account.ts';
-import { provideBinaries } from '../../../src/local-postgres/binaries.ts';
-import {
-  choosePort,
-  ensureCluster,
-  serverEnvironment,
-  SUPERUSER,
-} from '../../../src/local-postgres/cluster.ts';
-import { homeLink, openHome } from '../../../src/local-postgres/home.ts';
 import { migrate } from '../../../src/postgres/migrate.ts';
-import {
-  type ServerDeps,
-  findServer,
-  startServer,
-  stopServer,
-} from '../../../src/local-postgres/postgres-server.ts';
+import { type TestDatabase, createDatabaseOn, executeAt } from './server.ts';
+
+export type { TestDatabase } from './server.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -37,32 +17,6 @@ interface Templates {
   /** It has the schema, and partitions for the coming days. */
   migrated: string;
 }
-
-export interface TestDatabase {
-  readonly url: string;
-  /** Also ends connections that are still open. */
-  readonly drop: () => Promise<void>;
-}
-
-/** A server of its own, without durability and thrown away in the end. */
-export interface Cluster {
-  /** A superuser's. */
-  readonly url: string;
-  /** Makes a fresh, empty database and returns its URL. */
-  readonly createDatabase: () => Promise<string>;
-  /** Every process of the server ends at once, as in a crash. What was committed is kept where the cluster was started to keep it. */
-  readonly crash: () => Promise<void>;
-  /** On the same port, after a crash. */
-  readonly restart: () => Promise<void>;
-  /** All its processes stand still: it takes connections, or does not, and never answers. */
-  readonly freeze: () => Promise<void>;
-  readonly thaw: () => Promise<void>;
-  /** Restarts it as a standby that waits for ever, and can be read. */
-  readonly becomeStandby: () => Promise<void>;
-  readonly stop: () => Promise<void>;
-}
-
-const SETTINGS = ['fsync=off', 'full_page_writes=off'];
 
 /** A fresh, empty database on the server of this vitest run. */
 export function createDatabase(): Promise<TestDatabase> {
@@ -86,119 +40,9 @@ export async function makeTemplates(adminUrl: string): Promise<Templates> {
 }
 
 export async function dropTemplates(adminUrl: string, { migrated }: Templates): Promise<void> {
-  await execute(adminUrl, `drop database if exists ${migrated} with (force)`);
+  await executeAt(adminUrl, `drop database if exists ${migrated} with (force)`);
 }
 
 function nameOf(url: string): string {
   return new URL(url).pathname.slice(1);
-}
-
-/** For scripts outside vitest, and tests of what happens to a server; else all share the run's. */
-export async function startCluster({ survivesCrashes = false } = {}): Promise<Cluster> {
-  const directory = await realpath(await mkdtemp(join(tmpdir(), 'firelock-test-')));
-  // As root the server runs as someone else, who has to get in.
-  await chmod(directory, 0o755);
-  const account = await chooseAccount(homeLink(directory));
-  const binaries = await provideBinaries(account);
-  const home = await openHome(directory, account);
-  const deps = { home, binaries, account, clock: systemClock };
-  const remove = async () => {
-    await rm(home.directory, { recursive: true, force: true });
-    await rm(directory, { recursive: true, force: true });
-  };
-  try {
-    await ensureCluster(home, { binaries, account, sync: false });
-    const port = await choosePort(home);
-    // Written out before it is acknowledged, a commit outlives its server, if not the machine.
-    const settings = [...SETTINGS, `synchronous_commit=${survivesCrashes ? 'on' : 'off'}`];
-    const start = async () => {
-      await startServer(deps, port, settings);
-    };
-    await start();
-    const url = `postgres://${SUPERUSER}:${await readFile(home.passwordFile, 'utf8')}@127.0.0.1:${port}/postgres`;
-    return {
-      url,
-      createDatabase: async () => (await createDatabaseOn(url)).url,
-      crash: () => crashServer(deps),
-      restart: start,
-      freeze: () => signalServer(deps, 'SIGSTOP'),
-      thaw: () => signalServer(deps, 'SIGCONT'),
-      becomeStandby: () => restartAsStandby(deps, port),
-      stop: () => stopServer(deps).then(remove),
-    };
-  } catch (error) {
-    await remove();
-    throw error;
-  }
-}
-
-function crashServer(deps: ServerDeps): Promise<void> {
-  return pgCtl(deps, ['stop', '--mode=immediate', '--wait']);
-}
-
-async function restartAsStandby(deps: ServerDeps, port: number): Promise<void> {
-  const { home, account } = deps;
-  await stopServer(deps);
-  const file = join(home.data, 'standby.signal');
-  await writeFile(file, '');
-  await giveTo(account, file);
-  const options = `-p ${port} -c listen_addresses=127.0.0.1 -c unix_socket_directories= -c max_connections=200`;
-  await pgCtl(deps, [
-    'start',
-    '--wait',
-    `--log=${join(home.cluster, 'standby.log')}`,
-    `--options=${options}`,
-  ]);
-}
-
-async function pgCtl({ home, binaries, account }: ServerDeps, options: readonly string[]): Promise<void> {
-  const context = { cwd: home.cluster, env: serverEnvironment(), ...spawnAs(account) };
-  await promisify(execFile)(binaries.pgCtl, [...options, `--pgdata=${home.data}`], context);
-}
-
-async function signalServer(deps: ServerDeps, signal: NodeJS.Signals): Promise<void> {
-  const pid = (await findServer(deps))?.identity.pid ?? 0;
-  // The first one first, so that it starts no others meanwhile.
-  process.kill(pid, signal);
-  const { stdout } = await promisify(execFile)('pgrep', ['-P', String(pid)]);
-  for (const child of stdout.trim().split('\n')) signalIfThere(Number(child), signal);
-}
-
-/** A session may have ended since it was listed. */
-function signalIfThere(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-  }
-}
-
-async function createDatabaseOn(adminUrl: string, template?: string): Promise<TestDatabase> {
-  const name = `test_${randomBytes(6).toString('hex')}`;
-  await withSession(adminUrl, async (sql) => {
-    const [row] = await sql`select current_setting('server_version_num')::int as version`;
-    // By files a copy of one with a schema takes a sixth of what it takes by way of the log; PostgreSQL 14 knows no other way.
-    const byFiles = template !== undefined && Number(row?.['version']) >= 150_000;
-    await sql.unsafe(
-      `create database ${name} template ${template ?? 'template0'} ${byFiles ? 'strategy file_copy' : ''}`,
-    );
-  });
-  const url = new URL(adminUrl);
-  url.pathname = `/${name}`;
-  return { url: url.href, drop: () => execute(adminUrl, `drop database if exists ${name} with (force)`) };
-}
-
-async function execute(url: string, statement: string): Promise<void> {
-  await withSession(url, async (sql) => {
-    await sql.unsafe(statement);
-  });
-}
-
-async function withSession(url: string, work: (sql: postgres.Sql) => Promise<void>): Promise<void> {
-  const sql = postgres(url, { max: 1, onnotice: () => undefined });
-  try {
-    await work(sql);
-  } finally {
-    await sql.end({ timeout: 5 });
-  }
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
-import { type AddressInfo, type Socket, connect, createServer } from 'node:net';
+import { type Socket, connect, createServer } from 'node:net';
+import { listenOnLoopback } from '../loopback.ts';
 import { until } from '../until.ts';
 
 /** A way to PostgreSQL that a test can close. Forwards whole messages, so that a closed way leaves no statement in doubt. */
@@ -42,18 +43,13 @@ export async function startPostgresProxy(
       ways.delete(way);
     });
   });
-  const listen = async (port: number) => {
-    server.listen(port, '127.0.0.1');
-    await once(server, 'listening');
-    return (server.address() as AddressInfo).port;
-  };
   const stopListening = async () => {
     const closed = once(server, 'close');
     server.close();
     for (const way of ways) way.cut();
     await closed;
   };
-  const port = await listen(0);
+  const port = await listenOnLoopback(server);
   if (interrupted === 'refuse') await stopListening();
   const url = new URL(databaseUrl);
   url.port = String(port);
@@ -68,7 +64,7 @@ export async function startPostgresProxy(
     restore: async () => {
       for (const way of ways) way.cut();
       open = true;
-      if (!server.listening) await listen(port);
+      if (!server.listening) await listenOnLoopback(server, port);
     },
     close: async () => {
       if (server.listening) await stopListening();

@@ -1,6 +1,7 @@
 import type { TestProject } from 'vitest/node';
-import { dropTemplates, makeTemplates, startCluster } from '../postgres/cluster.ts';
+import { dropTemplates, makeTemplates } from '../postgres/cluster.ts';
 import { THROUGH_POOLER } from '../postgres/pooler.ts';
+import { startCluster } from '../postgres/server.ts';
 
 /**
  * One server for the whole run, thrown away in the end. FIRELOCK_TEST_DATABASE_URL names another to use instead; it gets
