@@ -1,11 +1,9 @@
 /**
  * Imports point one way:
- *   core <- runtime <- postgres <- store <- targets <- (operations | queues | recovery | history) <- flow <- api
+ *   core <- runtime <- postgres <- store <- targets <- (flow | operations | queues | recovery | history) <- api
  *     <- daemon <- main
- * Among the five beside each other, flow alone may know another: operations. It pauses a schedule whose target is gone
- * as a user would (flow/effects/pauser.ts), and emits the events of judged overlaps as operations do
- * (operations/runs/judged-overlaps.ts). config, observability, schedules-file and cli stand beside the line,
- * local-postgres beside postgres (see docs/architecture.md).
+ * The five beside each other do not know one another. config, observability, schedules-file and cli stand beside the
+ * line, local-postgres beside postgres (see docs/architecture.md).
  */
 const stages = 'flow|operations|queues|recovery|history';
 const line = ['core', 'runtime', '(postgres|local-postgres)', 'store', 'targets', `(${stages})`, 'api'];
@@ -63,16 +61,10 @@ module.exports = {
     ...forwardInApi,
     ...forwardInStore,
     {
-      name: 'operations-queues-recovery-and-history-do-not-know-each-other-nor-flow',
+      name: 'flow-operations-queues-recovery-and-history-do-not-know-each-other',
       severity: 'error',
-      from: { path: '^src/(operations|queues|recovery|history)/' },
+      from: { path: `^src/(${stages})/` },
       to: { path: `^src/(${stages})/`, pathNot: '^src/$1/' },
-    },
-    {
-      name: 'flow-knows-operations-only',
-      severity: 'error',
-      from: { path: '^src/flow/' },
-      to: { path: '^src/(queues|recovery|history)/' },
     },
     {
       name: 'api-does-not-know-flow',

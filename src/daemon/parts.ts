@@ -10,6 +10,8 @@ import { createKeyRing } from '../core/secrets/key-ring.ts';
 import { createPipeline } from '../flow/pipeline.ts';
 import { createPullQueues } from '../queues/pull-queues.ts';
 import { createCalendarWatch } from '../operations/calendars/calendar-watch.ts';
+import { createPauseEnder } from '../operations/schedules/pause-end.ts';
+import { createPauser } from '../operations/schedules/pauser.ts';
 import { createPartitionMaker } from '../history/create-partitions.ts';
 import { createPartitionDropper } from '../history/drop-partitions.ts';
 import { createGaugeSampler } from '../observability/metrics/gauge-sampler.ts';
@@ -140,8 +142,10 @@ export function createWorkers(common: Common) {
     concurrency: config.dispatchConcurrency,
     concurrencyPerLane: config.dispatchPerHost,
     wakeWorkers: () => pullQueues.announce(),
+    pauseSchedules: (effects) => pauser.add(effects),
   });
-  const { dispatcher, settler, wake } = pipeline;
+  const { dispatcher, settler, wake, tick, definitions } = pipeline;
+  const pauser = createPauser({ ...common, ...config, wake, definitions });
   const intervalSeconds = config.recoveryIntervalSeconds;
   const background = { ...common, database: pools.background };
   const recovery = createRecovery({
@@ -171,6 +175,8 @@ export function createWorkers(common: Common) {
   return {
     pullQueues,
     ...pipeline,
+    pauser,
+    pauseEnder: createPauseEnder({ ...common, ...config, wake, wakeTick: () => tick.wake() }),
     recovery,
     heartbeat,
     metrics,

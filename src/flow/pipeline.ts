@@ -17,6 +17,7 @@ import type { Lease } from '../runtime/instance-lease.ts';
 import type { Loop } from '../runtime/loop/loop.ts';
 import type { MaintenanceState } from '../runtime/maintenance-state.ts';
 import type { Wake } from '../runtime/loop/wake.ts';
+import type { Effect } from '../store/effects/effect-rows.ts';
 import type { Database } from '../postgres/database.ts';
 import { releaseFireLocksIfMine } from '../store/schedules/fire-locks.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
@@ -29,9 +30,7 @@ import { type Effects, createEffects } from './effects/effects.ts';
 import { type FireLockDeps, takeFireLocks } from './fire-lock.ts';
 import { createDependencyReader } from './handoff/dependency-outcomes.ts';
 import { type HandoffDeps, attemptHandoff } from './handoff/handoff.ts';
-import { createHandoffDefinitions } from './handoff/handoff-definitions.ts';
-import { createPauseEnder } from './pause-end.ts';
-import { type Pauser, createPauser } from './effects/pauser.ts';
+import { type HandoffDefinitions, createHandoffDefinitions } from './handoff/handoff-definitions.ts';
 import { createCalendarReader } from './plan-calendars.ts';
 import { type Planner, createPlanner } from './plan.ts';
 import { type RecordIntentDeps, recordIntents } from './record-intent.ts';
@@ -61,19 +60,20 @@ interface PipelineDeps {
   retentionDays: number;
   /** There may be work for workers that pull. */
   wakeWorkers: () => void;
+  /** Pauses schedules whose target is gone, or whose runs fail, and deletes these effects. */
+  pauseSchedules: (effects: readonly Effect[]) => void;
 }
 
 export interface Pipeline {
   tick: Loop;
   admission: Admission;
-  pauseEnder: Loop;
   readAhead: Loop;
   dispatcher: Dispatcher;
   settler: Settler;
   effects: Effects;
   backlogs: Backlogs;
   canceller: TargetCanceller;
-  pauser: Pauser;
+  definitions: HandoffDefinitions;
   /** Wakes the stages of this instance. */
   wake: Wake;
   /** Gives up the fire-locks of rounds that did not finish. */
@@ -124,11 +124,9 @@ export function createPipeline(given: PipelineDeps): Pipeline {
   const deps = { ...given, wake };
   const definitions = createHandoffDefinitions(database, given.secrets);
   const canceller = createTargetCanceller({ ...deps, definitions });
-  const pauser = createPauser({ ...deps, definitions });
   const effects = createEffects({
     ...deps,
     cancelTargets: (cancelled) => canceller.add(cancelled),
-    pauseSchedules: (found) => pauser.add(found),
   });
   const backlogs = createBacklogs(deps);
   const admission = createAdmission(deps);
@@ -150,18 +148,16 @@ export function createPipeline(given: PipelineDeps): Pipeline {
   const firing: FireDueDeps = { ...deps, planner, dispatcher };
   const tick = createTick({ ...deps, fireDue: () => fireDue(firing) });
   deps.maintenance.onChange(() => tick.wake());
-  const pauseEnder = createPauseEnder({ ...deps, wakeTick: () => tick.wake() });
   return {
     tick,
     admission,
-    pauseEnder,
     readAhead: createReadAhead({ ...deps, definitions }),
     dispatcher,
     settler,
     effects,
     backlogs,
     canceller,
-    pauser,
+    definitions,
     wake,
     releaseFireLocks: () => database.run((db) => releaseFireLocksIfMine(db, lease.instanceId)),
   };

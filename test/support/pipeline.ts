@@ -16,10 +16,13 @@ import { type OneOffHandoff, type OneOffRun, definitionUid } from '../../src/cor
 import { acceptRuns } from '../../src/operations/runs/submit-one-off-runs.ts';
 import { fireManually } from '../../src/operations/runs/manual-fire.ts';
 import { deleteSchedule } from '../../src/operations/schedules/delete-schedule.ts';
+import { createPauseEnder } from '../../src/operations/schedules/pause-end.ts';
+import { type Pauser, createPauser } from '../../src/operations/schedules/pauser.ts';
 import { changeSchedules } from '../../src/operations/schedules/schedule-changes.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { type DatabaseClock, createDatabaseClock } from '../../src/runtime/database-clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
+import type { Loop } from '../../src/runtime/loop/loop.ts';
 import { type Lease, createLease } from '../../src/runtime/instance-lease.ts';
 import { type MaintenanceState, createMaintenanceState } from '../../src/runtime/maintenance-state.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
@@ -58,7 +61,7 @@ export interface TestInstance {
   lease: Lease;
   /** What its heartbeats would have told it. */
   maintenance: MaintenanceState;
-  pipeline: Pipeline;
+  pipeline: Pipeline & { pauser: Pauser; pauseEnder: Loop };
   targets: TargetRegistry;
   events: FirelockEvent[];
   start(): Promise<void>;
@@ -103,7 +106,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
   lease.renew(lease.moment());
   const databaseClock = options.databaseClock ?? createDatabaseClock(systemClock);
   const maintenance = createMaintenanceState(bus, databaseClock);
-  const pipeline = createPipeline({
+  const stages = createPipeline({
     database,
     secrets,
     lease,
@@ -119,6 +122,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     concurrency,
     concurrencyPerLane,
     wakeWorkers: options.wakeWorkers ?? (() => undefined),
+    pauseSchedules: (effects) => pipeline.pauser.add(effects),
   });
   const changeDeps = {
     database,
@@ -126,7 +130,13 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     events: bus,
     retentionDays: 30,
     secrets,
-    wake: pipeline.wake,
+    wake: stages.wake,
+  };
+  const loopDeps = { ...changeDeps, clock: systemClock, definitions: stages.definitions };
+  const pipeline = {
+    ...stages,
+    pauser: createPauser(loopDeps),
+    pauseEnder: createPauseEnder({ ...loopDeps, tickIntervalMs, wakeTick: () => stages.tick.wake() }),
   };
   const change = (ids: readonly string[], given: Partial<Definition> & { url: string }) => {
     const decide = () => definitionOf(given);

@@ -15,7 +15,7 @@ import { type AppliedEffects, applyEffects } from '../../store/effects/apply-eff
 import { splitByFollower } from '../../store/effects/follower-pairs.ts';
 import { type Effect, lockEffects, lockEffectsAgain, putOffEffect } from '../../store/effects/effect-rows.ts';
 import { batchFaultOf } from '../../postgres/errors.ts';
-import { emitJudged } from '../../operations/runs/judged-overlaps.ts';
+import { emitJudged } from '../../store/runs/overlaps.ts';
 
 interface EffectsDeps {
   database: Database;

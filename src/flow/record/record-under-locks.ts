@@ -4,14 +4,13 @@
  * Transaction: one, which takes the row locks first (calendars, then schedules), records, and judges.
  * If the process dies here: nothing was written, or all of it; what waits is found and judged by any instance.
  */
-import { emitJudged } from '../../operations/runs/judged-overlaps.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Lease } from '../../runtime/instance-lease.ts';
 import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
 import { shareFreeCalendars } from '../../store/calendars/share-calendars.ts';
-import { judgeOverlapsNowOrSoon, workOf } from '../../store/runs/overlaps.ts';
+import { emitJudged, judgeOverlapsNowOrSoon, workOf } from '../../store/runs/overlaps.ts';
 import { lockFreeSchedules } from '../../store/schedules/search/lock-free-schedules.ts';
 import { deletePlannedSkips } from '../../store/schedules/skips.ts';
 import { recordIntentsIfLocked } from '../../store/runs/intents/record-intents.ts';

@@ -16,10 +16,14 @@ import type { Transaction } from '../../postgres/executor.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import { takeKeysUnlessTaken } from '../../store/runs/idempotency-keys.ts';
-import { type JudgedOverlaps, judgeOverlapsNowOrSoon, workOf } from '../../store/runs/overlaps.ts';
+import {
+  type JudgedOverlaps,
+  emitJudged,
+  judgeOverlapsNowOrSoon,
+  workOf,
+} from '../../store/runs/overlaps.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
-import { emitJudged } from './judged-overlaps.ts';
 
 interface ManualFireDeps {
   database: Database;

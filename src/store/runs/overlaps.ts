@@ -2,6 +2,7 @@ import { endRun, releaseRun } from '../../core/runs/transitions.ts';
 import { type OverlapVerdict, judgeOverlap } from '../../core/schedules/overlap.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import type { Instant } from '../../core/instant.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Work } from '../../runtime/loop/wake.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { writeBacklogs } from '../backlogs/backlog-rows.ts';
@@ -93,6 +94,12 @@ const NOTHING_JUDGED: JudgedOverlaps = {
 /** What a judgement leaves to be done. */
 export function workOf({ started, toPull, toAdmit, effects }: JudgedOverlaps): Work {
   return { effects, toClaim: started, toPull, toAdmit };
+}
+
+/** Events about a judgement, once it is committed. */
+export function emitJudged(events: EventBus, { skipped, replaced }: JudgedOverlaps): void {
+  if (skipped > 0) events.emit({ type: 'runsSkipped', reason: 'overlap', count: skipped });
+  if (replaced > 0) events.emit({ type: 'runsCancelled', reason: 'replaced', count: replaced });
 }
 
 interface Judged extends GuardedSchedule {

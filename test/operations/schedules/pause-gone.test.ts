@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vit
 import type { FirelockEvent } from '../../../src/core/events.ts';
 import type { Definition, Schedule } from '../../../src/core/schedules/schedule.ts';
 import { createHandoffDefinitions } from '../../../src/flow/handoff/handoff-definitions.ts';
-import { type Pauser, createPauser } from '../../../src/flow/effects/pauser.ts';
+import { type Pauser, createPauser } from '../../../src/operations/schedules/pauser.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';

@@ -4,22 +4,22 @@
  * Transaction: that of an edit, one per batch, under the schedules' row locks; rows that others have locked are left for the next pass.
  * If the process dies here: the pause is still there, and any instance finds it; what was due meanwhile is caught up with.
  */
-import type { Definition, Schedule } from '../core/schedules/schedule.ts';
-import type { Clock } from '../runtime/clock.ts';
-import { inHalves } from '../runtime/loop/batch.ts';
-import { type Loop, createLoop } from '../runtime/loop/loop.ts';
-import { type Rests, createRests } from '../runtime/loop/rests.ts';
-import { reasonOf } from '../runtime/reason.ts';
-import { batchFaultOf, isUnavailable } from '../postgres/errors.ts';
-import type { Transaction } from '../postgres/executor.ts';
+import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import { inHalves } from '../../runtime/loop/batch.ts';
+import { type Loop, createLoop } from '../../runtime/loop/loop.ts';
+import { type Rests, createRests } from '../../runtime/loop/rests.ts';
+import { reasonOf } from '../../runtime/reason.ts';
+import { batchFaultOf, isUnavailable } from '../../postgres/errors.ts';
+import type { Transaction } from '../../postgres/executor.ts';
 import {
   type EndedPause,
   findEndedPauses,
   lockEndedPauses,
   sayWhyStillPaused,
-} from '../store/schedules/watches/pause-ends.ts';
-import { BY_FIRELOCK } from '../operations/schedules/ended-pauses.ts';
-import { type ScheduleChangeDeps, changeFoundSchedules } from '../operations/schedules/schedule-changes.ts';
+} from '../../store/schedules/watches/pause-ends.ts';
+import { BY_FIRELOCK } from './ended-pauses.ts';
+import { type ScheduleChangeDeps, changeFoundSchedules } from './schedule-changes.ts';
 
 interface PauseEndDeps extends ScheduleChangeDeps {
   clock: Clock;
