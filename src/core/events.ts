@@ -3,10 +3,8 @@ import type { Instant } from './instant.ts';
 import type { Maintenance } from './maintenance.ts';
 import type { MigrationWait } from './migration-wait.ts';
 import type { RunStatus } from './runs/run.ts';
-import type { BacklogKind } from './runs/backlog.ts';
-import type { EffectKind } from './runs/effect.ts';
+import type { BacklogKind, EffectKind } from './runs/effect.ts';
 import type { AccessEvent } from './access/access-events.ts';
-import type { CalendarEvent } from './exclusions/calendar-events.ts';
 import type { LostVerdict } from './runs/lost-claim.ts';
 import type { TraceEvent } from './trace-events.ts';
 
@@ -176,7 +174,22 @@ export type FirelockEvent =
     }
   | ({ type: 'firesMissed' } & MissedFires)
   | AccessEvent
-  | CalendarEvent
+  | {
+      type: 'calendarWritten';
+      calendarId: string;
+      change: 'created' | 'updated' | 'deleted';
+      version: number;
+    }
+  /**
+   * The next fires of all users follow this version of a calendar: the number of schedules, and how many of their next
+   * fires moved.
+   */
+  | { type: 'nextFiresMoved'; calendarId: string; version: number; schedules: number; moved: number }
+  /**
+   * Next fires could not be moved after an edit of a calendar; the daemon tries again until it works. With a schedule: its next fire
+   * only, which holds up no other.
+   */
+  | { type: 'nextFiresNotMoved'; calendarId: string; scheduleId: string | null; error: unknown }
   | TraceEvent;
 
 /** `orphaned`: the instance is gone; `forgotten`: the instance does not know of the claim; `expired`: it is too old. */

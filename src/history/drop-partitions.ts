@@ -23,7 +23,7 @@ import {
   dropPartition,
   listPartitions,
 } from '../postgres/history-partitions.ts';
-import { DAY_MS } from '../core/time/utc-day.ts';
+import { DAY_MS } from '../core/utc-day.ts';
 import { type DefinitionWalk, createDefinitionWalk } from './definition-walk.ts';
 
 export interface DropPartitionsDeps {

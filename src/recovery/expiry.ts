@@ -6,9 +6,8 @@
  */
 import type { RunExpired } from '../core/events.ts';
 import { type Instant, isoInstant } from '../core/instant.ts';
-import { NO_DEFINITION } from '../core/schedules/no-definition.ts';
 import type { AttemptError } from '../core/runs/attempts/outcome.ts';
-import type { Handoff } from '../core/schedules/schedule.ts';
+import { type Handoff, NO_DEFINITION } from '../core/schedules/schedule.ts';
 import { type Attempted, type Settlement, settlementOf } from '../core/runs/attempts/settlement.ts';
 import { inHalves } from '../runtime/loop/batch.ts';
 import type { Clock } from '../runtime/clock.ts';

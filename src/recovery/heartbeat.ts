@@ -5,8 +5,7 @@
  * If the process dies here: its beats stop, and the others declare it dead.
  */
 import { setTimeout } from 'node:timers/promises';
-import { LEASE_MARGIN_SECONDS } from '../core/time/lease.ts';
-import { type BeatStreak, afterBeat, mayDeclareDead } from '../core/time/beat-streak.ts';
+import { afterBeat, type BeatStreak, LEASE_MARGIN_SECONDS, mayDeclareDead } from '../core/time/lease.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';

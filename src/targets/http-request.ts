@@ -1,7 +1,6 @@
 import { type KeyObject, createHmac, createSecretKey } from 'node:crypto';
 import { canBeSent, headerFault, isReservedHeader } from '../core/http/header-rules.ts';
-import { originOf } from '../core/http/origin.ts';
-import { hasTemplate, renderTemplate } from '../core/http/template.ts';
+import { hasTemplate, originOf, renderTemplate } from '../core/http/template.ts';
 import { type Instant, isoInstant } from '../core/instant.ts';
 import type { HttpCall, HttpMethod, HttpTarget } from '../core/schedules/schedule.ts';
 import { WEBHOOK_SECRET_RULE, webhookKey } from '../core/secrets/webhook-secret.ts';

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
-import { DAY_MS } from '../../src/core/time/utc-day.ts';
+import { DAY_MS } from '../../src/core/utc-day.ts';
 import { createPartitionMaker } from '../../src/history/create-partitions.ts';
 import { createPartitionDropper } from '../../src/history/drop-partitions.ts';
 import { systemClock } from '../../src/runtime/clock.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
-import { DAY_MS } from '../../src/core/time/utc-day.ts';
+import { DAY_MS } from '../../src/core/utc-day.ts';
 import { isoInstant } from '../../src/core/instant.ts';
 import { randomRunId } from '../../src/core/runs/run.ts';
 import { type DropPartitionsDeps, createPartitionDropper } from '../../src/history/drop-partitions.ts';

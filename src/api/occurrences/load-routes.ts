@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DAY_MS } from '../../core/time/utc-day.ts';
+import { DAY_MS } from '../../core/utc-day.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { LoadPeriod } from '../../core/time/fire-load.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DAY_MS } from '../../core/time/utc-day.ts';
+import { DAY_MS } from '../../core/utc-day.ts';
 import { EARLIEST, type Instant, isoInstant, isoOrNull } from '../../core/instant.ts';
 import { horizonOf } from '../../core/time/plan-due.ts';
 import type { Occurrence } from '../../core/time/occurrences.ts';

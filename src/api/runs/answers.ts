@@ -1,8 +1,7 @@
 import type { z } from 'zod';
 import type { AttemptEntry } from '../../core/runs/attempts/attempt.ts';
-import { attemptLogOf } from '../../core/runs/attempts/attempt-log.ts';
 import { isoInstant, isoOrNull } from '../../core/instant.ts';
-import { type Run, runNameOf } from '../../core/runs/run.ts';
+import { type Run, attemptLogOf, runNameOf } from '../../core/runs/run.ts';
 import type { Target } from '../../core/schedules/schedule.ts';
 import { rawJsonOrNull } from '../http/json/raw-json.ts';
 import type { run, wholeRun } from './schemas.ts';

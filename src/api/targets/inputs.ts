@@ -1,4 +1,4 @@
-import { originOf } from '../../core/http/origin.ts';
+import { originOf } from '../../core/http/template.ts';
 import type { HttpCall, HttpTarget, SecretText, Target } from '../../core/schedules/schedule.ts';
 import { isObject, pointer } from '../http/json/json-body.ts';
 import type { Fault } from '../http/problem.ts';

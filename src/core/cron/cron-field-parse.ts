@@ -1,5 +1,5 @@
+import { hash } from 'node:crypto';
 import { DAY_OF_MONTH, DAY_OF_WEEK, type Field, valueOf } from './cron-fields.ts';
-import { pick } from './cron-hash.ts';
 import { explainItem } from './cron-hints.ts';
 
 /** The values that a field selects. */
@@ -123,4 +123,14 @@ function hashedItem(
   const count = to - from + 1;
   const first = from + pick(scheduleId, field, step === null ? count : Math.min(step, count));
   return { from: first, to: step === null ? first : to, step: step ?? 1, hashed: true };
+}
+
+/**
+ * The value that firelock chooses for `H` and `?`: SHA-256 of `id/field`, read as one unsigned number (its first byte
+ * is the most significant), modulo the number of values. The result is 0 … count − 1, the same on every instance and
+ * for ever.
+ */
+function pick(scheduleId: string, { key }: Field, count: number): number {
+  const digest = hash('sha256', `${scheduleId}/${key}`, 'hex');
+  return Number(BigInt(`0x${digest}`) % BigInt(count));
 }

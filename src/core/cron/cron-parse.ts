@@ -1,4 +1,3 @@
-import { CronError } from './cron-error.ts';
 import { DAY_OF_MONTH, DAY_OF_WEEK, type Field, HOUR, MINUTE, MONTH, SECOND } from './cron-fields.ts';
 import { type CronFault, type FieldValues, parseField } from './cron-field-parse.ts';
 import { explainShape } from './cron-hints.ts';
@@ -87,3 +86,8 @@ const LONELY_PLUS: CronFault = { fault: '“+” stands before days (+SAT), for 
 const NO_TEXT: Text = { text: '', column: 1 };
 /** Stands in for a field with a fault, so that the other fields are read as well. */
 const NOTHING: FieldValues = { low: 0, high: 0, special: [], any: false, hashed: false };
+
+/** An expression has faults; the message is for its author. */
+export class CronError extends Error {
+  override readonly name = 'CronError';
+}

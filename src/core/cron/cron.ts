@@ -1,12 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { CronError } from './cron-error.ts';
 import { type CronTimes, firesIn } from './cron-fires.ts';
 import type { Cron } from './cron-expressions.ts';
-import { anyOf } from './cron-list.ts';
-import { MAX_EXPRESSION_LENGTH, parseCron } from './cron-parse.ts';
+import { CronError, MAX_EXPRESSION_LENGTH, parseCron } from './cron-parse.ts';
 import { dayPatternFor, wallTimes } from './cron-wall.ts';
 import { everyKindOf } from './day-pattern.ts';
 import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
+import type { Instant } from '../instant.ts';
 
 export { CronError, MAX_EXPRESSION_LENGTH };
 export type { CronTimes, Note } from './cron-fires.ts';
@@ -59,4 +58,40 @@ function offsetsOf(timezone: string | null): ZoneOffsets {
   } catch {
     throw new CronError(`${timezone} is not a time zone known here`);
   }
+}
+
+/** Fires when any member does. If several fire at one moment, that is one fire. */
+function anyOf(members: readonly CronTimes[]): CronTimes {
+  const known = members.map((times): Known => ({ times, asked: Infinity, next: null }));
+  return {
+    next: (after) => {
+      let first: Instant | null = null;
+      for (const member of known) {
+        const next = nextOf(member, after);
+        if (next !== null && (first === null || next < first)) first = next;
+      }
+      return first;
+    },
+    // Only a member that fires at this moment knows that the clocks moved it. In a repeated hour all members agree: the
+    // zone decides.
+    noteOf: (at) => {
+      const notes = members.map((times) => times.noteOf(at));
+      return notes.includes('moved by DST') ? 'moved by DST' : (notes[0] ?? null);
+    },
+  };
+}
+
+/** A member's last answer: its next fire after every moment from `asked` on, up to that fire. */
+interface Known {
+  times: CronTimes;
+  asked: Instant;
+  next: Instant | null;
+}
+
+/** In a walk from fire to fire, only the members that have just fired compute their next one. */
+function nextOf(member: Known, after: Instant): Instant | null {
+  const { asked, next } = member;
+  if (after >= asked && (next === null || after < next)) return next;
+  member.asked = after;
+  return (member.next = member.times.next(after));
 }

@@ -1,4 +1,4 @@
-import { DAY_MS, type DayNumber } from '../time/utc-day.ts';
+import { DAY_MS, type DayNumber } from '../utc-day.ts';
 
 /** Both ends included. */
 export interface DayRange {

@@ -1,4 +1,4 @@
-import type { DayNumber } from '../time/utc-day.ts';
+import type { DayNumber } from '../utc-day.ts';
 import type { DayRange } from './date-entries.ts';
 
 /**

@@ -2,7 +2,7 @@ import type { Instant } from '../instant.ts';
 import type { Exclude, Timing } from '../schedules/schedule.ts';
 import { type Second, type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
 import { type CalendarHistory, type Calendars, daySetOfEntries, rangesOf } from './calendar-history.ts';
-import type { DayNumber } from '../time/utc-day.ts';
+import type { DayNumber } from '../utc-day.ts';
 import type { DayRange } from './date-entries.ts';
 import { type DaySet, hasDay, nextDayOutside, unionOf } from './day-set.ts';
 

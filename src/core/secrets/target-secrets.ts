@@ -1,4 +1,4 @@
-import { originOf } from '../http/origin.ts';
+import { originOf } from '../http/template.ts';
 import type { HttpCall, HttpTarget, SecretText, Target } from '../schedules/schedule.ts';
 import { CannotOpen, type KeyRing } from './key-ring.ts';
 

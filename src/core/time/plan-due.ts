@@ -1,4 +1,4 @@
-import { DAY_MS } from './utc-day.ts';
+import { DAY_MS } from '../utc-day.ts';
 import type { Instant } from '../instant.ts';
 import type { Timing } from '../schedules/schedule.ts';
 import type { FireTimes } from './fire-times.ts';

@@ -4,7 +4,7 @@
  * Transaction: none of its own; the intent is durable already, the outcome is settled after.
  * If the process dies here: the target may or may not have it; the run is still pending under the dead claim.
  */
-import { NO_DEFINITION } from '../../core/schedules/no-definition.ts';
+import { NO_DEFINITION } from '../../core/schedules/schedule.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { LookedUp } from '../../core/runs/attempts/attempt.ts';
 import type { Outcome } from '../../core/runs/attempts/outcome.ts';

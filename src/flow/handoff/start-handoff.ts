@@ -7,7 +7,7 @@ import type { Delivery } from '../../core/schedules/schedule.ts';
 import { batchCalls } from '../../runtime/loop/batched-calls.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
-import type { Claim } from '../../core/runs/claim.ts';
+import type { Claim } from '../../core/runs/run-record.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { claimOf, startHandoffsIfClaimed } from '../../store/runs/claims/held-claims.ts';
 import type { Database } from '../../postgres/database.ts';

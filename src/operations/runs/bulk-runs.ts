@@ -1,11 +1,12 @@
 /**
  * Guarantees: of the runs that match when it begins, each is acted on once, as if it had been named; or it is counted as remaining.
+ *   The audit names the runs that each transaction changes, and the filter.
  * Transaction: one for each batch of runs. It waits for no row that another transaction has locked, and comes back to it a few times.
  * If the process dies here: the batches before are done, the others are as they were; asked again, it goes on with these.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { CANCELLABLE, RETRIABLE } from '../../core/runs/run-decisions.ts';
-import type { RunStatus } from '../../core/runs/run.ts';
+import type { RunStatus, RunTrigger } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { inHalves } from '../../runtime/loop/batch.ts';
 import { type Work, wakeFor } from '../../runtime/loop/wake.ts';
@@ -26,7 +27,10 @@ import {
   refuseGoneLimit,
   workOfChanges,
 } from './act-on-runs.ts';
-import { type BulkNoting, type BulkRunFilter, noteBulkRuns } from './bulk-run-notes.ts';
+import type { AuditDetail } from '../../core/audit.ts';
+import { type Instant, isoInstant } from '../../core/instant.ts';
+import type { Auditor } from '../../store/audit/record-audit.ts';
+import type { Labels } from '../../store/schedules/search/labelled-schedules.ts';
 
 interface BulkRunRequest {
   action: 'retry' | 'cancel';
@@ -186,4 +190,53 @@ async function actUnlessHeld<Write>(
     });
   const work = workOfChanges(changes, await saveLockedRuns(tx, changes));
   return { changes, held: [...held, ...free.filter(isHeld).map(({ id }) => id)], work };
+}
+
+interface BulkRunFilter {
+  scheduleId?: string | undefined;
+  labels?: Labels | undefined;
+  statuses?: readonly RunStatus[] | undefined;
+  triggers?: readonly RunTrigger[] | undefined;
+  /** Inclusive, of scheduledFor. */
+  from?: Instant | undefined;
+  /** Exclusive. */
+  to?: Instant | undefined;
+}
+
+/** What all entries of one call have in common. */
+interface BulkNoting {
+  action: string;
+  filter: BulkRunFilter;
+  matched: number;
+  /** How many entries there are already. */
+  parts: number;
+}
+
+/** A batch is small enough for an entry to name all of its runs. */
+async function noteBulkRuns(
+  tx: Transaction,
+  auditor: Auditor | undefined,
+  { action, filter, matched, parts }: BulkNoting,
+  runs: readonly string[],
+): Promise<void> {
+  if (!auditor || runs.length === 0) return;
+  const counts = { matched, changed: runs.length, part: parts + 1 };
+  await auditor.note(tx, {
+    ...{ action: 'runs.bulk', subject: null, scheduleId: filter.scheduleId ?? null },
+    detail: { action, ...counts, filter: shown(filter), runs },
+  });
+}
+
+/** A filter may have very many labels, and long ones; each entry of the call repeats it. */
+const MAX_LABELS = 20;
+const MAX_LENGTH = 200;
+
+/** In the words of the API. */
+function shown({ scheduleId, labels, statuses, triggers, from, to }: BulkRunFilter): AuditDetail[string] {
+  const label = labels?.slice(0, MAX_LABELS).map((pair) => pair.join(':').slice(0, MAX_LENGTH));
+  const period = [from, to].map((at) => (at === undefined ? undefined : isoInstant(at)));
+  const named = { scheduleId, label, status: statuses, trigger: triggers, from: period[0], to: period[1] };
+  return Object.fromEntries(
+    Object.entries(named).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])),
+  );
 }

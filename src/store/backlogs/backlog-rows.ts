@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import type { BacklogKind } from '../../core/runs/backlog.ts';
+import type { BacklogKind } from '../../core/runs/effect.ts';
 import type { Instant } from '../../core/instant.ts';
 import { texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
-import type { CursorState } from '../../core/zones/zone-cursor.ts';
+import type { CursorState } from '../../core/zones/zone-data-verdict.ts';
 import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { LOCK_LIMIT } from '../../postgres/sql/lock-limit.ts';

@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { everyDay } from '../../../src/core/cron/day-pattern.ts';
-import { daysOfPattern, nextDay } from '../../../src/core/cron/pattern-days.ts';
 import { cronTimes } from '../../../src/core/cron/cron.ts';
 import { firesIn } from '../../../src/core/cron/cron-fires.ts';
 import { parseCron } from '../../../src/core/cron/cron-parse.ts';
-import { wallTimes } from '../../../src/core/cron/cron-wall.ts';
+import { daysOfPattern, nextDay, wallTimes } from '../../../src/core/cron/cron-wall.ts';
 import { zoneOffsets } from '../../../src/core/zones/zone-offsets.ts';
 import { at, firesAfter } from '../time/support.ts';
 

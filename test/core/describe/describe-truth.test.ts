@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { nextDay } from '../../../src/core/cron/pattern-days.ts';
 import { valuesOf } from '../../../src/core/cron/cron-field-parse.ts';
 import { HOUR, MINUTE, SECOND } from '../../../src/core/cron/cron-fields.ts';
 import { parseCron } from '../../../src/core/cron/cron-parse.ts';
-import { wallTimes } from '../../../src/core/cron/cron-wall.ts';
+import { nextDay, wallTimes } from '../../../src/core/cron/cron-wall.ts';
 import { describeCron } from '../../../src/core/describe/describe.ts';
 import { LONG } from '../../support/runner/long.ts';
 import { readWords, type ReadTiming } from './read-words.ts';

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { AttemptEntry } from '../../../src/core/runs/attempts/attempt.ts';
-import { attemptLogOf } from '../../../src/core/runs/attempts/attempt-log.ts';
 import { type NoArrival, afterLookup } from '../../../src/core/runs/attempts/uncertain-delivery.ts';
 import {
   type Run,
+  attemptLogOf,
   plannedRunId,
   plannedRunName,
   randomRunId,

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { leaseHolds } from '../../../src/core/time/lease.ts';
-import { type BeatStreak, afterBeat, mayDeclareDead } from '../../../src/core/time/beat-streak.ts';
+import { afterBeat, type BeatStreak, leaseHolds, mayDeclareDead } from '../../../src/core/time/lease.ts';
 
 const TTL = 10;
 const noon = Date.UTC(2026, 10, 20, 12);

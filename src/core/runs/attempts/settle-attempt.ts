@@ -2,8 +2,7 @@ import type { AttemptEntry, AttemptOutcome, LookedUp } from './attempt.ts';
 import type { Instant } from '../../instant.ts';
 import { isEnd } from '../run.ts';
 import type { Settlement } from './settlement.ts';
-import type { Claim } from '../claim.ts';
-import type { RunRecord } from '../run-record.ts';
+import type { Claim, RunRecord } from '../run-record.ts';
 import { withAttempt } from '../transitions.ts';
 
 /** The result of one attempt, with the claim under which it was made. */
@@ -124,7 +123,7 @@ function loggedRun(run: RunRecord, attempted: AttemptSettlement): RunRecord {
   return { ...run, attemptLog: withAttempt(run.attemptLog, entryOf(attempted), isUnsure(attempted)) };
 }
 
-/** It gets no entry: the run itself shows everything (attempt-log.ts). */
+/** It gets no entry: the run itself shows everything (attemptLogOf). */
 function isRecordedByRun(run: RunRecord, attempted: AttemptSettlement): boolean {
   return isFirstSuccess(attempted) && run.attempts === 1 && run.lostAt === null;
 }

@@ -9,7 +9,7 @@ import {
   answerError,
 } from './outcome.ts';
 import type { Completion, Delivery, RetryPolicy } from '../../schedules/schedule.ts';
-import { backoffMs } from '../../time/backoff.ts';
+import { backoffMs } from './backoff.ts';
 
 /** What an attempt's outcome makes of its run. */
 export interface Settlement {

@@ -1,7 +1,7 @@
 import type { Instant } from '../../instant.ts';
 import type { AttemptError } from './outcome.ts';
 import { type Attempted, type UncertainDelivery, type Settlement, ended } from './settlement.ts';
-import { backoffMs } from '../../time/backoff.ts';
+import { backoffMs } from './backoff.ts';
 
 type UncertainAttempt = Attempted & { uncertain: UncertainDelivery };
 

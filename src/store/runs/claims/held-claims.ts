@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Claim } from '../../../core/runs/claim.ts';
+import type { Claim } from '../../../core/runs/run-record.ts';
 import { ints, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';

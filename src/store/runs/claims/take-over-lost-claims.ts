@@ -1,9 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { RunTakenOver } from '../../../core/events.ts';
 import type { Instant } from '../../../core/instant.ts';
-import type { Claim } from '../../../core/runs/claim.ts';
 import { type RecoveryPolicy, judgeLostClaim, takeOverRun } from '../../../core/runs/lost-claim.ts';
-import type { RunRecord } from '../../../core/runs/run-record.ts';
+import type { Claim, RunRecord } from '../../../core/runs/run-record.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../../postgres/sql/database-now.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';

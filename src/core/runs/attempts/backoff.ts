@@ -1,4 +1,4 @@
-import type { RetryPolicy } from '../schedules/schedule.ts';
+import type { RetryPolicy } from '../../schedules/schedule.ts';
 
 const MAX_BACKOFF_SECONDS = 7 * 86_400;
 

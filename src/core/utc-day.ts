@@ -1,4 +1,4 @@
-import { EARLIEST, type Instant } from '../instant.ts';
+import { EARLIEST, type Instant } from './instant.ts';
 
 /** History is kept by the UTC day on which runs ended: a day is represented by its first moment. */
 export const DAY_MS = 86_400_000;
