@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import {
   type AddressRange,
   addressBytes,
@@ -28,22 +27,6 @@ export function withOwnHosts(host: string, { names, ranges }: AllowedHosts): All
     ranges: [...ranges, ...addressRanges(['127.0.0.0/8', '::1', ...(isAddress ? [own] : [])])],
   };
 }
-
-/** The variable: each wrong entry is an issue of its own. */
-export const ALLOWED_HOSTS = {
-  hint:
-    'names of hosts, addresses and ranges such as cron.internal or 10.0.0.0/8, separated by commas, without ports: what ' +
-    '`Host` may name, as long as there are no tokens, beside localhost, loopback addresses and HOST (default none)',
-  schema: z
-    .string()
-    .optional()
-    .transform((text, context): AllowedHosts => {
-      if (text === undefined) return { names: [], ranges: [] };
-      const { hosts, faults } = parseAllowedHosts(text);
-      for (const { entry, message } of faults) context.addIssue({ code: 'custom', message, path: [entry] });
-      return hosts;
-    }),
-};
 
 /** Reads a comma-separated list of host names, addresses, and ranges of addresses. Each other entry is a fault. */
 export function parseAllowedHosts(text: string): {

@@ -1,65 +1,14 @@
 import { isIP } from 'node:net';
 import type { z } from 'zod';
 import type { ApiToken } from '../core/access/token-lines.ts';
-import type { SecretKey } from '../core/secrets/secret-keys.ts';
-import type { AddressRange } from './address-ranges.ts';
-import type { AllowedHosts } from './allowed-hosts.ts';
 import { type TokenSources, readApiTokens } from './api-tokens.ts';
-import { type TracesConfig, tracesFaults, tracesOf } from './otel-variables.ts';
-import type { EgressProxy } from './egress-proxy.ts';
+import { tracesFaults, tracesOf } from './otel-variables.ts';
 import { NOT_SUPPORTED_YET, OF_CALLERS, VARIABLES } from './variables.ts';
 
 type Name = keyof typeof VARIABLES;
 type Values = { [N in Name]: z.output<(typeof VARIABLES)[N]['schema']> };
 
-export interface Config {
-  databaseUrl: string | undefined;
-  migrationDatabaseUrl: string | undefined;
-  dataDir: string;
-  host: string;
-  port: number;
-  /** The prefix of every path; empty: none. */
-  basePath: string;
-  /** The port of `/metrics`, `/healthz` and `/readyz`, if not `port`. */
-  metricsPort: number | undefined;
-  tokenSources: TokenSources;
-  /** The tokens at the start. */
-  apiTokens: readonly ApiToken[];
-  tokenRequestsPerSecond: number;
-  trustedProxies: readonly AddressRange[];
-  /** Without tokens: what a `Host` may name beside the machine itself and `host`. */
-  allowedHosts: AllowedHosts;
-  /** The API does not ask callers who they are, and not only this machine can call, or a proxy may pass calls on. */
-  isOpenToAnybody: boolean;
-  logLevel: string;
-  tickIntervalMs: number;
-  lockTtlSeconds: number;
-  heartbeatIntervalSeconds: number;
-  instanceTtlSeconds: number;
-  recoveryIntervalSeconds: number;
-  lostAfterSeconds: number;
-  maxRecoveries: number;
-  maxRecoveryAgeSeconds: number;
-  dispatchConcurrency: number;
-  dispatchPerHost: number;
-  databasePool: number;
-  /** The planner makes no run for an older occurrence. */
-  retentionDays: number;
-  shutdownSeconds: number;
-  /** The file that is applied at the start. */
-  schedulesFile: string | undefined;
-  /** Names of the environment variables that it may use. */
-  fileVariables: readonly string[];
-  /** Addresses that no target may have, unless the second list allows them. */
-  targetDenied: readonly AddressRange[];
-  targetAllowed: readonly AddressRange[];
-  /** Null: targets are called directly. */
-  egressProxy: EgressProxy | null;
-  /** The first encrypts header values and secrets of targets, all decrypt. */
-  secretKeys: readonly SecretKey[];
-  /** Where spans go; undefined: firelock makes no traces. */
-  traces: TracesConfig | undefined;
-}
+export type Config = ReturnType<typeof named>;
 
 /** The whole configuration, or every fault of it, each with a hint. */
 export function readConfig(env: NodeJS.ProcessEnv): { config: Config } | { faults: string[] } {
@@ -83,20 +32,26 @@ function sourcesOf(values: Partial<Values>): TokenSources {
   return { list: values.FIRELOCK_API_TOKENS, file: values.FIRELOCK_API_TOKENS_FILE };
 }
 
-function named(values: Values, apiTokens: readonly ApiToken[]): Config {
+// eslint-disable-next-line max-lines-per-function -- a line for each variable
+function named(values: Values, apiTokens: readonly ApiToken[]) {
   return {
     databaseUrl: values.DATABASE_URL,
     migrationDatabaseUrl: values.FIRELOCK_MIGRATION_DATABASE_URL,
     dataDir: values.FIRELOCK_DATA_DIR,
     host: values.HOST,
     port: values.PORT,
+    /** The prefix of every path; empty: none. */
     basePath: values.FIRELOCK_BASE_PATH,
+    /** The port of `/metrics`, `/healthz` and `/readyz`, if not `port`. */
     metricsPort: values.FIRELOCK_METRICS_PORT,
     tokenSources: sourcesOf(values),
+    /** The tokens at the start. */
     apiTokens,
     tokenRequestsPerSecond: values.FIRELOCK_TOKEN_REQUESTS_PER_SECOND,
     trustedProxies: values.FIRELOCK_TRUSTED_PROXY_CIDRS,
+    /** Without tokens: what a `Host` may name beside the machine itself and `host`. */
     allowedHosts: values.FIRELOCK_ALLOWED_HOSTS,
+    /** The API does not ask callers who they are, and not only this machine can call, or a proxy may pass calls on. */
     isOpenToAnybody: !asksWhoCalls(values) && (!isLoopback(values.HOST) || values.FIRELOCK_BASE_PATH !== ''),
     logLevel: values.LOG_LEVEL,
     tickIntervalMs: values.FIRELOCK_TICK_INTERVAL_MS,
@@ -110,14 +65,21 @@ function named(values: Values, apiTokens: readonly ApiToken[]): Config {
     dispatchConcurrency: values.FIRELOCK_DISPATCH_CONCURRENCY,
     dispatchPerHost: values.FIRELOCK_DISPATCH_PER_HOST,
     databasePool: values.FIRELOCK_DATABASE_POOL,
+    /** The planner makes no run for an older occurrence. */
     retentionDays: values.FIRELOCK_RETENTION_DAYS,
     shutdownSeconds: values.FIRELOCK_SHUTDOWN_SECONDS,
+    /** The file that is applied at the start. */
     schedulesFile: values.FIRELOCK_SCHEDULES_FILE,
+    /** Names of the environment variables that it may use. */
     fileVariables: values.FIRELOCK_FILE_VARIABLES,
+    /** Addresses that no target may have, unless the second list allows them. */
     targetDenied: values.FIRELOCK_TARGET_DENY_CIDRS,
     targetAllowed: values.FIRELOCK_TARGET_ALLOW_CIDRS,
+    /** Null: targets are called directly. */
     egressProxy: values.FIRELOCK_EGRESS_PROXY ?? null,
+    /** The first encrypts header values and secrets of targets, all decrypt. */
     secretKeys: values.FIRELOCK_SECRET_KEYS,
+    /** Where spans go; undefined: firelock makes no traces. */
     traces: tracesOf(values),
   };
 }

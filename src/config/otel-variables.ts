@@ -59,8 +59,7 @@ export const OTEL_VARIABLES = {
       .regex(/^\d{1,5}$/)
       .transform(Number)
       .pipe(z.number().min(1).max(60_000))
-      .optional()
-      .transform((value) => value ?? 10_000),
+      .default(10_000),
   },
   OTEL_SERVICE_NAME: {
     hint: 'the name of the service in traces (default firelock)',

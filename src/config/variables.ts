@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { parseFileVariables } from '../core/secrets/file-variables.ts';
 import { type SecretKey, parseSecretKeys } from '../core/secrets/secret-keys.ts';
 import { type AddressRange, DENIED_PRESETS, parseAddressRanges } from './address-ranges.ts';
-import { ALLOWED_HOSTS } from './allowed-hosts.ts';
+import { type AllowedHosts, parseAllowedHosts } from './allowed-hosts.ts';
 import { type ParameterFault, readDatabaseUrl, tlsFiles } from './database-url.ts';
 import { parseEgressProxy } from './egress-proxy.ts';
 import { OTEL_VARIABLES } from './otel-variables.ts';
@@ -29,8 +29,7 @@ function wholeNumber(smallest: number, largest: number, unit: string, standard: 
       .regex(/^\d{1,10}$/)
       .transform(Number)
       .pipe(z.number().min(smallest).max(largest))
-      .optional()
-      .transform((value) => value ?? standard),
+      .default(standard),
   };
 }
 
@@ -65,66 +64,57 @@ function unreadable(files: ReturnType<typeof tlsFiles>): ParameterFault[] {
 
 const RANGES = 'addresses and ranges such as 10.0.0.0/8 or fd00:7::/32, separated by commas';
 
-/** Each wrong entry is an issue of its own. `standard` is used if the list is absent. */
-function ranges(
+interface EntryFault {
+  entry: string;
+  message: string;
+}
+
+/** A list: each wrong entry is an issue of its own. `standard` is used if the list is absent, and `none` for no entry. */
+function list<T>(
   hint: string,
-  presets: Parameters<typeof parseAddressRanges>[1],
-  standard: readonly string[],
-  faultOf: (range: AddressRange) => string | null = () => null,
-): Variable<readonly AddressRange[]> {
+  read: (text: string) => [value: T, faults: readonly EntryFault[]],
+  none: T,
+  standard = '',
+): Variable<T> {
   return {
     hint,
     schema: z
       .string()
-      .default(standard.join())
+      .default(standard)
       .transform((text, context) => {
-        if (text === '') return [];
-        const { ranges, faults } = parseAddressRanges(text, presets);
+        if (text === '') return none;
+        const [value, faults] = read(text);
         for (const { entry, message } of faults) context.addIssue({ code: 'custom', message, path: [entry] });
-        for (const range of ranges) {
-          const message = faultOf(range);
-          if (message !== null) context.addIssue({ code: 'custom', message, path: [range.text] });
-        }
-        return ranges;
+        return value;
       }),
   };
 }
 
-/** Each wrong entry is an issue of its own. */
-const fileVariables: Variable<readonly string[]> = {
-  hint: 'names of variables that a schedules file may use, separated by commas (default none)',
-  schema: z
-    .string()
-    .optional()
-    .transform((text, context) => {
-      const read = text === undefined ? { names: [] } : parseFileVariables(text);
-      if ('names' in read) return read.names;
-      for (const { entry, message } of read.faults)
-        context.addIssue({ code: 'custom', message, path: [entry] });
-      return [];
-    }),
-};
+function ranges(
+  hint: string,
+  { presets = {}, standard = '' }: { presets?: Parameters<typeof parseAddressRanges>[1]; standard?: string },
+  faultOf: (range: AddressRange) => string | null = () => null,
+): Variable<readonly AddressRange[]> {
+  const entryFaults = (range: AddressRange): EntryFault[] => {
+    const message = faultOf(range);
+    return message === null ? [] : [{ entry: range.text, message }];
+  };
+  return list<readonly AddressRange[]>(
+    hint,
+    (text) => {
+      const { ranges: read, faults } = parseAddressRanges(text, presets);
+      return [read, [...faults, ...read.flatMap(entryFaults)]];
+    },
+    [],
+    standard,
+  );
+}
 
 /** Who is at an address of the range is believed: so a range may not hold half of the Internet. */
 function tooWideForProxies({ bytes, prefix }: AddressRange): string | null {
   const smallest = bytes.length === 4 ? 8 : 16;
   return prefix >= smallest ? null : `holds too many addresses: at least /${smallest}`;
 }
-
-/** Each wrong entry is an issue of its own. None repeats text that may be a key. */
-const secretKeys: Variable<readonly SecretKey[]> = {
-  hint: 'keyId:base64 of 32 bytes, comma-separated; the first encrypts (default none)',
-  schema: z
-    .string()
-    .optional()
-    .transform((text, context) => {
-      const read = text === undefined ? { keys: [] } : parseSecretKeys(text);
-      if ('keys' in read) return read.keys;
-      for (const { entry, message } of read.faults)
-        context.addIssue({ code: 'custom', message, path: [entry] });
-      return [];
-    }),
-};
 
 /** Every variable that this version knows. Names are those of the documentation and of .env.example. */
 export const VARIABLES = {
@@ -135,19 +125,14 @@ export const VARIABLES = {
   },
   FIRELOCK_DATA_DIR: {
     hint: 'a folder for the embedded PostgreSQL (default .firelock)',
-    schema: z
-      .string()
-      .min(1)
-      .optional()
-      .transform((value) => value ?? '.firelock'),
+    schema: z.string().min(1).default('.firelock'),
   },
   HOST: {
     hint: 'an address or name to listen on (default 127.0.0.1)',
     schema: z
       .string()
       .regex(/^[\w.:%-]+$/)
-      .optional()
-      .transform((value) => value ?? '127.0.0.1'),
+      .default('127.0.0.1'),
   },
   PORT: wholeNumber(0, 65535, 'a TCP port', 8080),
   FIRELOCK_BASE_PATH: {
@@ -158,15 +143,11 @@ export const VARIABLES = {
       .string()
       .max(200)
       .regex(/^(\/(?!\.{1,2}(\/|$))[\w.~-]+)+$/)
-      .optional()
-      .transform((value) => value ?? ''),
+      .default(''),
   },
   LOG_LEVEL: {
     hint: 'fatal, error, warn, info, debug, trace or silent (default info)',
-    schema: z
-      .enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'])
-      .optional()
-      .transform((value) => value ?? 'info'),
+    schema: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   },
   FIRELOCK_TICK_INTERVAL_MS: wholeNumber(10, 60_000, 'milliseconds', 1000),
   FIRELOCK_LOCK_TTL_SECONDS: wholeNumber(5, 3600, 'seconds', 120),
@@ -183,10 +164,9 @@ export const VARIABLES = {
   FIRELOCK_SHUTDOWN_SECONDS: wholeNumber(0, 3600, 'seconds', 30),
   FIRELOCK_TARGET_DENY_CIDRS: ranges(
     `${RANGES}; "default" and "strict" stand for lists of them (default default)`,
-    DENIED_PRESETS,
-    ['default'],
+    { presets: DENIED_PRESETS, standard: 'default' },
   ),
-  FIRELOCK_TARGET_ALLOW_CIDRS: ranges(`${RANGES} (default none)`, {}, []),
+  FIRELOCK_TARGET_ALLOW_CIDRS: ranges(`${RANGES} (default none)`, {}),
   FIRELOCK_EGRESS_PROXY: {
     hint: 'http://[user:password@]host:port of a proxy through which targets are called (default none)',
     schema: z
@@ -216,16 +196,38 @@ export const VARIABLES = {
   FIRELOCK_TRUSTED_PROXY_CIDRS: ranges(
     `${RANGES}: of proxies whose X-Firelock-User and X-Firelock-Role are believed (default none)`,
     {},
-    [],
     tooWideForProxies,
   ),
-  FIRELOCK_ALLOWED_HOSTS: ALLOWED_HOSTS,
+  FIRELOCK_ALLOWED_HOSTS: list<AllowedHosts>(
+    'names of hosts, addresses and ranges such as cron.internal or 10.0.0.0/8, separated by commas, without ports: what ' +
+      '`Host` may name, as long as there are no tokens, beside localhost, loopback addresses and HOST (default none)',
+    (text) => {
+      const { hosts, faults } = parseAllowedHosts(text);
+      return [hosts, faults];
+    },
+    { names: [], ranges: [] },
+  ),
   FIRELOCK_SCHEDULES_FILE: {
     hint: 'a file of schedules, calendars and limits that is applied at the start (default none)',
     schema: z.string().optional(),
   },
-  FIRELOCK_FILE_VARIABLES: fileVariables,
-  FIRELOCK_SECRET_KEYS: secretKeys,
+  FIRELOCK_FILE_VARIABLES: list<readonly string[]>(
+    'names of variables that a schedules file may use, separated by commas (default none)',
+    (text) => {
+      const read = parseFileVariables(text);
+      return 'names' in read ? [read.names, []] : [[], read.faults];
+    },
+    [],
+  ),
+  /** No fault repeats text that may be a key. */
+  FIRELOCK_SECRET_KEYS: list<readonly SecretKey[]>(
+    'keyId:base64 of 32 bytes, comma-separated; the first encrypts (default none)',
+    (text) => {
+      const read = parseSecretKeys(text);
+      return 'keys' in read ? [read.keys, []] : [[], read.faults];
+    },
+    [],
+  ),
   FIRELOCK_ALLOW_ANONYMOUS: {
     hint: '1: answer anybody on an address that is not loopback, or below a base path, as long as there are no tokens',
     schema: z
