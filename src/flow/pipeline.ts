@@ -14,30 +14,27 @@ import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
-import type { Loop } from '../runtime/loop/loop.ts';
 import type { MaintenanceState } from '../runtime/maintenance-state.ts';
 import type { Wake } from '../runtime/loop/wake.ts';
 import type { Effect } from '../store/effects/effect-rows.ts';
 import type { Database } from '../postgres/database.ts';
 import { releaseFireLocksIfMine } from '../store/schedules/fire-locks.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
-import { type Admission, createAdmission } from './admission/admission.ts';
-import { type Backlogs, createBacklogs } from './effects/backlogs.ts';
-import { type TargetCanceller, createTargetCanceller } from './effects/cancel-target.ts';
+import { createAdmission } from './admission.ts';
+import { createBacklogs } from './backlogs.ts';
+import { TargetCanceller } from './cancel-target.ts';
 import type { ClaimToExecute } from './dispatch/dispatch-state.ts';
-import { type Dispatcher, createDispatcher } from './dispatch/dispatch.ts';
-import { type Effects, createEffects } from './effects/effects.ts';
-import { type FireLockDeps, takeFireLocks } from './fire-lock.ts';
+import { createDispatcher } from './dispatch/dispatch.ts';
+import { createEffects } from './effects.ts';
 import { createDependencyReader } from './handoff/dependency-outcomes.ts';
-import { type HandoffDeps, attemptHandoff } from './handoff/handoff.ts';
-import { type HandoffDefinitions, createHandoffDefinitions } from './handoff/handoff-definitions.ts';
-import { createCalendarReader } from './plan-calendars.ts';
-import { type Planner, createPlanner } from './plan.ts';
-import { type RecordIntentDeps, recordIntents } from './record-intent.ts';
-import { type Settler, createSettler } from './settle/settle.ts';
+import { type HandoffDeps, attemptHandoff, createHandoffStarter } from './handoff/handoff.ts';
+import { createHandoffDefinitions } from './handoff/handoff-definitions.ts';
 import { createReadAhead } from './handoff/read-ahead.ts';
-import { createHandoffStarter } from './handoff/start-handoff.ts';
-import { type FiredRound, createTick } from './tick.ts';
+import { createCalendarReader } from './plan-inputs.ts';
+import { Planner } from './plan.ts';
+import { type RecordIntentDeps, recordIntents } from './record-intent.ts';
+import { type Settler, createSettler } from './settle.ts';
+import { type FireLockDeps, type FiredRound, createTick, takeFireLocks } from './tick.ts';
 
 interface PipelineDeps {
   database: Database;
@@ -64,21 +61,7 @@ interface PipelineDeps {
   pauseSchedules: (effects: readonly Effect[]) => void;
 }
 
-export interface Pipeline {
-  tick: Loop;
-  admission: Admission;
-  readAhead: Loop;
-  dispatcher: Dispatcher;
-  settler: Settler;
-  effects: Effects;
-  backlogs: Backlogs;
-  canceller: TargetCanceller;
-  definitions: HandoffDefinitions;
-  /** Wakes the stages of this instance. */
-  wake: Wake;
-  /** Gives up the fire-locks of rounds that did not finish. */
-  releaseFireLocks(): Promise<void>;
-}
+export type Pipeline = ReturnType<typeof createPipeline>;
 
 /** From schedules that are due to recorded runs: stages 2 to 4 of one batch. The tick calls it. */
 async function fireDue(deps: FireDueDeps): Promise<FiredRound> {
@@ -110,8 +93,8 @@ interface ExecuteRunDeps extends HandoffDeps {
 }
 
 // eslint-disable-next-line max-lines-per-function -- puts the parts together
-export function createPipeline(given: PipelineDeps): Pipeline {
-  const { database, clock, lease } = given;
+export function createPipeline(given: PipelineDeps) {
+  const { database, lease } = given;
   const wake: Wake = {
     effects: () => {
       effects.wake();
@@ -123,7 +106,7 @@ export function createPipeline(given: PipelineDeps): Pipeline {
   };
   const deps = { ...given, wake };
   const definitions = createHandoffDefinitions(database, given.secrets);
-  const canceller = createTargetCanceller({ ...deps, definitions });
+  const canceller = new TargetCanceller({ ...deps, definitions });
   const effects = createEffects({
     ...deps,
     cancelTargets: (cancelled) => canceller.add(cancelled),
@@ -134,7 +117,7 @@ export function createPipeline(given: PipelineDeps): Pipeline {
   const executing: ExecuteRunDeps = {
     ...deps,
     settler,
-    starter: createHandoffStarter(deps),
+    startHandoff: createHandoffStarter(deps),
     readDependencies: createDependencyReader(database),
   };
   const dispatcher = createDispatcher({
@@ -144,7 +127,7 @@ export function createPipeline(given: PipelineDeps): Pipeline {
     pollIntervalMs: deps.tickIntervalMs,
     execute: (claim) => executeRun(executing, claim),
   });
-  const planner = createPlanner(clock, deps.retentionDays, createCalendarReader(database));
+  const planner = new Planner({ ...deps, readCalendars: createCalendarReader(database) });
   const firing: FireDueDeps = { ...deps, planner, dispatcher };
   const tick = createTick({ ...deps, fireDue: () => fireDue(firing) });
   deps.maintenance.onChange(() => tick.wake());
@@ -158,7 +141,9 @@ export function createPipeline(given: PipelineDeps): Pipeline {
     backlogs,
     canceller,
     definitions,
+    /** Wakes the stages of this instance. */
     wake,
+    /** Gives up the fire-locks of rounds that did not finish. */
     releaseFireLocks: () => database.run((db) => releaseFireLocksIfMine(db, lease.instanceId)),
   };
 }

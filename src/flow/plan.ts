@@ -1,16 +1,10 @@
-/**
- * Guarantees: every occurrence up to now is in the plan, each row by itself: one that cannot be planned is set aside and stops no other.
- * Transaction: none; nothing is written here. What calendars say is read first, where a schedule names some.
- * If the process dies here: nothing has happened; the cursor in the row still points at the first of these fires.
- */
 import { setImmediate } from 'node:timers/promises';
 import type { Instant } from '../core/instant.ts';
 import { type Plan, type PlanningPeriod, type Walk, horizonOf, walkDue } from '../core/time/plan-due.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { LockedSchedule } from '../store/schedules/locked-schedule.ts';
-import { type CalendarReader, type ScheduleCalendars, beginningOf } from './plan-calendars.ts';
-import { timingOf } from './stored-timing.ts';
+import { type CalendarReader, type ScheduleCalendars, beginningOf, timingOf } from './plan-inputs.ts';
 
 export interface PlannedSchedule {
   schedule: LockedSchedule;
@@ -29,19 +23,6 @@ export interface Planned {
   unplannable: UnplannableSchedule[];
 }
 
-/**
- * Plans locked schedules. A long walk (a week of missed seconds) goes on over several rounds, a slice each, while other
- * schedules are planned and committed in between; it stays under its fire-lock and is decided as of its start. What is due
- * beyond what one commit may write is left to the next round, as of the same moment.
- */
-export interface Planner {
-  round(locked: readonly LockedSchedule[], now: Instant): Promise<Planned>;
-  /** Schedules whose walk is not finished. */
-  walking(): string[];
-  /** Forgets the unfinished walks: the instance that gets the fire-lock next begins anew. */
-  giveUp(): void;
-}
-
 interface Walking {
   schedule: LockedSchedule;
   walk: Walk;
@@ -57,64 +38,89 @@ const ROUND_MS = 50;
 /** How long planning may block the process. */
 const SLICE_MS = 10;
 
-// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
-export function createPlanner(clock: Clock, retentionDays: number, readCalendars: CalendarReader): Planner {
-  const walks = new Map<string, Walking>();
+interface PlannerDeps {
+  clock: Clock;
+  retentionDays: number;
+  readCalendars: CalendarReader;
+}
 
-  async function round(locked: readonly LockedSchedule[], now: Instant): Promise<Planned> {
+/**
+ * Plans locked schedules, each by itself: one that cannot be planned stops no other. A long walk (a week of missed seconds) goes on over
+ * several rounds, a slice each, while other schedules are planned and committed in between; it stays under its fire-lock and is decided as
+ * of its start. What is due beyond what one commit may write is left to the next round, as of the same moment.
+ */
+export class Planner {
+  readonly #deps: PlannerDeps;
+  readonly #walks = new Map<string, Walking>();
+  /** Monotonic: when the present slice ends. */
+  #sliceEnd = 0;
+
+  constructor(deps: PlannerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Schedules whose walk is not finished. */
+  walking(): string[] {
+    return [...this.#walks.keys()];
+  }
+
+  /** Forgets the unfinished walks: the instance that gets the fire-lock next begins anew. */
+  giveUp(): void {
+    this.#walks.clear();
+  }
+
+  async round(locked: readonly LockedSchedule[], now: Instant): Promise<Planned> {
+    const { clock, retentionDays, readCalendars } = this.#deps;
     const done: Planned = { planned: [], unplannable: [] };
-    const fresh = locked.filter((schedule) => !renewed(schedule));
-    for (const { uid } of fresh) walks.delete(uid);
+    const fresh = locked.filter((schedule) => !this.#renewed(schedule));
+    for (const { uid } of fresh) this.#walks.delete(uid);
     // This instance did not get the lock again. If the schedule comes back, its planning starts again from that moment.
-    for (const [uid, { isUnlocked }] of walks) if (isUnlocked) walks.delete(uid);
+    for (const [uid, { isUnlocked }] of this.#walks) if (isUnlocked) this.#walks.delete(uid);
     const period = { now, horizon: horizonOf(now, retentionDays) };
     const calendars = await readCalendars(fresh);
-    let sliceEnd = clock.monotonic() + SLICE_MS;
-    const breathe = async (): Promise<void> => {
-      if (clock.monotonic() < sliceEnd) return;
-      await setImmediate();
-      sliceEnd = clock.monotonic() + SLICE_MS;
-    };
+    this.#sliceEnd = clock.monotonic() + SLICE_MS;
     for (const schedule of fresh) {
-      await breathe();
+      if (this.#isSliceOver()) await this.#nextSlice();
       const own = calendars.get(schedule.uid);
-      stepInto(
-        done,
-        { schedule, calendars: own?.versions ?? null },
-        () => walkOf(schedule, period, own),
-        atMost(FIRST_STEPS),
-      );
+      const begin = () => walkOf(schedule, period, own);
+      this.#stepInto(done, { schedule, calendars: own?.versions ?? null }, begin, atMost(FIRST_STEPS));
     }
     // A finished plan waits for the end of this round, so a round is short: the walks take turns.
     const roundEnd = clock.monotonic() + ROUND_MS;
-    for (const { walk, ...walking } of [...walks.values()]) {
+    for (const walking of [...this.#walks.values()]) {
       if (clock.monotonic() >= roundEnd) break;
-      await breathe();
-      stepInto(
-        done,
-        walking,
-        () => walk,
-        atLeastOnce(() => clock.monotonic() < sliceEnd),
-      );
+      if (this.#isSliceOver()) await this.#nextSlice();
+      const mayGoOn = atLeastOnce(() => !this.#isSliceOver());
+      this.#stepInto(done, walking, () => walking.walk, mayGoOn);
     }
     return done;
   }
 
+  #isSliceOver(): boolean {
+    return this.#deps.clock.monotonic() >= this.#sliceEnd;
+  }
+
+  async #nextSlice(): Promise<void> {
+    await setImmediate();
+    this.#sliceEnd = this.#deps.clock.monotonic() + SLICE_MS;
+  }
+
   /** The newest lock of a walk that goes on: it guards the commit. */
-  function renewed(schedule: LockedSchedule): boolean {
-    const going = walks.get(schedule.uid);
+  #renewed(schedule: LockedSchedule): boolean {
+    const going = this.#walks.get(schedule.uid);
     if (going?.schedule.version !== schedule.version) return false;
     if (going.schedule.nextOccurrenceAt !== schedule.nextOccurrenceAt) return false;
-    walks.set(schedule.uid, { ...going, schedule, isUnlocked: false });
+    this.#walks.set(schedule.uid, { ...going, schedule, isUnlocked: false });
     return true;
   }
 
-  function stepInto(
+  #stepInto(
     done: Planned,
     { schedule, calendars }: Pick<Walking, 'schedule' | 'calendars'>,
     begin: () => Walk,
     mayGoOn: () => boolean,
   ): void {
+    const walks = this.#walks;
     try {
       const walk = begin();
       const plan = walk.step(mayGoOn);
@@ -122,8 +128,7 @@ export function createPlanner(clock: Clock, retentionDays: number, readCalendars
       if (plan) done.planned.push({ schedule, plan, calendars });
       if (!plan) walks.set(schedule.uid, { schedule, walk, calendars, isUnlocked: false });
       if (plan?.isPartial && plan.nextOccurrenceAt !== null) {
-        const { nextOccurrenceAt } = plan;
-        const from = { ...schedule, nextOccurrenceAt };
+        const from = { ...schedule, nextOccurrenceAt: plan.nextOccurrenceAt };
         walks.set(schedule.uid, { schedule: from, walk, calendars, isUnlocked: true });
       }
     } catch (error) {
@@ -131,8 +136,6 @@ export function createPlanner(clock: Clock, retentionDays: number, readCalendars
       done.unplannable.push({ schedule, error });
     }
   }
-
-  return { round, walking: () => [...walks.keys()], giveUp: () => walks.clear() };
 }
 
 function walkOf(

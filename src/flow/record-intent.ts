@@ -3,19 +3,44 @@
  *   database refuses is set aside and holds up no other.
  * Transaction: one statement for the batch, guarded by lock, lock time and version; a lost lock writes nothing (`fenced`). Where runs
  *   must not overlap, a fire is skipped on request, a schedule names calendars, or another transaction has a schedule's row: one
- *   transaction (`record/`).
+ *   transaction, which takes the row locks first (calendars, then schedules), records, and judges overlaps.
  * If the process dies here: either nothing was written, or the runs are recorded. Any instance claims those without a claim;
  *   recovery takes over those that the dead instance had claimed.
  */
-import { batchFaultOf } from '../postgres/errors.ts';
+import type { Database } from '../postgres/database.ts';
+import { batchFaultOf, isLockedByOthers } from '../postgres/errors.ts';
+import type { Transaction } from '../postgres/executor.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import type { Lease } from '../runtime/instance-lease.ts';
 import { eachInTurn, inHalves } from '../runtime/loop/batch.ts';
+import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import { reasonOf } from '../runtime/reason.ts';
+import { shareFreeCalendars } from '../store/calendars/share-calendars.ts';
+import { newlyClaimedRun } from '../store/runs/claims/claimed-run.ts';
+import { recordIntentsIfLocked } from '../store/runs/intents/record-intents.ts';
+import { emitJudged, judgeOverlapsNowOrSoon, workOf } from '../store/runs/overlaps.ts';
+import { lockFreeSchedules } from '../store/schedules/search/lock-free-schedules.ts';
 import { setAsideIfLocked } from '../store/schedules/fire-locks.ts';
+import { deletePlannedSkips } from '../store/schedules/skips.ts';
+import type { Dispatcher } from './dispatch/dispatch.ts';
 import type { Planned, PlannedSchedule, UnplannableSchedule } from './plan.ts';
-import { type RecordAloneDeps, recordAlone } from './record/record-alone.ts';
-import { recordUnderLocks } from './record/record-under-locks.ts';
+import {
+  type Fire,
+  advanceOf,
+  emitRecorded,
+  firesOf,
+  intentIn,
+  uidOf,
+  wakeForRecorded,
+} from './recorded-fires.ts';
 
-export type RecordIntentDeps = RecordAloneDeps;
+export interface RecordIntentDeps {
+  database: Database;
+  events: EventBus;
+  lease: Lease;
+  wake: Wake;
+  dispatcher: Pick<Dispatcher, 'reserve' | 'unreserve' | 'accept'>;
+}
 
 export async function recordIntents(
   deps: RecordIntentDeps,
@@ -49,7 +74,7 @@ async function recordPlanned(
     setAside: ({ schedule }: PlannedSchedule, error: unknown) =>
       void refused.push({ schedule, error: reasonOf(error) }),
   });
-  const alone = recordingBy((batch) => recordAlone(deps, batch));
+  const alone = recordingBy((batch) => recordInOneStatement(deps, batch));
   const underLocks = recordingBy((batch) => recordUnderLocks(deps, batch));
   await eachInTurn(
     [
@@ -78,6 +103,99 @@ function batchesOf(planned: readonly PlannedSchedule[]): PlannedSchedule[][] {
     fires += one.plan.fires.length;
   }
   return batches;
+}
+
+/**
+ * Runs that may overlap are recorded with the claims that this instance has slots for, and only those claims are sent. Where another
+ * transaction has a schedule's row, the batch is recorded under locks instead.
+ */
+async function recordInOneStatement(
+  deps: RecordIntentDeps,
+  planned: readonly PlannedSchedule[],
+): Promise<void> {
+  const { database, dispatcher } = deps;
+  // All of the batch is recorded under this id. If the instance gets a new id meanwhile, the statement's guard writes nothing.
+  const { instanceId } = deps.lease;
+  const fires = firesOf(planned);
+  const reserved: Fire[] = [];
+  for (const fire of fires) {
+    fire.intent.claimed = mayBeClaimed(fire) && dispatcher.reserve(fire.schedule.lane);
+    if (fire.intent.claimed) reserved.push(fire);
+  }
+  const recorded = await database
+    .run((db) =>
+      recordIntentsIfLocked(db, instanceId, planned.map(advanceOf), fires.map(intentIn), { alone: true }),
+    )
+    .catch((error: unknown) => {
+      dispatcher.unreserve(reserved.map(({ schedule }) => schedule.lane));
+      if (isLockedByOthers(error)) return null;
+      throw error;
+    });
+  if (recorded === null) {
+    deps.events.emit({ type: 'batchHeldUp', loop: 'tick', count: planned.length });
+    await recordUnderLocks(deps, planned);
+    return;
+  }
+  const mine = reserved.filter(({ intent }) => recorded.inserted(intent.id));
+  const notMine = reserved.filter(({ intent }) => !recorded.inserted(intent.id));
+  dispatcher.unreserve(notMine.map(({ schedule }) => schedule.lane));
+  dispatcher.accept(
+    mine.map(({ schedule, intent }) => newlyClaimedRun(schedule, intent, instanceId, recorded.claimedAt)),
+  );
+  const inserted = emitRecorded(deps.events, planned, fires, recorded);
+  wakeForRecorded(deps.wake, inserted, recorded.effects);
+}
+
+/** Not where it is skipped, nor where it has to wait for a place of its limit. */
+function mayBeClaimed({ schedule, intent }: Fire): boolean {
+  return intent.skipped === null && schedule.limitId === null;
+}
+
+/**
+ * Runs that must not overlap are recorded as waiting, and judged in the same transaction, under locks taken before. A row that another
+ * transaction has locked holds up no other: such a schedule is left to the next round, and one with such a run is judged soon after.
+ */
+async function recordUnderLocks(deps: RecordIntentDeps, planned: readonly PlannedSchedule[]): Promise<void> {
+  const { instanceId } = deps.lease;
+  const { free, fires, recorded, judged, outdated } = await deps.database.transaction(async (tx) => {
+    const current = await withCurrentCalendars(tx, planned);
+    const locked = new Set((await lockFreeSchedules(tx, current.map(uidOf))).free);
+    const own = current.filter((one) => locked.has(uidOf(one)));
+    const toRecord = firesOf(own);
+    const advances = own.map(advanceOf);
+    const written = await recordIntentsIfLocked(tx, instanceId, advances, toRecord.map(intentIn), {
+      alone: false,
+    });
+    await deletePlannedSkips(tx, own.filter(({ schedule }) => schedule.skips.size > 0).map(uidOf));
+    return {
+      outdated: planned.length - current.length,
+      free: own,
+      fires: toRecord,
+      recorded: written,
+      judged: await judgeOverlapsNowOrSoon(tx, own.map(uidOf)),
+    };
+  });
+  if (outdated > 0) deps.events.emit({ type: 'fireLocks', outcome: 'fenced', count: outdated });
+  const inserted = emitRecorded(deps.events, free, fires, recorded);
+  emitJudged(deps.events, judged);
+  wakeForRecorded(deps.wake, inserted, recorded.effects);
+  wakeFor(deps.wake, workOf(judged));
+}
+
+/**
+ * Those that were planned by the calendars as they are, which stay so until the transaction ends. The others keep their fire-lock: this
+ * instance plans them again in its next round, which the end of the edit wakes.
+ */
+async function withCurrentCalendars(
+  tx: Transaction,
+  planned: readonly PlannedSchedule[],
+): Promise<readonly PlannedSchedule[]> {
+  const ids = new Set(planned.flatMap(({ calendars }) => (calendars === null ? [] : [...calendars.keys()])));
+  if (ids.size === 0) return planned;
+  const current = await shareFreeCalendars(tx, [...ids]);
+  return planned.filter(({ calendars }) =>
+    [...(calendars ?? [])].every(([id, version]) => current.get(id) === version),
+  );
 }
 
 const MIN_RETRY_MS = 5_000;

@@ -1,14 +1,19 @@
 /**
- * Guarantees: whatever is due by the database's clock is planned within one tick interval, and to the millisecond
- *   where nothing is in the way.
- * Transaction: none of its own; it drives stages 2 to 4 (fireDue in pipeline.ts).
- * If the process dies here: another instance's tick finds the same rows due.
+ * Guarantees: whatever is due by the database's clock is planned within one tick interval, and to the millisecond where nothing is in the
+ *   way. One instance at a time works on a due schedule; this only saves work: `planned_through` and a unique index forbid a second run.
+ * Transaction: one statement locks a batch; another one reads the fires that are not to be made, where a schedule has some.
+ * If the process dies here: the locks are free once this instance is declared dead, or after their TTL, and another instance's tick
+ *   finds the same rows due.
  */
 import type { Instant } from '../core/instant.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
+import type { Lease } from '../runtime/instance-lease.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import type { Database } from '../postgres/database.ts';
+import { type DueSchedules, lockDueSchedules } from '../store/schedules/fire-locks.ts';
+import { skipsOf } from '../store/schedules/skips.ts';
 
 /** What one round has done. */
 export interface FiredRound {
@@ -50,4 +55,42 @@ export function createTick(deps: TickDeps): Loop {
     body: tick,
     events,
   });
+}
+
+export interface FireLockDeps {
+  database: Database;
+  clock: Clock;
+  databaseClock: DatabaseClock;
+  events: EventBus;
+  lease: Lease;
+  lockTtlSeconds: number;
+}
+
+/** Large enough for few round trips at midnight, small enough that one batch does not keep other work waiting. */
+const FIRE_LOCK_BATCH = 500;
+
+export async function takeFireLocks(deps: FireLockDeps, walking: readonly string[]): Promise<DueSchedules> {
+  const { database, clock, databaseClock, events, lockTtlSeconds } = deps;
+  const { instanceId } = deps.lease;
+  const sentAt = clock.monotonic();
+  const due = await database.run((db) =>
+    lockDueSchedules(db, { instanceId, limit: FIRE_LOCK_BATCH, lockTtlSeconds, walking }),
+  );
+  databaseClock.sample(due.now, sentAt);
+  const counts = { acquired: due.locked.length, expired: due.takenOver, contended: due.contended } as const;
+  for (const outcome of ['acquired', 'expired', 'contended'] as const) {
+    if (counts[outcome] > 0) events.emit({ type: 'fireLocks', outcome, count: counts[outcome] });
+  }
+  return due.locked.some(({ hasSkips }) => hasSkips) ? withSkips(database, due) : due;
+}
+
+/** Read after the locks were taken. A later request to skip clears the lock, so a plan that does not know it is not written. */
+async function withSkips(database: Database, due: DueSchedules): Promise<DueSchedules> {
+  const uids = due.locked.flatMap(({ uid, hasSkips }) => (hasSkips ? [uid] : []));
+  const found = await database.run((db) => skipsOf(db, uids, due.now));
+  const locked = due.locked.map((schedule) => {
+    const skips = found.get(schedule.uid);
+    return skips ? { ...schedule, skips: new Set(skips.keys()) } : schedule;
+  });
+  return { ...due, locked };
 }

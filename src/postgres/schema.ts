@@ -419,7 +419,7 @@ export const outcomeWatches = pgTable(
   ],
 );
 
-/** What is to follow from the end of a run: written in the commit of the end, done and deleted in another one (flow/effects/effects.ts). */
+/** What is to follow from the end of a run: written in the commit of the end, done and deleted in another one (flow/effects.ts). */
 export const effects = pgTable(
   'effects',
   {

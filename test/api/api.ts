@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { pino } from 'pino';
 import postgres from 'postgres';
-import { createEffects } from '../../src/flow/effects/effects.ts';
+import { createEffects } from '../../src/flow/effects.ts';
 import { type PullQueues, createPullQueues } from '../../src/queues/pull-queues.ts';
 import type { Readiness } from '../../src/runtime/readiness.ts';
 import { type Access, type AccessDeps, createAccess } from '../../src/api/access/access.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
-import { createSettler } from '../../src/flow/settle/settle.ts';
+import { createSettler } from '../../src/flow/settle.ts';
 import { createHeartbeat } from '../../src/recovery/heartbeat.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createDatabaseClock } from '../../src/runtime/database-clock.ts';

@@ -95,7 +95,7 @@ export class SimulatedLanes {
     this.sent.push({ lane: lane.name, at: this.#now, waitedMs: this.#now - run.dueAt });
     const takes = this.#targets.get(lane.name)?.(this.#now) ?? null;
     const durationMs = Math.min(takes ?? Infinity, this.#timeoutMs);
-    const end = takes === null || takes > this.#timeoutMs ? 'silent' : 'answered';
+    const end = takes === null || takes > this.#timeoutMs ? 'timedOut' : 'answered';
     this.at(this.#now + durationMs, () => {
       this.book.addClaims(lane, -1);
       this.lanes.ended(claim, end, durationMs);

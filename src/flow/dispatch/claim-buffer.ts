@@ -1,12 +1,10 @@
-/**
- * Guarantees: of one run, this process acts on one claim at a time; a later one waits for the end of the earlier.
- * Transaction: none; this is memory.
- * If the process dies here: what it held is found by its rows.
- */
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { LaneClaim, type ClaimState, type LaneBook } from './lane.ts';
 
-/** Every claim of this process, until its outcome is written or it is given up: the runs in flight. */
+/**
+ * Every claim of this process, until its outcome is written or it is given up: the runs in flight. Of one run it acts on one claim at a
+ * time; a later one waits for the end of the earlier.
+ */
 export class ClaimBuffer {
   readonly #book: LaneBook;
   /** For each run, the claim that is acted on; later claims of the run follow it in their order. */

@@ -1,8 +1,3 @@
-/**
- * Guarantees: claims are kept in memory up to a bound; no lane fills it alone, and those that do not move leave a quarter of it.
- * Transaction: none; this is memory.
- * If the process dies here: what was claimed ahead is found by recovery.
- */
 import type { ClaimRequest } from '../../store/runs/claims/claims.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { LaneClaim, Lane, LaneBook } from './lane.ts';
@@ -20,25 +15,25 @@ const CLAIMS_PER_SLOT = 32;
 /** Each with a payload of 64 KiB, perhaps. */
 const MAX_AT_ONCE = 1_000;
 /** A lane may hold at most this many times the room that it leaves free. So there is always room for the next lane. */
-const TIMES_WHAT_IS_FREE = 3;
+const MAX_TIMES_FREE = 3;
 
 export type Room = Pick<ClaimRequest, 'limit' | 'freeByLane' | 'freePerLane'>;
 
-/** How many claims each lane may have here. */
+/** How many claims each lane may have here. No lane fills the memory alone, and those that do not move leave a quarter of it. */
 export class ClaimRoom {
   readonly #deps: ClaimRoomDeps;
   readonly #shares: LaneShares;
   readonly #max: number;
-  readonly #maxStanding: number;
+  readonly #maxNotMoving: number;
   /** Lanes that had more to claim than there was room for, at the last look at the database. */
-  #haveMore: ReadonlySet<string> = new Set();
+  #lanesWithMore: ReadonlySet<string> = new Set();
   #anyHasMore = false;
 
   constructor(deps: ClaimRoomDeps) {
     this.#deps = deps;
     this.#shares = new LaneShares(deps.book, deps.total);
     this.#max = deps.total * CLAIMS_PER_SLOT;
-    this.#maxStanding = Math.floor((this.#max * 3) / 4);
+    this.#maxNotMoving = Math.floor((this.#max * 3) / 4);
   }
 
   /** Takes room for one claim, where there is some. */
@@ -51,11 +46,11 @@ export class ClaimRoom {
   /** What may be claimed now; null: nothing. */
   request(): Room | null {
     const { book, perLane } = this.#deps;
-    const forStanding = this.#freeForStanding();
+    const forNotMoving = this.#freeForNotMoving();
     // A lane that this process has not seen yet counts as not moving. Only the statement learns its name.
-    const isOpen = forStanding > 0;
-    const free = Math.ceil((this.#free() * TIMES_WHAT_IS_FREE) / (TIMES_WHAT_IS_FREE + 1));
-    const limit = Math.min(MAX_AT_ONCE, free, isOpen ? forStanding : Infinity);
+    const isOpen = forNotMoving > 0;
+    const free = Math.ceil((this.#free() * MAX_TIMES_FREE) / (MAX_TIMES_FREE + 1));
+    const limit = Math.min(MAX_AT_ONCE, free, isOpen ? forNotMoving : Infinity);
     if (limit <= 0) {
       this.#anyHasMore = true;
       return null;
@@ -63,7 +58,7 @@ export class ClaimRoom {
     const freeByLane = new Map<string, number>();
     for (const lane of book.lanes()) {
       const { pace } = lane;
-      const isLikeOthers = lane.claims === 0 && isOpen && (pace.isUnknown || pace.isMoving);
+      const isLikeOthers = lane.claims === 0 && isOpen && (pace.isNew || pace.isMoving);
       if (!isLikeOthers) freeByLane.set(lane.name, this.#freeOf(lane));
     }
     return { limit, freeByLane, freePerLane: isOpen ? perLane : 0 };
@@ -85,16 +80,16 @@ export class ClaimRoom {
     const left = new Map(freeByLane);
     for (const { lane } of runs) left.set(lane, (left.get(lane) ?? freePerLane) - 1);
     this.#anyHasMore = runs.length >= limit;
-    this.#haveMore = new Set([...left.keys()].filter((lane) => (left.get(lane) ?? 0) <= 0));
+    this.#lanesWithMore = new Set([...left.keys()].filter((lane) => (left.get(lane) ?? 0) <= 0));
   }
 
   /** Whether there may be something to claim in the room that a claim of this lane left. */
   mayHaveMore({ name, pace }: Lane): boolean {
     if (this.#anyHasMore) return true;
-    if (pace.isMoving || pace.isSlow) return this.#haveMore.has(name);
+    if (pace.isMoving || pace.isSlow) return this.#lanesWithMore.has(name);
     // They share what there is for them, and each of their attempts takes long: many are claimed at once, not one by one.
     const { silent } = this.#deps.book;
-    return this.#haveMore.size > 0 && silent.waiting * 2 <= silent.lanes;
+    return this.#lanesWithMore.size > 0 && silent.waiting * 2 <= silent.lanes;
   }
 
   /** The least urgent waiting claims of a lane whose target answers nothing, beyond the slots that it can use. It may have moved before. */
@@ -109,20 +104,20 @@ export class ClaimRoom {
   }
 
   #freeOf(lane: Lane): number {
-    const forAny = Math.min(this.#shareOf(lane), this.#free() * TIMES_WHAT_IS_FREE) - lane.claims;
-    return lane.pace.isMoving ? forAny : Math.min(forAny, this.#freeForStanding());
+    const forAny = Math.min(this.#shareOf(lane), this.#free() * MAX_TIMES_FREE) - lane.claims;
+    return lane.pace.isMoving ? forAny : Math.min(forAny, this.#freeForNotMoving());
   }
 
-  #freeForStanding(): number {
+  #freeForNotMoving(): number {
     const { slow, silent } = this.#deps.book;
-    return this.#maxStanding - slow.claims - silent.claims;
+    return this.#maxNotMoving - slow.claims - silent.claims;
   }
 
   /** A lane that does not move gets no more claims than it can get slots. */
   #shareOf(lane: Lane): number {
     const { pace, underWay, claims } = lane;
     const { book, perLane } = this.#deps;
-    if (pace.isMoving || pace.isUnknown) return perLane + pace.ahead(perLane);
+    if (pace.isMoving || pace.isNew) return perLane + pace.ahead(perLane);
     const lanes = (pace.isSlow ? book.slow : book.silent).lanes + (claims === 0 ? 1 : 0);
     const slots = Math.max(1, Math.floor(this.#shares.roomOf(lane) / lanes));
     return Math.min(perLane, underWay + slots) + pace.ahead(perLane);

@@ -15,8 +15,8 @@ import type { ClaimToSend } from '../handoff/ask-target.ts';
 import type { HandoffDefinitions } from '../handoff/handoff-definitions.ts';
 import type { LaneBook } from './lane.ts';
 import type { Lanes } from './lanes.ts';
-import type { EndedAttempt } from '../settle/settle-queue.ts';
-import type { Settler } from '../settle/settle.ts';
+import type { EndedAttempt } from '../settle-queue.ts';
+import type { Settler } from '../settle.ts';
 
 export interface DispatchDeps {
   database: Database;

@@ -17,8 +17,8 @@ import { LaneBook } from './lane.ts';
 import { Lanes } from './lanes.ts';
 import {
   acceptClaims,
-  define,
-  dropForeign,
+  loadMissingDefinitions,
+  dropLostClaims,
   handBackAll,
   notifyIfIdle,
   returnStale,
@@ -50,16 +50,16 @@ export interface Dispatcher extends Turning {
 }
 
 /** While there is enough to send, few statements fill the room that comes free: each fills a tenth of what is claimed ahead. */
-const MIN_MS_IF_BUSY = 50;
+const MIN_INTERVAL_IF_BUSY_MS = 50;
 /** Runs that have come due since they were recorded: how many one statement takes, and the most statements of a pass. */
-const DUE_AT_ONCE = 125;
-const MAX_LOOKS_FOR_DUE = 8;
+const MAX_DUE_PER_STATEMENT = 125;
+const MAX_DUE_STATEMENTS = 8;
 
 export function createDispatcher(deps: DispatchDeps): Dispatcher {
   const dispatch = newDispatch(deps);
   const { book, room, buffer, loop, aborting, onIdle } = dispatch;
   deps.lease.onChange(() => {
-    dropForeign(dispatch);
+    dropLostClaims(dispatch);
     dispatch.lanes.start();
     loop.wake();
   });
@@ -111,7 +111,7 @@ function newDispatch(deps: DispatchDeps): Dispatch {
       name: 'dispatch',
       clock,
       body: () => pass(dispatch),
-      minMs: () => (book.all.waiting > book.silent.waiting ? MIN_MS_IF_BUSY : 0),
+      minMs: () => (book.all.waiting > book.silent.waiting ? MIN_INTERVAL_IF_BUSY_MS : 0),
       events,
     }),
     refused: createRefusedClaims(deps),
@@ -124,7 +124,7 @@ function newDispatch(deps: DispatchDeps): Dispatch {
 
 async function pass(dispatch: Dispatch): Promise<number> {
   const { deps, lanes } = dispatch;
-  await define(dispatch);
+  await loadMissingDefinitions(dispatch);
   // A lane may have begun to stand still since the last pass. Then it may have the slots for such lanes.
   lanes.start();
   if (deps.maintenance.holdsRuns()) await returnWaiting(dispatch);
@@ -135,7 +135,7 @@ async function pass(dispatch: Dispatch): Promise<number> {
 
 async function claimMore(dispatch: Dispatch): Promise<number> {
   const { deps, room } = dispatch;
-  const due = await takeDue(dispatch);
+  const due = await claimDue(dispatch);
   const request = requestOf(dispatch, room.request());
   if (!request) return deps.pollIntervalMs;
   const runs = await claimUnlessRefused(deps, dispatch.refused, {
@@ -144,7 +144,7 @@ async function claimMore(dispatch: Dispatch): Promise<number> {
   });
   if (runs === null) return 0;
   room.claimed(request, runs);
-  await hold(dispatch, runs);
+  await acceptUnlessDeleted(dispatch, runs);
   if (runs.length > 0) return 0;
   return Math.min(deps.pollIntervalMs, Math.ceil(due.msUntilNext ?? Infinity));
 }
@@ -153,7 +153,7 @@ async function claimMore(dispatch: Dispatch): Promise<number> {
  * Claims runs that have come due since they were recorded, or makes them ready. Looks again while it could claim all that it found, and
  * while there is no room for most of it: runs of one lane must not stand before those of the others.
  */
-async function takeDue(dispatch: Dispatch): Promise<{ claimed: number; msUntilNext: number | null }> {
+async function claimDue(dispatch: Dispatch): Promise<{ claimed: number; msUntilNext: number | null }> {
   const { deps, room } = dispatch;
   const { wakeWorkers, lease, targets } = deps;
   const nothing = { ...NO_ROOM, instanceId: lease.instanceId, targetTypes: targets.types };
@@ -161,7 +161,7 @@ async function takeDue(dispatch: Dispatch): Promise<{ claimed: number; msUntilNe
   for (let looks = 1; ; looks += 1) {
     const request = {
       ...(requestOf(dispatch, room.requestOfMoving()) ?? nothing),
-      ...{ atMost: DUE_AT_ONCE, besides: dispatch.refused.keys() },
+      ...{ atMost: MAX_DUE_PER_STATEMENT, besides: dispatch.refused.keys() },
     };
     const due = await claimUnlessRefused(deps, dispatch.refused, {
       claim: (db) => claimDueRuns(db, request),
@@ -169,11 +169,11 @@ async function takeDue(dispatch: Dispatch): Promise<{ claimed: number; msUntilNe
     });
     if (due === null) return { claimed, msUntilNext: 0 };
     if (due.toPull) wakeWorkers();
-    await hold(dispatch, due.claimed);
+    await acceptUnlessDeleted(dispatch, due.claimed);
     claimed += due.claimed.length;
-    if (due.count < DUE_AT_ONCE) return { claimed, msUntilNext: due.msUntilNextDue };
+    if (due.count < MAX_DUE_PER_STATEMENT) return { claimed, msUntilNext: due.msUntilNextDue };
     const goesOn = due.claimed.length === due.count || due.blocked * 2 > due.count;
-    if (!goesOn || !dispatch.accepting || looks === MAX_LOOKS_FOR_DUE) return { claimed, msUntilNext: 0 };
+    if (!goesOn || !dispatch.accepting || looks === MAX_DUE_STATEMENTS) return { claimed, msUntilNext: 0 };
   }
 }
 
@@ -189,7 +189,7 @@ function requestOf({ deps, accepting, refused }: Dispatch, free: Room | null): C
 }
 
 /** What is of a deleted schedule takes no room, is not sent, and stands in the way of no other run of its lane. */
-async function hold(dispatch: Dispatch, claimed: readonly ClaimedRun[]): Promise<void> {
+async function acceptUnlessDeleted(dispatch: Dispatch, claimed: readonly ClaimedRun[]): Promise<void> {
   if (claimed.length === 0) return;
   const { deps, book } = dispatch;
   const runs = claimed.filter(({ ofDeleted }) => !ofDeleted);

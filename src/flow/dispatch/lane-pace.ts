@@ -1,20 +1,13 @@
-/**
- * Guarantees: a lane counts as moving only while its attempts end by answers, and soon; one whose attempts hang stops within a second.
- *   A lane that answers later than that counts as slow, and as one that answers nothing once it takes far longer than before.
- * Transaction: none; this is memory.
- * If the process dies here: nothing is lost; the pace is learned anew.
- */
-
 /** An attempt that is under way for longer hangs, and a lane whose attempts take longer on average does not move. */
-export const HANGS_MS = 1_000;
+export const HANGS_AFTER_MS = 1_000;
 /** An attempt of a slow lane hangs once it is under way for this many times the average. */
-const PATIENCE = 3;
+const SLOW_LANE_HANGS_AFTER = 3;
 
 /**
- * How an attempt ended: `answered`, also by a refused connection; `silent`, when its time was up; `unsent`, which says nothing of
+ * How an attempt ended: `answered`, also by a refused connection; `timedOut`, when its time was up; `unsent`, which says nothing of
  * the target.
  */
-export type AttemptEnd = 'answered' | 'silent' | 'unsent';
+export type AttemptEnd = 'answered' | 'timedOut' | 'unsent';
 
 /** What the pace notes of an attempt under way. */
 export interface PacedAttempt {
@@ -23,16 +16,19 @@ export interface PacedAttempt {
   hangs: boolean;
 }
 
-const AHEAD_MS = 1_000;
+const CLAIM_AHEAD_MS = 1_000;
 /** Per slot. Limits what a killed process leaves for recovery, and what it takes from the other instances. */
-const MAX_AHEAD = 127;
+const MAX_CLAIMS_AHEAD = 127;
 /** For a lane without any answer yet. */
-const FIRST_AHEAD = 1;
+const CLAIMS_AHEAD_IF_NEW = 1;
 /** Weight of the newest duration in the average; and of a quick answer after slow ones. */
 const NEWEST = 0.1;
 const NEWEST_IF_QUICK_AGAIN = 0.5;
 
-/** What the attempts of one lane have shown. */
+/**
+ * What the attempts of one lane have shown. It counts as moving only while they end by answers, and soon; one whose attempts hang stops
+ * within a second. A lane that answers later than that is slow, and stalled once it takes far longer than before.
+ */
 export class LanePace {
   #answers = 0;
   #averageMs: number | null = null;
@@ -41,17 +37,17 @@ export class LanePace {
   #hanging = 0;
 
   /** No attempt has ended yet, and none hangs. */
-  get isUnknown(): boolean {
+  get isNew(): boolean {
     return this.#averageMs === null && !this.#stalled;
   }
 
   get isMoving(): boolean {
-    return !this.#stalled && this.#averageMs !== null && this.#averageMs < HANGS_MS;
+    return !this.#stalled && this.#averageMs !== null && this.#averageMs < HANGS_AFTER_MS;
   }
 
   /** It answers, but takes long. */
   get isSlow(): boolean {
-    return !this.#stalled && this.#averageMs !== null && this.#averageMs >= HANGS_MS;
+    return !this.#stalled && this.#averageMs !== null && this.#averageMs >= HANGS_AFTER_MS;
   }
 
   /** An attempt hangs, or ended without an answer, and no answer came since it began. */
@@ -60,12 +56,12 @@ export class LanePace {
   }
 
   /** An attempt that is under way for longer hangs. */
-  get patienceMs(): number {
-    return this.isSlow ? PATIENCE * (this.#averageMs ?? 0) : HANGS_MS;
+  get hangsAfterMs(): number {
+    return this.isSlow ? SLOW_LANE_HANGS_AFTER * (this.#averageMs ?? 0) : HANGS_AFTER_MS;
   }
 
   /** Slots that the lane has taken and shown no answer for. */
-  get owed(): number {
+  get unansweredSlots(): number {
     return this.#unanswered + this.#hanging;
   }
 
@@ -82,7 +78,7 @@ export class LanePace {
 
   ended(attempt: PacedAttempt, end: AttemptEnd, durationMs: number): void {
     if (attempt.hangs) this.#hanging -= 1;
-    const isOwed = attempt.answersBefore === this.#answers;
+    const isUnanswered = attempt.answersBefore === this.#answers;
     if (end === 'answered') {
       this.#answers += 1;
       this.#unanswered = 0;
@@ -91,9 +87,9 @@ export class LanePace {
       this.#stalled = false;
       return;
     }
-    if (isOwed) this.#unanswered -= 1;
+    if (isUnanswered) this.#unanswered -= 1;
     if (end === 'unsent') return;
-    if (isOwed) this.#stalled = true;
+    if (isUnanswered) this.#stalled = true;
     if (this.#averageMs !== null) this.#learn(durationMs, false);
   }
 
@@ -104,8 +100,11 @@ export class LanePace {
    */
   ahead(slots: number): number {
     if (this.#stalled) return 0;
-    if (this.#averageMs === null) return slots * FIRST_AHEAD;
-    return Math.min(slots * MAX_AHEAD, Math.floor((slots * AHEAD_MS) / Math.max(1, this.#averageMs)));
+    if (this.#averageMs === null) return slots * CLAIMS_AHEAD_IF_NEW;
+    return Math.min(
+      slots * MAX_CLAIMS_AHEAD,
+      Math.floor((slots * CLAIM_AHEAD_MS) / Math.max(1, this.#averageMs)),
+    );
   }
 
   #learn(durationMs: number, anew: boolean): void {
@@ -114,7 +113,7 @@ export class LanePace {
       this.#averageMs = durationMs;
       return;
     }
-    const isQuickAgain = before >= HANGS_MS && durationMs < HANGS_MS;
+    const isQuickAgain = before >= HANGS_AFTER_MS && durationMs < HANGS_AFTER_MS;
     const weight = isQuickAgain ? NEWEST_IF_QUICK_AGAIN : NEWEST;
     this.#averageMs = before * (1 - weight) + durationMs * weight;
   }

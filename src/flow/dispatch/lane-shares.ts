@@ -1,45 +1,43 @@
-/**
- * Guarantees: lanes that answer slowly leave slots to quick ones, and lanes that answer nothing leave slots to both, however many
- *   they are. A lane with nothing under way may begin one attempt before another of its kind gets one more.
- * Transaction: none; this is memory.
- * If the process dies here: nothing is lost; it holds nothing of its own.
- */
 import type { Lane, LaneBook } from './lane.ts';
 
 /** With at least this many slots a quarter is kept free; with fewer, a quarter of the time. */
 const MIN_TO_SPLIT = 4;
 /** A lane may have at most this many times what it leaves free to lanes like it. So there is always a slot for the next lane. */
-const TIMES_WHAT_IS_FREE = 3;
+const MAX_TIMES_FREE = 3;
 /** Once many attempts are unanswered, a moving lane may begin this share of the free slots before it answers again. */
 const UNANSWERED_SHARE = 1 / 8;
 
-/** Which lane may begin an attempt, if a slot is free. */
+/**
+ * Which lane may begin an attempt, if a slot is free. Lanes that answer slowly leave slots to quick ones, and lanes that answer nothing
+ * leave slots to both, however many they are. A lane with nothing under way may begin one attempt before another of its kind gets one
+ * more.
+ */
 export class LaneShares {
   readonly #book: LaneBook;
   readonly #total: number;
   /** The most slots of lanes that do not move; and for the first attempt of one. */
-  readonly #standing: number;
-  readonly #first: number;
+  readonly #maxNotMoving: number;
+  readonly #maxWithFirst: number;
   /** Of these, the most of lanes that answer nothing; for the first attempt of one that has hung, and of a new one. */
-  readonly #silent: number;
-  readonly #firstIfStalled: number;
-  readonly #firstIfNew: number;
+  readonly #maxSilent: number;
+  readonly #maxSilentIfStalled: number;
+  readonly #maxSilentIfNew: number;
 
   constructor(book: LaneBook, total: number) {
     this.#book = book;
     this.#total = total;
     const quarter = total < MIN_TO_SPLIT ? 0 : Math.ceil(total / 4);
-    this.#standing = total - quarter;
-    this.#first = this.#standing + Math.ceil(quarter / 2);
-    this.#silent = quarter === 0 ? total : Math.floor(total / 2);
-    this.#firstIfStalled = (this.#silent + this.#standing) >> 1;
+    this.#maxNotMoving = total - quarter;
+    this.#maxWithFirst = this.#maxNotMoving + Math.ceil(quarter / 2);
+    this.#maxSilent = quarter === 0 ? total : Math.floor(total / 2);
+    this.#maxSilentIfStalled = (this.#maxSilent + this.#maxNotMoving) >> 1;
     // One slot alone cannot be divided between new lanes and those that move.
-    this.#firstIfNew = quarter === 1 ? total : this.#standing;
+    this.#maxSilentIfNew = quarter === 1 ? total : this.#maxNotMoving;
   }
 
   /** There are too few slots to keep some of them free. */
   get areTooFew(): boolean {
-    return this.#standing === this.#total;
+    return this.#maxNotMoving === this.#total;
   }
 
   mayBegin(lane: Lane): boolean {
@@ -47,30 +45,32 @@ export class LaneShares {
     if (pace.isMoving) return this.#mayBeginMoving(lane);
     if (underWay === 0) return this.#mayBeginFirst(lane);
     const room = this.roomOf(lane);
-    return room > 0 && underWay <= room * TIMES_WHAT_IS_FREE;
+    return room > 0 && underWay <= room * MAX_TIMES_FREE;
   }
 
   /** How many more slots lanes like this one may take, if it does not move. */
   roomOf({ pace }: Lane): number {
     const { slow, silent } = this.#book;
-    const left = this.#standing - slow.slots - silent.slots;
+    const left = this.#maxNotMoving - slow.slots - silent.slots;
     // Lanes that moved and hang by now may have taken more than they may as silent ones.
-    if (pace.isSlow) return Math.max(left, this.#first - this.#standing - slow.slots);
-    return Math.min(left, this.#silent - silent.slots);
+    if (pace.isSlow) return Math.max(left, this.#maxWithFirst - this.#maxNotMoving - slow.slots);
+    return Math.min(left, this.#maxSilent - silent.slots);
   }
 
   #mayBeginFirst(lane: Lane): boolean {
     const { slow, silent } = this.#book;
-    const isRoom = slow.slots + silent.slots < this.#first;
+    const isRoom = slow.slots + silent.slots < this.#maxWithFirst;
     if (lane.pace.isSlow) return isRoom || this.roomOf(lane) > 0;
-    return isRoom && silent.slots < (lane.pace.isUnknown ? this.#firstIfNew : this.#firstIfStalled);
+    return isRoom && silent.slots < (lane.pace.isNew ? this.#maxSilentIfNew : this.#maxSilentIfStalled);
   }
 
   #mayBeginMoving({ pace, underWay }: Lane): boolean {
     const { all, silent } = this.#book;
     const free = this.#total - all.slots;
-    if (free > this.#total - this.#standing && silent.slots < this.#firstIfStalled) return true;
+    if (free > this.#total - this.#maxNotMoving && silent.slots < this.#maxSilentIfStalled) return true;
     // The share grows with the attempts under way that began before the lane's last answer.
-    return pace.owed < Math.max(free * UNANSWERED_SHARE, 1 + (underWay - pace.owed) / 2);
+    return (
+      pace.unansweredSlots < Math.max(free * UNANSWERED_SHARE, 1 + (underWay - pace.unansweredSlots) / 2)
+    );
   }
 }

@@ -1,8 +1,3 @@
-/**
- * Guarantees: the sums over all lanes, over slow ones and over those that answer nothing equal what their lanes hold.
- * Transaction: none; this is memory.
- * If the process dies here: what its rows say is what was claimed.
- */
 import type { LineMember, Line } from '../../runtime/loop/line.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { LanePace, type PacedAttempt } from './lane-pace.ts';
@@ -25,7 +20,7 @@ export class LaneClaim implements LineMember<LaneClaim>, PacedAttempt {
   state: ClaimState = 'awaitsDefinition';
   handoff: SendableHandoff | null = null;
   /** Its definition is being read. */
-  isBeingDefined = false;
+  isLoadingDefinition = false;
   /** The next claim of the same run. */
   later: LaneClaim | null = null;
 
@@ -53,7 +48,7 @@ export class Lane implements LineMember<Lane> {
   /** Claims that wait for a slot, the next one first. */
   readonly waiting: LaneClaim[] = [];
   /** Monotonic: its last turn, or when it began to wait for one. */
-  since = 0;
+  lastTurnAt = 0;
 
   line: Line<Lane> | null = null;
   before: Lane | null = null;
@@ -61,7 +56,7 @@ export class Lane implements LineMember<Lane> {
 
   /** What of it is in a sum of lanes that do not move, and in which. */
   readonly counted = nothing();
-  countedIn: Held | null = null;
+  countedIn: LaneTotals | null = null;
 
   constructor(name: string) {
     this.name = name;
@@ -69,20 +64,20 @@ export class Lane implements LineMember<Lane> {
 }
 
 /** What some lanes hold together: slots are attempts under way, lanes those that hold claims. */
-interface Held {
+interface LaneTotals {
   lanes: number;
   claims: number;
   waiting: number;
   slots: number;
 }
 
-function nothing(): Held {
+function nothing(): LaneTotals {
   return { lanes: 0, claims: 0, waiting: 0, slots: 0 };
 }
 
-const FORGOTTEN_BEYOND = 10_000;
+const MAX_LANES_KEPT = 10_000;
 
-/** All lanes that this process has seen lately, and what they hold. */
+/** All lanes that this process has seen lately, and what they hold: the sums equal what their lanes hold. */
 export class LaneBook {
   readonly #lanes = new Map<string, Lane>();
   readonly all = nothing();
@@ -94,7 +89,7 @@ export class LaneBook {
   of(name: string): Lane {
     const known = this.#lanes.get(name);
     if (known) return known;
-    if (this.#lanes.size >= FORGOTTEN_BEYOND) this.#forgetIdle();
+    if (this.#lanes.size >= MAX_LANES_KEPT) this.#forgetIdle();
     const lane = new Lane(name);
     this.#lanes.set(name, lane);
     return lane;
@@ -132,7 +127,7 @@ export class LaneBook {
       lane.countedIn = sum;
     }
     const { isMoving } = pace;
-    now.slots = isMoving ? pace.owed : lane.underWay;
+    now.slots = isMoving ? pace.unansweredSlots : lane.underWay;
     now.claims = isMoving ? 0 : lane.claims;
     now.waiting = isMoving ? 0 : lane.waiting.length;
     now.lanes = now.claims > 0 ? 1 : 0;
@@ -147,7 +142,7 @@ export class LaneBook {
 /** Used anew by each recount, which happens several times for every run. */
 const now = nothing();
 
-function change(sum: Held, before: Held, after: Held): void {
+function change(sum: LaneTotals, before: LaneTotals, after: LaneTotals): void {
   for (const key of ['lanes', 'claims', 'waiting', 'slots'] as const) {
     sum[key] += after[key] - before[key];
     before[key] = after[key];

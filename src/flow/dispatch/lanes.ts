@@ -1,13 +1,7 @@
-/**
- * Guarantees: no more attempts are under way than the instance and each lane may have (lane-shares.ts). Lanes take turns at free slots:
- *   first those that move, then slow ones, then those that answer nothing. Nothing starts while the lease does not hold.
- * Transaction: none; this is memory.
- * If the process dies here: what waited is still claimed by it, and pending.
- */
 import type { Clock } from '../../runtime/clock.ts';
 import { Line } from '../../runtime/loop/line.ts';
 import type { LaneClaim, Lane, LaneBook } from './lane.ts';
-import { type AttemptEnd, HANGS_MS } from './lane-pace.ts';
+import { type AttemptEnd, HANGS_AFTER_MS } from './lane-pace.ts';
 import { LaneShares } from './lane-shares.ts';
 
 interface LanesDeps {
@@ -22,24 +16,27 @@ interface LanesDeps {
 }
 
 /** If others wait too, the turn of a lane comes this much later than that of a quicker kind. So it is still tried from time to time. */
-const STANDS_BACK_MS = 1_000;
+const SLOWER_LANE_DELAY_MS = 1_000;
 /** How often attempts of slow lanes are looked at. */
-const LOOK_AT_SLOW_MS = HANGS_MS / 4;
+const SLOW_ATTEMPTS_CHECK_MS = HANGS_AFTER_MS / 4;
 
-/** Claims that wait for slots. */
+/**
+ * Claims that wait for slots. No more attempts are under way than the instance and each lane may have (lane-shares.ts). Lanes take turns
+ * at free slots: first those that move, then slow ones, then those that answer nothing.
+ */
 export class Lanes {
   readonly #deps: LanesDeps;
   readonly #shares: LaneShares;
-  /** Lanes with something to send and room for it: those that move or may come to, slow ones, and those that answer nothing. */
-  readonly #forward = new Line<Lane>();
+  /** Lanes with something to send and room for it: moving and new ones, slow ones, and stalled ones. */
+  readonly #quick = new Line<Lane>();
   readonly #slow = new Line<Lane>();
-  readonly #back = new Line<Lane>();
+  readonly #stalled = new Line<Lane>();
   /** Attempts under way that do not hang, the oldest first; and those that have taken long, in lanes from which no more is expected. */
-  readonly #young = new Line<LaneClaim>();
-  readonly #patient = new Set<LaneClaim>();
-  #lookedAtSlow = -Infinity;
+  readonly #recent = new Line<LaneClaim>();
+  readonly #long = new Set<LaneClaim>();
+  #checkedLongAt = -Infinity;
   /** Monotonic: until then, every slot is offered to moving lanes first. */
-  #restsUntil = -Infinity;
+  #quickFirstUntil = -Infinity;
   #paused = false;
 
   constructor(deps: LanesDeps) {
@@ -58,10 +55,10 @@ export class Lanes {
     const { book, clock } = this.#deps;
     const { lane } = claim;
     claim.line?.remove(claim);
-    this.#patient.delete(claim);
+    this.#long.delete(claim);
     lane.pace.ended(claim, end, durationMs);
     book.addUnderWay(lane, -1);
-    if (!lane.pace.isMoving) this.#rest(clock.monotonic(), claim);
+    if (!lane.pace.isMoving) this.#putQuickFirst(clock.monotonic(), claim);
     this.#place(lane);
     this.start();
   }
@@ -70,7 +67,7 @@ export class Lanes {
   start(): void {
     const { book, clock, total, mayStart } = this.#deps;
     const now = clock.monotonic();
-    this.#look(now);
+    this.#findHanging(now);
     if (book.all.waiting === 0 || this.#paused) return;
     while (book.all.slots < total) {
       const lane = this.#next(now);
@@ -85,7 +82,7 @@ export class Lanes {
   }
 
   /** Removes the waiting claims that the filter picks. */
-  takeOut(filter: (claim: LaneClaim) => boolean): LaneClaim[] {
+  removeWaiting(filter: (claim: LaneClaim) => boolean): LaneClaim[] {
     const taken: LaneClaim[] = [];
     for (const lane of this.#deps.book.lanes()) {
       if (!lane.waiting.some(filter)) continue;
@@ -100,21 +97,22 @@ export class Lanes {
   }
 
   /** Notes which attempts hang by now. */
-  #look(now: number): void {
-    for (let claim = this.#young.first; claim && now - claim.beganAt > HANGS_MS; claim = this.#young.first) {
-      this.#young.remove(claim);
-      this.#patient.add(claim);
-      this.#lookAt(claim, now);
+  #findHanging(now: number): void {
+    const recent = this.#recent;
+    for (let claim = recent.first; claim && now - claim.beganAt > HANGS_AFTER_MS; claim = recent.first) {
+      recent.remove(claim);
+      this.#long.add(claim);
+      this.#checkHanging(claim, now);
     }
-    if (now - this.#lookedAtSlow < LOOK_AT_SLOW_MS) return;
-    this.#lookedAtSlow = now;
-    for (const claim of this.#patient) this.#lookAt(claim, now);
+    if (now - this.#checkedLongAt < SLOW_ATTEMPTS_CHECK_MS) return;
+    this.#checkedLongAt = now;
+    for (const claim of this.#long) this.#checkHanging(claim, now);
   }
 
-  #lookAt(claim: LaneClaim, now: number): void {
+  #checkHanging(claim: LaneClaim, now: number): void {
     const { lane, beganAt } = claim;
-    if (now - beganAt <= lane.pace.patienceMs) return;
-    this.#patient.delete(claim);
+    if (now - beganAt <= lane.pace.hangsAfterMs) return;
+    this.#long.delete(claim);
     lane.pace.hangs(claim);
     this.#deps.book.recount(lane);
     this.#place(lane);
@@ -123,7 +121,7 @@ export class Lanes {
   #enqueue(claim: LaneClaim): void {
     const { book, clock } = this.#deps;
     const { lane } = claim;
-    if (lane.waiting.length === 0) lane.since = clock.monotonic();
+    if (lane.waiting.length === 0) lane.lastTurnAt = clock.monotonic();
     claim.state = 'awaitsSlot';
     lane.waiting.splice(placeOf(claim, lane.waiting), 0, claim);
     book.addWaiting(lane, 1);
@@ -135,10 +133,10 @@ export class Lanes {
     const claim = lane.waiting.shift();
     if (!claim) return;
     book.addWaiting(lane, -1);
-    lane.since = now;
+    lane.lastTurnAt = now;
     claim.state = 'sent';
     claim.beganAt = now;
-    this.#young.push(claim);
+    this.#recent.push(claim);
     lane.pace.began(claim);
     book.addUnderWay(lane, 1);
     // At the end of the line.
@@ -149,34 +147,38 @@ export class Lanes {
 
   /** Puts a lane into the line where it belongs by now. */
   #place(lane: Lane): void {
-    const { waiting, underWay, pace } = lane;
-    const mayCome = waiting.length > 0 && underWay < this.#deps.perLane;
-    const line = !mayCome ? null : pace.isStalled ? this.#back : pace.isSlow ? this.#slow : this.#forward;
+    const line = this.#lineOf(lane);
     if (line === lane.line) return;
     lane.line?.remove(lane);
     line?.push(lane);
   }
 
+  #lineOf({ waiting, underWay, pace }: Lane): Line<Lane> | null {
+    if (waiting.length === 0 || underWay >= this.#deps.perLane) return null;
+    if (pace.isStalled) return this.#stalled;
+    return pace.isSlow ? this.#slow : this.#quick;
+  }
+
   /** The lane whose turn it is at a free slot; null: the slot stays free. */
   #next(now: number): Lane | null {
     const { book, total } = this.#deps;
-    const forward = this.#nextForward();
-    const [slow, silent] = [this.#fewest(this.#slow), this.#fewest(this.#back)];
-    const back = slow && silent && silent.since + STANDS_BACK_MS <= slow.since ? silent : (slow ?? silent);
-    if (!forward || !back) return forward ?? back;
+    const quick = this.#firstQuick();
+    const slow = this.#leastBusy(this.#slow);
+    const stalled = this.#leastBusy(this.#stalled);
+    const slower = slow && stalled && hasWaitedLonger(slow, stalled) ? stalled : (slow ?? stalled);
+    if (!quick || !slower) return quick ?? slower;
     const share = Math.max(1, total / book.all.lanes);
-    const isDue = now >= this.#restsUntil && back.since + STANDS_BACK_MS <= forward.since;
-    return isDue && back.underWay < share ? back : forward;
+    const isDue = now >= this.#quickFirstUntil && hasWaitedLonger(quick, slower);
+    return isDue && slower.underWay < share ? slower : quick;
   }
 
-  #nextForward(): Lane | null {
-    for (let lane = this.#forward.first; lane; lane = lane.behind)
-      if (this.#shares.mayBegin(lane)) return lane;
+  #firstQuick(): Lane | null {
+    for (let lane = this.#quick.first; lane; lane = lane.behind) if (this.#shares.mayBegin(lane)) return lane;
     return null;
   }
 
   /** A slow lane gets as many slots as one whose attempts take even longer. */
-  #fewest({ first }: Line<Lane>): Lane | null {
+  #leastBusy({ first }: Line<Lane>): Lane | null {
     if (!first) return null;
     let fewest = first;
     for (let lane = first.behind; lane && fewest.underWay > 0; lane = lane.behind)
@@ -185,9 +187,14 @@ export class Lanes {
   }
 
   /** With too few slots to keep one free, moving lanes come first for a third of the time that the other lane held one. */
-  #rest(now: number, { beganAt }: LaneClaim): void {
-    if (this.#shares.areTooFew) this.#restsUntil = now + (now - beganAt) / 3;
+  #putQuickFirst(now: number, { beganAt }: LaneClaim): void {
+    if (this.#shares.areTooFew) this.#quickFirstUntil = now + (now - beganAt) / 3;
   }
+}
+
+/** The slower lane has waited so much longer for its turn than the quicker one. */
+function hasWaitedLonger(quicker: Lane, slower: Lane): boolean {
+  return slower.lastTurnAt + SLOWER_LANE_DELAY_MS <= quicker.lastTurnAt;
 }
 
 /** The place behind all claims of the same urgency. */

@@ -10,7 +10,7 @@ import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { claimOf, returnClaimsIfMine } from '../../store/runs/claims/held-claims.ts';
 import { versionKey } from '../../store/schedules/load-handoffs.ts';
 import { withoutDefinition } from '../handoff/handoff.ts';
-import type { EndedAttempt } from '../settle/settle-queue.ts';
+import type { EndedAttempt } from '../settle-queue.ts';
 import type { Dispatch } from './dispatch-state.ts';
 import type { ClaimState, LaneClaim } from './lane.ts';
 
@@ -23,7 +23,7 @@ const RETRY_MS = 200;
 export function acceptClaims(dispatch: Dispatch, runs: readonly ClaimedRun[]): void {
   const claims = runs.map((run) => dispatch.buffer.put(run));
   // Claimed while the instance was declared dead.
-  giveUpForeign(dispatch, claims.filter(isForeignTo(dispatch)));
+  dropLost(dispatch, claims.filter(isLost(dispatch)));
   enqueue(dispatch, claims.filter(awaitsDefinition));
 }
 
@@ -31,15 +31,15 @@ export function acceptClaims(dispatch: Dispatch, runs: readonly ClaimedRun[]): v
 function enqueue(dispatch: Dispatch, claims: readonly LaneClaim[]): void {
   const { deps, lanes, loop, accepting } = dispatch;
   if (accepting) for (const claim of claims) claim.handoff = deps.definitions.known(claim.run) ?? null;
-  const ready = claims.filter(isDefined);
+  const ready = claims.filter(hasDefinition);
   lanes.add(ready);
   if (ready.length === claims.length) return;
-  const others = claims.filter((claim) => !isDefined(claim));
-  if (accepting) void defineThese(dispatch, others).catch(() => loop.wake());
+  const others = claims.filter((claim) => !hasDefinition(claim));
+  if (accepting) void loadDefinitions(dispatch, others).catch(() => loop.wake());
   else loop.wake();
 }
 
-function isDefined({ handoff }: LaneClaim): boolean {
+function hasDefinition({ handoff }: LaneClaim): boolean {
   return handoff !== null;
 }
 
@@ -48,27 +48,27 @@ function awaitsDefinition({ state }: LaneClaim): boolean {
 }
 
 /** Fetches missing definitions, then queues the runs that waited for them. */
-export async function define(dispatch: Dispatch): Promise<void> {
+export async function loadMissingDefinitions(dispatch: Dispatch): Promise<void> {
   const claims = dispatch.buffer.inState('awaitsDefinition');
-  await defineThese(
+  await loadDefinitions(
     dispatch,
-    claims.filter((claim) => !claim.isBeingDefined),
+    claims.filter((claim) => !claim.isLoadingDefinition),
   );
 }
 
-async function defineThese(dispatch: Dispatch, claims: readonly LaneClaim[]): Promise<void> {
+async function loadDefinitions(dispatch: Dispatch, claims: readonly LaneClaim[]): Promise<void> {
   const { deps, lanes } = dispatch;
   if (claims.length === 0) return;
-  for (const claim of claims) claim.isBeingDefined = true;
+  for (const claim of claims) claim.isLoadingDefinition = true;
   const found = await deps.definitions
     .load(claims.map(({ run }) => run))
-    .finally(() => claims.forEach((claim) => (claim.isBeingDefined = false)));
+    .finally(() => claims.forEach((claim) => (claim.isLoadingDefinition = false)));
   // Some may have been given up meanwhile.
   const left = claims.filter(awaitsDefinition);
   for (const claim of left) claim.handoff = found.get(versionKey(claim.run)) ?? null;
-  lanes.add(left.filter(isDefined));
+  lanes.add(left.filter(hasDefinition));
   for (const claim of left) {
-    if (isDefined(claim)) continue;
+    if (hasDefinition(claim)) continue;
     const outcome = withoutDefinition(deps.databaseClock, claim.run);
     deps.settler.add(new EndedClaim(dispatch, claim, outcome));
   }
@@ -110,26 +110,26 @@ export function notifyIfIdle({ book, onIdle }: Dispatch): void {
 }
 
 /** Drops unsent claims of an id that was declared dead. Attempts under way go on, and are settled if possible. */
-export function dropForeign(dispatch: Dispatch): void {
-  giveUpForeign(dispatch, takeUnsent(dispatch, isForeignTo(dispatch)));
+export function dropLostClaims(dispatch: Dispatch): void {
+  dropLost(dispatch, removeUnsent(dispatch, isLost(dispatch)));
 }
 
 /** Claimed under an id that the others have declared dead: its run belongs to other instances now. */
-function isForeignTo({ deps }: Dispatch): (claim: LaneClaim) => boolean {
+function isLost({ deps }: Dispatch): (claim: LaneClaim) => boolean {
   const { instanceId } = deps.lease;
   return ({ run }) => run.instanceId !== instanceId;
 }
 
-function giveUpForeign(dispatch: Dispatch, claims: readonly LaneClaim[]): void {
+function dropLost(dispatch: Dispatch, claims: readonly LaneClaim[]): void {
   if (claims.length === 0) return;
   for (const claim of claims) release(dispatch, claim);
   dispatch.deps.events.emit({ type: 'claimsDropped', count: claims.length });
 }
 
 /** Claims that wait for others come first, so that none of them takes the place of one that is given up. */
-function takeUnsent({ buffer, lanes }: Dispatch, filter: (claim: LaneClaim) => boolean): LaneClaim[] {
+function removeUnsent({ buffer, lanes }: Dispatch, filter: (claim: LaneClaim) => boolean): LaneClaim[] {
   const inState = (state: ClaimState) => buffer.inState(state).filter(filter);
-  return [...inState('awaitsEarlier'), ...lanes.takeOut(filter), ...inState('awaitsDefinition')];
+  return [...inState('awaitsEarlier'), ...lanes.removeWaiting(filter), ...inState('awaitsDefinition')];
 }
 
 /** Returns the claims that wait for a slot, since maintenance holds runs: their rows must not count as claimed meanwhile. */
@@ -153,7 +153,7 @@ export async function returnStale(dispatch: Dispatch): Promise<boolean> {
 /** Answers whether any was returned. */
 async function returnFromLanes(dispatch: Dispatch, filter: (claim: LaneClaim) => boolean): Promise<boolean> {
   const { lanes } = dispatch;
-  const unsent = lanes.takeOut(filter);
+  const unsent = lanes.removeWaiting(filter);
   if (unsent.length === 0) return false;
   for (const claim of unsent) claim.state = 'returning';
   try {
@@ -173,13 +173,13 @@ export async function handBackAll(dispatch: Dispatch): Promise<void> {
   const { events } = dispatch.deps;
   const { signal } = dispatch.aborting;
   const all = () => true;
-  for (let unsent = takeUnsent(dispatch, all); unsent.length > 0 && !signal.aborted;) {
+  for (let unsent = removeUnsent(dispatch, all); unsent.length > 0 && !signal.aborted;) {
     const left = await handBack(dispatch, unsent).catch((error: unknown) => {
       if (!signal.aborted) events.emit({ type: 'loopFailed', loop: 'hand back', error, retryInMs: RETRY_MS });
       return unsent;
     });
     if (left.length > 0) await setTimeout(RETRY_MS);
-    unsent = [...new Set([...left, ...takeUnsent(dispatch, all)])];
+    unsent = [...new Set([...left, ...removeUnsent(dispatch, all)])];
   }
 }
 

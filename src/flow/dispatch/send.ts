@@ -39,5 +39,5 @@ class SentClaim implements ClaimToExecute {
 
 function endOf({ sent, settlement }: AttemptSettlement): AttemptEnd {
   if (!sent) return 'unsent';
-  return settlement.error?.kind === 'timeout' ? 'silent' : 'answered';
+  return settlement.error?.kind === 'timeout' ? 'timedOut' : 'answered';
 }

@@ -1,9 +1,3 @@
-/**
- * Guarantees: an attempt knows how the dependencies of its run ended, or is not made; attempts that begin at the
- * same moment read it together.
- * Transaction: none; reads only.
- * If the process dies here: nothing was sent.
- */
 import type { Dependency } from '../../core/runs/run.ts';
 import { batchCalls } from '../../runtime/loop/batched-calls.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
@@ -21,6 +15,7 @@ const MAX_RUNS = 100;
 /** Outcomes, of up to 4 KiB each. */
 const MAX_OUTCOMES = 1_000;
 
+/** An attempt whose dependencies cannot be read is not made. Attempts that begin at the same moment read together. */
 export function createDependencyReader(database: Database): ReadDependencies {
   const idsOf = batchCalls<string, readonly string[]>({
     maxWeight: MAX_RUNS,

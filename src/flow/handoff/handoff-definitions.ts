@@ -1,9 +1,3 @@
-/**
- * Guarantees: an attempt uses the definition of the version its run was planned under, with its secret values decrypted, here and
- *   nowhere before.
- * Transaction: reads only. What versions say never changes, so what was read once may be kept.
- * If the process dies here: nothing was written.
- */
 import { LRUCache } from 'lru-cache';
 import type { Handoff } from '../../core/schedules/schedule.ts';
 import { CannotOpen, type KeyRing } from '../../core/secrets/key-ring.ts';
@@ -18,6 +12,10 @@ export interface SendableHandoff extends Handoff<string> {
   lockedBecause: string | null;
 }
 
+/**
+ * The definitions of the versions that runs were planned under, with their secret values decrypted: here and nowhere before. What
+ * versions say never changes, so what was read once may be kept.
+ */
 export interface HandoffDefinitions {
   known(key: VersionKey): SendableHandoff | undefined;
   /** Reads the definitions that are not known; answers all that exist, including those too many to be kept. */

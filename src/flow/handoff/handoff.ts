@@ -1,10 +1,13 @@
 /**
- * Guarantees: one attempt of one claimed run, whose outcome is a value whatever happens; an uncertain attempt is
- *   asked about before the run is sent again.
- * Transaction: none of its own; the intent is durable already, the outcome is settled after.
- * If the process dies here: the target may or may not have it; the run is still pending under the dead claim.
+ * Guarantees: one attempt of one claimed run, whose outcome is a value whatever happens; an uncertain attempt is asked about before the
+ *   run is sent again. Where it matters, nothing is sent before it is durable that the attempt began, under a claim that still holds.
+ * Transaction: one statement for all attempts that begin at the moment and must be durable; an answer that does not come counts as no.
+ *   The intent is durable already, the outcome is settled after.
+ * If the process dies here: the target may or may not have it; the run is still pending under the dead claim. At most once, it becomes
+ *   `unknown` or its target is asked; at least once, it is sent again.
  */
-import { NO_DEFINITION } from '../../core/schedules/schedule.ts';
+import type { Claim } from '../../core/runs/run-record.ts';
+import { type Delivery, NO_DEFINITION } from '../../core/schedules/schedule.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { LookedUp } from '../../core/runs/attempts/attempt.ts';
 import type { Outcome } from '../../core/runs/attempts/outcome.ts';
@@ -13,8 +16,12 @@ import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.
 import type { Clock } from '../../runtime/clock.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import type { Lease } from '../../runtime/instance-lease.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
 import { newSpanId } from '../../runtime/span-id.ts';
+import { batchCalls } from '../../runtime/loop/batched-calls.ts';
+import type { Database } from '../../postgres/database.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
+import { claimOf, startHandoffsIfClaimed } from '../../store/runs/claims/held-claims.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import type { Attempt } from '../../targets/target.ts';
 import { type AskTargetDeps, type ClaimToSend, type Sending, askIfUncertain } from './ask-target.ts';
@@ -28,14 +35,13 @@ import {
   uncertainDeliveryOf,
   unsent,
 } from './settlements.ts';
-import { type HandoffStarter, mustBeStarted } from './start-handoff.ts';
 import type { SendableHandoff } from './handoff-definitions.ts';
 
 export interface HandoffDeps extends AskTargetDeps {
   lease: Lease;
   clock: Clock;
   targets: TargetRegistry;
-  starter: HandoffStarter;
+  startHandoff: StartHandoff;
   readDependencies: ReadDependencies;
 }
 
@@ -45,7 +51,7 @@ export async function attemptHandoff(deps: HandoffDeps, claim: ClaimToSend): Pro
   const { run, handoff, signal } = claim;
   const begunAt = databaseClock.now();
   try {
-    const ready = readyAtOnce(deps, claim) ?? (await madeReady(deps, claim));
+    const ready = readyAtOnce(deps, claim) ?? (await prepared(deps, claim));
     if ('settled' in ready) return ready.settled;
     const startedAt = databaseClock.now();
     const began = clock.monotonic();
@@ -92,31 +98,31 @@ function readyAtOnce(
   const kind = targets.kindOf(handoff.target);
   if (!kind || handoff.lockedBecause !== null || !dependsOnNone(run) || run.lookupAfter !== null) return null;
   if (mustBeStarted(run, handoff.delivery, databaseClock)) return null;
-  return { kind, run, handoff, attempt: attemptOf(lease, run, handoff, NONE), signal, lookup: null };
+  const attempt = attemptOf(lease, run, handoff, NO_DEPENDENCIES);
+  return { kind, run, handoff, attempt, signal, lookup: null };
 }
 
-async function madeReady(
+async function prepared(
   deps: HandoffDeps,
   { run, handoff, signal }: ClaimToSend,
 ): Promise<Ready | { settled: AttemptSettlement }> {
   const { databaseClock, targets } = deps;
   const kind = targets.kindOf(handoff.target);
   const startedAt = databaseClock.now();
-  const settledBy = (outcome: Outcome) =>
-    settlementFor(databaseClock, run, attemptedOf(run, handoff, kind, startedAt), outcome);
-  const notSent = (message: string, senderStopped = false) => ({
-    settled: settledBy(unsent(message, senderStopped)),
-  });
+  const notSent = (message: string, senderStopped = false) => {
+    const attempted = attemptedOf(run, handoff, kind, startedAt);
+    return { settled: settlementFor(databaseClock, run, attempted, unsent(message, senderStopped)) };
+  };
   if (!kind) return notSent(`this version cannot send to a target of type ${handoff.target.type}`);
   if (handoff.lockedBecause !== null)
     return { settled: stillUncertain(run, notSent(handoff.lockedBecause).settled) };
 
-  const dependencies = dependsOnNone(run) ? NONE : await deps.readDependencies(run);
+  const dependencies = dependsOnNone(run) ? NO_DEPENDENCIES : await deps.readDependencies(run);
   if (!dependencies) return notSent('not begun: how those ended that it depends on could not be read', true);
   const sending = { kind, run, handoff, attempt: attemptOf(deps.lease, run, handoff, dependencies), signal };
   const asked = run.lookupAfter === null ? null : await askIfUncertain(deps, sending, startedAt);
   if (asked && 'settled' in asked) return asked;
-  if (mustBeStarted(run, handoff.delivery, databaseClock) && !(await deps.starter.start(run))) {
+  if (mustBeStarted(run, handoff.delivery, databaseClock) && !(await deps.startHandoff(run))) {
     return notSent('not begun: the claim could not be confirmed', true);
   }
   return { ...sending, lookup: asked?.lookup ?? null };
@@ -127,7 +133,7 @@ function dependsOnNone({ parentRunId, hasDependencies }: ClaimedRun): boolean {
   return parentRunId === null && !hasDependencies;
 }
 
-const NONE: readonly Dependency[] = [];
+const NO_DEPENDENCIES: readonly Dependency[] = [];
 
 /** Reports the outcome of an attempt that was made, and answers what it means for the run. */
 function settledSending(
@@ -181,4 +187,37 @@ function attemptOf(
     mayStart: () => lease.instanceId === instanceId && lease.holds(),
     dependencies,
   };
+}
+
+/** False: the claim is no longer valid, or that is unknown; nothing may be sent. */
+type StartHandoff = (run: ClaimedRun) => Promise<boolean>;
+
+/** A claim that has waited for longer may have been taken away: its schedule deleted, its instance thought dead. */
+const FRESH_MS = 1_000;
+
+/** At least once, a fresh claim is sent without this statement, which saves a round trip. */
+function mustBeStarted(run: ClaimedRun, delivery: Delivery, databaseClock: DatabaseClock): boolean {
+  return run.confirm || delivery === 'atMostOnce' || databaseClock.now() - run.claimedAt > FRESH_MS;
+}
+
+export function createHandoffStarter({
+  database,
+  events,
+}: {
+  database: Database;
+  events: EventBus;
+}): StartHandoff {
+  async function startBatch(claims: readonly Claim[]): Promise<boolean[]> {
+    try {
+      const started = await database.run((db) => startHandoffsIfClaimed(db, claims));
+      return claims.map(({ runId }) => started.has(runId));
+    } catch (error) {
+      // It may have been committed unseen. Nothing is sent, so the settlement, under the same guard, can say so.
+      events.emit({ type: 'handoffsNotStarted', count: claims.length, error });
+      return claims.map(() => false);
+    }
+  }
+
+  const start = batchCalls({ work: startBatch });
+  return (run) => start(claimOf(run));
 }

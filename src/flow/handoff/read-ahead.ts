@@ -1,8 +1,3 @@
-/**
- * Guarantees: nothing; it saves time. Definitions that a herd needs are read before it is due, not while its fires wait.
- * Transaction: reads only.
- * If the process dies here: nothing was written. A definition that was not read ahead is read by the attempt that needs it.
- */
 import type { Clock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../../runtime/loop/loop.ts';
@@ -25,6 +20,7 @@ const MAX_AHEAD = MAX_KEPT / 2;
 /** For one statement: it takes some milliseconds, and so does reading its answer. */
 const BATCH = 500;
 
+/** Saves time: definitions that a herd needs are read before it is due. Without it, the attempts that need them read them. */
 export function createReadAhead({ database, clock, events, definitions }: ReadAheadDeps): Loop {
   async function pass(): Promise<number> {
     const due = await database.run((db) => versionsDueWithin(db, { ms: AHEAD_MS, atMost: MAX_AHEAD }));

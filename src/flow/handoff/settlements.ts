@@ -1,8 +1,3 @@
-/**
- * Guarantees: each end of an attempt has one settlement.
- * Transaction: none; what is built here is written by `settle/`.
- * If the process dies here: nothing is written yet.
- */
 import type { Instant } from '../../core/instant.ts';
 import type { AttemptOutcome } from '../../core/runs/attempts/attempt.ts';
 import { type Outcome, notSent } from '../../core/runs/attempts/outcome.ts';
@@ -21,21 +16,14 @@ import type { TargetKind } from '../../targets/target.ts';
 
 export function attemptedOf(
   run: ClaimedRun,
-  {
-    target,
-    retry,
-    delivery,
-    timeoutSeconds,
-    completion,
-    completionTimeoutSeconds,
-  }: Omit<Handoff, 'target' | 'payload'> & Partial<Handoff>,
+  handoff: Omit<Handoff, 'target' | 'payload'> & Partial<Handoff>,
   kind: TargetKind | undefined,
   startedAt: Instant,
 ): Attempted {
-  const { failures } = run;
+  const { target, retry, delivery, timeoutSeconds, completion, completionTimeoutSeconds } = handoff;
+  const { failures, wasHandedOff } = run;
   const hasLookup = (target && kind?.hasLookup(target)) ?? false;
   const uncertain = hasLookup ? uncertainDeliveryOf(run) : null;
-  const { wasHandedOff } = run;
   return {
     retry,
     delivery,
@@ -51,7 +39,7 @@ export function attemptedOf(
 }
 
 export function uncertainDeliveryOf({ lookupAfter, lookups }: ClaimedRun): UncertainDelivery | null {
-  return lookupAfter === null ? null : { lookupAfter: lookupAfter, lookups };
+  return lookupAfter === null ? null : { lookupAfter, lookups };
 }
 
 type Sent = Pick<AttemptSettlement, 'latenessMs' | 'sent'>;

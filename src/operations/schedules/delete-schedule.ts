@@ -1,7 +1,7 @@
 /**
  * Guarantees: a delete first records what was due; the open runs of the schedule are abandoned, none is forgotten, and none is handed
  *   off any more. However many they are, the delete takes no longer: beyond a few hundred they are abandoned in slices.
- * Transaction: one, under the schedule's row lock; after it one for each slice (flow/effects/backlogs.ts).
+ * Transaction: one, under the schedule's row lock; after it one for each slice (flow/backlogs.ts).
  * If the process dies here: everything or nothing of it is written; any instance does the slices that are left.
  */
 import { type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';

@@ -43,7 +43,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'a crash between the two leaves a delivery that nobody knows of',
     edits: [
       {
-        file: 'src/flow/record/record-alone.ts',
+        file: 'src/flow/record-intent.ts',
         find: '  const recorded = await database\n    .run(',
         replace: `  dispatcher.accept(
     reserved.map(({ schedule, intent }) => newlyClaimedRun(schedule, intent, instanceId, Date.now())),
@@ -51,7 +51,7 @@ export const MUTANTS: readonly Mutant[] = [
   const recorded = await database\n    .run(`,
       },
       {
-        file: 'src/flow/record/record-alone.ts',
+        file: 'src/flow/record-intent.ts',
         find: `  dispatcher.accept(
     mine.map(({ schedule, intent }) => newlyClaimedRun(schedule, intent, instanceId, recorded.claimedAt)),
   );\n`,
@@ -250,7 +250,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'an outcome that could not be written is forgotten, and its run sent again',
     edits: [
       {
-        file: 'src/flow/settle/settle.ts',
+        file: 'src/flow/settle.ts',
         find: `  } catch (error) {
     for (const ended of batch) queue.lockFirst(ended);`,
         replace: `  } catch (error) {
@@ -420,7 +420,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'an effect is deleted before it is done: who dies in between has it forgotten',
     edits: [
       {
-        file: 'src/flow/effects/effects.ts',
+        file: 'src/flow/effects.ts',
         find: '      return batch.length === 0 ? null : applyEffects(tx, batch);\n    });',
         replace: `      await deleteEffects(tx, batch.map(idOf));
       return null;
@@ -428,12 +428,12 @@ export const MUTANTS: readonly Mutant[] = [
     if (batch.length > 0) afterCommit(state, await state.database.transaction((tx) => applyEffects(tx, batch)));`,
       },
       {
-        file: 'src/flow/effects/effects.ts',
+        file: 'src/flow/effects.ts',
         find: 'import { type Effect, lockEffects,',
         replace: 'import { type Effect, deleteEffects, lockEffects,',
       },
       {
-        file: 'src/flow/effects/effects.ts',
+        file: 'src/flow/effects.ts',
         find: '    const applied = await state.database.transaction(async (tx) => {\n      batch',
         replace:
           '    const applied = await state.database.transaction(async (tx): Promise<AppliedEffects | null> => {\n      batch',
@@ -456,14 +456,14 @@ export const MUTANTS: readonly Mutant[] = [
         replace: '',
       },
       {
-        file: 'src/flow/effects/effects.ts',
+        file: 'src/flow/effects.ts',
         find: '    if (!applied) return false;\n    afterCommit(state, applied);',
         replace: `    if (!applied) return false;
     await state.database.run((db) => deleteEffects(db, applied.done.map(idOf)));
     afterCommit(state, applied);`,
       },
       {
-        file: 'src/flow/effects/effects.ts',
+        file: 'src/flow/effects.ts',
         find: 'import { type Effect, lockEffects,',
         replace: 'import { type Effect, deleteEffects, lockEffects,',
       },

@@ -43,16 +43,16 @@ describe('a lane moves', () => {
     const attempt = begin(hangs);
     hangs.hangs(attempt);
     expect(hangs.isMoving).toBe(false);
-    hangs.ended(attempt, 'silent', 10_000);
+    hangs.ended(attempt, 'timedOut', 10_000);
     expect(hangs.isMoving).toBe(false);
-    expect(shown(['answered', 20], ['silent', 300]).isMoving).toBe(false);
+    expect(shown(['answered', 20], ['timedOut', 300]).isMoving).toBe(false);
     // Of a lane that has shown nothing else, that is known from then on.
-    expect(shown(['silent', 300]).isUnknown).toBe(false);
+    expect(shown(['timedOut', 300]).isNew).toBe(false);
   });
 
   it('again at the first quick answer after it stood still, however long that was', () => {
     const pace = shown(['answered', 20]);
-    for (let times = 0; times < 10; times += 1) pace.ended(begin(pace), 'silent', 30_000);
+    for (let times = 0; times < 10; times += 1) pace.ended(begin(pace), 'timedOut', 30_000);
     expect(pace.isMoving).toBe(false);
     pace.ended(begin(pace), 'answered', 20);
     expect(pace.isMoving).toBe(true);
@@ -71,14 +71,14 @@ describe('a lane moves', () => {
     const hanging = begin(pace);
     pace.ended(begin(pace), 'answered', 20);
     pace.hangs(hanging);
-    expect(pace).toMatchObject({ isMoving: true, owed: 1 });
+    expect(pace).toMatchObject({ isMoving: true, unansweredSlots: 1 });
     begin(pace);
-    expect(pace.owed).toBe(2);
+    expect(pace.unansweredSlots).toBe(2);
   });
 
   it('or not, whatever attempts of its could not be sent', () => {
-    expect(shown(['unsent', 5_000]).isUnknown).toBe(true);
+    expect(shown(['unsent', 5_000]).isNew).toBe(true);
     const pace = shown(['answered', 20], ['unsent', 5_000]);
-    expect(pace).toMatchObject({ isMoving: true, owed: 0 });
+    expect(pace).toMatchObject({ isMoving: true, unansweredSlots: 0 });
   });
 });

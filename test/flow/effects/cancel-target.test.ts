@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import type { FirelockEvent } from '../../../src/core/events.ts';
 import type { Definition, HttpTarget, Schedule } from '../../../src/core/schedules/schedule.ts';
-import { type TargetCanceller, createTargetCanceller } from '../../../src/flow/effects/cancel-target.ts';
+import { TargetCanceller } from '../../../src/flow/cancel-target.ts';
 import { createHandoffDefinitions } from '../../../src/flow/handoff/handoff-definitions.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
@@ -85,7 +85,7 @@ function canceller(database: Database = store.database, bounds = {}): TargetCanc
     createHttpTarget({ clock: systemClock, version: 'test', connectionsPerOrigin: 16 }),
   ]);
   const definitions = createHandoffDefinitions(database, SECRETS);
-  const made = createTargetCanceller({ definitions, targets, events, ...bounds });
+  const made = new TargetCanceller({ definitions, targets, events, ...bounds });
   onTestFinished(async () => {
     await made.stop();
     await targets.close();

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { pauseAfter } from '../../../src/flow/settle/settle-pause.ts';
+import { pauseAfter } from '../../../src/flow/settle-queue.ts';
 
 const SLOTS = 256;
 

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { AttemptOutcome } from '../../../src/core/runs/attempts/attempt.ts';
 import type { AttemptSettlement } from '../../../src/core/runs/attempts/settle-attempt.ts';
 import { DELIVERIES, type Definition } from '../../../src/core/schedules/schedule.ts';
-import { type Settler, createSettler } from '../../../src/flow/settle/settle.ts';
+import { type Settler, createSettler } from '../../../src/flow/settle.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import type { Database } from '../../../src/postgres/database.ts';

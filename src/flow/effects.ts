@@ -4,18 +4,18 @@
  *   bounded number of followers and dependents. A batch that the database refuses is halved, and the one at fault is put off.
  * If the process dies here: the effects are still there; any instance finds them.
  */
-import { inHalvesOnceFailed } from '../../runtime/loop/batch.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { EventBus } from '../../runtime/event-bus.ts';
-import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
-import { reasonOf } from '../../runtime/reason.ts';
-import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
-import type { Database } from '../../postgres/database.ts';
-import { type AppliedEffects, applyEffects } from '../../store/effects/apply-effects.ts';
-import { splitByFollower } from '../../store/effects/follower-pairs.ts';
-import { type Effect, lockEffects, lockEffectsAgain, putOffEffect } from '../../store/effects/effect-rows.ts';
-import { batchFaultOf } from '../../postgres/errors.ts';
-import { emitJudged } from '../../store/runs/overlaps.ts';
+import { inHalvesOnceFailed } from '../runtime/loop/batch.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import { reasonOf } from '../runtime/reason.ts';
+import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
+import type { Database } from '../postgres/database.ts';
+import { type AppliedEffects, applyEffects } from '../store/effects/apply-effects.ts';
+import { splitByFollower } from '../store/effects/follower-pairs.ts';
+import { type Effect, lockEffects, lockEffectsAgain, putOffEffect } from '../store/effects/effect-rows.ts';
+import { batchFaultOf } from '../postgres/errors.ts';
+import { emitJudged } from '../store/runs/overlaps.ts';
 
 interface EffectsDeps {
   database: Database;
@@ -26,11 +26,6 @@ interface EffectsDeps {
   cancelTargets: (effects: readonly Effect[]) => void;
   /** Pauses schedules whose target is gone, or whose runs fail, and deletes the effect. */
   pauseSchedules: (effects: readonly Effect[]) => void;
-}
-
-export interface Effects extends Turning {
-  /** Some were written. */
-  wake(): void;
 }
 
 const MAX_BATCH = 200;
@@ -56,15 +51,15 @@ interface Rest {
   ms: number;
 }
 
-export function createEffects(deps: EffectsDeps): Effects {
+/** To be woken when some were written. */
+export function createEffects(deps: EffectsDeps): Loop {
   const state: State = { ...deps, rests: new Map() };
-  const loop = createLoop({
+  return createLoop({
     name: 'effects',
     clock: deps.clock,
     events: deps.events,
     body: () => pass(state),
   });
-  return { ...turningOf(loop), wake: () => loop.wake() };
 }
 
 async function pass(state: State): Promise<number> {
@@ -119,7 +114,7 @@ async function putOff({ database, events, wake }: State, effect: Effect, error: 
     wake.effects();
     return;
   }
-  const seconds = Math.min(MAX_PUT_OFF_SECONDS, MIN_PUT_OFF_SECONDS * 2 ** Math.min(effect.failures, 20));
+  const seconds = putOffSeconds(effect);
   const reason = reasonOf(error);
   await database.run((db) => putOffEffect(db, effect.id, { error: reason, seconds }));
   const { kind, runId, scheduleId, failures } = effect;
@@ -132,6 +127,11 @@ async function putOff({ database, events, wake }: State, effect: Effect, error: 
     failures: failures + 1,
     seconds,
   });
+}
+
+/** How long an effect or a backlog rests that the database has refused so often. */
+export function putOffSeconds({ failures }: { failures: number }): number {
+  return Math.min(MAX_PUT_OFF_SECONDS, MIN_PUT_OFF_SECONDS * 2 ** Math.min(failures, 20));
 }
 
 /** Once what was applied is committed. */

@@ -1,18 +1,30 @@
-/**
- * Guarantees: a schedule that names calendars is planned by what these said at each moment, and its plan says by which versions.
- * Transaction: none; the plan is recorded only if the calendars still have these versions then (record/record-under-locks.ts).
- * If the process dies here: nothing has happened.
- */
+import { LRUCache } from 'lru-cache';
 import type { Calendars } from '../core/exclusions/calendar-history.ts';
 import { cursorByCalendars } from '../core/exclusions/calendar-cursor.ts';
 import type { Instant } from '../core/instant.ts';
-import { calendarIdsOf } from '../core/schedules/schedule.ts';
+import { type Timing, calendarIdsOf } from '../core/schedules/schedule.ts';
+import { readTiming } from '../core/schedules/stored-definition.ts';
 import type { FireTimes } from '../core/time/fire-times.ts';
 import type { Database } from '../postgres/database.ts';
 import { readUpdatedAt } from '../store/calendars/calendar-cursors.ts';
 import { type KnownCalendars, readCalendars, unappliedSince } from '../store/calendars/calendar-histories.ts';
 import type { LockedSchedule } from '../store/schedules/locked-schedule.ts';
-import { timingOf } from './stored-timing.ts';
+
+/** Many schedules share few timings. One with 2,000 dates has 50,000 characters. */
+const timings = new LRUCache<string, Timing>({
+  max: 10_000,
+  maxSize: 20_000_000,
+  sizeCalculation: (_timing, text) => text.length,
+});
+
+/** @throws Error where it cannot be planned by */
+export function timingOf(text: string): Timing {
+  const known = timings.get(text);
+  if (known) return known;
+  const timing = readTiming(text);
+  timings.set(text, timing);
+  return timing;
+}
 
 /** What planning a schedule needs of the calendars that it names. */
 export interface ScheduleCalendars {
@@ -31,7 +43,7 @@ export type CalendarReader = (
 export function createCalendarReader(database: Database): CalendarReader {
   return async (schedules) => {
     const naming = schedules.flatMap((schedule) => namingOf(schedule) ?? []);
-    if (naming.length === 0) return NONE;
+    if (naming.length === 0) return NO_CALENDARS;
     const ids = [...new Set(naming.flatMap((one) => one.ids))];
     const since = Math.min(...naming.map(({ schedule }) => schedule.nextOccurrenceAt));
     return database.run(async (db) => {
@@ -59,7 +71,7 @@ export function beginningOf(
   return cursorByCalendars(times, { nextOccurrenceAt, plannedThrough, updatedAt }, editedAt);
 }
 
-const NONE: ReadonlyMap<string, ScheduleCalendars> = new Map();
+const NO_CALENDARS: ReadonlyMap<string, ScheduleCalendars> = new Map();
 
 interface Naming {
   schedule: LockedSchedule;

@@ -1,16 +1,11 @@
-/**
- * Guarantees: planned fires in the form that the statement takes; recorded fires in the form that the rest of this process gets.
- * Transaction: none; the callers emit events and wake loops once theirs is committed.
- * If the process dies here: the runs are recorded; other instances find them without being woken.
- */
-import type { MissedFires } from '../../core/events.ts';
-import { SKIP_REASONS, lastFireOf } from '../../core/time/plan-due.ts';
-import type { EventBus } from '../../runtime/event-bus.ts';
-import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
-import { queueOfLane } from '../../store/runs/queue-lanes.ts';
-import { type Advance, type Intent, type Recorded, intentOf } from '../../store/runs/intents/intent.ts';
-import type { LockedSchedule } from '../../store/schedules/locked-schedule.ts';
-import type { PlannedSchedule } from '../plan.ts';
+import type { MissedFires } from '../core/events.ts';
+import { SKIP_REASONS, lastFireOf } from '../core/time/plan-due.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
+import { queueOfLane } from '../store/runs/queue-lanes.ts';
+import { type Advance, type Intent, type Recorded, intentOf } from '../store/runs/intents/intent.ts';
+import type { LockedSchedule } from '../store/schedules/locked-schedule.ts';
+import type { PlannedSchedule } from './plan.ts';
 
 export interface Fire {
   schedule: LockedSchedule;

@@ -4,15 +4,15 @@
  * Transaction: one for some limits, which locks their rows before it counts.
  * If the process dies here: places are held by rows of runs alone; any instance counts them, and gives the free ones.
  */
-import type { Clock } from '../../runtime/clock.ts';
-import type { EventBus } from '../../runtime/event-bus.ts';
-import { inHalves } from '../../runtime/loop/batch.ts';
-import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
-import { reasonOf } from '../../runtime/reason.ts';
-import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
-import type { Database } from '../../postgres/database.ts';
-import { batchFaultOf } from '../../postgres/errors.ts';
-import { admitUnderLock, limitsToAdmit } from '../../store/limits/admit-runs.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import { inHalves } from '../runtime/loop/batch.ts';
+import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import { reasonOf } from '../runtime/reason.ts';
+import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
+import type { Database } from '../postgres/database.ts';
+import { batchFaultOf } from '../postgres/errors.ts';
+import { admitUnderLock, limitsToAdmit } from '../store/limits/admit-runs.ts';
 
 interface AdmissionDeps {
   database: Database;
@@ -21,15 +21,10 @@ interface AdmissionDeps {
   wake: Wake;
 }
 
-export interface Admission extends Turning {
-  /** Runs with a limit were recorded, or gave their places up. */
-  wake(): void;
-}
-
 /** Finds what other instances recorded or ended without waking this loop. */
 const IDLE_MS = 1_000;
 /** The least time between two passes, however often the loop is woken: ends in between make one batch. */
-const MIN_MS = 5;
+const MIN_INTERVAL_MS = 5;
 /** Limits in one transaction. */
 const BATCH = 50;
 /** The wait before limits and runs that others have locked are tried again; it doubles each time. */
@@ -50,17 +45,17 @@ interface Found {
 
 const NOTHING: Found = { limits: 0, admitted: 0, msUntilNextDue: Infinity };
 
-export function createAdmission(deps: AdmissionDeps): Admission {
+/** To be woken when runs with a limit were recorded, or gave their places up. */
+export function createAdmission(deps: AdmissionDeps): Loop {
   const { clock, events } = deps;
   const state: State = { ...deps, restMs: MIN_REST_MS, after: '', found: NOTHING };
-  const loop = createLoop({
+  return createLoop({
     name: 'admission',
     clock,
     events,
     body: () => pass(state),
-    minMs: () => MIN_MS,
+    minMs: () => MIN_INTERVAL_MS,
   });
-  return { ...turningOf(loop), wake: () => loop.wake() };
 }
 
 async function pass(state: State): Promise<number> {

@@ -5,21 +5,22 @@
  *   until the others are done.
  * If the process dies here: the slices that were committed are done; any instance goes on with the next.
  */
-import { reasonOf } from '../../runtime/reason.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { EventBus } from '../../runtime/event-bus.ts';
-import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
-import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
-import type { Database } from '../../postgres/database.ts';
-import { batchFaultOf } from '../../postgres/errors.ts';
+import { reasonOf } from '../runtime/reason.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
+import type { Database } from '../postgres/database.ts';
+import { batchFaultOf } from '../postgres/errors.ts';
 import {
   type Backlog,
   continueBacklogs,
   deleteBacklogs,
   lockNextBacklogs,
   putOffBacklogs,
-} from '../../store/backlogs/backlog-rows.ts';
-import { endSlice, type Slice, type SliceSize, markSlice } from '../../store/backlogs/backlog-slices.ts';
+} from '../store/backlogs/backlog-rows.ts';
+import { endSlice, type Slice, type SliceSize, markSlice } from '../store/backlogs/backlog-slices.ts';
+import { putOffSeconds } from './effects.ts';
 
 interface BacklogsDeps {
   database: Database;
@@ -28,13 +29,8 @@ interface BacklogsDeps {
   wake: Wake;
 }
 
-export interface Backlogs extends Turning {
-  /** Some were written. */
-  wake(): void;
-}
-
 /** Runs of a slice. It takes some tens of milliseconds, for which effects and settlements of other schedules may have to wait. */
-const MOST = 250;
+const MAX_RUNS = 250;
 /** Other instances wake their own loop; this finds what a dead one has left. */
 const IDLE_MS = 2_000;
 /** Before rows that other transactions have locked are tried again. */
@@ -42,8 +38,6 @@ const REST_MS = 200;
 /** A slice rests for three times as long as it took: three quarters of the time are for others. */
 const PAUSES = 3;
 const MAX_PAUSE_MS = 500;
-const MIN_PUT_OFF_SECONDS = 1;
-const MAX_PUT_OFF_SECONDS = 300;
 
 interface State extends BacklogsDeps {
   /** By the backlog's id: how it goes on after the database refused a slice of it. */
@@ -56,15 +50,15 @@ interface Halved {
   error: unknown;
 }
 
-export function createBacklogs(deps: BacklogsDeps): Backlogs {
+/** To be woken when some were written. */
+export function createBacklogs(deps: BacklogsDeps): Loop {
   const state: State = { ...deps, halved: new Map() };
-  const loop = createLoop({
+  return createLoop({
     name: 'backlogs',
     clock: deps.clock,
     events: deps.events,
     body: () => pass(state),
   });
-  return { ...turningOf(loop), wake: () => loop.wake() };
 }
 
 async function pass(state: State): Promise<number> {
@@ -106,7 +100,7 @@ async function sliceNext(state: State): Promise<boolean> {
 }
 
 function sizeOf({ halved }: State, { id }: Backlog, attempted: Attempted): SliceSize {
-  const { limit, besides } = halved.get(id) ?? { limit: MOST, besides: [] };
+  const { limit, besides } = halved.get(id) ?? { limit: MAX_RUNS, besides: [] };
   return { limit, besides, noteRuns: (ids) => void (attempted.ids = ids) };
 }
 
@@ -119,7 +113,7 @@ async function afterCommit(state: State, { backlogs }: Attempted, slice: Slice):
   const half = halved.get(first.id);
   if (!half) return;
   if (slice.changed > 0 && !slice.isDone) {
-    halved.set(first.id, { ...half, limit: Math.min(MOST, half.limit * 2) });
+    halved.set(first.id, { ...half, limit: Math.min(MAX_RUNS, half.limit * 2) });
     return;
   }
   halved.delete(first.id);
@@ -138,10 +132,6 @@ function halve({ halved, events }: State, { backlogs: [first], ids }: Attempted,
   const { kind, scheduleId, failures } = first;
   const putOff = { error: reasonOf(error), failures: failures + 1, seconds: putOffSeconds(first) };
   events.emit({ type: 'effectPutOff', kind, runId: culprit, scheduleId, ...putOff });
-}
-
-function putOffSeconds({ failures }: Backlog): number {
-  return Math.min(MAX_PUT_OFF_SECONDS, MIN_PUT_OFF_SECONDS * 2 ** Math.min(failures, 20));
 }
 
 function emitSlice(events: EventBus, { kind, scheduleId }: Backlog, { changed: count }: Slice): void {

@@ -4,22 +4,21 @@
  *   other transactions have locked. What is to follow from an end is part of its commit, as rows of `effects`.
  * If the process dies here: outcomes in memory are gone; their runs are still pending under this instance's claim.
  */
-import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
-import type { Settlement } from '../../core/runs/attempts/settlement.ts';
-import { inHalves } from '../../runtime/loop/batch.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { EventBus } from '../../runtime/event-bus.ts';
-import { type Loop, type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
-import { reasonOf } from '../../runtime/reason.ts';
-import { type StarvationGuard, createStarvationGuard } from '../../runtime/loop/rests.ts';
-import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
-import type { Database } from '../../postgres/database.ts';
-import { batchFaultOf, isDataRefused, isLockedByOthers } from '../../postgres/errors.ts';
-import type { MeetingLocks } from '../../store/runs/lock-runs.ts';
-import { type SettledRuns, settleLockedRuns } from '../../store/runs/ends/settle-locked.ts';
-import { settlePlainIfClaimed } from '../../store/runs/ends/settle-plain.ts';
-import { MIN_MS, pauseAfter } from './settle-pause.ts';
-import { type EndedAttempt, type SettleQueue, createSettleQueue, isLimited } from './settle-queue.ts';
+import type { AttemptSettlement } from '../core/runs/attempts/settle-attempt.ts';
+import type { Settlement } from '../core/runs/attempts/settlement.ts';
+import { inHalves } from '../runtime/loop/batch.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import { type Loop, type Turning, createLoop, turningOf } from '../runtime/loop/loop.ts';
+import { reasonOf } from '../runtime/reason.ts';
+import { type StarvationGuard, createStarvationGuard } from '../runtime/loop/rests.ts';
+import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
+import type { Database } from '../postgres/database.ts';
+import { batchFaultOf, isDataRefused, isLockedByOthers } from '../postgres/errors.ts';
+import type { MeetingLocks } from '../store/runs/lock-runs.ts';
+import { type SettledRuns, settleLockedRuns } from '../store/runs/ends/settle-locked.ts';
+import { settlePlainIfClaimed } from '../store/runs/ends/settle-plain.ts';
+import { type EndedAttempt, MIN_PAUSE_MS, SettleQueue, isLimited, pauseAfter } from './settle-queue.ts';
 
 interface SettleDeps {
   database: Database;
@@ -60,18 +59,18 @@ interface State extends SettleDeps {
 export function createSettler(deps: SettleDeps): Settler {
   const state: State = {
     ...deps,
-    queue: createSettleQueue(),
+    queue: new SettleQueue(),
     guard: createStarvationGuard(),
     awaitingLock: null,
     maxLocking: MAX_BATCH,
-    pauseMs: MIN_MS,
+    pauseMs: MIN_PAUSE_MS,
     afterPass: [],
   };
   const loop: Loop = createLoop({
     name: 'settle',
     clock: deps.clock,
     body: () => pass(state, () => loop.wake()),
-    minMs: () => (state.queue.sizes().plain >= MAX_PLAIN ? 0 : state.pauseMs),
+    minMs: () => (state.queue.sizes.plain >= MAX_PLAIN ? 0 : state.pauseMs),
     events: deps.events,
   });
   return {
@@ -93,10 +92,10 @@ async function pass(state: State, wakeLoop: () => void): Promise<number> {
       if (await settlePlain(state, plain.slice(from, from + MAX_BATCH))) wereAwaited = true;
     }
     state.pauseMs = pauseAfter({ count: plain.length, wereAwaited, slots: state.concurrency });
-    const before = queue.sizes().locking;
+    const before = queue.sizes.locking;
     const batch = queue.locking(state.maxLocking).filter((ended) => ended !== state.awaitingLock);
     if (batch.length > 0) await settleLocking(state, batch, wakeLoop);
-    const left = queue.sizes();
+    const left = queue.sizes;
     if (left.plain > 0 || left.locking < before) return 0;
     return left.locking > 0 ? PASSED_OVER_MS : IDLE_MS;
   } finally {
@@ -233,9 +232,7 @@ function emitFenced(state: State, ended: EndedAttempt, { alreadyEnded }: { alrea
 }
 
 function done({ queue }: State, ended: EndedAttempt): void {
-  if (!queue.has(ended)) return;
-  queue.remove(ended);
-  ended.onSettled();
+  if (queue.remove(ended)) ended.onSettled();
 }
 
 async function flush({ queue, afterPass }: State, loop: Loop): Promise<void> {

@@ -1,0 +1,139 @@
+import { runNameOf, scheduledForOf } from '../core/runs/run.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import { reasonOf } from '../runtime/reason.ts';
+import type { Service } from '../runtime/service.ts';
+import { createSlots, FairQueue } from '../runtime/loop/fair-queue.ts';
+import type { Effect } from '../store/effects/effect-rows.ts';
+import { versionKey } from '../store/schedules/load-handoffs.ts';
+import type { TargetRegistry } from '../targets/registry.ts';
+import type { Attempt, TargetKind } from '../targets/target.ts';
+import type { HandoffDefinitions, SendableHandoff } from './handoff/handoff-definitions.ts';
+
+interface TargetCancellerDeps {
+  definitions: HandoffDefinitions;
+  targets: TargetRegistry;
+  events: EventBus;
+  /** Calls that wait, of all origins and of one. Targets beyond that are not called: they find out when they report the completion. */
+  maxWaiting?: number;
+  maxWaitingPerLane?: number;
+}
+
+interface Call {
+  run: Effect;
+  handoff: SendableHandoff;
+  kind: TargetKind;
+  lane: string;
+}
+
+const MAX_AT_ONCE = 64;
+const MAX_AT_ONCE_PER_LANE = 4;
+/** A target that does not answer keeps a slot for that long at most. */
+const MAX_CALL_SECONDS = 30;
+
+/**
+ * Calls the target of a run that was cancelled or replaced while it was running, at most once and best effort: a target that is not called
+ * finds out when it reports the run's completion. A silent origin delays only its own calls, and only its own are dropped.
+ */
+export class TargetCanceller implements Service {
+  readonly name = 'cancel';
+  readonly #deps: TargetCancellerDeps;
+  readonly #stopping = new AbortController();
+  readonly #slots = createSlots(MAX_AT_ONCE, MAX_AT_ONCE_PER_LANE);
+  readonly #waiting: FairQueue<Call>;
+  readonly #underWay = new Set<Promise<void>>();
+
+  constructor(deps: TargetCancellerDeps) {
+    this.#deps = deps;
+    const { maxWaiting: most = 10_000, maxWaitingPerLane: mostOfLane = 1_000 } = deps;
+    this.#waiting = new FairQueue<Call>({ most, mostOfLane });
+  }
+
+  start(): void {
+    // It works when it is given something.
+  }
+
+  /** Returns at once. */
+  add(runs: readonly Effect[]): void {
+    if (runs.length > 0) this.#follow(this.#enqueue(runs));
+  }
+
+  /** Ends the calls under way, and makes no other. */
+  async stop(): Promise<void> {
+    const left = this.#waiting.takeAll();
+    this.#stopping.abort();
+    for (const { run } of left) this.#emitCancelled(run, 'stopped before anything was sent');
+    while (this.#underWay.size > 0) await Promise.all(this.#underWay);
+  }
+
+  #follow(work: Promise<void>): void {
+    this.#underWay.add(work);
+    void work.finally(() => this.#underWay.delete(work));
+  }
+
+  async #enqueue(runs: readonly Effect[]): Promise<void> {
+    const { definitions, targets } = this.#deps;
+    try {
+      const found = await definitions.load(runs);
+      for (const run of runs) {
+        const handoff = found.get(versionKey(run));
+        if (!handoff) continue;
+        const kind = targets.kindOf(handoff.target);
+        if (!kind?.hasCancel(handoff.target)) continue;
+        if (handoff.lockedBecause !== null) this.#emitCancelled(run, handoff.lockedBecause);
+        else if (this.#stopping.signal.aborted) this.#emitCancelled(run, 'stopped before anything was sent');
+        else this.#enqueueCall({ run, handoff, kind, lane: targets.laneOf(handoff.target) });
+      }
+      this.#begin();
+    } catch (error) {
+      for (const run of runs) this.#emitCancelled(run, reasonOf(error));
+    }
+  }
+
+  #enqueueCall(call: Call): void {
+    const dropped = this.#waiting.add(call);
+    if (dropped) this.#emitCancelled(dropped.run, 'too many others of its origin wait to be told');
+  }
+
+  #begin(): void {
+    while (this.#slots.free() > 0) {
+      const call = this.#waiting.takeFirst((lane) => this.#slots.take(lane));
+      if (!call) return;
+      this.#follow(this.#call(call));
+    }
+  }
+
+  async #call({ run, handoff, kind, lane }: Call): Promise<void> {
+    try {
+      const fault = await kind.cancel(handoff.target, attemptOf(run, handoff), this.#stopping.signal);
+      this.#emitCancelled(run, fault?.message ?? null);
+    } catch (error) {
+      this.#emitCancelled(run, reasonOf(error));
+    } finally {
+      this.#slots.release(lane);
+      this.#begin();
+    }
+  }
+
+  /** Null: the target accepted it. */
+  #emitCancelled({ runId, scheduleId }: Effect, error: string | null): void {
+    this.#deps.events.emit({ type: 'targetCancelled', runId, scheduleId, accepted: error === null, error });
+  }
+}
+
+function attemptOf(run: Effect, { timeoutSeconds, delivery }: SendableHandoff): Attempt {
+  return {
+    runId: run.runId,
+    runName: runNameOf({ ...run, scheduledFor: scheduledForOf(run.runId) }),
+    scheduleId: run.scheduleId,
+    scheduledFor: scheduledForOf(run.runId),
+    trigger: run.trigger,
+    attempt: run.attempt,
+    payload: null,
+    timeoutSeconds: Math.min(timeoutSeconds, MAX_CALL_SECONDS),
+    delivery,
+    recovery: null,
+    dependencies: [],
+    // The run stays cancelled, whatever happens to this instance's lease.
+    mayStart: () => true,
+  };
+}
