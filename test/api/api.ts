@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { pino } from 'pino';
 import postgres from 'postgres';
+import { afterAll, beforeAll, expect } from 'vitest';
 import { createEffects } from '../../src/flow/effects.ts';
 import { type PullQueues, createPullQueues } from '../../src/queues/pull-queues.ts';
 import type { Readiness } from '../../src/runtime/readiness.ts';
@@ -197,6 +198,23 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
       await database?.drop();
     },
   };
+}
+
+/** The API alone for the tests of a file: it starts before them and stops after them. */
+export function sharedApi(options?: Options): Api {
+  let api: Api | undefined;
+  beforeAll(async () => {
+    api = await startApi(undefined, options);
+  });
+  afterAll(() => api?.stop());
+  return new Proxy({} as Api, { get: (_, name) => Reflect.get(api ?? {}, name) as unknown });
+}
+
+/** One that must have logged nothing at warn or above in the end. */
+export function quietApi(options?: Options): Api {
+  const api = sharedApi(options);
+  afterAll(() => expect(api.warnings).toEqual([]));
+  return api;
 }
 
 /** A body that is a string goes as it is, with the content type of JSON; anything else as its JSON. */

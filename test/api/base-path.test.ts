@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
 import { expectUnauthorized, newToken } from './access/support.ts';
-import { type Api, SCHEDULE, startApi } from './api.ts';
+import { SCHEDULE, sharedApi, startApi } from './api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi(undefined, { basePath: '/ops/cron' });
-});
-afterAll(() => api.stop());
+const api = sharedApi({ basePath: '/ops/cron' });
 
 it('everything answers below the base path, and nothing elsewhere', async () => {
   for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs/', '/api/v1/schedules']) {

@@ -1,12 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { type Api, SCHEDULE, startApi } from './api.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { SCHEDULE, sharedApi, startApi } from './api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = sharedApi();
 
 test('an unknown path is a 404 problem', async () => {
   for (const path of [

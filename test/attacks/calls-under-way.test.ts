@@ -1,21 +1,19 @@
 // @module-tag attack
 import { once } from 'node:events';
 import { Socket } from 'node:net';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { newToken } from '../api/access/support.ts';
-import { type Api, SCHEDULE, startApi } from '../api/api.ts';
+import { SCHEDULE, sharedApi } from '../api/api.ts';
 import { until } from '../support/until.ts';
 
 const eve = newToken('eve', 'admin');
 const bob = newToken('bob', 'admin');
 const MOST = 100;
 
-let api: Api;
+const api = sharedApi({ apiTokens: [eve.known, bob.known], tokenRequestsPerSecond: 10_000 });
 beforeAll(async () => {
-  api = await startApi(undefined, { apiTokens: [eve.known, bob.known], tokenRequestsPerSecond: 10_000 });
   expect((await call(bob, 'PUT', 'schedules/there', SCHEDULE)).status).toBe(201);
 });
-afterAll(() => api.stop());
 
 const call = (who: typeof eve, method: string, path: string, body?: unknown) =>
   api.call(method, `/api/v1/${path}`, body, who.headers);

@@ -1,18 +1,14 @@
 // @module-tag attack
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { newToken } from '../api/access/support.ts';
-import { type Api, type Json, startApi } from '../api/api.ts';
+import { type Json, sharedApi } from '../api/api.ts';
 import { until } from '../support/until.ts';
 
 const eve = newToken('eve', 'worker');
 const bob = newToken('bob', 'admin');
 const MOST_QUEUES = 256;
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi(undefined, { apiTokens: [eve.known, bob.known], tokenRequestsPerSecond: 10_000 });
-});
-afterAll(() => api.stop());
+const api = sharedApi({ apiTokens: [eve.known, bob.known], tokenRequestsPerSecond: 10_000 });
 
 const claim = async (who: typeof eve, queue: string) => {
   const answer = await api.call('POST', `/api/v1/queues/${queue}/claim`, { workerId: 'w' }, who.headers);

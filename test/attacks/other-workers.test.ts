@@ -1,17 +1,13 @@
 // @module-tag attack
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { newToken } from '../api/access/support.ts';
-import { type Api, startApi } from '../api/api.ts';
+import { sharedApi } from '../api/api.ts';
 import { changeRun } from '../support/run-rows.ts';
 
 const OWNER = 'victim-7f3a';
 const worker = newToken('thief', 'worker');
 const operator = newToken('operator', 'operator');
-let api: Api;
-beforeAll(async () => {
-  api = await startApi(undefined, { apiTokens: [worker.known, operator.known] });
-});
-afterAll(() => api.stop());
+const api = sharedApi({ apiTokens: [worker.known, operator.known] });
 
 async function claimed(): Promise<string> {
   const body = { target: { type: 'pull', queue: 'work' } };

@@ -2,16 +2,14 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { type Api, SCHEDULE, startApi } from '../api/api.ts';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { SCHEDULE, sharedApi } from '../api/api.ts';
 import { QUICK_START } from '../support/runner/quick-start.ts';
 
-let api: Api;
+const api = sharedApi();
 beforeAll(async () => {
-  api = await startApi();
   await api.call('PUT', '/api/v1/schedules/work', SCHEDULE);
 });
-afterAll(() => api.stop());
 
 const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
 

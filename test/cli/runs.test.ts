@@ -1,14 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Api, type Json, SCHEDULE, startApi } from '../api/api.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { type Json, SCHEDULE, sharedApi } from '../api/api.ts';
 import { firelock } from './cli.ts';
 
-let api: Api;
+const api = sharedApi();
 beforeAll(async () => {
-  api = await startApi();
   await api.call('PUT', '/api/v1/schedules/work', { ...SCHEDULE, labels: { team: 'billing' } });
   await api.call('PUT', '/api/v1/schedules/other', SCHEDULE);
 });
-afterAll(() => api.stop());
 
 const run = (...args: string[]) => firelock(args, { url: api.url });
 const onTerminal = (terminal: number, ...args: string[]) =>

@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Api, SCHEDULE, startApi } from '../api/api.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { SCHEDULE, sharedApi } from '../api/api.ts';
 import { firelock } from './cli.ts';
 
-let api: Api;
+const api = sharedApi();
 beforeAll(async () => {
-  api = await startApi();
   for (const [id, extra] of Object.entries({
     invoices: { labels: { team: 'billing' }, description: 'sends\nthem \u001b[31m' },
     reports: { timezone: 'Europe/Berlin' },
@@ -13,7 +12,6 @@ beforeAll(async () => {
     expect((await api.call('PUT', `/api/v1/schedules/${id}`, { ...SCHEDULE, ...extra })).status).toBe(201);
   }
 });
-afterAll(() => api.stop());
 
 const run = (...args: string[]) => firelock(args, { url: api.url });
 const onTerminal = (terminal: number, ...args: string[]) =>

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Api, startApi } from '../api/api.ts';
+import { expect, test } from 'vitest';
 import { firelock } from './cli.ts';
+import { sharedApi } from '../api/api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = sharedApi();
 
 const run = (...args: string[]) => firelock(args, { url: api.url });
 const onTerminal = (terminal: number, ...args: string[]) =>

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Api, SCHEDULE, startApi } from '../api/api.ts';
+import { expect, test } from 'vitest';
+import { SCHEDULE, sharedApi } from '../api/api.ts';
 import { firelock } from './cli.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = sharedApi();
 
 test('verify prints a table and the violations, and exits 1 if there are any', async () => {
   const sound = await firelock(['verify', '--no-json'], { url: api.url });

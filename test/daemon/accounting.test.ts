@@ -1,9 +1,10 @@
 // @module-tag long
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { databaseOfTest, receiverOfTest } from '../support/of-test.ts';
+import type { TestDatabase } from '../support/postgres/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
 interface Occurrence {
@@ -42,16 +43,11 @@ let database: TestDatabase;
 let receiver: Receiver;
 
 beforeEach(async () => {
-  database = await createMigrated();
+  database = await databaseOfTest();
   // Some are slower than their schedule.
-  receiver = await startReceiver(({ path }, response) => {
+  receiver = await receiverOfTest(({ path }, response) => {
     setTimeout(() => response.end('{}'), path.startsWith('/slow') ? 1300 : 0);
   });
-});
-
-afterEach(async () => {
-  await receiver.close();
-  await database.drop();
 });
 
 test('every moment of every schedule is accounted for, after two daemons were killed in turn, both were down, and schedules were edited meanwhile', async () => {

@@ -5,8 +5,9 @@ import { readConfig } from '../../src/config/config.ts';
 import { type Daemon, createDaemon } from '../../src/daemon/daemon.ts';
 import { createLogger } from '../../src/observability/log/logger.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
-import { type Store, createInstance, createStore } from '../support/pipeline.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import { type Store, createInstance } from '../support/pipeline.ts';
+import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 120_000 });
@@ -24,14 +25,12 @@ let sizes: number[];
 
 beforeEach(async () => {
   [hanging, sizes, daemon] = [0, [], undefined];
-  store = await createStore();
-  receiver = await startReceiver();
+  store = await storeOfTest();
+  receiver = await receiverOfTest();
 });
 
 afterEach(async () => {
   await daemon?.stop();
-  await receiver.close();
-  await store.drop();
 });
 
 /** Its connection is held for good, and no time limit ends that. */

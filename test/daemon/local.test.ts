@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { serverPid } from '../local-postgres/user-process.ts';
+import { receiverOfTest } from '../support/of-test.ts';
 import { type Daemon, spawnDaemon, startDaemon } from '../support/daemon.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 import { LONG } from '../support/runner/long.ts';
 
@@ -17,14 +18,13 @@ beforeEach(async () => {
   // As root the server runs as someone else, who has to get in.
   await chmod(directory, 0o755);
   dataDir = join(directory, 'data');
-  receiver = await startReceiver();
+  receiver = await receiverOfTest();
 });
 
 afterEach(async () => {
   const pid = await serverPid(dataDir);
   if (pid !== undefined) process.kill(pid, 'SIGQUIT');
   await until(async () => ((await serverPid(dataDir)) === undefined ? true : null));
-  await receiver.close();
   await rm(directory, { recursive: true, force: true, maxRetries: 10 });
 });
 

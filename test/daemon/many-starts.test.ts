@@ -2,9 +2,10 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { receiverOfTest, sqlOfTest } from '../support/of-test.ts';
 import { type TestDatabase, createDatabase } from '../support/postgres/cluster.ts';
 import { readyDaemon, startDaemon } from '../support/daemon.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 import { LONG } from '../support/runner/long.ts';
 
@@ -14,13 +15,11 @@ let sql: postgres.Sql;
 
 beforeEach(async () => {
   database = await createDatabase();
-  receiver = await startReceiver();
-  sql = postgres(database.url, { max: 1 });
+  receiver = await receiverOfTest();
+  sql = sqlOfTest(database.url);
 });
 
 afterEach(async () => {
-  await sql.end();
-  await receiver.close();
   await database.drop();
 });
 

@@ -1,9 +1,10 @@
 // @module-tag long
 import postgres from 'postgres';
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
+import { beforeEach, expect, it } from 'vitest';
+import { databaseOfTest, receiverOfTest, sqlOfTest } from '../support/of-test.ts';
+import type { TestDatabase } from '../support/postgres/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
 /** Those of the contract, and some that alerts and readers rely on. */
@@ -44,18 +45,12 @@ let receiver: Receiver;
 let sql: postgres.Sql;
 
 beforeEach(async () => {
-  database = await createMigrated();
-  receiver = await startReceiver(({ path, body }, response) => {
+  database = await databaseOfTest();
+  receiver = await receiverOfTest(({ path, body }, response) => {
     response.statusCode = path === '/bad' ? 400 : path === '/late' && body.attempt === 1 ? 503 : 200;
     response.end('{}');
   });
-  sql = postgres(database.url, { max: 1 });
-});
-
-afterEach(async () => {
-  await sql.end();
-  await receiver.close();
-  await database.drop();
+  sql = sqlOfTest(database.url);
 });
 
 it('/metrics has what the contract names, counted as the history has it, and fires leave no line in the log', async () => {

@@ -1,8 +1,9 @@
 import postgres from 'postgres';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { databaseOfTest, receiverOfTest } from '../support/of-test.ts';
+import type { TestDatabase } from '../support/postgres/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 import { LONG } from '../support/runner/long.ts';
 
@@ -20,16 +21,11 @@ let database: TestDatabase;
 let receiver: Receiver;
 
 beforeEach(async () => {
-  database = await createMigrated();
-  receiver = await startReceiver(({ path }, response) => {
+  database = await databaseOfTest();
+  receiver = await receiverOfTest(({ path }, response) => {
     response.statusCode = path.startsWith('/refuse') ? 400 : 200;
     response.end(`{"from":"${path}"}`);
   });
-});
-
-afterEach(async () => {
-  await receiver.close();
-  await database.drop();
 });
 
 const http = (path: string, more: object = {}) => ({ type: 'http', url: receiver.url + path, ...more });

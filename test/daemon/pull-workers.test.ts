@@ -1,17 +1,14 @@
 // @module-tag long
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
+import { beforeEach, expect, it } from 'vitest';
+import { databaseOfTest } from '../support/of-test.ts';
+import type { TestDatabase } from '../support/postgres/cluster.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { until } from '../support/until.ts';
 
 let database: TestDatabase;
 
 beforeEach(async () => {
-  database = await createMigrated();
-});
-
-afterEach(async () => {
-  await database.drop();
+  database = await databaseOfTest();
 });
 
 interface Items {

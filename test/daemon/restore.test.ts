@@ -4,9 +4,10 @@ import postgres from 'postgres';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { startApi } from '../api/api.ts';
+import { receiverOfTest } from '../support/of-test.ts';
 import { type TestDatabase, createDatabase } from '../support/postgres/cluster.ts';
 import { type Daemon, readyDaemon, runCommand } from '../support/daemon.ts';
-import { type Arrival, type Receiver, startReceiver } from '../support/receiver.ts';
+import type { Arrival, Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
 const EVERY_SECOND = '* * * * * *';
@@ -21,13 +22,12 @@ let backups: string[];
 beforeEach(async () => {
   database = await createDatabase();
   admin = postgres(inject('postgresUrl'), { max: 1, onnotice: () => undefined });
-  receiver = await startReceiver();
+  receiver = await receiverOfTest();
   backups = [];
 });
 
 afterEach(async () => {
   for (const url of backups) await admin`DROP DATABASE ${admin(nameOf(url))} WITH (FORCE)`;
-  await receiver.close();
   await admin.end();
   await database.drop();
 });

@@ -1,10 +1,11 @@
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { databaseOfTest, receiverOfTest, sqlOfTest } from '../support/of-test.ts';
+import type { TestDatabase } from '../support/postgres/cluster.ts';
 import { type Daemon, readyDaemon, spawnDaemon } from '../support/daemon.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 import { LONG } from '../support/runner/long.ts';
 
@@ -28,21 +29,15 @@ let reset: number;
 
 beforeEach(async () => {
   [owed, holding, reset] = [[], true, 0];
-  database = await createMigrated();
-  receiver = await startReceiver((_, response) => {
+  database = await databaseOfTest();
+  receiver = await receiverOfTest((_, response) => {
     response.on('close', () => {
       if (!response.writableFinished) reset += 1;
     });
     if (holding) owed.push(response);
     else response.end('{}');
   });
-  sql = postgres(database.url, { max: 1 });
-});
-
-afterEach(async () => {
-  await sql.end();
-  await receiver.close();
-  await database.drop();
+  sql = sqlOfTest(database.url);
 });
 
 const start = (variables = {}): Promise<Daemon> => readyDaemon(database.url, variables);

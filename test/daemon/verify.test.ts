@@ -1,22 +1,19 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { databaseOfTest, receiverOfTest } from '../support/of-test.ts';
 import { readyDaemon } from '../support/daemon.ts';
-import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import type { TestDatabase } from '../support/postgres/cluster.ts';
+import type { Receiver } from '../support/receiver.ts';
 
 let database: TestDatabase;
 let receiver: Receiver;
 beforeEach(async () => {
-  database = await createMigrated();
+  database = await databaseOfTest();
   let calls = 0;
-  receiver = await startReceiver((_, response) => {
+  receiver = await receiverOfTest((_, response) => {
     calls += 1;
     response.statusCode = calls % 5 === 0 ? 503 : 200;
     response.end('{}');
   });
-});
-afterEach(async () => {
-  await receiver.close();
-  await database.drop();
 });
 
 test('two busy daemons, one of which is killed, violate nothing', async () => {

@@ -2,18 +2,14 @@ import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { type Api, startApi } from '../api/api.ts';
+import { expect, onTestFinished, test } from 'vitest';
 import { firelock } from '../cli/cli.ts';
+import { sharedApi } from '../api/api.ts';
 import { ATTACK } from '../support/runner/attack.ts';
 import { until } from '../support/until.ts';
 import { runExample } from './program.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = sharedApi();
 
 test('an imported crontab runs: commands with their environment and input, and what they printed', async () => {
   const crontab = [

@@ -1,14 +1,15 @@
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
 import { runPage } from '../docs/shell.ts';
+import { receiverOfTest } from '../support/of-test.ts';
 import { until } from '../support/until.ts';
-import { listRuns, receiverForExamples, sharedDaemon, tokenOf } from './program.ts';
+import { listRuns, sharedDaemon, tokenOf } from './program.ts';
 
 const daemon = sharedDaemon();
 
 it('the page about limits is right: two loads at once, and the third when one has ended', async () => {
   const open = new Map<string, ServerResponse>();
-  const receiver = await receiverForExamples(({ path }, response) => void open.set(path, response));
+  const receiver = await receiverOfTest(({ path }, response) => void open.set(path, response));
   await runPage('docs/limits.md', { url: daemon.url, targetUrl: receiver.url, token: tokenOf('admin') });
 
   const warehouse = async () => (await daemon.call('GET', '/api/v1/limits/warehouse')).body;

@@ -1,15 +1,8 @@
 import { expect, it } from 'vitest';
-import { type Answer, type Receiver } from '../support/receiver.ts';
+import { receiverOfTest } from '../support/of-test.ts';
+import type { Answer, Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-import {
-  type AnsweredRun,
-  listRuns,
-  receiverForExamples,
-  runExample,
-  runOnce,
-  serveExample,
-  sharedDaemon,
-} from './program.ts';
+import { type AnsweredRun, listRuns, runExample, runOnce, serveExample, sharedDaemon } from './program.ts';
 
 const daemon = sharedDaemon();
 
@@ -21,8 +14,8 @@ interface Stage {
 
 async function setTheStage(answer: Answer): Promise<Stage> {
   const [chat, target] = await Promise.all([
-    receiverForExamples(answer),
-    receiverForExamples((_, response) => response.writeHead(400).end('no')),
+    receiverOfTest(answer),
+    receiverOfTest((_, response) => response.writeHead(400).end('no')),
   ]);
   const relay = await serveExample('notify-chat/relay.mjs', {
     FIRELOCK_URL: daemon.url,

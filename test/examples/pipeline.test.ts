@@ -1,12 +1,6 @@
 import { expect, it } from 'vitest';
-import {
-  type AnsweredRun,
-  listRuns,
-  receiverForExamples,
-  runExample,
-  serveExample,
-  sharedDaemon,
-} from './program.ts';
+import { type AnsweredRun, listRuns, runExample, serveExample, sharedDaemon } from './program.ts';
+import { receiverOfTest } from '../support/of-test.ts';
 
 const daemon = sharedDaemon();
 
@@ -53,7 +47,7 @@ it('the parts start when the extract has ended, and the load when all of them ha
 });
 
 it('if the extract fails, no part is started, and the load gets the outcome of each', async () => {
-  const receiver = await receiverForExamples((_, response) => response.writeHead(400).end('no'));
+  const receiver = await receiverOfTest((_, response) => response.writeHead(400).end('no'));
   const submit = runExample('pipeline/submit.mjs', ['2026-11-22', '2'], {
     FIRELOCK_URL: daemon.url,
     RECEIVER_URL: receiver.url,

@@ -3,12 +3,12 @@ import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { ROLES, type Role } from '../../src/core/access/roles.ts';
 import { tokenLine } from '../../src/core/access/token-lines.ts';
 import { newToken } from '../api/access/support.ts';
+import { databaseOfTest } from '../support/of-test.ts';
 import { createMigrated } from '../support/postgres/cluster.ts';
 import { call } from '../support/calls.ts';
 import { type Variables, readyDaemon } from '../support/daemon.ts';
 import { type Daemon, type Program, listening, startCommand, startProgram } from '../support/programs.ts';
 import { QUICK_START } from '../support/runner/quick-start.ts';
-import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
 export interface AnsweredRun {
@@ -78,16 +78,8 @@ export function sharedDaemon(more: Variables = {}): Api {
 
 /** For a test that has its daemon die; with its database gone at the end of the test. */
 export async function mortalDaemon(): Promise<{ daemon: Daemon; databaseUrl: string }> {
-  const database = await createMigrated();
-  onTestFinished(() => database.drop());
+  const database = await databaseOfTest();
   return { daemon: await readyDaemon(database.url), databaseUrl: database.url };
-}
-
-/** Closed at the end of the test. */
-export async function receiverForExamples(answer?: Answer): Promise<Receiver> {
-  const receiver = await startReceiver(answer);
-  onTestFinished(() => receiver.close());
-  return receiver;
 }
 
 /** Starts examples/FILE (or one elsewhere, by its whole path), by its own first line if it is a script. What is left of it, or of what it started, is killed at the end. */

@@ -1,11 +1,12 @@
 import { expect, it } from 'vitest';
-import { listRuns, receiverForExamples, runExample, runInShell, runOnce, sharedDaemon } from './program.ts';
+import { listRuns, runExample, runInShell, runOnce, sharedDaemon } from './program.ts';
+import { receiverOfTest } from '../support/of-test.ts';
 
 const daemon = sharedDaemon();
 const TEXT = 'Invoice "4711" of C:\\new\\é is due';
 
 it('a reminder that is requested twice is one run, and is handed off once', async () => {
-  const receiver = await receiverForExamples();
+  const receiver = await receiverOfTest();
   const when = new Date().toISOString();
   const parameters = [when, 'invoice-4711', TEXT, `${receiver.url}/remind`];
   const reminder = runExample('reminder.sh', parameters, { FIRELOCK_URL: daemon.url });

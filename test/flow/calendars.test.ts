@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import { isoInstant } from '../../src/core/instant.ts';
 import { deleteCalendar, putCalendar } from '../../src/operations/calendars/calendar-changes.ts';
@@ -14,8 +14,9 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { lockCalendar } from '../../src/store/calendars/find-calendars.ts';
 import { changeLockedCalendar, dropReplacedBefore } from '../../src/store/calendars/write-calendars.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import type { Store, TestInstance } from '../support/pipeline.ts';
+import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
 let store: Store;
@@ -23,15 +24,9 @@ let instance: TestInstance;
 let receiver: Receiver;
 
 beforeEach(async () => {
-  store = await createStore();
-  receiver = await startReceiver();
-  instance = await createInstance(store);
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await receiver.close();
-  await store.drop();
+  store = await storeOfTest();
+  receiver = await receiverOfTest();
+  instance = await instanceOfTest(store);
 });
 
 const DAY = 86_400_000;

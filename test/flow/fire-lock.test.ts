@@ -1,31 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { plannedRunId } from '../../src/core/runs/run.ts';
 import { lockDueSchedules } from '../../src/store/schedules/fire-locks.ts';
 import type { Intent } from '../../src/store/runs/intents/intent.ts';
 import { recordIntentsIfLocked } from '../../src/store/runs/intents/record-intents.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import { type Store, type TestInstance, createInstance } from '../support/pipeline.ts';
+import type { Receiver } from '../support/receiver.ts';
 
 let store: Store;
 let receiver: Receiver;
 let instance: TestInstance;
 
 beforeEach(async () => {
-  store = await createStore();
-  receiver = await startReceiver();
-  instance = await createInstance(store);
+  store = await storeOfTest();
+  receiver = await receiverOfTest();
+  instance = await instanceOfTest(store);
   await instance.put('due', { url: receiver.url });
   await store.rows(
     sql`UPDATE schedules SET next_occurrence_at = clock_timestamp() - interval '1 s', next_fire_at = clock_timestamp() - interval '1 s'`,
   );
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await receiver.close();
-  await store.drop();
 });
 
 const lock = (instanceId: string, walking: string[] = [], lockTtlSeconds = 120) =>

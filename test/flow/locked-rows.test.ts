@@ -6,8 +6,9 @@ import type { Database } from '../../src/postgres/database.ts';
 import { abandonWaitingOfDeleted } from '../../src/store/runs/ends/abandon-runs.ts';
 import { judgeOverlapsUnderLock } from '../../src/store/runs/overlaps.ts';
 import { lockFreeSchedules } from '../../src/store/schedules/search/lock-free-schedules.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import { type Store, type TestInstance, createInstance } from '../support/pipeline.ts';
+import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
 let store: Store;
@@ -16,20 +17,15 @@ let receiver: Receiver;
 let psql: postgres.Sql;
 
 beforeEach(async () => {
-  store = await createStore();
-  instance = await createInstance(store, { concurrency: 8, concurrencyPerLane: 8 });
-  receiver = await startReceiver(({ path }, response) => {
+  store = await storeOfTest();
+  instance = await instanceOfTest(store, { concurrency: 8, concurrencyPerLane: 8 });
+  receiver = await receiverOfTest(({ path }, response) => {
     if (!path.startsWith('/never')) response.end('{}');
   });
   psql = postgres(store.url, { max: 1 });
 });
 
-afterEach(async () => {
-  await psql.end({ timeout: 5 });
-  await instance.stop();
-  await receiver.close();
-  await store.drop();
-});
+afterEach(() => psql.end({ timeout: 5 }));
 
 const EVERY_SECOND = { cron: '* * * * * *' };
 const put = (id: string, definition: Partial<Definition>, path = `/${id}`) =>

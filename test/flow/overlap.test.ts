@@ -5,7 +5,8 @@ import { fireManually } from '../../src/operations/runs/manual-fire.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { writeOverlapEffects } from '../../src/store/effects/insert-effects.ts';
 import { findWaitingInVain } from '../../src/store/effects/overlooked.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import { type Store, type TestInstance, createInstance } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
@@ -16,17 +17,14 @@ let receiver: Receiver;
 let owed: (() => void)[];
 
 beforeEach(async () => {
-  store = await createStore();
-  instance = await createInstance(store);
+  store = await storeOfTest();
+  instance = await instanceOfTest(store);
   owed = [];
-  receiver = await startReceiver((_, response) => void owed.push(() => response.end('{}')));
+  receiver = await receiverOfTest((_, response) => void owed.push(() => response.end('{}')));
 });
 
-afterEach(async () => {
+afterEach(() => {
   for (const answer of owed.splice(0)) answer();
-  await instance.stop();
-  await receiver.close();
-  await store.drop();
 });
 
 interface RunRow {

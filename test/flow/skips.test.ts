@@ -1,10 +1,11 @@
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
 import { skipFire } from '../../src/operations/schedules/skip-fires.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import { type Store, type TestInstance, createInstance } from '../support/pipeline.ts';
+import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
 const MINUTE = 60_000;
@@ -14,15 +15,9 @@ let receiver: Receiver;
 let instance: TestInstance;
 
 beforeEach(async () => {
-  store = await createStore();
-  receiver = await startReceiver();
-  instance = await createInstance(store);
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await receiver.close();
-  await store.drop();
+  store = await storeOfTest();
+  receiver = await receiverOfTest();
+  instance = await instanceOfTest(store);
 });
 
 interface RunRow {

@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import { DAY_MS } from '../../src/core/utc-day.ts';
 import { createPartitionMaker } from '../../src/history/create-partitions.ts';
@@ -11,6 +11,7 @@ import type { Instant } from '../../src/core/instant.ts';
 import { isNotNow } from '../../src/postgres/errors.ts';
 import { createPartition } from '../../src/postgres/history-partitions.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
+import { storeOfTest } from '../support/of-test.ts';
 import {
   dayAgo,
   dropAllPartitions,
@@ -24,7 +25,7 @@ import {
   whileHistoryIsRead,
 } from '../support/history.ts';
 import { LONG } from '../support/runner/long.ts';
-import { type Store, createInstance, createStore } from '../support/pipeline.ts';
+import { type Store, createInstance } from '../support/pipeline.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
@@ -35,10 +36,7 @@ const ALL = [0, 1, 2, 3].map((ahead) => partitionOf(day(ahead)));
 
 let store: Store;
 beforeEach(async () => {
-  store = await createStore();
-});
-afterEach(async () => {
-  await store.drop();
+  store = await storeOfTest();
 });
 
 interface Maker {

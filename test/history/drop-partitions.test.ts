@@ -1,7 +1,7 @@
 // @module-tag long
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import { DAY_MS } from '../../src/core/utc-day.ts';
 import { isoInstant } from '../../src/core/instant.ts';
@@ -10,6 +10,7 @@ import { type DropPartitionsDeps, createPartitionDropper } from '../../src/histo
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { createPartition, dropPartition, listPartitions } from '../../src/postgres/history-partitions.ts';
+import { storeOfTest } from '../support/of-test.ts';
 import {
   dayAgo,
   endedIds,
@@ -20,7 +21,7 @@ import {
   partitions,
   whileHistoryIsRead,
 } from '../support/history.ts';
-import { type Store, createInstance, createStore } from '../support/pipeline.ts';
+import { type Store, createInstance } from '../support/pipeline.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
@@ -36,11 +37,8 @@ const named = (...daysAgo: number[]) => [...daysAgo, 0, -1, -2, -3].map((days) =
 
 let store: Store;
 beforeEach(async () => {
-  store = await createStore();
+  store = await storeOfTest();
   await makePartitions(store, [...TO_GO, dayAgo(DAYS + 1), dayAgo(DAYS)]);
-});
-afterEach(async () => {
-  await store.drop();
 });
 
 interface Dropper {

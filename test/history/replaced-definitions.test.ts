@@ -1,12 +1,13 @@
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { isoInstant } from '../../src/core/instant.ts';
 import { DAY_MS } from '../../src/core/utc-day.ts';
 import { createDefinitionWalk } from '../../src/history/definition-walk.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { incarnationsOf, versionSpans } from '../../src/store/reports/occurrence-rows.ts';
+import { storeOfTest } from '../support/of-test.ts';
 import { dayAgo, endedRun } from '../support/history.ts';
-import { type Store, createInstance, createStore } from '../support/pipeline.ts';
+import { type Store, createInstance } from '../support/pipeline.ts';
 
 /** Days for which history is kept, and a version that was replaced by then. */
 const DAYS = 30;
@@ -15,9 +16,8 @@ const noonAgo = (days: number) => dayAgo(days) + DAY_MS / 2;
 
 let store: Store;
 beforeEach(async () => {
-  store = await createStore();
+  store = await storeOfTest();
 });
-afterEach(() => store.drop());
 
 /** A whole walk; answers how many it dropped. */
 async function dropAll(batch = 1_000): Promise<number> {

@@ -7,8 +7,9 @@ import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { OUTSIDE } from '../../src/postgres/migrations/read-migrations.ts';
+import { storeOfTest } from '../support/of-test.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { type Store, createInstance, createStore } from '../support/pipeline.ts';
+import { type Store, createInstance } from '../support/pipeline.ts';
 import { ATTACK } from '../support/runner/attack.ts';
 import { until } from '../support/until.ts';
 
@@ -21,14 +22,13 @@ let waits: MigrationWait[];
 const clients: postgres.Sql[] = [];
 
 beforeEach(async () => {
-  store = await createStore();
+  store = await storeOfTest();
   folder = mkdtempSync(join(tmpdir(), 'firelock-migrations-'));
   cpSync(OURS, folder, { recursive: true });
   waits = [];
 });
 afterEach(async () => {
   for (const client of clients.splice(0)) await client.end({ timeout: 0 });
-  await store.drop();
   rmSync(folder, { recursive: true });
 });
 

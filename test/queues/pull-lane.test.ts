@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { beforeEach, expect, it } from 'vitest';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import type { Store, TestInstance } from '../support/pipeline.ts';
+import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
 let store: Store;
@@ -9,15 +10,9 @@ let instance: TestInstance;
 let receiver: Receiver;
 
 beforeEach(async () => {
-  store = await createStore();
-  instance = await createInstance(store);
-  receiver = await startReceiver();
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await receiver.close();
-  await store.drop();
+  store = await storeOfTest();
+  instance = await instanceOfTest(store);
+  receiver = await receiverOfTest();
 });
 
 it('pull runs are recorded and neither claimed nor sent by an instance, however they fire', async () => {

@@ -9,8 +9,9 @@ import type { PulledRun } from '../../src/store/queues/pulled-runs.ts';
 import { isUnavailable } from '../../src/postgres/errors.ts';
 import { WORK_FOR_PULL, forgetOldWorkers, listQueues } from '../../src/store/queues/queue-workers.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { storeOfTest } from '../support/of-test.ts';
 import { applyAll } from '../support/effects.ts';
-import { type Store, createStore } from '../support/pipeline.ts';
+import type { Store } from '../support/pipeline.ts';
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres/postgres-proxy.ts';
 import { notThroughPooler } from '../support/postgres/pooler.ts';
 import { type PullInstance, createPullInstance } from '../support/pulling.ts';
@@ -24,13 +25,12 @@ let instance: PullInstance;
 const others: PullInstance[] = [];
 
 beforeEach(async () => {
-  store = await createStore();
+  store = await storeOfTest();
   instance = await createPullInstance(store.url);
 });
 
 afterEach(async () => {
   for (const one of [instance, ...others.splice(0)]) await one.stop();
-  await store.drop();
 });
 
 async function another(around?: (database: Database) => Database): Promise<PullInstance> {

@@ -6,14 +6,9 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import { createDatabaseClock } from '../../src/runtime/database-clock.ts';
 import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
 import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/claims/take-over-lost-claims.ts';
+import { storeOfTest } from '../support/of-test.ts';
 import { endedRunsOf, leaveRuns, lockRuns, loseAnswerOf, runsOf } from '../support/pending-runs.ts';
-import {
-  type InstanceOptions,
-  type Store,
-  type TestInstance,
-  createInstance,
-  createStore,
-} from '../support/pipeline.ts';
+import { type InstanceOptions, type Store, type TestInstance, createInstance } from '../support/pipeline.ts';
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
 import { deadInstance, startRecovery } from '../support/recovering.ts';
 import { until } from '../support/until.ts';
@@ -26,12 +21,11 @@ let cleanUp: (() => Promise<unknown>)[];
 
 beforeEach(async () => {
   cleanUp = [];
-  store = await createStore();
+  store = await storeOfTest();
 });
 
 afterEach(async () => {
   for (const step of cleanUp.splice(0).reverse()) await step();
-  await store.drop();
 });
 
 async function receiverThat(answer?: Answer): Promise<Receiver> {

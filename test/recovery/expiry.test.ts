@@ -14,8 +14,9 @@ import { QueryTimeout } from '../../src/postgres/errors.ts';
 import { claimPullRuns } from '../../src/store/queues/pull-claims.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
-import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import type { Store, TestInstance } from '../support/pipeline.ts';
+import type { Answer, Receiver } from '../support/receiver.ts';
 import { changeRun, changeRunIn } from '../support/run-rows.ts';
 import { until } from '../support/until.ts';
 import { LONG } from '../support/runner/long.ts';
@@ -31,17 +32,14 @@ let cleanUp: (() => Promise<unknown>)[];
 
 beforeEach(async () => {
   cleanUp = [];
-  store = await createStore();
+  store = await storeOfTest();
   answer = (_, response) => response.writeHead(202).end('{}');
-  receiver = await startReceiver((arrival, response) => answer(arrival, response));
-  instance = await createInstance(store);
+  receiver = await receiverOfTest((arrival, response) => answer(arrival, response));
+  instance = await instanceOfTest(store);
 });
 
 afterEach(async () => {
   for (const step of cleanUp.splice(0).reverse()) await step();
-  await instance.stop();
-  await receiver.close();
-  await store.drop();
 });
 
 /** The loop, and what it told. */

@@ -11,7 +11,8 @@ import { type Lease, createLease } from '../../src/runtime/instance-lease.ts';
 import { createMaintenanceState } from '../../src/runtime/maintenance-state.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { registerInstance } from '../../src/store/instances/instances.ts';
-import { type Store, createInstance, createStore } from '../support/pipeline.ts';
+import { storeOfTest } from '../support/of-test.ts';
+import { type Store, createInstance } from '../support/pipeline.ts';
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres/postgres-proxy.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -29,7 +30,7 @@ let cleanUp: (() => Promise<void>)[];
 
 beforeEach(async () => {
   cleanUp = [];
-  store = await createStore();
+  store = await storeOfTest();
   proxy = await startPostgresProxy(store.url);
   cuttable = openDatabase(proxy.url, 4);
 });
@@ -39,7 +40,6 @@ afterEach(async () => {
   for (const step of cleanUp.splice(0).reverse()) await step();
   await cuttable.close();
   await proxy.close();
-  await store.drop();
 });
 
 interface Beating {

@@ -1,10 +1,11 @@
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
 import { isDataRefused } from '../../src/postgres/errors.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
 import { endedRunsOf, leaveRuns, runsOf } from '../support/pending-runs.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import type { Store, TestInstance } from '../support/pipeline.ts';
+import type { Receiver } from '../support/receiver.ts';
 import { deadInstance, startRecovery } from '../support/recovering.ts';
 import { until } from '../support/until.ts';
 
@@ -19,8 +20,8 @@ let dead: string;
 let receiver: Receiver;
 
 beforeEach(async () => {
-  store = await createStore();
-  receiver = await startReceiver(({ path }, response) => {
+  store = await storeOfTest();
+  receiver = await receiverOfTest(({ path }, response) => {
     if (path === '/cut') {
       response.destroy();
       return;
@@ -28,14 +29,8 @@ beforeEach(async () => {
     response.statusCode = path === '/bad' ? 503 : 200;
     response.end('{}');
   });
-  instance = await createInstance(store);
+  instance = await instanceOfTest(store);
   dead = await deadInstance(store);
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await receiver.close();
-  await store.drop();
 });
 
 /** One run of the schedule `bad`, and more of two that are well: all claimed by an instance that is gone, or unclaimed. */

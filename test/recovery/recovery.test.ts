@@ -12,8 +12,9 @@ import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
 import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/claims/take-over-lost-claims.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
 import { runIdAt } from '../support/pending-runs.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
+import { type Store, type TestInstance, createInstance } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 import { LONG } from '../support/runner/long.ts';
@@ -26,18 +27,12 @@ let receiver: Receiver;
 let dead: string;
 
 beforeEach(async () => {
-  store = await createStore();
-  receiver = await startReceiver();
-  instance = await createInstance(store);
+  store = await storeOfTest();
+  receiver = await receiverOfTest();
+  instance = await instanceOfTest(store);
   dead = randomUUID();
   await register(dead);
   await store.rows(sql`UPDATE instances SET died_at = clock_timestamp() WHERE id = ${dead}`);
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await receiver.close();
-  await store.drop();
 });
 
 const register = (id: string, ttlSeconds = 10) =>

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
 import { fireTimes } from '../../src/core/time/fire-times.ts';
@@ -11,14 +11,9 @@ import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { listZonedSchedules, moveCursorsIfUnplanned } from '../../src/store/schedules/zoned-cursors.ts';
 import type { Database } from '../../src/postgres/database.ts';
 import { registerInstance } from '../../src/store/instances/instances.ts';
-import {
-  type Store,
-  type TestInstance,
-  createInstance,
-  createStore,
-  definitionOf,
-} from '../support/pipeline.ts';
-import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import { type Store, type TestInstance, definitionOf } from '../support/pipeline.ts';
+import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
 const OLDER = '2025c';
@@ -33,16 +28,10 @@ let instance: TestInstance;
 let receiver: Receiver;
 
 beforeEach(async () => {
-  store = await createStore();
-  receiver = await startReceiver();
-  instance = await createInstance(store);
+  store = await storeOfTest();
+  receiver = await receiverOfTest();
+  instance = await instanceOfTest(store);
   await store.rows(sql`UPDATE instances SET zone_data = ${OWN}`);
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await receiver.close();
-  await store.drop();
 });
 
 /** At nine on a day half a year away, so that a cursor an hour off is in the future either way. */

@@ -1,11 +1,11 @@
 // @module-tag attack
 import { readFileSync } from 'node:fs';
 import Fastify from 'fastify';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { guardRoutes } from '../../../src/api/access/guard.ts';
 import type { Api as Server } from '../../../src/api/deps.ts';
 import { ROLES, type RoleNeeded, mayCall } from '../../../src/core/access/roles.ts';
-import { type Api, SCHEDULE, startApi } from '../api.ts';
+import { SCHEDULE, sharedApi } from '../api.ts';
 import { expectUnauthorized, newToken, settableClock } from './support.ts';
 
 const tokens = Object.fromEntries(ROLES.map((role) => [role, newToken(`the-${role}`, role)])) as Record<
@@ -14,11 +14,7 @@ const tokens = Object.fromEntries(ROLES.map((role) => [role, newToken(`the-${rol
 >;
 
 const clock = settableClock();
-let api: Api;
-beforeAll(async () => {
-  api = await startApi(undefined, { clock, apiTokens: ROLES.map((role) => tokens[role].known) });
-});
-afterAll(() => api.stop());
+const api = sharedApi({ clock, apiTokens: ROLES.map((role) => tokens[role].known) });
 
 interface Operation {
   operationId: string;

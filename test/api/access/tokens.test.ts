@@ -1,6 +1,6 @@
 // @module-tag attack
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Api, SCHEDULE, startApi } from '../api.ts';
+import { expect, test } from 'vitest';
+import { SCHEDULE, sharedApi } from '../api.ts';
 import { expectUnauthorized, newToken, settableClock } from './support.ts';
 
 const clock = settableClock();
@@ -10,11 +10,7 @@ const old = newToken('ci', 'operator', clock.now() + HOUR);
 const next = newToken('ci', 'viewer');
 const PATH = '/api/v1/schedules';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi(undefined, { clock, apiTokens: [admin.known, old.known, next.known] });
-});
-afterAll(() => api.stop());
+const api = sharedApi({ clock, apiTokens: [admin.known, old.known, next.known] });
 
 const get = (headers: Record<string, string>) => api.call('GET', PATH, undefined, headers);
 const as = (authorization: string) => {

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { AUDIT_ACTIONS } from '../../../src/core/audit.ts';
 import { ROLES } from '../../../src/core/access/roles.ts';
 import { newToken } from '../access/support.ts';
-import { type Answer, type Api, type Json, SCHEDULE, TARGET, faultPaths, startApi } from '../api.ts';
+import { type Answer, type Json, SCHEDULE, TARGET, faultPaths, sharedApi } from '../api.ts';
 
 const tokens = Object.fromEntries(ROLES.map((role) => [role, newToken(`the-${role}`, role)])) as Record<
   (typeof ROLES)[number],
@@ -12,11 +12,7 @@ const tokens = Object.fromEntries(ROLES.map((role) => [role, newToken(`the-${rol
 >;
 const PULL = { target: { type: 'pull', queue: 'audited' } };
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi(undefined, { apiTokens: ROLES.map((role) => tokens[role].known) });
-});
-afterAll(() => api.stop());
+const api = sharedApi({ apiTokens: ROLES.map((role) => tokens[role].known) });
 
 type Role = (typeof ROLES)[number];
 

@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Answer, type Api, TARGET, faultPaths, startApi } from '../api.ts';
+import { describe, expect, test } from 'vitest';
+import { type Answer, TARGET, faultPaths, sharedApi } from '../api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = sharedApi();
 
 const at = (id: string) => `/api/v1/calendars/${id}`;
 const put = (id: string, body: unknown, headers?: Record<string, string>) =>

@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Api, type Answer, SCHEDULE, TARGET, faultPaths, startApi } from '../api.ts';
+import { describe, expect, test } from 'vitest';
+import { type Answer, SCHEDULE, TARGET, faultPaths, sharedApi } from '../api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = sharedApi();
 
 const faultsOf = (answer: Answer) => answer.body['errors'] as unknown as { path: string; message: string }[];
 const put = (body: unknown) => api.call('PUT', '/api/v1/schedules/wrong', body);

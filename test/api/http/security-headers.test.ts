@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { newToken } from '../access/support.ts';
-import { type Answer, type Api, SCHEDULE, startApi } from '../api.ts';
+import { type Answer, SCHEDULE, sharedApi } from '../api.ts';
 
 const token = newToken('someone', 'viewer');
-let api: Api;
-beforeAll(async () => {
-  api = await startApi(undefined, { apiTokens: [token.known] });
-});
-afterAll(() => api.stop());
+const api = sharedApi({ apiTokens: [token.known] });
 
 const ALWAYS = {
   'x-content-type-options': 'nosniff',

@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Api, startApi } from '../api.ts';
+import { describe, expect, it } from 'vitest';
+import { sharedApi } from '../api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = sharedApi();
 
 const target = { type: 'http', url: 'http://127.0.0.1:1/' };
 const put = (id: string, body: unknown) => api.call('PUT', `/api/v1/limits/${id}`, body);

@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Answer, type Api, SCHEDULE, faultPaths, startApi } from '../api.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type Answer, SCHEDULE, faultPaths, sharedApi } from '../api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = sharedApi();
 
 const items = (answer: Answer) =>
   answer.body['items'] as unknown as { fireAt: string; local: string; dueAt?: string }[];

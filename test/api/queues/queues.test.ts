@@ -1,15 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { until } from '../../support/until.ts';
-import { type Answer, type Api, type Json, faultPaths, startApi } from '../api.ts';
+import { type Answer, type Json, faultPaths, quietApi } from '../api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(async () => {
-  expect(api.warnings).toEqual([]);
-  await api.stop();
-});
+const api = quietApi();
 
 let names = 0;
 /** One that no other test uses. */

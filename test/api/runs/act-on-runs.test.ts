@@ -1,16 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { changeRun } from '../../support/run-rows.ts';
-import { type Answer, type Api, type Json, SCHEDULE, TARGET, faultPaths, startApi } from '../api.ts';
+import { type Answer, type Json, SCHEDULE, TARGET, faultPaths, quietApi } from '../api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(async () => {
-  expect(api.warnings).toEqual([]);
-  await api.stop();
-});
+const api = quietApi();
 
 const PULL = { type: 'pull', queue: 'work' };
 const CANCELLED_BY_CALL = { url: 'https://example.com/cancel' };

@@ -1,15 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { changeRun } from '../../support/run-rows.ts';
-import { type Answer, type Api, SCHEDULE, TARGET, faultPaths, startApi } from '../api.ts';
+import { type Answer, SCHEDULE, TARGET, faultPaths, quietApi } from '../api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(async () => {
-  expect(api.warnings).toEqual([]);
-  await api.stop();
-});
+const api = quietApi();
 
 const bulk = (body: unknown) => api.call('POST', '/api/v1/runs/bulk', body);
 const put = (id: string, more: object = {}) =>

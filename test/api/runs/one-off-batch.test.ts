@@ -1,14 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Answer, type Api, type Json, TARGET, faultPaths, startApi } from '../api.ts';
+import { describe, expect, test } from 'vitest';
+import { type Answer, type Json, TARGET, faultPaths, quietApi } from '../api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(async () => {
-  expect(api.warnings).toEqual([]);
-  await api.stop();
-});
+const api = quietApi();
 
 const batch = (body: unknown) => api.call('POST', '/api/v1/runs/batch', body);
 const item = (ref: string, more: object = {}) => ({ ref, target: TARGET, ...more });

@@ -1,26 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { opened } from '../../support/secrets.ts';
 import { scheduledForOf } from '../../../src/core/runs/run.ts';
 import { changeRun } from '../../support/run-rows.ts';
-import {
-  ANSWERED_TARGET,
-  type Answer,
-  type Api,
-  type Json,
-  SCHEDULE,
-  TARGET,
-  faultPaths,
-  startApi,
-} from '../api.ts';
+import { ANSWERED_TARGET, type Answer, type Json, SCHEDULE, TARGET, faultPaths, quietApi } from '../api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(async () => {
-  expect(api.warnings).toEqual([]);
-  await api.stop();
-});
+const api = quietApi();
 
 const post = (body: unknown) => api.call('POST', '/api/v1/runs', body);
 const get = (id: string) => api.call('GET', `/api/v1/runs/${id}`);

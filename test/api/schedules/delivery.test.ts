@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { HttpTarget } from '../../../src/core/schedules/schedule.ts';
 import { opened } from '../../support/secrets.ts';
-import { type Api, SCHEDULE, TARGET, faultPaths, startApi } from '../api.ts';
+import { SCHEDULE, TARGET, faultPaths, sharedApi } from '../api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = sharedApi();
 
 const put = (id: string, body: object) => api.call('PUT', `/api/v1/schedules/${id}`, body);
 const patch = (id: string, body: object) => api.call('PATCH', `/api/v1/schedules/${id}`, body);

@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Answer, type Api, TARGET, faultPaths, startApi } from '../api.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type Answer, TARGET, faultPaths, sharedApi } from '../api.ts';
 
-let api: Api;
+const api = sharedApi();
 beforeAll(async () => {
-  api = await startApi();
   await api.call('PUT', '/api/v1/calendars/may', { dates: ['2031-05-01', '2031-05-29'] });
 });
-afterAll(() => api.stop());
 
 const put = (id: string, body: object) =>
   api.call('PUT', `/api/v1/schedules/${id}`, { target: TARGET, ...body });

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readJsonBody } from '../../../src/api/http/json/json-body.ts';
 import { splitJson } from '../../../src/api/http/json/json-parts.ts';
 import { mergeJsonText } from '../../../src/api/http/json/merge-patch.ts';
-import { type Api, SCHEDULE, faultPaths, startApi } from '../api.ts';
+import { SCHEDULE, faultPaths, sharedApi } from '../api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = sharedApi();
 
 /** A definition whose payload is this very text. */
 const withPayload = (payload: string) => `${JSON.stringify(SCHEDULE).slice(0, -1)}, "payload" : ${payload} }`;

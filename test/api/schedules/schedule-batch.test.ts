@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { LONG } from '../../support/runner/long.ts';
-import { type Api, SCHEDULE, TARGET, faultPaths, startApi } from '../api.ts';
+import { SCHEDULE, TARGET, faultPaths, sharedApi } from '../api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = sharedApi();
 
 const batch = (body: unknown) => api.call('POST', '/api/v1/schedules/batch', body);
 const item = (id: string, more: object = {}) => ({ id, ...SCHEDULE, ...more });

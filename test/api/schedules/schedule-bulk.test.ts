@@ -1,14 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Api, SCHEDULE, TARGET, faultPaths, startApi } from '../api.ts';
+import { expect, test } from 'vitest';
+import { SCHEDULE, TARGET, faultPaths, quietApi } from '../api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(async () => {
-  expect(api.warnings).toEqual([]);
-  await api.stop();
-});
+const api = quietApi();
 
 const bulk = (body: unknown) => api.call('POST', '/api/v1/schedules/bulk', body);
 const read = async (id: string) => (await api.call('GET', `/api/v1/schedules/${id}`)).body;

@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Answer, type Api, SCHEDULE, faultPaths, startApi } from '../api.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { type Answer, SCHEDULE, faultPaths, sharedApi } from '../api.ts';
 
-let api: Api;
+const api = sharedApi();
 beforeAll(async () => {
-  api = await startApi();
   const items = Array.from({ length: 25 }, (_, n) => ({
     ...SCHEDULE,
     id: `s${String(n).padStart(2, '0')}`,
@@ -14,7 +13,6 @@ beforeAll(async () => {
   await api.call('POST', '/api/v1/schedules/batch', { items });
   await api.call('PUT', '/api/v1/schedules/Zulu', SCHEDULE);
 });
-afterAll(() => api.stop());
 
 const list = (query: string) => api.call('GET', `/api/v1/schedules?${query}`);
 const ids = (answer: Answer) => (answer.body['items'] as unknown as { id: string }[]).map(({ id }) => id);

@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { HttpTarget } from '../../../src/core/schedules/schedule.ts';
 import { opened } from '../../support/secrets.ts';
-import { type Api, SCHEDULE, TARGET, faultPaths, startApi } from '../api.ts';
+import { SCHEDULE, TARGET, faultPaths, sharedApi } from '../api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = sharedApi();
 
 describe('PUT', () => {
   test('creates with every default, answers the place, and answers the same as GET', async () => {

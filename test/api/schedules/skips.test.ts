@@ -1,12 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Answer, type Api, TARGET, startApi } from '../api.ts';
+import { describe, expect, test } from 'vitest';
+import { type Answer, TARGET, sharedApi } from '../api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = sharedApi();
 
 const put = (id: string, body: object) =>
   api.call('PUT', `/api/v1/schedules/${id}`, { target: TARGET, ...body });

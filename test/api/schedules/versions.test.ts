@@ -1,11 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Answer, type Api, SCHEDULE, TARGET, faultPaths, startApi } from '../api.ts';
+import { describe, expect, test } from 'vitest';
+import { type Answer, SCHEDULE, TARGET, faultPaths, sharedApi } from '../api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = sharedApi();
 
 interface Version {
   version: number;

@@ -1,15 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { isoInstant } from '../../../src/core/instant.ts';
 import { randomRunId } from '../../../src/core/runs/run.ts';
 import { insertRuns } from '../../support/run-rows.ts';
-import { type Api, type Json, SCHEDULE, faultPaths, startApi } from '../api.ts';
+import { type Json, SCHEDULE, faultPaths, sharedApi } from '../api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = sharedApi();
 
 const NOTHING = {
   totalRuns: 0,

@@ -1,12 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { opened } from '../../support/secrets.ts';
-import { type Answer, type Api, SCHEDULE, TARGET, faultPaths, startApi } from '../api.ts';
+import { type Answer, SCHEDULE, TARGET, faultPaths, sharedApi } from '../api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = sharedApi();
 
 const put = (id: string, body: object | string) => api.call('PUT', `/api/v1/schedules/${id}`, body);
 const patch = (id: string, body: object) => api.call('PATCH', `/api/v1/schedules/${id}`, body);

@@ -1,13 +1,9 @@
 import { parse } from 'yaml';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Api, startApi } from '../../api/api.ts';
+import { expect, test } from 'vitest';
 import { firelock } from '../cli.ts';
+import { sharedApi } from '../../api/api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
-afterAll(() => api.stop());
+const api = sharedApi();
 
 interface Schedule {
   id: string;

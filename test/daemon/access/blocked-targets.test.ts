@@ -1,8 +1,9 @@
 // @module-tag attack
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { databaseOfTest, receiverOfTest } from '../../support/of-test.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
-import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import type { TestDatabase } from '../../support/postgres/cluster.ts';
+import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 interface Run {
@@ -17,13 +18,8 @@ let database: TestDatabase;
 let receiver: Receiver;
 
 beforeEach(async () => {
-  database = await createMigrated();
-  receiver = await startReceiver();
-});
-
-afterEach(async () => {
-  await receiver.close();
-  await database.drop();
+  database = await databaseOfTest();
+  receiver = await receiverOfTest();
 });
 
 /** How runs to these URLs end, in the order of the URLs. */

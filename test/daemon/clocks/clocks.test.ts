@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
+import { databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
+import type { TestDatabase } from '../../support/postgres/cluster.ts';
 import { type Daemon, type Variables, readyDaemon } from '../../support/daemon.ts';
 import {
   endedRuns,
@@ -14,7 +15,7 @@ import {
   pauseAll,
   putEverySecond,
 } from '../../support/fires.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 const SCALED = {
@@ -36,15 +37,12 @@ let directory: string;
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'firelock-clocks-'));
-  database = await createMigrated();
-  receiver = await startReceiver();
-  sql = postgres(database.url, { max: 1 });
+  database = await databaseOfTest();
+  receiver = await receiverOfTest();
+  sql = sqlOfTest(database.url);
 });
 
 afterEach(async () => {
-  await sql.end();
-  await receiver.close();
-  await database.drop();
   await rm(directory, { recursive: true, force: true });
 });
 

@@ -1,15 +1,15 @@
 // @module-tag long
 import postgres from 'postgres';
-import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
-import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
+import { databaseOfTest } from '../../support/of-test.ts';
+import type { TestDatabase } from '../../support/postgres/cluster.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
 import { until } from '../../support/until.ts';
 
 let database: TestDatabase;
 beforeEach(async () => {
-  database = await createMigrated();
+  database = await databaseOfTest();
 });
-afterEach(() => database.drop());
 
 const OWN = process.versions['tz'] ?? '';
 /** A Node with older zone data, as far as it says so itself. */

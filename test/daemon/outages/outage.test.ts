@@ -3,7 +3,8 @@ import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
+import { databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
+import type { TestDatabase } from '../../support/postgres/cluster.ts';
 import { type Daemon, readyDaemon, startDaemon } from '../../support/daemon.ts';
 import {
   endedRuns,
@@ -13,7 +14,7 @@ import {
   putEverySecond,
 } from '../../support/fires.ts';
 import { type PostgresProxy, startPostgresProxy } from '../../support/postgres/postgres-proxy.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 interface RunRow {
@@ -36,19 +37,16 @@ let owed: ServerResponse[];
 
 beforeEach(async () => {
   owed = [];
-  database = await createMigrated();
-  receiver = await startReceiver(({ path }, response) => {
+  database = await databaseOfTest();
+  receiver = await receiverOfTest(({ path }, response) => {
     if (path === '/slow') owed.push(response);
     else response.end('{}');
   });
-  sql = postgres(database.url, { max: 1 });
+  sql = sqlOfTest(database.url);
 });
 
 afterEach(async () => {
-  await sql.end();
   await proxy.close();
-  await receiver.close();
-  await database.drop();
 });
 
 const put = (daemon: Daemon, id: string, cron: string) =>

@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
+import { receiverOfTest } from '../../support/of-test.ts';
 import { type Cluster, startCluster } from '../../support/postgres/server.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
 import {
@@ -11,7 +12,7 @@ import {
   pauseAll,
   putEverySecond,
 } from '../../support/fires.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 const SCALED = {
@@ -38,7 +39,7 @@ afterAll(() => cluster.stop());
 beforeEach(async () => {
   url = new URL(await cluster.createDatabase());
   name = url.pathname.slice(1);
-  receiver = await startReceiver();
+  receiver = await receiverOfTest();
   admin = postgres(url.href, {
     max: 1,
     onnotice: () => undefined,
@@ -48,10 +49,7 @@ beforeEach(async () => {
   [url.username, url.password] = [name, 'daemon'];
 });
 
-afterEach(async () => {
-  await receiver.close();
-  await admin.end();
-});
+afterEach(() => admin.end());
 
 const start = (): Promise<Daemon> => readyDaemon(url.href, SCALED);
 

@@ -1,12 +1,13 @@
 // @module-tag long
 import type { ServerResponse } from 'node:http';
 import postgres from 'postgres';
-import { afterEach, beforeEach, expect, it } from 'vitest';
-import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
+import { beforeEach, expect, it } from 'vitest';
+import { databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
+import type { TestDatabase } from '../../support/postgres/cluster.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
 import { type RunRow, endedRuns, summed } from '../../support/fires.ts';
 import { notThroughPooler } from '../../support/postgres/pooler.ts';
-import { type Arrival, type Receiver, startReceiver } from '../../support/receiver.ts';
+import type { Arrival, Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 /** The defaults, scaled down; four handoffs at once, of which a target that does not answer gets half. */
@@ -28,18 +29,12 @@ let holding: boolean;
 
 beforeEach(async () => {
   [owed, holding] = [[], true];
-  database = await createMigrated();
-  receiver = await startReceiver((_, response) => {
+  database = await databaseOfTest();
+  receiver = await receiverOfTest((_, response) => {
     if (holding) owed.push(response);
     else response.end('{}');
   });
-  sql = postgres(database.url, { max: 1 });
-});
-
-afterEach(async () => {
-  await sql.end();
-  await receiver.close();
-  await database.drop();
+  sql = sqlOfTest(database.url);
 });
 
 const start = (): Promise<Daemon> => readyDaemon(database.url, SCALED);

@@ -1,10 +1,11 @@
 // @module-tag long
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
+import type { TestDatabase } from '../../support/postgres/cluster.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 interface Fire {
@@ -42,15 +43,9 @@ let receiver: Receiver;
 let sql: postgres.Sql;
 
 beforeEach(async () => {
-  database = await createMigrated();
-  receiver = await startReceiver();
-  sql = postgres(database.url, { max: 1 });
-});
-
-afterEach(async () => {
-  await sql.end();
-  await receiver.close();
-  await database.drop();
+  database = await databaseOfTest();
+  receiver = await receiverOfTest();
+  sql = sqlOfTest(database.url);
 });
 
 test('three daemons fire every due moment exactly once while one leaves for another and one restarts', async () => {

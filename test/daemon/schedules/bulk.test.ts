@@ -1,19 +1,17 @@
 import postgres from 'postgres';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
+import { databaseOfTest } from '../../support/of-test.ts';
+import type { TestDatabase } from '../../support/postgres/cluster.ts';
 import { readyDaemon } from '../../support/daemon.ts';
 import { until } from '../../support/until.ts';
 
 let database: TestDatabase;
 let sql: postgres.Sql;
 beforeEach(async () => {
-  database = await createMigrated();
+  database = await databaseOfTest();
   sql = postgres(database.url, { max: 1, onnotice: () => undefined });
 });
-afterEach(async () => {
-  await sql.end({ timeout: 1 });
-  await database.drop();
-});
+afterEach(() => sql.end({ timeout: 1 }));
 
 test('after an instance is killed in the middle of a bulk retry, the same call at another one does the rest', async () => {
   const [first, second] = await Promise.all([readyDaemon(database.url), readyDaemon(database.url)]);

@@ -1,8 +1,9 @@
 import postgres from 'postgres';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
+import { databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
 import { createMigrated } from '../../support/postgres/cluster.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import type { Receiver } from '../../support/receiver.ts';
 import { LONG } from '../../support/runner/long.ts';
 import { until } from '../../support/until.ts';
 
@@ -14,15 +15,9 @@ let sql: postgres.Sql;
 let receiver: Receiver;
 
 beforeEach(async () => {
-  database = await createMigrated();
-  sql = postgres(database.url, { max: 1, onnotice: () => undefined });
-  receiver = await startReceiver();
-});
-
-afterEach(async () => {
-  await sql.end();
-  await receiver.close();
-  await database.drop();
+  database = await databaseOfTest();
+  sql = sqlOfTest(database.url);
+  receiver = await receiverOfTest();
 });
 
 /** Copies of one schedule, as if each had been written by itself. */

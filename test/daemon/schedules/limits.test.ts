@@ -1,9 +1,10 @@
 // @module-tag long
 import type { ServerResponse } from 'node:http';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
+import { databaseOfTest, receiverOfTest } from '../../support/of-test.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
-import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import type { TestDatabase } from '../../support/postgres/cluster.ts';
+import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 let database: TestDatabase;
@@ -13,19 +14,14 @@ let open: Map<ServerResponse, string>;
 let most: number;
 
 beforeEach(async () => {
-  database = await createMigrated();
+  database = await databaseOfTest();
   open = new Map();
   most = 0;
-  receiver = await startReceiver(({ body }, response) => {
+  receiver = await receiverOfTest(({ body }, response) => {
     open.set(response, body.runId);
     response.on('close', () => open.delete(response));
     most = Math.max(most, new Set(open.values()).size);
   });
-});
-
-afterEach(async () => {
-  await receiver.close();
-  await database.drop();
 });
 
 const QUICK = { FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: '1', FIRELOCK_INSTANCE_TTL_SECONDS: '4' };

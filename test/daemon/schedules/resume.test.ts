@@ -10,7 +10,8 @@ import { openDatabase } from '../../../src/postgres/database.ts';
 import { listDueSchedules, skipDueIfUnmoved } from '../../../src/store/schedules/skip-to-now.ts';
 import { type Api, startApi } from '../../api/api.ts';
 import { serverPid } from '../../local-postgres/user-process.ts';
-import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
+import { databaseOfTest, sqlOfTest } from '../../support/of-test.ts';
+import type { TestDatabase } from '../../support/postgres/cluster.ts';
 import { runCommand, spawnDaemon, startDaemon } from '../../support/daemon.ts';
 import { notThroughPooler } from '../../support/postgres/pooler.ts';
 import { insertRuns } from '../../support/run-rows.ts';
@@ -22,16 +23,12 @@ let sql: postgres.Sql;
 let api: Api;
 
 beforeEach(async () => {
-  database = await createMigrated();
-  sql = postgres(database.url, { max: 1, onnotice: () => undefined });
+  database = await databaseOfTest();
+  sql = sqlOfTest(database.url);
   api = await startApi(database.url);
 });
 
-afterEach(async () => {
-  await api.stop();
-  await sql.end();
-  await database.drop();
-});
+afterEach(() => api.stop());
 
 const run = (args: readonly string[], variables: Record<string, string> = {}) =>
   runCommand(database.url, args, variables);

@@ -5,22 +5,20 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { databaseOfTest } from '../../support/of-test.ts';
 import { readyDaemon, spawnDaemon } from '../../support/daemon.ts';
-import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
+import type { TestDatabase } from '../../support/postgres/cluster.ts';
 import { SECRET_KEYS } from '../../support/secrets.ts';
 
 let database: TestDatabase;
 let folder: string;
 let path: string;
 beforeEach(async () => {
-  database = await createMigrated();
+  database = await databaseOfTest();
   folder = await mkdtemp(join(tmpdir(), 'firelock-file-'));
   path = join(folder, 'schedules.yaml');
 });
-afterEach(async () => {
-  await database.drop();
-  await rm(folder, { recursive: true });
-});
+afterEach(() => rm(folder, { recursive: true }));
 
 const FILE = `set: deployed
 limits: [{id: few, maxRunning: 2}]

@@ -1,10 +1,11 @@
 // @module-tag long
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import postgres from 'postgres';
-import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
+import { databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
+import type { TestDatabase } from '../../support/postgres/cluster.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
 import { type RunRow, EVERY_SECOND, endedRuns } from '../../support/fires.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 const VARIABLES = {
@@ -21,15 +22,9 @@ let receiver: Receiver;
 let sql: postgres.Sql;
 
 beforeEach(async () => {
-  database = await createMigrated();
-  receiver = await startReceiver();
-  sql = postgres(database.url, { max: 1 });
-});
-
-afterEach(async () => {
-  await sql.end();
-  await receiver.close();
-  await database.drop();
+  database = await databaseOfTest();
+  receiver = await receiverOfTest();
+  sql = sqlOfTest(database.url);
 });
 
 /** Asks one of the daemons to skip the fire of a second to come; answers whether it did. */

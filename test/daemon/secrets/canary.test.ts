@@ -1,9 +1,10 @@
 // @module-tag attack
 import postgres from 'postgres';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { databaseOfTest, receiverOfTest } from '../../support/of-test.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
-import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import type { TestDatabase } from '../../support/postgres/cluster.ts';
+import type { Receiver } from '../../support/receiver.ts';
 import { SECRET_KEYS } from '../../support/secrets.ts';
 import { until } from '../../support/until.ts';
 
@@ -20,8 +21,8 @@ let daemon: Daemon;
 let seen: string[];
 
 beforeEach(async () => {
-  database = await createMigrated();
-  receiver = await startReceiver(({ path }, response) => {
+  database = await databaseOfTest();
+  receiver = await receiverOfTest(({ path }, response) => {
     const [, answer] = path.split('/');
     if (answer === 'hang') return;
     response.writeHead(Number(answer) || 200, { 'content-type': 'application/json' });
@@ -33,11 +34,6 @@ beforeEach(async () => {
     FIRELOCK_TICK_INTERVAL_MS: '50',
   });
   seen = [];
-});
-
-afterEach(async () => {
-  await receiver.close();
-  await database.drop();
 });
 
 let number = 0;

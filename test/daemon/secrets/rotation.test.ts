@@ -1,8 +1,9 @@
 import postgres from 'postgres';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
 import { type Daemon, readyDaemon, runCommand } from '../../support/daemon.ts';
-import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import type { TestDatabase } from '../../support/postgres/cluster.ts';
+import type { Receiver } from '../../support/receiver.ts';
 import { LONG } from '../../support/runner/long.ts';
 import { until } from '../../support/until.ts';
 
@@ -16,15 +17,9 @@ let receiver: Receiver;
 let sql: postgres.Sql;
 
 beforeEach(async () => {
-  database = await createMigrated();
-  receiver = await startReceiver();
-  sql = postgres(database.url, { max: 2, onnotice: () => undefined });
-});
-
-afterEach(async () => {
-  await receiver.close();
-  await sql.end();
-  await database.drop();
+  database = await databaseOfTest();
+  receiver = await receiverOfTest();
+  sql = sqlOfTest(database.url, 2);
 });
 
 const daemonWith = (keys: string) =>

@@ -6,10 +6,11 @@ import { cancelRun, completeRun, retryRun } from '../../../src/operations/runs/a
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { admitUnderLock, limitsToAdmit } from '../../../src/store/limits/admit-runs.ts';
 import { findLimit } from '../../../src/store/limits/limit-rows.ts';
+import { receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { runIdAt } from '../../support/pending-runs.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
-import { type Arrival, type Receiver, startReceiver } from '../../support/receiver.ts';
+import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
+import type { Arrival, Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 let store: Store;
@@ -21,10 +22,10 @@ let open: Map<string, ServerResponse>;
 let most: number;
 
 beforeEach(async () => {
-  store = await createStore();
+  store = await storeOfTest();
   open = new Map();
   most = 0;
-  receiver = await startReceiver((arrival, response) => {
+  receiver = await receiverOfTest((arrival, response) => {
     open.set(arrival.body.runId, response);
     most = Math.max(most, open.size);
   });
@@ -35,8 +36,6 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const response of open.values()) response.end('{}');
   for (const instance of instances) await instance.stop();
-  await receiver.close();
-  await store.drop();
 });
 
 const deps = () => ({ database: store.database, events: createEventBus(), wake: first.pipeline.wake });

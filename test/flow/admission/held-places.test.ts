@@ -7,9 +7,10 @@ import { startMaintenance, stopMaintenance } from '../../../src/operations/maint
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { findLimit } from '../../../src/store/limits/limit-rows.ts';
 import { readMaintenance } from '../../../src/store/maintenance/maintenance-row.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
+import { receiverOfTest, storeOfTest } from '../../support/of-test.ts';
+import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
 import { createPullInstance } from '../../support/pulling.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 let store: Store;
@@ -20,10 +21,10 @@ let open: Map<string, ServerResponse>;
 let most: number;
 
 beforeEach(async () => {
-  store = await createStore();
+  store = await storeOfTest();
   open = new Map();
   most = 0;
-  receiver = await startReceiver(({ body }, response) => {
+  receiver = await receiverOfTest(({ body }, response) => {
     open.set(body.runId, response);
     most = Math.max(most, open.size);
   });
@@ -34,8 +35,6 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const response of open.values()) response.end('{}');
   for (const instance of instances) await instance.stop();
-  await receiver.close();
-  await store.drop();
 });
 
 const deps = () => {

@@ -4,9 +4,10 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { putLimit } from '../../../src/operations/limit-changes.ts';
 import { completeRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
+import type { Store, TestInstance } from '../../support/pipeline.ts';
 import { type PullInstance, createPullInstance } from '../../support/pulling.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 let store: Store;
@@ -16,20 +17,17 @@ let receiver: Receiver;
 let open: ServerResponse[];
 
 beforeEach(async () => {
-  store = await createStore();
+  store = await storeOfTest();
   open = [];
-  receiver = await startReceiver((_, response) => void open.push(response));
+  receiver = await receiverOfTest((_, response) => void open.push(response));
   pulling = await createPullInstance(store.url);
-  instance = await createInstance(store, { wakeWorkers: () => pulling.queues.announce() });
+  instance = await instanceOfTest(store, { wakeWorkers: () => pulling.queues.announce() });
   await instance.start();
 });
 
 afterEach(async () => {
   for (const response of open) response.end('{}');
-  await instance.stop();
   await pulling.stop();
-  await receiver.close();
-  await store.drop();
 });
 
 const deps = () => ({ database: store.database, events: createEventBus(), wake: instance.pipeline.wake });

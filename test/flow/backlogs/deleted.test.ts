@@ -1,11 +1,12 @@
 // @module-tag attack
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Definition } from '../../../src/core/schedules/schedule.ts';
 import { claimPullRuns } from '../../../src/store/queues/pull-claims.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { countRuns, leaveOpenRuns } from '../../support/open-runs.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
+import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 let store: Store;
@@ -13,15 +14,9 @@ let instance: TestInstance;
 let receiver: Receiver;
 
 beforeEach(async () => {
-  store = await createStore();
-  instance = await createInstance(store);
-  receiver = await startReceiver();
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await receiver.close();
-  await store.drop();
+  store = await storeOfTest();
+  instance = await instanceOfTest(store);
+  receiver = await receiverOfTest();
 });
 
 const put = (id: string, more: Partial<Definition> = {}) =>

@@ -1,22 +1,18 @@
 // @module-tag attack
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { Definition } from '../../../src/core/schedules/schedule.ts';
+import { instanceOfTest, storeOfTest } from '../../support/of-test.ts';
 import { countRuns, leaveOpenRuns } from '../../support/open-runs.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
+import type { Store, TestInstance } from '../../support/pipeline.ts';
 import { until } from '../../support/until.ts';
 
 let store: Store;
 let instance: TestInstance;
 
 beforeEach(async () => {
-  store = await createStore();
-  instance = await createInstance(store);
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await store.drop();
+  store = await storeOfTest();
+  instance = await instanceOfTest(store);
 });
 
 const put = (more: Partial<Definition>, id = 'one') =>

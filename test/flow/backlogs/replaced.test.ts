@@ -1,23 +1,19 @@
 // @module-tag attack
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Overlap } from '../../../src/core/schedules/schedule.ts';
 import { writeOverlapEffects } from '../../../src/store/effects/insert-effects.ts';
+import { instanceOfTest, storeOfTest } from '../../support/of-test.ts';
 import { countRuns, leaveOpenRuns } from '../../support/open-runs.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
+import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
 import { until } from '../../support/until.ts';
 
 let store: Store;
 let instance: TestInstance;
 
 beforeEach(async () => {
-  store = await createStore();
-  instance = await createInstance(store);
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await store.drop();
+  store = await storeOfTest();
+  instance = await instanceOfTest(store);
 });
 
 /** Its runs stay where they are recorded: no worker asks for them. */

@@ -1,13 +1,13 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Priority } from '../../../src/core/schedules/schedule.ts';
+import { storeOfTest } from '../../support/of-test.ts';
 import { leaveRuns } from '../../support/pending-runs.ts';
 import {
   type InstanceOptions,
   type Store,
   type TestInstance,
   createInstance,
-  createStore,
 } from '../../support/pipeline.ts';
 import { type Answer, type Receiver, startReceiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
@@ -17,12 +17,11 @@ let cleanUp: (() => Promise<unknown>)[];
 
 beforeEach(async () => {
   cleanUp = [];
-  store = await createStore();
+  store = await storeOfTest();
 });
 
 afterEach(async () => {
   for (const step of cleanUp.splice(0).reverse()) await step();
-  await store.drop();
 });
 
 async function receiverThat(answer?: Answer): Promise<Receiver> {

@@ -6,8 +6,9 @@ import { type AttemptSettlement, isPlainSuccess } from '../../../src/core/runs/a
 import { claimReadyRuns } from '../../../src/store/runs/claims/claims.ts';
 import { settleLockedRuns } from '../../../src/store/runs/ends/settle-locked.ts';
 import { settlePlainIfClaimed } from '../../../src/store/runs/ends/settle-plain.ts';
+import { instanceOfTest, storeOfTest } from '../../support/of-test.ts';
 import { leaveRuns } from '../../support/pending-runs.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
+import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
@@ -22,14 +23,12 @@ async function receiverThat(...args: Parameters<typeof startReceiver>): Promise<
 }
 
 beforeEach(async () => {
-  store = await createStore();
-  instance = await createInstance(store, { concurrency: 8, concurrencyPerLane: 4 });
+  store = await storeOfTest();
+  instance = await instanceOfTest(store, { concurrency: 8, concurrencyPerLane: 4 });
 });
 
 afterEach(async () => {
-  await instance.stop();
   for (const receiver of receivers.splice(0)) await receiver.close();
-  await store.drop();
 });
 
 /** Runs of a schedule that no instance has claimed, one per name, as another instance without room leaves them. */

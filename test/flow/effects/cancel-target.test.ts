@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import type { FirelockEvent } from '../../../src/core/events.ts';
 import type { Definition, HttpTarget, Schedule } from '../../../src/core/schedules/schedule.ts';
 import { TargetCanceller } from '../../../src/flow/cancel-target.ts';
@@ -10,7 +10,8 @@ import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import type { Effect } from '../../../src/store/effects/effect-rows.ts';
 import { createHttpTarget } from '../../../src/targets/http.ts';
 import { createTargetRegistry } from '../../../src/targets/registry.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
+import type { Store, TestInstance } from '../../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { SECRETS } from '../../support/secrets.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
@@ -24,21 +25,14 @@ let silent: Receiver;
 let cancelled: Extract<FirelockEvent, { type: 'targetCancelled' }>[];
 
 beforeEach(async () => {
-  store = await createStore();
-  instance = await createInstance(store);
-  receiver = await startReceiver(({ path }, response) => {
+  store = await storeOfTest();
+  instance = await instanceOfTest(store);
+  receiver = await receiverOfTest(({ path }, response) => {
     response.statusCode = path.startsWith('/refused') ? 409 : 202;
     response.end();
   });
-  silent = await startReceiver(() => undefined);
+  silent = await receiverOfTest(() => undefined);
   cancelled = [];
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await receiver.close();
-  await silent.close();
-  await store.drop();
 });
 
 const NOON = Date.UTC(2026, 10, 20, 12);

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { Run } from '../../../src/core/runs/run.ts';
 import type { AttemptSettlement } from '../../../src/core/runs/attempts/settle-attempt.ts';
 import { acceptRuns } from '../../../src/operations/runs/submit-one-off-runs.ts';
@@ -10,16 +10,16 @@ import { FIRST_EDGE, effectsForOverlooked } from '../../../src/store/effects/ove
 import type { Transaction } from '../../../src/postgres/executor.ts';
 import { findRun } from '../../../src/store/runs/search/find-runs.ts';
 import { settleLockedRuns } from '../../../src/store/runs/ends/settle-locked.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { applyAll, applyNext } from '../../support/effects.ts';
 import {
   type AskedRun,
   type Store,
   type TestInstance,
   createInstance,
-  createStore,
   oneOffOf,
 } from '../../support/pipeline.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import type { Receiver } from '../../support/receiver.ts';
 import { LONG } from '../../support/runner/long.ts';
 import { SECRETS } from '../../support/secrets.ts';
 import { until } from '../../support/until.ts';
@@ -29,18 +29,12 @@ let instance: TestInstance;
 let receiver: Receiver;
 
 beforeEach(async () => {
-  store = await createStore();
-  instance = await createInstance(store);
-  receiver = await startReceiver(({ path }, response) => {
+  store = await storeOfTest();
+  instance = await instanceOfTest(store);
+  receiver = await receiverOfTest(({ path }, response) => {
     response.statusCode = path.startsWith('/fails') ? 400 : 200;
     response.end('{"executionId":"e-1"}');
   });
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await receiver.close();
-  await store.drop();
 });
 
 const run = async (id: string): Promise<Run> => {

@@ -1,25 +1,21 @@
 // @module-tag attack
 import { type SQL, sql } from 'drizzle-orm';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { Definition } from '../../../src/core/schedules/schedule.ts';
+import { instanceOfTest, storeOfTest } from '../../support/of-test.ts';
 import { applyAll, applyNext } from '../../support/effects.ts';
 import { runIdAt } from '../../support/pending-runs.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
+import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
 import { until } from '../../support/until.ts';
 
 let store: Store;
 let instance: TestInstance;
 
 beforeEach(async () => {
-  store = await createStore();
-  instance = await createInstance(store);
+  store = await storeOfTest();
+  instance = await instanceOfTest(store);
   for (const id of ['parent', 'other']) await put(id, { enabled: false });
   await follow('lone', 'other');
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await store.drop();
 });
 
 /** What one transaction may see to: pairs of an end and a follower; dependents. */

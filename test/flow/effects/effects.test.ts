@@ -5,10 +5,11 @@ import { completeRun } from '../../../src/operations/runs/act-on-runs.ts';
 import type { Definition } from '../../../src/core/schedules/schedule.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import type { Database } from '../../../src/postgres/database.ts';
+import { receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { applyAll, applyNext } from '../../support/effects.ts';
 import { endedRunsOf, leaveRuns, loseAnswerOf, runIdAt, runsOf } from '../../support/pending-runs.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
+import type { Receiver } from '../../support/receiver.ts';
 import { refuseRunsOf, refuseToStart } from '../../support/refused.ts';
 import { until } from '../../support/until.ts';
 
@@ -19,16 +20,14 @@ let instances: TestInstance[];
 
 beforeEach(async () => {
   instances = [];
-  store = await createStore();
-  receiver = await startReceiver();
+  store = await storeOfTest();
+  receiver = await receiverOfTest();
   psql = postgres(store.url, { max: 1, onnotice: () => undefined });
 });
 
 afterEach(async () => {
   await psql.end({ timeout: 5 });
   for (const instance of instances) await instance.stop();
-  await receiver.close();
-  await store.drop();
 });
 
 async function instanceOn(database: Database = store.database): Promise<TestInstance> {

@@ -1,8 +1,9 @@
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { Database } from '../../../src/postgres/database.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
+import type { Store, TestInstance } from '../../support/pipeline.ts';
+import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 let store: Store;
@@ -16,8 +17,8 @@ const WIDE = 60;
 
 beforeEach(async () => {
   [reads, failing] = [0, 0];
-  store = await createStore();
-  receiver = await startReceiver((_, response) => response.end('{"executionId":"e-1"}'));
+  store = await storeOfTest();
+  receiver = await receiverOfTest((_, response) => response.end('{"executionId":"e-1"}'));
   const database: Database = {
     ...store.database,
     run: (work, limitMs) => {
@@ -28,16 +29,10 @@ beforeEach(async () => {
       return store.database.run(work, limitMs);
     },
   };
-  instance = await createInstance(
+  instance = await instanceOfTest(
     { ...store, database },
     { concurrency: 2 * WIDE, concurrencyPerLane: 2 * WIDE },
   );
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await receiver.close();
-  await store.drop();
 });
 
 /** So many runs that depend on the same two; answers the ids of these. */

@@ -1,11 +1,12 @@
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { AttemptSettlement } from '../../../src/core/runs/attempts/settle-attempt.ts';
 import { completeRun, retryRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { findRun } from '../../../src/store/runs/search/find-runs.ts';
 import { settleLockedRuns } from '../../../src/store/runs/ends/settle-locked.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
+import { instanceOfTest, storeOfTest } from '../../support/of-test.ts';
+import type { Store, TestInstance } from '../../support/pipeline.ts';
 
 /** What becomes of a callback run when a target's 202 comes after something else has happened to it. */
 let store: Store;
@@ -13,15 +14,10 @@ let instance: TestInstance;
 let id: string;
 
 beforeEach(async () => {
-  store = await createStore();
-  instance = await createInstance(store);
+  store = await storeOfTest();
+  instance = await instanceOfTest(store);
   const [accepted] = await instance.accept({ url: 'http://127.0.0.1:9/', completion: 'callback' });
   id = accepted?.id ?? '';
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await store.drop();
 });
 
 const run = async () => {

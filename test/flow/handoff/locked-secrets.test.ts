@@ -1,9 +1,10 @@
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { Definition, HttpTarget } from '../../../src/core/schedules/schedule.ts';
 import { sealTarget } from '../../../src/core/secrets/target-secrets.ts';
 import { findRun } from '../../../src/store/runs/search/find-runs.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
+import type { Store, TestInstance } from '../../support/pipeline.ts';
+import type { Receiver } from '../../support/receiver.ts';
 import { SECRETS, ringOf } from '../../support/secrets.ts';
 import { until } from '../../support/until.ts';
 
@@ -12,15 +13,9 @@ let instance: TestInstance;
 let receiver: Receiver;
 
 beforeEach(async () => {
-  store = await createStore();
-  instance = await createInstance(store);
-  receiver = await startReceiver();
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await receiver.close();
-  await store.drop();
+  store = await storeOfTest();
+  instance = await instanceOfTest(store);
+  receiver = await receiverOfTest();
 });
 
 /** With a header that is encrypted by one of these keys. */

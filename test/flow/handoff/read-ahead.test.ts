@@ -2,8 +2,9 @@ import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Database } from '../../../src/postgres/database.ts';
 import { versionsDueWithin } from '../../../src/store/schedules/load-handoffs.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
+import type { Store, TestInstance } from '../../support/pipeline.ts';
+import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
 let store: Store;
@@ -14,8 +15,8 @@ let reads: number;
 
 beforeEach(async () => {
   reads = 0;
-  store = await createStore();
-  receiver = await startReceiver();
+  store = await storeOfTest();
+  receiver = await receiverOfTest();
   const database: Database = {
     ...store.database,
     run: (work, limitMs) => {
@@ -23,15 +24,10 @@ beforeEach(async () => {
       return store.database.run(work, limitMs);
     },
   };
-  instance = await createInstance({ ...store, database });
+  instance = await instanceOfTest({ ...store, database });
 });
 
-afterEach(async () => {
-  await instance.pipeline.readAhead.stop();
-  await instance.stop();
-  await receiver.close();
-  await store.drop();
-});
+afterEach(() => instance.pipeline.readAhead.stop());
 
 /** A schedule that is due so many seconds from now. */
 async function dueIn(id: string, seconds: number): Promise<string> {

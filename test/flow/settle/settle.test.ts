@@ -10,8 +10,9 @@ import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import type { Database } from '../../../src/postgres/database.ts';
 import { claimReadyRuns } from '../../../src/store/runs/claims/claims.ts';
 import { claimOf } from '../../../src/store/runs/claims/held-claims.ts';
+import { storeOfTest } from '../../support/of-test.ts';
 import { endedRunsOf, leaveRuns, lockRuns, loseAnswerOf, runsOf } from '../../support/pending-runs.ts';
-import { type InstanceOptions, type Store, createInstance, createStore } from '../../support/pipeline.ts';
+import { type InstanceOptions, type Store, createInstance } from '../../support/pipeline.ts';
 import { type Answer, startReceiver } from '../../support/receiver.ts';
 import { refuseRunsOf, refuseToStart } from '../../support/refused.ts';
 import { startRecovery } from '../../support/recovering.ts';
@@ -24,12 +25,11 @@ let cleanUp: (() => Promise<unknown>)[];
 
 beforeEach(async () => {
   cleanUp = [];
-  store = await createStore();
+  store = await storeOfTest();
 });
 
 afterEach(async () => {
   for (const step of cleanUp.splice(0).reverse()) await step();
-  await store.drop();
 });
 
 async function receiverThat(answer?: Answer) {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../../src/core/events.ts';
 import { randomRunId } from '../../../src/core/runs/run.ts';
 import {
@@ -18,8 +18,9 @@ import {
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import type { Wake } from '../../../src/runtime/loop/wake.ts';
 import { claimPullRuns } from '../../../src/store/queues/pull-claims.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
-import { type Answer, type Receiver, startReceiver } from '../../support/receiver.ts';
+import { instanceOfTest, receiverOfTest, sqlOfTest, storeOfTest } from '../../support/of-test.ts';
+import type { Store, TestInstance } from '../../support/pipeline.ts';
+import type { Answer, Receiver } from '../../support/receiver.ts';
 import { changeRun, changeRunIn } from '../../support/run-rows.ts';
 import { until } from '../../support/until.ts';
 
@@ -37,10 +38,10 @@ let woken: (keyof Wake)[];
 let psql: postgres.Sql;
 
 beforeEach(async () => {
-  store = await createStore();
+  store = await storeOfTest();
   answer = (_, response) => response.end('{}');
-  receiver = await startReceiver((arrival, response) => answer(arrival, response));
-  instance = await createInstance(store);
+  receiver = await receiverOfTest((arrival, response) => answer(arrival, response));
+  instance = await instanceOfTest(store);
   const bus = createEventBus();
   events = [];
   woken = [];
@@ -55,14 +56,7 @@ beforeEach(async () => {
       admission: () => wakes('admission'),
     },
   };
-  psql = postgres(store.url, { max: 1, onnotice: () => undefined });
-});
-
-afterEach(async () => {
-  await psql.end();
-  await instance.stop();
-  await receiver.close();
-  await store.drop();
+  psql = sqlOfTest(store.url);
 });
 
 function wakes(loop: keyof Wake): void {

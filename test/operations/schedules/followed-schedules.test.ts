@@ -1,11 +1,12 @@
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import type { After } from '../../../src/core/schedules/schedule.ts';
 import { scheduledForOf } from '../../../src/core/runs/run.ts';
 import { CannotFollow } from '../../../src/operations/schedules/followed-schedules.ts';
 import { StillFollowed } from '../../../src/operations/schedules/delete-schedule.ts';
 import { findSchedule } from '../../../src/store/schedules/search/find-schedules.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
+import type { Store, TestInstance } from '../../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
@@ -14,18 +15,12 @@ let instance: TestInstance;
 let receiver: Receiver;
 
 beforeEach(async () => {
-  store = await createStore();
-  instance = await createInstance(store);
-  receiver = await startReceiver(({ path }, response) => {
+  store = await storeOfTest();
+  instance = await instanceOfTest(store);
+  receiver = await receiverOfTest(({ path }, response) => {
     response.statusCode = path.startsWith('/fails') ? 400 : 200;
     response.end('{"executionId":"e-1"}');
   });
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await receiver.close();
-  await store.drop();
 });
 
 interface RunRow {

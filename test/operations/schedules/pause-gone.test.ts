@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { FirelockEvent } from '../../../src/core/events.ts';
 import type { Definition, Schedule } from '../../../src/core/schedules/schedule.ts';
 import { createHandoffDefinitions } from '../../../src/flow/handoff/handoff-definitions.ts';
@@ -11,9 +11,10 @@ import { type Effect, lockEffectsAgain } from '../../../src/store/effects/effect
 import { findSchedule } from '../../../src/store/schedules/search/find-schedules.ts';
 import { createHttpTarget } from '../../../src/targets/http.ts';
 import { createTargetRegistry } from '../../../src/targets/registry.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
+import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
 import { startPostgresProxy } from '../../support/postgres/postgres-proxy.ts';
-import { type Receiver, startReceiver } from '../../support/receiver.ts';
+import type { Receiver } from '../../support/receiver.ts';
 import { SECRETS } from '../../support/secrets.ts';
 import { until } from '../../support/until.ts';
 
@@ -23,19 +24,13 @@ let receiver: Receiver;
 let events: FirelockEvent[];
 
 beforeEach(async () => {
-  store = await createStore();
-  instance = await createInstance(store);
-  receiver = await startReceiver((_, response) => {
+  store = await storeOfTest();
+  instance = await instanceOfTest(store);
+  receiver = await receiverOfTest((_, response) => {
     response.statusCode = 410;
     response.end('gone for good');
   });
   events = [];
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await receiver.close();
-  await store.drop();
 });
 
 const RUN = '0192f0c4-1c00-7abc-8def-0123456789ab';

@@ -1,8 +1,9 @@
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { isUnavailable } from '../../../src/postgres/errors.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
+import { instanceOfTest, storeOfTest } from '../../support/of-test.ts';
+import type { Store, TestInstance } from '../../support/pipeline.ts';
 import { until } from '../../support/until.ts';
 
 const url = 'http://127.0.0.1:9/';
@@ -10,13 +11,8 @@ let store: Store;
 let instance: TestInstance;
 
 beforeEach(async () => {
-  store = await createStore();
-  instance = await createInstance(store);
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await store.drop();
+  store = await storeOfTest();
+  instance = await instanceOfTest(store);
 });
 
 const runs = () =>

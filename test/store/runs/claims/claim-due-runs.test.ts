@@ -1,21 +1,17 @@
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { claimDueRuns } from '../../../../src/store/runs/claims/claim-due-runs.ts';
 import { NO_ROOM } from '../../../../src/store/runs/claims/claims.ts';
+import { instanceOfTest, storeOfTest } from '../../../support/of-test.ts';
 import { runIdAt } from '../../../support/pending-runs.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../../support/pipeline.ts';
+import type { Store, TestInstance } from '../../../support/pipeline.ts';
 
 let store: Store;
 let instance: TestInstance;
 
 beforeEach(async () => {
-  store = await createStore();
-  instance = await createInstance(store);
-});
-
-afterEach(async () => {
-  await instance.stop();
-  await store.drop();
+  store = await storeOfTest();
+  instance = await instanceOfTest(store);
 });
 
 interface Recorded {

@@ -1,21 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import { claimReadyRuns } from '../../../../src/store/runs/claims/claims.ts';
 import type { ClaimedRun } from '../../../../src/store/runs/claims/claimed-run.ts';
 import { claimOf, returnClaimsIfMine } from '../../../../src/store/runs/claims/held-claims.ts';
 import { rowsOf } from '../../../../src/postgres/sql/rows.ts';
+import { storeOfTest } from '../../../support/of-test.ts';
 import { countNow, needsCounting } from '../../../support/postgres/counted.ts';
 import { runIdAt } from '../../../support/pending-runs.ts';
-import { type Store, createInstance, createStore } from '../../../support/pipeline.ts';
+import { type Store, createInstance } from '../../../support/pipeline.ts';
 
 let store: Store;
 
 beforeEach(async () => {
-  store = await createStore();
+  store = await storeOfTest();
 });
-
-afterEach(() => store.drop());
 
 const LANES = 8;
 

@@ -1,25 +1,22 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { settlePlainIfClaimed } from '../../../../src/store/runs/ends/settle-plain.ts';
+import { instanceOfTest, storeOfTest } from '../../../support/of-test.ts';
 import { leaveRuns, runsOf } from '../../../support/pending-runs.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../../support/pipeline.ts';
+import type { Store, TestInstance } from '../../../support/pipeline.ts';
 import { plainSuccess } from '../../../support/plain-success.ts';
 
 let store: Store;
 let instance: TestInstance;
 let runId: string;
 beforeEach(async () => {
-  store = await createStore();
-  instance = await createInstance(store);
+  store = await storeOfTest();
+  instance = await instanceOfTest(store);
   await instance.put('hourly', { url: 'http://127.0.0.1:1' });
   await leaveRuns(store, 'hourly', { claimedBy: instance.id });
   const [run] = await runsOf(store);
   runId = run?.id ?? '';
-});
-afterEach(async () => {
-  await instance.stop();
-  await store.drop();
 });
 
 const settle = () =>

@@ -1,0 +1,43 @@
+import postgres from 'postgres';
+import { onTestFinished } from 'vitest';
+import {
+  type InstanceOptions,
+  type Store,
+  type TestInstance,
+  createInstance,
+  createStore,
+} from './pipeline.ts';
+import { type TestDatabase, createMigrated } from './postgres/cluster.ts';
+import { type Answer, type Receiver, startReceiver } from './receiver.ts';
+
+/** What is made by these, in a test or before each, ends with the test: the last one first. */
+export async function storeOfTest(): Promise<Store> {
+  const store = await createStore();
+  onTestFinished(() => store.drop());
+  return store;
+}
+
+export async function instanceOfTest(store: Store, options?: InstanceOptions): Promise<TestInstance> {
+  const instance = await createInstance(store, options);
+  onTestFinished(() => instance.stop());
+  return instance;
+}
+
+export async function receiverOfTest(answer?: Answer): Promise<Receiver> {
+  const receiver = await startReceiver(answer);
+  onTestFinished(() => receiver.close());
+  return receiver;
+}
+
+/** With the schema. */
+export async function databaseOfTest(): Promise<TestDatabase> {
+  const database = await createMigrated();
+  onTestFinished(() => database.drop());
+  return database;
+}
+
+export function sqlOfTest(url: string, connections = 1): postgres.Sql {
+  const sql = postgres(url, { max: connections, onnotice: () => undefined });
+  onTestFinished(() => sql.end());
+  return sql;
+}
