@@ -20,12 +20,10 @@ export interface Partition {
 
 /** The oldest first; without the default partition, which only contains rows of days that have no partition yet. */
 export async function listPartitions(db: Executor, parent: ByDay = 'history'): Promise<Partition[]> {
-  const rows = await rowsOf<{ name: string; lower: InstantText }>(
-    db,
-    sql`SELECT i.inhrelid::regclass::text AS name, bounds.lower FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid,
+  const rows = await rowsOf<{ name: string; lower: InstantText }>(db)(sql`-- listPartitions
+    SELECT i.inhrelid::regclass::text AS name, bounds.lower FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid,
       LATERAL (SELECT substring(pg_get_expr(c.relpartbound, c.oid) FROM 'FROM [(]''([^'']+)''')::timestamptz AS lower) AS bounds
-    WHERE i.inhparent = ${parent}::regclass AND bounds.lower IS NOT NULL ORDER BY bounds.lower`,
-  );
+    WHERE i.inhparent = ${parent}::regclass AND bounds.lower IS NOT NULL ORDER BY bounds.lower`);
   return rows.map(({ name, lower }) => ({ parent, table: name, day: toInstant(lower) }));
 }
 
@@ -101,10 +99,8 @@ export async function deleteOtherBefore(
   parent: ByDay = 'history',
 ): Promise<number> {
   const { table, moment } = OTHER[parent];
-  const rows = await rowsOf(
-    db,
-    sql`DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM ${table} WHERE ${moment} < ${isoInstant(before)}::timestamptz LIMIT ${limit})) RETURNING 1`,
-  );
+  const rows = await rowsOf(db)(sql`-- deleteOtherBefore
+    DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+      SELECT ctid FROM ${table} WHERE ${moment} < ${isoInstant(before)}::timestamptz LIMIT ${limit})) RETURNING 1`);
   return rows.length;
 }

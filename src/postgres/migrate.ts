@@ -67,9 +67,8 @@ async function applyMissing(
 ): Promise<number | null> {
   return asMigrator(database, async (holder) => {
     await database.run((db) =>
-      db.execute(
-        sql`CREATE TABLE IF NOT EXISTS firelock_migrations (hash text PRIMARY KEY, applied_at timestamptz(3) NOT NULL)`,
-      ),
+      db.execute(sql`-- applyMissing
+        CREATE TABLE IF NOT EXISTS firelock_migrations (hash text PRIMARY KEY, applied_at timestamptz(3) NOT NULL)`),
     );
     const missing = await database.run((db) => missingOf(db, migrations));
     for (const migration of missing)
@@ -79,15 +78,14 @@ async function applyMissing(
 }
 
 async function missingOf(db: Executor, migrations: readonly Migration[]): Promise<Migration[]> {
-  const [table] = await rowsOf<{ there: boolean }>(
-    db,
-    sql`SELECT t IS NOT NULL AND has_table_privilege(t, 'SELECT') AS there
-    FROM to_regclass(quote_ident(current_schema()) || '.firelock_migrations') AS t`,
-  );
+  const [table] = await rowsOf<{ there: boolean }>(db)(sql`-- missingOf
+    SELECT t IS NOT NULL AND has_table_privilege(t, 'SELECT') AS there
+    FROM to_regclass(quote_ident(current_schema()) || '.firelock_migrations') AS t`);
   // Without the right to read it, no migration counts as applied: then the first statement of a migration is refused,
   // with the reason.
   const rows = table?.there
-    ? await rowsOf<{ hash: string }>(db, sql`SELECT hash FROM firelock_migrations`)
+    ? await rowsOf<{ hash: string }>(db)(sql`-- missingOf
+      SELECT hash FROM firelock_migrations`)
     : [];
   const applied = new Set(rows.map((row) => row.hash));
   return migrations.filter(({ hash }) => !applied.has(hash));
@@ -97,7 +95,8 @@ async function missingOf(db: Executor, migrations: readonly Migration[]): Promis
 async function refused(database: Database, error: unknown): Promise<never> {
   if (!isRightMissing(error)) throw error;
   const [row] = await database.run((db) =>
-    rowsOf<{ role: string }>(db, sql`SELECT quote_ident(current_user) AS role`),
+    rowsOf<{ role: string }>(db)(sql`-- refused
+      SELECT quote_ident(current_user) AS role`),
   );
   throw new RightsMissing(
     `the schema has to be migrated, and role ${row?.role ?? ''} may not (${reasonOf(error)}): run \`firelock migrate\` as the ` +

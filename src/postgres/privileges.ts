@@ -41,17 +41,15 @@ export async function checkRights(database: Database): Promise<void> {
 }
 
 async function missingRights(db: Executor): Promise<{ role: string; what: string }[]> {
-  return rowsOf(
-    db,
-    sql`WITH needed AS (
+  return rowsOf<{ role: string; what: string }>(db)(sql`-- missingRights
+    WITH needed AS (
       SELECT name, "right" FROM unnest(${texts(WRITTEN)}) AS name, unnest(${texts([...OF_ROWS])}) AS "right"
       UNION ALL SELECT name, 'SELECT' FROM unnest(${texts(READ)}) AS name
     )
     SELECT quote_ident(current_user) AS role, "right" || ' on ' || name AS what FROM needed
     WHERE NOT has_table_privilege(name::regclass, "right")
     UNION ALL SELECT quote_ident(current_user), 'EXECUTE on ' || name FROM unnest(${texts(FUNCTIONS)}) AS name
-    WHERE NOT has_function_privilege(name::regprocedure, 'EXECUTE')`,
-  );
+    WHERE NOT has_function_privilege(name::regprocedure, 'EXECUTE')`);
 }
 
 /**
@@ -60,7 +58,8 @@ async function missingRights(db: Executor): Promise<{ role: string; what: string
  */
 export async function grantTo(db: Executor, role: string): Promise<void> {
   const to = sql.identifier(role);
-  const [row] = await rowsOf<{ schema: string }>(db, sql`SELECT current_schema() AS schema`);
+  const [row] = await rowsOf<{ schema: string }>(db)(sql`-- grantTo
+    SELECT current_schema() AS schema`);
   const inSchema = sql.identifier(row?.schema ?? '');
   const [rows, tables] = [sql.raw(OF_ROWS.join(', ')), sql.raw(WRITTEN.join(', '))];
   const [read, functions] = [sql.raw(READ.join(', ')), sql.raw(FUNCTIONS.join(', '))];

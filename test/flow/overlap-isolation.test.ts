@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/postgres/database.ts';
 import { rowsOf } from '../../src/postgres/sql/rows.ts';
@@ -22,7 +22,12 @@ beforeEach(async () => {
   const url = new URL(adminUrl);
   [url.username, url.password] = [name, 'secret'];
   const database = openDatabase(url.href, 8);
-  store = { url: url.href, database, rows: (statement) => database.run((db) => rowsOf(db, statement)), drop };
+  store = {
+    url: url.href,
+    database,
+    rows: <Row extends object>(statement: SQL) => database.run((db) => rowsOf<Row>(db)(statement)),
+    drop,
+  };
   receiver = await startReceiver(() => undefined);
   const dropRole = () => alter(`DROP ROLE ${name}`);
   cleanUp.push(
@@ -74,7 +79,7 @@ describe.skipIf(THROUGH_POOLER).each(['repeatable read', 'serializable'])(
       await setDefault('ROLE', isolation);
       const setting = sql`SELECT current_setting('transaction_isolation') AS value`;
       expect(await store.rows(setting)).toEqual([{ value: 'read committed' }]);
-      expect(await store.database.transaction((tx) => rowsOf(tx, setting))).toEqual([
+      expect(await store.database.transaction((tx) => rowsOf(tx)(setting))).toEqual([
         { value: 'read committed' },
       ]);
       const api = await startApiHere();
@@ -92,7 +97,11 @@ async function setDefault(what: string, isolation: string): Promise<void> {
   await store.database.close();
   const database = openDatabase(store.url, 8);
   cleanUp.push(() => database.close());
-  store = { ...store, database, rows: (statement) => database.run((db) => rowsOf(db, statement)) };
+  store = {
+    ...store,
+    database,
+    rows: <Row extends object>(statement: SQL) => database.run((db) => rowsOf<Row>(db)(statement)),
+  };
 }
 
 const statusesOf = async (scheduleId: string) => {

@@ -23,7 +23,7 @@ afterEach(async () => {
   await created.drop();
 });
 
-const one = () => database.run((db) => rowsOf<{ one: number }>(db, sql`SELECT 1 AS one`));
+const one = () => database.run((db) => rowsOf<{ one: number }>(db)(sql`SELECT 1 AS one`));
 
 describe('the database', () => {
   it('ends a statement on this side when its time is up, and the connection is good again', async () => {
@@ -76,7 +76,7 @@ describe('the database', () => {
     await expect(database.run((db) => db.execute(read), 300)).rejects.toThrow(QueryTimeout);
     await expect(database.transaction((tx) => tx.execute(read), 300)).rejects.toThrow(QueryTimeout);
     const waiting = sql`SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    await until(async () => ((await watcher.run((db) => rowsOf(db, waiting))).length === 0 ? true : null));
+    await until(async () => ((await watcher.run((db) => rowsOf(db)(waiting))).length === 0 ? true : null));
     release?.();
     await holding;
     await watcher.close();
@@ -86,7 +86,7 @@ describe('the database', () => {
     'limits how long a transaction may idle before its first statement runs: %o',
     async (ask) => {
       const setting = sql`SELECT current_setting('idle_in_transaction_session_timeout') AS value`;
-      expect(await database.transaction((tx) => ask(tx, setting))).toEqual([{ value: '15s' }]);
+      expect(await database.transaction((tx) => ask(tx)(setting))).toEqual([{ value: '15s' }]);
     },
   );
 
@@ -119,7 +119,7 @@ describe('the database', () => {
     const far = openDatabase(proxy.url, 1);
     // Some five round trips to open it, and one for the statement.
     proxy.delay(60);
-    const ask = () => far.run((db) => rowsOf(db, sql`SELECT 1 AS one`), 500);
+    const ask = () => far.run((db) => rowsOf(db)(sql`SELECT 1 AS one`), 500);
     await expect(ask()).rejects.toThrow(QueryTimeout);
     expect(await until(() => ask().catch(() => null))).toEqual([{ one: 1 }]);
     await far.close();
@@ -133,7 +133,7 @@ describe('the database', () => {
       throw new Error('no');
     });
     await expect(failing).rejects.toThrow('no');
-    expect(await database.run((db) => rowsOf(db, sql`SELECT * FROM t`))).toEqual([]);
+    expect(await database.run((db) => rowsOf(db)(sql`SELECT * FROM t`))).toEqual([]);
   });
 
   it('runs no part of a transaction in another session if its own is lost', async () => {
@@ -141,13 +141,13 @@ describe('the database', () => {
     const insert = (n: number) => sql`INSERT INTO t VALUES (${n}::int)`;
     const cut = database.transaction(async (tx) => {
       await tx.execute(insert(1));
-      const [own] = await rowsOf<{ pid: number }>(tx, sql`SELECT pg_backend_pid() AS pid`);
+      const [own] = await rowsOf<{ pid: number }>(tx)(sql`SELECT pg_backend_pid() AS pid`);
       await database.run((db) => db.execute(sql`SELECT pg_terminate_backend(${own?.pid}::int)`));
       await Promise.all([2, 3, 4, 5].map((n) => tx.execute(insert(n))));
     });
     await expect(cut).rejects.toThrow();
     await one();
-    expect(await database.run((db) => rowsOf(db, sql`SELECT * FROM t`))).toEqual([]);
+    expect(await database.run((db) => rowsOf(db)(sql`SELECT * FROM t`))).toEqual([]);
   });
 
   it('sends nothing of a transaction that is over', async () => {
@@ -159,7 +159,7 @@ describe('the database', () => {
     });
     await expect(failing).rejects.toThrow('no');
     await expect(late).rejects.toThrow();
-    expect(await database.run((db) => rowsOf(db, sql`SELECT * FROM t`))).toEqual([]);
+    expect(await database.run((db) => rowsOf(db)(sql`SELECT * FROM t`))).toEqual([]);
   });
 
   it('fails with a transaction in which something failed, also if its work hides that', async () => {
@@ -173,12 +173,12 @@ describe('the database', () => {
   it('goes on in a new session if the server has ended one under a statement', async () => {
     const single = openDatabase(created.url, 1);
     const pid = sql`SELECT pg_backend_pid() AS pid`;
-    const [session] = await single.run((db) => rowsOf<{ pid: number }>(db, pid));
+    const [session] = await single.run((db) => rowsOf<{ pid: number }>(db)(pid));
     const ended = expect(single.run((db) => db.execute(sql`SELECT pg_sleep(20)`))).rejects.toThrow();
     const end = sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = ${session?.pid} AND query LIKE '%pg_sleep%'`;
-    await until(async () => ((await database.run((db) => rowsOf(db, end))).length > 0 ? true : null));
+    await until(async () => ((await database.run((db) => rowsOf(db)(end))).length > 0 ? true : null));
     await ended;
-    const [next] = await single.run((db) => rowsOf<{ pid: number }>(db, pid));
+    const [next] = await single.run((db) => rowsOf<{ pid: number }>(db)(pid));
     expect(next?.pid).not.toBe(session?.pid);
     await single.close();
   });
@@ -210,7 +210,7 @@ describe('the database', () => {
     await Promise.all(transactions);
     expect(failed).toBeGreaterThan(0);
     // Nothing uncaught, which would have ended the process, and the pool works.
-    expect(await cut.run((db) => rowsOf<{ one: number }>(db, sql`SELECT 1 AS one`))).toEqual([{ one: 1 }]);
+    expect(await cut.run((db) => rowsOf<{ one: number }>(db)(sql`SELECT 1 AS one`))).toEqual([{ one: 1 }]);
     await cut.close();
     await proxy.close();
   });
@@ -265,8 +265,7 @@ describe('migrations', () => {
         data_type: string;
         datetime_precision: number | null;
         collation_name: string | null;
-      }>(
-        db,
+      }>(db)(
         sql`SELECT * FROM information_schema.columns WHERE table_name IN ('schedules', 'runs', 'attempts', 'instances')`,
       ),
     );
@@ -284,8 +283,7 @@ describe('migrations', () => {
     expect(await migrate(created.url)).toBeGreaterThan(0);
     expect(await migrate(url.href)).toBeGreaterThan(0);
     const [row] = await database.run((db) =>
-      rowsOf<{ count: number }>(
-        db,
+      rowsOf<{ count: number }>(db)(
         sql`SELECT count(*)::int FROM information_schema.tables WHERE table_name = 'schedules' AND table_schema IN ('public', 'tenant')`,
       ),
     );

@@ -72,13 +72,13 @@ it('a session of our own reads committed data, whatever the database’s default
   notThroughPooler(context, 'it is told what to do instead');
   await setDefault('serializable');
   const database = opened(created.url);
-  expect(await database.run((db) => rowsOf(db, setting))).toEqual(COMMITTED);
-  expect(await database.transaction((tx) => rowsOf(tx, setting))).toEqual(COMMITTED);
+  expect(await database.run((db) => rowsOf(db)(setting))).toEqual(COMMITTED);
+  expect(await database.transaction((tx) => rowsOf(tx)(setting))).toEqual(COMMITTED);
 });
 
 it('with a pooler in between, such a default is refused, with advice', async () => {
   await setDefault('repeatable read');
-  const refused = opened(await startKeyChanger()).run((db) => rowsOf(db, setting));
+  const refused = opened(await startKeyChanger()).run((db) => rowsOf(db)(setting));
   await expect(refused).rejects.toThrow(
     /run as repeatable read.*ALTER ROLE \S+ SET default_transaction_isolation = 'read committed'/,
   );
@@ -87,10 +87,10 @@ it('with a pooler in between, such a default is refused, with advice', async () 
 
 it('with a pooler in between, transactions read committed data also if the default changes later', async () => {
   const database = opened(await startKeyChanger());
-  expect(await database.run((db) => rowsOf(db, setting))).toEqual(COMMITTED);
+  expect(await database.run((db) => rowsOf(db)(setting))).toEqual(COMMITTED);
   // As if the next work came to a session that the pooler has opened since.
   await database.run((db) =>
     db.execute(sql.raw('SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL SERIALIZABLE')),
   );
-  expect(await database.transaction((tx) => rowsOf(tx, setting))).toEqual(COMMITTED);
+  expect(await database.transaction((tx) => rowsOf(tx)(setting))).toEqual(COMMITTED);
 });

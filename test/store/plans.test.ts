@@ -293,7 +293,7 @@ test('a judgement of overlaps reads a few rows, however many runs of the schedul
   const statements: Record<string, () => Promise<Statement>> = {
     judge: () => statementOf((db) => readGuarded(db, [uid], 10)),
     judgeSoon: () => statementOf((db) => writeOverlapEffects(db as unknown as Transaction, [uid])),
-    endOrMark: () => statementOf((db) => rowsOf(db, openRunsOf(uid, 10))),
+    endOrMark: () => statementOf((db) => rowsOf(db)(openRunsOf(uid, 10))),
   };
   const read: Record<string, number[]> = {};
   const readAll = async (when: string) => {

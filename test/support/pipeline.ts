@@ -47,7 +47,7 @@ export async function createStore(): Promise<Store> {
   return {
     url,
     database,
-    rows: (statement) => database.run((db) => rowsOf(db, statement)),
+    rows: <Row extends object>(statement: SQL) => database.run((db) => rowsOf<Row>(db)(statement)),
     drop: async () => {
       await database.close();
       await drop();

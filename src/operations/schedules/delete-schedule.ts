@@ -42,7 +42,7 @@ export async function deleteSchedule(
   check: (current: Schedule) => void,
 ): Promise<boolean> {
   const deleted = await deps.database.transaction(async (tx) => {
-    const found = await lockSchedules(tx, [id], 'update');
+    const found = await lockSchedules(tx, [id], 'UPDATE');
     const calendars = await shareCalendarsOf(tx, found.values());
     const ended = endPauses(found, await databaseNow(tx), calendars.histories);
     const schedule = ended.current.get(id);

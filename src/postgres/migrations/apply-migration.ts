@@ -50,9 +50,8 @@ export async function applyMigration(deps: ApplyDeps, migration: Migration): Pro
 }
 
 async function recordApplied(db: Executor, { hash }: Migration): Promise<void> {
-  await db.execute(
-    sql`INSERT INTO firelock_migrations VALUES (${hash}, clock_timestamp()) ON CONFLICT DO NOTHING`,
-  );
+  await db.execute(sql`-- recordApplied
+    INSERT INTO firelock_migrations VALUES (${hash}, clock_timestamp()) ON CONFLICT DO NOTHING`);
 }
 
 async function untilDone(
@@ -86,12 +85,10 @@ function isInTheWay(error: unknown): boolean {
 
 async function oldestBeside({ database, holder }: ApplyDeps): Promise<MigrationWait['oldest']> {
   const rows = await database.run((db) =>
-    rowsOf<{ pid: number; seconds: number }>(
-      db,
-      sql`SELECT pid, round(extract(epoch FROM clock_timestamp() - xact_start))::int AS seconds FROM pg_stat_activity
+    rowsOf<{ pid: number; seconds: number }>(db)(sql`-- oldestBeside
+      SELECT pid, round(extract(epoch FROM clock_timestamp() - xact_start))::int AS seconds FROM pg_stat_activity
       WHERE datname = current_database() AND pid NOT IN (pg_backend_pid(), ${holder}::int) AND xact_start IS NOT NULL
-      ORDER BY xact_start LIMIT 1`,
-    ),
+      ORDER BY xact_start LIMIT 1`),
   );
   return rows[0] ?? null;
 }

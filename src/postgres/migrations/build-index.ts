@@ -68,31 +68,28 @@ async function build({ database, shortly }: Steps, { name, table, unique, on }: 
 }
 
 async function stateOf(db: Executor, name: string): Promise<'valid' | 'left behind' | 'missing'> {
-  const [row] = await rowsOf<{ valid: boolean }>(
-    db,
-    sql`SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = ${classOf(name)}`,
-  );
+  const [row] = await rowsOf<{ valid: boolean }>(db)(sql`-- stateOf
+    SELECT indisvalid AS valid FROM pg_index WHERE indexrelid = ${classOf(name)}`);
   if (!row) return 'missing';
   return row.valid ? 'valid' : 'left behind';
 }
 
 async function isPartitioned(database: Database, table: string): Promise<boolean> {
   const rows = await database.run((db) =>
-    rowsOf(db, sql`SELECT FROM pg_partitioned_table WHERE partrelid = ${classOf(table)}`),
+    rowsOf(db)(sql`-- isPartitioned
+      SELECT FROM pg_partitioned_table WHERE partrelid = ${classOf(table)}`),
   );
   return rows.length > 0;
 }
 
 /** A partition that has no part of the parent's index yet. */
 async function nextWithout(db: Executor, index: string, table: string): Promise<string | null> {
-  const [row] = await rowsOf<{ name: string }>(
-    db,
-    sql`SELECT c.relname AS name FROM pg_inherits p JOIN pg_class c ON c.oid = p.inhrelid
+  const [row] = await rowsOf<{ name: string }>(db)(sql`-- nextWithout
+    SELECT c.relname AS name FROM pg_inherits p JOIN pg_class c ON c.oid = p.inhrelid
     WHERE p.inhparent = ${classOf(table)} AND NOT EXISTS (
       SELECT FROM pg_inherits i JOIN pg_index x ON x.indexrelid = i.inhrelid
       WHERE i.inhparent = ${classOf(index)} AND x.indrelid = c.oid)
-    ORDER BY c.relname LIMIT 1`,
-  );
+    ORDER BY c.relname LIMIT 1`);
   return row?.name ?? null;
 }
 

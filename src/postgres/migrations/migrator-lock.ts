@@ -35,10 +35,8 @@ async function tryLock(tx: Executor): Promise<number | null> {
 }
 
 async function tryAdvisory(tx: Executor, name: SQL): Promise<number | null> {
-  const [row] = await rowsOf<{ mine: boolean; pid: number }>(
-    tx,
-    sql`SELECT pg_try_advisory_xact_lock(hashtext(${name} || current_schema())) AS mine, pg_backend_pid() AS pid`,
-  );
+  const [row] = await rowsOf<{ mine: boolean; pid: number }>(tx)(sql`-- tryAdvisory
+    SELECT pg_try_advisory_xact_lock(hashtext(${name} || current_schema())) AS mine, pg_backend_pid() AS pid`);
   return row?.mine === true ? row.pid : null;
 }
 
@@ -48,7 +46,12 @@ async function whileHeld<T>(tx: Executor, work: Promise<T>): Promise<T> {
   let ping: Promise<unknown> = Promise.resolve();
   const lost = new Promise<never>((_, reject) => {
     timer = setInterval(() => {
-      ping = tx.execute(sql`SELECT`).catch(reject);
+      ping = tx
+        .execute(
+          sql`-- whileHeld
+        SELECT`,
+        )
+        .catch(reject);
     }, PING_MS);
   });
   try {

@@ -17,5 +17,6 @@ export const LOCK_LIMIT = lockLimit(200);
 
 /** The same for the rest of the transaction. */
 export async function limitLockWaits(tx: Transaction): Promise<void> {
-  await tx.execute(sql`SELECT ${LOCK_LIMIT}`);
+  await tx.execute(sql`-- limitLockWaits
+    SELECT ${LOCK_LIMIT}`);
 }

@@ -3,18 +3,20 @@ import { PgDialect } from 'drizzle-orm/pg-core';
 import type { Instant } from '../../core/instant.ts';
 import type { Executor } from '../executor.ts';
 
-/** The rows of a statement written by hand, with the type that its author gives. */
-export async function rowsOf<Row extends object>(db: Executor, statement: SQL): Promise<Row[]> {
-  return [...(await db.execute(statement))] as unknown as Row[];
+/** The rows of a statement written by hand, with the type that its author gives: `rowsOf<Row>(db)(statement)`. */
+export function rowsOf<Row extends object>(db: Executor) {
+  return async (statement: SQL): Promise<Row[]> => [...(await db.execute(statement))] as unknown as Row[];
 }
 
 /**
  * The same, for a statement that every fire takes part in, or that runs repeatedly: it is prepared by name where
  * possible (statement-names.ts). Its text must not depend on the values, and the server plans it without knowing them.
  */
-export async function queryPrepared<Row extends object>(db: Executor, statement: SQL): Promise<Row[]> {
-  const query = db._.session.prepareQuery(dialect.sqlToQuery(statement), undefined, 'frequent', false);
-  return [...((await query.execute()) as Row[])];
+export function queryPrepared<Row extends object>(db: Executor) {
+  return async (statement: SQL): Promise<Row[]> => {
+    const query = db._.session.prepareQuery(dialect.sqlToQuery(statement), undefined, 'frequent', false);
+    return [...((await query.execute()) as Row[])];
+  };
 }
 
 const dialect = new PgDialect();

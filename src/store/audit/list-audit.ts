@@ -45,11 +45,9 @@ interface Row {
 
 /** The newest first. */
 export async function listAudit(db: Executor, filter: AuditFilter): Promise<AuditEntry[]> {
-  const rows = await rowsOf<Row>(
-    db,
-    sql`SELECT id, at, by, role, action, subject, schedule_id, outcome, detail FROM audit
-    WHERE ${sql.join(conditionsOf(filter), sql` AND `)} ORDER BY at DESC, id DESC LIMIT ${filter.limit}`,
-  );
+  const rows = await rowsOf<Row>(db)(sql`-- listAudit
+    SELECT id, at, by, role, action, subject, schedule_id, outcome, detail FROM audit
+    WHERE ${sql.join(conditionsOf(filter), sql` AND `)} ORDER BY at DESC, id DESC LIMIT ${filter.limit}`);
   return rows.map(({ schedule_id: scheduleId, at, ...row }) => ({ ...row, scheduleId, at: toInstant(at) }));
 }
 

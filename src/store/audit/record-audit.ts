@@ -32,10 +32,9 @@ export function auditorFor(caller: Caller): Auditor {
     note: async (tx, change) => toInstant((await insertDone(tx, caller, change)).at),
     noteSoFar: async (tx, entry, change) => {
       if (entry === null) return insertDone(tx, caller, change);
-      await tx.execute(
-        sql`UPDATE audit SET detail = ${JSON.stringify(change.detail)}::jsonb
-        WHERE at = ${entry.at}::timestamptz AND id = ${entry.id}::uuid`,
-      );
+      await tx.execute(sql`-- auditorFor
+        UPDATE audit SET detail = ${JSON.stringify(change.detail)}::jsonb
+        WHERE at = ${entry.at}::timestamptz AND id = ${entry.id}::uuid`);
       return entry;
     },
   };
@@ -55,12 +54,10 @@ async function insertDone(
   { name, role }: Caller,
   { action, subject, scheduleId, detail }: AuditedChange,
 ): Promise<AuditKey> {
-  const [row] = await rowsOf<{ id: string; at: InstantText }>(
-    tx,
-    sql`INSERT INTO audit (at, by, role, action, subject, schedule_id, outcome, detail)
+  const [row] = await rowsOf<{ id: string; at: InstantText }>(tx)(sql`-- insertDone
+    INSERT INTO audit (at, by, role, action, subject, schedule_id, outcome, detail)
     VALUES (date_trunc('milliseconds', clock_timestamp()), ${name}, ${role}, ${action}, ${subject}, ${scheduleId}, 'done', ${JSON.stringify(detail)}::jsonb)
-    RETURNING id, at`,
-  );
+    RETURNING id, at`);
   if (!row) throw new Error('an entry of the audit was not written');
   return row;
 }
@@ -81,9 +78,8 @@ export async function recordRefusals(db: Executor, calls: readonly RefusedCall[]
   const rows = calls.map(({ caller: { name, role }, action, subject, scheduleId, detail }) => ({
     ...{ by: name, role, action, subject, schedule_id: scheduleId, detail },
   }));
-  await db.execute(
-    sql`INSERT INTO audit (at, by, role, action, subject, schedule_id, outcome, detail)
+  await db.execute(sql`-- recordRefusals
+    INSERT INTO audit (at, by, role, action, subject, schedule_id, outcome, detail)
     SELECT clock_timestamp(), by, role, action, subject, schedule_id, 'refused', detail
-    FROM jsonb_populate_recordset(NULL::audit, ${JSON.stringify(rows)}::jsonb)`,
-  );
+    FROM jsonb_populate_recordset(NULL::audit, ${JSON.stringify(rows)}::jsonb)`);
 }

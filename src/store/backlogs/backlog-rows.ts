@@ -43,13 +43,12 @@ interface NewBacklog {
 /** In the transaction that decides about these runs. Answers how many backlogs there are to see to. */
 export async function writeBacklogs(tx: Transaction, wanted: readonly NewBacklog[]): Promise<number> {
   if (wanted.length === 0) return 0;
-  await tx.execute(
-    sql`INSERT INTO backlogs (kind, schedule_uid, schedule_id, kept_run, asked_at, next_at)
+  await tx.execute(sql`-- writeBacklogs
+    INSERT INTO backlogs (kind, schedule_uid, schedule_id, kept_run, asked_at, next_at)
     SELECT w.kind, w.uid, w.id, w.kept_run, clock.now, clock.now
     FROM (SELECT clock_timestamp() AS now) AS clock, unnest(${texts(wanted.map(({ kind }) => kind))},
       ${uuids(wanted.map(({ uid }) => uid))}, ${texts(wanted.map(({ scheduleId }) => scheduleId))},
-      ${uuids(wanted.map(({ keptRun }) => keptRun ?? null))}) AS w(kind, uid, id, kept_run)`,
-  );
+      ${uuids(wanted.map(({ keptRun }) => keptRun ?? null))}) AS w(kind, uid, id, kept_run)`);
   return wanted.length;
 }
 
@@ -58,18 +57,14 @@ export async function writeBacklogs(tx: Transaction, wanted: readonly NewBacklog
  * locked until the transaction ends; other instances take others. Empty: none is due.
  */
 export async function lockNextBacklogs(tx: Transaction): Promise<Backlog[]> {
-  const rows = await rowsOf<Row>(
-    tx,
-    sql`SELECT * FROM backlogs WHERE next_at <= (SELECT clock_timestamp()) ORDER BY next_at, id LIMIT 1 FOR UPDATE SKIP LOCKED`,
-  );
+  const rows = await rowsOf<Row>(tx)(sql`-- lockNextBacklogs
+    SELECT * FROM backlogs WHERE next_at <= (SELECT clock_timestamp()) ORDER BY next_at, id LIMIT 1 FOR UPDATE SKIP LOCKED`);
   const next = rows.map(toBacklog);
   const [first] = next;
   if (first?.kind !== 'marked' || first.failures > 0) return next;
-  const alike = await rowsOf<Row>(
-    tx,
-    sql`SELECT * FROM backlogs WHERE kind = 'marked' AND position IS NOT DISTINCT FROM ${first.position}::uuid AND failures = 0
-      AND next_at <= (SELECT clock_timestamp()) AND id <> ${first.id} ORDER BY id LIMIT ${MOST_ALIKE} FOR UPDATE SKIP LOCKED`,
-  );
+  const alike = await rowsOf<Row>(tx)(sql`-- lockNextBacklogs
+    SELECT * FROM backlogs WHERE kind = 'marked' AND position IS NOT DISTINCT FROM ${first.position}::uuid AND failures = 0
+      AND next_at <= (SELECT clock_timestamp()) AND id <> ${first.id} ORDER BY id LIMIT ${MOST_ALIKE} FOR UPDATE SKIP LOCKED`);
   return [first, ...alike.map(toBacklog)];
 }
 
@@ -81,15 +76,15 @@ export async function continueBacklogs(
   backlogs: readonly Backlog[],
   { position, changed, restMs }: { position: string | null; changed: number; restMs: number },
 ): Promise<void> {
-  await tx.execute(
-    sql`UPDATE backlogs SET position = ${position}::uuid, failures = CASE WHEN ${changed > 0} THEN 0 ELSE failures END,
+  await tx.execute(sql`-- continueBacklogs
+    UPDATE backlogs SET position = ${position}::uuid, failures = CASE WHEN ${changed > 0} THEN 0 ELSE failures END,
       error = CASE WHEN ${changed === 0} THEN error END,
-      next_at = clock_timestamp() + make_interval(secs => ${restMs / 1_000}) WHERE id = ANY (${idsOf(backlogs)}::bigint[])`,
-  );
+      next_at = clock_timestamp() + make_interval(secs => ${restMs / 1_000}) WHERE id = ANY (${idsOf(backlogs)}::bigint[])`);
 }
 
 export async function deleteBacklogs(tx: Transaction, backlogs: readonly Backlog[]): Promise<void> {
-  await tx.execute(sql`DELETE FROM backlogs WHERE id = ANY (${idsOf(backlogs)}::bigint[])`);
+  await tx.execute(sql`-- deleteBacklogs
+    DELETE FROM backlogs WHERE id = ANY (${idsOf(backlogs)}::bigint[])`);
 }
 
 /** After a slice of them failed. */
@@ -98,10 +93,9 @@ export async function putOffBacklogs(
   backlogs: readonly Backlog[],
   { error, seconds }: { error: string; seconds: number },
 ): Promise<void> {
-  await db.execute(
-    sql`UPDATE backlogs SET failures = least(failures + 1, 30000), error = ${error},
-      next_at = clock_timestamp() + make_interval(secs => ${seconds}) WHERE id = ANY (${idsOf(backlogs)}::bigint[])`,
-  );
+  await db.execute(sql`-- putOffBacklogs
+    UPDATE backlogs SET failures = least(failures + 1, 30000), error = ${error},
+      next_at = clock_timestamp() + make_interval(secs => ${seconds}) WHERE id = ANY (${idsOf(backlogs)}::bigint[])`);
 }
 
 function idsOf(backlogs: readonly Backlog[]): string {

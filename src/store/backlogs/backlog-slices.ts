@@ -43,10 +43,8 @@ export async function endSlice(
   { limit, besides, noteRuns }: SliceSize,
 ): Promise<Slice> {
   const { kind, scheduleUid, position } = backlog;
-  const found = await rowsOf<{ id: string }>(
-    tx,
-    sql`${kind === 'deleted' ? openRunsOf(scheduleUid, limit + besides.length) : replaceableOf(backlog, limit + besides.length)}`,
-  );
+  const found = await rowsOf<{ id: string }>(tx)(sql`-- endSlice
+    ${kind === 'deleted' ? openRunsOf(scheduleUid, limit + besides.length) : replaceableOf(backlog, limit + besides.length)}`);
   const ids = found
     .map(({ id }) => id)
     .filter((id) => !besides.includes(id))
@@ -81,10 +79,8 @@ function replaceableOf({ scheduleUid, askedAt, keptRun }: Backlog, limit: number
 
 /** Runs of it that are not marked yet may have to give way as well. */
 async function isBeingMarked(tx: Transaction, scheduleUid: string): Promise<boolean> {
-  const rows = await rowsOf(
-    tx,
-    sql`SELECT FROM backlogs WHERE schedule_uid = ${scheduleUid} AND kind = 'marked' LIMIT 1`,
-  );
+  const rows = await rowsOf(tx)(sql`-- isBeingMarked
+    SELECT FROM backlogs WHERE schedule_uid = ${scheduleUid} AND kind = 'marked' LIMIT 1`);
   return rows.length > 0;
 }
 
@@ -100,10 +96,8 @@ export async function markSlice(
 ): Promise<Slice> {
   const uids = backlogs.map(({ scheduleUid }) => scheduleUid);
   const from = backlogs[0]?.position ?? FIRST_ID;
-  const visited = await rowsOf<{ id: string; of_these: boolean }>(
-    tx,
-    sql`SELECT id, schedule_uid = ANY (${uuids(uids)}) AS of_these FROM runs WHERE id > ${from}::uuid ORDER BY id LIMIT ${limit}`,
-  );
+  const visited = await rowsOf<{ id: string; of_these: boolean }>(tx)(sql`-- markSlice
+    SELECT id, schedule_uid = ANY (${uuids(uids)}) AS of_these FROM runs WHERE id > ${from}::uuid ORDER BY id LIMIT ${limit}`);
   const ids = visited.filter(({ id, of_these: isOne }) => isOne && !besides.includes(id)).map(({ id }) => id);
   noteRuns(ids);
   const { marked, held } = await markLocked(tx, ids);

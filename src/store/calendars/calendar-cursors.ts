@@ -41,11 +41,9 @@ export async function listCalendarUsers(
   calendarId: string,
   { after, limit }: { after: string | null; limit: number },
 ): Promise<UserPage> {
-  const rows = await rowsOf<Row>(
-    db,
-    sql`${USERS} WHERE l.calendar_id = ${calendarId} AND l.schedule_uid > ${after ?? FIRST}::uuid
-    ORDER BY l.schedule_uid LIMIT ${limit}`,
-  );
+  const rows = await rowsOf<Row>(db)(sql`-- listCalendarUsers
+    ${USERS} WHERE l.calendar_id = ${calendarId} AND l.schedule_uid > ${after ?? FIRST}::uuid
+    ORDER BY l.schedule_uid LIMIT ${limit}`);
   return {
     users: rows.filter(({ enabled }) => enabled).map(toUser),
     last: rows.length < limit ? null : (rows.at(-1)?.uid ?? null),
@@ -58,10 +56,8 @@ export async function findCalendarUsers(
   calendarId: string,
   uids: readonly string[],
 ): Promise<CalendarUser[]> {
-  const rows = await rowsOf<Row>(
-    db,
-    sql`${USERS} WHERE l.calendar_id = ${calendarId} AND l.schedule_uid = ANY (${uuids(uids)}) ORDER BY l.schedule_uid`,
-  );
+  const rows = await rowsOf<Row>(db)(sql`-- findCalendarUsers
+    ${USERS} WHERE l.calendar_id = ${calendarId} AND l.schedule_uid = ANY (${uuids(uids)}) ORDER BY l.schedule_uid`);
   return rows.filter(({ enabled }) => enabled).map(toUser);
 }
 
@@ -75,10 +71,8 @@ export async function readUpdatedAt(
   uids: readonly string[],
 ): Promise<ReadonlyMap<string, Instant>> {
   if (uids.length === 0) return new Map();
-  const rows = await rowsOf<{ uid: string; updated_at: InstantText }>(
-    db,
-    sql`SELECT uid, updated_at FROM schedules WHERE uid = ANY (${uuids(uids)})`,
-  );
+  const rows = await rowsOf<{ uid: string; updated_at: InstantText }>(db)(sql`-- readUpdatedAt
+    SELECT uid, updated_at FROM schedules WHERE uid = ANY (${uuids(uids)})`);
   return new Map(rows.map((row) => [row.uid, toInstant(row.updated_at)]));
 }
 
@@ -98,9 +92,8 @@ export async function moveCursorsUnderSharedCalendars(
   moves: readonly CalendarMove[],
 ): Promise<ReadonlySet<string>> {
   const users = moves.map(({ user }) => user);
-  const rows = await rowsOf<{ uid: string }>(
-    tx,
-    sql`WITH movable AS MATERIALIZED (
+  const rows = await rowsOf<{ uid: string }>(tx)(sql`-- moveCursorsUnderSharedCalendars
+    WITH movable AS MATERIALIZED (
       SELECT s.uid, m.next_occurrence_at, m.next_fire_at
       FROM unnest(${uuids(users.map(({ uid }) => uid))}, ${ints(users.map(({ version }) => version))},
         ${instants(users.map(({ nextOccurrenceAt }) => nextOccurrenceAt))},
@@ -115,9 +108,10 @@ export async function moveCursorsUnderSharedCalendars(
     UPDATE schedules s SET next_occurrence_at = m.next_occurrence_at,
       next_fire_at = CASE WHEN s.error IS NULL THEN m.next_fire_at ELSE s.next_fire_at END,
       locked_by = NULL, locked_at = NULL
-    FROM movable m WHERE s.uid = m.uid RETURNING s.uid`,
-  );
-  if (rows.length > 0) await tx.execute(sql`SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
+    FROM movable m WHERE s.uid = m.uid RETURNING s.uid`);
+  if (rows.length > 0)
+    await tx.execute(sql`-- moveCursorsUnderSharedCalendars
+    SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
   return new Set(rows.map(({ uid }) => uid));
 }
 

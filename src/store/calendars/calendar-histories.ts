@@ -66,9 +66,8 @@ async function readHeads(db: Executor, ids: readonly string[], since: Instant): 
     applied: number | null;
     version: number | null;
     at: InstantText | null;
-  }>(
-    db,
-    sql`SELECT asked.id, c.version AS current, c.applied_version AS applied, v.version, v.at
+  }>(db)(sql`-- readHeads
+    SELECT asked.id, c.version AS current, c.applied_version AS applied, v.version, v.at
     FROM unnest(${texts(ids)}) AS asked(id)
     LEFT JOIN calendars c ON c.id = asked.id
     LEFT JOIN LATERAL (
@@ -77,8 +76,7 @@ async function readHeads(db: Executor, ids: readonly string[], since: Instant): 
     ) AS first ON true
     LEFT JOIN calendar_versions v
       ON v.calendar_id = asked.id AND v.version >= least(coalesce(first.version, 0), c.applied_version)
-    ORDER BY asked.id, v.version`,
-  );
+    ORDER BY asked.id, v.version`);
   return rows.map(({ id, current, applied, version, at }) => ({
     id,
     current,
@@ -142,10 +140,10 @@ async function readContents(db: Executor, heads: readonly Head[]): Promise<Conte
   if (missing.length === 0) return known;
   const rows = await rowsOf<{ id: string; version: number; dates: string[] | object | null }>(
     db,
-    sql`SELECT v.calendar_id AS id, v.version, v.dates
+  )(sql`-- readContents
+    SELECT v.calendar_id AS id, v.version, v.dates
     FROM unnest(${texts(missing.map(({ id }) => id))}, ${ints(missing.map(({ version }) => version))}) AS m(id, version)
-    JOIN calendar_versions v ON v.calendar_id = m.id AND v.version = m.version`,
-  );
+    JOIN calendar_versions v ON v.calendar_id = m.id AND v.version = m.version`);
   const found = new Map(rows.map(({ id, version, dates }) => [`${id} ${version}`, dates ?? []]));
   for (const head of missing) {
     const { id, version, at } = head;

@@ -20,24 +20,20 @@ export async function linkCalendars(tx: Transaction, named: readonly NamedCalend
   const gone = named.flatMap(({ uid, before, after }) => linksOf(uid, before, after));
   const fresh = named.flatMap(({ uid, before, after }) => linksOf(uid, after, before));
   if (gone.length > 0)
-    await tx.execute(
-      sql`DELETE FROM schedule_calendars l USING ${rowsOfLinks(gone)}
-      WHERE l.calendar_id = n.calendar_id AND l.schedule_uid = n.schedule_uid`,
-    );
+    await tx.execute(sql`-- linkCalendars
+      DELETE FROM schedule_calendars l USING ${rowsOfLinks(gone)}
+      WHERE l.calendar_id = n.calendar_id AND l.schedule_uid = n.schedule_uid`);
   if (fresh.length > 0)
-    await tx.execute(
-      sql`INSERT INTO schedule_calendars (calendar_id, schedule_uid)
-      SELECT n.calendar_id, n.schedule_uid FROM ${rowsOfLinks(fresh)} ON CONFLICT DO NOTHING`,
-    );
+    await tx.execute(sql`-- linkCalendars
+      INSERT INTO schedule_calendars (calendar_id, schedule_uid)
+      SELECT n.calendar_id, n.schedule_uid FROM ${rowsOfLinks(fresh)} ON CONFLICT DO NOTHING`);
 }
 
 /** Ids of schedules that name a calendar, in order; at most `limit`. */
 export async function usersOf(db: Executor, calendarId: string, limit: number): Promise<string[]> {
-  const rows = await rowsOf<{ id: string }>(
-    db,
-    sql`SELECT s.id FROM schedule_calendars l JOIN schedules s ON s.uid = l.schedule_uid
-    WHERE l.calendar_id = ${calendarId} ORDER BY s.id LIMIT ${limit}`,
-  );
+  const rows = await rowsOf<{ id: string }>(db)(sql`-- usersOf
+    SELECT s.id FROM schedule_calendars l JOIN schedules s ON s.uid = l.schedule_uid
+    WHERE l.calendar_id = ${calendarId} ORDER BY s.id LIMIT ${limit}`);
   return rows.map((row) => row.id);
 }
 

@@ -23,7 +23,8 @@ interface CalendarFilter {
 }
 
 export async function findCalendar(db: Executor, id: string): Promise<Calendar | null> {
-  const [row] = await rowsOf<Row>(db, sql`${SELECTED} WHERE c.id = ${id}`);
+  const [row] = await rowsOf<Row>(db)(sql`-- findCalendar
+    ${SELECTED} WHERE c.id = ${id}`);
   return row ? toCalendar(row) : null;
 }
 
@@ -36,16 +37,15 @@ export async function listCalendars(db: Executor, filter: CalendarFilter): Promi
     const pattern = `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
     conditions.push(sql`(c.id ILIKE ${pattern} OR c.description ILIKE ${pattern})`);
   }
-  const rows = await rowsOf<Row>(
-    db,
-    sql`${SELECTED} WHERE ${sql.join(conditions, sql` AND `)} ORDER BY c.id LIMIT ${limit}`,
-  );
+  const rows = await rowsOf<Row>(db)(sql`-- listCalendars
+    ${SELECTED} WHERE ${sql.join(conditions, sql` AND `)} ORDER BY c.id LIMIT ${limit}`);
   return rows.map(toCalendar);
 }
 
 /** Locks its row until the transaction ends: no other transaction writes results of its content. */
 export async function lockCalendar(tx: Transaction, id: string): Promise<Calendar | null> {
-  await tx.execute(sql`SELECT FROM calendars WHERE id = ${id} FOR UPDATE`);
+  await tx.execute(sql`-- lockCalendar
+    SELECT FROM calendars WHERE id = ${id} FOR UPDATE`);
   // A second statement: the first one's snapshot is older than its lock.
   return findCalendar(tx, id);
 }
@@ -58,13 +58,11 @@ export async function listUnapplied(
   db: Executor,
   { seconds, after, limit }: { seconds: number; after: string; limit: number },
 ): Promise<string[]> {
-  const rows = await rowsOf<{ id: string }>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+  const rows = await rowsOf<{ id: string }>(db)(sql`-- listUnapplied
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT id FROM calendars WHERE applied_version < version
       AND updated_at <= (SELECT now FROM clock) - make_interval(secs => ${seconds})
-    ORDER BY id <= ${after}, id LIMIT ${limit}`,
-  );
+    ORDER BY id <= ${after}, id LIMIT ${limit}`);
   return rows.map((row) => row.id);
 }
 

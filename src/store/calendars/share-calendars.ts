@@ -9,7 +9,8 @@ import { rowsOf } from '../../postgres/sql/rows.ts';
  */
 export async function shareCalendars(tx: Transaction, ids: readonly string[]): Promise<void> {
   if (ids.length === 0) return;
-  await tx.execute(sql`SELECT FROM calendars WHERE id = ANY (${texts(ids)}) ORDER BY id FOR SHARE`);
+  await tx.execute(sql`-- shareCalendars
+    SELECT FROM calendars WHERE id = ANY (${texts(ids)}) ORDER BY id FOR SHARE`);
 }
 
 /**
@@ -21,9 +22,7 @@ export async function shareFreeCalendars(
   ids: readonly string[],
 ): Promise<Map<string, number>> {
   if (ids.length === 0) return new Map();
-  const rows = await rowsOf<{ id: string; version: number }>(
-    tx,
-    sql`SELECT id, version FROM calendars WHERE id = ANY (${texts(ids)}) ORDER BY id FOR SHARE SKIP LOCKED`,
-  );
+  const rows = await rowsOf<{ id: string; version: number }>(tx)(sql`-- shareFreeCalendars
+    SELECT id, version FROM calendars WHERE id = ANY (${texts(ids)}) ORDER BY id FOR SHARE SKIP LOCKED`);
   return new Map(rows.map(({ id, version }) => [id, version]));
 }

@@ -19,12 +19,10 @@ export async function createCalendar(
 ): Promise<Calendar> {
   const { version, at } = await addVersion(tx, id, sql`${JSON.stringify(dates)}::jsonb`);
   // It has no users yet.
-  const rows = await rowsOf(
-    tx,
-    sql`INSERT INTO calendars (id, description, version, applied_version, updated_at)
+  const rows = await rowsOf(tx)(sql`-- createCalendar
+    INSERT INTO calendars (id, description, version, applied_version, updated_at)
     VALUES (${id}, ${description}, ${version}, ${version}, ${isoInstant(at)}::timestamptz)
-    ON CONFLICT DO NOTHING RETURNING id`,
-  );
+    ON CONFLICT DO NOTHING RETURNING id`);
   if (rows.length === 0) throw new TryAgain('a calendar of that id was created meanwhile');
   return { id, description, dates, version, appliedVersion: version, updatedAt: at };
 }
@@ -40,28 +38,28 @@ export async function changeLockedCalendar(
   const { version, at } = await addVersion(tx, id, sql`${JSON.stringify(dates)}::jsonb`);
   const wasApplied = current.appliedVersion === current.version;
   const appliedVersion = wasApplied && !movesFires ? version : current.appliedVersion;
-  await tx.execute(
-    sql`UPDATE calendars SET description = ${description}, version = ${version}, applied_version = ${appliedVersion},
-      updated_at = ${isoInstant(at)}::timestamptz WHERE id = ${id}`,
-  );
+  await tx.execute(sql`-- changeLockedCalendar
+    UPDATE calendars SET description = ${description}, version = ${version}, applied_version = ${appliedVersion},
+      updated_at = ${isoInstant(at)}::timestamptz WHERE id = ${id}`);
   // A plan by the previous version is refused now: its instance should make another one at once.
-  await tx.execute(sql`SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
+  await tx.execute(sql`-- changeLockedCalendar
+    SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
   return { id, description, dates, version, appliedVersion, updatedAt: at };
 }
 
 /** Its content stays readable, for the past. The caller has its row locked. */
 export async function deleteLockedCalendar(tx: Transaction, id: string): Promise<number> {
   const { version } = await addVersion(tx, id, sql`NULL`);
-  await tx.execute(sql`DELETE FROM calendars WHERE id = ${id}`);
+  await tx.execute(sql`-- deleteLockedCalendar
+    DELETE FROM calendars WHERE id = ${id}`);
   return version;
 }
 
 /** All users' next fires follow this version. If an edit has made a newer one meanwhile, that one remains to be applied. */
 export async function recordApplied(db: Executor, id: string, version: number): Promise<void> {
-  await db.execute(
-    sql`UPDATE calendars SET applied_version = ${version}
-    WHERE id = ${id} AND applied_version < ${version} AND version >= ${version}`,
-  );
+  await db.execute(sql`-- recordApplied
+    UPDATE calendars SET applied_version = ${version}
+    WHERE id = ${id} AND applied_version < ${version} AND version >= ${version}`);
 }
 
 /**
@@ -69,16 +67,14 @@ export async function recordApplied(db: Executor, id: string, version: number): 
  * of a deleted calendar, so that its number is not used again. Answers how many it deleted.
  */
 export async function dropReplacedBefore(db: Executor, before: Instant, limit: number): Promise<number> {
-  const rows = await rowsOf(
-    db,
-    sql`DELETE FROM calendar_versions v USING (
+  const rows = await rowsOf(db)(sql`-- dropReplacedBefore
+    DELETE FROM calendar_versions v USING (
       SELECT o.calendar_id, o.version FROM calendar_versions o
       JOIN calendar_versions n ON n.calendar_id = o.calendar_id AND n.version = o.version + 1
       WHERE n.at < ${isoInstant(before)}::timestamptz
         AND NOT EXISTS (SELECT FROM calendars c WHERE c.id = o.calendar_id AND c.applied_version <= o.version)
       ORDER BY o.calendar_id, o.version LIMIT ${limit}
-    ) AS old WHERE v.calendar_id = old.calendar_id AND v.version = old.version RETURNING v.version`,
-  );
+    ) AS old WHERE v.calendar_id = old.calendar_id AND v.version = old.version RETURNING v.version`);
   return rows.length;
 }
 
@@ -88,16 +84,14 @@ async function addVersion(
   id: string,
   dates: SQL,
 ): Promise<{ version: number; at: Instant }> {
-  const [row] = await rowsOf<{ version: number; at: InstantText }>(
-    tx,
-    sql`INSERT INTO calendar_versions (calendar_id, version, at, dates)
+  const [row] = await rowsOf<{ version: number; at: InstantText }>(tx)(sql`-- addVersion
+    INSERT INTO calendar_versions (calendar_id, version, at, dates)
     SELECT ${id}, coalesce(last.version, 0) + 1,
       greatest(clock_timestamp(), last.at + interval '1 millisecond'), ${dates}
     FROM (VALUES (1)) AS one LEFT JOIN LATERAL (
       SELECT version, at FROM calendar_versions WHERE calendar_id = ${id} ORDER BY version DESC LIMIT 1
     ) AS last ON true
-    ON CONFLICT DO NOTHING RETURNING version, at`,
-  );
+    ON CONFLICT DO NOTHING RETURNING version, at`);
   if (!row) throw new TryAgain('a calendar of that id was created meanwhile');
   return { version: row.version, at: toInstant(row.at) };
 }

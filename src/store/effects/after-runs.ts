@@ -79,9 +79,8 @@ const READY = isReady({ dueAt: sql`f.due_at`, limitId: sql`f.limit_id` }, sql`cl
 async function insertRunsOf(tx: Transaction, pairs: readonly FollowerPair[]): Promise<InsertedRow[]> {
   if (pairs.length === 0) return [];
   const ends = pairs.map(({ end }) => end);
-  return rowsOf<InsertedRow>(
-    tx,
-    sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority,
+  return rowsOf<InsertedRow>(tx)(sql`-- insertRunsOf
+    INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority,
       limit_id, due_at, ready, attempts, parent_run_id, overlap_guarded, outcome_watched, created_at, updated_at)
     SELECT (lpad(to_hex((extract(epoch FROM f.finished_at) * 1000)::bigint), 12, '0') || '7'
         || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid,
@@ -103,6 +102,5 @@ async function insertRunsOf(tx: Transaction, pairs: readonly FollowerPair[]): Pr
         AND (s.after_uid = e.schedule_uid OR NOT EXISTS (
           SELECT FROM schedules parent WHERE parent.uid = e.schedule_uid AND parent.after_uid IS NOT NULL))
     ) AS f
-    RETURNING schedule_uid, status, ${isPull(sql`lane`)} AS is_pull, limit_id IS NOT NULL AS is_limited`,
-  );
+    RETURNING schedule_uid, status, ${isPull(sql`lane`)} AS is_pull, limit_id IS NOT NULL AS is_limited`);
 }

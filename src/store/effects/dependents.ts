@@ -95,9 +95,8 @@ interface ReleasedRow {
 /** Also on dependents that have ended meanwhile (cancelled, say): opened again, they must not wait for what is over. */
 async function countOn(tx: Transaction, edges: readonly EdgeRow[]): Promise<ReleasedRow[]> {
   if (edges.length === 0) return [];
-  return rowsOf<ReleasedRow>(
-    tx,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+  return rowsOf<ReleasedRow>(tx)(sql`-- countOn
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     counted AS (
       UPDATE run_dependencies d SET counted_at = clock.now
       FROM clock, unnest(${uuids(edges.map(({ depends_on }) => depends_on))}, ${uuids(edges.map(({ run_id }) => run_id))},
@@ -117,8 +116,7 @@ async function countOn(tx: Transaction, edges: readonly EdgeRow[]): Promise<Rele
     FROM dependents l, clock WHERE r.id = l.run_id
     RETURNING r.id, r.status, ${isPull(sql`r.lane`)} AS is_pull, r.limit_id IS NOT NULL AS is_limited,
       CASE WHEN ${FAILS} THEN split_part(l.failed, ' ', 1) END AS failed_of,
-      CASE WHEN ${FAILS} THEN split_part(l.failed, ' ', 2) END AS failed_as`,
-  );
+      CASE WHEN ${FAILS} THEN split_part(l.failed, ' ', 2) END AS failed_as`);
 }
 
 /** Of a dependent `r` and the ends `l` counted on it now. */

@@ -67,42 +67,38 @@ export async function lockEffects(
   { limit, besides }: { limit: number; besides: readonly number[] },
 ): Promise<Effect[]> {
   const due = sql`coalesce(retry_at <= clock_timestamp(), true) AND id <> ALL (${idsIn(besides)}::bigint[])`;
-  const rows = await rowsOf<Row>(
-    tx,
-    sql`WITH new AS MATERIALIZED (
+  const rows = await rowsOf<Row>(tx)(sql`-- lockEffects
+    WITH new AS MATERIALIZED (
       SELECT * FROM effects WHERE done_through IS NULL AND ${due}
       ORDER BY id LIMIT ${limit} FOR UPDATE SKIP LOCKED
     ), begun AS MATERIALIZED (
       SELECT * FROM effects WHERE done_through IS NOT NULL AND ${due}
       ORDER BY id LIMIT ${Math.min(limit, MAX_BEGUN)} FOR UPDATE SKIP LOCKED
     )
-    SELECT * FROM new UNION ALL SELECT * FROM begun`,
-  );
+    SELECT * FROM new UNION ALL SELECT * FROM begun`);
   return rows.map(toEffect);
 }
 
 /** These effects, where they are still there and no other instance works on them. */
 export async function lockEffectsAgain(tx: Transaction, ids: readonly number[]): Promise<Effect[]> {
-  const rows = await rowsOf<Row>(
-    tx,
-    sql`SELECT * FROM effects WHERE id = ANY (${idsIn(ids)}::bigint[]) ORDER BY id FOR UPDATE SKIP LOCKED`,
-  );
+  const rows = await rowsOf<Row>(tx)(sql`-- lockEffectsAgain
+    SELECT * FROM effects WHERE id = ANY (${idsIn(ids)}::bigint[]) ORDER BY id FOR UPDATE SKIP LOCKED`);
   return rows.map(toEffect);
 }
 
 export async function deleteEffects(tx: Executor, ids: readonly number[]): Promise<void> {
   if (ids.length === 0) return;
-  await tx.execute(sql`DELETE FROM effects WHERE id = ANY (${idsIn(ids)}::bigint[])`);
+  await tx.execute(sql`-- deleteEffects
+    DELETE FROM effects WHERE id = ANY (${idsIn(ids)}::bigint[])`);
 }
 
 /** Says how far these effects are done: the others go before them from now on. */
 export async function moveBehind(tx: Transaction, begun: readonly Effect[]): Promise<void> {
   if (begun.length === 0) return;
-  await tx.execute(
-    sql`UPDATE effects e SET done_through = p.through
+  await tx.execute(sql`-- moveBehind
+    UPDATE effects e SET done_through = p.through
     FROM unnest(${bigints(begun.map(({ id }) => id))}, ${uuids(begun.map(({ doneThrough }) => doneThrough))}) AS p(id, through)
-    WHERE e.id = p.id`,
-  );
+    WHERE e.id = p.id`);
 }
 
 /** Puts an effect off after it failed. */
@@ -111,10 +107,9 @@ export async function putOffEffect(
   id: number,
   { error, seconds }: { error: string; seconds: number },
 ): Promise<void> {
-  await db.execute(
-    sql`UPDATE effects SET failures = least(failures + 1, 30000), error = ${error},
-      retry_at = clock_timestamp() + make_interval(secs => ${seconds}) WHERE id = ${id}`,
-  );
+  await db.execute(sql`-- putOffEffect
+    UPDATE effects SET failures = least(failures + 1, 30000), error = ${error},
+      retry_at = clock_timestamp() + make_interval(secs => ${seconds}) WHERE id = ${id}`);
 }
 
 function idsIn(ids: readonly number[]): string {

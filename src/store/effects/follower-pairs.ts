@@ -48,9 +48,8 @@ async function followersOfEnds(
   share: number,
 ): Promise<Map<number, string[]>> {
   if (ends.length === 0) return new Map();
-  const rows = await rowsOf<{ id: string; uid: string }>(
-    tx,
-    sql`SELECT e.id, next.uid
+  const rows = await rowsOf<{ id: string; uid: string }>(tx)(sql`-- followersOfEnds
+    SELECT e.id, next.uid
     FROM unnest(${bigints(ends.map(({ id }) => id))}, ${uuids(ends.map(({ scheduleUid }) => scheduleUid))},
       ${uuids(ends.map(({ doneThrough }) => doneThrough ?? FIRST))}) AS e(id, schedule_uid, done_through), LATERAL (
       SELECT uid FROM ${followersBehind(sql`e.schedule_uid`, share)}
@@ -58,8 +57,7 @@ async function followersOfEnds(
       SELECT uid FROM ${followersBehind(sql`${ALL_SCHEDULES}::uuid`, share)}
       WHERE NOT EXISTS (SELECT FROM schedules parent WHERE parent.uid = e.schedule_uid AND parent.after_uid IS NOT NULL)
       ORDER BY uid LIMIT ${share}) AS next
-    ORDER BY e.id, next.uid`,
-  );
+    ORDER BY e.id, next.uid`);
   const byEnd = Map.groupBy(rows, ({ id }) => Number(id));
   return new Map([...byEnd].map(([id, found]) => [id, found.map(({ uid }) => uid)]));
 }
@@ -86,7 +84,8 @@ export async function lockFollowers(
 ): Promise<{ free: ReadonlySet<string>; held: ReadonlySet<string> }> {
   const uids = [...new Set(pairs.map(({ followerUid }) => followerUid))];
   const rowsWhere = (condition = sql``, of: readonly string[] = uids) =>
-    rowsOf<{ uid: string }>(tx, sql`SELECT uid FROM schedules WHERE uid = ANY (${uuids(of)}) ${condition}`);
+    rowsOf<{ uid: string }>(tx)(sql`-- lockFollowers
+      SELECT uid FROM schedules WHERE uid = ANY (${uuids(of)}) ${condition}`);
   const alone = await rowsWhere(sql`AND overlap <> 'allow' ORDER BY uid FOR NO KEY UPDATE SKIP LOCKED`);
   const shared = await rowsWhere(sql`AND overlap = 'allow' ORDER BY uid FOR SHARE SKIP LOCKED`);
   const free = new Set([...alone, ...shared].map(({ uid }) => uid));
@@ -99,16 +98,14 @@ export async function lockFollowers(
 export async function writePairEffects(tx: Transaction, pairs: readonly FollowerPair[]): Promise<number> {
   const apart = pairs.filter(({ end }) => end.followerUid === null);
   if (apart.length === 0) return 0;
-  const rows = await rowsOf(
-    tx,
-    sql`INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt,
+  const rows = await rowsOf(tx)(sql`-- writePairEffects
+    INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt,
       follower_uid, created_at)
     SELECT e.kind, e.run_id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, e.status, e.finished_at, e.attempt,
       pair.uid, e.created_at
     FROM unnest(${bigints(apart.map(({ end }) => end.id))}, ${uuids(apart.map(({ followerUid }) => followerUid))})
       AS pair(id, uid) JOIN effects e ON e.id = pair.id
-    RETURNING id`,
-  );
+    RETURNING id`);
   return rows.length;
 }
 

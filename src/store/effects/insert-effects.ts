@@ -32,9 +32,8 @@ export async function writeEffects(
 ): Promise<number> {
   if (wanted.length === 0) return 0;
   const runs = wanted.map(({ run }) => run);
-  const rows = await rowsOf(
-    tx,
-    sql`INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
+  const rows = await rowsOf(tx)(sql`-- writeEffects
+    INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
     SELECT e.kind, e.run_id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, e.status, e.finished_at, e.attempt
     FROM unnest(${texts(wanted.map(({ kind }) => kind))}, ${uuids(runs.map(({ id }) => id))},
       ${uuids(runs.map(({ scheduleUid }) => scheduleUid))}, ${ints(runs.map(({ scheduleVersion }) => scheduleVersion))},
@@ -47,8 +46,7 @@ export async function writeEffects(
       AND (e.kind <> 'failing' OR EXISTS (SELECT FROM outcome_watches w
         WHERE w.schedule_uid = e.schedule_uid AND w.pause_after_failures IS NOT NULL))
       AND (e.kind <> 'recovered' OR ${isLate(sql`e.schedule_uid`)})
-    RETURNING id`,
-  );
+    RETURNING id`);
   return rows.length;
 }
 
@@ -68,14 +66,12 @@ function kindsOf(run: RunRecord): EffectKind[] {
  */
 export async function writeOverlapEffects(tx: Transaction, scheduleUids: readonly string[]): Promise<number> {
   if (scheduleUids.length === 0) return 0;
-  const rows = await rowsOf(
-    tx,
-    sql`INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
+  const rows = await rowsOf(tx)(sql`-- writeOverlapEffects
+    INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
     SELECT 'overlap', r.id, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.status, r.updated_at, r.attempts
     FROM unnest(${uuids(scheduleUids)}) AS u(uid), LATERAL (
       SELECT * FROM runs WHERE schedule_uid = u.uid AND overlap_guarded AND status = 'waiting' ORDER BY created_at, id LIMIT 1) AS r
-    RETURNING id`,
-  );
+    RETURNING id`);
   return rows.length;
 }
 
@@ -90,14 +86,12 @@ export interface LateSchedule {
 /** Writes the effects of schedules that have become late, if some schedule follows them. Answers how many it wrote. */
 export async function writeLateEffects(tx: Transaction, late: readonly LateSchedule[]): Promise<number> {
   if (late.length === 0) return 0;
-  const rows = await rowsOf(
-    tx,
-    sql`INSERT INTO effects (kind, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
+  const rows = await rowsOf(tx)(sql`-- writeLateEffects
+    INSERT INTO effects (kind, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
     SELECT 'followers', e.uid, e.version, e.id, 'schedule', 'late', e.late_since, 0
     FROM unnest(${uuids(late.map(({ uid }) => uid))}, ${ints(late.map(({ version }) => version))},
       ${texts(late.map(({ id }) => id))}, ${instants(late.map(({ lateSince }) => lateSince))}) AS e(uid, version, id, late_since)
     WHERE EXISTS (SELECT FROM schedules f WHERE ${follows(sql`f.after_uid`, sql`e.uid`)})
-    RETURNING id`,
-  );
+    RETURNING id`);
   return rows.length;
 }

@@ -31,17 +31,15 @@ export async function openEdges(
   ends: readonly EndedDependency[],
   share: number,
 ): Promise<EdgeRow[]> {
-  return rowsOf<EdgeRow>(
-    tx,
-    sql`SELECT d.depends_on, d.run_id, e.status
+  return rowsOf<EdgeRow>(tx)(sql`-- openEdges
+    SELECT d.depends_on, d.run_id, e.status
     FROM (SELECT * FROM unnest(${bigints(ends.map(({ id }) => id))}, ${uuids(ends.map(({ runId }) => runId))},
         ${texts(ends.map(({ status }) => status))}) AS e(effect_id, id, status)
       WHERE NOT EXISTS (SELECT FROM runs r WHERE r.id = e.id) AND NOT EXISTS (SELECT FROM effects newer
         WHERE newer.run_id = e.id AND newer.kind = 'dependents' AND newer.id > e.effect_id)) AS e,
       LATERAL (SELECT depends_on, run_id FROM run_dependencies WHERE depends_on = e.id AND counted_at IS NULL
         ORDER BY run_id LIMIT ${share}) AS d
-    LIMIT ${MAX_EDGES}`,
-  );
+    LIMIT ${MAX_EDGES}`);
 }
 
 /** Dependents whose rows can be had, open or ended, or that are gone. */
@@ -52,10 +50,8 @@ export async function lockDependents(
   const dependents = [...new Set(edges.map(({ run_id }) => run_id))];
   if (dependents.length === 0) return new Set();
   const lockIn = async (table: SQL, ids: readonly string[]) => {
-    const locked = await rowsOf<{ id: string }>(
-      tx,
-      sql`SELECT id FROM ${table} WHERE id = ANY (${uuids(ids)}) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`,
-    );
+    const locked = await rowsOf<{ id: string }>(tx)(sql`-- lockDependents
+      SELECT id FROM ${table} WHERE id = ANY (${uuids(ids)}) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`);
     const isLocked = new Set(locked.map(({ id }) => id));
     return ids.filter((id) => !isLocked.has(id));
   };

@@ -31,21 +31,19 @@ export async function effectsForOverlooked(
 ): Promise<{ found: number; next: EdgeCursor | null }> {
   const edges = await rowsOf<{ depends_on: string; run_id: string; overlooked: boolean }>(
     tx,
-    sql`SELECT d.depends_on, d.run_id,
+  )(sql`-- effectsForOverlooked
+    SELECT d.depends_on, d.run_id,
       NOT EXISTS (SELECT FROM runs r WHERE r.id = d.depends_on) AND EXISTS (SELECT FROM history r WHERE r.id = d.depends_on)
         AND NOT EXISTS (SELECT FROM effects e WHERE e.run_id = d.depends_on AND e.kind = 'dependents') AS overlooked
     FROM run_dependencies d
     WHERE d.counted_at IS NULL AND (d.depends_on, d.run_id) > (${after.dependsOn}::uuid, ${after.runId}::uuid)
-    ORDER BY d.depends_on, d.run_id LIMIT ${limit}`,
-  );
+    ORDER BY d.depends_on, d.run_id LIMIT ${limit}`);
   const last = edges.length === limit ? edges.at(-1) : undefined;
   const next = last ? { dependsOn: last.depends_on, runId: last.run_id } : null;
   const overlooked = edges.filter((edge) => edge.overlooked).map(({ depends_on }) => depends_on);
   if (overlooked.length === 0) return { found: 0, next };
-  const ended = await rowsOf<RecordRow>(
-    tx,
-    sql`SELECT ${RECORD_COLUMNS.history} FROM history r WHERE r.id = ANY (${uuids([...new Set(overlooked)])})`,
-  );
+  const ended = await rowsOf<RecordRow>(tx)(sql`-- effectsForOverlooked
+    SELECT ${RECORD_COLUMNS.history} FROM history r WHERE r.id = ANY (${uuids([...new Set(overlooked)])})`);
   const wanted = ended.map((row) => ({ kind: 'dependents' as const, run: toRecord(row) }));
   return { found: await writeEffects(tx, wanted), next };
 }
@@ -55,9 +53,8 @@ export async function effectsForOverlooked(
  * moments are left out, since they may still be under way. An `overlap` that only a newer version knows is left to that version.
  */
 export async function findWaitingInVain(db: Executor, limit: number): Promise<string[]> {
-  const rows = await rowsOf<{ uid: string }>(
-    db,
-    sql`SELECT DISTINCT w.schedule_uid AS uid FROM runs w JOIN schedules s ON s.uid = w.schedule_uid
+  const rows = await rowsOf<{ uid: string }>(db)(sql`-- findWaitingInVain
+    SELECT DISTINCT w.schedule_uid AS uid FROM runs w JOIN schedules s ON s.uid = w.schedule_uid
     WHERE w.status = 'waiting' AND w.overlap_guarded
       AND w.updated_at < (SELECT clock_timestamp() - make_interval(secs => ${UNDER_WAY_SECONDS}))
       AND NOT EXISTS (SELECT FROM effects e WHERE e.schedule_uid = w.schedule_uid AND e.kind = 'overlap')
@@ -66,8 +63,7 @@ export async function findWaitingInVain(db: Executor, limit: number): Promise<st
         OR NOT ${hasActive(sql`w.schedule_uid`)}
         OR EXISTS (SELECT FROM runs other WHERE other.schedule_uid = w.schedule_uid AND other.overlap_guarded
           AND other.status = 'waiting' AND other.id <> w.id))
-    LIMIT ${limit}`,
-  );
+    LIMIT ${limit}`);
   return rows.map((row) => row.uid);
 }
 

@@ -21,18 +21,15 @@ export async function sweepKeys(
   db: Executor,
   { before, after, limit }: { before: Instant; after: string; limit: number },
 ): Promise<Sweep> {
-  const page = await rowsOf<{ run_id: string; is_gone: boolean }>(
-    db,
-    sql`SELECT k.run_id, NOT EXISTS (SELECT FROM all_runs r WHERE r.id = k.run_id) AS is_gone FROM (
+  const page = await rowsOf<{ run_id: string; is_gone: boolean }>(db)(sql`-- sweepKeys
+    SELECT k.run_id, NOT EXISTS (SELECT FROM all_runs r WHERE r.id = k.run_id) AS is_gone FROM (
       SELECT run_id FROM run_keys WHERE run_id > ${after}::uuid AND run_id < ${firstRunIdAt(before)}::uuid
-      ORDER BY run_id LIMIT ${limit}) AS k`,
-  );
+      ORDER BY run_id LIMIT ${limit}) AS k`);
   const gone = page.filter(({ is_gone }) => is_gone).map(({ run_id }) => run_id);
   if (gone.length > 0) {
-    await db.execute(
-      sql`DELETE FROM run_keys k WHERE k.run_id = ANY (${uuids(gone)})
-      AND NOT EXISTS (SELECT FROM all_runs r WHERE r.id = k.run_id)`,
-    );
+    await db.execute(sql`-- sweepKeys
+      DELETE FROM run_keys k WHERE k.run_id = ANY (${uuids(gone)})
+      AND NOT EXISTS (SELECT FROM all_runs r WHERE r.id = k.run_id)`);
   }
   return { next: page.length === limit ? (page.at(-1)?.run_id ?? null) : null, deleted: gone.length };
 }
@@ -42,16 +39,15 @@ export async function sweepDependencies(
   db: Executor,
   { before, after, limit }: { before: Instant; after: string; limit: number },
 ): Promise<Sweep> {
-  const page = await rowsOf<{ run_id: string; is_gone: boolean }>(
-    db,
-    sql`SELECT d.run_id, NOT EXISTS (SELECT FROM all_runs r WHERE r.id = d.run_id) AS is_gone FROM (
+  const page = await rowsOf<{ run_id: string; is_gone: boolean }>(db)(sql`-- sweepDependencies
+    SELECT d.run_id, NOT EXISTS (SELECT FROM all_runs r WHERE r.id = d.run_id) AS is_gone FROM (
       SELECT DISTINCT run_id FROM run_dependencies
       WHERE run_id > ${after}::uuid AND run_id < ${firstRunIdAt(before)}::uuid
-      ORDER BY run_id LIMIT ${limit}) AS d`,
-  );
+      ORDER BY run_id LIMIT ${limit}) AS d`);
   const gone = page.filter(({ is_gone }) => is_gone).map(({ run_id }) => run_id);
   if (gone.length > 0) {
-    await db.execute(sql`DELETE FROM run_dependencies d WHERE d.run_id = ANY (${uuids(gone)})
+    await db.execute(sql`-- sweepDependencies
+      DELETE FROM run_dependencies d WHERE d.run_id = ANY (${uuids(gone)})
       AND NOT EXISTS (SELECT FROM all_runs r WHERE r.id = d.run_id)`);
   }
   return { next: page.length === limit ? (page.at(-1)?.run_id ?? null) : null, deleted: gone.length };

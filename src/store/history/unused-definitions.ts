@@ -23,13 +23,13 @@ export async function listDefinitions(
     : sql``;
   const rows = await rowsOf<{ schedule_id: string; schedule_uid: string; is_orphan: boolean }>(
     db,
-    sql`WITH page AS MATERIALIZED (
+  )(sql`-- listDefinitions
+    WITH page AS MATERIALIZED (
       SELECT schedule_id, schedule_uid FROM schedule_versions ${further}
       ORDER BY schedule_id, schedule_uid LIMIT ${limit}
     )
     SELECT p.schedule_id, p.schedule_uid, s.uid IS NULL AS is_orphan
-    FROM page p LEFT JOIN schedules s ON s.uid = p.schedule_uid ORDER BY p.schedule_id, p.schedule_uid`,
-  );
+    FROM page p LEFT JOIN schedules s ON s.uid = p.schedule_uid ORDER BY p.schedule_id, p.schedule_uid`);
   return rows.map((row) => ({
     scheduleId: row.schedule_id,
     uid: row.schedule_uid,
@@ -55,9 +55,8 @@ export async function dropUnusedDefinitionsBefore(
   uids: readonly string[],
 ): Promise<number> {
   const old = sql`< ${isoInstant(before)}::timestamptz`;
-  const rows = await rowsOf(
-    db,
-    sql`WITH unused AS MATERIALIZED (
+  const rows = await rowsOf(db)(sql`-- dropUnusedDefinitionsBefore
+    WITH unused AS MATERIALIZED (
       SELECT v.schedule_uid, v.version FROM schedule_versions v
       WHERE v.schedule_uid = ANY (${uuids(uids)}) AND v.at ${old}
         AND NOT EXISTS (SELECT FROM schedules s WHERE s.uid = v.schedule_uid)
@@ -68,8 +67,7 @@ export async function dropUnusedDefinitionsBefore(
       ORDER BY v.schedule_uid, v.version FOR UPDATE OF v SKIP LOCKED
     )
     DELETE FROM schedule_versions v USING unused u
-    WHERE v.schedule_uid = u.schedule_uid AND v.version = u.version RETURNING v.version`,
-  );
+    WHERE v.schedule_uid = u.schedule_uid AND v.version = u.version RETURNING v.version`);
   return rows.length;
 }
 
@@ -93,9 +91,8 @@ export async function dropReplacedDefinitionsBefore(
   limit: number,
 ): Promise<number> {
   const dueBefore = before + SLACK_MS;
-  const rows = await rowsOf(
-    db,
-    sql`WITH replaced AS MATERIALIZED (
+  const rows = await rowsOf(db)(sql`-- dropReplacedDefinitionsBefore
+    WITH replaced AS MATERIALIZED (
       SELECT s.uid, v.version FROM schedules s CROSS JOIN LATERAL (
         SELECT version, lead(at) OVER (ORDER BY version) AS until FROM (
           SELECT version, at FROM schedule_versions WHERE schedule_uid = s.uid AND version > 1 AND version <= s.version
@@ -113,8 +110,7 @@ export async function dropReplacedDefinitionsBefore(
       ) AS n ON true GROUP BY r.uid HAVING count(n.version) < ${MAX_RUNS}
     )
     DELETE FROM schedule_versions v USING replaced r JOIN named USING (uid)
-    WHERE v.schedule_uid = r.uid AND v.version = r.version AND r.version <> ALL (named.versions) RETURNING v.version`,
-  );
+    WHERE v.schedule_uid = r.uid AND v.version = r.version AND r.version <> ALL (named.versions) RETURNING v.version`);
   return rows.length;
 }
 

@@ -29,12 +29,11 @@ export function isUnlisted(instanceId: SQL): SQL {
 }
 
 export async function registerInstance(db: Executor, instance: Instance): Promise<void> {
-  await db.execute(
-    sql`INSERT INTO instances (id, host, version, zone_data, ttl_seconds, started_at, heartbeat_at)
+  await db.execute(sql`-- registerInstance
+    INSERT INTO instances (id, host, version, zone_data, ttl_seconds, started_at, heartbeat_at)
     VALUES (${instance.id}, ${instance.host}, ${instance.version}, ${instance.zoneData}, ${instance.ttlSeconds},
       clock_timestamp(), clock_timestamp())
-    ON CONFLICT DO NOTHING`,
-  );
+    ON CONFLICT DO NOTHING`);
 }
 
 export interface HeartbeatAnswer {
@@ -52,9 +51,8 @@ export interface HeartbeatAnswer {
 
 /** Reports that this instance lives, if it is still listed as living. */
 export async function beatIfListed(db: Executor, instanceId: string): Promise<HeartbeatAnswer> {
-  const rows = await rowsOf<BeatRow>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+  const rows = await rowsOf<BeatRow>(db)(sql`-- beatIfListed
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     before AS MATERIALIZED (SELECT heartbeat_at FROM instances WHERE id = ${instanceId} FOR UPDATE),
     beaten AS (
       UPDATE instances i SET heartbeat_at = clock.now FROM clock, before
@@ -63,8 +61,7 @@ export async function beatIfListed(db: Executor, instanceId: string): Promise<He
     SELECT clock.now, EXISTS (SELECT FROM beaten) AS listed, (SELECT heartbeat_at FROM before) AS previous,
       peers.id AS overdue, peers.ttl_seconds AS overdue_ttl, ${MAINTENANCE_COLUMNS}
     FROM clock LEFT JOIN ${maintenanceRow} LEFT JOIN instances peers ON peers.died_at IS NULL AND peers.id <> ${instanceId}
-      AND peers.heartbeat_at < clock.now - make_interval(secs => peers.ttl_seconds)`,
-  );
+      AND peers.heartbeat_at < clock.now - make_interval(secs => peers.ttl_seconds)`);
   const [first] = rows;
   if (!first) throw new Error('the heartbeat statement answered no row');
   return {
@@ -96,9 +93,8 @@ export async function declareDeadIfSilent(
   instanceId: string,
   silent: readonly string[],
 ): Promise<string[]> {
-  const rows = await rowsOf<{ id: string }>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+  const rows = await rowsOf<{ id: string }>(db)(sql`-- declareDeadIfSilent
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     dying AS MATERIALIZED (
       SELECT i.id FROM instances i, clock
       WHERE i.id = ANY(${uuids(silent)}) AND i.died_at IS NULL
@@ -106,22 +102,19 @@ export async function declareDeadIfSilent(
         AND EXISTS (SELECT FROM instances i WHERE i.id = ${instanceId} AND ${lives})
       ORDER BY i.id FOR UPDATE OF i
     )
-    UPDATE instances i SET died_at = clock.now FROM dying, clock WHERE i.id = dying.id RETURNING i.id`,
-  );
+    UPDATE instances i SET died_at = clock.now FROM dying, clock WHERE i.id = dying.id RETURNING i.id`);
   return rows.map((row) => row.id);
 }
 
 /** The dead stay listed for a day. Those that still hold a claim stay until recovery has taken it over. */
 export async function forgetLongDead(db: Executor): Promise<void> {
-  await db.execute(
-    sql`DELETE FROM instances i WHERE i.died_at < (SELECT clock_timestamp() - interval '1 day')
-      AND NOT EXISTS (SELECT FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL AND r.claimed_by = i.id)`,
-  );
+  await db.execute(sql`-- forgetLongDead
+    DELETE FROM instances i WHERE i.died_at < (SELECT clock_timestamp() - interval '1 day')
+      AND NOT EXISTS (SELECT FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL AND r.claimed_by = i.id)`);
 }
 
 /** A clean stop: its fire-locks are free at once. */
 export async function markInstanceLeft(db: Executor, instanceId: string): Promise<void> {
-  await db.execute(
-    sql`UPDATE instances SET died_at = clock_timestamp() WHERE id = ${instanceId} AND died_at IS NULL`,
-  );
+  await db.execute(sql`-- markInstanceLeft
+    UPDATE instances SET died_at = clock_timestamp() WHERE id = ${instanceId} AND died_at IS NULL`);
 }

@@ -23,15 +23,13 @@ export async function listInstances(db: Executor): Promise<InstanceState[]> {
     heartbeat_at: InstantText;
     alive: boolean;
     in_flight: number;
-  }>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+  }>(db)(sql`-- listInstances
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT i.*, ${lives} AS alive,
       (SELECT count(*) FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL AND r.claimed_by = i.id)::int
         AS in_flight
     FROM instances i, clock WHERE heartbeat_at > clock.now - interval '1 day'
-    ORDER BY started_at DESC, id`,
-  );
+    ORDER BY started_at DESC, id`);
   return rows.map((row) => ({
     id: row.id,
     host: row.host,
@@ -52,11 +50,9 @@ export interface LivingInstance {
 }
 
 export async function livingInstances(db: Executor): Promise<LivingInstance[]> {
-  const rows = await rowsOf<{ id: string; host: string; lives_for: number }>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+  const rows = await rowsOf<{ id: string; host: string; lives_for: number }>(db)(sql`-- livingInstances
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT i.id, i.host, ceil(extract(epoch FROM i.heartbeat_at - clock.now) + i.ttl_seconds)::int AS lives_for
-    FROM instances i, clock WHERE ${lives} ORDER BY i.started_at, i.id`,
-  );
+    FROM instances i, clock WHERE ${lives} ORDER BY i.started_at, i.id`);
   return rows.map((row) => ({ id: row.id, host: row.host, livesForSeconds: row.lives_for }));
 }

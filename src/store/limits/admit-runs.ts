@@ -38,7 +38,8 @@ export async function limitsToAdmit(
 ): Promise<LimitsToAdmit> {
   const [row] = await queryPrepared<{ ids: string | null; ms: number | null; last: string | null }>(
     db,
-    sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${ATTENDED_LANES}, named AS (
+  )(sql`-- limitsToAdmit
+    WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${ATTENDED_LANES}, named AS (
       (SELECT limit_id, 1 AS place FROM runs WHERE ${WAITS} AND limit_id > ${after} ORDER BY limit_id LIMIT 1)
       UNION ALL
       SELECT following.limit_id, named.place + 1 FROM named, LATERAL (
@@ -58,8 +59,7 @@ export async function limitsToAdmit(
     SELECT (SELECT string_agg(id, ' ') FROM admissible) AS ids,
       (SELECT extract(epoch FROM min(due_at) - (SELECT now FROM clock)) * 1000 FROM next
         WHERE due_at > (SELECT now FROM clock))::float8 AS ms,
-      (SELECT limit_id FROM named WHERE place = ${names}) AS last`,
-  );
+      (SELECT limit_id FROM named WHERE place = ${names}) AS last`);
   const ids = row?.ids?.split(' ') ?? [];
   // Those behind the last one of these come next, whether the others have places or not.
   const next = ids.length === most ? (ids.at(-1) ?? null) : (row?.last ?? null);
@@ -81,10 +81,8 @@ const MAX_AT_ONCE = 500;
  * (`admitted_at`) and by nothing else, so the death of an instance leaks none. Limits that another transaction has locked are passed over.
  */
 export async function admitUnderLock(tx: Transaction, ids: readonly string[]): Promise<Admitted> {
-  const locked = await rowsOf<{ id: string }>(
-    tx,
-    sql`SELECT id FROM limits WHERE id = ANY (${texts(ids)}) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`,
-  );
+  const locked = await rowsOf<{ id: string }>(tx)(sql`-- admitUnderLock
+    SELECT id FROM limits WHERE id = ANY (${texts(ids)}) ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`);
   if (locked.length === 0) return { toClaim: 0, toPull: 0 };
   const lockedIds = locked.map(({ id }) => id);
   await giveUpIdlePlaces(tx, lockedIds);
@@ -93,9 +91,8 @@ export async function admitUnderLock(tx: Transaction, ids: readonly string[]): P
 
 /** The same, of limits whose rows the transaction has locked by an earlier statement. */
 export async function admitLocked(db: Executor, ids: readonly string[]): Promise<Admitted> {
-  const admitted = await queryPrepared<{ is_pull: boolean }>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${ATTENDED_LANES}, free AS MATERIALIZED (
+  const admitted = await queryPrepared<{ is_pull: boolean }>(db)(sql`-- admitLocked
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${ATTENDED_LANES}, free AS MATERIALIZED (
       SELECT l.id, l.max_running - (
         SELECT count(*) FROM runs WHERE limit_id = l.id AND admitted_at IS NOT NULL)::int AS places
       FROM limits l WHERE l.id = ANY (${texts(ids)})
@@ -112,19 +109,17 @@ export async function admitLocked(db: Executor, ids: readonly string[]): Promise
     )
     UPDATE runs r SET admitted_at = clock.now, ready = true
     FROM clock WHERE r.id = ANY (ARRAY(SELECT id FROM chosen))
-    RETURNING ${isPull(sql`r.lane`)} AS is_pull`,
-  );
+    RETURNING ${isPull(sql`r.lane`)} AS is_pull`);
   const toPull = admitted.filter(({ is_pull }) => is_pull).length;
   return { toClaim: admitted.length - toPull, toPull };
 }
 
 /** Their runs get places again, in their turn, when a worker asks. */
 async function giveUpIdlePlaces(tx: Transaction, ids: readonly string[]): Promise<void> {
-  await tx.execute(
-    sql`WITH ${ATTENDED_LANES}, idle AS MATERIALIZED (
+  await tx.execute(sql`-- giveUpIdlePlaces
+    WITH ${ATTENDED_LANES}, idle AS MATERIALIZED (
       SELECT id FROM runs WHERE limit_id = ANY (${texts(ids)}) AND admitted_at IS NOT NULL AND ${IS_IDLE}
       ORDER BY id FOR UPDATE SKIP LOCKED
     )
-    UPDATE runs r SET admitted_at = NULL, ready = false WHERE r.id = ANY (ARRAY(SELECT id FROM idle))`,
-  );
+    UPDATE runs r SET admitted_at = NULL, ready = false WHERE r.id = ANY (ARRAY(SELECT id FROM idle))`);
 }

@@ -34,20 +34,16 @@ export async function listLimits(
   db: Executor,
   { after = null, limit }: { after?: string | null | undefined; limit: number },
 ): Promise<LimitState[]> {
-  const rows = await rowsOf<Row>(
-    db,
-    sql`SELECT l.*, counted.* FROM (
+  const rows = await rowsOf<Row>(db)(sql`-- listLimits
+    SELECT l.*, counted.* FROM (
       SELECT * FROM limits WHERE ${after}::text IS NULL OR id > ${after} ORDER BY id LIMIT ${limit}) AS l, ${COUNTED}
-    ORDER BY l.id`,
-  );
+    ORDER BY l.id`);
   return rows.map(toState);
 }
 
 export async function findLimit(db: Executor, id: string): Promise<LimitState | null> {
-  const [row] = await rowsOf<Row>(
-    db,
-    sql`SELECT l.*, counted.* FROM limits l, ${COUNTED} WHERE l.id = ${id}`,
-  );
+  const [row] = await rowsOf<Row>(db)(sql`-- findLimit
+    SELECT l.*, counted.* FROM limits l, ${COUNTED} WHERE l.id = ${id}`);
   return row ? toState(row) : null;
 }
 
@@ -63,25 +59,25 @@ export async function writeLimit(
   tx: Executor,
   { id, description, maxRunning, updatedAt }: Limit,
 ): Promise<{ created: boolean; changed: boolean }> {
-  const [row] = await rowsOf<{ created: boolean; changed: boolean }>(
-    tx,
-    sql`INSERT INTO limits (id, description, max_running, updated_at) VALUES (${id}, ${description}, ${maxRunning}, ${isoInstant(updatedAt)}::timestamptz)
+  const [row] = await rowsOf<{ created: boolean; changed: boolean }>(tx)(sql`-- writeLimit
+    INSERT INTO limits (id, description, max_running, updated_at) VALUES (${id}, ${description}, ${maxRunning}, ${isoInstant(updatedAt)}::timestamptz)
     ON CONFLICT (id) DO UPDATE SET description = excluded.description, max_running = excluded.max_running,
       updated_at = CASE WHEN (limits.description, limits.max_running) IS DISTINCT FROM (excluded.description, excluded.max_running)
         THEN excluded.updated_at ELSE limits.updated_at END
-    RETURNING xmax = 0 AS created, updated_at = ${isoInstant(updatedAt)}::timestamptz AS changed`,
-  );
+    RETURNING xmax = 0 AS created, updated_at = ${isoInstant(updatedAt)}::timestamptz AS changed`);
   return row ?? { created: false, changed: false };
 }
 
 /** Until the transaction ends, no call can name the limit anew: see keepLimits. False: there is none. */
 export async function lockLimitToDelete(tx: Transaction, id: string): Promise<boolean> {
-  const rows = await rowsOf(tx, sql`SELECT id FROM limits WHERE id = ${id} FOR UPDATE`);
+  const rows = await rowsOf(tx)(sql`-- lockLimitToDelete
+    SELECT id FROM limits WHERE id = ${id} FOR UPDATE`);
   return rows.length > 0;
 }
 
 export async function deleteLimit(tx: Transaction, id: string): Promise<void> {
-  await tx.execute(sql`DELETE FROM limits WHERE id = ${id}`);
+  await tx.execute(sql`-- deleteLimit
+    DELETE FROM limits WHERE id = ${id}`);
 }
 
 /** Ids of schedules, and of open runs, that name the limit; at most `most` of each. */
@@ -91,10 +87,8 @@ export async function namersOf(
   most: number,
 ): Promise<{ schedules: string[]; runs: string[] }> {
   const idsOf = async (table: 'schedules' | 'runs') => {
-    const rows = await rowsOf<{ id: string }>(
-      tx,
-      sql`SELECT id::text FROM ${sql.raw(table)} WHERE limit_id = ${id} ORDER BY id LIMIT ${most}`,
-    );
+    const rows = await rowsOf<{ id: string }>(tx)(sql`-- namersOf
+      SELECT id::text FROM ${sql.raw(table)} WHERE limit_id = ${id} ORDER BY id LIMIT ${most}`);
     return rows.map((row) => row.id);
   };
   return { schedules: await idsOf('schedules'), runs: await idsOf('runs') };
@@ -103,10 +97,8 @@ export async function namersOf(
 /** Which of these limits exist; keeps them from being deleted until the transaction ends. Waits for a deletion under way. */
 export async function keepLimits(tx: Executor, ids: readonly string[]): Promise<ReadonlySet<string>> {
   if (ids.length === 0) return new Set();
-  const rows = await rowsOf<{ id: string }>(
-    tx,
-    sql`SELECT id FROM limits WHERE id = ANY (${texts([...new Set(ids)])}) ORDER BY id FOR KEY SHARE`,
-  );
+  const rows = await rowsOf<{ id: string }>(tx)(sql`-- keepLimits
+    SELECT id FROM limits WHERE id = ANY (${texts([...new Set(ids)])}) ORDER BY id FOR KEY SHARE`);
   return new Set(rows.map(({ id }) => id));
 }
 

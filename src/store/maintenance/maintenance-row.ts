@@ -42,11 +42,9 @@ export function maintenanceOf(row: MaintenanceColumns): Maintenance | null {
 
 /** The maintenance in force now; null: none. */
 export async function readMaintenance(db: Executor): Promise<Maintenance | null> {
-  const [row] = await rowsOf<MaintenanceColumns>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
-    SELECT ${MAINTENANCE_COLUMNS} FROM clock JOIN ${maintenanceRow}`,
-  );
+  const [row] = await rowsOf<MaintenanceColumns>(db)(sql`-- readMaintenance
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    SELECT ${MAINTENANCE_COLUMNS} FROM clock JOIN ${maintenanceRow}`);
   return row ? maintenanceOf(row) : null;
 }
 
@@ -55,9 +53,8 @@ export async function beginMaintenance(
   db: Executor,
   { until, reason, dispatch }: Omit<Maintenance, 'since'>,
 ): Promise<Maintenance | null> {
-  const [row] = await rowsOf<MaintenanceColumns>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp()::timestamptz(3) AS now),
+  const [row] = await rowsOf<MaintenanceColumns>(db)(sql`-- beginMaintenance
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp()::timestamptz(3) AS now),
     given AS (SELECT ${asText(until)}::timestamptz AS until)
     INSERT INTO maintenance AS m (since, until, reason, dispatch)
     SELECT clock.now, given.until, ${reason}::text, ${dispatch}::text FROM clock, given
@@ -65,19 +62,20 @@ export async function beginMaintenance(
     ON CONFLICT (one) DO UPDATE SET
       since = CASE WHEN m.until IS NULL OR m.until > excluded.since THEN m.since ELSE excluded.since END,
       until = excluded.until, reason = excluded.reason, dispatch = excluded.dispatch
-    RETURNING ${MAINTENANCE_COLUMNS}, pg_notify(${MAINTENANCE_CHANGED}, '')`,
-  );
+    RETURNING ${MAINTENANCE_COLUMNS}, pg_notify(${MAINTENANCE_CHANGED}, '')`);
   return row ? maintenanceOf(row) : null;
 }
 
 /** As readMaintenance; until the transaction ends, no other transaction replaces or ends it. */
 export async function lockMaintenance(tx: Transaction): Promise<Maintenance | null> {
-  await tx.execute(sql`SELECT FROM maintenance FOR UPDATE`);
+  await tx.execute(sql`-- lockMaintenance
+    SELECT FROM maintenance FOR UPDATE`);
   return readMaintenance(tx);
 }
 
 export async function endMaintenance(db: Executor): Promise<void> {
-  await db.execute(sql`DELETE FROM maintenance RETURNING pg_notify(${MAINTENANCE_CHANGED}, '')`);
+  await db.execute(sql`-- endMaintenance
+    DELETE FROM maintenance RETURNING pg_notify(${MAINTENANCE_CHANGED}, '')`);
 }
 
 function asText(at: Instant | null): string | null {

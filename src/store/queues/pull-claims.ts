@@ -42,9 +42,8 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
   const slots = claim.asks.flatMap((ask, index) =>
     Array.from({ length: ask.max }, () => ({ ...ask, index })),
   );
-  const rows = await rowsOf<ClaimedRow>(
-    tx,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+  const rows = await rowsOf<ClaimedRow>(tx)(sql`-- claimPullRuns
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     allowed AS MATERIALIZED (SELECT NOT ${noHandoffs} AS yes), ${dueByPriority(queue, slots.length)},
     due AS MATERIALIZED (
       SELECT *, row_number() OVER next AS place, sum(dependencies) OVER next AS told FROM (
@@ -65,8 +64,7 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
     FROM clock, chosen JOIN unnest(${texts(slots.map((slot) => slot.workerId))}, ${doubles(slots.map((slot) => slot.leaseSeconds))})
       WITH ORDINALITY AS slot(worker_id, lease_seconds, place) ON slot.place = chosen.place
     WHERE r.id = chosen.id AND ${anyUid(sql`chosen.id`)}
-    RETURNING r.id, chosen.place::int, chosen.lateness_ms IS NULL AS is_first, (SELECT count(*) FROM due)::int AS due`,
-  );
+    RETURNING r.id, chosen.place::int, chosen.lateness_ms IS NULL AS is_first, (SELECT count(*) FROM due)::int AS due`);
   const runs = await readPulledRuns(tx, rows);
   const given: PulledRun[][] = claim.asks.map(() => []);
   for (const row of rows.sort((a, b) => a.place - b.place)) {
@@ -126,9 +124,8 @@ export async function takeBackIfStillLeased(
   db: Executor,
   claims: readonly UnansweredClaim[],
 ): Promise<number> {
-  const rows = await rowsOf<{ id: string }>(
-    db,
-    sql`WITH untold AS MATERIALIZED (
+  const rows = await rowsOf<{ id: string }>(db)(sql`-- takeBackIfStillLeased
+    WITH untold AS MATERIALIZED (
       SELECT r.id, c.is_first
       FROM unnest(${uuids(claims.map(({ run }) => run.id))},
         ${ints(claims.map(({ run }) => run.attempts))}, ${uuids(claims.map(({ run }) => run.claimedBy))},
@@ -142,7 +139,6 @@ export async function takeBackIfStillLeased(
       first_claimed_at = CASE WHEN NOT untold.is_first THEN r.first_claimed_at END,
       lateness_ms = CASE WHEN NOT untold.is_first THEN r.lateness_ms END, updated_at = clock_timestamp()
     FROM untold WHERE r.id = untold.id
-    RETURNING r.id`,
-  );
+    RETURNING r.id`);
   return rows.length;
 }

@@ -9,7 +9,8 @@ import { noHandoffs } from '../maintenance/maintenance-row.ts';
 export const WORK_FOR_PULL = 'firelock_pull';
 
 export async function hintAtWork(db: Executor): Promise<void> {
-  await db.execute(sql`SELECT pg_notify(${WORK_FOR_PULL}, '')`);
+  await db.execute(sql`-- hintAtWork
+    SELECT pg_notify(${WORK_FOR_PULL}, '')`);
 }
 
 export interface SeenWorker {
@@ -19,38 +20,33 @@ export interface SeenWorker {
 
 /** Notes that these workers asked for work, unless that was written a moment ago. Each of them once. */
 export async function seeWorkers(db: Executor, seen: readonly SeenWorker[]): Promise<void> {
-  await db.execute(
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+  await db.execute(sql`-- seeWorkers
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     INSERT INTO queue_workers AS w (queue, worker_id, seen_at)
     SELECT queue, worker_id, clock.now
     FROM unnest(${texts(seen.map(({ queue }) => queue))}, ${texts(seen.map(({ workerId }) => workerId))})
       AS s(queue, worker_id), clock
     ORDER BY queue COLLATE "C", worker_id COLLATE "C"
     ON CONFLICT (queue, worker_id) DO UPDATE SET seen_at = excluded.seen_at
-    WHERE w.seen_at < excluded.seen_at - interval '5 seconds'`,
-  );
+    WHERE w.seen_at < excluded.seen_at - interval '5 seconds'`);
 }
 
 /** Those that did not ask for ten minutes, the oldest first; answers how many. */
 export async function forgetOldWorkers(db: Executor, most: number): Promise<number> {
-  const gone = await rowsOf(
-    db,
-    sql`DELETE FROM queue_workers WHERE (queue, worker_id) IN (
+  const gone = await rowsOf(db)(sql`-- forgetOldWorkers
+    DELETE FROM queue_workers WHERE (queue, worker_id) IN (
       SELECT queue, worker_id FROM queue_workers
       WHERE seen_at < (SELECT clock_timestamp() - interval '10 minutes')
-      ORDER BY seen_at LIMIT ${most} FOR UPDATE SKIP LOCKED) RETURNING 1`,
-  );
+      ORDER BY seen_at LIMIT ${most} FOR UPDATE SKIP LOCKED) RETURNING 1`);
   return gone.length;
 }
 
 /** Which of these queues have a run that may be claimed: none while maintenance holds runs. */
 export async function queuesWithWork(db: Executor, queues: readonly string[]): Promise<string[]> {
-  const rows = await rowsOf<{ lane: string }>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+  const rows = await rowsOf<{ lane: string }>(db)(sql`-- queuesWithWork
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT l.lane FROM unnest(${texts(queues.map(laneOfQueue))}) AS l(lane)
-    WHERE NOT ${noHandoffs} AND EXISTS (SELECT FROM runs WHERE status = 'pending' AND claimed_by IS NULL AND ready AND lane = l.lane)`,
-  );
+    WHERE NOT ${noHandoffs} AND EXISTS (SELECT FROM runs WHERE status = 'pending' AND claimed_by IS NULL AND ready AND lane = l.lane)`);
   return rows.flatMap(({ lane }) => queueOfLane(lane) ?? []);
 }
 
@@ -77,9 +73,8 @@ export async function listQueues(db: Executor): Promise<QueueState[]> {
     running: number;
     oldest_pending: number;
     workers: number;
-  }>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+  }>(db)(sql`-- listQueues
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     open AS (
       SELECT lane, count(*) FILTER (WHERE due_at <= (SELECT now FROM clock)) AS pending,
         count(*) FILTER (WHERE due_at > (SELECT now FROM clock)) AS scheduled, min(due_at) AS oldest
@@ -95,8 +90,7 @@ export async function listQueues(db: Executor): Promise<QueueState[]> {
       coalesce(running, 0)::int AS running, coalesce(workers, 0)::int AS workers,
       greatest(0, coalesce(round(extract(epoch FROM clock.now - oldest), 3), 0))::float8 AS oldest_pending
     FROM clock, open FULL JOIN running USING (lane) FULL JOIN seen USING (lane)
-    ORDER BY lane COLLATE "C"`,
-  );
+    ORDER BY lane COLLATE "C"`);
   return rows.map(({ lane, oldest_pending, ...counts }) => ({
     queue: queueOfLane(lane) ?? '',
     ...counts,

@@ -22,7 +22,8 @@ export async function countOpenRuns(db: Executor): Promise<Sample<OpenRunCounts>
     ...byStatus
   } = await oneSample<OpenRunCounts['byStatus'] & { waiting_for_limit: number }>(
     db,
-    sql`SELECT open.*, ${COST} AS cost_ms
+    sql`-- countOpenRuns
+    SELECT open.*, ${COST} AS cost_ms
     FROM (SELECT ${count('waiting')}, ${count('pending')}, ${count('running')}, count(*) FILTER (
       WHERE status = 'pending' AND limit_id IS NOT NULL AND admitted_at IS NULL
         AND due_at <= (SELECT clock_timestamp()))::int AS waiting_for_limit FROM runs) AS open`,
@@ -45,7 +46,8 @@ export async function countSchedules(db: Executor): Promise<Sample<ScheduleCount
     error: number;
   }>(
     db,
-    sql`SELECT timed.count AS timed, apart.*, ${COST} AS cost_ms
+    sql`-- countSchedules
+    SELECT timed.count AS timed, apart.*, ${COST} AS cost_ms
     FROM (SELECT count(*)::int AS count FROM schedules WHERE enabled AND next_fire_at IS NOT NULL) AS timed, (
       SELECT ${count('broken', sql`enabled AND error IS NOT NULL AND next_fire_at IS NOT NULL`)},
         ${count('following', sql`enabled AND error IS NULL AND next_fire_at IS NULL AND NOT ${isOver}`)},

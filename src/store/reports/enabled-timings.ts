@@ -25,11 +25,9 @@ export async function listTimings(
     timing: string;
     created_at: InstantText;
     has_skips: boolean;
-  }>(
-    db,
-    sql`SELECT s.uid, s.id, s.created_at, s.timing, s.has_skips FROM schedules s
-    WHERE s.enabled AND s.after_uid IS NULL AND s.uid > ${after} ORDER BY s.uid LIMIT ${limit}`,
-  );
+  }>(db)(sql`-- listTimings
+    SELECT s.uid, s.id, s.created_at, s.timing, s.has_skips FROM schedules s
+    WHERE s.enabled AND s.after_uid IS NULL AND s.uid > ${after} ORDER BY s.uid LIMIT ${limit}`);
   return rows.map((row) => ({
     uid: row.uid,
     identity: { id: row.id, createdAt: toInstant(row.created_at) },

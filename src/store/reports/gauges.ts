@@ -70,7 +70,8 @@ export async function sampleWork(
     zone_data: string;
   }>(
     db,
-    sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${READY_LANES},
+    sql`-- sampleWork
+    WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${READY_LANES},
     living AS MATERIALIZED (SELECT i.id, i.zone_data FROM instances i, clock WHERE ${lives}),
     unclaimed AS (
       SELECT min(first.due_at) AS oldest FROM lanes, LATERAL (

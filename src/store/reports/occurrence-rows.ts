@@ -20,12 +20,10 @@ export async function readPlanningState(
     next_occurrence_at: InstantText | null;
     in_error: boolean;
     has_skips: boolean;
-  }>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+  }>(db)(sql`-- readPlanningState
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT clock.now, s.uid, s.next_occurrence_at, s.error IS NOT NULL AS in_error, coalesce(s.has_skips, false) AS has_skips
-    FROM clock LEFT JOIN schedules s ON s.id = ${scheduleId}`,
-  );
+    FROM clock LEFT JOIN schedules s ON s.id = ${scheduleId}`);
   if (!row) throw new Error('the database gave no time');
   const { uid, next_occurrence_at, in_error: inError } = row;
   const nextOccurrenceAt = toInstantOrNull(next_occurrence_at);
@@ -43,31 +41,25 @@ export interface ScheduleIncarnation {
 
 /** In the order of their creation. */
 export async function incarnationsOf(db: Executor, scheduleId: string): Promise<ScheduleIncarnation[]> {
-  const rows = await rowsOf<{ uid: string; at: InstantText }>(
-    db,
-    sql`SELECT schedule_uid AS uid, at FROM schedule_versions WHERE schedule_id = ${scheduleId} AND version = 1
-    ORDER BY at, schedule_uid`,
-  );
+  const rows = await rowsOf<{ uid: string; at: InstantText }>(db)(sql`-- incarnationsOf
+    SELECT schedule_uid AS uid, at FROM schedule_versions WHERE schedule_id = ${scheduleId} AND version = 1
+    ORDER BY at, schedule_uid`);
   return rows.map(({ uid, at }) => ({ uid, createdAt: toInstant(at) }));
 }
 
 /** Whether its last definition makes it fire at the ends of others' runs. */
 export async function isFollower(db: Executor, uid: string): Promise<boolean> {
-  const [row] = await rowsOf<{ follows: boolean | null }>(
-    db,
-    sql`SELECT jsonb_typeof(definition->'after') = 'object' AS follows FROM schedule_versions
-    WHERE schedule_uid = ${uid} ORDER BY version DESC LIMIT 1`,
-  );
+  const [row] = await rowsOf<{ follows: boolean | null }>(db)(sql`-- isFollower
+    SELECT jsonb_typeof(definition->'after') = 'object' AS follows FROM schedule_versions
+    WHERE schedule_uid = ${uid} ORDER BY version DESC LIMIT 1`);
   return row?.follows ?? false;
 }
 
 /** The version in force for what is due at an instant; the first one, if there was none yet. */
 export async function versionFor(db: Executor, uid: string, dueAt: Instant): Promise<number> {
-  const [row] = await rowsOf<{ version: number }>(
-    db,
-    sql`SELECT version FROM schedule_versions WHERE schedule_uid = ${uid} AND at < ${isoInstant(dueAt)}::timestamptz
-    ORDER BY version DESC LIMIT 1`,
-  );
+  const [row] = await rowsOf<{ version: number }>(db)(sql`-- versionFor
+    SELECT version FROM schedule_versions WHERE schedule_uid = ${uid} AND at < ${isoInstant(dueAt)}::timestamptz
+    ORDER BY version DESC LIMIT 1`);
   return row?.version ?? 1;
 }
 
@@ -86,16 +78,14 @@ export async function versionSpans(
     at: InstantText;
     until: InstantText | null;
     definition: StoredDefinition;
-  }>(
-    db,
-    sql`SELECT v.version, v.schedule_id, v.at, following.at AS until, v.definition FROM schedule_versions v
+  }>(db)(sql`-- versionSpans
+    SELECT v.version, v.schedule_id, v.at, following.at AS until, v.definition FROM schedule_versions v
     LEFT JOIN schedule_versions following
       ON following.schedule_uid = v.schedule_uid AND following.version = v.version + 1
     WHERE v.schedule_uid = ${uid} AND v.version >= ${from} AND v.change <> 'deleted'
       AND (following.at IS NOT NULL OR NOT EXISTS (SELECT FROM schedule_versions later
         WHERE later.schedule_uid = v.schedule_uid AND later.version > v.version))
-    ORDER BY v.version LIMIT ${limit}`,
-  );
+    ORDER BY v.version LIMIT ${limit}`);
   return rows.flatMap(({ version, schedule_id: id, definition, at, until }) =>
     untilPauseEnds(definition.pauseUntil, {
       uid,
@@ -125,16 +115,14 @@ export async function plannedRuns(
   uids: readonly string[],
   { after, upTo, limit }: { after: Position; upTo: Instant; limit: number },
 ): Promise<PlannedRun[]> {
-  const rows = await rowsOf<RunRow>(
-    db,
-    sql`SELECT r.* FROM unnest(${uuids(uids)}) AS u(uid), LATERAL (
+  const rows = await rowsOf<RunRow>(db)(sql`-- plannedRuns
+    SELECT r.* FROM unnest(${uuids(uids)}) AS u(uid), LATERAL (
       SELECT id, schedule_uid, scheduled_for, schedule_version, status, reason, coalesced, coalesced_from FROM all_runs
       WHERE schedule_uid = u.uid AND trigger IN ('schedule', 'catchUp', 'backfill')
         AND id >= ${firstRunIdAt(after.fireAt)}::uuid AND id < ${firstRunIdAt(upTo + 1)}::uuid
         AND (scheduled_for, schedule_uid) > (${isoInstant(after.fireAt)}::timestamptz, ${after.uid}::uuid)
       ORDER BY id LIMIT ${limit}) AS r
-    ORDER BY r.scheduled_for, r.schedule_uid LIMIT ${limit}`,
-  );
+    ORDER BY r.scheduled_for, r.schedule_uid LIMIT ${limit}`);
   return rows.map(plannedRun);
 }
 
@@ -144,14 +132,12 @@ export async function recordsAfter(
   uids: readonly string[],
   at: Instant,
 ): Promise<PlannedRun[]> {
-  const rows = await rowsOf<RunRow>(
-    db,
-    sql`SELECT r.* FROM unnest(${uuids(uids)}) AS u(uid), LATERAL (
+  const rows = await rowsOf<RunRow>(db)(sql`-- recordsAfter
+    SELECT r.* FROM unnest(${uuids(uids)}) AS u(uid), LATERAL (
       SELECT id, schedule_uid, scheduled_for, schedule_version, status, reason, coalesced, coalesced_from FROM all_runs
       WHERE schedule_uid = u.uid AND coalesced > 0 AND trigger IN ('schedule', 'catchUp', 'backfill')
         AND id >= ${firstRunIdAt(at + 1)}::uuid
-      ORDER BY id LIMIT ${RECORDS}) AS r`,
-  );
+      ORDER BY id LIMIT ${RECORDS}) AS r`);
   return rows.map(plannedRun);
 }
 

@@ -58,9 +58,8 @@ type Row = Record<CountName, string> & {
 export async function runStats(db: Executor, filter: StatsFilter): Promise<RunStats> {
   const counts = Object.entries(COUNTS).map(([name, count]) => sql`${count} AS ${sql.identifier(name)}`);
   const runs = runsOf(filter);
-  const [row] = await rowsOf<Row>(
-    db,
-    sql`WITH alike AS MATERIALIZED (
+  const [row] = await rowsOf<Row>(db)(sql`-- runStats
+    WITH alike AS MATERIALIZED (
       SELECT status, lost_at IS NOT NULL AS lost, handed_off_at IS NOT NULL AS handed_off, ${ROUNDED} AS rounded, count(*) AS runs,
         sum(greatest(recoveries, 1)) AS recoveries, max(lateness_ms) AS latest
       FROM (${runs}) AS r GROUP BY 1, 2, 3, 4
@@ -83,8 +82,7 @@ export async function runStats(db: Executor, filter: StatsFilter): Promise<RunSt
     )
     SELECT ${sql.join(counts, sql`, `)}, max(latest) AS max, (SELECT ms FROM percentiles WHERE part = 0.5) AS p50,
       (SELECT ms FROM percentiles WHERE part = 0.95) AS p95, (SELECT ms FROM percentiles WHERE part = 0.99) AS p99
-    FROM alike`,
-  );
+    FROM alike`);
   if (!row) throw new Error('the stats statement answered no row');
   const { p50, p95, p99, max, ...counted } = row;
   return {

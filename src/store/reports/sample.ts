@@ -15,7 +15,7 @@ export async function oneSample<Row extends object>(
   db: Executor,
   statement: SQL,
 ): Promise<Row & { cost_ms: number }> {
-  const [row] = await rowsOf<Row & { cost_ms: number }>(db, statement);
+  const [row] = await rowsOf<Row & { cost_ms: number }>(db)(statement);
   if (!row) throw new Error('a gauges statement answered no row');
   return row;
 }

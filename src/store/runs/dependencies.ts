@@ -39,9 +39,11 @@ async function markAsDependedOn(tx: Transaction, runs: readonly RunRecord[]): Pr
   const idsOf = (ended: boolean) => runs.filter(({ status }) => isEnd(status) === ended).map(({ id }) => id);
   const [open, ended] = [idsOf(false), idsOf(true)];
   if (open.length > 0)
-    await tx.execute(sql`UPDATE runs SET has_dependents = true WHERE id = ANY (${uuids(open)})`);
+    await tx.execute(sql`-- markAsDependedOn
+      UPDATE runs SET has_dependents = true WHERE id = ANY (${uuids(open)})`);
   if (ended.length > 0)
-    await tx.execute(sql`UPDATE history SET has_dependents = true WHERE id = ANY (${uuids(ended)})`);
+    await tx.execute(sql`-- markAsDependedOn
+      UPDATE history SET has_dependents = true WHERE id = ANY (${uuids(ended)})`);
 }
 
 /** That one run waits for another. */
@@ -57,9 +59,8 @@ export const MAX_EDGES_AT_ONCE = 5_000;
 
 /** At most MAX_EDGES_AT_ONCE of them. */
 export async function recordDependencies(tx: Transaction, edges: readonly Edge[]): Promise<void> {
-  await tx.execute(
-    sql`INSERT INTO run_dependencies (run_id, depends_on, position)
+  await tx.execute(sql`-- recordDependencies
+    INSERT INTO run_dependencies (run_id, depends_on, position)
     SELECT * FROM unnest(${uuids(edges.map((edge) => edge.runId))}, ${uuids(edges.map((edge) => edge.dependsOn))},
-      ${ints(edges.map(({ position }) => position))})`,
-  );
+      ${ints(edges.map(({ position }) => position))})`);
 }

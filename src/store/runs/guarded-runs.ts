@@ -53,9 +53,8 @@ export async function readGuarded(
   uids: readonly string[],
   most: number,
 ): Promise<GuardedSchedule[]> {
-  const rows = await rowsOf<Row>(
-    db,
-    sql`SELECT s.uid, s.overlap, m.is_marking, m.is_active, r.id, r.status
+  const rows = await rowsOf<Row>(db)(sql`-- readGuarded
+    SELECT s.uid, s.overlap, m.is_marking, m.is_active, r.id, r.status
     FROM schedules s CROSS JOIN LATERAL (
       SELECT b.is_marking, ${firstOf(IS_REPLACEABLE, sql`created_at`)} OR ${firstOf(IS_BESIDE)}
         OR b.is_marking AND (${firstOf(sql`${IS_OPEN} AND trigger IN (${PLANNED})`, sql`scheduled_for`)}
@@ -67,8 +66,7 @@ export async function readGuarded(
       UNION ALL (SELECT id, status, created_at FROM runs WHERE schedule_uid = s.uid AND ${IS_REPLACEABLE}
         ORDER BY created_at DESC, id DESC LIMIT CASE WHEN s.overlap = 'replace' THEN ${most + 1}::int ELSE 0 END)
     ) AS r ON true
-    WHERE s.uid = ANY (${uuids(uids)}) ORDER BY s.uid, r.created_at, r.id`,
-  );
+    WHERE s.uid = ANY (${uuids(uids)}) ORDER BY s.uid, r.created_at, r.id`);
   return [...Map.groupBy(rows, ({ uid }) => uid).values()].map((open) => guardedOf(open, most));
 }
 

@@ -15,9 +15,8 @@ import { readMaintenance } from '../maintenance/maintenance-row.ts';
 /** Keeps waiting runs, recorded in this transaction, until maintenance is over. */
 export async function holdRuns(tx: Transaction, runIds: readonly string[]): Promise<void> {
   if (runIds.length === 0) return;
-  await tx.execute(
-    sql`INSERT INTO held_runs (run_id) SELECT unnest(${uuids(runIds)}) ON CONFLICT DO NOTHING`,
-  );
+  await tx.execute(sql`-- holdRuns
+    INSERT INTO held_runs (run_id) SELECT unnest(${uuids(runIds)}) ON CONFLICT DO NOTHING`);
 }
 
 interface ReleasedRuns {
@@ -36,10 +35,8 @@ const NOTHING: ReleasedRuns = { found: 0, released: 0, toPull: false, effects: 0
  * judge them. Runs that another transaction has locked are left for the next call.
  */
 export async function releaseHeldRuns(tx: Transaction, limit: number): Promise<ReleasedRuns> {
-  const held = await rowsOf<{ id: string }>(
-    tx,
-    sql`SELECT run_id AS id FROM held_runs ORDER BY run_id LIMIT ${limit} FOR UPDATE SKIP LOCKED`,
-  );
+  const held = await rowsOf<{ id: string }>(tx)(sql`-- releaseHeldRuns
+    SELECT run_id AS id FROM held_runs ORDER BY run_id LIMIT ${limit} FOR UPDATE SKIP LOCKED`);
   if (held.length === 0 || (await readMaintenance(tx))) return NOTHING;
   const ids = held.map(({ id }) => id);
   const locked = await lockOpenRuns(tx, ids, 'skipLocked');
@@ -64,11 +61,9 @@ export async function releaseHeldRuns(tx: Transaction, limit: number): Promise<R
 
 /** The uids of these runs' schedules, if their runs must not overlap. */
 async function guardedAmong(tx: Transaction, runs: readonly RunRecord[]): Promise<ReadonlySet<string>> {
-  const rows = await rowsOf<{ uid: string }>(
-    tx,
-    sql`SELECT uid FROM schedules
-    WHERE uid = ANY (${uuids(runs.map(({ scheduleUid }) => scheduleUid))}) AND overlap <> ${'allow' satisfies Overlap}`,
-  );
+  const rows = await rowsOf<{ uid: string }>(tx)(sql`-- guardedAmong
+    SELECT uid FROM schedules
+    WHERE uid = ANY (${uuids(runs.map(({ scheduleUid }) => scheduleUid))}) AND overlap <> ${'allow' satisfies Overlap}`);
   return new Set(rows.map(({ uid }) => uid));
 }
 
@@ -78,11 +73,13 @@ async function forget(tx: Transaction, ids: readonly string[], locked: readonly 
   const others = ids.filter((id) => !had.has(id));
   const open = await openAmong(tx, others);
   const done = ids.filter((id) => !open.has(id));
-  await tx.execute(sql`DELETE FROM held_runs WHERE run_id = ANY (${uuids(done)})`);
+  await tx.execute(sql`-- forget
+    DELETE FROM held_runs WHERE run_id = ANY (${uuids(done)})`);
 }
 
 async function openAmong(tx: Transaction, ids: readonly string[]): Promise<ReadonlySet<string>> {
   if (ids.length === 0) return new Set();
-  const rows = await rowsOf<{ id: string }>(tx, sql`SELECT id FROM runs WHERE id = ANY (${uuids(ids)})`);
+  const rows = await rowsOf<{ id: string }>(tx)(sql`-- openAmong
+    SELECT id FROM runs WHERE id = ANY (${uuids(ids)})`);
   return new Set(rows.map(({ id }) => id));
 }

@@ -32,13 +32,12 @@ export async function takeKeysUnlessTaken(
 ): Promise<Map<string, KeyHolder>> {
   if (keys.length === 0) return new Map();
   const sorted = [...keys].sort((a, b) => (a.key < b.key ? -1 : 1));
-  await tx.execute(
-    sql`INSERT INTO run_keys (scope, key, body_hash, run_id)
+  await tx.execute(sql`-- takeKeysUnlessTaken
+    INSERT INTO run_keys (scope, key, body_hash, run_id)
     SELECT ${scope}::uuid, k.key, decode(k.hash, 'hex'), k.run_id
     FROM unnest(${texts(sorted.map(({ key }) => key))}, ${texts(sorted.map(({ bodyHash }) => bodyHash.toString('hex')))},
       ${uuids(sorted.map(({ runId }) => runId))}) WITH ORDINALITY AS k(key, hash, run_id, place)
-    ORDER BY place ON CONFLICT DO NOTHING`,
-  );
+    ORDER BY place ON CONFLICT DO NOTHING`);
   const holders = await holdersOf(tx, scope, sorted);
   const present = await presentAmong(
     tx,
@@ -62,11 +61,9 @@ async function holdersOf(
   scope: string,
   keys: readonly KeyToTake[],
 ): Promise<Map<string, KeyHolder>> {
-  const rows = await rowsOf<{ key: string; body_hash: string; run_id: string }>(
-    tx,
-    sql`SELECT key, encode(body_hash, 'hex') AS body_hash, run_id FROM run_keys
-    WHERE key = ANY (${texts(keys.map(({ key }) => key))}) AND scope = ${scope}::uuid`,
-  );
+  const rows = await rowsOf<{ key: string; body_hash: string; run_id: string }>(tx)(sql`-- holdersOf
+    SELECT key, encode(body_hash, 'hex') AS body_hash, run_id FROM run_keys
+    WHERE key = ANY (${texts(keys.map(({ key }) => key))}) AND scope = ${scope}::uuid`);
   if (rows.length < keys.length) throw new TryAgain('a key was swept at the same moment');
   const own = new Set(keys.map(({ runId }) => runId));
   const others = rows.filter(({ run_id }) => !own.has(run_id));
@@ -79,16 +76,15 @@ async function replaceHolder(
   gone: KeyHolder,
   { key, bodyHash, runId }: KeyToTake,
 ): Promise<void> {
-  const rows = await rowsOf(
-    tx,
-    sql`UPDATE run_keys SET body_hash = decode(${bodyHash.toString('hex')}, 'hex'), run_id = ${runId}::uuid
-    WHERE key = ${key} AND scope = ${scope}::uuid AND run_id = ${gone.runId}::uuid RETURNING key`,
-  );
+  const rows = await rowsOf(tx)(sql`-- replaceHolder
+    UPDATE run_keys SET body_hash = decode(${bodyHash.toString('hex')}, 'hex'), run_id = ${runId}::uuid
+    WHERE key = ${key} AND scope = ${scope}::uuid AND run_id = ${gone.runId}::uuid RETURNING key`);
   if (rows.length === 0) throw new TryAgain('a key was taken at the same moment');
 }
 
 /** Ids of the runs that a client's key stands for: one for each schedule it was used with, and a one-off run. */
 export async function runIdsOfKey(db: Executor, key: string): Promise<string[]> {
-  const rows = await rowsOf<{ run_id: string }>(db, sql`SELECT run_id FROM run_keys WHERE key = ${key}`);
+  const rows = await rowsOf<{ run_id: string }>(db)(sql`-- runIdsOfKey
+    SELECT run_id FROM run_keys WHERE key = ${key}`);
   return rows.map((row) => row.run_id);
 }

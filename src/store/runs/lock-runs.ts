@@ -33,11 +33,9 @@ async function lockIn(
   meeting: MeetingLocks,
 ): Promise<RunRecord[]> {
   if (ids.length === 0) return [];
-  const rows = await rowsOf<RecordRow>(
-    tx,
-    sql`SELECT ${RECORD_COLUMNS[table]} FROM ${sql.raw(table)} r WHERE r.id = ANY (${uuids(ids)})
-    ORDER BY r.id FOR UPDATE ${skip(meeting)}`,
-  );
+  const rows = await rowsOf<RecordRow>(tx)(sql`-- lockIn
+    SELECT ${RECORD_COLUMNS[table]} FROM ${sql.raw(table)} r WHERE r.id = ANY (${uuids(ids)})
+    ORDER BY r.id FOR UPDATE ${skip(meeting)}`);
   return rows.map(toRecord);
 }
 
@@ -56,7 +54,8 @@ export async function lockRun(tx: Transaction, id: string): Promise<RunRecord | 
 /** Which of these runs there are, open or ended, whatever transaction has them locked. */
 export async function presentAmong(tx: Transaction, ids: readonly string[]): Promise<ReadonlySet<string>> {
   if (ids.length === 0) return new Set();
-  const rows = await rowsOf<{ id: string }>(tx, sql`SELECT id FROM all_runs WHERE id = ANY (${uuids(ids)})`);
+  const rows = await rowsOf<{ id: string }>(tx)(sql`-- presentAmong
+    SELECT id FROM all_runs WHERE id = ANY (${uuids(ids)})`);
   return new Set(rows.map(({ id }) => id));
 }
 

@@ -32,11 +32,9 @@ export async function markOpenRuns(tx: Transaction, schedules: readonly NewlyMar
 
 async function openAmong(tx: Transaction, schedules: readonly NewlyMarked[]): Promise<Map<string, string[]>> {
   if (schedules.length === 0) return new Map();
-  const rows = await rowsOf<{ uid: string; id: string }>(
-    tx,
-    sql`SELECT u.uid, r.id FROM unnest(${uuids(schedules.map(({ uid }) => uid))}) AS u(uid),
-      LATERAL (${openRunsOf(sql`u.uid`, MOST_AT_ONCE + 1)}) AS r`,
-  );
+  const rows = await rowsOf<{ uid: string; id: string }>(tx)(sql`-- openAmong
+    SELECT u.uid, r.id FROM unnest(${uuids(schedules.map(({ uid }) => uid))}) AS u(uid),
+      LATERAL (${openRunsOf(sql`u.uid`, MOST_AT_ONCE + 1)}) AS r`);
   const open = new Map<string, string[]>();
   for (const { uid, id } of rows) open.set(uid, [...(open.get(uid) ?? []), id]);
   return open;
@@ -49,9 +47,14 @@ export async function markLocked(
 ): Promise<{ marked: number; held: string | null }> {
   if (ids.length === 0) return { marked: 0, held: null };
   const named = sql`SELECT id FROM runs WHERE id = ANY (${uuids(ids)}) ORDER BY id`;
-  const free = await rowsOf<{ id: string }>(tx, sql`${named} FOR NO KEY UPDATE SKIP LOCKED`);
+  const free = await rowsOf<{ id: string }>(tx)(sql`-- markLocked
+    ${named} FOR NO KEY UPDATE SKIP LOCKED`);
   const isFree = new Set(free.map(({ id }) => id));
-  const there = free.length < ids.length ? await rowsOf<{ id: string }>(tx, named) : [];
+  const there =
+    free.length < ids.length
+      ? await rowsOf<{ id: string }>(tx)(sql`-- markLocked
+    ${named}`)
+      : [];
   const held = there.find(({ id }) => !isFree.has(id))?.id ?? null;
   const before = [...isFree].filter((id) => held === null || id < held);
   return { marked: await mark(tx, before), held };
@@ -60,15 +63,13 @@ export async function markLocked(
 /** Runs that maintenance holds count for `overlap` when it is over (store/runs/held-runs.ts). */
 async function mark(tx: Transaction, ids: readonly string[]): Promise<number> {
   if (ids.length === 0) return 0;
-  const marked = await rowsOf(
-    tx,
-    sql`UPDATE runs r SET overlap_guarded = r.overlap_guarded OR open.guarded, outcome_watched = r.outcome_watched OR open.watched
+  const marked = await rowsOf(tx)(sql`-- markLocked
+    UPDATE runs r SET overlap_guarded = r.overlap_guarded OR open.guarded, outcome_watched = r.outcome_watched OR open.watched
     FROM (
       SELECT o.id, s.outcome_watched AS watched,
         s.overlap <> 'allow' AND NOT EXISTS (SELECT FROM held_runs h WHERE h.run_id = o.id) AS guarded
       FROM runs o JOIN schedules s ON s.uid = o.schedule_uid WHERE o.id = ANY (${uuids(ids)}) ORDER BY o.id FOR NO KEY UPDATE OF o
     ) AS open
-    WHERE r.id = open.id AND (open.guarded > r.overlap_guarded OR open.watched > r.outcome_watched) RETURNING r.id`,
-  );
+    WHERE r.id = open.id AND (open.guarded > r.overlap_guarded OR open.watched > r.outcome_watched) RETURNING r.id`);
   return marked.length;
 }

@@ -17,21 +17,18 @@ export async function keepDefinitions(
 ): Promise<void> {
   const sorted = [...definitions].sort(([a], [b]) => (a < b ? -1 : 1));
   const uids = uuids(sorted.map(([uid]) => uid));
-  const kept = await rowsOf<{ uid: string }>(
-    tx,
-    sql`SELECT schedule_uid AS uid FROM schedule_versions WHERE schedule_uid = ANY (${uids})
-      AND at > (SELECT clock_timestamp() - make_interval(secs => ${FRESH_SECONDS}))`,
-  );
+  const kept = await rowsOf<{ uid: string }>(tx)(sql`-- keepDefinitions
+    SELECT schedule_uid AS uid FROM schedule_versions WHERE schedule_uid = ANY (${uids})
+      AND at > (SELECT clock_timestamp() - make_interval(secs => ${FRESH_SECONDS}))`);
   const fresh = new Set(kept.map(({ uid }) => uid));
   const toKeep = sorted.filter(([uid]) => !fresh.has(uid));
   if (toKeep.length === 0) return;
-  await tx.execute(
-    sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
+  await tx.execute(sql`-- keepDefinitions
+    INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
     SELECT d.uid, ${ONE_OFF_VERSION}, ${NO_SCHEDULE}, 'created', clock_timestamp(), d.definition::jsonb
     FROM unnest(${uuids(toKeep.map(([uid]) => uid))}, ${texts(toKeep.map(([, handoff]) => JSON.stringify(handoff)))})
       WITH ORDINALITY AS d(uid, definition, place)
-    ORDER BY place ON CONFLICT (schedule_uid, version) DO UPDATE SET at = excluded.at`,
-  );
+    ORDER BY place ON CONFLICT (schedule_uid, version) DO UPDATE SET at = excluded.at`);
 }
 
 /** Far less than the retention. Otherwise every call would update, and wait for, the row of its definition. */

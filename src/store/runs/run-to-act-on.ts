@@ -11,10 +11,8 @@ import { OF_SCHEDULE, type OfScheduleRow, ofScheduleRow } from './of-schedule.ts
 /** A run as it stands, open or ended; another transaction may change it at any time. Null: there is none. */
 export async function findRecord(db: Executor, id: string): Promise<RunRecord | null> {
   if (!mayBeRunId(id)) return null;
-  const [row] = await rowsOf<RecordRow>(
-    db,
-    sql`SELECT ${RECORD_COLUMNS.all_runs} FROM all_runs r WHERE r.id = ${id}::uuid`,
-  );
+  const [row] = await rowsOf<RecordRow>(db)(sql`-- findRecord
+    SELECT ${RECORD_COLUMNS.all_runs} FROM all_runs r WHERE r.id = ${id}::uuid`);
   return row ? toRecord(row) : null;
 }
 
@@ -23,10 +21,8 @@ export async function shareCurrentDefinition(
   tx: Transaction,
   scheduleUid: string,
 ): Promise<OfSchedule | null> {
-  const [row] = await rowsOf<OfScheduleRow>(
-    tx,
-    sql`SELECT ${OF_SCHEDULE} FROM schedules s WHERE s.uid = ${scheduleUid} FOR SHARE`,
-  );
+  const [row] = await rowsOf<OfScheduleRow>(tx)(sql`-- shareCurrentDefinition
+    SELECT ${OF_SCHEDULE} FROM schedules s WHERE s.uid = ${scheduleUid} FOR SHARE`);
   return row ? ofScheduleRow(row) : null;
 }
 
@@ -40,9 +36,8 @@ export async function heartbeatIfCurrent(
   { attempt, workerId, progress }: Speaker & { progress: number | null },
 ): Promise<boolean> {
   if (!mayBeRunId(id)) return false;
-  const rows = await rowsOf(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+  const rows = await rowsOf(db)(sql`-- heartbeatIfCurrent
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     UPDATE runs r SET progress = coalesce(${progress}::float8, r.progress), updated_at = clock.now,
       expires_at = CASE WHEN r.status = 'running'
         THEN greatest(clock.now + make_interval(secs => r.lease_seconds), r.expires_at) END
@@ -51,7 +46,6 @@ export async function heartbeatIfCurrent(
       AND coalesce(r.attempts = ${attempt}::float8
         OR r.attempts > ${attempt}::float8 AND r.uncertain_attempt <= ${attempt}::float8, ${attempt}::float8 IS NULL)
       AND r.worker_id IS NOT DISTINCT FROM ${workerId}::text
-    RETURNING r.id`,
-  );
+    RETURNING r.id`);
   return rows.length > 0;
 }

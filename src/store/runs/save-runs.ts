@@ -77,50 +77,47 @@ const READY = isReady(
 
 async function updateOpen(tx: Transaction, records: readonly RunRecord[]): Promise<void> {
   if (records.length === 0) return;
-  await tx.execute(
-    sql`UPDATE runs r SET (${WRITTEN_COLUMNS.runs}, ready) = (
+  await tx.execute(sql`-- updateOpen
+    UPDATE runs r SET (${WRITTEN_COLUMNS.runs}, ready) = (
       SELECT ${WRITTEN_COLUMNS.runs}, ${READY} FROM (SELECT s.*) AS saved)
     FROM jsonb_populate_recordset(NULL::runs, ${recordset(records)}) AS s, (SELECT clock_timestamp() AS now) AS clock
-    WHERE r.id = s.id`,
-  );
+    WHERE r.id = s.id`);
 }
 
 async function insertOpen(tx: Transaction, records: readonly RunRecord[]): Promise<string[]> {
   if (records.length === 0) return [];
-  const rows = await rowsOf<{ id: string }>(
-    tx,
-    sql`INSERT INTO runs (${WRITTEN_COLUMNS.runs}, ready)
+  const rows = await rowsOf<{ id: string }>(tx)(sql`-- insertOpen
+    INSERT INTO runs (${WRITTEN_COLUMNS.runs}, ready)
     SELECT ${WRITTEN_COLUMNS.runs}, ${READY}
     FROM jsonb_populate_recordset(NULL::runs, ${recordset(records)}) AS s, (SELECT clock_timestamp() AS now) AS clock
-    ON CONFLICT DO NOTHING RETURNING id`,
-  );
+    ON CONFLICT DO NOTHING RETURNING id`);
   return rows.map(({ id }) => id);
 }
 
 async function insertEnded(tx: Transaction, records: readonly RunRecord[]): Promise<void> {
   if (records.length === 0) return;
-  await tx.execute(
-    sql`INSERT INTO history (${WRITTEN_COLUMNS.history}, ended_at)
+  await tx.execute(sql`-- insertEnded
+    INSERT INTO history (${WRITTEN_COLUMNS.history}, ended_at)
     SELECT ${WRITTEN_COLUMNS.history}, clock.now
-    FROM jsonb_populate_recordset(NULL::history, ${recordset(records)}) AS s, (SELECT clock_timestamp() AS now) AS clock`,
-  );
+    FROM jsonb_populate_recordset(NULL::history, ${recordset(records)}) AS s, (SELECT clock_timestamp() AS now) AS clock`);
 }
 
 /** Stays in the partition of the day of its first end. */
 async function updateEnded(tx: Transaction, records: readonly RunRecord[]): Promise<void> {
   if (records.length === 0) return;
-  await tx.execute(
-    sql`UPDATE history r SET (${WRITTEN_COLUMNS.history}) = (SELECT ${WRITTEN_COLUMNS.history} FROM (SELECT s.*) AS saved)
-    FROM jsonb_populate_recordset(NULL::history, ${recordset(records)}) AS s WHERE r.id = s.id`,
-  );
+  await tx.execute(sql`-- updateEnded
+    UPDATE history r SET (${WRITTEN_COLUMNS.history}) = (SELECT ${WRITTEN_COLUMNS.history} FROM (SELECT s.*) AS saved)
+    FROM jsonb_populate_recordset(NULL::history, ${recordset(records)}) AS s WHERE r.id = s.id`);
 }
 
 async function deleteOpen(tx: Transaction, records: readonly RunRecord[]): Promise<void> {
   if (records.length === 0) return;
-  await tx.execute(sql`DELETE FROM runs WHERE id = ANY (${uuids(records.map(({ id }) => id))})`);
+  await tx.execute(sql`-- deleteOpen
+    DELETE FROM runs WHERE id = ANY (${uuids(records.map(({ id }) => id))})`);
 }
 
 async function deleteEnded(tx: Transaction, records: readonly RunRecord[]): Promise<void> {
   if (records.length === 0) return;
-  await tx.execute(sql`DELETE FROM history WHERE id = ANY (${uuids(records.map(({ id }) => id))})`);
+  await tx.execute(sql`-- deleteEnded
+    DELETE FROM history WHERE id = ANY (${uuids(records.map(({ id }) => id))})`);
 }

@@ -56,9 +56,8 @@ interface Head {
 export async function lockDueSchedules(db: Executor, request: FireLockRequest): Promise<DueSchedules> {
   const { instanceId, limit, lockTtlSeconds, walking } = request;
   // clock_timestamp() is volatile: only through a sub-select can the index on next_fire_at use it.
-  const rows = await queryPrepared<Row>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+  const rows = await queryPrepared<Row>(db)(sql`-- lockDueSchedules
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     me AS MATERIALIZED (
       SELECT EXISTS (SELECT FROM instances WHERE id = ${instanceId} AND died_at IS NULL) AS listed, nullif(${noPlanning}, false) AS resting
     ), due AS MATERIALIZED (
@@ -90,8 +89,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
         (SELECT count(*) FROM due) >= ${limit} AS is_full,
         (SELECT min(next_fire_at) FROM schedules WHERE enabled AND next_fire_at > (SELECT now FROM clock)
           AND next_fire_at < 'infinity') AS next_due_at, (SELECT resting FROM me) AS in_maintenance
-      FROM clock) AS head FULL JOIN locked ON false`,
-  );
+      FROM clock) AS head FULL JOIN locked ON false`);
   const head = rows.find((row) => row.uid === null);
   if (!head) throw new Error('the fire-lock statement did not answer');
   const locked = rows.filter((row) => row.uid !== null);
@@ -109,10 +107,9 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
 
 /** Gives locks back unplanned, where they are still the caller's: on a clean stop no instance waits for the TTL. */
 export async function releaseFireLocksIfMine(db: Executor, instanceId: string): Promise<void> {
-  await db.execute(
-    sql`UPDATE schedules SET locked_by = NULL, locked_at = NULL
-    WHERE enabled AND next_fire_at <= (SELECT clock_timestamp()) AND locked_by = ${instanceId}`,
-  );
+  await db.execute(sql`-- releaseFireLocksIfMine
+    UPDATE schedules SET locked_by = NULL, locked_at = NULL
+    WHERE enabled AND next_fire_at <= (SELECT clock_timestamp()) AND locked_by = ${instanceId}`);
 }
 
 /**
@@ -120,14 +117,13 @@ export async function releaseFireLocksIfMine(db: Executor, instanceId: string): 
  * recorded.
  */
 export async function freeFireLocks(db: Executor): Promise<void> {
-  await db.execute(
-    sql`WITH held AS MATERIALIZED (
+  await db.execute(sql`-- freeFireLocks
+    WITH held AS MATERIALIZED (
       SELECT uid FROM schedules
       WHERE enabled AND next_fire_at <= (SELECT clock_timestamp()) AND locked_by IS NOT NULL
       ORDER BY uid FOR UPDATE SKIP LOCKED
     )
-    UPDATE schedules s SET locked_by = NULL, locked_at = NULL FROM held WHERE s.uid = held.uid`,
-  );
+    UPDATE schedules s SET locked_by = NULL, locked_at = NULL FROM held WHERE s.uid = held.uid`);
 }
 
 interface SetAside {
@@ -145,13 +141,12 @@ export async function setAsideIfLocked(
   instanceId: string,
   rows: readonly SetAside[],
 ): Promise<void> {
-  await db.execute(
-    sql`UPDATE schedules s SET error = a.error, plan_failures = a.failures, next_fire_at = a.retry_at,
+  await db.execute(sql`-- setAsideIfLocked
+    UPDATE schedules s SET error = a.error, plan_failures = a.failures, next_fire_at = a.retry_at,
       locked_by = NULL, locked_at = NULL
     FROM unnest(${uuids(rows.map((row) => row.uid))}, ${ints(rows.map((row) => row.version))},
       ${instants(rows.map((row) => row.lockedAt))}, ${texts(rows.map((row) => row.error))},
       ${ints(rows.map((row) => row.failures))}, ${instants(rows.map((row) => row.retryAt))})
       AS a(uid, version, locked_at, error, failures, retry_at)
-    WHERE s.uid = a.uid AND s.locked_by = ${instanceId} AND s.locked_at = a.locked_at AND s.version = a.version`,
-  );
+    WHERE s.uid = a.uid AND s.locked_by = ${instanceId} AND s.locked_at = a.locked_at AND s.version = a.version`);
 }

@@ -32,15 +32,13 @@ interface HandoffRow {
  * It asks for the members that are needed, as text: the server writes them out in half the time of the whole definition.
  */
 export async function loadHandoffs(db: Executor, keys: readonly VersionKey[]): Promise<Map<string, Handoff>> {
-  const rows = await queryPrepared<HandoffRow>(
-    db,
-    sql`SELECT v.schedule_uid, v.version, v.definition->>'target' AS target, v.definition->>'retry' AS retry,
+  const rows = await queryPrepared<HandoffRow>(db)(sql`-- loadHandoffs
+    SELECT v.schedule_uid, v.version, v.definition->>'target' AS target, v.definition->>'retry' AS retry,
       v.definition->>'timeoutSeconds' AS timeout, v.definition->>'delivery' AS delivery,
       v.definition->>'completion' AS completion, v.definition->>'completionTimeoutSeconds' AS completion_timeout, v.payload
     FROM schedule_versions v
     JOIN unnest(${uuids(keys.map((key) => key.scheduleUid))}, ${ints(keys.map((key) => key.scheduleVersion))})
-      AS k(uid, version) ON v.schedule_uid = k.uid AND v.version = k.version`,
-  );
+      AS k(uid, version) ON v.schedule_uid = k.uid AND v.version = k.version`);
   const found = new Map<string, Handoff>();
   for (const row of rows) {
     const said = sharedHandoff(row);
@@ -105,16 +103,14 @@ export async function versionsDueWithin(
   db: Executor,
   { ms, atMost }: { ms: number; atMost: number },
 ): Promise<VersionKey[]> {
-  const rows = await queryPrepared<{ uid: string; version: number }>(
-    db,
-    sql`WITH due AS MATERIALIZED (
+  const rows = await queryPrepared<{ uid: string; version: number }>(db)(sql`-- versionsDueWithin
+    WITH due AS MATERIALIZED (
       SELECT uid, version, next_fire_at FROM schedules
       WHERE enabled AND next_fire_at > (SELECT clock_timestamp())
         AND next_fire_at <= (SELECT clock_timestamp() + make_interval(secs => ${ms / 1000}))
         AND NOT ${isPull(sql`lane`)}
       ORDER BY next_fire_at LIMIT ${atMost + 1}
     )
-    SELECT uid, version FROM due WHERE (SELECT count(*) FROM due) <= ${atMost} ORDER BY next_fire_at`,
-  );
+    SELECT uid, version FROM due WHERE (SELECT count(*) FROM due) <= ${atMost} ORDER BY next_fire_at`);
   return rows.map(({ uid, version }) => ({ scheduleUid: uid, scheduleVersion: version }));
 }

@@ -40,16 +40,14 @@ export async function listVersions(
     change: ScheduleVersion['change'];
     definition: StoredDefinition;
     payload: string | null;
-  }>(
-    db,
-    sql`WITH page AS MATERIALIZED (
+  }>(db)(sql`-- listVersions
+    WITH page AS MATERIALIZED (
       SELECT schedule_uid, version FROM schedule_versions WHERE schedule_id = ${scheduleId} ${older}
       ORDER BY at DESC, schedule_uid DESC, version DESC LIMIT ${limit}
     )
     SELECT v.schedule_uid AS uid, v.version, v.at, v.by, v.change, v.definition, v.payload
     FROM page JOIN schedule_versions v ON v.schedule_uid = page.schedule_uid AND v.version = page.version
-    ORDER BY v.at DESC, v.schedule_uid DESC, v.version DESC`,
-  );
+    ORDER BY v.at DESC, v.schedule_uid DESC, v.version DESC`);
   return rows.map(({ definition, payload, at, ...row }) => ({
     ...row,
     at: toInstant(at),

@@ -43,12 +43,10 @@ export async function listDueSchedules(
     created_at: InstantText;
     next_occurrence_at: InstantText;
     has_skips: boolean;
-  }>(
-    db,
-    sql`SELECT uid, id, version, timing, created_at, next_occurrence_at, has_skips FROM schedules
+  }>(db)(sql`-- listDueSchedules
+    SELECT uid, id, version, timing, created_at, next_occurrence_at, has_skips FROM schedules
     WHERE enabled AND error IS NULL AND next_fire_at <= ${isoInstant(now)}::timestamptz AND uid > ${after}
-    ORDER BY uid LIMIT ${limit}`,
-  );
+    ORDER BY uid LIMIT ${limit}`);
   return rows.map((row) => ({
     uid: row.uid,
     id: row.id,
@@ -77,9 +75,8 @@ export async function skipDueIfUnmoved(
   skips: readonly Skip[],
 ): Promise<ReadonlySet<string>> {
   const schedules = skips.map(({ schedule }) => schedule);
-  const rows = await rowsOf<OfScheduleRow>(
-    tx,
-    sql`UPDATE schedules s SET next_occurrence_at = i.next_occurrence_at, next_fire_at = i.next_fire_at,
+  const rows = await rowsOf<OfScheduleRow>(tx)(sql`-- skipDueIfUnmoved
+    UPDATE schedules s SET next_occurrence_at = i.next_occurrence_at, next_fire_at = i.next_fire_at,
       planned_through = greatest(s.planned_through, i.scheduled_for), locked_by = NULL, locked_at = NULL
     FROM unnest(${uuids(schedules.map(({ uid }) => uid))}, ${ints(schedules.map(({ version }) => version))},
       ${instants(schedules.map(({ nextOccurrenceAt }) => nextOccurrenceAt))},
@@ -88,8 +85,7 @@ export async function skipDueIfUnmoved(
       AS i(uid, version, first, scheduled_for, next_occurrence_at, next_fire_at)
     WHERE s.uid = i.uid AND CASE WHEN s.enabled AND s.error IS NULL
       THEN s.version = i.version AND s.next_occurrence_at = i.first END
-    RETURNING ${OF_SCHEDULE}`,
-  );
+    RETURNING ${OF_SCHEDULE}`);
   const moved = new Map(rows.map((row) => [row.uid, row]));
   const now = await databaseNow(tx);
   await recordRuns(
@@ -125,11 +121,11 @@ export interface RestingSchedules {
 export async function countRestingSchedules(db: Executor): Promise<RestingSchedules> {
   const [row] = await rowsOf<{ paused: number; ended: number; in_error: number }>(
     db,
-    sql`SELECT count(*) FILTER (WHERE NOT enabled)::int AS paused,
+  )(sql`-- countRestingSchedules
+    SELECT count(*) FILTER (WHERE NOT enabled)::int AS paused,
       count(*) FILTER (WHERE enabled AND error IS NULL AND ${isOver})::int AS ended,
       count(*) FILTER (WHERE enabled AND error IS NOT NULL)::int AS in_error
-    FROM schedules`,
-  );
+    FROM schedules`);
   if (!row) throw new Error('the statement about schedules answered no row');
   return { paused: row.paused, ended: row.ended, inError: row.in_error };
 }

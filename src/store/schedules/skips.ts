@@ -16,10 +16,8 @@ export async function skipsOf(
   const found = new Map<string, Map<Instant, string | null>>();
   if (uids.length === 0) return found;
   const past = upTo === undefined ? sql`` : sql` AND fire_at <= ${isoInstant(upTo)}::timestamptz`;
-  const rows = await rowsOf<{ uid: string; fire_at: InstantText; reason: string | null }>(
-    db,
-    sql`SELECT schedule_uid AS uid, fire_at, reason FROM skips WHERE schedule_uid = ANY (${uuids(uids)})${past}`,
-  );
+  const rows = await rowsOf<{ uid: string; fire_at: InstantText; reason: string | null }>(db)(sql`-- skipsOf
+    SELECT schedule_uid AS uid, fire_at, reason FROM skips WHERE schedule_uid = ANY (${uuids(uids)})${past}`);
   for (const { uid, fire_at, reason } of rows) {
     const ofSchedule = found.get(uid) ?? new Map<Instant, string | null>();
     found.set(uid, ofSchedule.set(toInstant(fire_at), reason));
@@ -40,12 +38,10 @@ export async function countSkips(
   { uid, fireAt }: Pick<AskedSkip, 'uid' | 'fireAt'>,
   now: Instant,
 ): Promise<{ toCome: number; isSkipped: boolean }> {
-  const [row] = await rowsOf<{ to_come: number; is_skipped: boolean }>(
-    tx,
-    sql`SELECT count(*) FILTER (WHERE fire_at > ${isoInstant(now)}::timestamptz)::int AS to_come,
+  const [row] = await rowsOf<{ to_come: number; is_skipped: boolean }>(tx)(sql`-- countSkips
+    SELECT count(*) FILTER (WHERE fire_at > ${isoInstant(now)}::timestamptz)::int AS to_come,
       count(*) FILTER (WHERE fire_at = ${isoInstant(fireAt)}::timestamptz) > 0 AS is_skipped
-    FROM skips WHERE schedule_uid = ${uid}`,
-  );
+    FROM skips WHERE schedule_uid = ${uid}`);
   return { toCome: row?.to_come ?? 0, isSkipped: row?.is_skipped ?? false };
 }
 
@@ -58,10 +54,9 @@ export async function insertSkipUnderLock(
   { uid, fireAt, reason, by }: AskedSkip,
   now: Instant,
 ): Promise<void> {
-  await tx.execute(
-    sql`INSERT INTO skips (schedule_uid, fire_at, reason, by, asked_at)
-    VALUES (${uid}, ${isoInstant(fireAt)}::timestamptz, ${reason}, ${by}, ${isoInstant(now)}::timestamptz)`,
-  );
+  await tx.execute(sql`-- insertSkipUnderLock
+    INSERT INTO skips (schedule_uid, fire_at, reason, by, asked_at)
+    VALUES (${uid}, ${isoInstant(fireAt)}::timestamptz, ${reason}, ${by}, ${isoInstant(now)}::timestamptz)`);
   await clearFireLock(tx, uid);
   await noteSkipsUnderLock(tx, [uid]);
 }
@@ -80,36 +75,35 @@ export async function deleteSkips(
   tx: Transaction,
   skips: readonly Pick<AskedSkip, 'uid' | 'fireAt'>[],
 ): Promise<void> {
-  await tx.execute(
-    sql`DELETE FROM skips k USING unnest(${uuids(skips.map(({ uid }) => uid))}, ${instants(skips.map(({ fireAt }) => fireAt))})
-      AS d(uid, fire_at) WHERE k.schedule_uid = d.uid AND k.fire_at = d.fire_at`,
-  );
+  await tx.execute(sql`-- deleteSkips
+    DELETE FROM skips k USING unnest(${uuids(skips.map(({ uid }) => uid))}, ${instants(skips.map(({ fireAt }) => fireAt))})
+      AS d(uid, fire_at) WHERE k.schedule_uid = d.uid AND k.fire_at = d.fire_at`);
   await noteSkipsUnderLock(tx, [...new Set(skips.map(({ uid }) => uid))]);
 }
 
 /** Under the schedules' row locks: forgets what lies before the next occurrence, and so is planned. */
 export async function deletePlannedSkips(tx: Transaction, uids: readonly string[]): Promise<void> {
   if (uids.length === 0) return;
-  await tx.execute(
-    sql`DELETE FROM skips k USING schedules s WHERE k.schedule_uid = ANY (${uuids(uids)}) AND s.uid = k.schedule_uid
-      AND (s.next_occurrence_at IS NULL OR k.fire_at < s.next_occurrence_at)`,
-  );
+  await tx.execute(sql`-- deletePlannedSkips
+    DELETE FROM skips k USING schedules s WHERE k.schedule_uid = ANY (${uuids(uids)}) AND s.uid = k.schedule_uid
+      AND (s.next_occurrence_at IS NULL OR k.fire_at < s.next_occurrence_at)`);
   await noteSkipsUnderLock(tx, uids);
 }
 
 /** All skips of a schedule that is deleted. */
 export async function deleteAllSkips(tx: Transaction, uid: string): Promise<void> {
-  await tx.execute(sql`DELETE FROM skips WHERE schedule_uid = ${uid}`);
+  await tx.execute(sql`-- deleteAllSkips
+    DELETE FROM skips WHERE schedule_uid = ${uid}`);
 }
 
 /** A statement after the one that took the row locks: it sees every skip that was committed before. */
 async function noteSkipsUnderLock(tx: Transaction, uids: readonly string[]): Promise<void> {
-  await tx.execute(
-    sql`UPDATE schedules s SET has_skips = NOT has_skips WHERE uid = ANY (${uuids(uids)})
-      AND has_skips <> EXISTS (SELECT FROM skips k WHERE k.schedule_uid = s.uid)`,
-  );
+  await tx.execute(sql`-- noteSkipsUnderLock
+    UPDATE schedules s SET has_skips = NOT has_skips WHERE uid = ANY (${uuids(uids)})
+      AND has_skips <> EXISTS (SELECT FROM skips k WHERE k.schedule_uid = s.uid)`);
 }
 
 async function clearFireLock(tx: Transaction, uid: string): Promise<void> {
-  await tx.execute(sql`UPDATE schedules SET locked_by = NULL, locked_at = NULL WHERE uid = ${uid}`);
+  await tx.execute(sql`-- clearFireLock
+    UPDATE schedules SET locked_by = NULL, locked_at = NULL WHERE uid = ${uid}`);
 }

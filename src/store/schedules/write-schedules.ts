@@ -1,4 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import { isOutcomeWatched } from '../../core/schedules/outcome-watch.ts';
 import { type Definition, PRIORITY_RANK } from '../../core/schedules/schedule.ts';
@@ -43,10 +43,11 @@ export async function writeSchedules(
 ): Promise<void> {
   if (writes.length === 0) return;
   for (const some of inPortions(writes)) {
-    await tx.execute(upsertSchedules(some, now));
-    await tx.execute(insertVersions(some, now));
+    await upsertSchedules(tx, some, now);
+    await insertVersions(tx, some, now);
   }
-  await tx.execute(sql`SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
+  await tx.execute(sql`-- writeSchedules
+    SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
 }
 
 /** Deletes the schedule's row; what is open of its runs is abandoned, or is from now on (`isMore`); its versions and runs stay readable. */
@@ -58,8 +59,9 @@ export async function deleteScheduleAndAbandon(
   // First, since of a schedule that goes nothing is to follow from its failures.
   await deleteWatches(tx, isOutcomeWatched(last.definition) ? [last.uid] : []);
   const abandoned = await abandonOpenRuns(tx, last);
-  await tx.execute(insertVersions([{ ...versioned({ ...last, at: now }), change: 'deleted' }], now));
-  await tx.execute(sql`DELETE FROM schedules WHERE uid = ${last.uid}`);
+  await insertVersions(tx, [{ ...versioned({ ...last, at: now }), change: 'deleted' }], now);
+  await tx.execute(sql`-- deleteScheduleAndAbandon
+    DELETE FROM schedules WHERE uid = ${last.uid}`);
   return abandoned;
 }
 
@@ -99,10 +101,11 @@ const MAX_LENGTH_AT_ONCE = 512 * 1024;
  * An edit replaces everything but identity and birth. The parameters are arrays by column: with one parameter per value, building
  * the statement took most of an import's time.
  */
-function upsertSchedules(writes: readonly ScheduleWrite[], now: Instant): SQL {
+async function upsertSchedules(tx: Executor, writes: readonly ScheduleWrite[], now: Instant): Promise<void> {
   const definitions = writes.map((write) => write.definition);
   const followers = writes.map(({ afterUid, definition }) => (afterUid === null ? null : definition));
-  return sql`INSERT INTO schedules (uid, id, version, enabled, pause_until, outcome_watched, timing, zoned, overlap, lane, priority, limit_id,
+  await tx.execute(sql`-- writeSchedules
+    INSERT INTO schedules (uid, id, version, enabled, pause_until, outcome_watched, timing, zoned, overlap, lane, priority, limit_id,
       planned_through, next_occurrence_at, next_fire_at, last_fire_at, created_at, after_uid, after_on, after_start_at, after_end_at,
       after_jitter_seconds, updated_at)
     SELECT w.uid, w.id, w.version, w.enabled, w.pause_until, w.outcome_watched, w.timing, w.zoned, w.overlap, w.lane, w.priority, w.limit_id,
@@ -135,16 +138,17 @@ function upsertSchedules(writes: readonly ScheduleWrite[], now: Instant): SQL {
       last_fire_at = excluded.last_fire_at, after_uid = excluded.after_uid, after_on = excluded.after_on,
       after_start_at = excluded.after_start_at, after_end_at = excluded.after_end_at,
       after_jitter_seconds = excluded.after_jitter_seconds, locked_by = NULL, locked_at = NULL, error = NULL,
-      plan_failures = 0, updated_at = excluded.updated_at`;
+      plan_failures = 0, updated_at = excluded.updated_at`);
 }
 
-function insertVersions(writes: readonly VersionedWrite[], now: Instant): SQL {
-  return sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, by, definition, payload)
+async function insertVersions(tx: Executor, writes: readonly VersionedWrite[], now: Instant): Promise<void> {
+  await tx.execute(sql`-- writeSchedules
+    INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, by, definition, payload)
     SELECT w.uid, w.version, w.id, w.change, w.at, w.by, w.definition::jsonb, w.payload
     FROM unnest(${uuids(writes.map((write) => write.uid))}, ${ints(writes.map((write) => write.version))},
       ${texts(writes.map((write) => write.id))}, ${texts(writes.map(({ change }) => change))}, ${instants(writes.map(({ at }) => at ?? now))}, ${texts(writes.map((write) => write.by))},
       ${texts(writes.map((write) => write.said))}, ${texts(writes.map((write) => write.definition.payload))})
-      AS w(uid, version, id, change, at, by, definition, payload)`;
+      AS w(uid, version, id, change, at, by, definition, payload)`);
 }
 
 /** Zone data decides when it fires: a cron, or excluded days, in a zone other than UTC. */

@@ -21,16 +21,14 @@ export async function readZoneData(db: Executor, own: string): Promise<ZoneDataS
     version: string | null;
     alive: boolean;
     last_alive_at: InstantText;
-  }>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+  }>(db)(sql`-- readZoneData
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     others AS (
       SELECT i.zone_data AS version, bool_or(${lives}) AS alive, max(${lastAliveAt}) AS last_alive_at
       FROM instances i, clock WHERE i.zone_data <> ${own} GROUP BY i.zone_data
     )
     SELECT clock.now, z.version AS recorded, z.looked_through_at, others.*
-    FROM clock LEFT JOIN zone_data z ON true LEFT JOIN others ON true`,
-  );
+    FROM clock LEFT JOIN zone_data z ON true LEFT JOIN others ON true`);
   const [first] = rows;
   if (!first) throw new Error('the statement that reads the zone data answered no row');
   const lookedThroughAt = toInstantOrNull(first.looked_through_at);
@@ -56,16 +54,14 @@ export async function recordZoneDataIfAlone(
   lookedThroughAt: Instant,
 ): Promise<boolean> {
   const began = sql`${isoInstant(lookedThroughAt)}::timestamptz`;
-  const rows = await rowsOf(
-    db,
-    sql`INSERT INTO zone_data (version, looked_through_at) SELECT ${own}, ${began}
+  const rows = await rowsOf(db)(sql`-- recordZoneDataIfAlone
+    INSERT INTO zone_data (version, looked_through_at) SELECT ${own}, ${began}
     WHERE NOT EXISTS (
       SELECT FROM instances i WHERE i.zone_data <> ${own}
         AND ${lastAliveAt} + make_interval(secs => ${LAST_WRITES_SECONDS}) > ${began}
     )
     ON CONFLICT (one) DO UPDATE SET version = excluded.version, looked_through_at = excluded.looked_through_at
-    RETURNING version`,
-  );
+    RETURNING version`);
   return rows.length > 0;
 }
 

@@ -49,9 +49,8 @@ export async function listZonedSchedules(
   { after, limit }: { after: string | null; limit: number },
 ): Promise<ZonedPage> {
   // A page counts all schedules: if few have a zone, collecting enough of them would read the whole table at once.
-  const rows = await rowsOf<Row>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+  const rows = await rowsOf<Row>(db)(sql`-- listZonedSchedules
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     page AS MATERIALIZED (
       SELECT uid, id, version, timing, zoned, enabled, error, after_uid, next_occurrence_at, next_fire_at,
         last_fire_at, updated_at, created_at
@@ -62,8 +61,7 @@ export async function listZonedSchedules(
     FROM clock LEFT JOIN page p ON p.enabled AND p.error IS NULL AND p.after_uid IS NULL
       AND p.zoned
       AND (p.next_occurrence_at > clock.now AND p.next_fire_at > clock.now
-        OR p.next_occurrence_at IS NULL AND p.next_fire_at IS NULL)`,
-  );
+        OR p.next_occurrence_at IS NULL AND p.next_fire_at IS NULL)`);
   const [first] = rows;
   if (!first) throw new Error('the statement that pages through schedules answered no row');
   return {
@@ -92,9 +90,8 @@ export async function moveCursorsIfUnplanned(
   zoneData: string,
   moves: readonly CursorMove[],
 ): Promise<number> {
-  const rows = await rowsOf(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now, ${LOCK_LIMIT}),
+  const rows = await rowsOf(db)(sql`-- moveCursorsIfUnplanned
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now, ${LOCK_LIMIT}),
     newer AS MATERIALIZED (SELECT ${newerZoneDataLives(zoneData)} AS lives FROM clock),
     movable AS MATERIALIZED (
       SELECT s.uid, m.next_occurrence_at, m.next_fire_at
@@ -112,9 +109,10 @@ export async function moveCursorsIfUnplanned(
     )
     UPDATE schedules s SET next_occurrence_at = m.next_occurrence_at, next_fire_at = m.next_fire_at,
       locked_by = NULL, locked_at = NULL
-    FROM movable m WHERE s.uid = m.uid RETURNING s.uid`,
-  );
-  if (rows.length > 0) await db.execute(sql`SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
+    FROM movable m WHERE s.uid = m.uid RETURNING s.uid`);
+  if (rows.length > 0)
+    await db.execute(sql`-- moveCursorsIfUnplanned
+    SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
   return rows.length;
 }
 

@@ -33,12 +33,12 @@ export async function pageOfSecrets(
     : sql``;
   const rows = await rowsOf<Omit<Row, 'definition'> & { definition: StoredDefinition | null }>(
     db,
-    sql`WITH page AS MATERIALIZED (
+  )(sql`-- pageOfSecrets
+    WITH page AS MATERIALIZED (
       SELECT schedule_uid AS uid, version, definition FROM schedule_versions ${further}
       ORDER BY schedule_uid, version LIMIT ${limit}
     )
-    SELECT uid, version, CASE WHEN ${HOLDS_SECRETS} THEN definition END AS definition FROM page ORDER BY uid, version`,
-  );
+    SELECT uid, version, CASE WHEN ${HOLDS_SECRETS} THEN definition END AS definition FROM page ORDER BY uid, version`);
   const found = rows.flatMap(({ definition, ...key }) =>
     definition ? [withTarget({ ...key, definition })] : [],
   );
@@ -57,23 +57,19 @@ export async function rewriteTargets(
 ): Promise<void> {
   await limitLockWaits(tx);
   const wanted = sql`unnest(${uuids(keys.map(({ uid }) => uid))}, ${ints(keys.map(({ version }) => version))}) AS k(uid, version)`;
-  await tx.execute(
-    sql`SELECT FROM schedule_versions v JOIN ${wanted} ON v.schedule_uid = k.uid AND v.version = k.version
-    ORDER BY v.schedule_uid, v.version FOR NO KEY UPDATE OF v`,
-  );
+  await tx.execute(sql`-- rewriteTargets
+    SELECT FROM schedule_versions v JOIN ${wanted} ON v.schedule_uid = k.uid AND v.version = k.version
+    ORDER BY v.schedule_uid, v.version FOR NO KEY UPDATE OF v`);
   // In another statement, which sees their present state.
-  const rows = await rowsOf<Row>(
-    tx,
-    sql`SELECT v.schedule_uid AS uid, v.version, v.definition FROM schedule_versions v
-    JOIN ${wanted} ON v.schedule_uid = k.uid AND v.version = k.version`,
-  );
+  const rows = await rowsOf<Row>(tx)(sql`-- rewriteTargets
+    SELECT v.schedule_uid AS uid, v.version, v.definition FROM schedule_versions v
+    JOIN ${wanted} ON v.schedule_uid = k.uid AND v.version = k.version`);
   const targets = rows.map((row) => JSON.stringify(anew(withTarget(row))));
-  await tx.execute(
-    sql`UPDATE schedule_versions v SET definition = jsonb_set(v.definition, '{target}', k.target::jsonb)
+  await tx.execute(sql`-- rewriteTargets
+    UPDATE schedule_versions v SET definition = jsonb_set(v.definition, '{target}', k.target::jsonb)
     FROM unnest(${uuids(rows.map(({ uid }) => uid))}, ${ints(rows.map(({ version }) => version))}, ${texts(targets)})
       AS k(uid, version, target)
-    WHERE v.schedule_uid = k.uid AND v.version = k.version`,
-  );
+    WHERE v.schedule_uid = k.uid AND v.version = k.version`);
 }
 
 function withTarget({ uid, version, definition }: Row): StoredSecrets {

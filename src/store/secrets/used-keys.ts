@@ -19,7 +19,8 @@ export async function sampleUsedKeys(db: Executor, after: string | null): Promis
     cost_ms: number;
   }>(
     db,
-    sql`WITH page AS MATERIALIZED (SELECT uid, version FROM schedules ${further} ORDER BY uid LIMIT ${PAGE}),
+    sql`-- sampleUsedKeys
+    WITH page AS MATERIALIZED (SELECT uid, version FROM schedules ${further} ORDER BY uid LIMIT ${PAGE}),
     paths(path) AS (VALUES ('$.target.headers.*.keyId'::jsonpath), ('$.target.secret[*].keyId'),
       ('$.target.lookup.headers.*.keyId'), ('$.target.cancel.headers.*.keyId')),
     used AS (

@@ -37,7 +37,8 @@ export async function checkOnSnapshot(
   monotonic: () => number,
   checks: readonly Check[] = ALL_CHECKS,
 ): Promise<CheckResult[]> {
-  await tx.execute(sql`SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`);
+  await tx.execute(sql`-- checkOnSnapshot
+    SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY`);
   const end = monotonic() + ALL_LIMIT_MS;
   const results: CheckResult[] = [];
   for (const check of checks) results.push(await doCheck(tx, check, end - monotonic()));
@@ -55,8 +56,12 @@ async function doCheck(
   try {
     // A savepoint: a check that is stopped must not take the others with it.
     return await tx.transaction(async (scope) => {
-      await scope.execute(sql.raw(`SET LOCAL statement_timeout = ${limitMs}`));
-      const [row] = await rowsOf<{ violations: number; examples: string }>(scope, countOf(found));
+      await scope.execute(
+        sql.raw(`-- doCheck
+        SET LOCAL statement_timeout = ${limitMs}`),
+      );
+      const [row] = await rowsOf<{ violations: number; examples: string }>(scope)(sql`-- doCheck
+        ${countOf(found)}`);
       if (!row) throw new Error(`the check ${name} answered no row`);
       return {
         name,

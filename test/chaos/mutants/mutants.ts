@@ -341,8 +341,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/schedules/search/find-schedules.ts',
-        find: '.for(strength);',
-        replace: ".for(strength === 'update' ? strength : 'key share');",
+        find: 'FOR ${sql.raw(strength)}`',
+        replace: "FOR ${sql.raw(strength === 'UPDATE' ? strength : 'KEY SHARE')}`",
       },
       {
         file: 'src/store/runs/guarded-runs.ts',

@@ -68,7 +68,7 @@ const opened = (url: string, size = 1): Database => {
   return database;
 };
 const serverOf = async (database: Database, limitMs?: number): Promise<string | undefined> =>
-  (await database.run((db) => rowsOf<{ name: string }>(db, sql`SELECT name FROM server`), limitMs))[0]?.name;
+  (await database.run((db) => rowsOf<{ name: string }>(db)(sql`SELECT name FROM server`), limitMs))[0]?.name;
 /** Whatever is lost on the way. */
 const untilOn = (name: string, database: Database) =>
   until(async () => ((await serverOf(database).catch(() => '')) === name ? true : null));
@@ -172,7 +172,7 @@ describe.each([
   async function isReadOnly(): Promise<boolean> {
     const database = openDatabase(urlOf([portOf(first)]), 1);
     const [row] = await database.run((db) =>
-      rowsOf<{ value: string }>(db, sql`SELECT current_setting('transaction_read_only') AS value`),
+      rowsOf<{ value: string }>(db)(sql`SELECT current_setting('transaction_read_only') AS value`),
     );
     await database.close();
     return row?.value === 'on';
@@ -210,7 +210,7 @@ describe.each([
       QueryTimeout,
     );
     const sleeping = sql`SELECT FROM pg_stat_activity WHERE state = 'active' AND wait_event = 'PgSleep'`;
-    await until(async () => ((await watcher.run((db) => rowsOf(db, sleeping))).length === 0 ? true : null));
+    await until(async () => ((await watcher.run((db) => rowsOf(db)(sleeping))).length === 0 ? true : null));
   });
 });
 
@@ -247,7 +247,7 @@ describe('a server is reached', () => {
     const slow = database.run((db) => db.execute(sql`SELECT pg_sleep(600)`), 500);
     await expect(slow).rejects.toThrow(QueryTimeout);
     const sleeping = sql`SELECT FROM pg_stat_activity WHERE state = 'active' AND wait_event = 'PgSleep'`;
-    await until(async () => ((await database.run((db) => rowsOf(db, sleeping))).length === 0 ? true : null));
+    await until(async () => ((await database.run((db) => rowsOf(db)(sleeping))).length === 0 ? true : null));
   }
 
   it('by TLS', async () => {
@@ -276,7 +276,7 @@ describe('a server is reached', () => {
     const database = openDatabase(cluster.url + search, 1);
     try {
       const own = sql`SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()`;
-      return await database.run((db) => rowsOf<{ ssl: boolean }>(db, own));
+      return await database.run((db) => rowsOf<{ ssl: boolean }>(db)(own));
     } finally {
       await database.close();
     }

@@ -21,9 +21,9 @@ afterEach(async () => {
 });
 
 const increment = (db: Executor, n: number) =>
-  queryPrepared<{ n: number }>(db, sql`SELECT ${n}::int + 1 AS n`);
+  queryPrepared<{ n: number }>(db)(sql`SELECT ${n}::int + 1 AS n`);
 const namesIn = (db: Executor) =>
-  rowsOf<{ generic: number }>(db, sql`SELECT generic_plans::int AS generic FROM pg_prepared_statements`);
+  rowsOf<{ generic: number }>(db)(sql`SELECT generic_plans::int AS generic FROM pg_prepared_statements`);
 
 async function times(count: number): Promise<void> {
   for (let n = 1; n <= count; n += 1) {
@@ -61,7 +61,7 @@ describe('a repeated statement, in a session of its own', () => {
 
   it('is prepared anew if a migration has changed its result', async () => {
     await database.run((db) => db.execute(sql`CREATE TABLE t AS SELECT 1::int AS n`));
-    const read = (db: Executor) => queryPrepared(db, sql`SELECT * FROM t WHERE n > ${0}::int`);
+    const read = (db: Executor) => queryPrepared(db)(sql`SELECT * FROM t WHERE n > ${0}::int`);
     for (let i = 0; i < 3; i += 1) expect(await database.run(read)).toEqual([{ n: 1 }]);
     await database.run((db) => db.execute(sql`ALTER TABLE t ADD COLUMN m int`));
     for (let i = 0; i < 3; i += 1) expect(await database.run(read)).toEqual([{ n: 1, m: null }]);
@@ -77,13 +77,12 @@ describe('a repeated statement, in a session of its own', () => {
       await database.run((db) => db.execute(statement));
     const read = async (count: number) => {
       for (let i = 0; i < count; i += 1)
-        await database.run((db) => queryPrepared(db, sql`SELECT FROM t WHERE n = ${i}::int`));
+        await database.run((db) => queryPrepared(db)(sql`SELECT FROM t WHERE n = ${i}::int`));
     };
     const scans = async () => {
       await countNow(database);
       const [row] = await database.run((db) =>
-        rowsOf<{ n: number }>(
-          db,
+        rowsOf<{ n: number }>(db)(
           sql`SELECT seq_scan::int AS n FROM pg_stat_user_tables WHERE relname = 't'`,
         ),
       );

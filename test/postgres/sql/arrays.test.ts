@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 const rows = <T extends object>(statement: ReturnType<typeof sql>) =>
-  database.run((db) => rowsOf<T>(db, statement));
+  database.run((db) => rowsOf<T>(db)(statement));
 
 describe('a batch', () => {
   it('carries an instant to the millisecond, written out or as milliseconds, from the first to the last', async () => {

@@ -50,9 +50,8 @@ interface Row extends Omit<ClaimedRow, 'id'> {
  */
 export async function claimDueRuns(db: Executor, request: DueRequest): Promise<DueRuns> {
   const { instanceId, limit, freePerLane, targetTypes } = request;
-  const rows = await queryPrepared<Row>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), due AS MATERIALIZED (${dueRuns(request)}), lanes AS MATERIALIZED (
+  const rows = await queryPrepared<Row>(db)(sql`-- claimDueRuns
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), due AS MATERIALIZED (${dueRuns(request)}), lanes AS MATERIALIZED (
       SELECT of_due.lane, of_due.count, coalesce(held.free, ${freePerLane}) AS free,
         ${isOfType(sql`of_due.lane`, targetTypes)} AND ${mayClaim(instanceId)} AND of_due.most_attempts < ${MAX_ATTEMPTS}
           AND (SELECT count(*) FROM due) <= ${limit} AS may_claim,
@@ -76,8 +75,7 @@ export async function claimDueRuns(db: Executor, request: DueRequest): Promise<D
         (SELECT extract(epoch FROM min(due_at) - (SELECT now FROM clock)) * 1000 FROM runs
           WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL
             AND due_at > (SELECT now FROM clock))::float8 AS ms
-    ) AS head FULL JOIN claimed ON false`,
-  );
+    ) AS head FULL JOIN claimed ON false`);
   const head = rows.find(({ count }) => count !== null);
   return {
     claimed: rows.filter(isClaimed).map((row) => claimedRun(row, instanceId)),
@@ -90,11 +88,9 @@ export async function claimDueRuns(db: Executor, request: DueRequest): Promise<D
 
 /** The runs that `claimDueRuns` would take now. */
 export async function findDue(db: Executor, request: DueRequest): Promise<string[]> {
-  const rows = await rowsOf<{ id: string }>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), due AS MATERIALIZED (${dueRuns(request)})
-    SELECT id FROM due`,
-  );
+  const rows = await rowsOf<{ id: string }>(db)(sql`-- findDue
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), due AS MATERIALIZED (${dueRuns(request)})
+    SELECT id FROM due`);
   return rows.map(({ id }) => id);
 }
 

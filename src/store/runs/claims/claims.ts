@@ -31,28 +31,26 @@ export const MAX_ATTEMPTS = 2_000_000_000;
  */
 export async function claimReadyRuns(db: Executor, request: ClaimRequest): Promise<ClaimedRun[]> {
   const { instanceId } = request;
-  const rows = await queryPrepared<ClaimedRow>(
-    db,
-    sql`${chosenReady(request)}
+  const rows = await queryPrepared<ClaimedRow>(db)(sql`-- claimReadyRuns
+    ${chosenReady(request)}
     UPDATE runs r SET ${setClaimed(instanceId)} FROM chosen, clock WHERE r.id = chosen.id AND ${anyUid(sql`chosen.id`)}
-    RETURNING ${CLAIMED_COLUMNS}`,
-  );
+    RETURNING ${CLAIMED_COLUMNS}`);
   return rows.map((row) => claimedRun(row, instanceId));
 }
 
 /** The runs that `claimReadyRuns` would claim now. */
 export async function findClaimable(db: Executor, request: ClaimRequest): Promise<string[]> {
-  const rows = await rowsOf<{ id: string }>(db, sql`${chosenReady(request)} SELECT id FROM chosen`);
+  const rows = await rowsOf<{ id: string }>(db)(sql`-- findClaimable
+    ${chosenReady(request)} SELECT id FROM chosen`);
   return rows.map(({ id }) => id);
 }
 
 /** Claims these, as far as they may be claimed by anyone: for a transaction that is rolled back, to find out which the database refuses. */
 export async function tryToClaim(tx: Transaction, instanceId: string, ids: readonly string[]): Promise<void> {
-  await tx.execute(
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), chosen AS MATERIALIZED (
+  await tx.execute(sql`-- tryToClaim
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), chosen AS MATERIALIZED (
       SELECT id FROM runs WHERE id = ANY (${uuids(ids)}) AND status = 'pending' AND claimed_by IS NULL FOR UPDATE SKIP LOCKED)
-    UPDATE runs r SET ready = true, ${setClaimed(instanceId)} FROM chosen, clock WHERE r.id = chosen.id`,
-  );
+    UPDATE runs r SET ready = true, ${setClaimed(instanceId)} FROM chosen, clock WHERE r.id = chosen.id`);
 }
 
 function chosenReady(request: ClaimRequest): SQL {

@@ -65,9 +65,8 @@ export async function findSilent(
   { since, graceSeconds }: ListeningSince,
   { limit, besides }: { limit: number; besides: readonly string[] },
 ): Promise<{ runs: SilentRun[]; now: Instant }> {
-  const rows = await queryPrepared<Row>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+  const rows = await queryPrepared<Row>(db)(sql`-- findSilent
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT r.id, r.schedule_uid, r.schedule_version, r.schedule_id, r.lane, r.attempts, r.failures,
       coalesce(r.handoff_started_at, r.claimed_at, r.expires_at) AS started_at, r.first_claimed_at, r.worker_id,
       r.expires_at, r.limit_id IS NOT NULL AS is_limited, clock.now
@@ -76,8 +75,7 @@ export async function findSilent(
       AND clock.now >= ${isoInstant(since)}::timestamptz
         + make_interval(secs => least(coalesce(r.lease_seconds, 0) / 2, ${graceSeconds}::float8))
       AND r.id <> ALL (${uuids(besides)})
-    ORDER BY r.expires_at LIMIT ${limit}`,
-  );
+    ORDER BY r.expires_at LIMIT ${limit}`);
   const [first] = rows;
   return { runs: rows.map(silentRun), now: first ? toInstant(first.now) : since };
 }

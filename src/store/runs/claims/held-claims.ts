@@ -27,15 +27,17 @@ export async function returnClaimsIfMine(
   db: Executor,
   claims: readonly Claim[],
 ): Promise<{ returned: number; held: ReadonlySet<string> }> {
-  const returned = await rowsOf<{ id: string }>(
-    db,
-    sql`WITH free AS MATERIALIZED (${stillClaimed(claims)} ORDER BY r.id FOR UPDATE OF r SKIP LOCKED)
+  const returned = await rowsOf<{ id: string }>(db)(sql`-- returnClaimsIfMine
+    WITH free AS MATERIALIZED (${stillClaimed(claims)} ORDER BY r.id FOR UPDATE OF r SKIP LOCKED)
     UPDATE runs r SET claimed_by = NULL, claimed_at = NULL, first_claimed_at = nullif(r.first_claimed_at, r.claimed_at),
       ready = ${READY}, updated_at = clock_timestamp()
     FROM free WHERE r.id = free.id
-    RETURNING r.id, pg_notify(${RUNS_RETURNED}, '')`,
-  );
-  const held = returned.length < claims.length ? await rowsOf<{ id: string }>(db, stillClaimed(claims)) : [];
+    RETURNING r.id, pg_notify(${RUNS_RETURNED}, '')`);
+  const held =
+    returned.length < claims.length
+      ? await rowsOf<{ id: string }>(db)(sql`-- returnClaimsIfMine
+    ${stillClaimed(claims)}`)
+      : [];
   return { returned: returned.length, held: new Set(held.map((row) => row.id)) };
 }
 
@@ -47,15 +49,13 @@ export async function startHandoffsIfClaimed(
   db: Executor,
   claims: readonly Claim[],
 ): Promise<ReadonlySet<string>> {
-  const rows = await queryPrepared<{ id: string }>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+  const rows = await queryPrepared<{ id: string }>(db)(sql`-- startHandoffsIfClaimed
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     held AS MATERIALIZED (${stillClaimed(claims)} ORDER BY r.id FOR UPDATE OF r SKIP LOCKED)
     UPDATE runs r SET handoff_started_at = clock.now, lookup_after = NULL, uncertain_attempt = NULL, lookups = 0,
       updated_at = clock.now
     FROM clock, held WHERE r.id = held.id
-    RETURNING r.id`,
-  );
+    RETURNING r.id`);
   return new Set(rows.map((row) => row.id));
 }
 

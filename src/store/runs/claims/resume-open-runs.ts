@@ -30,10 +30,8 @@ export async function resumeOpenRuns(
   tx: Transaction,
   { after, limit, ...given }: { after: string; limit: number; reason: string; lockTtlSeconds: number },
 ): Promise<ResumedPage> {
-  const page = await rowsOf<{ id: string }>(
-    tx,
-    sql`SELECT id FROM runs WHERE status IN ('pending', 'waiting') AND id > ${after}::uuid ORDER BY id LIMIT ${limit}`,
-  );
+  const page = await rowsOf<{ id: string }>(tx)(sql`-- resumeOpenRuns
+    SELECT id FROM runs WHERE status IN ('pending', 'waiting') AND id > ${after}::uuid ORDER BY id LIMIT ${limit}`);
   const locked = await lockOpenRuns(
     tx,
     page.map(({ id }) => id),

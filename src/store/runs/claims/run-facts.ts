@@ -17,16 +17,14 @@ export async function loadRunFacts(db: Executor, runs: readonly RunRecord[]): Pr
   const uids = uuids(runs.map(({ scheduleUid }) => scheduleUid));
   const versions = await rowsOf<{ key: string; delivery: unknown; has_lookup: boolean; timeout: unknown }>(
     db,
-    sql`SELECT DISTINCT v.schedule_uid || '/' || v.version AS key, v.definition->'delivery' AS delivery,
+  )(sql`-- loadRunFacts
+    SELECT DISTINCT v.schedule_uid || '/' || v.version AS key, v.definition->'delivery' AS delivery,
       coalesce(jsonb_typeof(v.definition->'target'->'lookup') = 'object', false) AS has_lookup,
       v.definition->'timeoutSeconds' AS timeout
     FROM unnest(${uids}, ${ints(runs.map(({ scheduleVersion }) => scheduleVersion))}) AS k(uid, version)
-    JOIN schedule_versions v ON v.schedule_uid = k.uid AND v.version = k.version`,
-  );
-  const schedules = await rowsOf<{ uid: string; enabled: boolean }>(
-    db,
-    sql`SELECT uid, enabled FROM schedules WHERE uid = ANY (${uids})`,
-  );
+    JOIN schedule_versions v ON v.schedule_uid = k.uid AND v.version = k.version`);
+  const schedules = await rowsOf<{ uid: string; enabled: boolean }>(db)(sql`-- loadRunFacts
+    SELECT uid, enabled FROM schedules WHERE uid = ANY (${uids})`);
   const enabled = new Map(schedules.map((row) => [row.uid, row.enabled]));
   const said = new Map(
     versions.map(({ key, delivery, has_lookup: hasLookup, timeout }) => [

@@ -35,7 +35,8 @@ interface LookForClaims {
 export function findOrphans(db: Executor, { limit, besides }: LookForClaims): Promise<LostClaim[]> {
   return lostClaims(
     db,
-    sql`SELECT id, claimed_by, attempts, handoff_started_at FROM runs r
+    sql`-- findOrphans
+    SELECT id, claimed_by, attempts, handoff_started_at FROM runs r
     WHERE status = 'pending' AND claimed_by IS NOT NULL
       AND ${isUnlisted(sql`r.claimed_by`)} AND id <> ALL (${uuids(besides)})
     ORDER BY due_at LIMIT ${limit}`,
@@ -46,7 +47,8 @@ export function findOrphans(db: Executor, { limit, besides }: LookForClaims): Pr
 export function findClaimsOf(db: Executor, instanceId: string): Promise<LostClaim[]> {
   return lostClaims(
     db,
-    sql`SELECT id, claimed_by, attempts, handoff_started_at FROM runs
+    sql`-- findClaimsOf
+    SELECT id, claimed_by, attempts, handoff_started_at FROM runs
     WHERE status = 'pending' AND claimed_by IS NOT NULL AND claimed_by = ${instanceId}`,
   );
 }
@@ -59,7 +61,8 @@ export function findExpiredClaims(
 ): Promise<LostClaim[]> {
   return lostClaims(
     db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    sql`-- findExpiredClaims
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT r.id, r.claimed_by, r.attempts, r.handoff_started_at
     FROM clock, runs r LEFT JOIN schedule_versions v ON v.schedule_uid = r.schedule_uid AND v.version = r.schedule_version
     WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL
@@ -114,7 +117,7 @@ function timeoutSeconds(definition: SQL): SQL {
 }
 
 async function lostClaims(db: Executor, statement: SQL): Promise<LostClaim[]> {
-  const rows = await rowsOf<ClaimRow>(db, statement);
+  const rows = await rowsOf<ClaimRow>(db)(statement);
   return rows.map((row) => ({
     runId: row.id,
     instanceId: row.claimed_by,

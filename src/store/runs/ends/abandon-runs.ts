@@ -25,7 +25,8 @@ export async function abandonOpenRuns(
   tx: Transaction,
   schedule: { uid: string; id: string },
 ): Promise<AbandonedRuns & { isMore: boolean }> {
-  const found = await rowsOf<{ id: string }>(tx, openRunsOf(schedule.uid, MAX_AT_ONCE + 1));
+  const found = await rowsOf<{ id: string }>(tx)(sql`-- abandonOpenRuns
+    ${openRunsOf(schedule.uid, MAX_AT_ONCE + 1)}`);
   const isMore = found.length > MAX_AT_ONCE;
   const ids = found.slice(0, MAX_AT_ONCE).map(({ id }) => id);
   const { abandoned, effects } = await abandonRuns(tx, ids, 'wait');
@@ -46,11 +47,9 @@ export function openRunsOf(scheduleUid: string | SQL, limit: number): SQL {
  * Ends runs that wait for a schedule that is gone, as another program may have left them; rows that others have locked are passed over.
  */
 export async function abandonWaitingOfDeleted(tx: Transaction, limit: number): Promise<AbandonedRuns> {
-  const found = await rowsOf<{ id: string }>(
-    tx,
-    sql`SELECT r.id FROM runs r WHERE r.status = 'waiting' AND r.trigger <> 'api'
-      AND NOT EXISTS (SELECT FROM schedules s WHERE s.uid = r.schedule_uid) LIMIT ${limit}`,
-  );
+  const found = await rowsOf<{ id: string }>(tx)(sql`-- abandonWaitingOfDeleted
+    SELECT r.id FROM runs r WHERE r.status = 'waiting' AND r.trigger <> 'api'
+      AND NOT EXISTS (SELECT FROM schedules s WHERE s.uid = r.schedule_uid) LIMIT ${limit}`);
   const done = { abandoned: 0, effects: 0 };
   for (let first = 0; first < found.length; first += MAX_AT_ONCE) {
     const ids = found.slice(first, first + MAX_AT_ONCE).map(({ id }) => id);

@@ -34,7 +34,8 @@ export async function settlePlainIfClaimed(
 ): Promise<PlainSettled> {
   const [row] = await queryPrepared<{ settled: string | null; effects: number }>(
     db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now, ${LOCK_LIMIT}),
+  )(sql`-- settlePlainIfClaimed
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now, ${LOCK_LIMIT}),
     ended AS (
       DELETE FROM runs r USING clock, unnest(${uuids(plain.map((one) => one.runId))},
         ${uuids(plain.map((one) => one.instanceId))}, ${texts(plain.map((one) => one.settlement.executionId))},
@@ -75,8 +76,7 @@ export async function settlePlainIfClaimed(
           AS k(kind, is_caused)
       WHERE (e.overlap_guarded OR e.has_dependents OR e.is_followed OR e.outcome_watched) AND k.is_caused RETURNING 1
     )
-    SELECT ${idsUnlessAll(sql`ended`, plain.length)} AS settled, (SELECT count(*) FROM caused)::int AS effects`,
-  );
+    SELECT ${idsUnlessAll(sql`ended`, plain.length)} AS settled, (SELECT count(*) FROM caused)::int AS effects`);
   if (!row) throw new Error('the settling statement answered no row');
   return { settled: isAmong(row.settled), effects: row.effects };
 }

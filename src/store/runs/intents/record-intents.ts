@@ -78,9 +78,8 @@ async function record(
 ): Promise<Recorded> {
   const { firsts, further } = byPlace(advances, intents);
   const isAnySkipped = intents.some(({ skipped }) => skipped !== null);
-  const [row] = await queryPrepared<RecordedRow>(
-    db,
-    sql`WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now${alone ? sql`, ${LOCK_LIMIT}` : sql``}),
+  const [row] = await queryPrepared<RecordedRow>(db)(sql`-- recordIntentsIfLocked
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now${alone ? sql`, ${LOCK_LIMIT}` : sql``}),
     advanced AS (
       UPDATE schedules s SET next_occurrence_at = ${fromMs(sql`coalesce(a.next_occurrence_ms, a.next_fire_ms)`)},
         next_fire_at = ${fromMs(sql`a.next_fire_ms`)},
@@ -118,8 +117,7 @@ async function record(
     SELECT clock.now::timestamptz(3) AS now, (SELECT count(*) FROM advanced)::int AS advanced,
       ${idsUnlessAll(isAnySkipped ? sql`(TABLE recorded UNION ALL TABLE missed) AS written` : sql`recorded`, intents.length)} AS inserted,
       ${isAnySkipped ? sql`(SELECT count(*) FROM caused)::int` : sql`0`} AS effects
-    FROM clock`,
-  );
+    FROM clock`);
   if (!row) throw new Error('the intent statement answered no row');
   return {
     advanced: row.advanced,

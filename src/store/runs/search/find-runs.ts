@@ -22,10 +22,8 @@ export async function findTarget(
   db: Executor,
   { id }: Pick<Run, 'id'>,
 ): Promise<{ uid: string; target: Target } | null> {
-  const [row] = await rowsOf<{ uid: string; version: number }>(
-    db,
-    sql`SELECT schedule_uid AS uid, schedule_version AS version FROM all_runs WHERE id = ${id}::uuid`,
-  );
+  const [row] = await rowsOf<{ uid: string; version: number }>(db)(sql`-- findTarget
+    SELECT schedule_uid AS uid, schedule_version AS version FROM all_runs WHERE id = ${id}::uuid`);
   if (!row) return null;
   const key = { scheduleUid: row.uid, scheduleVersion: row.version };
   const handoff = (await loadHandoffs(db, [key])).get(versionKey(key));
@@ -58,11 +56,9 @@ export async function findOutcomes(db: Executor, ids: readonly string[]): Promis
   if (ids.length === 0) return new Map();
   const rows = await rowsOf<
     Pick<Dependency, 'status' | 'error'> & { id: string; status_code: number | null; body: string | null }
-  >(
-    db,
-    sql`SELECT r.id, r.status, r.error, r.result_status_code AS status_code, r.result_body AS body
-    FROM all_runs r WHERE r.id = ANY (${uuids(ids)})`,
-  );
+  >(db)(sql`-- findOutcomes
+    SELECT r.id, r.status, r.error, r.result_status_code AS status_code, r.result_body AS body
+    FROM all_runs r WHERE r.id = ANY (${uuids(ids)})`);
   return new Map(
     rows.map(({ id, status, error, status_code: resultStatusCode, body: resultBody }) => [
       id,
@@ -73,12 +69,10 @@ export async function findOutcomes(db: Executor, ids: readonly string[]): Promis
 
 /** What `source` answers, a SELECT of RECORD_COLUMNS; newest first. */
 async function readRuns(db: Executor, source: SQL, maxEdges: number): Promise<Run[]> {
-  const rows = await rowsOf<RecordRow & { version_payload: string | null }>(
-    db,
-    sql`SELECT r.*, v.payload AS version_payload FROM (${source}) AS r
+  const rows = await rowsOf<RecordRow & { version_payload: string | null }>(db)(sql`-- readRuns
+    SELECT r.*, v.payload AS version_payload FROM (${source}) AS r
     LEFT JOIN schedule_versions v ON v.schedule_uid = r.schedule_uid AND v.version = r.schedule_version
-    ORDER BY r.id DESC`,
-  );
+    ORDER BY r.id DESC`);
   const found = rows.map((row) => ({ record: toRecord(row), versionPayload: row.version_payload }));
   const records = found.map(({ record }) => record);
   const waited = records.filter(({ openDependencies }) => openDependencies !== null);
@@ -107,12 +101,10 @@ async function edgesOf(
     end === 'runId'
       ? sql`SELECT depends_on AS other, position FROM run_dependencies WHERE run_id = i.id ORDER BY position LIMIT ${limit}`
       : sql`SELECT run_id AS other FROM run_dependencies WHERE depends_on = i.id ORDER BY run_id LIMIT ${limit}`;
-  const rows = await rowsOf<{ id: string; others: string }>(
-    db,
-    sql`SELECT i.id, others.list AS others FROM unnest(${uuids(ids)}) AS i(id), LATERAL (
+  const rows = await rowsOf<{ id: string; others: string }>(db)(sql`-- edgesOf
+    SELECT i.id, others.list AS others FROM unnest(${uuids(ids)}) AS i(id), LATERAL (
       SELECT string_agg(other::text, ',') AS list FROM (${edges}) AS e) AS others
-    WHERE others.list IS NOT NULL AND ${anyUid(sql`i.id`)}`,
-  );
+    WHERE others.list IS NOT NULL AND ${anyUid(sql`i.id`)}`);
   return new Map(rows.map(({ id, others }) => [id, others.split(',')]));
 }
 

@@ -67,7 +67,7 @@ export async function fewLabelled(
 
 /** The last run of a walk; null: there were fewer, so that nothing older is there. */
 async function endOf(db: Executor, walk: RunFilter): Promise<string | null> {
-  const last = sql`SELECT r.id FROM (${newestFirst(walk, { columns: inBoth(sql`r.id`) })}) AS r ORDER BY r.id DESC OFFSET ${walk.limit - 1} LIMIT 1`;
-  const [row] = await rowsOf<{ id: string }>(db, last);
+  const [row] = await rowsOf<{ id: string }>(db)(sql`-- endOf
+    SELECT r.id FROM (${newestFirst(walk, { columns: inBoth(sql`r.id`) })}) AS r ORDER BY r.id DESC OFFSET ${walk.limit - 1} LIMIT 1`);
   return row?.id ?? null;
 }

@@ -25,10 +25,8 @@ export async function lockFreeRuns(
   const held =
     missing.length === 0
       ? []
-      : await rowsOf<{ id: string }>(
-          tx,
-          sql`SELECT id FROM ${sql.raw(table)} WHERE id = ANY (${uuids(missing)}) AND status = ANY (${texts(statuses)})`,
-        );
+      : await rowsOf<{ id: string }>(tx)(sql`-- lockFreeRuns
+        SELECT id FROM ${sql.raw(table)} WHERE id = ANY (${uuids(missing)}) AND status = ANY (${texts(statuses)})`);
   return { free: locked.filter(({ status }) => statuses.includes(status)), held: held.map(({ id }) => id) };
 }
 
@@ -40,15 +38,11 @@ export async function shareFreeDefinitions(
   tx: Transaction,
   runIds: readonly string[],
 ): Promise<{ free: ReadonlyMap<string, OfSchedule>; held: ReadonlySet<string> }> {
-  const named = await rowsOf<{ uid: string }>(
-    tx,
-    sql`SELECT s.uid FROM schedules s WHERE s.uid IN (SELECT schedule_uid FROM history WHERE id = ANY (${uuids(runIds)}))`,
-  );
+  const named = await rowsOf<{ uid: string }>(tx)(sql`-- shareFreeDefinitions
+    SELECT s.uid FROM schedules s WHERE s.uid IN (SELECT schedule_uid FROM history WHERE id = ANY (${uuids(runIds)}))`);
   const uids = named.map(({ uid }) => uid);
-  const rows = await rowsOf<OfScheduleRow>(
-    tx,
-    sql`SELECT ${OF_SCHEDULE} FROM schedules s WHERE s.uid = ANY (${uuids(uids)}) ORDER BY s.uid FOR SHARE SKIP LOCKED`,
-  );
+  const rows = await rowsOf<OfScheduleRow>(tx)(sql`-- shareFreeDefinitions
+    SELECT ${OF_SCHEDULE} FROM schedules s WHERE s.uid = ANY (${uuids(uids)}) ORDER BY s.uid FOR SHARE SKIP LOCKED`);
   const free = new Map(rows.map((row) => [row.uid, ofScheduleRow(row)]));
   return { free, held: new Set(uids.filter((uid) => !free.has(uid))) };
 }

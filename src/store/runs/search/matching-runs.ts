@@ -37,13 +37,11 @@ export async function matchingRuns(
     { columns: inBoth(sql`r.id, r.schedule_uid, r.schedule_id`) },
   );
   const where = conditions.length > 0 ? sql`WHERE ${sql.join(conditions, sql` AND `)}` : sql``;
-  const [row] = await rowsOf<{ matched: number; ids: string | null }>(
-    db,
-    sql`WITH candidates AS MATERIALIZED (${candidates}),
+  const [row] = await rowsOf<{ matched: number; ids: string | null }>(db)(sql`-- matchingRuns
+    WITH candidates AS MATERIALIZED (${candidates}),
       matching AS MATERIALIZED (SELECT c.id FROM candidates c ${where} ORDER BY c.id DESC LIMIT ${countTo})
     SELECT (SELECT count(*)::int FROM matching) AS matched,
-      (SELECT string_agg(f.id::text, ',' ORDER BY f.id DESC) FROM (SELECT id FROM matching ORDER BY id DESC LIMIT ${limit}) AS f) AS ids`,
-  );
+      (SELECT string_agg(f.id::text, ',' ORDER BY f.id DESC) FROM (SELECT id FROM matching ORDER BY id DESC LIMIT ${limit}) AS f) AS ids`);
   return { matched: row?.matched ?? 0, ids: row?.ids?.split(',') ?? [] };
 }
 

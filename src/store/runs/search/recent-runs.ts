@@ -1,4 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { Instant } from '../../../core/instant.ts';
 import type { Run } from '../../../core/runs/run.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
@@ -16,7 +16,12 @@ export async function recentRuns(
 ): Promise<ReadonlyMap<string, RecentRun[]>> {
   const found = new Map<string, RecentRun[]>(scheduleUids.map((uid) => [uid, []]));
   if (scheduleUids.length === 0 || count === 0) return found;
-  const rows = await rowsOf<Row>(db, statement(scheduleUids, count));
+  const columns = inBoth(sql`r.id, r.scheduled_for, r.trigger, r.status, r.lateness_ms`);
+  const parts = newestOfSchedule(['history', 'runs'], { columns, conditions: [], limit: count });
+  const rows = await rowsOf<Row>(db)(sql`-- recentRuns
+    SELECT s.uid, p.* FROM unnest(${uuids(scheduleUids)}) AS s(uid), LATERAL (
+      SELECT * FROM (${sql.join(parts, sql` UNION ALL `)}) AS r ORDER BY r.id DESC LIMIT ${count}) AS p
+    ORDER BY s.uid, p.id DESC`);
   for (const { uid, scheduled_for, lateness_ms, ...run } of rows) {
     const latenessMs = lateness_ms === null ? null : Number(lateness_ms);
     found.get(uid)?.push({ ...run, scheduledFor: toInstant(scheduled_for), latenessMs });
@@ -29,12 +34,4 @@ interface Row extends Pick<Run, 'id' | 'trigger' | 'status'> {
   scheduled_for: InstantText;
   /** A bigint, as text. */
   lateness_ms: string | null;
-}
-
-function statement(scheduleUids: readonly string[], count: number): SQL {
-  const columns = inBoth(sql`r.id, r.scheduled_for, r.trigger, r.status, r.lateness_ms`);
-  const parts = newestOfSchedule(['history', 'runs'], { columns, conditions: [], limit: count });
-  return sql`SELECT s.uid, p.* FROM unnest(${uuids(scheduleUids)}) AS s(uid), LATERAL (
-      SELECT * FROM (${sql.join(parts, sql` UNION ALL `)}) AS r ORDER BY r.id DESC LIMIT ${count}) AS p
-    ORDER BY s.uid, p.id DESC`;
 }

@@ -3,6 +3,7 @@ import type { Schedule, ScheduleStatus } from '../../../core/schedules/schedule.
 import { texts } from '../../../postgres/sql/arrays.ts';
 import { TryAgain } from '../../../postgres/errors.ts';
 import type { Executor } from '../../../postgres/executor.ts';
+import { rowsOf } from '../../../postgres/sql/rows.ts';
 import { scheduleVersions, schedules } from '../../../postgres/schema.ts';
 import { LATE_UIDS, isApart, isOver } from './status-conditions.ts';
 
@@ -31,7 +32,7 @@ export interface ScheduleFilter {
 }
 
 export async function findSchedule(db: Executor, id: string): Promise<Schedule | null> {
-  const [row] = await select(db).where(eq(schedules.id, id));
+  const [row] = await select(db, 'findSchedule').where(eq(schedules.id, id));
   return row ? toSchedule(row) : null;
 }
 
@@ -46,28 +47,24 @@ export async function listSchedules(db: Executor, filter: ScheduleFilter): Promi
  * text, labels or a rare status it may read all schedules.
  */
 export function pageOfSchedules(db: Executor, filter: ScheduleFilter) {
-  return select(db).where(conditions(filter)).orderBy(asc(schedules.id)).limit(filter.limit);
+  return select(db, 'listSchedules').where(conditions(filter)).orderBy(asc(schedules.id)).limit(filter.limit);
 }
 
 /**
  * The named schedules that exist, their rows locked until the transaction ends, in the order in which every multi-row
- * lock is taken. `no key update` does not block transactions that only need the row to stay; a delete needs `update`.
+ * lock is taken. `NO KEY UPDATE` does not block transactions that only need the row to stay; a delete needs `UPDATE`.
  */
 export async function lockSchedules(
   tx: Executor,
   ids: readonly string[],
-  strength: 'no key update' | 'update' = 'no key update',
+  strength: 'NO KEY UPDATE' | 'UPDATE' = 'NO KEY UPDATE',
 ): Promise<Map<string, Schedule>> {
   // One parameter: with one for each id, building and reading the statement was a good part of an import.
   const named = sql`${schedules.id} = ANY(${texts(ids)})`;
-  const locked = await tx
-    .select({ uid: schedules.uid })
-    .from(schedules)
-    .where(named)
-    .orderBy(asc(schedules.uid))
-    .for(strength);
+  const locked = await rowsOf<{ uid: string }>(tx)(sql`-- lockSchedules
+    SELECT uid FROM schedules WHERE ${named} ORDER BY uid FOR ${sql.raw(strength)}`);
   // A second statement: the first one's snapshot is older than its locks.
-  const rows = await select(tx).where(named);
+  const rows = await select(tx, 'lockSchedules').where(named);
   const uids = new Set(locked.map((row) => row.uid));
   if (rows.some((row) => !uids.has(row.schedule.uid))) {
     // Deleted and created again while its lock was waited for: what is there now is not locked.
@@ -78,15 +75,14 @@ export async function lockSchedules(
 
 /** The uids of every schedule that ever had the id, including deleted ones. */
 export async function uidsOf(db: Executor, id: string): Promise<string[]> {
-  const rows = await db
-    .selectDistinct({ uid: scheduleVersions.scheduleUid })
-    .from(scheduleVersions)
-    .where(eq(scheduleVersions.scheduleId, id));
+  const rows = await rowsOf<{ uid: string }>(db)(sql`-- uidsOf
+    SELECT DISTINCT schedule_uid AS uid FROM schedule_versions WHERE schedule_id = ${id}`);
   return rows.map((row) => row.uid);
 }
 
-function select(db: Executor) {
-  return db
+/** A statement of the query builder, which begins with its name as those by hand do. */
+function select(db: Executor, name: string) {
+  const query = db
     .select({
       schedule: schedules,
       status,
@@ -100,6 +96,9 @@ function select(db: Executor) {
       and(eq(scheduleVersions.scheduleUid, schedules.uid), eq(scheduleVersions.version, schedules.version)),
     )
     .$dynamic();
+  const built = query.getSQL.bind(query);
+  query.getSQL = () => sql`${sql.raw(`-- ${name}\n`)}${built()}`;
+  return query;
 }
 
 export function conditions(filter: Omit<ScheduleFilter, 'limit'>): SQL | undefined {

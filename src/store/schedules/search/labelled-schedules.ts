@@ -26,10 +26,8 @@ export async function uidsLabelled(
   labels: Labels,
   { among, limit }: { among?: SQL | undefined; limit: number },
 ): Promise<string[]> {
-  const rows = await rowsOf<{ uid: string }>(
-    db,
-    sql`${labelled(labels)} ${among ? sql`AND s.uid = ANY (${among})` : sql``} LIMIT ${limit}`,
-  );
+  const rows = await rowsOf<{ uid: string }>(db)(sql`-- uidsLabelled
+    ${labelled(labels)} ${among ? sql`AND s.uid = ANY (${among})` : sql``} LIMIT ${limit}`);
   return rows.map(({ uid }) => uid);
 }
 

@@ -14,8 +14,13 @@ export async function lockFreeSchedules(
 ): Promise<{ free: string[]; held: string[] }> {
   if (uids.length === 0) return { free: [], held: [] };
   const named = sql`SELECT uid FROM schedules WHERE uid = ANY (${uuids(uids)})`;
-  const locked = await rowsOf<{ uid: string }>(tx, sql`${named} ORDER BY uid FOR NO KEY UPDATE SKIP LOCKED`);
+  const locked = await rowsOf<{ uid: string }>(tx)(sql`-- lockFreeSchedules
+    ${named} ORDER BY uid FOR NO KEY UPDATE SKIP LOCKED`);
   const free = new Set(locked.map((row) => row.uid));
-  const there = free.size === uids.length ? [] : await rowsOf<{ uid: string }>(tx, named);
+  const there =
+    free.size === uids.length
+      ? []
+      : await rowsOf<{ uid: string }>(tx)(sql`-- lockFreeSchedules
+    ${named}`);
   return { free: [...free], held: there.map((row) => row.uid).filter((uid) => !free.has(uid)) };
 }

@@ -1,4 +1,4 @@
-import { sql, asc, gt } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 import type { Executor } from '../../../postgres/executor.ts';
 import { scheduleVersions as versions, schedules } from '../../../postgres/schema.ts';
 import { rowsOf } from '../../../postgres/sql/rows.ts';
@@ -16,12 +16,10 @@ export interface MatchingSchedule {
 /** All of them, by id, without their definitions. It reads all schedules unless the statuses are rare. */
 export function matchingSchedules(db: Executor, filter: BulkScheduleFilter): Promise<MatchingSchedule[]> {
   // By hand: the query builder's own way with rows takes long with very many.
-  return rowsOf<MatchingSchedule>(
-    db,
-    sql`SELECT ${schedules.uid} AS uid, ${schedules.id} AS id, ${schedules.enabled} AS enabled FROM ${schedules}
+  return rowsOf<MatchingSchedule>(db)(sql`-- matchingSchedules
+    SELECT ${schedules.uid} AS uid, ${schedules.id} AS id, ${schedules.enabled} AS enabled FROM ${schedules}
     JOIN ${versions} ON ${versions.scheduleUid} = ${schedules.uid} AND ${versions.version} = ${schedules.version}
-    WHERE ${conditions(filter) ?? sql`true`} ORDER BY ${schedules.id}`,
-  );
+    WHERE ${conditions(filter) ?? sql`true`} ORDER BY ${schedules.id}`);
 }
 
 interface Looked {
@@ -57,8 +55,8 @@ const FIRST = 500;
 
 /** The id of the last of the next so many schedules, whatever these are; null: there are fewer. */
 async function lastOfNext(db: Executor, count: number, after: string | undefined): Promise<string | null> {
-  const beyond = after === undefined ? undefined : gt(schedules.id, after);
-  const ids = db.select({ id: schedules.id }).from(schedules).where(beyond).orderBy(asc(schedules.id));
-  const [last] = await ids.offset(count - 1).limit(1);
+  const beyond = after === undefined ? sql`` : sql`WHERE id > ${after}`;
+  const [last] = await rowsOf<{ id: string }>(db)(sql`-- lookThrough
+    SELECT id FROM schedules ${beyond} ORDER BY id OFFSET ${count - 1} LIMIT 1`);
   return last?.id ?? null;
 }

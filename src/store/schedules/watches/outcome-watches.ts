@@ -34,18 +34,16 @@ export async function lockWatches(
   uids: readonly string[],
 ): Promise<Map<string, OutcomeWatch>> {
   if (uids.length === 0) return new Map();
-  const rows = await rowsOf<WatchRow>(
-    tx,
-    sql`SELECT * FROM outcome_watches WHERE schedule_uid = ANY (${uuids(uids)}) ORDER BY schedule_uid FOR UPDATE`,
-  );
+  const rows = await rowsOf<WatchRow>(tx)(sql`-- lockWatches
+    SELECT * FROM outcome_watches WHERE schedule_uid = ANY (${uuids(uids)}) ORDER BY schedule_uid FOR UPDATE`);
   return new Map(rows.map((row) => [row.schedule_uid, toWatch(row)]));
 }
 
 /** Writes their new states, for new or locked rows. */
 export async function saveWatches(tx: Executor, watches: readonly OutcomeWatch[]): Promise<void> {
   if (watches.length === 0) return;
-  await tx.execute(
-    sql`INSERT INTO outcome_watches (schedule_uid, pause_after_failures, failures_since, success_within_seconds, success_since,
+  await tx.execute(sql`-- saveWatches
+    INSERT INTO outcome_watches (schedule_uid, pause_after_failures, failures_since, success_within_seconds, success_since,
       last_success_at, look_at, late_since)
     SELECT * FROM unnest(${uuids(watches.map(({ scheduleUid }) => scheduleUid))},
       ${ints(watches.map(({ pauseAfterFailures }) => pauseAfterFailures))},
@@ -56,13 +54,13 @@ export async function saveWatches(tx: Executor, watches: readonly OutcomeWatch[]
     ON CONFLICT (schedule_uid) DO UPDATE SET pause_after_failures = excluded.pause_after_failures,
       failures_since = excluded.failures_since, success_within_seconds = excluded.success_within_seconds,
       success_since = excluded.success_since, last_success_at = excluded.last_success_at, look_at = excluded.look_at,
-      late_since = excluded.late_since`,
-  );
+      late_since = excluded.late_since`);
 }
 
 export async function deleteWatches(tx: Executor, uids: readonly string[]): Promise<void> {
   if (uids.length === 0) return;
-  await tx.execute(sql`DELETE FROM outcome_watches WHERE schedule_uid = ANY (${uuids(uids)})`);
+  await tx.execute(sql`-- deleteWatches
+    DELETE FROM outcome_watches WHERE schedule_uid = ANY (${uuids(uids)})`);
 }
 
 /** The number of failures in a row that pauses the schedule; null: none does, or it is paused. */
@@ -76,16 +74,14 @@ interface FailureCount {
  * has the schedule's row lock from an earlier statement. A success that is written only now does not wait for that lock: it comes after.
  */
 export async function countFailuresInARow(tx: Transaction, uid: string): Promise<FailureCount | null> {
-  const [row] = await rowsOf<{ failures: number; at_most: number }>(
-    tx,
-    sql`SELECT w.pause_after_failures AS at_most, (SELECT count(*) FROM (
+  const [row] = await rowsOf<{ failures: number; at_most: number }>(tx)(sql`-- countFailuresInARow
+    SELECT w.pause_after_failures AS at_most, (SELECT count(*) FROM (
         SELECT FROM history h WHERE h.schedule_uid = w.schedule_uid AND h.outcome_watched
           AND h.status IN ('failed', 'unknown', 'abandoned')
           AND h.finished_at > greatest(w.failures_since, (SELECT max(s.finished_at) FROM history s
             WHERE s.schedule_uid = w.schedule_uid AND s.outcome_watched AND s.status = 'succeeded'))
         LIMIT w.pause_after_failures) AS counted)::int AS failures
     FROM outcome_watches w JOIN schedules ON schedules.uid = w.schedule_uid
-    WHERE w.schedule_uid = ${uid} AND w.pause_after_failures IS NOT NULL AND schedules.enabled`,
-  );
+    WHERE w.schedule_uid = ${uid} AND w.pause_after_failures IS NOT NULL AND schedules.enabled`);
   return row ? { failures: row.failures, atMost: row.at_most } : null;
 }

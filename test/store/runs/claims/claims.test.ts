@@ -87,8 +87,7 @@ it('a claim takes the runs behind those that others have locked', async () => {
   const held = Promise.withResolvers<undefined>();
   const locked = Promise.withResolvers<string[]>();
   const holding = store.database.transaction(async (tx) => {
-    const rows = await rowsOf<{ id: string }>(
-      tx,
+    const rows = await rowsOf<{ id: string }>(tx)(
       sql`SELECT id FROM runs ORDER BY lane, due_at LIMIT 6 FOR UPDATE`,
     );
     locked.resolve(rows.map(({ id }) => id));

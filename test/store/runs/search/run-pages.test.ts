@@ -136,7 +136,7 @@ describe('among runs of all kinds', () => {
       const scheduleUids = having.filter((uid) => among === undefined || among.some((one) => one === uid));
       const wanted = expected(runs, { ...filter, scheduleUids });
       const pages = (db: Executor, page: RunFilter) => {
-        const read = (statement: SQL) => rowsOf<{ id: string }>(db, statement);
+        const read = (statement: SQL) => rowsOf<{ id: string }>(db)(statement);
         return pageOfLabelled(db, page, labels, { read, ...bounds });
       };
       const limit = pick(wanted.length > 40 ? [50, 501] : [7, 50]);
