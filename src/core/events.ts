@@ -41,29 +41,18 @@ export type FirelockEvent =
   | { type: 'claimRefused'; runId: string; error: string }
   | { type: 'admissionRefused'; limitId: string; error: string }
   /** Nothing was sent: the operator forbids `address`, which is one of the addresses of `origin`. */
-  | {
-      type: 'targetBlocked';
-      runId: string;
-      scheduleId: string | null;
-      attempt: number;
-      origin: string;
-      address: string;
-      because: string;
-    }
+  | ({ type: 'targetBlocked'; origin: string; address: string; because: string } & OfAttempt)
   | { type: 'runStarted'; runId: string; latenessMs: number }
-  | { type: 'runSettled'; runId: string; scheduleId: string | null; attempt: number; settlement: RunSettled }
+  | ({ type: 'runSettled'; settlement: RunSettled } & OfAttempt)
   /** A target was asked what became of an earlier attempt of the run. */
-  | { type: 'targetAsked'; runId: string; scheduleId: string | null; attempt: number; lookup: LookedUp }
-  | {
+  | ({ type: 'targetAsked'; lookup: LookedUp } & OfAttempt)
+  /** `alreadyEnded`: the run was replaced, or ended with its schedule, while its attempt was under way: this is no fault. */
+  | ({
       type: 'settlementFenced';
-      runId: string;
-      scheduleId: string | null;
-      attempt: number;
       outcome: AttemptOutcome;
       statusCode: number | null;
-      /** The run was replaced, or ended with its schedule, while its attempt was under way: this is no fault. */
       alreadyEnded: boolean;
-    }
+    } & OfAttempt)
   | { type: 'settlementRefused'; runId: string; error: string }
   /** Another transaction holds a row that a batch was to write: a transaction writes the other rows. */
   | { type: 'batchHeldUp'; loop: 'tick' | 'settle'; count: number }
@@ -109,28 +98,20 @@ export type FirelockEvent =
   /** `runId`: the run that a caller asked to cancel. */
   | { type: 'runsCancelled'; reason: 'replaced' | 'request'; count: number; runId?: string }
   /** A caller asked to hand off again a run that had ended with this status. */
-  | { type: 'runRetried'; runId: string; scheduleId: string | null; was: RunStatus }
+  | ({ type: 'runRetried'; was: RunStatus } & OfRun)
   /** The worker or target of a run reported its end. */
-  | {
-      type: 'runCompleted';
-      runId: string;
-      scheduleId: string | null;
-      attempt: number;
-      settlement: RunSettled;
-    }
+  | ({ type: 'runCompleted'; settlement: RunSettled } & OfAttempt)
   /** Runs whose worker or target did not report in time, and what happened to them. */
   | { type: 'runsExpired'; runs: readonly RunExpired[] }
   | { type: 'expiryRefused'; runId: string; error: string }
   /** An effect failed; the daemon tries again. `failures`: how often it has failed. */
-  | {
+  | ({
       type: 'effectPutOff';
       kind: EffectKind | BacklogKind;
-      runId: string;
-      scheduleId: string | null;
       error: string;
       failures: number;
       seconds: number;
-    }
+    } & OfRun)
   /** Schedules whose runs must not overlap were judged. */
   | { type: 'overlapsJudged'; count: number }
   /** One-off runs were recorded. */
@@ -138,13 +119,7 @@ export type FirelockEvent =
   /** Runs that failed before they started, since a dependency did not succeed; the first of them. */
   | { type: 'dependentsFailed'; count: number; runIds: readonly string[] }
   /** firelock called the target of a running run that was cancelled or replaced; `error`: why the call may not have arrived. */
-  | {
-      type: 'targetCancelled';
-      runId: string;
-      scheduleId: string | null;
-      accepted: boolean;
-      error: string | null;
-    }
+  | ({ type: 'targetCancelled'; accepted: boolean; error: string | null } & OfRun)
   /** firelock itself paused the schedule: its runs had no chance of success. */
   | { type: 'schedulePaused'; scheduleId: string; reason: string }
   /** Runs were leased to a pull worker that is being answered. */
@@ -208,19 +183,24 @@ export interface MissedFires {
   skipped: number;
 }
 
-export interface RunTakenOver {
+interface OfRun {
   runId: string;
+  /** Null: a one-off run. */
   scheduleId: string | null;
+}
+
+interface OfAttempt extends OfRun {
+  attempt: number;
+}
+
+export interface RunTakenOver extends OfRun {
   /** The instance that had the claim. */
   instanceId: string;
   /** `again`: the run goes on; `unknown`: it ended so; otherwise the reason for which it was abandoned. */
   verdict: LostVerdict;
 }
 
-export interface RunExpired {
-  runId: string;
-  scheduleId: string | null;
-  attempt: number;
+export interface RunExpired extends OfAttempt {
   /** For a pull run. */
   workerId: string | null;
   settlement: RunSettled;

@@ -21,14 +21,16 @@ export interface LoadPeriod {
   calendars?: Calendars;
 }
 
+type Steps = Generator<void, void, void>;
+
 /** Counts the fires that are due in each bucket, over schedules that are added one after the other. */
 export interface LoadCount {
   /** Works in steps, as `finish` does: each `next()` is short. @throws LoadTooLarge */
-  add(timing: Timing, identity: Identity): Generator<void, void, void>;
+  add(timing: Timing, identity: Identity): Steps;
   /** Counts the timings that were put off, once for all schedules that share one. @throws LoadTooLarge */
-  finish(): Generator<void, void, void>;
+  finish(): Steps;
   /** Subtracts fires that a caller asked to skip. The schedule is added afterwards. */
-  leaveOut(timing: Timing, identity: Identity, skips: Iterable<Instant>): Generator<void, void, void>;
+  leaveOut(timing: Timing, identity: Identity, skips: Iterable<Instant>): Steps;
   /** Buckets with fires, in order. */
   buckets(): { at: Instant; fires: number }[];
   /** How many schedules were counted, without those that cannot be planned. */
@@ -54,95 +56,102 @@ export class LoadTooLarge extends Error {
   override readonly name = 'LoadTooLarge';
 }
 
-// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
+interface State extends Required<Bounds> {
+  period: LoadPeriod;
+  fires: Map<Instant, number>;
+  alike: Map<string, Alike>;
+  /** The first `top` of those that were noted are among them. */
+  most: Firing[];
+  /** By the schedule's id, before it is added. */
+  leftOut: Map<string, number>;
+  schedules: number;
+  steps: number;
+  pauseAt: number;
+}
+
 export function createLoadCount(
   period: LoadPeriod,
   { maxSteps = MAX_STEPS, top = 0 }: Bounds = {},
 ): LoadCount {
-  const fires = new Map<Instant, number>();
-  const alike = new Map<string, Alike>();
-  const most = createMost(top);
-  /** By the schedule's id, before it is added. */
-  const leftOut = new Map<string, number>();
-  let schedules = 0;
-  let steps = 0;
-  let pauseAt = SLICE_STEPS;
-
-  /** True: other work should get a turn. */
-  function spend(cost: number): boolean {
-    steps += cost;
-    if (steps > maxSteps) throw new LoadTooLarge('too many fires to count at once');
-    if (steps < pauseAt) return false;
-    pauseAt = steps + SLICE_STEPS;
-    return true;
-  }
-
-  function* count({ timing, identity, count: times, ids }: Alike): Generator<void, void, void> {
-    let each = 0;
-    try {
-      for (const part of partsOf(timing, identity, period)) {
-        if ('fires' in part) {
-          each += part.fires;
-          fires.set(part.at, (fires.get(part.at) ?? 0) + part.fires * times);
-        }
-        if (spend(part.cost)) yield;
-      }
-      schedules += times;
-      for (const id of ids) most.note({ id, fires: each - (leftOut.get(id) ?? 0) });
-    } catch (error) {
-      // A schedule that cannot be planned does not fire.
-      if (error instanceof LoadTooLarge) throw error;
-    }
-  }
-
-  function* finish(): Generator<void, void, void> {
-    for (const one of alike.values()) yield* count(one);
-    alike.clear();
-  }
-
+  const begun = { fires: new Map(), alike: new Map(), leftOut: new Map(), schedules: 0, steps: 0 };
+  const state: State = { period, maxSteps, top, most: [], pauseAt: SLICE_STEPS, ...begun };
   return {
-    add: function* (timing, identity) {
-      const one = { timing, identity, count: 1, ids: [identity.id] };
-      if (dependsOnIdentity(timing) || isLong(timing) || leftOut.has(identity.id)) return yield* count(one);
-      const key = JSON.stringify([
-        timing.cron,
-        timing.timezone,
-        timing.everySeconds,
-        timing.at,
-        timing.startAt,
-        timing.endAt,
-        timing.exclude,
-      ]);
-      const known = alike.get(key);
-      if (!known) alike.set(key, one);
-      else {
-        known.count += 1;
-        // Ids of those alike come in any order: the first in theirs are wanted, as everywhere.
-        if (top > 0) known.ids.push(identity.id);
-      }
-      if (alike.size >= MAX_TIMINGS) yield* finish();
-      else if (spend(1)) yield;
+    add: (timing, identity) => add(state, timing, identity),
+    finish: () => finish(state),
+    leaveOut: (timing, identity, skips) => leaveOut(state, timing, identity, skips),
+    buckets: () => {
+      const found = [...state.fires].filter(([, sum]) => sum > 0).sort(([a], [b]) => a - b);
+      return found.map(([at, sum]) => ({ at, fires: sum }));
     },
-    finish,
-    leaveOut: function* (timing, identity, skips) {
-      const times = () => fireTimes(timing, identity, period.calendars ?? NO_CALENDARS);
-      for (const dueAt of dueAmong(times, skips)) {
-        const at = bucketOf(dueAt, period.bucketMs);
-        if (dueAt >= period.from && dueAt < period.to) {
-          fires.set(at, (fires.get(at) ?? 0) - 1);
-          leftOut.set(identity.id, (leftOut.get(identity.id) ?? 0) + 1);
-        }
-        if (spend(2 * costOf(timing))) yield;
-      }
-    },
-    buckets: () =>
-      [...fires]
-        .filter(([, sum]) => sum > 0)
-        .sort(([a], [b]) => a - b)
-        .map(([at, sum]) => ({ at, fires: sum })),
-    schedules: () => schedules,
-    firing: () => most.list(),
+    schedules: () => state.schedules,
+    firing: () => sortMost(state),
   };
+}
+
+function* add(state: State, timing: Timing, identity: Identity): Steps {
+  const { alike, leftOut, top } = state;
+  const one = { timing, identity, count: 1, ids: [identity.id] };
+  if (dependsOnIdentity(timing) || isLong(timing) || leftOut.has(identity.id))
+    return yield* count(state, one);
+  const { cron, timezone, everySeconds, at, startAt, endAt, exclude } = timing;
+  const key = JSON.stringify([cron, timezone, everySeconds, at, startAt, endAt, exclude]);
+  const known = alike.get(key);
+  if (!known) alike.set(key, one);
+  else {
+    known.count += 1;
+    // Ids of those alike come in any order: the first in theirs are wanted, as everywhere.
+    if (top > 0) known.ids.push(identity.id);
+  }
+  if (alike.size >= MAX_TIMINGS) yield* finish(state);
+  else if (spend(state, 1)) yield;
+}
+
+function* finish(state: State): Steps {
+  for (const one of state.alike.values()) yield* count(state, one);
+  state.alike.clear();
+}
+
+function* count(state: State, { timing, identity, count: times, ids }: Alike): Steps {
+  const { period, fires, leftOut } = state;
+  let each = 0;
+  try {
+    for (const part of partsOf(timing, identity, period)) {
+      if ('fires' in part) {
+        each += part.fires;
+        addTo(fires, part.at, part.fires * times);
+      }
+      if (spend(state, part.cost)) yield;
+    }
+    state.schedules += times;
+    for (const id of ids) noteMost(state, { id, fires: each - (leftOut.get(id) ?? 0) });
+  } catch (error) {
+    // A schedule that cannot be planned does not fire.
+    if (error instanceof LoadTooLarge) throw error;
+  }
+}
+
+function* leaveOut(state: State, timing: Timing, identity: Identity, skips: Iterable<Instant>): Steps {
+  const { from, to, bucketMs, calendars = NO_CALENDARS } = state.period;
+  for (const dueAt of dueAmong(() => fireTimes(timing, identity, calendars), skips)) {
+    if (dueAt >= from && dueAt < to) {
+      addTo(state.fires, bucketOf(dueAt, bucketMs), -1);
+      addTo(state.leftOut, identity.id, 1);
+    }
+    if (spend(state, 2 * costOf(timing))) yield;
+  }
+}
+
+/** True: other work should get a turn. */
+function spend(state: State, cost: number): boolean {
+  state.steps += cost;
+  if (state.steps > state.maxSteps) throw new LoadTooLarge('too many fires to count at once');
+  if (state.steps < state.pauseAt) return false;
+  state.pauseAt = state.steps + SLICE_STEPS;
+  return true;
+}
+
+function addTo<Key>(sums: Map<Key, number>, key: Key, more: number): void {
+  sums.set(key, (sums.get(key) ?? 0) + more);
 }
 
 /** Schedules with the same fire times. */
@@ -154,21 +163,17 @@ interface Alike {
   ids: string[];
 }
 
-/** Keeps the first of many; what comes is sorted once it is twice as many. */
-function createMost(top: number) {
-  let kept: Firing[] = [];
-  const sort = (): Firing[] => {
-    kept = kept.sort((a, b) => b.fires - a.fires || (a.id < b.id ? -1 : 1)).slice(0, top);
-    return kept;
-  };
-  return {
-    note: (one: Firing): void => {
-      if (top === 0 || one.fires <= 0) return;
-      kept.push(one);
-      if (kept.length >= 2 * top + 100) sort();
-    },
-    list: sort,
-  };
+/** What comes is sorted once it is twice as many as are kept. */
+function noteMost(state: State, one: Firing): void {
+  if (state.top === 0 || one.fires <= 0) return;
+  state.most.push(one);
+  if (state.most.length >= 2 * state.top + 100) sortMost(state);
+}
+
+function sortMost(state: State): Firing[] {
+  const { most, top } = state;
+  state.most = most.sort((a, b) => b.fires - a.fires || (a.id < b.id ? -1 : 1)).slice(0, top);
+  return state.most;
 }
 
 /** When those are due that are fires at all. */

@@ -52,7 +52,7 @@ export async function deleteSchedule(
     if (followers.length > 0)
       throw new StillFollowed(followers.slice(0, MAX_NAMED), followers.length > MAX_NAMED);
     const now = await databaseNow(tx);
-    const write = { ...asWrite(deps.targets, schedule, by), version: schedule.version + 1 };
+    const write = { ...asWrite(schedule, by), version: schedule.version + 1 };
     const skips = await skipsOf(tx, uidWithSkips({ schedule, write }));
     const edited = { schedule, write, isDeleted: true };
     const recorded = await planBeforeUpdate(tx, [edited], { ...planningOf(deps, now, calendars), skips });

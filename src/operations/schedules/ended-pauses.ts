@@ -68,11 +68,9 @@ export async function writeEndedPauses(
 }
 
 function enabledAt(schedule: Schedule, at: Instant, calendars: Calendars): ScheduleWrite {
-  const { uid, id, version, lane, afterUid, lastFireAt, plannedThrough, createdAt } = schedule;
   const definition = withoutEndedPause({ ...schedule.definition, enabled: true });
   const cursor = cursorUnder(definition, schedule, schedule, at, calendars);
-  const kept = { uid, id, lane, afterUid, lastFireAt, plannedThrough, createdAt };
-  return { ...kept, version: version + 1, definition, ...cursor, at, by: BY_FIRELOCK };
+  return { ...schedule, version: schedule.version + 1, definition, ...cursor, at, by: BY_FIRELOCK };
 }
 
 function asWritten(schedule: Schedule, write: ScheduleWrite, at: Instant): Schedule {

@@ -5,6 +5,7 @@
  * If the process dies here: everything or nothing of the call is written.
  */
 import type { Instant } from '../../core/instant.ts';
+import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
@@ -28,14 +29,20 @@ import { CannotFollow, resolveFollowed } from './followed-schedules.ts';
 import { judgeEdited } from './edited-overlaps.ts';
 import { namedBy, shareCalendarsOf } from '../calendars/named-calendars.ts';
 import { type WatchedEdit, keepWatches } from './watch-outcomes.ts';
-import { type NoteChanges, noteChanges } from './note-changes.ts';
 import { keepFiresToCome } from './skip-fires.ts';
 import { type ChangedSchedule, type ScheduleChange, changedSchedule, decide } from './schedule-writes.ts';
 
 export interface ScheduleChangeDeps {
   database: Database;
-  /** Writes what a caller has changed, in the transaction that changes it. */
-  note?: NoteChanges;
+  /**
+   * Writes what a caller has changed into the audit, in the transaction that changes it: the schedules, and their previous states (null:
+   * there was none), in the same order. Not called if all stay as they were.
+   */
+  note?: (
+    tx: Transaction,
+    changed: readonly ChangedSchedule[],
+    before: readonly (Schedule | null)[],
+  ) => Promise<void>;
   events: EventBus;
   targets: TargetRegistry;
   wake: Wake;
@@ -183,7 +190,8 @@ async function changeIn(
   const judged = await judgeEdited(tx, decided);
   const changed = decided.map((one) => changedSchedule(one, now));
   await keepWatches(tx, watchedEdits(decided, changed, now));
-  await noteChanges(tx, deps, decided, changed);
+  const before = decided.map(({ schedule }) => schedule);
+  if (changed.some(({ change }) => change !== 'unchanged')) await deps.note?.(tx, changed, before);
   return { changed, ended, recorded, judged };
 }
 

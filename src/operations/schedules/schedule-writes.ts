@@ -60,37 +60,13 @@ export function decide(
   const version = current.version + 1;
   return {
     schedule: current,
-    write: { ...asWrite(targets, current, by), version, definition, lane, ...cursor },
+    write: { ...asWrite(current, by), version, definition, lane, ...cursor },
   };
 }
 
-export function asWrite(targets: TargetRegistry, schedule: Schedule, by: string | null): ScheduleWrite {
-  const {
-    uid,
-    id,
-    version,
-    definition,
-    nextOccurrenceAt,
-    nextFireAt,
-    lastFireAt,
-    plannedThrough,
-    createdAt,
-  } = schedule;
-  return {
-    uid,
-    id,
-    version,
-    definition,
-    lane: targets.laneOf(definition.target),
-    nextOccurrenceAt,
-    nextFireAt,
-    lastFireAt,
-    plannedThrough,
-    // For resolveFollowed; a deletion has none.
-    afterUid: null,
-    createdAt,
-    by,
-  };
+export function asWrite(schedule: Schedule, by: string | null): ScheduleWrite {
+  // resolveFollowed sets `afterUid`; a deletion has none.
+  return { ...schedule, afterUid: null, by };
 }
 
 export function changedSchedule({ schedule, write }: Edited, now: Instant): ChangedSchedule {
