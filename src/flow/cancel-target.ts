@@ -61,7 +61,7 @@ export class TargetCanceller implements Service {
   async stop(): Promise<void> {
     const left = this.#waiting.takeAll();
     this.#stopping.abort();
-    for (const { run } of left) this.#emitCancelled(run, 'stopped before anything was sent');
+    for (const { run } of left) this.#emitCancelled(run, 'firelock stopped before the request was sent');
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
   }
 
@@ -80,7 +80,8 @@ export class TargetCanceller implements Service {
         const kind = targets.kindOf(handoff.target);
         if (!kind?.hasCancel(handoff.target)) continue;
         if (handoff.lockedBecause !== null) this.#emitCancelled(run, handoff.lockedBecause);
-        else if (this.#stopping.signal.aborted) this.#emitCancelled(run, 'stopped before anything was sent');
+        else if (this.#stopping.signal.aborted)
+          this.#emitCancelled(run, 'firelock stopped before the request was sent');
         else this.#enqueueCall({ run, handoff, kind, lane: targets.laneOf(handoff.target) });
       }
       this.#begin();

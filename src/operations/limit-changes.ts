@@ -98,7 +98,7 @@ export interface UnknownLimit {
 
 /** The message about the field that names it. */
 export function noSuchLimitNamed(limit: string): string {
-  return `names no limit: there is no ${limit}`;
+  return `names a limit that does not exist: ${limit}`;
 }
 
 /**

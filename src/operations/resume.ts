@@ -190,7 +190,7 @@ async function calendarsOf(db: Executor, page: readonly DueSchedule[]): Promise<
 }
 
 const UNCERTAIN =
-  'recorded before firelock was resumed from a restored database: whether it was sent since then is not known';
+  'recorded before firelock was resumed from a restored database; it is not known whether the run was sent since then';
 
 const SLICE_STEPS = 500;
 

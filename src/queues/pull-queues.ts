@@ -137,7 +137,7 @@ export function createPullQueues(deps: PullQueueDeps): PullQueues {
     ...turningOf(loop),
     claim: async (request) => {
       // A worker that got an empty answer would ask again at once, and again.
-      if (stopping) throw new NotNow('this instance is leaving: ask another one');
+      if (stopping) throw new NotNow('this instance is shutting down; call another one');
       const { queue, workerId, caller = '' } = request;
       const isListed = sightings.saw({ queue, workerId }, caller);
       if (isListed && trouble === null) await attendance.attend(queue);

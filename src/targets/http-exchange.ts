@@ -62,13 +62,15 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
 
   expire(): void {
     const limit = `within ${this.#options.timeoutSeconds} s`;
-    const message = this.#written ? `no whole answer ${limit}` : `no connection ${limit}`;
+    const message = this.#written ? `no complete answer ${limit}` : `no connection ${limit}`;
     this.#abandon({ kind: 'timeout', message }, false);
   }
 
   /** The daemon is stopping. */
   stop(): void {
-    const message = this.#written ? 'stopped before the answer came' : 'stopped before anything was sent';
+    const message = this.#written
+      ? 'firelock stopped before the target answered'
+      : 'firelock stopped before the request was sent';
     this.#abandon({ kind: 'network', message }, true);
   }
 
@@ -76,7 +78,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     if (this.#written) {
       this.#refuse(controller, LOST.message);
     } else if (!this.#options.mayStart()) {
-      this.#refuse(controller, 'may no longer be sent, and nothing was');
+      this.#refuse(controller, 'not sent: this instance might have lost the run to another one');
     } else {
       this.#written = true;
       this.#connection?.requestBegins();
@@ -129,7 +131,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     connection?.destroy(error);
     if (this.#written) {
       const cut =
-        this.#statusCode >= 200 ? 'the answer was cut short' : 'the request was written, no answer came';
+        this.#statusCode >= 200 ? 'the answer was cut short' : 'the request was sent, and no answer came';
       this.#end(unknown({ kind: 'network', message: `${cut}: ${describe(error)}` }, false));
     } else {
       this.#end(notSent({ kind: 'network', message: describe(error) }));
@@ -177,7 +179,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
 
 const LOST: AttemptError = {
   kind: 'network',
-  message: 'the connection was lost after the request was written',
+  message: 'the connection was lost after the request was sent',
 };
 
 const NO_BYTES = Buffer.alloc(0);

@@ -155,7 +155,7 @@ export class HttpConnection {
       connect: (options, callback) => {
         // undici would open a new connection to send a request whose connection was closed.
         const spent = once && this.#socket !== null;
-        if (spent) callback(new Error('the connection was closed before anything was sent'), null);
+        if (spent) callback(new Error('the connection was closed before the request was sent'), null);
         else this.#socket = dial(options, callback);
       },
     });

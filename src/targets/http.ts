@@ -104,7 +104,7 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
 
   async lookup(target: HttpTarget<string>, attempt: Attempt, signal: AbortSignal): Promise<LookupAnswer> {
     const { lookup } = target;
-    if (lookup === null) return unclear({ kind: 'network', message: 'the target has none' });
+    if (lookup === null) return unclear({ kind: 'network', message: 'none is configured' });
     const prepare = () => prepareCall(lookup, target);
     return lookupAnswerOf(await this.#call(lookup, attempt, { prepare, asked: true, signal }));
   }
@@ -143,7 +143,9 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
   /** Never throws, also for an invalid URL or header. */
   #send(call: Call, attempt: Attempt, options: SendOptions): Promise<Outcome> {
     if (this.#closing || options.signal.aborted) {
-      return Promise.resolve(notSent({ kind: 'network', message: 'stopped before anything was sent' }, true));
+      return Promise.resolve(
+        notSent({ kind: 'network', message: 'firelock stopped before the request was sent' }, true),
+      );
     }
     let request: HttpRequest;
     try {

@@ -42,7 +42,7 @@ test('a caller with a hundred calls under way is refused another, but not what w
   const refused = await call(eve, 'GET', 'schedules');
   expect([refused.headers.get('retry-after'), refused.body['detail']]).toEqual([
     '1',
-    'too many calls are under way',
+    'too many calls are in progress',
   ]);
   expect(await statusOf(eve, 'POST', 'queues/work/claim', { workerId: 'w' })).toBe(200);
   expect(await statusOf(eve, 'POST', 'schedules/there/fire')).toBe(202);

@@ -220,7 +220,7 @@ test('a fire is made by hand, and a coming one is skipped', async () => {
     /^schedule reports fires at /,
   );
   const wrong = await run('schedule', 'skip', 'reports', '2031-01-01T00:00:00Z');
-  expect([wrong.code, wrong.err]).toEqual([1, expect.stringMatching(/is no fire of this schedule/)]);
+  expect([wrong.code, wrong.err]).toEqual([1, expect.stringMatching(/is not a fire time of this schedule/)]);
 });
 
 test('schedule why says what became of each fire, in words, and of runs that no schedule planned', async () => {
@@ -300,6 +300,6 @@ test('all matching schedules are paused and resumed, after a count', async () =>
   expect(resumed.json()).toMatchObject({ matched: 2, changed: 2 });
   expect(await run('schedule', 'bulk', 'resume', '--yes')).toMatchObject({
     code: 1,
-    err: 'firelock: /filter must name something: without a field it means all\n',
+    err: 'firelock: /filter must have at least one field: an empty filter matches everything\n',
   });
 });

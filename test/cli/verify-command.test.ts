@@ -8,7 +8,7 @@ test('verify prints a table and the violations, and exits 1 if there are any', a
   const sound = await firelock(['verify', '--no-json'], { url: api.url });
   expect([sound.code, sound.err]).toEqual([0, '']);
   expect(sound.out).toMatch(/^CHECK +VIOLATIONS {2}WHAT HOLDS$/m);
-  expect(sound.out).toMatch(/^oneRunForEachFire +0 {2}a fire time of a schedule has one run$/m);
+  expect(sound.out).toMatch(/^oneRunForEachFire +0 {2}each fire time of a schedule has at most one run$/m);
 
   await api.call('PUT', '/api/v1/schedules/a', SCHEDULE);
   await api.sql`DELETE FROM schedule_versions`;

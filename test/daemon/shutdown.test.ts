@@ -143,7 +143,11 @@ describe('SIGTERM', () => {
       expect(body).toMatchObject({
         error: null,
         attemptLog: [
-          { attempt: 1, outcome: 'unknown', error: { message: 'stopped before the answer came' } },
+          {
+            attempt: 1,
+            outcome: 'unknown',
+            error: { message: 'firelock stopped before the target answered' },
+          },
           { attempt: 2, outcome: 'accepted', statusCode: 200 },
         ],
       });

@@ -149,7 +149,7 @@ describe('days that are older than history is kept', () => {
     await dropAll();
     expect(await endedIds(store)).toEqual([]);
     await expect(instance.accept({ queue: 'q', dependsOn: [needed] })).rejects.toThrow(
-      `there is no run ${needed}`,
+      `names a run that does not exist: ${needed}`,
     );
     const open = await store.rows<{ id: string }>(sql`SELECT id FROM runs`);
     expect(open.map(({ id }) => id)).toEqual([waiting?.id]);

@@ -111,12 +111,12 @@ describe('a whole answer', () => {
 
 describe('without a whole answer the outcome is unknown', () => {
   test.each([
-    ['silence', () => receiveTcp(() => undefined), 'timeout', /no whole answer within 0.5 s/],
+    ['silence', () => receiveTcp(() => undefined), 'timeout', /no complete answer within 0.5 s/],
     [
       'a 404 that never ends',
       () => answerWith('HTTP/1.1 404 X\r\ncontent-length: 9\r\n\r\nhalf'),
       'timeout',
-      /no whole answer/,
+      /no complete answer/,
     ],
     [
       'a reset',

@@ -100,7 +100,7 @@ export function createAccess({ clock, events, ...settings }: AccessDeps): Access
       const leave = underWay.enter(known.key, pace);
       if (leave !== null) return leave;
       refused(request, 'tooManyAtOnce', known.caller.name);
-      throw tooMany('too many calls are under way', AT_ONCE_WAIT_SECONDS);
+      throw tooMany('too many calls are in progress', AT_ONCE_WAIT_SECONDS);
     },
     authorize: (request, { name, role }, needed) => {
       if (mayCall(role, needed)) return;

@@ -70,8 +70,8 @@ function foreignHost({ headers, url = '' }: RuledRequest, hosts: AllowedHosts): 
   });
   if (foreign === undefined) return null;
   const detail =
-    `the Host of this request (${shortened(foreign)}) is not one that this server goes by: name it in ` +
-    'FIRELOCK_ALLOWED_HOSTS, or let callers need tokens (FIRELOCK_API_TOKENS)';
+    `the Host of this request (${shortened(foreign)}) is not a name of this server: add it to FIRELOCK_ALLOWED_HOSTS, ` +
+    'or require tokens (FIRELOCK_API_TOKENS)';
   return { reason: 'foreignHost', sent: `Host: ${foreign}`, detail };
 }
 
@@ -83,8 +83,8 @@ function proxyMark(headers: IncomingHttpHeaders): Refusal | null {
   );
   if (mark === undefined) return null;
   const detail =
-    `this request came through a proxy (it has the header ${shortened(mark)}), and without tokens the server would let its ` +
-    'clients do everything: set FIRELOCK_API_TOKENS, FIRELOCK_API_TOKENS_FILE or FIRELOCK_TRUSTED_PROXY_CIDRS';
+    `this request came through a proxy (it has the header ${shortened(mark)}), and without tokens each client of the ` +
+    'proxy could do everything: set FIRELOCK_API_TOKENS, FIRELOCK_API_TOKENS_FILE or FIRELOCK_TRUSTED_PROXY_CIDRS';
   return { reason: 'proxyMark', sent: mark, detail };
 }
 

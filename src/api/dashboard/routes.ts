@@ -31,7 +31,7 @@ export function addDashboard(server: Api, deps: ApiDeps): void {
   const { dashboard, basePath } = deps;
   if (dashboard === null) {
     server.get('/', hidden, () => {
-      throw new Problem(404, 'the dashboard is not built here: `npm run build` builds it');
+      throw new Problem(404, 'the dashboard is not built; run `npm run build`');
     });
     return;
   }

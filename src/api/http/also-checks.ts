@@ -25,11 +25,11 @@ function emptyPeriodOf(period: unknown, schema: z.ZodType<number>, path: string)
 export function idOfAnother({ params, body }: FastifyRequest): Fault[] {
   const { id } = params as { id: string };
   if (!isObject(body) || body['id'] === undefined || body['id'] === id) return [];
-  return [{ path: '/id', message: 'must be the id of the path' }];
+  return [{ path: '/id', message: 'must be the id in the path' }];
 }
 
 export function unexpectedBody({ body }: FastifyRequest): Fault[] {
-  return body === undefined ? [] : [{ path: '', message: 'must be absent: this call takes none' }];
+  return body === undefined ? [] : [{ path: '', message: 'must be absent: this call takes no body' }];
 }
 
 /** The items of a batch as they were sent; none for any other body. */
@@ -48,6 +48,6 @@ export function repeatedInItems(items: readonly unknown[], name: string): Fault[
     if (earlier === undefined) first.set(value, index);
     return earlier === undefined
       ? []
-      : [{ path: `/items/${index}/${name}`, message: `is the ${name} of item ${earlier} too` }];
+      : [{ path: `/items/${index}/${name}`, message: `repeats the ${name} of item ${earlier}` }];
   });
 }

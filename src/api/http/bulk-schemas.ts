@@ -69,7 +69,7 @@ export function namesSomething(filter: unknown, context: z.core.$RefinementCtx):
   context.addIssue({
     code: 'custom',
     path: [],
-    message: 'must name something: without a field it means all',
+    message: 'must have at least one field: an empty filter matches everything',
   });
 }
 

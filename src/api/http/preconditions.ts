@@ -65,7 +65,7 @@ export function checkPreconditions(
     etag !== null &&
     (matches(noneMatch, etag) || matches(noneMatch, `W/${etag}`))
   ) {
-    throw new Problem(412, `${what} exists, with the ETag ${etag}`);
+    throw new Problem(412, `${what} already exists, with the ETag ${etag}`);
   }
 }
 

@@ -100,7 +100,7 @@ export function unavailable(detail: string, cause?: unknown): Problem {
 
 /** An unforeseen error: the log names it, the answer does not. */
 export function unforeseen(cause: unknown): Problem {
-  return new Problem(500, 'an error of the server; its log says more', { cause });
+  return new Problem(500, 'the server failed unexpectedly; its log has the details', { cause });
 }
 
 /**
@@ -114,9 +114,9 @@ export function toProblem(error: unknown, bodyLimit?: number): Problem {
   if (error instanceof StillUsed) return new Problem(409, stillUsed(error));
   if (error instanceof NotNow) return unavailable(error.message, error);
   if (isUnavailable(error)) return unavailable('the database is out of reach', error);
-  if (isRepeatable(error)) return unavailable('the database is too busy with the same rows', error);
+  if (isRepeatable(error)) return unavailable('too many calls change the same rows at once', error);
   if (isDataRefused(error)) {
-    return new Problem(400, 'a value of the request is none that the database can hold', { cause: error });
+    return new Problem(400, 'the request has a value that the database cannot store', { cause: error });
   }
   const status = clientErrorStatus(error);
   if (status !== null && error instanceof Error)
@@ -129,7 +129,7 @@ function stillFollowed({ message }: StillFollowed): string {
 }
 
 function stillUsed({ message }: StillUsed): string {
-  return `the calendar is ${message}: let these exclude other days first`;
+  return `the calendar is ${message}: change these schedules first`;
 }
 
 /** Refusals of the framework carry their status; below 500, their text is only about the request. */
@@ -149,7 +149,7 @@ function detailOf(status: number, error: Error, bodyLimit: number | undefined): 
 export function hasNoTimesOfItsOwn(id: string): Problem {
   return new Problem(
     409,
-    `schedule ${id} fires when runs of other schedules end, at no times of its own; what came of it stands at /api/v1/schedules/${id}/runs`,
+    `schedule ${id} has no fire times of its own: it fires when runs of other schedules end; see /api/v1/schedules/${id}/runs`,
   );
 }
 

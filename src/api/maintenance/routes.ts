@@ -16,7 +16,7 @@ const dispatch = z.enum(MAINTENANCE_DISPATCHES).meta({
     '`continue`: runs that are recorded already, retries, manual fires and one-off runs are handed off. `hold`: they wait for the end.',
 });
 
-const ONLY_WHILE_ON = 'says nothing where `on` is false';
+const ONLY_WHILE_ON = 'is allowed only where `on` is true';
 
 /** A caller can edit the answer of GET and send it back. */
 const maintenanceInput = z

@@ -167,7 +167,7 @@ async function tooMuch(asked: Asked, some: Some, { slices: maxSlices }: Counted)
   const { from, to, bucketMs } = asked.period;
   const problem = (hint: string) =>
     invalid(
-      [{ path: 'to', message: `makes a period with too much to count: ask for a shorter one${hint}` }],
+      [{ path: 'to', message: `makes the period too long to count: choose an earlier end${hint}` }],
       422,
     );
   for (let sample = (to - from) / SAMPLES; sample >= 1000 && !asked.isGone(); sample /= SAMPLES) {
@@ -176,7 +176,7 @@ async function tooMuch(asked: Asked, some: Some, { slices: maxSlices }: Counted)
     if (load === null) continue;
     // Half of it, since no hour is like the other.
     const fitting = Math.min(0.5 * sample * (maxSlices / Math.max(slices, 1)), (to - from) / 2);
-    return problem(`; a period to ${isoInstant(from + Math.ceil(fitting / 1000) * 1000)} would fit`);
+    return problem(`, such as ${isoInstant(from + Math.ceil(fitting / 1000) * 1000)}`);
   }
   return problem('');
 }

@@ -75,7 +75,7 @@ function periodOf(from: Instant, end: Instant | undefined, bucketMs: number): Lo
   if (to <= from) throw invalid([{ path: 'to', message: `${LATER_THAN_FROM}, which is now` }]);
   const buckets = Math.ceil(to / bucketMs) - first;
   if (buckets > MAX_BUCKETS) {
-    const message = `makes ${buckets} buckets of this period, which are more than ${MAX_BUCKETS}`;
+    const message = `divides the period into ${buckets} buckets, of at most ${MAX_BUCKETS}`;
     throw invalid([{ path: 'bucketSeconds', message }]);
   }
   return { from, to, bucketMs };

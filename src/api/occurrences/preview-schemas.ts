@@ -82,11 +82,11 @@ export const previewedTimes = z.object({
 function oneOfTwo(value: unknown, context: z.core.$RefinementCtx): void {
   const given = isObject(value) ? KINDS.filter((kind) => (value[kind] ?? null) !== null) : [];
   if (given.length === 0) {
-    const message = 'is required, or everySeconds in its place';
+    const message = 'is required, or everySeconds instead';
     context.addIssue({ code: 'custom', path: ['cron'], message });
   }
   if (given.length < 2) return;
-  const message = 'stands beside another kind: only one of cron, everySeconds can be given';
+  const message = 'cannot be combined: only one of cron, everySeconds can be given';
   for (const kind of given) context.addIssue({ code: 'custom', path: [kind], message });
 }
 

@@ -55,7 +55,11 @@ const completionInput = z
   })
   .superRefine(({ status, error }, context) => {
     if (status === 'succeeded' && typeof error === 'string')
-      context.addIssue({ code: 'custom', path: ['error'], message: 'goes only with the status failed' });
+      context.addIssue({
+        code: 'custom',
+        path: ['error'],
+        message: 'is allowed only with the status failed',
+      });
   }, ALWAYS)
   .meta({
     id: 'Completion',

@@ -122,6 +122,6 @@ function faultsOf(input: unknown, path: string, refs: ReadonlySet<unknown>): Fau
     const named = dependencyNamed(entry, refs);
     const earlier = first.get(named);
     if (earlier === undefined) first.set(named, index);
-    return earlier === undefined ? [] : [{ path: at, message: `is dependsOn/${earlier} too` }];
+    return earlier === undefined ? [] : [{ path: at, message: `repeats dependsOn/${earlier}` }];
   });
 }

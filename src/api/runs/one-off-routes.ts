@@ -59,7 +59,7 @@ function addOneRoute(api: Api, deps: ApiDeps): void {
       const [accepted] = await acceptOrRefuse(audited(deps, { caller }), [asked], () => '');
       const stored = accepted && (await deps.database.run((db) => findRun(db, accepted.id)));
       // The run that the key stands for may have been dropped from history since.
-      if (!stored) throw unavailable('the run is not there any more: ask again');
+      if (!stored) throw unavailable('the run no longer exists; send the request again');
       return reply
         .code(accepted.created ? 201 : 200)
         .header('Location', `/api/v1/runs/${stored.id}`)

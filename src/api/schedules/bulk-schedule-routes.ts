@@ -47,7 +47,7 @@ const bulkInput = z
     for (const [name, value] of Object.entries<unknown>({ reason, until })) {
       // Undefined if the filter itself has faults.
       if (value === null || value === undefined) continue;
-      context.addIssue({ code: 'custom', path: [name], message: 'goes only with the action pause' });
+      context.addIssue({ code: 'custom', path: [name], message: 'is allowed only with the action pause' });
     }
   }, ALWAYS)
   .meta(

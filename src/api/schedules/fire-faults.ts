@@ -101,28 +101,30 @@ export function unknownCalendars(
   { versions }: Pick<KnownCalendars, 'versions'>,
 ): Fault[] {
   return calendarIdsOf(timing).flatMap((id, index) =>
-    versions.has(id) ? [] : [{ path: `/exclude/calendars/${index}`, message: `there is no calendar ${id}` }],
+    versions.has(id)
+      ? []
+      : [{ path: `/exclude/calendars/${index}`, message: `names a calendar that does not exist: ${id}` }],
   );
 }
 
 function excludedAt(timing: Timing, identity: Identity, { histories }: KnownCalendars): Fault[] {
   if (timing.at === null) return [];
   const reason = fireTimes(timing, identity, histories).excludedBy(timing.at);
-  return reason === null ? [] : [{ path: '/exclude', message: `has the day of its only fire, by ${reason}` }];
+  return reason === null ? [] : [{ path: '/exclude', message: `excludes its only fire, by ${reason}` }];
 }
 
-export const ALL_EXCLUDED: Fault = { path: '/exclude', message: 'leaves nothing to fire' };
+export const ALL_EXCLUDED: Fault = { path: '/exclude', message: 'excludes every fire' };
 
 function windowFaults({ startAt, endAt }: Timing, now: Instant): Fault[] {
   const faults: Fault[] = [];
   if (endAt !== null && endAt <= now) faults.push({ path: '/endAt', message: PASSED });
   if (startAt !== null && endAt !== null && startAt >= endAt) {
-    faults.push({ path: '/startAt', message: 'is not before endAt: nothing fires between them' });
+    faults.push({ path: '/startAt', message: 'must be before endAt' });
   }
   return faults;
 }
 
-const PASSED = 'has passed: nothing fires any more';
+const PASSED = 'is in the past: nothing would fire';
 
 function atFaults(
   { at, startAt, endAt, graceSeconds }: Timing,
@@ -132,17 +134,21 @@ function atFaults(
   if (at === null) return [];
   if (at < now - graceMsOf({ graceSeconds })) {
     return [
-      { path: '/at', message: `is more than graceSeconds (${graceSeconds}) in the past: it never fires` },
+      {
+        path: '/at',
+        message: `is more than graceSeconds (${graceSeconds}) in the past: it would never fire`,
+      },
     ];
   }
   const planned = plannedThrough(current, now);
   if (planned !== null && at <= planned) {
-    const message = `is not after ${isoInstant(planned)}, up to which this schedule has been planned: it never fires`;
+    const message = `is not after ${isoInstant(planned)}, up to which this schedule has been planned: it would never fire`;
     return [{ path: '/at', message }];
   }
   if (startAt !== null && at < startAt)
-    return [{ path: '/at', message: 'is before startAt: it never fires' }];
-  if (endAt !== null && at >= endAt) return [{ path: '/at', message: 'is not before endAt: it never fires' }];
+    return [{ path: '/at', message: 'is before startAt: it would never fire' }];
+  if (endAt !== null && at >= endAt)
+    return [{ path: '/at', message: 'is not before endAt: it would never fire' }];
   return [];
 }
 
@@ -154,9 +160,9 @@ function plannedThrough(current: Schedule | null, now: Instant): Instant | null 
 }
 
 function nothingLeft({ startAt, endAt }: Timing): Fault {
-  if (endAt === null) return { path: '/startAt', message: 'is later than any fire' };
+  if (endAt === null) return { path: '/startAt', message: 'is later than every fire time' };
   const between = startAt === null ? 'before it' : `between startAt (${isoInstant(startAt)}) and it`;
-  return { path: '/endAt', message: `leaves nothing to fire ${between}` };
+  return { path: '/endAt', message: `leaves no fire time ${between}` };
 }
 
 /** A zone matters only for `cron` and `exclude`, and the grace decides only whether an `at` comes too late. */

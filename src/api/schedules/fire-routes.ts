@@ -130,12 +130,14 @@ function refusal(id: string, fireAt: Instant, answer: Exclude<SkipAnswer, { kind
     case 'follows':
       return hasNoTimesOfItsOwn(id);
     case 'over':
-      return new Problem(409, `the fire of schedule ${id} at ${isoInstant(fireAt)} is no longer to come`);
+      return new Problem(409, `the fire of schedule ${id} at ${isoInstant(fireAt)} is not upcoming any more`);
     case 'noFire': {
-      const hint = answer.next === null ? '' : `; the next one after it is at ${isoInstant(answer.next)}`;
-      return notPossible(`is no fire of this schedule${hint}`);
+      const hint = answer.next === null ? '' : `; the next one is at ${isoInstant(answer.next)}`;
+      return notPossible(`is not a fire time of this schedule${hint}`);
     }
     case 'tooMany':
-      return notPossible(`cannot be skipped too: ${MAX_SKIPS} fires to come are skipped already`);
+      return notPossible(
+        `cannot be skipped: ${MAX_SKIPS} upcoming fires are skipped already, which is the limit`,
+      );
   }
 }

@@ -155,9 +155,8 @@ export function pauseFaults(
   if (pauseUntil === null || pauseUntil === current?.definition.pauseUntil) return [];
   const faults: Fault[] = [];
   const path = '/pauseUntil';
-  if (enabled) faults.push({ path, message: 'must be null unless enabled is false: only a pause ends' });
-  if (pauseUntil <= now)
-    faults.push({ path, message: 'must be in the future: then the pause ends by itself' });
+  if (enabled) faults.push({ path, message: 'must be null unless enabled is false' });
+  if (pauseUntil <= now) faults.push({ path, message: 'must be in the future' });
   return faults;
 }
 

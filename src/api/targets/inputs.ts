@@ -70,7 +70,7 @@ function keeper(url: string, stored: HttpCall | null, faults: Fault[]) {
   const isSameOrigin = stored !== null && originOf(stored.url) === originOf(url);
   return <Value>(path: string, kept: Value | undefined): Value | undefined => {
     if (kept === undefined) {
-      faults.push({ path, message: `is "${MASK}", and there is no stored value to keep` });
+      faults.push({ path, message: `is "${MASK}", but there is no stored value to keep` });
     } else if (!isSameOrigin) {
       faults.push({ path, message: "must be given again, since the URL's origin changes" });
     }
@@ -133,4 +133,4 @@ export function sealed(
 }
 
 const NO_KEY =
-  'cannot be stored, since it is stored encrypted only and there is no key: set FIRELOCK_SECRET_KEYS (docs/secrets.md)';
+  'cannot be stored: secrets are stored only encrypted, and no key is configured; set FIRELOCK_SECRET_KEYS (docs/secrets.md)';

@@ -113,8 +113,9 @@ function lookupAfterLoss(
 }
 
 function lostError({ claimedBy, handoffStartedAt }: RunRecord, { atMostOnce }: LostRunFacts): AttemptError {
-  const sent = atMostOnce && handoffStartedAt === null ? ' unsent' : '; it may have been sent';
-  return { kind: 'network', message: `instance ${claimedBy ?? 'unknown'} was lost with this attempt${sent}` };
+  const isUnsent = atMostOnce && handoffStartedAt === null;
+  const when = isUnsent ? 'before it sent this attempt' : 'during this attempt, which may have been sent';
+  return { kind: 'network', message: `instance ${claimedBy ?? 'unknown'} was lost ${when}` };
 }
 
 function lostEntry(run: RunRecord, { atMostOnce }: LostRunFacts, error: AttemptError, now: Instant) {

@@ -49,12 +49,11 @@ export function decideRetry(
   if (!RETRIABLE.includes(status)) {
     return notPossible(
       status === 'succeeded'
-        ? 'the run has succeeded: there is nothing to try again'
-        : `the run is ${status}: it is going to be handed off, or is at work`,
+        ? 'the run has succeeded: there is nothing to retry'
+        : `the run is ${status}: it has not ended yet`,
     );
   }
-  if (isScheduleGone)
-    return notPossible('the schedule of the run is gone: by what to try again is not known');
+  if (isScheduleGone) return notPossible('the schedule of the run was deleted, so the run cannot be retried');
   // No dependent starts before the runs that it depends on have ended.
   return { kind: 'write', status: (openDependencies ?? 0) > 0 ? 'waiting' : 'pending' };
 }
@@ -103,11 +102,11 @@ function staleness(run: RunState, { attempt, workerId }: Speaker): string | null
   if (attempt !== null && (attempt > run.attempts || attempt < (run.uncertainAttempt ?? run.attempts)))
     return `attempt ${attempt} is not the current one (${run.attempts})`;
   if (workerId === run.workerId) return null;
-  if (run.workerId === null) return `no worker has claimed the run; it is not with ${workerId}`;
+  if (run.workerId === null) return `the run is not claimed by worker ${workerId}: no worker has claimed it`;
   // The right name would let a stranger speak for that worker.
   return workerId === null
     ? 'a worker has claimed the run: workerId must name it'
-    : `the run is not with worker ${workerId}`;
+    : `the run is not claimed by worker ${workerId}`;
 }
 
 function notPossible(message: string): { kind: 'notPossible'; message: string } {

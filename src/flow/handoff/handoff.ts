@@ -77,8 +77,10 @@ export function withoutDefinition(databaseClock: DatabaseClock, run: ClaimedRun)
   const attempted = attemptedOf(run, NO_DEFINITION, undefined, databaseClock.now());
   const { scheduleId, scheduleVersion } = run;
   const what =
-    scheduleId === null ? 'its definition' : `version ${scheduleVersion} of schedule ${scheduleId}`;
-  const message = `${what} is not there, or cannot be read`;
+    scheduleId === null
+      ? 'the definition of the run'
+      : `version ${scheduleVersion} of schedule ${scheduleId}`;
+  const message = `${what} is missing or cannot be read`;
   return stillUncertain(run, settlementFor(databaseClock, run, attempted, unsent(message)));
 }
 

@@ -205,7 +205,7 @@ export function refuseGoneLimit<Write>(
   gone: ReadonlySet<string>,
 ): Decision<Write> {
   if (decision.kind !== 'write' || limitId === null || !gone.has(limitId)) return decision;
-  return { kind: 'notPossible', message: `the limit of the run is gone: ${limitId}` };
+  return { kind: 'notPossible', message: `the limit of the run was deleted: ${limitId}` };
 }
 
 /** The work that these changes leave after the commit. */

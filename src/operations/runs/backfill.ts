@@ -64,7 +64,7 @@ export async function backfill(deps: BackfillDeps, request: BackfillRequest): Pr
     });
     return { kind: 'done', created, existing: fires.length - created, remainingFrom };
   }
-  throw new NotNow(`schedule ${request.scheduleId} is written too often at present`);
+  throw new NotNow(`schedule ${request.scheduleId} is changed too often at the moment; try again later`);
 }
 
 async function read(database: Database, { scheduleId, from }: BackfillRequest) {
@@ -131,5 +131,7 @@ function refuseWhileDue(
   if (status !== 'active' || nextOccurrenceAt === null || nextOccurrenceAt >= to) return;
   const dueAt = fireTimes(definition, schedule, calendars).dueAt(nextOccurrenceAt);
   if (dueAt > now) return;
-  throw new NotNow(`schedule ${id} is being caught up with; then the rest can be backfilled`);
+  throw new NotNow(
+    `schedule ${id} still has missed fires to plan; backfill the period once these are planned`,
+  );
 }

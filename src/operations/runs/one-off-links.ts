@@ -59,13 +59,13 @@ export function linksOf(drafts: readonly Draft[], created: readonly Draft[]): Li
 export function refuseWhatCannotBe(asked: readonly OneOffRun[]): void {
   const count = asked.reduce((sum, { dependsOn }) => sum + dependsOn.length, 0);
   if (count > MAX_DEPENDENCIES_PER_CALL) {
-    const message = `are ${count} in all; one call can have ${MAX_DEPENDENCIES_PER_CALL}`;
+    const message = `has too many dependencies with those before it: ${count}, of at most ${MAX_DEPENDENCIES_PER_CALL} in one call`;
     throw new CannotAccept([{ index: asked.length - 1, path: '/dependsOn', message }]);
   }
   const cycle = findCycle(asked);
   if (!cycle) return;
   const index = asked.findIndex(({ ref }) => ref === cycle[0]);
-  throw new CannotAccept([{ index, path: '/dependsOn', message: `is a cycle: ${cycle.join(' → ')}` }]);
+  throw new CannotAccept([{ index, path: '/dependsOn', message: `makes a cycle: ${cycle.join(' → ')}` }]);
 }
 
 /**
@@ -82,7 +82,7 @@ export function refuseUnknown(
     ...(created ? run.dependsOn : []).flatMap((name, position) => {
       const id = idOfRef.get(name) ?? name.toLowerCase();
       if (dependsOn.has(id) || there.has(id)) return [];
-      return [{ index, path: `/dependsOn/${position}`, message: `there is no run ${name}` }];
+      return [{ index, path: `/dependsOn/${position}`, message: `names a run that does not exist: ${name}` }];
     }),
     ...(created && run.limit !== null && !limits.has(run.limit)
       ? [{ index, path: '/limit', message: noSuchLimitNamed(run.limit) }]

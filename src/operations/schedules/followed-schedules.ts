@@ -29,7 +29,11 @@ export async function resolveFollowed(tx: Executor, writes: readonly ScheduleWri
     else {
       const uid = parents.get(after.scheduleId);
       if (uid !== undefined) write.afterUid = uid;
-      else faults.push({ scheduleId: write.id, message: `there is no schedule ${after.scheduleId}` });
+      else
+        faults.push({
+          scheduleId: write.id,
+          message: `names a schedule that does not exist: ${after.scheduleId}`,
+        });
     }
   }
   if (faults.length === 0) faults.push(...(await circlesOf(tx, writes)));
@@ -67,7 +71,10 @@ async function circlesOf(
     }
     if (above === uid) {
       const parent = definition.after?.scheduleId ?? '';
-      faults.push({ scheduleId: id, message: `${parent} follows it, directly or by way of others` });
+      faults.push({
+        scheduleId: id,
+        message: `makes a cycle: ${parent} follows this schedule, directly or through others`,
+      });
     } else if (straight.has(above)) {
       for (const one of [uid, ...passed]) straight.add(one);
     }

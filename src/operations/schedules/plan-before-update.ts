@@ -166,7 +166,7 @@ async function planWholly(
   // The schedule cannot be planned as its row is: no instance is catching up with it, and the edit mends it.
   if (schedule.error !== null) return null;
   throw new NotNow(
-    `schedule ${schedule.id} has missed more than can be planned at once; ` +
-      (inMaintenance ? 'it is caught up with once maintenance is over' : 'it is being caught up with'),
+    `schedule ${schedule.id} has missed more fires than can be planned at once; ` +
+      (inMaintenance ? 'they are planned once maintenance is over' : 'they are being planned now'),
   );
 }

@@ -28,7 +28,7 @@ export function parentsFirst(entries: readonly FileEntry[]): { sorted: FileEntry
     const circle = closes === null ? [] : upwards.slice(upwards.indexOf(closes));
     for (const one of circle) {
       circular.add(one);
-      const message = `${followedBy(one.fields) ?? ''} follows it, directly or by way of others`;
+      const message = `makes a cycle: ${followedBy(one.fields) ?? ''} follows this schedule, directly or through others`;
       faults.push(faultOf(one, '/after/scheduleId', message));
     }
     for (const one of upwards.reverse()) if (!circular.has(one)) sorted.add(one);

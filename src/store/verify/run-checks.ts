@@ -7,7 +7,7 @@ const PLANNED_IDS = sql`trigger IN ('schedule', 'catchUp', 'backfill')`;
 export const RUN_CHECKS: readonly Check[] = [
   {
     name: 'oneRunForEachFire',
-    holds: 'a fire time of a schedule has one run',
+    holds: 'each fire time of a schedule has at most one run',
     found: sql`SELECT 'schedule ' || min(r.schedule_id) AS name, 'has ' || count(*) || ' runs for ' || r.scheduled_for AS fault
       FROM (SELECT schedule_uid, scheduled_for, schedule_id FROM ${newestEnded} AS ended WHERE ${PLANNED_IDS}
         UNION ALL SELECT schedule_uid, scheduled_for, schedule_id FROM ${newestOpen} AS open WHERE ${PLANNED_IDS}) AS r
@@ -40,7 +40,7 @@ export const RUN_CHECKS: readonly Check[] = [
   },
   {
     name: 'endedRunsAddUp',
-    holds: 'what the row of an ended run says of its end and of its attempts fits together',
+    holds: 'the row of an ended run is consistent: its status, its attempts and its handoff',
     found: sql`SELECT * FROM (SELECT ${RUN_NAME} AS name, CASE
         WHEN r.status NOT IN ('succeeded', 'failed', 'unknown', 'abandoned', 'skipped', 'cancelled') THEN 'has ended as ' || r.status
         WHEN r.status = 'succeeded' AND r.handed_off_at IS NULL THEN 'succeeded and was never handed off'
@@ -51,7 +51,7 @@ export const RUN_CHECKS: readonly Check[] = [
   },
   {
     name: 'limitsAreKept',
-    holds: 'of the runs that name a limit, no more than its maxRunning are under way',
+    holds: 'no more runs of a limit are under way than its maxRunning',
     // A limit that was made smaller stops nothing that was under way already.
     found: sql`SELECT 'limit ' || l.id AS name, count(*) || ' runs are under way, of ' || l.max_running AS fault
       FROM limits l JOIN runs r ON r.limit_id = l.id AND r.admitted_at IS NOT NULL
@@ -59,7 +59,7 @@ export const RUN_CHECKS: readonly Check[] = [
   },
   {
     name: 'oneActiveRun',
-    holds: 'of a schedule whose runs must not overlap, one run is active',
+    holds: 'a schedule whose runs must not overlap has at most one active run',
     // Backfills and retries start all the same, and an edit of `overlap` applies to runs that are recorded after it.
     found: sql`SELECT 'schedule ' || s.id AS name, count(*) || ' runs are active' AS fault
       FROM runs r JOIN schedules s ON s.uid = r.schedule_uid AND s.overlap IN ('skip', 'queue', 'replace')
@@ -69,7 +69,7 @@ export const RUN_CHECKS: readonly Check[] = [
   },
   {
     name: 'openDependenciesAddUp',
-    holds: 'a run that waits for others counts those that have not ended',
+    holds: 'a waiting run counts its open dependencies correctly',
     found: sql`SELECT ${RUN_NAME} AS name, 'waits for ' || r.open_dependencies || ' runs, of which ' || open.count || ' are not counted' AS fault
       FROM ${newestOpen} AS r, LATERAL (
         SELECT count(*) FROM run_dependencies d WHERE d.run_id = r.id AND d.counted_at IS NULL) AS open

@@ -13,13 +13,13 @@ export const SCHEDULE_CHECKS: readonly Check[] = [
   },
   {
     name: 'enabledSchedulesWake',
-    holds: 'an enabled schedule with an occurrence to come has a moment at which it is looked at',
+    holds: 'an enabled schedule with an upcoming occurrence has a next fire',
     found: sql`SELECT 'schedule ' || s.id AS name, 'has an occurrence at ' || s.next_occurrence_at || ' and no next fire' AS fault
       FROM schedules s WHERE s.enabled AND s.next_occurrence_at IS NOT NULL AND s.next_fire_at IS NULL`,
   },
   {
     name: 'pausesEnd',
-    holds: 'a pause that ends by itself has ended when its time is up',
+    holds: 'a pause with an end has ended at that time',
     found: sql`SELECT 'schedule ' || s.id AS name, 'was to be enabled at ' || s.pause_until AS fault FROM schedules s
       WHERE s.pause_until < (SELECT at FROM settled) AND NOT s.enabled AND s.error IS NULL`,
   },
@@ -56,7 +56,7 @@ export const SCHEDULE_CHECKS: readonly Check[] = [
   },
   {
     name: 'calendarsAreApplied',
-    holds: 'the next fires of those who exclude a calendar follow its version',
+    holds: 'the next fires of schedules that exclude a calendar follow its current version',
     found: sql`SELECT 'calendar ' || c.id AS name, 'version ' || c.version || ': next fires follow version ' || c.applied_version AS fault
       FROM calendars c WHERE c.applied_version < c.version AND c.updated_at < (SELECT at FROM settled)`,
   },

@@ -19,14 +19,14 @@ export const WORK_CHECKS: readonly Check[] = [
   {
     name: 'claimsHaveHolders',
     holds: 'a claimed run belongs to a living instance, or is taken over',
-    found: sql`SELECT ${RUN_NAME} AS name, 'is claimed by ' || r.claimed_by || ', which does not live' AS fault FROM runs r
+    found: sql`SELECT ${RUN_NAME} AS name, 'is claimed by ' || r.claimed_by || ', which is not alive' AS fault FROM runs r
       WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL AND ${isUnlisted(sql`r.claimed_by`)}
         AND r.claimed_at < (SELECT at FROM settled) AND NOT ${noHandoffs}
         AND NOT EXISTS (SELECT FROM instances i WHERE i.id = r.claimed_by AND i.died_at >= (SELECT at FROM settled))`,
   },
   {
     name: 'runningRunsExpire',
-    holds: 'a running run that nothing is heard of is settled when its time is up',
+    holds: 'a running run that reports nothing is settled when it expires',
     found: sql`SELECT ${RUN_NAME} AS name, coalesce('was to expire at ' || r.expires_at, 'never expires') AS fault FROM runs r
       WHERE r.status = 'running' AND coalesce(r.expires_at < (SELECT at FROM settled), true)`,
   },
@@ -49,7 +49,7 @@ export const WORK_CHECKS: readonly Check[] = [
   },
   {
     name: 'endsAreCounted',
-    holds: 'the end of a run is counted at the runs that wait for it, or is about to be',
+    holds: 'no run waits for one that has ended, once the effects of that end are applied',
     found: sql`SELECT 'run ' || d.run_id AS name, 'waits for run ' || d.depends_on || ', which has ended' AS fault
       FROM (SELECT * FROM run_dependencies WHERE counted_at IS NULL ORDER BY depends_on DESC, run_id DESC LIMIT ${NEWEST_ASKED}) AS d
       WHERE NOT EXISTS (SELECT FROM runs r WHERE r.id = d.depends_on)
@@ -58,12 +58,12 @@ export const WORK_CHECKS: readonly Check[] = [
   },
   {
     name: 'effectsAreDone',
-    holds: 'what follows from an end is done within an hour',
+    holds: 'the effects of an ended run are applied within an hour',
     found: sql`SELECT 'effect ' || e.id || ' (' || e.kind || ')' AS name,
-        'of ' || e.finished_at || ' is not done' || coalesce(': ' || left(e.error, 200), '') AS fault
+        'of ' || e.finished_at || ' is not applied' || coalesce(': ' || left(e.error, 200), '') AS fault
       FROM effects e, clock WHERE e.finished_at < clock.now - interval '1 hour'
       UNION ALL SELECT 'backlog ' || b.id || ' (' || b.kind || ')',
-        'of ' || b.asked_at || ' is not done' || coalesce(': ' || left(b.error, 200), '')
+        'of ' || b.asked_at || ' is not applied' || coalesce(': ' || left(b.error, 200), '')
       FROM backlogs b, clock WHERE b.asked_at < clock.now - interval '1 hour'`,
   },
 ];

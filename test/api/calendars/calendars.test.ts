@@ -98,14 +98,14 @@ describe('a calendar', () => {
     expect(await nextFireOf('user')).toBe('2031-05-01T07:00:00.000Z');
     expect(detail(await api.call('DELETE', at('used')))).toEqual([
       409,
-      'the calendar is excluded by user: let these exclude other days first',
+      'the calendar is excluded by user: change these schedules first',
     ]);
     const before = (await api.call('GET', '/api/v1/schedules/user')).body;
     await api.call('PATCH', '/api/v1/schedules/user', { exclude: null });
     expect((await api.call('DELETE', at('used'))).status).toBe(204);
     const gone = await api.call('PUT', '/api/v1/schedules/user', before);
     expect(gone.body['errors']).toEqual([
-      { path: '/exclude/calendars/0', message: 'there is no calendar used' },
+      { path: '/exclude/calendars/0', message: 'names a calendar that does not exist: used' },
     ]);
     expect(gone.status).toBe(422);
     // It has another uid, and the old one's links are gone.

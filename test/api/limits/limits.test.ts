@@ -116,7 +116,10 @@ describe('limits', () => {
       body: { id: run['id'] },
     });
     const retried = await api.call('POST', `${path}/retry`);
-    expect(retried).toMatchObject({ status: 409, body: { detail: 'the limit of the run is gone: brief' } });
+    expect(retried).toMatchObject({
+      status: 409,
+      body: { detail: 'the limit of the run was deleted: brief' },
+    });
     await put('brief', { maxRunning: 1 });
     expect(await api.call('POST', `${path}/retry`)).toMatchObject({
       status: 200,

@@ -108,7 +108,7 @@ describe('a dropped run', () => {
     await endAndDrop(id);
     const answer = await post({ dependsOn: [id] });
     expect([answer.status, faultPaths(answer)]).toEqual([422, ['/dependsOn/0']]);
-    expect(answer.text).toContain(`there is no run ${id}`);
+    expect(answer.text).toContain(`names a run that does not exist: ${id}`);
   });
 
   test('makes no dependent wait, and a dependent can be opened again by itself', async () => {

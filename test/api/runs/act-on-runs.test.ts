@@ -191,7 +191,7 @@ describe('/retry', () => {
     expect(await done(await act(id, 'retry'))).toMatchObject({ scheduleVersion: 2, priority: 'high' });
     await be(id, { status: 'failed', finished_at: moment(-1) });
     await api.call('DELETE', '/api/v1/schedules/retried');
-    await refused(id, 'retry', undefined, /schedule of the run is gone/);
+    await refused(id, 'retry', undefined, /schedule of the run was deleted/);
   });
 });
 
@@ -291,7 +291,7 @@ describe('/complete', () => {
   test('for an attempt, or by a worker, that is not the current one is 409', async () => {
     const id = await leased();
     await refused(id, 'complete', { status: 'succeeded', attempt: 2 }, /attempt 2 is not the current one/);
-    await refused(id, 'complete', { status: 'succeeded', workerId: 'w-2' }, /not with worker w-2$/);
+    await refused(id, 'complete', { status: 'succeeded', workerId: 'w-2' }, /not claimed by worker w-2$/);
     await refused(id, 'complete', { status: 'succeeded', attempt: 1 }, /workerId must name it$/);
     const answer = await act(id, 'complete', { status: 'succeeded', attempt: 1, workerId: 'w-1' });
     expect((await done(answer))['status']).toBe('succeeded');
@@ -375,7 +375,7 @@ describe('/heartbeat', () => {
 
   test('for an attempt, or by a worker, that is not the current one is 409', async () => {
     await refused(await leased(), 'heartbeat', { attempt: 2 }, /attempt 2 is not the current one/);
-    await refused(await leased(), 'heartbeat', { workerId: 'w-2' }, /not with worker w-2$/);
+    await refused(await leased(), 'heartbeat', { workerId: 'w-2' }, /not claimed by worker w-2$/);
     await refused(await leased(), 'heartbeat', { attempt: 1 }, /workerId must name it$/);
     await refused(await leased(), 'heartbeat', undefined, /workerId must name it$/);
     await refused(await accepted(), 'heartbeat', { workerId: 'w-2' }, /w-2/);

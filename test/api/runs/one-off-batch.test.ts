@@ -145,7 +145,7 @@ describe('a batch', () => {
     const before = await count();
     const answer = await batch({ items: wide(126) });
     expect([answer.status, await count()]).toEqual([422, before]);
-    expect(answer.body['detail']).toContain('one call can have 100000');
+    expect(answer.body['detail']).toContain('of at most 100000 in one call');
     const run = await ids(wide(125));
     expect((await runOf(run['w999']))['dependsOn']).toHaveLength(125);
     expect((await runOf(run['w0']))['dependents']).toHaveLength(800);
@@ -202,11 +202,11 @@ describe('is 400, with nothing stored:', () => {
     );
     const messages = Object.fromEntries(errors(answer).map(({ path, message }) => [path, message]));
     expect(messages).toMatchObject({
-      '/items/1/ref': 'is the ref of item 0 too',
-      '/items/2/key': 'is the key of item 0 too',
+      '/items/1/ref': 'repeats the ref of item 0',
+      '/items/2/key': 'repeats the key of item 0',
       '/items/2/dependsOn/2': 'is neither a ref of this call nor the id of a run (a UUID)',
-      '/items/2/dependsOn/3': 'is dependsOn/0 too',
-      '/items/2/dependsOn/4': 'is dependsOn/1 too',
+      '/items/2/dependsOn/3': 'repeats dependsOn/0',
+      '/items/2/dependsOn/4': 'repeats dependsOn/1',
     });
   });
 

@@ -288,7 +288,7 @@ describe('dependencies', () => {
       400,
       [1, 2, 3, 4, 5, 6].map((n) => `/dependsOn/${n}`),
     ]);
-    expect(errors(answer).find(({ path }) => path === '/dependsOn/2')?.message).toBe('is dependsOn/0 too');
+    expect(errors(answer).find(({ path }) => path === '/dependsOn/2')?.message).toBe('repeats dependsOn/0');
     expect(await count()).toBe(before);
   });
 });
@@ -371,7 +371,7 @@ describe('a call is refused, and stores nothing, for', () => {
       400,
       ['/target/cancel/headers/B', '/target/headers/A', '/target/lookup/headers/B'],
     );
-    expect(errors(answer)[0]?.message).toBe('is "***", and there is no stored value to keep');
+    expect(errors(answer)[0]?.message).toBe('is "***", but there is no stored value to keep');
   });
 
   test('a payload over 64 KiB', () =>

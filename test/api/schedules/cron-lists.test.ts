@@ -111,7 +111,7 @@ describe('a schedule with several expressions', () => {
     const window = { cron: ['0 0 1 1 *', '0 0 1 2 *'], startAt: '2090-03-01T00:00:00Z' };
     expect(faults(await put('barren', { ...window, endAt: '2090-12-01T00:00:00Z' }))).toMatchObject({
       status: 422,
-      errors: [{ path: '/endAt', message: expect.stringMatching(/leaves nothing to fire/) as string }],
+      errors: [{ path: '/endAt', message: expect.stringMatching(/leaves no fire time/) as string }],
     });
   });
 });

@@ -55,7 +55,7 @@ describe('exclude', () => {
     expect((await put('once', once)).status).toBe(201);
     expect(errors(await put('once', { ...once, timezone: 'Europe/Berlin' }))).toEqual([
       422,
-      [{ path: '/exclude', message: 'has the day of its only fire, by may' }],
+      [{ path: '/exclude', message: 'excludes its only fire, by may' }],
     ]);
   });
 
@@ -117,7 +117,7 @@ describe('exclude', () => {
       [
         {
           path: '/exclude',
-          message: 'cannot be given beside after: the schedule has no fire times of its own',
+          message: 'cannot be combined with after: the schedule has no fire times of its own',
         },
       ],
     ]);
@@ -127,8 +127,8 @@ describe('exclude', () => {
   test('is 422 with an unknown calendar, or if no fire is left', async () => {
     const exclude = { dates: [], calendars: ['may', 'june', 'july'] };
     const unknown = [
-      { path: '/exclude/calendars/1', message: 'there is no calendar june' },
-      { path: '/exclude/calendars/2', message: 'there is no calendar july' },
+      { path: '/exclude/calendars/1', message: 'names a calendar that does not exist: june' },
+      { path: '/exclude/calendars/2', message: 'names a calendar that does not exist: july' },
     ];
     expect(errors(await put('wrong', { ...DAILY, exclude }))).toEqual([422, unknown]);
     expect(errors(await patch('kept', { exclude }))).toEqual([422, unknown]);
@@ -140,7 +140,7 @@ describe('exclude', () => {
     const batch = await api.call('POST', '/api/v1/schedules/batch', { items });
     const inItem = unknown.map(({ path, message }) => ({ path: `/items/1${path}`, message }));
     expect(errors(batch)).toEqual([422, inItem]);
-    const nothing = [422, [{ path: '/exclude', message: 'leaves nothing to fire' }]];
+    const nothing = [422, [{ path: '/exclude', message: 'excludes every fire' }]];
     const century = { dates: ['2026-01-01/2100-12-31'] };
     expect(errors(await put('wrong', { cron: '* * * * * *', exclude: century }))).toEqual(nothing);
     expect(errors(await put('wrong', { everySeconds: 1, exclude: century }))).toEqual(nothing);

@@ -139,7 +139,7 @@ describe('a skip is refused', () => {
         errors: [
           {
             path: '/fireAt',
-            message: `is no fire of this schedule; the next one after it is at ${newYear(2092)}`,
+            message: `is not a fire time of this schedule; the next one is at ${newYear(2092)}`,
           },
         ],
       });
@@ -153,7 +153,7 @@ describe('a skip is refused', () => {
       const answer = await call('yearly', newYear(2095));
       expect([answer.status, answer.body['detail']]).toEqual([
         409,
-        `the fire of schedule yearly at ${newYear(2095)} is no longer to come`,
+        `the fire of schedule yearly at ${newYear(2095)} is not upcoming any more`,
       ]);
     }
     await api.sql`UPDATE schedules SET planned_through = NULL, next_occurrence_at = ${newYear(2097)} WHERE id = 'yearly'`;
@@ -170,7 +170,7 @@ describe('a skip is refused', () => {
     await api.sql`UPDATE schedules SET has_skips = true WHERE id = 'hourly'`;
     expect(faults(await skip('hourly', START))).toMatchObject({
       status: 422,
-      errors: [{ path: '/fireAt', message: expect.stringMatching(/1000 fires to come/) as string }],
+      errors: [{ path: '/fireAt', message: expect.stringMatching(/1000 upcoming fires/) as string }],
     });
     expect((await skip('hourly', '2090-01-01T05:00:00Z')).status).toBe(200);
     expect((await unskip('hourly', '2090-01-01T05:00:00Z')).status).toBe(200);

@@ -62,7 +62,7 @@ describe('the kind', () => {
     const planned = await fromNow(-20);
     await api.sql`UPDATE schedules SET planned_through = ${planned} WHERE id = 'to-at'`;
     for (const at of [await fromNow(-30), planned]) {
-      const message = `is not after ${planned}, up to which this schedule has been planned: it never fires`;
+      const message = `is not after ${planned}, up to which this schedule has been planned: it would never fire`;
       expect(faults(await put('to-at', { at }))).toEqual({ status: 422, errors: [{ path: '/at', message }] });
     }
     expect((await put('to-at', { at: await fromNow(-10) })).status).toBe(200);

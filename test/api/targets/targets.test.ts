@@ -132,7 +132,7 @@ describe('a merge patch of the target', () => {
     expect(faultPaths(await patch('kind-bad', { target: { type: 'http' } }))).toEqual(['/target/url']);
     const masked = await patch('kind-bad', { target: { ...TARGET, headers: { 'X-Key': '***' } } });
     expect(faultsOf(masked)).toEqual([
-      { path: '/target/headers/X-Key', message: 'is "***", and there is no stored value to keep' },
+      { path: '/target/headers/X-Key', message: 'is "***", but there is no stored value to keep' },
     ]);
     expect(await stored('kind-bad')).toMatchObject({ target: PULL });
   });

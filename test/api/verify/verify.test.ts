@@ -169,7 +169,7 @@ const BREAKS: Record<string, { how: () => Promise<unknown>; said: RegExp; count?
   },
   claimsHaveHolders: {
     how: () => record({ claimed_by: randomUUID(), claimed_at: before }),
-    said: /^run \S+ of schedule victim: is claimed by \S+, which does not live$/,
+    said: /^run \S+ of schedule victim: is claimed by \S+, which is not alive$/,
   },
   runningRunsExpire: {
     how: async () => {
@@ -202,7 +202,7 @@ const BREAKS: Record<string, { how: () => Promise<unknown>; said: RegExp; count?
     how: () =>
       run(`INSERT INTO effects (kind, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt, error)
         VALUES ('followers', '${uid}', 1, 'victim', 'schedule', 'failed', '${isoInstant(LONG_AGO - 60_000)}', 1, 'refused')`),
-    said: /^effect \d+ \(followers\): of .* is not done: refused$/,
+    said: /^effect \d+ \(followers\): of .* is not applied: refused$/,
   },
 };
 

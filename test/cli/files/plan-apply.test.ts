@@ -224,7 +224,7 @@ schedules:
     .slice(1)
     .map((line) =>
       line.replace(
-        /(: must|, \/cron: hour|: stands beside|names a day|field of the file;|that JSON has).*/,
+        /(: must|, \/cron: hour|: cannot be combined|names a day|field of the file;|that JSON has).*/,
         '$1',
       ),
     );
@@ -234,19 +234,19 @@ schedules:
     'FILE:11: calendar closed, /dates/1: names a day',
     'FILE:14: schedule one, /cron: hour',
     'FILE:19: schedule one, /target/headers/authorization: the environment variable MISSING is not set, or empty',
-    'FILE:21: schedule two, /everySeconds: stands beside',
-    'FILE:22: schedule two, /cron: stands beside',
+    'FILE:21: schedule two, /everySeconds: cannot be combined',
+    'FILE:22: schedule two, /cron: cannot be combined',
     'FILE:24: the name everySeconds is there twice',
     'FILE:25: schedule one is on line 13 too',
     'FILE:27: schedule, /id: is required',
-    'FILE:29: schedule three, /at: is more than graceSeconds (60) in the past: it never fires',
-    'FILE:31: schedule three, /limit: names no limit: there is no nowhere',
+    'FILE:29: schedule three, /at: is more than graceSeconds (60) in the past: it would never fire',
+    'FILE:31: schedule three, /limit: names a limit that does not exist: nowhere',
     'FILE:32: schedule three: its label firelock.set is "else", and the set is billing',
     'FILE:35: schedule four, /target/size: is not a field of a target of type "pull"',
     'FILE:38: schedule five, /everySeconds: is nothing that JSON has',
-    'FILE:39: schedule five, /after/scheduleId: six follows it, directly or by way of others',
-    'FILE:42: schedule six, /after/scheduleId: five follows it, directly or by way of others',
-    'FILE:45: schedule seven, /after/scheduleId: there is no schedule nobody',
+    'FILE:39: schedule five, /after/scheduleId: makes a cycle: six follows this schedule, directly or through others',
+    'FILE:42: schedule six, /after/scheduleId: makes a cycle: five follows this schedule, directly or through others',
+    'FILE:45: schedule seven, /after/scheduleId: names a schedule that does not exist: nobody',
   ]);
   expect(await idsOf()).toEqual([]);
   expect(await get('limits')).toMatchObject({ items: [] });

@@ -223,7 +223,10 @@ describe('a run that is given up', () => {
       uncertainAttempt: null,
       lookups: 0,
       latenessMs: begun - run.dueAt,
-      error: { kind: 'network', message: `instance ${ME} was lost with this attempt; it may have been sent` },
+      error: {
+        kind: 'network',
+        message: `instance ${ME} was lost during this attempt, which may have been sent`,
+      },
       attemptLog: after.attemptLog,
       updatedAt: NOW,
     });
@@ -245,8 +248,8 @@ describe('the log of a lost attempt', () => {
   const begun = NOW - 4_000;
 
   it('says that nothing was sent only if that is certain', () => {
-    const sent = `instance ${ME} was lost with this attempt; it may have been sent`;
-    const unsent = `instance ${ME} was lost with this attempt unsent`;
+    const sent = `instance ${ME} was lost during this attempt, which may have been sent`;
+    const unsent = `instance ${ME} was lost before it sent this attempt`;
     const rows: [Partial<RunRecord>, Partial<LostRunFacts>, object][] = [
       [{}, {}, { startedAt: claimedAt, outcome: 'unknown', error: { kind: 'network', message: sent } }],
       [

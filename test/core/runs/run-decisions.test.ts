@@ -125,11 +125,11 @@ describe('a report about a run', () => {
     const theirs = run('running', { workerId: 'theirs' });
     const mine = { attempt: null, workerId: 'mine' };
     expect(decideHeartbeat(theirs, mine)).toMatchObject({
-      message: 'the run is not with worker mine',
+      message: 'the run is not claimed by worker mine',
     });
     expect(decideComplete(theirs, word('failed', mine)).kind).toBe('notPossible');
     expect(decideHeartbeat(run('running'), mine)).toMatchObject({
-      message: 'no worker has claimed the run; it is not with mine',
+      message: 'the run is not claimed by worker mine: no worker has claimed it',
     });
     expect(decideHeartbeat(theirs, { attempt: null, workerId: 'theirs' }).kind).toBe('write');
     const unnamed = { kind: 'notPossible', message: 'a worker has claimed the run: workerId must name it' };

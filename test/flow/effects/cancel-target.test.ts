@@ -146,7 +146,7 @@ it('a target that refuses the call is not called again, and the reason is report
     expect.objectContaining({ scheduleId: 'refused', accepted: false, error: 'the target answered 409' }),
   );
   expect(cancelled).toContainEqual(
-    expect.objectContaining({ scheduleId: 'slow', accepted: false, error: 'no whole answer within 1 s' }),
+    expect.objectContaining({ scheduleId: 'slow', accepted: false, error: 'no complete answer within 1 s' }),
   );
   expect([receiver.arrivals.length, silent.arrivals.length]).toEqual([1, 1]);
 });
@@ -190,7 +190,7 @@ it('stopping ends the call under way and begins no other', async () => {
   await silent.arrived(4);
   await made.stop();
   expect(cancelled).toHaveLength(6);
-  expect(cancelled.every((event) => !event.accepted && event.error?.startsWith('stopped before'))).toBe(true);
+  expect(cancelled.every((event) => !event.accepted && event.error?.startsWith('firelock stopped before'))).toBe(true);
   made.add([runOf(stuck, 7)]);
   await cancelledOf(7);
   await made.stop();

@@ -520,17 +520,17 @@ describe('runs that cannot be accepted leave nothing behind', () => {
       asks('b', { dependsOn: ['c'] }),
       asks('c', { dependsOn: ['a'] }),
     );
-    expect(faults).toEqual([{ index: 1, path: '/dependsOn', message: 'is a cycle: a → b → c → a' }]);
+    expect(faults).toEqual([{ index: 1, path: '/dependsOn', message: 'makes a cycle: a → b → c → a' }]);
     expect(await refused(asks('self', { dependsOn: ['self'] }))).toMatchObject([
-      { message: 'is a cycle: self → self' },
+      { message: 'makes a cycle: self → self' },
     ]);
   });
 
   it('every missing run is named', async () => {
     const unknown = ['0199d0c4-0000-7000-8000-000000000000', 'ffffffff-ffff-ffff-ffff-ffffffffffff'];
     expect(await refused(asks('a'), asks('b', { dependsOn: ['a', ...unknown], key: 'k' }))).toEqual([
-      { index: 1, path: '/dependsOn/1', message: `there is no run ${unknown[0]}` },
-      { index: 1, path: '/dependsOn/2', message: `there is no run ${unknown[1]}` },
+      { index: 1, path: '/dependsOn/1', message: `names a run that does not exist: ${unknown[0]}` },
+      { index: 1, path: '/dependsOn/2', message: `names a run that does not exist: ${unknown[1]}` },
     ]);
   });
 });

@@ -279,7 +279,7 @@ describe('retrying', () => {
       await reaches(id, 'succeeded');
       const [arrival] = receiver.arrivals;
       expect(arrival?.body).toMatchObject({ runId: id, attempt: 8, recovery: null });
-      expect(await retry(id)).toEqual(conflict('the run has succeeded: there is nothing to try again'));
+      expect(await retry(id)).toEqual(conflict('the run has succeeded: there is nothing to retry'));
     },
   );
 
@@ -310,7 +310,7 @@ describe('retrying', () => {
     const id = await fire('one');
     await endAs(id, 'failed');
     await instance.remove('one');
-    const refused = { kind: 'notPossible', message: expect.stringContaining('gone') as string };
+    const refused = { kind: 'notPossible', message: expect.stringContaining('was deleted') as string };
     expect(await retry(id)).toMatchObject(refused);
     await put('one');
     expect(await retry(id)).toMatchObject(refused);
@@ -442,7 +442,7 @@ describe('completing', () => {
     await claim('w2');
     expect(await complete(id, { attempt: 1 })).toEqual(conflict('attempt 1 is not the current one (2)'));
     expect(await heartbeat(id, { attempt: 1 })).toEqual(conflict('attempt 1 is not the current one (2)'));
-    const other = conflict('the run is not with worker w1');
+    const other = conflict('the run is not claimed by worker w1');
     expect(await complete(id, { workerId: 'w1' })).toEqual(other);
     expect(await heartbeat(id, { workerId: 'w1' })).toEqual(other);
     const unnamed = conflict('a worker has claimed the run: workerId must name it');

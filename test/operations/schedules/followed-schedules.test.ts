@@ -225,7 +225,7 @@ describe('a schedule that cannot be followed is refused:', () => {
 
   it('a missing one', async () => {
     expect(await faultsOf(follow('child', { scheduleId: 'nobody' }))).toEqual([
-      { scheduleId: 'child', message: 'there is no schedule nobody' },
+      { scheduleId: 'child', message: 'names a schedule that does not exist: nobody' },
     ]);
   });
 
@@ -235,7 +235,7 @@ describe('a schedule that cannot be followed is refused:', () => {
     await follow('b', { scheduleId: 'a' });
     await follow('c', { scheduleId: 'b' });
     expect(await faultsOf(follow('a', { scheduleId: 'c' }))).toEqual([
-      { scheduleId: 'a', message: expect.stringContaining('c follows it') as string },
+      { scheduleId: 'a', message: expect.stringContaining('c follows this schedule') as string },
     ]);
     expect(await store.rows(sql`SELECT version FROM schedules WHERE id = 'a'`)).toEqual([{ version: 1 }]);
   });

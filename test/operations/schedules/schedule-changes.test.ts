@@ -57,7 +57,7 @@ describe('an edit', () => {
     await instance.put('a', { url, cron: '* * * * * *' });
     await rewind(30 * 86_400);
     const edit = instance.put('a', { url, cron: '0 0 1 1 *' });
-    await expect(edit).rejects.toThrow('caught up');
+    await expect(edit).rejects.toThrow('being planned now');
     expect(await edit.catch(isUnavailable)).toBe(true);
     expect(await store.rows(sql`SELECT version FROM schedules`)).toEqual([{ version: 1 }]);
     expect(await runs()).toEqual([]);
@@ -188,7 +188,7 @@ describe('an edit after an outage', () => {
   it('is refused for now if more was missed than it can record', async () => {
     await instance.put('edited', { url, cron: '* * * * * *', graceSeconds: 86_400 });
     await rewind(3 * 3600);
-    await expect(instance.put('edited', { url, cron: '0 * * * *' })).rejects.toThrow('being caught up with');
+    await expect(instance.put('edited', { url, cron: '0 * * * *' })).rejects.toThrow('being planned now');
     expect(await runs()).toEqual([]);
   });
 });

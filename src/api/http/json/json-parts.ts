@@ -147,7 +147,7 @@ function createCutter(bytes: Buffer): Cutter {
   const count = (): void => {
     part.members += 1;
     if (part.members <= MAX_MEMBERS) return;
-    throw invalid([{ path: part.path, message: `has more members than any call takes (${MAX_MEMBERS})` }]);
+    throw invalid([{ path: part.path, message: `has more than ${MAX_MEMBERS} members` }]);
   };
   const beginItem = (at: number): void => {
     if (item >= MAX_ITEMS) throw invalid([{ path: '/items', message: `must be at most ${MAX_ITEMS} items` }]);
@@ -185,7 +185,7 @@ function createCutter(bytes: Buffer): Cutter {
     },
     open: (at, isArray) => {
       depth += 1;
-      if (depth > DEEPEST) throw new Problem(400, `the body is nested deeper than ${DEEPEST}`);
+      if (depth > DEEPEST) throw new Problem(400, `the body is nested more than ${DEEPEST} levels deep`);
       if (part.kind === 'text') return;
       names.open(isArray);
       count();

@@ -55,7 +55,7 @@ function pathOf(url: string): string {
 
 function methodNotAllowed(allowed: readonly string[]): Problem {
   const allow = allowed.join(', ');
-  return new Problem(405, `this path takes ${allow}`, { headers: { Allow: allow } });
+  return new Problem(405, `this path supports only ${allow}`, { headers: { Allow: allow } });
 }
 
 /** One route; `url` is a pattern such as `/runs/:id`. */

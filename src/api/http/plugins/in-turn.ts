@@ -20,7 +20,7 @@ export function takeSlowCallsInTurn(api: Api): void {
     async function takeTurn(request, reply) {
       const patience = { limitMs: LONGEST_WAIT_MS, signal: whenGone(reply) };
       const leave = await turns.take(request.caller.name ?? request.ip, patience);
-      if (leave === null) throw unavailable('too many calls that take long are waiting for each other');
+      if (leave === null) throw unavailable('too many slow calls are waiting already');
       try {
         const answer: unknown = await handler.call(this, request, reply);
         return answer;

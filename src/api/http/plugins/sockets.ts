@@ -36,12 +36,12 @@ export function guardSockets(api: Api, limits: ConnectionLimits): void {
   // One more than allowed, to notice that there are more.
   server.maxHeadersCount = MAX_HEADERS + 1;
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
-    const body = JSON.stringify(problemBody(new Problem(417, 'of Expect only 100-continue is known')));
+    const body = JSON.stringify(problemBody(new Problem(417, 'Expect supports only 100-continue')));
     const headers = { ...SECURITY_HEADERS, 'Content-Type': PROBLEM_TYPE, Connection: 'close' };
     response.writeHead(417, headers).end(body);
   });
   server.on('connect', (_request: IncomingMessage, socket: Socket) =>
-    answerAndClose(socket, new Problem(400, 'this is no proxy: it takes no CONNECT')),
+    answerAndClose(socket, new Problem(400, 'this server is not a proxy: it does not support CONNECT')),
   );
   api.addHook('onRequest', async ({ raw }, reply) => {
     const problem = faultOfHeaders(raw);
@@ -57,7 +57,7 @@ export function refuseConnection(error: FastifyError | (Error & { code?: string 
     socket.destroy();
     return;
   }
-  const [status, detail] = refusals.get(error.code ?? '') ?? [400, 'this is not HTTP as it should be'];
+  const [status, detail] = refusals.get(error.code ?? '') ?? [400, 'the request is not valid HTTP'];
   answerAndClose(socket, new Problem(status, detail));
 }
 
@@ -93,8 +93,8 @@ function faultOfHeaders({ rawHeaders, headers }: IncomingMessage): Problem | nul
   if (rawHeaders.length > 2 * MAX_HEADERS)
     return new Problem(431, `the request has more than ${MAX_HEADERS} headers`);
   const hosts = rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host');
-  if (hosts.length > 1) return new Problem(400, 'the request has more than one Host');
+  if (hosts.length > 1) return new Problem(400, 'the request has more than one Host header');
   const coding = headers['transfer-encoding'];
   if (coding === undefined || coding.toLowerCase() === 'chunked') return null;
-  return new Problem(400, 'of Transfer-Encoding only chunked is known');
+  return new Problem(400, 'Transfer-Encoding supports only chunked');
 }

@@ -36,7 +36,7 @@ export const answeredExclude = z
 /** Checks the body as sent: an `after` schedule has no fire times of its own. */
 export function refuseExcludeBesideAfter(value: unknown, context: z.core.$RefinementCtx): void {
   if (!isObject(value) || (value['after'] ?? null) === null || (value['exclude'] ?? null) === null) return;
-  const message = 'cannot be given beside after: the schedule has no fire times of its own';
+  const message = 'cannot be combined with after: the schedule has no fire times of its own';
   context.addIssue({ code: 'custom', path: ['exclude'], message });
 }
 

@@ -167,7 +167,7 @@ type Refine = (value: unknown, context: z.core.$RefinementCtx) => void;
 export const exactlyOneKind: Refine = (value, context) => {
   const given = kindsOf(value);
   if (given.length === 0) {
-    const message = 'is required, or everySeconds, at or after in its place: exactly one of the four';
+    const message = 'is required, or one of everySeconds, at and after instead';
     context.addIssue({ code: 'custom', path: ['cron'], message });
   }
   refuseSeveral(given, context);
@@ -181,7 +181,7 @@ export const atMostOneKind: Refine = (value, context) => {
 
 function refuseSeveral(given: readonly string[], context: z.core.$RefinementCtx): void {
   if (given.length < 2) return;
-  const message = `stands beside ${given.length === 2 ? 'another kind' : 'other kinds'}: only one of ${given.join(', ')} can be given`;
+  const message = `cannot be combined: only one of ${given.join(', ')} can be given`;
   for (const kind of given) context.addIssue({ code: 'custom', path: [kind], message });
 }
 

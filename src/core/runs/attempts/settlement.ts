@@ -98,8 +98,14 @@ function accepted(
   return { ...ended('running', failures, null), ...answer, leaseSeconds: completionTimeoutSeconds };
 }
 
-const SILENT: AttemptError = { kind: 'expired', message: 'the target has it, and nothing is heard of it' };
-const REPORTED_FAILED: AttemptError = { kind: 'reported', message: 'the target says that it failed' };
+const SILENT: AttemptError = {
+  kind: 'expired',
+  message: 'the target accepted the run but never reported an outcome',
+};
+const REPORTED_FAILED: AttemptError = {
+  kind: 'reported',
+  message: 'the target reported that the run failed',
+};
 
 function notTaken(outcome: Transient, attempted: Attempted, now: Instant, random: number): Settlement {
   const { failures, delivery, uncertain } = attempted;

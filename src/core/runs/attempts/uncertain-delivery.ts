@@ -68,14 +68,14 @@ function askedAgain(
 
 const GONE: AttemptError = {
   kind: 'expired',
-  message: 'the target had acknowledged it, and does not know of it any more',
+  message: 'the target had accepted the run, and no longer knows of it',
 };
 const NOT_YET: AttemptError = {
   kind: 'network',
   message:
-    'the last attempt has not arrived yet, says the target, which is asked again once it cannot any more',
+    'the target has not received the last attempt yet; it is asked again once that attempt can no longer arrive',
 };
 const NOT_ARRIVED: AttemptError = {
   kind: 'network',
-  message: 'the last attempt did not arrive, says the target',
+  message: 'the target did not receive the last attempt',
 };
