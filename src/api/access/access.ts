@@ -6,11 +6,11 @@ import type { ApiToken } from '../../core/access/token-lines.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { Problem } from '../http/problem.ts';
-import { type CallPace, createCallsUnderWay } from './calls-under-way.ts';
-import { createRateLimit } from './rate-limit.ts';
+import { type CallPace, type CallsUnderWay, createCallsUnderWay } from './calls-under-way.ts';
+import { type RateLimit, createRateLimit } from './rate-limit.ts';
 import { networkOf, remoteAddressOf } from '../http/remote-address.ts';
-import { createTokenRegistry } from './token-registry.ts';
-import { createTrustedProxies } from './trusted-proxies.ts';
+import { type TokenRegistry, createTokenRegistry } from './token-registry.ts';
+import { type TrustedProxies, createTrustedProxies } from './trusted-proxies.ts';
 
 export interface AccessDeps {
   clock: Clock;
@@ -56,58 +56,74 @@ const FAILURES_PER_MINUTE = 10;
 const MAX_KEYS = 10_000;
 const AT_ONCE_WAIT_SECONDS = 1;
 
-/** Decides who calls. Whether callers are asked at all is decided once: a later change of the tokens never opens the API. */
-// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
+interface State {
+  /** Decided once: a later change of the tokens never opens the API. */
+  isAnonymous: boolean;
+  events: EventBus;
+  tokens: TokenRegistry;
+  proxies: TrustedProxies;
+  failures: RateLimit;
+  calls: RateLimit;
+  underWay: CallsUnderWay;
+  identified: WeakMap<Request, Known>;
+}
+
+/** Decides who calls. */
 export function createAccess({ clock, events, ...settings }: AccessDeps): Access {
   const { apiTokens, trustedProxies, tokenRequestsPerSecond: perSecond } = settings;
-  const isAnonymous = !asksWhoCalls(settings);
-  const tokens = createTokenRegistry({ clock, events, tokens: apiTokens });
-  const proxies = createTrustedProxies(trustedProxies);
-  const failures = createRateLimit({
-    clock,
-    burst: FAILURES_PER_MINUTE,
-    perSecond: FAILURES_PER_MINUTE / 60,
-    maxKeys: MAX_KEYS,
-  });
-  const calls = createRateLimit({ clock, burst: 2 * perSecond, perSecond, maxKeys: MAX_KEYS });
-  const underWay = createCallsUnderWay();
-  const identified = new WeakMap<Request, Known>();
-  const refused = (request: Request, reason: CallRefusal, name: string | null) =>
-    events.emit({ type: 'callRefused', reason, address: remoteAddressOf(request.socket), name });
-
-  const fail = (request: Request, reason: CallRefusal): never => {
-    const waitSeconds = failures.take(networkOf(remoteAddressOf(request.socket)));
-    refused(request, waitSeconds > 0 ? 'tooManyFailures' : reason, null);
-    throw waitSeconds > 0 ? tooMany('too many calls without a valid token', waitSeconds) : unauthorized();
+  const failuresPerSecond = FAILURES_PER_MINUTE / 60;
+  const state: State = {
+    isAnonymous: !asksWhoCalls(settings),
+    events,
+    tokens: createTokenRegistry({ clock, events, tokens: apiTokens }),
+    proxies: createTrustedProxies(trustedProxies),
+    failures: createRateLimit({
+      clock,
+      burst: FAILURES_PER_MINUTE,
+      perSecond: failuresPerSecond,
+      maxKeys: MAX_KEYS,
+    }),
+    calls: createRateLimit({ clock, burst: 2 * perSecond, perSecond, maxKeys: MAX_KEYS }),
+    underWay: createCallsUnderWay(),
+    identified: new WeakMap(),
   };
   return {
-    replaceTokens: (present) => tokens.replace(present),
-    identify: (request) => {
-      if (isAnonymous) return ANONYMOUS;
-      const proxied = proxies.callerOf(remoteAddressOf(request.socket), request.headers);
-      const find = (sent: string) => tokens.find(sent);
-      const found = proxied === null ? fromToken(request, find) : fromProxy(proxied);
-      if ('refused' in found) return fail(request, found.refused);
-      const waitSeconds = calls.take(found.key);
-      identified.set(request, found);
-      if (waitSeconds === 0) return found.caller;
-      refused(request, 'tooManyCalls', found.caller.name);
-      throw tooMany('too many calls in a short time', waitSeconds);
-    },
-    enter: (request, pace) => {
-      const known = identified.get(request);
-      if (known === undefined) return () => undefined;
-      const leave = underWay.enter(known.key, pace);
-      if (leave !== null) return leave;
-      refused(request, 'tooManyAtOnce', known.caller.name);
-      throw tooMany('too many calls are in progress', AT_ONCE_WAIT_SECONDS);
-    },
+    replaceTokens: (present) => state.tokens.replace(present),
+    identify: (request) => (state.isAnonymous ? ANONYMOUS : identify(state, request)),
+    enter: (request, pace) => enter(state, request, pace),
     authorize: (request, { name, role }, needed) => {
       if (mayCall(role, needed)) return;
-      refused(request, 'role', name);
+      emitRefused(state, request, 'role', name);
       throw new Problem(403, `this call needs the role ${needed}; yours is ${role}`);
     },
   };
+}
+
+function identify(state: State, request: Request): Caller {
+  const found = findCaller(state, request);
+  if ('refused' in found) {
+    const seconds = state.failures.take(networkOf(remoteAddressOf(request.socket)));
+    emitRefused(state, request, seconds > 0 ? 'tooManyFailures' : found.refused, null);
+    throw seconds > 0 ? tooMany('too many calls without a valid token', seconds) : unauthorized();
+  }
+  const waitSeconds = state.calls.take(found.key);
+  state.identified.set(request, found);
+  if (waitSeconds === 0) return found.caller;
+  emitRefused(state, request, 'tooManyCalls', found.caller.name);
+  throw tooMany('too many calls in a short time', waitSeconds);
+}
+
+function enter(state: State, request: Request, pace: CallPace): () => void {
+  const known = state.identified.get(request);
+  if (known === undefined) return () => undefined;
+  const leave = state.underWay.enter(known.key, pace);
+  if (leave !== null) return leave;
+  emitRefused(state, request, 'tooManyAtOnce', known.caller.name);
+  throw tooMany('too many calls are in progress', AT_ONCE_WAIT_SECONDS);
+}
+
+function emitRefused({ events }: State, { socket }: Request, reason: CallRefusal, name: string | null): void {
+  events.emit({ type: 'callRefused', reason, address: remoteAddressOf(socket), name });
 }
 
 /** `key`: the limits count by it. */
@@ -116,21 +132,15 @@ interface Known {
   key: string;
 }
 
-type Identified = Known | { refused: CallRefusal };
-
-function fromProxy(proxied: Caller | 'unusable'): Identified {
+function findCaller({ tokens, proxies }: State, request: Request): Known | { refused: CallRefusal } {
+  const { headers, socket } = request;
+  const proxied = proxies.callerOf(remoteAddressOf(socket), headers);
   if (proxied === 'unusable') return { refused: 'proxyHeaders' };
-  return { caller: proxied, key: `user ${proxied.name ?? ''}` };
-}
-
-function fromToken(
-  { headers }: Request,
-  find: (sent: string) => { token: ApiToken } | { refused: CallRefusal },
-): Identified {
+  if (proxied !== null) return { caller: proxied, key: `user ${proxied.name ?? ''}` };
   if (headers.authorization === undefined) return { refused: 'missing' };
   const [, sent] = /^Bearer +(\S+)$/i.exec(headers.authorization) ?? [];
   if (sent === undefined) return { refused: 'malformed' };
-  const found = find(sent);
+  const found = tokens.find(sent);
   if ('refused' in found) return found;
   const { name, role, hash } = found.token;
   return { caller: { name, role }, key: `token ${hash.toString('hex')}` };

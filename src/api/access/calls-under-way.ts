@@ -4,7 +4,7 @@
  */
 export type CallPace = 'prompt' | 'waits' | 'slow' | 'usual';
 
-interface CallsUnderWay {
+export interface CallsUnderWay {
   /** The function to call once when the call has ended; null: the caller has too many under way. */
   enter(key: string, pace: CallPace): (() => void) | null;
 }

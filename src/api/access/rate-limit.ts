@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../runtime/clock.ts';
 
 /** Limits how often each key may do something: one bucket for each key, which fills as time passes. */
-interface RateLimit {
+export interface RateLimit {
   /** Zero: the key may go on now. Otherwise: the number of seconds after which it may try again. */
   take(key: string): number;
 }

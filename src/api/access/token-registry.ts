@@ -13,7 +13,7 @@ interface TokenRegistryDeps {
   tokens: readonly ApiToken[];
 }
 
-interface TokenRegistry {
+export interface TokenRegistry {
   /** The entry of the token that was sent, if it is known and has not expired. */
   find(sent: string): { token: ApiToken } | { refused: CallRefusal };
   /** From now on, a token that is not among these is refused. */

@@ -3,7 +3,7 @@ import { type AddressRange, addressBytes, isInRange } from '../../config/address
 import { type Caller, isCallerName, isRole } from '../../core/access/roles.ts';
 
 /** From proxies at these addresses, headers name the caller. From all others they mean nothing. */
-interface TrustedProxies {
+export interface TrustedProxies {
   /** Null: the request names no user. */
   callerOf(address: string, headers: IncomingHttpHeaders): Caller | 'unusable' | null;
   isOne(address: string): boolean;

@@ -32,66 +32,69 @@ interface Minute {
   calls: number;
 }
 
-// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
+interface State extends RefusalsDeps {
+  minutes: LRUCache<string, Minute>;
+  pending: RefusedCall[];
+  writing: Promise<void> | null;
+  timer: NodeJS.Timeout | undefined;
+}
+
 export function createRefusals({ database, clock, logger }: RefusalsDeps): Refusals {
   const minutes = new LRUCache<string, Minute>({ max: MAX_CALLERS });
-  const pending: RefusedCall[] = [];
-  let writing: Promise<void> | null = null;
-  let timer: NodeJS.Timeout | undefined;
-
-  function add(call: RefusedCall): void {
-    if (pending.length < MAX_PENDING) pending.push(call);
-    writing ??= write().finally(() => (writing = null));
-  }
-
-  async function write(): Promise<void> {
-    while (pending.length > 0) {
-      const batch = pending.splice(0, BATCH);
-      await database
-        .run((db) => recordRefusals(db, batch))
-        .catch((error: unknown) =>
-          logger.debug(
-            { err: error, lost: batch.length },
-            'refused calls could not be recorded in the audit',
-          ),
-        );
-    }
-  }
-
-  function end(key: string, { caller, calls }: Minute): void {
-    minutes.delete(key);
-    if (calls <= EACH_MINUTE) return;
-    const detail = { moreCalls: calls - EACH_MINUTE };
-    add({ caller, action: null, subject: null, scheduleId: null, detail });
-  }
-
-  function endMinutes(isOver: (minute: Minute) => boolean): void {
-    for (const [key, minute] of [...minutes.entries()]) if (isOver(minute)) end(key, minute);
-  }
-
-  function look(): void {
-    const now = clock.monotonic();
-    endMinutes(({ began }) => now - began >= MINUTE_MS);
-    timer = minutes.size > 0 ? setTimeout(look, MINUTE_MS).unref() : undefined;
-  }
-
+  const state: State = { database, clock, logger, minutes, pending: [], writing: null, timer: undefined };
   return {
-    note: (call) => {
-      const { name, role } = call.caller;
-      const key = `${role} ${name ?? ''}`;
-      const now = clock.monotonic();
-      const known = minutes.get(key);
-      if (known && now - known.began >= MINUTE_MS) end(key, known);
-      const minute = minutes.get(key) ?? { caller: call.caller, began: now, calls: 0 };
-      minute.calls += 1;
-      minutes.set(key, minute);
-      if (minute.calls <= EACH_MINUTE) add(call);
-      timer ??= setTimeout(look, MINUTE_MS).unref();
-    },
+    note: (call) => note(state, call),
     close: async () => {
-      clearTimeout(timer);
-      endMinutes(() => true);
-      await writing;
+      clearTimeout(state.timer);
+      endMinutes(state, () => true);
+      await state.writing;
     },
   };
+}
+
+function note(state: State, call: RefusedCall): void {
+  const { minutes, clock } = state;
+  const { name, role } = call.caller;
+  const key = `${role} ${name ?? ''}`;
+  const now = clock.monotonic();
+  const known = minutes.get(key);
+  if (known && now - known.began >= MINUTE_MS) endMinute(state, key, known);
+  const minute = minutes.get(key) ?? { caller: call.caller, began: now, calls: 0 };
+  minute.calls += 1;
+  minutes.set(key, minute);
+  if (minute.calls <= EACH_MINUTE) add(state, call);
+  state.timer ??= setTimeout(() => look(state), MINUTE_MS).unref();
+}
+
+function look(state: State): void {
+  const now = state.clock.monotonic();
+  endMinutes(state, ({ began }) => now - began >= MINUTE_MS);
+  state.timer = state.minutes.size > 0 ? setTimeout(() => look(state), MINUTE_MS).unref() : undefined;
+}
+
+function endMinutes(state: State, isOver: (minute: Minute) => boolean): void {
+  for (const [key, minute] of [...state.minutes.entries()]) if (isOver(minute)) endMinute(state, key, minute);
+}
+
+function endMinute(state: State, key: string, { caller, calls }: Minute): void {
+  state.minutes.delete(key);
+  if (calls <= EACH_MINUTE) return;
+  const detail = { moreCalls: calls - EACH_MINUTE };
+  add(state, { caller, action: null, subject: null, scheduleId: null, detail });
+}
+
+function add(state: State, call: RefusedCall): void {
+  if (state.pending.length < MAX_PENDING) state.pending.push(call);
+  state.writing ??= write(state).finally(() => (state.writing = null));
+}
+
+async function write({ database, logger, pending }: State): Promise<void> {
+  while (pending.length > 0) {
+    const batch = pending.splice(0, BATCH);
+    await database
+      .run((db) => recordRefusals(db, batch))
+      .catch((error: unknown) =>
+        logger.debug({ err: error, lost: batch.length }, 'refused calls could not be recorded in the audit'),
+      );
+  }
 }

@@ -1,5 +1,5 @@
 import { type Fault, Problem, invalid } from '../problem.ts';
-import { createMemberNames } from './member-names.ts';
+import { type MemberNames, createMemberNames } from './member-names.ts';
 
 const DEEPEST = 64;
 /** The most items of a batch. */
@@ -42,7 +42,7 @@ interface SplitJson {
  * @throws Problem 400 where there is more than any call takes: depth, items, members, text outside of payloads and results.
  */
 export function* splitJson(bytes: Buffer): Generator<void, SplitJson, void> {
-  const cutter = createCutter(bytes);
+  const state = begun(bytes);
   let inString = false;
   let turn = SLICE_BYTES;
   for (let at = 0; ; at += 1) {
@@ -55,20 +55,21 @@ export function* splitJson(bytes: Buffer): Generator<void, SplitJson, void> {
     const byte = bytes[at];
     if (byte === QUOTE) {
       inString = !inString;
-      cutter.quote(at, inString);
+      if (inString) state.name.start = at;
+      else state.name.end = at + 1;
     } else if (inString) {
       if (byte === BACKSLASH) at += 1;
     } else if (byte === COMMA) {
-      cutter.next(at);
+      nextMember(state, at);
     } else if (byte === COLON) {
-      cutter.enter(at + 1);
+      enterValue(state, at + 1);
     } else if (byte === OPEN_BRACE || byte === OPEN_BRACKET) {
-      cutter.open(at + 1, byte === OPEN_BRACKET);
+      open(state, at + 1, byte === OPEN_BRACKET);
     } else if (byte === CLOSE_BRACE || byte === CLOSE_BRACKET) {
-      cutter.close(at);
+      close(state, at);
     }
   }
-  return cutter.finish();
+  return finish(state);
 }
 
 const [QUOTE, COLON, COMMA, BACKSLASH] = [0x22, 0x3a, 0x2c, 0x5c];
@@ -103,110 +104,119 @@ interface OpenPart extends Part {
   naming: number;
 }
 
-interface Cutter {
-  quote(at: number, isOpening: boolean): void;
-  /** The name of a member ends. */
-  enter(at: number): void;
-  next(at: number): void;
-  open(at: number, isArray: boolean): void;
-  close(at: number): void;
-  finish(): SplitJson;
+interface State {
+  bytes: Buffer;
+  /** The parts that have ended. */
+  parts: OpenPart[];
+  whole: OpenPart;
+  /** The innermost part that is open. */
+  part: OpenPart;
+  names: MemberNames;
+  /** The last string, which may be the name of a member. */
+  name: { start: number; end: number };
+  /** The members of the body are at depth 1, the items of a batch at depth 2, their members at depth 3. */
+  depth: number;
+  naming: number;
+  item: number;
+  /** The member of the body that is being read is `items`. */
+  atItems: boolean;
+  /** The list of the items has begun. */
+  inItems: boolean;
 }
 
-/** The members of the body are at depth 1, the items of a batch at depth 2, their members at depth 3. */
-// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
-function createCutter(bytes: Buffer): Cutter {
-  const parts: OpenPart[] = [];
-  const string = { start: 0, end: 0 };
-  const names = createMemberNames();
-  let depth = 0;
-  let naming = 0;
-  let item = 0;
-  /** The member of the body that is being read is `items`. */
-  let atItems = false;
-  /** The list of the items has begun. */
-  let inItems = false;
-  const begin = (kind: Part['kind'], path: string, start: number, parent: OpenPart | null): OpenPart => {
-    const text = { start, end: bytes.length, holes: [], bytesElsewhere: 0 };
-    return { kind, path, item, ...text, replaced: false, parent, depth, members: 0, naming };
-  };
-  const whole = begin('body', '', startsWithMark(bytes) ? BYTE_ORDER_MARK.length : 0, null);
-  let part = whole;
+function begun(bytes: Buffer): State {
+  const counts = { depth: 0, naming: 0, item: 0 };
+  const start = startsWithMark(bytes) ? BYTE_ORDER_MARK.length : 0;
+  const whole = partFrom({ bytes, ...counts }, { kind: 'body', path: '', start, parent: null });
+  const name = { start: 0, end: 0 };
+  const rest = { parts: [], names: createMemberNames(), name, atItems: false, inItems: false };
+  return { bytes, whole, part: whole, ...counts, ...rest };
+}
 
-  const end = (at: number): void => {
-    if (part.parent === null || part.depth !== depth) return;
-    const ended = part;
-    part = part.parent;
-    ended.end = at;
-    refuseLong(ended);
-    if (ended.kind === 'item' && isBlank(bytes, ended)) return;
-    part.holes.push(ended);
-    part.bytesElsewhere += ended.end - ended.start;
-    parts.push(ended);
-  };
-  const count = (): void => {
-    part.members += 1;
-    if (part.members <= MAX_MEMBERS) return;
+function partFrom(
+  { bytes, item, depth, naming }: Pick<State, 'bytes' | 'item' | 'depth' | 'naming'>,
+  begin: Pick<OpenPart, 'kind' | 'path' | 'start' | 'parent'>,
+): OpenPart {
+  const empty = { end: bytes.length, holes: [], replaced: false, members: 0, bytesElsewhere: 0 };
+  return { ...begin, ...empty, item, depth, naming };
+}
+
+/** The name of a member ends. */
+function enterValue(state: State, at: number): void {
+  const { bytes, whole, part, name: string, names } = state;
+  if (part.kind === 'text') return;
+  const name = nameOf(bytes, string);
+  // Text that is not JSON may contain more colons; none of them may read a long name again.
+  string.end = string.start;
+  names.name(name);
+  if (part === whole ? state.depth !== 1 : part.kind !== 'item' || state.depth !== 3) return;
+  if (part === whole) {
+    state.atItems = name === 'items';
+    state.inItems = false;
+    if (state.atItems) state.naming += 1;
+  }
+  if (name === 'payload' || (name === 'result' && part === whole))
+    state.part = partFrom(state, { kind: 'text', path: `${part.path}/${name}`, start: at, parent: part });
+}
+
+function nextMember(state: State, at: number): void {
+  endPart(state, at);
+  if (state.part.kind === 'text') return;
+  state.names.next();
+  countMember(state.part);
+  if (state.depth !== 2 || !state.inItems) return;
+  state.item += 1;
+  beginItem(state, at + 1);
+}
+
+function open(state: State, at: number, isArray: boolean): void {
+  state.depth += 1;
+  if (state.depth > DEEPEST) throw new Problem(400, `the body is nested more than ${DEEPEST} levels deep`);
+  if (state.part.kind === 'text') return;
+  state.names.open(isArray);
+  countMember(state.part);
+  if (state.depth !== 2 || !state.atItems || !isArray) return;
+  state.inItems = true;
+  state.item = 0;
+  beginItem(state, at);
+}
+
+function close(state: State, at: number): void {
+  endPart(state, at);
+  state.depth -= 1;
+  if (state.part.kind !== 'text') state.names.close();
+}
+
+function finish({ parts, part, whole, naming, names }: State): SplitJson {
+  if (part !== whole) throw new Problem(400, 'the body is not JSON: it ends too early');
+  refuseLong(whole);
+  for (const one of parts)
+    one.replaced = one.naming !== naming && (one.kind === 'item' || one.parent !== whole);
+  return { parts: [...parts, whole], faults: names.faults };
+}
+
+function beginItem(state: State, at: number): void {
+  const { item, whole } = state;
+  if (item >= MAX_ITEMS) throw invalid([{ path: '/items', message: `must be at most ${MAX_ITEMS} items` }]);
+  state.part = partFrom(state, { kind: 'item', path: `/items/${item}`, start: at, parent: whole });
+}
+
+function endPart(state: State, at: number): void {
+  const { part: ended, bytes, parts, depth } = state;
+  if (ended.parent === null || ended.depth !== depth) return;
+  state.part = ended.parent;
+  ended.end = at;
+  refuseLong(ended);
+  if (ended.kind === 'item' && isBlank(bytes, ended)) return;
+  state.part.holes.push(ended);
+  state.part.bytesElsewhere += ended.end - ended.start;
+  parts.push(ended);
+}
+
+function countMember(part: OpenPart): void {
+  part.members += 1;
+  if (part.members > MAX_MEMBERS)
     throw invalid([{ path: part.path, message: `has more than ${MAX_MEMBERS} members` }]);
-  };
-  const beginItem = (at: number): void => {
-    if (item >= MAX_ITEMS) throw invalid([{ path: '/items', message: `must be at most ${MAX_ITEMS} items` }]);
-    part = begin('item', `/items/${item}`, at, whole);
-  };
-
-  return {
-    quote: (at, isOpening) => {
-      if (isOpening) string.start = at;
-      else string.end = at + 1;
-    },
-    enter: (at) => {
-      if (part.kind === 'text') return;
-      const name = nameOf(bytes, string);
-      // Text that is not JSON may contain more colons; none of them may read a long name again.
-      string.end = string.start;
-      names.name(name);
-      if (part === whole ? depth !== 1 : part.kind !== 'item' || depth !== 3) return;
-      if (part === whole) {
-        atItems = name === 'items';
-        inItems = false;
-        if (atItems) naming += 1;
-      }
-      if (name === 'payload' || (name === 'result' && part === whole))
-        part = begin('text', `${part.path}/${name}`, at, part);
-    },
-    next: (at) => {
-      end(at);
-      if (part.kind === 'text') return;
-      names.next();
-      count();
-      if (depth !== 2 || !inItems) return;
-      item += 1;
-      beginItem(at + 1);
-    },
-    open: (at, isArray) => {
-      depth += 1;
-      if (depth > DEEPEST) throw new Problem(400, `the body is nested more than ${DEEPEST} levels deep`);
-      if (part.kind === 'text') return;
-      names.open(isArray);
-      count();
-      if (depth !== 2 || !atItems || !isArray) return;
-      inItems = true;
-      item = 0;
-      beginItem(at);
-    },
-    close: (at) => {
-      end(at);
-      depth -= 1;
-      if (part.kind !== 'text') names.close();
-    },
-    finish: () => {
-      if (part !== whole) throw new Problem(400, 'the body is not JSON: it ends too early');
-      refuseLong(whole);
-      for (const one of parts)
-        one.replaced = one.naming !== naming && (one.kind === 'item' || one.parent !== whole);
-      return { parts: [...parts, whole], faults: names.faults };
-    },
-  };
 }
 
 const BYTE_ORDER_MARK = [0xef, 0xbb, 0xbf];

@@ -1,7 +1,7 @@
 import type { Fault } from '../problem.ts';
 
 /** Reads along with the lexer, and finds names that occur twice in one object: parsers disagree about which member counts. */
-interface MemberNames {
+export interface MemberNames {
   open(isArray: boolean): void;
   /** A member's value begins. */
   name(name: string): void;

@@ -20,63 +20,77 @@ export function standardLimits(isProxy: ConnectionLimits['isProxy']): Connection
   return { most: MAX_CONNECTIONS, mostQuietOfAddress: MAX_QUIET_OF_ADDRESS, isProxy };
 }
 
+interface State extends ConnectionLimits {
+  all: Map<Socket, Connection>;
+  /** The longest quiet come first. */
+  quiet: Set<Socket>;
+  quietOf: Map<string, Set<Socket>>;
+}
+
+interface Connection {
+  /** Null: it is of a proxy. */
+  network: string | null;
+  requests: number;
+}
+
 /**
  * A connection is quiet while it has no request that is being answered: it is half-open, drips, or idles. When there are too
  * many connections, the one that has been quiet for longest gives way. So one that brings a request is always taken.
  */
-// eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function limitQuietConnections(server: Server, limits: ConnectionLimits): void {
-  const { most, mostQuietOfAddress, isProxy } = limits;
-  const all = new Map<Socket, { network: string | null; requests: number }>();
-  /** The longest quiet come first. */
-  const quiet = new Set<Socket>();
-  const quietOf = new Map<string, Set<Socket>>();
-  server.maxConnections = most;
+  const state: State = { ...limits, all: new Map(), quiet: new Set(), quietOf: new Map() };
+  server.maxConnections = limits.most;
+  server.on('connection', (socket: Socket) => begin(state, socket));
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) =>
+    beginRequest(state, socket, response),
+  );
+}
 
-  function becomeQuiet(socket: Socket, network: string | null): void {
-    quiet.add(socket);
-    if (network === null) return;
-    const group = quietOf.get(network) ?? new Set();
-    quietOf.set(network, group.add(socket));
-    if (group.size > mostQuietOfAddress) giveWay(group);
-  }
+function begin(state: State, socket: Socket): void {
+  const { all, quiet, most, isProxy } = state;
+  const address = remoteAddressOf(socket);
+  const known = { network: isProxy(address) ? null : networkOf(address), requests: 0 };
+  all.set(socket, known);
+  socket.once('close', () => forget(state, socket));
+  becomeQuiet(state, socket, known);
+  // Room for the next one: the server itself would refuse it, whatever it brings.
+  if (all.size >= most) giveWay(state, quiet);
+}
 
-  function giveWay([longest]: Iterable<Socket>): void {
-    if (longest === undefined) return;
-    forget(longest);
-    longest.destroy();
-  }
-
-  function forget(socket: Socket): void {
-    const known = all.get(socket);
-    all.delete(socket);
-    if (known) leaveQuiet(socket, known.network);
-  }
-
-  function leaveQuiet(socket: Socket, network: string | null): void {
-    quiet.delete(socket);
-    const group = network === null ? undefined : quietOf.get(network);
-    group?.delete(socket);
-    if (network !== null && group?.size === 0) quietOf.delete(network);
-  }
-
-  server.on('connection', (socket: Socket) => {
-    const address = remoteAddressOf(socket);
-    const known = { network: isProxy(address) ? null : networkOf(address), requests: 0 };
-    all.set(socket, known);
-    socket.once('close', () => forget(socket));
-    becomeQuiet(socket, known.network);
-    // Room for the next one: the server itself would refuse it, whatever it brings.
-    if (all.size >= most) giveWay(quiet);
+function beginRequest(state: State, socket: Socket, response: ServerResponse): void {
+  const known = state.all.get(socket);
+  if (known === undefined) return;
+  known.requests += 1;
+  leaveQuiet(state, socket, known);
+  response.once('close', () => {
+    known.requests -= 1;
+    if (known.requests === 0 && state.all.has(socket)) becomeQuiet(state, socket, known);
   });
-  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    const known = all.get(socket);
-    if (known === undefined) return;
-    known.requests += 1;
-    leaveQuiet(socket, known.network);
-    response.once('close', () => {
-      known.requests -= 1;
-      if (known.requests === 0 && all.has(socket)) becomeQuiet(socket, known.network);
-    });
-  });
+}
+
+function becomeQuiet(state: State, socket: Socket, { network }: Connection): void {
+  state.quiet.add(socket);
+  if (network === null) return;
+  const group = state.quietOf.get(network) ?? new Set();
+  state.quietOf.set(network, group.add(socket));
+  if (group.size > state.mostQuietOfAddress) giveWay(state, group);
+}
+
+function giveWay(state: State, [longest]: Iterable<Socket>): void {
+  if (longest === undefined) return;
+  forget(state, longest);
+  longest.destroy();
+}
+
+function forget(state: State, socket: Socket): void {
+  const known = state.all.get(socket);
+  state.all.delete(socket);
+  if (known) leaveQuiet(state, socket, known);
+}
+
+function leaveQuiet({ quiet, quietOf }: State, socket: Socket, { network }: Connection): void {
+  quiet.delete(socket);
+  const group = network === null ? undefined : quietOf.get(network);
+  group?.delete(socket);
+  if (network !== null && group?.size === 0) quietOf.delete(network);
 }
