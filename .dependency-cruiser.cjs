@@ -37,7 +37,7 @@ const forwardInApi = forwardIn('api', [
   'targets|calendars',
   'runs',
   'schedules',
-  'dashboard|instances|limits|maintenance|me|occurrences|queues|stats|verify',
+  'dashboard|instances|limits|maintenance|occurrences|queues|stats',
 ]);
 
 /**

@@ -5,9 +5,8 @@ import { type Calendar, findCalendar, listCalendars } from '../../store/calendar
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
 import { pageOf } from '../http/pages.ts';
-import { TAGS } from '../document/openapi.ts';
 import { noSuch } from '../http/problem.ts';
-import { BODY_PROBLEMS, json, nothing, problems } from '../http/response-schemas.ts';
+import { TAGS, BODY_PROBLEMS, json, nothing, problems } from '../http/response-schemas.ts';
 import { checkPreconditions, etagOf, ifMatchHeader, preconditionHeaders } from '../http/preconditions.ts';
 import { idOfAnother, unexpectedBody } from '../http/also-checks.ts';
 import { calendar, calendarIdParams, calendarInput, calendarPage, calendarsQuery } from './schemas.ts';

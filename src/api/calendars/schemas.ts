@@ -1,19 +1,13 @@
 import { z } from 'zod';
 import { MAX_DATES, readDateEntry } from '../../core/exclusions/date-entries.ts';
-import { answeredInstant, ignored, scheduleIdText, text } from '../http/common-schemas.ts';
+import { answeredInstant, ignored, scheduleIdText, text, withoutFault } from '../http/common-schemas.ts';
 import { limitQuery, pageSchema, scheduleCursor } from '../http/pages.ts';
 
-const dateEntry = z
-  .string()
-  .superRefine((value, context) => {
-    const read = readDateEntry(value);
-    if (typeof read === 'string') context.addIssue({ code: 'custom', message: read });
-  })
-  .meta({
-    format: 'date-or-range',
-    description: 'A date, or a range of dates that includes both ends; between 2000 and 2100.',
-    example: '2026-12-24/2027-01-02',
-  });
+const dateEntry = z.string().superRefine(withoutFault(dateFault)).meta({
+  format: 'date-or-range',
+  description: 'A date, or a range of dates that includes both ends; between 2000 and 2100.',
+  example: '2026-12-24/2027-01-02',
+});
 
 export const dateEntries = z.array(dateEntry).max(MAX_DATES);
 
@@ -62,3 +56,8 @@ export const calendar = z
   .meta({ id: 'Calendar' });
 
 export const calendarPage = pageSchema(calendar);
+
+function dateFault(value: string): string | null {
+  const read = readDateEntry(value);
+  return typeof read === 'string' ? read : null;
+}

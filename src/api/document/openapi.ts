@@ -7,7 +7,7 @@ import { finishDocument } from './document.ts';
 import type { RoleNeeded } from '../../core/access/roles.ts';
 import { stringify } from '../http/json/raw-json.ts';
 import { type PackedFile, pack, sendPacked } from '../http/packed-file.ts';
-import { problems } from '../http/response-schemas.ts';
+import { TAGS, problems } from '../http/response-schemas.ts';
 
 declare module 'fastify' {
   interface FastifySchema {
@@ -15,17 +15,6 @@ declare module 'fastify' {
     'x-body-optional'?: true;
   }
 }
-
-export const TAGS = {
-  schedules: 'Schedules',
-  runs: 'Runs',
-  queues: 'Queues',
-  limits: 'Limits',
-  times: 'Fire times',
-  calendars: 'Calendars',
-  instances: 'Instances',
-  signs: 'Signs of life',
-} as const;
 
 /**
  * The document comes from the routes' zod schemas; `/docs` shows it, with nothing loaded from elsewhere. Answers what serves

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LABEL, listPattern } from './common-schemas.ts';
+import { LABEL, listPattern, refused } from './common-schemas.ts';
 import { isObject } from './json/json-body.ts';
 
 export const dryRunInput = z
@@ -28,9 +28,7 @@ export function filterWords<const Word extends string>(words: readonly Word[]) {
       const named: unknown[] =
         typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : [];
       if (named.length > 0 && named.every(known)) return [...new Set(named)];
-      const message = `must be a comma-separated list, or a list, of ${words.join(', ')}`;
-      context.issues.push({ code: 'custom', input: value, message });
-      return z.NEVER;
+      return refused(context, `must be a comma-separated list, or a list, of ${words.join(', ')}`);
     })
     .optional()
     .meta({
@@ -50,8 +48,7 @@ export const filterLabels = z
     const given: unknown[] = Array.isArray(value) ? value : [value];
     const labels = given.flatMap((label) => labelIn(label));
     if (given.length > 0 && labels.length === given.length) return labels;
-    context.issues.push({ code: 'custom', input: value, message: 'must be key:value, or a list of such' });
-    return z.NEVER;
+    return refused(context, 'must be key:value, or a list of such');
   })
   .optional()
   .meta({

@@ -95,6 +95,20 @@ export function text(max: number): z.ZodString {
     .meta({ maxLength: max });
 }
 
+/** What a transformation answers for a value that has a fault. */
+export function refused(context: z.core.$RefinementCtx, message: string): never {
+  context.issues.push({ code: 'custom', input: context.value, message });
+  return z.NEVER;
+}
+
+/** For `superRefine`: `faultOf` says what is wrong with a value; null: nothing. */
+export function withoutFault(faultOf: (value: string) => string | null) {
+  return (value: string, context: z.core.$RefinementCtx<string>): void => {
+    const message = faultOf(value);
+    if (message !== null) context.addIssue({ code: 'custom', message });
+  };
+}
+
 /** An instant of an answer. */
 export const answeredInstant = z.string().meta({ format: 'date-time', example: '2026-11-20T09:00:00.000Z' });
 
@@ -135,12 +149,7 @@ export function queryInteger<Fallback extends number | undefined>(
       if (value === undefined) return fallback;
       const number = /^\d{1,9}$/.test(value) ? Number(value) : NaN;
       if (number >= min && number <= max) return number;
-      context.issues.push({
-        code: 'custom',
-        input: value,
-        message: `must be a whole number from ${min} to ${max}`,
-      });
-      return z.NEVER;
+      return refused(context, `must be a whole number from ${min} to ${max}`);
     })
     .meta({
       type: 'integer',
@@ -164,12 +173,7 @@ export function wordList<const Word extends string>(words: readonly Word[]) {
     .transform((value, context) => {
       const named = value.split(',');
       if (named.every(known)) return [...new Set(named)];
-      context.issues.push({
-        code: 'custom',
-        input: value,
-        message: `must be a comma-separated list of ${words.join(', ')}`,
-      });
-      return z.NEVER;
+      return refused(context, `must be a comma-separated list of ${words.join(', ')}`);
     })
     .meta({
       type: 'string',
@@ -204,9 +208,7 @@ const INSTANT =
 
 function toInstant(value: string, context: z.core.$RefinementCtx<string>): Instant {
   const read = parseInstant(value);
-  if (typeof read === 'number') return read;
-  context.issues.push({ code: 'custom', input: value, message: read });
-  return z.NEVER;
+  return typeof read === 'number' ? read : refused(context, read);
 }
 
 /** `key:value`; the key may be any text without a colon. */
@@ -220,8 +222,7 @@ export const labelQuery = z
       z.string().transform((value, context): readonly [key: string, value: string] => {
         const colon = value.indexOf(':');
         if (colon > 0) return [value.slice(0, colon), value.slice(colon + 1)];
-        context.issues.push({ code: 'custom', input: value, message: 'must be key:value' });
-        return z.NEVER;
+        return refused(context, 'must be key:value');
       }),
     ),
   )

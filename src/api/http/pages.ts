@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { EARLIEST, LATEST } from '../../core/instant.ts';
 import { invalid } from './problem.ts';
-import { queryInteger, scheduleIdText } from './common-schemas.ts';
+import { queryInteger, refused, scheduleIdText } from './common-schemas.ts';
 
 export const limitQuery = queryInteger(1, 500, 50);
 
@@ -77,9 +77,7 @@ function cursorOf<T>(content: z.ZodType<T>) {
     .string()
     .transform((value, context): T => {
       const parsed = content.safeParse(decode(value));
-      if (parsed.success) return parsed.data;
-      context.issues.push({ code: 'custom', input: value, message: FOREIGN });
-      return z.NEVER;
+      return parsed.success ? parsed.data : refused(context, FOREIGN);
     })
     .meta({
       type: 'string',

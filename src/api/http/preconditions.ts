@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { refused } from './common-schemas.ts';
 import { Problem, noSuch } from './problem.ts';
 
 /** `*`, or the entity tags that a header lists. */
@@ -8,14 +9,7 @@ const tags = z
   .preprocess(
     (value) => (Array.isArray(value) ? value.join(', ') : value),
     z.string().transform((value, context): Tags => {
-      const parsed = parseTags(value);
-      if (parsed !== null) return parsed;
-      context.issues.push({
-        code: 'custom',
-        input: value,
-        message: 'must be * or a list of entity tags, such as "3"',
-      });
-      return z.NEVER;
+      return parseTags(value) ?? refused(context, 'must be * or a list of entity tags, such as "3"');
     }),
   )
   .optional();

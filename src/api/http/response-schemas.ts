@@ -3,6 +3,18 @@ import { z } from 'zod';
 import { RUN_STATUSES } from '../../core/runs/run.ts';
 import { PROBLEM_TYPE } from './problem.ts';
 
+/** The sections of the document. */
+export const TAGS = {
+  schedules: 'Schedules',
+  runs: 'Runs',
+  queues: 'Queues',
+  limits: 'Limits',
+  times: 'Fire times',
+  calendars: 'Calendars',
+  instances: 'Instances',
+  signs: 'Signs of life',
+} as const;
+
 /** Documents an answer; functions with types build the answers, and they are serialised as they are. */
 export function json(description: string, schema: z.ZodType) {
   return { description, content: { 'application/json': { schema } } };

@@ -2,9 +2,11 @@ import { z } from 'zod';
 import { isoInstant } from '../../core/instant.ts';
 import { listInstances } from '../../store/instances/list-instances.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { TAGS } from '../document/openapi.ts';
-import { json, problems } from '../http/response-schemas.ts';
+import { TAGS, json, problems } from '../http/response-schemas.ts';
 import { answeredInstant } from '../http/common-schemas.ts';
+import { ROLES } from '../../core/access/roles.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { VERIFY_LIMIT_MS, checkOnSnapshot } from '../../store/verify/check-on-snapshot.ts';
 
 export const instanceList = z.object({
   items: z.array(
@@ -53,6 +55,72 @@ export function addInstanceRoutes(api: Api, { database }: ApiDeps): void {
           inFlight,
         })),
       };
+    },
+  );
+}
+
+export const caller = z
+  .object({
+    name: z
+      .string()
+      .nullable()
+      .meta({ description: 'Null: this firelock does not ask callers who they are.' }),
+    role: z.enum(ROLES).meta({ description: 'What the caller may do.' }),
+  })
+  .meta({ id: 'Caller' });
+
+export function addMeRoute(api: Api): void {
+  api.get(
+    '/me',
+    {
+      config: { role: 'any' },
+      schema: {
+        operationId: 'getMe',
+        summary: 'Who the caller is to firelock, and what they may do',
+        tags: [TAGS.instances],
+        response: { 200: json('The caller', caller), ...problems(400) },
+      },
+    },
+    ({ caller: { name, role } }): z.output<typeof caller> => ({ name, role }),
+  );
+}
+
+export const verification = z
+  .object({
+    ok: z.boolean().meta({ description: 'Every check was completed, and none found a violation.' }),
+    checks: z.array(
+      z.object({
+        name: z.string(),
+        holds: z.string().meta({ description: 'What the check looks for violations of.' }),
+        complete: z.boolean().meta({ description: 'False: it took longer than 5 seconds, and was stopped.' }),
+        violations: z.int().meta({ minimum: 0, description: 'Counted up to 10,000.' }),
+        examples: z.array(z.string()).meta({ description: 'The first 10 of them.' }),
+      }),
+    ),
+  })
+  .meta({ id: 'Verification' });
+
+export function addVerifyRoute(api: Api, { database }: ApiDeps): void {
+  api.get(
+    '/verify',
+    {
+      config: { role: 'operator', pace: 'slow' },
+      schema: {
+        operationId: 'verify',
+        summary: 'Check on the live database what must always hold',
+        description:
+          'One snapshot, read only. All schedules and open runs are looked at, and of ended runs the newest 100,000. ' +
+          'Takes 30 seconds at most. Soon after an outage it may name work that is being made up for.',
+        tags: [TAGS.instances],
+        response: { 200: json('What was found', verification), ...problems(400) },
+      },
+    },
+    async (): Promise<z.output<typeof verification>> => {
+      const checks = await database.transaction(
+        (tx) => checkOnSnapshot(tx, () => systemClock.monotonic()),
+        VERIFY_LIMIT_MS,
+      );
+      return { ok: checks.every(({ complete, violations }) => complete && violations === 0), checks };
     },
   );
 }

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import type { Api, ApiDeps } from '../deps.ts';
-import { TAGS } from '../document/openapi.ts';
-import { json } from '../http/response-schemas.ts';
+import { TAGS, json } from '../http/response-schemas.ts';
 
 const readiness = z
   .object({

@@ -6,9 +6,8 @@ import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
 import { limitIdParams } from '../http/common-schemas.ts';
 import { limitQuery, pageOf, pageSchema, scheduleCursor } from '../http/pages.ts';
-import { TAGS } from '../document/openapi.ts';
 import { noSuch } from '../http/problem.ts';
-import { BODY_PROBLEMS, json, nothing, problems } from '../http/response-schemas.ts';
+import { TAGS, BODY_PROBLEMS, json, nothing, problems } from '../http/response-schemas.ts';
 import { idOfAnother, unexpectedBody } from '../http/also-checks.ts';
 import { limit as answered, limitInput } from './schemas.ts';
 

@@ -5,9 +5,8 @@ import { startMaintenance, stopMaintenance } from '../../operations/maintenance-
 import { readMaintenance } from '../../store/maintenance/maintenance-row.ts';
 import { auditorFor } from '../../store/audit/record-audit.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { TAGS } from '../document/openapi.ts';
 import { invalid } from '../http/problem.ts';
-import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
+import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 import { NOT_GIVEN, where } from '../document/kinds.ts';
 import { answeredInstant, instant, text } from '../http/common-schemas.ts';
 

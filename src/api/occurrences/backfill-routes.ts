@@ -3,9 +3,8 @@ import { type Backfilled, backfill } from '../../operations/runs/backfill.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
 import { emptyPeriodInBody } from '../http/also-checks.ts';
-import { TAGS } from '../document/openapi.ts';
 import { asUnplannable, hasNoTimesOfItsOwn, invalid, noSuch } from '../http/problem.ts';
-import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
+import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 import { scheduleIdParams } from '../http/common-schemas.ts';
 import { backfillInput, backfilled } from './schemas.ts';
 

@@ -22,9 +22,8 @@ import {
   outlookOf,
   unknownCalendars,
 } from '../schedules/fire-faults.ts';
-import { TAGS } from '../document/openapi.ts';
 import { asUnplannable, hasNoTimesOfItsOwn, invalid, noSuch } from '../http/problem.ts';
-import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
+import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 import { scheduleIdParams } from '../http/common-schemas.ts';
 import { ASSUMED_ID, previewInput, previewedTimes, upcomingQuery, upcomingTimes } from './preview-schemas.ts';
 

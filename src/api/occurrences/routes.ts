@@ -8,9 +8,8 @@ import type { Api, ApiDeps } from '../deps.ts';
 import { BEFORE_ALL, type UnplannableSpan, readOccurrencePage } from './occurrence-page.ts';
 import { cursorIn, encodeCursor, limitQuery, occurrenceCursor } from '../http/pages.ts';
 import { emptyPeriod } from '../http/also-checks.ts';
-import { TAGS } from '../document/openapi.ts';
 import { hasNoTimesOfItsOwn, noSuch } from '../http/problem.ts';
-import { json, problems } from '../http/response-schemas.ts';
+import { TAGS, json, problems } from '../http/response-schemas.ts';
 import { queryInstant, scheduleIdParams } from '../http/common-schemas.ts';
 import { occurrencePage as pageSchema } from './schemas.ts';
 

@@ -8,10 +8,9 @@ import {
 } from '../../operations/runs/act-on-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
-import { TAGS } from '../document/openapi.ts';
 import { Problem, noSuch } from '../http/problem.ts';
 import { answerRun } from './answers.ts';
-import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
+import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 import { runIdParams, whole, workerIdText, ALWAYS } from '../http/common-schemas.ts';
 import { run } from './schemas.ts';
 import { z } from 'zod';

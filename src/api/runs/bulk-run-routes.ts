@@ -6,8 +6,7 @@ import { audited } from '../audit/audited.ts';
 import { bulkAnswer, dryRunInput, filterLabels, filterWords, namesSomething } from '../http/bulk-schemas.ts';
 import { LATER_THAN_FROM } from '../http/also-checks.ts';
 import { instant, scheduleIdText, whole, ALWAYS } from '../http/common-schemas.ts';
-import { TAGS } from '../document/openapi.ts';
-import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
+import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 
 const runFilter = z
   .strictObject({

@@ -12,10 +12,9 @@ import {
   oneOffRun,
 } from './one-off-inputs.ts';
 import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';
-import { TAGS } from '../document/openapi.ts';
 import { type Fault, invalid, unavailable } from '../http/problem.ts';
 import { answerRun } from './answers.ts';
-import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
+import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 import {
   type OneOffItemInput,
   oneOffBatchAnswer,

@@ -6,10 +6,9 @@ import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { cursorIn, limitQuery, pageOf, pageSchema, runCursor } from '../http/pages.ts';
 import { emptyPeriod } from '../http/also-checks.ts';
-import { TAGS } from '../document/openapi.ts';
 import { noSuch } from '../http/problem.ts';
 import { answerRun, answerWholeRun } from './answers.ts';
-import { json, problems } from '../http/response-schemas.ts';
+import { TAGS, json, problems } from '../http/response-schemas.ts';
 import {
   periodQuery,
   labelQuery,

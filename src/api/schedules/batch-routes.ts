@@ -8,12 +8,11 @@ import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { type Outlook, fireFaults, lookAhead, outlookOf } from './fire-faults.ts';
 import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';
-import { TAGS } from '../document/openapi.ts';
 import { type Fault, invalid } from '../http/problem.ts';
 import { itemsSent, repeatedInItems } from '../http/also-checks.ts';
 import { encryptedAnew, resolveInput, pauseFaults } from './inputs.ts';
 import { changeOrRefuse } from './writes.ts';
-import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
+import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 import { batchInput, besideItems, itemInput } from './schemas.ts';
 import { noteMany, diffOf, scheduleDiff } from './diff.ts';
 

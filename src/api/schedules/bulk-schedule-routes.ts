@@ -7,9 +7,8 @@ import { audited } from '../audit/audited.ts';
 import { NOT_GIVEN, where } from '../document/kinds.ts';
 import { bulkAnswer, dryRunInput, filterLabels, filterWords, namesSomething } from '../http/bulk-schemas.ts';
 import { instant, text, ALWAYS } from '../http/common-schemas.ts';
-import { TAGS } from '../document/openapi.ts';
 import { invalid } from '../http/problem.ts';
-import { BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
+import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 
 const scheduleFilter = z
   .strictObject({

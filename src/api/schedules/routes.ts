@@ -11,14 +11,13 @@ import { calendarsNamedIn } from './timing/exclude-schemas.ts';
 import { lookAhead } from './fire-faults.ts';
 import { idOfAnother, unexpectedBody } from '../http/also-checks.ts';
 import { encodeCursor, limitQuery, pageOf, pageSchema, scheduleCursor } from '../http/pages.ts';
-import { TAGS } from '../document/openapi.ts';
 import { checkPreconditions, etagOf, ifMatchHeader, preconditionHeaders } from '../http/preconditions.ts';
 import { noSuch } from '../http/problem.ts';
 import { answerSchedule } from './answers.ts';
 import { accepted, resolveInput, resolvePatch } from './inputs.ts';
 import { withNextFires } from './next-fires.ts';
 import { changeOne } from './writes.ts';
-import { BODY_PROBLEMS, json, nothing, problems } from '../http/response-schemas.ts';
+import { TAGS, BODY_PROBLEMS, json, nothing, problems } from '../http/response-schemas.ts';
 import {
   labelQuery,
   queryBoolean,

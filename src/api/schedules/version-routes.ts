@@ -4,11 +4,10 @@ import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
 import { type ScheduleVersion, listVersions } from '../../store/schedules/schedule-versions.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { cursorIn, limitQuery, pageOf, pageSchema, versionCursor } from '../http/pages.ts';
-import { TAGS } from '../document/openapi.ts';
 import { noSuch } from '../http/problem.ts';
 import { rawJsonOrNull } from '../http/json/raw-json.ts';
 import { answerDefinition } from './answers.ts';
-import { json, problems } from '../http/response-schemas.ts';
+import { TAGS, json, problems } from '../http/response-schemas.ts';
 import { answeredInstant, scheduleIdParams } from '../http/common-schemas.ts';
 import { schedule } from './schemas.ts';
 

@@ -3,9 +3,8 @@ import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
 import { type RunStats, STATS_LIMIT_MS, runStats } from '../../store/reports/run-stats.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { emptyPeriod } from '../http/also-checks.ts';
-import { TAGS } from '../document/openapi.ts';
 import { noSuch } from '../http/problem.ts';
-import { json, problems } from '../http/response-schemas.ts';
+import { TAGS, json, problems } from '../http/response-schemas.ts';
 import { periodQuery, scheduleIdParams } from '../http/common-schemas.ts';
 
 const count = (description?: string) => z.int().meta({ minimum: 0, ...(description && { description }) });

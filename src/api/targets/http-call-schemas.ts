@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { headerFault } from '../../core/http/header-rules.ts';
 import { HTTP_METHODS } from '../../core/schedules/schedule.ts';
 import { WEBHOOK_SECRET_RULE, webhookKey } from '../../core/secrets/webhook-secret.ts';
+import { withoutFault } from '../http/common-schemas.ts';
 import { TEMPLATE_NAMES, findUnknownTemplates, renderTemplate } from '../../core/http/template.ts';
 
 /** The mask of a header value or a secret in answers. Sent back, it keeps the stored value. */
@@ -18,10 +19,7 @@ const templates = TEMPLATE_NAMES.map((name) => `{{${name}}}`).join(' ');
 export const url = z
   .string()
   .max(MAX_URL_LENGTH)
-  .superRefine((value, context) => {
-    const fault = urlFault(value);
-    if (fault !== null) context.addIssue({ code: 'custom', message: fault });
-  })
+  .superRefine(withoutFault(urlFault))
   .meta({
     format: 'uri-template',
     maxLength: MAX_URL_LENGTH,
@@ -57,9 +55,7 @@ const SECRET_FORMAT = 'webhook-secret';
 
 const oneSecret = z
   .string()
-  .superRefine((value, context) => {
-    if (isNoSecret(value)) context.addIssue({ code: 'custom', message: NO_SECRET });
-  })
+  .superRefine(withoutFault((value) => (isNoSecret(value) ? NO_SECRET : null)))
   .meta({ format: SECRET_FORMAT });
 
 /** The message does not repeat the value. */

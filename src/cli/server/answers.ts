@@ -2,10 +2,9 @@ import type { z } from 'zod';
 import type { auditEntry } from '../../api/audit/routes.ts';
 import type { calendar } from '../../api/calendars/schemas.ts';
 import type { bulkAnswer } from '../../api/http/bulk-schemas.ts';
-import type { instanceList } from '../../api/instances/routes.ts';
+import type { instanceList, caller, verification } from '../../api/instances/routes.ts';
 import type { limit } from '../../api/limits/schemas.ts';
 import type { maintenanceAnswer } from '../../api/maintenance/routes.ts';
-import type { caller } from '../../api/me/routes.ts';
 import type { previewedTimes, upcomingTimes } from '../../api/occurrences/preview-schemas.ts';
 import type { backfilled, occurrence } from '../../api/occurrences/schemas.ts';
 import type { queues } from '../../api/queues/routes.ts';
@@ -13,7 +12,6 @@ import type { run, wholeRun } from '../../api/runs/schemas.ts';
 import type { schedule } from '../../api/schedules/schemas.ts';
 import type { skipAnswer } from '../../api/schedules/fire-routes.ts';
 import type { stats } from '../../api/stats/routes.ts';
-import type { verification } from '../../api/verify/routes.ts';
 
 /** What the API answers, by its schemas; no more of the API than these types is known here. As JSON, an answer is shown whole. */
 export interface Page<Item> {

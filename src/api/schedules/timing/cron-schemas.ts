@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { withoutFault } from '../../http/common-schemas.ts';
 import { MAX_EXPRESSION_LENGTH, CronError } from '../../../core/cron/cron.ts';
 import { MAX_EXPRESSIONS, MIN_EXPRESSIONS } from '../../../core/cron/cron-expressions.ts';
 import { normalSpelling, parseCron } from '../../../core/cron/cron-parse.ts';
@@ -11,10 +12,7 @@ const SYNTAX =
 
 const expression = z
   .string()
-  .superRefine((value, context) => {
-    const fault = cronFault(value);
-    if (fault !== null) context.addIssue({ code: 'custom', message: fault });
-  })
+  .superRefine(withoutFault(cronFault))
   .meta({
     format: 'cron',
     maxLength: MAX_EXPRESSION_LENGTH,

@@ -17,6 +17,7 @@ import {
   nullish,
   orNull,
   whole,
+  withoutFault,
 } from '../../http/common-schemas.ts';
 import { answeredCron, cronInput, isKnownZone } from './cron-schemas.ts';
 import { answeredExclude, excludeInput, excludePatch, refuseExcludeBesideAfter } from './exclude-schemas.ts';
@@ -31,20 +32,12 @@ export const TIMING_KINDS = [
 
 const DAY = 86_400;
 
-export const zoneText = z
-  .string()
-  .superRefine((value, context) => {
-    if (isKnownZone(value)) return;
-    const hint = zoneHint(value);
-    const message = `is not the IANA name of a time zone${hint === null ? '' : `; ${hint}`}`;
-    context.addIssue({ code: 'custom', message });
-  })
-  .meta({
-    format: 'time-zone',
-    description:
-      'IANA name of the zone that `cron` is evaluated in, and whose days `exclude` names; null = UTC.',
-    example: 'Europe/Berlin',
-  });
+export const zoneText = z.string().superRefine(withoutFault(zoneFault)).meta({
+  format: 'time-zone',
+  description:
+    'IANA name of the zone that `cron` is evaluated in, and whose days `exclude` names; null = UTC.',
+  example: 'Europe/Berlin',
+});
 
 export const everySeconds = whole(1, MAX_INTERVAL_SECONDS).meta({
   description:
@@ -178,6 +171,12 @@ export const atMostOneKind: Refine = (value, context) => {
   refuseSeveral(kindsOf(value), context);
   refuseExcludeBesideAfter(value, context);
 };
+
+function zoneFault(value: string): string | null {
+  if (isKnownZone(value)) return null;
+  const hint = zoneHint(value);
+  return `is not the IANA name of a time zone${hint === null ? '' : `; ${hint}`}`;
+}
 
 function refuseSeveral(given: readonly string[], context: z.core.$RefinementCtx): void {
   if (given.length < 2) return;
