@@ -4,7 +4,7 @@ import { type Recognise, type SaidText, SourceTexts } from './source-texts.ts';
 
 const HEAD = `# Messages
 
-For operators and callers: every text that firelock says in its log, in the problems of its API and in errors of its commands, and
+For operators and callers: every text that firelock says in its log, as a warning of \`/readyz\`, in the problems of its API and in errors of its commands, and
 what to do about it. \`…\` stands for a value. A text that is only a value, such as the reason that a database or a
 target gives, is not listed. \`npm run reference\` writes this page from the source.
 `;
@@ -15,6 +15,7 @@ export function messagesReference(root: string, paths: readonly string[]): strin
   return [
     HEAD,
     logSection(among((path) => !path.startsWith('src/cli/')).said(logLine)),
+    warningSection(among((path) => path === 'src/runtime/readiness.ts').said(warning)),
     apiSection(among((path) => !path.startsWith('src/cli/')).said(problem)),
     commandSection(among((path) => path.startsWith('src/cli/')).said(commandError)),
   ].join('\n');
@@ -29,6 +30,15 @@ const logLine: Recognise = (name, args, call) => {
   if (isLogged === undefined) return null;
   const chosen = ts.isCallExpression(call) && ts.isElementAccessExpression(call.expression);
   return { text: args.at(-1) ?? null, of: level ?? (chosen ? call.expression.argumentExpression : 'debug') };
+};
+
+/** What `readinessOf` puts into `warnings`: texts, what a function returns, and a text for each of several things. */
+const warning: Recognise = (name, args, call) => {
+  const [first] = args;
+  if (name === 'warnings.push') return { text: first ?? null, of: '' };
+  if (name === 'maintenanceWarning') return { text: call as ts.CallExpression, of: '' };
+  const isOfEach = name.endsWith('.map') && first && ts.isArrowFunction(first) && !ts.isBlock(first.body);
+  return isOfEach ? { text: first.body, of: '' } : null;
 };
 
 const problem: Recognise = (name, args) => {
@@ -66,6 +76,11 @@ function adviceOf(level: string, text: string): string {
   if (advice !== undefined) return advice;
   if (level === 'info' || level === 'debug') return '';
   throw new Error(`log-advice.ts does not say what to do about "${text}"`);
+}
+
+function warningSection(texts: readonly SaidText[]): string {
+  const lines = texts.map(({ text }) => item(text, ''));
+  return `## Warnings of /readyz\n\nThey leave the instance ready; the text says where to look.\n\n${lines.join('\n')}\n`;
 }
 
 /** By status; what to do is the same for all of one status. */
