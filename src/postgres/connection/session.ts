@@ -98,6 +98,11 @@ function sessionOn(url: DatabaseUrl, host: Host, client: Client, { key, isOwn, m
   };
 }
 
+/** The name of a statement after its first word: from 18 on, pg_stat_statements leaves out a comment that stands before that. */
+function withNameInside(text: string): string {
+  return text.replace(/^(-- \w+\n)\s*(\w+|\()/, '$2 $1');
+}
+
 /** `naming`: which statements are prepared by name; never in a transaction, which would fail over an unknown name. */
 function executorOn(
   host: Host,
@@ -106,7 +111,7 @@ function executorOn(
 ): Executor {
   const send = (text: string, parameters: unknown[] = [], prepare = false) => {
     if (!isOpen()) throw new ConnectionLost('CONNECTION_ENDED', `the session on ${hostText(host)} has ended`);
-    return sql.unsafe<postgres.Row[]>(text, parameters as never[], { prepare });
+    return sql.unsafe<postgres.Row[]>(withNameInside(text), parameters as never[], { prepare });
   };
   const unsafe = (text: string, parameters: unknown[] = [], { prepare = false } = {}) => {
     if (preparedStatements?.isTimeToReplan() === true) send('DISCARD PLANS').catch(() => undefined);

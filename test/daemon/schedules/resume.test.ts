@@ -303,7 +303,7 @@ describe('resume --from-now', () => {
     await until(async () => {
       const counting = await sql`SELECT FROM pg_stat_activity
         WHERE datname = current_database() AND application_name = 'firelock' AND state = 'idle'
-          AND query LIKE '-- listDueSchedules%'`;
+          AND query LIKE 'SELECT -- listDueSchedules%'`;
       return counting.length > 0 || null;
     });
     command.signal('SIGINT');
