@@ -27,7 +27,6 @@ interface ResolvedInput {
 }
 
 /** `payload` is the source text that was sent; JSON's null is no payload. */
-// eslint-disable-next-line max-lines-per-function -- one line for each field
 export function resolveInput(
   input: ScheduleInput,
   payload: string | undefined,
@@ -38,46 +37,20 @@ export function resolveInput(
   const impossible: Fault[] = [];
   const before = current?.definition.target ?? null;
   const target = sealed(unmaskTarget(input.target, before, faults), sealing, before, impossible);
-  const { description, cron, everySeconds, at, after, timezone, exclude, startAt, endAt } = input;
-  const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = input;
-  const { enabled, pauseReason, pauseUntil, pauseAfterFailures, successWithinSeconds } = input;
-  const { retry, timeoutSeconds } = input;
-  const { completion, completionTimeoutSeconds, delivery, priority, limit, labels } = input;
+  const { id, status, late, error, nextFireAt, lastFireAt, lockedBy, lockedAt, version, ...rest } = input;
+  const { createdAt, updatedAt, ...sent } = rest;
+  const { enabled, pauseReason, pauseUntil } = sent;
   return {
     faults,
     impossible,
     pauseUntil,
     definition: {
-      description,
-      cron,
-      everySeconds,
-      at,
-      after,
-      timezone,
-      exclude,
-      enabled,
+      ...sent,
       // A caller sends back the answer of GET of a paused schedule to resume it.
       pauseReason: enabled ? null : pauseReason,
       pauseUntil: enabled ? null : pauseUntil,
-      pauseAfterFailures,
-      successWithinSeconds,
-      startAt,
-      endAt,
-      catchUp,
-      catchUpLimit,
-      graceSeconds,
-      overlap,
-      jitterSeconds,
       target,
       payload: payload === undefined || payload === 'null' ? null : payload,
-      retry,
-      timeoutSeconds,
-      completion,
-      completionTimeoutSeconds,
-      delivery,
-      priority,
-      limit,
-      labels,
     },
   };
 }
