@@ -18,7 +18,7 @@ export function addDaemonCommands(program: Command, cli: Cli): void {
   const resume = program
     .command('resume')
     .description(
-      'after a restored backup or a failover that lost data, with every instance stopped: begin at this moment',
+      'after a restored backup or a failover that lost data, with every instance stopped: skip what was due before now',
     )
     .requiredOption('--from-now', 'record what was due before now as skipped (docs/restoring.md)')
     .action(async () => {
@@ -29,7 +29,10 @@ export function addDaemonCommands(program: Command, cli: Cli): void {
   const migrate = program
     .command('migrate')
     .description('bring the schema of the database up to this version, as the daemon does at its start')
-    .option('--grant-to <role>', 'let this role of the database do what the daemon does (docs/database.md)')
+    .option(
+      '--grant-to <role>',
+      'give this role of the database the rights that the daemon needs (docs/database.md)',
+    )
     .action(async ({ grantTo }: { grantTo?: string }) => {
       const { migrateDatabase } = await import('./database-commands.ts');
       cli.exitCode = await daemon.onDatabase((given) => migrateDatabase(given, grantTo));
@@ -91,7 +94,7 @@ function readArguments([name = '', ...others]: readonly string[], options: Token
   const expiresAt = expires === undefined ? null : parseExpiry(expires);
   const faults: string[] = [];
   if (!isTokenName(name)) faults.push(`NAME must be ${TOKEN_NAME_RULE}`);
-  if (others.length > 0) faults.push(`one NAME only, and not also ${others.join(' ')}`);
+  if (others.length > 0) faults.push(`give only one NAME, not also ${others.join(' ')}`);
   if (!isRole(role)) faults.push(`--role must be one of ${ROLES.join(', ')}`);
   if (expiresAt === undefined) faults.push(`--expires must be ${EXPIRY_RULE}`);
   else if (expiresAt !== null && expiresAt <= now) faults.push('--expires must be in the future');

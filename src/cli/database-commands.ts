@@ -18,7 +18,7 @@ export function migrateDatabase(options: DatabaseOptions, role: string | undefin
     print(applied === 0 ? 'the schema is up to date' : `migrations applied: ${applied}`);
     if (role !== undefined) {
       await database.transaction((tx) => grantTo(tx, role));
-      print(`role ${role} may do what the daemon does`);
+      print(`role ${role} has the rights that the daemon needs`);
     }
     return 0;
   };
@@ -84,37 +84,37 @@ function waitLine({ migration, statement, error, tries, retryInMs, oldest }: Mig
   const inTheWay =
     oldest === null
       ? ''
-      : `; the oldest transaction has the backend ${oldest.pid} and began ${oldest.seconds} s ago`;
+      : `; the oldest transaction is in backend ${oldest.pid} and began ${oldest.seconds} s ago`;
   return `migration ${migration} waits (try ${tries}, the next in ${retryInMs / 1000} s): ${statement}: ${error}${inTheWay}`;
 }
 
 function undone(error: unknown, signal: AbortSignal): string {
   const why = signal.aborted ? 'interrupted' : `failed: ${reasonOf(error)}`;
-  return `${why}; what was done so far stays done, run it again for the rest`;
+  return `${why}; completed changes are kept, run the command again for the rest`;
 }
 
 function resumedLines({ now, moved, skipped, fenced, unplannable, runs, resting }: Resumed): string[] {
   return [
-    `resumed from ${isoInstant(now)}: what is due after that is fired`,
-    `schedules moved on: ${moved}`,
-    `occurrences skipped: ${skipped}, each schedule's as one run (status skipped, reason missed)`,
-    `schedules left alone: ${resting.paused} paused, ${resting.ended} ended, ${resting.inError} in error`,
+    `resumed from ${isoInstant(now)}: what is due after that fires as usual`,
+    `schedules moved to their next fire: ${moved}`,
+    `fires skipped: ${skipped}, recorded as one run per schedule (status skipped, reason missed)`,
+    `schedules not touched: ${resting.paused} paused, ${resting.ended} ended, ${resting.inError} in error`,
     ...(fenced === 0
       ? []
-      : [`schedules that were edited meanwhile and are left as they are: ${fenced}; run it again`]),
-    ...unplannable.map(({ scheduleId, error }) => `schedule ${scheduleId} left alone: ${reasonOf(error)}`),
-    `pending at-most-once runs that may have been sent, now unknown: ${runs.ended}`,
-    `pending runs whose target is asked before anything is sent: ${runs.asked}`,
-    `pending runs that go on under their ids: ${runs.left}`,
+      : [`schedules edited in the meantime, and not moved: ${fenced}; run the command again`]),
+    ...unplannable.map(({ scheduleId, error }) => `schedule ${scheduleId} was not moved: ${reasonOf(error)}`),
+    `pending at-most-once runs that may have been sent, now marked unknown: ${runs.ended}`,
+    `pending runs whose target will first be asked whether it has them: ${runs.asked}`,
+    `pending runs that will be sent under their ids: ${runs.left}`,
   ];
 }
 
 function livingLines({ instances }: InstancesLive): string[] {
   return [
-    'nothing more is done while an instance lives, since it may be planning what is to be skipped; stop these first:',
+    'an instance is still running, and may be planning the fires that are to be skipped; stop these first:',
     ...instances.map(
       ({ id, host, livesForSeconds }) =>
-        `  ${id} on ${host} (if it is gone already, it counts as living for ${livesForSeconds} s more)`,
+        `  ${id} on ${host} (if it has stopped already, wait ${livesForSeconds} s: its heartbeat counts until then)`,
     ),
   ];
 }
@@ -126,20 +126,20 @@ function rotationLines(
 ): string[] {
   const foreign = [...byKey.keys()].filter((id) => id !== first && !others.includes(id));
   return [
-    `values encrypted anew with the key ${first}: ${rotated}`,
-    `values under the key ${first}: ${byKey.get(first) ?? 0}`,
+    `values re-encrypted with key ${first}: ${rotated}`,
+    `values encrypted with key ${first}: ${byKey.get(first) ?? 0}`,
     ...others.map((id) => oldKeyLine(id, byKey.get(id) ?? 0)),
     ...foreign.map(
-      (id) => `values under the key ${id}, which is not in FIRELOCK_SECRET_KEYS: ${byKey.get(id) ?? 0}`,
+      (id) => `values encrypted with key ${id}, which is not in FIRELOCK_SECRET_KEYS: ${byKey.get(id) ?? 0}`,
     ),
     ...unreadable.map(
-      ({ uid, version, error }) => `version ${version} of ${uid} left alone: ${reasonOf(error)}`,
+      ({ uid, version, error }) => `version ${version} of ${uid} was skipped: ${reasonOf(error)}`,
     ),
   ];
 }
 
 function oldKeyLine(id: string, left: number): string {
   return left === 0
-    ? `values under the key ${id}: 0; if no instance encrypts with it any more, it can be removed`
-    : `values under the key ${id}: ${left}, which could not be decrypted or were locked; run it again`;
+    ? `values encrypted with key ${id}: 0; remove it once no instance encrypts with it`
+    : `values encrypted with key ${id}: ${left}, which could not be decrypted or were locked; run the command again`;
 }

@@ -67,11 +67,11 @@ export function createProgram(
 function rootCommand({ out, err, version }: Surroundings): Command {
   return new Command('firelock')
     .description('A cron daemon that never loses a fire: starts it, and talks to it.')
-    .version(`firelock ${version}`, '--version', 'say which version this is')
-    .helpOption('-h, --help', 'say what a command does')
-    .helpCommand('help [command]', 'say what a command does')
-    .option('--json', 'print JSON, as elsewhere than on a terminal')
-    .option('--no-json', 'print for people, also elsewhere than on a terminal')
+    .version(`firelock ${version}`, '--version', 'show the version')
+    .helpOption('-h, --help', 'show help for a command')
+    .helpCommand('help [command]', 'show help for a command')
+    .option('--json', 'print JSON, which is the default when not on a terminal')
+    .option('--no-json', 'print text for people, also when not on a terminal')
     .option('--wide', 'print all columns, and cut none off')
     .configureHelp({ showGlobalOptions: true, helpWidth: Math.min(out.columns ?? 100, 120) })
     .configureOutput({
@@ -81,6 +81,6 @@ function rootCommand({ out, err, version }: Surroundings): Command {
       getOutHasColors: () => false,
       getErrHasColors: () => false,
     })
-    .showHelpAfterError('--help says what there is')
+    .showHelpAfterError('--help lists commands and options')
     .exitOverride();
 }

@@ -51,7 +51,7 @@ test('a command line that is not understood is reported on standard error, with 
   expect(await firelock(['schedul', 'list'])).toMatchObject({
     code: 2,
     out: '',
-    err: "firelock: unknown command 'schedul'\n(Did you mean schedule?)\n--help says what there is\n",
+    err: "firelock: unknown command 'schedul'\n(Did you mean schedule?)\n--help lists commands and options\n",
   });
   expect((await firelock(['schedule', 'list', '--limt', '3'])).err).toContain('(Did you mean --limit?)');
   expect(await firelock(['--version'])).toMatchObject({ code: 0, out: 'firelock 0.0.0-test\n' });

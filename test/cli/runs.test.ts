@@ -165,7 +165,7 @@ test('run tail shows new runs and changes, waits during an outage, and ends with
     });
     expect([code, err]).toEqual([
       0,
-      expect.stringMatching(/^cannot reach .*connection lost.*; it is asked again\nit answers again\n$/),
+      expect.stringMatching(/^cannot reach .*connection lost.*; retrying\nthe server answers again\n$/),
     ]);
   } finally {
     globalThis.fetch = fetched;

@@ -28,7 +28,7 @@ test('schedule list prints a table on a terminal and JSON elsewhere, page by pag
     expect.stringMatching(/^invoices +active +0 12 29 2 \* +- +\d{4}-02-29 12:00:00Z$/),
     expect.stringMatching(/^reports +active +0 12 29 2 \* +Europe\/Berlin +\d{4}-02-29 11:00:00Z$/),
     'times are UTC',
-    'there are more: --limit N, or --all',
+    'there are more: use --limit N, or --all',
   ]);
   const found = await run('schedule', 'list', '--label', 'team:billing', '--status', 'active');
   expect(found.json()).toMatchObject({ items: [{ id: 'invoices' }], nextCursor: null });
@@ -93,7 +93,7 @@ test('schedule set changes the named fields and nothing else, and replaces a pay
   });
 
   const same = await run('schedule', 'set', 'kept', '--every', '3600');
-  expect([same.code, same.err]).toEqual([0, 'left as it was (nothing changed): schedule kept, version 3\n']);
+  expect([same.code, same.err]).toEqual([0, 'unchanged: schedule kept, version 3\n']);
   expect((await run('schedule', 'set', 'kept', '--queue', 'reports')).code).toBe(0);
   expect((await answered('kept'))['target']).toEqual({ type: 'pull', queue: 'reports' });
 });
@@ -120,14 +120,14 @@ test('the answer of GET can be edited and given back as a file', async () => {
   const { out } = await run('schedule', 'get', 'filed');
   const set = (input: string, ...more: string[]) =>
     firelock(['schedule', 'set', 'filed', '--file', '-', ...more], { url: api.url, input });
-  expect((await set(out)).err).toBe('left as it was (nothing changed): schedule filed, version 1\n');
+  expect((await set(out)).err).toBe('unchanged: schedule filed, version 1\n');
   expect((await set(out.replace('"description":null', '"description":"new"'))).err).toBe(
     'changed schedule filed, version 2\n',
   );
   expect(await textOf('filed')).toContain('"payload":[1.0]');
   expect((await set('{')).err).toMatch(/^firelock: - is not JSON: /);
   expect((await set(out, '--every', '5')).err).toBe(
-    'firelock: --file says everything: no other option goes with it\n',
+    'firelock: --file holds the whole definition: leave out all other options\n',
   );
   expect((await run('schedule', 'set', 'filed', '--file', '/nowhere')).err).toMatch(/cannot read \/nowhere/);
 });
@@ -183,7 +183,7 @@ test('a schedule is paused, resumed, shown, and deleted after a question', async
 
   expect(await run('schedule', 'delete', 'paused')).toMatchObject({
     code: 2,
-    err: 'firelock: this asks first, and there is no terminal to ask on: add --yes\n',
+    err: 'firelock: this command asks for confirmation, and there is no terminal to ask on: add --yes\n',
   });
   const asked = (typed: string[]) =>
     firelock(['schedule', 'delete', 'paused'], { url: api.url, terminal: 80, typed });
@@ -217,7 +217,7 @@ test('a fire is made by hand, and a coming one is skipped', async () => {
     /^\d{4}-02-29 11:00:00Z +\d{4}-02-29 12:00:00\+01:00 +skipped: moved$/,
   );
   expect((await onTerminal(80, 'schedule', 'unskip', 'reports', at)).out).toMatch(
-    /^schedule reports fires at /,
+    /^schedule reports will fire at /,
   );
   const wrong = await run('schedule', 'skip', 'reports', '2031-01-01T00:00:00Z');
   expect([wrong.code, wrong.err]).toEqual([1, expect.stringMatching(/is not a fire time of this schedule/)]);
@@ -260,7 +260,7 @@ test('schedule why says what became of each fire, in words, and of runs that no 
   expect(lines[0]).toMatch(/^past fires 0 \* \* \* \* \(Europe\/Berlin\) and is active; next fire /);
   expect(lines[1]).toMatch(/Z = .*\+09:00 {2}fired: pending, next attempt .* \(run [\w-]{36}\)$/);
   expect(out).toMatch(/ {2}upcoming: it is still to come$/m);
-  expect(out).toMatch(/^runs that stand for none of its fire times:\n.*manual: pending.*\(run [\w-]{36}\)$/m);
+  expect(out).toMatch(/^runs that belong to none of its fire times:\n.*manual: pending.*\(run [\w-]{36}\)$/m);
   expect(lines.at(-2)).toBe('times are UTC = Asia/Tokyo');
 
   const one = await run('schedule', 'why', 'past', ...period, '--limit', '1');

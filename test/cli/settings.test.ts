@@ -94,5 +94,7 @@ test('queues, instances, numbers and the caller are shown', async () => {
   expect((await run('stats', '--from', '+1d')).json()).toMatchObject({ totalRuns: 0 });
   expect((await run('stats', '--schedule', 'nobody')).code).toBe(3);
   expect((await run('me')).json()).toEqual({ name: null, role: 'admin' });
-  expect((await onTerminal(80, 'me')).out).toBe(`anonymous (no token is asked for), admin, at ${api.url}\n`);
+  expect((await onTerminal(80, 'me')).out).toBe(
+    `anonymous (the server requires no token), admin, at ${api.url}\n`,
+  );
 });

@@ -38,7 +38,7 @@ test('names every fault at once, and then makes no token', async () => {
   );
   expect([code, printed]).toEqual([2, []]);
   expect(explained).toEqual([
-    expect.stringMatching(/one NAME only/),
+    expect.stringMatching(/give only one NAME/),
     expect.stringMatching(/--role must be one of viewer, worker, operator, admin$/),
     expect.stringMatching(/--expires must be an instant/),
   ]);

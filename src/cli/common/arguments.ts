@@ -76,7 +76,7 @@ export function jsonValue(text: string, what: string): unknown {
   try {
     return parseKeepingDigits(text);
   } catch (error) {
-    throw usageError(`${what} is not JSON: ${reasonOf(error)}; a text needs its quotes: '"text"'`);
+    throw usageError(`${what} is not JSON: ${reasonOf(error)}; put quotes around a string: '"text"'`);
   }
 }
 
@@ -91,7 +91,7 @@ export async function payloadOf(
   around: Pick<Surroundings, 'input'>,
 ): Promise<RawJson | undefined> {
   if (payload !== undefined && payloadFile !== undefined)
-    throw usageError('only one of --payload and --payload-file');
+    throw usageError('give either --payload or --payload-file');
   if (payload !== undefined) return jsonText(payload, '--payload');
   if (payloadFile === undefined) return undefined;
   return jsonText(await fileText(payloadFile, around), payloadFile);

@@ -83,7 +83,7 @@ export async function actOnMatching(
   }
   output.show(done, () => [
     `${noun} changed: ${done.changed} of ${done.matched}`,
-    ...(done.remaining > 0 ? [`${done.remaining} are left: the same command again goes on with these`] : []),
+    ...(done.remaining > 0 ? [`${done.remaining} are left: run the same command again to continue`] : []),
   ]);
 }
 
@@ -94,7 +94,7 @@ interface Answered {
 /** @throws CliError if there is no terminal to ask on, and no --yes */
 function requireAnswer({ input, err }: Surroundings, { yes }: Answered): void {
   if (!yes && !(input.isTerminal && err.isTerminal))
-    throw usageError('this asks first, and there is no terminal to ask on: add --yes');
+    throw usageError('this command asks for confirmation, and there is no terminal to ask on: add --yes');
 }
 
 /**

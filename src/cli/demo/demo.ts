@@ -34,7 +34,7 @@ export async function runDemo(options: DemoOptions, surroundings: Surroundings):
     return await conclude(stage, { surroundings, isDrained });
   } catch (error) {
     if (!surroundings.signal.aborted) throw error;
-    throw new CliError(EXIT.interrupted, 'interrupted; nothing of the demo is left');
+    throw new CliError(EXIT.interrupted, 'interrupted; the demo has removed everything that it started');
   } finally {
     await Promise.all([watch.stop(), stage.close()]);
   }
@@ -70,7 +70,7 @@ async function createSchedules(stage: Stage): Promise<{ from: number; to: number
     await client.call('POST', 'schedules/batch', { items });
   }
   if (clock.now() >= from)
-    throw failed(`${schedules.length} schedules take too long to create here; try fewer`);
+    throw failed(`${schedules.length} schedules take too long to create on this machine; try fewer`);
   stage.times = times;
   stage.say(`${schedules.length} schedules fire from ${isoInstant(from)} on, for ${options.seconds} s`);
   return times;
@@ -149,7 +149,10 @@ async function killAndRestart(stage: Stage, { number, pid, instanceId }: DemoIns
   cluster.kill(number);
   const kill = cluster.kills.at(-1);
   if (!(await stage.until(() => kill?.to !== Infinity, GONE_WITHIN_MS)))
-    throw new CliError(EXIT.failed, `instance ${number} (pid ${pid}) was killed and does not end`);
+    throw new CliError(
+      EXIT.failed,
+      `instance ${number} (pid ${pid}) was killed with -9, but its process did not end`,
+    );
   const claims = await claimsOf(client).catch(() => null);
   const held = claims?.get(instanceId ?? '');
   stage.say(

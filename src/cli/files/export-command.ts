@@ -40,9 +40,7 @@ export async function exportAll(cli: Cli, { set, format = 'yaml' }: ExportOption
   for (const one of order.held((id) => over.has(id))) put(one);
   writer.end();
   if (left > 0)
-    cli
-      .output()
-      .note(`left out, since a new installation would refuse them: ${left} schedules that are over`);
+    cli.output().note(`left out: ${left} schedules that are over, which a new installation would refuse`);
 }
 
 /** Items with their payloads as the server wrote them, byte for byte. */

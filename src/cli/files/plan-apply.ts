@@ -83,7 +83,7 @@ async function apply(caller: ApiCaller, path: string, plan: FilePlan): Promise<v
   } catch (error) {
     if (!(error instanceof NotApplied)) throw error;
     const { created, updated, deleted } = error.applied;
-    const stays = `created ${created}, changed ${updated}, deleted ${deleted}; that stays so. Apply the file again for the rest`;
+    const stays = `created ${created}, changed ${updated}, deleted ${deleted} before the error; these changes stay. Apply the file again for the rest`;
     const lines = [error.message, ...faultLines(path, error.faults), stays].map(printable);
     throw new CliError(EXIT.failed, lines.join('\n'));
   }
@@ -91,7 +91,7 @@ async function apply(caller: ApiCaller, path: string, plan: FilePlan): Promise<v
 
 function faulty(path: string, faults: readonly FileFault[]): CliError {
   const lines = faultLines(path, faults).map(printable);
-  return new CliError(EXIT.failed, [`nothing is applied; ${path} has faults:`, ...lines].join('\n'));
+  return new CliError(EXIT.failed, [`nothing was applied; ${path} has errors:`, ...lines].join('\n'));
 }
 
 function callerOf(cli: Cli): ApiCaller {
@@ -130,5 +130,5 @@ function shortJson(value: unknown): string {
 
 function summary(changes: readonly Change[], unchanged: number): string {
   const count = (wanted: Change['change']) => changes.filter(({ change }) => change === wanted).length;
-  return `${count('created')} to create, ${count('updated')} to change, ${count('deleted')} to delete, ${unchanged} as they are`;
+  return `${count('created')} to create, ${count('updated')} to change, ${count('deleted')} to delete, ${unchanged} unchanged`;
 }

@@ -32,7 +32,7 @@ export function addPreview(program: Command, cli: Cli): void {
 }
 
 function preview(cli: Cli, cron: string[], { every, timezone, from, count, id }: Options): Promise<void> {
-  if (cron.length === 0 && every === undefined) throw usageError('a cron expression is needed, or --every');
+  if (cron.length === 0 && every === undefined) throw usageError('give a cron expression or --every');
   const body = {
     cron: cron.length > 1 ? cron : cron[0],
     everySeconds: numberOrText(every),

@@ -49,11 +49,11 @@ function statsLines({ lateness, successRate, ...stats }: StatsAnswer, view: View
 export function addMe(program: Command, cli: Cli): void {
   const command = program
     .command('me')
-    .description('who the server takes you for, and what you may do')
+    .description('show your name and role at the server')
     .action(() => {
       const server = cli.server();
       return cli.show(server.call('GET', 'me'), ({ name, role }: CallerAnswer) => [
-        `${name ?? 'anonymous (no token is asked for)'}, ${role}, at ${server.url}`,
+        `${name ?? 'anonymous (the server requires no token)'}, ${role}, at ${server.url}`,
       ]);
     });
   withExamples(command, 'FIRELOCK_URL=https://cron.example.com firelock me');
@@ -63,7 +63,7 @@ export function addVerify(program: Command, cli: Cli): void {
   const command = program
     .command('verify')
     .description(
-      'check on the live database what must always hold; exit code 1: something does not, or is not known',
+      'check the live database for broken promises; exit code 1: a check failed, or could not be completed',
     )
     .action(async () => {
       const asked = cli.server().call('GET', 'verify');

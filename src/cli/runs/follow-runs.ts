@@ -40,7 +40,7 @@ export function createFollower(server: Server, filter: Query): Follower {
     begin: async () => {
       // Also checks at once whether the token allows the call.
       const { date } = await server.call('GET', 'me');
-      if (date === null) throw new CliError(EXIT.failed, `${server.url} does not tell its time`);
+      if (date === null) throw new CliError(EXIT.failed, `the answers of ${server.url} have no Date header`);
       now = date;
       return look();
     },
@@ -63,7 +63,7 @@ async function recent(server: Server, query: Query): Promise<{ runs: RunAnswer[]
   }
   throw new CliError(
     EXIT.failed,
-    'more runs come due than can be followed; --schedule or --label narrows them down',
+    'too many runs come due to follow them all; narrow them down with --schedule or --label',
   );
 }
 

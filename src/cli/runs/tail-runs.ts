@@ -67,12 +67,12 @@ function patient(ask: () => Promise<RunAnswer[]>, output: Output): () => Promise
   return async () => {
     try {
       const news = await ask();
-      if (isAway) output.note('it answers again');
+      if (isAway) output.note('the server answers again');
       isAway = false;
       return news;
     } catch (error) {
       if (!(error instanceof CliError) || error.exitCode !== EXIT.unreachable) throw error;
-      if (!isAway) output.note(`${error.message}; it is asked again`);
+      if (!isAway) output.note(`${error.message}; retrying`);
       isAway = true;
       return [];
     }

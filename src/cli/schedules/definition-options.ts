@@ -68,7 +68,7 @@ export async function definitionOf(
 }
 
 function timingOf({ cron, every, at, after, on, timezone }: DefinitionOptions): Tree {
-  if (on !== undefined && after === undefined) throw usageError('--on says something only beside --after');
+  if (on !== undefined && after === undefined) throw usageError('--on needs --after');
   return {
     ...(cron && { cron: cron.length === 1 ? cron[0] : cron }),
     ...(every !== undefined && { everySeconds: numberOrText(every) }),
@@ -83,7 +83,7 @@ function timingOf({ cron, every, at, after, on, timezone }: DefinitionOptions): 
 /** Also sets the kind, so that a target of another kind is replaced. */
 function targetOf({ url, method, header = [], queue }: DefinitionOptions): Tree {
   if (queue !== undefined && (url !== undefined || method !== undefined || header.length > 0))
-    throw usageError('--queue does not go with --url, --method and --header');
+    throw usageError('give either --queue, or --url, --method and --header');
   if (queue !== undefined) return { target: { type: 'pull', queue } };
   const headers = header.map((text) => pairIn(text, ':', '--header "name: value"'));
   const http = {

@@ -57,10 +57,10 @@ export function addBackfillSchedule(parent: Command, cli: Cli): void {
       const body = { ...periodOf(period, cli.surroundings), limit: numberOrText(limit) };
       const asked = cli.server().call('POST', pathOf('schedules', id, 'backfill'), { body });
       return cli.show(asked, ({ created, existing, remainingFrom }: BackfillAnswer, { time }) => [
-        `${created} runs are to be handed off, ${existing} fires had a run already`,
+        `${created} runs will be handed off; ${existing} fires already had a run`,
         ...(remainingFrom === null
           ? []
-          : [`there are more: go on with --from ${remainingFrom} (${time(remainingFrom)})`]),
+          : [`there are more: continue with --from ${remainingFrom} (${time(remainingFrom)})`]),
       ]);
     });
   withExamples(command, 'firelock schedule backfill invoices --from -8d --to -1d');

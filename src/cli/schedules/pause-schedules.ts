@@ -15,7 +15,7 @@ export function addPauseSchedule(parent: Command, cli: Cli): void {
     .command('pause')
     .description('plan no fires of a schedule, until it is resumed')
     .argument('<id>')
-    .option('--reason <text>', 'why, for those who look')
+    .option('--reason <text>', 'the reason, which is shown with it')
     .option('--until <instant>', `resume it by itself then: ${INSTANT}`)
     .action((id: string, { reason: pauseReason, until }: PauseOptions) =>
       write(cli, id, { enabled: false, pauseReason, pauseUntil: instantText(until, cli.surroundings) }),
@@ -56,7 +56,7 @@ export function addBulkSchedules(parent: Command, cli: Cli): void {
       },
     );
   const pause = add('pause', 'Pause')
-    .option('--reason <text>', 'why, for those who look')
+    .option('--reason <text>', 'the reason, which is shown with it')
     .option('--until <instant>', `resume them by themselves then: ${INSTANT}`);
   withExamples(pause, 'firelock schedule bulk pause --label team:billing --dry-run');
   withExamples(add('resume', 'Resume'), 'firelock schedule bulk resume --label team:billing --yes');

@@ -45,7 +45,7 @@ const ABSENT = { 'if-none-match': '*' };
 async function namedChange(options: DefinitionOptions, { surroundings }: Cli): Promise<Change> {
   const { patch, payload } = await definitionOf(options, surroundings);
   if (payload === undefined && Object.keys(patch).length === 0)
-    throw usageError('nothing to set: --help says what can be');
+    throw usageError('nothing to set; --help lists the options');
   const whole = (base: Tree) => ({ ...(mergePatch(base, patch) as Tree), ...(payload && { payload }) });
   return {
     create: (server, path) => server.call('PUT', path, { body: whole({}), headers: ABSENT }),
@@ -61,7 +61,7 @@ async function namedChange(options: DefinitionOptions, { surroundings }: Cli): P
 
 async function wholeChange(file: string, others: DefinitionOptions, { surroundings }: Cli): Promise<Change> {
   if (Object.keys(others).length > 0)
-    throw usageError('--file says everything: no other option goes with it');
+    throw usageError('--file holds the whole definition: leave out all other options');
   const body: RawJson = jsonText(await fileText(file, surroundings), file);
   return {
     create: (server, path) => server.call('PUT', path, { body, headers: ABSENT }),
@@ -77,8 +77,7 @@ async function write(cli: Cli, id: string, change: Change): Promise<void> {
     before === null ? await change.create(server, path) : await change.update(server, path, before);
   const after = answer.body() as ScheduleAnswer;
   const was = before === null ? null : (before.body() as ScheduleAnswer).version;
-  const done =
-    was === null ? 'created' : was === after.version ? 'left as it was (nothing changed):' : 'changed';
+  const done = was === null ? 'created' : was === after.version ? 'unchanged:' : 'changed';
   const said = `${done} schedule ${id}, version ${after.version}`;
   const output = cli.output();
   if (output.isJson) output.note(said);

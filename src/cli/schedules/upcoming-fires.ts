@@ -22,7 +22,7 @@ export function addUpcomingFires(parent: Command, cli: Cli): void {
 
 /** Fires to come, one on each line. `local` is in the zone of the schedule, and not in the reader's. */
 export function fireTimeLines(items: readonly FireTimeAnswer[], view: View): string[] {
-  if (items.length === 0) return ['no fire is to come'];
+  if (items.length === 0) return ['no upcoming fires'];
   const remark = ({ note, dueAt, skipped, skipReason }: FireTimeAnswer) =>
     [
       note,
@@ -55,14 +55,14 @@ export function addSkipFire(parent: Command, cli: Cli): void {
         const body = { fireAt: instantText(at, cli.surroundings), reason };
         const asked = cli.server().call('POST', pathOf('schedules', id, verb), { body });
         return cli.show(asked, ({ fireAt, skipped }: SkippedAnswer, { time }) => [
-          `schedule ${id} ${skipped ? 'does not fire' : 'fires'} at ${time(fireAt)}`,
+          `schedule ${id} ${skipped ? 'will not fire' : 'will fire'} at ${time(fireAt)}`,
         ]);
       });
-  const skip = add(
-    'skip',
-    'do not make one fire that is still to come; "schedule upcoming" says which there are',
-  ).option('--reason <text>', 'why, for those who look');
+  const skip = add('skip', 'skip one coming fire; "schedule upcoming" lists them').option(
+    '--reason <text>',
+    'the reason, which is shown with it',
+  );
   withExamples(skip, 'firelock schedule skip invoices 2030-12-25T02:00:00+01:00 --reason "Christmas"');
-  const unskip = add('unskip', 'make a fire after all that was to be skipped');
+  const unskip = add('unskip', 'take back the skip of a coming fire');
   withExamples(unskip, 'firelock schedule unskip invoices 2030-12-25T02:00:00+01:00');
 }

@@ -106,7 +106,7 @@ function noneLines({ schedule, period: { from, to } }: Explained, view: View): s
 
 function otherRunLines(runs: readonly RunAnswer[], view: View): string[] {
   return [
-    'runs that stand for none of its fire times:',
+    'runs that belong to none of its fire times:',
     ...runs.map((run) => {
       const words = printable(runText(run, view));
       return `${view.time(run.scheduledFor)}  ${run.trigger}: ${words} (run ${run.id})`;
@@ -132,22 +132,22 @@ function occurrenceText({ state, reason, run }: Explained['occurrences'][number]
   const became = run === null ? null : runText(run, view);
   const why = WORDS[`${state} ${reason ?? ''}`.trim()] ?? WORDS[state] ?? '';
   const words = state === 'excluded' ? `its day is excluded by ${reason ?? 'its exclude'}` : why;
-  if (state === 'fired') return became ?? 'its run is not kept any more';
+  if (state === 'fired') return became ?? 'its run is older than the retention';
   const isHandedOff = became !== null && run?.status !== 'skipped';
-  return isHandedOff ? `${words}; the record that stands for it: ${became}` : words;
+  return isHandedOff ? `${words}; its record: ${became}` : words;
 }
 
 /** By state, and by state and reason. */
 const WORDS: Readonly<Record<string, string>> = {
   missed: 'it was too late when it was planned',
-  'missed latest': 'no instance could plan it in time; catchUp "latest" makes one run for all of an outage',
-  'missed skip': 'no instance could plan it in time; catchUp "skip" makes up for nothing',
+  'missed latest': 'no instance could plan it in time; catchUp "latest" makes one run for the whole outage',
+  'missed skip': 'no instance could plan it in time; catchUp "skip" makes no run afterwards',
   'missed limit': 'no instance could plan it in time, and there were more than catchUpLimit',
-  'missed retention': 'it is older than records are kept',
+  'missed retention': 'it is older than the retention',
   'missed unknown': 'no record explains it',
   skipped: 'it was skipped',
-  'skipped overlap': 'an earlier run was still active, and overlap says to skip',
-  'skipped request': 'a caller asked for it not to be made',
+  'skipped overlap': 'an earlier run was still active, and overlap is "skip"',
+  'skipped request': 'a caller asked to skip it',
   paused: 'the schedule was paused',
   upcoming: 'it is still to come',
   'upcoming error': 'it is still to come, but the schedule cannot be planned at present',

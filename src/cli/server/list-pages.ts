@@ -67,7 +67,7 @@ export async function showList<Item>(
 
 /** Printed under a list that has been cut off. */
 export function moreNote({ nextCursor }: { nextCursor: string | null }): string[] {
-  return nextCursor === null ? [] : ['there are more: --limit N, or --all'];
+  return nextCursor === null ? [] : ['there are more: use --limit N, or --all'];
 }
 
 /** Checks only what counting pages needs; the server says which numbers are valid. */

@@ -105,7 +105,7 @@ function baseOf(text: string): string {
 
 function tokenOf(text: string): string {
   const token = text.trim();
-  if (!/^[\x21-\x7e]*$/.test(token)) throw usageError('FIRELOCK_TOKEN contains what no token contains');
+  if (!/^[\x21-\x7e]*$/.test(token)) throw usageError('FIRELOCK_TOKEN contains characters that no token has');
   return token;
 }
 
@@ -137,11 +137,8 @@ async function answerOf(url: string, ask: () => Promise<Response>, signal: Abort
   } catch (error) {
     if (error instanceof CliError) throw error;
     if (signal.aborted)
-      throw new CliError(EXIT.interrupted, 'interrupted; the server may have done what was sent');
-    throw new CliError(
-      EXIT.unreachable,
-      `cannot reach ${url}: ${reasonOf(error)} (FIRELOCK_URL says where it is)`,
-    );
+      throw new CliError(EXIT.interrupted, 'interrupted; the server may have carried out the request');
+    throw new CliError(EXIT.unreachable, `cannot reach ${url}: ${reasonOf(error)}; check FIRELOCK_URL`);
   }
 }
 
@@ -149,7 +146,7 @@ function bodyOf(url: string, text: string): unknown {
   try {
     return parseKeepingDigits(text);
   } catch {
-    throw new CliError(EXIT.failed, `what answers at ${url} is not firelock; FIRELOCK_URL says where it is`);
+    throw new CliError(EXIT.failed, `the server at ${url} is not firelock; check FIRELOCK_URL`);
   }
 }
 
@@ -172,7 +169,7 @@ function refusal(status: number, text: string, env: { hasToken: boolean }): CliE
   const said = problem?.detail ?? problem?.title ?? `the server answered ${status}`;
   const detail = printable(said.replace(/, see errors$/, ''));
   if (status === 404 && (problem?.detail ?? NO_ROUTE) === NO_ROUTE)
-    return new CliError(EXIT.failed, `${detail}; FIRELOCK_URL says where the server is, with its base path`);
+    return new CliError(EXIT.failed, `${detail}; check FIRELOCK_URL, and the base path in it`);
   const errors = problem?.errors ?? [];
   // The detail already names a single fault.
   const listed = errors.length === 1 && detail.includes(errors[0]?.message ?? '') ? [] : errors;
@@ -194,9 +191,9 @@ function advice(status: number, { hasToken }: { hasToken: boolean }): string {
   if (status === 401) {
     return hasToken
       ? 'the server does not accept the token in FIRELOCK_TOKEN: '
-      : 'the server asks for a token; put it into FIRELOCK_TOKEN: ';
+      : 'the server requires a token; set FIRELOCK_TOKEN: ';
   }
-  return status === 403 ? 'the role of this token is not enough: ' : '';
+  return status === 403 ? 'the role of this token does not allow this call: ' : '';
 }
 
 function problemOf(text: string): Problem | null {

@@ -68,7 +68,7 @@ function addSet(calendar: Command, cli: Cli): void {
     .option('--add <date>', 'this date or range as well; several', collect)
     .option('--remove <date>', 'not this date or range any more, as it is listed; several', collect)
     .action(async (id: string, options: SetOptions) => {
-      if (Object.keys(options).length === 0) throw usageError('nothing to set: --help says what can be');
+      if (Object.keys(options).length === 0) throw usageError('nothing to set; --help lists the options');
       const { answer, isNew } = await write(cli.server(), id, options);
       const { dates, version } = answer.body() as CalendarAnswer;
       const said = `${isNew ? 'created' : 'set'} calendar ${id}, version ${version}`;

@@ -52,7 +52,7 @@ function addSet(limit: Command, cli: Cli): void {
     .option('--description <text>', 'what it is for')
     .action(async (id: string, { max, description }: SetOptions) => {
       if (max === undefined && description === undefined)
-        throw usageError('nothing to set: --help says what can be');
+        throw usageError('nothing to set; --help lists the options');
       const server = cli.server();
       const path = pathOf('limits', id);
       const found = await server.find(path);

@@ -19,7 +19,7 @@ export function addMaintenanceCommands(program: Command, cli: Cli): void {
     .description(
       'plan nothing; afterwards the catchUp of each schedule decides about the fires that were due',
     )
-    .option('--reason <text>', 'why, for those who look')
+    .option('--reason <text>', 'the reason, which is shown with it')
     .option('--until <instant>', `end it by itself then: ${INSTANT}`)
     .option('--hold', 'hand off nothing either')
     .action(({ reason, until, hold }: OnOptions) => {
@@ -43,7 +43,7 @@ function sentence({ on, reason, until, dispatch, since }: MaintenanceAnswer, vie
   if (!on) return ['maintenance is off'];
   const parts = [
     `maintenance is on since ${view.time(since)}`,
-    until === null ? 'until it is ended' : `until ${view.time(until)}`,
+    until === null ? 'until it is turned off' : `until ${view.time(until)}`,
     dispatch === 'hold' ? 'nothing is handed off' : 'recorded runs are handed off',
     reason === null ? null : `because: ${reason}`,
   ];

@@ -52,7 +52,7 @@ function scalarOf({ value, source }: Scalar, { textAt, fault }: Reading, path: r
   if (typeof value === 'boolean' || value === null) return value;
   const text = typeof value === 'number' && source !== undefined ? numberText(source) : null;
   if (typeof value === 'number' && text !== null) return text === String(value) ? value : JSON.rawJSON(text);
-  fault(pointer(path), `is nothing that JSON has: ${source ?? typeof value}`);
+  fault(pointer(path), `is not a value that JSON has: ${source ?? typeof value}`);
   return null;
 }
 

@@ -78,7 +78,7 @@ function parsed(
   const { document, lineAt } = documentOf(source, firstLine);
   file.isBroken ||= document.errors.some(({ code }) => code !== 'DUPLICATE_KEY');
   for (const { pos, code, message } of [...document.errors, ...document.warnings]) {
-    const said = code === 'DUPLICATE_KEY' ? `the name ${wordAt(source, pos[0])} is there twice` : message;
+    const said = code === 'DUPLICATE_KEY' ? `the name ${wordAt(source, pos[0])} is given twice` : message;
     file.faults.push({ line: lineAt(pos[0]), message: said });
   }
   return { file, firstLine, ...more, document, source, lineAt, expansion: { left: MAX_EXPANDED } };
@@ -147,7 +147,7 @@ function readItems(reading: FileReading, kind: Kind, list: unknown): void {
       const line = reading.lineAt(offsetAt(at, '/id', reading.document));
       const earlier = first.get(id);
       if (earlier !== undefined)
-        reading.file.faults.push({ line, message: `${SINGULAR[kind]} ${id} is on line ${earlier} too` });
+        reading.file.faults.push({ line, message: `${SINGULAR[kind]} ${id} is also on line ${earlier}` });
       else reading.file.entries[kind].push(entryOf(reading, kind, id, at));
       first.set(id, earlier ?? line);
     }

@@ -89,7 +89,7 @@ test('Ctrl-C ends the demo with all that belongs to it', async () => {
   // A shell and npm both pass it on.
   command.signal('SIGINT');
   expect(await ended).toBe(130);
-  expect(command.lines.at(-1)).toBe('firelock: interrupted; nothing of the demo is left');
+  expect(command.lines.at(-1)).toBe('firelock: interrupted; the demo has removed everything that it started');
   expect([await readdir(directory), pids.filter(isAlive)]).toEqual([[], []]);
 });
 

@@ -111,12 +111,12 @@ async function definitions(api: Api): Promise<unknown> {
 test('an export that is applied where it comes from changes nothing, and elsewhere it restores all but what is over', async () => {
   for (const format of ['yaml', 'json']) {
     const { out, err } = await exportOf(full, '--format', format);
-    expect(await applied(full, out)).toEqual([0, '0 to create, 0 to change, 0 to delete, 11 as they are']);
-    expect(err).toMatch(/left out, .*: 1 schedules that are over/);
+    expect(await applied(full, out)).toEqual([0, '0 to create, 0 to change, 0 to delete, 11 unchanged']);
+    expect(err).toMatch(/left out: 1 schedules that are over, which/);
     expect(await applied(empty, out)).toEqual(
       format === 'yaml'
-        ? [2, '11 to create, 0 to change, 0 to delete, 0 as they are']
-        : [0, '0 to create, 0 to change, 0 to delete, 11 as they are'],
+        ? [2, '11 to create, 0 to change, 0 to delete, 0 unchanged']
+        : [0, '0 to create, 0 to change, 0 to delete, 11 unchanged'],
     );
   }
   await full.sql`DELETE FROM schedules WHERE id = 'payload-1'`;

@@ -158,7 +158,7 @@ CRON_TZ=Mars/Olympus
     .map((remark) => remark.split(':')[1]);
   expect(lost).toEqual(['1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '15']);
   expect(remarks).toContainEqual(
-    '-:1: not carried over: @reboot: there is no boot to wait for; fire it by hand, or from where the machine boots: @reboot start',
+    '-:1: not carried over: @reboot: firelock does not see the machine boot; fire the schedule from a boot script: @reboot start',
   );
   expect(remarks).toContainEqual('-:2: not carried over: it never runs: 0 0 30 2 * never');
   expect(remarks).toContainEqual(expect.stringMatching(/^-:11: MAILTO: firelock sends no mail/));
@@ -214,7 +214,7 @@ ${spec.replace(/^/gm, '  ')}
   expect(remarks).toEqual([
     expect.stringMatching(/^-:14: CronJob paused: successfulJobsHistoryLimit has no meaning here/),
     '-:27: not carried over: Service web is not a CronJob',
-    '-:32: not carried over: “L” is not what Kubernetes understands',
+    '-:32: not carried over: Kubernetes does not understand “L”',
   ]);
   expect(await accepted(out)).toBe('2');
 });

@@ -84,7 +84,7 @@ test('plan says what would change, apply changes it, and then nothing is left to
     '+ schedule nightly',
     '+ schedule report',
     '+ schedule yearly',
-    '5 to create, 0 to change, 0 to delete, 0 as they are',
+    '5 to create, 0 to change, 0 to delete, 0 unchanged',
   ]);
   expect(await idsOf()).toEqual([]);
   expect(await get('limits')).toMatchObject({ items: [] });
@@ -104,7 +104,7 @@ test('plan says what would change, apply changes it, and then nothing is left to
   for (const command of ['plan', 'apply'] as const) {
     expect(await run(command, WHOLE, [], env)).toEqual({
       code: 0,
-      out: ['0 to create, 0 to change, 0 to delete, 5 as they are'],
+      out: ['0 to create, 0 to change, 0 to delete, 5 unchanged'],
       err: [''],
     });
   }
@@ -131,7 +131,7 @@ test('a plan names each field, also fields that the file names for the first tim
     '    /after/on: ["succeeded"] → ["failed"]',
     '~ schedule yearly',
     '    /target/headers/authorization: another secret value',
-    '1 to create, 4 to change, 0 to delete, 1 as they are',
+    '1 to create, 4 to change, 0 to delete, 1 unchanged',
   ]);
   expect(planned.code).toBe(2);
   expect((await run('apply', changed, [], { ...env, TOKEN: 'two' })).code).toBe(2);
@@ -236,14 +236,14 @@ schedules:
     'FILE:19: schedule one, /target/headers/authorization: the environment variable MISSING is not set, or empty',
     'FILE:21: schedule two, /everySeconds: cannot be combined',
     'FILE:22: schedule two, /cron: cannot be combined',
-    'FILE:24: the name everySeconds is there twice',
-    'FILE:25: schedule one is on line 13 too',
+    'FILE:24: the name everySeconds is given twice',
+    'FILE:25: schedule one is also on line 13',
     'FILE:27: schedule, /id: is required',
     'FILE:29: schedule three, /at: is more than graceSeconds (60) in the past: it would never fire',
     'FILE:31: schedule three, /limit: names a limit that does not exist: nowhere',
     'FILE:32: schedule three: its label firelock.set is "else", and the set is billing',
     'FILE:35: schedule four, /target/size: is not a field of a target of type "pull"',
-    'FILE:38: schedule five, /everySeconds: is nothing that JSON has',
+    'FILE:38: schedule five, /everySeconds: is not a value that JSON has',
     'FILE:39: schedule five, /after/scheduleId: makes a cycle: six follows this schedule, directly or through others',
     'FILE:42: schedule six, /after/scheduleId: makes a cycle: five follows this schedule, directly or through others',
     'FILE:45: schedule seven, /after/scheduleId: names a schedule that does not exist: nobody',
@@ -340,7 +340,7 @@ test('more than a thousand schedules, as JSON, go in batches whose schedules fol
   const text = JSON.stringify({ schedules }, null, '\t');
   const applied = await run('apply', text);
   expect(applied).toMatchObject({ code: 2, err: [''] });
-  expect(applied.out.at(-1)).toBe('1203 to create, 0 to change, 0 to delete, 0 as they are');
+  expect(applied.out.at(-1)).toBe('1203 to create, 0 to change, 0 to delete, 0 unchanged');
   expect((await idsOf()).length).toBe(1203);
   const faulty = await run('plan', text.replace('"everySeconds": 60', '"everySeconds": 0'));
   expect([faulty.code, faulty.err.length]).toEqual([1, 2]);

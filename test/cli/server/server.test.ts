@@ -51,7 +51,7 @@ test('the exit code and the message say how a call ended', async () => {
   expect(await asked(problem(401, { detail: 'no token' }))).toEqual([
     5,
     '',
-    'firelock: the server asks for a token; put it into FIRELOCK_TOKEN: no token\n',
+    'firelock: the server requires a token; set FIRELOCK_TOKEN: no token\n',
   ]);
   expect(await asked(problem(401, { detail: 'bad' }), { FIRELOCK_TOKEN: 'flk_x' })).toEqual([
     5,
@@ -63,7 +63,7 @@ test('the exit code and the message say how a call ended', async () => {
   expect(await asked(problem(404, { detail: 'there is nothing at this path' }))).toEqual([
     1,
     '',
-    'firelock: there is nothing at this path; FIRELOCK_URL says where the server is, with its base path\n',
+    'firelock: there is nothing at this path; check FIRELOCK_URL, and the base path in it\n',
   ]);
   expect((await asked(problem(409, { detail: 'not now' })))[0]).toBe(1);
   expect((await asked(problem(503, { detail: 'no database' })))[0]).toBe(4);
@@ -75,7 +75,7 @@ test('the exit code and the message say how a call ended', async () => {
   expect(await asked((_request, response) => response.end('<html>'))).toEqual([
     1,
     '',
-    'firelock: what answers at URL is not firelock; FIRELOCK_URL says where it is\n',
+    'firelock: the server at URL is not firelock; check FIRELOCK_URL\n',
   ]);
   expect(await asked((_request, response) => response.writeHead(302, { location: '/x' }).end())).toEqual([
     1,
@@ -85,7 +85,7 @@ test('the exit code and the message say how a call ended', async () => {
   expect(await asked((request) => request.destroy())).toEqual([
     4,
     '',
-    expect.stringMatching(/^firelock: cannot reach URL: .+ \(FIRELOCK_URL says where it is\)\n$/),
+    expect.stringMatching(/^firelock: cannot reach URL: .+; check FIRELOCK_URL\n$/),
   ]);
 });
 
@@ -123,7 +123,7 @@ test('Ctrl-C ends a call that hangs', async () => {
   expect([code, out, err]).toEqual([
     130,
     '',
-    'firelock: interrupted; the server may have done what was sent\n',
+    'firelock: interrupted; the server may have carried out the request\n',
   ]);
 });
 

@@ -104,7 +104,7 @@ test.skipIf(THROUGH_POOLER)(
     });
     expect(firelock(['migrate', '--grant-to', APP], variables)).toEqual({
       status: 0,
-      lines: ['the schema is up to date', `role ${APP} may do what the daemon does`],
+      lines: ['the schema is up to date', `role ${APP} has the rights that the daemon needs`],
     });
     await app.unsafe(`SELECT firelock_create_day('history', '${isoInstant(OLD).slice(0, 10)}')`);
     await app.unsafe(`SELECT firelock_create_day('audit', '${isoInstant(OLD).slice(0, 10)}')`);

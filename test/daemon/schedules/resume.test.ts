@@ -83,7 +83,7 @@ describe('resume --from-now', () => {
     await sql`UPDATE schedules SET pause_until = ${until}, updated_at = ${newYear(thisYear - 3)}`;
     const answer = await resume();
     expect(answer).toMatchObject({ code: 0, err: '' });
-    expect(countIn(answer, 'occurrences skipped')).toBe(2);
+    expect(countIn(answer, 'fires skipped')).toBe(2);
     expect(await schedule('paused')).toMatchObject({
       enabled: true,
       version: 3,
@@ -109,8 +109,8 @@ describe('resume --from-now', () => {
     await sql`UPDATE schedules SET locked_by = ${randomUUID()}, locked_at = clock_timestamp()`;
     const answer = await resume();
     expect(answer).toMatchObject({ code: 0, err: '' });
-    expect(countIn(answer, 'schedules moved on')).toBe(1);
-    expect(countIn(answer, 'occurrences skipped')).toBe(4);
+    expect(countIn(answer, 'schedules moved to their next fire')).toBe(1);
+    expect(countIn(answer, 'fires skipped')).toBe(4);
     expect(await schedule('yearly')).toMatchObject({
       next: newYear(thisYear + 1),
       next_fire_at: newYear(thisYear + 1),
@@ -154,7 +154,7 @@ describe('resume --from-now', () => {
       coalesced_from: first,
     });
     expect((await schedule('secondly')).next).toEqual(new Date(newest + 1000));
-    expect(countIn(answer, 'occurrences skipped')).toBe((newest - first.getTime()) / 1000 + 1);
+    expect(countIn(answer, 'fires skipped')).toBe((newest - first.getTime()) / 1000 + 1);
   });
 
   test('a fire that a caller had asked to skip is recorded as such, and counts for no other', async () => {
@@ -165,7 +165,7 @@ describe('resume --from-now', () => {
       await sql`INSERT INTO skips (schedule_uid, fire_at, asked_at)
         SELECT uid, ${newYear(year)}, created_at FROM schedules WHERE id = 'asked'`;
     const answer = await resume();
-    expect(countIn(answer, 'occurrences skipped')).toBe(3);
+    expect(countIn(answer, 'fires skipped')).toBe(3);
     expect(await runsOf('asked')).toMatchObject([
       { scheduled_for: newYear(thisYear - 1), reason: 'request', trigger: 'schedule', coalesced: 0 },
       {
@@ -211,8 +211,8 @@ describe('resume --from-now', () => {
     const before = await everything();
     const answer = await resume();
     expect(answer.code).toBe(0);
-    expect(answer.out).toContain('schedules left alone: 1 paused, 1 ended, 1 in error\n');
-    expect(countIn(answer, 'schedules moved on')).toBe(0);
+    expect(answer.out).toContain('schedules not touched: 1 paused, 1 ended, 1 in error\n');
+    expect(countIn(answer, 'schedules moved to their next fire')).toBe(0);
     expect(await everything()).toEqual(before);
   });
 
@@ -225,9 +225,9 @@ describe('resume --from-now', () => {
     const before = await sql`SELECT * FROM schedules WHERE id <> 'sound' ORDER BY id`;
     const answer = await resume();
     expect(answer.code).toBe(0);
-    expect(answer.out).toContain('schedule broken left alone: ');
-    expect(answer.out).toContain('schedule no-moment left alone: ');
-    expect(countIn(answer, 'schedules moved on')).toBe(1);
+    expect(answer.out).toContain('schedule broken was not moved: ');
+    expect(answer.out).toContain('schedule no-moment was not moved: ');
+    expect(countIn(answer, 'schedules moved to their next fire')).toBe(1);
     expect((await schedule('sound')).next).toEqual(newYear(thisYear + 1));
     expect(await sql`SELECT * FROM schedules WHERE id <> 'sound' ORDER BY id`).toEqual(before);
     expect(await sql`SELECT DISTINCT schedule_id FROM all_runs`).toEqual([{ schedule_id: 'sound' }]);
@@ -241,7 +241,7 @@ describe('resume --from-now', () => {
     }));
     expect((await api.call('POST', '/api/v1/schedules/batch', { items })).status).toBe(200);
     await sql`UPDATE schedules SET next_occurrence_at = ${newYear(thisYear)}, next_fire_at = ${newYear(thisYear)}`;
-    expect(countIn(await resume(), 'schedules moved on')).toBe(600);
+    expect(countIn(await resume(), 'schedules moved to their next fire')).toBe(600);
     expect(await sql`SELECT count(*)::int FROM all_runs WHERE status = 'skipped'`).toEqual([{ count: 600 }]);
     expect(await sql`SELECT DISTINCT next_fire_at FROM schedules`).toEqual([
       { next_fire_at: newYear(thisYear + 1) },
@@ -255,8 +255,8 @@ describe('resume --from-now', () => {
     const before = await everything();
     const again = await resume();
     expect(again.code).toBe(0);
-    expect(countIn(again, 'schedules moved on')).toBe(0);
-    expect(countIn(again, 'occurrences skipped')).toBe(0);
+    expect(countIn(again, 'schedules moved to their next fire')).toBe(0);
+    expect(countIn(again, 'fires skipped')).toBe(0);
     expect(await everything()).toEqual(before);
   });
 
@@ -422,7 +422,7 @@ describe('pending runs of the restored database', () => {
     expect(answer.code).toBe(0);
     expect(await rows('least')).toEqual(before);
     // least: four; the others: those that are not due and unclaimed.
-    expect(countIn(answer, 'pending runs that go on')).toBe(7);
+    expect(countIn(answer, 'pending runs that will be sent')).toBe(7);
   });
 
   test('at-most-once ones that may have been sent since are unknown, and say why', async () => {
@@ -467,7 +467,7 @@ describe('pending runs of the restored database', () => {
 
   test('whose target has a lookup wait for it before anything is sent', async () => {
     const answer = await resume();
-    expect(countIn(answer, 'pending runs whose target is asked')).toBe(6);
+    expect(countIn(answer, 'pending runs whose target will first be asked')).toBe(6);
     for (const id of ['least-asked', 'most-asked']) {
       const isUncertain = (run: RunRow) => run.lookup_after !== null;
       expect(await named(id, isUncertain)).toEqual(['unclaimed', 'claimed', 'started']);
@@ -533,7 +533,7 @@ test.each([[['resume']], [['resume', '--from-then']], [['resume', '--from-now', 
   async (args) => {
     const { code, out, err } = await run(args);
     expect([code, out]).toEqual([2, '']);
-    expect(err).toMatch(/^firelock: [^]*\n--help says what there is\n$/);
+    expect(err).toMatch(/^firelock: [^]*\n--help lists commands and options\n$/);
   },
 );
 

@@ -76,18 +76,18 @@ test(
     const held = await rotate(`${NEW},${OLD}`);
     expect(held.code).toBe(1);
     expect(held.out).toMatch(
-      /under the key old: \d+, which could not be decrypted or were locked; run it again/,
+      /encrypted with key old: \d+, which could not be decrypted or were locked; run the command again/,
     );
     await holder`COMMIT`;
     holder.release();
 
     const done = await rotate(`${NEW},${OLD}`);
-    expect([done.code, done.out]).toEqual([0, expect.stringContaining('values under the key old: 0;')]);
+    expect([done.code, done.out]).toEqual([0, expect.stringContaining('values encrypted with key old: 0;')]);
     // Versions of a: 4 values; of b, which was deleted: 4; of held: 2; of the one-off run: 1.
-    expect(done.out).toContain('values under the key new: 11\n');
+    expect(done.out).toContain('values encrypted with key new: 11\n');
     expect(await rotate(`${NEW},${OLD}`)).toMatchObject({
       code: 0,
-      out: expect.stringContaining('encrypted anew with the key new: 0\n') as string,
+      out: expect.stringContaining('re-encrypted with key new: 0\n') as string,
     });
     const [left] = await sql<{ old: number; plain: number }[]>`SELECT
     count(*) FILTER (WHERE definition::text LIKE '%"old"%')::int AS old,
@@ -139,7 +139,9 @@ test(
     });
     expect(await rotate(NEW)).toMatchObject({
       code: 1,
-      out: expect.stringContaining('under the key old, which is not in FIRELOCK_SECRET_KEYS: 2\n') as string,
+      out: expect.stringContaining(
+        'encrypted with key old, which is not in FIRELOCK_SECRET_KEYS: 2\n',
+      ) as string,
     });
 
     const back = await daemonWith(`${NEW},${OLD}`);

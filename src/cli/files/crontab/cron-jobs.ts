@@ -134,8 +134,8 @@ function kubernetesTimes(
 function fieldOf(field: string, index: number): string {
   if (field.startsWith('@')) return field;
   if (/[LWH#+]/.test(field.replace(/[a-z]{3}/gi, '')))
-    throw new NotCarriedOver(`“${field}” is not what Kubernetes understands`);
-  if (/[*?][^,]*,|,[*?]/.test(field)) throw new NotCarriedOver(`“${field}” is a list with * in it`);
+    throw new NotCarriedOver(`Kubernetes does not understand “${field}”`);
+  if (/[*?][^,]*,|,[*?]/.test(field)) throw new NotCarriedOver(`“${field}” is a list that contains *`);
   return field.replaceAll('?', '*').replace(/(^|,)(\d+)\//g, `$1$2-${HIGHEST[index] ?? 0}/`);
 }
 

@@ -120,7 +120,7 @@ function cronOf(fields: readonly string[]): string {
     if (NICKNAMES.includes(nickname)) return nickname;
     throw new NotCarriedOver(
       nickname === '@reboot'
-        ? '@reboot: there is no boot to wait for; fire it by hand, or from where the machine boots'
+        ? '@reboot: firelock does not see the machine boot; fire the schedule from a boot script'
         : `${first} is not known to firelock`,
     );
   }
@@ -139,9 +139,11 @@ function checkField(field: string, name: string): void {
   const items = field.split(',');
   const odd = items.find((item) => !ITEM.test(item));
   if (odd !== undefined)
-    throw new NotCarriedOver(`${name}: “${odd}” is not what every cron understands alike`);
+    throw new NotCarriedOver(`${name}: “${odd}” means different things to different versions of cron`);
   if (items.length > 1 && items.some((item) => item.startsWith('*')))
-    throw new NotCarriedOver(`${name}: a list with * in it means something else to each cron`);
+    throw new NotCarriedOver(
+      `${name}: a list that contains * means different things to different versions of cron`,
+    );
 }
 
 function isAll(field: string): boolean {
