@@ -10,7 +10,7 @@ import type { Instant } from '../../core/instant.ts';
 import { cursorUnder, movesTimes } from '../../core/schedules/definition-change.ts';
 import { UNGUARDED, newRun, runOfSchedule } from '../../core/runs/new-run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
-import type { Schedule } from '../../core/schedules/schedule.ts';
+import type { Schedule, Target } from '../../core/schedules/schedule.ts';
 import {
   type Plan,
   type PlannedFire,
@@ -41,6 +41,8 @@ export interface Edited {
 interface Planning {
   now: Instant;
   retentionDays: number;
+  /** Not as it is stored: an edit also mends a row that the database refuses to fire. */
+  laneOf: (target: Target) => string;
   /** The histories of all calendars that the old and the new definitions name. */
   calendars: Calendars;
   /** By uid: fires that callers asked to skip. */
@@ -57,7 +59,7 @@ interface Planning {
 export async function planBeforeUpdate(
   tx: Transaction,
   edited: readonly Edited[],
-  { now, retentionDays, skips, calendars }: Planning,
+  { now, retentionDays, laneOf, skips, calendars }: Planning,
 ): Promise<{ effects: number; recorded: number }> {
   const due: RunRecord[] = [];
   const dueNow = edited.flatMap((one) => dueOf(one, now) ?? []);
@@ -72,7 +74,8 @@ export async function planBeforeUpdate(
     if (!plan) continue;
     const fires =
       moved && write.definition.enabled ? [...plan.fires, ...delayed(plan, now, skipped)] : plan.fires;
-    for (const fire of fires) due.push(runOf(schedule, intentOf(schedule.uid, fire), { now, inMaintenance }));
+    const routed = { ...schedule, lane: laneOf(schedule.definition.target) };
+    for (const fire of fires) due.push(runOf(routed, intentOf(schedule.uid, fire), { now, inMaintenance }));
     write.lastFireAt = lastFireOf({ ...plan, fires }) ?? write.lastFireAt;
     write.plannedThrough = fires.at(-1)?.scheduledFor ?? write.plannedThrough;
     const planned = { definition: schedule.definition, nextOccurrenceAt: plan.nextOccurrenceAt };

@@ -6,6 +6,7 @@
  */
 import type { Instant } from '../../core/instant.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
+import type { Target } from '../../core/schedules/schedule.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
@@ -224,11 +225,11 @@ export function uidWithSkips({ schedule, write }: Edited): string[] {
 }
 
 export function planningOf(
-  { retentionDays }: ScheduleChangeDeps,
+  { retentionDays, targets }: ScheduleChangeDeps,
   now: Instant,
   { histories: calendars }: Pick<KnownCalendars, 'histories'>,
 ) {
-  return { now, retentionDays, calendars };
+  return { now, retentionDays, laneOf: (target: Target) => targets.laneOf(target), calendars };
 }
 
 async function writeOrTryAgain(tx: Executor, writes: readonly ScheduleWrite[], now: Instant): Promise<void> {
