@@ -84,8 +84,8 @@ CREATE TABLE "history" (
 	"first_claimed_at" timestamp (3) with time zone,
 	"lost_at" timestamp (3) with time zone,
 	"recovered_at" timestamp (3) with time zone,
-	"lookup_after" timestamp (3) with time zone,
-	"uncertain_attempt" integer,
+	"in_doubt_until" timestamp (3) with time zone,
+	"attempt_in_doubt" integer,
 	"retried_after" integer,
 	"lookups" smallint DEFAULT 0 NOT NULL,
 	"handoff_started_at" timestamp (3) with time zone,
@@ -200,8 +200,8 @@ CREATE TABLE "runs" (
 	"first_claimed_at" timestamp (3) with time zone,
 	"lost_at" timestamp (3) with time zone,
 	"recovered_at" timestamp (3) with time zone,
-	"lookup_after" timestamp (3) with time zone,
-	"uncertain_attempt" integer,
+	"in_doubt_until" timestamp (3) with time zone,
+	"attempt_in_doubt" integer,
 	"retried_after" integer,
 	"lookups" smallint DEFAULT 0 NOT NULL,
 	"handoff_started_at" timestamp (3) with time zone,
@@ -231,7 +231,7 @@ CREATE TABLE "runs" (
 	"outcome_watched" boolean DEFAULT false NOT NULL,
 	CONSTRAINT "runs_id_pk" PRIMARY KEY("id"),
 	CONSTRAINT "runs_finite" CHECK (isfinite(scheduled_for) AND isfinite(due_at) AND isfinite(created_at)),
-	CONSTRAINT "runs_finite_claim" CHECK (isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(lookup_after) AND isfinite(admitted_at)),
+	CONSTRAINT "runs_finite_claim" CHECK (isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(in_doubt_until) AND isfinite(admitted_at)),
 	CONSTRAINT "runs_place" CHECK (CASE WHEN limit_id IS NULL THEN admitted_at IS NULL
       WHEN admitted_at IS NULL THEN NOT ready AND claimed_by IS NULL AND status <> 'running'
       ELSE ready AND status <> 'waiting' END),
@@ -347,8 +347,8 @@ CREATE INDEX "schedules_pausing" ON "schedules" USING btree ("pause_until") WHER
 -- What ends on a day that has no partition yet.
 CREATE TABLE "history_other" PARTITION OF "history" DEFAULT;--> statement-breakpoint
 -- A run stands in exactly one of the two tables: for reads.
-CREATE VIEW "all_runs" AS SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "lookup_after", "uncertain_attempt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", NULL::text AS "reason", NULL::timestamp (3) with time zone AS "finished_at", "limit_id", "admitted_at", "outcome_watched" FROM "runs"
-UNION ALL SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "lookup_after", "uncertain_attempt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", "reason", "finished_at", "limit_id", "admitted_at", "outcome_watched" FROM "history";--> statement-breakpoint
+CREATE VIEW "all_runs" AS SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "in_doubt_until", "attempt_in_doubt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", NULL::text AS "reason", NULL::timestamp (3) with time zone AS "finished_at", "limit_id", "admitted_at", "outcome_watched" FROM "runs"
+UNION ALL SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "in_doubt_until", "attempt_in_doubt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", "reason", "finished_at", "limit_id", "admitted_at", "outcome_watched" FROM "history";--> statement-breakpoint
 -- A herd locks all schedules of a page at once, and a fire rewrites its schedule's row twice: each row needs room for a second version in its
 -- page, or the update enters all indexes. An instance beats every two seconds. These tables are small and hot: autovacuum comes early to
 -- them, and works without pauses.

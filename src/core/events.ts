@@ -221,5 +221,5 @@ export interface RunSettled {
   /** The run had been found lost, and this attempt hands it off. */
   recovered: boolean;
   /** It may have been handed off: firelock asks the target at `retryAt`. */
-  uncertain: boolean;
+  inDoubt: boolean;
 }

@@ -218,8 +218,8 @@ function emitSettled(state: State, ended: EndedAttempt, { wasLost }: { wasLost: 
   const goesOn = status === 'pending' || status === 'running';
   const durationMs = goesOn ? null : finishedAt - firstClaimedAt;
   const recovered = wasLost && outcome === 'accepted';
-  const uncertain = status === 'pending' && settlement.uncertain !== null;
-  const runSettlement = { status, error: error?.message ?? null, durationMs, retryAt, recovered, uncertain };
+  const inDoubt = status === 'pending' && settlement.doubt !== null;
+  const runSettlement = { status, error: error?.message ?? null, durationMs, retryAt, recovered, inDoubt };
   state.events.emit({ type: 'runSettled', runId, scheduleId, attempt, settlement: runSettlement });
 }
 

@@ -85,7 +85,7 @@ export async function resumeFromNow({ database, lockTtlSeconds, signal }: Resume
     }, limitMs);
 
   const now = await alone(databaseNow, BATCH_LIMIT_MS);
-  const runs = await resumeRuns(alone, { reason: UNCERTAIN, lockTtlSeconds, signal });
+  const runs = await resumeRuns(alone, { reason: IN_DOUBT, lockTtlSeconds, signal });
   const count = counter(now, signal);
   const done = { moved: 0, skipped: 0, fenced: 0, unplannable: await endPausesNow(alone, signal) };
   for (let after = FIRST_UID; ;) {
@@ -189,7 +189,7 @@ async function calendarsOf(db: Executor, page: readonly DueSchedule[]): Promise<
   return (await readCalendars(db, [...ids], Math.min(...moments))).histories;
 }
 
-const UNCERTAIN =
+const IN_DOUBT =
   'recorded before firelock was resumed from a restored database; it is not known whether the run was sent since then';
 
 const SLICE_STEPS = 500;

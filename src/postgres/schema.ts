@@ -237,14 +237,14 @@ const runColumns = () => ({
   recoveredAt: instantColumn('recovered_at'),
   /**
    * An earlier attempt may have arrived, and the target can be asked. Its "no" is believed from this moment on, when nothing of that
-   * attempt can still arrive. Null: nothing is uncertain, or the target cannot be asked.
+   * attempt can still arrive. Null: nothing is in doubt, or the target cannot be asked.
    */
-  lookupAfter: instantColumn('lookup_after'),
+  inDoubtUntil: instantColumn('in_doubt_until'),
   /** The first attempt that may have arrived, or that the target said had arrived: the target speaks of that one. */
-  uncertainAttempt: integer('uncertain_attempt'),
+  attemptInDoubt: integer('attempt_in_doubt'),
   /** The last attempt before the run was opened again: words about this attempt or an older one come too late. */
   retriedAfter: integer('retried_after'),
-  /** How often the target was asked about the uncertain attempt without an answer that settles it. */
+  /** How often the target was asked about the attempt in doubt without an answer that settles it. */
   lookups: smallint().notNull().default(0),
   /** An attempt is under way, or was the last one; written before its first byte under atMostOnce. Null between attempts. */
   handoffStartedAt: instantColumn('handoff_started_at'),
@@ -339,7 +339,7 @@ export const runs = pgTable(
     check('runs_finite', sql`isfinite(scheduled_for) AND isfinite(due_at) AND isfinite(created_at)`),
     check(
       'runs_finite_claim',
-      sql`isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(lookup_after) AND isfinite(admitted_at)`,
+      sql`isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(in_doubt_until) AND isfinite(admitted_at)`,
     ),
     // Whatever writes a run: with a limit it is claimed or under way only while it holds a place.
     check(

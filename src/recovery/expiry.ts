@@ -146,7 +146,7 @@ function attemptedOf(targets: TargetRegistry, run: SilentRun, handoff: Handoff |
   const { retry, delivery, timeoutSeconds, completion, completionTimeoutSeconds } = handoff ?? NO_DEFINITION;
   const hasLookup = (handoff && targets.kindOf(handoff.target)?.hasLookup(handoff.target)) ?? false;
   const said = { retry, delivery, timeoutSeconds, completion, completionTimeoutSeconds };
-  return { ...said, failures, startedAt, hasLookup, uncertain: null, wasHandedOff: true };
+  return { ...said, failures, startedAt, hasLookup, doubt: null, wasHandedOff: true };
 }
 
 function silenceOf({ workerId, expiresAt }: SilentRun): AttemptError {
@@ -160,7 +160,7 @@ function silenceOf({ workerId, expiresAt }: SilentRun): AttemptError {
 
 function expiredRun({ run, settlement }: Expiry, now: Instant): RunExpired {
   const { id: runId, scheduleId, attempt, workerId, firstClaimedAt } = run;
-  const { status, error, retryAt, uncertain }: Settlement = settlement;
+  const { status, error, retryAt, doubt }: Settlement = settlement;
   const ended = status !== 'pending';
   return {
     runId,
@@ -173,7 +173,7 @@ function expiredRun({ run, settlement }: Expiry, now: Instant): RunExpired {
       durationMs: ended && firstClaimedAt !== null ? now - firstClaimedAt : null,
       retryAt,
       recovered: false,
-      uncertain: !ended && uncertain !== null,
+      inDoubt: !ended && doubt !== null,
     },
   };
 }

@@ -90,7 +90,7 @@ describe('a claim', () => {
       leased: 90,
       lease_seconds: 90,
       lookups: 0,
-      lookup_after: null,
+      in_doubt_until: null,
     });
   });
 

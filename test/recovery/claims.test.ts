@@ -219,7 +219,7 @@ describe('a run whose first try ended unsent', () => {
     await instance.put('late', withLookup(receiver, book));
     await leaveRuns(store, 'late');
     const before = await dueAt();
-    await store.rows(sql`UPDATE runs SET lookup_after = due_at`);
+    await store.rows(sql`UPDATE runs SET in_doubt_until = due_at`);
     await instance.start();
     await until(async () => (await runsOf(store))[0]?.attempts === 1 || null);
     await until(() => instance.pipeline.dispatcher.claimed() === 0 || null);
@@ -234,7 +234,7 @@ describe('a run whose first try ended unsent', () => {
   });
 });
 
-describe('a question about an uncertain attempt', () => {
+describe('a question about an attempt in doubt', () => {
   it('that an expired lease refused, or left without an answer, does not count as asked', async () => {
     const [one, other] = [await receiverThat(), await receiverThat()];
     // One connection to the target: the second question waits in line while the lease runs out.
@@ -251,7 +251,7 @@ describe('a question about an uncertain attempt', () => {
     await instance.put('other', withLookup(other, book, 'atMostOnce'));
     await leaveRuns(store, 'one');
     await leaveRuns(store, 'other');
-    await store.rows(sql`UPDATE runs SET lookup_after = due_at`);
+    await store.rows(sql`UPDATE runs SET in_doubt_until = due_at`);
     await instance.start();
     for (let asked = 1; asked <= 5; asked += 1) {
       await book.arrived(asked);
@@ -274,7 +274,7 @@ describe('a question about an uncertain attempt', () => {
     const book = await receiverThat((_, response) => void response.writeHead(500).end());
     await instance.put('one', withLookup(receiver, book, 'atMostOnce'));
     await leaveRuns(store, 'one', { claimedBy: await deadInstance(store) });
-    await store.rows(sql`UPDATE runs SET lookup_after = due_at, lookups = 2`);
+    await store.rows(sql`UPDATE runs SET in_doubt_until = due_at, lookups = 2`);
     const orphans = await store.database.run((db) => findOrphans(db, { limit: 10, besides: [] }));
     await store.database.transaction((tx) => takeOverIfStillClaimed(tx, orphans, POLICY, 'skipLocked'));
     expect(await runsOf(store)).toMatchObject([{ status: 'pending', recoveries: 1, lookups: 2 }]);

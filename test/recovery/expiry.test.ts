@@ -122,7 +122,7 @@ interface Row {
   handed_off_at: string | null;
   finished_at: string | null;
   due_at: string;
-  lookup_after: string | null;
+  in_doubt_until: string | null;
   expires_at: string | null;
   worker_id: string | null;
   error: { kind: string; message: string } | null;
@@ -212,7 +212,7 @@ describe('an expired lease', () => {
         scheduleId: null,
         attempt: 1,
         workerId: 'w1',
-        settlement: { status: 'pending', durationMs: null, uncertain: false },
+        settlement: { status: 'pending', durationMs: null, inDoubt: false },
       },
     ]);
     expect(woken).toEqual(['dispatch', 'workers']);
@@ -379,7 +379,7 @@ describe('a completion that does not come', () => {
       const found = await reaches(id, 'succeeded');
       expect(found).toMatchObject({ attempts: 2 });
       expect(receiver.arrivals.map(({ path }) => path)).toEqual(['/', '/lookup']);
-      expect(expiredIn(events)).toMatchObject([{ settlement: { status: 'pending', uncertain: true } }]);
+      expect(expiredIn(events)).toMatchObject([{ settlement: { status: 'pending', inDoubt: true } }]);
     },
   );
 });

@@ -394,7 +394,7 @@ it('a beat after an outage does not wait for the outcomes of the outage, if writ
         statusCode: 400,
         body: null,
         error: null,
-        uncertain: null,
+        doubt: null,
         leaseSeconds: null,
       },
     },

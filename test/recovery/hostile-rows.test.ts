@@ -200,7 +200,7 @@ describe('among due runs, one', () => {
     },
   );
 
-  it('whose attempt may take 1e300 s, and is then uncertain, is sent once, and the others go on', async () => {
+  it('whose attempt may take 1e300 s, and is then in doubt, is sent once, and the others go on', async () => {
     const target = {
       type: 'http' as const,
       url: `${receiver.url}/cut`,
@@ -227,7 +227,7 @@ describe('among due runs, one', () => {
 });
 
 describe('the table of runs', () => {
-  it.each(['scheduled_for', 'due_at', 'created_at', 'claimed_at', 'handoff_started_at', 'lookup_after'])(
+  it.each(['scheduled_for', 'due_at', 'created_at', 'claimed_at', 'handoff_started_at', 'in_doubt_until'])(
     'takes no infinite instant as %s',
     async (column) => {
       await instance.put('some', { url: receiver.url });

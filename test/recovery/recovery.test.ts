@@ -53,7 +53,7 @@ interface RunRow {
   lost_at: string | null;
   handed_off_at: string | null;
   handoff_started_at: string | null;
-  lookup_after: string | null;
+  in_doubt_until: string | null;
   error: { kind: string; message: string } | null;
 }
 
@@ -473,7 +473,7 @@ describe('at most once', () => {
   });
 });
 
-describe('an uncertain run', () => {
+describe('a run in doubt', () => {
   let asked: number;
   let says: number;
   let book: Receiver;
@@ -512,7 +512,7 @@ describe('an uncertain run', () => {
     says = 200;
     await lostRuns(withLookup());
     expect(await recoverAndEnd()).toMatchObject([
-      { status: 'succeeded', execution_id: 'known', lookup_after: null },
+      { status: 'succeeded', execution_id: 'known', in_doubt_until: null },
     ]);
     expect(asked).toBe(1);
     expect(receiver.arrivals).toHaveLength(0);
@@ -539,7 +539,7 @@ describe('an uncertain run', () => {
     says = 500;
     await lostRuns(withLookup({ delivery: 'atMostOnce' }), { started: true });
     await recoverOrphans();
-    await store.rows(sql`UPDATE runs SET due_at = clock_timestamp(), lookup_after = clock_timestamp()`);
+    await store.rows(sql`UPDATE runs SET due_at = clock_timestamp(), in_doubt_until = clock_timestamp()`);
     await instance.start();
     expect(await ended()).toMatchObject([{ status: 'unknown' }]);
     expect([asked, receiver.arrivals.length]).toEqual([3, 0]);
@@ -549,7 +549,7 @@ describe('an uncertain run', () => {
     says = 200;
     await lostRuns(withLookup({ delivery: 'atMostOnce', timeoutSeconds: 30 }), { started: true });
     expect(await recoverAndEnd()).toMatchObject([
-      { status: 'succeeded', execution_id: 'known', lookup_after: null },
+      { status: 'succeeded', execution_id: 'known', in_doubt_until: null },
     ]);
     expect([asked, receiver.arrivals.length]).toEqual([1, 0]);
   });
@@ -561,13 +561,13 @@ describe('an uncertain run', () => {
     const waits = () =>
       store.rows<{ seconds: number; lookups: number; failures: number }>(
         sql`SELECT extract(epoch FROM due_at - scheduled_for)::float8 AS seconds, lookups, failures FROM runs
-        WHERE claimed_by IS NULL AND due_at = lookup_after`,
+        WHERE claimed_by IS NULL AND due_at = in_doubt_until`,
       );
     const [row] = await until(async () => ((await waits()).length > 0 ? waits() : null));
     expect(row).toEqual({ seconds: 30 + POLICY.lockTtlSeconds, lookups: 0, failures: 0 });
     expect([asked, receiver.arrivals.length]).toEqual([1, 0]);
     expect(await lookups()).toEqual([null, 'notArrived']);
-    await store.rows(sql`UPDATE runs SET due_at = clock_timestamp(), lookup_after = clock_timestamp()`);
+    await store.rows(sql`UPDATE runs SET due_at = clock_timestamp(), in_doubt_until = clock_timestamp()`);
     instance.pipeline.dispatcher.wake();
     expect(await ended()).toMatchObject([{ status: 'succeeded' }]);
     expect([asked, receiver.arrivals.length]).toEqual([2, 1]);
@@ -579,7 +579,7 @@ describe('an uncertain run', () => {
     await store.rows(sql`UPDATE runs SET claimed_by = ${dead}, claimed_at = clock_timestamp(), attempts = 2`);
     expect(await recoverOrphans()).toMatchObject([{ verdict: 'again' }]);
     const row = await run();
-    expect(row.lookup_after).not.toBeNull();
+    expect(row.in_doubt_until).not.toBeNull();
     await store.rows(
       sql`UPDATE runs SET claimed_by = ${dead}, claimed_at = clock_timestamp(), recoveries = 3`,
     );

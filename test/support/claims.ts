@@ -26,7 +26,7 @@ export function claimedRun(given: Partial<ClaimedRun> = {}): ClaimedRun {
     claimedAt: 0,
     latenessMs: null,
     recoveredAt: null,
-    lookupAfter: null,
+    inDoubtUntil: null,
     lookups: 0,
     confirm: false,
     ofDeleted: false,

@@ -44,7 +44,7 @@ interface PendingRunRow {
   lookups: number;
   claimed_by: string | null;
   lost_at: string | null;
-  lookup_after: string | null;
+  in_doubt_until: string | null;
   /** bigint: a string on the wire. */
   lateness_ms: string | null;
 }

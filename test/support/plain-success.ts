@@ -13,7 +13,7 @@ export function plainSuccess(claim: { runId: string; instanceId: string; at: num
       failures: 0,
       leaseSeconds: null,
       retryAt: null,
-      uncertain: null,
+      doubt: null,
       error: null,
       executionId: null,
       statusCode: 204,

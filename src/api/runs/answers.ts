@@ -22,7 +22,7 @@ export function answerRun(stored: Run): z.output<typeof run> {
     failures: stored.failures,
     recoveries: stored.recoveries,
     lostAt: isoOrNull(stored.lostAt),
-    inDoubtUntil: isoOrNull(stored.lookupAfter),
+    inDoubtUntil: isoOrNull(stored.inDoubtUntil),
     nextAttemptAt: isoOrNull(stored.nextAttemptAt),
     coalesced: stored.coalesced,
     coalescedFrom: isoOrNull(stored.coalescedFrom),

@@ -14,7 +14,7 @@ export function isStillSilent(run: RunRecord, attempt: number, now: Instant): bo
 
 /** Settles silence as an unknown outcome. The log entry of the attempt becomes "expired", whatever it was before. */
 export function expireRun(run: RunRecord, settlement: Settlement, now: Instant): RunRecord {
-  const { status, uncertain, error } = settlement;
+  const { status, doubt, error } = settlement;
   const goesOn = status === 'pending';
   return {
     ...run,
@@ -22,15 +22,15 @@ export function expireRun(run: RunRecord, settlement: Settlement, now: Instant):
     failures: settlement.failures,
     dueAt: settlement.retryAt ?? run.dueAt,
     admittedAt: goesOn ? null : run.admittedAt,
-    lookupAfter: uncertain?.lookupAfter ?? null,
-    lookups: uncertain?.lookups ?? 0,
-    uncertainAttempt: uncertain ? (run.uncertainAttempt ?? run.attempts) : null,
+    inDoubtUntil: doubt?.inDoubtUntil ?? null,
+    lookups: doubt?.lookups ?? 0,
+    attemptInDoubt: doubt ? (run.attemptInDoubt ?? run.attempts) : null,
     error,
     expiresAt: null,
     claimedBy: goesOn ? null : run.claimedBy,
     claimedAt: goesOn ? null : run.claimedAt,
     handoffStartedAt: goesOn ? null : run.handoffStartedAt,
-    handedOffAt: goesOn && uncertain === null ? null : run.handedOffAt,
+    handedOffAt: goesOn && doubt === null ? null : run.handedOffAt,
     finishedAt: isEnd(status) ? now : null,
     attemptLog: withAttempt(run.attemptLog, expiredEntry(run, settlement, now), () => true),
     updatedAt: now,

@@ -39,7 +39,7 @@ export function judgeLostClaim(
   now: Instant,
 ): LostVerdict {
   const givenUp = reasonToGiveUp(run, facts, policy, now);
-  const mayHaveArrived = run.handoffStartedAt !== null || run.lookupAfter !== null;
+  const mayHaveArrived = run.handoffStartedAt !== null || run.inDoubtUntil !== null;
   if (facts.atMostOnce && mayHaveArrived && (!facts.hasLookup || givenUp !== null)) return 'unknown';
   return givenUp ?? 'again';
 }
@@ -77,7 +77,7 @@ export function takeOverRun(
     updatedAt: now,
   };
   if (verdict === 'again') return drivenOn(taken, facts, policy, now);
-  const ended = { ...taken, finishedAt: now, lookupAfter: null, uncertainAttempt: null };
+  const ended = { ...taken, finishedAt: now, inDoubtUntil: null, attemptInDoubt: null };
   if (verdict !== 'unknown') return { ...ended, status: 'abandoned', reason: verdict };
   const { handoffStartedAt, dueAt } = run;
   const latenessMs = run.latenessMs ?? (handoffStartedAt === null ? null : handoffStartedAt - dueAt);
@@ -85,30 +85,30 @@ export function takeOverRun(
 }
 
 function drivenOn(run: RunRecord, facts: LostRunFacts, policy: RecoveryPolicy, now: Instant): RunRecord {
-  const lookupAfter = lookupAfterLoss(run, facts, policy, now);
-  const keepsEarlier = run.handoffStartedAt === null && run.lookupAfter !== null;
-  const uncertain = keepsEarlier ? (run.uncertainAttempt ?? run.attempts) : run.attempts;
+  const inDoubtUntil = doubtAfterLoss(run, facts, policy, now);
+  const keepsEarlier = run.handoffStartedAt === null && run.inDoubtUntil !== null;
+  const doubt = keepsEarlier ? (run.attemptInDoubt ?? run.attempts) : run.attempts;
   return {
     ...run,
     recoveries: run.recoveries + 1,
     claimedBy: null,
     claimedAt: null,
     handoffStartedAt: null,
-    lookupAfter,
-    uncertainAttempt: lookupAfter === null ? null : uncertain,
+    inDoubtUntil,
+    attemptInDoubt: inDoubtUntil === null ? null : doubt,
   };
 }
 
 /** From this moment on, firelock can believe the target's "no". Null: there is no need to ask, or no lookup. */
-function lookupAfterLoss(
-  { handoffStartedAt, lookupAfter }: RunRecord,
+function doubtAfterLoss(
+  { handoffStartedAt, inDoubtUntil }: RunRecord,
   { atMostOnce, hasLookup, timeoutSeconds }: LostRunFacts,
   { lockTtlSeconds }: Pick<RecoveryPolicy, 'lockTtlSeconds'>,
   now: Instant,
 ): Instant | null {
   if (!hasLookup) return null;
-  if (!atMostOnce) return lookupAfter ?? now;
-  if (handoffStartedAt === null) return lookupAfter;
+  if (!atMostOnce) return inDoubtUntil ?? now;
+  if (handoffStartedAt === null) return inDoubtUntil;
   return handoffStartedAt + (timeoutSeconds + lockTtlSeconds) * 1000;
 }
 
@@ -149,18 +149,18 @@ export function resumeRun(
 ): RunRecord | null {
   const { atMostOnce, hasLookup, timeoutSeconds } = facts;
   if (!atMostOnce && !hasLookup) return null;
-  // A run that was neither claimed nor due cannot have been sent; a run that is uncertain already stays so.
-  if (run.lookupAfter !== null || (run.claimedBy === null && run.dueAt > now)) return null;
+  // A run that was neither claimed nor due cannot have been sent; a run that is in doubt already stays so.
+  if (run.inDoubtUntil !== null || (run.claimedBy === null && run.dueAt > now)) return null;
   if (!hasLookup) {
     const error: AttemptError = { kind: 'network', message: reason };
     return { ...run, status: 'unknown', error, finishedAt: now, updatedAt: now };
   }
-  const lookupAfter = atMostOnce ? now + (timeoutSeconds + lockTtlSeconds) * 1000 : now;
+  const inDoubtUntil = atMostOnce ? now + (timeoutSeconds + lockTtlSeconds) * 1000 : now;
   return {
     ...run,
-    dueAt: Math.max(run.dueAt, lookupAfter),
-    lookupAfter,
-    uncertainAttempt: run.attempts,
+    dueAt: Math.max(run.dueAt, inDoubtUntil),
+    inDoubtUntil,
+    attemptInDoubt: run.attempts,
     lookups: 0,
     admittedAt: null,
     claimedBy: null,

@@ -10,7 +10,7 @@ export interface RunState {
    * The first attempt that the target may be reporting on, since no newer one is known to have been sent; null: the
    * last attempt.
    */
-  uncertainAttempt: number | null;
+  attemptInDoubt: number | null;
   /** The worker that last claimed a pull run. */
   workerId: string | null;
   /** How many runs it waits for; null: it depends on none. */
@@ -99,7 +99,7 @@ function stateOf({ status, reason }: RunState): string {
 }
 
 function staleness(run: RunState, { attempt, workerId }: Speaker): string | null {
-  if (attempt !== null && (attempt > run.attempts || attempt < (run.uncertainAttempt ?? run.attempts)))
+  if (attempt !== null && (attempt > run.attempts || attempt < (run.attemptInDoubt ?? run.attempts)))
     return `attempt ${attempt} is not the current one (${run.attempts})`;
   if (workerId === run.workerId) return null;
   if (run.workerId === null) return `the run is not claimed by worker ${workerId}: no worker has claimed it`;

@@ -30,8 +30,8 @@ export interface RunRecord {
   firstClaimedAt: Instant | null;
   lostAt: Instant | null;
   recoveredAt: Instant | null;
-  lookupAfter: Instant | null;
-  uncertainAttempt: number | null;
+  inDoubtUntil: Instant | null;
+  attemptInDoubt: number | null;
   retriedAfter: number | null;
   lookups: number;
   handoffStartedAt: Instant | null;

@@ -37,7 +37,7 @@ export interface Run {
   /** When it was first found lost; null: never. */
   lostAt: Instant | null;
   /** An attempt may have arrived, and firelock asks the target; from this moment on it believes a "no". */
-  lookupAfter: Instant | null;
+  inDoubtUntil: Instant | null;
   nextAttemptAt: Instant | null;
   /** The limit of the run; null: none. */
   limitId: string | null;

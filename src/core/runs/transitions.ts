@@ -57,14 +57,14 @@ export function reopenRun(
   };
 }
 
-/** No attempt is under way, and none is uncertain. */
+/** No attempt is under way, and none is in doubt. */
 const NOTHING_SENT = {
   claimedBy: null,
   claimedAt: null,
   handoffStartedAt: null,
   handedOffAt: null,
-  lookupAfter: null,
-  uncertainAttempt: null,
+  inDoubtUntil: null,
+  attemptInDoubt: null,
   lookups: 0,
   expiresAt: null,
 } as const;
@@ -103,7 +103,7 @@ export function endAsReported(
     handoffStartedAt: startedAt,
     handedOffAt: run.handedOffAt ?? now,
     expiresAt: null,
-    lookupAfter: null,
+    inDoubtUntil: null,
     latenessMs: run.latenessMs ?? (startedAt === null ? null : startedAt - run.dueAt),
     updatedAt: now,
   };

@@ -1,13 +1,13 @@
 /**
- * A target is asked about an uncertain attempt before its run is sent again or given up. What it says is settled with the attempt: if the
- * process dies before that, the attempt stays uncertain, and the instance that claims the run next asks again.
+ * A target is asked about an attempt in doubt before its run is sent again or given up. What it says is settled with the attempt: if the
+ * process dies before that, the attempt stays in doubt, and the instance that claims the run next asks again.
  */
 import type { Instant } from '../../core/instant.ts';
 import type { LookedUp } from '../../core/runs/attempts/attempt.ts';
 import type { Outcome } from '../../core/runs/attempts/outcome.ts';
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
-import type { Attempted, UncertainDelivery } from '../../core/runs/attempts/settlement.ts';
-import { afterLookup } from '../../core/runs/attempts/uncertain-delivery.ts';
+import type { Attempted, Doubt } from '../../core/runs/attempts/settlement.ts';
+import { afterLookup } from '../../core/runs/attempts/doubt.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { reasonOf } from '../../runtime/reason.ts';
@@ -19,7 +19,7 @@ import { attemptedOf, settled, settlementFor, unsent } from './settlements.ts';
 export interface AskTargetDeps {
   databaseClock: DatabaseClock;
   events: EventBus;
-  /** How often a target is asked about an uncertain attempt. */
+  /** How often a target is asked about an attempt in doubt. */
   maxRecoveries: number;
 }
 
@@ -39,15 +39,15 @@ export interface Sending extends ClaimToSend {
 type Asked = { settled: AttemptSettlement } | { lookup: LookedUp | null };
 
 /** The settlement that the target's answer leads to; without `settled` the run is sent. `lookup`: null if it was not asked. */
-export async function askIfUncertain(
+export async function askIfInDoubt(
   deps: AskTargetDeps,
   sending: Sending,
   startedAt: Instant,
 ): Promise<Asked> {
   const { kind, run, handoff, attempt, signal } = sending;
   const attempted = attemptedOf(run, handoff, kind, startedAt);
-  const { uncertain } = attempted;
-  if (!uncertain) return { lookup: null };
+  const { doubt } = attempted;
+  if (!doubt) return { lookup: null };
   const answer = await answerOf(sending);
   // The daemon stops, or its lease has run out: a missing answer says nothing about the target, and does not count.
   if (answer.kind === 'unclear' && (signal.aborted || !attempt.mayStart())) {
@@ -56,13 +56,13 @@ export async function askIfUncertain(
   }
   const { id: runId, scheduleId } = run;
   deps.events.emit({ type: 'targetAsked', runId, scheduleId, attempt: run.attempt, lookup: answer.kind });
-  return actOn(deps, run, { ...attempted, uncertain }, answer);
+  return actOn(deps, run, { ...attempted, doubt }, answer);
 }
 
 function actOn(
   { databaseClock, maxRecoveries: maxLookups }: AskTargetDeps,
   run: ClaimedRun,
-  attempted: Attempted & { uncertain: UncertainDelivery },
+  attempted: Attempted & { doubt: Doubt },
   answer: LookupAnswer,
 ): Asked {
   const lookup = answer.kind;
@@ -74,7 +74,7 @@ function actOn(
   const times = { askedAt: run.claimedAt, now: databaseClock.now() };
   const settlement = afterLookup(answer, attempted, { ...times, maxLookups, random: Math.random() });
   if (settlement === 'send') return { lookup };
-  const outcome = lookup === 'unclear' || settlement.uncertain !== null ? 'unknown' : 'rejected';
+  const outcome = lookup === 'unclear' || settlement.doubt !== null ? 'unknown' : 'rejected';
   return {
     settled: { ...settled(databaseClock, run, attempted.startedAt, { outcome, settlement }), lookup },
   };

@@ -1,5 +1,5 @@
 /**
- * Guarantees: one attempt of one claimed run, whose outcome is a value whatever happens; an uncertain attempt is asked about before the
+ * Guarantees: one attempt of one claimed run, whose outcome is a value whatever happens; an attempt in doubt is asked about before the
  *   run is sent again. Where it matters, nothing is sent before it is durable that the attempt began, under a claim that still holds.
  * Transaction: one statement for all attempts that begin at the moment and must be durable; an answer that does not come counts as no.
  *   The intent is durable already, the outcome is settled after.
@@ -24,7 +24,7 @@ import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { claimOf, startHandoffsIfClaimed } from '../../store/runs/claims/held-claims.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import type { Attempt } from '../../targets/target.ts';
-import { type AskTargetDeps, type ClaimToSend, type Sending, askIfUncertain } from './ask-target.ts';
+import { type AskTargetDeps, type ClaimToSend, type Sending, askIfInDoubt } from './ask-target.ts';
 import type { ReadDependencies } from './dependency-outcomes.ts';
 import {
   SENT,
@@ -32,7 +32,7 @@ import {
   isUnsent,
   mayHaveArrived,
   settlementFor,
-  uncertainDeliveryOf,
+  doubtOf,
   unsent,
 } from './settlements.ts';
 import type { SendableHandoff } from './handoff-definitions.ts';
@@ -81,12 +81,12 @@ export function withoutDefinition(databaseClock: DatabaseClock, run: ClaimedRun)
       ? 'the definition of the run'
       : `version ${scheduleVersion} of schedule ${scheduleId}`;
   const message = `${what} is missing or cannot be read`;
-  return stillUncertain(run, settlementFor(databaseClock, run, attempted, unsent(message)));
+  return stillInDoubt(run, settlementFor(databaseClock, run, attempted, unsent(message)));
 }
 
 /** The target could not be asked about an earlier attempt. */
-function stillUncertain(run: ClaimedRun, settled: AttemptSettlement): AttemptSettlement {
-  return { ...settled, settlement: { ...settled.settlement, uncertain: uncertainDeliveryOf(run) } };
+function stillInDoubt(run: ClaimedRun, settled: AttemptSettlement): AttemptSettlement {
+  return { ...settled, settlement: { ...settled.settlement, doubt: doubtOf(run) } };
 }
 
 /** To be sent now; `lookup`: what the target has said of an earlier attempt. */
@@ -98,7 +98,8 @@ function readyAtOnce(
   { run, handoff, signal }: ClaimToSend,
 ): Ready | null {
   const kind = targets.kindOf(handoff.target);
-  if (!kind || handoff.lockedBecause !== null || !dependsOnNone(run) || run.lookupAfter !== null) return null;
+  if (!kind || handoff.lockedBecause !== null || !dependsOnNone(run) || run.inDoubtUntil !== null)
+    return null;
   if (mustBeStarted(run, handoff.delivery, databaseClock)) return null;
   const attempt = attemptOf(lease, run, handoff, NO_DEPENDENCIES);
   return { kind, run, handoff, attempt, signal, lookup: null };
@@ -117,12 +118,12 @@ async function prepared(
   };
   if (!kind) return notSent(`this version cannot send to a target of type ${handoff.target.type}`);
   if (handoff.lockedBecause !== null)
-    return { settled: stillUncertain(run, notSent(handoff.lockedBecause).settled) };
+    return { settled: stillInDoubt(run, notSent(handoff.lockedBecause).settled) };
 
   const dependencies = dependsOnNone(run) ? NO_DEPENDENCIES : await deps.readDependencies(run);
   if (!dependencies) return notSent('not begun: how those ended that it depends on could not be read', true);
   const sending = { kind, run, handoff, attempt: attemptOf(deps.lease, run, handoff, dependencies), signal };
-  const asked = run.lookupAfter === null ? null : await askIfUncertain(deps, sending, startedAt);
+  const asked = run.inDoubtUntil === null ? null : await askIfInDoubt(deps, sending, startedAt);
   if (asked && 'settled' in asked) return asked;
   if (mustBeStarted(run, handoff.delivery, databaseClock) && !(await deps.startHandoff(run))) {
     return notSent('not begun: the claim could not be confirmed', true);

@@ -5,7 +5,7 @@ import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.
 import {
   type Attempted,
   type Settlement,
-  type UncertainDelivery,
+  type Doubt,
   settlementOf,
 } from '../../core/runs/attempts/settlement.ts';
 import type { Handoff } from '../../core/schedules/schedule.ts';
@@ -23,7 +23,7 @@ export function attemptedOf(
   const { target, retry, delivery, timeoutSeconds, completion, completionTimeoutSeconds } = handoff;
   const { failures, wasHandedOff } = run;
   const hasLookup = (target && kind?.hasLookup(target)) ?? false;
-  const uncertain = hasLookup ? uncertainDeliveryOf(run) : null;
+  const doubt = hasLookup ? doubtOf(run) : null;
   return {
     retry,
     delivery,
@@ -33,13 +33,13 @@ export function attemptedOf(
     failures,
     startedAt,
     hasLookup,
-    uncertain,
+    doubt,
     wasHandedOff,
   };
 }
 
-export function uncertainDeliveryOf({ lookupAfter, lookups }: ClaimedRun): UncertainDelivery | null {
-  return lookupAfter === null ? null : { lookupAfter, lookups };
+export function doubtOf({ inDoubtUntil, lookups }: ClaimedRun): Doubt | null {
+  return inDoubtUntil === null ? null : { inDoubtUntil, lookups };
 }
 
 type Sent = Pick<AttemptSettlement, 'latenessMs' | 'sent'>;

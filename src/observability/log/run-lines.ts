@@ -22,7 +22,7 @@ export const RUN_LINES: Lines = {
     if (accepted) logger.debug({ runId, scheduleId }, 'the target was told that the run is cancelled');
     else logger.warn({ runId, scheduleId, error }, 'the target could not be told that the run is cancelled');
   },
-  runSettled: (logger, { runId, scheduleId, attempt, settlement: { status, error, retryAt, uncertain } }) => {
+  runSettled: (logger, { runId, scheduleId, attempt, settlement: { status, error, retryAt, inDoubt } }) => {
     const fields = { runId, scheduleId, attempt, error };
     if (status === 'failed') logger.warn(fields, 'run failed');
     else if (status === 'unknown')
@@ -31,7 +31,7 @@ export const RUN_LINES: Lines = {
     else
       logger.info(
         { ...fields, retryAt: isoOrNull(retryAt) },
-        uncertain
+        inDoubt
           ? 'an attempt may have arrived; the target is asked before anything is sent again'
           : 'an attempt failed; another one follows',
       );
@@ -147,7 +147,7 @@ function logExpired(logger: Logger, runs: readonly RunExpired[]): void {
       'no worker or target reported on these runs in time: they are retried, or ended as this line says',
     );
   for (const { settlement, ...run } of runs) {
-    const { status, error, retryAt, uncertain } = settlement;
+    const { status, error, retryAt, inDoubt } = settlement;
     const fields = { ...run, error };
     if (status === 'failed')
       logger.warn(fields, 'run failed: its worker or target did not report in time, and no attempt is left');
@@ -159,7 +159,7 @@ function logExpired(logger: Logger, runs: readonly RunExpired[]): void {
     else
       logger[runs.length > 1 ? 'info' : 'warn'](
         { ...fields, retryAt: isoOrNull(retryAt) },
-        `the worker or target of a run did not report in time; ${uncertain ? 'the target is asked what became of it' : 'another attempt follows'}`,
+        `the worker or target of a run did not report in time; ${inDoubt ? 'the target is asked what became of it' : 'another attempt follows'}`,
       );
   }
 }

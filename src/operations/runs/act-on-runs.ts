@@ -227,7 +227,7 @@ function settledOf(
     retryAt: null,
     // A run that was handed off before has been counted already.
     recovered: lostAt !== null && handedOffAt === null,
-    uncertain: false,
+    inDoubt: false,
   };
 }
 

@@ -59,7 +59,7 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
       expires_at = clock.now + make_interval(secs => slot.lease_seconds),
       claimed_at = clock.now, first_claimed_at = coalesce(r.first_claimed_at, clock.now), handoff_started_at = clock.now, handed_off_at = clock.now,
       lateness_ms = coalesce(r.lateness_ms, round(extract(epoch FROM clock.now - r.due_at) * 1000)::bigint),
-      lookup_after = NULL, uncertain_attempt = NULL, lookups = 0, progress = NULL, error = NULL, result_status_code = NULL, result_body = NULL,
+      in_doubt_until = NULL, attempt_in_doubt = NULL, lookups = 0, progress = NULL, error = NULL, result_status_code = NULL, result_body = NULL,
       updated_at = clock.now
     FROM clock, chosen JOIN unnest(${texts(slots.map((slot) => slot.workerId))}, ${doubles(slots.map((slot) => slot.leaseSeconds))})
       WITH ORDINALITY AS slot(worker_id, lease_seconds, place) ON slot.place = chosen.place

@@ -44,7 +44,7 @@ export async function heartbeatIfCurrent(
     FROM clock WHERE r.id = ${id}::uuid
       AND CASE r.status WHEN 'running' THEN true WHEN 'pending' THEN r.attempts > 0 END
       AND coalesce(r.attempts = ${attempt}::float8
-        OR r.attempts > ${attempt}::float8 AND r.uncertain_attempt <= ${attempt}::float8, ${attempt}::float8 IS NULL)
+        OR r.attempts > ${attempt}::float8 AND r.attempt_in_doubt <= ${attempt}::float8, ${attempt}::float8 IS NULL)
       AND r.worker_id IS NOT DISTINCT FROM ${workerId}::text
     RETURNING r.id`);
   return rows.length > 0;

@@ -395,8 +395,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/core/runs/run-decisions.ts',
-        find: '|| attempt < (run.uncertainAttempt ?? run.attempts))',
-        replace: '|| attempt < Math.min(1, run.uncertainAttempt ?? run.attempts))',
+        find: '|| attempt < (run.attemptInDoubt ?? run.attempts))',
+        replace: '|| attempt < Math.min(1, run.attemptInDoubt ?? run.attempts))',
       },
     ],
     caughtBy: ['staleWord'],

@@ -29,7 +29,7 @@ const settlement = (status: Settlement['status'], given: Partial<Settlement> = {
   statusCode: null,
   body: null,
   error: ERROR,
-  uncertain: null,
+  doubt: null,
   ...given,
 });
 
@@ -69,9 +69,9 @@ describe('a silent run', () => {
     });
   });
 
-  it('whose target has a lookup stays handed off, and is uncertain', () => {
-    const delivery = { lookupAfter: NOW, lookups: 0 };
-    const uncertain = {
+  it('whose target has a lookup stays handed off, and is in doubt', () => {
+    const delivery = { inDoubtUntil: NOW, lookups: 0 };
+    const doubt = {
       status: 'pending',
       failures: 2,
       error: ERROR,
@@ -79,26 +79,24 @@ describe('a silent run', () => {
       claimedBy: null,
       claimedAt: null,
       handoffStartedAt: null,
-      lookupAfter: NOW,
+      inDoubtUntil: NOW,
       updatedAt: NOW,
     };
-    expect(changed(settlement('pending', { uncertain: delivery }))).toEqual({
-      ...uncertain,
-      uncertainAttempt: 2,
+    expect(changed(settlement('pending', { doubt: delivery }))).toEqual({
+      ...doubt,
+      attemptInDoubt: 2,
     });
     // It already spoke of an older one.
-    expect(changed(settlement('pending', { uncertain: delivery }), { uncertainAttempt: 1 })).toEqual(
-      uncertain,
-    );
+    expect(changed(settlement('pending', { doubt: delivery }), { attemptInDoubt: 1 })).toEqual(doubt);
   });
 
   it('that has ended keeps its instance and its answer', () => {
     const ended = { failures: 2, error: ERROR, expiresAt: null, finishedAt: NOW, updatedAt: NOW };
     for (const status of ['failed', 'unknown'] as const) {
       expect(changed(settlement(status))).toEqual({ status, ...ended });
-      const uncertain = { lookupAfter: NOW - 1, uncertainAttempt: 1, lookups: 2 };
-      const certain = { lookupAfter: null, uncertainAttempt: null, lookups: 0 };
-      expect(changed(settlement(status), uncertain)).toEqual({ status, ...ended, ...certain });
+      const doubt = { inDoubtUntil: NOW - 1, attemptInDoubt: 1, lookups: 2 };
+      const certain = { inDoubtUntil: null, attemptInDoubt: null, lookups: 0 };
+      expect(changed(settlement(status), doubt)).toEqual({ status, ...ended, ...certain });
     }
   });
 

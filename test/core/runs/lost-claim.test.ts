@@ -34,7 +34,7 @@ const LETTERS: Record<LostVerdict, string> = {
  * D disabled, since it was recovered too often (R) or is too old (O).
  *
  * A group: at least once; at least once with a lookup; at most once; at most once with a lookup. In each: nothing may have been sent ·
- * this attempt has begun · an earlier attempt is uncertain · both.
+ * this attempt has begun · an earlier attempt is in doubt · both.
  */
 const VERDICTS: [schedule: string, recoveries: number, due: string, triggers: string, verdicts: string][] = [
   ['there', 2, 'young', 'schedule catchUp backfill manual after api', 'AAAA AAAA AUUU AAAA'],
@@ -66,10 +66,10 @@ const DELIVERIES = [
   { atMostOnce: true, hasLookup: true },
 ];
 const SENT = [
-  { handoffStartedAt: null, lookupAfter: null },
-  { handoffStartedAt: NOW - 4_000, lookupAfter: null },
-  { handoffStartedAt: null, lookupAfter: NOW - 1_000 },
-  { handoffStartedAt: NOW - 4_000, lookupAfter: NOW - 1_000 },
+  { handoffStartedAt: null, inDoubtUntil: null },
+  { handoffStartedAt: NOW - 4_000, inDoubtUntil: null },
+  { handoffStartedAt: null, inDoubtUntil: NOW - 1_000 },
+  { handoffStartedAt: NOW - 4_000, inDoubtUntil: NOW - 1_000 },
 ];
 
 describe('the verdict on a lost claim', () => {
@@ -113,42 +113,42 @@ describe('the verdict on a lost claim', () => {
   });
 });
 
-/** Attempt 3 was claimed; attempt 2 is the uncertain one, where one is; it was asked about once in vain. */
+/** Attempt 3 was claimed; attempt 2 is the one in doubt, where one is; it was asked about once in vain. */
 const lost = (given: Partial<RunRecord>) =>
-  runRecord({ attempts: 3, lookups: 1, uncertainAttempt: given.lookupAfter ? 2 : null, ...given });
+  runRecord({ attempts: 3, lookups: 1, attemptInDoubt: given.inDoubtUntil ? 2 : null, ...given });
 
 describe('a run that goes on', () => {
   const asked = NOW - 1_000;
   const begun = NOW - 4_000;
   /** The attempt's own time limit and that of a frozen instance, from its beginning. */
   const believedFrom = begun + 150_000;
-  /** As in VERDICTS: delivery, lookup, what may have been sent; then what is uncertain from now on. */
+  /** As in VERDICTS: delivery, lookup, what may have been sent; then what is in doubt from now on. */
   const AFTERWARDS: [
     atMostOnce: boolean,
     hasLookup: boolean,
     handoffStartedAt: number | null,
-    lookupAfter: number | null,
-    expected: Pick<RunRecord, 'lookupAfter' | 'uncertainAttempt' | 'lookups'>,
+    inDoubtUntil: number | null,
+    expected: Pick<RunRecord, 'inDoubtUntil' | 'attemptInDoubt' | 'lookups'>,
   ][] = [
-    [false, false, null, null, { lookupAfter: null, uncertainAttempt: null, lookups: 0 }],
-    [false, false, begun, null, { lookupAfter: null, uncertainAttempt: null, lookups: 0 }],
-    [false, false, null, asked, { lookupAfter: null, uncertainAttempt: null, lookups: 0 }],
-    [false, false, begun, asked, { lookupAfter: null, uncertainAttempt: null, lookups: 0 }],
-    [false, true, null, null, { lookupAfter: NOW, uncertainAttempt: 3, lookups: 0 }],
-    [false, true, begun, null, { lookupAfter: NOW, uncertainAttempt: 3, lookups: 0 }],
-    [false, true, null, asked, { lookupAfter: asked, uncertainAttempt: 2, lookups: 0 }],
-    [false, true, begun, asked, { lookupAfter: asked, uncertainAttempt: 3, lookups: 0 }],
-    [true, false, null, null, { lookupAfter: null, uncertainAttempt: null, lookups: 1 }],
-    [true, true, null, null, { lookupAfter: null, uncertainAttempt: null, lookups: 1 }],
-    [true, true, begun, null, { lookupAfter: believedFrom, uncertainAttempt: 3, lookups: 0 }],
-    [true, true, null, asked, { lookupAfter: asked, uncertainAttempt: 2, lookups: 1 }],
-    [true, true, begun, asked, { lookupAfter: believedFrom, uncertainAttempt: 3, lookups: 0 }],
+    [false, false, null, null, { inDoubtUntil: null, attemptInDoubt: null, lookups: 0 }],
+    [false, false, begun, null, { inDoubtUntil: null, attemptInDoubt: null, lookups: 0 }],
+    [false, false, null, asked, { inDoubtUntil: null, attemptInDoubt: null, lookups: 0 }],
+    [false, false, begun, asked, { inDoubtUntil: null, attemptInDoubt: null, lookups: 0 }],
+    [false, true, null, null, { inDoubtUntil: NOW, attemptInDoubt: 3, lookups: 0 }],
+    [false, true, begun, null, { inDoubtUntil: NOW, attemptInDoubt: 3, lookups: 0 }],
+    [false, true, null, asked, { inDoubtUntil: asked, attemptInDoubt: 2, lookups: 0 }],
+    [false, true, begun, asked, { inDoubtUntil: asked, attemptInDoubt: 3, lookups: 0 }],
+    [true, false, null, null, { inDoubtUntil: null, attemptInDoubt: null, lookups: 1 }],
+    [true, true, null, null, { inDoubtUntil: null, attemptInDoubt: null, lookups: 1 }],
+    [true, true, begun, null, { inDoubtUntil: believedFrom, attemptInDoubt: 3, lookups: 0 }],
+    [true, true, null, asked, { inDoubtUntil: asked, attemptInDoubt: 2, lookups: 1 }],
+    [true, true, begun, asked, { inDoubtUntil: believedFrom, attemptInDoubt: 3, lookups: 0 }],
   ];
 
   it.each(AFTERWARDS)(
     'at most once: %s, lookup: %s, begun: %s, asked about from: %s',
-    (atMostOnce, hasLookup, handoffStartedAt, lookupAfter, expected) => {
-      const run = lost({ handoffStartedAt, lookupAfter, recoveries: 1 });
+    (atMostOnce, hasLookup, handoffStartedAt, inDoubtUntil, expected) => {
+      const run = lost({ handoffStartedAt, inDoubtUntil, recoveries: 1 });
       const facts = { ...FACTS, atMostOnce, hasLookup };
       const after = takeOverRun(run, 'again', facts, POLICY, NOW);
       expect(after).toMatchObject({
@@ -166,7 +166,7 @@ describe('a run that goes on', () => {
         lostAt: NOW,
         recoveredAt: NOW,
         updatedAt: NOW,
-        // At once: what the target says of the attempt is asked for without delay, and its "no" believed only after lookupAfter.
+        // At once: what the target says of the attempt is asked for without delay, and its "no" believed only after inDoubtUntil.
         dueAt: run.dueAt,
       });
     },
@@ -183,16 +183,16 @@ describe('a run that goes on', () => {
     expect(takeOverRun(run, 'again', FACTS, POLICY, NOW)).toMatchObject({ lostAt: NOW - HOUR, error });
   });
 
-  it('is uncertain about the lost attempt if no earlier one is named', () => {
+  it('is in doubt about the lost attempt if no earlier one is named', () => {
     const facts = { ...FACTS, hasLookup: true };
-    const run = lost({ lookupAfter: asked, uncertainAttempt: null });
-    expect(takeOverRun(run, 'again', facts, POLICY, NOW).uncertainAttempt).toBe(3);
+    const run = lost({ inDoubtUntil: asked, attemptInDoubt: null });
+    expect(takeOverRun(run, 'again', facts, POLICY, NOW).attemptInDoubt).toBe(3);
   });
 });
 
 describe('a run that is given up', () => {
   const begun = NOW - 4_000;
-  const run = lost({ handoffStartedAt: begun, lookupAfter: NOW - 1_000, latenessMs: null });
+  const run = lost({ handoffStartedAt: begun, inDoubtUntil: NOW - 1_000, latenessMs: null });
 
   it('is abandoned, and keeps the instance of its claim', () => {
     for (const verdict of ['deleted', 'disabled', 'recoveries', 'age'] as const) {
@@ -203,8 +203,8 @@ describe('a run that is given up', () => {
         finishedAt: NOW,
         lostAt: NOW,
         recoveredAt: NOW,
-        lookupAfter: null,
-        uncertainAttempt: null,
+        inDoubtUntil: null,
+        attemptInDoubt: null,
         lookups: 0,
         attemptLog: after.attemptLog,
         updatedAt: NOW,
@@ -219,8 +219,8 @@ describe('a run that is given up', () => {
       finishedAt: NOW,
       lostAt: NOW,
       recoveredAt: NOW,
-      lookupAfter: null,
-      uncertainAttempt: null,
+      inDoubtUntil: null,
+      attemptInDoubt: null,
       lookups: 0,
       latenessMs: begun - run.dueAt,
       error: {
@@ -237,7 +237,7 @@ describe('a run that is given up', () => {
     const latenessMs = (given: Partial<RunRecord>) =>
       takeOverRun(lost(given), 'unknown', once, POLICY, NOW).latenessMs;
     expect(latenessMs({ handoffStartedAt: begun, latenessMs: 70 })).toBe(70);
-    expect(latenessMs({ lookupAfter: NOW - 1_000, latenessMs: null })).toBeNull();
+    expect(latenessMs({ inDoubtUntil: NOW - 1_000, latenessMs: null })).toBeNull();
   });
 });
 
@@ -309,14 +309,14 @@ describe('a run of a restored database', () => {
     resumeRun(runRecord(given), { ...FACTS, ...facts }, RESUMED, NOW);
   const unclaimed = { claimedBy: null, claimedAt: null };
 
-  it('stays as it is if it cannot have been sent, is uncertain already, or may be sent twice and has no lookup', () => {
+  it('stays as it is if it cannot have been sent, is in doubt already, or may be sent twice and has no lookup', () => {
     const later = { ...unclaimed, dueAt: NOW + 1 };
     for (const hasLookup of [false, true]) {
       expect(resumed(later, { atMostOnce: true, hasLookup })).toBeNull();
-      expect(resumed({ lookupAfter: NOW }, { atMostOnce: true, hasLookup })).toBeNull();
+      expect(resumed({ inDoubtUntil: NOW }, { atMostOnce: true, hasLookup })).toBeNull();
     }
     expect(resumed(later, { hasLookup: true })).toBeNull();
-    expect(resumed({ lookupAfter: NOW }, { hasLookup: true })).toBeNull();
+    expect(resumed({ inDoubtUntil: NOW }, { hasLookup: true })).toBeNull();
     expect(resumed({}, {})).toBeNull();
   });
 
@@ -337,12 +337,12 @@ describe('a run of a restored database', () => {
     const run = runRecord({ lookups: 2 });
     const after = (atMostOnce: boolean) =>
       resumeRun(run, { ...FACTS, hasLookup: true, atMostOnce }, RESUMED, NOW) ?? run;
-    const uncertain = { claimedBy: null, claimedAt: null, uncertainAttempt: 2, lookups: 0, updatedAt: NOW };
-    expect(changesOf(run, after(false))).toEqual({ ...uncertain, dueAt: NOW, lookupAfter: NOW });
+    const doubt = { claimedBy: null, claimedAt: null, attemptInDoubt: 2, lookups: 0, updatedAt: NOW };
+    expect(changesOf(run, after(false))).toEqual({ ...doubt, dueAt: NOW, inDoubtUntil: NOW });
     expect(changesOf(run, after(true))).toEqual({
-      ...uncertain,
+      ...doubt,
       dueAt: NOW + 150_000,
-      lookupAfter: NOW + 150_000,
+      inDoubtUntil: NOW + 150_000,
     });
   });
 });

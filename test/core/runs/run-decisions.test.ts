@@ -12,7 +12,7 @@ const run = (status: RunStatus, rest: Partial<RunState> = {}): RunState => ({
   status,
   reason: null,
   attempts: 3,
-  uncertainAttempt: null,
+  attemptInDoubt: null,
   workerId: null,
   openDependencies: null,
   ...rest,

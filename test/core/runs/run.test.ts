@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AttemptEntry } from '../../../src/core/runs/attempts/attempt.ts';
-import { type NoArrival, afterLookup } from '../../../src/core/runs/attempts/uncertain-delivery.ts';
+import { type NoArrival, afterLookup } from '../../../src/core/runs/attempts/doubt.ts';
 import {
   type Run,
   attemptLogOf,
@@ -57,7 +57,7 @@ describe('the settlement of an outcome', () => {
     hasLookup: false,
     startedAt: noon - 1000,
     timeoutSeconds: 30,
-    uncertain: null,
+    doubt: null,
     wasHandedOff: false,
   };
   const settle = (outcome: Outcome, failures = 1, given: Partial<Attempted> = {}) =>
@@ -149,7 +149,7 @@ describe('the settlement of an outcome', () => {
       expect(once(unknown, { hasLookup: true })).toMatchObject({
         status: 'pending',
         retryAt: noon,
-        uncertain: { lookupAfter: noon + 29_000, lookups: 0 },
+        doubt: { inDoubtUntil: noon + 29_000, lookups: 0 },
       });
     });
   });
@@ -160,18 +160,18 @@ describe('the settlement of an outcome', () => {
       status: 'pending',
       failures: 1,
       retryAt: noon + 10_000,
-      uncertain: { lookups: 0 },
+      doubt: { lookups: 0 },
     });
     expect(settle(unknown, 2, { hasLookup: true })).toMatchObject({
       status: 'pending',
       failures: 3,
       retryAt: noon,
-      uncertain: { lookups: 0 },
+      doubt: { lookups: 0 },
     });
   });
 });
 
-describe('a target that was asked about an uncertain attempt', () => {
+describe('a target that was asked about an attempt in doubt', () => {
   const run = {
     failures: 1,
     retry: { maxAttempts: 3, minBackoffSeconds: 10, maxBackoffSeconds: 60 },
@@ -184,8 +184,8 @@ describe('a target that was asked about an uncertain attempt', () => {
   };
   const unclear = { kind: 'unclear' as const, error: { kind: 'timeout' as const, message: 'm' } };
   const asking = { maxLookups: 3, askedAt: noon, now: noon, random: 0.5 };
-  const ask = (answer: NoArrival, delivery: Delivery, lookups = 0, failures = 1, lookupAfter = noon) =>
-    afterLookup(answer, { ...run, failures, delivery, uncertain: { lookupAfter, lookups } }, asking);
+  const ask = (answer: NoArrival, delivery: Delivery, lookups = 0, failures = 1, inDoubtUntil = noon) =>
+    afterLookup(answer, { ...run, failures, delivery, doubt: { inDoubtUntil, lookups } }, asking);
 
   it('and does not have it gets another attempt, if one is left', () => {
     for (const delivery of DELIVERIES) {
@@ -199,27 +199,27 @@ describe('a target that was asked about an uncertain attempt', () => {
         status: 'pending',
         failures: 1,
         retryAt: noon + 20_000,
-        uncertain: { lookups: 2 },
+        doubt: { lookups: 2 },
       });
     }
   });
   it('and never says gets another attempt under at least once, and none under at most once', () => {
     expect(ask(unclear, 'atLeastOnce', 2)).toBe('send');
-    expect(ask(unclear, 'atMostOnce', 2)).toMatchObject({ status: 'unknown', uncertain: null });
+    expect(ask(unclear, 'atMostOnce', 2)).toMatchObject({ status: 'unknown', doubt: null });
   });
 
   describe('before nothing of the attempt can still arrive', () => {
-    const lookupAfter = noon + 60_000;
+    const inDoubtUntil = noon + 60_000;
     const early = (answer: NoArrival, lookups = 0, failures = 1) =>
-      ask(answer, 'atMostOnce', lookups, failures, lookupAfter);
+      ask(answer, 'atMostOnce', lookups, failures, inDoubtUntil);
 
     it('and does not have it is asked again then, and the early question does not count', () => {
       for (const failures of [1, 3]) {
         expect(early({ kind: 'notArrived' }, 2, failures)).toMatchObject({
           status: 'pending',
           failures,
-          retryAt: lookupAfter,
-          uncertain: { lookupAfter, lookups: 2 },
+          retryAt: inDoubtUntil,
+          doubt: { inDoubtUntil, lookups: 2 },
         });
       }
     });
@@ -227,26 +227,26 @@ describe('a target that was asked about an uncertain attempt', () => {
       expect(early(unclear)).toMatchObject({
         status: 'pending',
         retryAt: noon + 10_000,
-        uncertain: { lookupAfter, lookups: 1 },
+        doubt: { inDoubtUntil, lookups: 1 },
       });
       expect(early(unclear, 2)).toMatchObject({
         status: 'pending',
-        retryAt: lookupAfter,
-        uncertain: { lookupAfter, lookups: 2 },
+        retryAt: inDoubtUntil,
+        doubt: { inDoubtUntil, lookups: 2 },
       });
     });
     it('is believed by the time of the question, not of the answer', () => {
-      const late = { ...asking, now: lookupAfter + 1 };
-      const uncertainRun = {
+      const late = { ...asking, now: inDoubtUntil + 1 };
+      const runInDoubt = {
         ...run,
         delivery: 'atMostOnce' as const,
-        uncertain: { lookupAfter, lookups: 0 },
+        doubt: { inDoubtUntil, lookups: 0 },
       };
-      expect(afterLookup({ kind: 'notArrived' }, uncertainRun, late)).toMatchObject({
+      expect(afterLookup({ kind: 'notArrived' }, runInDoubt, late)).toMatchObject({
         status: 'pending',
-        retryAt: lookupAfter + 1,
+        retryAt: inDoubtUntil + 1,
       });
-      expect(afterLookup({ kind: 'notArrived' }, uncertainRun, { ...late, askedAt: lookupAfter })).toBe(
+      expect(afterLookup({ kind: 'notArrived' }, runInDoubt, { ...late, askedAt: inDoubtUntil })).toBe(
         'send',
       );
     });
@@ -263,7 +263,7 @@ describe('a target that had acknowledged an attempt, and no longer has it when i
     startedAt: noon,
     timeoutSeconds: 30,
     wasHandedOff: true,
-    uncertain: { lookupAfter: noon, lookups: 0 },
+    doubt: { inDoubtUntil: noon, lookups: 0 },
   };
   it('gets it again under at least once, and never under at most once', () => {
     const ask = (delivery: Delivery) =>

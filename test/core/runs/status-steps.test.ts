@@ -27,7 +27,7 @@ describe('the steps of a run', () => {
     const facts = {
       reason: null,
       attempts: 1,
-      uncertainAttempt: null,
+      attemptInDoubt: null,
       workerId: null,
       openDependencies: null,
     };

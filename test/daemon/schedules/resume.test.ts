@@ -406,7 +406,7 @@ describe('pending runs of the restored database', () => {
     status: string;
     error: { kind: string; message: string } | null;
     finished_at: Date | null;
-    lookup_after: Date | null;
+    in_doubt_until: Date | null;
     due_at: Date;
     claimed_by: string | null;
     [column: string]: unknown;
@@ -451,8 +451,8 @@ describe('pending runs of the restored database', () => {
     expect(await unclaimed('most')).toMatchObject({ status: 'unknown' });
     const asked = await unclaimed('most-asked');
     expect(asked).toMatchObject({ status: 'waiting' });
-    expect(asked?.lookup_after).not.toBeNull();
-    expect(await unclaimed('least')).toMatchObject({ status: 'waiting', lookup_after: null });
+    expect(asked?.in_doubt_until).not.toBeNull();
+    expect(await unclaimed('least')).toMatchObject({ status: 'waiting', in_doubt_until: null });
   });
 
   test('ends that this brings about are followed', async () => {
@@ -469,21 +469,21 @@ describe('pending runs of the restored database', () => {
     const answer = await resume();
     expect(countIn(answer, 'pending runs whose target will first be asked')).toBe(6);
     for (const id of ['least-asked', 'most-asked']) {
-      const isUncertain = (run: RunRow) => run.lookup_after !== null;
-      expect(await named(id, isUncertain)).toEqual(['unclaimed', 'claimed', 'started']);
+      const isInDoubt = (run: RunRow) => run.in_doubt_until !== null;
+      expect(await named(id, isInDoubt)).toEqual(['unclaimed', 'claimed', 'started']);
       expect(await named(id, ({ status }) => status === 'pending')).toEqual([
         'unclaimed',
         'claimed',
         'started',
         'later',
       ]);
-      for (const { claimed_by, due_at, lookup_after } of (await rows(id)).filter(isUncertain)) {
-        expect([claimed_by, due_at]).toEqual([null, lookup_after]);
+      for (const { claimed_by, due_at, in_doubt_until } of (await rows(id)).filter(isInDoubt)) {
+        expect([claimed_by, due_at]).toEqual([null, in_doubt_until]);
       }
     }
     // At most once a "no" counts only when nothing that was sent can arrive any more: time limit and lock's TTL.
     const [most] = await sql<{ wait: number }[]>`
-      SELECT extract(epoch FROM lookup_after - updated_at)::float8 AS wait FROM all_runs
+      SELECT extract(epoch FROM in_doubt_until - updated_at)::float8 AS wait FROM all_runs
       WHERE schedule_id = 'most-asked' AND key = 'claimed'`;
     expect(most?.wait).toBe(30 + 120);
   });

@@ -399,7 +399,7 @@ describe('settling', () => {
     statusCode: 400,
     body: 'x',
     error: null,
-    uncertain: null,
+    doubt: null,
     leaseSeconds: null,
   };
 

@@ -90,7 +90,7 @@ async function outcomeOf(
       statusCode: status === 'succeeded' ? 200 : 400,
       body: '',
       error: null,
-      uncertain: null,
+      doubt: null,
     },
   };
 }

@@ -54,7 +54,7 @@ async function accepted(attempt: number): Promise<boolean> {
       statusCode: 202,
       body: '',
       error: null,
-      uncertain: null,
+      doubt: null,
     },
   };
   const { settled } = await store.database.transaction((tx) => settleLockedRuns(tx, [outcome], 'wait'));

@@ -126,7 +126,7 @@ it('once it is sent again, reports about the attempt before it no longer count',
   word = '{"status":"running"}';
   await afterTheWord('callback', 'atLeastOnce');
   await store.rows(
-    sql`UPDATE runs SET status = 'pending', due_at = now(), claimed_by = NULL, lookup_after = NULL`,
+    sql`UPDATE runs SET status = 'pending', due_at = now(), claimed_by = NULL, in_doubt_until = NULL`,
   );
   instance.pipeline.dispatcher.wake();
   await receiver.arrived(4);

@@ -226,7 +226,7 @@ describe('a settler', () => {
     statusCode: 200,
     body: '',
     error: null,
-    uncertain: null,
+    doubt: null,
     leaseSeconds: null,
   };
   let settled: string[];

@@ -143,7 +143,7 @@ test('runs without a report in time are counted, as ended if they are, and logge
       durationMs: status === 'pending' ? null : 5,
       retryAt: status === 'pending' ? Date.UTC(2026, 10, 20) : null,
       recovered: false,
-      uncertain: false,
+      inDoubt: false,
     },
   }));
   events.emit({ type: 'runsExpired', runs });
@@ -167,7 +167,7 @@ test('an action that a caller asked for is logged and counted, and no sign of li
   const run = { runId: 'one', scheduleId: 's' };
   events.emit({ type: 'runsCancelled', reason: 'request', count: 1, runId: 'one' });
   events.emit({ type: 'runRetried', ...run, was: 'cancelled' });
-  const settlement = { error: null, durationMs: 5, retryAt: null, recovered: true, uncertain: false };
+  const settlement = { error: null, durationMs: 5, retryAt: null, recovered: true, inDoubt: false };
   events.emit({
     type: 'runCompleted',
     ...run,

@@ -47,9 +47,8 @@ export function settleAttempt(run: RunRecord, attempted: AttemptSettlement, now:
  * settles them, where the row says nothing else either.
  */
 export function isPlainSuccess(attempted: AttemptSettlement): boolean {
-  const { status, retryAt, uncertain, error } = attempted.settlement;
-  const isAlone =
-    !attempted.recovery && attempted.lookup === null && retryAt === null && !uncertain && !error;
+  const { status, retryAt, doubt, error } = attempted.settlement;
+  const isAlone = !attempted.recovery && attempted.lookup === null && retryAt === null && !doubt && !error;
   return isFirstSuccess(attempted) && status === 'succeeded' && isAlone;
 }
 
@@ -80,7 +79,7 @@ function holds(run: RunRecord, { instanceId, attempt }: Pick<Claim, 'instanceId'
 
 function settledRun(run: RunRecord, attempted: AttemptSettlement, now: Instant): RunRecord {
   const { settlement, outcome, startedAt, finishedAt, latenessMs, lookup, instanceId } = attempted;
-  const { status, uncertain, leaseSeconds } = settlement;
+  const { status, doubt, leaseSeconds } = settlement;
   const isPending = status === 'pending';
   const settled: RunRecord = {
     ...run,
@@ -92,13 +91,13 @@ function settledRun(run: RunRecord, attempted: AttemptSettlement, now: Instant):
     claimedBy: isPending ? null : instanceId,
     claimedAt: isPending ? null : run.claimedAt,
     handoffStartedAt: !isPending && lookup !== 'arrived' ? startedAt : null,
-    handedOffAt: outcome === 'accepted' ? finishedAt : uncertain ? run.handedOffAt : null,
+    handedOffAt: outcome === 'accepted' ? finishedAt : doubt ? run.handedOffAt : null,
     finishedAt: isEnd(status) ? finishedAt : null,
     expiresAt: leaseSeconds === null ? null : now + leaseSeconds * 1000,
     leaseSeconds,
-    lookupAfter: uncertain?.lookupAfter ?? null,
-    lookups: uncertain?.lookups ?? 0,
-    uncertainAttempt: uncertainAttempt(run, attempted),
+    inDoubtUntil: doubt?.inDoubtUntil ?? null,
+    lookups: doubt?.lookups ?? 0,
+    attemptInDoubt: attemptInDoubt(run, attempted),
     latenessMs: run.latenessMs ?? latenessMs,
     executionId: settlement.executionId,
     resultStatusCode: settlement.statusCode,
@@ -109,13 +108,13 @@ function settledRun(run: RunRecord, attempted: AttemptSettlement, now: Instant):
   return loggedRun(settled, attempted);
 }
 
-function uncertainAttempt(
+function attemptInDoubt(
   run: RunRecord,
   { attempt, settlement, lookup, sent }: AttemptSettlement,
 ): number | null {
   if (settlement.status === 'running' && attempt < run.attempts) return attempt;
-  if (settlement.uncertain === null && lookup !== 'arrived') return null;
-  return sent ? attempt : (run.uncertainAttempt ?? attempt);
+  if (settlement.doubt === null && lookup !== 'arrived') return null;
+  return sent ? attempt : (run.attemptInDoubt ?? attempt);
 }
 
 function loggedRun(run: RunRecord, attempted: AttemptSettlement): RunRecord {

@@ -23,16 +23,16 @@ export interface Settlement {
   statusCode: number | null;
   body: string | null;
   error: AttemptError | null;
-  uncertain: UncertainDelivery | null;
+  doubt: Doubt | null;
 }
 
 /** An attempt may have arrived; firelock asks the target before it does anything else about the run. */
-export interface UncertainDelivery {
+export interface Doubt {
   /**
    * From this moment on, nothing of the attempt can still arrive: only then may "it is not here" be believed
-   * (uncertain-delivery.ts).
+   * (doubt.ts).
    */
-  lookupAfter: Instant;
+  inDoubtUntil: Instant;
   /** How often firelock asked without a clear answer. */
   lookups: number;
 }
@@ -48,9 +48,9 @@ export interface Attempted {
   hasLookup: boolean;
   startedAt: Instant;
   timeoutSeconds: number;
-  /** What was uncertain when the run was claimed. */
-  uncertain: UncertainDelivery | null;
-  /** The target had acknowledged the uncertain attempt, and then sent no report. */
+  /** What was in doubt when the run was claimed. */
+  doubt: Doubt | null;
+  /** The target had acknowledged the attempt in doubt, and then sent no report. */
   wasHandedOff: boolean;
 }
 
@@ -108,8 +108,8 @@ const REPORTED_FAILED: AttemptError = {
 };
 
 function notTaken(outcome: Transient, attempted: Attempted, now: Instant, random: number): Settlement {
-  const { failures, delivery, uncertain } = attempted;
-  if (outcome.senderStopped) return { ...ended('pending', failures, outcome.error), uncertain };
+  const { failures, delivery, doubt } = attempted;
+  if (outcome.senderStopped) return { ...ended('pending', failures, outcome.error), doubt };
   const { statusCode, body, error } = outcome;
   if (delivery === 'atMostOnce' && statusCode !== null && !NOT_TAKEN.has(statusCode)) {
     if (!GATEWAY.has(statusCode)) return failed(attempted, { statusCode, body: body ?? '' });
@@ -129,20 +129,20 @@ function afterUnknown(outcome: Unknown, attempted: Attempted, now: Instant, rand
   if (delivery === 'atMostOnce') {
     if (!hasLookup) return ended('unknown', failures, outcome.error);
     // The sender has reset its socket: a request that was under way arrives by the attempt's own time limit, or never.
-    const lookupAfter = Math.max(now, startedAt + timeoutSeconds * 1000);
+    const inDoubtUntil = Math.max(now, startedAt + timeoutSeconds * 1000);
     return {
       ...ended('pending', failures + Number(outcome.error.kind === 'expired'), outcome.error),
       retryAt: now,
-      uncertain: { lookupAfter, lookups: 0 },
+      doubt: { inDoubtUntil, lookups: 0 },
     };
   }
-  const uncertain = hasLookup ? { lookupAfter: now, lookups: 0 } : null;
-  if (outcome.senderStopped) return { ...ended('pending', failures, outcome.error), uncertain };
+  const doubt = hasLookup ? { inDoubtUntil: now, lookups: 0 } : null;
+  if (outcome.senderStopped) return { ...ended('pending', failures, outcome.error), doubt };
   const again = triedAgain(attempted, outcome, now, random);
-  if (again.status === 'pending') return { ...again, uncertain };
+  if (again.status === 'pending') return { ...again, doubt };
   if (!hasLookup) return again;
   // The last attempt counts as a failure only if the target does not know of it.
-  return { ...again, status: 'pending', retryAt: now, uncertain };
+  return { ...again, status: 'pending', retryAt: now, doubt };
 }
 
 function triedAgain(
@@ -176,6 +176,6 @@ export function ended(
     statusCode: null,
     body: null,
     error,
-    uncertain: null,
+    doubt: null,
   };
 }

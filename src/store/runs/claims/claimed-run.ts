@@ -33,14 +33,14 @@ export interface ClaimedRun {
   claimedAt: Instant;
   /** Of its first attempt. */
   firstClaimedAt: Instant;
-  /** The target had acknowledged the uncertain attempt, and then nothing was heard of it any more. */
+  /** The target had acknowledged the attempt in doubt, and then nothing was heard of it any more. */
   wasHandedOff: boolean;
   /** Of the first attempt; null before it. */
   latenessMs: number | null;
   /** When recovery last took it over. */
   recoveredAt: Instant | null;
   /** An earlier attempt may have arrived and the target can be asked; from this moment on its "no" is believed. */
-  lookupAfter: Instant | null;
+  inDoubtUntil: Instant | null;
   /** How often it was asked about that attempt without a clear answer. */
   lookups: number;
   /** Whether the claim has to be confirmed before it is acted on, however fresh it is. */
@@ -75,7 +75,7 @@ export interface ClaimedRow {
   /** bigint: a string on the wire. */
   lateness_ms: string | null;
   recovered_at: InstantText | null;
-  lookup_after: InstantText | null;
+  in_doubt_until: InstantText | null;
   lookups: number | null;
   of_deleted: true | null;
 }
@@ -106,7 +106,7 @@ export function claimedRun(row: ClaimedRow, instanceId: string): ClaimedRun {
     wasHandedOff: row.was_handed_off ?? false,
     latenessMs: row.lateness_ms === null ? null : Number(row.lateness_ms),
     recoveredAt: toInstantOrNull(row.recovered_at),
-    lookupAfter: toInstantOrNull(row.lookup_after),
+    inDoubtUntil: toInstantOrNull(row.in_doubt_until),
     lookups: row.lookups ?? 0,
     confirm: false,
     ofDeleted: row.of_deleted ?? false,
@@ -143,7 +143,7 @@ export function newlyClaimedRun(
     wasHandedOff: false,
     latenessMs: null,
     recoveredAt: null,
-    lookupAfter: null,
+    inDoubtUntil: null,
     lookups: 0,
     confirm: false,
     ofDeleted: false,

@@ -100,7 +100,7 @@ export const CLAIMED_COLUMNS = sql`r.id, r.scheduled_for, r.schedule_uid, r.sche
       nullif(r.open_dependencies IS NOT NULL, false) AS has_dependencies,
       r.claimed_at, nullif(r.first_claimed_at, r.claimed_at) AS first_claimed_at,
       nullif(r.handed_off_at IS NOT NULL, false) AS was_handed_off, r.lateness_ms, r.recovered_at,
-      r.lookup_after, nullif(r.lookups, 0) AS lookups,
+      r.in_doubt_until, nullif(r.lookups, 0) AS lookups,
       nullif(r.schedule_uid = ANY (${BEING_DELETED}), false) AS of_deleted`;
 
 /** Whether the instance is alive, and no maintenance holds runs. */

@@ -52,7 +52,7 @@ export async function startHandoffsIfClaimed(
   const rows = await queryPrepared<{ id: string }>(db)(sql`-- startHandoffsIfClaimed
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     held AS MATERIALIZED (${stillClaimed(claims)} ORDER BY r.id FOR UPDATE OF r SKIP LOCKED)
-    UPDATE runs r SET handoff_started_at = clock.now, lookup_after = NULL, uncertain_attempt = NULL, lookups = 0,
+    UPDATE runs r SET handoff_started_at = clock.now, in_doubt_until = NULL, attempt_in_doubt = NULL, lookups = 0,
       updated_at = clock.now
     FROM clock, held WHERE r.id = held.id
     RETURNING r.id`);

@@ -46,7 +46,7 @@ function attempted(
       statusCode: null,
       body: null,
       error: null,
-      uncertain: null,
+      doubt: null,
       ...settlement,
     },
     ...given,
@@ -211,26 +211,26 @@ describe('a settled run', () => {
     });
   });
 
-  it('waits for a lookup about an uncertain attempt, and keeps its acknowledgement', () => {
-    const uncertain = { lookupAfter: NOW + 5_000, lookups: 1 };
-    const outcome = attempted('unknown', 'pending', { settlement: { retryAt: NOW + 5_000, uncertain } });
+  it('waits for a lookup about an attempt in doubt, and keeps its acknowledgement', () => {
+    const doubt = { inDoubtUntil: NOW + 5_000, lookups: 1 };
+    const outcome = attempted('unknown', 'pending', { settlement: { retryAt: NOW + 5_000, doubt } });
     expect(changed(outcome, { handedOffAt: NOW - 9_000 })).toEqual({
       dueAt: NOW + 5_000,
       claimedBy: null,
       claimedAt: null,
-      lookupAfter: NOW + 5_000,
+      inDoubtUntil: NOW + 5_000,
       lookups: 1,
-      uncertainAttempt: 2,
+      attemptInDoubt: 2,
       updatedAt: NOW,
     });
   });
 
   it('is certain again once it has ended, or is to be sent again', () => {
-    const uncertain = { lookupAfter: NOW, lookups: 2, uncertainAttempt: 1, handedOffAt: NOW - 9_000 };
-    const certain = { lookupAfter: null, lookups: 0, uncertainAttempt: null, handedOffAt: null };
-    expect(changed(attempted('unknown', 'unknown'), uncertain)).toMatchObject(certain);
-    expect(changed(attempted('rejected', 'failed'), uncertain)).toMatchObject(certain);
-    expect(changed(attempted('transient', 'pending'), uncertain)).toMatchObject(certain);
+    const doubt = { inDoubtUntil: NOW, lookups: 2, attemptInDoubt: 1, handedOffAt: NOW - 9_000 };
+    const certain = { inDoubtUntil: null, lookups: 0, attemptInDoubt: null, handedOffAt: null };
+    expect(changed(attempted('unknown', 'unknown'), doubt)).toMatchObject(certain);
+    expect(changed(attempted('rejected', 'failed'), doubt)).toMatchObject(certain);
+    expect(changed(attempted('transient', 'pending'), doubt)).toMatchObject(certain);
   });
 
   it('never counts fewer failures than it had, and keeps the lateness of its first attempt', () => {
@@ -250,16 +250,16 @@ describe('a settled run', () => {
 });
 
 describe('the attempt that a target reports on', () => {
-  /** Of a run whose attempt 1 was uncertain when it was claimed for attempt 2, or 3. */
+  /** Of a run whose attempt 1 was in doubt when it was claimed for attempt 2, or 3. */
   const spokenOf = (outcome: AttemptSettlement, given: Partial<RunRecord> = {}) =>
-    settle(runRecord({ uncertainAttempt: 1, lookupAfter: NOW, ...given }), outcome).run.uncertainAttempt;
-  const uncertain = { lookupAfter: NOW, lookups: 1 };
+    settle(runRecord({ attemptInDoubt: 1, inDoubtUntil: NOW, ...given }), outcome).run.attemptInDoubt;
+  const doubt = { inDoubtUntil: NOW, lookups: 1 };
 
-  it('is the one that was uncertain, until another one is sent', () => {
-    const asked = (sent: boolean) => attempted('unknown', 'pending', { settlement: { uncertain }, sent });
+  it('is the one that was in doubt, until another one is sent', () => {
+    const asked = (sent: boolean) => attempted('unknown', 'pending', { settlement: { doubt }, sent });
     expect(spokenOf(asked(false))).toBe(1);
     expect(spokenOf(asked(true))).toBe(2);
-    expect(spokenOf(asked(false), { uncertainAttempt: null })).toBe(2);
+    expect(spokenOf(asked(false), { attemptInDoubt: null })).toBe(2);
   });
 
   it('is the one that it reported as arrived', () => {
@@ -267,7 +267,7 @@ describe('the attempt that a target reports on', () => {
       attempted('accepted', status, { lookup: 'arrived', sent: false });
     expect(spokenOf(arrived('running'))).toBe(1);
     expect(spokenOf(arrived('succeeded'))).toBe(1);
-    expect(spokenOf(arrived('running'), { uncertainAttempt: null })).toBe(2);
+    expect(spokenOf(arrived('running'), { attemptInDoubt: null })).toBe(2);
   });
 
   it('is an older one whose 2xx comes after a newer claim', () => {

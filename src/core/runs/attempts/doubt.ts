@@ -1,9 +1,9 @@
 import type { Instant } from '../../instant.ts';
 import type { AttemptError } from './outcome.ts';
-import { type Attempted, type UncertainDelivery, type Settlement, ended } from './settlement.ts';
+import { type Attempted, type Doubt, type Settlement, ended } from './settlement.ts';
 import { backoffMs } from './backoff.ts';
 
-type UncertainAttempt = Attempted & { uncertain: UncertainDelivery };
+type AttemptInDoubt = Attempted & { doubt: Doubt };
 
 /** The target's answer about an earlier attempt; `arrived` settles the run as any 2xx does. */
 export type NoArrival = { kind: 'notArrived' } | { kind: 'unclear'; error: AttemptError };
@@ -21,8 +21,8 @@ interface Asking {
  * firelock always believes "it is here". Under at-most-once it believes "it is not here" only if it asked at a time
  * when nothing of the earlier attempt could still arrive.
  */
-function mayBelieveAbsence({ delivery, uncertain }: UncertainAttempt, askedAt: Instant): boolean {
-  return delivery === 'atLeastOnce' || askedAt >= uncertain.lookupAfter;
+function mayBelieveAbsence({ delivery, doubt }: AttemptInDoubt, askedAt: Instant): boolean {
+  return delivery === 'atLeastOnce' || askedAt >= doubt.inDoubtUntil;
 }
 
 /**
@@ -31,10 +31,10 @@ function mayBelieveAbsence({ delivery, uncertain }: UncertainAttempt, askedAt: I
  * time when it can believe the answer. Without an answer it asks again, `maxLookups` times in all and the last time not
  * too early. Then at-least-once sends again, and at-most-once ends as unknown.
  */
-export function afterLookup(answer: NoArrival, run: UncertainAttempt, asking: Asking): Settlement | 'send' {
+export function afterLookup(answer: NoArrival, run: AttemptInDoubt, asking: Asking): Settlement | 'send' {
   const { delivery, failures, retry, wasHandedOff } = run;
   if (!mayBelieveAbsence(run, asking.askedAt)) return askedEarly(answer, run, asking);
-  if (answer.kind === 'unclear' && run.uncertain.lookups + 1 < asking.maxLookups)
+  if (answer.kind === 'unclear' && run.doubt.lookups + 1 < asking.maxLookups)
     return askedAgain(answer.error, run, asking);
   if (answer.kind === 'unclear' && delivery === 'atMostOnce') return ended('unknown', failures, answer.error);
   // It had been there: what happened to it is unknown, and "not here" does not mean "never came".
@@ -44,26 +44,26 @@ export function afterLookup(answer: NoArrival, run: UncertainAttempt, asking: As
   return ended('failed', failures, error);
 }
 
-function askedEarly(answer: NoArrival, run: UncertainAttempt, asking: Asking): Settlement {
-  const { failures, uncertain } = run;
-  if (answer.kind === 'unclear' && uncertain.lookups + 1 < asking.maxLookups)
+function askedEarly(answer: NoArrival, run: AttemptInDoubt, asking: Asking): Settlement {
+  const { failures, doubt } = run;
+  if (answer.kind === 'unclear' && doubt.lookups + 1 < asking.maxLookups)
     return askedAgain(answer.error, run, asking);
   const error = answer.kind === 'unclear' ? answer.error : NOT_YET;
   return {
     ...ended('pending', failures, error),
-    retryAt: Math.max(asking.now, uncertain.lookupAfter),
-    uncertain,
+    retryAt: Math.max(asking.now, doubt.inDoubtUntil),
+    doubt,
   };
 }
 
 function askedAgain(
   error: AttemptError,
-  { failures, retry, uncertain }: UncertainAttempt,
+  { failures, retry, doubt }: AttemptInDoubt,
   asking: Asking,
 ): Settlement {
-  const lookups = uncertain.lookups + 1;
+  const lookups = doubt.lookups + 1;
   const retryAt = asking.now + backoffMs(retry, lookups, null, asking.random);
-  return { ...ended('pending', failures, error), retryAt, uncertain: { ...uncertain, lookups } };
+  return { ...ended('pending', failures, error), retryAt, doubt: { ...doubt, lookups } };
 }
 
 const GONE: AttemptError = {
