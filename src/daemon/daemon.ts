@@ -22,7 +22,10 @@ export interface Daemon {
   start(): Promise<{ url: string; signsUrl: string | null }>;
   /** Reads the file of tokens again. */
   rereadTokens(): void;
-  /** Drains and leaves: see below. Resolves when all of it has stopped, or when its time is up. */
+  /**
+   * Drains and leaves: stops what claims and all background work; waits until all handoffs are written, or aborts them when the
+   * shutdown time is up; stops what writes outcomes; leaves the instances, closes the API and the databases. Resolves then.
+   */
   stop(): Promise<void>;
 }
 

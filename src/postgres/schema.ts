@@ -38,7 +38,7 @@ const instantColumn = customType<{ data: Instant; driverData: string }>({
 const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' });
 
 /**
- * firelock's own have at most 200 bytes (targets/bounded-lane.ts). One that no row of an index can take, written by
+ * firelock's own have at most 200 bytes (`boundedLane` in targets/registry.ts). One that no row of an index can take, written by
  * another program, would fail every batch it is in.
  */
 const BOUNDED_LANE = sql`octet_length(lane) <= 1000`;

@@ -12,7 +12,7 @@ interface SecretPlace {
 
 /** The target with each of its secret values replaced: header values, and signing secrets. */
 export function mapSecrets<A, B>(target: Target<A>, replace: (value: A, place: SecretPlace) => B): Target<B> {
-  if (target.type !== 'http') return target;
+  if (target.type === 'pull') return target;
   const callOf = (name: 'lookup' | 'cancel', call: HttpCall<A> | null) =>
     call && { ...call, headers: mapHeaders(call, [name], replace) };
   const { lookup, cancel } = target;
@@ -93,7 +93,7 @@ function hasNoSecrets(target: Target): target is Target<string> {
 
 /** For code that must look at a target that cannot be opened, and that sends nothing. */
 export function withoutSecrets(target: Target): Target<string> {
-  if (target.type !== 'http') return target;
+  if (target.type === 'pull') return target;
   const { lookup, cancel } = target;
   const bare = { headers: {} };
   return {
