@@ -41,7 +41,7 @@
 /* where a handoff stands */
 #define IDLE    0
 #define HELD    1 /* claimed, and the claim is known here */
-#define VETTED  2 /* atMostOnce: the lease was seen to hold; handoff_started_at comes next */
+#define VETTED  2 /* atMostOnce: the lease was seen to be valid; handoff_started_at comes next */
 #define READY   3 /* the send comes next */
 #define SENDING 4 /* under way to the target */
 #define ENDED   5 /* its outcome is not written yet */
@@ -127,9 +127,9 @@ hidden byte ofOutcome, ofClaim;
 #endif
 
 #ifdef NO_LEASE_CHECK
-#define LEASE_HOLDS(i) true
+#define LEASE_VALID(i) true
 #else
-#define LEASE_HOLDS(i) (inst[i].lease)
+#define LEASE_VALID(i) (inst[i].lease)
 #endif
 #ifdef CHECK_IGNORES_IDENTITY
 #define STILL_ME(i) true
@@ -288,7 +288,7 @@ end:
       lost++; adrift = CLAIM; adriftBy = inst[i].id }
 
   /* dispatch: before a send, is my lease valid, and is the claim one of the identity that the lease is of? */
-  :: d_step { inst[i].at == HELD && LEASE_HOLDS(i) && STILL_ME(i) ->
+  :: d_step { inst[i].at == HELD && LEASE_VALID(i) && STILL_ME(i) ->
 #ifndef NO_CLOCKS
       assert(LIVES(inst[i].by) || dead_sender);
 #endif
@@ -359,7 +359,7 @@ end:
   od
 }
 
-/* recovery: silent identities are declared dead, by an instance whose own lease holds. */
+/* recovery: silent identities are declared dead, by an instance whose own lease is valid. */
 #ifdef DEATH_AS_EVENT
 #define BURY(x) if :: status == PENDING && claimedBy == x -> lose() :: else fi
 #else

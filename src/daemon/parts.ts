@@ -169,7 +169,7 @@ export function createWorkers(common: Common) {
   const metrics = createMetrics({
     ...common,
     inFlight: () => dispatcher.inFlight(),
-    leaseValid: () => lease.holds(),
+    leaseValid: () => lease.isValid(),
     inMaintenance: () => common.maintenance.current() !== null,
   });
   return {

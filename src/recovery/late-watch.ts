@@ -48,7 +48,7 @@ export function createLateWatch(deps: LateWatchDeps): Loop {
 async function pass(state: State): Promise<number> {
   const { database, events, lease, rests } = state;
   // After an outage, the waiting outcomes are written before the lease is valid again: a success among them counts.
-  if (!lease.holds()) return LOOK_EVERY_MS;
+  if (!lease.isValid()) return LOOK_EVERY_MS;
   const uids = await database.run((db) => findLooks(db, { limit: BATCH, besides: rests.keys() }));
   await inHalves(uids, {
     work: (some) => look(state, some),

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Moment, leaseHolds } from '../core/time/lease.ts';
+import { type Moment, isLeaseValid } from '../core/time/lease.ts';
 import type { Clock } from './clock.ts';
 
 /**
@@ -10,7 +10,7 @@ export interface Lease {
   /** The id under which it locks and claims now. */
   readonly instanceId: string;
   /** False: nothing may be sent until a heartbeat is answered again. */
-  holds(): boolean;
+  isValid(): boolean;
   /** Call it before a heartbeat is sent, and keep the result. */
   moment(): Moment;
   /** A heartbeat that was sent at that moment was answered: the instance is listed as living. */
@@ -35,7 +35,7 @@ export function createLease(clock: Clock, ttlSeconds: number): Lease {
     get instanceId() {
       return instanceId;
     },
-    holds: () => leaseHolds(heartbeatSent, moment(), ttlSeconds),
+    isValid: () => isLeaseValid(heartbeatSent, moment(), ttlSeconds),
     moment,
     renew: (sent) => {
       heartbeatSent = sent;

@@ -119,12 +119,12 @@ const failures = (beating: Beating) => beating.eventsOf('loopFailed').length;
 
 describe('an instance that was declared dead', () => {
   it('comes back under another id, is listed, says so, and its lease is valid again', async () => {
-    const heldThen: boolean[] = [];
+    const validThen: boolean[] = [];
     const lease = createLease(systemClock, TTL_SECONDS);
     const beating = await startHeartbeat({
       lease,
       onEvent: ({ type }) => {
-        if (type === 'instanceReplaced') heldThen.push(lease.holds());
+        if (type === 'instanceReplaced') validThen.push(lease.isValid());
       },
     });
     await beating.beats(2);
@@ -142,8 +142,8 @@ describe('an instance that was declared dead', () => {
     expect(beating.eventsOf('instanceReplaced')).toEqual([
       { type: 'instanceReplaced', instanceId, previousId },
     ]);
-    expect(heldThen).toEqual([false]);
-    await until(() => lease.holds() || null);
+    expect(validThen).toEqual([false]);
+    await until(() => lease.isValid() || null);
     expect(changes).toBeGreaterThanOrEqual(2);
     expect(await instanceRow(instanceId)).toEqual({ id: instanceId, dead: false });
     expect(await instanceRow(previousId)).toEqual({ id: previousId, dead: true });
@@ -166,10 +166,10 @@ describe('an instance that was declared dead', () => {
     await store.rows(sql`UPDATE instances SET died_at = clock_timestamp() WHERE id = ${previousId}`);
     await until(() => failures(beating) > 1 || null);
     expect(beating.lease.instanceId).not.toBe(previousId);
-    expect(beating.lease.holds()).toBe(false);
+    expect(beating.lease.isValid()).toBe(false);
 
     await store.rows(sql`DROP TRIGGER refuse ON instances`);
-    await until(() => beating.lease.holds() || null);
+    await until(() => beating.lease.isValid() || null);
     const { instanceId } = beating.lease;
     expect(await instanceRow(instanceId)).toEqual({ id: instanceId, dead: false });
     // It lost nothing that it had been told was kept: that row was never confirmed.
@@ -220,7 +220,7 @@ describe('a silent peer', () => {
       await beating.beats(2);
       expect(beating.lease.instanceId).toBe(ids[index]);
       expect(beating.eventsOf('instanceReplaced')).toEqual([]);
-      await until(() => beating.lease.holds() || null);
+      await until(() => beating.lease.isValid() || null);
     }
     const dead = [one, other].flatMap((beating) => beating.eventsOf('instancesDeclaredDead'));
     expect(dead.flatMap(({ instanceIds }) => instanceIds).sort()).toEqual([before, after].sort());
@@ -280,7 +280,7 @@ describe('a database that lost commits', () => {
     expect(Math.abs((first?.lostMs ?? NaN) - 60_000)).toBeLessThanOrEqual(1);
     expect(others).toEqual([]);
     expect(beating.lease.instanceId).toBe(instanceId);
-    await until(() => beating.lease.holds() || null);
+    await until(() => beating.lease.isValid() || null);
   });
 
   it('and with them the instance is reported, and the instance comes back under another id', async () => {
@@ -294,7 +294,7 @@ describe('a database that lost commits', () => {
     expect(instanceId).not.toBe(previousId);
     expect(beating.eventsOf('databaseWentBack')).toEqual([{ type: 'databaseWentBack', lostMs: null }]);
     expect(await instanceRow(instanceId)).toEqual({ id: instanceId, dead: false });
-    await until(() => beating.lease.holds() || null);
+    await until(() => beating.lease.isValid() || null);
   });
 });
 
@@ -321,7 +321,7 @@ it('without an answered beat the lease runs out, and claimed and due runs wait u
   await until(async () => (await statuses()).filter(({ claimed }) => claimed).length > 1 || null);
 
   await outage();
-  await until(() => !instance.lease.holds() || null);
+  await until(() => !instance.lease.isValid() || null);
   // The rest of the database is there, only the beats do not come through: everything else goes on.
   await store.rows(sql`UPDATE schedules SET enabled = false WHERE id = 'early'`);
   await store.rows(sql`UPDATE schedules SET next_occurrence_at = date_trunc('minute', clock_timestamp()),
@@ -415,6 +415,6 @@ it('a beat after an outage does not wait for the outcomes of the outage, if writ
   await beating.beats(2);
   expect(flushes.begun).toBeGreaterThan(0);
   expect(flushes.ended).toBe(0);
-  await until(() => beating.lease.holds() || null);
+  await until(() => beating.lease.isValid() || null);
   expect(beating.eventsOf('instanceReplaced')).toEqual([]);
 });

@@ -18,7 +18,7 @@ const CLOCKS_AGREE_MS = 1000;
  * heartbeat was sent, by the monotonic and by the wall clock. Counted from the sending, since the answer may have been
  * long under way (Gray & Cheriton, Leases, 1989: the holder's term must end before the grantor's).
  */
-export function leaseHolds(heartbeatSent: Moment | null, now: Moment, ttlSeconds: number): boolean {
+export function isLeaseValid(heartbeatSent: Moment | null, now: Moment, ttlSeconds: number): boolean {
   if (heartbeatSent === null) return false;
   const termMs = (ttlSeconds - LEASE_MARGIN_SECONDS) * 1000;
   const monotonic = now.monotonic - heartbeatSent.monotonic;

@@ -1,5 +1,5 @@
 /**
- * Guarantees: a claimed run is sent once per claim, within the shares of its lane, and only while the lease holds and no
+ * Guarantees: a claimed run is sent once per claim, within the shares of its lane, and only while the lease is valid and no
  *   maintenance holds runs; a slow lane delays only itself.
  * Transaction: claiming is one statement; one transaction ends claimed runs of deleted schedules; sending has none.
  * If the process dies here: recovery finds its claims as those of a dead instance.

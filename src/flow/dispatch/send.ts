@@ -7,7 +7,7 @@ import type { AttemptEnd } from './lane-pace.ts';
 import { EndedClaim } from './own-claims.ts';
 
 export function maySend({ lease, maintenance }: DispatchDeps): boolean {
-  return lease.holds() && !maintenance.holdsRuns();
+  return lease.isValid() && !maintenance.holdsRuns();
 }
 
 /** Begins the attempt of a claim that has its definition and a slot. */

@@ -187,7 +187,7 @@ function attemptOf(
     timeoutSeconds: handoff.timeoutSeconds,
     delivery: handoff.delivery,
     recovery: recoveries > 0 && recoveredAt !== null ? { recoveries, recoveredAt } : null,
-    mayStart: () => lease.instanceId === instanceId && lease.holds(),
+    mayStart: () => lease.instanceId === instanceId && lease.isValid(),
     dependencies,
   };
 }

@@ -282,7 +282,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/flow/handoff/handoff.ts',
-        find: 'mayStart: () => lease.instanceId === instanceId && lease.holds(),',
+        find: 'mayStart: () => lease.instanceId === instanceId && lease.isValid(),',
         replace: 'mayStart: () => lease.instanceId !== instanceId || true,',
       },
       {

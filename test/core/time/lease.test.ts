@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { afterBeat, type BeatStreak, leaseHolds, mayDeclareDead } from '../../../src/core/time/lease.ts';
+import { afterBeat, type BeatStreak, isLeaseValid, mayDeclareDead } from '../../../src/core/time/lease.ts';
 
 const TTL = 10;
 const noon = Date.UTC(2026, 10, 20, 12);
@@ -7,13 +7,13 @@ const noon = Date.UTC(2026, 10, 20, 12);
 describe('a lease', () => {
   const sent = { monotonic: 1_000, wall: noon };
   const after = (monotonicMs: number, wallMs = monotonicMs) =>
-    leaseHolds(sent, { monotonic: 1_000 + monotonicMs, wall: noon + wallMs }, TTL);
+    isLeaseValid(sent, { monotonic: 1_000 + monotonicMs, wall: noon + wallMs }, TTL);
 
   it('is valid until two seconds before the others may declare the instance dead', () => {
     expect(after(0)).toBe(true);
     expect(after(7_999)).toBe(true);
     expect(after(8_000)).toBe(false);
-    expect(leaseHolds(null, sent, TTL)).toBe(false);
+    expect(isLeaseValid(null, sent, TTL)).toBe(false);
   });
   it('does not outlive a suspension, in which the monotonic clock stood still', () => {
     expect(after(100, 60_000)).toBe(false);
