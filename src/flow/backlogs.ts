@@ -87,7 +87,7 @@ async function sliceNext(state: State): Promise<boolean> {
       const done =
         first.kind === 'marked' ? await markSlice(tx, backlogs, size) : await endSlice(tx, first, size);
       if (done.isDone) await deleteBacklogs(tx, backlogs);
-      else await continueBacklogs(tx, backlogs, { ...done, restMs: done.isHeldUp ? REST_MS : 0 });
+      else await continueBacklogs(tx, backlogs, { ...done, restMs: done.isBlocked ? REST_MS : 0 });
       return done;
     });
     if (slice) await afterCommit(state, attempted, slice);

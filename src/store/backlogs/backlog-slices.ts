@@ -30,7 +30,7 @@ export interface Slice {
   position: string | null;
   isDone: boolean;
   /** Other transactions have the rows locked that are next, or another backlog comes first. */
-  isHeldUp: boolean;
+  isBlocked: boolean;
 }
 
 /**
@@ -66,7 +66,7 @@ export async function endSlice(
     toAdmit: locked.some(({ limitId }) => limitId !== null),
     position,
     isDone: !stays && ids.length < limit && !(kind === 'replaced' && (await isBeingMarked(tx, scheduleUid))),
-    isHeldUp: changes.length === 0,
+    isBlocked: changes.length === 0,
   };
 }
 
@@ -109,7 +109,7 @@ export async function markSlice(
     toAdmit: false,
     position: reached ?? backlogs[0]?.position ?? null,
     isDone,
-    isHeldUp: held !== null,
+    isBlocked: held !== null,
   };
 }
 

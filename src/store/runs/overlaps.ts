@@ -52,7 +52,7 @@ export async function judgeOverlapsUnderLock(
   }));
   const ids = judged.flatMap(({ verdicts }) => [...verdicts.keys()]);
   const locked = new Map((await lockOpenRuns(tx, ids, 'skipLocked')).map((run) => [run.id, run]));
-  const [passedOver, decided] = bothOf(judged, (one) => isHeldUp(one, locked));
+  const [passedOver, decided] = bothOf(judged, (one) => isBlocked(one, locked));
   const now = await databaseNow(tx);
   const changes = decided.flatMap(({ verdicts }) =>
     [...verdicts].flatMap(([id, verdict]): RunChange[] => {
@@ -109,7 +109,7 @@ interface Judged extends GuardedSchedule {
 type LockedRuns = ReadonlyMap<string, RunRecord>;
 
 /** Another transaction works on one of its runs, or has just ended it. Where many give way, a slice comes back to those. */
-function isHeldUp({ verdicts, statuses, replaceable, moreReplaceable }: Judged, locked: LockedRuns): boolean {
+function isBlocked({ verdicts, statuses, replaceable, moreReplaceable }: Judged, locked: LockedRuns): boolean {
   const mayMiss = new Set(moreReplaceable ? replaceable : []);
   return [...verdicts.keys()].some((id) => !mayMiss.has(id) && locked.get(id)?.status !== statuses.get(id));
 }
