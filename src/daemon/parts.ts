@@ -153,7 +153,7 @@ export function createWorkers(common: Common) {
     ...config,
     wake,
     intervalSeconds,
-    holds: (runId, attempt) => dispatcher.holds(runId, attempt),
+    hasClaim: (runId, attempt) => dispatcher.hasClaim(runId, attempt),
   });
   const backstop = createBackstop({ ...background, wake, intervalSeconds });
   common.maintenance.onChange(() => backstop.wake());

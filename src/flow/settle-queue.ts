@@ -8,7 +8,7 @@ type SettledRun = Pick<ClaimedRun, 'id' | 'scheduleId' | 'firstClaimedAt' | 'isL
 export interface EndedAttempt {
   outcome: AttemptSettlement;
   run: SettledRun;
-  /** Called once, when the outcome is written or refused for good: its claim is no longer held. */
+  /** Called once, when the outcome is written or refused for good: its claim is over. */
   onSettled: () => void;
 }
 

@@ -38,7 +38,7 @@ interface RecoveryDeps extends RecoveryPolicy {
   /** A claim that is older than its attempt may take by this much is lost, whatever its instance says. */
   lostAfterSeconds: number;
   /** Whether this process knows of a claim that a row attributes to it. */
-  holds: (runId: string, attempt: number) => boolean;
+  hasClaim: (runId: string, attempt: number) => boolean;
   wake: Wake;
 }
 
@@ -100,13 +100,13 @@ async function takeOverOrphans(state: State): Promise<boolean> {
 }
 
 async function takeOverForgotten(state: State): Promise<boolean> {
-  const { database, lease, holds, unknown } = state;
+  const { database, lease, hasClaim, unknown } = state;
   const resting = new Set(state.rests.keys());
   const { instanceId } = lease;
   const claims = await database.run((db) => findClaimsOf(db, instanceId));
   // Longer than a statement may take: its answer will not come any more.
   const forgotten = unknown.seenFor(
-    claims.filter(({ runId, attempt }) => !holds(runId, attempt) && !resting.has(runId)),
+    claims.filter(({ runId, attempt }) => !hasClaim(runId, attempt) && !resting.has(runId)),
     STATEMENT_LIMIT_MS,
   );
   await takeOver(state, 'forgotten', forgotten.slice(0, BATCH));

@@ -98,7 +98,7 @@ function startRecovery(overrides: Partial<Parameters<typeof createRecovery>[0]> 
     lease: instance.lease,
     intervalSeconds: 0.05,
     lostAfterSeconds: 300,
-    holds: (runId, attempt) => instance.pipeline.dispatcher.holds(runId, attempt),
+    hasClaim: (runId, attempt) => instance.pipeline.dispatcher.hasClaim(runId, attempt),
     wake: instance.pipeline.wake,
     ...overrides,
   });

@@ -55,7 +55,7 @@ export class ClaimBuffer {
     return later;
   }
 
-  holds(runId: string, attempt: number): boolean {
+  hasClaim(runId: string, attempt: number): boolean {
     for (let claim = this.#claims.get(runId); claim; claim = claim.later ?? undefined) {
       if (claim.run.attempt === attempt) return true;
     }

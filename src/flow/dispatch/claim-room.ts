@@ -14,7 +14,7 @@ interface ClaimRoomDeps {
 const CLAIMS_PER_SLOT = 32;
 /** Each with a payload of 64 KiB, perhaps. */
 const MAX_AT_ONCE = 1_000;
-/** A lane may hold at most this many times the room that it leaves free. So there is always room for the next lane. */
+/** A lane may take at most this many times the room that it leaves free. So there is always room for the next lane. */
 const MAX_TIMES_FREE = 3;
 
 export type Room = Pick<ClaimRequest, 'limit' | 'freeByLane' | 'freePerLane'>;

@@ -42,7 +42,7 @@ export interface DispatchDeps {
 
 /** A claim that has its definition and a slot. */
 export interface ClaimToExecute extends ClaimToSend {
-  /** The attempt has ended: its slot is free. The claim is held until this outcome is written. */
+  /** The attempt has ended: its slot is free. The claim is kept until this outcome is written. */
   ended(outcome: AttemptSettlement): EndedAttempt;
 }
 
@@ -56,7 +56,7 @@ export interface Dispatch {
   readonly loop: Loop;
   readonly refused: Rests;
   readonly aborting: AbortController;
-  /** Called once no claim is held. */
+  /** Called once no claim is left. */
   readonly onIdle: (() => void)[];
   /** False once it stops. */
   accepting: boolean;

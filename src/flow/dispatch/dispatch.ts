@@ -37,10 +37,10 @@ export interface Dispatcher extends Turning {
   wake(): void;
   /** Attempts under way. */
   inFlight(): number;
-  /** Claims held: under way, waiting for a slot, or not settled yet. */
+  /** Claims of this process: under way, waiting for a slot, or not settled yet. */
   claimed(): number;
   /** Whether this process knows of the claim that the run has for that attempt. */
-  holds(runId: string, attempt: number): boolean;
+  hasClaim(runId: string, attempt: number): boolean;
   /** Stops claiming and hands back what was not sent; what is under way goes on. */
   stop(): Promise<void>;
   /** Resolves when nothing is under way and all outcomes are written. */
@@ -79,7 +79,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     wake: () => loop.wake(),
     inFlight: () => book.all.slots,
     claimed: () => book.all.claims,
-    holds: (runId, attempt) => buffer.holds(runId, attempt),
+    hasClaim: (runId, attempt) => buffer.hasClaim(runId, attempt),
     stop: () => stop(dispatch),
     drained: () =>
       new Promise((resolve) => {

@@ -38,7 +38,7 @@ export class LaneClaim implements LineMember<LaneClaim>, PacedAttempt {
   }
 }
 
-/** A target's origin: what it has shown, and what it holds. */
+/** A target's origin: what it has shown, and its claims and slots. */
 export class Lane implements LineMember<Lane> {
   readonly name: string;
   readonly pace = new LanePace();
@@ -63,7 +63,7 @@ export class Lane implements LineMember<Lane> {
   }
 }
 
-/** What some lanes hold together: slots are attempts under way, lanes those that hold claims. */
+/** What some lanes have together: slots are attempts under way, lanes those that have claims. */
 interface LaneTotals {
   lanes: number;
   claims: number;
@@ -77,13 +77,13 @@ function nothing(): LaneTotals {
 
 const MAX_LANES_KEPT = 10_000;
 
-/** All lanes that this process has seen lately, and what they hold: the sums equal what their lanes hold. */
+/** All lanes that this process has seen lately, and what they have: the sums equal what their lanes have. */
 export class LaneBook {
   readonly #lanes = new Map<string, Lane>();
   readonly all = nothing();
-  /** What lanes hold that answer, but slowly. */
+  /** What lanes have that answer, but slowly. */
   readonly slow = nothing();
-  /** What lanes hold that answer nothing, or have not answered yet; with the slots that moving lanes have shown no answer for. */
+  /** What lanes have that answer nothing, or have not answered yet; with the slots that moving lanes have shown no answer for. */
   readonly silent = nothing();
 
   of(name: string): Lane {
@@ -118,7 +118,7 @@ export class LaneBook {
     this.recount(lane);
   }
 
-  /** To be called after every change of what a lane holds or has shown. */
+  /** To be called after every change of what a lane has claimed or has shown. */
   recount(lane: Lane): void {
     const { pace, counted } = lane;
     const sum = pace.isSlow ? this.slow : this.silent;

@@ -186,7 +186,7 @@ export class Lanes {
     return this.#shares.mayBegin(fewest) ? fewest : null;
   }
 
-  /** With too few slots to keep one free, moving lanes come first for a third of the time that the other lane held one. */
+  /** With too few slots to keep one free, moving lanes come first for a third of the time that the other lane had one. */
   #putQuickFirst(now: number, { beganAt }: LaneClaim): void {
     if (this.#shares.areTooFew) this.#quickFirstUntil = now + (now - beganAt) / 3;
   }

@@ -1,5 +1,5 @@
 /**
- * Guarantees: a claim is held until its outcome is written. One that is not sent goes back to its row, for any instance with a slot; rows
+ * Guarantees: a claim is kept until its outcome is written. One that is not sent goes back to its row, for any instance with a slot; rows
  *   that others have locked are passed over.
  * Transaction: one statement for all claims that go back.
  * If the process dies here: recovery finds its claims as those of a dead instance.
@@ -74,7 +74,7 @@ async function loadDefinitions(dispatch: Dispatch, claims: readonly LaneClaim[])
   }
 }
 
-/** Held until its outcome is written. */
+/** Kept until its outcome is written. */
 export class EndedClaim implements EndedAttempt {
   readonly #dispatch: Dispatch;
   readonly #claim: LaneClaim;
@@ -96,7 +96,7 @@ export class EndedClaim implements EndedAttempt {
   }
 }
 
-/** The claim is no longer held. */
+/** The claim is over. */
 function release(dispatch: Dispatch, claim: LaneClaim): void {
   const { room, buffer, loop } = dispatch;
   const next = buffer.drop(claim);

@@ -1,6 +1,6 @@
 /**
  * Guarantees: one attempt of one claimed run, whose outcome is a value whatever happens; an attempt in doubt is asked about before the
- *   run is sent again. Where it matters, nothing is sent before it is durable that the attempt began, under a claim that still holds.
+ *   run is sent again. Where it matters, nothing is sent before it is durable that the attempt began, under a claim that is still its own.
  * Transaction: one statement for all attempts that begin at the moment and must be durable; an answer that does not come counts as no.
  *   The intent is durable already, the outcome is settled after.
  * If the process dies here: the target may or may not have it; the run is still pending under the dead claim. At most once, it becomes

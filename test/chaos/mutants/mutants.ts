@@ -303,8 +303,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/core/runs/attempts/settle-attempt.ts',
-        find: "return outcome === 'accepted' || holds(run, claim);",
-        replace: "return outcome !== 'accepted' || outcome === 'accepted' || holds(run, claim);",
+        find: "return outcome === 'accepted' || isOfClaim(run, claim);",
+        replace: "return outcome !== 'accepted' || outcome === 'accepted' || isOfClaim(run, claim);",
       },
     ],
     caughtBy: ['unexplainedRepeat', 'atMostOnceRepeat', 'conservation'],

@@ -12,45 +12,45 @@ function bufferOf() {
     return buffer.put(run);
   };
   const waiting = () => buffer.inState('awaitsEarlier').map(({ run: { id, attempt } }) => `${id}${attempt}`);
-  const held = (id: string, attempts: number[]) => attempts.filter((attempt) => buffer.holds(id, attempt));
-  return { book, buffer, put, waiting, held };
+  const claimed = (id: string, attempts: number[]) => attempts.filter((attempt) => buffer.hasClaim(id, attempt));
+  return { book, buffer, put, waiting, claimed };
 }
 
-describe('among the claims of one run that a process holds', () => {
+describe('among the claims of one run that a process has', () => {
   it('the first is acted on at once, and nothing is left when it is given up', () => {
-    const { book, buffer, put, waiting, held } = bufferOf();
+    const { book, buffer, put, waiting, claimed } = bufferOf();
     const only = put('r', 1);
     expect(only.state).toBe('awaitsDefinition');
-    expect([held('r', [1, 2]), held('other', [1])]).toEqual([[1], []]);
+    expect([claimed('r', [1, 2]), claimed('other', [1])]).toEqual([[1], []]);
     expect(waiting()).toEqual([]);
     expect(buffer.drop(only)).toBeNull();
-    expect([held('r', [1]), book.all.claims]).toEqual([[], 0]);
+    expect([claimed('r', [1]), book.all.claims]).toEqual([[], 0]);
     expect(put('r', 2).state).toBe('awaitsDefinition');
   });
 
-  it('three are acted on one after the other, in their order, and all are held', () => {
-    const { buffer, put, waiting, held } = bufferOf();
+  it('three are acted on one after the other, in their order, and all are claimed', () => {
+    const { buffer, put, waiting, claimed } = bufferOf();
     const [first, second, third] = [put('r', 1), put('r', 2), put('r', 3)];
     expect(waiting()).toEqual(['r2', 'r3']);
-    expect(held('r', [1, 2, 3, 4])).toEqual([1, 2, 3]);
+    expect(claimed('r', [1, 2, 3, 4])).toEqual([1, 2, 3]);
 
     expect(buffer.drop(first)).toBe(second);
     expect(second).toMatchObject({ state: 'awaitsDefinition', run: { attempt: 2, confirm: true } });
     expect(waiting()).toEqual(['r3']);
-    expect(held('r', [1, 2, 3])).toEqual([2, 3]);
+    expect(claimed('r', [1, 2, 3])).toEqual([2, 3]);
 
     expect(buffer.drop(second)).toBe(third);
     expect(third.run).toMatchObject({ attempt: 3, confirm: true });
     expect(waiting()).toEqual([]);
     expect(buffer.drop(third)).toBeNull();
-    expect(held('r', [1, 2, 3])).toEqual([]);
+    expect(claimed('r', [1, 2, 3])).toEqual([]);
   });
 
   it('one that waits can be given up without ending the one that is acted on', () => {
-    const { buffer, put, waiting, held } = bufferOf();
+    const { buffer, put, waiting, claimed } = bufferOf();
     const [first, second, third] = [put('r', 1), put('r', 2), put('r', 3)];
     expect(buffer.drop(second)).toBeNull();
-    expect(held('r', [1, 2, 3])).toEqual([1, 3]);
+    expect(claimed('r', [1, 2, 3])).toEqual([1, 3]);
     expect(waiting()).toEqual(['r3']);
     expect(buffer.drop(first)).toBe(third);
     expect(waiting()).toEqual([]);
@@ -66,12 +66,12 @@ describe('among the claims of one run that a process holds', () => {
   });
 
   it('one that was given up already takes none of the others with it, and gives no room up twice', () => {
-    const { book, buffer, put, held } = bufferOf();
+    const { book, buffer, put, claimed } = bufferOf();
     const [first, second] = [put('r', 1), put('r', 2)];
     expect(buffer.drop(first)).toBe(second);
     expect(buffer.drop(first)).toBeNull();
     expect(book.all.claims).toBe(1);
-    expect(held('r', [2])).toEqual([2]);
+    expect(claimed('r', [2])).toEqual([2]);
     expect(put('r', 3).state).toBe('awaitsEarlier');
   });
 });

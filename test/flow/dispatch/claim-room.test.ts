@@ -48,7 +48,7 @@ function memory() {
   return { book, room, fill, show, pass };
 }
 
-describe('claims held ahead', () => {
+describe('claims taken ahead', () => {
   it('for a lane that has not answered yet are as many as its slots', () => {
     expect(memory().fill('new')).toHaveLength(128);
   });

@@ -445,7 +445,7 @@ describe('settling', () => {
     return [...settled.keys()];
   };
 
-  it('is refused once another instance holds the claim, or this attempt is not the last', async () => {
+  it('is refused once another instance has the claim, or this attempt is not the last', async () => {
     const claim = await claimedRun();
     const stranger = { ...claim, instanceId: randomUUID(), settlement, outcome: 'rejected' as const };
     const older = { ...claim, attempt: claim.attempt - 1, settlement, outcome: 'rejected' as const };

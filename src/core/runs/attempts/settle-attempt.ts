@@ -70,10 +70,10 @@ function mayBeSettled(run: RunRecord, { outcome, settlement, ...claim }: Attempt
   if (run.status !== 'pending') return false;
   if (settlement.status === 'running' && claim.attempt <= (run.retriedAfter ?? 0)) return false;
   if (settlement.status === 'running' && run.limitId !== null && run.admittedAt === null) return false;
-  return outcome === 'accepted' || holds(run, claim);
+  return outcome === 'accepted' || isOfClaim(run, claim);
 }
 
-function holds(run: RunRecord, { instanceId, attempt }: Pick<Claim, 'instanceId' | 'attempt'>): boolean {
+function isOfClaim(run: RunRecord, { instanceId, attempt }: Pick<Claim, 'instanceId' | 'attempt'>): boolean {
   return run.claimedBy === instanceId && run.attempts === attempt;
 }
 
@@ -159,5 +159,5 @@ function isSettledSo(run: RunRecord, attempted: AttemptSettlement): boolean {
 /** firelock itself, or a report about the run, has ended it meanwhile: this is no fault. */
 function hasEndedOtherwise(run: RunRecord, attempted: AttemptSettlement): boolean {
   if (run.reason === 'replaced' || run.reason === 'deleted' || run.reason === 'request') return true;
-  return (run.status === 'succeeded' || run.status === 'failed') && holds(run, attempted);
+  return (run.status === 'succeeded' || run.status === 'failed') && isOfClaim(run, attempted);
 }

@@ -42,7 +42,7 @@ export async function returnClaimsIfMine(
 }
 
 /**
- * Writes that the attempts of these claims begin, if the claims still hold; answers the ids of those runs. It is known by now whether an
+ * Writes that the attempts of these claims begin, if the runs are still claimed so; answers the ids of those runs. It is known by now whether an
  * earlier attempt arrived. Rows that other transactions have locked are passed over, since these may change the claims.
  */
 export async function startHandoffsIfClaimed(
@@ -59,7 +59,7 @@ export async function startHandoffsIfClaimed(
   return new Set(rows.map((row) => row.id));
 }
 
-/** Runs that these claims still hold. */
+/** Runs that are still claimed so. */
 function stillClaimed(claims: readonly Claim[]): SQL {
   return sql`SELECT r.id FROM unnest(${uuids(claims.map((claim) => claim.runId))},
       ${uuids(claims.map((claim) => claim.instanceId))}, ${ints(claims.map((claim) => claim.attempt))})

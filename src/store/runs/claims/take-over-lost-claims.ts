@@ -12,7 +12,7 @@ import { loadRunFacts } from './run-facts.ts';
 import { type RunChange, saveLockedRuns } from '../save-runs.ts';
 import { isUnlisted } from '../../instances/instances.ts';
 
-/** A lost claim: its instance is dead, does not know it, or has held it for too long. */
+/** A lost claim: its instance is dead, does not know it, or has had it for too long. */
 export interface LostClaim extends Claim {
   /** As it was when the claim was found: an attempt that began since is not lost. */
   handoffStartedAt: Instant | null;

@@ -8,7 +8,7 @@ import { type RunChange, saveLockedRuns } from '../save-runs.ts';
 /** What became of a batch of outcomes, by run id. */
 export interface SettledRuns {
   settled: ReadonlyMap<string, { wasLost: boolean }>;
-  /** Their claims did not hold any more; `alreadyEnded`: firelock, or a word about the run, had ended it. */
+  /** Their claims were no longer theirs; `alreadyEnded`: firelock, or a word about the run, had ended it. */
   fenced: ReadonlyMap<string, { alreadyEnded: boolean }>;
   /** Other transactions have these rows locked, or are moving them. */
   passedOver: ReadonlySet<string>;

@@ -25,7 +25,7 @@ const settle = () =>
   );
 
 describe('a plain success', () => {
-  it('ends the run that its claim holds: its row moves to history', async () => {
+  it('ends the run that it still claims: its row moves to history', async () => {
     const { settled } = await settle();
     expect(settled(runId)).toBe(true);
     expect(await runsOf(store)).toMatchObject([{ id: runId, status: 'succeeded' }]);
