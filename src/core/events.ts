@@ -54,7 +54,7 @@ export type FirelockEvent =
       alreadyEnded: boolean;
     } & OfAttempt)
   | { type: 'settlementRefused'; runId: string; error: string }
-  /** Another transaction holds a row that a batch was to write: a transaction writes the other rows. */
+  /** Another transaction has locked a row that a batch was to write: a transaction writes the other rows. */
   | { type: 'batchHeldUp'; loop: 'tick' | 'settle'; count: number }
   /** Unsent claims were handed back: the instance stops, or they waited too long for a slot. */
   | { type: 'runsReturned'; count: number; stopping: boolean }

@@ -2,7 +2,7 @@
  * Guarantees: of the runs that name a limit, never more than its `maxRunning` are under way at once; a free place is given soon, by
  *   priority, then due time. A limit that is locked or refused holds up no other, and the limits take turns by their names.
  * Transaction: one for some limits, which locks their rows before it counts.
- * If the process dies here: places are held by rows of runs alone; any instance counts them, and gives the free ones.
+ * If the process dies here: rows of runs alone say which places are taken; any instance counts them, and gives the free ones.
  */
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';

@@ -45,7 +45,7 @@ export async function rotateSecrets(deps: RotationDeps): Promise<Rotation> {
   for (let walk = 1; ; walk += 1) {
     const found = await walkOnce(deps);
     rotated += found.rotated;
-    if (walk === MAX_WALKS || (found.rotated === 0 && found.held === 0)) return { ...found, rotated };
+    if (walk === MAX_WALKS || (found.rotated === 0 && found.locked === 0)) return { ...found, rotated };
   }
 }
 
@@ -54,11 +54,11 @@ interface Walked {
   byKey: Map<string, number>;
   unreadable: (DefinitionKey & { error: unknown })[];
   /** Definitions that another transaction had locked. */
-  held: number;
+  locked: number;
 }
 
 async function walkOnce(deps: RotationDeps): Promise<Walked> {
-  const walked: Walked = { rotated: 0, byKey: new Map(), unreadable: [], held: 0 };
+  const walked: Walked = { rotated: 0, byKey: new Map(), unreadable: [], locked: 0 };
   let after: DefinitionKey | null = null;
   do {
     deps.signal.throwIfAborted();
@@ -109,7 +109,7 @@ async function rotate(
     });
   } catch (error) {
     if (!isLockedByOthers(error)) throw error;
-    walked.held += stored.length;
+    walked.locked += stored.length;
     for (const { target } of stored) add(walked.byKey, keyIdsIn(target));
     return;
   }

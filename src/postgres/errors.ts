@@ -138,7 +138,7 @@ export function isNotNow(error: unknown): boolean {
   return [LOCK_NOT_AVAILABLE, '55006', '57014', '23514'].includes(codeOf(error) ?? '');
 }
 
-/** Another transaction held a row that the statement writes for too long; the statement has written nothing. */
+/** Another transaction had a row locked for too long that the statement writes; the statement has written nothing. */
 export function isLockedByOthers(error: unknown): boolean {
   return codeOf(error) === LOCK_NOT_AVAILABLE;
 }

@@ -220,7 +220,7 @@ const runColumns = () => ({
   /** When the next attempt is due. */
   dueAt: instantColumn('due_at').notNull(),
   limitId: identifier('limit_id'),
-  /** Since when it holds a place of its limit, which only admission gives (store/limits/admit-runs.ts). Null: it holds none. */
+  /** Since when it has a place of its limit, which only admission gives (store/limits/admit-runs.ts). Null: it has none. */
   admittedAt: instantColumn('admitted_at'),
   attempts: integer().notNull(),
   failures: integer().notNull().default(0),
@@ -289,7 +289,7 @@ export const runs = pgTable(
     ...runColumns(),
     /**
      * Only such runs are claimed. Without a limit: due, as far as anyone has looked; later ones become ready when they come due
-     * (claimDueRuns). With a limit: it holds a place of it.
+     * (claimDueRuns). With a limit: it has a place of it.
      */
     ready: boolean().notNull(),
   },
@@ -341,7 +341,7 @@ export const runs = pgTable(
       'runs_finite_claim',
       sql`isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(in_doubt_until) AND isfinite(admitted_at)`,
     ),
-    // Whatever writes a run: with a limit it is claimed or under way only while it holds a place.
+    // Whatever writes a run: with a limit it is claimed or under way only while it has a place.
     check(
       'runs_place',
       sql`CASE WHEN limit_id IS NULL THEN admitted_at IS NULL

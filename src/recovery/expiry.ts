@@ -100,7 +100,7 @@ async function expireSilent(
     return { run, settlement: settlementOf(outcome, attempted, now, Math.random()) };
   });
   const ids = await expire(state, expiries, now, 'skipLocked');
-  // It waits for a row that other transactions hold at every look, one row at a time.
+  // It waits for a row that other transactions have locked at every look, one row at a time.
   const starving = guard.starving(
     runs.map(({ id }) => id),
     ids,

@@ -125,7 +125,7 @@ async function takeOverExpired(state: State): Promise<boolean> {
 
 async function takeOver(state: State, found: LostBecause, claims: readonly LostClaim[]): Promise<void> {
   const taken = await takeOverNow(state, found, claims, 'skipLocked');
-  // It waits for a row that other transactions hold at every look, one row at a time.
+  // It waits for a row that other transactions have locked at every look, one row at a time.
   const ids = claims.map(({ runId }) => runId);
   const starving = state.guards[found].starving(ids, taken);
   for (const claim of claims.filter(({ runId }) => starving.has(runId)).slice(0, MAX_WAITED_FOR))

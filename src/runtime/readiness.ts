@@ -89,7 +89,9 @@ export function readinessOf(
   const checks = {
     migrations: migrated ? 'ok' : 'the database has not been reached yet, or its schema is not up to date',
     // Known from the heartbeats, which ask the database every few seconds anyway.
-    database: lease.isValid() ? 'ok' : 'no heartbeat was answered lately: the database is out of reach or slow',
+    database: lease.isValid()
+      ? 'ok'
+      : 'no heartbeat was answered lately: the database is out of reach or slow',
     lease: lease.isValid() ? 'ok' : 'the lease has expired: nothing is sent until a heartbeat is answered',
     loops: stuck.length === 0 ? 'ok' : `a pass takes too long: ${stuck.join(', ')}`,
     shutdown: stopping ? 'stopping' : 'ok',

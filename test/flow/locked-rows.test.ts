@@ -36,8 +36,8 @@ const statuses = async (id: string) =>
       sql`SELECT status FROM all_runs WHERE schedule_id = ${id} ORDER BY created_at, scheduled_for, id`,
     )
   ).map(({ status }) => status);
-/** A forgotten session holds these rows while the work goes on. */
-async function held<T>(query: string, work: () => Promise<T>): Promise<T> {
+/** A forgotten session has these rows locked while the work goes on. */
+async function whileLocked<T>(query: string, work: () => Promise<T>): Promise<T> {
   return psql.begin(async (tx) => {
     await tx.unsafe(query);
     return work();
@@ -70,7 +70,7 @@ describe('a row that another transaction has locked holds up no other:', () => {
     await put('one', { cron: null, after: { scheduleId: 'parent', on: ['succeeded'] } });
     await put('dear', { cron: null, after: { scheduleId: 'parent', on: ['succeeded'] }, overlap: 'queue' });
     await instance.start();
-    await held(`SELECT FROM schedules WHERE id IN ('all', 'one', 'dear') FOR UPDATE`, async () => {
+    await whileLocked(`SELECT FROM schedules WHERE id IN ('all', 'one', 'dear') FOR UPDATE`, async () => {
       await instance.fire('parent');
       await rewind('skips');
       await firesOn('other');
@@ -105,10 +105,13 @@ describe('a row that another transaction has locked holds up no other:', () => {
     await put('plain', EVERY_SECOND);
     await instance.start();
     await until(async () => ((await statuses('never')).includes('pending') ? true : null));
-    await held(`SELECT FROM runs WHERE schedule_id = 'never' AND status = 'pending' FOR UPDATE`, async () => {
-      await Promise.all([firesOn('guarded'), firesOn('plain')]);
-      expect(await statuses('never')).toContain('waiting');
-    });
+    await whileLocked(
+      `SELECT FROM runs WHERE schedule_id = 'never' AND status = 'pending' FOR UPDATE`,
+      async () => {
+        await Promise.all([firesOn('guarded'), firesOn('plain')]);
+        expect(await statuses('never')).toContain('waiting');
+      },
+    );
     // As soon as it is let go of, what came meanwhile is judged.
     await until(async () => {
       const open = (await statuses('never')).filter((status) => status !== 'cancelled');
@@ -136,7 +139,7 @@ describe('a row that another transaction has locked holds up no other:', () => {
     const late = await createInstance({ ...store, database: slowed });
     await late.start();
     await isToLock.promise;
-    await held(`SELECT FROM schedules WHERE id = 'edited' FOR UPDATE`, async () => {
+    await whileLocked(`SELECT FROM schedules WHERE id = 'edited' FOR UPDATE`, async () => {
       lock();
       await firesOn('other');
     });
@@ -161,7 +164,7 @@ describe('a row that another transaction has locked holds up no other:', () => {
       (await store.rows<{ status: string }>(sql`SELECT status FROM all_runs WHERE id = ${id}::uuid`))[0]
         ?.status;
     await until(async () => ((await statusOf(second?.id)) === 'succeeded' ? true : null));
-    await held(`SELECT FROM runs WHERE id = '${dependent?.id}' FOR UPDATE`, async () => {
+    await whileLocked(`SELECT FROM runs WHERE id = '${dependent?.id}' FOR UPDATE`, async () => {
       await until(async () => ((await statusOf(first?.id)) === 'succeeded' ? true : null));
       await firesOn('other');
       expect(await statusOf(dependent?.id)).toBe('waiting');
@@ -175,7 +178,7 @@ describe('a row that another transaction has locked holds up no other:', () => {
     await put('free', { ...EVERY_SECOND, overlap: 'queue' });
     await instance.start();
     await firesOn('guarded');
-    await held(`SELECT FROM schedules WHERE id = 'guarded' FOR UPDATE`, () => firesOn('free'));
+    await whileLocked(`SELECT FROM schedules WHERE id = 'guarded' FOR UPDATE`, () => firesOn('free'));
     await firesOn('guarded');
   });
 });

@@ -18,7 +18,7 @@ export interface RunRecord {
   dueAt: Instant;
   /** Null: it has none. */
   limitId: string | null;
-  /** Since when it holds a place of its limit; null: it holds none. */
+  /** Since when it has a place of its limit; null: it has none. */
   admittedAt: Instant | null;
   attempts: number;
   failures: number;

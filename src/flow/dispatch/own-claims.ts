@@ -187,8 +187,8 @@ export async function handBackAll(dispatch: Dispatch): Promise<void> {
 async function handBack(dispatch: Dispatch, claims: readonly LaneClaim[]): Promise<LaneClaim[]> {
   const { database, events } = dispatch.deps;
   const claimed = claims.map(({ run }) => claimOf(run));
-  const { returned, held } = await database.run((db) => returnClaimsIfMine(db, claimed));
-  for (const claim of claims) if (!held.has(claim.run.id)) release(dispatch, claim);
+  const { returned, locked } = await database.run((db) => returnClaimsIfMine(db, claimed));
+  for (const claim of claims) if (!locked.has(claim.run.id)) release(dispatch, claim);
   events.emit({ type: 'runsReturned', count: returned, stopping: !dispatch.accepting });
-  return claims.filter(({ run }) => held.has(run.id));
+  return claims.filter(({ run }) => locked.has(run.id));
 }

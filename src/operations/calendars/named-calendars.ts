@@ -1,7 +1,7 @@
 /**
  * Guarantees: what an edit decides by calendars still holds when it is written; a schedule whose cursor does not follow the last edits of
  *   its calendars yet is edited, or backfilled, as if it did.
- * Transaction: that of the caller, who holds the rows of the schedules; the calendars are shared until it ends.
+ * Transaction: that of the caller, who has locked the rows of the schedules; the calendars are shared until it ends.
  * If the process dies here: nothing is written.
  */
 import { cursorByCalendars } from '../../core/exclusions/calendar-cursor.ts';
@@ -21,7 +21,7 @@ import type { Edited } from '../schedules/plan-before-update.ts';
 
 /**
  * Keeps calendars as they are until the transaction ends, and reads them: those that schedules name, and the `further` ones. The caller
- * holds the rows of the schedules, whose cursors are corrected here where they do not follow the last edits of their calendars yet.
+ * has locked the rows of the schedules, whose cursors are corrected here where they do not follow the last edits of their calendars yet.
  */
 export async function shareCalendarsOf(
   tx: Transaction,

@@ -69,7 +69,7 @@ export async function actOnMatchingRuns(deps: RunActionDeps, request: BulkRunReq
     action === 'retry'
       ? actOnBatch(deps, { action: RETRY, table: 'history', ids: some, statuses, noting })
       : actOnBatch(deps, { action: CANCEL, table: 'runs', ids: some, statuses, noting });
-  const left = await againWhileHeld(ids, (some) => eachBatch(some, act, done));
+  const left = await againWhileLocked(ids, (some) => eachBatch(some, act, done));
   return {
     matched,
     changed: done.changed,
@@ -82,14 +82,14 @@ export async function actOnMatchingRuns(deps: RunActionDeps, request: BulkRunReq
  * `act` answers the runs that another transaction has locked: these are tried a few times more. Answers those that are
  * left.
  */
-export async function againWhileHeld<Item>(
+export async function againWhileLocked<Item>(
   items: readonly Item[],
   act: (items: readonly Item[]) => Promise<Item[]>,
 ): Promise<Item[]> {
   let left = await act(items);
-  for (const pauseMs of AGAIN_AFTER_MS) {
+  for (const waitMs of AGAIN_AFTER_MS) {
     if (left.length === 0) break;
-    await delay(pauseMs);
+    await delay(waitMs);
     left = await act(left);
   }
   return left;
@@ -133,7 +133,7 @@ interface Batch<Write> {
 interface BatchOutcome {
   changes: RunChange[];
   /** Ids of runs that another transaction has locked, or whose schedule it has locked. */
-  held: string[];
+  locked: string[];
   work: Work;
 }
 
@@ -143,23 +143,23 @@ async function eachBatch(
   act: (ids: readonly string[]) => Promise<BatchOutcome>,
   done: Done,
 ): Promise<string[]> {
-  const held: string[] = [];
+  const locked: string[] = [];
   const work = async (some: readonly string[]) => {
     const outcome = await act(some);
     done.changed += outcome.changes.length;
-    held.push(...outcome.held);
+    locked.push(...outcome.locked);
   };
   const faultOf = (error: unknown) => (isLockedByOthers(error) ? 'refused' : batchFaultOf(error));
   const setAside = () => void (done.remaining += 1);
   for (let first = 0; first < ids.length; first += BATCH) {
     await inHalves(ids.slice(first, first + BATCH), { work, faultOf, setAside });
   }
-  return held;
+  return locked;
 }
 
 async function actOnBatch<Write>(deps: RunActionDeps, batch: Batch<Write>): Promise<BatchOutcome> {
   const outcome = await deps.database.transaction(async (tx) => {
-    const acted = await actUnlessHeld(tx, batch);
+    const acted = await actUnlessLocked(tx, batch);
     const changed = acted.changes.map(({ from }) => from.id);
     await noteBulkRuns(tx, deps.auditor, batch.noting, changed);
     return acted;
@@ -171,25 +171,25 @@ async function actOnBatch<Write>(deps: RunActionDeps, batch: Batch<Write>): Prom
 }
 
 /** The schedules first, as all transactions lock them. */
-async function actUnlessHeld<Write>(
+async function actUnlessLocked<Write>(
   tx: Transaction,
   { action, table, ids, statuses }: Batch<Write>,
 ): Promise<BatchOutcome> {
   await limitLockWaits(tx);
   const schedules = action.keepsSchedule === true ? await shareFreeDefinitions(tx, ids) : null;
-  const { free, held } = await lockFreeRuns(tx, table, { ids, statuses });
-  const isHeld = ({ scheduleUid }: RunRecord) => schedules?.held.has(scheduleUid) === true;
+  const { free, locked } = await lockFreeRuns(tx, table, { ids, statuses });
+  const isLocked = ({ scheduleUid }: RunRecord) => schedules?.locked.has(scheduleUid) === true;
   const gone = await goneLimitsOf(tx, action.keepsSchedule === true ? free : []);
   const now = await databaseNow(tx);
   const changes = free
-    .filter((run) => !isHeld(run))
+    .filter((run) => !isLocked(run))
     .flatMap((from): RunChange[] => {
       const definition = schedules?.free.get(from.scheduleUid) ?? null;
       const decision = refuseGoneLimit(action.decide(from, definition), from, gone);
       return decision.kind === 'write' ? [action.change(from, decision, { definition, now })] : [];
     });
   const work = workOfChanges(changes, await saveLockedRuns(tx, changes));
-  return { changes, held: [...held, ...free.filter(isHeld).map(({ id }) => id)], work };
+  return { changes, locked: [...locked, ...free.filter(isLocked).map(({ id }) => id)], work };
 }
 
 interface BulkRunFilter {

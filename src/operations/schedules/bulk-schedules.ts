@@ -14,7 +14,7 @@ import {
   type MatchingSchedule,
   matchingSchedules,
 } from '../../store/schedules/search/matching-schedules.ts';
-import { type BulkOutcome, SAMPLE, againWhileHeld } from '../runs/bulk-runs.ts';
+import { type BulkOutcome, SAMPLE, againWhileLocked } from '../runs/bulk-runs.ts';
 import { CannotFollow } from './followed-schedules.ts';
 import { type ScheduleChangeDeps, changeFreeSchedules } from './schedule-changes.ts';
 import type { ChangedSchedule } from './schedule-writes.ts';
@@ -59,7 +59,7 @@ export async function setEnabledOfMatching(
   const toChange = matching.filter(({ enabled }) => enabled === (action === 'pause'));
   if (dryRun) return { matched, changed: 0, remaining: toChange.length, sample };
   const done: Done = { matched, changed: 0, remaining: 0, entry: null };
-  const left = await againWhileHeld(toChange, (some) => eachBatch(deps, request, some, done));
+  const left = await againWhileLocked(toChange, (some) => eachBatch(deps, request, some, done));
   return { matched, changed: done.changed, remaining: done.remaining + left.length, sample };
 }
 
@@ -85,10 +85,10 @@ async function eachBatch(
   };
   const work = async (some: readonly MatchingSchedule[]) => {
     const changes = some.map(({ uid, id }) => ({ uid, id, by: request.by, decide }));
-    const { changed, held, entry } = await changeAndNote(deps, request, changes, done);
+    const { changed, locked, entry } = await changeAndNote(deps, request, changes, done);
     done.changed += countUpdated(changed);
     done.entry = entry;
-    left.push(...some.filter(({ uid }) => held.includes(uid)));
+    left.push(...some.filter(({ uid }) => locked.includes(uid)));
   };
   const setAside = () => void (done.remaining += 1);
   for (let first = 0; first < schedules.length; first += BATCH) {

@@ -1,7 +1,7 @@
 /**
  * Guarantees: after an edit, what is open counts for `overlap`, and for what is kept of outcomes, as the new definition says, and what
  *   waits is judged by it; many open runs delay neither the edit nor what is fired.
- * Transaction: that of the edit, under the row locks it holds; what is left of many runs is marked or judged in slices.
+ * Transaction: that of the edit, under the row locks it has; what is left of many runs is marked or judged in slices.
  * If the process dies here: nothing of the edit is written; any instance does the slices that are left.
  */
 import { isOutcomeWatched } from '../../core/schedules/outcome-watch.ts';

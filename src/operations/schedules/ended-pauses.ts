@@ -1,7 +1,7 @@
 /**
  * Guarantees: a pause that ends by itself ends as of `pauseUntil`, once, however late that is noticed: nothing due before it fires, and
  *   nothing due after it is lost.
- * Transaction: that of the callers, who hold the locks of the schedules.
+ * Transaction: that of the callers, who have locked the schedules.
  * If the process dies here: nothing is written; the pause is still there, and any instance ends it.
  */
 import type { Calendars } from '../../core/exclusions/calendar-history.ts';

@@ -1,7 +1,7 @@
 /**
  * Guarantees: fires due before an edit are recorded under the old definition, also an occurrence that only waits for its jitter.
  *   During maintenance none of them starts before it is over.
- * Transaction: that of the edit, under the row locks it holds.
+ * Transaction: that of the edit, under the row locks it has.
  * If the process dies here: nothing of the edit is written, this included.
  */
 import { setImmediate } from 'node:timers/promises';

@@ -105,24 +105,24 @@ export async function tryToChangeSchedules(
 }
 
 /**
- * Changes schedules that exist, all or none of those that no other transaction has locked; `held` are the uids of the others. What has
+ * Changes schedules that exist, all or none of those that no other transaction has locked; `locked` are the uids of the others. What has
  * been deleted is in neither answer.
  * @throws CannotFollow, NotNow, whatever `decide` throws, and where another lock is not had at once (isLockedByOthers)
  */
 export async function changeFreeSchedules(
   deps: ScheduleChangeDeps,
   changes: readonly (ScheduleChange & { uid: string })[],
-): Promise<{ changed: ChangedSchedule[]; held: string[] }> {
+): Promise<{ changed: ChangedSchedule[]; locked: string[] }> {
   const uids = changes.map(({ uid }) => uid);
-  const { held, ...done } = await deps.database.transaction(async (tx) => {
+  const { locked, ...done } = await deps.database.transaction(async (tx) => {
     await limitLockWaits(tx);
-    const locked = await lockFreeSchedules(tx, uids);
-    const free = new Set(locked.free);
-    const toChange = changes.filter(({ uid }) => free.has(uid));
-    return { held: locked.held, ...(await changeIn(tx, deps, toChange, () => undefined)) };
+    const { free, locked } = await lockFreeSchedules(tx, uids);
+    const isFree = new Set(free);
+    const toChange = changes.filter(({ uid }) => isFree.has(uid));
+    return { locked, ...(await changeIn(tx, deps, toChange, () => undefined)) };
   });
   announce(deps, done);
-  return { changed: done.changed, held };
+  return { changed: done.changed, locked };
 }
 
 /** Called once it is committed. */

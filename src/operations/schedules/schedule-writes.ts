@@ -1,6 +1,6 @@
 /**
  * Guarantees: what a change makes of a schedule follows from the schedule as it is under its lock, and from nothing else.
- * Transaction: none; the callers hold the locks, and write.
+ * Transaction: none; the callers lock, and write.
  * If the process dies here: nothing is written.
  */
 import type { Instant } from '../../core/instant.ts';

@@ -74,16 +74,16 @@ export function createSlots(total: number, perLane: number): Slots {
 
   return {
     take: (lane) => {
-      const held = byLane.get(lane) ?? 0;
-      if (taken >= total || held >= perLane) return false;
-      byLane.set(lane, held + 1);
+      const own = byLane.get(lane) ?? 0;
+      if (taken >= total || own >= perLane) return false;
+      byLane.set(lane, own + 1);
       taken += 1;
       return true;
     },
     release: (lane) => {
-      const held = byLane.get(lane) ?? 0;
-      if (held <= 1) byLane.delete(lane);
-      else byLane.set(lane, held - 1);
+      const own = byLane.get(lane) ?? 0;
+      if (own <= 1) byLane.delete(lane);
+      else byLane.set(lane, own - 1);
       taken -= 1;
     },
     free: () => total - taken,

@@ -100,16 +100,16 @@ export async function markSlice(
     SELECT id, schedule_uid = ANY (${uuids(uids)}) AS of_these FROM runs WHERE id > ${from}::uuid ORDER BY id LIMIT ${limit}`);
   const ids = visited.filter(({ id, of_these: isOne }) => isOne && !besides.includes(id)).map(({ id }) => id);
   noteRuns(ids);
-  const { marked, held } = await markLocked(tx, ids);
-  const reached = held === null ? visited.at(-1)?.id : visited.findLast(({ id }) => id < held)?.id;
-  const isDone = held === null && visited.length < limit;
+  const { marked, locked } = await markLocked(tx, ids);
+  const reached = locked === null ? visited.at(-1)?.id : visited.findLast(({ id }) => id < locked)?.id;
+  const isDone = locked === null && visited.length < limit;
   return {
     changed: marked,
     effects: isDone ? await writeOverlapEffects(tx, uids) : 0,
     toAdmit: false,
     position: reached ?? backlogs[0]?.position ?? null,
     isDone,
-    isBlocked: held !== null,
+    isBlocked: locked !== null,
   };
 }
 

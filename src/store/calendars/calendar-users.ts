@@ -15,7 +15,7 @@ export interface NamedCalendars {
   after: readonly string[];
 }
 
-/** The caller holds the rows of the schedules, and shares those of the calendars. */
+/** The caller has locked the rows of the schedules, and shares those of the calendars. */
 export async function linkCalendars(tx: Transaction, named: readonly NamedCalendars[]): Promise<void> {
   const gone = named.flatMap(({ uid, before, after }) => linksOf(uid, before, after));
   const fresh = named.flatMap(({ uid, before, after }) => linksOf(uid, after, before));

@@ -34,10 +34,10 @@ interface AfterRuns {
 export async function recordAfterRuns(tx: Transaction, ends: readonly Effect[]): Promise<AfterRuns> {
   if (ends.length === 0) return NOTHING;
   const { pairs, begun } = await nextPairs(tx, ends);
-  const { free, held } = await lockFollowers(tx, pairs);
+  const { free, locked } = await lockFollowers(tx, pairs);
   const effects = await writePairEffects(
     tx,
-    pairs.filter(({ followerUid }) => held.has(followerUid)),
+    pairs.filter(({ followerUid }) => locked.has(followerUid)),
   );
   const rows = await insertRunsOf(
     tx,
@@ -50,7 +50,7 @@ export async function recordAfterRuns(tx: Transaction, ends: readonly Effect[]):
     toPull: pending.some(({ is_pull }) => is_pull),
     toAdmit: pending.some(({ is_limited }) => is_limited),
     toJudge: [...new Set(waiting.map(({ schedule_uid }) => schedule_uid))],
-    passedOver: ends.filter(({ followerUid }) => followerUid !== null && held.has(followerUid)),
+    passedOver: ends.filter(({ followerUid }) => followerUid !== null && locked.has(followerUid)),
     begun,
     effects,
   };

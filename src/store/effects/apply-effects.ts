@@ -87,13 +87,13 @@ async function countEnds(tx: Transaction, ends: readonly Effect[]) {
 
 /** Judges the schedules of these effects, and others whose rows are locked. */
 async function judgeAgain(tx: Transaction, toJudge: readonly Effect[], lockedUids: readonly string[]) {
-  const { free, held } = await lockFreeSchedules(tx, [
+  const { free, locked } = await lockFreeSchedules(tx, [
     ...new Set(toJudge.map(({ scheduleUid }) => scheduleUid)),
   ]);
   const uids = [...new Set([...free, ...lockedUids])];
   const judged = await judgeOverlapsUnderLock(tx, uids);
   const again = toJudge.filter(({ scheduleUid }) => judged.again.includes(scheduleUid));
-  const passedOver = toJudge.filter(({ scheduleUid }) => held.includes(scheduleUid));
+  const passedOver = toJudge.filter(({ scheduleUid }) => locked.includes(scheduleUid));
   // Of these no effect is left that could be tried again.
   const left = judged.again.filter((uid) => !free.includes(uid));
   return {
@@ -108,6 +108,6 @@ async function judgeAgain(tx: Transaction, toJudge: readonly Effect[], lockedUid
 /** Has the late watch look for these successes now. Answers those whose watch another transaction judges or edits at this moment. */
 async function lookAgain(tx: Transaction, recovered: readonly Effect[]): Promise<readonly Effect[]> {
   const uids = recovered.map(({ scheduleUid }) => scheduleUid);
-  const held = new Set(await lookAgainAtLate(tx, uids));
-  return recovered.filter(({ scheduleUid }) => held.has(scheduleUid));
+  const locked = new Set(await lookAgainAtLate(tx, uids));
+  return recovered.filter(({ scheduleUid }) => locked.has(scheduleUid));
 }

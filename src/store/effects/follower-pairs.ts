@@ -81,7 +81,7 @@ const FIRST = '00000000-0000-0000-0000-000000000000';
 export async function lockFollowers(
   tx: Transaction,
   pairs: readonly FollowerPair[],
-): Promise<{ free: ReadonlySet<string>; held: ReadonlySet<string> }> {
+): Promise<{ free: ReadonlySet<string>; locked: ReadonlySet<string> }> {
   const uids = [...new Set(pairs.map(({ followerUid }) => followerUid))];
   const rowsWhere = (condition = sql``, of: readonly string[] = uids) =>
     rowsOf<{ uid: string }>(tx)(sql`-- lockFollowers
@@ -90,8 +90,8 @@ export async function lockFollowers(
   const shared = await rowsWhere(sql`AND overlap = 'allow' ORDER BY uid FOR SHARE SKIP LOCKED`);
   const free = new Set([...alone, ...shared].map(({ uid }) => uid));
   const left = uids.filter((uid) => !free.has(uid));
-  const held = left.length === 0 ? [] : await rowsWhere(sql``, left);
-  return { free, held: new Set(held.map(({ uid }) => uid)) };
+  const locked = left.length === 0 ? [] : await rowsWhere(sql``, left);
+  return { free, locked: new Set(locked.map(({ uid }) => uid)) };
 }
 
 /** Writes an effect for each of these pairs whose own effect is about all followers. Answers how many it wrote. */

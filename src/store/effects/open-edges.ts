@@ -57,6 +57,6 @@ export async function lockDependents(
   };
   const notOpen = await lockIn(sql`runs`, dependents);
   const notLocked = notOpen.length === 0 ? [] : await lockIn(sql`history`, notOpen);
-  const held = await presentAmong(tx, notLocked);
-  return new Set(dependents.filter((id) => !held.has(id)));
+  const lockedByOthers = await presentAmong(tx, notLocked);
+  return new Set(dependents.filter((id) => !lockedByOthers.has(id)));
 }

@@ -9,7 +9,7 @@ import { ATTENDED_LANES, isPull, isUnattended } from '../runs/queue-lanes.ts';
 /** A run that waits for a place of its limit, in the words of the index `runs_to_admit`. */
 const WAITS = sql`status = 'pending' AND limit_id IS NOT NULL AND admitted_at IS NULL`;
 
-/** A pull run that holds a place while no worker asks for its queue: others may have the place. */
+/** A pull run that has a place while no worker asks for its queue: others may have the place. */
 const IS_IDLE = sql`(status = 'pending' AND claimed_by IS NULL AND ${isUnattended(sql`lane`)})`;
 
 const RANKS = ints(Object.values(PRIORITY_RANK).sort((a, b) => a - b));
@@ -77,7 +77,7 @@ const MAX_AT_ONCE = 500;
 
 /**
  * Gives free places of these limits to due runs, by priority, then due time. The limits' rows are locked first: all who give places
- * hold that lock, so the count that the next statements make stays true until the commit. A place is held by a run's row
+ * take that lock, so the count that the next statements make stays true until the commit. A place is taken by a run's row
  * (`admitted_at`) and by nothing else, so the death of an instance leaks none. Limits that another transaction has locked are passed over.
  */
 export async function admitUnderLock(tx: Transaction, ids: readonly string[]): Promise<Admitted> {

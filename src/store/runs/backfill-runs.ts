@@ -23,7 +23,7 @@ const MAX_AT_ONCE = 500;
 
 /**
  * Records missing runs of a schedule, and opens again runs that were skipped or abandoned, under its present version. All others
- * stay as they are. The caller holds the schedule's row lock, from an earlier statement, under which no other transaction
+ * stay as they are. The caller has the schedule's row locked, from an earlier statement, under which no other transaction
  * records or opens runs of its occurrences. Answers how many are to be handed off now.
  */
 export async function recordBackfillUnderLock(

@@ -40,12 +40,12 @@ async function openAmong(tx: Transaction, schedules: readonly NewlyMarked[]): Pr
   return open;
 }
 
-/** The same of these runs; `held`: the first of them that another transaction has locked, before which it stops. */
+/** The same of these runs; `locked`: the first of them that another transaction has locked, before which it stops. */
 export async function markLocked(
   tx: Transaction,
   ids: readonly string[],
-): Promise<{ marked: number; held: string | null }> {
-  if (ids.length === 0) return { marked: 0, held: null };
+): Promise<{ marked: number; locked: string | null }> {
+  if (ids.length === 0) return { marked: 0, locked: null };
   const named = sql`SELECT id FROM runs WHERE id = ANY (${uuids(ids)}) ORDER BY id`;
   const free = await rowsOf<{ id: string }>(tx)(sql`-- markLocked
     ${named} FOR NO KEY UPDATE SKIP LOCKED`);
@@ -55,9 +55,9 @@ export async function markLocked(
       ? await rowsOf<{ id: string }>(tx)(sql`-- markLocked
     ${named}`)
       : [];
-  const held = there.find(({ id }) => !isFree.has(id))?.id ?? null;
-  const before = [...isFree].filter((id) => held === null || id < held);
-  return { marked: await mark(tx, before), held };
+  const locked = there.find(({ id }) => !isFree.has(id))?.id ?? null;
+  const before = [...isFree].filter((id) => locked === null || id < locked);
+  return { marked: await mark(tx, before), locked };
 }
 
 /** Runs that maintenance holds count for `overlap` when it is over (store/runs/held-runs.ts). */

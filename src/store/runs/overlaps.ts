@@ -36,7 +36,7 @@ const MOST_OF_ALL = 2_000;
 
 /**
  * Decides which waiting runs of these schedules start, go on waiting or are skipped, and which give way (core/schedules/overlap.ts). The
- * caller holds the schedules' row locks, taken by an earlier statement of this transaction. No row of a run is waited for: a schedule
+ * caller has the schedules' rows locked, by an earlier statement of this transaction. No row of a run is waited for: a schedule
  * of which another transaction has a run locked is left as it is. It reads and changes a few hundred runs of a schedule at most: if more
  * wait, the schedule is to be judged again; if more are to give way, the newest starts all the same, and they do so in slices (backlogs).
  */
@@ -109,7 +109,10 @@ interface Judged extends GuardedSchedule {
 type LockedRuns = ReadonlyMap<string, RunRecord>;
 
 /** Another transaction works on one of its runs, or has just ended it. Where many give way, a slice comes back to those. */
-function isBlocked({ verdicts, statuses, replaceable, moreReplaceable }: Judged, locked: LockedRuns): boolean {
+function isBlocked(
+  { verdicts, statuses, replaceable, moreReplaceable }: Judged,
+  locked: LockedRuns,
+): boolean {
   const mayMiss = new Set(moreReplaceable ? replaceable : []);
   return [...verdicts.keys()].some((id) => !mayMiss.has(id) && locked.get(id)?.status !== statuses.get(id));
 }

@@ -10,7 +10,7 @@ interface ReadyColumns {
 
 /**
  * The value of `ready`, for all statements that write it: without a limit a run may be claimed once it is due, with a limit while it
- * holds a place of it. The constraint `runs_place` refuses anything else.
+ * has a place of it. The constraint `runs_place` refuses anything else.
  */
 export function isReady({ dueAt, limitId, admittedAt }: ReadyColumns, now: SQL): SQL {
   const isAdmitted = admittedAt ? sql`${admittedAt} IS NOT NULL` : sql`false`;

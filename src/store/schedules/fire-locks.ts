@@ -46,7 +46,7 @@ interface Head {
 
 /**
  * Takes the fire-lock of due schedules, oldest first, in one statement. It takes a lock that is free, expired, its own from a
- * failed round, or held by an instance that is not alive. Rows that another statement works on are passed over. An instance
+ * failed round, or that of an instance that is not alive. Rows that another statement works on are passed over. An instance
  * that was declared dead locks nothing, and none does during maintenance.
  *
  * The update finds the rows by their place (ctid), which is cheaper than by the key. A row that was written while the statement ran, and
@@ -77,7 +77,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
         s.next_occurrence_at, nullif(s.plan_failures, 0) AS plan_failures, s.created_at,
         nullif(s.has_skips, false) AS has_skips,
         CASE WHEN due.locked_by <> ${instanceId} THEN true END AS taken_over
-    ), held AS (
+    ), contended AS (
       SELECT FROM schedules
       WHERE enabled AND next_fire_at <= (SELECT now FROM clock)
         AND locked_by <> ${instanceId} AND locked_at >= (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds})
@@ -85,7 +85,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
     )
     SELECT * FROM (
       SELECT now, now::timestamptz(3) AS locked_at,
-        CASE WHEN (SELECT count(*) FROM due) < ${limit} THEN (SELECT count(*) FROM held)::int ELSE 0 END AS contended,
+        CASE WHEN (SELECT count(*) FROM due) < ${limit} THEN (SELECT count(*) FROM contended)::int ELSE 0 END AS contended,
         (SELECT count(*) FROM due) >= ${limit} AS is_full,
         (SELECT min(next_fire_at) FROM schedules WHERE enabled AND next_fire_at > (SELECT now FROM clock)
           AND next_fire_at < 'infinity') AS next_due_at, (SELECT resting FROM me) AS in_maintenance
@@ -118,12 +118,12 @@ export async function releaseFireLocksIfMine(db: Executor, instanceId: string): 
  */
 export async function freeFireLocks(db: Executor): Promise<void> {
   await db.execute(sql`-- freeFireLocks
-    WITH held AS MATERIALIZED (
+    WITH locked AS MATERIALIZED (
       SELECT uid FROM schedules
       WHERE enabled AND next_fire_at <= (SELECT clock_timestamp()) AND locked_by IS NOT NULL
       ORDER BY uid FOR UPDATE SKIP LOCKED
     )
-    UPDATE schedules s SET locked_by = NULL, locked_at = NULL FROM held WHERE s.uid = held.uid`);
+    UPDATE schedules s SET locked_by = NULL, locked_at = NULL FROM locked WHERE s.uid = locked.uid`);
 }
 
 interface SetAside {

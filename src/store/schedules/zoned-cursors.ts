@@ -81,7 +81,7 @@ export interface CursorMove {
 
 /**
  * Moves cursors that are as they were read, not due and not being planned, while no instance with newer zone data is alive.
- * If another transaction holds one of their rows for long, it fails (isLockedByOthers): the schedules that it has locked
+ * If another transaction has locked one of their rows for long, it fails (isLockedByOthers): the schedules that it has locked
  * meanwhile cannot fire.
  * Answers how many it moved. It clears a dead instance's lock, so that what that instance had planned is fenced.
  */

@@ -48,7 +48,7 @@ export async function pageOfSecrets(
 /**
  * Locks definitions, in the order of their keys, and writes the targets that `anew` makes from their state under the
  * lock.
- * @throws an error for which isLockedByOthers is true if another transaction holds one of them for longer than a moment
+ * @throws an error for which isLockedByOthers is true if another transaction has one of them locked for longer than a moment
  */
 export async function rewriteTargets(
   tx: Transaction,

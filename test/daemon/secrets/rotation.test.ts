@@ -69,7 +69,7 @@ test(
     const later = { target, runAt: '2090-01-01T00:00:00Z', key: 'once' };
     const { body: waiting } = await daemon.call('POST', '/api/v1/runs', later);
 
-    // What another transaction holds is left, and said.
+    // What another transaction has locked is left, and said.
     const holder = await sql.reserve();
     await holder`BEGIN`;
     await holder`SELECT FROM schedule_versions WHERE schedule_id = 'held' FOR UPDATE`;

@@ -52,13 +52,13 @@ export async function claimDueRuns(db: Executor, request: DueRequest): Promise<D
   const { instanceId, limit, freePerLane, targetTypes } = request;
   const rows = await queryPrepared<Row>(db)(sql`-- claimDueRuns
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), due AS MATERIALIZED (${dueRuns(request)}), lanes AS MATERIALIZED (
-      SELECT of_due.lane, of_due.count, coalesce(held.free, ${freePerLane}) AS free,
+      SELECT of_due.lane, of_due.count, coalesce(lane_room.free, ${freePerLane}) AS free,
         ${isOfType(sql`of_due.lane`, targetTypes)} AND ${mayClaim(instanceId)} AND of_due.most_attempts < ${MAX_ATTEMPTS}
           AND (SELECT count(*) FROM due) <= ${limit} AS may_claim,
         (SELECT true FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NULL AND r.ready AND r.lane = of_due.lane
           ORDER BY r.lane, r.priority LIMIT 1) IS NOT NULL AS has_ready
       FROM (SELECT lane, count(*)::int AS count, max(attempts) AS most_attempts FROM due GROUP BY lane) AS of_due
-        LEFT JOIN ${freeByLane(request)} AS held(lane, free) ON held.lane = of_due.lane
+        LEFT JOIN ${freeByLane(request)} AS lane_room(lane, free) ON lane_room.lane = of_due.lane
     ), open AS MATERIALIZED (
       SELECT lane FROM lanes WHERE may_claim AND count <= free AND NOT has_ready
     ), promoted AS (

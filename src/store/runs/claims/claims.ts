@@ -56,9 +56,9 @@ export async function tryToClaim(tx: Transaction, instanceId: string, ids: reado
 function chosenReady(request: ClaimRequest): SQL {
   const { instanceId, limit, freePerLane, targetTypes, besides = [] } = request;
   return sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${READY_LANES}, free AS (
-      SELECT lanes.lane, lanes.priority, coalesce(held.free, ${freePerLane}) AS free
-      FROM lanes LEFT JOIN ${freeByLane(request)} AS held(lane, free) ON held.lane = lanes.lane
-      WHERE ${isOfType(sql`lanes.lane`, targetTypes)} AND coalesce(held.free, ${freePerLane}) > 0 AND ${mayClaim(instanceId)}
+      SELECT lanes.lane, lanes.priority, coalesce(lane_room.free, ${freePerLane}) AS free
+      FROM lanes LEFT JOIN ${freeByLane(request)} AS lane_room(lane, free) ON lane_room.lane = lanes.lane
+      WHERE ${isOfType(sql`lanes.lane`, targetTypes)} AND coalesce(lane_room.free, ${freePerLane}) > 0 AND ${mayClaim(instanceId)}
     ), candidates AS (
       SELECT r.lane, r.priority, r.due_at, free.free FROM (SELECT *, count(*) OVER () AS lanes FROM free) AS free, LATERAL (
         SELECT lane, priority, due_at FROM runs WHERE ${isReadyIn(sql`free`, besides)}

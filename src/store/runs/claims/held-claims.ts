@@ -21,29 +21,29 @@ export const RUNS_RETURNED = 'firelock_runs_returned';
 
 /**
  * Hands unsent claims back, where they are still the caller's: any instance may take them at once, and hears so. Rows that other
- * transactions have locked are passed over: `held` are the ids of those. A first attempt that was never sent has not begun.
+ * transactions have locked are passed over: `locked` are the ids of those. A first attempt that was never sent has not begun.
  */
 export async function returnClaimsIfMine(
   db: Executor,
   claims: readonly Claim[],
-): Promise<{ returned: number; held: ReadonlySet<string> }> {
+): Promise<{ returned: number; locked: ReadonlySet<string> }> {
   const returned = await rowsOf<{ id: string }>(db)(sql`-- returnClaimsIfMine
     WITH free AS MATERIALIZED (${stillClaimed(claims)} ORDER BY r.id FOR UPDATE OF r SKIP LOCKED)
     UPDATE runs r SET claimed_by = NULL, claimed_at = NULL, first_claimed_at = nullif(r.first_claimed_at, r.claimed_at),
       ready = ${READY}, updated_at = clock_timestamp()
     FROM free WHERE r.id = free.id
     RETURNING r.id, pg_notify(${RUNS_RETURNED}, '')`);
-  const held =
+  const locked =
     returned.length < claims.length
       ? await rowsOf<{ id: string }>(db)(sql`-- returnClaimsIfMine
     ${stillClaimed(claims)}`)
       : [];
-  return { returned: returned.length, held: new Set(held.map((row) => row.id)) };
+  return { returned: returned.length, locked: new Set(locked.map((row) => row.id)) };
 }
 
 /**
- * Writes that the attempts of these claims begin, if the runs are still claimed so; answers the ids of those runs. It is known by now whether an
- * earlier attempt arrived. Rows that other transactions have locked are passed over, since these may change the claims.
+ * Writes that the attempts of these claims begin, if the runs are still claimed so; answers the ids of those runs. It is known by now
+ * whether an earlier attempt arrived. Rows that other transactions have locked are passed over, since these may change the claims.
  */
 export async function startHandoffsIfClaimed(
   db: Executor,
@@ -51,10 +51,10 @@ export async function startHandoffsIfClaimed(
 ): Promise<ReadonlySet<string>> {
   const rows = await queryPrepared<{ id: string }>(db)(sql`-- startHandoffsIfClaimed
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
-    held AS MATERIALIZED (${stillClaimed(claims)} ORDER BY r.id FOR UPDATE OF r SKIP LOCKED)
+    free AS MATERIALIZED (${stillClaimed(claims)} ORDER BY r.id FOR UPDATE OF r SKIP LOCKED)
     UPDATE runs r SET handoff_started_at = clock.now, in_doubt_until = NULL, attempt_in_doubt = NULL, lookups = 0,
       updated_at = clock.now
-    FROM clock, held WHERE r.id = held.id
+    FROM clock, free WHERE r.id = free.id
     RETURNING r.id`);
   return new Set(rows.map((row) => row.id));
 }

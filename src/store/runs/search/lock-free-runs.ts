@@ -18,31 +18,31 @@ export async function lockFreeRuns(
   tx: Transaction,
   table: 'runs' | 'history',
   { ids, statuses }: { ids: readonly string[]; statuses: readonly RunStatus[] },
-): Promise<{ free: RunRecord[]; held: string[] }> {
-  const locked = await LOCK_IN[table](tx, ids, 'skipLocked');
-  const had = new Set(locked.map(({ id }) => id));
+): Promise<{ free: RunRecord[]; locked: string[] }> {
+  const rows = await LOCK_IN[table](tx, ids, 'skipLocked');
+  const had = new Set(rows.map(({ id }) => id));
   const missing = ids.filter((id) => !had.has(id));
-  const held =
+  const locked =
     missing.length === 0
       ? []
       : await rowsOf<{ id: string }>(tx)(sql`-- lockFreeRuns
         SELECT id FROM ${sql.raw(table)} WHERE id = ANY (${uuids(missing)}) AND status = ANY (${texts(statuses)})`);
-  return { free: locked.filter(({ status }) => statuses.includes(status)), held: held.map(({ id }) => id) };
+  return { free: rows.filter(({ status }) => statuses.includes(status)), locked: locked.map(({ id }) => id) };
 }
 
 /**
  * What runs of the schedules of these ended runs go by now, by uid. The schedules' rows are shared until the transaction ends, so that it
- * stays so; `held`: another transaction has them. A schedule in neither answer is gone.
+ * stays so; `locked`: another transaction has them. A schedule in neither answer is gone.
  */
 export async function shareFreeDefinitions(
   tx: Transaction,
   runIds: readonly string[],
-): Promise<{ free: ReadonlyMap<string, OfSchedule>; held: ReadonlySet<string> }> {
+): Promise<{ free: ReadonlyMap<string, OfSchedule>; locked: ReadonlySet<string> }> {
   const named = await rowsOf<{ uid: string }>(tx)(sql`-- shareFreeDefinitions
     SELECT s.uid FROM schedules s WHERE s.uid IN (SELECT schedule_uid FROM history WHERE id = ANY (${uuids(runIds)}))`);
   const uids = named.map(({ uid }) => uid);
   const rows = await rowsOf<OfScheduleRow>(tx)(sql`-- shareFreeDefinitions
     SELECT ${OF_SCHEDULE} FROM schedules s WHERE s.uid = ANY (${uuids(uids)}) ORDER BY s.uid FOR SHARE SKIP LOCKED`);
   const free = new Map(rows.map((row) => [row.uid, ofScheduleRow(row)]));
-  return { free, held: new Set(uids.filter((uid) => !free.has(uid))) };
+  return { free, locked: new Set(uids.filter((uid) => !free.has(uid))) };
 }

@@ -11,16 +11,16 @@ import { rowsOf } from '../../../postgres/sql/rows.ts';
 export async function lockFreeSchedules(
   tx: Executor,
   uids: readonly string[],
-): Promise<{ free: string[]; held: string[] }> {
-  if (uids.length === 0) return { free: [], held: [] };
+): Promise<{ free: string[]; locked: string[] }> {
+  if (uids.length === 0) return { free: [], locked: [] };
   const named = sql`SELECT uid FROM schedules WHERE uid = ANY (${uuids(uids)})`;
-  const locked = await rowsOf<{ uid: string }>(tx)(sql`-- lockFreeSchedules
+  const rows = await rowsOf<{ uid: string }>(tx)(sql`-- lockFreeSchedules
     ${named} ORDER BY uid FOR NO KEY UPDATE SKIP LOCKED`);
-  const free = new Set(locked.map((row) => row.uid));
+  const free = new Set(rows.map((row) => row.uid));
   const there =
     free.size === uids.length
       ? []
       : await rowsOf<{ uid: string }>(tx)(sql`-- lockFreeSchedules
     ${named}`);
-  return { free: [...free], held: there.map((row) => row.uid).filter((uid) => !free.has(uid)) };
+  return { free: [...free], locked: there.map((row) => row.uid).filter((uid) => !free.has(uid)) };
 }
