@@ -35,9 +35,9 @@ const MAX_RUNS = 250;
 const IDLE_MS = 2_000;
 /** Before rows that other transactions have locked are tried again. */
 const REST_MS = 200;
-/** A slice rests for three times as long as it took: three quarters of the time are for others. */
-const PAUSES = 3;
-const MAX_PAUSE_MS = 500;
+/** After a slice, it waits for three times as long as that took: three quarters of the time are for others. */
+const TIMES_ITS_WORK = 3;
+const MAX_WAIT_MS = 500;
 
 interface State extends BacklogsDeps {
   /** By the backlog's id: how it goes on after the database refused a slice of it. */
@@ -65,7 +65,7 @@ async function pass(state: State): Promise<number> {
   const { clock } = state;
   const began = clock.monotonic();
   const isMore = await sliceNext(state);
-  return isMore ? Math.min(MAX_PAUSE_MS, PAUSES * (clock.monotonic() - began)) : IDLE_MS;
+  return isMore ? Math.min(MAX_WAIT_MS, TIMES_ITS_WORK * (clock.monotonic() - began)) : IDLE_MS;
 }
 
 /** What is under way, for when it fails. */

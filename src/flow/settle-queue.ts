@@ -79,14 +79,14 @@ function batchOf(from: ReadonlySet<EndedAttempt>, limit: number): EndedAttempt[]
 }
 
 /** A statement costs as much as twenty of its rows; a run that ends alone does not wait. */
-export const MIN_PAUSE_MS = 15;
+export const MIN_WAIT_MS = 15;
 /**
  * When many attempts end, many more will end soon. While they do, the processors are for what is still to be sent: nothing waits for
  * the end of a plain success to be written.
  */
-const PAUSE_IF_MANY_MS = 250;
+const WAIT_IF_MANY_MS = 250;
 /** When many end and something waited for their ends: a place of a limit, schedules and runs that follow, the next fire of a schedule. */
-const PAUSE_IF_AWAITED_MS = 50;
+const WAIT_IF_AWAITED_MS = 50;
 const MANY_ENDS = 20;
 /** For each slot. Until its end is written, a run takes room in which another one could be claimed; there is room for 32. */
 const MANY_ENDS_PER_SLOT = 8;
@@ -99,7 +99,7 @@ interface WrittenSuccesses {
 }
 
 /** How many ms lie at least between a pass that wrote these plain successes and the next one, from start to start. */
-export function pauseAfter({ count, wereAwaited, slots }: WrittenSuccesses): number {
-  if (count < MANY_ENDS) return MIN_PAUSE_MS;
-  return wereAwaited || count >= MANY_ENDS_PER_SLOT * slots ? PAUSE_IF_AWAITED_MS : PAUSE_IF_MANY_MS;
+export function waitAfter({ count, wereAwaited, slots }: WrittenSuccesses): number {
+  if (count < MANY_ENDS) return MIN_WAIT_MS;
+  return wereAwaited || count >= MANY_ENDS_PER_SLOT * slots ? WAIT_IF_AWAITED_MS : WAIT_IF_MANY_MS;
 }

@@ -18,7 +18,7 @@ import { batchFaultOf, isDataRefused, isLockedByOthers } from '../postgres/error
 import type { MeetingLocks } from '../store/runs/lock-runs.ts';
 import { type SettledRuns, settleLockedRuns } from '../store/runs/ends/settle-locked.ts';
 import { settlePlainIfClaimed } from '../store/runs/ends/settle-plain.ts';
-import { type EndedAttempt, MIN_PAUSE_MS, SettleQueue, isLimited, pauseAfter } from './settle-queue.ts';
+import { type EndedAttempt, MIN_WAIT_MS, SettleQueue, isLimited, waitAfter } from './settle-queue.ts';
 
 interface SettleDeps {
   database: Database;
@@ -52,7 +52,7 @@ interface State extends SettleDeps {
   /** Smaller after a transaction that failed: what is too much at once is tried with less. */
   maxLocking: number;
   /** At least so long lies between the last pass and the next. */
-  pauseMs: number;
+  waitMs: number;
   afterPass: (() => void)[];
 }
 
@@ -63,14 +63,14 @@ export function createSettler(deps: SettleDeps): Settler {
     guard: createStarvationGuard(),
     awaitingLock: null,
     maxLocking: MAX_BATCH,
-    pauseMs: MIN_PAUSE_MS,
+    waitMs: MIN_WAIT_MS,
     afterPass: [],
   };
   const loop: Loop = createLoop({
     name: 'settle',
     clock: deps.clock,
     body: () => pass(state, () => loop.wake()),
-    minMs: () => (state.queue.sizes.plain >= MAX_PLAIN ? 0 : state.pauseMs),
+    minMs: () => (state.queue.sizes.plain >= MAX_PLAIN ? 0 : state.waitMs),
     events: deps.events,
   });
   return {
@@ -91,7 +91,7 @@ async function pass(state: State, wakeLoop: () => void): Promise<number> {
     for (let from = 0; from < plain.length; from += MAX_BATCH) {
       if (await settlePlain(state, plain.slice(from, from + MAX_BATCH))) wereAwaited = true;
     }
-    state.pauseMs = pauseAfter({ count: plain.length, wereAwaited, slots: state.concurrency });
+    state.waitMs = waitAfter({ count: plain.length, wereAwaited, slots: state.concurrency });
     const before = queue.sizes.locking;
     const batch = queue.locking(state.maxLocking).filter((ended) => ended !== state.awaitingLock);
     if (batch.length > 0) await settleLocking(state, batch, wakeLoop);

@@ -41,7 +41,7 @@ async function supervise(
 ): Promise<RunningServer> {
   let server = first;
   let reported: string | undefined;
-  while (await pause(signal)) {
+  while (await waitUnlessStopped(signal)) {
     try {
       server = await check(deps, server);
       reported = undefined;
@@ -82,7 +82,7 @@ async function restart(deps: SupervisionDeps, port: number): Promise<RunningServ
   return server;
 }
 
-async function pause(signal: AbortSignal): Promise<boolean> {
+async function waitUnlessStopped(signal: AbortSignal): Promise<boolean> {
   try {
     await sleep(CHECK_INTERVAL_MS, undefined, { signal, ref: false });
   } catch {

@@ -22,11 +22,11 @@ interface MigrateOptions {
   /** As drizzle-kit writes it; ours unless a test sets another. */
   folder?: string;
   /** The wait before the second try; the usual value unless a test sets another. */
-  firstPauseMs?: number;
+  firstWaitMs?: number;
 }
 
 const MIGRATIONS_FOLDER = fileURLToPath(new URL('../../drizzle', import.meta.url));
-const FIRST_PAUSE_MS = 1_000;
+const FIRST_WAIT_MS = 1_000;
 /** How often an instance asks whether another one has finished. */
 const ASK_MS = 250;
 
@@ -63,7 +63,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
 async function applyMissing(
   database: Database,
   migrations: readonly Migration[],
-  { onWait = () => undefined, signal, firstPauseMs = FIRST_PAUSE_MS }: MigrateOptions,
+  { onWait = () => undefined, signal, firstWaitMs = FIRST_WAIT_MS }: MigrateOptions,
 ): Promise<number | null> {
   return asMigrator(database, async (holder) => {
     await database.run((db) =>
@@ -72,7 +72,7 @@ async function applyMissing(
     );
     const missing = await database.run((db) => missingOf(db, migrations));
     for (const migration of missing)
-      await applyMigration({ database, holder, onWait, signal, firstPauseMs }, migration);
+      await applyMigration({ database, holder, onWait, signal, firstWaitMs }, migration);
     return missing.length;
   });
 }

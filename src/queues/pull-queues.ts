@@ -4,7 +4,7 @@
  * Transaction: one for a claim and all that its answer contains.
  * If the process dies here: a run that was claimed and not answered goes on when its lease runs out.
  */
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
@@ -186,7 +186,7 @@ function createPullHints(database: Database): PullHints {
       again = false;
       // A failure does no harm: without a database, there is nothing to claim either.
       await database.run(hintAtWork).catch(() => undefined);
-      await pause(MIN_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
+      await delay(MIN_MS, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
   }
 

@@ -44,7 +44,7 @@ function release(name: string, ...lines: string[]): void {
 const start = (signal?: AbortSignal) =>
   migrate(store.url, {
     folder,
-    firstPauseMs: 20,
+    firstWaitMs: 20,
     onWait: (wait) => void waits.push(wait),
     ...(signal ? { signal } : {}),
   });

@@ -25,7 +25,7 @@ export async function runDemo(options: DemoOptions, surroundings: Surroundings):
     const times = await createSchedules(stage);
     stage.phase = 'firing';
     await killAgainAndAgain(stage, times);
-    await stage.pause(times.to - stage.clock.now());
+    await stage.wait(times.to - stage.clock.now());
     stage.phase = 'the last runs end';
     const isDrained = await stage.until(() => hasEnded(watch), DRAINED_WITHIN_MS);
     stage.phase = 'done';
@@ -121,7 +121,7 @@ async function killAgainAndAgain(stage: Stage, { from, to }: { from: number; to:
   for (let turn = 1; ; turn += 1) {
     const at = from + turn * everyMs;
     if (at >= to) return;
-    await stage.pause(at - stage.clock.now());
+    await stage.wait(at - stage.clock.now());
     const victim = await victimOf(stage, turn);
     // Of the others one at least is to go on; a slow machine is given time until the next turn.
     if (victim !== null) await killAndRestart(stage, victim);
@@ -132,7 +132,7 @@ async function victimOf(stage: Stage, turn: number): Promise<DemoInstance | null
   const { clock, cluster, client, schedules } = stage;
   const limit = clock.monotonic() + HOLDS_MANY_WITHIN_MS;
   for (;;) {
-    await stage.pause(0);
+    await stage.wait(0);
     const claims = await claimsOf(client).catch(() => new Map<string, number>());
     const held = ({ instanceId }: DemoInstance) => claims.get(instanceId ?? '') ?? 0;
     const ready = cluster.instances.filter(({ state }) => state === 'ready');
@@ -158,7 +158,7 @@ async function killAndRestart(stage: Stage, { number, pid, instanceId }: DemoIns
   stage.say(
     `kill -9 of instance ${number} (pid ${pid})${held === undefined ? '' : `, which held ${runsOf(held)}`}`,
   );
-  await stage.pause(RESTARTED_AFTER_MS);
+  await stage.wait(RESTARTED_AFTER_MS);
   cluster.start(number);
 }
 

@@ -77,8 +77,8 @@ export async function openStage(options: DemoOptions, surroundings: Surroundings
 /** How the demo waits: it goes on at once where it was interrupted or cannot go on. */
 interface Pace {
   /** @throws where Ctrl-C was pressed, or the demo cannot go on */
-  pause(ms: number): Promise<void>;
-  /** Whether it came true within the limit. @throws as pause does */
+  wait(ms: number): Promise<void>;
+  /** Whether it came true within the limit. @throws as wait does */
   until(isTrue: () => boolean, limitMs: number): Promise<boolean>;
 }
 
@@ -92,7 +92,7 @@ interface Options {
 const LOOK_MS = 50;
 
 function interruptiblePace({ clock, signal, fault }: Options): Pace {
-  const pause = async (ms: number) => {
+  const wait = async (ms: number) => {
     const end = clock.monotonic() + ms;
     for (;;) {
       const reason = fault();
@@ -106,9 +106,9 @@ function interruptiblePace({ clock, signal, fault }: Options): Pace {
     const limit = clock.monotonic() + limitMs;
     while (!isTrue()) {
       if (clock.monotonic() >= limit) return false;
-      await pause(LOOK_MS);
+      await wait(LOOK_MS);
     }
     return true;
   };
-  return { pause, until };
+  return { wait, until };
 }

@@ -1,4 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { type Cli, withExamples } from '../cli.ts';
 import { CliError, EXIT, usageError } from '../exit-codes.ts';
@@ -52,7 +52,7 @@ async function tail(cli: Cli, { last, count = Infinity, interval, ...filter }: O
     print((await follower.begin()).slice(-last));
     const ask = patient(() => follower.news(), output);
     while (printed < count) {
-      await pause(intervalMs, undefined, { signal });
+      await delay(intervalMs, undefined, { signal });
       print(await ask());
     }
   } catch (error) {

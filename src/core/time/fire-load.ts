@@ -66,7 +66,7 @@ interface State extends Required<Bounds> {
   leftOut: Map<string, number>;
   schedules: number;
   steps: number;
-  pauseAt: number;
+  yieldAt: number;
 }
 
 export function createLoadCount(
@@ -74,7 +74,7 @@ export function createLoadCount(
   { maxSteps = MAX_STEPS, top = 0 }: Bounds = {},
 ): LoadCount {
   const begun = { fires: new Map(), alike: new Map(), leftOut: new Map(), schedules: 0, steps: 0 };
-  const state: State = { period, maxSteps, top, most: [], pauseAt: SLICE_STEPS, ...begun };
+  const state: State = { period, maxSteps, top, most: [], yieldAt: SLICE_STEPS, ...begun };
   return {
     add: (timing, identity) => add(state, timing, identity),
     finish: () => finish(state),
@@ -145,8 +145,8 @@ function* leaveOut(state: State, timing: Timing, identity: Identity, skips: Iter
 function spend(state: State, cost: number): boolean {
   state.steps += cost;
   if (state.steps > state.maxSteps) throw new LoadTooLarge('too many fires to count at once');
-  if (state.steps < state.pauseAt) return false;
-  state.pauseAt = state.steps + SLICE_STEPS;
+  if (state.steps < state.yieldAt) return false;
+  state.yieldAt = state.steps + SLICE_STEPS;
   return true;
 }
 

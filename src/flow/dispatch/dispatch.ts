@@ -213,7 +213,7 @@ async function abandonDeleted(
 
 async function stop(dispatch: Dispatch): Promise<void> {
   dispatch.accepting = false;
-  dispatch.lanes.pause();
+  dispatch.lanes.stop();
   // Hands back at once, without waiting for the pass under way; then hands back what that pass leaves.
   await Promise.all([dispatch.loop.stop(), handBackAll(dispatch)]);
   await handBackAll(dispatch);

@@ -37,7 +37,7 @@ export class Lanes {
   #checkedLongAt = -Infinity;
   /** Monotonic: until then, every slot is offered to moving lanes first. */
   #quickFirstUntil = -Infinity;
-  #paused = false;
+  #stopped = false;
 
   constructor(deps: LanesDeps) {
     this.#deps = deps;
@@ -68,7 +68,7 @@ export class Lanes {
     const { book, clock, total, mayStart } = this.#deps;
     const now = clock.monotonic();
     this.#findHanging(now);
-    if (book.all.waiting === 0 || this.#paused) return;
+    if (book.all.waiting === 0 || this.#stopped) return;
     while (book.all.slots < total) {
       const lane = this.#next(now);
       if (!lane || !mayStart()) return;
@@ -77,8 +77,8 @@ export class Lanes {
   }
 
   /** From now on, nothing more starts. */
-  pause(): void {
-    this.#paused = true;
+  stop(): void {
+    this.#stopped = true;
   }
 
   /** Removes the waiting claims that the filter picks. */

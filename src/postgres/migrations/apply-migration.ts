@@ -17,10 +17,10 @@ interface ApplyDeps {
   onWait: (wait: MigrationWait) => void;
   signal: AbortSignal | undefined;
   /** The wait before the second try, which doubles with each. */
-  firstPauseMs: number;
+  firstWaitMs: number;
 }
 
-const MAX_PAUSE_MS = 30_000;
+const MAX_WAIT_MS = 30_000;
 /** Such a statement makes no other wait. */
 const OUTSIDE_LIMIT_MS = 24 * 3_600_000;
 
@@ -67,7 +67,7 @@ async function untilDone(
       return;
     } catch (error) {
       if (!isInTheWay(error)) throw error;
-      const retryInMs = Math.min(MAX_PAUSE_MS, deps.firstPauseMs * 2 ** Math.min(tries - 1, 10));
+      const retryInMs = Math.min(MAX_WAIT_MS, deps.firstWaitMs * 2 ** Math.min(tries - 1, 10));
       const [begun = ''] = statement.split('\n');
       const oldest = await oldestBeside(deps);
       const wait = { migration: name, statement: begun.slice(0, 120), error: reasonOf(error) };

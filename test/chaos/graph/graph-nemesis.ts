@@ -65,7 +65,7 @@ export function createGraphNemesis({ instances, random, everyMs, say }: GraphNem
     instance.signal('SIGKILL');
     await instance.gone();
     // Now and then it is back before anybody missed it.
-    await pause(random.chance(0.4) ? random.between(0, 300) : random.between(300, 6_000));
+    await wait(random.chance(0.4) ? random.between(0, 300) : random.between(300, 6_000));
     start(instance);
     const from = performance.now();
     await instance.becomesReady(READY_LIMIT_MS);
@@ -74,14 +74,14 @@ export function createGraphNemesis({ instances, random, everyMs, say }: GraphNem
   }
 
   /** Answers whether all is to be calm, from then on at once. */
-  async function pause(ms: number): Promise<boolean> {
+  async function wait(ms: number): Promise<boolean> {
     return await sleep(Math.min(ms, MAX_SLEEP_MS), false, { signal: calmed.signal }).catch(() => true);
   }
 
   async function rage(): Promise<void> {
     for (;;) {
       // Where starts take long there are fewer kills, or there would be nothing but starts.
-      if (await pause(Math.max(everyMs, longestStartMs) * random.between(0.7, 1.3))) return;
+      if (await wait(Math.max(everyMs, longestStartMs) * random.between(0.7, 1.3))) return;
       startEnded();
       const free = instances.filter(({ busy }) => busy === null);
       if (free.length > 0) {

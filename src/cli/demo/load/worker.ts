@@ -43,7 +43,7 @@ export function startWorker({ clock, client, deliveries }: Options): Worker {
         .ask('POST', `runs/${runId}/complete`, { status: 'succeeded', ...as })
         .catch(() => null);
       if (answer?.status === 200) return;
-      await pause(signal);
+      await wait(signal);
     }
   };
 
@@ -54,7 +54,7 @@ export function startWorker({ clock, client, deliveries }: Options): Worker {
         ...{ leaseSeconds: LEASE_SECONDS, waitSeconds: WAIT_SECONDS },
       };
       const answer = await client.call('POST', `queues/${QUEUE}/claim`, input).catch(() => null);
-      if (answer === null) await pause(signal);
+      if (answer === null) await wait(signal);
       for (const run of (answer as { items: ClaimedRun[] } | null)?.items ?? []) {
         const { id: runId, scheduleId, attempts: attempt } = run;
         const [at, scheduledFor] = [clock.now(), Date.parse(run.scheduledFor)];
@@ -73,6 +73,6 @@ export function startWorker({ clock, client, deliveries }: Options): Worker {
   };
 }
 
-async function pause(signal: AbortSignal): Promise<void> {
+async function wait(signal: AbortSignal): Promise<void> {
   await sleep(AGAIN_MS, undefined, { signal }).catch(() => undefined);
 }

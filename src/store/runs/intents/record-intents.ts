@@ -26,7 +26,7 @@ import {
 
 /**
  * Records fires and moves their schedules on, in one statement: all of a schedule or nothing of it. A lock that was lost meanwhile (a
- * pause longer than its TTL, an edit) writes nothing. A fire that is skipped is recorded as ended, in history. Where runs of a schedule
+ * freeze longer than its TTL, an edit) writes nothing. A fire that is skipped is recorded as ended, in history. Where runs of a schedule
  * must not overlap, they are recorded as waiting, for judgeOverlapsUnderLock in the same transaction. Callers sort by uid: rows are
  * locked in one order everywhere.
  *
