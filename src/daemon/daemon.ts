@@ -119,7 +119,7 @@ function workTable(common: Common, workers: Workers): ServiceEntry[] {
     row(workers.admission, 'claiming', work),
     row(workers.dispatcher, 'claiming', always),
     row(workers.tick, 'claiming', work),
-    row(workers.pauseEnder, 'claiming', work),
+    row(workers.resumer, 'claiming', work),
     row(workers.readAhead, 'claiming', look),
     row(onlyStopping('fire-locks', releasingFireLocks(common, workers)), 'claiming', always),
     row(workers.pullQueues, 'claiming', work),

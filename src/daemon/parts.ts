@@ -10,7 +10,7 @@ import { createKeyRing } from '../core/secrets/key-ring.ts';
 import { createPipeline } from '../flow/pipeline.ts';
 import { createPullQueues } from '../queues/pull-queues.ts';
 import { createCalendarWatch } from '../operations/calendars/calendar-watch.ts';
-import { createPauseEnder } from '../operations/schedules/pause-end.ts';
+import { createResumer } from '../operations/schedules/pause-end.ts';
 import { createPauser } from '../operations/schedules/pauser.ts';
 import { createPartitionMaker } from '../history/create-partitions.ts';
 import { createPartitionDropper } from '../history/drop-partitions.ts';
@@ -176,7 +176,7 @@ export function createWorkers(common: Common) {
     pullQueues,
     ...pipeline,
     pauser,
-    pauseEnder: createPauseEnder({ ...common, ...config, wake, wakeTick: () => tick.wake() }),
+    resumer: createResumer({ ...common, ...config, wake, wakeTick: () => tick.wake() }),
     recovery,
     heartbeat,
     metrics,

@@ -28,7 +28,7 @@ import { lockSchedules } from '../store/schedules/search/find-schedules.ts';
 import { findEndedPauses, lockEndedPauses } from '../store/schedules/watches/pause-ends.ts';
 import { type LivingInstance, livingInstances } from '../store/instances/list-instances.ts';
 import { type PendingAfterResume, resumeOpenRuns } from '../store/runs/claims/resume-open-runs.ts';
-import { type StillPaused, endPauses, writeEndedPauses } from './schedules/ended-pauses.ts';
+import { type StillPaused, resumeEnded, writeResumed } from './schedules/ended-pauses.ts';
 import { shareCalendarsOf } from './calendars/named-calendars.ts';
 
 interface ResumeDeps {
@@ -87,7 +87,7 @@ export async function resumeFromNow({ database, lockTtlSeconds, signal }: Resume
   const now = await alone(databaseNow, BATCH_LIMIT_MS);
   const runs = await resumeRuns(alone, { reason: IN_DOUBT, lockTtlSeconds, signal });
   const count = counter(now, signal);
-  const done = { moved: 0, skipped: 0, fenced: 0, unplannable: await endPausesNow(alone, signal) };
+  const done = { moved: 0, skipped: 0, fenced: 0, unplannable: await resumeEndedNow(alone, signal) };
   for (let after = FIRST_UID; ;) {
     signal.throwIfAborted();
     const page = await database.run(
@@ -124,7 +124,7 @@ async function leftOutOf(db: Executor, page: readonly DueSchedule[], now: Instan
  * Schedules whose pause is over are enabled first, so that what was due since is skipped as well. Answers those that
  * could not be enabled.
  */
-async function endPausesNow(alone: Alone, signal: AbortSignal): Promise<Resumed['unplannable']> {
+async function resumeEndedNow(alone: Alone, signal: AbortSignal): Promise<Resumed['unplannable']> {
   const still: StillPaused[] = [];
   for (let isMore = true; isMore;) {
     signal.throwIfAborted();
@@ -134,8 +134,8 @@ async function endPausesNow(alone: Alone, signal: AbortSignal): Promise<Resumed[
       const found = await lockSchedules(tx, await lockEndedPauses(tx, ended));
       const calendars = await shareCalendarsOf(tx, found.values());
       const now = await databaseNow(tx);
-      const endings = endPauses(found, now, calendars.histories);
-      await writeEndedPauses(tx, endings, now);
+      const endings = resumeEnded(found, now, calendars.histories);
+      await writeResumed(tx, endings, now);
       still.push(...endings.stillPaused);
       return ended.length === BATCH && found.size > 0;
     }, BATCH_LIMIT_MS);

@@ -16,7 +16,7 @@ import { type OneOffHandoff, type OneOffRun, definitionUid } from '../../src/cor
 import { acceptRuns } from '../../src/operations/runs/submit-one-off-runs.ts';
 import { fireManually } from '../../src/operations/runs/manual-fire.ts';
 import { deleteSchedule } from '../../src/operations/schedules/delete-schedule.ts';
-import { createPauseEnder } from '../../src/operations/schedules/pause-end.ts';
+import { createResumer } from '../../src/operations/schedules/pause-end.ts';
 import { type Pauser, createPauser } from '../../src/operations/schedules/pauser.ts';
 import { changeSchedules } from '../../src/operations/schedules/schedule-changes.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
@@ -61,7 +61,7 @@ export interface TestInstance {
   lease: Lease;
   /** What its heartbeats would have told it. */
   maintenance: MaintenanceState;
-  pipeline: Pipeline & { pauser: Pauser; pauseEnder: Loop };
+  pipeline: Pipeline & { pauser: Pauser; resumer: Loop };
   targets: TargetRegistry;
   events: FirelockEvent[];
   start(): Promise<void>;
@@ -136,7 +136,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
   const pipeline = {
     ...stages,
     pauser: createPauser(loopDeps),
-    pauseEnder: createPauseEnder({ ...loopDeps, tickIntervalMs, wakeTick: () => stages.tick.wake() }),
+    resumer: createResumer({ ...loopDeps, tickIntervalMs, wakeTick: () => stages.tick.wake() }),
   };
   const change = (ids: readonly string[], given: Partial<Definition> & { url: string }) => {
     const decide = () => definitionOf(given);
@@ -161,7 +161,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
         await service.start();
     },
     stop: async () => {
-      await pipeline.pauseEnder.stop();
+      await pipeline.resumer.stop();
       await pipeline.tick.stop();
       await pipeline.admission.stop();
       await pipeline.dispatcher.stop();

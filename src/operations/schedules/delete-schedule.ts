@@ -13,7 +13,7 @@ import { followersOf } from '../../store/effects/followers.ts';
 import { deleteScheduleAndAbandon } from '../../store/schedules/write-schedules.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { deleteAllSkips, skipsOf } from '../../store/schedules/skips.ts';
-import { endPauses, writeEndedPauses } from './ended-pauses.ts';
+import { resumeEnded, writeResumed } from './ended-pauses.ts';
 import { shareCalendarsOf } from '../calendars/named-calendars.ts';
 import { planBeforeUpdate } from './plan-before-update.ts';
 import { type ScheduleChangeDeps, emitResumed, planningOf, uidWithSkips } from './schedule-changes.ts';
@@ -44,7 +44,7 @@ export async function deleteSchedule(
   const deleted = await deps.database.transaction(async (tx) => {
     const found = await lockSchedules(tx, [id], 'UPDATE');
     const calendars = await shareCalendarsOf(tx, found.values());
-    const ended = endPauses(found, await databaseNow(tx), calendars.histories);
+    const ended = resumeEnded(found, await databaseNow(tx), calendars.histories);
     const schedule = ended.current.get(id);
     if (!schedule) return null;
     check(schedule);
@@ -56,7 +56,7 @@ export async function deleteSchedule(
     const skips = await skipsOf(tx, uidWithSkips({ schedule, write }));
     const edited = { schedule, write, isDeleted: true };
     const recorded = await planBeforeUpdate(tx, [edited], { ...planningOf(deps, now, calendars), skips });
-    await writeEndedPauses(tx, ended, now);
+    await writeResumed(tx, ended, now);
     await linkCalendars(tx, [{ uid: write.uid, before: calendarIdsOf(schedule.definition), after: [] }]);
     if (schedule.hasSkips) await deleteAllSkips(tx, schedule.uid);
     const { abandoned, isMore, effects } = await deleteScheduleAndAbandon(tx, write, now);

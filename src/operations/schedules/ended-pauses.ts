@@ -25,7 +25,7 @@ export interface StillPaused {
   error: string;
 }
 
-export interface EndedPauses {
+export interface ResumedSchedules {
   /** All of the schedules, as they are now. */
   current: Map<string, Schedule>;
   /** The versions that enable them. */
@@ -34,13 +34,13 @@ export interface EndedPauses {
   stillPaused: StillPaused[];
 }
 
-/** Of these schedules, enables those whose pause is over; `writeEndedPauses` is to be called before anything else is written of them. */
-export function endPauses(
+/** Of these schedules, enables those whose pause is over; `writeResumed` is to be called before anything else is written of them. */
+export function resumeEnded(
   found: ReadonlyMap<string, Schedule>,
   now: Instant,
   calendars: Calendars,
-): EndedPauses {
-  const ended: EndedPauses = { current: new Map(found), writes: [], watched: [], stillPaused: [] };
+): ResumedSchedules {
+  const ended: ResumedSchedules = { current: new Map(found), writes: [], watched: [], stillPaused: [] };
   for (const schedule of found.values()) {
     const at = pauseEndedAt(schedule, now);
     if (at === null) continue;
@@ -58,9 +58,9 @@ export function endPauses(
   return ended;
 }
 
-export async function writeEndedPauses(
+export async function writeResumed(
   tx: Transaction,
-  { writes, watched }: Pick<EndedPauses, 'writes' | 'watched'>,
+  { writes, watched }: Pick<ResumedSchedules, 'writes' | 'watched'>,
   now: Instant,
 ): Promise<void> {
   await writeSchedules(tx, writes, now);

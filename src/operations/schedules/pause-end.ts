@@ -21,7 +21,7 @@ import {
 import { BY_FIRELOCK } from './ended-pauses.ts';
 import { type ScheduleChangeDeps, changeFoundSchedules } from './schedule-changes.ts';
 
-interface PauseEndDeps extends ScheduleChangeDeps {
+interface ResumerDeps extends ScheduleChangeDeps {
   clock: Clock;
   /** The longest sleep: this instance does not always learn that a pause was written with an end. */
   tickIntervalMs: number;
@@ -33,12 +33,12 @@ const BATCH = 100;
 /** For rows that another transaction has locked. */
 const LOCKED_MS = 50;
 
-interface State extends PauseEndDeps {
+interface State extends ResumerDeps {
   /** Schedules that could not be enabled. */
   rests: Rests;
 }
 
-export function createPauseEnder(deps: PauseEndDeps): Loop {
+export function createResumer(deps: ResumerDeps): Loop {
   const { clock, events } = deps;
   const state: State = { ...deps, rests: createRests({ clock, events, loop: 'pause-end' }) };
   return createLoop({ name: 'pause-end', clock, events, body: () => pass(state) });

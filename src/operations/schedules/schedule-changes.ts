@@ -25,7 +25,7 @@ import { skipsOf } from '../../store/schedules/skips.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import { type Edited, planBeforeUpdate } from './plan-before-update.ts';
 import { type UnknownLimit, unknownLimitsOf } from '../limit-changes.ts';
-import { type EndedPauses, type StillPaused, endPauses, writeEndedPauses } from './ended-pauses.ts';
+import { type ResumedSchedules, type StillPaused, resumeEnded, writeResumed } from './ended-pauses.ts';
 import { CannotFollow, resolveFollowed } from './followed-schedules.ts';
 import { judgeEdited } from './edited-overlaps.ts';
 import { namedBy, shareCalendarsOf } from '../calendars/named-calendars.ts';
@@ -150,7 +150,7 @@ export function emitResumed(events: EventBus, writes: readonly ScheduleWrite[]):
 
 interface Changed {
   changed: ChangedSchedule[];
-  ended: EndedPauses;
+  ended: ResumedSchedules;
   recorded: { effects: number; recorded: number };
   judged: JudgedOverlaps;
 }
@@ -171,7 +171,7 @@ async function changeIn(
   const calendars = await shareCalendarsOf(tx, found.values(), further);
   // Read after the locks were taken: so nothing that was due when a lock was released is missed.
   const now = await databaseNow(tx);
-  const ended = endPauses(found, now, calendars.histories);
+  const ended = resumeEnded(found, now, calendars.histories);
   const decided: Edited[] = [];
   // A thousand schedules take their time.
   const pace = createPace();
@@ -184,7 +184,7 @@ async function changeIn(
   const links = decided.flatMap((one) => namedBy(one, calendars));
   const skips = await skipsOf(tx, decided.flatMap(uidWithSkips));
   const recorded = await planBeforeUpdate(tx, decided, { ...planningOf(deps, now, calendars), skips });
-  await writeEndedPauses(tx, ended, now);
+  await writeResumed(tx, ended, now);
   await writeOrTryAgain(tx, writes, now);
   await linkCalendars(tx, links);
   await keepFiresToCome(tx, decided, { skips, calendars: calendars.histories }, now);

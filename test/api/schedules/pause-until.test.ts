@@ -147,7 +147,7 @@ describe('a pause that ends by itself', () => {
   const start = async () => {
     for (const instance of instances) {
       await instance.start();
-      await instance.pipeline.pauseEnder.start();
+      await instance.pipeline.resumer.start();
     }
   };
 

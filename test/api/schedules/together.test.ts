@@ -21,7 +21,7 @@ beforeAll(async () => {
   api = await startApi(store.url);
   instance = await createInstance(store, { tickIntervalMs: 20 });
   await instance.start();
-  await instance.pipeline.pauseEnder.start();
+  await instance.pipeline.resumer.start();
 });
 afterAll(async () => {
   expect(api.warnings).toEqual([]);
@@ -139,7 +139,7 @@ describe('a bulk pause that ends by itself during maintenance', () => {
   });
 
   test('ends before an edit that moves the fire times: fires due since are held until maintenance is over', async () => {
-    await instance.pipeline.pauseEnder.stop();
+    await instance.pipeline.resumer.stop();
     await pausedInMaintenance('moved');
     await patch('moved', { everySeconds: 7 * 86_400 });
     expect(await get('moved')).toMatchObject({ enabled: true, version: 4, pauseUntil: null });
