@@ -6,8 +6,8 @@
  */
 #include "instances.h"
 
-#ifndef PAUSES
-#define PAUSES 1 /* living instances declared dead */
+#ifndef FREEZES
+#define FREEZES 1 /* living instances declared dead */
 #endif
 #ifndef LOST
 #define LOST 2 /* statements whose answer never comes */
@@ -63,7 +63,7 @@ unsigned editedAt : 3;
 /* A statement given up by its client, still on its way to the database. */
 Planner adrift;
 unsigned lost : 2;
-unsigned pauses : 2;
+unsigned freezes : 2;
 unsigned backfills : 2;
 
 #ifdef NO_LOCK_GUARD
@@ -201,10 +201,10 @@ end:
   od
 }
 
-/* A silent identity is declared dead: one that no process works as, or that of a paused process. */
+/* A silent identity is declared dead: one that no process works as, or that of a frozen process. */
 #define DECLARE(x) \
   :: d_step { LIVES(x) && !WORKS(x) && SOMEBODY_UP -> living = living & ~(1 << x) } \
-  :: d_step { LIVES(x) && WORKS(x) && pauses < PAUSES -> pauses++; living = living & ~(1 << x) }
+  :: d_step { LIVES(x) && WORKS(x) && freezes < FREEZES -> freezes++; living = living & ~(1 << x) }
 
 proctype World() {
 #ifdef EDIT_READS_FIRST
