@@ -23,7 +23,7 @@ export interface CampaignOptions {
   schedules: number;
   instances: number;
   editEveryMs: number;
-  /** Pause between two schedules fired by hand; Infinity: none are. */
+  /** Wait between two schedules fired by hand; Infinity: none are. */
   fireEveryMs: number;
   /** What is done to it meanwhile, and how long that takes. */
   disturb: Disturb;

@@ -145,8 +145,8 @@ function wasHeard({ history, timelines, attempts }: Context, run: RunRow, arriva
   return logged.error?.kind !== 'timeout' || answeredAt + slackOf(history, answeredAt, LATE_MS) < timeOutAt;
 }
 
-export const FREEZES: ReadonlySet<string> = new Set(['pause', 'shortPause', 'block']);
-/** Time-outs of statements and the pauses between tries go on for a while after the way is free again. */
+export const FREEZES: ReadonlySet<string> = new Set(['freeze', 'shortFreeze', 'block']);
+/** Time-outs of statements and the waits between tries go on for a while after the way is free again. */
 const TAIL_MS = 8_000;
 const NO_TAIL = new Set(['kill', 'killAll', 'terminate', 'ended']);
 /** Too short to cost anybody its lease: outcomes wait in memory and are written when the way is free again. */

@@ -42,6 +42,6 @@ test('open requests of a run do not count if it has ended, was given up, is out 
       Object.assign(arrivals[0] ?? {}, { answeredAt: at(2.1), delivered: false }),
     ),
   ).not.toContain('limit');
-  const frozen = { kind: 'pause', instance: '1', from: at(0.8), to: at(1.01) };
+  const frozen = { kind: 'freeze', instance: '1', from: at(0.8), to: at(1.01) };
   expect(together(1, ({ disturbances }) => void disturbances.push(frozen))).not.toContain('limit');
 });

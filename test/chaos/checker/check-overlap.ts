@@ -87,7 +87,7 @@ function isDisturbed({ disturbances }: History, from: number, to: number): boole
 }
 
 /** While one of these lasts, what an instance has sent may not get to the database, and its transaction stays open. */
-const HOLDS_UP_COMMITS = new Set(['hang', 'mute', 'pause', 'shortPause', 'block']);
+const HOLDS_UP_COMMITS = new Set(['hang', 'mute', 'freeze', 'shortFreeze', 'block']);
 
 /** Until its end is committed a run is active, however long ago it was. The rows say when it was written. */
 function writtenAt({ disturbances }: History, { run, endedAt }: Lived): number {

@@ -109,7 +109,7 @@ async function through(
 
 const POLL_MS = 50;
 /** As what the checker knows it. */
-const KINDS = { kill: 'kill', stop: 'pause', lose: 'loseAnswers' } as const;
+const KINDS = { kill: 'kill', stop: 'freeze', lose: 'loseAnswers' } as const;
 
 async function undergo(deps: FaultDeps, instance: Instance, { action, stopMs }: Failpoint): Promise<void> {
   if (action === 'stop') {

@@ -37,8 +37,8 @@ export const INSTANCE_FAULTS = {
     instance.start();
     await instance.becomesReady(READY_LIMIT_MS);
   },
-  pause: ({ random, ttlMs }, instance) => stopFor(instance, random.between(1.2, 2.5) * ttlMs),
-  shortPause: ({ random, ttlMs }, instance) => stopFor(instance, random.between(0.2, 0.8) * ttlMs),
+  freeze: ({ random, ttlMs }, instance) => stopFor(instance, random.between(1.2, 2.5) * ttlMs),
+  shortFreeze: ({ random, ttlMs }, instance) => stopFor(instance, random.between(0.2, 0.8) * ttlMs),
   block: async (_, instance) => {
     instance.signal('SIGUSR2');
     await sleep(BLOCK_MS);

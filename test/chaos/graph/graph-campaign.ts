@@ -20,7 +20,7 @@ export interface GraphOptions extends GraphPlanOptions {
   instances: number;
   /** Between two kills; Infinity: none. */
   killEveryMs: number;
-  /** Pause between two calls that ask for runs, for each run of the first. */
+  /** Wait between two calls that ask for runs, for each run of the first. */
   paceMs: number;
   /** For how long runs are asked for and daemons killed, at most: on a slow machine there are fewer of both. */
   limitSeconds: number;

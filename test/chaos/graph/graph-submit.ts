@@ -8,7 +8,7 @@ interface SubmitOptions {
   api: GraphApi;
   /** Of the receiver. */
   url: string;
-  /** Pause between two calls for each run of the first. */
+  /** Wait between two calls for each run of the first. */
   paceMs: number;
   /** After that nothing more is asked for: on a slow machine there are fewer. */
   until: number;

@@ -18,9 +18,9 @@ export const CANARY = 'canary';
 
 interface LoadOptions {
   schedules: number;
-  /** Pause between two edits. */
+  /** Wait between two edits. */
   editEveryMs: number;
-  /** Pause between two schedules fired by hand. */
+  /** Wait between two schedules fired by hand. */
   fireEveryMs: number;
   receiverPort: number;
   random: Random;
