@@ -118,14 +118,14 @@ it('a calendar that is being edited delays only its users, and earlier plans are
   const { next } = await rowOf('user');
   let release: () => void = () => undefined;
   const released = new Promise<void>((resolve) => (release = resolve));
-  let isHeld: () => void = () => undefined;
-  const held = new Promise<void>((resolve) => (isHeld = resolve));
+  let isLocked: () => void = () => undefined;
+  const locked = new Promise<void>((resolve) => (isLocked = resolve));
   const editing = store.database.transaction(async (tx) => {
     await lockCalendar(tx, 'holidays');
-    isHeld();
+    isLocked();
     await released;
   });
-  await held;
+  await locked;
   await instance.start();
   await fires('other', 0);
   const fenced = (event: FirelockEvent) => event.type === 'fireLocks' && event.outcome === 'fenced';

@@ -31,7 +31,7 @@ async function otherInstance(): Promise<string> {
 }
 
 describe('the fire-lock', () => {
-  it('is taken by one of two instances, and the other sees that it is held', async () => {
+  it('is taken by one of two instances, and the other sees so', async () => {
     const first = await lock(instance.id);
     const second = await lock(await otherInstance());
     expect(first.locked.map((schedule) => schedule.id)).toEqual(['due']);

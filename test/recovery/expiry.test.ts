@@ -395,7 +395,7 @@ describe('a run whose report arrives at that moment', () => {
   }
 
   /** Another transaction that has the run's row, and ends after the loop has looked. */
-  async function whileHeld(
+  async function whileLocked(
     write: (tx: postgres.TransactionSql) => Promise<unknown>,
     meanwhile: () => Promise<unknown>,
   ): Promise<void> {
@@ -416,7 +416,7 @@ describe('a run whose report arrives at that moment', () => {
     async () => {
       const [id = '', other = ''] = await leased(2);
       await rewind(id, other);
-      await whileHeld(
+      await whileLocked(
         (tx) => tx`UPDATE runs SET expires_at = clock_timestamp() + interval '1 hour' WHERE id = ${id}`,
         async () => {
           const { looked } = expiring();
@@ -434,7 +434,7 @@ describe('a run whose report arrives at that moment', () => {
   it('has ended if that was being written', { tags: [LONG] }, async () => {
     const id = only(await leased(1));
     await rewind(id);
-    await whileHeld(
+    await whileLocked(
       (tx) => changeRunIn(tx, id, { status: 'succeeded', expires_at: null }),
       async () => {
         const { looked } = expiring();

@@ -111,7 +111,7 @@ async function verdictOn(stage: Stage, ends: Awaited<ReturnType<typeof statsOf>>
  * At the beginning of a second most fires are due, and often one instance takes them all. It is killed when it holds many of them; when
  * this time is up, the one that holds most.
  */
-const HOLDS_MANY_WITHIN_MS = 800;
+const HAS_MANY_WITHIN_MS = 800;
 const RESTARTED_AFTER_MS = 2_000;
 const GONE_WITHIN_MS = 10_000;
 
@@ -130,17 +130,17 @@ async function killAgainAndAgain(stage: Stage, { from, to }: { from: number; to:
 
 async function victimOf(stage: Stage, turn: number): Promise<DemoInstance | null> {
   const { clock, cluster, client, schedules } = stage;
-  const limit = clock.monotonic() + HOLDS_MANY_WITHIN_MS;
+  const limit = clock.monotonic() + HAS_MANY_WITHIN_MS;
   for (;;) {
     await stage.wait(0);
     const claims = await claimsOf(client).catch(() => new Map<string, number>());
-    const held = ({ instanceId }: DemoInstance) => claims.get(instanceId ?? '') ?? 0;
+    const claimed = ({ instanceId }: DemoInstance) => claims.get(instanceId ?? '') ?? 0;
     const ready = cluster.instances.filter(({ state }) => state === 'ready');
     if (ready.length < 2) return null;
-    // Where none holds more than another they take turns.
+    // Where none has more than another they take turns.
     const inTurn = [...ready.slice(turn % ready.length), ...ready.slice(0, turn % ready.length)];
-    const most = inTurn.reduce((one, other) => (held(other) > held(one) ? other : one));
-    if (held(most) >= schedules.length / 8 || clock.monotonic() >= limit) return most;
+    const most = inTurn.reduce((one, other) => (claimed(other) > claimed(one) ? other : one));
+    if (claimed(most) >= schedules.length / 8 || clock.monotonic() >= limit) return most;
   }
 }
 
@@ -154,9 +154,9 @@ async function killAndRestart(stage: Stage, { number, pid, instanceId }: DemoIns
       `instance ${number} (pid ${pid}) was killed with -9, but its process did not end`,
     );
   const claims = await claimsOf(client).catch(() => null);
-  const held = claims?.get(instanceId ?? '');
+  const claimed = claims?.get(instanceId ?? '');
   stage.say(
-    `kill -9 of instance ${number} (pid ${pid})${held === undefined ? '' : `, which held ${runsOf(held)}`}`,
+    `kill -9 of instance ${number} (pid ${pid})${claimed === undefined ? '' : `, which held ${runsOf(claimed)}`}`,
   );
   await stage.wait(RESTARTED_AFTER_MS);
   cluster.start(number);

@@ -96,13 +96,13 @@ function countBySecond({ schedules, times, options }: Stage): number[] {
   return counts;
 }
 
-/** Runs that are still held by an instance that was killed: no other has found them yet. */
+/** Runs that are still claimed by an instance that was killed: no other has found them yet. */
 async function strandedOf({ client, cluster }: Stage): Promise<number> {
   const claims = await claimsOf(client);
-  return [...claims].reduce((sum, [id, held]) => (cluster.killedIds.has(id) ? sum + held : sum), 0);
+  return [...claims].reduce((sum, [id, claimed]) => (cluster.killedIds.has(id) ? sum + claimed : sum), 0);
 }
 
-/** Held by the dead, or taken over from them and not handed off since. */
+/** Claimed by the dead, or taken over from them and not handed off since. */
 function lostNow({ lostRuns, recoveredRuns }: DemoStats, stranded: number): number {
   return stranded + lostRuns - recoveredRuns;
 }

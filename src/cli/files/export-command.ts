@@ -35,9 +35,9 @@ export async function exportAll(cli: Cli, { set, format = 'yaml' }: ExportOption
   for await (const answered of pagesOf(server, 'schedules', query)) {
     const one = exported(answered, now(), set ?? null);
     if (one.isOver !== null) over.add(String(one.fields['id']));
-    if (!order.hold(one)) put(one);
+    if (!order.putOff(one)) put(one);
   }
-  for (const one of order.held((id) => over.has(id))) put(one);
+  for (const one of order.rest((id) => over.has(id))) put(one);
   writer.end();
   if (left > 0)
     cli.output().note(`left out: ${left} schedules that are over, which a new installation would refuse`);

@@ -39,20 +39,20 @@ export function exported({ fields, payload }: Answered, now: Instant, set: strin
 }
 
 /**
- * Schedules that follow others come after them. `hold` keeps the schedules that must wait; answers those that may be
- * written now.
+ * Schedules that follow others come after them. `putOff` keeps a schedule that must wait,
+ * and answers whether it must; `rest` answers those that were kept.
  */
 export function createOrder() {
   const waiting: { id: string; parent: string; one: Exported }[] = [];
   return {
-    hold: (one: Exported): boolean => {
+    putOff: (one: Exported): boolean => {
       const parent = followedBy(one.fields);
       if (parent === null) return false;
       waiting.push({ id: String(one.fields['id']), parent, one });
       return true;
     },
     /** Parents first. If a parent cannot be restored, neither can its followers. */
-    held: (isOver: (id: string) => boolean): Exported[] => {
+    rest: (isOver: (id: string) => boolean): Exported[] => {
       const byParent = Map.groupBy(waiting, ({ parent }) => parent);
       const ids = new Set(waiting.map(({ id }) => id));
       const sorted: Exported[] = [];

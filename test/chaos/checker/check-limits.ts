@@ -6,8 +6,8 @@ import { type Report, isoText } from './violations.ts';
 /** When a connection is reset, its receiver may see so much later than the sender; an answer is out before the sender has it. */
 const RESET_WITHIN_MS = 100;
 
-/** While this arrival was under way, by what is certain: its run held a place of its limit all the time. */
-interface Held {
+/** While this arrival was under way, by what is certain: its run had a place of its limit all the time. */
+interface Taken {
   runId: string;
   from: number;
   to: number;
@@ -24,10 +24,10 @@ export function checkLimits(history: History, report: Report): void {
     ),
   );
   for (const [limit, most] of Object.entries(history.limits)) {
-    const held = heldBy(history, ({ marker }) => limitOf.get(marker)?.limit === limit, limitOf);
-    for (const { from } of held) {
+    const taken = takenBy(history, ({ marker }) => limitOf.get(marker)?.limit === limit, limitOf);
+    for (const { from } of taken) {
       const together = new Set(
-        held.filter((one) => one.from <= from && from < one.to).map(({ runId }) => runId),
+        taken.filter((one) => one.from <= from && from < one.to).map(({ runId }) => runId),
       );
       if (together.size > most)
         report.add(
@@ -38,16 +38,16 @@ export function checkLimits(history: History, report: Report): void {
   }
 }
 
-function heldBy(
+function takenBy(
   history: History,
   isOfLimit: (arrival: Arrival) => boolean,
   definitions: ReadonlyMap<string, { timeoutSeconds: number }>,
-): Held[] {
+): Taken[] {
   const ends = new Map(history.dump.runs.map(({ id, endedAt }) => [id, endedAt ?? Infinity]));
   const givenUp = new Map(
     history.dump.attempts.map(({ runId, attempt, finishedAt }) => [`${runId}/${attempt}`, finishedAt]),
   );
-  return history.arrivals.filter(isOfLimit).flatMap((arrival): Held[] => {
+  return history.arrivals.filter(isOfLimit).flatMap((arrival): Taken[] => {
     const { runId, attempt, at, answeredAt, delivered, sender, marker } = arrival;
     // An instance that was frozen between its last look at the lease and the first byte sends what others have sent meanwhile.
     if (disturbed(history, sender, at - 1_000, at, FREEZES)) return [];

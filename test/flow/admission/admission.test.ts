@@ -188,18 +188,18 @@ describe('a limit', () => {
     await limitTo(1);
     await putLimit(deps(), { id: 'other', description: null, maxRunning: 1 });
     await start();
-    const held = Promise.withResolvers<undefined>();
+    const released = Promise.withResolvers<undefined>();
     const locked = Promise.withResolvers<undefined>();
     const holding = store.database.transaction(async (tx) => {
       await tx.execute(sql`SELECT FROM limits WHERE id = 'l' FOR UPDATE`);
       locked.resolve(undefined);
-      await held.promise;
+      await released.promise;
     });
     await locked.promise;
     await store.rows(sql`INSERT INTO limits VALUES ('a', NULL, 1, now())`);
     const ids = await first.accept({ url: receiver.url, limit: 'other' });
     expect(await isOpen(1)).toEqual([ids[0]?.id]);
-    held.resolve(undefined);
+    released.resolve(undefined);
     await holding;
   });
 
@@ -209,18 +209,18 @@ describe('a limit', () => {
     async () => {
       await limitsThatWait(120);
       await putLimit(deps(), { id: 'zz', description: null, maxRunning: 1 });
-      const held = Promise.withResolvers<undefined>();
+      const released = Promise.withResolvers<undefined>();
       const locked = Promise.withResolvers<undefined>();
       const holding = store.database.transaction(async (tx) => {
         await tx.execute(sql`SELECT FROM limits WHERE id < 'z' FOR UPDATE`);
         locked.resolve(undefined);
-        await held.promise;
+        await released.promise;
       });
       await locked.promise;
       const [run] = await first.accept({ url: receiver.url, limit: 'zz' });
       await start();
       expect(await isOpen(1)).toEqual([run?.id]);
-      held.resolve(undefined);
+      released.resolve(undefined);
       await holding;
     },
   );

@@ -50,9 +50,9 @@ describe('origins that take requests and never answer', () => {
     lanes.runUntil(STOP);
     lanes.add([...quickOnes, ...slowOnes], 500);
     lanes.runUntil(STOP + 30_000);
-    const held = sum(underWay(lanes, [...quickOnes, ...slowOnes]));
+    const taken = sum(underWay(lanes, [...quickOnes, ...slowOnes]));
     // As they moved, they took what is free down to half, and then a little each.
-    expect(held).toBeLessThanOrEqual(224);
+    expect(taken).toBeLessThanOrEqual(224);
     lanes.add(['slow'], 100);
     lanes.runUntil(STOP + 60_000);
     expect(lanes.sentTo('slow', STOP)).toHaveLength(100);

@@ -112,7 +112,7 @@ const actionDeps = () => ({
 });
 
 /** A transaction whose work is done and whose commit waits to be allowed. */
-function held<T>(work: (tx: Transaction) => Promise<T>) {
+function uncommitted<T>(work: (tx: Transaction) => Promise<T>) {
   let allow = (): void => undefined;
   let worked = (): void => undefined;
   const allowed = new Promise<void>((resolve) => (allow = resolve));
@@ -215,13 +215,13 @@ describe('the last dependencies of a run', () => {
     const [a, b, join] = await accepted(asks('a'), asks('b'), asks('join', { dependsOn: ['a', 'b'] }));
     const [endOfA, endOfB] = [await outcomeOf(a), await outcomeOf(b)];
     // Neither sees the other, or its dependent, as anything but open. One after the other, so that the effect of `a` comes first.
-    const ofA = held((tx) => settle(tx, endOfA));
+    const ofA = uncommitted((tx) => settle(tx, endOfA));
     await ofA.done;
-    const ofB = held((tx) => settle(tx, endOfB));
+    const ofB = uncommitted((tx) => settle(tx, endOfB));
     await ofB.done;
     for (const { commit } of [ofA, ofB]) await commit();
 
-    const first = held((tx) => applyNext(tx, 1));
+    const first = uncommitted((tx) => applyNext(tx, 1));
     await first.done;
     const meanwhile = await store.database.transaction((tx) => applyNext(tx));
     expect(meanwhile).toMatchObject({ done: [], toClaim: 0, unfinished: [{ runId: b }] });
@@ -272,7 +272,7 @@ describe('a run that gets a dependent while it ends', () => {
   it('makes the dependent wait for the end, and find it', async () => {
     const [a] = await accepted(asks('a'));
     const endOfA = await outcomeOf(a);
-    const ending = held((tx) => settle(tx, endOfA));
+    const ending = uncommitted((tx) => settle(tx, endOfA));
     await ending.done;
     const dependent = depends(store.database, a);
     await somebodyWaits();
@@ -486,7 +486,9 @@ describe('a dependency that is opened again', () => {
   it('while others are made to depend on it, makes them wait and releases them', async () => {
     const [busy, failed] = await accepted(asks('busy', { runAt: Date.now() - 60_000 }), asks('failed'));
     await end(failed, 'failed');
-    const holding = held((tx) => tx.execute(sql`SELECT FROM runs WHERE id = ${busy}::uuid FOR UPDATE`));
+    const holding = uncommitted((tx) =>
+      tx.execute(sql`SELECT FROM runs WHERE id = ${busy}::uuid FOR UPDATE`),
+    );
     await holding.done;
     const recorded = accepted(asks('then', { dependsOn: [busy, failed] }));
     await somebodyWaits();

@@ -288,20 +288,20 @@ describe('an effect that needs a row which another transaction has locked', () =
       const [instance, second] = [await instanceOn(), await instanceOn()];
       await put(instance, 'parent');
       await put(instance, 'other');
-      await follow(instance, 'held', 'parent', { overlap });
+      await follow(instance, 'locked', 'parent', { overlap });
       await follow(instance, 'child', 'other');
       const ends = await leaveEnds('parent', 1_500);
       let others: string[] = [];
-      await whileLocked('held', async () => {
+      await whileLocked('locked', async () => {
         await Promise.all([instance.start(), second.start()]);
         await leaveRuns(store, 'other', { count: 50 });
         others = await endsOf('other');
         await until(async () => ((await followedBy('child')).length === 50 ? true : null));
-        expect(await followedBy('held')).toEqual([]);
+        expect(await followedBy('locked')).toEqual([]);
       });
       expect(await followedBy('child')).toEqual(others);
       await noneLeft();
-      expect(await followedBy('held')).toEqual(ends);
+      expect(await followedBy('locked')).toEqual(ends);
       expect([...failed(instance), ...failed(second)]).toEqual([]);
     },
   );
@@ -309,24 +309,24 @@ describe('an effect that needs a row which another transaction has locked', () =
   it('for one follower of an end delays no other follower of it', async () => {
     const instance = await instanceOn();
     await put(instance, 'parent');
-    await follow(instance, 'held', 'parent');
+    await follow(instance, 'locked', 'parent');
     await follow(instance, 'child', 'parent');
     await follow(instance, 'all', '*', { overlap: 'queue' });
     const ends = await leaveEnds('parent', 300);
-    await whileLocked('held', async () => {
+    await whileLocked('locked', async () => {
       await instance.start();
       for (const id of ['child', 'all'])
         await until(async () => ((await followedBy(id)).length === 300 ? true : null));
-      expect(await followedBy('held')).toEqual([]);
+      expect(await followedBy('locked')).toEqual([]);
     });
     await noneLeft();
-    for (const id of ['child', 'all', 'held']) expect(await followedBy(id)).toEqual(ends);
+    for (const id of ['child', 'all', 'locked']) expect(await followedBy(id)).toEqual(ends);
     expect(failed(instance)).toEqual([]);
   });
 
   it('because the schedule must be judged is done once the row is free', async () => {
     const instance = await instanceOn();
-    for (const id of ['held', 'free']) {
+    for (const id of ['locked', 'free']) {
       await put(instance, id, { overlap: 'queue', ...QUEUE });
       await instance.fire(id);
       await instance.fire(id);
@@ -336,16 +336,16 @@ describe('an effect that needs a row which another transaction has locked', () =
     const deps = { database: store.database, events: createEventBus(), wake: instance.pipeline.wake };
     const word = { attempt: 1, workerId: null, status: 'succeeded', error: null, result: null } as const;
     await instance.pipeline.effects.start();
-    await whileLocked('held', async () => {
+    await whileLocked('locked', async () => {
       const active = await store.rows<{ id: string }>(
         sql`SELECT id FROM runs WHERE status = 'pending' ORDER BY schedule_id DESC`,
       );
       for (const { id } of active) await completeRun(deps, id, word);
       await until(async () => ((await statuses('free')).includes('pending') ? true : null));
-      expect(await statuses('held')).toEqual(['succeeded', 'waiting']);
+      expect(await statuses('locked')).toEqual(['succeeded', 'waiting']);
     });
     await noneLeft();
-    expect(await statuses('held')).toEqual(['pending', 'succeeded']);
+    expect(await statuses('locked')).toEqual(['pending', 'succeeded']);
     expect(await statuses('free')).toEqual(['pending', 'succeeded']);
   });
 });

@@ -359,7 +359,7 @@ describe('retrying', () => {
     await put('one');
     const id = await fire('one');
     await endAs(id, 'failed');
-    const retried = await whileHeld(
+    const retried = await whileLocked(
       (tx) => tx`DELETE FROM schedules WHERE id = 'one'`,
       () => retry(id),
     );
@@ -368,15 +368,15 @@ describe('retrying', () => {
 });
 
 /** Does something, and lets another transaction that has the rows end once it waits for them. */
-async function whileHeld<T>(
-  hold: (tx: postgres.TransactionSql) => Promise<unknown>,
+async function whileLocked<T>(
+  lock: (tx: postgres.TransactionSql) => Promise<unknown>,
   work: () => Promise<T>,
 ): Promise<T> {
   const client = postgres(store.url, { max: 1, onnotice: () => undefined });
   try {
     let waiting: Promise<T> | undefined;
     await client.begin(async (tx) => {
-      await hold(tx);
+      await lock(tx);
       waiting = work();
       await until(async () => {
         const blocked = await store.rows(
@@ -530,7 +530,7 @@ describe('completing', () => {
 
   it('waits for a transaction that has the row, and decides by what that left', async () => {
     const id = await pulled('w1');
-    const result = await whileHeld(
+    const result = await whileLocked(
       (tx) => changeRunIn(tx, id, { status: 'cancelled', reason: 'replaced' }),
       () => complete(id, OF_W1),
     );
@@ -577,7 +577,7 @@ describe('a heartbeat', () => {
 
   it('waits for a transaction that has the row, and decides by what that left', async () => {
     const id = await pulled('w1');
-    const result = await whileHeld(
+    const result = await whileLocked(
       (tx) => changeRunIn(tx, id, { status: 'cancelled', reason: 'request' }),
       () => heartbeat(id, { ...OF_W1, progress: 0.5 }),
     );

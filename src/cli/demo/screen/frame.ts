@@ -84,8 +84,12 @@ const STATES: Record<Snapshot['instances'][number]['state'], readonly [string, C
 };
 
 function fires({ due, delivered, skipped }: Snapshot): Part[] {
-  const held = `, ${count(skipped).trim()} skipped (overlap)`;
-  return [...named('due'), { text: count(due) }, { text: `   ${count(delivered).trim()} delivered${held}` }];
+  const notFired = `, ${count(skipped).trim()} skipped (overlap)`;
+  return [
+    ...named('due'),
+    { text: count(due) },
+    { text: `   ${count(delivered).trim()} delivered${notFired}` },
+  ];
 }
 
 function lostLine({ lost, recovered, lostNow, ...rest }: Snapshot): Part[] {
@@ -151,7 +155,7 @@ export interface Snapshot {
   delivered: number;
   skipped: number;
   open: number;
-  /** Held by an instance that is dead, or taken over from it and not handed off since. */
+  /** Claimed by an instance that is dead, or taken over from it and not handed off since. */
   lostNow: number;
   lost: number;
   recovered: number;

@@ -35,7 +35,7 @@ export interface Advance {
 }
 
 export interface Recorded {
-  /** Schedules whose guard held; the others' locks were lost and nothing of them was written. */
+  /** Schedules whose guard was still true; the others' locks were lost and nothing of them was written. */
   advanced: number;
   /** Whether this statement inserted the run with that id: with its claim, where one was asked for. */
   inserted(id: string): boolean;

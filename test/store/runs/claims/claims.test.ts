@@ -84,20 +84,20 @@ it('a claim locks only what it claims, and reads a few runs of each lane, howeve
 it('a claim takes the runs behind those that others have locked', async () => {
   const instance = await createInstance(store);
   await insertRuns(20, 0, 2);
-  const held = Promise.withResolvers<undefined>();
+  const released = Promise.withResolvers<undefined>();
   const locked = Promise.withResolvers<string[]>();
   const holding = store.database.transaction(async (tx) => {
     const rows = await rowsOf<{ id: string }>(tx)(
       sql`SELECT id FROM runs ORDER BY lane, due_at LIMIT 6 FOR UPDATE`,
     );
     locked.resolve(rows.map(({ id }) => id));
-    await held.promise;
+    await released.promise;
   });
   const ids = new Set(await locked.promise);
   const runs = await claimFor(instance.id, 8, 4);
   expect(runs).toHaveLength(8);
   expect(runs.filter(({ id }) => ids.has(id))).toEqual([]);
-  held.resolve(undefined);
+  released.resolve(undefined);
   await holding;
   await instance.stop();
 });
