@@ -72,7 +72,7 @@ export async function dropPartition(
 /**
  * Changes these tables by a function of the database, which has the right to (drizzle/0000_initial.sql); the
  * function does it in full, or refuses. Sent as one message, including the commit: an instance that freezes after
- * sending holds no lock.
+ * sending leaves nothing locked.
  */
 async function alone(db: Executor, statement: string): Promise<void> {
   await db.execute(

@@ -158,8 +158,8 @@ export const scheduleVersions = pgTable(
 );
 
 /**
- * Sets of local days that schedules exclude; calendar_versions has their days. A transaction that plans by a calendar holds its row
- * FOR SHARE while it writes; one that edits it holds it FOR UPDATE.
+ * Sets of local days that schedules exclude; calendar_versions has their days. A transaction that plans by a calendar locks its row
+ * FOR SHARE while it writes; one that edits it locks it FOR UPDATE.
  */
 export const calendars = pgTable(
   'calendars',

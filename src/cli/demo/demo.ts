@@ -108,8 +108,8 @@ async function verdictOn(stage: Stage, ends: Awaited<ReturnType<typeof statsOf>>
 }
 
 /**
- * At the beginning of a second most fires are due, and often one instance takes them all. It is killed when it holds many of them; when
- * this time is up, the one that holds most.
+ * At the beginning of a second most fires are due, and often one instance takes them all. It is killed when it has many of them; when
+ * this time is up, the one that has most.
  */
 const HAS_MANY_WITHIN_MS = 800;
 const RESTARTED_AFTER_MS = 2_000;

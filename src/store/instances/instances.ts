@@ -106,7 +106,7 @@ export async function declareDeadIfSilent(
   return rows.map((row) => row.id);
 }
 
-/** The dead stay listed for a day. Those that still hold a claim stay until recovery has taken it over. */
+/** The dead stay listed for a day. Those that still have a claim stay until recovery has taken it over. */
 export async function forgetLongDead(db: Executor): Promise<void> {
   await db.execute(sql`-- forgetLongDead
     DELETE FROM instances i WHERE i.died_at < (SELECT clock_timestamp() - interval '1 day')

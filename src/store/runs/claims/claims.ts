@@ -7,7 +7,7 @@ import { type ClaimedRow, type ClaimedRun, claimedRun } from './claimed-run.ts';
 
 export interface ClaimRequest {
   instanceId: string;
-  /** Free slots in all, of each lane that holds some, and of every other lane. */
+  /** Free slots in all, of each lane that has taken some, and of every other lane. */
   limit: number;
   freeByLane: ReadonlyMap<string, number>;
   freePerLane: number;
