@@ -95,7 +95,7 @@ function carriesWhatRuns({ image }: Stage) {
 async function refusesToRunWithoutDatabase(stage: Stage) {
   stage.daemon = stage.image.start({ HOST: '127.0.0.1', PORT: String(stage.port) });
   assert.equal(await within(30_000, stage.daemon.exited, 'it did not end'), 1);
-  assert.match(stage.daemon.text.err, /DATABASE_URL/);
+  assert.match(stage.daemon.lines.join('\n'), /DATABASE_URL/);
 }
 
 async function becomesReady(stage: Stage) {

@@ -18,6 +18,9 @@ const { CHAOS_FAILPOINT = '', CHAOS_FAILPOINT_FILE = '', CHAOS_ROOT = '' } = pro
 const [when = '', step = '', action = '', count = '1'] = CHAOS_FAILPOINT.split(':');
 let left = Number(count);
 
+// isAskedBy() looks for a function that may be many calls away from the statement.
+Error.stackTraceLimit = 50;
+
 // Whose source is run is for the campaign to say: this repository's, or that of a mutant.
 const load = async <Module>(path: string) =>
   (await import(pathToFileURL(join(CHAOS_ROOT, 'src', path)).href)) as Module;
