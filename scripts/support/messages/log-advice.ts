@@ -2,7 +2,8 @@ function row(of: string): string {
   return `Read \`error\`, and look at the ${of} for a value that another program wrote. The others of its kind go on.`;
 }
 
-const TOKEN = 'Give the caller a valid token. Many of these lines from one address: somebody tries tokens.';
+const TOKEN =
+  'Give the caller a valid token. If many of these lines name one address, a stranger may be guessing tokens.';
 const MAINTENANCE = 'End it when it is no longer needed ([maintenance.md](maintenance.md)).';
 const EXPIRED = 'See [FirelockCompletionsExpiring](runbook.md#firelockcompletionsexpiring).';
 

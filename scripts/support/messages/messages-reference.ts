@@ -65,8 +65,8 @@ function logSection(texts: readonly SaidText[]): string {
 
 const LEVELS: Readonly<Record<string, string>> = {
   fatal: 'The process ends.',
-  error: 'Somebody should look at it.',
-  warn: 'Something went wrong that firelock deals with, or that somebody should know.',
+  error: 'An operator should find the cause and remove it.',
+  warn: 'Something went wrong, and firelock handles it itself; or an operator should know of it.',
   info: 'Nothing to do.',
   debug: 'Nothing to do. Lines of single fires and calls.',
 };
