@@ -1,6 +1,15 @@
 import { originOf } from '../http/template.ts';
 import type { HttpCall, HttpTarget, SecretText, Target } from '../schedules/schedule.ts';
-import { CannotOpen, type KeyRing } from './key-ring.ts';
+import type { KeyRing } from './key-ring.ts';
+import {
+  type MapValues,
+  type SealedPlace,
+  keyIdsOf,
+  openAt,
+  openValue,
+  resealValues,
+  sealValues,
+} from './sealed-values.ts';
 
 /** The place of a secret value in a target. */
 interface SecretPlace {
@@ -66,9 +75,14 @@ function boundTo(uid: string, { steps, origin }: SecretPlace): string {
   return JSON.stringify(['firelock', uid, origin, ...place]);
 }
 
-/** @throws CannotOpen */
-function read(ring: KeyRing, uid: string, value: SecretText, place: SecretPlace): string {
-  return typeof value === 'object' ? ring.open(value, boundTo(uid, place)) : value;
+/** The secret values of targets under this uid. */
+const valuesOf =
+  (uid: string): MapValues<Target> =>
+  (target, replace) =>
+    mapSecrets(target, (value: SecretText, place) => replace(value, sealedPlace(uid, place)));
+
+function sealedPlace(uid: string, place: SecretPlace): SealedPlace {
+  return { steps: place.steps, boundTo: boundTo(uid, place) };
 }
 
 /**
@@ -77,14 +91,7 @@ function read(ring: KeyRing, uid: string, value: SecretText, place: SecretPlace)
  */
 export function openTarget(ring: KeyRing, uid: string, target: Target): Target<string> {
   if (hasNoSecrets(target)) return target;
-  return mapSecrets(target, (value, place) => {
-    try {
-      return read(ring, uid, value, place);
-    } catch (error) {
-      if (!(error instanceof CannotOpen)) throw error;
-      throw new CannotOpen(`/target/${place.steps.join('/')} ${error.message}`);
-    }
-  });
+  return mapSecrets(target, (value, place) => openAt(ring, value, sealedPlace(uid, place), '/target'));
 }
 
 function hasNoSecrets(target: Target): target is Target<string> {
@@ -112,61 +119,23 @@ interface Sealing {
   before: Target | null;
 }
 
-/**
- * A target as it is stored, and the places of values that cannot be encrypted without a key. A value that equals the
- * present one stays as it is stored, so that the same definition sent again equals the stored one.
- */
+/** See `sealValues`. */
 export function sealTarget(
   given: Target,
   { ring, uid, before }: Sealing,
-): { target: Target; unsealed: SecretPlace[] } {
-  const unsealed: SecretPlace[] = [];
-  const known = before && hasSecrets(given) ? knownValues(uid, before) : null;
-  const target = mapSecrets(given, (value: SecretText, place): SecretText => {
-    if (typeof value !== 'string') return value;
-    const kept = known?.get(boundTo(uid, place))?.find((one) => saysThis(ring, uid, one, place, value));
-    if (kept !== undefined) return kept;
-    if (ring.sealsWith !== null) return ring.seal(value, boundTo(uid, place));
-    unsealed.push(place);
-    return value;
-  });
+): { target: Target; unsealed: SealedPlace[] } {
+  const { sealed: target, unsealed } = sealValues(valuesOf(uid), given, { ring, before });
   return { target, unsealed };
 }
 
-function knownValues(uid: string, target: Target): ReadonlyMap<string, SecretText[]> {
-  const known = new Map<string, SecretText[]>();
-  mapSecrets(target, (value, place) => {
-    const key = boundTo(uid, place);
-    known.set(key, [...(known.get(key) ?? []), value]);
-  });
-  return known;
-}
-
-function saysThis(ring: KeyRing, uid: string, stored: SecretText, place: SecretPlace, text: string): boolean {
-  try {
-    return read(ring, uid, stored, place) === text;
-  } catch {
-    return false;
-  }
-}
-
-/** The target with everything encrypted by the present key. A value that cannot be opened stays as it is. */
+/** See `resealValues`. */
 export function resealTarget(ring: KeyRing, uid: string, target: Target): Target {
-  return mapSecrets(target, (value, place) => {
-    if (typeof value === 'string' || ring.sealsWith === null || value.keyId === ring.sealsWith) return value;
-    try {
-      return ring.seal(ring.open(value, boundTo(uid, place)), boundTo(uid, place));
-    } catch {
-      return value;
-    }
-  });
+  return resealValues(valuesOf(uid), target, ring);
 }
 
 /** The key of each of its encrypted values. */
 export function keyIdsIn(target: Target): string[] {
-  const ids: string[] = [];
-  mapSecrets(target, (value) => typeof value === 'object' && ids.push(value.keyId));
-  return ids;
+  return keyIdsOf(valuesOf(''), target);
 }
 
 /** A target, and the uid under which it is stored. */
@@ -194,7 +163,7 @@ function readableValues(ring: KeyRing, { uid, target }: StoredTarget): Map<strin
   mapSecrets(target, (value, place) => {
     const key = place.steps.join('/').toLowerCase();
     try {
-      values.set(key, read(ring, uid, value, place));
+      values.set(key, openValue(ring, value, boundTo(uid, place)));
     } catch {
       values.set(key, null);
     }
