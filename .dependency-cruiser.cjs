@@ -37,7 +37,7 @@ const forwardInApi = forwardIn('api', [
   'targets|calendars',
   'runs',
   'schedules',
-  'dashboard|instances|limits|maintenance|occurrences|queues|stats',
+  'connections|dashboard|instances|limits|maintenance|occurrences|queues|stats',
 ]);
 
 /**
@@ -47,8 +47,8 @@ const forwardInApi = forwardIn('api', [
 const forwardInStore = forwardIn(
   'store',
   [
-    ...['maintenance', 'instances', 'schedules', 'runs', 'effects', 'backlogs'],
-    'audit|calendars|history|limits|queues|reports',
+    ...['maintenance', 'instances', 'names', 'schedules', 'runs', 'effects', 'backlogs'],
+    'audit|calendars|connections|history|limits|queues|reports',
     'secrets|verify',
   ],
   { schedules: ['runs'], runs: ['effects', 'backlogs'] },

@@ -14,37 +14,17 @@ import {
   type LimitState,
   deleteLimit,
   findLimit,
-  keepLimits,
   lockLimitToDelete,
-  namersOf,
   writeLimit,
 } from '../store/limits/limit-rows.ts';
 import type { ScheduleWrite } from '../store/schedules/write-schedules.ts';
+import { namersOfMissing, refuseWhileNamed } from './named-things.ts';
 
 interface LimitChangeDeps {
   database: Database;
   events: EventBus;
   wake: Wake;
   auditor?: Auditor;
-}
-
-/** Schedules or open runs name the limit: it cannot be deleted. */
-export class LimitInUse extends Error {
-  override readonly name = 'LimitInUse';
-
-  constructor(schedules: readonly string[], runs: readonly string[]) {
-    const named = [...namesOf('schedules', schedules), ...namesOf('open runs', runs)];
-    super(`named by ${named.join(' and ')}`);
-  }
-}
-
-/** A reader does not need more. */
-const MAX_NAMED = 100;
-
-function namesOf(kind: string, ids: readonly string[]): string[] {
-  if (ids.length === 0) return [];
-  const andMore = ids.length > MAX_NAMED ? ' and more' : '';
-  return [`${kind} ${ids.slice(0, MAX_NAMED).join(', ')}${andMore}`];
 }
 
 /** Creates or replaces a limit. A smaller `maxRunning` stops nothing that is under way: no run begins until enough have ended. */
@@ -71,7 +51,7 @@ export async function putLimit(
 
 /**
  * False: there is none.
- * @throws LimitInUse
+ * @throws StillNamed
  */
 export async function removeLimit(
   { database, events, auditor }: LimitChangeDeps,
@@ -79,9 +59,7 @@ export async function removeLimit(
 ): Promise<boolean> {
   const wasThere = await database.transaction(async (tx) => {
     if (!(await lockLimitToDelete(tx, id))) return false;
-    // After the lock: a call that names it anew waits until this transaction ends (keepLimits).
-    const { schedules, runs } = await namersOf(tx, id, MAX_NAMED + 1);
-    if (schedules.length > 0 || runs.length > 0) throw new LimitInUse(schedules, runs);
+    await refuseWhileNamed(tx, 'limits', id);
     await deleteLimit(tx, id);
     await auditor?.note(tx, { action: 'limit.delete', subject: id, scheduleId: null, detail: {} });
     return true;
@@ -112,9 +90,5 @@ export async function unknownLimitsOf(
   const named = writes.flatMap(({ id, definition: { limit } }) =>
     limit === null ? [] : [{ scheduleId: id, limit }],
   );
-  const there = await keepLimits(
-    tx,
-    named.map(({ limit }) => limit),
-  );
-  return named.filter(({ limit }) => !there.has(limit));
+  return namersOfMissing(tx, 'limits', named, ({ limit }) => limit);
 }

@@ -76,12 +76,14 @@ type Options = Partial<AccessDeps & BrowserRulesDeps> & {
   basePath?: string;
   dashboard?: Dashboard;
   secrets?: KeyRing;
+  takesSecretFiles?: boolean;
   limits?: Partial<ConnectionLimits>;
 };
 
 /** The API alone, listening, on a migrated database of its own (or on the one named). Nothing fires here. */
 export async function startApi(databaseUrl?: string, options: Options = {}): Promise<Api> {
-  const { basePath = '', dashboard = null, secrets = SECRETS, limits = {}, ...asking } = options;
+  const { basePath = '', dashboard = null, secrets = SECRETS, limits = {}, ...more } = options;
+  const { takesSecretFiles = false, ...asking } = more;
   const database = databaseUrl === undefined ? await createMigrated() : null;
   const url = databaseUrl ?? database?.url ?? '';
   const pools = openPools({ databaseUrl: url, connections: 9, openDatabase });
@@ -137,6 +139,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     dashboard,
     learnMaintenance: () => undefined,
     secrets,
+    takesSecretFiles,
     readiness: () => readiness,
     metrics: { contentType: 'text/plain; version=0.0.4', text: () => Promise.resolve('up 1\n') },
     version: '0.0.0-test',

@@ -3,16 +3,21 @@ import { headerFault } from '../../core/http/header-rules.ts';
 import { HTTP_METHODS } from '../../core/schedules/schedule.ts';
 import { WEBHOOK_SECRET_RULE, webhookKey } from '../../core/secrets/webhook-secret.ts';
 import { withoutFault } from '../http/common-schemas.ts';
-import { TEMPLATE_NAMES, findUnknownTemplates, renderTemplate } from '../../core/http/template.ts';
+import { TEMPLATE_NAMES, findUnknownTemplates } from '../../core/http/template.ts';
 
 /** The mask of a header value or a secret in answers. Sent back, it keeps the stored value. */
 export const MASK = '***';
 
-const MAX_URL_LENGTH = 2048;
+export const MAX_URL_LENGTH = 2048;
 const MAX_HOSTNAME_LENGTH = 253;
 const MAX_LABEL_LENGTH = 63;
-const MAX_HEADER_VALUE_LENGTH = 8192;
-const MAX_HEADERS = 64;
+export const MAX_HEADER_VALUE_LENGTH = 8192;
+export const MAX_HEADERS = 64;
+
+/** For descriptions of URLs. */
+export const HOST_RULE =
+  `http or https, without credentials; its hostname, in ASCII, at most ${MAX_HOSTNAME_LENGTH} characters, ` +
+  `${MAX_LABEL_LENGTH} between dots.`;
 
 const templates = TEMPLATE_NAMES.map((name) => `{{${name}}}`).join(' ');
 
@@ -23,9 +28,7 @@ export const url = z
   .meta({
     format: 'uri-template',
     maxLength: MAX_URL_LENGTH,
-    description:
-      `http or https, without credentials; its hostname, in ASCII, at most ${MAX_HOSTNAME_LENGTH} characters, ` +
-      `${MAX_LABEL_LENGTH} between dots. Templates in path and query: ${templates}`,
+    description: `${HOST_RULE} Templates in path and query: ${templates}`,
     example: 'https://example.com/jobs/nightly?run={{runId}}',
   });
 
@@ -36,14 +39,7 @@ export const headers = z
     z.string().meta({ format: 'http-header-name' }),
     z.string().max(MAX_HEADER_VALUE_LENGTH).meta({ format: 'http-header-value' }),
   )
-  .superRefine((value, context) => {
-    for (const [name, message] of headerFaults(value)) {
-      context.addIssue({ code: 'custom', path: [name], message });
-    }
-    if (Object.keys(value).length > MAX_HEADERS) {
-      context.addIssue({ code: 'custom', message: `must be at most ${MAX_HEADERS} headers` });
-    }
-  })
+  .superRefine((value, context) => checkHeaders(value, context, unknownTemplateFault))
   .meta({
     maxProperties: MAX_HEADERS,
     description: `Write-only values, stored encrypted: answered as "${MASK}", which sent back keeps the stored value where the URL's origin is unchanged. Templates: ${templates}`,
@@ -86,8 +82,6 @@ export const patchedSecret = z
 
 export const answeredCall = { url: z.string(), method, headers: z.record(z.string(), z.string()) };
 
-const SAMPLE = { runId: 'x', runName: 'x', scheduleId: 'x', scheduledFor: 0, attempt: 1 };
-
 const NO_SECRET = `must be ${WEBHOOK_SECRET_RULE}`;
 
 function isNoSecret(value: string): boolean {
@@ -109,14 +103,22 @@ function checkSecrets(list: readonly unknown[], context: z.core.$RefinementCtx):
 }
 
 function urlFault(value: string): string | null {
-  const authority = /^https?:\/\/([^/?#\\]*)/i.exec(value)?.[1];
+  const authority = authorityOf(value);
+  if (authority?.includes('{{') === true) return 'must have templates in its path and query only';
+  return absoluteUrlFault(value) ?? unknownTemplates(value);
+}
+
+function authorityOf(value: string): string | undefined {
+  return /^https?:\/\/([^/?#\\]*)/i.exec(value)?.[1];
+}
+
+/** Why it is no URL that firelock can call; templates count as text. */
+export function absoluteUrlFault(value: string): string | null {
+  const authority = authorityOf(value);
   if (authority === undefined) return 'must be an absolute http or https URL';
   if (/[\s\p{Cc}]/u.test(value)) return 'must not have white space or control characters';
-  if (authority.includes('{{')) return 'must have templates in its path and query only';
   if (authority.includes('@')) return 'must not have credentials; send them in a header';
-  const unknown = unknownTemplates(value);
-  if (unknown !== null) return unknown;
-  const url = URL.parse(renderTemplate(value, SAMPLE));
+  const url = URL.parse(value);
   return url === null ? 'must be a URL' : hostnameFault(url.hostname);
 }
 
@@ -131,11 +133,26 @@ function hostnameFault(hostname: string): string | null {
   return `must have at most ${MAX_LABEL_LENGTH} characters between the dots of its hostname ${inAscii}; it has ${label}`;
 }
 
-function headerFaults(given: Record<string, string>): [name: string, fault: string][] {
+/** For `superRefine`. A value that is no text is not looked at; `faultOf` says what else is wrong with one. */
+export function checkHeaders(
+  value: Record<string, unknown>,
+  context: z.core.$RefinementCtx,
+  faultOf: (value: string) => string | null,
+): void {
+  for (const [name, message] of headerFaults(value, faultOf))
+    context.addIssue({ code: 'custom', path: [name], message });
+  if (Object.keys(value).length > MAX_HEADERS)
+    context.addIssue({ code: 'custom', message: `must be at most ${MAX_HEADERS} headers` });
+}
+
+function headerFaults(
+  given: Record<string, unknown>,
+  faultOf: (value: string) => string | null,
+): [name: string, fault: string][] {
   const seen = new Set<string>();
-  return Object.entries(given).flatMap(([name, value]): [string, string][] => {
-    const fault =
-      headerFault(name, value) ?? (findUnknownTemplates(value).length > 0 ? UNKNOWN_TEMPLATE : null);
+  return Object.entries(given).flatMap(([name, sent]): [string, string][] => {
+    const value = typeof sent === 'string' ? sent : '';
+    const fault = headerFault(name, value) ?? faultOf(value);
     const again = seen.has(name.toLowerCase());
     seen.add(name.toLowerCase());
     if (fault !== null) return [[name, fault]];
@@ -144,7 +161,9 @@ function headerFaults(given: Record<string, string>): [name: string, fault: stri
 }
 
 /** The message leaves out the template's name, which is part of the secret. */
-const UNKNOWN_TEMPLATE = `has an unknown template; known: ${templates}`;
+function unknownTemplateFault(value: string): string | null {
+  return findUnknownTemplates(value).length > 0 ? `has an unknown template; known: ${templates}` : null;
+}
 
 function unknownTemplates(value: string): string | null {
   const unknown = findUnknownTemplates(value);

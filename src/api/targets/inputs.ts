@@ -132,5 +132,6 @@ export function sealed(
   return target;
 }
 
-const NO_KEY =
+/** Of a secret value that was sent where there is no key. */
+export const NO_KEY =
   'cannot be stored: secrets are stored only encrypted, and no key is configured; set FIRELOCK_SECRET_KEYS (docs/secrets.md)';

@@ -11,6 +11,9 @@ import {
   url,
 } from './http-call-schemas.ts';
 import { ALWAYS } from '../http/common-schemas.ts';
+import { notAFieldOf, typeFaultOf } from '../http/kind-faults.ts';
+
+const TYPES = ['http', 'pull'] as const;
 
 export const queue = z
   .string()
@@ -47,22 +50,21 @@ const httpInput = z
       cancel: cancelInput.nullable().default(null),
       secret: secret.default(null),
     },
-    { error: notAFieldOf('http') },
+    ofTarget('http'),
   )
   .meta({ id: 'HttpTarget', description: 'Sends an HTTP request.' });
 
 const pullInput = z
-  .strictObject({ type: z.literal('pull'), queue }, { error: notAFieldOf('pull') })
+  .strictObject({ type: z.literal('pull'), queue }, ofTarget('pull'))
   .meta({ id: 'PullTarget', description: 'Sends nothing: the run waits for a worker to claim it.' });
 
 export const targetInput = z
   .discriminatedUnion('type', [httpInput, pullInput], {
-    error: typeFault,
+    error: typeFaultOf(TYPES),
   })
   .meta({ id: 'Target', description: 'What a run is handed to, by `type`.' });
 export type TargetInput = z.output<typeof targetInput>;
 
-const TYPES = ['http', 'pull'] as const;
 /** The fields that each type needs. */
 const REQUIRED: ReadonlySet<string> = new Set(['url', 'queue']);
 const patchedHttpCall = z.strictObject({ url: url.optional(), ...patchedCall });
@@ -114,18 +116,6 @@ export const answeredTarget = z
   ])
   .meta({ id: 'AnsweredTarget', description: `A target; each header value, and the secret, is "${MASK}".` });
 
-interface Issue {
-  code?: string;
-  input?: unknown;
-}
-
-function notAFieldOf(type: string) {
-  return ({ code }: Issue) =>
-    code === 'unrecognized_keys' ? `is not a field of a target of type "${type}"` : undefined;
-}
-
-function typeFault({ code, input }: Issue): string | undefined {
-  if (code !== 'invalid_union') return undefined;
-  const isThere = typeof input === 'object' && input !== null && 'type' in input;
-  return isThere ? 'must be "http" or "pull"' : 'is required: "http" or "pull"';
+function ofTarget(type: string) {
+  return { error: notAFieldOf(`a target of type "${type}"`) };
 }

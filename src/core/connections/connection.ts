@@ -28,9 +28,7 @@ export interface Connection<C = Credential> {
 }
 
 export type ConnectionAuth<C = Credential> =
-  | { type: 'bearer'; token: C }
-  | { type: 'basic'; username: string; password: C }
-  | OAuthClient<C>;
+  { type: 'bearer'; token: C } | { type: 'basic'; username: string; password: C } | OAuthClient<C>;
 
 /** OAuth 2 client credentials (RFC 6749, 4.4). */
 export interface OAuthClient<C = Credential> {
@@ -47,4 +45,16 @@ export interface ConnectionTls<C = Credential> {
   ca: C | null;
   cert: C | null;
   key: C | null;
+}
+
+/** What of it may contain credentials, and where they go. */
+export type ConnectionFields<C = Credential> = Pick<Connection<C>, 'url' | 'headers' | 'auth' | 'tls'>;
+
+/** Within lanes of HTTP targets: those that name the connection share slots, and are found by it. */
+export function connectionLane(id: string): string {
+  return `connection ${id}`;
+}
+
+export function isSecretFile(value: unknown): value is SecretFile {
+  return typeof value === 'object' && value !== null && 'file' in value;
 }

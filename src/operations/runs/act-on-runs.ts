@@ -26,7 +26,7 @@ import type { Database } from '../../postgres/database.ts';
 import { TryAgain } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type Auditor, noteOrNow } from '../../store/audit/record-audit.ts';
-import { keepLimits } from '../../store/limits/limit-rows.ts';
+import { keepNamed } from '../../store/names/named-rows.ts';
 import { queueOfLane } from '../../store/runs/queue-lanes.ts';
 import { scheduleIdOf } from '../../postgres/sql/rows.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
@@ -195,7 +195,7 @@ export async function goneLimitsOf(
   const named = runs.flatMap(({ scheduleId, limitId }) =>
     scheduleId === '' && limitId !== null ? [limitId] : [],
   );
-  const kept = await keepLimits(tx, named);
+  const kept = await keepNamed(tx, 'limits', named);
   return new Set(named.filter((id) => !kept.has(id)));
 }
 

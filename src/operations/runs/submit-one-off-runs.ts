@@ -29,7 +29,7 @@ import {
   recordDependencies,
 } from '../../store/runs/dependencies.ts';
 import { ONE_OFF_KEYS, takeKeysUnlessTaken } from '../../store/runs/idempotency-keys.ts';
-import { keepLimits } from '../../store/limits/limit-rows.ts';
+import { keepNamed } from '../../store/names/named-rows.ts';
 import { presentAmong } from '../../store/runs/lock-runs.ts';
 import { ONE_OFF_VERSION, keepDefinitions } from '../../store/runs/one-off-definitions.ts';
 import { findTarget } from '../../store/runs/search/find-runs.ts';
@@ -84,8 +84,9 @@ async function accept(tx: Transaction, deps: OneOffDeps, asked: readonly OneOffR
   const created = drafts.filter((draft) => draft.created);
   const links = linksOf(drafts, created);
   const { others } = links;
-  const limits = await keepLimits(
+  const limits = await keepNamed(
     tx,
+    'limits',
     created.flatMap(({ run }) => run.limit ?? []),
   );
   refuseUnknown(drafts, links, await presentAmong(tx, others), limits);
