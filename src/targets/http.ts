@@ -7,10 +7,10 @@ import type { Resolve } from '../runtime/names/resolve.ts';
 import { createResolver } from '../runtime/names/resolver.ts';
 import { newSpanId } from '../runtime/span-id.ts';
 import { type AddressBlocked, type AddressGuard, createAddressGuard } from './address-guard.ts';
-import { type Dial, createDial } from './http-connect.ts';
+import { createDialWith } from './http-connect.ts';
 import { Exchange } from './http-exchange.ts';
 import { lookupAnswerOf, unclear } from './http-answer.ts';
-import { IdleConnections, OriginPool } from './http-pool.ts';
+import { HttpPools } from './http-pools.ts';
 import {
   type HttpRequest,
   type PreparedTarget,
@@ -64,9 +64,7 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
   readonly type = 'http';
   readonly #deps: HttpTargetDeps;
   readonly #userAgent: string;
-  readonly #dial: Dial;
-  readonly #pools = new Map<string, OriginPool>();
-  readonly #idle: IdleConnections;
+  readonly #pools: HttpPools;
   /** One listener per signal rather than per attempt: thousands of attempts share the signal that the daemon stops. */
   readonly #bySignal = new WeakMap<AbortSignal, Set<Exchange>>();
   #underWay = 0;
@@ -78,8 +76,12 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
     this.#userAgent = `firelock/${deps.version}`;
     const { guard = createAddressGuard(), proxy = null, concurrency = CONCURRENCY } = deps;
     const { resolve = createResolver({ mostAtOnce: concurrency + OTHER_CALLS }) } = deps;
-    this.#idle = new IdleConnections(concurrency);
-    this.#dial = createDial({ guard, resolve, proxy });
+    this.#pools = new HttpPools({
+      dialWith: createDialWith({ guard, resolve, proxy }),
+      connectionsPerOrigin: deps.connectionsPerOrigin,
+      mostIdle: concurrency,
+      maxIdleMs: deps.maxIdleMs ?? MAX_IDLE_MS,
+    });
   }
 
   /** The URL's origin. An invalid URL, which only another program can store, gets a lane of its own. */
@@ -129,7 +131,7 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
         this.#onIdle = resolve;
       });
     }
-    await Promise.all([...this.#pools.values()].map((pool) => pool.close()));
+    await this.#pools.close();
   }
 
   #call(
@@ -168,7 +170,7 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
     return new Promise((resolve) => {
       const exchange = new Exchange({
         request,
-        pool: this.#poolOf(request.origin),
+        pool: this.#pools.poolOf(request.origin, null),
         clock: this.#deps.clock,
         timeoutSeconds,
         asked,
@@ -195,21 +197,6 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
   ): void {
     const type = 'targetBlocked';
     this.#deps.events?.emit({ type, runId, scheduleId, attempt, origin, address, because });
-  }
-
-  #poolOf(origin: string): OriginPool {
-    let pool = this.#pools.get(origin);
-    if (pool === undefined) {
-      pool = new OriginPool(origin, {
-        dial: this.#dial,
-        connections: this.#deps.connectionsPerOrigin,
-        idle: this.#idle,
-        maxIdleMs: this.#deps.maxIdleMs ?? MAX_IDLE_MS,
-        onEmpty: () => this.#pools.delete(origin),
-      });
-      this.#pools.set(origin, pool);
-    }
-    return pool;
   }
 
   #followers(signal: AbortSignal): Set<Exchange> {
