@@ -14,6 +14,8 @@ interface ExchangeOptions {
   pool: OriginPool;
   clock: Clock;
   timeoutSeconds: number;
+  /** What is left of it if it began before; absent: all. */
+  leftMs?: number;
   /** Over a connection that carries no other request. */
   freshConnection: boolean;
   /** This is a lookup about an earlier attempt. */
@@ -44,7 +46,8 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
-    this.#deadline = setTimeout(onDeadline, Math.min(options.timeoutSeconds * 1000, MAX_TIMER_MS), this);
+    const { timeoutSeconds, leftMs = timeoutSeconds * 1000 } = options;
+    this.#deadline = setTimeout(onDeadline, Math.min(leftMs, MAX_TIMER_MS), this);
   }
 
   /** Why no connection was opened; null: another reason, or none. */
