@@ -1,12 +1,12 @@
 import { type KeyObject, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
 
 /** PEM texts. */
-export interface Certified {
+interface Certified {
   cert: string;
   key: string;
 }
 
-export interface Authority {
+interface Authority {
   ca: string;
   /** For 127.0.0.1 and localhost: for a server, and for a client. */
   issue(name: string): Certified;

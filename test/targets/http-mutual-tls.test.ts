@@ -13,6 +13,7 @@ import { HttpPools } from '../../src/targets/http-pools.ts';
 import { createAuthority } from '../support/certificates.ts';
 import { listenOnLoopback } from '../support/loopback.ts';
 import { ATTACK } from '../support/runner/attack.ts';
+import { until } from '../support/until.ts';
 
 const authority = createAuthority();
 const stranger = createAuthority('stranger');
@@ -38,7 +39,7 @@ describe('with the certificates of a connection', () => {
     for (const tls of [first, second, first])
       expect(await send(url, { uid: 'a', tls })).toMatchObject(ACCEPTED);
     expect(callers).toEqual(['first', 'second', 'first']);
-    await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([true, true, false]);
+    await closed(sockets, [true, true, false]);
   });
 
   test('a connection that is in use when the certificate is rotated is closed after its answer', async () => {
@@ -52,7 +53,7 @@ describe('with the certificates of a connection', () => {
     expect(sockets.map(({ destroyed }) => destroyed)).toEqual([false, false]);
     answerFirst();
     expect(await underWay).toMatchObject(ACCEPTED);
-    await expect.poll(() => sockets.map(({ destroyed }) => destroyed)).toEqual([true, false]);
+    await closed(sockets, [true, false]);
   });
 
   test('another authority is another connection too', async () => {
@@ -185,11 +186,13 @@ async function mutualServer(...manners: Manner[]) {
     callers,
     sockets,
     resumed,
-    answer: async () => {
-      await expect.poll(() => ready.length).toBeGreaterThan(0);
-      return ready.shift() ?? (() => undefined);
-    },
+    /** Once a request is there: ends it. */
+    answer: () => until(() => ready.shift() ?? null),
   };
+}
+
+async function closed(sockets: TLSSocket[], expected: boolean[]): Promise<void> {
+  await until(() => (sockets.every(({ destroyed }, index) => destroyed === expected[index]) ? true : null));
 }
 
 type Send = (
