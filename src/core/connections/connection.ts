@@ -28,7 +28,9 @@ export interface Connection<C = Credential> {
 }
 
 export type ConnectionAuth<C = Credential> =
-  { type: 'bearer'; token: C } | { type: 'basic'; username: string; password: C } | OAuthClient<C>;
+  | { type: 'bearer'; token: C }
+  | { type: 'basic'; username: string; password: C }
+  | OAuthClient<C>;
 
 /** OAuth 2 client credentials (RFC 6749, 4.4). */
 export interface OAuthClient<C = Credential> {

@@ -124,7 +124,8 @@ class Files implements SecretFiles {
     const { clock, look } = this.#options;
     const now = clock.now();
     const found = await look(this.#directory, name);
-    return { ...found, atRest: found.changedAt !== null && found.changedAt <= now - AT_REST_MS };
+    const { version, changedAt } = found;
+    return { ...found, atRest: version !== null && changedAt !== null && changedAt <= now - AT_REST_MS };
   }
 
   async #settled(name: string, first: TimedLook): Promise<string> {
