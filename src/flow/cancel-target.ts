@@ -134,6 +134,7 @@ function attemptOf(run: Effect, { timeoutSeconds, delivery }: SendableHandoff): 
     delivery,
     recovery: null,
     dependencies: [],
+    parent: null,
     // The run stays cancelled, whatever happens to this instance's lease.
     mayStart: () => true,
   };

@@ -2,12 +2,9 @@ import type { Dispatcher } from 'undici';
 import { parseRetryAfter } from '../core/http/retry-after.ts';
 import type { Instant } from '../core/instant.ts';
 import { keptText, storable } from '../core/runs/attempts/kept-text.ts';
-import {
-  type AttemptError,
-  type Outcome,
-  answerError,
-  classifyStatus,
-} from '../core/runs/attempts/outcome.ts';
+import { type AttemptError, type Outcome, answerError } from '../core/runs/attempts/outcome.ts';
+import { judge } from '../core/runs/attempts/outcome-rules.ts';
+import type { Delivery, OutcomeRules } from '../core/schedules/schedule.ts';
 import type { LookupAnswer } from './target.ts';
 
 /** How much of an answer's body is read. */
@@ -23,14 +20,21 @@ interface Answer {
   body: Buffer;
 }
 
-/**
- * The outcome of a whole answer, by its status. `asked`: the answer to a lookup, so it may say something about the work
- * itself.
- */
-export function outcomeOf(answer: Answer, now: Instant, asked: boolean): Outcome {
+/** How an answer is judged. */
+export interface Judging {
+  /** The target's own rules; null: it has none, or this is another call. */
+  rules: OutcomeRules | null;
+  delivery: Delivery;
+  /** The answer to a lookup: it may say something about the work itself. */
+  asked: boolean;
+}
+
+/** The outcome of a whole answer. */
+export function outcomeOf(answer: Answer, now: Instant, { rules, delivery, asked }: Judging): Outcome {
   const { statusCode, headers } = answer;
   const body = keptText(answer.body);
-  switch (classifyStatus(statusCode)) {
+  const verdict = judge(rules, answer, delivery);
+  switch (verdict.kind) {
     case 'accepted': {
       const fields = jsonFields(answer.body);
       const reported = asked ? REPORTS.find((known) => known === fields.status) : undefined;
@@ -38,16 +42,17 @@ export function outcomeOf(answer: Answer, now: Instant, asked: boolean): Outcome
       return { kind: 'accepted', statusCode, body, executionId, ...(reported && { reported }) };
     }
     case 'rejected':
-      return { kind: 'rejected', statusCode, body };
+      return { kind: 'rejected', statusCode, body, ...(verdict.error && { error: verdict.error }) };
     case 'transient': {
       const retryAfter = firstValue(headers['retry-after']);
       return {
         kind: 'transient',
-        error: answerError(statusCode),
+        error: verdict.error ?? answerError(statusCode),
         statusCode,
         body,
         retryAfterSeconds: retryAfter === undefined ? null : parseRetryAfter(retryAfter, now),
         senderStopped: false,
+        ...(verdict.error && { byRule: true }),
       };
     }
   }

@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici';
 import { type AttemptError, type Outcome, blocked, notSent } from '../core/runs/attempts/outcome.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { AddressBlocked } from './address-guard.ts';
-import { ANSWER_LIMIT_BYTES, type AnswerHeaders, outcomeOf } from './http-answer.ts';
+import { ANSWER_LIMIT_BYTES, type AnswerHeaders, type Judging, outcomeOf } from './http-answer.ts';
 import type { Borrower, HttpConnection, OriginPool } from './http-pool.ts';
 import type { HttpRequest } from './http-request.ts';
 
@@ -13,8 +13,7 @@ interface ExchangeOptions {
   timeoutSeconds: number;
   /** Over a connection that carries no other request. */
   freshConnection: boolean;
-  /** This is a lookup about an earlier attempt. */
-  asked: boolean;
+  judging: Judging;
   /** Called just before the first byte; false: nothing is sent. */
   mayStart(): boolean;
   onEnd(exchange: Exchange, outcome: Outcome): void;
@@ -165,9 +164,9 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     const chunks = this.#chunks;
     const read = chunks.length > 1 ? Buffer.concat(chunks) : (chunks[0] ?? NO_BYTES);
     const body = read.length > ANSWER_LIMIT_BYTES ? read.subarray(0, ANSWER_LIMIT_BYTES) : read;
-    const { clock, asked } = this.#options;
+    const { clock, judging } = this.#options;
     const answer = { statusCode: this.#statusCode, headers: this.#headers, body };
-    this.#end(outcomeOf(answer, clock.now(), asked));
+    this.#end(outcomeOf(answer, clock.now(), judging));
   }
 
   #end(outcome: Outcome): void {

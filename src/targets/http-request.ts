@@ -1,8 +1,9 @@
 import { type KeyObject, createHmac, createSecretKey } from 'node:crypto';
 import { canBeSent, headerFault, isReservedHeader } from '../core/http/header-rules.ts';
+import { type CompiledBody, compileBody, renderBody } from '../core/http/body-template.ts';
 import { hasTemplate, originOf, renderTemplate } from '../core/http/template.ts';
 import { type Instant, isoInstant } from '../core/instant.ts';
-import type { HttpCall, HttpMethod, HttpTarget } from '../core/schedules/schedule.ts';
+import type { BodyTemplate, HttpCall, HttpMethod, HttpTarget } from '../core/schedules/schedule.ts';
 import { WEBHOOK_SECRET_RULE, webhookKey } from '../core/secrets/webhook-secret.ts';
 import type { Attempt } from './target.ts';
 
@@ -23,7 +24,9 @@ export interface PreparedTarget {
   url: string;
   method: HttpMethod;
   headers: (readonly [name: string, value: string])[];
-  carriesBody: boolean;
+  body: 'none' | 'envelope' | 'payload' | CompiledBody;
+  /** Of the body; null: it has none, or the headers say it. */
+  contentType: string | null;
   /** Empty: nothing is signed. */
   keys: SigningKeys;
 }
@@ -36,7 +39,7 @@ interface Address {
 /** @throws TypeError if the URL, a header or the secret cannot be sent over HTTP */
 export function prepareTarget(target: HttpTarget<string>): PreparedTarget {
   const carriesBody = target.method !== 'GET' && target.method !== 'HEAD';
-  return prepare(target, { carriesBody, keys: signingKeys(target.secret) });
+  return prepare(target, carriesBody ? target.body : 'none', signingKeys(target.secret));
 }
 
 interface Sender {
@@ -52,13 +55,13 @@ interface Sender {
  */
 export function prepareCall(call: HttpCall<string>, target: HttpTarget<string>): PreparedTarget {
   const secret = originOf(call.url) === originOf(target.url) ? target.secret : null;
-  return prepare(call, { carriesBody: false, keys: signingKeys(secret) });
+  return prepare(call, 'none', signingKeys(secret));
 }
 
 /** @throws TypeError or URIError if the rendered URL is none, or no header can carry a rendered value */
 export function buildRequest(prepared: PreparedTarget, attempt: Attempt, sender: Sender): HttpRequest {
   const address = prepared.address ?? parseAddress(renderTemplate(prepared.url, attempt, encodeURIComponent));
-  const body = prepared.carriesBody ? buildBody(attempt) : null;
+  const body = buildBody(prepared.body, attempt);
   const { origin, path } = address;
   return {
     origin,
@@ -78,7 +81,8 @@ export function parseAddress(text: string): Address {
 
 function prepare(
   target: HttpCall<string>,
-  { carriesBody, keys }: Pick<PreparedTarget, 'carriesBody' | 'keys'>,
+  body: HttpTarget['body'] | 'none',
+  keys: SigningKeys,
 ): PreparedTarget {
   const headers = Object.entries(target.headers)
     .map(([name, value]) => [name.toLowerCase(), value] as const)
@@ -87,11 +91,25 @@ function prepare(
     const fault = headerFault(name, value);
     if (fault !== null) throw new TypeError(`${JSON.stringify(name)} ${fault}`);
   }
-  if (carriesBody && !headers.some(([name]) => name === 'content-type')) {
-    headers.push(['content-type', 'application/json']);
-  }
+  const isTyped = headers.some(([name]) => name === 'content-type');
   const address = hasTemplate(target.url) ? null : parseAddress(target.url);
-  return { address, url: target.url, method: target.method, headers, carriesBody, keys };
+  return {
+    address,
+    url: target.url,
+    method: target.method,
+    headers,
+    body: typeof body === 'string' ? body : compiledBody(body),
+    contentType: body === 'none' || isTyped ? null : typeof body === 'string' ? JSON_TYPE : body.contentType,
+    keys,
+  };
+}
+
+const JSON_TYPE = 'application/json';
+
+function compiledBody(body: BodyTemplate): CompiledBody {
+  const compiled = compileBody(body);
+  if ('fault' in compiled) throw new TypeError(`the body ${compiled.fault}`);
+  return compiled;
 }
 
 function buildHeaders(
@@ -128,6 +146,8 @@ function buildHeaders(
     headers.push('webhook-signature', signatureOf(prepared.keys, `${runId}.${timestamp}.${body ?? ''}`));
   }
   for (const [name, value] of prepared.headers) headers.push(name, rendered(name, value, attempt));
+  // Servers refuse an empty body that claims to be JSON.
+  if (prepared.contentType !== null && body !== '') headers.push('content-type', prepared.contentType);
   return headers;
 }
 
@@ -144,8 +164,14 @@ function traceparent(runId: string, spanId: string): string {
   return `00-${runId.replaceAll('-', '')}-${spanId}-01`;
 }
 
+function buildBody(body: PreparedTarget['body'], attempt: Attempt): string | null {
+  if (body === 'envelope') return envelopeOf(attempt);
+  if (body === 'none') return null;
+  return body === 'payload' ? (attempt.payload ?? '') : renderBody(body, attempt);
+}
+
 /** The payload is inserted as text: parsing would change the digits of its numbers. */
-function buildBody(attempt: Attempt): string {
+function envelopeOf(attempt: Attempt): string {
   const { recovery } = attempt;
   const recovered =
     recovery === null

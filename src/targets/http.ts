@@ -9,7 +9,7 @@ import { newSpanId } from '../runtime/span-id.ts';
 import { type AddressBlocked, type AddressGuard, createAddressGuard } from './address-guard.ts';
 import { type Dial, createDial } from './http-connect.ts';
 import { Exchange } from './http-exchange.ts';
-import { lookupAnswerOf, unclear } from './http-answer.ts';
+import { type Judging, lookupAnswerOf, unclear } from './http-answer.ts';
 import { IdleConnections, OriginPool } from './http-pool.ts';
 import {
   type HttpRequest,
@@ -50,10 +50,14 @@ type Call = HttpCall<string>;
 interface SendOptions {
   prepare: () => PreparedTarget;
   spanId: string;
-  asked: boolean;
+  judging: Judging;
   freshConnection: boolean;
   signal: AbortSignal;
 }
+
+/** The rules of a target are about the handoff itself. */
+const LOOKUP: Judging = { rules: null, delivery: 'atLeastOnce', asked: true };
+const CANCEL: Judging = { ...LOOKUP, asked: false };
 
 const CONCURRENCY = 256;
 /** Lookups and cancel calls beside the attempts: no attempt is refused the look-up of its name. */
@@ -95,7 +99,8 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
     const freshConnection = attempt.delivery === 'atMostOnce';
     const prepare = () => prepareTarget(target);
     const { spanId = newSpanId() } = attempt;
-    return this.#send(target, attempt, { prepare, spanId, asked: false, freshConnection, signal });
+    const judging = { rules: target.outcome, delivery: attempt.delivery, asked: false };
+    return this.#send(target, attempt, { prepare, spanId, judging, freshConnection, signal });
   }
 
   hasLookup({ lookup }: HttpTarget): boolean {
@@ -106,7 +111,7 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
     const { lookup } = target;
     if (lookup === null) return unclear({ kind: 'network', message: 'none is configured' });
     const prepare = () => prepareCall(lookup, target);
-    return lookupAnswerOf(await this.#call(lookup, attempt, { prepare, asked: true, signal }));
+    return lookupAnswerOf(await this.#call(lookup, attempt, { prepare, judging: LOOKUP, signal }));
   }
 
   hasCancel({ cancel }: HttpTarget): boolean {
@@ -117,7 +122,7 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
     const { cancel } = target;
     if (cancel === null) return { kind: 'network', message: 'the target has no cancel call' };
     const prepare = () => prepareCall(cancel, target);
-    const outcome = await this.#call(cancel, attempt, { prepare, asked: false, signal });
+    const outcome = await this.#call(cancel, attempt, { prepare, judging: CANCEL, signal });
     if (outcome.kind === 'accepted') return null;
     return outcome.kind === 'rejected' ? answerError(outcome.statusCode) : outcome.error;
   }
@@ -161,7 +166,7 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
   #exchange(
     request: HttpRequest,
     attempt: Attempt,
-    { asked, freshConnection, signal }: SendOptions,
+    { judging, freshConnection, signal }: SendOptions,
   ): Promise<Outcome> {
     const { timeoutSeconds, mayStart } = attempt;
     const followers = this.#followers(signal);
@@ -171,7 +176,7 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
         pool: this.#poolOf(request.origin),
         clock: this.#deps.clock,
         timeoutSeconds,
-        asked,
+        judging,
         freshConnection,
         mayStart,
         onEnd: (ended, outcome) => {

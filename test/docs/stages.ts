@@ -64,6 +64,13 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
     prepare: () => Promise.resolve({ files: { mycrontab: '0 2 * * * /usr/bin/backup\n' } }),
     after: (_, [said]) => expect(said?.out).toMatch(/^\+ schedule backup-/m),
   },
+  'docs/endpoints.md': {
+    after: (_, said) => {
+      const [standup, ruled] = answersIn(said);
+      expect(standup).toMatchObject({ target: { body: { contentType: 'application/json' }, outcome: null } });
+      expect(ruled).toMatchObject({ target: { outcome: { otherwise: 'fail' } }, version: 2 });
+    },
+  },
   'docs/git.md': {
     after: (_, [first]) =>
       expect(first?.out.match(/^\d+ to create, .*$/gm)).toEqual([

@@ -4,7 +4,8 @@ import { expect, test } from 'vitest';
 import { TEMPLATE_NAMES } from '../../src/core/http/template.ts';
 import { buildRequest, prepareTarget } from '../../src/targets/http-request.ts';
 import { secretOf } from '../support/signed.ts';
-import { attemptOf, targetAt } from '../targets/receivers.ts';
+import { attemptOf } from '../targets/receivers.ts';
+import { targetAt } from '../support/targets.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 const page = readFileSync(join(root, 'docs', 'targets.md'), 'utf8');

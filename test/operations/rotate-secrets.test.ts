@@ -6,6 +6,7 @@ import { rotateSecrets } from '../../src/operations/rotate-secrets.ts';
 import { sampleUsedKeys } from '../../src/store/secrets/used-keys.ts';
 import { SECRETS, opened, ringOf } from '../support/secrets.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
+import { targetAt } from '../support/targets.ts';
 
 const keyOf = (id: string, fill: number) => `${id}:${Buffer.alloc(32, fill).toString('base64')}`;
 const NEWER = ringOf(`${keyOf('newer', 9)},${keyOf('test', 7)}`);
@@ -22,15 +23,8 @@ afterAll(async () => {
   await store.drop();
 });
 
-const targetWith = (value: string): Target => ({
-  type: 'http',
-  url: 'https://example.com/',
-  method: 'POST',
-  headers: { A: value },
-  secret: value,
-  lookup: null,
-  cancel: null,
-});
+const targetWith = (value: string): Target =>
+  targetAt('https://example.com/', { headers: { A: value }, secret: value });
 
 /** Written twice: its values can be encrypted once its uid is known. */
 async function put(id: string, ring = SECRETS): Promise<string> {

@@ -12,6 +12,7 @@ import { type InstanceOptions, type Store, type TestInstance, createInstance } f
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
 import { deadInstance, startRecovery } from '../support/recovering.ts';
 import { until } from '../support/until.ts';
+import { targetAt } from '../support/targets.ts';
 
 const HOUR_MS = 3_600_000;
 const POLICY = { maxRecoveries: 3, maxRecoveryAgeSeconds: 86_400, lockTtlSeconds: 120 };
@@ -295,6 +296,6 @@ function withLookup(
     url,
     delivery,
     retry: { maxAttempts: 3, minBackoffSeconds: 0, maxBackoffSeconds: 0 },
-    target: { type: 'http', url, method: 'POST', headers: {}, secret: null, lookup, cancel: null },
+    target: targetAt(url, { lookup }),
   };
 }

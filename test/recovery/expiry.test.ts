@@ -20,6 +20,7 @@ import type { Answer, Receiver } from '../support/receiver.ts';
 import { changeRun, changeRunIn } from '../support/run-rows.ts';
 import { until } from '../support/until.ts';
 import { LONG } from '../support/runner/long.ts';
+import { targetAt } from '../support/targets.ts';
 
 const AT_ONCE = { maxAttempts: 5, minBackoffSeconds: 0, maxBackoffSeconds: 0 };
 const NOBODY = '00000000-0000-0000-0000-000000000000';
@@ -360,14 +361,7 @@ describe('a completion that does not come', () => {
         else response.writeHead(202).end('{}');
       };
       const lookup = { url: `${receiver.url}/lookup`, method: 'GET', headers: {} } as const;
-      const target = {
-        type: 'http',
-        url: receiver.url,
-        method: 'POST',
-        headers: {},
-        secret: null,
-        cancel: null,
-      } as const;
+      const target = targetAt(receiver.url);
       const id = await accepted({
         delivery,
         retry: { ...AT_ONCE, maxAttempts: 1 },

@@ -8,6 +8,7 @@ import type { Store, TestInstance } from '../support/pipeline.ts';
 import type { Receiver } from '../support/receiver.ts';
 import { deadInstance, startRecovery } from '../support/recovering.ts';
 import { until } from '../support/until.ts';
+import { targetAt } from '../support/targets.ts';
 
 /** More than any statement may take; after that, what was set aside is tried again. */
 const LONG_MS = 60_000;
@@ -201,15 +202,9 @@ describe('among due runs, one', () => {
   );
 
   it('whose attempt may take 1e300 s, and is then in doubt, is sent once, and the others go on', async () => {
-    const target = {
-      type: 'http' as const,
-      url: `${receiver.url}/cut`,
-      method: 'POST' as const,
-      headers: {},
+    const target = targetAt(`${receiver.url}/cut`, {
       lookup: { url: `${receiver.url}/lookup`, method: 'GET' as const, headers: {} },
-      secret: null,
-      cancel: null,
-    };
+    });
     await leaveBadAndGood(null, { delivery: 'atMostOnce', timeoutSeconds: 1e300, target });
     await instance.start();
     await othersSucceeded();

@@ -18,6 +18,7 @@ import { type Store, type TestInstance, createInstance } from '../support/pipeli
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 import { LONG } from '../support/runner/long.ts';
+import { targetAt } from '../support/targets.ts';
 
 const POLICY = { maxRecoveries: 3, maxRecoveryAgeSeconds: 86_400, lockTtlSeconds: 120 };
 
@@ -271,15 +272,7 @@ describe('a run whose instance is gone', () => {
     });
     await lostRuns(
       {
-        target: {
-          type: 'http',
-          url: slow.url,
-          method: 'POST',
-          headers: {},
-          secret: null,
-          lookup: null,
-          cancel: null,
-        },
+        target: targetAt(slow.url),
       },
       { by: other.id },
     );
@@ -303,15 +296,7 @@ describe('a run whose instance is gone', () => {
       answer = () => response.end('{}');
     });
     await lostRuns({
-      target: {
-        type: 'http',
-        url: slow.url,
-        method: 'POST',
-        headers: {},
-        secret: null,
-        lookup: null,
-        cancel: null,
-      },
+      target: targetAt(slow.url),
     });
     await store.rows(sql`UPDATE runs SET claimed_by = NULL, attempts = 0`);
     await instance.start();
@@ -352,15 +337,7 @@ describe('a claim that its instance does not know of', () => {
       answer = () => response.end('{}');
     });
     await lostRuns({
-      target: {
-        type: 'http',
-        url: slow.url,
-        method: 'POST',
-        headers: {},
-        secret: null,
-        lookup: null,
-        cancel: null,
-      },
+      target: targetAt(slow.url),
     });
     await store.rows(sql`UPDATE runs SET claimed_by = NULL, attempts = 0`);
     await instance.start();
@@ -436,15 +413,7 @@ describe('at most once', () => {
     await instance.put('lost', { url: looking.url, delivery: 'atMostOnce' });
     await lostRuns({
       delivery: 'atMostOnce',
-      target: {
-        type: 'http',
-        url: looking.url,
-        method: 'POST',
-        headers: {},
-        secret: null,
-        lookup: null,
-        cancel: null,
-      },
+      target: targetAt(looking.url),
     });
     await store.rows(sql`UPDATE runs SET claimed_by = NULL, attempts = 0`);
     await instance.start();
@@ -491,15 +460,7 @@ describe('a run in doubt', () => {
 
   const withLookup = (given: Partial<Definition> = {}): Partial<Definition> => ({
     retry: { maxAttempts: 3, minBackoffSeconds: 0, maxBackoffSeconds: 1 },
-    target: {
-      type: 'http',
-      url: receiver.url,
-      method: 'POST',
-      headers: {},
-      lookup: { url: `${book.url}/{{runId}}`, method: 'GET', headers: {} },
-      secret: null,
-      cancel: null,
-    },
+    target: targetAt(receiver.url, { lookup: { url: `${book.url}/{{runId}}`, method: 'GET', headers: {} } }),
     ...given,
   });
   const recoverAndEnd = async () => {
@@ -597,15 +558,7 @@ describe('a claim that has waited', () => {
     await instance.put('first', { url: slow.url });
     await lostRuns(
       {
-        target: {
-          type: 'http',
-          url: slow.url,
-          method: 'POST',
-          headers: {},
-          secret: null,
-          lookup: null,
-          cancel: null,
-        },
+        target: targetAt(slow.url),
       },
       { count: 2 },
     );

@@ -32,6 +32,7 @@ import { createHttpTarget } from '../../src/targets/http.ts';
 import { type TargetRegistry, createTargetRegistry } from '../../src/targets/registry.ts';
 import { createMigratedDatabase } from './postgres/migrated-database.ts';
 import { SECRETS } from './secrets.ts';
+import { targetAt } from './targets.ts';
 
 /** A database of its own, with the schema, and what a test does to it. */
 export interface Store {
@@ -213,16 +214,7 @@ export function oneOffOf({
   const target =
     'queue' in given
       ? ({ type: 'pull', queue: given.queue } as const)
-      : ((given.target as Target<string> | undefined) ??
-        ({
-          type: 'http',
-          url: given.url,
-          method: 'POST',
-          headers: {},
-          lookup: null,
-          secret: null,
-          cancel: null,
-        } as const));
+      : ((given.target as Target<string> | undefined) ?? targetAt(given.url));
   const handoff = { target, retry, timeoutSeconds, delivery, completion, completionTimeoutSeconds };
   return {
     ref: ref ?? null,
@@ -262,7 +254,7 @@ export function definitionOf({ url, ...given }: Partial<Definition> & { url: str
     pauseUntil: null,
     pauseAfterFailures: null,
     successWithinSeconds: null,
-    target: { type: 'http', url, method: 'POST', headers: {}, secret: null, lookup: null, cancel: null },
+    target: targetAt(url),
     ...given,
   };
 }

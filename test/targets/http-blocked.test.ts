@@ -11,8 +11,9 @@ import { hasNoAddress } from '../../src/runtime/names/resolve.ts';
 import { AddressBlocked, createAddressGuard } from '../../src/targets/address-guard.ts';
 import type { TargetKind } from '../../src/targets/target.ts';
 import { Exchange } from '../../src/targets/http-exchange.ts';
-import { attemptOf, httpTarget, never, receive, receiveTcp, targetAt } from './receivers.ts';
+import { attemptOf, httpTarget, never, receive, receiveTcp } from './receivers.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
+import { targetAt } from '../support/targets.ts';
 
 const BLOCKED = {
   kind: 'blocked',
@@ -242,7 +243,7 @@ test('a request that was written stays of unknown outcome, also if its next conn
     clock: systemClock,
     timeoutSeconds: 20,
     freshConnection: false,
-    asked: false,
+    judging: { rules: null, delivery: 'atLeastOnce', asked: false },
     mayStart: () => true,
     onEnd: (_, outcome) => void ended.push(outcome),
   });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { HttpCall } from '../../src/core/schedules/schedule.ts';
-import { attemptOf, httpTarget, never, receive, receiveTcp, targetAt } from './receivers.ts';
+import { attemptOf, httpTarget, never, receive, receiveTcp } from './receivers.ts';
+import { targetAt } from '../support/targets.ts';
 
 const at = (url: string, rest: Partial<HttpCall<string>> = {}) =>
   targetAt('http://127.0.0.1:1/never-sent-to', { cancel: { url, method: 'POST', headers: {}, ...rest } });

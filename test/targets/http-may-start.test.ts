@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
 import { DELIVERIES } from '../../src/core/schedules/schedule.ts';
-import { attemptOf, httpTarget, never, receive, receiveTcp, targetAt } from './receivers.ts';
+import { attemptOf, httpTarget, never, receive, receiveTcp } from './receivers.ts';
+import { targetAt } from '../support/targets.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
 const STOPPED = { kind: 'transient', error: { kind: 'network' }, statusCode: null, senderStopped: true };

@@ -6,7 +6,8 @@ import { parseEgressProxy } from '../../src/config/egress-proxy.ts';
 import { createMachineNames } from '../../src/runtime/names/machine-names.ts';
 import { createResolver } from '../../src/runtime/names/resolver.ts';
 import { startNameServer } from '../support/name-server.ts';
-import { answerWith, attemptOf, httpTarget, never, receive, targetAt } from './receivers.ts';
+import { answerWith, attemptOf, httpTarget, never, receive } from './receivers.ts';
+import { targetAt } from '../support/targets.ts';
 
 afterEach(() => vi.restoreAllMocks());
 

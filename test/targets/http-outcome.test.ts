@@ -1,15 +1,7 @@
 import { createServer } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import {
-  answerWith,
-  attemptOf,
-  httpTarget,
-  listen,
-  never,
-  receive,
-  receiveTcp,
-  targetAt,
-} from './receivers.ts';
+import { targetAt } from '../support/targets.ts';
+import { answerWith, attemptOf, httpTarget, listen, never, receive, receiveTcp } from './receivers.ts';
 
 function deliverTo(url: string, timeoutSeconds = 20) {
   return httpTarget().deliver(targetAt(url), attemptOf({ timeoutSeconds }), never);

@@ -1,7 +1,8 @@
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
 import { parseEgressProxy } from '../../src/config/egress-proxy.ts';
-import { attemptOf, httpTarget, never, receive, receiveTcp, targetAt } from './receivers.ts';
+import { attemptOf, httpTarget, never, receive, receiveTcp } from './receivers.ts';
+import { targetAt } from '../support/targets.ts';
 
 /** A proxy that opens tunnels to `to`, whatever host is named, or answers with `refusal`. */
 async function startProxy({ to = '', refusal = '' }: { to?: string; refusal?: string }) {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { HTTP_METHODS } from '../../src/core/schedules/schedule.ts';
-import { attemptOf, httpTarget, never, receive, targetAt } from './receivers.ts';
+import { attemptOf, httpTarget, never, receive } from './receivers.ts';
+import { targetAt } from '../support/targets.ts';
 
 test('the body carries the run, and the payload byte for byte', async () => {
   const { url, arrivals } = await receive();

@@ -2,7 +2,8 @@ import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { ATTACK } from '../support/runner/attack.ts';
-import { attemptOf, httpTarget, never, receive, targetAt } from './receivers.ts';
+import { attemptOf, httpTarget, never, receive } from './receivers.ts';
+import { targetAt } from '../support/targets.ts';
 
 const secretOf = (fill: number) => `whsec_${Buffer.alloc(32, fill).toString('base64')}`;
 const SECRET = secretOf(1);

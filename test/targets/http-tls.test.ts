@@ -3,8 +3,9 @@ import { type Server, createServer } from 'node:https';
 import type { Socket } from 'node:net';
 import tls, { type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { attemptOf, httpTarget, never, receiveTcp, targetAt } from './receivers.ts';
+import { attemptOf, httpTarget, never, receiveTcp } from './receivers.ts';
 import { listenOnLoopback } from '../support/loopback.ts';
+import { targetAt } from '../support/targets.ts';
 
 /** Self-signed for 127.0.0.1 and localhost, made for these tests and used nowhere else. */
 const fixtures = new URL('fixtures/', import.meta.url);

@@ -2,7 +2,6 @@ import { type IncomingMessage, type RequestListener, createServer } from 'node:h
 import { type AddressInfo, type Server, type Socket, createServer as createTcpServer } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
-import type { HttpTarget } from '../../src/core/schedules/schedule.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import type { Attempt, TargetKind } from '../../src/targets/target.ts';
@@ -81,19 +80,6 @@ export function httpTarget(connectionsPerOrigin = 4, deps: Partial<Deps> = {}): 
   return kind;
 }
 
-export function targetAt(url: string, rest: Partial<HttpTarget<string>> = {}): HttpTarget<string> {
-  return {
-    type: 'http',
-    url,
-    method: 'POST',
-    headers: {},
-    secret: null,
-    lookup: null,
-    cancel: null,
-    ...rest,
-  };
-}
-
 export function attemptOf(rest: Partial<Attempt> = {}): Attempt {
   return {
     runId: '0192f0c4-1c00-7abc-8def-0123456789ab',
@@ -107,6 +93,7 @@ export function attemptOf(rest: Partial<Attempt> = {}): Attempt {
     delivery: 'atLeastOnce',
     recovery: null,
     dependencies: [],
+    parent: null,
     mayStart: () => true,
     ...rest,
   };

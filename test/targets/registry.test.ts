@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Target } from '../../src/core/schedules/schedule.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
-import { attemptOf, httpTarget, never, receive, targetAt } from './receivers.ts';
+import { attemptOf, httpTarget, never, receive } from './receivers.ts';
+import { targetAt } from '../support/targets.ts';
 
 test('a registry finds the kind by the type of the target, and closes all', async () => {
   const { url } = await receive();

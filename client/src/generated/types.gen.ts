@@ -35,6 +35,14 @@ export type AnsweredAfter = {
 };
 
 /**
+ * A text with placeholders.
+ */
+export type AnsweredBodyTemplate = {
+    template: string;
+    contentType: string;
+};
+
+/**
  * A cancel call; each header value is "***".
  */
 export type AnsweredCancel = {
@@ -63,6 +71,8 @@ export type AnsweredHttpTarget = {
     headers: {
         [key: string]: string;
     };
+    body: 'envelope' | 'payload' | AnsweredBodyTemplate;
+    outcome: AnsweredOutcomeRules | null;
     secret: string | Array<string> | null;
     lookup: AnsweredLookup | null;
     cancel: AnsweredCancel | null;
@@ -77,6 +87,31 @@ export type AnsweredLookup = {
     headers: {
         [key: string]: string;
     };
+};
+
+/**
+ * How whole answers are judged.
+ */
+export type AnsweredOutcomeRules = {
+    /**
+     * A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599.
+     */
+    succeed: Array<number | string>;
+    /**
+     * A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599.
+     */
+    retry: Array<number | string>;
+    /**
+     * A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599.
+     */
+    fail: Array<number | string>;
+    require: {
+        pointer: string;
+        equals: unknown;
+    } | {
+        contains: string;
+    } | null;
+    otherwise: 'retry' | 'fail' | null;
 };
 
 export type AnsweredPullTarget = {
@@ -170,6 +205,14 @@ export type BackfillResult = {
      * The first occurrence beyond `limit`, to go on from; null: there is none.
      */
     remainingFrom: string | null;
+};
+
+/**
+ * A text of your own, up to 64 KiB. In JSON, a placeholder inside quotes becomes escaped text, and one outside of them a JSON value; in a form it is percent-encoded; elsewhere it is inserted as text. Placeholders: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}} {{trigger}} {{payload}} {{payload/…}} {{dependencies}} {{parent/…}}. `payload/…` and `parent/…` go on with a JSON pointer (null where it leads to nothing).
+ */
+export type BodyTemplateInput = {
+    template: string;
+    contentType?: string;
 };
 
 export type Calendar = {
@@ -489,6 +532,11 @@ export type HttpTargetInput = {
     headers?: {
         [key: string]: string;
     };
+    /**
+     * What is sent, except with GET and HEAD. envelope: firelock's own JSON about the run. payload: the run's payload byte for byte.
+     */
+    body?: 'envelope' | 'payload' | BodyTemplateInput;
+    outcome?: OutcomeRulesInput;
     lookup?: LookupInput | null;
     cancel?: CancelInput | null;
     /**
@@ -799,6 +847,31 @@ export type OneOffRunWithRefInput = {
      */
     dependsOn?: Array<string>;
 };
+
+/**
+ * How whole answers are judged: statuses that count as handed off (`succeed`), as "try again" (`retry`) and as final (`fail`); a status in no list is judged as without rules. What would have succeeded must have what `require` names in its first 64 KiB; without it, it is `otherwise`: null means retry, and under `atMostOnce` fail. A status in `retry` is sent again under `atMostOnce` too.
+ */
+export type OutcomeRulesInput = {
+    /**
+     * A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599.
+     */
+    succeed?: Array<number | string>;
+    /**
+     * A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599.
+     */
+    retry?: Array<number | string>;
+    /**
+     * A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599.
+     */
+    fail?: Array<number | string>;
+    require?: {
+        pointer: string;
+        equals: unknown;
+    } | {
+        contains: string;
+    } | null;
+    otherwise?: 'retry' | 'fail' | null;
+} | null;
 
 export type Preview = {
     /**
@@ -1530,6 +1603,21 @@ export type SchedulePatchInput = ({
         method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | null;
         headers?: {
             [key: string]: string | null;
+        } | null;
+        body?: 'envelope' | 'payload' | {
+            template?: string;
+            contentType?: string | null;
+        } | null;
+        outcome?: {
+            succeed?: Array<number | string> | null;
+            retry?: Array<number | string> | null;
+            fail?: Array<number | string> | null;
+            require?: {
+                pointer?: string | null;
+                equals: unknown;
+                contains?: string | null;
+            } | null;
+            otherwise?: 'retry' | 'fail' | null;
         } | null;
         lookup?: {
             /**

@@ -12,6 +12,19 @@ const SCHEDULES: Examples = {
     summary: 'By interval: every quarter of an hour',
     value: { everySeconds: 900, target, timeoutSeconds: 60 },
   },
+  endpoint: {
+    summary: 'To an endpoint with a body of its own, and its own idea of success',
+    value: {
+      cron: '55 8 * * MON-FRI',
+      target: {
+        type: 'http',
+        url: 'https://chat.example.com/hooks/standup',
+        body: { template: '{"text": "Stand-up: {{payload/title}} ({{scheduledFor}})"}' },
+        outcome: { succeed: [409], require: { pointer: '/ok', equals: true } },
+      },
+      payload: { title: 'in five minutes' },
+    },
+  },
   once: {
     summary: 'Once, at a moment',
     value: { at: '2099-12-31T23:00:00+01:00', target, payload: { century: 21 } },

@@ -102,8 +102,8 @@ export function refused(context: z.core.$RefinementCtx, message: string): never 
 }
 
 /** For `superRefine`: `faultOf` says what is wrong with a value; null: nothing. */
-export function withoutFault(faultOf: (value: string) => string | null) {
-  return (value: string, context: z.core.$RefinementCtx<string>): void => {
+export function withoutFault<T = string>(faultOf: (value: T) => string | null) {
+  return (value: T, context: z.core.$RefinementCtx<T>): void => {
     const message = faultOf(value);
     if (message !== null) context.addIssue({ code: 'custom', message });
   };

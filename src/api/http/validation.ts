@@ -101,7 +101,7 @@ function faultsOf(issue: z.core.$ZodIssue, pathOf: PathOf): Fault[] {
       message: `has a name that ${message}`,
     }));
   }
-  // The value may be a string or a list of strings: reports the faults inside of the list.
+  // The value may be a string, or a list or an object: reports the faults inside of that.
   const inner = issue.code === 'invalid_union' ? issue.errors.filter(isOfThisType) : [];
   const [only] = inner;
   if (only && inner.length === 1)
@@ -110,7 +110,9 @@ function faultsOf(issue: z.core.$ZodIssue, pathOf: PathOf): Fault[] {
 }
 
 function isOfThisType(issues: readonly z.core.$ZodIssue[]): boolean {
-  return issues.length > 0 && !issues.some(({ code, path }) => code === 'invalid_type' && path.length === 0);
+  const isOther = ({ code, path }: z.core.$ZodIssue) =>
+    (code === 'invalid_type' || code === 'invalid_value') && path.length === 0;
+  return issues.length > 0 && !issues.some(isOther);
 }
 
 /** The message about the field that the fault's path names. */

@@ -4,10 +4,12 @@ import { MASK } from './http-call-schemas.ts';
 /** A target with its header values and secrets masked. Answers never decrypt anything. */
 export function answerTarget(target: Target) {
   if (target.type === 'pull') return { type: target.type, queue: target.queue };
-  const { type, secret, lookup, cancel } = target;
+  const { type, body, outcome, secret, lookup, cancel } = target;
   return {
     type,
     ...masked(target),
+    body,
+    outcome,
     secret: Array.isArray(secret) ? secret.map(() => MASK) : secret && MASK,
     lookup: lookup && masked(lookup),
     cancel: cancel && masked(cancel),

@@ -1,5 +1,11 @@
 import { originOf } from '../../core/http/template.ts';
-import type { HttpCall, HttpTarget, SecretText, Target } from '../../core/schedules/schedule.ts';
+import type {
+  HttpCall,
+  HttpTarget,
+  OutcomeRules,
+  SecretText,
+  Target,
+} from '../../core/schedules/schedule.ts';
 import { isObject, pointer } from '../http/json/json-body.ts';
 import type { Fault } from '../http/problem.ts';
 import { MASK } from './http-call-schemas.ts';
@@ -14,13 +20,15 @@ import { sealTarget } from '../../core/secrets/target-secrets.ts';
  */
 export function unmaskTarget(input: TargetInput, stored: Target | null, faults: Fault[]): Target {
   if (input.type === 'pull') return { type: input.type, queue: input.queue };
-  const { type, secret, lookup, cancel, ...target } = input;
+  const { type, secret, lookup, cancel, body, outcome, ...target } = input;
   const known = stored?.type === 'http' ? stored : null;
   const callOf = (name: 'lookup' | 'cancel', call: HttpCall<string>) =>
     unmask(call, known?.[name] ?? null, `/target/${name}/headers`, faults);
   return {
     type,
     ...unmask(target, known, '/target/headers', faults),
+    body,
+    outcome,
     secret: unmaskSecret({ url: target.url, secret }, known, faults),
     lookup: lookup && callOf('lookup', lookup),
     cancel: cancel && callOf('cancel', cancel),
@@ -87,9 +95,10 @@ export function patchableTarget(stored: Target, patch: unknown): object {
   const type = isObject(patch) ? patch['type'] : undefined;
   if (type !== undefined && type !== stored.type) return {};
   if (shown.type === 'pull') return shown;
-  const { lookup, cancel } = shown;
+  const { outcome, lookup, cancel } = shown;
   return {
     ...withoutRenamedHeaders(shown, patch),
+    outcome: outcome && withoutReplacedRule(outcome, memberOf(memberOf(patch, 'outcome'), 'require')),
     lookup: lookup && withoutRenamedHeaders(lookup, memberOf(patch, 'lookup')),
     cancel: cancel && withoutRenamedHeaders(cancel, memberOf(patch, 'cancel')),
   };
@@ -104,6 +113,12 @@ function withoutRenamedHeaders<T extends HttpCall<string>>(shown: T, patch: unkn
     ([name]) => exact.has(name) || !named.has(name.toLowerCase()),
   );
   return { ...shown, headers: Object.fromEntries(kept) };
+}
+
+/** What is required by its text replaces what is required by a pointer, and the other way round. */
+function withoutReplacedRule(rules: OutcomeRules, required: Record<string, unknown>): OutcomeRules {
+  const stays = Object.keys(required).every((name) => rules.require !== null && name in rules.require);
+  return stays ? rules : { ...rules, require: null };
 }
 
 function memberOf(value: unknown, name: string): Record<string, unknown> {

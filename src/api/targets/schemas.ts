@@ -10,6 +10,15 @@ import {
   secret,
   url,
 } from './http-call-schemas.ts';
+import {
+  answeredBody,
+  answeredOutcome,
+  body,
+  bodyFault,
+  outcome,
+  patchedBody,
+  patchedOutcome,
+} from './body-and-outcome.ts';
 import { ALWAYS } from '../http/common-schemas.ts';
 
 export const queue = z
@@ -43,12 +52,18 @@ const httpInput = z
       url,
       method: method.default('POST'),
       headers: headers.default({}),
+      body: body.default('envelope'),
+      outcome: outcome.default(null),
       lookup: lookupInput.nullable().default(null),
       cancel: cancelInput.nullable().default(null),
       secret: secret.default(null),
     },
     { error: notAFieldOf('http') },
   )
+  .superRefine((target, context) => {
+    for (const [name, message] of bodyFault(target))
+      context.addIssue({ code: 'custom', path: [name], message });
+  })
   .meta({ id: 'HttpTarget', description: 'Sends an HTTP request.' });
 
 const pullInput = z
@@ -70,6 +85,8 @@ const PATCHED = {
   http: {
     url: url.nullish(),
     ...patchedCall,
+    body: patchedBody,
+    outcome: patchedOutcome,
     lookup: patchedHttpCall.nullish(),
     cancel: patchedHttpCall.nullish(),
     secret: patchedSecret,
@@ -105,6 +122,8 @@ export const answeredTarget = z
       .object({
         type: z.literal('http'),
         ...answeredCall,
+        body: answeredBody,
+        outcome: answeredOutcome,
         secret: answeredSecret,
         lookup: answeredHttpCall('AnsweredLookup', 'A lookup'),
         cancel: answeredHttpCall('AnsweredCancel', 'A cancel call'),

@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { isoInstant } from '../../core/instant.ts';
 import { reasonOf } from '../../runtime/reason.ts';
-import { RawJson, parseKeepingDigits } from '../../api/http/json/raw-json.ts';
+import { RawJson } from '../../api/http/json/raw-json.ts';
+import { parseKeepingDigits } from '../../core/json-text.ts';
 import { usageError } from '../exit-codes.ts';
 import type { Surroundings } from '../surroundings.ts';
 

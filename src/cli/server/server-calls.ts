@@ -1,4 +1,5 @@
-import { stringify, parseKeepingDigits } from '../../api/http/json/raw-json.ts';
+import { stringify } from '../../api/http/json/raw-json.ts';
+import { parseKeepingDigits } from '../../core/json-text.ts';
 import { CliError, EXIT, usageError } from '../exit-codes.ts';
 import { printable } from '../terminal/shown-text.ts';
 

@@ -1,7 +1,7 @@
 import { type Instant, isoInstant } from '../instant.ts';
 
 /** The names that a template may use; every attempt has a value for each. */
-interface TemplateValues {
+export interface TemplateValues {
   runId: string;
   runName: string | null;
   scheduleId: string | null;
@@ -34,28 +34,36 @@ export function renderTemplate(
 ): string {
   if (!hasTemplate(text)) return text;
   return replaceTemplates(text, (name, whole) =>
-    isTemplateName(name) ? encode(valueOf(name, values)) : whole,
+    isTemplateName(name) ? encode(templateValue(name, values)) : whole,
   );
 }
 
-/** A loop rather than a regular expression: one pass, also over thousands of braces that never close. */
 function replaceTemplates(text: string, replace: (name: string, whole: string) => string): string {
-  let result = '';
+  const pieces = splitTemplate(text);
+  return pieces.map((piece, index) => (index % 2 === 0 ? piece : replace(piece, `{{${piece}}}`))).join('');
+}
+
+/**
+ * Text, the name in `{{…}}`, text, and so on: names are at the odd places. A loop rather than a regular expression: one
+ * pass, also over thousands of braces that never close.
+ */
+export function splitTemplate(text: string): string[] {
+  const pieces: string[] = [];
   let done = 0;
   for (;;) {
     const open = text.indexOf('{{', done);
     const close = open === -1 ? -1 : text.indexOf('}}', open + 2);
-    if (close === -1) return result + text.slice(done);
-    result += text.slice(done, open) + replace(text.slice(open + 2, close), text.slice(open, close + 2));
+    if (close === -1) return [...pieces, text.slice(done)];
+    pieces.push(text.slice(done, open), text.slice(open + 2, close));
     done = close + 2;
   }
 }
 
-function isTemplateName(name: string): name is TemplateName {
+export function isTemplateName(name: string): name is TemplateName {
   return (TEMPLATE_NAMES as readonly string[]).includes(name);
 }
 
-function valueOf(name: TemplateName, values: TemplateValues): string {
+export function templateValue(name: TemplateName, values: TemplateValues): string {
   switch (name) {
     case 'runId':
       return values.runId;

@@ -119,6 +119,16 @@ export interface Dependency {
   result: Run['result'];
 }
 
+/** The run whose end another run follows. */
+export interface ParentRun extends Dependency {
+  scheduleId: string | null;
+  reason: string | null;
+}
+
+export function dependencyOf({ runId, status, error, result }: Dependency): Dependency {
+  return { runId, status, error, result };
+}
+
 /**
  * The id of a planned fire: UUIDv7 layout (RFC 9562 §5.7) whose 48 time bits are `scheduledFor` and whose other
  * bits come from SHA-256(uid, scheduledFor). Planning the same fire again, even after a restored backup,

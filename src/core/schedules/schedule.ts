@@ -37,12 +37,36 @@ export interface HttpTarget<Secret = SecretText> {
   url: string;
   method: HttpMethod;
   headers: Record<string, Secret>;
+  /** What is sent, except with GET and HEAD: firelock's own JSON about the run, its payload byte for byte, or a text of the user's. */
+  body: 'envelope' | 'payload' | BodyTemplate;
+  /** How whole answers are judged; null: by their status, as firelock does. */
+  outcome: OutcomeRules | null;
   /** Signs each request; two of them while receivers change from one to the other. Null: nothing is signed. */
   secret: Secret | Secret[] | null;
   /** The call that asks whether an attempt of unknown outcome arrived, before firelock repeats it or gives up. */
   lookup: HttpCall<Secret> | null;
   /** The call, once and best effort, after a run that the target is working on was cancelled or replaced. */
   cancel: HttpCall<Secret> | null;
+}
+
+/** A body with placeholders, of up to 64 KiB (core/http/body-template.ts). */
+export interface BodyTemplate {
+  template: string;
+  contentType: string;
+}
+
+/** A status, a class such as `2xx`, or a range such as `400-404`. */
+export type StatusPattern = number | string;
+
+/** An answer whose status is in no list is judged as without rules (core/runs/attempts/outcome-rules.ts). */
+export interface OutcomeRules {
+  succeed: StatusPattern[];
+  retry: StatusPattern[];
+  fail: StatusPattern[];
+  /** What an answer must contain to count as a success; null: nothing. */
+  require: { pointer: string; equals: unknown } | { contains: string } | null;
+  /** What an answer without it means; null: `retry`, and under atMostOnce `fail`. */
+  otherwise: 'retry' | 'fail' | null;
 }
 
 /** A call beside the handoff itself: without a body. */

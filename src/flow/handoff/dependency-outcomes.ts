@@ -1,4 +1,4 @@
-import type { Dependency } from '../../core/runs/run.ts';
+import { type Dependency, type ParentRun, dependencyOf } from '../../core/runs/run.ts';
 import { batchCalls } from '../../runtime/loop/batched-calls.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { Database } from '../../postgres/database.ts';
@@ -8,12 +8,20 @@ import { findDependencyIds, findOutcomes } from '../../store/runs/search/find-ru
  * The outcomes of its parent, or of the runs it waited for, in their order, as far as they are kept; null: they cannot
  * be read now.
  */
-export type ReadDependencies = (run: ClaimedRun) => Promise<Dependency[] | null>;
+export type ReadDependencies = (run: ClaimedRun) => Promise<ReadOutcomes | null>;
+
+export interface ReadOutcomes {
+  dependencies: readonly Dependency[];
+  /** Null: it has none, or it is no longer kept. */
+  parent: ParentRun | null;
+}
 
 /** Runs, each with up to 1,000 ids. */
 const MAX_RUNS = 100;
 /** Outcomes, of up to 4 KiB each. */
 const MAX_OUTCOMES = 1_000;
+
+export const NO_OUTCOMES: ReadOutcomes = { dependencies: [], parent: null };
 
 /** An attempt whose dependencies cannot be read is not made. Attempts that begin at the same moment read together. */
 export function createDependencyReader(database: Database): ReadDependencies {
@@ -24,7 +32,7 @@ export function createDependencyReader(database: Database): ReadDependencies {
       return runIds.map((id) => found.get(id) ?? []);
     },
   });
-  const outcomesOf = batchCalls<readonly string[], Dependency[]>({
+  const outcomesOf = batchCalls<readonly string[], ParentRun[]>({
     maxWeight: MAX_OUTCOMES,
     weightOf: (ids) => ids.length,
     work: async (asked) => {
@@ -37,7 +45,10 @@ export function createDependencyReader(database: Database): ReadDependencies {
     const ids = parentRunId === null ? [] : [parentRunId];
     try {
       if (hasDependencies) ids.push(...(await idsOf(id)));
-      return ids.length === 0 ? [] : await outcomesOf(ids);
+      if (ids.length === 0) return NO_OUTCOMES;
+      const outcomes = await outcomesOf(ids);
+      const parent = outcomes.find(({ runId }) => runId === parentRunId) ?? null;
+      return { dependencies: outcomes.map(dependencyOf), parent };
     } catch {
       return null;
     }

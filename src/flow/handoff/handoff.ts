@@ -11,7 +11,7 @@ import { type Delivery, NO_DEFINITION } from '../../core/schedules/schedule.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { LookedUp } from '../../core/runs/attempts/attempt.ts';
 import type { Outcome } from '../../core/runs/attempts/outcome.ts';
-import { type Dependency, runNameOf } from '../../core/runs/run.ts';
+import { runNameOf } from '../../core/runs/run.ts';
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
@@ -25,7 +25,7 @@ import { claimOf, startHandoffsIfClaimed } from '../../store/runs/claims/held-cl
 import type { TargetRegistry } from '../../targets/registry.ts';
 import type { Attempt } from '../../targets/target.ts';
 import { type AskTargetDeps, type ClaimToSend, type Sending, askIfInDoubt } from './ask-target.ts';
-import type { ReadDependencies } from './dependency-outcomes.ts';
+import { type ReadDependencies, type ReadOutcomes, NO_OUTCOMES } from './dependency-outcomes.ts';
 import {
   SENT,
   attemptedOf,
@@ -101,7 +101,7 @@ function readyAtOnce(
   if (!kind || handoff.lockedBecause !== null || !dependsOnNone(run) || run.inDoubtUntil !== null)
     return null;
   if (mustBeStarted(run, handoff.delivery, databaseClock)) return null;
-  const attempt = attemptOf(lease, run, handoff, NO_DEPENDENCIES);
+  const attempt = attemptOf(lease, run, handoff, NO_OUTCOMES);
   return { kind, run, handoff, attempt, signal, lookup: null };
 }
 
@@ -120,9 +120,9 @@ async function prepared(
   if (handoff.lockedBecause !== null)
     return { settled: stillInDoubt(run, notSent(handoff.lockedBecause).settled) };
 
-  const dependencies = dependsOnNone(run) ? NO_DEPENDENCIES : await deps.readDependencies(run);
-  if (!dependencies) return notSent('not begun: how those ended that it depends on could not be read', true);
-  const sending = { kind, run, handoff, attempt: attemptOf(deps.lease, run, handoff, dependencies), signal };
+  const outcomes = dependsOnNone(run) ? NO_OUTCOMES : await deps.readDependencies(run);
+  if (!outcomes) return notSent('not begun: how those ended that it depends on could not be read', true);
+  const sending = { kind, run, handoff, attempt: attemptOf(deps.lease, run, handoff, outcomes), signal };
   const asked = run.inDoubtUntil === null ? null : await askIfInDoubt(deps, sending, startedAt);
   if (asked && 'settled' in asked) return asked;
   if (mustBeStarted(run, handoff.delivery, databaseClock) && !(await deps.startHandoff(run))) {
@@ -135,8 +135,6 @@ async function prepared(
 function dependsOnNone({ parentRunId, hasDependencies }: ClaimedRun): boolean {
   return parentRunId === null && !hasDependencies;
 }
-
-const NO_DEPENDENCIES: readonly Dependency[] = [];
 
 /** Reports the outcome of an attempt that was made, and answers what it means for the run. */
 function settledSending(
@@ -172,7 +170,7 @@ function attemptOf(
   lease: Lease,
   run: ClaimedRun,
   handoff: SendableHandoff,
-  dependencies: readonly Dependency[],
+  { dependencies, parent }: ReadOutcomes,
 ): Attempt {
   const { id: runId, instanceId, recoveredAt, recoveries } = run;
   return {
@@ -189,6 +187,7 @@ function attemptOf(
     recovery: recoveries > 0 && recoveredAt !== null ? { recoveries, recoveredAt } : null,
     mayStart: () => lease.instanceId === instanceId && lease.isValid(),
     dependencies,
+    parent,
   };
 }
 

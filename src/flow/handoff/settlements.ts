@@ -1,6 +1,6 @@
 import type { Instant } from '../../core/instant.ts';
 import type { AttemptOutcome } from '../../core/runs/attempts/attempt.ts';
-import { type Outcome, notSent } from '../../core/runs/attempts/outcome.ts';
+import { type Outcome, isGone, notSent } from '../../core/runs/attempts/outcome.ts';
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
 import {
   type Attempted,
@@ -55,7 +55,14 @@ export function settlementFor(
   sent = UNSENT,
 ): AttemptSettlement {
   const settlement = settlementOf(outcome, attempted, databaseClock.now(), Math.random());
-  return settled(databaseClock, run, attempted.startedAt, { outcome: outcome.kind, settlement }, sent);
+  const ending = settled(
+    databaseClock,
+    run,
+    attempted.startedAt,
+    { outcome: outcome.kind, settlement },
+    sent,
+  );
+  return isGone(outcome) ? { ...ending, gone: true } : ending;
 }
 
 export function settled(

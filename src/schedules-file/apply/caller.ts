@@ -1,5 +1,5 @@
 import { isObject } from '../../api/http/json/json-body.ts';
-import { parseKeepingDigits } from '../../api/http/json/raw-json.ts';
+import { parseKeepingDigits } from '../../core/json-text.ts';
 import type { Fault } from '../../api/http/problem.ts';
 
 interface CallAnswer {

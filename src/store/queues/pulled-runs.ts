@@ -1,4 +1,4 @@
-import { type Dependency, type Run, mayBeRunId } from '../../core/runs/run.ts';
+import { type Dependency, type Run, dependencyOf, mayBeRunId } from '../../core/runs/run.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { findOutcomes, listRuns } from '../runs/search/find-runs.ts';
 import type { RunFilter } from '../runs/search/run-pages.ts';
@@ -35,7 +35,9 @@ export async function readPulledRuns(
       run.id,
       {
         run,
-        dependencies: dependencyIds(run).flatMap((id) => found.get(id) ?? []),
+        dependencies: dependencyIds(run)
+          .flatMap((id) => found.get(id) ?? [])
+          .map(dependencyOf),
         isFirst: !started.has(run.id),
       },
     ]),

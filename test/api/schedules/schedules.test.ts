@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { HttpTarget } from '../../../src/core/schedules/schedule.ts';
 import { opened } from '../../support/secrets.ts';
 import { SCHEDULE, TARGET, faultPaths, sharedApi } from '../api.ts';
+import { targetAt } from '../../support/targets.ts';
 
 const api = sharedApi();
 
@@ -28,7 +29,7 @@ describe('PUT', () => {
       late: false,
       startAt: null,
       endAt: null,
-      target: { ...TARGET, method: 'POST', headers: {}, secret: null, lookup: null, cancel: null },
+      target: targetAt(TARGET.url),
       payload: null,
       catchUp: 'latest',
       catchUpLimit: 100,

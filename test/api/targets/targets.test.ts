@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { targetAt } from '../../support/targets.ts';
 import { opened } from '../../support/secrets.ts';
 import { type Answer, SCHEDULE, TARGET, faultPaths, sharedApi } from '../api.ts';
 
@@ -60,10 +61,21 @@ describe('a pull target', () => {
   test('has no field of an http target, and the other way round, each named', async () => {
     const { url } = TARGET;
     const call = { url };
-    const more = { url, method: 'POST', headers: {}, lookup: call, cancel: call, secret: null };
+    const more = {
+      url,
+      method: 'POST',
+      headers: {},
+      body: 'payload',
+      outcome: null,
+      lookup: call,
+      cancel: call,
+      secret: null,
+    };
     const pull = await put('q-bad', withTarget({ ...PULL, ...more }));
     expect(faultPaths(pull)).toEqual(
-      ['cancel', 'headers', 'lookup', 'method', 'secret', 'url'].map((name) => `/target/${name}`),
+      ['body', 'cancel', 'headers', 'lookup', 'method', 'outcome', 'secret', 'url'].map(
+        (name) => `/target/${name}`,
+      ),
     );
     const queued = await put('q-bad', { ...withTarget({ ...TARGET, queue: 'q' }), delivery: 'x' });
     expect([queued.status, faultPaths(queued)]).toEqual([400, ['/delivery', '/target/queue']]);
@@ -109,7 +121,7 @@ describe('a merge patch of the target', () => {
     const back = await patch('kind', { target: { ...TARGET, headers: { A: 'b' } } });
     expect(back.status).toBe(200);
     expect(await stored('kind')).toMatchObject({
-      target: { ...TARGET, method: 'POST', headers: { A: 'b' }, secret: null, lookup: null, cancel: null },
+      target: targetAt(TARGET.url, { headers: { A: 'b' } }),
       lane: 'http https://example.com',
     });
   });

@@ -8,16 +8,14 @@ import {
   sealTarget,
 } from '../../../src/core/secrets/target-secrets.ts';
 import { SECRETS, ringOf } from '../../support/secrets.ts';
+import { targetAt } from '../../support/targets.ts';
 
-const GIVEN: HttpTarget<string> = {
-  type: 'http',
-  url: 'https://a.example/x?{{runId}}',
-  method: 'POST',
+const GIVEN: HttpTarget<string> = targetAt('https://a.example/x?{{runId}}', {
   headers: { 'X-Key': 'k', Accept: 'a' },
   secret: ['one', 'two'],
   lookup: { url: 'https://b.example/', method: 'GET', headers: { 'X-Key': 'l' } },
   cancel: { url: 'https://c.example/', method: 'POST', headers: { 'X-Key': 'c' } },
-};
+});
 const sealed = (given: HttpTarget = GIVEN, before: HttpTarget | null = null, ring = SECRETS) =>
   sealTarget(given, { ring, uid: 'u', before }).target as HttpTarget;
 const NEWER = ringOf(

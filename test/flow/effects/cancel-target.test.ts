@@ -16,6 +16,7 @@ import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { SECRETS } from '../../support/secrets.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
 import { until } from '../../support/until.ts';
+import { targetAt } from '../../support/targets.ts';
 
 let store: Store;
 let instance: TestInstance;
@@ -36,16 +37,8 @@ beforeEach(async () => {
 });
 
 const NOON = Date.UTC(2026, 10, 20, 12);
-const targetWith = (cancel: HttpTarget['cancel']): HttpTarget => ({
-  type: 'http',
-  // Nothing is sent there; its origin is the lane.
-  url: cancel?.url ?? 'http://127.0.0.1:1/',
-  method: 'POST',
-  headers: {},
-  secret: null,
-  lookup: null,
-  cancel,
-});
+const targetWith = (cancel: HttpTarget<string>['cancel']): HttpTarget =>
+  targetAt(cancel?.url ?? 'http://127.0.0.1:1/', { cancel });
 const cancelBy = (url: string, headers = {}) => targetWith({ url, method: 'POST', headers });
 const put = (id: string, target: Definition['target'], more: Partial<Definition> = {}) =>
   instance.put(id, { url: '', ...more, target });

@@ -7,6 +7,7 @@ import type { Store, TestInstance } from '../../support/pipeline.ts';
 import type { Receiver } from '../../support/receiver.ts';
 import { SECRETS, ringOf } from '../../support/secrets.ts';
 import { until } from '../../support/until.ts';
+import { targetAt } from '../../support/targets.ts';
 
 let store: Store;
 let instance: TestInstance;
@@ -23,15 +24,7 @@ async function put(id: string, ring: typeof SECRETS, more: Partial<Definition> =
   const url = receiver.url;
   const { uid } = await instance.put(id, { url, ...more });
   const call = { url: `${url}/lookup`, method: 'GET' as const, headers: {} };
-  const given: HttpTarget = {
-    type: 'http',
-    url,
-    method: 'POST',
-    headers: { 'x-key': id },
-    secret: null,
-    lookup: call,
-    cancel: null,
-  };
+  const given: HttpTarget = targetAt(url, { headers: { 'x-key': id }, lookup: call });
   const { target } = sealTarget(given, { ring, uid, before: null });
   await instance.put(id, { url, ...more, target });
 }

@@ -7,6 +7,7 @@ import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-te
 import type { Store, TestInstance } from '../../support/pipeline.ts';
 import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
+import { targetAt } from '../../support/targets.ts';
 
 let store: Store;
 let instance: TestInstance;
@@ -36,15 +37,7 @@ async function afterTheWord(
     completionTimeoutSeconds: 77,
     timeoutSeconds: 1,
     retry: { maxAttempts: 3, minBackoffSeconds: 0, maxBackoffSeconds: 0 },
-    target: {
-      type: 'http',
-      url: receiver.url,
-      method: 'POST',
-      headers: {},
-      lookup: { url: `${receiver.url}/lookup`, method: 'GET', headers: {} },
-      secret: null,
-      cancel: null,
-    },
+    target: targetAt(receiver.url, { lookup: { url: `${receiver.url}/lookup`, method: 'GET', headers: {} } }),
     ...given,
   });
   await instance.fire('asked');

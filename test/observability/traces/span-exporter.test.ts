@@ -7,6 +7,7 @@ import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { until } from '../../support/until.ts';
 import { attributesOf, startCollector } from './collector.ts';
+import { targetAt } from '../../support/targets.ts';
 
 type AttemptEnded = Extract<FirelockEvent, { type: 'attemptEnded' }>;
 
@@ -22,15 +23,9 @@ const ENDED: AttemptEnded = {
   scheduleId: 'nightly',
   trigger: 'schedule',
   recoveries: 0,
-  to: {
-    type: 'http',
-    url: 'https://jobs.example.org/hooks/s3cret?token=s3cret',
-    method: 'POST',
+  to: targetAt('https://jobs.example.org/hooks/s3cret?token=s3cret', {
     headers: { authorization: 's3cret' },
-    secret: null,
-    lookup: null,
-    cancel: null,
-  },
+  }),
   result: { kind: 'accepted', statusCode: 202, body: 's3cret', executionId: null },
 };
 

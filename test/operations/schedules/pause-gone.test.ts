@@ -17,6 +17,7 @@ import { startPostgresProxy } from '../../support/postgres/postgres-proxy.ts';
 import type { Receiver } from '../../support/receiver.ts';
 import { SECRETS } from '../../support/secrets.ts';
 import { until } from '../../support/until.ts';
+import { targetAt } from '../../support/targets.ts';
 
 let store: Store;
 let instance: TestInstance;
@@ -115,6 +116,23 @@ describe('a schedule whose target answered 410 Gone', () => {
     );
     expect(paused).toHaveProperty('reason', `the target answered 410 Gone to run ${runId}`);
     expect(instance.events.filter((event) => event.type === 'loopFailed')).toEqual([]);
+  });
+
+  it('is not paused if a rule of its own says what a 410 means', async () => {
+    const outcome = { succeed: [], retry: [], fail: ['4xx'], require: null, otherwise: null };
+    await put('ruled', { target: targetAt(`${receiver.url}/ruled`, { outcome }) });
+    await instance.start();
+    const { id } = await instance.fire('ruled');
+    const ended = await until(async () => {
+      const [run] = await store.rows(
+        sql`SELECT status, error->>'message' AS error FROM history WHERE id = ${id}`,
+      );
+      return run ?? null;
+    });
+    const error = 'the target answered 410, which is in outcome.fail';
+    expect(ended).toEqual({ status: 'failed', error });
+    expect(await effects()).toEqual([]);
+    expect(await find('ruled')).toMatchObject({ status: 'active' });
   });
 
   it('is paused once, for the first of its runs, and reported', async () => {

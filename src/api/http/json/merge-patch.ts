@@ -1,17 +1,5 @@
 import { isObject } from './json-body.ts';
-import { parseKeepingDigits } from './raw-json.ts';
-
-declare global {
-  interface JSON {
-    /** Source text access, in every Node this runs on and not yet in TypeScript's library. */
-    parse(
-      text: string,
-      reviver: (key: string, value: unknown, context: { source?: string }) => unknown,
-    ): unknown;
-    rawJSON(text: string): object;
-    isRawJSON(value: unknown): boolean;
-  }
-}
+import { parseKeepingDigits } from '../../../core/json-text.ts';
 
 /** RFC 7396. Own properties only, whatever their names. */
 export function mergePatch(target: unknown, patch: unknown): unknown {

@@ -18,18 +18,6 @@ export function rawJsonOrNull(text: string | null): RawJson | null {
   return text === null ? null : new RawJson(text);
 }
 
-/**
- * JSON as a tree whose numbers keep their digits, also numbers that no double can hold; JSON.stringify writes them as
- * they were.
- */
-export function parseKeepingDigits(text: string): unknown {
-  return JSON.parse(text, (_key, value, { source }) =>
-    typeof value === 'number' && source !== undefined && String(value) !== source
-      ? JSON.rawJSON(source)
-      : value,
-  );
-}
-
 /** As JSON.stringify, but inserts each RawJson as it is. */
 export function stringify(value: unknown): string {
   spliced = [];

@@ -17,6 +17,8 @@ export interface Rejected {
   kind: 'rejected';
   statusCode: number;
   body: string;
+  /** The rule of the schedule that says so; absent: the status does. */
+  error?: AttemptError;
 }
 
 /** The target did not take the run this time: provably not sent, or an answer that says "later". */
@@ -27,6 +29,8 @@ export interface Transient {
   body: string | null;
   /** The wait that the target asked for (`Retry-After`). */
   retryAfterSeconds: number | null;
+  /** True if a rule of the schedule says that the target did not take the run: then it may be sent again under at-most-once too. */
+  byRule?: true;
   /** True if nothing was sent because the sender itself stopped: then the attempt does not count against `maxAttempts`. */
   senderStopped: boolean;
 }
@@ -67,6 +71,11 @@ export function blocked(): Blocked {
 /** An answer that is no 2xx, as an error. */
 export function answerError(statusCode: number): AttemptError {
   return { kind: 'http', message: `the target answered ${statusCode}`, statusCode };
+}
+
+/** The target wants no more runs, unless a rule of the schedule says what a 410 means. */
+export function isGone(outcome: Outcome): boolean {
+  return outcome.kind === 'rejected' && outcome.statusCode === 410 && outcome.error === undefined;
 }
 
 /** What a 2xx, 4xx or 5xx leads to: 408, 425, 429 and 5xx say "later"; other 3xx and 4xx are final. */

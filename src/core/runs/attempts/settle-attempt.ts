@@ -18,6 +18,8 @@ export interface AttemptSettlement extends Claim {
   lookup: LookedUp | null;
   /** Whether a request was sent under this claim, as far as firelock knows. */
   sent: boolean;
+  /** The target wants no more runs (410). */
+  gone?: true;
 }
 
 export type Settled =
@@ -56,15 +58,13 @@ function isFirstSuccess({ outcome, attempt }: AttemptSettlement): boolean {
   return outcome === 'accepted' && attempt === 1;
 }
 
-/** A target that answers 410 Gone wants no more runs: it pauses the schedule of the run. */
+/** A target that wants no more runs pauses the schedule of the run. */
 export function pausesSchedule(
   { scheduleId }: Pick<RunRecord, 'scheduleId'>,
-  { outcome, settlement }: Pick<AttemptSettlement, 'outcome' | 'settlement'>,
+  { gone }: Pick<AttemptSettlement, 'gone'>,
 ): boolean {
-  return outcome === 'rejected' && settlement.statusCode === GONE && scheduleId !== '';
+  return gone === true && scheduleId !== '';
 }
-
-const GONE = 410;
 
 function mayBeSettled(run: RunRecord, { outcome, settlement, ...claim }: AttemptSettlement): boolean {
   if (run.status !== 'pending') return false;

@@ -110,8 +110,8 @@ const REPORTED_FAILED: AttemptError = {
 function notTaken(outcome: Transient, attempted: Attempted, now: Instant, random: number): Settlement {
   const { failures, delivery, doubt } = attempted;
   if (outcome.senderStopped) return { ...ended('pending', failures, outcome.error), doubt };
-  const { statusCode, body, error } = outcome;
-  if (delivery === 'atMostOnce' && statusCode !== null && !NOT_TAKEN.has(statusCode)) {
+  const { statusCode, body, error, byRule = false } = outcome;
+  if (delivery === 'atMostOnce' && !byRule && statusCode !== null && !NOT_TAKEN.has(statusCode)) {
     if (!GATEWAY.has(statusCode)) return failed(attempted, { statusCode, body: body ?? '' });
     const unknown = afterUnknown({ kind: 'unknown', error, senderStopped: false }, attempted, now, random);
     return { ...unknown, statusCode, body };
@@ -158,8 +158,11 @@ function triedAgain(
   return { ...ended('pending', count, outcome.error), retryAt };
 }
 
-function failed({ failures }: Attempted, { statusCode, body }: Omit<Rejected, 'kind'>): Settlement {
-  return { ...ended('failed', failures, answerError(statusCode)), statusCode, body };
+function failed(
+  { failures }: Attempted,
+  { statusCode, body, error = answerError(statusCode) }: Omit<Rejected, 'kind'>,
+): Settlement {
+  return { ...ended('failed', failures, error), statusCode, body };
 }
 
 export function ended(

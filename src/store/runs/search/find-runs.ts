@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Dependency, Run } from '../../../core/runs/run.ts';
+import type { ParentRun, Run } from '../../../core/runs/run.ts';
 import type { RunRecord } from '../../../core/runs/run-record.ts';
 import { type Target, priorityOfRank } from '../../../core/schedules/schedule.ts';
 import { uuids, anyUid } from '../../../postgres/sql/arrays.ts';
@@ -52,18 +52,31 @@ export function findDependencyIds(
 }
 
 /** How these runs stand, in the form that their dependents get; without runs that history has dropped. */
-export async function findOutcomes(db: Executor, ids: readonly string[]): Promise<Map<string, Dependency>> {
+export async function findOutcomes(db: Executor, ids: readonly string[]): Promise<Map<string, ParentRun>> {
   if (ids.length === 0) return new Map();
-  const rows = await rowsOf<
-    Pick<Dependency, 'status' | 'error'> & { id: string; status_code: number | null; body: string | null }
-  >(db)(sql`-- findOutcomes
-    SELECT r.id, r.status, r.error, r.result_status_code AS status_code, r.result_body AS body
+  interface Row extends Pick<ParentRun, 'status' | 'error' | 'reason'> {
+    id: string;
+    schedule_id: string;
+    status_code: number | null;
+    body: string | null;
+  }
+  const rows = await rowsOf<Row>(db)(sql`-- findOutcomes
+    SELECT r.id, r.schedule_id, r.status, r.reason, r.error, r.result_status_code AS status_code, r.result_body AS body
     FROM all_runs r WHERE r.id = ANY (${uuids(ids)})`);
   return new Map(
-    rows.map(({ id, status, error, status_code: resultStatusCode, body: resultBody }) => [
-      id,
-      { runId: id, status, error, result: resultOf({ resultStatusCode, resultBody }) },
-    ]),
+    rows.map(
+      ({ id, schedule_id, status, reason, error, status_code: resultStatusCode, body: resultBody }) => [
+        id,
+        {
+          runId: id,
+          scheduleId: scheduleIdOf(schedule_id),
+          status,
+          reason,
+          error,
+          result: resultOf({ resultStatusCode, resultBody }),
+        },
+      ],
+    ),
   );
 }
 

@@ -1,0 +1,98 @@
+import { isDeepStrictEqual } from 'node:util';
+import { parseKeepingDigits, pointerSteps, valueAt } from '../../json-text.ts';
+import type { Delivery, OutcomeRules, StatusPattern } from '../../schedules/schedule.ts';
+import { type AttemptError, answerError, classifyStatus } from './outcome.ts';
+
+/** What a whole answer means; `error` is the rule of the schedule that says so, null: the status says it. */
+export type AnswerVerdict =
+  { kind: 'accepted' } | { kind: 'rejected' | 'transient'; error: AttemptError | null };
+
+interface WholeAnswer {
+  statusCode: number;
+  /** As much of it as is read. */
+  body: Buffer;
+}
+
+/**
+ * The lists judge first, then firelock's own rule by status; what is a success by then must have what `require` names.
+ * The message names the rule and nothing of the answer, which the run keeps beside it.
+ */
+export function judge(rules: OutcomeRules | null, answer: WholeAnswer, delivery: Delivery): AnswerVerdict {
+  const { statusCode } = answer;
+  if (rules === null) return byStatus(statusCode);
+  const listed = LISTS.find((list) => rules[list].some((pattern) => matches(pattern, statusCode)));
+  const verdict = listed === undefined ? byStatus(statusCode) : byList(listed, statusCode);
+  if (verdict.kind !== 'accepted' || rules.require === null) return verdict;
+  const missing = missingFrom(answer.body, rules.require);
+  if (missing === null) return verdict;
+  const { message } = answerError(statusCode);
+  const error: AttemptError = { kind: 'http', message: `${message}, and ${missing}`, statusCode };
+  const otherwise = rules.otherwise ?? (delivery === 'atMostOnce' ? 'fail' : 'retry');
+  return { kind: otherwise === 'fail' ? 'rejected' : 'transient', error };
+}
+
+/** What is wrong with a pattern as text or number; null: nothing. */
+export function patternFault(pattern: StatusPattern): string | null {
+  const range = rangeOf(pattern);
+  if (range === null) return 'must be a status (409), a class ("4xx") or a range ("400-404"), of 200 to 599';
+  return range[0] > range[1] ? 'ends before it begins' : null;
+}
+
+/** Whether some status matches both. */
+export function overlap(a: StatusPattern, b: StatusPattern): boolean {
+  const [one, other] = [rangeOf(a), rangeOf(b)];
+  return one !== null && other !== null && one[0] <= other[1] && other[0] <= one[1];
+}
+
+const LISTS = ['succeed', 'retry', 'fail'] as const;
+
+function byStatus(statusCode: number): AnswerVerdict {
+  const kind = classifyStatus(statusCode);
+  return kind === 'accepted' ? { kind } : { kind, error: null };
+}
+
+function byList(list: (typeof LISTS)[number], statusCode: number): AnswerVerdict {
+  if (list === 'succeed') return { kind: 'accepted' };
+  const { message } = answerError(statusCode);
+  const error: AttemptError = {
+    kind: 'http',
+    message: `${message}, which is in outcome.${list}`,
+    statusCode,
+  };
+  return { kind: list === 'fail' ? 'rejected' : 'transient', error };
+}
+
+function matches(pattern: StatusPattern, statusCode: number): boolean {
+  const [first, last] = rangeOf(pattern) ?? [NaN, NaN];
+  return first <= statusCode && statusCode <= last;
+}
+
+function rangeOf(pattern: StatusPattern): [first: number, last: number] | null {
+  const text = String(pattern).toLowerCase();
+  const inClass = /^([2-5])xx$/.exec(text);
+  if (inClass) return [Number(inClass[1]) * 100, Number(inClass[1]) * 100 + 99];
+  const [, first, last = first] = /^([2-5]\d\d)(?:-([2-5]\d\d))?$/.exec(text) ?? [];
+  return first === undefined ? null : [Number(first), Number(last)];
+}
+
+/** Null: it is there. */
+function missingFrom(body: Buffer, required: NonNullable<OutcomeRules['require']>): string | null {
+  const text = body.toString();
+  if ('contains' in required)
+    return text.includes(required.contains)
+      ? null
+      : 'its text does not contain what outcome.require.contains says';
+  const { pointer, equals } = required;
+  const found = valueAt(treeOf(text), pointerSteps(pointer) ?? [pointer]);
+  if (found !== undefined && isDeepStrictEqual(found, treeOf(JSON.stringify(equals)))) return null;
+  return `its JSON at ${JSON.stringify(pointer)} is not what outcome.require.equals says`;
+}
+
+/** Undefined: it is no JSON. */
+function treeOf(text: string): unknown {
+  try {
+    return parseKeepingDigits(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,126 @@
+import { describe, expect, test } from 'vitest';
+import { type Answer, SCHEDULE, TARGET, faultPaths, sharedApi } from '../api.ts';
+
+const api = sharedApi();
+
+const put = (id: string, target: object) =>
+  api.call('PUT', `/api/v1/schedules/${id}`, { ...SCHEDULE, target: { ...TARGET, ...target } });
+const patch = (id: string, target: object) => api.call('PATCH', `/api/v1/schedules/${id}`, { target });
+const targetOf = ({ body }: Answer) => body['target'] as Record<string, unknown>;
+const faultsOf = (answer: Answer) => answer.body['errors'] as unknown as { path: string; message: string }[];
+
+describe('the body of a target', () => {
+  const template = '{"text":"{{payload/title}} ({{runName}})","run":{{runId}}}';
+
+  test('is the envelope by default, and the answer of GET can be sent back', async () => {
+    const created = await put('b', { body: { template } });
+    expect(targetOf(created)).toMatchObject({
+      body: { template, contentType: 'application/json' },
+      outcome: null,
+    });
+    const again = await put('b', targetOf(created));
+    expect([again.status, again.body['version']]).toEqual([200, 1]);
+    expect(targetOf(await put('b', {}))).toMatchObject({ body: 'envelope' });
+  });
+
+  test('is changed by a merge patch, and reset by null', async () => {
+    await put('p', { body: { template } });
+    const typed = await patch('p', { body: { contentType: 'application/vnd.api+json' } });
+    expect(targetOf(typed)['body']).toEqual({ template, contentType: 'application/vnd.api+json' });
+    expect(targetOf(await patch('p', { body: 'payload' }))['body']).toBe('payload');
+    expect(targetOf(await patch('p', { body: { template: '1' } }))['body']).toMatchObject({ template: '1' });
+    expect(targetOf(await patch('p', { body: null }))['body']).toBe('envelope');
+  });
+
+  test.each([
+    [{ body: 'json' }, ['/target/body']],
+    [{ body: { template: 5 } }, ['/target/body/template']],
+    [{ body: { contentType: 'text/plain' } }, ['/target/body/template']],
+    [{ body: { template: '{{nope}}' } }, ['/target/body/template']],
+    [{ body: { template: '{{runId}} and more' } }, ['/target/body/template']],
+    [{ body: { template: 'x', contentType: 'nonsense' } }, ['/target/body/contentType']],
+    [{ body: { template: 'x', contentType: 'text/plain', more: 1 } }, ['/target/body/more']],
+    [{ body: { template: 'x'.repeat(65_537), contentType: 'text/plain' } }, ['/target/body/template']],
+    [{ body: { template: 'é'.repeat(32_769), contentType: 'text/plain' } }, ['/target/body/template']],
+    [{ body: 'payload', method: 'GET' }, ['/target/body']],
+    [{ body: { template: '1' }, method: 'HEAD' }, ['/target/body']],
+    [{ body: { template: '1' }, headers: { 'content-Type': 'text/plain' } }, ['/target/headers']],
+  ])('%j is refused', async (target, paths) => {
+    const answer = await put('bad', target);
+    expect([answer.status, faultPaths(answer)]).toEqual([400, paths]);
+    expect((await api.call('GET', '/api/v1/schedules/bad')).status).toBe(404);
+  });
+
+  test('of a method that carries none may be the default', async () => {
+    expect((await put('get', { method: 'GET', body: 'envelope' })).status).toBe(201);
+    expect(faultPaths(await patch('get', { body: 'payload' }))).toEqual(['/target/body']);
+  });
+
+  test('of a one-off run is checked in the same way', async () => {
+    const run = (body: unknown) => api.call('POST', '/api/v1/runs', { target: { ...TARGET, body } });
+    expect(faultPaths(await run({ template: '[' }))).toEqual(['/target/body/template']);
+    expect((await run({ template: '[]' })).status).toBe(201);
+  });
+});
+
+describe('the rules of a target', () => {
+  const rules = {
+    succeed: [409, '3xx'],
+    retry: ['400-404'],
+    fail: [500],
+    require: { pointer: '/ok', equals: [1, null] },
+    otherwise: 'fail',
+  };
+
+  test('are answered as they were given, and the answer of GET can be sent back', async () => {
+    const created = await put('o', { outcome: rules });
+    expect(targetOf(created)['outcome']).toEqual(rules);
+    expect((await put('o', targetOf(created))).body['version']).toBe(1);
+    const contains = await patch('o', { outcome: { require: null, succeed: null } });
+    expect(targetOf(contains)['outcome']).toEqual({ ...rules, require: null, succeed: [] });
+    const other = await patch('o', { outcome: { require: { contains: 'ok' } } });
+    expect(targetOf(other)['outcome']).toMatchObject({ require: { contains: 'ok' } });
+    expect(targetOf(await patch('o', { outcome: null }))['outcome']).toBeNull();
+  });
+
+  test('have defaults', async () => {
+    expect(targetOf(await put('d', { outcome: {} }))['outcome']).toEqual({
+      succeed: [],
+      retry: [],
+      fail: [],
+      require: null,
+      otherwise: null,
+    });
+    expect(
+      targetOf(await put('d', { outcome: { require: { pointer: '', equals: null } } }))['outcome'],
+    ).toMatchObject({
+      require: { pointer: '', equals: null },
+    });
+  });
+
+  test('with a status that is there twice are refused, at the place of the second', async () => {
+    const answer = await put('twice', { outcome: { succeed: [404, '404'], fail: ['4xx', 500] } });
+    expect(faultsOf(answer)).toEqual([
+      { path: '/target/outcome/succeed/1', message: 'has a status that succeed/0 has too' },
+      { path: '/target/outcome/fail/0', message: 'has a status that succeed/0 has too' },
+    ]);
+  });
+
+  test.each([
+    [{ succeed: ['1xx', 99, 200.5, '404-400'] }, ['succeed/0', 'succeed/1', 'succeed/2', 'succeed/3']],
+    [{ succeed: 200 }, ['succeed']],
+    [{ require: { pointer: 'ok', equals: 1 } }, ['require/pointer']],
+    [{ require: { pointer: '/ok' } }, ['require']],
+    [{ require: {} }, ['require']],
+    [{ require: { contains: '' } }, ['require/contains']],
+    [{ require: { contains: 'x', pointer: '/x', equals: 1 } }, ['require']],
+    [{ otherwise: 'pause' }, ['otherwise']],
+    [{ expect: [] }, ['expect']],
+  ])('%j is refused', async (outcome, paths) => {
+    const answer = await put('bad-rules', { outcome });
+    expect([answer.status, faultPaths(answer)]).toEqual([
+      400,
+      paths.map((path) => `/target/outcome/${path}`),
+    ]);
+  });
+});

@@ -1,0 +1,112 @@
+import { expect, test } from 'vitest';
+import { Webhook } from 'standardwebhooks';
+import type { HttpTarget, OutcomeRules } from '../../src/core/schedules/schedule.ts';
+import { secretOf } from '../support/signed.ts';
+import { targetAt } from '../support/targets.ts';
+import { attemptOf, httpTarget, never, receive } from './receivers.ts';
+
+async function sent(rest: Partial<HttpTarget<string>>, attempt: Parameters<typeof attemptOf>[0] = {}) {
+  const { url, arrivals } = await receive();
+  const outcome = await httpTarget().deliver(targetAt(url, rest), attemptOf(attempt), never);
+  const { body = '', headers = {} } = arrivals[0] ?? {};
+  return { outcome, body, headers: headers as Record<string, string>, arrivals };
+}
+
+test('a payload is the whole body, byte for byte, and its signature is about these bytes', async () => {
+  const payload = '{"a":1e400,  "b":9007199254740993,\n"c":"\\u0000 €"}';
+  const { body, headers } = await sent({ body: 'payload', secret: secretOf(1) }, { payload });
+  expect(body).toBe(payload);
+  expect(headers).toMatchObject({ 'content-type': 'application/json', 'ce-type': 'firelock.run' });
+  expect(() => new Webhook(secretOf(1)).verify(body, headers)).not.toThrow();
+});
+
+test('without a payload the body is empty, and says nothing of its type, since servers refuse an empty body that claims to be JSON', async () => {
+  const { body, headers } = await sent({ body: 'payload' });
+  expect(body).toBe('');
+  expect(headers).toMatchObject({ 'content-length': '0' });
+  expect(headers).not.toHaveProperty('content-type');
+});
+
+test('a payload can have the type that a header says', async () => {
+  const { headers } = await sent(
+    { body: 'payload', headers: { 'Content-Type': 'application/cloudevents+json' } },
+    { payload: '1' },
+  );
+  expect(headers['content-type']).toBe('application/cloudevents+json');
+});
+
+test('a template is filled in, of its own type, and signed', async () => {
+  const body = {
+    template: 'run {{runName}}, {{payload/title}}: "ü"',
+    contentType: 'text/plain; charset=utf-8',
+  };
+  const attempt = { payload: '{"title":"€ \\"x\\""}' };
+  const found = await sent({ body, secret: secretOf(2) }, attempt);
+  expect(found.body).toBe('run nightly@2026-11-20T09:00:00.000Z, € "x": "ü"');
+  expect(found.headers).toMatchObject({
+    'content-type': 'text/plain; charset=utf-8',
+    'content-length': String(Buffer.byteLength(found.body)),
+  });
+});
+
+test('a GET carries no body, whatever another program has stored', async () => {
+  const { body, headers } = await sent({ method: 'GET', body: { template: 'x', contentType: 'text/plain' } });
+  expect(body).toBe('');
+  expect(headers).not.toHaveProperty('content-type');
+});
+
+test('a body that cannot be built is not sent', async () => {
+  const body = { template: `[${Array(200).fill('{{payload}}').join(',')}]`, contentType: 'application/json' };
+  const { outcome, arrivals } = await sent({ body }, { payload: JSON.stringify('x'.repeat(60_000)) });
+  expect(outcome).toMatchObject({
+    kind: 'transient',
+    error: { message: 'the request cannot be built: the body would be longer than 8 MiB' },
+  });
+  expect(arrivals).toEqual([]);
+});
+
+test('rules judge the answer of the handoff', async () => {
+  const outcome: OutcomeRules = {
+    succeed: [],
+    retry: [404],
+    fail: [],
+    require: { pointer: '/ok', equals: true },
+    otherwise: 'fail',
+  };
+  const deliver = async (statusCode: number, body: string) => {
+    const { url } = await receive((_, response) => response.writeHead(statusCode).end(body));
+    return httpTarget().deliver(targetAt(url, { outcome }), attemptOf(), never);
+  };
+  expect(await deliver(200, '{"ok":true,"executionId":"e"}')).toMatchObject({
+    kind: 'accepted',
+    executionId: 'e',
+  });
+  expect(await deliver(200, '{"ok":false}')).toMatchObject({
+    kind: 'rejected',
+    body: '{"ok":false}',
+    error: {
+      message: 'the target answered 200, and its JSON at "/ok" is not what outcome.require.equals says',
+    },
+  });
+  expect(await deliver(404, '')).toMatchObject({ kind: 'transient', statusCode: 404, byRule: true });
+});
+
+test('what is required must stand in the part of an answer that is read', async () => {
+  const outcome = { succeed: [], retry: [], fail: [], require: { contains: 'END' }, otherwise: null };
+  const deliver = async (body: string) => {
+    const { url } = await receive((_, response) => response.end(body));
+    return httpTarget().deliver(targetAt(url, { outcome }), attemptOf(), never);
+  };
+  expect(await deliver(`${'x'.repeat(60_000)}END`)).toMatchObject({ kind: 'accepted' });
+  expect(await deliver(`${'x'.repeat(70_000)}END`)).toMatchObject({ kind: 'transient' });
+});
+
+test('silence is no answer that a rule could judge', async () => {
+  const outcome = { succeed: ['2xx', '5xx'], retry: [], fail: [], require: null, otherwise: null };
+  const { url } = await receive((_, response) => {
+    response.writeHead(200, { 'content-length': 100 }).write('cut', () => response.destroy());
+  });
+  expect(await httpTarget().deliver(targetAt(url, { outcome }), attemptOf(), never)).toMatchObject({
+    kind: 'unknown',
+  });
+});
