@@ -89,11 +89,12 @@ const AS_CRON = { catchUp: 'skip', retry: { maxAttempts: 1 } };
 
 /**
  * The first % that is not escaped ends the command. The text after it is the command's input; each further % is a line
- * break.
+ * break, and the last line has one.
  */
 function splitAtPercent(text: string): { command: string; stdin?: string } {
   const [command = '', ...input] = text.split(/(?<!\\)%/).map((part) => part.replaceAll('\\%', '%'));
-  return input.length === 0 ? { command } : { command, stdin: `${input.join('\n')}\n` };
+  const stdin = input.join('\n');
+  return stdin === '' ? { command } : { command, stdin: stdin.endsWith('\n') ? stdin : `${stdin}\n` };
 }
 
 /** The name of the program. */
