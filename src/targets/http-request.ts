@@ -1,8 +1,9 @@
 import { type KeyObject, createHmac, createSecretKey } from 'node:crypto';
 import { canBeSent, headerFault, isReservedHeader } from '../core/http/header-rules.ts';
-import { type CompiledBody, compileBody, renderBody } from '../core/http/body-template.ts';
+import { type CompiledBody, compileBody } from '../core/http/body-template.ts';
+import { type Sender, ownHeaders } from '../core/http/own-headers.ts';
+import { type PreparedBody, carriedBody, contentTypeOf, writeBody } from '../core/http/request-body.ts';
 import { hasTemplate, originOf, renderTemplate } from '../core/http/template.ts';
-import { type Instant, isoInstant } from '../core/instant.ts';
 import type { BodyTemplate, HttpCall, HttpMethod, HttpTarget } from '../core/schedules/schedule.ts';
 import { WEBHOOK_SECRET_RULE, webhookKey } from '../core/secrets/webhook-secret.ts';
 import type { Attempt } from './target.ts';
@@ -24,7 +25,7 @@ export interface PreparedTarget {
   url: string;
   method: HttpMethod;
   headers: (readonly [name: string, value: string])[];
-  body: 'none' | 'envelope' | 'payload' | CompiledBody;
+  body: PreparedBody;
   /** Of the body; null: it has none, or the headers say it. */
   contentType: string | null;
   /** Empty: nothing is signed. */
@@ -38,15 +39,7 @@ interface Address {
 
 /** @throws TypeError if the URL, a header or the secret cannot be sent over HTTP */
 export function prepareTarget(target: HttpTarget<string>): PreparedTarget {
-  const carriesBody = target.method !== 'GET' && target.method !== 'HEAD';
-  return prepare(target, carriesBody ? target.body : 'none', signingKeys(target.secret));
-}
-
-interface Sender {
-  now: Instant;
-  userAgent: string;
-  /** The id of the request's span. */
-  spanId: string;
+  return prepare(target, carriedBody(target), signingKeys(target.secret));
 }
 
 /**
@@ -61,7 +54,7 @@ export function prepareCall(call: HttpCall<string>, target: HttpTarget<string>):
 /** @throws TypeError or URIError if the rendered URL is none, or no header can carry a rendered value */
 export function buildRequest(prepared: PreparedTarget, attempt: Attempt, sender: Sender): HttpRequest {
   const address = prepared.address ?? parseAddress(renderTemplate(prepared.url, attempt, encodeURIComponent));
-  const body = buildBody(prepared.body, attempt);
+  const body = writeBody(prepared.body, attempt);
   const { origin, path } = address;
   return {
     origin,
@@ -91,7 +84,6 @@ function prepare(
     const fault = headerFault(name, value);
     if (fault !== null) throw new TypeError(`${JSON.stringify(name)} ${fault}`);
   }
-  const isTyped = headers.some(([name]) => name === 'content-type');
   const address = hasTemplate(target.url) ? null : parseAddress(target.url);
   return {
     address,
@@ -99,12 +91,13 @@ function prepare(
     method: target.method,
     headers,
     body: typeof body === 'string' ? body : compiledBody(body),
-    contentType: body === 'none' || isTyped ? null : typeof body === 'string' ? JSON_TYPE : body.contentType,
+    contentType: contentTypeOf(
+      body,
+      headers.map(([name]) => name),
+    ),
     keys,
   };
 }
-
-const JSON_TYPE = 'application/json';
 
 function compiledBody(body: BodyTemplate): CompiledBody {
   const compiled = compileBody(body);
@@ -115,35 +108,14 @@ function compiledBody(body: BodyTemplate): CompiledBody {
 function buildHeaders(
   prepared: PreparedTarget,
   attempt: Attempt,
-  { now, userAgent, spanId }: Sender,
+  sender: Sender,
   body: string | null,
 ): string[] {
-  const { runId, scheduleId } = attempt;
-  const timestamp = String(Math.floor(now / 1000));
-  const headers = [
-    'user-agent',
-    userAgent,
-    'webhook-id',
-    runId,
-    'webhook-timestamp',
-    timestamp,
-    'idempotency-key',
-    runId,
-    'ce-specversion',
-    '1.0',
-    'ce-id',
-    runId,
-    'ce-source',
-    scheduleId === null ? '/runs' : `/schedules/${scheduleId}`,
-    'ce-type',
-    'firelock.run',
-    'ce-time',
-    isoInstant(attempt.scheduledFor),
-    'traceparent',
-    traceparent(runId, spanId),
-  ];
+  const headers = ownHeaders(attempt, sender);
   if (prepared.keys.length > 0) {
-    headers.push('webhook-signature', signatureOf(prepared.keys, `${runId}.${timestamp}.${body ?? ''}`));
+    const timestamp = String(Math.floor(sender.now / 1000));
+    const signed = `${attempt.runId}.${timestamp}.${body ?? ''}`;
+    headers.push('webhook-signature', signatureOf(prepared.keys, signed));
   }
   for (const [name, value] of prepared.headers) headers.push(name, rendered(name, value, attempt));
   // Servers refuse an empty body that claims to be JSON.
@@ -157,33 +129,6 @@ function rendered(name: string, value: string, attempt: Attempt): string {
   const text = renderTemplate(value, attempt);
   if (!canBeSent(text)) throw new TypeError(`the header ${JSON.stringify(name)} cannot carry its value`);
   return text;
-}
-
-/** W3C Trace Context: all attempts of a run share one trace, and each is a span. */
-function traceparent(runId: string, spanId: string): string {
-  return `00-${runId.replaceAll('-', '')}-${spanId}-01`;
-}
-
-function buildBody(body: PreparedTarget['body'], attempt: Attempt): string | null {
-  if (body === 'envelope') return envelopeOf(attempt);
-  if (body === 'none') return null;
-  return body === 'payload' ? (attempt.payload ?? '') : renderBody(body, attempt);
-}
-
-/** The payload is inserted as text: parsing would change the digits of its numbers. */
-function envelopeOf(attempt: Attempt): string {
-  const { recovery } = attempt;
-  const recovered =
-    recovery === null
-      ? 'null'
-      : `{"recoveries":${recovery.recoveries},"recoveredAt":"${isoInstant(recovery.recoveredAt)}"}`;
-  return (
-    `{"runId":${JSON.stringify(attempt.runId)},"runName":${JSON.stringify(attempt.runName)}` +
-    `,"scheduleId":${JSON.stringify(attempt.scheduleId)},"scheduledFor":"${isoInstant(attempt.scheduledFor)}"` +
-    `,"trigger":"${attempt.trigger}","attempt":${attempt.attempt},"recovery":${recovered}` +
-    (attempt.dependencies.length > 0 ? `,"dependencies":${JSON.stringify(attempt.dependencies)}` : '') +
-    `,"payload":${attempt.payload ?? 'null'}}`
-  );
 }
 
 /** In the order of the secrets. */

@@ -3,7 +3,7 @@ import { headerFault } from '../../core/http/header-rules.ts';
 import { HTTP_METHODS } from '../../core/schedules/schedule.ts';
 import { WEBHOOK_SECRET_RULE, webhookKey } from '../../core/secrets/webhook-secret.ts';
 import { withoutFault } from '../http/common-schemas.ts';
-import { TEMPLATE_NAMES, findUnknownTemplates, renderTemplate } from '../../core/http/template.ts';
+import { KNOWN_TEMPLATES, renderTemplate, templateFault } from '../../core/http/template.ts';
 
 /** The mask of a header value or a secret in answers. Sent back, it keeps the stored value. */
 export const MASK = '***';
@@ -14,8 +14,6 @@ const MAX_LABEL_LENGTH = 63;
 const MAX_HEADER_VALUE_LENGTH = 8192;
 const MAX_HEADERS = 64;
 
-const templates = TEMPLATE_NAMES.map((name) => `{{${name}}}`).join(' ');
-
 export const url = z
   .string()
   .max(MAX_URL_LENGTH)
@@ -25,7 +23,7 @@ export const url = z
     maxLength: MAX_URL_LENGTH,
     description:
       `http or https, without credentials; its hostname, in ASCII, at most ${MAX_HOSTNAME_LENGTH} characters, ` +
-      `${MAX_LABEL_LENGTH} between dots. Templates in path and query: ${templates}`,
+      `${MAX_LABEL_LENGTH} between dots. Templates in path and query: ${KNOWN_TEMPLATES}`,
     example: 'https://example.com/jobs/nightly?run={{runId}}',
   });
 
@@ -46,7 +44,7 @@ export const headers = z
   })
   .meta({
     maxProperties: MAX_HEADERS,
-    description: `Write-only values, stored encrypted: answered as "${MASK}", which sent back keeps the stored value where the URL's origin is unchanged. Templates: ${templates}`,
+    description: `Write-only values, stored encrypted: answered as "${MASK}", which sent back keeps the stored value where the URL's origin is unchanged. Templates: ${KNOWN_TEMPLATES}`,
     example: { Authorization: 'Bearer …' },
   });
 
@@ -114,7 +112,7 @@ function urlFault(value: string): string | null {
   if (/[\s\p{Cc}]/u.test(value)) return 'must not have white space or control characters';
   if (authority.includes('{{')) return 'must have templates in its path and query only';
   if (authority.includes('@')) return 'must not have credentials; send them in a header';
-  const unknown = unknownTemplates(value);
+  const unknown = templateFault(value);
   if (unknown !== null) return unknown;
   const url = URL.parse(renderTemplate(value, SAMPLE));
   return url === null ? 'must be a URL' : hostnameFault(url.hostname);
@@ -134,21 +132,10 @@ function hostnameFault(hostname: string): string | null {
 function headerFaults(given: Record<string, string>): [name: string, fault: string][] {
   const seen = new Set<string>();
   return Object.entries(given).flatMap(([name, value]): [string, string][] => {
-    const fault =
-      headerFault(name, value) ?? (findUnknownTemplates(value).length > 0 ? UNKNOWN_TEMPLATE : null);
+    const fault = headerFault(name, value) ?? templateFault(value, true);
     const again = seen.has(name.toLowerCase());
     seen.add(name.toLowerCase());
     if (fault !== null) return [[name, fault]];
     return again ? [[name, 'is there in another letter case too']] : [];
   });
-}
-
-/** The message leaves out the template's name, which is part of the secret. */
-const UNKNOWN_TEMPLATE = `has an unknown template; known: ${templates}`;
-
-function unknownTemplates(value: string): string | null {
-  const unknown = findUnknownTemplates(value);
-  if (unknown.length === 0) return null;
-  const named = unknown.slice(0, 5).map((name) => `{{${name}}}`);
-  return `has an unknown template ${named.join(' ')}; known: ${templates}`;
 }

@@ -11,6 +11,7 @@ export interface TemplateValues {
 
 export const TEMPLATE_NAMES = ['runId', 'runName', 'scheduleId', 'scheduledFor', 'attempt'] as const;
 type TemplateName = (typeof TEMPLATE_NAMES)[number];
+export const KNOWN_TEMPLATES = TEMPLATE_NAMES.map((name) => `{{${name}}}`).join(' ');
 
 export function hasTemplate(text: string): boolean {
   return text.includes('{{');
@@ -24,6 +25,14 @@ export function findUnknownTemplates(text: string): string[] {
     return whole;
   });
   return unknown;
+}
+
+/** What is wrong with the templates of a text; null: nothing. Of a secret text no name is said, which is part of it. */
+export function templateFault(text: string, isSecret = false): string | null {
+  const unknown = findUnknownTemplates(text);
+  if (unknown.length === 0) return null;
+  const named = isSecret ? [] : unknown.slice(0, 5).map((name) => `{{${name}}}`);
+  return `has ${['an unknown template', ...named].join(' ')}; known: ${KNOWN_TEMPLATES}`;
 }
 
 /** The text with its templates filled in, each value through `encode` first. Unknown names stay as they are. */
