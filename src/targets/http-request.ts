@@ -39,7 +39,7 @@ interface Address {
 
 /** @throws TypeError if the URL, a header or the secret cannot be sent over HTTP */
 export function prepareTarget(target: HttpTarget<string>): PreparedTarget {
-  return prepare(target, carriedBody(target), signingKeys(target.secret));
+  return prepare(target, carriedBody(target.method, target.body), signingKeys(target.secret));
 }
 
 /**

@@ -3,7 +3,7 @@ import type { HttpTarget } from '../schedules/schedule.ts';
 import { type BodyValues, type CompiledBody, renderBody } from './body-template.ts';
 
 /** What every body can tell of an attempt. */
-export interface RequestValues extends BodyValues {
+interface RequestValues extends BodyValues {
   recovery: { recoveries: number; recoveredAt: Instant } | null;
 }
 
@@ -11,10 +11,7 @@ export interface RequestValues extends BodyValues {
 export type PreparedBody = 'none' | 'envelope' | 'payload' | CompiledBody;
 
 /** GET and HEAD carry none, whatever is stored. */
-export function carriedBody({
-  method,
-  body,
-}: Pick<HttpTarget, 'method' | 'body'>): HttpTarget['body'] | 'none' {
+export function carriedBody(method: string, body: HttpTarget['body']): HttpTarget['body'] | 'none' {
   return method === 'GET' || method === 'HEAD' ? 'none' : body;
 }
 
