@@ -37,26 +37,35 @@ export function TargetFields({ part, sent }: Props) {
         ]}
         onChange={(targetType) => change({ targetType })}
       />
-      {draft.targetType === 'pull' ? (
-        <TextField
-          {...{ part, path: '/target/queue', name: 'queue' }}
-          label="Queue"
-          hint="Nothing is called: a worker that asks for this queue gets the run."
-        />
-      ) : (
-        <HttpFields part={part} />
-      )}
-      <AreaField
-        {...{ part, path: '/payload', name: 'payload', rows: 6 }}
-        label="Payload"
-        hint="Any JSON, handed over byte for byte: numbers keep their digits. Empty: none."
-      />
-      {sent && <WhatIsSent sent={sent} />}
+      {sent ? <HttpFields part={part} sent={sent} /> : <PullFields part={part} />}
     </fieldset>
   );
 }
 
-function HttpFields({ part }: { part: Part }) {
+function PullFields({ part }: { part: Part }) {
+  return (
+    <>
+      <TextField
+        {...{ part, path: '/target/queue', name: 'queue' }}
+        label="Queue"
+        hint="Nothing is called: a worker that asks for this queue gets the run."
+      />
+      <PayloadField part={part} />
+    </>
+  );
+}
+
+function PayloadField({ part }: { part: Part }) {
+  return (
+    <AreaField
+      {...{ part, path: '/payload', name: 'payload', rows: 6 }}
+      label="Payload"
+      hint="Any JSON, handed over byte for byte: numbers keep their digits. Empty: none."
+    />
+  );
+}
+
+function HttpFields({ part, sent }: { part: Part; sent: Sent }) {
   const { draft, change, faults } = part;
   return (
     <>
@@ -75,7 +84,9 @@ function HttpFields({ part }: { part: Part }) {
         faults={faults}
         onChange={(headers) => change({ headers })}
       />
+      <PayloadField part={part} />
       <BodyFields part={part} />
+      <WhatIsSent sent={sent} />
       <AreaField
         {...{ part, path: '/target/secret', name: 'secret', rows: 2 }}
         label="Signing secret"

@@ -18,7 +18,7 @@ export function BodyFields({ part }: { part: Part }) {
       <SelectField
         {...{ part, path: '/target/body', name: 'bodyKind', options: BODIES }}
         label="Body"
-        hint="A GET and a HEAD carry none. The payload has a field of its own below."
+        hint="Below is what comes of it. A GET and a HEAD carry none."
       />
       {bodyKind === 'template' && (
         <>

@@ -7,7 +7,7 @@ const REQUIRED = [
   ['contains', 'a text'],
 ] as const;
 const OTHERWISE = [
-  ['', 'try again; under at most once, fail'],
+  ['', 'the default'],
   ['retry', 'try again'],
   ['fail', 'fail'],
 ] as const;
@@ -47,6 +47,7 @@ export function OutcomeFields({ part }: { part: Part }) {
           <SelectField
             {...{ part, path: '/target/outcome/otherwise', name: 'otherwise', options: OTHERWISE }}
             label="Without it"
+            hint="The default: try again; under at most once, fail."
           />
         )}
       </div>

@@ -33,7 +33,7 @@ export function sentOf(draft: Draft, base: Stored | null, fireAt: number): Sent 
   const own = ownHeaders(values, { now: fireAt, userAgent: '', spanId: '' }).filter((_, at) => at % 2 === 0);
   return {
     method: draft.method,
-    url: addressOf(renderTemplate(draft.url, values, encodeURIComponent)),
+    url: addressOf(renderTemplate(draft.url, values, encoded)),
     headers: [
       ...names.map((name) => [name, '***'] as const),
       ...(type === null ? [] : [['content-type', type] as const]),
@@ -55,6 +55,8 @@ type Carried = ReturnType<typeof carriedBody>;
 
 function writtenBody(carried: Carried, values: Values): Pick<Sent, 'body' | 'unknown'> {
   const compiled = typeof carried === 'string' ? carried : compileBody(carried);
+  if (typeof carried === 'object' && carried.template === '')
+    return { body: null, unknown: 'Its text is empty.' };
   if (typeof compiled === 'object' && 'fault' in compiled)
     return { body: null, unknown: 'Its body cannot be filled in: what is wrong is said beside its text.' };
   if (carried !== 'none' && values.payload !== null && faultOfJson(values.payload) !== null)
@@ -65,6 +67,11 @@ function writtenBody(carried: Carried, values: Values): Pick<Sent, 'body' | 'unk
     // It is too long; or this browser cannot keep the digits of numbers, as older ones cannot.
     return { body: null, unknown: `It cannot be shown: ${String(error)}` };
   }
+}
+
+/** Half a character may be typed so far. */
+function encoded(text: string): string {
+  return encodeURIComponent(text.toWellFormed());
 }
 
 /** As a URL is sent, or as it is typed while it is none. */
