@@ -37,7 +37,7 @@ const forwardInApi = forwardIn('api', [
   'targets|calendars',
   'runs',
   'schedules',
-  'dashboard|instances|limits|maintenance|occurrences|queues|stats',
+  'connections|dashboard|instances|limits|maintenance|occurrences|queues|stats',
 ]);
 
 /**
@@ -47,8 +47,8 @@ const forwardInApi = forwardIn('api', [
 const forwardInStore = forwardIn(
   'store',
   [
-    ...['maintenance', 'instances', 'schedules', 'runs', 'effects', 'backlogs'],
-    'audit|calendars|history|limits|queues|reports',
+    ...['maintenance', 'instances', 'names', 'schedules', 'runs', 'effects', 'backlogs'],
+    'audit|calendars|connections|history|limits|queues|reports',
     'secrets|verify',
   ],
   { schedules: ['runs'], runs: ['effects', 'backlogs'] },
@@ -185,10 +185,17 @@ module.exports = {
     },
     {
       name: 'the-dashboard-stands-alone',
-      comment: 'It runs in browsers, and knows the daemon by its API only.',
+      comment:
+        'It runs in browsers, and knows the daemon by its API, and by what a request says: it shows that in advance.',
       severity: 'error',
       from: { path: '^web/' },
-      to: { path: '^(src|test|scripts|bench)/' },
+      to: { path: '^(src|test|scripts|bench)/', pathNot: '^src/core/http/' },
+    },
+    {
+      name: 'what-a-request-says-runs-in-browsers',
+      severity: 'error',
+      from: { path: '^src/core/(http/|json-text\\.ts$|instant\\.ts$)' },
+      to: { pathNot: '^src/core/(http/|json-text\\.ts$|instant\\.ts$)', dependencyTypesNot: ['type-only'] },
     },
     {
       name: 'the-client-stands-alone',

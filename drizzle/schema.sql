@@ -50,6 +50,18 @@ CREATE TABLE calendars (
 );
 CREATE INDEX calendars_unapplied ON public.calendars USING btree (id) WHERE (applied_version < version);
 
+CREATE TABLE connections (
+  id text COLLATE "C" NOT NULL,
+  uid uuid NOT NULL,
+  description text,
+  url text NOT NULL,
+  definition jsonb NOT NULL,
+  version integer NOT NULL,
+  updated_at timestamp(3) with time zone NOT NULL,
+  placed_at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT connections_pkey PRIMARY KEY (id)
+);
+
 CREATE TABLE effects (
   id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
   kind text NOT NULL,
@@ -347,6 +359,7 @@ CREATE INDEX schedules_due ON public.schedules USING btree (next_fire_at) WHERE 
 CREATE INDEX schedules_followers_in_order ON public.schedules USING btree (after_uid, uid) WHERE (after_uid IS NOT NULL);
 CREATE UNIQUE INDEX schedules_id ON public.schedules USING btree (id);
 CREATE INDEX schedules_limited ON public.schedules USING btree (limit_id, id) WHERE (limit_id IS NOT NULL);
+CREATE INDEX schedules_of_connections ON public.schedules USING btree (lane, id) WHERE starts_with(lane, 'http connection '::text);
 CREATE INDEX schedules_pausing ON public.schedules USING btree (pause_until) WHERE (pause_until IS NOT NULL);
 
 CREATE TABLE skips (

@@ -13,7 +13,10 @@ const MAX_BYTES = 80_000;
 
 const root = join(import.meta.dirname, '..');
 const built = join(root, 'dist', 'web');
-const sourcesHash = await hashOf(['web', 'client/src/json-text.ts', 'package-lock.json']);
+const sourcesHash = await hashOf([
+  ...['web', 'client/src/json-text.ts', 'src/core/http', 'src/core/json-text.ts', 'src/core/instant.ts'],
+  'package-lock.json',
+]);
 const isFresh = (await readFile(join(built, 'SOURCES'), 'utf8').catch(() => '')) === sourcesHash;
 
 if (!(process.argv.includes('--if-stale') && isFresh)) await build();

@@ -44,6 +44,7 @@ async function render(): Promise<string> {
     clock: systemClock,
     targets: createTargetRegistry([]),
     secrets: createKeyRing([]),
+    takesSecretFiles: true,
     events,
     wake: {
       effects: () => undefined,

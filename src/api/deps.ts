@@ -28,8 +28,10 @@ export interface ApiDeps {
   slowDatabase: Database;
   clock: Clock;
   targets: TargetRegistry;
-  /** Encrypts header values and secrets of targets. */
+  /** Encrypts secret values of targets and connections. */
   secrets: KeyRing;
+  /** There is FIRELOCK_SECRETS_DIR: connections may name its files. */
+  takesSecretFiles: boolean;
   events: EventBus;
   /** Ends the sleep of loops that have work. */
   wake: Wake;

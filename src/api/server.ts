@@ -14,6 +14,7 @@ import { unavailable } from './http/problem.ts';
 import { stringify } from './http/json/raw-json.ts';
 import { addBackfillRoute } from './occurrences/backfill-routes.ts';
 import { addCalendarRoutes } from './calendars/routes.ts';
+import { addConnectionRoutes } from './connections/routes.ts';
 import { addDashboard } from './dashboard/routes.ts';
 import { addFireRoute, addSkipRoutes } from './schedules/fire-routes.ts';
 import { addInstanceRoutes, addMeRoute, addVerifyRoute } from './instances/routes.ts';
@@ -168,6 +169,7 @@ function addApi(api: Api, deps: ApiDeps): void {
   addOccurrencesRoute(api, slow);
   addLoadRoute(api, slow);
   addCalendarRoutes(api, deps);
+  addConnectionRoutes(api, deps);
   addRunRoutes(api, deps);
   addOneOffRunRoutes(api, deps);
   addRunActionRoutes(api, prompt);

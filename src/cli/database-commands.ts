@@ -132,9 +132,7 @@ function rotationLines(
     ...foreign.map(
       (id) => `values encrypted with key ${id}, which is not in FIRELOCK_SECRET_KEYS: ${byKey.get(id) ?? 0}`,
     ),
-    ...unreadable.map(
-      ({ uid, version, error }) => `version ${version} of ${uid} was skipped: ${reasonOf(error)}`,
-    ),
+    ...unreadable.map(({ what, error }) => `${what} was skipped: ${reasonOf(error)}`),
   ];
 }
 

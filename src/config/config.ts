@@ -79,6 +79,8 @@ function named(values: Values, apiTokens: readonly ApiToken[]) {
     egressProxy: values.FIRELOCK_EGRESS_PROXY ?? null,
     /** The first encrypts header values and secrets of targets, all decrypt. */
     secretKeys: values.FIRELOCK_SECRET_KEYS,
+    /** The directory of the files that connections may name; null: none. */
+    secretsDir: values.FIRELOCK_SECRETS_DIR ?? null,
     /** Where spans go; undefined: firelock makes no traces. */
     traces: tracesOf(values),
   };

@@ -1,11 +1,11 @@
-import { accessSync, constants } from 'node:fs';
 import { z } from 'zod';
 import { parseFileVariables } from '../core/secrets/file-variables.ts';
 import { type SecretKey, parseSecretKeys } from '../core/secrets/secret-keys.ts';
 import { type AddressRange, DENIED_PRESETS, parseAddressRanges } from './address-ranges.ts';
 import { type AllowedHosts, parseAllowedHosts } from './allowed-hosts.ts';
-import { type ParameterFault, readDatabaseUrl, tlsFiles } from './database-url.ts';
+import { readDatabaseUrl, tlsFiles } from './database-url.ts';
 import { parseEgressProxy } from './egress-proxy.ts';
+import { isDirectory, unreadable } from './file-faults.ts';
 import { OTEL_VARIABLES } from './otel-variables.ts';
 
 /** One environment variable: how to read it, what it is for, and what to do if it is wrong. */
@@ -48,19 +48,6 @@ const databaseUrl: Variable<string | undefined> = {
     })
     .optional(),
 };
-
-/** The files are read for each connection, so that they can be replaced; the start only reports missing files. */
-function unreadable(files: ReturnType<typeof tlsFiles>): ParameterFault[] {
-  return files.flatMap(({ parameter, file }) => {
-    try {
-      accessSync(file, constants.R_OK);
-      return [];
-    } catch (error) {
-      const code = (error as NodeJS.ErrnoException).code ?? 'it cannot be read';
-      return [{ parameter, message: `names ${file}, which cannot be read (${code})` }];
-    }
-  });
-}
 
 const RANGES = 'addresses and ranges such as 10.0.0.0/8 or fd00:7::/32, separated by commas';
 
@@ -228,6 +215,10 @@ export const VARIABLES = {
     },
     [],
   ),
+  FIRELOCK_SECRETS_DIR: {
+    hint: 'a directory that is there, of files with secrets that connections may name (default none)',
+    schema: z.string().refine(isDirectory).optional(),
+  },
   FIRELOCK_ALLOW_ANONYMOUS: {
     hint: '1: answer anybody on an address that is not loopback, or below a base path, as long as there are no tokens',
     schema: z

@@ -17,6 +17,8 @@ export const AUDIT_ACTIONS = [
   'calendar.delete',
   'limit.put',
   'limit.delete',
+  'connection.put',
+  'connection.delete',
   'maintenance.on',
   'maintenance.off',
 ] as const;

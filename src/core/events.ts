@@ -35,6 +35,12 @@ export type FirelockEvent =
   | { type: 'intentsRecorded'; fires: number; claimed: number; coalesced: number }
   | { type: 'scheduleSetAside'; scheduleId: string; error: string; failures: number; retryAt: Instant }
   | { type: 'limitWritten'; limitId: string; change: WrittenSchedule['change']; maxRunning: number | null }
+  | {
+      type: 'connectionWritten';
+      connectionId: string;
+      change: WrittenSchedule['change'];
+      version: number;
+    }
   /** One pass that looked for free places of limits, and the number of runs that got one. */
   | { type: 'admissionPassed'; admitted: number }
   /** The database refuses to let any instance claim the run; it is left out for a while, and then tried again. */

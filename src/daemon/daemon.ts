@@ -23,8 +23,9 @@ export interface Daemon {
   /** Reads the file of tokens again. */
   rereadTokens(): void;
   /**
-   * Drains and leaves: stops what claims and all background work; waits until all handoffs are written, or aborts them when the
-   * shutdown time is up; stops what writes outcomes; leaves the instances, closes the API and the databases. Resolves then.
+   * Drains and leaves, when `main.ts` gets the first SIGTERM or SIGINT: `/readyz` answers 503 from now on; stops what claims, which hands
+   * back claims that were not sent, and all background work; waits until all handoffs are written, or aborts them when the shutdown time
+   * is up; stops what writes outcomes; leaves the instances, closes the API, the targets and the databases. Resolves then.
    */
   stop(): Promise<void>;
 }

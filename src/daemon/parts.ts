@@ -93,6 +93,7 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
     database: pools.main,
     targets: createTargetRegistry([httpTarget]),
     secrets: createKeyRing(config.secretKeys),
+    takesSecretFiles: config.secretsDir !== null,
     /** From now on, targets may not be called at this port of this machine. */
     listensAt: (url: string) => void ownPorts.add(Number(new URL(url).port) || HTTP_PORT),
     state: createInstanceState(events, clock),

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { readDashboard } from '../api/dashboard/built-files.ts';
 import { createServer, createSignsServer } from '../api/server.ts';
 import type { Turning } from '../runtime/loop/loop.ts';
-import { listen } from '../postgres/connection/connection.ts';
+import { listen } from '../postgres/connection/lasting-connection.ts';
 import { readinessOf } from '../runtime/readiness.ts';
 import { type Service, onlyStopping } from '../runtime/service.ts';
 import { MAINTENANCE_CHANGED } from '../store/maintenance/maintenance-row.ts';

@@ -7,10 +7,12 @@ import type { Effect } from '../store/effects/effect-rows.ts';
 import { versionKey } from '../store/schedules/load-handoffs.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import type { Attempt, TargetKind } from '../targets/target.ts';
+import type { ReadConnections } from './handoff/connection-reader.ts';
 import type { HandoffDefinitions, SendableHandoff } from './handoff/handoff-definitions.ts';
 
 interface TargetCancellerDeps {
   definitions: HandoffDefinitions;
+  readConnection: ReadConnections;
   targets: TargetRegistry;
   events: EventBus;
   /** Calls that wait, of all origins and of one. Targets beyond that are not called: they find out when they report the completion. */
@@ -105,7 +107,13 @@ export class TargetCanceller implements Service {
 
   async #call({ run, handoff, kind, lane }: Call): Promise<void> {
     try {
-      const fault = await kind.cancel(handoff.target, attemptOf(run, handoff), this.#stopping.signal);
+      const read = await this.#deps.readConnection(handoff.target);
+      if (read === null || 'fault' in read) {
+        this.#emitCancelled(run, read?.fault ?? 'its connection could not be read');
+        return;
+      }
+      const attempt = { ...attemptOf(run, handoff), ...read };
+      const fault = await kind.cancel(handoff.target, attempt, this.#stopping.signal);
       this.#emitCancelled(run, fault?.message ?? null);
     } catch (error) {
       this.#emitCancelled(run, reasonOf(error));
@@ -121,7 +129,7 @@ export class TargetCanceller implements Service {
   }
 }
 
-function attemptOf(run: Effect, { timeoutSeconds, delivery }: SendableHandoff): Attempt {
+function attemptOf(run: Effect, { timeoutSeconds, delivery }: SendableHandoff): Omit<Attempt, 'connection'> {
   return {
     runId: run.runId,
     runName: runNameOf({ ...run, scheduledFor: scheduledForOf(run.runId) }),

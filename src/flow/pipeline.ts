@@ -20,12 +20,14 @@ import type { Effect } from '../store/effects/effect-rows.ts';
 import type { Database } from '../postgres/database.ts';
 import { releaseFireLocksIfMine } from '../store/schedules/fire-locks.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
+import { createSecretFiles } from '../targets/login/secret-files.ts';
 import { createAdmission } from './admission.ts';
 import { createBacklogs } from './backlogs.ts';
 import { TargetCanceller } from './cancel-target.ts';
 import type { ClaimToExecute } from './dispatch/dispatch-state.ts';
 import { createDispatcher } from './dispatch/dispatch.ts';
 import { createEffects } from './effects.ts';
+import { createConnectionReader } from './handoff/connection-reader.ts';
 import { createDependencyReader } from './handoff/dependency-outcomes.ts';
 import { type HandoffDeps, attemptHandoff, createHandoffStarter } from './handoff/handoff.ts';
 import { createHandoffDefinitions } from './handoff/handoff-definitions.ts';
@@ -44,6 +46,8 @@ interface PipelineDeps {
   targets: TargetRegistry;
   /** Decrypts what targets are sent. */
   secrets: KeyRing;
+  /** Where files of connections are; null: nowhere. */
+  secretsDir: string | null;
   lease: Lease;
   maintenance: MaintenanceState;
   tickIntervalMs: number;
@@ -106,7 +110,8 @@ export function createPipeline(given: PipelineDeps) {
   };
   const deps = { ...given, wake };
   const definitions = createHandoffDefinitions(database, given.secrets);
-  const canceller = new TargetCanceller({ ...deps, definitions });
+  const readConnection = createConnectionReader({ ...deps, files: createSecretFiles(given.secretsDir) });
+  const canceller = new TargetCanceller({ ...deps, definitions, readConnection });
   const effects = createEffects({
     ...deps,
     cancelTargets: (cancelled) => canceller.add(cancelled),
@@ -119,6 +124,7 @@ export function createPipeline(given: PipelineDeps) {
     settler,
     startHandoff: createHandoffStarter(deps),
     readDependencies: createDependencyReader(database),
+    readConnection,
   };
   const dispatcher = createDispatcher({
     ...deps,

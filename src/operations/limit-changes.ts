@@ -7,44 +7,22 @@ import type { EventBus } from '../runtime/event-bus.ts';
 import type { Wake } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
-import type { Executor } from '../postgres/executor.ts';
 import type { Auditor } from '../store/audit/record-audit.ts';
 import {
   type Limit,
   type LimitState,
   deleteLimit,
   findLimit,
-  keepLimits,
   lockLimitToDelete,
-  namersOf,
   writeLimit,
 } from '../store/limits/limit-rows.ts';
-import type { ScheduleWrite } from '../store/schedules/write-schedules.ts';
+import { refuseWhileNamed } from './named-things.ts';
 
 interface LimitChangeDeps {
   database: Database;
   events: EventBus;
   wake: Wake;
   auditor?: Auditor;
-}
-
-/** Schedules or open runs name the limit: it cannot be deleted. */
-export class LimitInUse extends Error {
-  override readonly name = 'LimitInUse';
-
-  constructor(schedules: readonly string[], runs: readonly string[]) {
-    const named = [...namesOf('schedules', schedules), ...namesOf('open runs', runs)];
-    super(`named by ${named.join(' and ')}`);
-  }
-}
-
-/** A reader does not need more. */
-const MAX_NAMED = 100;
-
-function namesOf(kind: string, ids: readonly string[]): string[] {
-  if (ids.length === 0) return [];
-  const andMore = ids.length > MAX_NAMED ? ' and more' : '';
-  return [`${kind} ${ids.slice(0, MAX_NAMED).join(', ')}${andMore}`];
 }
 
 /** Creates or replaces a limit. A smaller `maxRunning` stops nothing that is under way: no run begins until enough have ended. */
@@ -71,7 +49,7 @@ export async function putLimit(
 
 /**
  * False: there is none.
- * @throws LimitInUse
+ * @throws StillNamed
  */
 export async function removeLimit(
   { database, events, auditor }: LimitChangeDeps,
@@ -79,42 +57,11 @@ export async function removeLimit(
 ): Promise<boolean> {
   const wasThere = await database.transaction(async (tx) => {
     if (!(await lockLimitToDelete(tx, id))) return false;
-    // After the lock: a call that names it anew waits until this transaction ends (keepLimits).
-    const { schedules, runs } = await namersOf(tx, id, MAX_NAMED + 1);
-    if (schedules.length > 0 || runs.length > 0) throw new LimitInUse(schedules, runs);
+    await refuseWhileNamed(tx, 'limits', id);
     await deleteLimit(tx, id);
     await auditor?.note(tx, { action: 'limit.delete', subject: id, scheduleId: null, detail: {} });
     return true;
   });
   if (wasThere) events.emit({ type: 'limitWritten', limitId: id, change: 'deleted', maxRunning: null });
   return wasThere;
-}
-
-/** A schedule names a limit that does not exist. */
-export interface UnknownLimit {
-  scheduleId: string;
-  limit: string;
-}
-
-/** The message about the field that names it. */
-export function noSuchLimitNamed(limit: string): string {
-  return `names a limit that does not exist: ${limit}`;
-}
-
-/**
- * Keeps the limits that these schedules name from being deleted until the transaction ends; answers the names of
- * missing ones.
- */
-export async function unknownLimitsOf(
-  tx: Executor,
-  writes: readonly ScheduleWrite[],
-): Promise<UnknownLimit[]> {
-  const named = writes.flatMap(({ id, definition: { limit } }) =>
-    limit === null ? [] : [{ scheduleId: id, limit }],
-  );
-  const there = await keepLimits(
-    tx,
-    named.map(({ limit }) => limit),
-  );
-  return named.filter(({ limit }) => !there.has(limit));
 }

@@ -1,13 +1,17 @@
 /**
- * Guarantees: every secret value that can be decrypted is encrypted with the first key, in all versions and definitions of one-off runs;
- *   what they say stays the same.
- * Transaction: one for each fifty definitions, under their row locks, while instances run.
+ * Guarantees: every secret value that can be decrypted is encrypted with the first key, in all versions, definitions of one-off runs and
+ *   connections; what they say stays the same.
+ * Transaction: one for each fifty definitions or connections, under their row locks, while instances run.
  * If the process dies here: what was done stays done; run again, it does the rest.
  */
+import type { Connection } from '../core/connections/connection.ts';
+import { keyIdsOfConnection, resealConnection } from '../core/connections/connection-secrets.ts';
 import type { KeyRing } from '../core/secrets/key-ring.ts';
 import { keyIdsIn, resealTarget } from '../core/secrets/target-secrets.ts';
 import type { Database } from '../postgres/database.ts';
 import { isLockedByOthers } from '../postgres/errors.ts';
+import type { Executor, Transaction } from '../postgres/executor.ts';
+import { pageOfConnections, rewriteConnections } from '../store/secrets/rewrite-connections.ts';
 import {
   type DefinitionKey,
   type StoredSecrets,
@@ -26,9 +30,47 @@ export interface Rotation {
   rotated: number;
   /** How many values are under each key now. */
   byKey: ReadonlyMap<string, number>;
-  /** Definitions that could not be read. */
-  unreadable: readonly (DefinitionKey & { error: unknown })[];
+  /** What could not be read. */
+  unreadable: readonly Unreadable[];
 }
+
+interface Unreadable {
+  /** For a reader: `version 2 of …`, `connection …`. */
+  what: string;
+  error: unknown;
+}
+
+interface Page<Key, Row> {
+  found: Row[];
+  last: Key | null;
+}
+
+/** A table of rows with secret values. */
+interface Shelf<Key, Row extends Key> {
+  /** The rows with such values, among the next ones; `last` is null once all were read. */
+  page(db: Executor, at: { after: Key | null; limit: number }): Promise<Page<Key, Row>>;
+  /** See `rewriteTargets`. */
+  rewrite(tx: Transaction, rows: readonly Row[], anew: (stored: Row) => Row): Promise<void>;
+  reseal(ring: KeyRing, row: Row): Row;
+  keyIds(row: Row): string[];
+  what(row: Row): string;
+}
+
+const DEFINITIONS: Shelf<DefinitionKey, StoredSecrets> = {
+  page: pageOfSecrets,
+  rewrite: rewriteTargets,
+  reseal: (ring, row) => ({ ...row, target: resealTarget(ring, row.uid, row.target) }),
+  keyIds: ({ target }) => keyIdsIn(target),
+  what: ({ uid, version }) => `version ${version} of ${uid}`,
+};
+
+const CONNECTIONS: Shelf<Connection, Connection> = {
+  page: pageOfConnections,
+  rewrite: rewriteConnections,
+  reseal: resealConnection,
+  keyIds: keyIdsOfConnection,
+  what: ({ id }) => `connection ${id}`,
+};
 
 /** Another walk finds values that were written or locked meanwhile; more walks are not made at once. */
 const MAX_WALKS = 5;
@@ -52,46 +94,58 @@ export async function rotateSecrets(deps: RotationDeps): Promise<Rotation> {
 interface Walked {
   rotated: number;
   byKey: Map<string, number>;
-  unreadable: (DefinitionKey & { error: unknown })[];
-  /** Definitions that another transaction had locked. */
+  unreadable: Unreadable[];
+  /** Rows that another transaction had locked. */
   locked: number;
 }
 
 async function walkOnce(deps: RotationDeps): Promise<Walked> {
   const walked: Walked = { rotated: 0, byKey: new Map(), unreadable: [], locked: 0 };
-  let after: DefinitionKey | null = null;
-  do {
-    deps.signal.throwIfAborted();
-    const { found, last } = await readPage(deps, after);
-    const toRotate = found.filter((stored) => count(deps.secrets, stored, walked));
-    for (let first = 0; first < toRotate.length; first += WRITTEN_AT_ONCE) {
-      deps.signal.throwIfAborted();
-      await rotate(deps, toRotate.slice(first, first + WRITTEN_AT_ONCE), walked);
-    }
-    after = last;
-  } while (after !== null);
+  await walkAlong(deps, DEFINITIONS, walked);
+  await walkAlong(deps, CONNECTIONS, walked);
   return walked;
 }
 
-function readPage({ database }: RotationDeps, after: DefinitionKey | null) {
-  return database.run((db) => pageOfSecrets(db, { after, limit: READ_AT_ONCE }), READ_LIMIT_MS);
+async function walkAlong<Key, Row extends Key>(
+  deps: RotationDeps,
+  shelf: Shelf<Key, Row>,
+  walked: Walked,
+): Promise<void> {
+  let after: Key | null = null;
+  do {
+    deps.signal.throwIfAborted();
+    const at: { after: Key | null; limit: number } = { after, limit: READ_AT_ONCE };
+    const page = await deps.database.run<Page<Key, Row>>((db) => shelf.page(db, at), READ_LIMIT_MS);
+    const toRotate = page.found.filter((row) => count(deps.secrets, shelf, row, walked));
+    for (let first = 0; first < toRotate.length; first += WRITTEN_AT_ONCE) {
+      deps.signal.throwIfAborted();
+      await rotate(deps, shelf, toRotate.slice(first, first + WRITTEN_AT_ONCE), walked);
+    }
+    after = page.last;
+  } while (after !== null);
 }
 
 /** Counts the values that stay as they are; true: some value can be encrypted anew. */
-function count(secrets: KeyRing, stored: StoredSecrets, walked: Walked): boolean {
+function count<Key, Row extends Key>(
+  secrets: KeyRing,
+  shelf: Shelf<Key, Row>,
+  row: Row,
+  walked: Walked,
+): boolean {
   try {
-    const after = keyIdsIn(resealTarget(secrets, stored.uid, stored.target));
-    if (keyIdsIn(stored.target).some((id, index) => id !== after[index])) return true;
+    const after = shelf.keyIds(shelf.reseal(secrets, row));
+    if (shelf.keyIds(row).some((id, index) => id !== after[index])) return true;
     add(walked.byKey, after);
   } catch (error) {
-    walked.unreadable.push({ uid: stored.uid, version: stored.version, error });
+    walked.unreadable.push({ what: shelf.what(row), error });
   }
   return false;
 }
 
-async function rotate(
+async function rotate<Key, Row extends Key>(
   { database, secrets }: RotationDeps,
-  stored: readonly StoredSecrets[],
+  shelf: Shelf<Key, Row>,
+  rows: readonly Row[],
   walked: Walked,
 ): Promise<void> {
   const before: string[] = [];
@@ -100,17 +154,17 @@ async function rotate(
     await database.transaction((tx) => {
       // The transaction may be repeated.
       before.length = after.length = 0;
-      return rewriteTargets(tx, stored, ({ uid, target }) => {
-        const anew = resealTarget(secrets, uid, target);
-        before.push(...keyIdsIn(target));
-        after.push(...keyIdsIn(anew));
+      return shelf.rewrite(tx, rows, (stored) => {
+        const anew = shelf.reseal(secrets, stored);
+        before.push(...shelf.keyIds(stored));
+        after.push(...shelf.keyIds(anew));
         return anew;
       });
     });
   } catch (error) {
     if (!isLockedByOthers(error)) throw error;
-    walked.locked += stored.length;
-    for (const { target } of stored) add(walked.byKey, keyIdsIn(target));
+    walked.locked += rows.length;
+    for (const row of rows) add(walked.byKey, shelf.keyIds(row));
     return;
   }
   walked.rotated += after.filter((id, index) => id !== before[index]).length;

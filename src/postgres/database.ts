@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import { type Connection, connect } from './connection/connection.ts';
+import { type LastingConnection, connect } from './connection/lasting-connection.ts';
 import {
   OutOfTime,
   QueryTimeout,
@@ -91,29 +91,29 @@ interface Pool {
  */
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 function createPool(url: string, size: number): Pool {
-  const idle: Connection[] = Array.from({ length: size }, () => connect(url));
+  const idle: LastingConnection[] = Array.from({ length: size }, () => connect(url));
   const all = new Set(idle);
   const underWay = new Set<Promise<unknown>>();
-  const waiting: ((connection: Connection) => void)[] = [];
+  const waiting: ((connection: LastingConnection) => void)[] = [];
 
-  function giveBack(connection: Connection): void {
+  function giveBack(connection: LastingConnection): void {
     const next = waiting.shift();
     if (next) next(connection);
     else idle.push(connection);
   }
 
-  function replace(connection: Connection): void {
+  function replace(connection: LastingConnection): void {
     all.delete(connection);
     const fresh = connect(url);
     all.add(fresh);
     giveBack(fresh);
   }
 
-  async function acquire(limitMs: number): Promise<Connection> {
+  async function acquire(limitMs: number): Promise<LastingConnection> {
     const free = idle.pop();
     if (free) return free;
     return new Promise((resolve, reject) => {
-      const take = (connection: Connection): void => {
+      const take = (connection: LastingConnection): void => {
         clearTimeout(timer);
         resolve(connection);
       };

@@ -18,6 +18,7 @@ import {
 } from 'drizzle-orm/pg-core';
 import type { Role } from '../core/access/roles.ts';
 import type { AuditAction, AuditDetail, AuditOutcome } from '../core/audit.ts';
+import type { ConnectionFields } from '../core/connections/connection.ts';
 import type { AttemptEntry } from '../core/runs/attempts/attempt.ts';
 import type { MaintenanceDispatch } from '../core/maintenance.ts';
 import type { BacklogKind, EffectKind } from '../core/runs/effect.ts';
@@ -106,6 +107,9 @@ export const schedules = pgTable(
     index('schedules_apart')
       .on(t.id)
       .where(sql`NOT enabled OR error IS NOT NULL OR next_fire_at IS NULL`),
+    index('schedules_of_connections')
+      .on(t.lane, t.id)
+      .where(sql`starts_with(lane, 'http connection ')`),
     index('schedules_pausing')
       .on(t.pauseUntil)
       .where(sql`pause_until IS NOT NULL`),
@@ -502,6 +506,24 @@ export const limits = pgTable(
   },
   () => [check('limits_max_running', sql`max_running BETWEEN 1 AND 10000`)],
 );
+
+/**
+ * Where systems are, and how to log in to them. Who names one is found by the lane, `http connection ID`: a call that names it keeps its
+ * row FOR KEY SHARE, one that deletes it locks it FOR UPDATE.
+ */
+export const connections = pgTable('connections', {
+  id: identifier().primaryKey(),
+  /** Another one where it is deleted and created again: encrypted values are bound to it. */
+  uid: uuid().notNull(),
+  description: text(),
+  url: text().notNull(),
+  /** A proof of the URL, headers, auth and tls, with their secret values encrypted. */
+  definition: jsonb().$type<Omit<ConnectionFields, 'url'>>().notNull(),
+  version: integer().notNull(),
+  updatedAt: instantColumn('updated_at').notNull(),
+  /** Since when its URL has this origin: values that runs were given before are not sent there. */
+  placedAt: instantColumn('placed_at').notNull(),
+});
 
 /** Pull workers that asked for work, shown with the queues. */
 export const queueWorkers = pgTable(

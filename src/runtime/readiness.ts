@@ -136,7 +136,7 @@ function warningsOf(loops: readonly Turning[], state: InstanceState): string[] {
   if (zoneData.length > 1) warnings.push(mixedZoneData(zoneData));
   if (missingKeys.length > 0) {
     warnings.push(
-      `schedules have secrets that are encrypted with keys missing in FIRELOCK_SECRET_KEYS (${missingKeys.join(', ')}): ` +
+      `schedules or connections have secrets that are encrypted with keys missing in FIRELOCK_SECRET_KEYS (${missingKeys.join(', ')}): ` +
         'their targets cannot be called',
     );
   }

@@ -1,7 +1,10 @@
 import type { LookupAddress } from 'node:dns';
 import { type LookupFunction, isIP, Socket } from 'node:net';
+import { type SecureContext, createSecureContext, getCACertificates } from 'node:tls';
+import { LRUCache } from 'lru-cache';
 import { buildConnector } from 'undici';
 import type { EgressProxy } from '../config/egress-proxy.ts';
+import type { ConnectionTls } from '../core/connections/connection.ts';
 import {
   type Resolve,
   addressesOf,
@@ -18,6 +21,8 @@ export class ResettableSocket extends Socket {
    * minutes after it was given up.
    */
   resetOnDestroy = false;
+  /** What TLS above it failed of after the handshake: undici tells only that the other side closed. */
+  tlsError: Error | null = null;
   #cause: Error | undefined;
 
   override destroy(error?: Error): this {
@@ -31,6 +36,15 @@ export class ResettableSocket extends Socket {
 
 export type Dial = (options: buildConnector.Options, callback: buildConnector.Callback) => ResettableSocket;
 
+/** PEM texts by which the two ends of a connection know each other. */
+export type TlsSettings =
+  | ConnectionTls<string>
+  /** An authority that is trusted beside the well-known ones. */
+  | { alsoTrusted: string };
+
+/** Null: the well-known authorities, and no certificate of our own. */
+export type DialWith = (tls: TlsSettings | null) => Dial;
+
 interface DialDeps {
   guard: AddressGuard;
   resolve: Resolve;
@@ -38,15 +52,48 @@ interface DialDeps {
   proxy: EgressProxy | null;
 }
 
+/** Each `Dial` that it makes for settings keeps TLS sessions of its own: none made with other credentials is resumed. */
+export function createDialWith(deps: DialDeps): DialWith {
+  const standard = createDial(deps, buildConnector(CONNECTOR));
+  return (tls) => (tls === null ? standard : createDial(deps, secureBy(tls)));
+}
+
+const CONNECTOR = { timeout: 0, allowH2: false } as const;
+
+/** Texts that OpenSSL cannot use are a failed connection. */
+function secureBy(settings: TlsSettings): buildConnector.connector {
+  try {
+    return buildConnector({ ...CONNECTOR, secureContext: contextOf(settings) });
+  } catch (error) {
+    return (_options, callback) => callback(error instanceof Error ? error : new Error(String(error)), null);
+  }
+}
+
+function contextOf(settings: TlsSettings): SecureContext {
+  if ('alsoTrusted' in settings) return besideWellKnown(settings.alsoTrusted);
+  const { ca, cert, key } = settings;
+  return createSecureContext({
+    ...(ca !== null && { ca }),
+    ...(cert !== null && { cert }),
+    ...(key !== null && { key }),
+  });
+}
+
+/** Kept, for to parse the well-known authorities takes some 20 ms each time. */
+const contexts = new LRUCache<string, SecureContext>({ max: 20 });
+
+function besideWellKnown(ca: string): SecureContext {
+  const context = contexts.get(ca) ?? createSecureContext({ ca: [...getCACertificates('default'), ca] });
+  contexts.set(ca, context);
+  return context;
+}
+
 /**
  * Opens connections for undici over TCP sockets that this module controls, also below TLS. There is no time limit here:
  * the attempt has one, and destroys the socket. Each error has a message that says how far the connection came; an
  * AddressBlocked says that there was none.
  */
-export function createDial(deps: DialDeps): Dial {
-  // One for all connections: it keeps the TLS sessions to be resumed.
-  const secure = buildConnector({ timeout: 0, allowH2: false });
-
+function createDial(deps: DialDeps, secure: buildConnector.connector): Dial {
   return (options, callback) => {
     const socket = new ResettableSocket();
     let connected = false;
@@ -59,7 +106,8 @@ export function createDial(deps: DialDeps): Dial {
     const { proxy } = deps;
     const onOpen = () => {
       connected = true;
-      if (options.protocol === 'https:') secure({ ...options, httpSocket: socket }, reportTls(callback));
+      if (options.protocol === 'https:')
+        secure({ ...options, httpSocket: socket }, reportTls(socket, callback));
       else callback(null, socket);
     };
     socket.once('connect', () => {
@@ -109,11 +157,19 @@ function answering(addresses: readonly LookupAddress[]): LookupFunction {
   return (_host, _options, callback) => callback(null, [...addresses]);
 }
 
-function reportTls(callback: buildConnector.Callback): buildConnector.Callback {
+function reportTls(below: ResettableSocket, callback: buildConnector.Callback): buildConnector.Callback {
   return (...[error, socket]) => {
-    if (error === null) callback(null, socket);
-    else callback(new Error(`TLS failed: ${error.message}`, { cause: error }), null);
+    if (error === null) {
+      socket.once('error', (later: Error) => (below.tlsError = later));
+      callback(null, socket);
+    } else callback(new Error(`TLS failed: ${plainMessage(error)}`, { cause: error }), null);
   };
+}
+
+/** OpenSSL's own message also names a line of its source. */
+export function plainMessage(error: Error): string {
+  const { library, reason } = error as { library?: unknown; reason?: unknown };
+  return library !== undefined && typeof reason === 'string' ? reason : error.message;
 }
 
 function connectError(error: NodeJS.ErrnoException): Error {

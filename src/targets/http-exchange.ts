@@ -3,19 +3,26 @@ import { type AttemptError, type Outcome, blocked, notSent } from '../core/runs/
 import type { Clock } from '../runtime/clock.ts';
 import { AddressBlocked } from './address-guard.ts';
 import { ANSWER_LIMIT_BYTES, type AnswerHeaders, type Judging, outcomeOf } from './http-answer.ts';
+import { plainMessage } from './http-connect.ts';
 import type { Borrower, HttpConnection, OriginPool } from './http-pool.ts';
 import type { HttpRequest } from './http-request.ts';
+
+export type WholeAnswer = Parameters<typeof outcomeOf>[0];
 
 interface ExchangeOptions {
   request: HttpRequest;
   pool: OriginPool;
   clock: Clock;
   timeoutSeconds: number;
+  /** What is left of it if it began before; absent: all. */
+  leftMs?: number;
   /** Over a connection that carries no other request. */
   freshConnection: boolean;
   judging: Judging;
   /** Called just before the first byte; false: nothing is sent. */
   mayStart(): boolean;
+  /** Gets a whole answer before it is judged, or as much of it as is read. */
+  onAnswer?(answer: WholeAnswer): void;
   onEnd(exchange: Exchange, outcome: Outcome): void;
 }
 
@@ -38,7 +45,8 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
 
   constructor(options: ExchangeOptions) {
     this.#options = options;
-    this.#deadline = setTimeout(onDeadline, Math.min(options.timeoutSeconds * 1000, MAX_TIMER_MS), this);
+    const { timeoutSeconds, leftMs = timeoutSeconds * 1000 } = options;
+    this.#deadline = setTimeout(onDeadline, Math.min(leftMs, MAX_TIMER_MS), this);
   }
 
   /** Why no connection was opened; null: another reason, or none. */
@@ -131,7 +139,8 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     if (this.#written) {
       const cut =
         this.#statusCode >= 200 ? 'the answer was cut short' : 'the request was sent, and no answer came';
-      this.#end(unknown({ kind: 'network', message: `${cut}: ${describe(error)}` }, false));
+      const reason = describe(connection?.tlsError ?? error);
+      this.#end(unknown({ kind: 'network', message: `${cut}: ${reason}` }, false));
     } else {
       this.#end(notSent({ kind: 'network', message: describe(error) }));
     }
@@ -166,6 +175,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     const body = read.length > ANSWER_LIMIT_BYTES ? read.subarray(0, ANSWER_LIMIT_BYTES) : read;
     const { clock, judging } = this.#options;
     const answer = { statusCode: this.#statusCode, headers: this.#headers, body };
+    this.#options.onAnswer?.(answer);
     this.#end(outcomeOf(answer, clock.now(), judging));
   }
 
@@ -200,7 +210,6 @@ function expire(exchange: Exchange): void {
 }
 
 function describe(error: NodeJS.ErrnoException): string {
-  return error.code === undefined || error.message.includes(error.code)
-    ? error.message
-    : `${error.message} (${error.code})`;
+  const message = plainMessage(error);
+  return error.code === undefined || message.includes(error.code) ? message : `${message} (${error.code})`;
 }

@@ -31,6 +31,7 @@ export class OriginPool {
   readonly #idle: HttpConnection[] = [];
   readonly #waiting = new Set<Borrower>();
   #open = 0;
+  #retired = false;
 
   constructor(origin: string, options: PoolOptions) {
     this.#origin = origin;
@@ -51,7 +52,9 @@ export class OriginPool {
   /** A connection whose answer was read completely goes to the next in line, or makes room for it. */
   takeBack(connection: HttpConnection): void {
     const [next] = this.#waiting;
-    if (next === undefined) {
+    if (next === undefined && this.#retired) {
+      connection.destroy(new Error(RETIRED));
+    } else if (next === undefined) {
       this.#idle.push(connection);
       this.#options.idle.add(connection);
     } else if (next.wantsFresh) {
@@ -84,6 +87,12 @@ export class OriginPool {
     this.#idle.splice(index, 1);
     this.#options.idle.remove(connection);
     connection.destroy(new Error(reason));
+  }
+
+  /** Another pool takes its place: from now on a connection is closed once it is idle. */
+  retire(): void {
+    this.#retired = true;
+    for (const connection of [...this.#idle]) this.dropIfIdle(connection, RETIRED);
   }
 
   async close(): Promise<void> {
@@ -122,6 +131,8 @@ export class OriginPool {
     });
   }
 }
+
+const RETIRED = 'the credentials of the kept connection are no longer used';
 
 interface ConnectionOptions {
   dial: Dial;
@@ -165,6 +176,10 @@ export class HttpConnection {
   /** True once an answer came over it: if it then fails before the next request is written, it had only grown stale. */
   get proven(): boolean {
     return this.#proven;
+  }
+
+  get tlsError(): Error | null {
+    return this.#socket?.tlsError ?? null;
   }
 
   send(request: HttpRequest, handler: Dispatcher.DispatchHandler): void {

@@ -1,8 +1,11 @@
 import { type KeyObject, createHmac, createSecretKey } from 'node:crypto';
+import type { Connection } from '../core/connections/connection.ts';
+import { joinBelow } from '../core/connections/join-url.ts';
 import { canBeSent, headerFault, isReservedHeader } from '../core/http/header-rules.ts';
-import { type CompiledBody, compileBody, renderBody } from '../core/http/body-template.ts';
-import { hasTemplate, originOf, renderTemplate } from '../core/http/template.ts';
-import { type Instant, isoInstant } from '../core/instant.ts';
+import { type CompiledBody, compileBody } from '../core/http/body-template.ts';
+import { type Sender, ownHeaders } from '../core/http/own-headers.ts';
+import { type PreparedBody, carriedBody, contentTypeOf, writeBody } from '../core/http/request-body.ts';
+import { destinationOf, hasTemplate, renderTemplate } from '../core/http/template.ts';
 import type { BodyTemplate, HttpCall, HttpMethod, HttpTarget } from '../core/schedules/schedule.ts';
 import { WEBHOOK_SECRET_RULE, webhookKey } from '../core/secrets/webhook-secret.ts';
 import type { Attempt } from './target.ts';
@@ -21,10 +24,12 @@ export interface HttpRequest {
 export interface PreparedTarget {
   /** Null if the URL contains templates. */
   address: Address | null;
+  /** The URL of the connection; null: there is none. */
+  base: string | null;
   url: string;
   method: HttpMethod;
   headers: (readonly [name: string, value: string])[];
-  body: 'none' | 'envelope' | 'payload' | CompiledBody;
+  body: PreparedBody;
   /** Of the body; null: it has none, or the headers say it. */
   contentType: string | null;
   /** Empty: nothing is signed. */
@@ -36,32 +41,39 @@ interface Address {
   path: string;
 }
 
-/** @throws TypeError if the URL, a header or the secret cannot be sent over HTTP */
-export function prepareTarget(target: HttpTarget<string>): PreparedTarget {
-  const carriesBody = target.method !== 'GET' && target.method !== 'HEAD';
-  return prepare(target, carriesBody ? target.body : 'none', signingKeys(target.secret));
-}
-
-interface Sender {
-  now: Instant;
-  userAgent: string;
-  /** The id of the request's span. */
-  spanId: string;
+/** @throws TypeError if the URL, a header or the secret cannot be sent over HTTP, or the path leads out of the connection */
+export function prepareTarget(
+  target: HttpTarget<string>,
+  connection: Connection<string> | null,
+): PreparedTarget {
+  const body = carriedBody(target.method, target.body);
+  return prepare(target, { connection, body, keys: signingKeys(target.secret) });
 }
 
 /**
  * Beside the handoff itself, and without a body. The secret belongs to the origin of the target's URL: a call to another
  * origin is not signed, for a server there could send the signed request on to the target. @throws TypeError as above.
  */
-export function prepareCall(call: HttpCall<string>, target: HttpTarget<string>): PreparedTarget {
-  const secret = originOf(call.url) === originOf(target.url) ? target.secret : null;
-  return prepare(call, 'none', signingKeys(secret));
+export function prepareCall(
+  call: HttpCall<string>,
+  target: HttpTarget<string>,
+  connection: Connection<string> | null,
+): PreparedTarget {
+  const destination = (url: string) => destinationOf(target.connection, url);
+  const secret = destination(call.url) === destination(target.url) ? target.secret : null;
+  return prepare(call, { connection, body: 'none', keys: signingKeys(secret) });
+}
+
+interface Sending extends Sender {
+  /** By which the connection logs in, if it does so by OAuth; absent: otherwise. */
+  accessToken?: string;
 }
 
 /** @throws TypeError or URIError if the rendered URL is none, or no header can carry a rendered value */
-export function buildRequest(prepared: PreparedTarget, attempt: Attempt, sender: Sender): HttpRequest {
-  const address = prepared.address ?? parseAddress(renderTemplate(prepared.url, attempt, encodeURIComponent));
-  const body = buildBody(prepared.body, attempt);
+export function buildRequest(prepared: PreparedTarget, attempt: Attempt, sender: Sending): HttpRequest {
+  const address =
+    prepared.address ?? addressOf(prepared.base, renderTemplate(prepared.url, attempt, encodeURIComponent));
+  const body = writeBody(prepared.body, attempt);
   const { origin, path } = address;
   return {
     origin,
@@ -79,32 +91,63 @@ export function parseAddress(text: string): Address {
   return { origin: url.origin, path: url.pathname + url.search };
 }
 
-function prepare(
-  target: HttpCall<string>,
-  body: HttpTarget['body'] | 'none',
-  keys: SigningKeys,
-): PreparedTarget {
-  const headers = Object.entries(target.headers)
-    .map(([name, value]) => [name.toLowerCase(), value] as const)
-    .filter(([name]) => !isReservedHeader(name));
+function addressOf(base: string | null, url: string): Address {
+  return base === null ? parseAddress(url) : joinBelow(base, url);
+}
+
+interface Preparing {
+  connection: Connection<string> | null;
+  body: HttpTarget['body'] | 'none';
+  keys: SigningKeys;
+}
+
+function prepare(target: HttpCall<string>, { connection, body, keys }: Preparing): PreparedTarget {
+  const added = connection === null ? {} : headersOf(connection);
+  const lower = (given: Record<string, string>) =>
+    Object.entries(given).map(([name, value]) => [name.toLowerCase(), value] as const);
+  // What the connection adds cannot be overridden.
+  const taken = new Set(lower(added).map(([name]) => name));
+  if (connection !== null && connection.auth !== null) taken.add(AUTHORIZATION);
+  const headers = [...lower(target.headers).filter(([name]) => !taken.has(name)), ...lower(added)].filter(
+    ([name]) => !isReservedHeader(name),
+  );
   for (const [name, value] of headers) {
     const fault = headerFault(name, value);
     if (fault !== null) throw new TypeError(`${JSON.stringify(name)} ${fault}`);
   }
-  const isTyped = headers.some(([name]) => name === 'content-type');
-  const address = hasTemplate(target.url) ? null : parseAddress(target.url);
+  const base = connection?.url ?? null;
+  const address = hasTemplate(target.url) ? null : addressOf(base, target.url);
   return {
     address,
+    base,
     url: target.url,
     method: target.method,
     headers,
     body: typeof body === 'string' ? body : compiledBody(body),
-    contentType: body === 'none' || isTyped ? null : typeof body === 'string' ? JSON_TYPE : body.contentType,
+    contentType: contentTypeOf(
+      body,
+      headers.map(([name]) => name),
+    ),
     keys,
   };
 }
 
-const JSON_TYPE = 'application/json';
+/** What the connection adds to each request; the access token of OAuth comes to it when it is sent. */
+function headersOf({ headers, auth }: Connection<string>): Record<string, string> {
+  switch (auth?.type) {
+    case 'bearer':
+      return { ...headers, [AUTHORIZATION]: `Bearer ${auth.token}` };
+    case 'basic': {
+      const credentials = Buffer.from(`${auth.username}:${auth.password}`).toString('base64');
+      return { ...headers, [AUTHORIZATION]: `Basic ${credentials}` };
+    }
+    case 'oauth2':
+    case undefined:
+      return headers;
+  }
+}
+
+const AUTHORIZATION = 'authorization';
 
 function compiledBody(body: BodyTemplate): CompiledBody {
   const compiled = compileBody(body);
@@ -115,37 +158,17 @@ function compiledBody(body: BodyTemplate): CompiledBody {
 function buildHeaders(
   prepared: PreparedTarget,
   attempt: Attempt,
-  { now, userAgent, spanId }: Sender,
+  sender: Sending,
   body: string | null,
 ): string[] {
-  const { runId, scheduleId } = attempt;
-  const timestamp = String(Math.floor(now / 1000));
-  const headers = [
-    'user-agent',
-    userAgent,
-    'webhook-id',
-    runId,
-    'webhook-timestamp',
-    timestamp,
-    'idempotency-key',
-    runId,
-    'ce-specversion',
-    '1.0',
-    'ce-id',
-    runId,
-    'ce-source',
-    scheduleId === null ? '/runs' : `/schedules/${scheduleId}`,
-    'ce-type',
-    'firelock.run',
-    'ce-time',
-    isoInstant(attempt.scheduledFor),
-    'traceparent',
-    traceparent(runId, spanId),
-  ];
+  const headers = ownHeaders(attempt, sender);
   if (prepared.keys.length > 0) {
-    headers.push('webhook-signature', signatureOf(prepared.keys, `${runId}.${timestamp}.${body ?? ''}`));
+    const timestamp = String(Math.floor(sender.now / 1000));
+    const signed = `${attempt.runId}.${timestamp}.${body ?? ''}`;
+    headers.push('webhook-signature', signatureOf(prepared.keys, signed));
   }
   for (const [name, value] of prepared.headers) headers.push(name, rendered(name, value, attempt));
+  if (sender.accessToken !== undefined) headers.push(AUTHORIZATION, `Bearer ${sender.accessToken}`);
   // Servers refuse an empty body that claims to be JSON.
   if (prepared.contentType !== null && body !== '') headers.push('content-type', prepared.contentType);
   return headers;
@@ -157,33 +180,6 @@ function rendered(name: string, value: string, attempt: Attempt): string {
   const text = renderTemplate(value, attempt);
   if (!canBeSent(text)) throw new TypeError(`the header ${JSON.stringify(name)} cannot carry its value`);
   return text;
-}
-
-/** W3C Trace Context: all attempts of a run share one trace, and each is a span. */
-function traceparent(runId: string, spanId: string): string {
-  return `00-${runId.replaceAll('-', '')}-${spanId}-01`;
-}
-
-function buildBody(body: PreparedTarget['body'], attempt: Attempt): string | null {
-  if (body === 'envelope') return envelopeOf(attempt);
-  if (body === 'none') return null;
-  return body === 'payload' ? (attempt.payload ?? '') : renderBody(body, attempt);
-}
-
-/** The payload is inserted as text: parsing would change the digits of its numbers. */
-function envelopeOf(attempt: Attempt): string {
-  const { recovery } = attempt;
-  const recovered =
-    recovery === null
-      ? 'null'
-      : `{"recoveries":${recovery.recoveries},"recoveredAt":"${isoInstant(recovery.recoveredAt)}"}`;
-  return (
-    `{"runId":${JSON.stringify(attempt.runId)},"runName":${JSON.stringify(attempt.runName)}` +
-    `,"scheduleId":${JSON.stringify(attempt.scheduleId)},"scheduledFor":"${isoInstant(attempt.scheduledFor)}"` +
-    `,"trigger":"${attempt.trigger}","attempt":${attempt.attempt},"recovery":${recovered}` +
-    (attempt.dependencies.length > 0 ? `,"dependencies":${JSON.stringify(attempt.dependencies)}` : '') +
-    `,"payload":${attempt.payload ?? 'null'}}`
-  );
 }
 
 /** In the order of the secrets. */

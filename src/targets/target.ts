@@ -1,3 +1,4 @@
+import type { Connection } from '../core/connections/connection.ts';
 import type { Instant } from '../core/instant.ts';
 import type { Accepted, AttemptError, Outcome } from '../core/runs/attempts/outcome.ts';
 import type { Dependency, ParentRun, RunTrigger } from '../core/runs/run.ts';
@@ -19,6 +20,8 @@ export interface Attempt {
   /** The client's JSON text, or null. */
   payload: string | null;
   timeoutSeconds: number;
+  /** What the target names as its connection, as it is now; null: it names none. */
+  connection: Connection<string> | null;
   /** At most once: over a connection over which nothing was sent before, and never sent twice by the kind itself. */
   delivery: Delivery;
   recovery: { recoveries: number; recoveredAt: Instant } | null;

@@ -24,6 +24,7 @@ import { call as callAt } from '../support/calls.ts';
 import { createMigrated } from '../support/postgres/cluster.ts';
 import { SECRETS } from '../support/secrets.ts';
 import { until } from '../support/until.ts';
+import { targetAt } from '../support/targets.ts';
 
 export interface Answer {
   status: number;
@@ -76,12 +77,14 @@ type Options = Partial<AccessDeps & BrowserRulesDeps> & {
   basePath?: string;
   dashboard?: Dashboard;
   secrets?: KeyRing;
+  takesSecretFiles?: boolean;
   limits?: Partial<ConnectionLimits>;
 };
 
 /** The API alone, listening, on a migrated database of its own (or on the one named). Nothing fires here. */
 export async function startApi(databaseUrl?: string, options: Options = {}): Promise<Api> {
-  const { basePath = '', dashboard = null, secrets = SECRETS, limits = {}, ...asking } = options;
+  const { basePath = '', dashboard = null, secrets = SECRETS, limits = {}, ...more } = options;
+  const { takesSecretFiles = false, ...asking } = more;
   const database = databaseUrl === undefined ? await createMigrated() : null;
   const url = databaseUrl ?? database?.url ?? '';
   const pools = openPools({ databaseUrl: url, connections: 9, openDatabase });
@@ -137,6 +140,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     dashboard,
     learnMaintenance: () => undefined,
     secrets,
+    takesSecretFiles,
     readiness: () => readiness,
     metrics: { contentType: 'text/plain; version=0.0.4', text: () => Promise.resolve('up 1\n') },
     version: '0.0.0-test',
@@ -244,14 +248,7 @@ export async function sendBytes(base: string, bytes: string): Promise<string> {
 
 export const TARGET = { type: 'http', url: 'https://example.com/hook' };
 /** As it is answered. */
-export const ANSWERED_TARGET = {
-  ...TARGET,
-  method: 'POST',
-  headers: {},
-  secret: null,
-  lookup: null,
-  cancel: null,
-};
+export const ANSWERED_TARGET = targetAt(TARGET.url);
 /** Far from every test: 29 February at noon. */
 export const SCHEDULE = { cron: '0 12 29 2 *', target: TARGET };
 

@@ -80,6 +80,8 @@ describe('the document', () => {
       'CalendarInput',
       'Limit',
       'LimitInput',
+      'Connection',
+      'ConnectionInput',
     ])
       expect(Object.keys(document.components.schemas)).toContain(name);
   });
@@ -91,6 +93,10 @@ describe('the document', () => {
       expect(schemas[name]?.discriminator).toMatchObject({
         propertyName: 'type',
         mapping: { http: expect.any(String) as string },
+      });
+    for (const name of ['ConnectionAuthInput', 'ConnectionAuth'])
+      expect(schemas[name]?.discriminator).toMatchObject({
+        mapping: { bearer: expect.any(String) as string },
       });
   });
 

@@ -38,6 +38,7 @@ beforeAll(async () => {
   await api.call('PUT', '/api/v1/schedules/there', SCHEDULE);
   await api.call('PUT', '/api/v1/limits/there', { maxRunning: 1 });
   await api.call('PUT', '/api/v1/calendars/there', { dates: [] });
+  await api.call('PUT', '/api/v1/connections/there', { url: 'https://api.example' });
   runId = (await api.call('POST', '/api/v1/schedules/there/fire')).body['id'] as unknown as string;
   before = await rowCounts(api.sql);
 });

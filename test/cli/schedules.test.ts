@@ -98,6 +98,42 @@ test('schedule set changes the named fields and nothing else, and replaces a pay
   expect((await answered('kept'))['target']).toEqual({ type: 'pull', queue: 'reports' });
 });
 
+test('schedule set says what is sent, and what counts as a success', async () => {
+  const set = (...args: string[]) =>
+    firelock(['schedule', 'set', 'called', ...args], { url: api.url, input: '{"text": "{{runId}}"}\n' });
+  const target = async () => (await answered('called'))['target'];
+  await set(
+    ...[...HOOK, '--body-file', '-', '--succeed', '409,3xx', '--retry-on', '404', '--fail-on', '500-502,5xx'],
+  ).then(({ code, err }) => {
+    expect([code, err]).toEqual([1, expect.stringMatching(/\/target\/outcome\/fail\/1/)]);
+  });
+  await set(
+    ...[...HOOK, '--body-file', '-', '--succeed', '409,3xx', '--retry-on', '404', '--fail-on', '500-502,504'],
+    ...['--set', 'target.outcome.require.pointer="/ok"', '--set', 'target.outcome.require.equals=true'],
+  );
+  const outcome = {
+    succeed: [409, '3xx'],
+    retry: [404],
+    fail: ['500-502', 504],
+    require: { pointer: '/ok', equals: true },
+    otherwise: null,
+  };
+  const body = { template: '{"text": "{{runId}}"}\n', contentType: 'application/json' };
+  expect(await target()).toMatchObject({ body, outcome });
+
+  await set('--content-type', 'text/plain', '--retry-on', '404,429');
+  await set('--body-file', '-');
+  const changed = {
+    body: { ...body, contentType: 'text/plain' },
+    outcome: { ...outcome, retry: [404, 429] },
+  };
+  expect(await target()).toMatchObject(changed);
+  await set('--body', '{"template": "[1]", "contentType": "application/json"}', '--unset', 'target.outcome');
+  expect(await target()).toMatchObject({ body: { ...body, template: '[1]' }, outcome: null });
+  await set('--body', 'payload');
+  expect(await target()).toMatchObject({ body: 'payload' });
+});
+
 test('schedule set refuses to overwrite a schedule that has changed meanwhile', async () => {
   await api.call('PUT', '/api/v1/schedules/raced', SCHEDULE);
   const [fetched, race] = [globalThis.fetch, { left: 1 }];
@@ -150,6 +186,12 @@ test('every fault that the server names is on a line; an unknown command is code
     ['set', 'new', '--payload', '1', '--payload-file', 'x'],
     ['set', 'new', '--on', 'failed'],
     ['set', 'new', '--queue', 'q', '--url', 'http://x'],
+    ['set', 'new', '--queue', 'q', '--fail-on', '404'],
+    ['set', 'new', '--body', 'all'],
+    ['set', 'new', '--body', 'payload', '--content-type', 'text/plain'],
+    ['set', 'new', '--body', 'payload', '--body-file', '-'],
+    ['set', 'new', '--body-file', '-', '--payload-file', '-'],
+    ['set', 'new', '--body-file', '/nowhere'],
     ['set', 'new', '--label', 'team'],
     ['get'],
     ['get', 'a', 'b'],

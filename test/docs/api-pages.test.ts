@@ -14,7 +14,10 @@ const here = pages().filter((page) => !FIRING_PAGES.includes(page) && blocksOf(p
 
 test.for(here)('the blocks of %s do what the page says', async (page) => {
   const { tokens = [], prepare, after, shapes = [] } = STAGES[page] ?? {};
-  const api = await startApi(undefined, { apiTokens: tokens.map(({ known }) => known) });
+  const api = await startApi(undefined, {
+    apiTokens: tokens.map(({ known }) => known),
+    takesSecretFiles: true,
+  });
   try {
     const [token] = tokens;
     const env = token === undefined ? {} : { FIRELOCK_TOKEN: token.secret };

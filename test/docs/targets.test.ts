@@ -27,7 +27,7 @@ test('the receivers in the page are those in the examples, word for word', () =>
 });
 
 test('the page names every field and every header that a handoff has, and every template', () => {
-  const prepared = prepareTarget(targetAt('http://127.0.0.1/', { secret: secretOf(1) }));
+  const prepared = prepareTarget(targetAt('http://127.0.0.1/', { secret: secretOf(1) }), null);
   const dependency = { runId: 'a', status: 'succeeded', error: null, result: null };
   const attempt = { ...attemptOf(), dependencies: [dependency] } as Parameters<typeof buildRequest>[1];
   const request = buildRequest(prepared, attempt, {

@@ -1,8 +1,17 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { ConnectionFields } from '../../src/core/connections/connection.ts';
+import {
+  keyIdsOfConnection,
+  openConnection,
+  sealConnection,
+} from '../../src/core/connections/connection-secrets.ts';
 import type { Target } from '../../src/core/schedules/schedule.ts';
 import { keyIdsIn, sealTarget } from '../../src/core/secrets/target-secrets.ts';
+import { putConnection } from '../../src/operations/connection-changes.ts';
 import { rotateSecrets } from '../../src/operations/rotate-secrets.ts';
+import { createEventBus } from '../../src/runtime/event-bus.ts';
+import { findConnection } from '../../src/store/connections/find-connections.ts';
 import { sampleUsedKeys } from '../../src/store/secrets/used-keys.ts';
 import { SECRETS, opened, ringOf } from '../support/secrets.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
@@ -59,7 +68,7 @@ test('every readable value is encrypted with the first key, whatever else its de
       ['newer', 6],
     ]),
   );
-  expect(rotation.unreadable.map(({ uid }) => uid)).toEqual([broken]);
+  expect(rotation.unreadable.map(({ what }) => what)).toEqual([`version 2 of ${broken}`]);
   for (const uid of uids) {
     const target = await targetOf(uid);
     expect(keyIdsIn(target)).toEqual(['newer', 'newer']);
@@ -67,6 +76,38 @@ test('every readable value is encrypted with the first key, whatever else its de
   }
   expect(keyIdsIn(await targetOf(lost))).toEqual(['lost', 'lost']);
   expect((await usedKeys()).keyIds.sort()).toEqual(['lost', 'newer', 'test']);
+});
+
+test('the values and files of connections are encrypted anew too, at the version that they have', async () => {
+  const deps = { database: store.database, events: createEventBus(), secrets: SECRETS };
+  const token = { file: 'token', seal: null };
+  const put = () =>
+    putConnection(deps, 'rotated', (before, uid) => {
+      const given: ConnectionFields = {
+        ...{ url: 'https://api.example', urlSeal: null, headers: { keyId: 'secret' }, tls: null },
+        auth: { type: 'bearer', token },
+      };
+      return { description: null, ...sealConnection(given, { ring: SECRETS, uid, before }).fields };
+    });
+  const { connection } = await put();
+  expect(keyIdsOfConnection(connection)).toEqual(['test', 'test', 'test']);
+  await store.rows(sql`UPDATE schedule_versions SET definition = definition - 'target'`);
+  expect((await usedKeys()).keyIds).toEqual(['test']);
+
+  const rotation = await rotateSecrets({ database: store.database, secrets: NEWER, signal: never });
+  expect([rotation.rotated, rotation.byKey.get('newer')]).toEqual([3, 3]);
+  const found = await store.database.run((db) => findConnection(db, 'rotated'));
+  expect(found && keyIdsOfConnection(found)).toEqual(['newer', 'newer', 'newer']);
+  expect(found?.version).toBe(1);
+  expect(found && openConnection(NEWER, found, (name) => name)).toMatchObject({
+    headers: { keyId: 'secret' },
+    auth: { token: 'token' },
+  });
+  expect((await usedKeys()).keyIds).toEqual(['newer']);
+
+  await store.rows(sql`UPDATE connections SET definition = '{"headers": null}'`);
+  const broken = await rotateSecrets({ database: store.database, secrets: NEWER, signal: never });
+  expect(broken.unreadable.map(({ what }) => what)).toEqual(['connection rotated']);
 });
 
 test('it can be interrupted between two batches, and needs a key', async () => {

@@ -9,6 +9,7 @@ import { writeBacklogs } from '../../src/store/backlogs/backlog-rows.ts';
 import { writeOverlapEffects } from '../../src/store/effects/insert-effects.ts';
 import type { Effect } from '../../src/store/effects/effect-rows.ts';
 import { nextPairs } from '../../src/store/effects/follower-pairs.ts';
+import { namersOf } from '../../src/store/names/named-rows.ts';
 import { admitLocked, limitsToAdmit } from '../../src/store/limits/admit-runs.ts';
 import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
 import { claimDueRuns } from '../../src/store/runs/claims/claim-due-runs.ts';
@@ -356,4 +357,16 @@ test('the next followers of an end are read, and not those behind or before them
   const read = await rowsReadBy(await statementOf((db) => nextPairs(db as never, ends)));
   // A hundred for each end, by some steps of the plan each.
   for (const rows of read) expect(rows).toBeLessThan(50_000);
+});
+
+test('who names a connection is found among very many schedules by reading only those', async () => {
+  await store.rows(sql`INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority, created_at, updated_at)
+    SELECT gen_random_uuid(), 'lane-' || n, 1, false, '{}', false, 'allow',
+      'http ' || CASE WHEN n % 1000 = 0 THEN 'connection c' || n % 3000 ELSE 'https://host-' || n END, 1, now(), now()
+    FROM generate_series(1, 20000) AS n`);
+  await store.rows(sql`VACUUM ANALYZE schedules`);
+  const find = await statementOf((db) => namersOf(db, { table: 'connections', id: 'c0', which: 'all' }, 100));
+  expect(find.sql).toContain('FROM runs');
+  const ofSchedules = { ...find, sql: find.sql.replace('FROM runs', 'FROM schedules') };
+  for (const read of await rowsReadBy(ofSchedules)) expect(read).toBeLessThan(20);
 });

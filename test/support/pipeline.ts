@@ -90,6 +90,8 @@ export interface InstanceOptions {
   databaseClock?: DatabaseClock;
   /** What it encrypts and decrypts with, where that matters. */
   secrets?: KeyRing;
+  /** Where files of connections are. */
+  secretsDir?: string;
 }
 
 export async function createInstance(store: Store, options: InstanceOptions = {}): Promise<TestInstance> {
@@ -110,6 +112,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
   const stages = createPipeline({
     database,
     secrets,
+    secretsDir: options.secretsDir ?? null,
     lease,
     maxRecoveries: 3,
     retentionDays: 30,

@@ -7,7 +7,7 @@ export interface Arrival {
   path: string;
   headers: IncomingMessage['headers'];
   text: string;
-  /** The handoff's body, parsed. */
+  /** The handoff's body, parsed; empty if it is no JSON. */
   body: {
     runId: string;
     scheduleId: string;
@@ -37,7 +37,7 @@ export async function startReceiver(
   const arrivals: Arrival[] = [];
   const waiting: { count: number; resolve: (arrivals: Arrival[]) => void }[] = [];
   const receive = withBody((request, text, response) => {
-    const body = (text === '' ? {} : JSON.parse(text)) as Arrival['body'];
+    const body = parsed(text);
     const arrival = { at: Date.now(), path: request.url ?? '', headers: request.headers, text, body };
     arrivals.push(arrival);
     answer(arrival, response);
@@ -53,4 +53,12 @@ export async function startReceiver(
         : new Promise((resolve) => waiting.push({ count, resolve })),
     close,
   };
+}
+
+function parsed(text: string): Arrival['body'] {
+  try {
+    return JSON.parse(text) as Arrival['body'];
+  } catch {
+    return {} as Arrival['body'];
+  }
 }

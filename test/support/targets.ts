@@ -4,6 +4,7 @@ import type { HttpTarget } from '../../src/core/schedules/schedule.ts';
 export function targetAt(url: string, rest: Partial<HttpTarget<string>> = {}): HttpTarget<string> {
   return {
     type: 'http',
+    connection: null,
     url,
     method: 'POST',
     headers: {},

@@ -94,6 +94,7 @@ export function attemptOf(rest: Partial<Attempt> = {}): Attempt {
     recovery: null,
     dependencies: [],
     parent: null,
+    connection: null,
     mayStart: () => true,
     ...rest,
   };

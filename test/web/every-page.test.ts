@@ -33,6 +33,8 @@ async function fill({ daemon }: Stage, url: string): Promise<string> {
   };
   const target = { type: 'http', url, headers: { 'x-note': HOSTILE.replace(/[^ -~]/g, '') } };
   const at = { exclude: { calendars: ['holidays'] }, limit: 'warehouse', target };
+  const text = { template: JSON.stringify({ text: HOSTILE, of: '{{scheduleId}}' }) };
+  const outcome = { succeed: ['3xx'], fail: [400], require: { pointer: `/${HOSTILE}`, equals: HOSTILE } };
   await call('PUT', '/calendars/holidays', { description: HOSTILE, dates: ['2031-12-24'] });
   await call('PUT', '/limits/warehouse', { description: HOSTILE, maxRunning: 2 });
   await call('PUT', '/schedules/nightly', {
@@ -42,6 +44,7 @@ async function fill({ daemon }: Stage, url: string): Promise<string> {
     labels: { team: HOSTILE.slice(0, 200), ['k'.repeat(60)]: '' },
     payload: { note: HOSTILE, big: 1 },
     ...at,
+    target: { ...target, body: text, outcome },
   });
   await call('PUT', `/schedules/${'x'.repeat(128)}`, { everySeconds: 1, ...at });
   await call('POST', '/runs', { target: { type: 'pull', queue: 'q'.repeat(128) } });

@@ -61,8 +61,8 @@ const STORED = parseJson(
   '{"id":"a","description":null,"cron":["0 9 * * *"],"everySeconds":null,"at":null,"after":null,"timezone":"Europe/Berlin",' +
     '"exclude":{"dates":["2026-12-24"],"calendars":["holidays"]},"startAt":null,"endAt":null,"catchUp":"all","catchUpLimit":7,' +
     '"graceSeconds":60,"overlap":"skip","jitterSeconds":0,"enabled":false,"pauseReason":"x","pauseUntil":null,' +
-    '"pauseAfterFailures":3,"successWithinSeconds":null,"target":{"type":"http","url":"http://a/","method":"POST",' +
-    '"headers":{"x":"***"},"secret":null,"lookup":{"url":"http://a/l","method":"HEAD","headers":{}},"cancel":null},' +
+    '"pauseAfterFailures":3,"successWithinSeconds":null,"target":{"type":"http","connection":null,"url":"http://a/","method":"POST",' +
+    '"headers":{"x":"***"},"body":"envelope","outcome":null,"secret":null,"lookup":{"url":"http://a/l","method":"HEAD","headers":{}},"cancel":null},' +
     '"payload":{"n": 12345678901234567890.10},"retry":{"maxAttempts":5,"minBackoffSeconds":0.5,"maxBackoffSeconds":60},' +
     '"timeoutSeconds":30,"completion":"response","completionTimeoutSeconds":3600,"delivery":"atLeastOnce",' +
     '"priority":"high","limit":null,"labels":{"team":"x"},"status":"paused","version":4}',

@@ -20,6 +20,8 @@ import type {
     CreateRunsResponse,
     DeleteCalendarData,
     DeleteCalendarResponse,
+    DeleteConnectionData,
+    DeleteConnectionResponse,
     DeleteLimitData,
     DeleteLimitResponse,
     DeleteScheduleData,
@@ -28,6 +30,8 @@ import type {
     FireScheduleResponse,
     GetCalendarData,
     GetCalendarResponse,
+    GetConnectionData,
+    GetConnectionResponse,
     GetHealthData,
     GetHealthResponse,
     GetLimitData,
@@ -57,6 +61,8 @@ import type {
     ListAuditResponse,
     ListCalendarsData,
     ListCalendarsResponse,
+    ListConnectionsData,
+    ListConnectionsResponse,
     ListInstancesData,
     ListInstancesResponse,
     ListLimitsData,
@@ -81,6 +87,8 @@ import type {
     PreviewFiresResponse,
     PutCalendarData,
     PutCalendarResponse,
+    PutConnectionData,
+    PutConnectionResponse,
     PutLimitData,
     PutLimitResponse,
     PutScheduleData,
@@ -123,6 +131,10 @@ export const OPERATIONS = {
     getCalendar: { method: 'GET', path: '/api/v1/calendars/{id}' },
     putCalendar: { method: 'PUT', path: '/api/v1/calendars/{id}', bodyType: 'application/json' },
     deleteCalendar: { method: 'DELETE', path: '/api/v1/calendars/{id}' },
+    listConnections: { method: 'GET', path: '/api/v1/connections' },
+    getConnection: { method: 'GET', path: '/api/v1/connections/{id}' },
+    putConnection: { method: 'PUT', path: '/api/v1/connections/{id}', bodyType: 'application/json' },
+    deleteConnection: { method: 'DELETE', path: '/api/v1/connections/{id}' },
     listRuns: { method: 'GET', path: '/api/v1/runs' },
     createRun: { method: 'POST', path: '/api/v1/runs', bodyType: 'application/json' },
     listRunsOfSchedule: { method: 'GET', path: '/api/v1/schedules/{id}/runs' },
@@ -197,6 +209,14 @@ export interface Firelock {
     putCalendar: (input: Input<PutCalendarData>, options?: CallOptions) => Promise<PutCalendarResponse>;
     /** Delete a calendar that no schedule excludes. `DELETE /api/v1/calendars/{id}`, role admin */
     deleteCalendar: (input: Input<DeleteCalendarData>, options?: CallOptions) => Promise<DeleteCalendarResponse>;
+    /** List connections, by id. `GET /api/v1/connections`, role viewer */
+    listConnections: (input?: Input<ListConnectionsData>, options?: CallOptions) => Promise<ListConnectionsResponse>;
+    /** One connection, with its secret values masked; its ETag is its version. `GET /api/v1/connections/{id}`, role viewer */
+    getConnection: (input: Input<GetConnectionData>, options?: CallOptions) => Promise<GetConnectionResponse>;
+    /** Create a connection, or replace it whole: in force from the next attempt on, of open runs too. `PUT /api/v1/connections/{id}`, role admin */
+    putConnection: (input: Input<PutConnectionData>, options?: CallOptions) => Promise<PutConnectionResponse>;
+    /** Delete a connection that no schedule and no open run names. `DELETE /api/v1/connections/{id}`, role admin */
+    deleteConnection: (input: Input<DeleteConnectionData>, options?: CallOptions) => Promise<DeleteConnectionResponse>;
     /** List runs, newest first; `from` and `to` mean `scheduledFor`. `GET /api/v1/runs`, role viewer */
     listRuns: (input?: Input<ListRunsData>, options?: CallOptions) => Promise<ListRunsResponse>;
     /** Have something done once, now or later. `POST /api/v1/runs`, role operator */

@@ -66,6 +66,7 @@ export type AnsweredExclude = {
  */
 export type AnsweredHttpTarget = {
     type: 'http';
+    connection: string | null;
     url: string;
     method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
     headers: {
@@ -162,7 +163,7 @@ export type AuditEntry = {
     /**
      * Null: a call was refused that only reads, or several calls were.
      */
-    action: 'schedule.create' | 'schedule.update' | 'schedule.delete' | 'schedule.fire' | 'schedule.backfill' | 'schedule.skip' | 'schedule.unskip' | 'run.create' | 'run.cancel' | 'run.retry' | 'run.complete' | 'schedules.bulk' | 'runs.bulk' | 'calendar.put' | 'calendar.delete' | 'limit.put' | 'limit.delete' | 'maintenance.on' | 'maintenance.off' | null;
+    action: 'schedule.create' | 'schedule.update' | 'schedule.delete' | 'schedule.fire' | 'schedule.backfill' | 'schedule.skip' | 'schedule.unskip' | 'run.create' | 'run.cancel' | 'run.retry' | 'run.complete' | 'schedules.bulk' | 'runs.bulk' | 'calendar.put' | 'calendar.delete' | 'limit.put' | 'limit.delete' | 'connection.put' | 'connection.delete' | 'maintenance.on' | 'maintenance.off' | null;
     /**
      * The id of the schedule, run, calendar or limit; null: it is about none, or many.
      */
@@ -205,6 +206,58 @@ export type BackfillResult = {
      * The first occurrence beyond `limit`, to go on from; null: there is none.
      */
     remainingFrom: string | null;
+};
+
+/**
+ * A name and a password (RFC 7617).
+ */
+export type BasicAuth = {
+    type: 'basic';
+    /**
+     * No secret; without a colon.
+     */
+    username: string;
+    /**
+     * Write-only: a password. Answered as "***", which sent back keeps the stored value where the origins that it is bound to are unchanged.
+     */
+    password: string | SecretFile;
+};
+
+/**
+ * A name and a password (RFC 7617).
+ */
+export type BasicAuthInput = {
+    type: 'basic';
+    /**
+     * No secret; without a colon.
+     */
+    username: string;
+    /**
+     * Write-only: a password. Answered as "***", which sent back keeps the stored value where the origins that it is bound to are unchanged.
+     */
+    password: string | SecretFileInput;
+};
+
+/**
+ * Sends the token as it is: `Authorization: Bearer TOKEN`.
+ */
+export type BearerAuth = {
+    type: 'bearer';
+    /**
+     * Write-only: a token. Answered as "***", which sent back keeps the stored value where the origins that it is bound to are unchanged.
+     */
+    token: string | SecretFile;
+};
+
+/**
+ * Sends the token as it is: `Authorization: Bearer TOKEN`.
+ */
+export type BearerAuthInput = {
+    type: 'bearer';
+    /**
+     * Write-only: a token. Answered as "***", which sent back keeps the stored value where the origins that it is bound to are unchanged.
+     */
+    token: string | SecretFileInput;
 };
 
 /**
@@ -266,7 +319,7 @@ export type Caller = {
  */
 export type CancelInput = {
     /**
-     * http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}
+     * http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}. With a `connection`, a path (and a query) below its URL, which it cannot leave: no dot segments, no `//`, no encoded slashes.
      */
     url: string;
     method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -455,6 +508,99 @@ export type CompletionInput = ({
 };
 
 /**
+ * Where a system is, and how to log in to it. Secret values are "***".
+ */
+export type Connection = {
+    /**
+     * Chosen by the client.
+     */
+    id: string;
+    description: string | null;
+    /**
+     * An origin, with or without a path, and no query: http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Secret values are bound to its origin.
+     */
+    url: string;
+    /**
+     * Added to each request. Write-only values, stored encrypted: answered as "***", which sent back keeps the stored value where the origin of `url` is unchanged.
+     */
+    headers: {
+        [key: string]: string | SecretFile;
+    };
+    auth: ConnectionAuth | null;
+    tls: ConnectionTls | null;
+    version: number;
+    updatedAt: string;
+};
+
+/**
+ * How to log in. A header `authorization` beside it is refused.
+ */
+export type ConnectionAuth = ({
+    type: 'bearer';
+} & BearerAuth) | ({
+    type: 'basic';
+} & BasicAuth) | ({
+    type: 'oauth2';
+} & OAuthClient);
+
+/**
+ * How to log in. A header `authorization` beside it is refused.
+ */
+export type ConnectionAuthInput = ({
+    type: 'bearer';
+} & BearerAuthInput) | ({
+    type: 'basic';
+} & BasicAuthInput) | ({
+    type: 'oauth2';
+} & OAuthClientInput);
+
+export type ConnectionInput = {
+    /**
+     * Chosen by the client.
+     */
+    id?: string;
+    description?: string | null;
+    /**
+     * An origin, with or without a path, and no query: http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Secret values are bound to its origin.
+     */
+    url: string;
+    /**
+     * Added to each request. Write-only values, stored encrypted: answered as "***", which sent back keeps the stored value where the origin of `url` is unchanged.
+     */
+    headers?: {
+        [key: string]: string | SecretFileInput;
+    };
+    auth?: ConnectionAuthInput | null;
+    tls?: ConnectionTlsInput | null;
+};
+
+export type ConnectionPage = {
+    items: Array<Connection>;
+    /**
+     * Null: this is the last page.
+     */
+    nextCursor: string | null;
+};
+
+/**
+ * In PEM; `cert` and `key` go together.
+ */
+export type ConnectionTls = {
+    ca: string | SecretFile | null;
+    cert: string | SecretFile | null;
+    key: string | SecretFile | null;
+};
+
+/**
+ * In PEM; `cert` and `key` go together.
+ */
+export type ConnectionTlsInput = {
+    ca?: string | SecretFileInput | null;
+    cert?: string | SecretFileInput | null;
+    key?: string | SecretFileInput | null;
+};
+
+/**
  * How a run ended that another one depended on.
  */
 export type Dependency = {
@@ -521,8 +667,9 @@ export type HeartbeatInput = {
  */
 export type HttpTargetInput = {
     type: 'http';
+    connection?: string | null;
     /**
-     * http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}
+     * http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}. With a `connection`, a path (and a query) below its URL, which it cannot leave: no dot segments, no `//`, no encoded slashes.
      */
     url: string;
     method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -655,7 +802,7 @@ export type Load = {
  */
 export type LookupInput = {
     /**
-     * http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}
+     * http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}. With a `connection`, a path (and a query) below its URL, which it cannot leave: no dot segments, no `//`, no encoded slashes.
      */
     url: string;
     method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -710,6 +857,42 @@ export type MaintenanceInput = ({
 
 export type NothingInput = {
     [key: string]: never;
+};
+
+/**
+ * OAuth 2 client credentials (RFC 6749, 4.4).
+ */
+export type OAuthClient = {
+    type: 'oauth2';
+    /**
+     * Where access tokens are fetched: http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. `clientSecret` is bound to its origin too.
+     */
+    tokenUrl: string;
+    clientId: string;
+    /**
+     * Write-only: the secret of the client. Answered as "***", which sent back keeps the stored value where the origins that it is bound to are unchanged.
+     */
+    clientSecret: string | SecretFile;
+    scope: string | null;
+    audience: string | null;
+};
+
+/**
+ * OAuth 2 client credentials (RFC 6749, 4.4).
+ */
+export type OAuthClientInput = {
+    type: 'oauth2';
+    /**
+     * Where access tokens are fetched: http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. `clientSecret` is bound to its origin too.
+     */
+    tokenUrl: string;
+    clientId: string;
+    /**
+     * Write-only: the secret of the client. Answered as "***", which sent back keeps the stored value where the origins that it is bound to are unchanged.
+     */
+    clientSecret: string | SecretFileInput;
+    scope?: string | null;
+    audience?: string | null;
 };
 
 export type Occurrence = {
@@ -1599,6 +1782,7 @@ export type SchedulePatchInput = ({
     successWithinSeconds?: number | null;
     target?: {
         type?: 'http' | 'pull';
+        connection?: string | null;
         url?: string | null;
         method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | null;
         headers?: {
@@ -1614,14 +1798,14 @@ export type SchedulePatchInput = ({
             fail?: Array<number | string> | null;
             require?: {
                 pointer?: string | null;
-                equals: unknown;
+                equals?: unknown;
                 contains?: string | null;
             } | null;
             otherwise?: 'retry' | 'fail' | null;
         } | null;
         lookup?: {
             /**
-             * http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}
+             * http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}. With a `connection`, a path (and a query) below its URL, which it cannot leave: no dot segments, no `//`, no encoded slashes.
              */
             url?: string;
             method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | null;
@@ -1631,7 +1815,7 @@ export type SchedulePatchInput = ({
         } | null;
         cancel?: {
             /**
-             * http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}
+             * http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}. With a `connection`, a path (and a query) below its URL, which it cannot leave: no dot segments, no `//`, no encoded slashes.
              */
             url?: string;
             method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | null;
@@ -1768,6 +1952,20 @@ export type ScheduleWithIdInput = ({
     labels?: {
         [key: string]: string;
     };
+};
+
+/**
+ * A file of `FIRELOCK_SECRETS_DIR`, whose content is the value.
+ */
+export type SecretFile = {
+    file: string;
+};
+
+/**
+ * A file of `FIRELOCK_SECRETS_DIR`, whose content is the value.
+ */
+export type SecretFileInput = {
+    file: string;
 };
 
 export type SkipInput = {
@@ -3702,6 +3900,302 @@ export type PutCalendarResponses = {
 
 export type PutCalendarResponse = PutCalendarResponses[keyof PutCalendarResponses];
 
+export type ListConnectionsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Part of the id or the description, in any letter case.
+         */
+        q?: string;
+        /**
+         * 50 where it is not given.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the page before, as it is.
+         */
+        cursor?: string;
+    };
+    url: '/api/v1/connections';
+};
+
+export type ListConnectionsErrors = {
+    /**
+     * Malformed or invalid; every fault is listed
+     */
+    400: Problem;
+    /**
+     * No valid token
+     */
+    401: Problem;
+    /**
+     * The role of the token may not make this call
+     */
+    403: Problem;
+    /**
+     * The request took too long to arrive
+     */
+    408: Problem;
+    /**
+     * Too many calls; `Retry-After` says when to try again
+     */
+    429: Problem;
+    /**
+     * The request line and the headers are too large, or there are too many headers
+     */
+    431: Problem;
+    /**
+     * An error of the server
+     */
+    500: Problem;
+    /**
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
+     */
+    503: Problem;
+};
+
+export type ListConnectionsError = ListConnectionsErrors[keyof ListConnectionsErrors];
+
+export type ListConnectionsResponses = {
+    /**
+     * A page of connections
+     */
+    200: ConnectionPage;
+};
+
+export type ListConnectionsResponse = ListConnectionsResponses[keyof ListConnectionsResponses];
+
+export type DeleteConnectionData = {
+    body?: never;
+    headers?: {
+        /**
+         * Only if the version is still this `ETag`, else 412.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * Chosen by the client.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/connections/{id}';
+};
+
+export type DeleteConnectionErrors = {
+    /**
+     * Malformed or invalid; every fault is listed
+     */
+    400: Problem;
+    /**
+     * No valid token
+     */
+    401: Problem;
+    /**
+     * The role of the token may not make this call
+     */
+    403: Problem;
+    /**
+     * Unknown id
+     */
+    404: Problem;
+    /**
+     * The request took too long to arrive
+     */
+    408: Problem;
+    /**
+     * Not possible in this state
+     */
+    409: Problem;
+    /**
+     * Failed precondition
+     */
+    412: Problem;
+    /**
+     * Too many calls; `Retry-After` says when to try again
+     */
+    429: Problem;
+    /**
+     * The request line and the headers are too large, or there are too many headers
+     */
+    431: Problem;
+    /**
+     * An error of the server
+     */
+    500: Problem;
+    /**
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
+     */
+    503: Problem;
+};
+
+export type DeleteConnectionError = DeleteConnectionErrors[keyof DeleteConnectionErrors];
+
+export type DeleteConnectionResponses = {
+    /**
+     * Deleted
+     */
+    204: void;
+};
+
+export type DeleteConnectionResponse = DeleteConnectionResponses[keyof DeleteConnectionResponses];
+
+export type GetConnectionData = {
+    body?: never;
+    path: {
+        /**
+         * Chosen by the client.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/connections/{id}';
+};
+
+export type GetConnectionErrors = {
+    /**
+     * Malformed or invalid; every fault is listed
+     */
+    400: Problem;
+    /**
+     * No valid token
+     */
+    401: Problem;
+    /**
+     * The role of the token may not make this call
+     */
+    403: Problem;
+    /**
+     * Unknown id
+     */
+    404: Problem;
+    /**
+     * The request took too long to arrive
+     */
+    408: Problem;
+    /**
+     * Too many calls; `Retry-After` says when to try again
+     */
+    429: Problem;
+    /**
+     * The request line and the headers are too large, or there are too many headers
+     */
+    431: Problem;
+    /**
+     * An error of the server
+     */
+    500: Problem;
+    /**
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
+     */
+    503: Problem;
+};
+
+export type GetConnectionError = GetConnectionErrors[keyof GetConnectionErrors];
+
+export type GetConnectionResponses = {
+    /**
+     * The connection
+     */
+    200: Connection;
+};
+
+export type GetConnectionResponse = GetConnectionResponses[keyof GetConnectionResponses];
+
+export type PutConnectionData = {
+    body: ConnectionInput;
+    headers?: {
+        /**
+         * Only if the version is still this `ETag`, else 412.
+         */
+        'If-Match'?: string;
+        /**
+         * `*`: create only, 412 where it exists.
+         */
+        'If-None-Match'?: string;
+    };
+    path: {
+        /**
+         * Chosen by the client.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/connections/{id}';
+};
+
+export type PutConnectionErrors = {
+    /**
+     * Malformed or invalid; every fault is listed
+     */
+    400: Problem;
+    /**
+     * No valid token
+     */
+    401: Problem;
+    /**
+     * The role of the token may not make this call
+     */
+    403: Problem;
+    /**
+     * Unknown id
+     */
+    404: Problem;
+    /**
+     * The request took too long to arrive
+     */
+    408: Problem;
+    /**
+     * Failed precondition
+     */
+    412: Problem;
+    /**
+     * Body too large
+     */
+    413: Problem;
+    /**
+     * The body is not application/json
+     */
+    415: Problem;
+    /**
+     * Well-formed but impossible
+     */
+    422: Problem;
+    /**
+     * Too many calls; `Retry-After` says when to try again
+     */
+    429: Problem;
+    /**
+     * The request line and the headers are too large, or there are too many headers
+     */
+    431: Problem;
+    /**
+     * An error of the server
+     */
+    500: Problem;
+    /**
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
+     */
+    503: Problem;
+};
+
+export type PutConnectionError = PutConnectionErrors[keyof PutConnectionErrors];
+
+export type PutConnectionResponses = {
+    /**
+     * Replaced, or as it was: then its version stays
+     */
+    200: Connection;
+    /**
+     * Created
+     */
+    201: Connection;
+};
+
+export type PutConnectionResponse = PutConnectionResponses[keyof PutConnectionResponses];
+
 export type ListRunsData = {
     body?: never;
     path?: never;
@@ -5231,7 +5725,7 @@ export type ListAuditData = {
          */
         by?: string;
         /**
-         * Comma-separated list (OR) of schedule.create, schedule.update, schedule.delete, schedule.fire, schedule.backfill, schedule.skip, schedule.unskip, run.create, run.cancel, run.retry, run.complete, schedules.bulk, runs.bulk, calendar.put, calendar.delete, limit.put, limit.delete, maintenance.on, maintenance.off.
+         * Comma-separated list (OR) of schedule.create, schedule.update, schedule.delete, schedule.fire, schedule.backfill, schedule.skip, schedule.unskip, run.create, run.cancel, run.retry, run.complete, schedules.bulk, runs.bulk, calendar.put, calendar.delete, limit.put, limit.delete, connection.put, connection.delete, maintenance.on, maintenance.off.
          */
         action?: string;
         /**

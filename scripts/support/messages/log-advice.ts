@@ -41,7 +41,7 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
 
   // error: the instance and its database
   'could not stop the … service': 'Nothing: the process ends. Report it if it happens at every stop.',
-  'schedules have secrets that are encrypted with keys missing in FIRELOCK_SECRET_KEYS; their targets cannot be called (docs/secrets.md)':
+  'schedules or connections have secrets that are encrypted with keys missing in FIRELOCK_SECRET_KEYS; their targets cannot be called (docs/secrets.md)':
     'Add the keys that `keyIds` names to `FIRELOCK_SECRET_KEYS`, in every instance, and restart it.',
   'the database lost commits that it had confirmed (a failover, or a restored backup); fires of the lost time are planned again under their old ids (docs/restoring.md)':
     'See [FirelockDatabaseWentBack](runbook.md#firelockdatabasewentback).',

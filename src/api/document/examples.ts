@@ -84,6 +84,30 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       value: { description: 'Public holidays in Berlin', dates: ['2026-12-25', '2026-12-31/2027-01-01'] },
     },
   },
+  putConnection: {
+    oauth2: {
+      summary: 'A client that fetches its tokens',
+      value: {
+        url: 'https://api.example.com/v2',
+        auth: {
+          type: 'oauth2',
+          tokenUrl: 'https://login.example.com/oauth2/token',
+          clientId: 'firelock',
+          clientSecret: 'the-secret-of-the-client',
+          scope: 'jobs:write',
+        },
+      },
+    },
+    token: {
+      summary: 'A token, and a header',
+      value: {
+        description: 'The GitHub API',
+        url: 'https://api.github.com',
+        headers: { 'X-GitHub-Api-Version': '2022-11-28' },
+        auth: { type: 'bearer', token: 'ghp_example' },
+      },
+    },
+  },
   putLimit: {
     limit: {
       summary: 'Three runs at once',

@@ -116,6 +116,7 @@ const NAMES: Readonly<Record<string, { input?: string; answer?: string }>> = {
   listOccurrences: { answer: 'OccurrencePage' },
   getLoad: { answer: 'Load' },
   listCalendars: { answer: 'CalendarPage' },
+  listConnections: { answer: 'ConnectionPage' },
   listRuns: { answer: 'RunPage' },
   listRunsOfSchedule: { answer: 'RunPage' },
   createRuns: { input: 'RunBatchInput', answer: 'RunBatchResult' },

@@ -19,6 +19,11 @@ export const limitIdText = z
     example: 'warehouse',
   });
 
+export const connectionIdText = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, { error: NO_SCHEDULE_ID })
+  .meta({ description: 'Chosen by the client.', example: 'github' });
+
 export const limitIdParams = z.strictObject({ id: limitIdText });
 
 export const scheduleIdParams = z.strictObject({ id: scheduleIdText });

@@ -11,6 +11,7 @@ export const TAGS = {
   limits: 'Limits',
   times: 'Fire times',
   calendars: 'Calendars',
+  connections: 'Connections',
   instances: 'Instances',
   signs: 'Signs of life',
 } as const;

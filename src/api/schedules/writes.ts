@@ -1,7 +1,7 @@
 import type { Caller } from '../../core/access/roles.ts';
 import { CronError } from '../../core/cron/cron.ts';
 import type { CannotFollow } from '../../operations/schedules/followed-schedules.ts';
-import { type UnknownLimit, noSuchLimitNamed } from '../../operations/limit-changes.ts';
+import type { UnknownName } from '../../operations/named-things.ts';
 import {
   type ScheduleChangeDeps,
   changeSchedules,
@@ -50,16 +50,13 @@ export async function changeOrRefuse(
   impossible: () => readonly Fault[] = () => [],
   dryRun = false,
 ): Promise<ChangedSchedule[]> {
-  const refuse = (cannotFollow: CannotFollow | null, unknownLimits: readonly UnknownLimit[]) => {
+  const refuse = (cannotFollow: CannotFollow | null, unknown: readonly UnknownName<{ id: string }>[]) => {
     const following = (cannotFollow?.faults ?? []).map(({ scheduleId, message }) => ({
       path: `${pathOf(scheduleId)}/after/scheduleId`,
       message,
     }));
-    const limits = unknownLimits.map(({ scheduleId, limit }) => ({
-      path: `${pathOf(scheduleId)}/limit`,
-      message: noSuchLimitNamed(limit),
-    }));
-    const faults = [...impossible(), ...following, ...limits];
+    const names = unknown.map(({ namer, path, message }) => ({ path: pathOf(namer.id) + path, message }));
+    const faults = [...impossible(), ...following, ...names];
     if (faults.length > 0) throw invalid(faults, 422);
   };
   try {

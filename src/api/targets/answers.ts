@@ -4,9 +4,10 @@ import { MASK } from './http-call-schemas.ts';
 /** A target with its header values and secrets masked. Answers never decrypt anything. */
 export function answerTarget(target: Target) {
   if (target.type === 'pull') return { type: target.type, queue: target.queue };
-  const { type, body, outcome, secret, lookup, cancel } = target;
+  const { type, connection, body, outcome, secret, lookup, cancel } = target;
   return {
     type,
+    connection,
     ...masked(target),
     body,
     outcome,

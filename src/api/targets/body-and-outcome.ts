@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { BODY_PLACEHOLDERS, compileBody, readContentType } from '../../core/http/body-template.ts';
 import { pointerSteps } from '../../core/json-text.ts';
 import { overlap, patternFault } from '../../core/runs/attempts/outcome-rules.ts';
-import type { HttpMethod, HttpTarget, OutcomeRules, StatusPattern } from '../../core/schedules/schedule.ts';
+import type { OutcomeRules, StatusPattern } from '../../core/schedules/schedule.ts';
 import { withoutFault } from '../http/common-schemas.ts';
+import { isObject } from '../http/json/json-body.ts';
 
 const MAX_TEMPLATE_BYTES = 64 * 1024;
 const MAX_TEXT = 1024;
@@ -137,18 +138,17 @@ export const answeredOutcome = z
   .meta({ id: 'AnsweredOutcomeRules', description: 'How whole answers are judged.' })
   .nullable();
 
-/** Faults of the fields together. */
-export function bodyFault({
-  method,
-  headers,
-  body: given,
-}: Pick<HttpTarget<unknown>, 'headers' | 'body'> & { method: HttpMethod }): [string, string][] {
-  if (given === 'envelope') return [];
+/** Faults of the fields together. As a target was sent: its fields may be of any type. */
+export function bodyFaults(target: Record<string, unknown>): { path: string[]; message: string }[] {
+  const { method, headers, body: given } = target;
+  if (given === undefined || given === 'envelope') return [];
   if (method === 'GET' || method === 'HEAD')
-    return [['body', `must not be there with ${method}, which carries none`]];
-  const isTyped = Object.keys(headers).find((name) => name.toLowerCase() === 'content-type');
-  if (typeof given === 'string' || isTyped === undefined) return [];
-  return [['headers', `must not have ${isTyped}: the content type stands in body.contentType`]];
+    return [{ path: ['body'], message: `must not be there with ${method}, which carries none` }];
+  const names = isObject(headers) ? Object.keys(headers) : [];
+  const typed = names.find((name) => name.toLowerCase() === 'content-type');
+  if (!isObject(given) || typed === undefined) return [];
+  const message = `must not have ${typed}: the content type stands in body.contentType`;
+  return [{ path: ['headers'], message }];
 }
 
 /** Each pattern that matches a status of an earlier one. */

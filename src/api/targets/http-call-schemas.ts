@@ -3,29 +3,33 @@ import { headerFault } from '../../core/http/header-rules.ts';
 import { HTTP_METHODS } from '../../core/schedules/schedule.ts';
 import { WEBHOOK_SECRET_RULE, webhookKey } from '../../core/secrets/webhook-secret.ts';
 import { withoutFault } from '../http/common-schemas.ts';
-import { TEMPLATE_NAMES, findUnknownTemplates, renderTemplate } from '../../core/http/template.ts';
+import { pathFault } from '../../core/connections/join-url.ts';
+import { KNOWN_TEMPLATES, renderTemplate, templateFault } from '../../core/http/template.ts';
 
 /** The mask of a header value or a secret in answers. Sent back, it keeps the stored value. */
 export const MASK = '***';
 
-const MAX_URL_LENGTH = 2048;
+export const MAX_URL_LENGTH = 2048;
 const MAX_HOSTNAME_LENGTH = 253;
 const MAX_LABEL_LENGTH = 63;
-const MAX_HEADER_VALUE_LENGTH = 8192;
-const MAX_HEADERS = 64;
+export const MAX_HEADER_VALUE_LENGTH = 8192;
+export const MAX_HEADERS = 64;
 
-const templates = TEMPLATE_NAMES.map((name) => `{{${name}}}`).join(' ');
+/** For descriptions of URLs. */
+export const HOST_RULE =
+  `http or https, without credentials; its hostname, in ASCII, at most ${MAX_HOSTNAME_LENGTH} characters, ` +
+  `${MAX_LABEL_LENGTH} between dots.`;
 
+/** Whether it is a URL, or a path below the connection, only the whole target can say: `addressFault`. */
 export const url = z
   .string()
   .max(MAX_URL_LENGTH)
-  .superRefine(withoutFault(urlFault))
   .meta({
     format: 'uri-template',
     maxLength: MAX_URL_LENGTH,
     description:
-      `http or https, without credentials; its hostname, in ASCII, at most ${MAX_HOSTNAME_LENGTH} characters, ` +
-      `${MAX_LABEL_LENGTH} between dots. Templates in path and query: ${templates}`,
+      `${HOST_RULE} Templates in path and query: ${KNOWN_TEMPLATES}. With a \`connection\`, a path (and a query) below its URL, ` +
+      'which it cannot leave: no dot segments, no `//`, no encoded slashes.',
     example: 'https://example.com/jobs/nightly?run={{runId}}',
   });
 
@@ -36,17 +40,10 @@ export const headers = z
     z.string().meta({ format: 'http-header-name' }),
     z.string().max(MAX_HEADER_VALUE_LENGTH).meta({ format: 'http-header-value' }),
   )
-  .superRefine((value, context) => {
-    for (const [name, message] of headerFaults(value)) {
-      context.addIssue({ code: 'custom', path: [name], message });
-    }
-    if (Object.keys(value).length > MAX_HEADERS) {
-      context.addIssue({ code: 'custom', message: `must be at most ${MAX_HEADERS} headers` });
-    }
-  })
+  .superRefine((value, context) => checkHeaders(value, context, (text) => templateFault(text, true)))
   .meta({
     maxProperties: MAX_HEADERS,
-    description: `Write-only values, stored encrypted: answered as "${MASK}", which sent back keeps the stored value where the URL's origin is unchanged. Templates: ${templates}`,
+    description: `Write-only values, stored encrypted: answered as "${MASK}", which sent back keeps the stored value where the URL's origin is unchanged. Templates: ${KNOWN_TEMPLATES}`,
     example: { Authorization: 'Bearer …' },
   });
 
@@ -74,7 +71,10 @@ export const secret = z
   });
 export const answeredSecret = z.union([z.string(), z.array(z.string()), z.null()]);
 
-/** For a merge patch: the whole is checked once it is merged. */
+/** For a merge patch: what is neither a URL nor a path is a fault at once, the whole is checked once it is merged. */
+export const patchedUrl = url.superRefine(
+  withoutFault((value) => (addressFault('any', value) === null ? null : addressFault(null, value))),
+);
 export const patchedCall = {
   method: method.nullish(),
   headers: z.record(z.string(), z.string().nullable()).nullish(),
@@ -85,8 +85,6 @@ export const patchedSecret = z
   .optional();
 
 export const answeredCall = { url: z.string(), method, headers: z.record(z.string(), z.string()) };
-
-const SAMPLE = { runId: 'x', runName: 'x', scheduleId: 'x', scheduledFor: 0, attempt: 1 };
 
 const NO_SECRET = `must be ${WEBHOOK_SECRET_RULE}`;
 
@@ -108,15 +106,33 @@ function checkSecrets(list: readonly unknown[], context: z.core.$RefinementCtx):
   if (first === second && first !== MASK) refuse([1], 'is the same as the first');
 }
 
+/** What is wrong with the `url` of a call. */
+export function addressFault(connection: string | null, value: string): string | null {
+  if (connection === null) return urlFault(value);
+  const fault = templateFault(value) ?? pathFault(renderTemplate(value, SAMPLE));
+  if (fault === null) return null;
+  return `${fault}; with a connection, it is a path below the URL of the connection`;
+}
+
+const SAMPLE = { runId: 'x', runName: 'x', scheduleId: 'x', scheduledFor: 0, attempt: 1 };
+
 function urlFault(value: string): string | null {
-  const authority = /^https?:\/\/([^/?#\\]*)/i.exec(value)?.[1];
+  const authority = authorityOf(value);
+  if (authority?.includes('{{') === true) return 'must have templates in its path and query only';
+  return absoluteUrlFault(value) ?? templateFault(value);
+}
+
+function authorityOf(value: string): string | undefined {
+  return /^https?:\/\/([^/?#\\]*)/i.exec(value)?.[1];
+}
+
+/** Why it is no URL that firelock can call; templates count as text. */
+export function absoluteUrlFault(value: string): string | null {
+  const authority = authorityOf(value);
   if (authority === undefined) return 'must be an absolute http or https URL';
   if (/[\s\p{Cc}]/u.test(value)) return 'must not have white space or control characters';
-  if (authority.includes('{{')) return 'must have templates in its path and query only';
   if (authority.includes('@')) return 'must not have credentials; send them in a header';
-  const unknown = unknownTemplates(value);
-  if (unknown !== null) return unknown;
-  const url = URL.parse(renderTemplate(value, SAMPLE));
+  const url = URL.parse(value);
   return url === null ? 'must be a URL' : hostnameFault(url.hostname);
 }
 
@@ -131,24 +147,29 @@ function hostnameFault(hostname: string): string | null {
   return `must have at most ${MAX_LABEL_LENGTH} characters between the dots of its hostname ${inAscii}; it has ${label}`;
 }
 
-function headerFaults(given: Record<string, string>): [name: string, fault: string][] {
+/** For `superRefine`. A value that is no text is not looked at; `faultOf` says what else is wrong with one. */
+export function checkHeaders(
+  value: Record<string, unknown>,
+  context: z.core.$RefinementCtx,
+  faultOf: (value: string) => string | null,
+): void {
+  for (const [name, message] of headerFaults(value, faultOf))
+    context.addIssue({ code: 'custom', path: [name], message });
+  if (Object.keys(value).length > MAX_HEADERS)
+    context.addIssue({ code: 'custom', message: `must be at most ${MAX_HEADERS} headers` });
+}
+
+function headerFaults(
+  given: Record<string, unknown>,
+  faultOf: (value: string) => string | null,
+): [name: string, fault: string][] {
   const seen = new Set<string>();
-  return Object.entries(given).flatMap(([name, value]): [string, string][] => {
-    const fault =
-      headerFault(name, value) ?? (findUnknownTemplates(value).length > 0 ? UNKNOWN_TEMPLATE : null);
+  return Object.entries(given).flatMap(([name, sent]): [string, string][] => {
+    const value = typeof sent === 'string' ? sent : '';
+    const fault = headerFault(name, value) ?? faultOf(value);
     const again = seen.has(name.toLowerCase());
     seen.add(name.toLowerCase());
     if (fault !== null) return [[name, fault]];
     return again ? [[name, 'is there in another letter case too']] : [];
   });
-}
-
-/** The message leaves out the template's name, which is part of the secret. */
-const UNKNOWN_TEMPLATE = `has an unknown template; known: ${templates}`;
-
-function unknownTemplates(value: string): string | null {
-  const unknown = findUnknownTemplates(value);
-  if (unknown.length === 0) return null;
-  const named = unknown.slice(0, 5).map((name) => `{{${name}}}`);
-  return `has an unknown template ${named.join(' ')}; known: ${templates}`;
 }

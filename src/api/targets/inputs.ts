@@ -1,4 +1,4 @@
-import { originOf } from '../../core/http/template.ts';
+import { destinationOf } from '../../core/http/template.ts';
 import type {
   HttpCall,
   HttpTarget,
@@ -20,24 +20,31 @@ import { sealTarget } from '../../core/secrets/target-secrets.ts';
  */
 export function unmaskTarget(input: TargetInput, stored: Target | null, faults: Fault[]): Target {
   if (input.type === 'pull') return { type: input.type, queue: input.queue };
-  const { type, secret, lookup, cancel, body, outcome, ...target } = input;
+  const { type, connection, secret, lookup, cancel, body, outcome, ...target } = input;
   const known = stored?.type === 'http' ? stored : null;
+  const placed = (call: HttpCall<string>) => ({ ...call, connection });
+  const knownCall = (name: 'lookup' | 'cancel') =>
+    known?.[name] && { ...known[name], connection: known.connection };
   const callOf = (name: 'lookup' | 'cancel', call: HttpCall<string>) =>
-    unmask(call, known?.[name] ?? null, `/target/${name}/headers`, faults);
+    unmask(placed(call), knownCall(name) ?? null, `/target/${name}/headers`, faults);
   return {
     type,
-    ...unmask(target, known, '/target/headers', faults),
+    connection,
+    ...unmask(placed(target), known, '/target/headers', faults),
     body,
     outcome,
-    secret: unmaskSecret({ url: target.url, secret }, known, faults),
+    secret: unmaskSecret({ connection, url: target.url, secret }, known, faults),
     lookup: lookup && callOf('lookup', lookup),
     cancel: cancel && callOf('cancel', cancel),
   };
 }
 
+/** A call of a target, and the connection of the target. */
+type Placed<Call> = Call & Pick<HttpTarget, 'connection'>;
+
 function unmask(
-  { url, method, headers }: HttpCall<string>,
-  stored: HttpCall | null,
+  { connection, url, method, headers }: Placed<HttpCall<string>>,
+  stored: Placed<HttpCall> | null,
   path: string,
   faults: Fault[],
 ): HttpCall {
@@ -45,7 +52,7 @@ function unmask(
   const known = new Map(
     Object.entries(stored?.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
   );
-  const keptAt = keeper(url, stored, faults);
+  const keptAt = keeper({ connection, url }, stored, faults);
   const unmasked = Object.entries(headers).map(([name, value]): [string, SecretText] => {
     if (value !== MASK) return [name, value];
     return [name, keptAt(path + pointer([name]), known.get(name.toLowerCase())) ?? value];
@@ -55,11 +62,11 @@ function unmask(
 
 /** `***` keeps the stored value: the only secret, all secrets, or in a list of two the one at the same position. */
 function unmaskSecret(
-  { url, secret }: { url: string; secret: string | string[] | null },
+  { connection, url, secret }: Placed<{ url: string; secret: string | string[] | null }>,
   stored: HttpTarget | null,
   faults: Fault[],
 ): HttpTarget['secret'] {
-  const keptAt = keeper(url, stored, faults);
+  const keptAt = keeper({ connection, url }, stored, faults);
   const known = stored?.secret ?? undefined;
   if (!Array.isArray(secret)) {
     return secret === MASK ? (keptAt('/target/secret', known) ?? secret) : secret;
@@ -73,14 +80,16 @@ function unmaskSecret(
   });
 }
 
-/** A stored value may be kept only if it still goes to a URL of the same origin; otherwise that is a fault. */
-function keeper(url: string, stored: HttpCall | null, faults: Fault[]) {
-  const isSameOrigin = stored !== null && originOf(stored.url) === originOf(url);
+/** A stored value may be kept only if it still goes to the same origin or connection; otherwise that is a fault. */
+function keeper(given: Placed<{ url: string }>, stored: Placed<{ url: string }> | null, faults: Fault[]) {
+  const there = destinationOf(given.connection, given.url);
+  const isThere = stored !== null && destinationOf(stored.connection, stored.url) === there;
   return <Value>(path: string, kept: Value | undefined): Value | undefined => {
     if (kept === undefined) {
       faults.push({ path, message: `is "${MASK}", but there is no stored value to keep` });
-    } else if (!isSameOrigin) {
-      faults.push({ path, message: "must be given again, since the URL's origin changes" });
+    } else if (!isThere) {
+      const what = given.connection === stored?.connection ? "URL's origin" : 'connection';
+      faults.push({ path, message: `must be given again, since the ${what} changes` });
     }
     return kept;
   };
@@ -147,5 +156,6 @@ export function sealed(
   return target;
 }
 
-const NO_KEY =
+/** Of a secret value that was sent where there is no key. */
+export const NO_KEY =
   'cannot be stored: secrets are stored only encrypted, and no key is configured; set FIRELOCK_SECRET_KEYS (docs/secrets.md)';

@@ -1,12 +1,14 @@
 import { z } from 'zod';
 import {
   MASK,
+  addressFault,
   answeredCall,
   answeredSecret,
   headers,
   method,
   patchedCall,
   patchedSecret,
+  patchedUrl,
   secret,
   url,
 } from './http-call-schemas.ts';
@@ -14,12 +16,16 @@ import {
   answeredBody,
   answeredOutcome,
   body,
-  bodyFault,
+  bodyFaults,
   outcome,
   patchedBody,
   patchedOutcome,
 } from './body-and-outcome.ts';
-import { ALWAYS } from '../http/common-schemas.ts';
+import { ALWAYS, connectionIdText } from '../http/common-schemas.ts';
+import { isObject } from '../http/json/json-body.ts';
+import { notAFieldOf, typeFaultOf } from '../http/kind-faults.ts';
+
+const TYPES = ['http', 'pull'] as const;
 
 export const queue = z
   .string()
@@ -27,6 +33,11 @@ export const queue = z
     error: 'must be 1 to 128 letters (A-Z, a-z), digits, dots, dashes or underscores',
   })
   .meta({ description: 'Workers claim from it by `/queues/{queue}/claim`.', example: 'reports' });
+
+const connection = connectionIdText.meta({
+  description: 'The connection below whose URL the calls of the target go, and that logs in.',
+  example: 'github',
+});
 
 const lookupInput = z
   .strictObject({ url, method: method.default('GET'), headers: headers.default({}) })
@@ -49,6 +60,7 @@ const httpInput = z
   .strictObject(
     {
       type: z.literal('http'),
+      connection: connection.nullable().default(null),
       url,
       method: method.default('POST'),
       headers: headers.default({}),
@@ -58,32 +70,32 @@ const httpInput = z
       cancel: cancelInput.nullable().default(null),
       secret: secret.default(null),
     },
-    { error: notAFieldOf('http') },
+    ofTarget('http'),
   )
   .superRefine((target, context) => {
-    for (const [name, message] of bodyFault(target))
-      context.addIssue({ code: 'custom', path: [name], message });
-  })
+    for (const { path, message } of [...addressFaults(target), ...bodyFaults(target)])
+      context.addIssue({ code: 'custom', path, message });
+  }, ALWAYS)
   .meta({ id: 'HttpTarget', description: 'Sends an HTTP request.' });
 
 const pullInput = z
-  .strictObject({ type: z.literal('pull'), queue }, { error: notAFieldOf('pull') })
+  .strictObject({ type: z.literal('pull'), queue }, ofTarget('pull'))
   .meta({ id: 'PullTarget', description: 'Sends nothing: the run waits for a worker to claim it.' });
 
 export const targetInput = z
   .discriminatedUnion('type', [httpInput, pullInput], {
-    error: typeFault,
+    error: typeFaultOf(TYPES),
   })
   .meta({ id: 'Target', description: 'What a run is handed to, by `type`.' });
 export type TargetInput = z.output<typeof targetInput>;
 
-const TYPES = ['http', 'pull'] as const;
 /** The fields that each type needs. */
 const REQUIRED: ReadonlySet<string> = new Set(['url', 'queue']);
-const patchedHttpCall = z.strictObject({ url: url.optional(), ...patchedCall });
+const patchedHttpCall = z.strictObject({ url: patchedUrl.optional(), ...patchedCall });
 const PATCHED = {
   http: {
-    url: url.nullish(),
+    connection: connection.nullish(),
+    url: patchedUrl.nullish(),
     ...patchedCall,
     body: patchedBody,
     outcome: patchedOutcome,
@@ -121,6 +133,7 @@ export const answeredTarget = z
     z
       .object({
         type: z.literal('http'),
+        connection: connection.nullable(),
         ...answeredCall,
         body: answeredBody,
         outcome: answeredOutcome,
@@ -133,18 +146,20 @@ export const answeredTarget = z
   ])
   .meta({ id: 'AnsweredTarget', description: `A target; each header value, and the secret, is "${MASK}".` });
 
-interface Issue {
-  code?: string;
-  input?: unknown;
+function ofTarget(type: string) {
+  return { error: notAFieldOf(`a target of type "${type}"`) };
 }
 
-function notAFieldOf(type: string) {
-  return ({ code }: Issue) =>
-    code === 'unrecognized_keys' ? `is not a field of a target of type "${type}"` : undefined;
-}
-
-function typeFault({ code, input }: Issue): string | undefined {
-  if (code !== 'invalid_union') return undefined;
-  const isThere = typeof input === 'object' && input !== null && 'type' in input;
-  return isThere ? 'must be "http" or "pull"' : 'is required: "http" or "pull"';
+/** As a target was sent: its fields may be of any type. */
+function addressFaults(target: Record<string, unknown>): { path: string[]; message: string }[] {
+  const named = typeof target['connection'] === 'string' ? target['connection'] : null;
+  const calls = [[], ['lookup'], ['cancel']].map((path) => ({
+    path,
+    call: path[0] === undefined ? target : target[path[0]],
+  }));
+  return calls.flatMap(({ path, call }) => {
+    const address = isObject(call) ? call['url'] : undefined;
+    const message = typeof address === 'string' ? addressFault(named, address) : null;
+    return message === null ? [] : [{ path: [...path, 'url'], message }];
+  });
 }

@@ -73,7 +73,10 @@ function addImport(program: Command, cli: Cli): void {
     .argument('<file>', 'a crontab or manifests; - is standard input')
     .option('--system', 'its lines name their user, as those of /etc/crontab do')
     .option('--set <name>', 'the set of the schedules')
-    .option('--queue <name>', 'the queue that workers pull the commands from (default: crontab)')
+    .option(
+      '--queue <name>',
+      'the queue that workers pull all commands from, also those that call curl (default: crontab)',
+    )
     .option(
       '--target-url <url>',
       'send the commands to this URL instead; templates as {{scheduleId}} work in it',
@@ -118,7 +121,11 @@ async function importCrontab(cli: Cli, path: string, options: ImportCommandOptio
   };
   const read = isKubernetes
     ? readCronJobs(text, into)
-    : readCrontab(text, { ...into, isSystem: system === true });
+    : readCrontab(text, {
+        ...into,
+        isSystem: system === true,
+        takesCurl: queue === undefined && targetUrl === undefined,
+      });
   const head = [
     `Imported by firelock import-crontab (docs/crontab.md). Read it, then: firelock plan FILE`,
     `Times without a zone of their own are taken for those of ${into.timezone}: ${

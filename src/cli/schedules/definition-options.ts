@@ -1,7 +1,14 @@
 import type { Command } from 'commander';
 import { isTree } from '../../api/http/json/merge-patch.ts';
 import type { RawJson } from '../../api/http/json/raw-json.ts';
-import { type PayloadOptions, collect, jsonValue, numberOrText, payloadOf } from '../common/arguments.ts';
+import {
+  type PayloadOptions,
+  collect,
+  fileText,
+  jsonValue,
+  numberOrText,
+  payloadOf,
+} from '../common/arguments.ts';
 import { usageError } from '../exit-codes.ts';
 import type { Surroundings } from '../surroundings.ts';
 
@@ -19,6 +26,12 @@ export interface DefinitionOptions extends PayloadOptions {
   url?: string;
   method?: string;
   header?: string[];
+  body?: string;
+  bodyFile?: string;
+  contentType?: string;
+  succeed?: string;
+  retryOn?: string;
+  failOn?: string;
   queue?: string;
   set?: string[];
   unset?: string[];
@@ -37,6 +50,12 @@ export function definitionOptions(command: Command): Command {
     .option('--url <url>', 'call this target by HTTP')
     .option('--method <method>', 'of the call')
     .option('--header <name: value>', 'of the call; several', collect)
+    .option('--body <body>', 'what it carries: envelope, payload, or JSON as {"template": "…"}')
+    .option('--body-file <file>', 'it carries the text of this file, with placeholders (-: standard input)')
+    .option('--content-type <type>', 'of that text; a new body has application/json')
+    .option('--succeed <status,…>', 'answers that count as handed off, as 409 or 3xx')
+    .option('--retry-on <status,…>', 'answers that lead to another attempt')
+    .option('--fail-on <status,…>', 'answers that end the run as failed')
     .option('--queue <queue>', 'put runs into this queue, for workers')
     .option('--payload <json>', 'what the target gets, byte for byte; it replaces the payload')
     .option('--payload-file <file>', 'the same, from a file (-: standard input)')
@@ -53,7 +72,10 @@ export async function definitionOf(
   options: DefinitionOptions,
   around: Pick<Surroundings, 'input'>,
 ): Promise<{ patch: Tree; payload: RawJson | undefined }> {
-  const parts: Tree[] = [timingOf(options), targetOf(options)];
+  const { bodyFile, payloadFile } = options;
+  if (bodyFile === '-' && payloadFile === '-')
+    throw usageError('only one of --body-file and --payload-file can be standard input');
+  const parts: Tree[] = [timingOf(options), targetOf(options), await bodyOf(options, around)];
   if (options.description !== undefined) parts.push({ description: options.description });
   for (const label of options.label ?? []) {
     const [key, value] = pairIn(label, ':', '--label key:value');
@@ -80,20 +102,60 @@ function timingOf({ cron, every, at, after, on, timezone }: DefinitionOptions): 
   };
 }
 
+const OF_CALLS = [
+  'url',
+  'method',
+  'header',
+  'body',
+  'bodyFile',
+  'contentType',
+  'succeed',
+  'retryOn',
+  'failOn',
+] as const;
+
 /** Also sets the kind, so that a target of another kind is replaced. */
-function targetOf({ url, method, header = [], queue }: DefinitionOptions): Tree {
-  if (queue !== undefined && (url !== undefined || method !== undefined || header.length > 0))
-    throw usageError('give either --queue, or --url, --method and --header');
+function targetOf(options: DefinitionOptions): Tree {
+  const { url, method, header = [], queue } = options;
+  if (queue !== undefined && OF_CALLS.some((name) => options[name] !== undefined))
+    throw usageError('give either --queue, or --url and other options of a call');
   if (queue !== undefined) return { target: { type: 'pull', queue } };
   const headers = header.map((text) => pairIn(text, ':', '--header "name: value"'));
+  const outcome = outcomeListsOf(options);
   const http = {
     ...(url !== undefined && { type: 'http', url }),
     ...(method !== undefined && { method }),
     ...(headers.length > 0 && {
       headers: Object.fromEntries(headers.map(([name, value]) => [name, value.trim()])),
     }),
+    ...(Object.keys(outcome).length > 0 && { outcome }),
   };
   return Object.keys(http).length === 0 ? {} : { target: http };
+}
+
+function outcomeListsOf({ succeed, retryOn, failOn }: DefinitionOptions): Tree {
+  const lists = Object.entries({ succeed, retry: retryOn, fail: failOn });
+  return Object.fromEntries(
+    lists.flatMap(([name, text]) => (text === undefined ? [] : [[name, text.split(',').map(numberOrText)]])),
+  );
+}
+
+/** The text of a file keeps the type that the body had, if none is given. */
+async function bodyOf(
+  { body, bodyFile, contentType }: DefinitionOptions,
+  around: Pick<Surroundings, 'input'>,
+): Promise<Tree> {
+  if (body !== undefined && (bodyFile !== undefined || contentType !== undefined))
+    throw usageError('give either --body, or --body-file and --content-type');
+  if (body !== undefined) {
+    const isWord = body === 'envelope' || body === 'payload';
+    return treeAt(['target', 'body'], isWord ? body : jsonValue(body, '--body'));
+  }
+  const text = {
+    ...(bodyFile !== undefined && { template: await fileText(bodyFile, around) }),
+    ...(contentType !== undefined && { contentType }),
+  };
+  return Object.keys(text).length === 0 ? {} : treeAt(['target', 'body'], text);
 }
 
 /** `retry.maxAttempts`, or a JSON pointer where a name has a dot: `/labels/a.b`. */

@@ -24,7 +24,8 @@ const NOWHERE: Segment = { start: 0, end: 0, offset: 0, freshFrom: 0, gapFrom: 0
 
 /**
  * If all hours are selected, every instant fires whose local time matches. Otherwise the rule uses a local clock that
- * never goes backwards, and a fire inside a gap of less than 24 h happens once, right after the gap.
+ * never goes backwards, and a fire inside a gap of less than 24 h happens once, right after the gap. In a longer gap, a
+ * date that did not exist, nothing fires: its segment has no `gapFrom` (zone-offsets.ts).
  */
 export function firesIn(zone: ZoneOffsets, wall: WallTimes): CronTimes {
   let segment = NOWHERE;

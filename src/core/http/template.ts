@@ -11,6 +11,7 @@ export interface TemplateValues {
 
 export const TEMPLATE_NAMES = ['runId', 'runName', 'scheduleId', 'scheduledFor', 'attempt'] as const;
 type TemplateName = (typeof TEMPLATE_NAMES)[number];
+export const KNOWN_TEMPLATES = TEMPLATE_NAMES.map((name) => `{{${name}}}`).join(' ');
 
 export function hasTemplate(text: string): boolean {
   return text.includes('{{');
@@ -24,6 +25,14 @@ export function findUnknownTemplates(text: string): string[] {
     return whole;
   });
   return unknown;
+}
+
+/** What is wrong with the templates of a text; null: nothing. Of a secret text no name is said, which is part of it. */
+export function templateFault(text: string, isSecret = false): string | null {
+  const unknown = findUnknownTemplates(text);
+  if (unknown.length === 0) return null;
+  const named = isSecret ? [] : unknown.slice(0, 5).map((name) => `{{${name}}}`);
+  return `has ${['an unknown template', ...named].join(' ')}; known: ${KNOWN_TEMPLATES}`;
 }
 
 /** The text with its templates filled in, each value through `encode` first. Unknown names stay as they are. */
@@ -80,6 +89,14 @@ export function templateValue(name: TemplateName, values: TemplateValues): strin
 
 function asItIs(value: string): string {
   return value;
+}
+
+/**
+ * Where a call goes, for all that must not go elsewhere: the connection, or without one the URL's origin; no id of a
+ * connection is an origin. Null: it is no URL.
+ */
+export function destinationOf(connection: string | null, url: string): string | null {
+  return connection ?? originOf(url);
 }
 
 /** The origin of a URL that may contain templates, which are allowed in path and query only. Null: it is no URL. */

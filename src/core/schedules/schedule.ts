@@ -34,6 +34,9 @@ export type SecretText = string | SealedText;
 
 export interface HttpTarget<Secret = SecretText> {
   type: 'http';
+  /** The id of the connection below whose URL all calls go, and that logs in; null: none. */
+  connection: string | null;
+  /** With a connection, a path below it: so in `lookup` and `cancel`. */
   url: string;
   method: HttpMethod;
   headers: Record<string, Secret>;
@@ -87,6 +90,11 @@ interface PullTarget {
 
 /** Where a run goes, by `type`. A new kind is a new member here and a file in targets/. */
 export type Target<Secret = SecretText> = HttpTarget<Secret> | PullTarget;
+
+/** The id of the connection that it names; null: none. */
+export function connectionOf(target: Target<unknown>): string | null {
+  return target.type === 'http' ? target.connection : null;
+}
 
 /** What ends a run: the target's 2xx, or a later report. */
 export const COMPLETIONS = ['response', 'callback'] as const;

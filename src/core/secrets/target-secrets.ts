@@ -1,24 +1,33 @@
-import { originOf } from '../http/template.ts';
+import { destinationOf } from '../http/template.ts';
 import type { HttpCall, HttpTarget, SecretText, Target } from '../schedules/schedule.ts';
-import { CannotOpen, type KeyRing } from './key-ring.ts';
+import type { KeyRing } from './key-ring.ts';
+import {
+  type MapValues,
+  type SealedPlace,
+  keyIdsOf,
+  openAt,
+  openValue,
+  resealValues,
+  sealValues,
+} from './sealed-values.ts';
 
 /** The place of a secret value in a target. */
 interface SecretPlace {
   /** The members that lead to it from the target, such as `lookup`, `headers`, `X-Key`. */
   steps: readonly string[];
-  /** The origin of the URL to which the value goes. */
-  origin: string | null;
+  /** Where the value goes (destinationOf). */
+  destination: string | null;
 }
 
 /** The target with each of its secret values replaced: header values, and signing secrets. */
 export function mapSecrets<A, B>(target: Target<A>, replace: (value: A, place: SecretPlace) => B): Target<B> {
   if (target.type === 'pull') return target;
   const callOf = (name: 'lookup' | 'cancel', call: HttpCall<A> | null) =>
-    call && { ...call, headers: mapHeaders(call, [name], replace) };
-  const { lookup, cancel } = target;
+    call && { ...call, headers: mapHeaders(connection, call, [name], replace) };
+  const { connection, lookup, cancel } = target;
   return {
     ...target,
-    headers: mapHeaders(target, [], replace),
+    headers: mapHeaders(connection, target, [], replace),
     secret: mapSecret(target, replace),
     lookup: callOf('lookup', lookup),
     cancel: callOf('cancel', cancel),
@@ -26,27 +35,28 @@ export function mapSecrets<A, B>(target: Target<A>, replace: (value: A, place: S
 }
 
 function mapHeaders<A, B>(
+  connection: string | null,
   { url, headers }: HttpCall<A>,
   above: readonly string[],
   replace: (value: A, place: SecretPlace) => B,
 ): Record<string, B> {
-  const origin = originOf(url);
+  const destination = destinationOf(connection, url);
   return Object.fromEntries(
     Object.entries(headers).map(([name, value]) => {
-      return [name, replace(value, { steps: [...above, 'headers', name], origin })];
+      return [name, replace(value, { steps: [...above, 'headers', name], destination })];
     }),
   );
 }
 
 function mapSecret<A, B>(
-  { url, secret }: HttpTarget<A>,
+  { connection, url, secret }: HttpTarget<A>,
   replace: (value: A, place: SecretPlace) => B,
 ): HttpTarget<B>['secret'] {
-  const origin = originOf(url);
+  const destination = destinationOf(connection, url);
   if (Array.isArray(secret)) {
-    return secret.map((one: A, index) => replace(one, { steps: ['secret', String(index)], origin }));
+    return secret.map((one: A, index) => replace(one, { steps: ['secret', String(index)], destination }));
   }
-  return secret === null ? null : replace(secret, { steps: ['secret'], origin });
+  return secret === null ? null : replace(secret, { steps: ['secret'], destination });
 }
 
 /** Whether it contains a value that answers mask. */
@@ -58,17 +68,22 @@ export function hasSecrets(target: Target<unknown>): boolean {
 
 /**
  * What a value is bound to when it is encrypted: the uid of the schedule (or of the definition of one-off runs), the
- * origin to which it goes, and its place. So a person who can write to the database, and has no key, cannot have a
+ * origin or the connection to which it goes, and its place. So a person who can write to the database, and has no key, cannot have a
  * value sent elsewhere. A header's letter case does not count, nor does the position of a secret.
  */
-function boundTo(uid: string, { steps, origin }: SecretPlace): string {
+function boundTo(uid: string, { steps, destination }: SecretPlace): string {
   const place = steps[0] === 'secret' ? ['secret'] : steps.map((step) => step.toLowerCase());
-  return JSON.stringify(['firelock', uid, origin, ...place]);
+  return JSON.stringify(['firelock', uid, destination, ...place]);
 }
 
-/** @throws CannotOpen */
-function read(ring: KeyRing, uid: string, value: SecretText, place: SecretPlace): string {
-  return typeof value === 'object' ? ring.open(value, boundTo(uid, place)) : value;
+/** The secret values of targets under this uid. */
+const valuesOf =
+  (uid: string): MapValues<Target> =>
+  (target, replace) =>
+    mapSecrets(target, (value: SecretText, place) => replace(value, sealedPlace(uid, place)));
+
+function sealedPlace(uid: string, place: SecretPlace): SealedPlace {
+  return { steps: place.steps, boundTo: boundTo(uid, place) };
 }
 
 /**
@@ -77,14 +92,7 @@ function read(ring: KeyRing, uid: string, value: SecretText, place: SecretPlace)
  */
 export function openTarget(ring: KeyRing, uid: string, target: Target): Target<string> {
   if (hasNoSecrets(target)) return target;
-  return mapSecrets(target, (value, place) => {
-    try {
-      return read(ring, uid, value, place);
-    } catch (error) {
-      if (!(error instanceof CannotOpen)) throw error;
-      throw new CannotOpen(`/target/${place.steps.join('/')} ${error.message}`);
-    }
-  });
+  return mapSecrets(target, (value, place) => openAt(ring, value, sealedPlace(uid, place), '/target'));
 }
 
 function hasNoSecrets(target: Target): target is Target<string> {
@@ -112,61 +120,23 @@ interface Sealing {
   before: Target | null;
 }
 
-/**
- * A target as it is stored, and the places of values that cannot be encrypted without a key. A value that equals the
- * present one stays as it is stored, so that the same definition sent again equals the stored one.
- */
+/** See `sealValues`. */
 export function sealTarget(
   given: Target,
   { ring, uid, before }: Sealing,
-): { target: Target; unsealed: SecretPlace[] } {
-  const unsealed: SecretPlace[] = [];
-  const known = before && hasSecrets(given) ? knownValues(uid, before) : null;
-  const target = mapSecrets(given, (value: SecretText, place): SecretText => {
-    if (typeof value !== 'string') return value;
-    const kept = known?.get(boundTo(uid, place))?.find((one) => saysThis(ring, uid, one, place, value));
-    if (kept !== undefined) return kept;
-    if (ring.sealsWith !== null) return ring.seal(value, boundTo(uid, place));
-    unsealed.push(place);
-    return value;
-  });
+): { target: Target; unsealed: SealedPlace[] } {
+  const { sealed: target, unsealed } = sealValues(valuesOf(uid), given, { ring, before });
   return { target, unsealed };
 }
 
-function knownValues(uid: string, target: Target): ReadonlyMap<string, SecretText[]> {
-  const known = new Map<string, SecretText[]>();
-  mapSecrets(target, (value, place) => {
-    const key = boundTo(uid, place);
-    known.set(key, [...(known.get(key) ?? []), value]);
-  });
-  return known;
-}
-
-function saysThis(ring: KeyRing, uid: string, stored: SecretText, place: SecretPlace, text: string): boolean {
-  try {
-    return read(ring, uid, stored, place) === text;
-  } catch {
-    return false;
-  }
-}
-
-/** The target with everything encrypted by the present key. A value that cannot be opened stays as it is. */
+/** See `resealValues`. */
 export function resealTarget(ring: KeyRing, uid: string, target: Target): Target {
-  return mapSecrets(target, (value, place) => {
-    if (typeof value === 'string' || ring.sealsWith === null || value.keyId === ring.sealsWith) return value;
-    try {
-      return ring.seal(ring.open(value, boundTo(uid, place)), boundTo(uid, place));
-    } catch {
-      return value;
-    }
-  });
+  return resealValues(valuesOf(uid), target, ring);
 }
 
 /** The key of each of its encrypted values. */
 export function keyIdsIn(target: Target): string[] {
-  const ids: string[] = [];
-  mapSecrets(target, (value) => typeof value === 'object' && ids.push(value.keyId));
-  return ids;
+  return keyIdsOf(valuesOf(''), target);
 }
 
 /** A target, and the uid under which it is stored. */
@@ -194,7 +164,7 @@ function readableValues(ring: KeyRing, { uid, target }: StoredTarget): Map<strin
   mapSecrets(target, (value, place) => {
     const key = place.steps.join('/').toLowerCase();
     try {
-      values.set(key, read(ring, uid, value, place));
+      values.set(key, openValue(ring, value, boundTo(uid, place)));
     } catch {
       values.set(key, null);
     }

@@ -7,7 +7,7 @@
  *   `unknown` or its target is asked; at least once, it is sent again.
  */
 import type { Claim } from '../../core/runs/run-record.ts';
-import { type Delivery, NO_DEFINITION } from '../../core/schedules/schedule.ts';
+import { type Delivery, NO_DEFINITION, connectionOf } from '../../core/schedules/schedule.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { LookedUp } from '../../core/runs/attempts/attempt.ts';
 import type { Outcome } from '../../core/runs/attempts/outcome.ts';
@@ -25,6 +25,7 @@ import { claimOf, startHandoffsIfClaimed } from '../../store/runs/claims/held-cl
 import type { TargetRegistry } from '../../targets/registry.ts';
 import type { Attempt } from '../../targets/target.ts';
 import { type AskTargetDeps, type ClaimToSend, type Sending, askIfInDoubt } from './ask-target.ts';
+import type { ReadConnections } from './connection-reader.ts';
 import { type ReadDependencies, type ReadOutcomes, NO_OUTCOMES } from './dependency-outcomes.ts';
 import {
   SENT,
@@ -43,6 +44,7 @@ export interface HandoffDeps extends AskTargetDeps {
   targets: TargetRegistry;
   startHandoff: StartHandoff;
   readDependencies: ReadDependencies;
+  readConnection: ReadConnections;
 }
 
 /** Makes the attempt that the claim is for; never throws. */
@@ -100,8 +102,9 @@ function readyAtOnce(
   const kind = targets.kindOf(handoff.target);
   if (!kind || handoff.lockedBecause !== null || !dependsOnNone(run) || run.inDoubtUntil !== null)
     return null;
+  if (connectionOf(handoff.target) !== null) return null;
   if (mustBeStarted(run, handoff.delivery, databaseClock)) return null;
-  const attempt = attemptOf(lease, run, handoff, NO_OUTCOMES);
+  const attempt = attemptOf(lease, run, handoff, { ...NO_OUTCOMES, connection: null });
   return { kind, run, handoff, attempt, signal, lookup: null };
 }
 
@@ -122,7 +125,11 @@ async function prepared(
 
   const outcomes = dependsOnNone(run) ? NO_OUTCOMES : await deps.readDependencies(run);
   if (!outcomes) return notSent('not begun: how those ended that it depends on could not be read', true);
-  const sending = { kind, run, handoff, attempt: attemptOf(deps.lease, run, handoff, outcomes), signal };
+  const read = await deps.readConnection(handoff.target);
+  if (!read) return notSent('not begun: its connection could not be read', true);
+  if ('fault' in read) return { settled: stillInDoubt(run, notSent(read.fault).settled) };
+  const attempt = attemptOf(deps.lease, run, handoff, { ...outcomes, ...read });
+  const sending = { kind, run, handoff, attempt, signal };
   const asked = run.inDoubtUntil === null ? null : await askIfInDoubt(deps, sending, startedAt);
   if (asked && 'settled' in asked) return asked;
   if (mustBeStarted(run, handoff.delivery, databaseClock) && !(await deps.startHandoff(run))) {
@@ -170,7 +177,7 @@ function attemptOf(
   lease: Lease,
   run: ClaimedRun,
   handoff: SendableHandoff,
-  { dependencies, parent }: ReadOutcomes,
+  read: ReadOutcomes & Pick<Attempt, 'connection'>,
 ): Attempt {
   const { id: runId, instanceId, recoveredAt, recoveries } = run;
   return {
@@ -186,8 +193,7 @@ function attemptOf(
     delivery: handoff.delivery,
     recovery: recoveries > 0 && recoveredAt !== null ? { recoveries, recoveredAt } : null,
     mayStart: () => lease.instanceId === instanceId && lease.isValid(),
-    dependencies,
-    parent,
+    ...read,
   };
 }
 

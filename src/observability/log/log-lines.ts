@@ -76,7 +76,7 @@ const CHANGE_LINES: ChangeLines = {
     if (keys !== '' && keys !== said.missingKeys)
       logger.error(
         { keyIds: missing },
-        'schedules have secrets that are encrypted with keys missing in FIRELOCK_SECRET_KEYS; their targets cannot be called (docs/secrets.md)',
+        'schedules or connections have secrets that are encrypted with keys missing in FIRELOCK_SECRET_KEYS; their targets cannot be called (docs/secrets.md)',
       );
     else if (keys === '' && said.missingKeys !== '') logger.info('all stored secrets can be decrypted again');
     said.missingKeys = keys;

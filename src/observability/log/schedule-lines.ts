@@ -2,7 +2,7 @@ import { isoInstant } from '../../core/instant.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Lines } from '../handlers.ts';
 
-/** Schedules, calendars and limits: edits, pauses, and fires that are planned otherwise than their definition says. */
+/** Schedules, calendars, limits and connections: edits, pauses, and fires that are planned otherwise than their definition says. */
 export const SCHEDULE_LINES: Lines = {
   schedulesWritten: (logger, { changes }) => {
     const [only, ...others] = changes;
@@ -18,6 +18,8 @@ export const SCHEDULE_LINES: Lines = {
     logger.info({ limitId, ...(maxRunning !== null && { maxRunning }) }, `limit ${change}`),
   calendarWritten: (logger, { calendarId, change, version }) =>
     logger.info({ calendarId, version }, `calendar ${change}`),
+  connectionWritten: (logger, { connectionId, change, version }) =>
+    logger.info({ connectionId, version }, `connection ${change}`),
   nextFiresMoved: (logger, { calendarId, version, schedules, moved }) =>
     logger.info(
       { calendarId, version, schedules, moved },

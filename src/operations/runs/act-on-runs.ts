@@ -26,13 +26,13 @@ import type { Database } from '../../postgres/database.ts';
 import { TryAgain } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type Auditor, noteOrNow } from '../../store/audit/record-audit.ts';
-import { keepLimits } from '../../store/limits/limit-rows.ts';
 import { queueOfLane } from '../../store/runs/queue-lanes.ts';
 import { scheduleIdOf } from '../../postgres/sql/rows.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import { lockRun } from '../../store/runs/lock-runs.ts';
 import { findRecord, heartbeatIfCurrent, shareCurrentDefinition } from '../../store/runs/run-to-act-on.ts';
 import { type RunChange, saveLockedRuns } from '../../store/runs/save-runs.ts';
+import { goneNamesOf, refuseGone } from './gone-names.ts';
 
 export interface RunActionDeps {
   database: Database;
@@ -169,10 +169,10 @@ async function actIn<Write>(
   // The schedule first, as all transactions lock them.
   const before = keepsSchedule ? await findRecord(tx, id) : null;
   const definition = before ? await shareCurrentDefinition(tx, before.scheduleUid) : null;
-  const gone = await goneLimitsOf(tx, before ? [before] : []);
+  const gone = await goneNamesOf(tx, before ? [before] : []);
   const run = await lockRun(tx, id);
   if (!run) return { result: { kind: 'noSuchRun' } };
-  const decision = refuseGoneLimit(decide(run, definition), run, gone);
+  const decision = refuseGone(decide(run, definition), run, gone);
   if (decision.kind === 'notPossible') return { result: { ...decision, summary: summaryOf(run) } };
   if (decision.kind === 'asItIs') return { result: answer(await findRun(tx, id)) };
   const now = await noteOrNow(tx, auditor, () => ({
@@ -182,30 +182,6 @@ async function actIn<Write>(
   const change = changeOf(run, decision, { definition, now });
   const work = workOfChanges([change], await saveLockedRuns(tx, [change]));
   return { result: answer(await findRun(tx, id)), change, work };
-}
-
-/**
- * A one-off run keeps its limit, which may have been deleted since the run ended. Existing limits stay until the action
- * is done.
- */
-export async function goneLimitsOf(
-  tx: Transaction,
-  runs: readonly Pick<RunRecord, 'scheduleId' | 'limitId'>[],
-): Promise<ReadonlySet<string>> {
-  const named = runs.flatMap(({ scheduleId, limitId }) =>
-    scheduleId === '' && limitId !== null ? [limitId] : [],
-  );
-  const kept = await keepLimits(tx, named);
-  return new Set(named.filter((id) => !kept.has(id)));
-}
-
-export function refuseGoneLimit<Write>(
-  decision: Decision<Write>,
-  { limitId }: Pick<RunRecord, 'limitId'>,
-  gone: ReadonlySet<string>,
-): Decision<Write> {
-  if (decision.kind !== 'write' || limitId === null || !gone.has(limitId)) return decision;
-  return { kind: 'notPossible', message: `the limit of the run was deleted: ${limitId}` };
 }
 
 /** The work that these changes leave after the commit. */

@@ -18,19 +18,12 @@ import { lockFreeRuns, shareFreeDefinitions } from '../../store/runs/search/lock
 import { type MatchingRuns, matchingRuns } from '../../store/runs/search/matching-runs.ts';
 import { type RunChange, saveLockedRuns } from '../../store/runs/save-runs.ts';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
-import {
-  type Action,
-  CANCEL,
-  RETRY,
-  type RunActionDeps,
-  goneLimitsOf,
-  refuseGoneLimit,
-  workOfChanges,
-} from './act-on-runs.ts';
+import { type Action, CANCEL, RETRY, type RunActionDeps, workOfChanges } from './act-on-runs.ts';
 import type { AuditDetail } from '../../core/audit.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
 import type { Labels } from '../../store/schedules/search/labelled-schedules.ts';
+import { goneNamesOf, refuseGone } from './gone-names.ts';
 
 interface BulkRunRequest {
   action: 'retry' | 'cancel';
@@ -179,13 +172,13 @@ async function actUnlessLocked<Write>(
   const schedules = action.keepsSchedule === true ? await shareFreeDefinitions(tx, ids) : null;
   const { free, locked } = await lockFreeRuns(tx, table, { ids, statuses });
   const isLocked = ({ scheduleUid }: RunRecord) => schedules?.locked.has(scheduleUid) === true;
-  const gone = await goneLimitsOf(tx, action.keepsSchedule === true ? free : []);
+  const gone = await goneNamesOf(tx, action.keepsSchedule === true ? free : []);
   const now = await databaseNow(tx);
   const changes = free
     .filter((run) => !isLocked(run))
     .flatMap((from): RunChange[] => {
       const definition = schedules?.free.get(from.scheduleUid) ?? null;
-      const decision = refuseGoneLimit(action.decide(from, definition), from, gone);
+      const decision = refuseGone(action.decide(from, definition), from, gone);
       return decision.kind === 'write' ? [action.change(from, decision, { definition, now })] : [];
     });
   const work = workOfChanges(changes, await saveLockedRuns(tx, changes));

@@ -3,7 +3,7 @@
  * Transaction: none of its own; a refusal thrown inside the caller's leaves nothing of the call.
  * If the process dies here: nothing of the call is written.
  */
-import { noSuchLimitNamed } from '../limit-changes.ts';
+import type { UnknownName } from '../named-things.ts';
 import type { OneOffRun } from '../../core/runs/one-off-run.ts';
 import { mayBeRunId } from '../../core/runs/run.ts';
 
@@ -69,14 +69,14 @@ export function refuseWhatCannotBe(asked: readonly OneOffRun[]): void {
 }
 
 /**
- * `limits` are there.
+ * `there`: the dependencies that are; `unknown`: limits and connections that are not.
  * @throws CannotAccept
  */
 export function refuseUnknown(
   drafts: readonly Draft[],
   { idOfRef, dependsOn }: Links,
   there: ReadonlySet<string>,
-  limits: ReadonlySet<string>,
+  unknown: readonly UnknownName<Draft>[],
 ): void {
   const faults = drafts.flatMap(({ run, created }, index) => [
     ...(created ? run.dependsOn : []).flatMap((name, position) => {
@@ -84,9 +84,9 @@ export function refuseUnknown(
       if (dependsOn.has(id) || there.has(id)) return [];
       return [{ index, path: `/dependsOn/${position}`, message: `names a run that does not exist: ${name}` }];
     }),
-    ...(created && run.limit !== null && !limits.has(run.limit)
-      ? [{ index, path: '/limit', message: noSuchLimitNamed(run.limit) }]
-      : []),
+    ...unknown
+      .filter(({ namer }) => namer === drafts[index])
+      .map(({ path, message }) => ({ index, path, message })),
   ]);
   if (faults.length > 0) throw new CannotAccept(faults);
 }

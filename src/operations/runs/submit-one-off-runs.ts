@@ -29,12 +29,12 @@ import {
   recordDependencies,
 } from '../../store/runs/dependencies.ts';
 import { ONE_OFF_KEYS, takeKeysUnlessTaken } from '../../store/runs/idempotency-keys.ts';
-import { keepLimits } from '../../store/limits/limit-rows.ts';
 import { presentAmong } from '../../store/runs/lock-runs.ts';
 import { ONE_OFF_VERSION, keepDefinitions } from '../../store/runs/one-off-definitions.ts';
 import { findTarget } from '../../store/runs/search/find-runs.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
+import { unknownNamesOf } from '../named-things.ts';
 import {
   CannotAccept,
   type Draft,
@@ -84,18 +84,15 @@ async function accept(tx: Transaction, deps: OneOffDeps, asked: readonly OneOffR
   const created = drafts.filter((draft) => draft.created);
   const links = linksOf(drafts, created);
   const { others } = links;
-  const limits = await keepLimits(
-    tx,
-    created.flatMap(({ run }) => run.limit ?? []),
-  );
-  refuseUnknown(drafts, links, await presentAmong(tx, others), limits);
+  const unknown = await unknownNamesOf(tx, created, ({ run: { limit, handoff } }) => ({ limit, ...handoff }));
+  refuseUnknown(drafts, links, await presentAmong(tx, others), unknown);
   const toRecord = created.map((draft) => recordOf(deps.targets, draft, links, now));
   await record(tx, created, toRecord);
   await link(tx, created, links);
   if (created.length > 0) await note(tx, deps, created, drafts.length);
   // Last, as other transactions may be waiting to end these runs; and read once more, under the locks.
   const dependencies = await lockDependencies(tx, others);
-  refuseUnknown(drafts, links, new Set(dependencies.keys()), limits);
+  refuseUnknown(drafts, links, new Set(dependencies.keys()), unknown);
   const released = await countEnded(tx, [...dependencies.values()]);
   const ready = toRecord.filter(({ openDependencies }) => openDependencies === null);
   return {

@@ -24,7 +24,7 @@ import { lockFreeSchedules } from '../../store/schedules/search/lock-free-schedu
 import { skipsOf } from '../../store/schedules/skips.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import { type Edited, planBeforeUpdate } from './plan-before-update.ts';
-import { type UnknownLimit, unknownLimitsOf } from '../limit-changes.ts';
+import { type UnknownName, unknownNamesOf } from '../named-things.ts';
 import { type ResumedSchedules, type StillPaused, resumeEnded, writeResumed } from './ended-pauses.ts';
 import { CannotFollow, resolveFollowed } from './followed-schedules.ts';
 import { judgeEdited } from './edited-overlaps.ts';
@@ -155,7 +155,10 @@ interface Changed {
   judged: JudgedOverlaps;
 }
 
-type CheckNames = (cannotFollow: CannotFollow | null, unknownLimits: readonly UnknownLimit[]) => void;
+type CheckNames = (
+  cannotFollow: CannotFollow | null,
+  unknown: readonly UnknownName<Pick<ScheduleWrite, 'id'>>[],
+) => void;
 
 async function changeIn(
   tx: Transaction,
@@ -196,17 +199,16 @@ async function changeIn(
   return { changed, ended, recorded, judged };
 }
 
-/** @throws CannotFollow, Error where a limit does not exist, and whatever `check` throws */
+/** @throws CannotFollow, Error where a limit or a connection does not exist, and whatever `check` throws */
 async function checkNames(tx: Transaction, writes: ScheduleWrite[], check: CheckNames): Promise<void> {
-  const unknownLimits = await unknownLimitsOf(tx, writes);
+  const unknown = await unknownNamesOf(tx, writes, ({ definition }) => definition);
   await resolveFollowed(tx, writes).catch((error: unknown) => {
-    if (error instanceof CannotFollow) check(error, unknownLimits);
+    if (error instanceof CannotFollow) check(error, unknown);
     throw error;
   });
-  check(null, unknownLimits);
-  const [unknown] = unknownLimits;
-  if (unknown)
-    throw new Error(`there is no limit ${unknown.limit}, which schedule ${unknown.scheduleId} names`);
+  check(null, unknown);
+  const [first] = unknown;
+  if (first) throw new Error(`schedule ${first.namer.id} ${first.message}`);
 }
 
 function watchedEdits(

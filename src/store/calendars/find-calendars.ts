@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
+import { containing } from '../../postgres/sql/containing.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 
@@ -34,7 +35,7 @@ export async function listCalendars(db: Executor, filter: CalendarFilter): Promi
   const conditions: SQL[] = [sql`true`];
   if (after !== undefined) conditions.push(sql`c.id > ${after}`);
   if (text !== undefined) {
-    const pattern = `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
+    const pattern = containing(text);
     conditions.push(sql`(c.id ILIKE ${pattern} OR c.description ILIKE ${pattern})`);
   }
   const rows = await rowsOf<Row>(db)(sql`-- listCalendars

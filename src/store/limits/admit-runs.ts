@@ -78,7 +78,9 @@ const MAX_AT_ONCE = 500;
 /**
  * Gives free places of these limits to due runs, by priority, then due time. The limits' rows are locked first: all who give places
  * take that lock, so the count that the next statements make stays true until the commit. A place is taken by a run's row
- * (`admitted_at`) and by nothing else, so the death of an instance leaks none. Limits that another transaction has locked are passed over.
+ * (`admitted_at`) and by nothing else, so the death of an instance leaks none. It is given back by the end of the run, whose row leaves
+ * `runs`; by `settleAttempt`, `expireRun`, `resumeRun` and `reopenRun`, where another attempt follows; and by `giveUpIdlePlaces` here.
+ * Limits that another transaction has locked are passed over.
  */
 export async function admitUnderLock(tx: Transaction, ids: readonly string[]): Promise<Admitted> {
   const locked = await rowsOf<{ id: string }>(tx)(sql`-- admitUnderLock

@@ -1,6 +1,5 @@
 import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
-import { texts } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 
@@ -68,7 +67,7 @@ export async function writeLimit(
   return row ?? { created: false, changed: false };
 }
 
-/** Until the transaction ends, no call can name the limit anew: see keepLimits. False: there is none. */
+/** Until the transaction ends, no call can name the limit anew: see keepNamed. False: there is none. */
 export async function lockLimitToDelete(tx: Transaction, id: string): Promise<boolean> {
   const rows = await rowsOf(tx)(sql`-- lockLimitToDelete
     SELECT id FROM limits WHERE id = ${id} FOR UPDATE`);
@@ -78,28 +77,6 @@ export async function lockLimitToDelete(tx: Transaction, id: string): Promise<bo
 export async function deleteLimit(tx: Transaction, id: string): Promise<void> {
   await tx.execute(sql`-- deleteLimit
     DELETE FROM limits WHERE id = ${id}`);
-}
-
-/** Ids of schedules, and of open runs, that name the limit; at most `most` of each. */
-export async function namersOf(
-  tx: Transaction,
-  id: string,
-  most: number,
-): Promise<{ schedules: string[]; runs: string[] }> {
-  const idsOf = async (table: 'schedules' | 'runs') => {
-    const rows = await rowsOf<{ id: string }>(tx)(sql`-- namersOf
-      SELECT id::text FROM ${sql.raw(table)} WHERE limit_id = ${id} ORDER BY id LIMIT ${most}`);
-    return rows.map((row) => row.id);
-  };
-  return { schedules: await idsOf('schedules'), runs: await idsOf('runs') };
-}
-
-/** Which of these limits exist; keeps them from being deleted until the transaction ends. Waits for a deletion under way. */
-export async function keepLimits(tx: Executor, ids: readonly string[]): Promise<ReadonlySet<string>> {
-  if (ids.length === 0) return new Set();
-  const rows = await rowsOf<{ id: string }>(tx)(sql`-- keepLimits
-    SELECT id FROM limits WHERE id = ANY (${texts([...new Set(ids)])}) ORDER BY id FOR KEY SHARE`);
-  return new Set(rows.map(({ id }) => id));
 }
 
 function toState({ id, description, max_running, updated_at, running, waiting }: Row): LimitState {

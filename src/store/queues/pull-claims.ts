@@ -119,7 +119,10 @@ interface UnansweredClaim extends Pick<PulledRun, 'isFirst'> {
   run: Pick<Run, 'id' | 'attempts' | 'claimedBy'>;
 }
 
-/** Takes back claims whose worker got no answer, as if they had not been made; but the attempt's number is used up. */
+/**
+ * Takes back claims whose worker got no answer, as if they had not been made; but the attempt's number is used up, and a run keeps the
+ * place of its limit.
+ */
 export async function takeBackIfStillLeased(
   db: Executor,
   claims: readonly UnansweredClaim[],

@@ -53,7 +53,7 @@ export async function pageOfSecrets(
 export async function rewriteTargets(
   tx: Transaction,
   keys: readonly DefinitionKey[],
-  anew: (stored: StoredSecrets) => Target,
+  anew: (stored: StoredSecrets) => StoredSecrets,
 ): Promise<void> {
   await limitLockWaits(tx);
   const wanted = sql`unnest(${uuids(keys.map(({ uid }) => uid))}, ${ints(keys.map(({ version }) => version))}) AS k(uid, version)`;
@@ -64,7 +64,7 @@ export async function rewriteTargets(
   const rows = await rowsOf<Row>(tx)(sql`-- rewriteTargets
     SELECT v.schedule_uid AS uid, v.version, v.definition FROM schedule_versions v
     JOIN ${wanted} ON v.schedule_uid = k.uid AND v.version = k.version`);
-  const targets = rows.map((row) => JSON.stringify(anew(withTarget(row))));
+  const targets = rows.map((row) => JSON.stringify(anew(withTarget(row)).target));
   await tx.execute(sql`-- rewriteTargets
     UPDATE schedule_versions v SET definition = jsonb_set(v.definition, '{target}', k.target::jsonb)
     FROM unnest(${uuids(rows.map(({ uid }) => uid))}, ${ints(rows.map(({ version }) => version))}, ${texts(targets)})

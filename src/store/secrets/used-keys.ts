@@ -9,7 +9,10 @@ interface UsedKeys {
   next: string | null;
 }
 
-/** The keys that encrypt the secret values of some schedules, by uid: as many schedules as can be read in a moment. */
+/**
+ * The keys that encrypt the secret values of some schedules, by uid: as many schedules as can be read in a moment. The
+ * first page has those of all connections too, which are few.
+ */
 export async function sampleUsedKeys(db: Executor, after: string | null): Promise<Sample<UsedKeys>> {
   const further = after === null ? sql`` : sql`WHERE uid > ${after}::uuid`;
   const { key_ids, last, count, cost_ms } = await oneSample<{
@@ -24,8 +27,11 @@ export async function sampleUsedKeys(db: Executor, after: string | null): Promis
     paths(path) AS (VALUES ('$.target.headers.*.keyId'::jsonpath), ('$.target.secret[*].keyId'),
       ('$.target.lookup.headers.*.keyId'), ('$.target.cancel.headers.*.keyId')),
     used AS (
-      SELECT DISTINCT key.id FROM page JOIN schedule_versions v ON v.schedule_uid = page.uid AND v.version = page.version,
+      SELECT key.id FROM page JOIN schedule_versions v ON v.schedule_uid = page.uid AND v.version = page.version,
         paths, LATERAL jsonb_path_query(v.definition, paths.path) AS key(id)
+      UNION
+      SELECT key.id FROM connections c,
+        LATERAL jsonb_path_query(c.definition, '$.**.keyId ? (@.type() == "string")') AS key(id) WHERE ${after === null}
     )
     SELECT (SELECT coalesce(json_agg(id), '[]')::text FROM used) AS key_ids, (SELECT count(*)::int FROM page) AS count,
       (SELECT uid FROM page ORDER BY uid DESC LIMIT 1) AS last, ${COST} AS cost_ms`,

@@ -165,6 +165,20 @@ const WALKS: Record<string, Walk> = {
     () => ['/calendars/gone'],
     { action: 'calendar.delete', subject: 'gone', detail: { version: 2 } },
   ),
+  putConnection: walk(
+    () =>
+      done('PUT', '/connections/put', { url: 'https://a.example', headers: { 'x-a': 's3cret', 'x-b': 'b' } }),
+    () => ['/connections/put', { url: 'https://a.example/v2', headers: { 'x-a': 's3cret-2', 'x-b': '***' } }],
+    {
+      ...{ action: 'connection.put', subject: 'put', scheduleId: null },
+      detail: { change: 'updated', version: 2, fields: ['/url', '/headers/x-a'] },
+    },
+  ),
+  deleteConnection: walk(
+    () => done('PUT', '/connections/gone', { url: 'https://a.example' }),
+    () => ['/connections/gone'],
+    { action: 'connection.delete', subject: 'gone', detail: { version: 1 } },
+  ),
   putLimit: {
     request: () => ['/limits/put', { maxRunning: 3 }],
     leaves: { action: 'limit.put', subject: 'put', detail: { change: 'created', maxRunning: 3 } },
@@ -253,6 +267,8 @@ test('a call that changes nothing has no entry', async () => {
   await put('same');
   await done('PUT', '/calendars/same', { dates: ['2027-01-01'] });
   await done('PUT', '/limits/same', { maxRunning: 1 });
+  const connection = { url: 'https://a.example', auth: { type: 'bearer', token: 's3cret' } };
+  await done('PUT', '/connections/same', connection);
   const run = await cancelledRun();
   const fire = { 'Idempotency-Key': 'same', ...tokens.admin.headers };
   await api.call('POST', '/api/v1/schedules/same/fire', undefined, fire);
@@ -268,6 +284,7 @@ test('a call that changes nothing has no entry', async () => {
     await done('POST', '/schedules/bulk', { action: 'resume', filter: { q: 'same' } });
     await done('PUT', '/calendars/same', { dates: ['2027-01-01'] });
     await done('PUT', '/limits/same', { maxRunning: 1 });
+    await done('PUT', '/connections/same', connection);
     await done('POST', `/runs/${run}/cancel`);
     await done('POST', '/runs/bulk', { action: 'cancel', filter: { scheduleId: 'nobody' } });
     await api.call('POST', '/api/v1/schedules/same/fire', undefined, fire);

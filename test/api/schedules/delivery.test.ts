@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { HttpTarget } from '../../../src/core/schedules/schedule.ts';
 import { opened } from '../../support/secrets.ts';
 import { SCHEDULE, TARGET, faultPaths, sharedApi } from '../api.ts';
+import { targetAt } from '../../support/targets.ts';
 
 const api = sharedApi();
 
@@ -65,14 +66,8 @@ describe('lookup', () => {
   test('is a GET without headers by default, and null if there is none', async () => {
     const { status, body } = await put('l', withLookup({ url }));
     expect(status).toBe(201);
-    expect(body['target']).toEqual({
-      ...TARGET,
-      method: 'POST',
-      headers: {},
-      lookup: { url, method: 'GET', headers: {} },
-      secret: null,
-      cancel: null,
-    });
+    const lookup = { url, method: 'GET', headers: {} } as const;
+    expect(body['target']).toEqual(targetAt(TARGET.url, { lookup }));
     expect((await stored('l'))?.lookup).toEqual({ url, method: 'GET', headers: {} });
     for (const without of [withLookup(null), withTarget({})]) {
       await put('l', withLookup({ url }));

@@ -242,6 +242,7 @@ test('a dry run of a batch answers what each item would change, and changes noth
             { path: '/target/url', before: TARGET.url, after: null },
             { path: '/target/method', before: 'POST', after: null },
             { path: '/target/headers', before: { Authorization: '***', 'x-team': '***' }, after: null },
+            { path: '/target/body', before: 'envelope', after: null },
             { path: '/target/queue', before: null, after: 'work' },
             { path: '/payload', before: { n: 1 }, after: [1] },
           ],

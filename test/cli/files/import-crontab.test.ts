@@ -83,6 +83,11 @@ SHELL=/bin/sh
   ]);
 });
 
+test('the input of a command ends with one line break, and is none if nothing follows the percent sign', async () => {
+  const { schedules } = await imported('@daily a%x\n@daily b%x%\n@daily c%x%%\n@daily d%\n');
+  expect(schedules.map(({ payload }) => payload.stdin)).toEqual(['x\n', 'x\n', 'x\n\n', undefined]);
+});
+
 test('the system’s lines name their user; the target and the set can be chosen', async () => {
   const url = 'https://example.com/run/{{scheduleId}}';
   const { schedules, out } = await imported(

@@ -126,6 +126,25 @@ async function edit(): Promise<void> {
   await call('DELETE', '/schedules/s6');
 }
 
+async function haveConnections(): Promise<void> {
+  const auths = () => [
+    { type: 'bearer', token: canary() },
+    { type: 'basic', username: 'u', password: canary() },
+    { type: 'oauth2', tokenUrl: 'http://127.0.0.1:1/', clientId: 'c', clientSecret: canary() },
+  ];
+  const to = (path: string) => ({ url: `${receiver.url}${path}`, description: CONTROL });
+  for (const auth of auths())
+    await call('PUT', '/connections/s0', { ...to('/'), auth, headers: { 'x-a': canary() } });
+  const wrong = { ca: canary(), cert: canary(), key: canary() };
+  for (const auth of [...auths(), { type: 'bearer', token: `a\n${canary()}` }, { type: canary() }])
+    await call('PUT', '/connections/s0', { ...to(`/{{${CONTROL}}}`), auth, tls: wrong, headers: canary() });
+  await call('PUT', '/connections/s0', {
+    ...to('/moved'),
+    headers: { 'x-a': '***' },
+    auth: { type: 'bearer', token: '***' },
+  });
+}
+
 const PERIOD = 'from=2026-01-01T00:00:00Z&to=2026-01-02T00:00:00Z';
 const PERIODS = ['/load', '/schedules/s0/occurrences'];
 
@@ -177,6 +196,7 @@ const found = (text: string, inText: string) =>
 test('no header value and no secret is found in any log, answer, metric or table, whatever happens to the runs', async () => {
   await haveRuns();
   await edit();
+  await haveConnections();
   await readEverything();
   daemon.signal('SIGTERM');
   expect(await daemon.exited).toBe(0);

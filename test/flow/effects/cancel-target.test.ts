@@ -72,7 +72,13 @@ function canceller(database: Database = store.database, bounds = {}): TargetCanc
     createHttpTarget({ clock: systemClock, version: 'test', connectionsPerOrigin: 16 }),
   ]);
   const definitions = createHandoffDefinitions(database, SECRETS);
-  const made = new TargetCanceller({ definitions, targets, events, ...bounds });
+  const made = new TargetCanceller({
+    definitions,
+    readConnection: () => Promise.resolve({ connection: null }),
+    targets,
+    events,
+    ...bounds,
+  });
   onTestFinished(async () => {
     await made.stop();
     await targets.close();

@@ -1,7 +1,21 @@
-import { NotCarriedOver, type Import, type ImportOptions, checkTimes, createIds } from './imported.ts';
+import { callsCurl, curlTarget, readCurl } from './curl-target.ts';
+import {
+  NotCarriedOver,
+  StaysCommand,
+  type Import,
+  type ImportOptions,
+  checkTimes,
+  createIds,
+} from './imported.ts';
 
-interface State extends ImportOptions {
+interface CrontabOptions extends ImportOptions {
+  /** Lines name their user. */
   isSystem: boolean;
+  /** A line that only calls curl becomes an HTTP target of its own. */
+  takesCurl: boolean;
+}
+
+interface State extends CrontabOptions {
   env: Record<string, string>;
   /** CRON_TZ, from its line on; null: not set. */
   cronTimezone: string | null;
@@ -10,7 +24,7 @@ interface State extends ImportOptions {
 }
 
 /** The lines of a crontab of a user, or of the system crontab, whose lines name their user. */
-export function readCrontab(text: string, options: ImportOptions & { isSystem: boolean }): Import {
+export function readCrontab(text: string, options: CrontabOptions): Import {
   const state: State = { ...options, env: {}, cronTimezone: null, randomDelayMinutes: 0, idOf: createIds() };
   const read: Import = { schedules: [], remarks: [] };
   for (const [index, source] of text.split(/\r?\n/).entries()) {
@@ -30,7 +44,9 @@ export function readCrontab(text: string, options: ImportOptions & { isSystem: b
 function readLine(state: State, text: string, line: number, { schedules, remarks }: Import): void {
   const [, name, value = ''] = /^([A-Za-z_]\w*)[ \t]*=[ \t]*(.*?)[ \t]*$/.exec(text) ?? [];
   if (name === undefined) {
-    schedules.push({ line, fields: scheduleOf(state, text) });
+    const { fields, notes } = scheduleOf(state, text);
+    schedules.push({ line, fields });
+    remarks.push(...notes.map((note) => ({ line, message: note, isLost: false })));
     return;
   }
   const message = setVariable(state, name, unquoted(value));
@@ -57,29 +73,59 @@ function setVariable(state: State, name: string, value: string): string | null {
   return name === 'TZ' ? 'TZ is the zone of the commands, and not of the times: CRON_TZ is' : null;
 }
 
-function scheduleOf(state: State, text: string): Record<string, unknown> {
+function scheduleOf(state: State, text: string): { fields: Record<string, unknown>; notes: string[] } {
   // cronie: a line that begins with a dash is not logged.
   const words = text.replace(/^-(?=[\d*])/, '');
   const count = (words.startsWith('@') ? 1 : 5) + (state.isSystem ? 1 : 0);
   const parts = new RegExp(`^${'(\\S+)[ \\t]+'.repeat(count)}(\\S.*)$`, 's').exec(words)?.slice(1);
   if (parts === undefined) throw new NotCarriedOver(`has fewer than ${count + 1} fields`);
-  const command = parts.pop() ?? '';
+  const source = parts.pop() ?? '';
   const user = state.isSystem ? (parts.pop() ?? '') : null;
   const cron = cronOf(parts);
   const timezone = state.cronTimezone ?? state.timezone;
   checkTimes(cron, timezone);
-  const payload = { ...splitAtPercent(command), ...(user === null ? {} : { user }), env: state.env };
+  const { shown, id, handoff, notes } = handoffOf(state, source, user);
   const jitter = state.randomDelayMinutes * 60;
-  return {
-    id: state.idOf(wordOf(payload.command), [user ?? '', command]),
-    description: command.length <= MAX_DESCRIPTION ? command : `${command.slice(0, MAX_DESCRIPTION)}…`,
+  const fields = {
+    id,
+    description: shown.length <= MAX_DESCRIPTION ? shown : `${shown.slice(0, MAX_DESCRIPTION)}…`,
     cron,
     timezone,
     ...(jitter === 0 ? {} : { jitterSeconds: jitter }),
-    target: state.target,
-    payload,
+    ...handoff,
     ...AS_CRON,
   };
+  return { fields, notes };
+}
+
+interface Command {
+  shown: string;
+  id: string;
+  handoff: Record<string, unknown>;
+  notes: string[];
+}
+
+/** What is called, or given to workers. */
+function handoffOf(state: State, source: string, user: string | null): Command {
+  const given = { ...splitAtPercent(source), env: state.env };
+  const word = wordOf(given.command);
+  const notes: string[] = [];
+  if (state.takesCurl && callsCurl(given.command)) {
+    try {
+      const call = readCurl({ source, ...given });
+      const shown = call.redacted ?? source;
+      const id = state.idOf(word, [user ?? '', shown]);
+      const { target, notes: secrets } = curlTarget(call, id);
+      return { shown, id, handoff: { target, timeoutSeconds: call.timeoutSeconds }, notes: secrets };
+    } catch (error) {
+      if (!(error instanceof StaysCommand)) throw error;
+      notes.push(`its curl stays a command for a worker: ${error.message}`);
+    }
+  }
+  const { env, ...rest } = given;
+  const payload = { ...rest, ...(user === null ? {} : { user }), env };
+  const id = state.idOf(word, [user ?? '', source]);
+  return { shown: source, id, handoff: { target: state.target, payload }, notes };
 }
 
 const MAX_DESCRIPTION = 200;
@@ -89,11 +135,12 @@ const AS_CRON = { catchUp: 'skip', retry: { maxAttempts: 1 } };
 
 /**
  * The first % that is not escaped ends the command. The text after it is the command's input; each further % is a line
- * break.
+ * break, and the last line has one.
  */
 function splitAtPercent(text: string): { command: string; stdin?: string } {
   const [command = '', ...input] = text.split(/(?<!\\)%/).map((part) => part.replaceAll('\\%', '%'));
-  return input.length === 0 ? { command } : { command, stdin: `${input.join('\n')}\n` };
+  const stdin = input.join('\n');
+  return stdin === '' ? { command } : { command, stdin: stdin.endsWith('\n') ? stdin : `${stdin}\n` };
 }
 
 /** The name of the program. */

@@ -35,6 +35,11 @@ export class NotCarriedOver extends Error {
   override readonly name = 'NotCarriedOver';
 }
 
+/** Says why a command that calls curl becomes no HTTP target, and stays one for a worker. */
+export class StaysCommand extends Error {
+  override readonly name = 'StaysCommand';
+}
+
 /** @throws NotCarriedOver for a value that firelock would refuse */
 export function checkTimes(cron: string, timezone: string): void {
   if (!isZone(timezone)) throw new NotCarriedOver(`${timezone} is not the IANA name of a zone`);
@@ -74,8 +79,8 @@ export function importText(
   set: string | null,
 ): string {
   const parts = [
-    ...schedules.map(({ line, fields }) => ({ line, text: listItem(fields) })),
     ...remarks.map(({ line, message }) => ({ line, text: `  # line ${line}: ${message}\n` })),
+    ...schedules.map(({ line, fields }) => ({ line, text: listItem(fields) })),
   ].sort((a, b) => a.line - b.line);
   const lines = [
     ...head.map((line) => `# ${line}\n`),

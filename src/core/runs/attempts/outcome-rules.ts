@@ -4,8 +4,7 @@ import type { Delivery, OutcomeRules, StatusPattern } from '../../schedules/sche
 import { type AttemptError, answerError, classifyStatus } from './outcome.ts';
 
 /** What a whole answer means; `error` is the rule of the schedule that says so, null: the status says it. */
-export type AnswerVerdict =
-  { kind: 'accepted' } | { kind: 'rejected' | 'transient'; error: AttemptError | null };
+type AnswerVerdict = { kind: 'accepted' } | { kind: 'rejected' | 'transient'; error: AttemptError | null };
 
 interface WholeAnswer {
   statusCode: number;

@@ -3,6 +3,7 @@ import type { Schedule, ScheduleStatus } from '../../../core/schedules/schedule.
 import { texts } from '../../../postgres/sql/arrays.ts';
 import { TryAgain } from '../../../postgres/errors.ts';
 import type { Executor } from '../../../postgres/executor.ts';
+import { containing } from '../../../postgres/sql/containing.ts';
 import { rowsOf } from '../../../postgres/sql/rows.ts';
 import { scheduleVersions, schedules } from '../../../postgres/schema.ts';
 import { LATE_UIDS, isApart, isOver } from './status-conditions.ts';
@@ -103,7 +104,7 @@ function select(db: Executor, name: string) {
 
 export function conditions(filter: Omit<ScheduleFilter, 'limit'>): SQL | undefined {
   const { enabled, late: isLate, statuses, labels = [], text, after, upTo } = filter;
-  const pattern = text === undefined ? undefined : `%${text.replaceAll(/[\\%_]/g, '\\$&')}%`;
+  const pattern = text === undefined ? undefined : containing(text);
   return and(
     enabled === undefined ? undefined : eq(schedules.enabled, enabled),
     isLate === undefined ? undefined : sql`${late} = ${isLate}`,

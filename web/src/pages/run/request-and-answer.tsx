@@ -1,10 +1,13 @@
-import type { WholeRun } from '../../../../client/src/generated/types.gen.ts';
+import type { AnsweredBodyTemplate, WholeRun } from '../../../../client/src/generated/types.gen.ts';
 import { textOf } from '../../api/json.ts';
 import { Copy } from '../../parts/copy.tsx';
+import { Rules, bodyWords } from '../../parts/endpoint.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
+import { attemptOf, filledBody } from './filled-body.ts';
 
 /** Where the run goes, and what goes with it. */
-export function Request({ run: { target, payload, queue } }: { run: WholeRun }) {
+export function Request({ run }: { run: WholeRun }) {
+  const { target, payload, queue } = run;
   return (
     <section class="card stack">
       <div class="bar end">
@@ -12,11 +15,18 @@ export function Request({ run: { target, payload, queue } }: { run: WholeRun }) 
         <Copy text={() => textOf(payload)}>Copy the payload</Copy>
       </div>
       {target?.type === 'http' && (
-        <p>
-          <code class="user">
-            {target.method} {target.url}
-          </code>
-        </p>
+        <>
+          <p>
+            <code class="user">
+              {target.method} {target.connection !== null && `${target.connection}: `}
+              {target.url}
+            </code>
+          </p>
+          <p>
+            Body: <span class="user">{bodyWords(target)}</span>
+          </p>
+          {typeof target.body !== 'string' && <Text run={run} body={target.body} />}
+        </>
       )}
       {queue !== null && (
         <p>
@@ -27,9 +37,29 @@ export function Request({ run: { target, payload, queue } }: { run: WholeRun }) 
       {textOf(payload) === 'null' ? (
         <p class="quiet">It has no payload.</p>
       ) : (
-        <JsonView label="Payload" value={payload} />
+        <>
+          <p class="quiet">The payload of the run:</p>
+          <JsonView label="Payload" value={payload} />
+        </>
       )}
     </section>
+  );
+}
+
+/** As it is filled in, where the run alone says that. */
+function Text({ run, body }: { run: WholeRun; body: AnsweredBodyTemplate }) {
+  const filled = filledBody(run, body);
+  return (
+    <>
+      <p class="quiet">
+        {filled === null
+          ? 'Its text, in which what is in braces is filled in at each attempt:'
+          : `As in attempt ${attemptOf(run)}:`}
+      </p>
+      <pre class="user" aria-label="Body of the request" tabIndex={0}>
+        {filled ?? body.template}
+      </pre>
+    </>
   );
 }
 
@@ -44,7 +74,8 @@ const KINDS = {
 };
 
 /** What came back, or why nothing did. */
-export function Answer({ run: { result, error, executionId } }: { run: WholeRun }) {
+export function Answer({ run: { result, error, executionId, target } }: { run: WholeRun }) {
+  const rules = target?.type === 'http' ? target.outcome : null;
   return (
     <section class="card stack">
       <h2>Answer</h2>
@@ -68,6 +99,12 @@ export function Answer({ run: { result, error, executionId } }: { run: WholeRun 
           ) : (
             <JsonView label="Body of the answer" value={result.body} />
           )}
+        </>
+      )}
+      {rules !== null && (
+        <>
+          <p class="quiet">Its target says what answers mean:</p>
+          <Rules rules={rules} />
         </>
       )}
     </section>

@@ -1,12 +1,14 @@
 import { JsonText, faultOfJson, formatJson, stringifyJson, textOf } from '../../api/json.ts';
-import type {
-  AfterInput,
-  Problem,
-  Schedule,
-  VersionedSchedule,
-} from '../../../../client/src/generated/types.gen.ts';
-
-type Fault = NonNullable<Problem['errors']>[number];
+import type { AfterInput, Schedule, VersionedSchedule } from '../../../../client/src/generated/types.gen.ts';
+import {
+  EMPTY_ENDPOINT,
+  type EndpointDraft,
+  type Fault,
+  endpointDraftOf,
+  endpointFaults,
+  endpointOf,
+  linesOf,
+} from './endpoint/endpoint-draft.ts';
 
 /** A definition, as the daemon answers one. */
 export type Stored = Schedule | VersionedSchedule;
@@ -16,7 +18,7 @@ const KINDS = ['cron', 'everySeconds', 'at', 'after'] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** What is typed so far. Numbers are texts, so that the daemon says what is wrong with them. */
-export interface Draft {
+export interface Draft extends EndpointDraft {
   id: string;
   description: string;
   kind: Kind;
@@ -33,6 +35,8 @@ export interface Draft {
   excludeDates: string;
   excludeCalendars: readonly string[];
   targetType: 'http' | 'pull';
+  /** Empty: none. */
+  connection: string;
   url: string;
   method: string;
   headers: readonly Pair[];
@@ -61,6 +65,7 @@ export const EMPTY: Draft = {
   ...{ afterOn: ['succeeded'], timezone: '', startAt: '', endAt: '', excludeDates: '', excludeCalendars: [] },
   ...{
     targetType: 'http',
+    connection: '',
     url: '',
     method: 'POST',
     headers: [],
@@ -69,6 +74,7 @@ export const EMPTY: Draft = {
     cancelUrl: '',
     queue: '',
   },
+  ...EMPTY_ENDPOINT,
   ...{ payload: '', labels: [], policies: {} },
 };
 
@@ -91,12 +97,14 @@ export function draftOf(stored: Stored): Draft {
     excludeDates: (exclude?.dates ?? []).join('\n'),
     excludeCalendars: exclude?.calendars ?? [],
     targetType: target.type,
+    connection: http?.connection ?? '',
     url: http?.url ?? '',
     method: http?.method ?? 'POST',
     headers: Object.entries(http?.headers ?? {}),
     secret: [http?.secret ?? []].flat().join('\n'),
     lookupUrl: http?.lookup?.url ?? '',
     cancelUrl: http?.cancel?.url ?? '',
+    ...(http ? endpointDraftOf(http) : EMPTY_ENDPOINT),
     queue: target.type === 'pull' ? target.queue : '',
     payload: textOf(stored.payload) === 'null' ? '' : formatJson(textOf(stored.payload)),
     labels: Object.entries(stored.labels),
@@ -170,28 +178,37 @@ function targetOf(draft: Draft, base: Stored | null): unknown {
   const [lookup, cancel] = [called(draft.lookupUrl, 'lookup'), called(draft.cancelUrl, 'cancel')];
   const secrets = linesOf(draft.secret);
   const secret = secrets.length > 1 ? secrets : (secrets[0] ?? null);
-  return { ...kept, type, url, method, headers, secret, lookup, cancel };
-}
-
-/** What is apart by white space or commas. */
-export function linesOf(text: string): string[] {
-  return text.split(/[\s,]+/).filter((line) => line !== '');
+  const connection = draft.connection.trim() || null;
+  return {
+    ...kept,
+    type,
+    connection,
+    url,
+    method,
+    headers,
+    ...endpointOf(draft, kept),
+    secret,
+    lookup,
+    cancel,
+  };
 }
 
 /** As it was typed, or as it was stored. */
-function payloadOf({ payload }: Draft, base: Stored | null): JsonText | null {
+export function payloadOf({ payload }: Draft, base: Stored | null): JsonText | null {
   if (payload.trim() === '') return null;
   const stored = base === null ? null : textOf(base.payload);
   return new JsonText(stored !== null && formatJson(stored) === payload ? stored : payload);
 }
 
 /** What cannot be sent at all, and so the daemon cannot say. */
-export function faultsOf({ payload, labels, headers }: Draft): Fault[] {
+export function faultsOf(draft: Draft): Fault[] {
+  const { payload, labels, headers, targetType } = draft;
   const json = payload.trim() === '' ? null : faultOfJson(payload);
   return [
     ...(json === null ? [] : [{ path: '/payload', message: json }]),
     ...twice(labels, '/labels'),
     ...twice(headers, '/target/headers'),
+    ...(targetType === 'http' ? endpointFaults(draft) : []),
   ];
 }
 

@@ -10,7 +10,8 @@ import { curlText } from './curl.ts';
 import { type Draft, type Stored, bodyOf, faultsOf } from './draft.ts';
 import { type Part, TextField } from './inputs.tsx';
 import { POLICY_PATHS, PolicyFields } from './policy-fields.tsx';
-import { Preview, usePreview } from './preview.tsx';
+import { sentOf } from './endpoint/sent.ts';
+import { Preview, type Previewed, usePreview } from './preview.tsx';
 import './schedule-form.css';
 import { TargetFields } from './target-fields.tsx';
 import { TriggerFields } from './trigger-fields.tsx';
@@ -18,6 +19,7 @@ import { TriggerFields } from './trigger-fields.tsx';
 const PATHS = [
   ...['/id', '/description', '/timezone', '/startAt', '/endAt', '/exclude/dates', '/exclude/calendars'],
   ...[
+    '/target/connection',
     '/target/url',
     '/target/method',
     '/target/headers',
@@ -26,6 +28,8 @@ const PATHS = [
     '/target/cancel',
     '/target/queue',
   ],
+  ...['/target/body', '/target/outcome/succeed', '/target/outcome/retry', '/target/outcome/fail'],
+  ...['/target/outcome/require', '/target/outcome/otherwise'],
   ...['/payload', '/labels', ...POLICY_PATHS],
 ];
 const OF_KIND = { cron: ['/cron'], everySeconds: ['/everySeconds'], at: ['/at'], after: ['/after'] };
@@ -47,7 +51,8 @@ interface Props {
 export function ScheduleForm({ draft, onChange, base, isNew, headers, saving, onSave, children }: Props) {
   const [local, setLocal] = useState<readonly Fault[]>([]);
   const previewed = usePreview(draft);
-  const faults = distinct([...local, ...saving.faults, ...previewed.faults]);
+  const sent = draft.targetType === 'http' ? sentOf(draft, base, sampleTime(draft, previewed)) : null;
+  const faults = distinct([...local, ...saving.faults, ...previewed.faults, ...(sent?.faults ?? [])]);
   const change = (changes: Partial<Draft>) => {
     setLocal([]);
     onChange({ ...draft, ...changes });
@@ -76,7 +81,7 @@ export function ScheduleForm({ draft, onChange, base, isNew, headers, saving, on
           />
         )}
         <TriggerFields part={part} />
-        <TargetFields part={part} />
+        <TargetFields part={part} sent={sent} />
         <PolicyFields part={part} />
       </div>
       <div class="beside">
@@ -101,6 +106,13 @@ export function ScheduleForm({ draft, onChange, base, isNew, headers, saving, on
       </div>
     </form>
   );
+}
+
+/** Its next fire, if that is known. */
+function sampleTime({ kind, at }: Draft, { answer }: Previewed): number {
+  const next = kind === 'at' ? at : answer?.items[0]?.fireAt;
+  const time = Date.parse(next ?? '');
+  return Number.isNaN(time) ? Date.now() : time;
 }
 
 function curlOf(draft: Draft, base: Stored | null, headers: Readonly<Record<string, string>>): string {

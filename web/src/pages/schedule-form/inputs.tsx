@@ -48,6 +48,34 @@ export function TextField({ part, label, hint, path, name, type = 'text', list, 
   );
 }
 
+interface SelectProps extends Common {
+  name: TextName;
+  options: readonly (readonly [value: string, text: string])[];
+}
+
+/** What is below its path has fields of its own. */
+export function SelectField({ part, label, hint, path, name, options }: SelectProps) {
+  return (
+    <Field label={label} hint={hint} path={path} faults={part.faults.filter((fault) => fault.path === path)}>
+      {(props) => (
+        <select
+          {...props}
+          value={part.draft[name]}
+          onChange={({ currentTarget }) => {
+            part.change({ [name]: currentTarget.value });
+          }}
+        >
+          {options.map(([value, text]) => (
+            <option key={value} value={value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      )}
+    </Field>
+  );
+}
+
 interface AreaProps extends Common {
   name: TextName;
   rows: number;

@@ -10,7 +10,7 @@ const SHOWN = 8;
 
 type Fire = PreviewFiresResponse['items'][number];
 
-interface Previewed {
+export interface Previewed {
   /** What the daemon says of it; null: nothing yet, or it is wrong. */
   answer: PreviewFiresResponse | null;
   /** Fires that the excluded days take away, among those shown. */

@@ -1,10 +1,13 @@
-import { Field } from '../../parts/forms/field.tsx';
 import { Segments } from '../../parts/forms/segments.tsx';
-import { AreaField, type Part, TextField } from './inputs.tsx';
-import { linesOf } from './draft.ts';
+import { BodyFields } from './endpoint/body-fields.tsx';
+import { linesOf } from './endpoint/endpoint-draft.ts';
+import { OutcomeFields } from './endpoint/outcome-fields.tsx';
+import type { Sent } from './endpoint/sent.ts';
+import { WhatIsSent } from './endpoint/what-is-sent.tsx';
+import { AreaField, type Part, SelectField, TextField } from './inputs.tsx';
 import { Pairs } from './pairs.tsx';
 
-const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET', 'HEAD'];
+const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET', 'HEAD'].map((method) => [method, method] as const);
 const KEPT = 'What is stored is never shown again: *** stands for it, and keeps it.';
 
 /** A new one below the first: receivers take both until they know the new one. */
@@ -13,8 +16,14 @@ function withNew(secret: string): string {
   return [...linesOf(secret).slice(0, 1), `whsec_${btoa(String.fromCharCode(...random))}`].join('\n');
 }
 
+interface Props {
+  part: Part;
+  /** Null: nothing is called. */
+  sent: Sent | null;
+}
+
 /** What it calls, and with what. */
-export function TargetFields({ part }: { part: Part }) {
+export function TargetFields({ part, sent }: Props) {
   const { draft, change } = part;
   return (
     <fieldset>
@@ -28,48 +37,49 @@ export function TargetFields({ part }: { part: Part }) {
         ]}
         onChange={(targetType) => change({ targetType })}
       />
-      {draft.targetType === 'pull' ? (
-        <TextField
-          {...{ part, path: '/target/queue', name: 'queue' }}
-          label="Queue"
-          hint="Nothing is called: a worker that asks for this queue gets the run."
-        />
-      ) : (
-        <HttpFields part={part} />
-      )}
-      <AreaField
-        {...{ part, path: '/payload', name: 'payload', rows: 6 }}
-        label="Payload"
-        hint="Any JSON, handed over byte for byte: numbers keep their digits. Empty: none."
-      />
+      {sent ? <HttpFields part={part} sent={sent} /> : <PullFields part={part} />}
     </fieldset>
   );
 }
 
-function HttpFields({ part }: { part: Part }) {
+function PullFields({ part }: { part: Part }) {
+  return (
+    <>
+      <TextField
+        {...{ part, path: '/target/queue', name: 'queue' }}
+        label="Queue"
+        hint="Nothing is called: a worker that asks for this queue gets the run."
+      />
+      <PayloadField part={part} />
+    </>
+  );
+}
+
+function PayloadField({ part }: { part: Part }) {
+  return (
+    <AreaField
+      {...{ part, path: '/payload', name: 'payload', rows: 6 }}
+      label="Payload"
+      hint="Any JSON, handed over byte for byte: numbers keep their digits. Empty: none."
+    />
+  );
+}
+
+function HttpFields({ part, sent }: { part: Part; sent: Sent }) {
   const { draft, change, faults } = part;
   return (
     <>
       <TextField
-        {...{ part, path: '/target/url', name: 'url', type: 'url', isMono: true }}
-        label="URL"
+        {...{ part, path: '/target/connection', name: 'connection' }}
+        label="Connection"
+        hint="The id of a connection, which says where the system is and logs in. Empty: none."
+      />
+      <TextField
+        {...{ part, path: '/target/url', name: 'url', isMono: true }}
+        label={draft.connection.trim() === '' ? 'URL' : 'Path below the URL of the connection'}
         hint="{{runId}}, {{runName}}, {{scheduleId}}, {{scheduledFor}} and {{attempt}} are filled in."
       />
-      <Field label="Method" path="/target/method" faults={faults}>
-        {(props) => (
-          <select
-            {...props}
-            value={draft.method}
-            onChange={({ currentTarget }) => {
-              change({ method: currentTarget.value });
-            }}
-          >
-            {METHODS.map((method) => (
-              <option key={method}>{method}</option>
-            ))}
-          </select>
-        )}
-      </Field>
+      <SelectField {...{ part, path: '/target/method', name: 'method', options: METHODS }} label="Method" />
       <Pairs
         label="Headers"
         hint={KEPT}
@@ -79,6 +89,9 @@ function HttpFields({ part }: { part: Part }) {
         faults={faults}
         onChange={(headers) => change({ headers })}
       />
+      <PayloadField part={part} />
+      <BodyFields part={part} />
+      <WhatIsSent sent={sent} />
       <AreaField
         {...{ part, path: '/target/secret', name: 'secret', rows: 2 }}
         label="Signing secret"
@@ -91,6 +104,7 @@ function HttpFields({ part }: { part: Part }) {
           </>
         }
       />
+      <OutcomeFields part={part} />
       <details open={draft.lookupUrl + draft.cancelUrl !== ''}>
         <summary>What to ask it when an answer is lost, and to tell it when a run is cancelled</summary>
         <TextField

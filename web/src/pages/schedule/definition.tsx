@@ -1,14 +1,17 @@
 import type { ComponentChildren } from 'preact';
 import type { Schedule } from '../../../../client/src/generated/types.gen.ts';
 import { textOf } from '../../api/json.ts';
+import { Rules, bodyWords } from '../../parts/endpoint.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { ScheduleLink } from '../../parts/links.tsx';
 import { Time } from '../../parts/time.tsx';
 
+type NamedFact = readonly [name: string, value: ComponentChildren];
+
 /** What the schedule says: when it fires, what it calls, and by which rules. */
 export function Definition({ schedule }: { schedule: Schedule }) {
   const { timezone, startAt, endAt, exclude, limit, retry, jitterSeconds, payload } = schedule;
-  const facts: [name: string, value: ComponentChildren][] = [
+  const facts: NamedFact[] = [
     ['fires', <Trigger key="fires" schedule={schedule} />],
     ['zone', timezone ?? 'UTC'],
   ];
@@ -16,6 +19,7 @@ export function Definition({ schedule }: { schedule: Schedule }) {
   if (endAt !== null) facts.push(['until', <Time key="until" at={endAt} zone={timezone} />]);
   if (exclude !== null) facts.push(['not on', [...exclude.dates, ...exclude.calendars].join(', ')]);
   facts.push(['target', <Target key="target" schedule={schedule} />]);
+  facts.push(...endpointFacts(schedule.target));
   if (limit !== null) facts.push(['limit', limit]);
   if (jitterSeconds > 0) facts.push(['jitter', `up to ${jitterSeconds} s`]);
   facts.push(
@@ -90,8 +94,29 @@ function Target({ schedule: { target } }: { schedule: Schedule }) {
   const headers = Object.keys(target.headers);
   return (
     <>
-      <code>{target.method}</code> {target.url}
+      <code>{target.method}</code> {target.connection !== null && `${target.connection}: `}
+      {target.url}
       {headers.length > 0 && <span class="quiet"> with {headers.join(', ')}</span>}
     </>
+  );
+}
+
+function endpointFacts(target: Schedule['target']): NamedFact[] {
+  if (target.type !== 'http') return [];
+  const { body, outcome } = target;
+  const text = typeof body === 'string' ? null : body.template;
+  return [
+    ['body', bodyWords(target)],
+    ...(text === null ? [] : [['text of the body', <Text key="text" text={text} />] as const]),
+    ...(outcome === null ? [] : [['answers', <Rules key="answers" rules={outcome} />] as const]),
+  ];
+}
+
+/** As it was written: a template is often no JSON before it is filled in. */
+function Text({ text }: { text: string }) {
+  return (
+    <pre class="user" aria-label="Text of the body" tabIndex={0}>
+      {text}
+    </pre>
   );
 }

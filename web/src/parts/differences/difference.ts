@@ -37,7 +37,7 @@ function isPlain(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof JsonText);
 }
 
-/** RFC 6901. */
-function escaped(name: string): string {
+/** A step of a JSON pointer (RFC 6901). */
+export function escaped(name: string): string {
   return name.replaceAll('~', '~0').replaceAll('/', '~1');
 }

@@ -5,7 +5,7 @@ import { type Hosts, hostsOf } from './hosts.ts';
 import { type Session, type SessionOptions, openSession } from './session.ts';
 
 /** One connection to PostgreSQL: opened at its first use, and opened again when it is lost. */
-export interface Connection {
+export interface LastingConnection {
   /** Called before each piece of work. An opening that takes longer than the work can wait goes on for the next one. */
   session(): Promise<Session>;
   isOpening(): boolean;
@@ -17,7 +17,7 @@ export interface Connection {
   destroy(): Promise<void>;
 }
 
-export function connect(url: string): Connection {
+export function connect(url: string): LastingConnection {
   const hosts = hostsOf(url);
   let session: Session | undefined;
   let opening: Promise<Session> | undefined;

@@ -1,0 +1,100 @@
+import { targetInput } from '../../../api/targets/schemas.ts';
+import { curlLine } from './curl-options.ts';
+import { type CurlRequest, curlRequest } from './curl-request.ts';
+import { StaysCommand } from './imported.ts';
+import { constantWords } from './shell-words.ts';
+
+export interface CurlCommand {
+  /** As the crontab has it, before its percent signs are read. */
+  source: string;
+  command: string;
+  stdin?: string;
+  env: Readonly<Record<string, string>>;
+}
+
+export interface CurlCall extends CurlRequest {
+  /** The command without the values that stay out of the file; null: there are none. */
+  redacted: string | null;
+}
+
+/** Whether a command seems to call curl, with whatever around it. */
+export function callsCurl(command: string): boolean {
+  return /(?:^|[\s;&|(`/])curl\s/.test(command);
+}
+
+/** What a command sends that calls curl once, and does nothing else. @throws StaysCommand */
+export function readCurl({ source, command, stdin, env }: CurlCommand): CurlCall {
+  // Some versions of cron make one backslash of two.
+  if (source.includes('\\\\')) throw new StaysCommand('versions of cron differ about “\\\\”');
+  if (/[^\P{Cc}\t]|\ufffd/u.test(source))
+    throw new StaysCommand('it has a control character, or one that is not UTF-8');
+  const shell = env['SHELL'] ?? '/bin/sh';
+  if (!SHELLS.test(shell)) throw new StaysCommand(`its shell is ${shell}`);
+  const variable = Object.keys(env).find((name) => OF_CURL.test(name));
+  if (variable !== undefined) throw new StaysCommand(`curl obeys the variable ${variable}`);
+  const words = constantWords(command);
+  if (!CURL.test(words[0]?.text ?? '')) throw new StaysCommand('it does not begin with curl');
+  const request = curlRequest(curlLine(words), stdin);
+  checkTarget(request);
+  const hidden = new Map(
+    request.headers.flatMap(({ name, word }): [number, string][] =>
+      word === null || isOpen(name) ? [] : [[word, `"${name}: …"`]],
+    ),
+  );
+  if (request.user !== null) hidden.set(request.user.word, '…');
+  if (hidden.size === 0) return { ...request, redacted: null };
+  const shown = words.map((word, index) => hidden.get(index) ?? word.source).join(' ');
+  const input = stdin === undefined ? '' : `%${stdin.trimEnd().replaceAll('\n', '%')}`;
+  return { ...request, redacted: shown + input };
+}
+
+const CURL = /^(?:(?:\/usr(?:\/local)?)?\/bin\/)?curl$/;
+const SHELLS = /^(?:\/usr(?:\/local)?)?\/bin\/(?:sh|bash|dash|ash|ksh)$/;
+const OF_CURL =
+  /^(?:https?_proxy|all_proxy|no_proxy|curl_home|curl_ca_bundle|ssl_cert_(?:file|dir)|xdg_config_home|bash_env)$/i;
+
+/** Headers whose values are no secrets. */
+function isOpen(name: string): boolean {
+  return /^(?:accept(?:-\w+)?|cache-control|content-type|origin|pragma|prefer|referer|x-requested-with)$/i.test(
+    name,
+  );
+}
+
+/** The target in a file of schedules, and what its owner has to know. */
+export function curlTarget(call: CurlCall, id: string) {
+  const notes: string[] = [];
+  const leftOut = (name: string, what: string) => {
+    const variable = `${id}_${name}`.replace(/\W/g, '_').toUpperCase();
+    notes.push(`the value of ${name} is not in this file: put ${what} into ${variable} (--variable)`);
+    return [name, `\${${variable}}`];
+  };
+  const values = call.headers.map(({ name, value }) =>
+    isOpen(name) ? [name, unsubstituted(value)] : leftOut(name, 'what the crontab has'),
+  );
+  if (call.user !== null)
+    values.push(leftOut('Authorization', '“Basic ” and the base64 of the user:password after -u'));
+  return { target: targetWith(call, values), notes };
+}
+
+function targetWith({ url, method, body }: CurlRequest, headers: readonly (readonly string[])[]) {
+  return {
+    type: 'http',
+    url,
+    method,
+    ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) as Record<string, string> }),
+    ...(body === null ? {} : { body }),
+  };
+}
+
+function checkTarget(request: CurlRequest): void {
+  const headers = request.headers.map(({ name, value }) => [name, value]);
+  const checked = targetInput.safeParse(targetWith(request, headers));
+  if (checked.success) return;
+  const [{ path, message } = { path: [], message: '' }] = checked.error.issues;
+  throw new StaysCommand(`firelock refuses ${path.join('/')}: ${message}`);
+}
+
+/** A file's `${NAME}` would be a variable. */
+function unsubstituted(value: string): string {
+  return value.replace(/\$\{(?=[A-Za-z_]\w*\})/g, () => '$${');
+}

@@ -1,0 +1,104 @@
+/**
+ * Guarantees: what a schedule or an open run names is not deleted, and what does not exist is not named.
+ * Transaction: the caller's. One that names a thing keeps its row until it ends; one that deletes it has locked that row.
+ * If the process dies here: nothing of the caller's transaction is written.
+ */
+import { type Target, connectionOf } from '../core/schedules/schedule.ts';
+import type { Executor, Transaction } from '../postgres/executor.ts';
+import { type NamedTable, keepNamed, namersOf } from '../store/names/named-rows.ts';
+
+/** Schedules or open runs name it: it cannot be deleted. */
+export class StillNamed extends Error {
+  override readonly name = 'StillNamed';
+
+  readonly what: string;
+
+  constructor(
+    what: string,
+    which: 'all' | 'withSecrets',
+    schedules: readonly string[],
+    runs: readonly string[],
+  ) {
+    const named = [...namesOf('schedules', schedules), ...namesOf('open runs', runs)];
+    const why =
+      which === 'all' ? '' : ', whose own header values or signing secret would go to the other origin';
+    super(`named by ${named.join(' and ')}${why}`);
+    this.what = what;
+  }
+}
+
+/** A reader does not need more. */
+const MAX_NAMED = 100;
+
+function namesOf(kind: string, ids: readonly string[]): string[] {
+  if (ids.length === 0) return [];
+  const andMore = ids.length > MAX_NAMED ? ' and more' : '';
+  return [`${kind} ${ids.slice(0, MAX_NAMED).join(', ')}${andMore}`];
+}
+
+/**
+ * The caller has locked its row: a call that names it anew waits until the transaction ends. `withSecrets`: only those
+ * count that have secret values of their own. @throws StillNamed
+ */
+export async function refuseWhileNamed(
+  tx: Transaction,
+  table: NamedTable,
+  id: string,
+  which: 'all' | 'withSecrets' = 'all',
+): Promise<void> {
+  const { schedules, runs } = await namersOf(tx, { table, id, which }, MAX_NAMED + 1);
+  if (schedules.length > 0 || runs.length > 0)
+    throw new StillNamed(table === 'limits' ? 'limit' : 'connection', which, schedules, runs);
+}
+
+/** What a schedule or a one-off run may name. */
+interface Naming {
+  limit: string | null;
+  target: Target<unknown>;
+}
+
+/** `path`: the field that names something missing. */
+export interface UnknownName<Namer> {
+  namer: Namer;
+  path: string;
+  message: string;
+}
+
+/** What these name and is missing. What is there is kept from being deleted until the transaction ends. */
+export async function unknownNamesOf<Namer>(
+  tx: Executor,
+  namers: readonly Namer[],
+  namingOf: (namer: Namer) => Naming,
+): Promise<UnknownName<Namer>[]> {
+  const unknown: UnknownName<Namer>[] = [];
+  for (const { table, path, what, nameIn } of NAMED) {
+    const naming = namers.flatMap((namer) => {
+      const name = nameIn(namingOf(namer));
+      return name === null ? [] : [{ namer, name }];
+    });
+    const there = await keepNamed(
+      tx,
+      table,
+      naming.map(({ name }) => name),
+    );
+    for (const { namer, name } of naming)
+      if (!there.has(name))
+        unknown.push({ namer, path, message: `names a ${what} that does not exist: ${name}` });
+  }
+  return unknown;
+}
+
+const NAMED: readonly {
+  table: NamedTable;
+  what: string;
+  path: string;
+  nameIn: (naming: Naming) => string | null;
+}[] = [
+  { table: 'limits', what: 'limit', path: '/limit', nameIn: ({ limit }) => limit },
+  {
+    table: 'connections',
+    what: 'connection',
+    path: '/target/connection',
+    nameIn: ({ target }) => connectionOf(target),
+  },
+];

@@ -1,0 +1,92 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { Connection, ConnectionFields } from '../../core/connections/connection.ts';
+import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
+import { containing } from '../../postgres/sql/containing.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+
+interface ConnectionFilter {
+  /** Part of the id or the description, in any letter case. */
+  text?: string | undefined;
+  /** Only ids after this one. */
+  after?: string | undefined;
+  limit: number;
+}
+
+export async function findConnection(db: Executor, id: string): Promise<Connection | null> {
+  const [row] = await rowsOf<ConnectionRow>(db)(sql`-- findConnection
+    SELECT * FROM connections WHERE id = ${id}`);
+  return row ? toConnection(row) : null;
+}
+
+/** Ordered by id. */
+export async function listConnections(
+  db: Executor,
+  { text, after, limit }: ConnectionFilter,
+): Promise<Connection[]> {
+  const conditions: SQL[] = [sql`true`];
+  if (after !== undefined) conditions.push(sql`id > ${after}`);
+  if (text !== undefined) {
+    const pattern = containing(text);
+    conditions.push(sql`(id ILIKE ${pattern} OR description ILIKE ${pattern})`);
+  }
+  const rows = await rowsOf<ConnectionRow>(db)(sql`-- listConnections
+    SELECT * FROM connections WHERE ${sql.join(conditions, sql` AND `)} ORDER BY id LIMIT ${limit}`);
+  return rows.map(toConnection);
+}
+
+/** Locks its row until the transaction ends. `toDelete`: no call can name it anew either (`keepNamed`). */
+export async function lockConnection(
+  tx: Transaction,
+  id: string,
+  { toDelete }: { toDelete: boolean },
+): Promise<Connection | null> {
+  await tx.execute(sql`-- lockConnection
+    SELECT FROM connections WHERE id = ${id} ${toDelete ? sql`FOR UPDATE` : sql`FOR NO KEY UPDATE`}`);
+  // A second statement: the first one's snapshot is older than its lock.
+  return findConnection(tx, id);
+}
+
+/** What a process has read of a connection; null: nothing yet. */
+export interface KnownConnection {
+  id: string;
+  uid: string | null;
+  version: number | null;
+}
+
+/** Those of these connections that are not as they are known, and the ids of those that do not exist. */
+export async function findChangedConnections(
+  db: Executor,
+  known: readonly KnownConnection[],
+): Promise<{ changed: Connection[]; missing: string[] }> {
+  if (known.length === 0) return { changed: [], missing: [] };
+  const rows = await rowsOf<{ asked: string } & (ConnectionRow | { id: null })>(
+    db,
+  )(sql`-- findChangedConnections
+    SELECT k.id AS asked, c.*
+    FROM unnest(${texts(known.map(({ id }) => id))}, ${uuids(known.map(({ uid }) => uid))}, ${ints(known.map(({ version }) => version))})
+      AS k(id, uid, version)
+    LEFT JOIN connections c ON c.id = k.id
+    WHERE c.id IS NULL OR (c.uid, c.version) IS DISTINCT FROM (k.uid, k.version)`);
+  return {
+    changed: rows.flatMap((row) => (row.id === null ? [] : [toConnection(row)])),
+    missing: rows.flatMap(({ asked, id }) => (id === null ? [asked] : [])),
+  };
+}
+
+export interface ConnectionRow {
+  id: string;
+  uid: string;
+  description: string | null;
+  url: string;
+  definition: Omit<ConnectionFields, 'url'>;
+  version: number;
+  updated_at: InstantText;
+  placed_at: InstantText;
+}
+
+export function toConnection(row: ConnectionRow): Connection {
+  const { uid, id, description, url, definition, version, updated_at, placed_at } = row;
+  const times = { updatedAt: toInstant(updated_at), placedAt: toInstant(placed_at) };
+  return { uid, id, description, url, ...definition, version, ...times };
+}

@@ -1,0 +1,229 @@
+import { type Outcome, notSent } from '../core/runs/attempts/outcome.ts';
+import type { Connection } from '../core/connections/connection.ts';
+import type { HttpCall } from '../core/schedules/schedule.ts';
+import type { EgressProxy } from '../config/egress-proxy.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import type { Resolve } from '../runtime/names/resolve.ts';
+import { createResolver } from '../runtime/names/resolver.ts';
+import { type AddressBlocked, type AddressGuard, createAddressGuard } from './address-guard.ts';
+import type { Judging } from './http-answer.ts';
+import { createDialWith } from './http-connect.ts';
+import { Exchange } from './http-exchange.ts';
+import { HttpPools, type TlsOwner } from './http-pools.ts';
+import { type HttpRequest, type PreparedTarget, buildRequest } from './http-request.ts';
+import { AttemptTime } from './login/attempt-time.ts';
+import { type OAuthTokens, type TokenClient, createOAuthTokens } from './login/oauth-tokens.ts';
+import { TokenCalls } from './login/token-calls.ts';
+import { withToken } from './login/with-token.ts';
+import type { Attempt } from './target.ts';
+
+export interface HttpTargetDeps {
+  clock: Clock;
+  /** Named in the user agent. */
+  version: string;
+  connectionsPerOrigin: number;
+  /** How many attempts there are at once: as many connections of all origins may be kept idle. */
+  concurrency?: number;
+  /** The longest time that a kept connection is idle. */
+  maxIdleMs?: number;
+  /** Judges each address before a connection to it is opened; absent: denies the default ranges. */
+  guard?: AddressGuard;
+  /** Absent: resolves names as the machine does. */
+  resolve?: Resolve;
+  /** Absent: targets are called directly. */
+  proxy?: EgressProxy | null;
+  /** Gets events about blocked addresses. */
+  events?: EventBus;
+}
+
+/** A call, and how it is sent and judged. */
+export interface SendOptions {
+  call: HttpCall<string>;
+  prepare: () => PreparedTarget;
+  spanId: string;
+  judging: Judging;
+  freshConnection: boolean;
+  signal: AbortSignal;
+}
+
+/** Beside what a call needs anyway: how a connection logs in by OAuth. */
+interface SendWith extends SendOptions {
+  accessToken?: string;
+  /** What is left of the attempt's time; absent: all of it. */
+  leftMs?: number;
+}
+
+const CONCURRENCY = 256;
+/** Lookups and cancel calls beside the attempts: no attempt is refused the look-up of its name. */
+const OTHER_CALLS = 1_000;
+const MAX_IDLE_MS = 30_000;
+
+/** Sends the calls of targets over kept connections, and logs in where their connection asks for it. */
+export class HttpCalls {
+  readonly #deps: HttpTargetDeps;
+  readonly #userAgent: string;
+  readonly #pools: HttpPools;
+  readonly #tokenCalls: TokenCalls;
+  readonly #tokens: OAuthTokens;
+  /** One listener per signal rather than per attempt: thousands of attempts share the signal that the daemon stops. */
+  readonly #bySignal = new WeakMap<AbortSignal, Set<Exchange>>();
+  #underWay = 0;
+  #closing = false;
+  #onIdle: (() => void) | null = null;
+
+  constructor(deps: HttpTargetDeps) {
+    this.#deps = deps;
+    this.#userAgent = `firelock/${deps.version}`;
+    const { guard = createAddressGuard(), proxy = null, concurrency = CONCURRENCY } = deps;
+    const { resolve = createResolver({ mostAtOnce: concurrency + OTHER_CALLS }) } = deps;
+    const { clock, connectionsPerOrigin, maxIdleMs = MAX_IDLE_MS } = deps;
+    const dialWith = createDialWith({ guard, resolve, proxy });
+    const pools = () => new HttpPools({ dialWith, connectionsPerOrigin, mostIdle: concurrency, maxIdleMs });
+    this.#pools = pools();
+    this.#tokenCalls = new TokenCalls({ pools: pools(), clock, userAgent: this.#userAgent });
+    this.#tokens = createOAuthTokens({ clock, fetch: (client) => this.#tokenCalls.fetch(client) });
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true;
+    this.#tokenCalls.stop();
+    if (this.#underWay > 0) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+      });
+    }
+    await this.#pools.close();
+  }
+
+  /** Never throws, also for an invalid URL or header. */
+  send(attempt: Attempt, options: SendOptions): Promise<Outcome> {
+    if (this.#closing || options.signal.aborted) {
+      return Promise.resolve(
+        notSent({ kind: 'network', message: 'firelock stopped before the request was sent' }, true),
+      );
+    }
+    const { connection } = attempt;
+    return connection?.auth?.type === 'oauth2'
+      ? this.#sendWithToken({ ...connection, auth: connection.auth }, attempt, options)
+      : this.#sendOnce(attempt, options);
+  }
+
+  /** A lookup or a cancel call does no harm twice. */
+  async #sendWithToken(client: TokenClient, attempt: Attempt, options: SendOptions): Promise<Outcome> {
+    const { timeoutSeconds } = attempt;
+    const time = new AttemptTime({ clock: this.#deps.clock, timeoutSeconds, signal: options.signal });
+    const mayRepeat = !options.freshConnection;
+    this.#begin();
+    try {
+      return await withToken({ tokens: this.#tokens, client, time, mayRepeat }, (accessToken) =>
+        this.#sendOnce(attempt, { ...options, accessToken, leftMs: time.leftMs() }),
+      );
+    } finally {
+      this.#end();
+    }
+  }
+
+  #sendOnce(attempt: Attempt, options: SendWith): Promise<Outcome> {
+    const { spanId, accessToken } = options;
+    let request: HttpRequest;
+    try {
+      const now = this.#deps.clock.now();
+      const sender = {
+        now,
+        userAgent: this.#userAgent,
+        spanId,
+        ...(accessToken !== undefined && { accessToken }),
+      };
+      request = buildRequest(remembered(options, attempt.connection), attempt, sender);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      return Promise.resolve(notSent({ kind: 'network', message: `the request cannot be built: ${reason}` }));
+    }
+    return this.#exchange(request, attempt, options);
+  }
+
+  #exchange(
+    request: HttpRequest,
+    attempt: Attempt,
+    { judging, freshConnection, signal, leftMs }: SendWith,
+  ): Promise<Outcome> {
+    const { timeoutSeconds, mayStart } = attempt;
+    const followers = this.#followers(signal);
+    return new Promise((resolve) => {
+      const exchange = new Exchange({
+        request,
+        pool: this.#pools.poolOf(request.origin, ownerOf(attempt.connection)),
+        clock: this.#deps.clock,
+        timeoutSeconds,
+        ...(leftMs !== undefined && { leftMs }),
+        judging,
+        freshConnection,
+        mayStart,
+        onEnd: (ended, outcome) => {
+          followers.delete(ended);
+          if (ended.blockedBy !== null) this.#reportBlocked(attempt, request, ended.blockedBy);
+          resolve(outcome);
+          this.#end();
+        },
+      });
+      this.#begin();
+      followers.add(exchange);
+      exchange.begin();
+    });
+  }
+
+  #begin(): void {
+    this.#underWay++;
+  }
+
+  #end(): void {
+    if (--this.#underWay === 0) this.#onIdle?.();
+  }
+
+  /** For the operator: the outcome does not contain it. */
+  #reportBlocked(
+    { runId, scheduleId, attempt }: Attempt,
+    { origin }: HttpRequest,
+    { address, because }: AddressBlocked,
+  ): void {
+    const type = 'targetBlocked';
+    this.#deps.events?.emit({ type, runId, scheduleId, attempt, origin, address, because });
+  }
+
+  #followers(signal: AbortSignal): Set<Exchange> {
+    const known = this.#bySignal.get(signal);
+    if (known !== undefined) return known;
+    const followers = new Set<Exchange>();
+    this.#bySignal.set(signal, followers);
+    const stopAll = () => followers.forEach((exchange) => exchange.stop());
+    signal.addEventListener('abort', stopAll, { once: true });
+    return followers;
+  }
+}
+
+/** TLS settings of a connection have kept connections of their own. */
+function ownerOf(connection: Connection<string> | null): TlsOwner | null {
+  const tls = connection?.tls ?? null;
+  return connection === null || tls === null ? null : { uid: connection.uid, tls };
+}
+
+/** Made once for each call and each state of its connection. */
+function remembered(
+  { call, prepare }: Pick<SendOptions, 'call' | 'prepare'>,
+  connection: Connection<string> | null,
+): PreparedTarget {
+  const known = (call as Remembering)[PREPARED];
+  if (known?.connection === connection) return known.prepared;
+  const prepared = prepare();
+  // Not enumerable: a changed copy of the call must not take it along. Not a WeakMap: with a key for each of 10,000
+  // targets, that is a good part of the cost of garbage collection.
+  Object.defineProperty(call, PREPARED, { value: { connection, prepared }, configurable: true });
+  return prepared;
+}
+
+const PREPARED = Symbol('prepared');
+
+interface Remembering {
+  [PREPARED]?: { connection: Connection<string> | null; prepared: PreparedTarget };
+}

@@ -1,0 +1,162 @@
+import { sql } from 'drizzle-orm';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { FirelockEvent } from '../../src/core/events.ts';
+import { logEvents } from '../../src/observability/log/log-lines.ts';
+import { createLogger } from '../../src/observability/log/logger.ts';
+import {
+  type ConnectionContent,
+  deleteConnection,
+  putConnection,
+} from '../../src/operations/connection-changes.ts';
+import { unknownNamesOf } from '../../src/operations/named-things.ts';
+import { type Database, openDatabase } from '../../src/postgres/database.ts';
+import { rowsOf } from '../../src/postgres/sql/rows.ts';
+import { createEventBus } from '../../src/runtime/event-bus.ts';
+import {
+  type KnownConnection,
+  findChangedConnections,
+} from '../../src/store/connections/find-connections.ts';
+import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
+import { SECRETS } from '../support/secrets.ts';
+import type { HttpTarget } from '../../src/core/schedules/schedule.ts';
+import { ATTACK } from '../support/runner/attack.ts';
+import { targetAt } from '../support/targets.ts';
+import { until } from '../support/until.ts';
+
+let server: TestDatabase;
+let database: Database;
+const events = createEventBus();
+beforeAll(async () => {
+  server = await createMigrated();
+  database = openDatabase(server.url, 4);
+});
+afterAll(async () => {
+  await database.close();
+  await server.drop();
+});
+
+const content = (url: string): ConnectionContent => ({
+  ...{ description: null, url, urlSeal: null, headers: {}, auth: null, tls: null },
+});
+const put = (id: string, url = 'https://a.example') =>
+  putConnection({ database, events, secrets: SECRETS }, id, () => content(url));
+const remove = (id: string) => deleteConnection({ database, events }, id, () => undefined);
+
+test('each change of a connection is an event and a line of the log, and a PUT of what is there is none', async () => {
+  const seen: FirelockEvent[] = [];
+  events.subscribe((event) => seen.push(event));
+  const lines: string[] = [];
+  logEvents(events, createLogger('info', { write: (line: string) => lines.push(line) }));
+  await put('logged');
+  await put('logged');
+  await put('logged', 'https://b.example');
+  await remove('logged');
+  await remove('logged');
+  const type = 'connectionWritten';
+  expect(seen).toEqual([
+    { type, connectionId: 'logged', change: 'created', version: 1 },
+    { type, connectionId: 'logged', change: 'updated', version: 2 },
+    { type, connectionId: 'logged', change: 'deleted', version: 2 },
+  ]);
+  expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+    { level: 30, msg: 'connection created', connectionId: 'logged', version: 1 },
+    { level: 30, msg: 'connection updated', connectionId: 'logged', version: 2 },
+    { level: 30, msg: 'connection deleted', connectionId: 'logged', version: 2 },
+  ]);
+});
+
+test('a reader learns in one look what has changed, and what is gone', async () => {
+  const [kept, edited, gone, again] = await Promise.all(
+    ['kept', 'edited', 'gone', 'again'].map((id) => put(id)),
+  );
+  const known: KnownConnection[] = [kept, edited, gone, again].map(
+    (one) => one?.connection ?? { id: '', uid: null, version: null },
+  );
+  const look = () => database.run((db) => findChangedConnections(db, known));
+  expect(await look()).toEqual({ changed: [], missing: [] });
+  await put('edited', 'https://b.example');
+  await remove('gone');
+  await remove('again');
+  await put('again');
+  const { changed, missing } = await look();
+  expect(missing).toEqual(['gone']);
+  expect(changed.map(({ id, version }) => [id, version]).sort()).toEqual([
+    ['again', 1],
+    ['edited', 2],
+  ]);
+  const fresh = { id: 'kept', uid: null, version: null };
+  const first = await database.run((db) => findChangedConnections(db, [fresh]));
+  expect(first).toEqual({ changed: [kept?.connection], missing: [] });
+  expect(await database.run((db) => findChangedConnections(db, []))).toEqual({ changed: [], missing: [] });
+});
+
+test('what names a connection keeps it until its transaction ends: it may be changed, and is not deleted', async () => {
+  await put('named');
+  let deletion: Promise<boolean> | undefined;
+  await database.transaction(async (tx) => {
+    const naming = (connection: string) => ({ limit: null, target: targetAt('/x', { connection }) });
+    expect(await unknownNamesOf(tx, ['named', 'missing'], naming)).toEqual([
+      {
+        namer: 'missing',
+        path: '/target/connection',
+        message: 'names a connection that does not exist: missing',
+      },
+    ]);
+    expect((await put('named', 'https://a.example/v2')).change).toBe('updated');
+    deletion = remove('named');
+    deletion.catch(() => undefined);
+    await until(async () => ((await waiting()) > 0 ? true : null));
+    await tx.execute(sql`INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority, created_at, updated_at)
+      VALUES (gen_random_uuid(), 'namer', 1, false, '{}', false, 'allow', 'http connection named', 1, now(), now())`);
+  });
+  await expect(deletion).rejects.toThrow('named by schedules namer');
+});
+
+/** Statements that wait for a lock of another transaction. */
+async function waiting(): Promise<number> {
+  const [row] = await database.run((db) =>
+    rowsOf<{ count: number }>(db)(sql`SELECT count(*)::int AS count FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`),
+  );
+  return row?.count ?? 0;
+}
+
+test('the answer names at most a hundred of those that name it', async () => {
+  await put('busy');
+  await database.run((db) =>
+    db.execute(sql`INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority, created_at, updated_at)
+      SELECT gen_random_uuid(), 'busy-' || lpad(n::text, 3, '0'), 1, false, '{}', false, 'allow', 'http connection busy', 1, now(), now()
+      FROM generate_series(1, 101) AS n`),
+  );
+  const error = (await remove('busy').catch((thrown: unknown) => thrown)) as Error;
+  expect(error.message).toMatch(/^named by schedules busy-001, .*busy-100 and more$/);
+});
+
+test(
+  'a connection does not move to another origin while a target has values of its own that would go there',
+  { tags: [ATTACK] },
+  async () => {
+    await put('moving');
+    const names = async (id: string, target: Partial<HttpTarget<string>>) => {
+      const definition = { target: targetAt('/x', { connection: 'moving', ...target }) };
+      await database.run((db) =>
+        db.execute(sql`WITH s AS (
+        INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority, created_at, updated_at)
+        VALUES (gen_random_uuid(), ${id}, 1, false, '{}', false, 'allow', 'http connection moving', 1, now(), now()) RETURNING uid, id)
+        INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
+        SELECT uid, 1, id, 'created', now(), ${JSON.stringify(definition)}::jsonb FROM s`),
+      );
+    };
+    const call = { url: '/y', method: 'GET', headers: {} } as const;
+    await names('bare', { lookup: call });
+    expect((await put('moving', 'https://b.example')).change).toBe('updated');
+    await names('signing', { secret: 'sealed' });
+    await names('sending', { headers: { 'X-Key': 'sealed' } });
+    await names('asking', { lookup: { ...call, headers: { 'X-Key': 'sealed' } } });
+    await names('telling', { cancel: { ...call, headers: { 'X-Key': 'sealed' } } });
+    await expect(put('moving', 'https://a.example')).rejects.toThrow(
+      'named by schedules asking, sending, signing, telling, whose own header values or signing secret would go to the other origin',
+    );
+    expect((await put('moving', 'https://b.example/v2')).change).toBe('updated');
+  },
+);

@@ -1,0 +1,143 @@
+import { compileBody, readContentType } from '../../../../../src/core/http/body-template.ts';
+import { ownHeaders } from '../../../../../src/core/http/own-headers.ts';
+import { carriedBody, contentTypeOf, writeBody } from '../../../../../src/core/http/request-body.ts';
+import { renderTemplate, templateFault } from '../../../../../src/core/http/template.ts';
+import { faultOfJson } from '../../../api/json.ts';
+import { escaped } from '../../../parts/differences/difference.ts';
+import { type Draft, type Stored, payloadOf } from '../draft.ts';
+import type { Fault } from './endpoint-draft.ts';
+
+/** The request of a run, as far as it can be told in advance. */
+export interface Sent {
+  method: string;
+  url: string;
+  /** Of the user, and the content type. */
+  headers: readonly (readonly [name: string, value: string])[];
+  /** Names of those that firelock adds. */
+  own: readonly string[];
+  /** Null: none is sent, or `unknown` says why it cannot be told. */
+  body: string | null;
+  unknown: string | null;
+  /** Of the templates, in the daemon's words. */
+  faults: readonly Fault[];
+}
+
+/** `fireAt`: of the sample run. */
+export function sentOf(draft: Draft, base: Stored | null, fireAt: number): Sent {
+  const payload = payloadOf(draft, base)?.text.trim() ?? null;
+  const values = sampleOf(draft, payload, fireAt);
+  const names = draft.headers.map(([name]) => name.toLowerCase()).filter((name) => name !== '');
+  const carried = carriedBody(draft.method, givenBody(draft));
+  const written = writtenBody(carried, values);
+  const type = written.body === '' ? null : contentTypeOf(carried, names);
+  const own = ownHeaders(values, { now: fireAt, userAgent: '', spanId: '' }).filter((_, at) => at % 2 === 0);
+  return {
+    method: draft.method,
+    url: placed(draft.connection.trim(), addressOf(renderTemplate(draft.url, values, encoded))),
+    headers: [
+      ...names.map((name) => [name, '***'] as const),
+      ...(type === null ? [] : [['content-type', type] as const]),
+    ],
+    own: draft.secret.trim() === '' ? own : [...own, 'webhook-signature'],
+    ...written,
+    faults: faultsIn(draft),
+  };
+}
+
+function givenBody({ bodyKind, template, contentType }: Draft) {
+  return bodyKind === 'template' ? { template, contentType: contentType.trim() || DEFAULT_TYPE } : bodyKind;
+}
+
+const DEFAULT_TYPE = 'application/json';
+
+type Values = Parameters<typeof writeBody>[1];
+type Carried = ReturnType<typeof carriedBody>;
+
+function writtenBody(carried: Carried, values: Values): Pick<Sent, 'body' | 'unknown'> {
+  const compiled = typeof carried === 'string' ? carried : compileBody(carried);
+  if (typeof carried === 'object' && carried.template === '')
+    return { body: null, unknown: 'Its text is empty.' };
+  if (typeof compiled === 'object' && 'fault' in compiled)
+    return { body: null, unknown: 'Its body cannot be filled in: what is wrong is said beside its text.' };
+  if (carried !== 'none' && values.payload !== null && faultOfJson(values.payload) !== null)
+    return { body: null, unknown: 'The payload is not JSON.' };
+  try {
+    return { body: writeBody(compiled, values), unknown: null };
+  } catch (error) {
+    // It is too long; or this browser cannot keep the digits of numbers, as older ones cannot.
+    return { body: null, unknown: `It cannot be shown: ${String(error)}` };
+  }
+}
+
+/** The connection's URL and headers are in the daemon alone. */
+function placed(connection: string, address: string): string {
+  return connection === '' ? address : `(URL of the connection ${connection})${address}`;
+}
+
+/** Half a character may be typed so far. */
+function encoded(text: string): string {
+  return encodeURIComponent(text.toWellFormed());
+}
+
+/** As a URL is sent, or as it is typed while it is none. */
+function addressOf(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  return url ? url.origin + url.pathname + url.search : text;
+}
+
+/** A template that nothing is typed of yet is refused when it is saved. */
+function faultsIn(draft: Draft): Fault[] {
+  const at = (path: string, message: string | null) => (message === null ? [] : [{ path, message }]);
+  return [
+    ...at('/target/url', templateFault(draft.url)),
+    ...draft.headers.flatMap(([name, value]) =>
+      at(`/target/headers/${escaped(name)}`, templateFault(value, true)),
+    ),
+    ...(draft.bodyKind === 'template' && draft.template !== '' ? bodyFaults(draft) : []),
+  ];
+}
+
+function bodyFaults(draft: Draft): Fault[] {
+  const body = givenBody(draft);
+  const compiled = typeof body === 'string' ? [] : compileBody(body);
+  if (typeof body === 'string' || !('fault' in compiled)) return [];
+  const name = 'fault' in readContentType(body.contentType) ? 'contentType' : 'template';
+  return [{ path: `/target/body/${name}`, message: compiled.fault }];
+}
+
+/** A first attempt of the next run. */
+function sampleOf(draft: Draft, payload: string | null, scheduledFor: number): Values {
+  const scheduleId = draft.id || 'this-schedule';
+  const parent = draft.kind === 'after' ? parentOf(draft) : null;
+  return {
+    runId: '019ac0de-0000-7000-8000-000000000001',
+    runName: draft.kind === 'after' ? null : `${scheduleId}@${new Date(scheduledFor).toISOString()}`,
+    scheduleId,
+    scheduledFor,
+    trigger: draft.kind === 'after' ? 'after' : 'schedule',
+    attempt: 1,
+    payload,
+    recovery: null,
+    dependencies: parent
+      ? [{ runId: parent.runId, status: parent.status, error: parent.error, result: parent.result }]
+      : [],
+    parent,
+  };
+}
+
+/** Null: no run causes what follows a lateness. */
+function parentOf({ afterId, afterOn }: Draft): Values['parent'] {
+  const status = ENDS.find((end) => afterOn.includes(end));
+  if (status === undefined) return null;
+  const succeeded = status === 'succeeded';
+  return {
+    runId: '019ac0de-0000-7000-8000-000000000000',
+    scheduleId: afterId === '*' || afterId === '' ? 'another-schedule' : afterId,
+    status,
+    reason: null,
+    error: succeeded ? null : { kind: 'http', message: 'the target answered 500', statusCode: 500 },
+    result: { statusCode: succeeded ? 200 : 500, body: succeeded ? '{"ok":true}' : '{"ok":false}' },
+  };
+}
+
+const ENDS = ['succeeded', 'failed', 'unknown', 'abandoned', 'skipped', 'cancelled'] as const;
