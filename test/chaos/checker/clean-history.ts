@@ -18,6 +18,7 @@ export const DEFINITION: Definition = {
   enabled: true,
   delivery: 'atLeastOnce',
   lookup: false,
+  endpoint: false,
   maxAttempts: 3,
   timeoutSeconds: 1,
 };

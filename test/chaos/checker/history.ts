@@ -49,6 +49,8 @@ export interface Definition {
   enabled: boolean;
   delivery: Delivery;
   lookup: boolean;
+  /** Sent through the campaign's connection, as a text of its own, to an endpoint whose 2xx alone is no success. */
+  endpoint: boolean;
   maxAttempts: number;
   timeoutSeconds: number;
 }

@@ -3,6 +3,7 @@ import { appendFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { serveHttp, withBody } from '../../support/loopback.ts';
 import type { Answer, Arrival, Lookup } from '../checker/history.ts';
+import { THROUGH, TOKEN } from '../load/load-definitions.ts';
 import { createRandom } from '../random.ts';
 import { senderOf } from './source-address.ts';
 import type { ReceiverMessage, ReceiverOptions, ReceiverRequest } from './receiver.ts';
@@ -18,7 +19,8 @@ let arrivals = 0;
 let lastCanaryAt = 0;
 
 const receive = withBody((request, text, response) => {
-  if (request.url?.startsWith('/lookup/') === true) lookUp(request, response);
+  if (request.url === '/token') answerToken(response);
+  else if (request.url?.replace(THROUGH, '').startsWith('/lookup/') === true) lookUp(request, response);
   else arrive(request, text, response);
 });
 const { port } = await serveHttp(receive, 30_000);
@@ -75,10 +77,10 @@ function holdOf({ url }: IncomingMessage): number {
 function respond(answer: Answer, response: ServerResponse): void {
   switch (answer) {
     case 'ok':
-      response.end('{}');
+      response.end(TAKEN);
       return;
     case 'slow':
-      setTimeout(() => response.end('{}'), random.between(200, 800));
+      setTimeout(() => response.end(TAKEN), random.between(200, 800));
       return;
     case 'unavailable':
       response.writeHead(503).end();
@@ -97,6 +99,13 @@ function respond(answer: Answer, response: ServerResponse): void {
   }
 }
 
+const TAKEN = '{"taken":true}';
+
+/** For a moment: the next one is soon needed. */
+function answerToken(response: ServerResponse): void {
+  response.end(JSON.stringify({ access_token: TOKEN, token_type: 'Bearer', expires_in: 2 }));
+}
+
 /** A byte now and then, and never the last one. */
 function drip(response: ServerResponse): void {
   response.writeHead(200, { 'content-length': '1000' });
@@ -105,7 +114,7 @@ function drip(response: ServerResponse): void {
 }
 
 function lookUp(request: IncomingMessage, response: ServerResponse): void {
-  const runId = (request.url ?? '').slice('/lookup/'.length);
+  const runId = (request.url ?? '').replace(THROUGH, '').slice('/lookup/'.length);
   const statusCode = random.chance(rates.lookupFails) ? 500 : taken.has(runId) ? 200 : 404;
   const lookup = { at: Date.now(), sender: senderOf(request.socket.remoteAddress ?? ''), runId, statusCode };
   const log = once((delivered: boolean) => {
@@ -141,10 +150,15 @@ function read(request: IncomingMessage, text: string): Read {
     const payload = body['payload'] as { marker: string };
     const scheduledFor = Date.parse(String(body['scheduledFor']));
     const { runId, scheduleId } = body as { runId: string; scheduleId: string };
+    const isThrough = body['through'] === true;
     const faults = [
       request.headers['webhook-id'] === runId ? null : 'webhook-id is not the run id',
       request.headers['idempotency-key'] === runId ? null : 'idempotency-key is not the run id',
-      request.url?.split('?')[0] === `/fire/${scheduleId}` ? null : `sent to ${request.url ?? ''}`,
+      request.url?.split('?')[0] === `${isThrough ? THROUGH : ''}/fire/${scheduleId}`
+        ? null
+        : `sent to ${request.url ?? ''}`,
+      isThrough && !isLoggedIn(request) ? 'without the login of its connection' : null,
+      isThrough && body['marker'] !== payload.marker ? 'its text says another marker' : null,
       body['runName'] === nameOf(body, scheduleId, scheduledFor) ? null : 'wrong runName',
       request.method === 'POST' ? null : `method ${request.method ?? ''}`,
     ];
@@ -162,8 +176,13 @@ function read(request: IncomingMessage, text: string): Read {
   }
 }
 
-/** A fire by hand is not planned, so it has no name. */
-function nameOf(body: Record<string, unknown>, scheduleId: string, scheduledFor: number): string | null {
+function isLoggedIn({ headers }: IncomingMessage): boolean {
+  return headers.authorization === `Bearer ${TOKEN}` && headers['x-team'] === 'chaos';
+}
+
+/** A fire by hand is not planned, so it has no name: the envelope says null, a template the run's id. */
+function nameOf(body: Record<string, unknown>, scheduleId: string, scheduledFor: number): unknown {
+  if (body['trigger'] === 'manual' && body['through'] === true) return body['runId'];
   return body['trigger'] === 'manual' ? null : `${scheduleId}@${new Date(scheduledFor).toISOString()}`;
 }
 

@@ -10,6 +10,8 @@ export interface Features {
   /** What a fire does while an earlier run is active. */
   overlap: boolean;
   limits: boolean;
+  /** Bodies and rules of their own, through a connection. */
+  endpoints: boolean;
 }
 
 /** By a schedule's number: what is more than a plain cron schedule. Four in a row are of one kind; every fourth is edited. */
@@ -26,6 +28,26 @@ const KINDS = [
 /** The one limit of a campaign. */
 export const LIMIT = 'narrow';
 
+/** The one connection of a campaign. Its token is short-lived, so it is fetched again and again, by whatever instance lives. */
+export const CONNECTION = 'endpoints';
+
+export function connectionBody(port: number): Record<string, unknown> {
+  const origin = `http://127.0.0.1:${port}`;
+  return {
+    url: `${origin}${THROUGH}`,
+    headers: { 'x-team': 'chaos' },
+    auth: { type: 'oauth2', tokenUrl: `${origin}/token`, clientId: 'chaos', clientSecret: 'a secret' },
+  };
+}
+
+/** Where the receiver expects the login of the connection. */
+export const THROUGH = '/through';
+export const TOKEN = 'of-the-campaign';
+/** What the envelope says of a run, as an endpoint might want it. */
+const TEMPLATE =
+  '{"through":true,"runId":"{{runId}}","runName":{{runName}},"scheduleId":"{{scheduleId}}","scheduledFor":"{{scheduledFor}}",' +
+  '"trigger":"{{trigger}}","attempt":{{attempt}},"payload":{{payload}},"marker":"{{payload/marker}}"}';
+
 /** Of so many schedules, so few runs may be under way at once. */
 export function maxRunningOf(schedules: number): number {
   const limited = Array.from(
@@ -41,7 +63,8 @@ const OVERLAPS = ['skip', 'queue', 'replace'] as const;
 export function definitionOf(index: number, features: Features): Definition {
   const atMostOnce = features.atMostOnce && index % 4 === 1;
   const lookup = features.lookup && index % 8 >= 4 && index % 4 <= 1;
-  const own = { delivery: atMostOnce ? 'atMostOnce' : 'atLeastOnce', lookup } as const;
+  const endpoint = features.endpoints && index % 3 === 1;
+  const own = { delivery: atMostOnce ? 'atMostOnce' : 'atLeastOnce', lookup, endpoint } as const;
   return { ...plain(index), ...own, ...special(index, features) };
 }
 
@@ -69,6 +92,7 @@ export function plain(index: number): Definition {
     enabled: true,
     delivery: 'atLeastOnce',
     lookup: false,
+    endpoint: false,
     maxAttempts: 100,
     timeoutSeconds: 1 + (index % 3 === 0 ? 1 : 0),
   };
@@ -110,8 +134,8 @@ export function bodyOf(
   marker: string,
   port: number,
 ): Record<string, unknown> {
-  const { cron, everySeconds, enabled, lookup, maxAttempts, timeoutSeconds, holdMs } = definition;
-  const origin = `http://127.0.0.1:${port}`;
+  const { cron, everySeconds, enabled, lookup, endpoint, maxAttempts, timeoutSeconds, holdMs } = definition;
+  const origin = endpoint ? '' : `http://127.0.0.1:${port}`;
   const usual: Partial<Definition> = plain(0);
   const named = [
     'jitterSeconds',
@@ -133,6 +157,13 @@ export function bodyOf(
     target: {
       type: 'http',
       url: `${origin}/fire/${id}${holdMs > 0 ? `?hold=${holdMs}` : ''}`,
+      ...(endpoint
+        ? {
+            connection: CONNECTION,
+            body: { template: TEMPLATE },
+            outcome: { require: { pointer: '/taken', equals: true }, otherwise: 'retry' },
+          }
+        : {}),
       ...(lookup ? { lookup: { url: `${origin}/lookup/{{runId}}` } } : {}),
     },
     payload: { marker },

@@ -5,7 +5,9 @@ import type { Definition, Edit, Fire } from '../checker/history.ts';
 import type { Instance } from '../cluster/instance.ts';
 import {
   type Features,
+  CONNECTION,
   LIMIT,
+  connectionBody,
   bodyOf,
   change,
   definitionOf,
@@ -121,6 +123,12 @@ export function createLoad(options: LoadOptions): Load {
     return true;
   }
 
+  /** False: the daemon does not know of connections. */
+  async function createConnection(): Promise<boolean> {
+    const url = `${instances[0]?.url ?? ''}/api/v1/connections/${CONNECTION}`;
+    return (await outcomeOf(url, 'PUT', { body: connectionBody(receiverPort) })) === 'acked';
+  }
+
   return {
     edits,
     fires,
@@ -135,6 +143,7 @@ export function createLoad(options: LoadOptions): Load {
         timing: await knows({ cron: null, everySeconds: 1, jitterSeconds: 1, catchUp: 'all' }),
         overlap: await knows({ overlap: 'queue' }),
         limits: await createLimit(),
+        endpoints: (await createConnection()) && (await knows({ endpoint: true })),
       };
     },
     create: async (features) => {
