@@ -6,8 +6,8 @@ import { listingOf } from './listed.ts';
 import { STAGES } from './stages.ts';
 import { type Said, runPage } from './shell.ts';
 
-/** Their blocks wait for fires: firing-pages.test.ts. */
-const FIRING_PAGES = ['README.md', 'docs/quickstart.md', 'examples/README.md'];
+/** Their blocks wait for fires: firing-pages.test.ts, recipes.test.ts. */
+const FIRING_PAGES = ['README.md', 'docs/quickstart.md', 'docs/recipes.md', 'examples/README.md'];
 const isRun = (block: Block) =>
   ['run', 'statement'].includes(kindOf(block)) && listingOf(block) === undefined;
 const here = pages().filter((page) => !FIRING_PAGES.includes(page) && blocksOf(page).some(isRun));
