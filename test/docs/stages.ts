@@ -48,6 +48,7 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
       await make(api, 'PUT', '/schedules/invoices', { cron: '@daily', target: HTTP });
       await make(api, 'PUT', '/calendars/holidays', { dates: ['2030-12-26'] });
       await make(api, 'PUT', '/limits/warehouse', { maxRunning: 2 });
+      await make(api, 'PUT', '/connections/github', { url: 'https://api.github.com' });
       const run = await make(api, 'POST', '/runs', { target: HTTP });
       const id = run['id'] as unknown as string;
       await make(api, 'POST', `/runs/${id}/cancel`);
