@@ -75,9 +75,9 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
   'docs/git.md': {
     after: (_, [first]) =>
       expect(first?.out.match(/^\d+ to create, .*$/gm)).toEqual([
-        '4 to create, 0 to change, 0 to delete, 0 unchanged',
-        '4 to create, 0 to change, 0 to delete, 0 unchanged',
-        '0 to create, 0 to change, 0 to delete, 4 unchanged',
+        '5 to create, 0 to change, 0 to delete, 0 unchanged',
+        '5 to create, 0 to change, 0 to delete, 0 unchanged',
+        '0 to create, 0 to change, 0 to delete, 5 unchanged',
       ]),
   },
   'docs/guide.md': {
