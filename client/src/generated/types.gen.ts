@@ -4173,6 +4173,10 @@ export type PutConnectionErrors = {
      */
     408: Problem;
     /**
+     * Not possible in this state
+     */
+    409: Problem;
+    /**
      * Failed precondition
      */
     412: Problem;
@@ -4254,6 +4258,10 @@ export type TryConnectionErrors = {
      * The request took too long to arrive
      */
     408: Problem;
+    /**
+     * Not possible in this state
+     */
+    409: Problem;
     /**
      * Body too large
      */

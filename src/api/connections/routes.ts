@@ -87,7 +87,7 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
         response: {
           200: json('Replaced, or as it was: then its version stays', connection),
           201: json('Created', connection),
-          ...problems(...BODY_PROBLEMS, 404, 412, 422),
+          ...problems(...BODY_PROBLEMS, 404, 409, 412, 422),
         },
       },
     },
@@ -119,7 +119,7 @@ function addDryRunRoute(api: Api, { database, secrets, takesSecretFiles }: ApiDe
         body: connectionInput,
         response: {
           200: json('What PUT would make of the connection', connectionDiff),
-          ...problems(...BODY_PROBLEMS, 404, 422),
+          ...problems(...BODY_PROBLEMS, 404, 409, 422),
         },
       },
     },
