@@ -22,8 +22,8 @@ const HEADERS = {
   idempotencyKey: 'idempotency-key',
 } as const;
 
-/** Any JSON of answers beyond payloads: the differences of `putSchedules` with `dryRun`. */
-const TEXTS = /^changes\/\d+\/fields\/\d+\/(before|after)$/;
+/** Any JSON of answers beyond payloads: the differences of `putSchedules` with `dryRun`, and of `tryConnection`. */
+const TEXTS = /^(changes\/\d+\/)?fields\/\d+\/(before|after)$/;
 
 /** Calls the daemon as it is told to, once for each call: it makes no further attempts. @throws TypeError on a wrong URL */
 export function createClient(options: ClientOptions): Firelock {

@@ -5,7 +5,7 @@ export const EXIT = {
   failed: 1,
   /** The command was not understood; nothing was sent. */
   usage: 2,
-  /** There is no such schedule, run, limit or calendar. */
+  /** There is no such schedule, run, limit, calendar or connection. */
   notFound: 3,
   /** The server could not be reached, or is short of time or without a database: the same command may work later. */
   unreachable: 4,

@@ -12,6 +12,7 @@ import { addMe, addStats, addVerify } from './reports/server-state.ts';
 import { addRunCommands } from './runs/run-commands.ts';
 import { addScheduleCommands } from './schedules/schedule-commands.ts';
 import { addCalendarCommands } from './settings/calendar-commands.ts';
+import { addConnectionCommands } from './settings/connection-commands.ts';
 import { addLimitCommands } from './settings/limit-commands.ts';
 import { addMaintenanceCommands } from './settings/maintenance-commands.ts';
 import type { Surroundings } from './surroundings.ts';
@@ -52,6 +53,7 @@ export function createProgram(
   addPreview(program, cli);
   addCalendarCommands(program, cli);
   addLimitCommands(program, cli);
+  addConnectionCommands(program, cli);
   addMaintenanceCommands(program, cli);
   addQueueCommands(program, cli);
   addInstanceCommands(program, cli);

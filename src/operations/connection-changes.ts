@@ -32,43 +32,67 @@ interface ConnectionChangeDeps {
 /** What a caller decides: with its secret values encrypted, or kept as they are stored. */
 export type ConnectionContent = ConnectionFields & Pick<Connection, 'description'>;
 
-interface PutConnection {
+/** `uid` is the connection's, or the one that it will get. */
+type Decide = (current: Connection | null, uid: string) => ConnectionContent;
+
+export interface PutConnection {
+  before: Connection | null;
   connection: Connection;
   change: 'created' | 'updated' | 'unchanged';
+  /** The changed fields of an update, as JSON pointers. */
+  fields: string[];
 }
 
-/**
- * Creates or replaces a connection. `decide` runs under its lock, and may throw to leave it as it is; `uid` is the
- * connection's, or the one that it will get.
- */
+/** Creates or replaces a connection. `decide` runs under its lock, and may throw to leave it as it is. */
 export async function putConnection(
   { database, events, secrets, auditor }: ConnectionChangeDeps,
   id: string,
-  decide: (current: Connection | null, uid: string) => ConnectionContent,
+  decide: Decide,
 ): Promise<PutConnection> {
   const put = await database.transaction(async (tx) => {
-    const current = await lockConnection(tx, id, { toDelete: false });
-    const uid = current?.uid ?? randomUUID();
-    const content = decide(current, uid);
-    const fields = current ? changedFields(current, content) : [];
-    if (current && fields.length === 0) return { connection: current, change: 'unchanged' as const };
-    const change: PutConnection['change'] = current ? 'updated' : 'created';
-    const version = (current?.version ?? 0) + 1;
-    const updatedAt = await databaseNow(tx);
-    const isMoved = current !== null && originOf(current.url) !== originOf(content.url);
-    if (isMoved) await refuseToMove(tx, id);
-    const placedAt = current === null || isMoved ? updatedAt : current.placedAt;
-    const given = { ...content, uid, id, version, updatedAt, placedAt };
-    const connection = resealConnection(secrets, given);
-    await (current ? changeLockedConnection : createConnection)(tx, connection);
-    const detail = { change, version, ...(current && { fields }) };
+    const planned = await planPut(tx, { secrets, id, decide });
+    const { before, connection, change, fields } = planned;
+    if (change === 'unchanged') return planned;
+    await (before ? changeLockedConnection : createConnection)(tx, connection);
+    const detail = { change, version: connection.version, ...(before && { fields }) };
     await auditor?.note(tx, { action: 'connection.put', subject: id, scheduleId: null, detail });
-    return { connection, change };
+    return planned;
   });
   const { change, connection } = put;
   if (change !== 'unchanged')
     events.emit({ type: 'connectionWritten', connectionId: id, change, version: connection.version });
   return put;
+}
+
+/** What `putConnection` would make of it, or refuse; writes nothing. */
+export async function tryToPutConnection(
+  { database, secrets }: Pick<ConnectionChangeDeps, 'database' | 'secrets'>,
+  id: string,
+  decide: Decide,
+): Promise<PutConnection> {
+  return database.transaction((tx) => planPut(tx, { secrets, id, decide }));
+}
+
+interface Put extends Pick<ConnectionChangeDeps, 'secrets'> {
+  id: string;
+  decide: Decide;
+}
+
+/** Under the lock of the connection's row. @throws StillNamed, and the errors of `decide` */
+async function planPut(tx: Transaction, { secrets, id, decide }: Put): Promise<PutConnection> {
+  const current = await lockConnection(tx, id, { toDelete: false });
+  const uid = current?.uid ?? randomUUID();
+  const content = decide(current, uid);
+  const fields = current ? changedFields(current, content) : [];
+  if (current && fields.length === 0)
+    return { before: current, connection: current, change: 'unchanged', fields };
+  const version = (current?.version ?? 0) + 1;
+  const updatedAt = await databaseNow(tx);
+  const isMoved = current !== null && originOf(current.url) !== originOf(content.url);
+  if (isMoved) await refuseToMove(tx, id);
+  const placedAt = current === null || isMoved ? updatedAt : current.placedAt;
+  const connection = resealConnection(secrets, { ...content, uid, id, version, updatedAt, placedAt });
+  return { before: current, connection, change: current ? 'updated' : 'created', fields };
 }
 
 /** False: there is none. @throws StillNamed, and the errors of `check` */

@@ -4,11 +4,16 @@ export interface FileFault {
   message: string;
 }
 
-export const KINDS = ['limits', 'calendars', 'schedules'] as const;
+export const KINDS = ['limits', 'calendars', 'connections', 'schedules'] as const;
 export type Kind = (typeof KINDS)[number];
-export const SINGULAR = { limits: 'limit', calendars: 'calendar', schedules: 'schedule' } as const;
+export const SINGULAR = {
+  limits: 'limit',
+  calendars: 'calendar',
+  connections: 'connection',
+  schedules: 'schedule',
+} as const;
 
-/** A limit, calendar or schedule of a file. */
+/** A limit, calendar, connection or schedule of a file. */
 export interface FileEntry {
   kind: Kind;
   id: string;

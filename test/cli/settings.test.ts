@@ -55,6 +55,54 @@ test('a limit is created, and fields that are not named stay', async () => {
   expect((await run('limit', 'list')).json()).toEqual({ items: [], nextCursor: null });
 });
 
+test('a connection is put from a file, shown without its secrets, used by a schedule, and deleted', async () => {
+  const put = (input: string) =>
+    firelock(['connection', 'put', 'github', '--file', '-'], { url: api.url, input });
+  const yaml = [
+    'url: https://api.github.com',
+    'description: GitHub',
+    'headers: { X-Version: 2022-11-28 }',
+    'auth: { type: bearer, token: canary }',
+  ].join('\n');
+  const made = await put(yaml);
+  expect([made.code, made.err]).toEqual([0, 'created connection github, version 1\n']);
+  expect(made.json()).toMatchObject({ headers: { 'X-Version': '***' }, auth: { token: '***' } });
+  const shown = await run('connection', 'get', 'github', '--json');
+  expect((await put(shown.out)).err).toBe('unchanged: connection github, version 1\n');
+  expect((await put(yaml.replace('canary', 'another'))).err).toBe('changed connection github, version 2\n');
+
+  const forPeople = await onTerminal(100, 'connection', 'show', 'github');
+  expect(forPeople.out).toMatch(
+    /^url +https:\/\/api.github.com\nheader X-Version +\*{3}\nauth type +bearer\nauth token +\*{3}$/m,
+  );
+  expect((await onTerminal(100, 'connection', 'list', '--q', 'git')).out).toMatch(
+    /^ID +URL +LOGIN +UPDATED +DESCRIPTION\ngithub +https:\/\/api.github.com +bearer +.*Z +GitHub\n$/,
+  );
+
+  const args = ['schedule', 'set', 'build', '--cron', '0 2 * * *', '--url', '/dispatches'];
+  expect((await run(...args, '--connection', 'github')).json()).toMatchObject({
+    target: { type: 'http', connection: 'github', url: '/dispatches' },
+  });
+  expect((await run(...args, '--connection', 'nobody')).code).toBe(1);
+  const named = await run('connection', 'delete', 'github', '--yes');
+  expect([named.code, named.err]).toEqual([1, expect.stringContaining('build')]);
+  await run('schedule', 'delete', 'build', '--yes');
+  expect((await run('connection', 'delete', 'github', '--yes')).json()).toEqual({ deleted: 'github' });
+  expect((await run('connection', 'show', 'github')).code).toBe(3);
+});
+
+test('a file that is no connection is refused, and nothing of it is printed', async () => {
+  const put = (input: string) =>
+    firelock(['connection', 'put', 'other', '--file', '-'], { url: api.url, input });
+  const broken = await put('url: https://a.example\nauth: {type: bearer, token: *canary');
+  expect(broken).toMatchObject({ code: 2, out: '' });
+  expect(broken.err).toMatch(/^firelock: -:2: neither JSON nor YAML: [A-Z_]+\n$/);
+  expect(await put('auth: {type: bearer, token: canary}')).toMatchObject({ code: 1, out: '' });
+  expect((await put('url: *canary')).err).not.toContain('canary');
+  expect((await put('')).code).toBe(1);
+  expect((await run('connection', 'put', 'other')).code).toBe(2);
+});
+
 test('maintenance begins, is shown, and ends', async () => {
   expect((await onTerminal(80, 'maintenance', 'status')).out).toBe('maintenance is off\n');
   const on = ['maintenance', 'on', '--reason', 'the move', '--until', '2040-01-01T00:00:00Z', '--hold'];

@@ -48,6 +48,7 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
       await make(api, 'PUT', '/schedules/invoices', { cron: '@daily', target: HTTP });
       await make(api, 'PUT', '/calendars/holidays', { dates: ['2030-12-26'] });
       await make(api, 'PUT', '/limits/warehouse', { maxRunning: 2 });
+      await make(api, 'PUT', '/connections/github', { url: 'https://api.github.com' });
       const run = await make(api, 'POST', '/runs', { target: HTTP });
       const id = run['id'] as unknown as string;
       await make(api, 'POST', `/runs/${id}/cancel`);
@@ -74,9 +75,9 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
   'docs/git.md': {
     after: (_, [first]) =>
       expect(first?.out.match(/^\d+ to create, .*$/gm)).toEqual([
-        '4 to create, 0 to change, 0 to delete, 0 unchanged',
-        '4 to create, 0 to change, 0 to delete, 0 unchanged',
-        '0 to create, 0 to change, 0 to delete, 4 unchanged',
+        '5 to create, 0 to change, 0 to delete, 0 unchanged',
+        '5 to create, 0 to change, 0 to delete, 0 unchanged',
+        '0 to create, 0 to change, 0 to delete, 5 unchanged',
       ]),
   },
   'docs/guide.md': {

@@ -101,6 +101,8 @@ import type {
     SetMaintenanceResponse,
     SkipFireData,
     SkipFireResponse,
+    TryConnectionData,
+    TryConnectionResponse,
     UnskipFireData,
     UnskipFireResponse,
     VerifyData,
@@ -135,6 +137,7 @@ export const OPERATIONS = {
     getConnection: { method: 'GET', path: '/api/v1/connections/{id}' },
     putConnection: { method: 'PUT', path: '/api/v1/connections/{id}', bodyType: 'application/json' },
     deleteConnection: { method: 'DELETE', path: '/api/v1/connections/{id}' },
+    tryConnection: { method: 'POST', path: '/api/v1/connections/{id}/dry-run', bodyType: 'application/json' },
     listRuns: { method: 'GET', path: '/api/v1/runs' },
     createRun: { method: 'POST', path: '/api/v1/runs', bodyType: 'application/json' },
     listRunsOfSchedule: { method: 'GET', path: '/api/v1/schedules/{id}/runs' },
@@ -217,6 +220,8 @@ export interface Firelock {
     putConnection: (input: Input<PutConnectionData>, options?: CallOptions) => Promise<PutConnectionResponse>;
     /** Delete a connection that no schedule and no open run names. `DELETE /api/v1/connections/{id}`, role admin */
     deleteConnection: (input: Input<DeleteConnectionData>, options?: CallOptions) => Promise<DeleteConnectionResponse>;
+    /** What PUT would change; changes nothing. `POST /api/v1/connections/{id}/dry-run`, role admin */
+    tryConnection: (input: Input<TryConnectionData>, options?: CallOptions) => Promise<TryConnectionResponse>;
     /** List runs, newest first; `from` and `to` mean `scheduledFor`. `GET /api/v1/runs`, role viewer */
     listRuns: (input?: Input<ListRunsData>, options?: CallOptions) => Promise<ListRunsResponse>;
     /** Have something done once, now or later. `POST /api/v1/runs`, role operator */

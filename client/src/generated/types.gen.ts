@@ -554,6 +554,31 @@ export type ConnectionAuthInput = ({
     type: 'oauth2';
 } & OAuthClientInput);
 
+/**
+ * What a write makes of a connection.
+ */
+export type ConnectionDiff = {
+    /**
+     * Chosen by the client.
+     */
+    id: string;
+    change: 'created' | 'updated' | 'unchanged';
+    /**
+     * The changed fields of an update; `path` is a JSON pointer.
+     */
+    fields: Array<{
+        path: string;
+        /**
+         * Null: there is none. Secret values are masked.
+         */
+        before: JsonText;
+        /**
+         * Null: there is none. Secret values are masked.
+         */
+        after: JsonText;
+    }>;
+};
+
 export type ConnectionInput = {
     /**
      * Chosen by the client.
@@ -4148,6 +4173,10 @@ export type PutConnectionErrors = {
      */
     408: Problem;
     /**
+     * Not possible in this state
+     */
+    409: Problem;
+    /**
      * Failed precondition
      */
     412: Problem;
@@ -4195,6 +4224,84 @@ export type PutConnectionResponses = {
 };
 
 export type PutConnectionResponse = PutConnectionResponses[keyof PutConnectionResponses];
+
+export type TryConnectionData = {
+    body: ConnectionInput;
+    path: {
+        /**
+         * Chosen by the client.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/connections/{id}/dry-run';
+};
+
+export type TryConnectionErrors = {
+    /**
+     * Malformed or invalid; every fault is listed
+     */
+    400: Problem;
+    /**
+     * No valid token
+     */
+    401: Problem;
+    /**
+     * The role of the token may not make this call
+     */
+    403: Problem;
+    /**
+     * Unknown id
+     */
+    404: Problem;
+    /**
+     * The request took too long to arrive
+     */
+    408: Problem;
+    /**
+     * Not possible in this state
+     */
+    409: Problem;
+    /**
+     * Body too large
+     */
+    413: Problem;
+    /**
+     * The body is not application/json
+     */
+    415: Problem;
+    /**
+     * Well-formed but impossible
+     */
+    422: Problem;
+    /**
+     * Too many calls; `Retry-After` says when to try again
+     */
+    429: Problem;
+    /**
+     * The request line and the headers are too large, or there are too many headers
+     */
+    431: Problem;
+    /**
+     * An error of the server
+     */
+    500: Problem;
+    /**
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
+     */
+    503: Problem;
+};
+
+export type TryConnectionError = TryConnectionErrors[keyof TryConnectionErrors];
+
+export type TryConnectionResponses = {
+    /**
+     * What PUT would make of the connection
+     */
+    200: ConnectionDiff;
+};
+
+export type TryConnectionResponse = TryConnectionResponses[keyof TryConnectionResponses];
 
 export type ListRunsData = {
     body?: never;

@@ -1,4 +1,4 @@
-import { deleteConnection, putConnection } from '../../operations/connection-changes.ts';
+import { deleteConnection, putConnection, tryToPutConnection } from '../../operations/connection-changes.ts';
 import { findConnection, listConnections } from '../../store/connections/find-connections.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
@@ -7,10 +7,11 @@ import { pageOf } from '../http/pages.ts';
 import { checkPreconditions, etagOf, ifMatchHeader, preconditionHeaders } from '../http/preconditions.ts';
 import { noSuch } from '../http/problem.ts';
 import { BODY_PROBLEMS, TAGS, json, nothing, problems } from '../http/response-schemas.ts';
-import { answerConnection } from './answers.ts';
+import { answerConnection, answerDiff } from './answers.ts';
 import { resolveConnection } from './inputs.ts';
 import {
   connection,
+  connectionDiff,
   connectionIdParams,
   connectionInput,
   connectionPage,
@@ -23,6 +24,7 @@ export function addConnectionRoutes(api: Api, deps: ApiDeps): void {
   addListRoute(api, deps);
   addGetRoute(api, deps);
   addPutRoute(api, deps);
+  addDryRunRoute(api, deps);
   addDeleteRoute(api, deps);
 }
 
@@ -85,7 +87,7 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
         response: {
           200: json('Replaced, or as it was: then its version stays', connection),
           201: json('Created', connection),
-          ...problems(...BODY_PROBLEMS, 404, 412, 422),
+          ...problems(...BODY_PROBLEMS, 404, 409, 412, 422),
         },
       },
     },
@@ -100,6 +102,32 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
       );
       if (change === 'created') void reply.code(201).header('Location', `/api/v1/connections/${id}`);
       return reply.header('ETag', etagOf(written)).send(answerConnection(written));
+    },
+  );
+}
+
+function addDryRunRoute(api: Api, { database, secrets, takesSecretFiles }: ApiDeps): void {
+  api.post(
+    '/connections/:id/dry-run',
+    {
+      config: { role: 'admin', audits: [], alsoCheck: idOfAnother },
+      schema: {
+        operationId: 'tryConnection',
+        summary: 'What PUT would change; changes nothing',
+        tags,
+        params: connectionIdParams,
+        body: connectionInput,
+        response: {
+          200: json('What PUT would make of the connection', connectionDiff),
+          ...problems(...BODY_PROBLEMS, 404, 409, 422),
+        },
+      },
+    },
+    async ({ params: { id }, body }) => {
+      const put = await tryToPutConnection({ database, secrets }, id, (current, uid) =>
+        resolveConnection(body, { current, uid, secrets, takesSecretFiles }),
+      );
+      return answerDiff(put);
     },
   );
 }

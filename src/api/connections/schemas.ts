@@ -136,6 +136,18 @@ export const connection = z
     description: `Where a system is, and how to log in to it. Secret values are "${MASK}".`,
   });
 
+const shown = z.unknown().meta({ description: 'Null: there is none. Secret values are masked.' });
+
+export const connectionDiff = z
+  .object({
+    id: connectionIdText,
+    change: z.enum(['created', 'updated', 'unchanged']),
+    fields: z
+      .array(z.object({ path: z.string(), before: shown, after: shown }))
+      .meta({ description: 'The changed fields of an update; `path` is a JSON pointer.' }),
+  })
+  .meta({ id: 'ConnectionDiff', description: 'What a write makes of a connection.' });
+
 export const connectionPage = pageSchema(connection);
 
 function printable(max: number) {

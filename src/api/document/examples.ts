@@ -54,7 +54,6 @@ const SCHEDULES: Examples = {
       target: {
         type: 'http',
         url: 'https://example.com/jobs/nightly?run={{runId}}',
-        method: 'POST',
         headers: { 'X-Team': 'billing' },
         lookup: { url: 'https://example.com/jobs/nightly/{{runId}}' },
         cancel: { url: 'https://example.com/jobs/nightly/{{runId}}/cancel' },
@@ -76,6 +75,30 @@ const SCHEDULES: Examples = {
 
 const skip = { fireAt: '2099-12-25T01:00:00Z' };
 
+const CONNECTIONS: Examples = {
+  oauth2: {
+    summary: 'A client that fetches its tokens',
+    value: {
+      url: 'https://api.example.com/v2',
+      auth: {
+        type: 'oauth2',
+        tokenUrl: 'https://login.example.com/oauth2/token',
+        clientId: 'firelock',
+        clientSecret: 'the-secret-of-the-client',
+      },
+    },
+  },
+  token: {
+    summary: 'A token, and a header',
+    value: {
+      description: 'The GitHub API',
+      url: 'https://api.github.com',
+      headers: { 'X-GitHub-Api-Version': '2022-11-28' },
+      auth: { type: 'bearer', token: 'ghp_example' },
+    },
+  },
+};
+
 /** Whole bodies, by `operationId`. A test sends them in this order to an empty firelock: each works as it stands. */
 export const EXAMPLES: Readonly<Record<string, Examples>> = {
   putCalendar: {
@@ -84,30 +107,8 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       value: { description: 'Public holidays in Berlin', dates: ['2026-12-25', '2026-12-31/2027-01-01'] },
     },
   },
-  putConnection: {
-    oauth2: {
-      summary: 'A client that fetches its tokens',
-      value: {
-        url: 'https://api.example.com/v2',
-        auth: {
-          type: 'oauth2',
-          tokenUrl: 'https://login.example.com/oauth2/token',
-          clientId: 'firelock',
-          clientSecret: 'the-secret-of-the-client',
-          scope: 'jobs:write',
-        },
-      },
-    },
-    token: {
-      summary: 'A token, and a header',
-      value: {
-        description: 'The GitHub API',
-        url: 'https://api.github.com',
-        headers: { 'X-GitHub-Api-Version': '2022-11-28' },
-        auth: { type: 'bearer', token: 'ghp_example' },
-      },
-    },
-  },
+  putConnection: CONNECTIONS,
+  tryConnection: CONNECTIONS,
   putLimit: {
     limit: {
       summary: 'Three runs at once',

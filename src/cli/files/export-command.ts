@@ -3,7 +3,7 @@ import { SET_LABEL } from '../../schedules-file/schedules-file.ts';
 import { stringify } from '../../api/http/json/raw-json.ts';
 import type { Cli } from '../cli.ts';
 import type { Query, Server } from '../server/server-calls.ts';
-import { type Exported, createOrder, exported } from './export-schedules.ts';
+import { type Exported, createOrder, exported, withoutNothing } from './export-schedules.ts';
 import { inComment, listItem } from './yaml-text.ts';
 
 export interface ExportOptions {
@@ -18,7 +18,7 @@ export async function exportAll(cli: Cli, { set, format = 'yaml' }: ExportOption
   const write = (text: string) => out.write(text);
   const writer = format === 'json' ? jsonWriter(write) : yamlWriter(write);
   writer.begin(set ?? null, server.url);
-  for (const kind of ['limits', 'calendars'] as const) {
+  for (const kind of ['limits', 'calendars', 'connections'] as const) {
     writer.list(kind);
     for await (const { fields } of pagesOf(server, kind, {}))
       writer.item({ fields: nonEmpty(kind, fields), isOver: null });
@@ -57,13 +57,20 @@ async function* pagesOf(server: Server, path: string, query: Query) {
   } while (cursor !== null);
 }
 
-/** The fields of a limit or a calendar that a client may set. */
+const NAMES = {
+  limits: ['id', 'description', 'maxRunning'],
+  calendars: ['id', 'description', 'dates'],
+  connections: ['id', 'description', 'url', 'headers', 'auth', 'tls'],
+};
+
+/** The fields of a limit, a calendar or a connection that a client may set. */
 function nonEmpty(
-  kind: 'limits' | 'calendars',
+  kind: keyof typeof NAMES,
   fields: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
-  const names = kind === 'limits' ? ['id', 'description', 'maxRunning'] : ['id', 'description', 'dates'];
-  return Object.fromEntries(names.flatMap((name) => (fields[name] === null ? [] : [[name, fields[name]]])));
+  const said = NAMES[kind].flatMap((name) => (fields[name] === null ? [] : [[name, fields[name]]]));
+  const named = Object.fromEntries(said) as Record<string, unknown>;
+  return kind === 'connections' ? (withoutNothing(named) as Record<string, unknown>) : named;
 }
 
 interface Writer {
@@ -73,8 +80,8 @@ interface Writer {
   end(): void;
 }
 
-const SECRETS = `# Values of headers and secrets are "***": where the server has the schedule already, it keeps them. For another server
-# write them as \${NAME} and set the environment variable NAME.`;
+const SECRETS = `# Values of headers and secrets are "***": where the server has the schedule or connection already, it keeps them. For
+# another server write them as \${NAME} and set the environment variable NAME.`;
 
 function yamlWriter(write: (text: string) => void): Writer {
   let isEmpty = false;

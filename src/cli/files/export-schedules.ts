@@ -84,7 +84,7 @@ function labelsOf(labels: Readonly<Record<string, string>>, set: string | null):
 }
 
 /** Members that are null or empty say nothing. */
-function withoutNothing(value: unknown): unknown {
+export function withoutNothing(value: unknown): unknown {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
   const members = Object.entries(value).filter(
     ([, member]) =>

@@ -24,6 +24,7 @@ export interface DefinitionOptions extends PayloadOptions {
   description?: string;
   label?: string[];
   url?: string;
+  connection?: string;
   method?: string;
   header?: string[];
   body?: string;
@@ -48,6 +49,7 @@ export function definitionOptions(command: Command): Command {
     .option('--description <text>', 'what it is for')
     .option('--label <key:value>', 'add this label, or change it; several', collect)
     .option('--url <url>', 'call this target by HTTP')
+    .option('--connection <id>', 'by this connection: --url is a path below its own')
     .option('--method <method>', 'of the call')
     .option('--header <name: value>', 'of the call; several', collect)
     .option('--body <body>', 'what it carries: envelope, payload, or JSON as {"template": "…"}')
@@ -104,6 +106,7 @@ function timingOf({ cron, every, at, after, on, timezone }: DefinitionOptions): 
 
 const OF_CALLS = [
   'url',
+  'connection',
   'method',
   'header',
   'body',
@@ -116,7 +119,7 @@ const OF_CALLS = [
 
 /** Also sets the kind, so that a target of another kind is replaced. */
 function targetOf(options: DefinitionOptions): Tree {
-  const { url, method, header = [], queue } = options;
+  const { url, connection, method, header = [], queue } = options;
   if (queue !== undefined && OF_CALLS.some((name) => options[name] !== undefined))
     throw usageError('give either --queue, or --url and other options of a call');
   if (queue !== undefined) return { target: { type: 'pull', queue } };
@@ -124,6 +127,7 @@ function targetOf(options: DefinitionOptions): Tree {
   const outcome = outcomeListsOf(options);
   const http = {
     ...(url !== undefined && { type: 'http', url }),
+    ...(connection !== undefined && { connection }),
     ...(method !== undefined && { method }),
     ...(headers.length > 0 && {
       headers: Object.fromEntries(headers.map(([name, value]) => [name, value.trim()])),

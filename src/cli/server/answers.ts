@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { auditEntry } from '../../api/audit/routes.ts';
 import type { calendar } from '../../api/calendars/schemas.ts';
+import type { connection } from '../../api/connections/schemas.ts';
 import type { bulkAnswer } from '../../api/http/bulk-schemas.ts';
 import type { instanceList, caller, verification } from '../../api/instances/routes.ts';
 import type { limit } from '../../api/limits/schemas.ts';
@@ -24,6 +25,7 @@ export type BackfillAnswer = z.output<typeof backfilled>;
 export type BulkAnswer = z.output<ReturnType<typeof bulkAnswer>>;
 export type CalendarAnswer = z.output<typeof calendar>;
 export type CallerAnswer = z.output<typeof caller>;
+export type ConnectionAnswer = z.output<typeof connection>;
 export type FireTimeAnswer = UpcomingAnswer['items'][number];
 export type InstanceAnswer = z.output<typeof instanceList>['items'][number];
 export type LimitAnswer = z.output<typeof limit>;

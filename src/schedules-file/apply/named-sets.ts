@@ -13,7 +13,8 @@ import {
 } from '../schedules-file.ts';
 import { type ApiCaller, listAll } from './caller.ts';
 
-interface NamedSets {
+/** Limits, calendars or connections. */
+export interface NamedSets {
   faults: FileFault[];
   changes: Change[];
   unchanged: number;

@@ -8,6 +8,7 @@ import {
 import { type ApiCaller, listAll } from './caller.ts';
 import { followedBy, parentsFirst } from './parents-first.ts';
 import { planNamedSets } from './named-sets.ts';
+import { planConnections } from './plan-connections.ts';
 import { planSchedules } from './plan-schedules.ts';
 
 /**
@@ -23,14 +24,18 @@ export async function planFile(
   const { entries } = file;
   const limits = await planNamedSets(caller, 'limits', entries.limits);
   const calendars = await planNamedSets(caller, 'calendars', entries.calendars);
+  const connections = await planConnections(caller, entries.connections);
   const { sorted, faults: circles } = parentsFirst(entries.schedules);
   const inOrder = new Set(sorted);
   const schedules = await planSchedules(caller, sorted, {
     limits: limits.fresh,
     calendars: calendars.fresh,
+    connections: connections.fresh,
     circular: entries.schedules.filter((entry) => !inOrder.has(entry)).map(({ id }) => id),
   });
-  const faults = [...file.faults, ...limits.faults, ...calendars.faults, ...circles, ...schedules.faults];
+  const named = [limits, calendars, connections];
+  const planned = [...named, schedules];
+  const faults = [...file.faults, ...named.flatMap((one) => one.faults), ...circles, ...schedules.faults];
   const toDelete = prune && faults.length === 0 ? await toPrune(caller, file) : [];
   const deleted = toDelete.map(({ id }): Change => ({
     kind: 'schedules',
@@ -40,9 +45,14 @@ export async function planFile(
   }));
   return {
     faults,
-    changes: [...limits.changes, ...calendars.changes, ...schedules.changes, ...deleted],
-    unchanged: limits.unchanged + calendars.unchanged + schedules.unchanged,
-    toSend: { limits: limits.toSend, calendars: calendars.toSend, schedules: schedules.toSend },
+    changes: [...planned.flatMap(({ changes }) => changes), ...deleted],
+    unchanged: planned.reduce((sum, { unchanged }) => sum + unchanged, 0),
+    toSend: {
+      limits: limits.toSend,
+      calendars: calendars.toSend,
+      connections: connections.toSend,
+      schedules: schedules.toSend,
+    },
     toDelete,
   };
 }

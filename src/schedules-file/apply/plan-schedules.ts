@@ -87,7 +87,7 @@ async function tryBatch(
       const one = tried[index];
       if (!one) continue;
       if (change === 'created') missing.schedules.add(one.entry.id);
-      note(planned, one.entry, change === 'created', withReal(fields, one.replaced, one.entry));
+      note(planned, one.entry, change === 'created', withReal(fields, one.replaced));
     }
     return new Set();
   } catch (error) {

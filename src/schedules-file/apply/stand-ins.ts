@@ -1,4 +1,5 @@
 import { isObject } from '../../api/http/json/json-body.ts';
+import { addressFault } from '../../api/targets/http-call-schemas.ts';
 import type { FileEntry, FieldChange } from '../schedules-file.ts';
 import { followedBy } from './parents-first.ts';
 
@@ -6,6 +7,7 @@ import { followedBy } from './parents-first.ts';
 export interface NotThereYet {
   limits: ReadonlySet<string>;
   calendars: ReadonlySet<string>;
+  connections: ReadonlySet<string>;
   schedules: ReadonlySet<string>;
 }
 
@@ -16,8 +18,9 @@ interface Replaced {
 }
 
 /**
- * For a dry run, which is refused if it names something that does not exist: no limit, no calendar, and "all schedules"
- * instead of the one that is followed. The server cannot have any of these values now, so each is a change.
+ * For a dry run, which is refused if it names something that does not exist: no limit, no calendar, "all schedules"
+ * instead of the one that is followed, and a host that nobody has instead of a connection. The server cannot have any of
+ * these values now, so each is a change.
  */
 export function withStandIns({ fields }: FileEntry, missing: NotThereYet) {
   const replaced: Replaced[] = [];
@@ -35,6 +38,14 @@ export function withStandIns({ fields }: FileEntry, missing: NotThereYet) {
       replaced.push({ path: '/exclude/calendars', standIn: known, real: calendars });
     }
   }
+  const { target } = fields;
+  if (isObject(target) && missing.connections.has(String(target['connection']))) {
+    const without = withoutConnection(target);
+    if (without !== null) {
+      sent['target'] = without.sent;
+      replaced.push(...without.replaced);
+    }
+  }
   const parent = followedBy(fields);
   if (parent !== null && missing.schedules.has(parent)) {
     sent['after'] = { ...(fields['after'] as object), scheduleId: '*' };
@@ -43,19 +54,48 @@ export function withStandIns({ fields }: FileEntry, missing: NotThereYet) {
   return { sent, replaced };
 }
 
+const NOWHERE = 'https://connection.invalid';
+
+/** Null: a path is faulty. The server finds that, whether or not there is such a connection. */
+function withoutConnection(target: Readonly<Record<string, unknown>>) {
+  const { connection } = target;
+  const replaced: Replaced[] = [{ path: '/target/connection', standIn: null, real: connection }];
+  const elsewhere = (call: Readonly<Record<string, unknown>>, path: string) => {
+    const real = call['url'];
+    if (typeof real !== 'string' || addressFault(String(connection), real) !== null) return null;
+    replaced.push({ path: `${path}/url`, standIn: NOWHERE + real, real });
+    return { ...call, url: NOWHERE + real };
+  };
+  const sent = elsewhere({ ...target, connection: null }, '/target');
+  for (const name of ['lookup', 'cancel'] as const) {
+    const call = target[name];
+    if (!isObject(call)) continue;
+    const moved = elsewhere(call, `/target/${name}`);
+    if (sent === null || moved === null) return null;
+    Object.assign(sent, { [name]: moved });
+  }
+  return sent && { sent, replaced };
+}
+
 /** The changes of a dry run, with the real values in place of the stand-ins. */
-export function withReal(
-  changes: readonly FieldChange[],
-  replaced: readonly Replaced[],
-  { fields }: FileEntry,
-): FieldChange[] {
+export function withReal(changes: readonly FieldChange[], replaced: readonly Replaced[]): FieldChange[] {
   const result = [...changes];
   for (const { path, standIn, real } of replaced) {
     const index = result.findIndex((change) => path === change.path || path.startsWith(`${change.path}/`));
     const found = result[index];
     if (!found) result.push({ path, before: standIn, after: real });
-    // The whole field is new: `exclude`, `after`.
-    else result[index] = { ...found, after: found.path === path ? real : fields[found.path.slice(1)] };
+    // Where the whole field is new: in it. The server has masked it, and the file has not.
+    else result[index] = { ...found, after: withMember(found.after, stepsBetween(found.path, path), real) };
   }
   return result;
+}
+
+function stepsBetween(above: string, path: string): string[] {
+  return path.slice(above.length).split('/').slice(1);
+}
+
+function withMember(root: unknown, [step, ...rest]: readonly string[], value: unknown): unknown {
+  if (step === undefined) return value;
+  const members = isObject(root) ? root : {};
+  return { ...members, [step]: withMember(members[step], rest, value) };
 }

@@ -1,4 +1,5 @@
 import { type FileVariables, fileVariable } from '../../core/secrets/file-variables.ts';
+import type { Kind } from '../schedules-file.ts';
 
 /** `${NAME}` becomes the value of the variable, and `$${NAME}` the text `${NAME}`. */
 export function substitute(text: string, variables: FileVariables): { text: string; faults: string[] } {
@@ -14,12 +15,19 @@ export function substitute(text: string, variables: FileVariables): { text: stri
   return { text: replaced, faults };
 }
 
-/** Whether a place of a schedule holds a secret: a header's value, or a signing secret. Variables are replaced nowhere else. */
-export function isSecret(path: readonly string[]): boolean {
+/**
+ * Whether a place of an entry holds a secret: a header's value or a signing secret of a schedule, a header's value or a
+ * credential of a connection. Variables are replaced nowhere else.
+ */
+export function isSecret(kind: Kind, path: readonly string[]): boolean {
   const [target, ...below] = path;
-  if (target !== 'target') return false;
+  if (kind === 'connections')
+    return path.length === 2 && (target === 'headers' || CREDENTIALS.includes(path.join('.')));
+  if (kind !== 'schedules' || target !== 'target') return false;
   const [name] = below;
   if (name === 'secret') return true;
   const call = name === 'lookup' || name === 'cancel' ? below.slice(1) : below;
   return call[0] === 'headers' && call.length === 2;
 }
+
+const CREDENTIALS = ['auth.token', 'auth.password', 'auth.clientSecret', 'tls.key'];

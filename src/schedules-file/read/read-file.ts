@@ -41,11 +41,11 @@ export function readSchedulesFile(
 ): SchedulesFile {
   const file: SchedulesFile = {
     set: set ?? null,
-    entries: { limits: [], calendars: [], schedules: [] },
+    entries: { limits: [], calendars: [], connections: [], schedules: [] },
     faults: [],
     isBroken: false,
   };
-  const seen = { limits: new Map(), calendars: new Map(), schedules: new Map() };
+  const seen = { limits: new Map(), calendars: new Map(), connections: new Map(), schedules: new Map() };
   const cut = source.length > cutAbove ? cutIntoItems(source) : null;
   const root = parsed(cut?.rest ?? source, { file, variables, seen, firstLine: 1, isPiece: false });
   if (!file.isBroken) readRoot(root);
@@ -162,7 +162,7 @@ function entryOf(reading: FileReading, kind: Kind, id: string, map: YAMLMap): Fi
       message: `${SINGULAR[kind]} ${id}, ${path}: ${message}`,
     });
   const textAt = (text: string, path: readonly string[]) => {
-    if (!isSecret(path)) return text;
+    if (!isSecret(kind, path)) return text;
     const replaced = substitute(text, variables);
     for (const message of replaced.faults) fault(pointer(path), message);
     return replaced.text;

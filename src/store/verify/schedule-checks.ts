@@ -1,7 +1,11 @@
 import { sql } from 'drizzle-orm';
+import { laneOfConnection } from '../../core/connections/connection.ts';
 import { ALL_SCHEDULES } from '../effects/followers.ts';
 import { noPlanning } from '../maintenance/maintenance-row.ts';
-import { type Check, newestOpen } from './check.ts';
+import { type Check, RUN_NAME, newestOpen } from './check.ts';
+
+const IS_OF_CONNECTION = sql`starts_with(lane, 'http connection ')`;
+const CONNECTION_EXISTS = sql`EXISTS (SELECT FROM connections c WHERE ${laneOfConnection('')} || c.id = lane)`;
 
 /** There are at most some hundred thousand schedules, and all are read. */
 export const SCHEDULE_CHECKS: readonly Check[] = [
@@ -45,6 +49,25 @@ export const SCHEDULE_CHECKS: readonly Check[] = [
       WHERE s.limit_id IS NOT NULL AND NOT EXISTS (SELECT FROM limits l WHERE l.id = s.limit_id)
       UNION ALL SELECT 'run ' || r.id, 'names the limit ' || r.limit_id || ', which does not exist' FROM runs r
       WHERE r.limit_id IS NOT NULL AND NOT EXISTS (SELECT FROM limits l WHERE l.id = r.limit_id)`,
+  },
+  {
+    name: 'namedConnectionsExist',
+    holds: 'the connection that a schedule or an open run names exists',
+    found: sql`SELECT 'schedule ' || id AS name, 'has the lane ' || lane || ', and there is no such connection' AS fault FROM schedules
+      WHERE ${IS_OF_CONNECTION} AND NOT ${CONNECTION_EXISTS}
+      UNION ALL SELECT ${RUN_NAME}, 'has the lane ' || lane || ', and there is no such connection' FROM ${newestOpen} AS r
+      WHERE ${IS_OF_CONNECTION} AND NOT ${CONNECTION_EXISTS}`,
+  },
+  {
+    name: 'lanesFollowConnections',
+    // By its lane a deletion finds who names a connection.
+    holds: 'the lane of a schedule is that of the connection that its definition names',
+    found: sql`SELECT 'schedule ' || s.id AS name, 'has the lane ' || s.lane || ', and names '
+        || coalesce('the connection ' || t.connection, 'no connection') AS fault
+      FROM schedules s JOIN schedule_versions v ON v.schedule_uid = s.uid AND v.version = s.version,
+        LATERAL (SELECT CASE v.definition->'target'->>'type' WHEN 'http' THEN v.definition->'target'->>'connection' END AS connection) AS t
+      WHERE CASE WHEN t.connection IS NULL THEN starts_with(s.lane, 'http connection ')
+        ELSE s.lane <> ${laneOfConnection('')} || t.connection END`,
   },
   {
     name: 'namedCalendarsExist',

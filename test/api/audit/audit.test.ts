@@ -165,6 +165,10 @@ const WALKS: Record<string, Walk> = {
     () => ['/calendars/gone'],
     { action: 'calendar.delete', subject: 'gone', detail: { version: 2 } },
   ),
+  tryConnection: {
+    request: () => ['/connections/tried/dry-run', { url: 'https://a.example' }],
+    leaves: null,
+  },
   putConnection: walk(
     () =>
       done('PUT', '/connections/put', { url: 'https://a.example', headers: { 'x-a': 's3cret', 'x-b': 'b' } }),

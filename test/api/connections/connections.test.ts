@@ -107,6 +107,34 @@ test('a secret that is sent back masked is kept, and another one replaces it', a
   expect(await opened('kept')).toMatchObject({ headers: { 'x-KEY': 'canary-header' } });
 });
 
+test('a dry run says what PUT would change or refuse, shows no secret, and changes nothing', async () => {
+  const tried = (body: unknown) => api.call('POST', `${at('tried')}/dry-run`, body);
+  expect((await tried(ALL)).body).toEqual({ id: 'tried', change: 'created', fields: [] });
+  expect((await api.call('GET', at('tried'))).status).toBe(404);
+  const { body: made } = await put('tried', ALL);
+  expect((await tried(made)).body).toMatchObject({ change: 'unchanged', fields: [] });
+  const edited = {
+    ...{ description: null, headers: { 'X-File': '***', 'X-New': 'canary-new' } },
+    auth: { ...OAUTH, clientSecret: 'canary-2' },
+    tls: null,
+  };
+  expect(faultPaths(await tried({ ...ALL, ...edited }))).toEqual(['/headers/X-File']);
+  const fits = { ...ALL, ...edited, headers: { 'X-New': 'canary-new', 'X-Key': 'canary-header' } };
+  const { body, text } = await tried(fits);
+  expect(body).toMatchObject({
+    change: 'updated',
+    fields: [
+      { path: '/description', before: ALL.description, after: null },
+      { path: '/headers/X-File', before: { file: 'team/x-file' }, after: null },
+      { path: '/headers/X-New', before: null, after: '***' },
+      { path: '/auth/clientSecret', before: '***', after: '***' },
+      { path: '/tls', before: { ...ALL.tls, key: '***' }, after: null },
+    ],
+  });
+  expect(text).not.toContain('canary');
+  expect((await api.call('GET', at('tried'))).body).toEqual(made);
+});
+
 test('a mask needs a stored value in its place; a certificate has to fit the key that is kept', async () => {
   const { headers: _, ...bare } = ALL;
   const nothing = { ...bare, headers: { A: '***' }, auth: { ...OAUTH, clientSecret: '***' } };

@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 afterEach(async () => {
   const tables =
-    'schedules, schedule_versions, runs, history, limits, calendars, schedule_calendars, instances, effects, run_dependencies';
+    'schedules, schedule_versions, runs, history, limits, connections, calendars, schedule_calendars, instances, effects, run_dependencies';
   await api.sql.unsafe(
     tables
       .split(', ')
@@ -41,7 +41,11 @@ const before = isoInstant(LONG_AGO);
 async function healthy(): Promise<void> {
   await api.call('PUT', '/api/v1/limits/few', { maxRunning: 1 });
   await api.call('PUT', '/api/v1/calendars/closed', { dates: ['2090-01-01'] });
-  await api.call('PUT', '/api/v1/schedules/parent', SCHEDULE);
+  await api.call('PUT', '/api/v1/connections/system', { url: 'https://example.com' });
+  await api.call('PUT', '/api/v1/schedules/parent', {
+    ...SCHEDULE,
+    target: { type: 'http', connection: 'system', url: '/' },
+  });
   const after = { after: { scheduleId: 'parent' }, target: TARGET, limit: 'few' };
   await api.call('PUT', '/api/v1/schedules/child', after);
   await api.call('PUT', '/api/v1/schedules/victim', {
@@ -105,6 +109,22 @@ const BREAKS: Record<string, { how: () => Promise<unknown>; said: RegExp; count?
   namedLimitsExist: {
     how: () => run(`DELETE FROM limits`),
     said: /^schedule child: names the limit few, which does not exist$/,
+  },
+  namedConnectionsExist: {
+    how: async () => {
+      await record({ lane: 'http connection system' });
+      await run(`DELETE FROM connections`);
+    },
+    said: /^(schedule parent|run \S+ of schedule victim): has the lane http connection system, and there is no such connection$/,
+    count: 2,
+  },
+  lanesFollowConnections: {
+    how: async () => {
+      await run(`UPDATE schedules SET lane = 'http connection system' WHERE id = 'victim'`);
+      await run(`UPDATE schedules SET lane = 'http https://example.com' WHERE id = 'parent'`);
+    },
+    said: /^schedule (victim: has the lane http connection system, and names no|parent: has the lane http https:\S+, and names the) connection( system)?$/,
+    count: 2,
   },
   namedCalendarsExist: {
     how: () => run(`DELETE FROM calendars`),

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,7 +10,8 @@ let full: Api;
 let empty: Api;
 let folder: string;
 beforeAll(async () => {
-  [full, empty] = await Promise.all([startApi(), startApi()]);
+  const options = { takesSecretFiles: true };
+  [full, empty] = await Promise.all([startApi(undefined, options), startApi(undefined, options)]);
   folder = await mkdtemp(join(tmpdir(), 'firelock-file-'));
   await fill();
 });
@@ -19,6 +21,10 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 
+const CA = readFileSync(
+  join(import.meta.dirname, '..', '..', 'postgres', 'connection', 'fixtures', 'ca.cert.pem'),
+  'utf8',
+);
 const pull = { type: 'pull', queue: 'q' };
 
 async function put(path: string, body: unknown): Promise<void> {
@@ -28,6 +34,22 @@ async function put(path: string, body: unknown): Promise<void> {
 
 async function fill(): Promise<void> {
   await put('limits/few', { description: 'two: #1', maxRunning: 2 });
+  await put('connections/files', {
+    url: 'https://example.com/api',
+    description: 'yes: #',
+    headers: { 'X-Key': { file: 'team/key' } },
+    auth: {
+      type: 'oauth2',
+      tokenUrl: 'https://example.com/t',
+      clientId: 'me',
+      clientSecret: { file: 'secret' },
+    },
+    tls: { ca: CA },
+  });
+  await put('schedules/connected', {
+    everySeconds: 60,
+    target: { type: 'http', connection: 'files', url: '/a?b={{runId}}', lookup: { url: '' } },
+  });
   await put('calendars/closed', { dates: ['2090-12-24', '2090-12-31/2091-01-02'] });
   await put('schedules/minutely', { everySeconds: 60, target: pull, limit: 'few', priority: 'high' });
   await put('schedules/b-parent', {
@@ -98,7 +120,9 @@ async function definitions(api: Api): Promise<unknown> {
     'nextFiresMoved',
   ];
   const lists = await Promise.all(
-    ['schedules?limit=500', 'limits', 'calendars'].map((path) => api.call('GET', `/api/v1/${path}`)),
+    ['schedules?limit=500', 'limits', 'calendars', 'connections'].map((path) =>
+      api.call('GET', `/api/v1/${path}`),
+    ),
   );
   return lists.map(({ text }) => {
     const { items } = JSON.parse(text, (key, value: unknown, { source }) =>
@@ -111,12 +135,12 @@ async function definitions(api: Api): Promise<unknown> {
 test('an export that is applied where it comes from changes nothing, and elsewhere it restores all but what is over', async () => {
   for (const format of ['yaml', 'json']) {
     const { out, err } = await exportOf(full, '--format', format);
-    expect(await applied(full, out)).toEqual([0, '0 to create, 0 to change, 0 to delete, 11 unchanged']);
+    expect(await applied(full, out)).toEqual([0, '0 to create, 0 to change, 0 to delete, 13 unchanged']);
     expect(err).toMatch(/left out: 1 schedules that are over, which/);
     expect(await applied(empty, out)).toEqual(
       format === 'yaml'
-        ? [2, '11 to create, 0 to change, 0 to delete, 0 unchanged']
-        : [0, '0 to create, 0 to change, 0 to delete, 11 unchanged'],
+        ? [2, '13 to create, 0 to change, 0 to delete, 0 unchanged']
+        : [0, '0 to create, 0 to change, 0 to delete, 13 unchanged'],
     );
   }
   await full.sql`DELETE FROM schedules WHERE id = 'payload-1'`;
@@ -132,20 +156,23 @@ test('a schedule stands after the one that it follows, and a set can be exported
   expect(out).not.toMatch(/nextFireAt|version|status/);
   const one = await exportOf(full, '--set', 'here');
   expect(one.out).toMatch(/^set: "here"$/m);
-  expect(one.out.match(/^ {2}- id: .*$/gm)).toEqual(['  - id: few', '  - id: closed', '  - id: many']);
+  expect(one.out.match(/^ {2}- id: .*$/gm)).toEqual([
+    ...['  - id: few', '  - id: closed', '  - id: files', '  - id: many'],
+  ]);
   expect(one.out).not.toContain('firelock.set');
 });
 
 test('an export has no secrets: the server that has them keeps them, and another one asks for them by the line', async () => {
   const target = { type: 'http', url: 'https://example.com/', headers: { authorization: 'Bearer x' } };
+  await put('connections/secret', { url: 'https://example.com/', auth: { type: 'bearer', token: 'canary' } });
   await put('schedules/secret', { everySeconds: 60, target });
   const { out } = await exportOf(full);
   expect(out).toContain('authorization: "***"');
-  expect(out).not.toContain('Bearer x');
+  expect(out).toMatch(/token: "\*{3}"$/m);
+  expect(out).not.toMatch(/Bearer x|canary/);
   expect(await applied(full, out)).toEqual([0, expect.any(String)]);
   const [code, said] = await applied(empty, out);
-  expect([code, said]).toEqual([
-    1,
-    expect.stringMatching(/file:\d+: schedule secret, \/target\/headers\/authorization: is "\*\*\*"/),
-  ]);
+  expect(code).toBe(1);
+  expect(said).toMatch(/file:\d+: schedule secret, \/target\/headers\/authorization: is "\*\*\*"/);
+  expect(said).toMatch(/file:\d+: connection secret, \/auth\/token: is "\*\*\*"/);
 });

@@ -17,7 +17,14 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 afterEach(async () => {
-  const tables = ['schedules', 'schedule_versions', 'schedule_calendars', 'calendars', 'limits'];
+  const tables = [
+    'schedules',
+    'schedule_versions',
+    'schedule_calendars',
+    'calendars',
+    'limits',
+    'connections',
+  ];
   await api.sql.unsafe(tables.map((table) => `DELETE FROM ${table}`).join(';'));
 });
 
@@ -136,6 +143,116 @@ test('a plan names each field, also fields that the file names for the first tim
   expect(planned.code).toBe(2);
   expect((await run('apply', changed, [], { ...env, TOKEN: 'two' })).code).toBe(2);
   expect((await run('plan', changed, [], { ...env, TOKEN: 'two' })).code).toBe(0);
+});
+
+const CONNECTED = `
+schedules:
+  - id: build
+    everySeconds: 60
+    target:
+      type: http
+      connection: github
+      url: /builds?a={{runId}}
+      headers: {x-own: own}
+      lookup: {url: /builds/last}
+connections:
+  - id: github
+    url: https://api.github.com/repos
+    headers: {X-Version: 2022-11-28}
+    auth: {type: bearer, token: "\${TOKEN}"}
+`;
+
+test('connections of a file come before the schedules that name them, and their secrets are compared', async () => {
+  const planned = await run('plan', CONNECTED, [], env);
+  expect(planned).toEqual({
+    code: 2,
+    out: ['+ connection github', '+ schedule build', '2 to create, 0 to change, 0 to delete, 0 unchanged'],
+    err: [''],
+  });
+  expect([await idsOf(), await get('connections')]).toMatchObject([[], { items: [] }]);
+  expect((await run('apply', CONNECTED, [], env)).code).toBe(2);
+  expect(await get('schedules/build')).toMatchObject({
+    target: { connection: 'github', url: '/builds?a={{runId}}', lookup: { url: '/builds/last' } },
+  });
+  for (const command of ['plan', 'apply'] as const)
+    expect((await run(command, CONNECTED, [], env)).code).toBe(0);
+
+  const changed = CONNECTED.replace('/repos', '/orgs').replace(
+    '  - id: github',
+    '  - id: new\n    url: https://new.example\n  - id: github',
+  );
+  const replanned = await run('plan', changed, [], { ...env, TOKEN: 'two' });
+  expect(replanned.out).toEqual([
+    '+ connection new',
+    '~ connection github',
+    '    /url: "https://api.github.com/repos" → "https://api.github.com/orgs"',
+    '    /auth/token: another secret value',
+    '1 to create, 1 to change, 0 to delete, 1 unchanged',
+  ]);
+  expect((await run('apply', changed, [], { ...env, TOKEN: 'two' })).code).toBe(2);
+  expect(await get('connections/github')).toMatchObject({ version: 2 });
+});
+
+test('a plan of schedules that are to name a new connection shows their paths, and no secret', async () => {
+  await api.call('PUT', '/api/v1/schedules/build', {
+    everySeconds: 60,
+    target: { type: 'http', url: 'https://api.github.com/builds' },
+  });
+  await api.call('PUT', '/api/v1/schedules/pulled', {
+    everySeconds: 60,
+    target: { type: 'pull', queue: 'q' },
+  });
+  const text = CONNECTED.replace(
+    'schedules:',
+    'schedules:\n  - {id: pulled, everySeconds: 60, target: {type: http, connection: github, url: /p, headers: {x: canary}}}',
+  );
+  const { code, out } = await run('plan', text, [], env);
+  expect(code).toBe(2);
+  expect(out).toEqual([
+    '+ connection github',
+    '~ schedule pulled',
+    '    /target/type: "pull" → "http"',
+    '    /target/queue: "q" → null',
+    '    /target/url: null → "/p"',
+    '    /target/method: null → "POST"',
+    '    /target/headers: null → {"x":"***"}',
+    '    /target/body: null → "envelope"',
+    '    /target/connection: null → "github"',
+    '~ schedule build',
+    '    /target/url: "https://api.github.com/builds" → "/builds?a={{runId}}"',
+    '    /target/headers/x-own: null → "***"',
+    '    /target/lookup: null → {"url":"/builds/last","method":"GET","headers":{}}',
+    '    /target/connection: null → "github"',
+    '1 to create, 2 to change, 0 to delete, 0 unchanged',
+  ]);
+  expect(out.join()).not.toMatch(/canary|\.invalid/);
+  expect((await run('apply', text, [], env)).code).toBe(2);
+  expect((await run('plan', text, [], env)).code).toBe(0);
+});
+
+test('faults of connections have their lines, and so have those of paths below a connection that is not there yet', async () => {
+  const faulty = CONNECTED.replace('/builds?a', '/../builds?a')
+    .replace('https://api.github.com/repos', 'ftp://api.github.com')
+    .replace('{X-Version: 2022-11-28}', '{X-Version: "***"}');
+  const { code, err } = await run('apply', faulty, [], env);
+  expect(code).toBe(1);
+  expect(err).toEqual([
+    'firelock: nothing was applied; FILE has errors:',
+    expect.stringMatching(/^FILE:8: schedule build, \/target\/url: contains a dot segment/),
+    expect.stringMatching(/^FILE:13: connection github, \/url: /),
+  ]);
+  const kept = await run('plan', CONNECTED.replace('2022-11-28', '"***"'), [], env);
+  expect(kept.err[1]).toMatch(/^FILE:14: connection github, \/headers\/X-Version: is "\*\*\*", but there/);
+  expect((await run('plan', CONNECTED)).err[1]).toMatch(
+    /^FILE:15: connection github, \/auth\/token: .*TOKEN/,
+  );
+
+  await run('apply', CONNECTED, [], env);
+  const moved = await run('plan', CONNECTED.replace('api.github.com', 'elsewhere.example'), [], env);
+  expect([moved.code, moved.err[1]]).toEqual([
+    1,
+    expect.stringMatching(/^FILE:12: connection github: .*build/),
+  ]);
 });
 
 test('--prune deletes schedules that have the label of the set and are not in the file, followers first', async () => {

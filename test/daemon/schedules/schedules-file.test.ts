@@ -22,11 +22,12 @@ afterEach(() => rm(folder, { recursive: true }));
 
 const FILE = `set: deployed
 limits: [{id: few, maxRunning: 2}]
+connections: [{id: system, url: https://example.com, auth: {type: bearer, token: "\${JOB_TOKEN}"}}]
 schedules:
   - id: nightly
     cron: 0 2 * * *
     limit: few
-    target: {type: http, url: https://example.com/, headers: {authorization: "Bearer \${JOB_TOKEN}"}}
+    target: {type: http, connection: system, url: /, headers: {x-job: "\${JOB_TOKEN}"}}
   - id: report
     after: {scheduleId: nightly}
     target: {type: pull, queue: q}
@@ -53,7 +54,7 @@ test('instances that start together apply the file once, and later starts change
   const logged = await Promise.all(daemons.map((one) => one.logged(/^applied the schedules file/)));
   expect(logged.map(({ created, updated }) => [created, updated]).sort()).toEqual([
     [0, 0],
-    [3, 0],
+    [4, 0],
   ]);
 
   await writeFile(path, FILE.replace('0 2 * * *', '0 3 * * *').replace(/ {2}- id: report[^]*/, ''));
@@ -88,9 +89,9 @@ test('a file with faults keeps the daemon from starting: each is named with its 
   expect(await started.exited).toBe(1);
   const said = started.lines.join('\n');
   expect(said).toContain('firelock cannot start with FIRELOCK_SCHEDULES_FILE:');
-  expect(said).toMatch(/schedules\.yaml:5: schedule nightly, \/cron: hour, column 3/);
+  expect(said).toMatch(/schedules\.yaml:6: schedule nightly, \/cron: hour, column 3/);
   expect(said).toMatch(
-    /schedules\.yaml:7: schedule nightly, .*JOB_TOKEN is not in the list .*: FIRELOCK_FILE_VARIABLES"/,
+    /schedules\.yaml:8: schedule nightly, .*JOB_TOKEN is not in the list .*: FIRELOCK_FILE_VARIABLES"/,
   );
 
   const plain = await readyDaemon(database.url);
