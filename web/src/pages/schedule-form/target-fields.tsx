@@ -1,3 +1,4 @@
+import { Pairs } from '../../parts/forms/pairs.tsx';
 import { Segments } from '../../parts/forms/segments.tsx';
 import { BodyFields } from './endpoint/body-fields.tsx';
 import { linesOf } from './endpoint/endpoint-draft.ts';
@@ -5,7 +6,6 @@ import { OutcomeFields } from './endpoint/outcome-fields.tsx';
 import type { Sent } from './endpoint/sent.ts';
 import { WhatIsSent } from './endpoint/what-is-sent.tsx';
 import { AreaField, type Part, SelectField, TextField } from './inputs.tsx';
-import { Pairs } from './pairs.tsx';
 
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET', 'HEAD'].map((method) => [method, method] as const);
 const KEPT = 'What is stored is never shown again: *** stands for it, and keeps it.';
