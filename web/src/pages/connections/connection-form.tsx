@@ -15,6 +15,7 @@ const KIND: Named = {
   hint: 'Targets name it. A change is in force from the next attempt on, of open runs too.',
 };
 const KEPT = 'What is stored is never shown again: *** stands for it, and keeps it.';
+const OF_FILES = 'A file of FIRELOCK_SECRETS_DIR. Whatever writes the file changes the value.';
 const AUTH = [
   ['', 'not at all'],
   ['bearer', 'bearer: a token'],
@@ -83,7 +84,7 @@ function HeaderFields({ part: { draft, faults, change } }: { part: Part }) {
       />
       <Pairs
         label="Headers with values from files"
-        hint="Files of FIRELOCK_SECRETS_DIR."
+        hint={OF_FILES}
         path="/headers"
         words={['name', 'name of the file']}
         pairs={draft.fileHeaders}
@@ -201,7 +202,8 @@ function Secret({
 }: FieldOf<SecretName> & { rows?: number }) {
   return (
     <CredentialField
-      {...{ ...rest, hint, faults, typed: draft[name] }}
+      {...{ ...rest, faults, typed: draft[name] }}
+      hint={draft[name].isFile ? OF_FILES : hint}
       onChange={(typed) => change({ [name]: typed })}
     />
   );

@@ -75,7 +75,6 @@ function columnsFor(onEdit: (connection: Connection) => void): readonly Column<C
   return [
     {
       head: 'Connection',
-      kind: 'grow',
       cell: ({ id, description }) => (
         <>
           <span class="user">{id}</span>
