@@ -1,5 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import type { AnsweredHttpTarget, Schedule, WholeRun } from '../../client/src/generated/types.gen.ts';
+import type {
+  AnsweredHttpTarget,
+  Connection as AnsweredConnection,
+  Schedule,
+  WholeRun,
+} from '../../client/src/generated/types.gen.ts';
+import type { Connection } from '../../src/core/connections/connection.ts';
 import type { HttpTarget } from '../../src/core/schedules/schedule.ts';
 import { buildRequest, prepareTarget } from '../../src/targets/http-request.ts';
 import { parseJson, stringifyJson } from '../../web/src/api/json.ts';
@@ -170,6 +176,38 @@ describe('what the form shows of a request is what is sent', () => {
     );
     expect(JSON.stringify(shown)).not.toContain('"b"');
     expect(JSON.stringify(shown)).not.toContain(secretOf(1));
+  });
+});
+describe('what the form shows of a request below a connection is what is sent', () => {
+  const headers = { 'X-Team': 'secret-1', 'Content-Type': 'text/x' };
+  const auth = { type: 'bearer', token: 'secret-2' } as const;
+  it.each<[string, Pick<AnsweredConnection, 'headers' | 'auth'>, string]>([
+    ['its headers and its login', { headers, auth }, '/b/{{runName}}?n={{attempt}}'],
+    ['nothing but its URL', { headers: {}, auth: null }, ''],
+    ['a login', { headers: {}, auth }, '/'],
+  ])('%s', (_name, added, url) => {
+    const connection = { url: 'https://c/v1', ...added };
+    const typed = ['x-team', 'Authorization', 'X-B'].map((name) => [name, 'mine'] as const);
+    const draft: Draft = { ...EMPTY, id: 'nightly', connection: 'c', url, headers: typed };
+    const shown = sentOf(draft, null, FIRE_AT, connection);
+    const target = targetAt(url, { connection: 'c', headers: Object.fromEntries(typed) });
+    const runId = '019ac0de-0000-7000-8000-000000000001';
+    const request = buildRequest(
+      prepareTarget(target, connection as Partial<Connection<string>> as Connection<string>),
+      attemptOf({ runId }),
+      SENDER,
+    );
+    expect(shown.url).toBe(request.origin + request.path);
+    const sent = inPairs(request.headers).map(([name]) => name);
+    expect(shown.headers.map(([name]) => name)).toEqual(sent.filter((name) => !shown.own.includes(name)));
+    expect(JSON.stringify(shown)).not.toMatch(/secret-|mine/);
+  });
+
+  it('a connection that cannot be read is named, and a path that leads out of one is shown as it is typed', () => {
+    const draft: Draft = { ...EMPTY, connection: ' c ', url: '/../x' };
+    const shown = (connection: Parameters<typeof sentOf>[3]) => sentOf(draft, null, FIRE_AT, connection).url;
+    expect(shown(null)).toBe('(URL of the connection c)/../x');
+    expect(shown({ url: 'https://c/v1', headers: {}, auth: null })).toBe('https://c/v1/../x');
   });
 });
 

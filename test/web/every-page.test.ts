@@ -37,6 +37,19 @@ async function fill({ daemon }: Stage, url: string): Promise<string> {
   const outcome = { succeed: ['3xx'], fail: [400], require: { pointer: `/${HOSTILE}`, equals: HOSTILE } };
   await call('PUT', '/calendars/holidays', { description: HOSTILE, dates: ['2031-12-24'] });
   await call('PUT', '/limits/warehouse', { description: HOSTILE, maxRunning: 2 });
+  await call('PUT', '/connections/warehouse', {
+    ...{
+      description: HOSTILE,
+      url: `https://example.com/${'long'.repeat(240)}`,
+      headers: { ['x'.repeat(60)]: 'a' },
+    },
+    auth: {
+      type: 'oauth2',
+      tokenUrl: 'https://example.com/token',
+      clientId: 'long'.repeat(240),
+      clientSecret: 'a',
+    },
+  });
   await call('PUT', '/schedules/nightly', {
     cron: '*/5 * * * *',
     timezone: 'America/Argentina/ComodRivadavia',

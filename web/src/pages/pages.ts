@@ -12,6 +12,7 @@ import { RunPage } from './run/run.tsx';
 import { LoadPage } from './load/load.tsx';
 import { Calendars } from './calendars/calendars.tsx';
 import { Limits } from './limits/limits.tsx';
+import { Connections } from './connections/connections.tsx';
 import { MaintenancePage } from './maintenance/maintenance.tsx';
 import { Audit } from './audit/audit.tsx';
 
@@ -61,6 +62,11 @@ export const PAGES: Record<PageName, Page> = {
     title: 'Limits',
     nav: 'Limits',
     show: Limits,
+  },
+  connections: {
+    title: 'Connections',
+    nav: 'Connections',
+    show: Connections,
   },
   maintenance: {
     title: 'Maintenance',

@@ -9,6 +9,25 @@ export function ScheduleLink({ id }: { id: string }) {
   );
 }
 
+/** To a connection, in their list. */
+function ConnectionLink({ id }: { id: string }) {
+  return (
+    <a class="user" href={href('/connections', { q: id })}>
+      {id}
+    </a>
+  );
+}
+
+/** Before the path of a target; nothing before a URL of its own. */
+export function Below({ connection }: { connection: string | null }) {
+  if (connection === null) return null;
+  return (
+    <>
+      <ConnectionLink id={connection} />:{' '}
+    </>
+  );
+}
+
 /** To the page of a run. */
 export function RunLink({ id, children }: { id: string; children?: string }) {
   return (

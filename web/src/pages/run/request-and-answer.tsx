@@ -3,6 +3,7 @@ import { textOf } from '../../api/json.ts';
 import { Copy } from '../../parts/copy.tsx';
 import { Rules, bodyWords } from '../../parts/endpoint.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
+import { Below } from '../../parts/links.tsx';
 import { attemptOf, filledBody } from './filled-body.ts';
 
 /** Where the run goes, and what goes with it. */
@@ -18,7 +19,7 @@ export function Request({ run }: { run: WholeRun }) {
         <>
           <p>
             <code class="user">
-              {target.method} {target.connection !== null && `${target.connection}: `}
+              {target.method} <Below connection={target.connection} />
               {target.url}
             </code>
           </p>

@@ -9,11 +9,11 @@ import {
   endpointOf,
   linesOf,
 } from './endpoint/endpoint-draft.ts';
+import { type Pair, twice, typedPairs } from '../../parts/forms/pair.ts';
 
 /** A definition, as the daemon answers one. */
 export type Stored = Schedule | VersionedSchedule;
 
-export type Pair = readonly [name: string, value: string];
 const KINDS = ['cron', 'everySeconds', 'at', 'after'] as const;
 export type Kind = (typeof KINDS)[number];
 
@@ -145,7 +145,7 @@ export function bodyOf(draft: Draft, base: Stored | null): Record<string, unknow
     exclude: kind !== 'after' && dates.length + calendars.length > 0 ? { dates, calendars } : null,
     target: targetOf(draft, base),
     payload: payloadOf(draft, base),
-    labels: Object.fromEntries(draft.labels.filter(([name, value]) => name + value !== '')),
+    labels: Object.fromEntries(typedPairs(draft.labels)),
     ...Object.fromEntries(others.map(([name, text]) => [name, policyOf(name, text)])),
     retry: Object.fromEntries(retry.map(([name, text]) => [name.slice(6), numberOf(text)])),
   };
@@ -174,7 +174,7 @@ function targetOf(draft: Draft, base: Stored | null): unknown {
   const kept = base?.target.type === 'http' ? base.target : null;
   const called = (text: string, name: 'lookup' | 'cancel') =>
     text === '' ? null : { ...(kept?.[name] ?? {}), url: text };
-  const headers = Object.fromEntries(draft.headers.filter(([name, value]) => name + value !== ''));
+  const headers = Object.fromEntries(typedPairs(draft.headers));
   const [lookup, cancel] = [called(draft.lookupUrl, 'lookup'), called(draft.cancelUrl, 'cancel')];
   const secrets = linesOf(draft.secret);
   const secret = secrets.length > 1 ? secrets : (secrets[0] ?? null);
@@ -210,12 +210,6 @@ export function faultsOf(draft: Draft): Fault[] {
     ...twice(headers, '/target/headers'),
     ...(targetType === 'http' ? endpointFaults(draft) : []),
   ];
-}
-
-function twice(pairs: readonly Pair[], path: string): Fault[] {
-  const names = pairs.map(([name]) => name).filter((name) => name !== '');
-  const again = names.filter((name, index) => names.indexOf(name) !== index);
-  return again.map((name) => ({ path, message: `${name} is there twice` }));
 }
 
 /** Mine, where I have changed it; elsewhere what somebody else has made of it. */

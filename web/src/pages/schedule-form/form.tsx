@@ -10,6 +10,7 @@ import { curlText } from './curl.ts';
 import { type Draft, type Stored, bodyOf, faultsOf } from './draft.ts';
 import { type Part, TextField } from './inputs.tsx';
 import { POLICY_PATHS, PolicyFields } from './policy-fields.tsx';
+import { useConnections } from './endpoint/connection-field.tsx';
 import { sentOf } from './endpoint/sent.ts';
 import { Preview, type Previewed, usePreview } from './preview.tsx';
 import './schedule-form.css';
@@ -51,7 +52,9 @@ interface Props {
 export function ScheduleForm({ draft, onChange, base, isNew, headers, saving, onSave, children }: Props) {
   const [local, setLocal] = useState<readonly Fault[]>([]);
   const previewed = usePreview(draft);
-  const sent = draft.targetType === 'http' ? sentOf(draft, base, sampleTime(draft, previewed)) : null;
+  const connections = useConnections(draft);
+  const chosen = connections.find(({ id }) => id === draft.connection.trim()) ?? null;
+  const sent = draft.targetType === 'http' ? sentOf(draft, base, sampleTime(draft, previewed), chosen) : null;
   const faults = distinct([...local, ...saving.faults, ...previewed.faults, ...(sent?.faults ?? [])]);
   const change = (changes: Partial<Draft>) => {
     setLocal([]);
@@ -81,7 +84,7 @@ export function ScheduleForm({ draft, onChange, base, isNew, headers, saving, on
           />
         )}
         <TriggerFields part={part} />
-        <TargetFields part={part} sent={sent} />
+        <TargetFields {...{ part, sent, connections }} />
         <PolicyFields part={part} />
       </div>
       <div class="beside">

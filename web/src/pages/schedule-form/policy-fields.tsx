@@ -1,8 +1,8 @@
 import type { Fault } from '../../api/http.ts';
 import { Field } from '../../parts/forms/field.tsx';
+import { Pairs } from '../../parts/forms/pairs.tsx';
 import type { Draft } from './draft.ts';
 import { AreaField, type Part } from './inputs.tsx';
-import { Pairs } from './pairs.tsx';
 
 interface Policy {
   name: string;

@@ -1,11 +1,13 @@
+import type { Connection } from '../../../../client/src/generated/types.gen.ts';
+import { Pairs } from '../../parts/forms/pairs.tsx';
 import { Segments } from '../../parts/forms/segments.tsx';
 import { BodyFields } from './endpoint/body-fields.tsx';
+import { ConnectionField } from './endpoint/connection-field.tsx';
 import { linesOf } from './endpoint/endpoint-draft.ts';
 import { OutcomeFields } from './endpoint/outcome-fields.tsx';
 import type { Sent } from './endpoint/sent.ts';
 import { WhatIsSent } from './endpoint/what-is-sent.tsx';
 import { AreaField, type Part, SelectField, TextField } from './inputs.tsx';
-import { Pairs } from './pairs.tsx';
 
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET', 'HEAD'].map((method) => [method, method] as const);
 const KEPT = 'What is stored is never shown again: *** stands for it, and keeps it.';
@@ -20,10 +22,12 @@ interface Props {
   part: Part;
   /** Null: nothing is called. */
   sent: Sent | null;
+  /** Those that can be chosen. */
+  connections: readonly Connection[];
 }
 
 /** What it calls, and with what. */
-export function TargetFields({ part, sent }: Props) {
+export function TargetFields({ part, sent, connections }: Props) {
   const { draft, change } = part;
   return (
     <fieldset>
@@ -37,7 +41,7 @@ export function TargetFields({ part, sent }: Props) {
         ]}
         onChange={(targetType) => change({ targetType })}
       />
-      {sent ? <HttpFields part={part} sent={sent} /> : <PullFields part={part} />}
+      {sent ? <HttpFields {...{ part, sent, connections }} /> : <PullFields part={part} />}
     </fieldset>
   );
 }
@@ -65,15 +69,11 @@ function PayloadField({ part }: { part: Part }) {
   );
 }
 
-function HttpFields({ part, sent }: { part: Part; sent: Sent }) {
+function HttpFields({ part, sent, connections }: Props & { sent: Sent }) {
   const { draft, change, faults } = part;
   return (
     <>
-      <TextField
-        {...{ part, path: '/target/connection', name: 'connection' }}
-        label="Connection"
-        hint="The id of a connection, which says where the system is and logs in. Empty: none."
-      />
+      <ConnectionField part={part} connections={connections} />
       <TextField
         {...{ part, path: '/target/url', name: 'url', isMono: true }}
         label={draft.connection.trim() === '' ? 'URL' : 'Path below the URL of the connection'}

@@ -3,7 +3,7 @@ import type { Schedule } from '../../../../client/src/generated/types.gen.ts';
 import { textOf } from '../../api/json.ts';
 import { Rules, bodyWords } from '../../parts/endpoint.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
-import { ScheduleLink } from '../../parts/links.tsx';
+import { Below, ScheduleLink } from '../../parts/links.tsx';
 import { Time } from '../../parts/time.tsx';
 
 type NamedFact = readonly [name: string, value: ComponentChildren];
@@ -94,7 +94,7 @@ function Target({ schedule: { target } }: { schedule: Schedule }) {
   const headers = Object.keys(target.headers);
   return (
     <>
-      <code>{target.method}</code> {target.connection !== null && `${target.connection}: `}
+      <code>{target.method}</code> <Below connection={target.connection} />
       {target.url}
       {headers.length > 0 && <span class="quiet"> with {headers.join(', ')}</span>}
     </>

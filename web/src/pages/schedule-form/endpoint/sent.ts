@@ -1,3 +1,5 @@
+import type { Connection } from '../../../../../client/src/generated/types.gen.ts';
+import { joinBelow } from '../../../../../src/core/connections/join-url.ts';
 import { compileBody, readContentType } from '../../../../../src/core/http/body-template.ts';
 import { ownHeaders } from '../../../../../src/core/http/own-headers.ts';
 import { carriedBody, contentTypeOf, writeBody } from '../../../../../src/core/http/request-body.ts';
@@ -11,7 +13,7 @@ import type { Fault } from './endpoint-draft.ts';
 export interface Sent {
   method: string;
   url: string;
-  /** Of the user, and the content type. */
+  /** Of the user and of the connection, and the content type. */
   headers: readonly (readonly [name: string, value: string])[];
   /** Names of those that firelock adds. */
   own: readonly string[];
@@ -22,18 +24,27 @@ export interface Sent {
   faults: readonly Fault[];
 }
 
-/** `fireAt`: of the sample run. */
-export function sentOf(draft: Draft, base: Stored | null, fireAt: number): Sent {
+type Added = Pick<Connection, 'url' | 'headers' | 'auth'>;
+
+/** `fireAt`: of the sample run. `connection`: the one that is named; null: none is, or it cannot be read. */
+export function sentOf(
+  draft: Draft,
+  base: Stored | null,
+  fireAt: number,
+  connection: Added | null = null,
+): Sent {
   const payload = payloadOf(draft, base)?.text.trim() ?? null;
   const values = sampleOf(draft, payload, fireAt);
-  const names = draft.headers.map(([name]) => name.toLowerCase()).filter((name) => name !== '');
+  const added = connection === null ? [] : addedBy(connection);
+  const typed = draft.headers.map(([name]) => name.toLowerCase());
+  const names = [...typed.filter((name) => name !== '' && !added.includes(name)), ...added];
   const carried = carriedBody(draft.method, givenBody(draft));
   const written = writtenBody(carried, values);
   const type = written.body === '' ? null : contentTypeOf(carried, names);
   const own = ownHeaders(values, { now: fireAt, userAgent: '', spanId: '' }).filter((_, at) => at % 2 === 0);
   return {
     method: draft.method,
-    url: placed(draft.connection.trim(), addressOf(renderTemplate(draft.url, values, encoded))),
+    url: placed(draft.connection.trim(), connection, renderTemplate(draft.url, values, encoded)),
     headers: [
       ...names.map((name) => [name, '***'] as const),
       ...(type === null ? [] : [['content-type', type] as const]),
@@ -69,9 +80,22 @@ function writtenBody(carried: Carried, values: Values): Pick<Sent, 'body' | 'unk
   }
 }
 
-/** The connection's URL and headers are in the daemon alone. */
-function placed(connection: string, address: string): string {
-  return connection === '' ? address : `(URL of the connection ${connection})${address}`;
+/** In the letters and the order in which they are sent: a header of the target with such a name is left out. */
+function addedBy({ headers, auth }: Added): string[] {
+  const names = Object.keys(headers).map((name) => name.toLowerCase());
+  return auth === null ? names : [...names, 'authorization'];
+}
+
+function placed(id: string, connection: Added | null, text: string): string {
+  if (id === '') return addressOf(text);
+  if (connection === null) return `(URL of the connection ${id})${text}`;
+  try {
+    const { origin, path } = joinBelow(connection.url, text);
+    return origin + path;
+  } catch {
+    // As it is typed: the path is refused when it is saved.
+    return connection.url + text;
+  }
 }
 
 /** Half a character may be typed so far. */

@@ -1,6 +1,6 @@
 import type { Fault } from '../../api/http.ts';
-import { Field } from '../../parts/forms/field.tsx';
-import type { Pair } from './draft.ts';
+import { Field } from './field.tsx';
+import type { Pair } from './pair.ts';
 
 interface Props {
   label: string;
