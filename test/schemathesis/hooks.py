@@ -44,6 +44,8 @@ FORMATS = {
     "uri-template": st.sampled_from(
         ["https://example.com/a", "http://example.com:8080/b?run={{runId}}", "https://example.com/{{scheduleId}}"]
     ),
+    "body-template": st.sampled_from(['{"run": "{{runId}}"}', '[{{payload}}, {{attempt}}]', '"{{parent/status}}"']),
+    "media-type": st.sampled_from(["application/json", "text/plain; charset=utf-8", "application/x-www-form-urlencoded"]),
     "http-header-name": st.from_regex(r"[Xx]-[A-Za-z0-9-]{1,20}", fullmatch=True),
     "webhook-secret": st.binary(min_size=24, max_size=64).map(lambda key: f"whsec_{base64.b64encode(key).decode()}"),
     "http-header-value": st.from_regex(r"[\x21-\x7a]{0,30}", fullmatch=True),

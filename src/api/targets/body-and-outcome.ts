@@ -12,7 +12,7 @@ const MAX_TEXT = 1024;
 const templateText = z
   .string()
   .refine((value) => Buffer.byteLength(value) <= MAX_TEMPLATE_BYTES, { error: 'must be at most 64 KiB' })
-  .meta({ maxLength: MAX_TEMPLATE_BYTES });
+  .meta({ format: 'body-template', maxLength: MAX_TEMPLATE_BYTES });
 
 const contentType = z
   .string()
@@ -64,8 +64,11 @@ export const answeredBody = z.union([
     .meta({ id: 'AnsweredBodyTemplate', description: 'A text with placeholders.' }),
 ]);
 
+const STATUS_PATTERN = String.raw`^(?:[2-5][xX]{2}|[2-5]\d\d(?:-[2-5]\d\d)?)$`;
 const statusPattern = z
-  .union([z.int(), z.string()], { error: 'must be a number or a string' })
+  .union([z.int().meta({ minimum: 200, maximum: 599 }), z.string().meta({ pattern: STATUS_PATTERN })], {
+    error: 'must be a number or a string',
+  })
   .superRefine(withoutFault<StatusPattern>(patternFault))
   .meta({ description: 'A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599.' });
 const statuses = z.array(statusPattern).max(100);
