@@ -29,31 +29,40 @@ export async function goneNamesOf(
   for (const { id, limitId } of oneOffs)
     if (limitId !== null && !limits.has(limitId))
       gone.set(id, `the limit of the run was deleted: ${limitId}`);
+  await addGoneConnections(tx, oneOffs, gone);
+  return gone;
+}
+
+async function addGoneConnections(
+  tx: Transaction,
+  oneOffs: readonly RunRecord[],
+  gone: Map<string, string>,
+): Promise<void> {
   const connected = oneOffs.flatMap((run) => {
     const connection = connectionOfLane(run.lane);
     return connection === null ? [] : [{ run, connection }];
   });
-  if (connected.length === 0) return gone;
+  if (connected.length === 0) return;
   const placed = await keepPlaced(
     tx,
     connected.map(({ connection }) => connection),
   );
+  for (const { run, connection } of connected)
+    if (!placed.has(connection)) gone.set(run.id, `the connection of the run was deleted: ${connection}`);
+  const moved = connected.filter(({ run, connection }) => (placed.get(connection) ?? 0) > run.createdAt);
+  if (moved.length === 0) return;
   const handoffs = await loadHandoffs(
     tx,
-    connected.map(({ run }) => run),
+    moved.map(({ run }) => run),
   );
-  for (const { run, connection } of connected) {
-    const placedAt = placed.get(connection);
+  for (const { run, connection } of moved) {
     const target = handoffs.get(versionKey(run))?.target;
-    const wasMoved = placedAt !== undefined && placedAt > run.createdAt;
-    if (placedAt === undefined) gone.set(run.id, `the connection of the run was deleted: ${connection}`);
-    else if (wasMoved && target && hasSecrets(target))
+    if (target && hasSecrets(target))
       gone.set(
         run.id,
         `the connection ${connection} goes elsewhere now, and the run has header values of its own`,
       );
   }
-  return gone;
 }
 
 export function refuseGone<Write>(
