@@ -22,6 +22,15 @@ export function parseKeepingDigits(text: string): unknown {
   );
 }
 
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The steps of a JSON pointer (RFC 6901): `/a~1b/0` is `a/b`, then `0`. Null: it is none. */
 export function pointerSteps(pointer: string): string[] | null {
   if (pointer === '') return [];

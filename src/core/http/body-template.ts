@@ -1,4 +1,4 @@
-import { parseKeepingDigits, pointerSteps, valueAt } from '../json-text.ts';
+import { isJson, parseKeepingDigits, pointerSteps, valueAt } from '../json-text.ts';
 import type { Dependency, ParentRun, RunTrigger } from '../runs/run.ts';
 import type { BodyTemplate } from '../schedules/schedule.ts';
 import {
@@ -147,15 +147,6 @@ function endsInString(text: string, beginsInString: boolean): boolean {
     else if (character === '\\' && inString) index += 1;
   }
   return inString;
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 const asValue = ({ json }: Value): string => json;

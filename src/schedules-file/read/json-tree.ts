@@ -1,5 +1,6 @@
 import { type Document, type Node, type Scalar, isAlias, isMap, isPair, isScalar, isSeq } from 'yaml';
 import { pointer } from '../../api/http/json/json-body.ts';
+import { isJson } from '../../core/json-text.ts';
 import { keyText, resolved } from './places.ts';
 
 interface Reading {
@@ -62,15 +63,6 @@ export function jsonTextOf(node: Node, reading: Reading, path: readonly string[]
   const written = reading.source.slice(start, end);
   const tree = treeOf(node, reading, path);
   return !isAlias(node) && isJson(written) ? written : JSON.stringify(tree);
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** A YAML number as JSON, with all of its digits; null: JSON has no such number (.inf, .nan). */
