@@ -8,7 +8,7 @@ import { type Store, type TestInstance, createInstance } from '../support/pipeli
 import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
-const MINUTE = 60_000;
+const HOUR = 3_600_000;
 
 let store: Store;
 let receiver: Receiver;
@@ -35,16 +35,26 @@ const left = () =>
     sql`SELECT id, fire_at FROM schedules LEFT JOIN skips ON schedule_uid = uid WHERE has_skips OR fire_at IS NOT NULL`,
   );
 
-/** As if no instance had planned for three minutes, and the middle one of three fires had been skipped before. Answers the first. */
+/**
+ * As if no instance had planned for two hours, and the middle one of three fires had been skipped before. Answers the first. The next
+ * fire is an hour away, so that none is planned beside them.
+ */
 async function late(id: string, more: Partial<Definition>): Promise<number> {
-  await instance.put(id, { cron: '* * * * *', url: `${receiver.url}/${id}`, ...more });
-  const [row] = await store.rows<{ first: string }>(sql`UPDATE schedules SET has_skips = true,
-    next_occurrence_at = date_trunc('minute', clock_timestamp()) - interval '2 minutes',
-    next_fire_at = date_trunc('minute', clock_timestamp()) - interval '2 minutes'
-    WHERE id = ${id} RETURNING next_fire_at AS first`);
+  const [now] = await store.rows<{ at: string }>(sql`SELECT date_trunc('second', clock_timestamp()) AS at`);
+  const first = Date.parse(now?.at ?? '') - 2 * HOUR;
+  await instance.put(id, {
+    cron: null,
+    everySeconds: 3600,
+    startAt: first,
+    url: `${receiver.url}/${id}`,
+    ...more,
+  });
+  const at = new Date(first).toISOString();
+  await store.rows(sql`UPDATE schedules SET has_skips = true, next_occurrence_at = ${at}, next_fire_at = ${at}
+    WHERE id = ${id}`);
   await store.rows(sql`INSERT INTO skips (schedule_uid, fire_at, asked_at)
-    SELECT uid, next_fire_at + interval '1 minute', created_at FROM schedules WHERE id = ${id}`);
-  return Date.parse(row?.first ?? '');
+    SELECT uid, next_fire_at + interval '1 hour', created_at FROM schedules WHERE id = ${id}`);
+  return first;
 }
 
 const recorded = (id: string, count: number) =>
@@ -64,7 +74,7 @@ describe('a fire that was skipped on request', () => {
   ] as const)(
     'is recorded as skipped and not sent, however late: %j',
     async ({ id, overlap, catchUp, fired, coalesced }) => {
-      const first = await late(id, { overlap, catchUp, graceSeconds: 90 });
+      const first = await late(id, { overlap, catchUp, graceSeconds: 5400 });
       await instance.put('follower', {
         cron: null,
         after: { scheduleId: id, on: ['skipped'] },
@@ -72,15 +82,15 @@ describe('a fire that was skipped on request', () => {
       });
       await instance.start();
       await recorded(id, fired.length + 1);
-      const found = (await runs(id)).filter((run) => Date.parse(run.scheduled_for) <= first + 2 * MINUTE);
+      const found = (await runs(id)).filter((run) => Date.parse(run.scheduled_for) <= first + 2 * HOUR);
       const skipped = found.filter(({ status }) => status === 'skipped');
-      expect(skipped.map((run) => (Date.parse(run.scheduled_for) - first) / MINUTE)).toEqual([1]);
+      expect(skipped.map((run) => (Date.parse(run.scheduled_for) - first) / HOUR)).toEqual([1]);
       expect(skipped).toMatchObject([{ reason: 'request', trigger: 'schedule', coalesced: 0 }]);
       const others = found.filter(({ status }) => status !== 'skipped');
-      expect(others.map((run) => (Date.parse(run.scheduled_for) - first) / MINUTE)).toEqual(fired);
+      expect(others.map((run) => (Date.parse(run.scheduled_for) - first) / HOUR)).toEqual(fired);
       expect(others.reduce((sum, run) => sum + run.coalesced, 0)).toBe(coalesced);
       expect(receiver.arrivals.map(({ body }) => body.scheduledFor)).not.toContain(
-        new Date(first + MINUTE).toISOString(),
+        new Date(first + HOUR).toISOString(),
       );
       // What follows from a skipped run follows from this one as well.
       await recorded('follower', 1);
