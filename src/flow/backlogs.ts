@@ -9,6 +9,7 @@ import { reasonOf } from '../runtime/reason.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import { restAfter } from '../runtime/loop/pace.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
 import { batchFaultOf } from '../postgres/errors.ts';
@@ -35,9 +36,6 @@ const MAX_RUNS = 250;
 const IDLE_MS = 2_000;
 /** Before rows that other transactions have locked are tried again. */
 const REST_MS = 200;
-/** After a slice, it waits for three times as long as that took: three quarters of the time are for others. */
-const TIMES_ITS_WORK = 3;
-const MAX_WAIT_MS = 500;
 
 interface State extends BacklogsDeps {
   /** By the backlog's id: how it goes on after the database refused a slice of it. */
@@ -65,7 +63,7 @@ async function pass(state: State): Promise<number> {
   const { clock } = state;
   const began = clock.monotonic();
   const isMore = await sliceNext(state);
-  return isMore ? Math.min(MAX_WAIT_MS, TIMES_ITS_WORK * (clock.monotonic() - began)) : IDLE_MS;
+  return isMore ? restAfter(clock.monotonic() - began) : IDLE_MS;
 }
 
 /** What is under way, for when it fails. */

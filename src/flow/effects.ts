@@ -8,6 +8,7 @@ import { inHalvesOnceFailed } from '../runtime/loop/batch.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import { restAfter } from '../runtime/loop/pace.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
@@ -43,6 +44,8 @@ const MAX_PUT_OFF_SECONDS = 300;
 interface State extends EffectsDeps {
   /** Effects that must wait for now: passed over, or under way elsewhere in this process. */
   rests: Map<number, Rest>;
+  /** Monotonic: until then, effects that were begun wait, since they are one user's volume. */
+  begunRestUntil: number;
 }
 
 interface Rest {
@@ -53,7 +56,7 @@ interface Rest {
 
 /** To be woken when some were written. */
 export function createEffects(deps: EffectsDeps): Loop {
-  const state: State = { ...deps, rests: new Map() };
+  const state: State = { ...deps, rests: new Map(), begunRestUntil: -Infinity };
   return createLoop({
     name: 'effects',
     clock: deps.clock,
@@ -70,6 +73,7 @@ async function pass(state: State): Promise<number> {
   const isMore = await applyNext(state, now);
   if (isMore) return 0;
   let next = clock.monotonic() + IDLE_MS;
+  if (state.begunRestUntil > now) next = Math.min(next, state.begunRestUntil);
   for (const { until } of rests.values()) if (until > now) next = Math.min(next, until);
   return Math.max(0, next - clock.monotonic());
 }
@@ -80,17 +84,24 @@ async function applyNext(state: State, now: number): Promise<boolean> {
   let batch: Effect[] = [];
   try {
     const applied = await state.database.transaction(async (tx) => {
-      batch = await lockEffects(tx, { limit: MAX_BATCH, besides });
+      batch = await lockEffects(tx, { limit: MAX_BATCH, besides, begunRest: state.begunRestUntil > now });
       return batch.length === 0 ? null : applyEffects(tx, batch);
     });
     if (!applied) return false;
     afterCommit(state, applied);
-    return applied.begun.length > 0 || batch.length >= MAX_BATCH;
+    if (applied.begun.length > 0) restBegun(state, now);
+    return batch.length >= MAX_BATCH;
   } catch (error) {
     if (batchFaultOf(error) === null) throw error;
     await applyApart(state, batch, error);
     return batch.length >= MAX_BATCH;
   }
+}
+
+/** What is left of effects that were begun has its next turn once others had theirs. */
+function restBegun(state: State, since: number): void {
+  const ended = state.clock.monotonic();
+  state.begunRestUntil = ended + restAfter(ended - since);
 }
 
 /** An effect that the database refuses, or that is too much work, must not delay the others. */

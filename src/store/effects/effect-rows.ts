@@ -59,12 +59,12 @@ const MAX_BEGUN = 20;
 
 /**
  * Effects that are due now, the oldest first, without those in `besides`. Those that are done in parts, and were begun, come last and
- * have places of their own: they hold up no new effect, and no number of new ones holds them up. Locks their rows until the transaction
- * ends. Effects that other instances work on are passed over.
+ * have places of their own: they hold up no new effect, and no number of new ones holds them up. `begunRest`: they are left out. Locks
+ * their rows until the transaction ends. Effects that other instances work on are passed over.
  */
 export async function lockEffects(
   tx: Transaction,
-  { limit, besides }: { limit: number; besides: readonly number[] },
+  { limit, besides, begunRest }: { limit: number; besides: readonly number[]; begunRest: boolean },
 ): Promise<Effect[]> {
   const due = sql`coalesce(retry_at <= clock_timestamp(), true) AND id <> ALL (${idsIn(besides)}::bigint[])`;
   const rows = await rowsOf<Row>(tx)(sql`-- lockEffects
@@ -73,7 +73,7 @@ export async function lockEffects(
       ORDER BY id LIMIT ${limit} FOR UPDATE SKIP LOCKED
     ), begun AS MATERIALIZED (
       SELECT * FROM effects WHERE done_through IS NOT NULL AND ${due}
-      ORDER BY id LIMIT ${Math.min(limit, MAX_BEGUN)} FOR UPDATE SKIP LOCKED
+      ORDER BY id LIMIT ${begunRest ? 0 : Math.min(limit, MAX_BEGUN)} FOR UPDATE SKIP LOCKED
     )
     SELECT * FROM new UNION ALL SELECT * FROM begun`);
   return rows.map(toEffect);

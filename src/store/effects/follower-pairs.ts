@@ -11,8 +11,13 @@ export interface FollowerPair {
   followerUid: string;
 }
 
-/** Followers of ends that one transaction sees to: each may be a run that it records, and a row that it locks. */
-const MAX_PAIRS = 2_000;
+/**
+ * Followers that one transaction sees to: each may be a run that it records, and a row that it locks. Of ends that come up for the first
+ * time; of each of these; and of ends that were begun, which go on at a pace that leaves time for others.
+ */
+const MAX_FIRST_PAIRS = 2_000;
+const MAX_FIRST_PAIRS_OF_END = 100;
+const MAX_BEGUN_PAIRS = 500;
 
 /**
  * The next followers of these ends, in the order of uids. Each end gets the same share, so that one with few followers is done at once,
@@ -22,23 +27,35 @@ export async function nextPairs(
   tx: Transaction,
   ends: readonly Effect[],
 ): Promise<{ pairs: FollowerPair[]; begun: Effect[] }> {
-  const single = ends.flatMap((end) =>
-    end.followerUid === null ? [] : [{ end, followerUid: end.followerUid }],
-  );
-  const aboutAll = ends.filter(({ followerUid }) => followerUid === null);
-  const share = Math.ceil(MAX_PAIRS / ends.length);
-  const followers = await followersOfEnds(tx, aboutAll, share);
-  const ofEach = aboutAll.map((end) => ({ end, uids: followers.get(end.id) ?? [] }));
-  return {
-    pairs: [
-      ...single,
-      ...ofEach.flatMap(({ end, uids }) => uids.map((followerUid) => ({ end, followerUid }))),
-    ],
-    begun: ofEach.flatMap(({ end, uids }) => {
+  const pairs: FollowerPair[] = [];
+  const begun: Effect[] = [];
+  const aboutAll: Effect[] = [];
+  for (const end of ends) {
+    if (end.followerUid === null) aboutAll.push(end);
+    else pairs.push({ end, followerUid: end.followerUid });
+  }
+  const [first, later] = [aboutAll.filter(isFirst), aboutAll.filter((end) => !isFirst(end))];
+  for (const [of, share] of [
+    [first, Math.min(MAX_FIRST_PAIRS_OF_END, shareOf(MAX_FIRST_PAIRS, first))],
+    [later, shareOf(MAX_BEGUN_PAIRS, later)],
+  ] as const) {
+    const followers = await followersOfEnds(tx, of, share);
+    for (const end of of) {
+      const uids = followers.get(end.id) ?? [];
+      for (const followerUid of uids) pairs.push({ end, followerUid });
       const last = uids.at(-1);
-      return last === undefined || uids.length < share ? [] : [{ ...end, doneThrough: last }];
-    }),
-  };
+      if (last !== undefined && uids.length >= share) begun.push({ ...end, doneThrough: last });
+    }
+  }
+  return { pairs, begun };
+}
+
+function isFirst({ doneThrough }: Effect): boolean {
+  return doneThrough === null;
+}
+
+function shareOf(pairs: number, ends: readonly Effect[]): number {
+  return Math.ceil(pairs / Math.max(1, ends.length));
 }
 
 /** At most `share` of each, behind the one that the effect is done through. A schedule that follows all follows no follower. */

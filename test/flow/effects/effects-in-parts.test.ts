@@ -65,12 +65,29 @@ it('an end with very many followers is done in parts, and each other end goes be
   await oneTransaction();
   expect(await runsOf('lone')).toBe(2);
   expect(await runsOf('all')).toBe(3);
-  expect(await allRuns()).toBeGreaterThan(before + 500);
+  expect(await allRuns()).toBeGreaterThan(before + 200);
   await applyAll(store);
   const pairs = await store.rows(sql`SELECT schedule_uid FROM runs WHERE schedule_id LIKE 'child%'`);
   expect(pairs).toHaveLength(MAX_PAIRS + 401);
   expect(new Set(pairs.map((row) => Object.values(row).join())).size).toBe(MAX_PAIRS + 401);
   expect(await store.rows(sql`SELECT FROM effects`)).toEqual([]);
+});
+
+it('a begun effect can rest between two parts, and other ends are done meanwhile', async () => {
+  await follow('child', 'parent');
+  await multiply('child', 700);
+  await leaveEnds('parent');
+  await oneTransaction();
+  const first = await allRuns();
+  expect(first).toBeLessThanOrEqual(100);
+  await leaveEnds('other');
+  await store.database.transaction((tx) => applyNext(tx, 200, { begunRest: true }));
+  expect(await runsOf('lone')).toBe(1);
+  expect(await allRuns()).toBe(first + 1);
+  await instance.pipeline.effects.start();
+  await until(async () => (await store.rows(sql`SELECT FROM effects`)).length === 0 || null);
+  expect(await runsOf('child')).toBe(1);
+  expect(await wrongPairs(1, 701)).toEqual([]);
 });
 
 it('ends times followers: no transaction sees to more pairs than one may, on any number of instances', async () => {
