@@ -16,6 +16,9 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core';
+import type { AlertKind } from '../core/alerts/alert.ts';
+import type { MessageEvent } from '../core/alerts/message.ts';
+import type { ChannelType, NotifierFilter } from '../core/alerts/notifier.ts';
 import type { Role } from '../core/access/roles.ts';
 import type { AuditAction, AuditDetail, AuditOutcome } from '../core/audit.ts';
 import type { ConnectionFields } from '../core/connections/connection.ts';
@@ -23,7 +26,7 @@ import type { AttemptEntry } from '../core/runs/attempts/attempt.ts';
 import type { MaintenanceDispatch } from '../core/maintenance.ts';
 import type { BacklogKind, EffectKind } from '../core/runs/effect.ts';
 import type { OnDependencyFailure, RunStatus, RunTrigger } from '../core/runs/run.ts';
-import type { FollowedEnd, Overlap } from '../core/schedules/schedule.ts';
+import type { Bound, FollowedEnd, Overlap } from '../core/schedules/schedule.ts';
 import type { AttemptError } from '../core/runs/attempts/outcome.ts';
 import type { StoredDefinition } from '../core/schedules/stored-definition.ts';
 import type { Instant } from '../core/instant.ts';
@@ -89,6 +92,9 @@ export const schedules = pgTable(
     planFailures: integer('plan_failures').notNull().default(0),
     /** It may have rows in `skips`; without it none. */
     hasSkips: boolean('has_skips').notNull().default(false),
+    /** The bounds of `expect`; null: it has none. */
+    startWithinSeconds: integer('start_within_seconds'),
+    finishWithinSeconds: integer('finish_within_seconds'),
     createdAt: instantColumn('created_at').notNull(),
     updatedAt: instantColumn('updated_at').notNull(),
   },
@@ -268,6 +274,10 @@ const runColumns = () => ({
   outcomeWatched: boolean('outcome_watched').notNull().default(false),
   /** The run whose end this one follows. */
   parentRunId: uuid('parent_run_id'),
+  /** The notifier whose message it is. */
+  notifierId: identifier('notifier_id'),
+  /** Bounds of `expect` that did not hold; null: none. */
+  unmet: text().array().$type<Bound[]>(),
   /** Dependencies whose end is not counted yet; null: the run depends on none. */
   openDependencies: integer('open_dependencies'),
   onDependencyFailure: text('on_dependency_failure').$type<OnDependencyFailure>(),
@@ -296,6 +306,11 @@ export const runs = pgTable(
      * (claimDueRuns). With a limit: it has a place of it.
      */
     ready: boolean().notNull(),
+    /** The bound of `expect` that comes next, and when it passes; null: none is left, or it has passed. */
+    nextBound: text('next_bound').$type<Bound>(),
+    boundAt: instantColumn('bound_at'),
+    /** For the bound that begins with the first attempt. */
+    finishWithinSeconds: integer('finish_within_seconds'),
   },
   // eslint-disable-next-line max-lines-per-function -- one table
   (t) => [
@@ -327,6 +342,9 @@ export const runs = pgTable(
     index('runs_to_come')
       .on(t.dueAt)
       .where(sql`status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL`),
+    index('runs_bounded')
+      .on(t.boundAt)
+      .where(sql`bound_at IS NOT NULL`),
     index('runs_claimed')
       .on(t.claimedBy)
       .where(sql`status = 'pending' AND claimed_by IS NOT NULL`),
@@ -386,6 +404,9 @@ export const history = pgTable('history', { ...runColumns(), ...endColumns() }, 
   index('history_seldom')
     .on(t.trigger, t.id)
     .where(sql`trigger <> 'schedule'`),
+  index('history_unmet')
+    .on(t.id)
+    .where(sql`unmet IS NOT NULL`),
   // By schedule, for the newest success and the failures since: of schedules that ask for it, so that others pay nothing.
   index('history_watched_successes')
     .on(t.scheduleUid, t.finishedAt)
@@ -439,6 +460,8 @@ export const effects = pgTable(
     status: text().$type<RunStatus | 'late'>().notNull(),
     finishedAt: instantColumn('finished_at').notNull(),
     attempt: integer().notNull(),
+    /** For `breaks` and `heals`: of which kind the episode is; null: a success heals whatever a success can. */
+    alertKind: text('alert_kind').$type<AlertKind>(),
     /** The one follower that it is about; null: about all that follow. */
     followerUid: uuid('follower_uid'),
     /** It is done in parts, and was begun; for `followers`, all followers up to this uid have been seen to. */
@@ -451,6 +474,111 @@ export const effects = pgTable(
     error: text(),
   },
   (t) => [index('effects_of_run').on(t.runId)],
+);
+
+/** Who is told what. Its row's lock guards which message it is told of an episode with. What its messages are handed to stands in schedule_versions. */
+export const notifiers = pgTable('notifiers', {
+  id: identifier().primaryKey(),
+  /** Another one where it is deleted and created again: encrypted values are bound to it. */
+  uid: uuid().notNull(),
+  description: text(),
+  enabled: boolean().notNull(),
+  /** `on` of the API, a word of SQL. */
+  kinds: text().array().$type<AlertKind[]>().notNull(),
+  filter: jsonb().$type<NotifierFilter>().notNull(),
+  channel: text().$type<ChannelType>().notNull(),
+  remindSeconds: integer('remind_seconds'),
+  fallback: identifier(),
+  version: integer().notNull(),
+  updatedAt: instantColumn('updated_at').notNull(),
+});
+
+/** Episodes: since when something is wrong with a schedule, and until when it was. */
+export const alerts = pgTable(
+  'alerts',
+  {
+    /** Begins with the moment at which it was opened. */
+    id: uuid().primaryKey(),
+    scheduleUid: uuid('schedule_uid').notNull(),
+    scheduleId: identifier('schedule_id').notNull(),
+    kind: text().$type<AlertKind>().notNull(),
+    since: instantColumn().notNull(),
+    /** The newest moment at which it broke: what heals it must have come later. */
+    brokenAt: instantColumn('broken_at').notNull(),
+    /** Null: it is open. */
+    until: instantColumn(),
+    runId: uuid('run_id'),
+    status: text().$type<RunStatus>(),
+    error: text(),
+    /** When to look whether it is over; null: an effect says so. */
+    lookAt: instantColumn('look_at'),
+  },
+  (t) => [
+    uniqueIndex('alerts_open')
+      .on(t.scheduleUid, t.kind)
+      .where(sql`until IS NULL`),
+    index('alerts_open_in_order')
+      .on(t.id)
+      .where(sql`until IS NULL`),
+    index('alerts_of_schedule').on(t.scheduleId, t.id),
+    index('alerts_over')
+      .on(t.until)
+      .where(sql`until IS NOT NULL`),
+    index('alerts_to_look')
+      .on(t.lookAt)
+      .where(sql`look_at IS NOT NULL`),
+  ],
+);
+
+/** Which notifier was told that an episode opened; deleted when it is told that it is over. */
+export const alertTellings = pgTable(
+  'alert_tellings',
+  {
+    alertId: uuid('alert_id').notNull(),
+    notifierId: identifier('notifier_id').notNull(),
+    /** When it is told again; null: never. */
+    remindAt: instantColumn('remind_at'),
+  },
+  (t) => [
+    primaryKey({ columns: [t.alertId, t.notifierId] }),
+    index('alert_tellings_to_remind')
+      .on(t.remindAt)
+      .where(sql`remind_at IS NOT NULL`),
+  ],
+);
+
+/** A notifier's message, which is a run of the same id. */
+export const messages = pgTable(
+  'messages',
+  {
+    runId: uuid('run_id').primaryKey(),
+    notifierId: identifier('notifier_id').notNull(),
+    event: text().$type<MessageEvent>().notNull(),
+    /** What happens until then is told in it too; null: it is closed, and its text is that of the run. */
+    gathersUntil: instantColumn('gathers_until'),
+    /** Another notifier could not deliver it. It goes to no further one. */
+    isFallback: boolean('is_fallback').notNull().default(false),
+    createdAt: instantColumn('created_at').notNull(),
+  },
+  (t) => [
+    uniqueIndex('messages_gathering')
+      .on(t.notifierId, t.event)
+      .where(sql`gathers_until IS NOT NULL AND NOT is_fallback`),
+    index('messages_to_close')
+      .on(t.gathersUntil)
+      .where(sql`gathers_until IS NOT NULL`),
+    index('messages_by_age').on(t.createdAt),
+  ],
+);
+
+/** The episodes that a message is about. */
+export const messageAlerts = pgTable(
+  'message_alerts',
+  {
+    runId: uuid('run_id').notNull(),
+    alertId: uuid('alert_id').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.runId, t.alertId] })],
 );
 
 /** Open runs of one schedule, too many for the transaction that decided about them: they are ended or marked in slices. */

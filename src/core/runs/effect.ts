@@ -3,10 +3,21 @@
  * `followers`: schedules that fire after this one get a run · `dependents`: runs that depend on it are counted down ·
  * `overlap`: another run of its schedule may start · `cancel`: firelock calls its target, since it was cancelled ·
  * `gone`: its target answered 410, so its schedule is paused · `failing`: it did not succeed, and its schedule is
- * paused after enough failures · `recovered`: it succeeded while its schedule was late. `followers` is also written
- * for a schedule that is late: then it belongs to no run.
+ * paused after enough failures · `recovered`: it succeeded while its schedule was late · `breaks`, `heals`: an episode of
+ * its schedule opens, or is over · `undelivered`: it is a notifier's message, and did not succeed. `followers` is also
+ * written for a schedule that is late, and `breaks` and `heals` for what is about no run.
  */
-export type EffectKind = 'followers' | 'dependents' | 'overlap' | 'cancel' | 'gone' | 'failing' | 'recovered';
+export type EffectKind =
+  | 'followers'
+  | 'dependents'
+  | 'overlap'
+  | 'cancel'
+  | 'gone'
+  | 'failing'
+  | 'recovered'
+  | 'breaks'
+  | 'heals'
+  | 'undelivered';
 
 /**
  * What becomes of the open runs of a schedule, if they are too many for one transaction. `deleted`: their schedule was, and they are

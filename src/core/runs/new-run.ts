@@ -83,6 +83,8 @@ const EMPTY = {
   overlapGuarded: false,
   outcomeWatched: false,
   parentRunId: null,
+  notifierId: null,
+  unmet: null,
   openDependencies: null,
   onDependencyFailure: null,
   hasDependents: false,

@@ -1,6 +1,7 @@
 import type { AttemptEntry } from './attempts/attempt.ts';
 import type { Instant } from '../instant.ts';
 import type { AttemptError } from './attempts/outcome.ts';
+import type { Bound } from '../schedules/schedule.ts';
 import type { OnDependencyFailure, RunStatus, RunTrigger } from './run.ts';
 
 /** A run as its row holds it, open or ended. transitions.ts makes the next record from it. */
@@ -46,6 +47,10 @@ export interface RunRecord {
   overlapGuarded: boolean;
   outcomeWatched: boolean;
   parentRunId: string | null;
+  /** The notifier whose message it is. */
+  notifierId: string | null;
+  /** Bounds of `expect` that did not hold; null: none. */
+  unmet: Bound[] | null;
   openDependencies: number | null;
   onDependencyFailure: OnDependencyFailure | null;
   hasDependents: boolean;

@@ -11,7 +11,7 @@ export type RunStatus = (typeof RUN_STATUSES)[number];
 
 /** Fires of the schedule itself: one run for each (schedule, scheduledFor), with a computed id. */
 const PLANNED_TRIGGERS = ['schedule', 'catchUp', 'backfill'] as const;
-export const RUN_TRIGGERS = [...PLANNED_TRIGGERS, 'manual', 'after', 'api'] as const;
+export const RUN_TRIGGERS = [...PLANNED_TRIGGERS, 'manual', 'after', 'api', 'notify'] as const;
 export type RunTrigger = (typeof RUN_TRIGGERS)[number];
 type PlannedTrigger = (typeof PLANNED_TRIGGERS)[number];
 

@@ -88,6 +88,19 @@ interface PullTarget {
   queue: string;
 }
 
+/** Mail by FIRELOCK_SMTP_URL. Only messages of notifiers are handed to it. */
+export interface EmailTarget {
+  type: 'email';
+  to: string[];
+}
+
+/** PagerDuty's Events API v2, or one that speaks like it. Only messages of notifiers are handed to it. */
+export interface PagerDutyTarget<Secret = SecretText> {
+  type: 'pagerduty';
+  target: HttpTarget<Secret>;
+  routingKey: Secret;
+}
+
 /** Where a run goes, by `type`. A new kind is a new member here and a file in targets/. */
 export type Target<Secret = SecretText> = HttpTarget<Secret> | PullTarget;
 
@@ -184,6 +197,18 @@ export const DEFAULT_TIMING = {
   catchUpLimit: 100,
   graceSeconds: 60,
 } as const satisfies Partial<Timing>;
+
+/** Bounds by which each of its runs is judged once, when the bound passes. */
+export interface Expect {
+  /** From `scheduledFor` + jitter until the first attempt begins; null: no bound. */
+  startWithinSeconds: number | null;
+  /** From the beginning of the first attempt until the run's end; null: no bound. */
+  finishWithinSeconds: number | null;
+}
+
+/** The bounds of `expect`, as a run's `unmet` names them. */
+export const BOUNDS = ['start', 'finish'] as const;
+export type Bound = (typeof BOUNDS)[number];
 
 /** A schedule as its owner wrote it, with defaults filled in. Every write that changes something is a new version. */
 export interface Definition extends Handoff, Timing {

@@ -5,8 +5,10 @@ import { history, runs } from '../../postgres/schema.ts';
 /** Which of the two tables a record's row stands in. */
 export type RunTable = 'runs' | 'history';
 
+/** What only an open run has. */
+const OF_OPEN: readonly string[] = ['ready', 'nextBound', 'boundAt', 'finishWithinSeconds'];
 /** Columns that both tables have, under their names in TypeScript. */
-const SHARED = Object.entries(getTableColumns(runs)).filter(([key]) => key !== 'ready');
+const SHARED = Object.entries(getTableColumns(runs)).filter(([key]) => !OF_OPEN.includes(key));
 const OF_HISTORY = Object.entries(getTableColumns(history)).filter(([key]) => key !== 'endedAt');
 
 const KEYS_OF_RUNS = new Set(SHARED.map(([key]) => key));

@@ -1,0 +1,29 @@
+import type { Instant } from '../instant.ts';
+import type { RunStatus } from '../runs/run.ts';
+
+/**
+ * What can be wrong with a schedule. Of each kind, one episode of a schedule is open at a time.
+ * `failed`: a run ended failed, unknown or abandoned; over with the next success · `late`: no success in time; over with the next one ·
+ * `unstarted`, `slow`: a run did not keep a bound of `expect`; over with the next run that keeps it · `missed`: an occurrence was not made
+ * in time; over with the next fire · `paused`: firelock paused it; over once it is enabled · `error`: it cannot be planned; over once it
+ * is planned.
+ */
+export const ALERT_KINDS = ['failed', 'late', 'unstarted', 'slow', 'missed', 'paused', 'error'] as const;
+export type AlertKind = (typeof ALERT_KINDS)[number];
+
+/** One episode: since when something is wrong, and until when it was. */
+export interface Alert {
+  id: string;
+  scheduleUid: string;
+  scheduleId: string;
+  kind: AlertKind;
+  since: Instant;
+  /** Null: it is open. */
+  until: Instant | null;
+  /** The run that opened it; null: none did. */
+  runId: string | null;
+  /** How that run had ended; null: it had not, or there is none. */
+  status: RunStatus | null;
+  /** What was wrong, in a sentence or a few words. */
+  error: string | null;
+}

@@ -1,0 +1,64 @@
+import type { Instant } from '../instant.ts';
+import type { EmailTarget, HttpTarget, PagerDutyTarget, SecretText } from '../schedules/schedule.ts';
+import type { AlertKind } from './alert.ts';
+
+/** Which schedules a notifier speaks of. Each list that is not empty must have one that fits. */
+export interface NotifierFilter {
+  /** Ids, and beginnings of ids with a `*` behind. */
+  ids: readonly string[];
+  /** `key:value`: the schedule has all of these labels. */
+  label: readonly string[];
+}
+
+export const CHANNEL_TYPES = ['webhook', 'slack', 'pagerduty', 'email'] as const;
+export type ChannelType = (typeof CHANNEL_TYPES)[number];
+
+/** Where its messages go, and in which form. */
+export type Channel<Secret = SecretText> =
+  | { type: 'webhook'; target: HttpTarget<Secret> }
+  | { type: 'slack'; target: HttpTarget<Secret> }
+  | { type: 'pagerduty'; target: PagerDutyTarget<Secret> }
+  | { type: 'email'; target: EmailTarget };
+
+/** Who is told what. What its messages are handed to stands in schedule_versions, under its uid and version. */
+export interface Notifier {
+  /** Another one where it is deleted and created again: secret values are bound to it. */
+  uid: string;
+  id: string;
+  description: string | null;
+  enabled: boolean;
+  on: readonly AlertKind[];
+  filter: NotifierFilter;
+  channel: ChannelType;
+  /** While an episode stays open, it is told of it again after so many seconds; null: never. */
+  remindSeconds: number | null;
+  /** The notifier that gets its messages which could not be delivered; null: none does. */
+  fallback: string | null;
+  version: number;
+  updatedAt: Instant;
+}
+
+/** Its messages share slots in this lane, which is for no other runs. */
+export function laneOfNotifier(id: string): string {
+  return `notify ${id}`;
+}
+
+/** Whether it speaks of such an episode of that schedule. */
+export function speaksOf(
+  { on, filter: { ids, label } }: Pick<Notifier, 'on' | 'filter'>,
+  kind: AlertKind,
+  schedule: { id: string; labels: Readonly<Record<string, string>> },
+): boolean {
+  return (
+    on.includes(kind) &&
+    (ids.length === 0 || ids.some((id) => fits(id, schedule.id))) &&
+    label.every((one) => {
+      const [key = '', ...value] = one.split(':');
+      return schedule.labels[key] === value.join(':');
+    })
+  );
+}
+
+function fits(pattern: string, id: string): boolean {
+  return pattern.endsWith('*') ? id.startsWith(pattern.slice(0, -1)) : id === pattern;
+}
