@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Calendars } from '../core/exclusions/calendar-history.ts';
 import { cursorByCalendars } from '../core/exclusions/calendar-cursor.ts';
+import { calendarReachOf } from '../core/days/day-times.ts';
 import type { Instant } from '../core/instant.ts';
 import { type Timing, calendarIdsOf } from '../core/schedules/schedule.ts';
 import { readTiming } from '../core/schedules/stored-definition.ts';
@@ -45,7 +46,7 @@ export function createCalendarReader(database: Database): CalendarReader {
     const naming = schedules.flatMap((schedule) => namingOf(schedule) ?? []);
     if (naming.length === 0) return NO_CALENDARS;
     const ids = [...new Set(naming.flatMap((one) => one.ids))];
-    const since = Math.min(...naming.map(({ schedule }) => schedule.nextOccurrenceAt));
+    const since = Math.min(...naming.map(({ schedule, reach }) => schedule.nextOccurrenceAt - reach));
     return database.run(async (db) => {
       const known = await readCalendars(db, ids, since);
       const behind = naming.filter((one) => unappliedSince(known, one.ids) !== null);
@@ -76,13 +77,17 @@ const NO_CALENDARS: ReadonlyMap<string, ScheduleCalendars> = new Map();
 interface Naming {
   schedule: LockedSchedule;
   ids: readonly string[];
+  /** How long before its next occurrence calendars decide about it. */
+  reach: number;
 }
 
 /** Null also where it cannot be planned: that is told when it is planned. */
 function namingOf(schedule: LockedSchedule): Naming | null {
   try {
-    const ids = calendarIdsOf(timingOf(schedule.timing));
-    return ids.length > 0 && Number.isFinite(schedule.nextOccurrenceAt) ? { schedule, ids } : null;
+    const timing = timingOf(schedule.timing);
+    const ids = calendarIdsOf(timing);
+    if (ids.length === 0 || !Number.isFinite(schedule.nextOccurrenceAt)) return null;
+    return { schedule, ids, reach: calendarReachOf(timing) };
   } catch {
     return null;
   }

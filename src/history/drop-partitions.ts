@@ -23,6 +23,7 @@ import {
   dropPartition,
   listPartitions,
 } from '../postgres/history-partitions.ts';
+import { LONGEST_REACH_MS } from '../core/days/day-times.ts';
 import { DAY_MS } from '../core/utc-day.ts';
 import { type DefinitionWalk, createDefinitionWalk } from './definition-walk.ts';
 
@@ -89,7 +90,7 @@ async function* round(state: State): AsyncGenerator<void, void, void> {
   yield* sweep(state, before, sweepKeys);
   yield* sweep(state, before, sweepDependencies);
   while (await definitions.step(before)) yield;
-  yield* deleteInPages(state, (db, limit) => dropReplacedBefore(db, before, limit));
+  yield* deleteInPages(state, (db, limit) => dropReplacedBefore(db, before - LONGEST_REACH_MS, limit));
   const days = dropped.flatMap(({ parent, day }) => (parent === 'history' ? [day] : []));
   events.emit({ type: 'historyDropped', days, definitions: definitions.dropped() });
   const kept = partitions.filter(({ parent, day }) => parent === 'history' && !days.includes(day));

@@ -7,6 +7,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import type { Calendars } from '../core/exclusions/calendar-history.ts';
+import { LONGEST_REACH_MS } from '../core/days/day-times.ts';
 import type { Instant } from '../core/instant.ts';
 import { type Plan, graceMsOf, walkDue } from '../core/time/plan-due.ts';
 import { dependsOnIdentity, fireTimes } from '../core/time/fire-times.ts';
@@ -185,7 +186,9 @@ async function skipAll(
 /** No instance lives, so no instance edits them meanwhile. */
 async function calendarsOf(db: Executor, page: readonly DueSchedule[]): Promise<Calendars> {
   const ids = new Set(page.flatMap(({ timing }) => calendarIdsIn(timing)));
-  const moments = page.map(({ nextOccurrenceAt }) => nextOccurrenceAt).filter(Number.isFinite);
+  const moments = page
+    .map(({ nextOccurrenceAt }) => nextOccurrenceAt - LONGEST_REACH_MS)
+    .filter(Number.isFinite);
   return (await readCalendars(db, [...ids], Math.min(...moments))).histories;
 }
 

@@ -5,6 +5,7 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import type { Instant } from '../core/instant.ts';
+import { LONGEST_REACH_MS } from '../core/days/day-times.ts';
 import type { Calendars } from '../core/exclusions/calendar-history.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
 import { cursorByZoneData, judgeZoneData, type ZoneDataSeen } from '../core/zones/zone-data-verdict.ts';
@@ -171,8 +172,9 @@ function calendarsOf(
   now: Instant,
 ): Promise<KnownCalendars> {
   const ids = [...new Set(schedules.flatMap(({ timing }) => calendarIdsIn(timing)))];
+  const since = now - BACK_MS - LONGEST_REACH_MS;
   if (ids.length === 0) return Promise.resolve(NO_KNOWN_CALENDARS);
-  return database.run((db) => readCalendars(db, ids, now - BACK_MS));
+  return database.run((db) => readCalendars(db, ids, since));
 }
 
 /** Null if its cursor is right, or cannot be computed: the tick reports that. */

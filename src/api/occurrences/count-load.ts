@@ -5,6 +5,7 @@ import {
   LoadTooLarge,
   createLoadCount,
 } from '../../core/time/fire-load.ts';
+import { LONGEST_REACH_MS } from '../../core/days/day-times.ts';
 import type { Identity } from '../../core/time/fire-times.ts';
 import type { CalendarHistory } from '../../core/exclusions/calendar-history.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
@@ -158,7 +159,9 @@ async function readInto(
 ): Promise<void> {
   const ids = new Set(timings.flatMap(calendarIdsOf).filter((id) => !calendars.has(id)));
   if (ids.size === 0) return;
-  const { histories } = await database.run((db) => readCalendars(db, [...ids], since - MAX_JITTER_MS));
+  // Later pages name the same calendars, and may pick or move days.
+  const from = since - MAX_JITTER_MS - LONGEST_REACH_MS;
+  const { histories } = await database.run((db) => readCalendars(db, [...ids], from));
   for (const [id, history] of histories) calendars.set(id, history);
 }
 

@@ -7,6 +7,7 @@ import {
   createExpectation,
 } from '../../core/time/expected-occurrences.ts';
 import { type Occurrence, type PlanningState, accountFor } from '../../core/time/occurrences.ts';
+import { calendarReachOf } from '../../core/days/day-times.ts';
 import { calendarIdsOf } from '../../core/schedules/schedule.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import { inSlices } from '../../runtime/loop/slices.ts';
@@ -112,7 +113,8 @@ async function* spansOf(
       const { spans, known } = await database.run(async (db) => {
         const spans = await versionSpans(db, incarnation, { from, limit: CHUNK });
         const ids = new Set(spans.flatMap(({ timing }) => calendarIdsOf(timing)));
-        return { spans, known: await readCalendars(db, [...ids], after.fireAt - MAX_JITTER_MS) };
+        const reach = Math.max(0, ...spans.map(({ timing }) => calendarReachOf(timing)));
+        return { spans, known: await readCalendars(db, [...ids], after.fireAt - MAX_JITTER_MS - reach) };
       });
       yield* spans.map((span) => ({ span, calendars: known.histories }));
       const last = spans.at(-1);

@@ -1,9 +1,11 @@
 import { type Instant, LATEST, isoInstant } from '../../core/instant.ts';
 import { DEFAULT_TIMING, type Timing, calendarIdsOf } from '../../core/schedules/schedule.ts';
+import { calendarReachOf } from '../../core/days/day-times.ts';
 import { type Cron, expressionsOf } from '../../core/cron/cron-expressions.ts';
 import type { Calendars } from '../../core/exclusions/calendar-history.ts';
 import { MAX_JITTER_MS } from '../../core/time/expected-occurrences.ts';
 import { parseCron } from '../../core/cron/cron-parse.ts';
+import { dayRulesInWords } from '../../core/describe/describe-day-rules.ts';
 import { describeCron, describeInterval } from '../../core/describe/describe.ts';
 import { type FireTimes, type Identity, fireTimes } from '../../core/time/fire-times.ts';
 import { localTime } from '../../core/zones/zone.ts';
@@ -78,7 +80,8 @@ async function findUpcoming(db: Executor, id: string, from: Instant | undefined)
   const found = await findSchedule(db, id);
   const now = await databaseNow(db);
   const ids = found ? calendarIdsOf(found.definition) : [];
-  const { histories } = await readCalendars(db, ids, Math.min(from ?? now, now) - MAX_JITTER_MS);
+  const reach = MAX_JITTER_MS + (found ? calendarReachOf(found.definition) : 0);
+  const { histories } = await readCalendars(db, ids, Math.min(from ?? now, now) - reach);
   const skips = found?.hasSkips ? (await skipsOf(db, [found.uid])).get(found.uid) : undefined;
   return { found, now, calendars: histories, skips };
 }
@@ -96,8 +99,9 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('Fire times', previewedTimes), ...problems(...BODY_PROBLEMS, 422) },
       },
     },
-    async ({ body: { cron, everySeconds, timezone, exclude, from, count, id } }) => {
-      const timing = { ...DEFAULT_TIMING, cron, everySeconds, timezone, exclude, at: null, after: null };
+    async ({ body: { from, count, id, ...given } }) => {
+      const { cron } = given;
+      const timing = { ...DEFAULT_TIMING, ...given, at: null, after: null };
       const { after, calendars } = await beginningOf(database, timing, from ?? null);
       const identity = { id: id ?? '', createdAt: after };
       await lookAhead(timing, identity.id);
@@ -118,7 +122,7 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
 async function beginningOf(database: Database, timing: Timing, from: Instant | null) {
   return database.run(async (db) => {
     const after = from ?? (await databaseNow(db));
-    const known = await readCalendars(db, calendarIdsOf(timing), after);
+    const known = await readCalendars(db, calendarIdsOf(timing), after - calendarReachOf(timing));
     const unknown = unknownCalendars(timing, known);
     if (unknown.length > 0) throw invalid(unknown, 422);
     return { after, calendars: known.histories };
@@ -127,9 +131,10 @@ async function beginningOf(database: Database, timing: Timing, from: Instant | n
 
 /** @throws Problem 422 if an expression never fires, or no fire is left */
 function refuseBarren(timing: Timing, id: string, after: Instant, calendars: Calendars): void {
-  const { barren, allExcluded } = outlookOf(timing, id, after, calendars);
+  const { barren, allExcluded, noDays } = outlookOf(timing, id, after, calendars);
   if (barren.length > 0) throw invalid(barren.map(neverFires), 422);
   if (allExcluded) throw invalid([ALL_EXCLUDED], 422);
+  if (noDays !== null) throw invalid([noDays], 422);
 }
 
 const SLICE = 10;
@@ -171,7 +176,8 @@ function isHashed(cron: Cron | null): boolean {
   return cron !== null && expressionsOf(cron).some((expression) => parseCron(expression, '').hashed);
 }
 
-function describe({ cron, everySeconds }: Timing, { id }: Identity): string {
-  if (cron !== null) return describeCron(cron, id);
+function describe(timing: Timing, { id }: Identity): string {
+  const { cron, everySeconds } = timing;
+  if (cron !== null) return describeCron(cron, id) + dayRulesInWords(timing);
   return everySeconds === null ? '' : describeInterval(everySeconds);
 }

@@ -9,7 +9,8 @@ import {
 } from '../http/common-schemas.ts';
 import { exactlyOneOf } from '../document/kinds.ts';
 import { cronInput } from '../schedules/timing/cron-schemas.ts';
-import { everySeconds, zoneText } from '../schedules/timing/timing-schemas.ts';
+import { refuseDayRules } from '../schedules/timing/day-schemas.ts';
+import { dayRulesInput, everySeconds, zoneText } from '../schedules/timing/timing-schemas.ts';
 import { excludeInput } from '../schedules/timing/exclude-schemas.ts';
 import { isObject } from '../http/json/json-body.ts';
 
@@ -26,6 +27,7 @@ export const previewInput = z
     everySeconds: everySeconds.nullable().default(null),
     timezone: zoneText.nullable().default(null),
     exclude: excludeInput.nullable().default(null),
+    ...dayRulesInput,
     from: instant.nullish().meta({
       description: 'Fires strictly after it; an interval is anchored here. Now where it is not given.',
     }),
@@ -46,10 +48,11 @@ const fireTime = z.object({
   local: z
     .string()
     .meta({ format: 'date-time', description: 'In its zone.', example: '2026-11-20T10:00:00.000+01:00' }),
-  note: z
-    .enum(['moved by DST', 'repeated hour'])
-    .optional()
-    .meta({ description: 'What a change of the clocks did to it.' }),
+  note: z.string().optional().meta({
+    description:
+      'What a change of the clocks did to it: `moved by DST` or `repeated hour`; or from which day it was moved, and why.',
+    example: 'moved from 2026-12-25 (calendar us-holidays)',
+  }),
 });
 
 export const upcomingTimes = z.object({
@@ -80,6 +83,7 @@ export const previewedTimes = z.object({
 
 /** Also if one of them is wrong: every fault is named at once. */
 function oneOfTwo(value: unknown, context: z.core.$RefinementCtx): void {
+  refuseDayRules(value, context);
   const given = isObject(value) ? KINDS.filter((kind) => (value[kind] ?? null) !== null) : [];
   if (given.length === 0) {
     const message = 'is required, or everySeconds instead';

@@ -70,12 +70,14 @@ function periodOf(given: { from?: Instant | undefined; to?: Instant | undefined 
   return { from: from ?? Math.max(Math.min(now, end) - DAY_MS, EARLIEST), to: end };
 }
 
-function answerOccurrence({ fireAt, state, reason, runId, version }: Occurrence) {
+function answerOccurrence({ fireAt, state, reason, runId, version, movedFrom, movedTo }: Occurrence) {
   return {
     fireAt: isoInstant(fireAt),
     state,
     ...(reason === null ? {} : { reason }),
     ...(runId === null ? {} : { runId }),
+    ...(movedFrom === null ? {} : { movedFrom }),
+    ...(movedTo === null ? {} : { movedTo }),
     version,
   };
 }

@@ -20,12 +20,21 @@ export const occurrence = z
           'or `retention`: older than records are kept: it was not planned, or its run, which may have fired, was dropped since. `unknown`: no record explains it; ' +
           'that happens where records were removed, the retention was shorter for a while, or the rules of the zone were others then. ' +
           'Of `skipped`: `overlap`, or `request`: it was asked for, by `/skip`; before its moment it has no `runId` yet. ' +
-          'Of `excluded`: the date or range, as the schedule has it, or the id of the calendar. Of `upcoming`: `error`, the schedule cannot be planned at present.',
+          'Of `excluded`: the date or range, as the schedule has it, the id of the calendar, or the weekday. Of `upcoming`: `error`, the schedule cannot be planned at present.',
       }),
     runId: z
       .string()
       .optional()
       .meta({ format: 'uuid', description: 'Its own run, or the record that stands for it.' }),
+    movedFrom: z.string().optional().meta({
+      format: 'date',
+      description: 'The excluded day whose fire it is, by `onExcluded`.',
+      example: '2026-12-25',
+    }),
+    movedTo: z.string().optional().meta({
+      format: 'date',
+      description: 'Of `excluded`: the day on which its fires are made, by `onExcluded`.',
+    }),
     version: z.int().meta({ description: 'Of the schedule, under which it was due.' }),
   })
   .meta({ id: 'Occurrence' });

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { Cron } from '../../core/cron/cron-expressions.ts';
 import { isoInstant, isoOrNull } from '../../core/instant.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
+import type { Exclude } from '../../core/days/day-rules.ts';
 import { rawJsonOrNull } from '../http/json/raw-json.ts';
 import type { schedule } from './schemas.ts';
 import { answerTarget } from '../targets/answers.ts';
@@ -32,7 +33,7 @@ export function answerSchedule(stored: Schedule): ScheduleAnswer {
  * well.
  */
 export function answerDefinition(definition: Definition) {
-  const { description, cron, everySeconds, at, after, timezone, exclude, startAt, endAt } = definition;
+  const { description, cron, everySeconds, at, after, timezone, startAt, endAt } = definition;
   const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = definition;
   const { pauseAfterFailures, successWithinSeconds } = definition;
   const { enabled, pauseReason, pauseUntil, target, retry, timeoutSeconds } = definition;
@@ -45,7 +46,7 @@ export function answerDefinition(definition: Definition) {
     at: isoOrNull(at),
     after: after === null ? null : { scheduleId: after.scheduleId, on: [...after.on] },
     timezone,
-    exclude: exclude === null ? null : { dates: [...exclude.dates], calendars: [...exclude.calendars] },
+    ...answerDayRules(definition),
     enabled,
     pauseReason,
     pauseUntil: isoOrNull(pauseUntil),
@@ -68,6 +69,19 @@ export function answerDefinition(definition: Definition) {
     limit,
     labels,
   };
+}
+
+function answerDayRules({ exclude, onExcluded, every, pick }: Definition) {
+  return {
+    exclude: exclude === null ? null : answerExclude(exclude),
+    onExcluded,
+    every: every === null ? null : { n: every.n, unit: every.unit, from: every.from },
+    pick: pick === null ? null : { of: pick.of, nth: [...pick.nth] },
+  };
+}
+
+function answerExclude({ dates, calendars, weekdays = [] }: Exclude) {
+  return { dates: [...dates], calendars: [...calendars], weekdays: [...weekdays] };
 }
 
 /** As it was sent: a string, or a list in its order. */

@@ -18,6 +18,8 @@ export interface Outlook {
   barren: string[];
   /** It would fire if nothing were excluded. */
   allExcluded: boolean;
+  /** The rule of days that leaves no day, where it is not what is excluded. */
+  noDays: Fault | null;
 }
 
 /**
@@ -41,9 +43,14 @@ export function outlookOf(timing: Timing, id: string, asOf: Instant, calendars?:
   const times = fireTimes(timing, identity, calendars);
   const first = times.next(asOf);
   const { cron } = timing;
-  const allExcluded = first === null && times.nextOnAnyDay(asOf) !== null;
   if (cron === null || (first !== null && typeof cron === 'string'))
-    return { first, barren: [], allExcluded };
+    return {
+      first,
+      barren: [],
+      allExcluded: first === null && times.nextOnAnyDay(asOf) !== null,
+      noDays: null,
+    };
+  const leftOut = first === null ? leftOutOf(timing, identity, asOf) : null;
   const barren = expressionsOf(cron).flatMap((expression, index) => {
     const own = cronTimes(expression, timing.timezone, id);
     // An expression names no year: if it does not match in this century, it never does.
@@ -51,7 +58,21 @@ export function outlookOf(timing: Timing, id: string, asOf: Instant, calendars?:
     const path = typeof cron === 'string' ? '/cron' : `/cron/${index}`;
     return anyTime === null ? [path] : [];
   });
-  return { first, barren, allExcluded };
+  return { first, barren, allExcluded: leftOut === 'exclude', noDays: noDaysFault(leftOut) };
+}
+
+/** Which rule of days leaves no day to fire on; null: none does. */
+function leftOutOf(timing: Timing, identity: Identity, asOf: Instant): 'exclude' | 'pick' | 'every' | null {
+  const fires = (some: Partial<Timing>) =>
+    fireTimes({ ...timing, exclude: null, ...some }, identity).next(asOf) !== null;
+  if (timing.exclude !== null && fires({})) return 'exclude';
+  if (timing.pick !== null && fires({ pick: null })) return 'pick';
+  return timing.every !== null && fires({ pick: null, every: null }) ? 'every' : null;
+}
+
+function noDaysFault(leftOut: ReturnType<typeof leftOutOf>): Fault | null {
+  if (leftOut === 'pick') return { path: '/pick', message: 'picks no day on which it could fire' };
+  return leftOut === 'every' ? { path: '/every', message: 'leaves no day on which it could fire' } : null;
 }
 
 /**
@@ -71,9 +92,10 @@ export function fireFaults(
   if (timing.cron === null && timing.everySeconds === null) return faults;
   const known = outlook !== undefined && (outlook.first === null || outlook.first > now) ? outlook : null;
   if (timing.cron !== null) {
-    const { first, barren, allExcluded } = known ?? outlookOf(timing, id, now, calendars.histories);
+    const { first, barren, allExcluded, noDays } = known ?? outlookOf(timing, id, now, calendars.histories);
     faults.push(...barren.map(neverFires));
     if (allExcluded && faults.length === 0) faults.push(ALL_EXCLUDED);
+    else if (noDays !== null && faults.length === 0) faults.push(noDays);
     else if (first === null && faults.length === 0) faults.push(nothingLeft(timing));
     return faults;
   }
@@ -172,7 +194,8 @@ function sameFields(a: Timing, b: Timing): boolean {
 
 function decisive(timing: Timing) {
   const { cron, everySeconds, at, after, timezone, exclude, startAt, endAt, graceSeconds } = timing;
+  const { onExcluded, every, pick } = timing;
   const zone = cron === null && exclude === null ? null : timezone;
   const grace = at === null ? null : graceSeconds;
-  return { cron, everySeconds, at, after, zone, exclude, startAt, endAt, grace };
+  return { cron, everySeconds, at, after, zone, exclude, onExcluded, every, pick, startAt, endAt, grace };
 }

@@ -8,6 +8,7 @@ import { mergeJsonText, mergePatch } from '../http/json/merge-patch.ts';
 import { type Fault, invalid } from '../http/problem.ts';
 import { answerCron, answerDefinition } from './answers.ts';
 import { type ScheduleInput, scheduleInput } from './schemas.ts';
+import { dayRuleFaults } from './timing/day-schemas.ts';
 import { TIMING_KINDS, kindsOf } from './timing/timing-schemas.ts';
 import { patchableTarget, unmaskTarget, type Sealing, sealed } from '../targets/inputs.ts';
 import { checkValue } from '../http/validation.ts';
@@ -39,6 +40,8 @@ export function resolveInput(
   const target = sealed(unmaskTarget(input.target, before, faults), sealing, before, impossible);
   const { id, status, late, error, nextFireAt, lastFireAt, lockedBy, lockedAt, version, ...rest } = input;
   const { createdAt, updatedAt, ...sent } = rest;
+  // A patch may leave out the expression that is stored, which was not read with it.
+  faults.push(...dayRuleFaults({ ...sent }));
   const { enabled, pauseReason, pauseUntil } = sent;
   return {
     faults,

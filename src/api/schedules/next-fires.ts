@@ -1,4 +1,5 @@
 import type { Calendars } from '../../core/exclusions/calendar-history.ts';
+import { calendarReachOf } from '../../core/days/day-times.ts';
 import { type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
 import { fireTimes } from '../../core/time/fire-times.ts';
 import { firstUnskipped } from '../../core/time/skipped-fires.ts';
@@ -16,7 +17,11 @@ export async function withNextFires(database: Database, schedules: readonly Sche
   if (uids.length === 0) return [...schedules];
   const skipping = schedules.filter(({ hasSkips }) => hasSkips);
   const { skips, calendars } = await database.run(async (db) => {
-    const since = Math.min(...skipping.flatMap(({ nextOccurrenceAt }) => nextOccurrenceAt ?? []));
+    const since = Math.min(
+      ...skipping.flatMap(({ nextOccurrenceAt, definition }) =>
+        nextOccurrenceAt === null ? [] : nextOccurrenceAt - calendarReachOf(definition),
+      ),
+    );
     const ids = skipping.flatMap(({ definition }) => calendarIdsOf(definition));
     return { skips: await skipsOf(db, uids), calendars: (await readCalendars(db, ids, since)).histories };
   });

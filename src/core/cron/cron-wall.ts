@@ -3,6 +3,7 @@ import { type FieldValues, valuesOf } from './cron-field-parse.ts';
 import { DAY_OF_MONTH, DAY_OF_WEEK, type Field } from './cron-fields.ts';
 import type { ParsedCron } from './cron-parse.ts';
 import type { Second } from '../zones/zone-offsets.ts';
+import { LATEST } from '../instant.ts';
 import { DAY_MS, type DayNumber } from '../utc-day.ts';
 
 /**
@@ -18,24 +19,40 @@ export interface WallTimes {
   secondsHigh: number;
   /** The earliest second of a day. */
   firstTime: Second;
+  /** Null: the fields above say the times. Otherwise the fires of days were moved, and this alone says them. */
+  moved: { nextWall(wall: Second): Second | null } | null;
+}
+
+/** Which days a schedule keeps of those that its expression selects. */
+export interface DayRule {
+  /** The first day at or after one that may be kept; null: there is none. */
+  firstFrom(day: DayNumber): DayNumber | null;
 }
 
 const DAY = 86_400;
 const ALL_HOURS = 2 ** 24 - 1;
 
-export function wallTimes(parsed: ParsedCron): WallTimes {
+export function wallTimes(parsed: ParsedCron, rule: DayRule | null = null): WallTimes {
   const { second, minute, hour, month } = parsed;
   const times: WallTimes = {
-    days: daysOfPattern(dayPatternFor(parsed), month.low >>> 1),
+    days: daysOfPattern(dayPatternFor(parsed), month.low >>> 1, rule),
     hours: hour.low,
     minutesLow: minute.low,
     minutesHigh: minute.high,
     secondsLow: second.low,
     secondsHigh: second.high,
     firstTime: 0,
+    moved: null,
   };
   times.firstTime = nextTime(times, 0);
   return times;
+}
+
+/** The local times of fires of which some were moved to other days; none of them is periodic. */
+export function movedWallTimes(moved: NonNullable<WallTimes['moved']>): WallTimes {
+  const days = daysOfPattern(everyDay, 0, null);
+  const none = { hours: 0, minutesLow: 0, minutesHigh: 0, secondsLow: 0, secondsHigh: 0, firstTime: 0 };
+  return { days, ...none, moved };
 }
 
 /** All 24 hours are selected: it fires by real time, whatever the local clock does. */
@@ -43,6 +60,7 @@ export const isPeriodic = ({ hours }: WallTimes): boolean => hours === ALL_HOURS
 
 /** The first local time at or after one at which it fires; null: it never fires again. */
 export function nextWall(times: WallTimes, wall: Second): Second | null {
+  if (times.moved !== null) return times.moved.nextWall(wall);
   const day = Math.floor(wall / DAY);
   let found = nextDay(times.days, day);
   if (found === day) {
@@ -54,7 +72,7 @@ export function nextWall(times: WallTimes, wall: Second): Second | null {
 }
 
 /** The first second of a day at or after one; -1: none on that day. */
-function nextTime(times: WallTimes, time: Second): Second {
+export function nextTime(times: WallTimes, time: Second): Second {
   const { hours, minutesLow, minutesHigh, secondsLow, secondsHigh } = times;
   const hour = Math.floor(time / 3600);
   if ((hours >>> hour) & 1) {
@@ -98,6 +116,8 @@ function cronerText(field: Field, values: FieldValues): string {
 
 /** The days that an expression selects, and the last month that was computed: questions usually come in order. */
 interface Days {
+  /** Null: it keeps all days. */
+  rule: DayRule | null;
   pattern: DayPattern;
   /** Bit 0 is January. */
   months: number;
@@ -110,7 +130,8 @@ interface Days {
 /** Every month, with its weekdays, recurs within 40 years, also over century years: after that, there is no match. */
 const MONTHS_TO_SCAN = 41 * 12;
 
-export const daysOfPattern = (pattern: DayPattern, months: number): Days => ({
+export const daysOfPattern = (pattern: DayPattern, months: number, rule: DayRule | null = null): Days => ({
+  rule,
   pattern,
   months,
   first: 0,
@@ -120,6 +141,23 @@ export const daysOfPattern = (pattern: DayPattern, months: number): Days => ({
 
 /** The first selected day at or after one; null: there never is one. */
 export function nextDay(days: Days, from: DayNumber): DayNumber | null {
+  return days.rule === null ? nextSelected(days, from) : nextKept(days, days.rule, from);
+}
+
+/** Each step passes a day at least, and none goes beyond the years of the API. */
+function nextKept(days: Days, rule: DayRule, from: DayNumber): DayNumber | null {
+  for (let day: DayNumber | null = from; ;) {
+    const selected: DayNumber | null = nextSelected(days, day);
+    if (selected === null || selected > LAST_KEPT_DAY) return null;
+    day = rule.firstFrom(selected);
+    if (day === null || day === selected) return day;
+  }
+}
+
+/** Whatever becomes of a fire of a later day, it is after the last instant that the API accepts. */
+export const LAST_KEPT_DAY: DayNumber = LATEST / DAY_MS + 62;
+
+function nextSelected(days: Days, from: DayNumber): DayNumber | null {
   if (from < days.first || from >= days.end) standOnMonthOf(days, from);
   let left = days.mask >>> (from - days.first);
   if (left !== 0) return from + trailingZeros(left);

@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { type CronTimes, firesIn } from './cron-fires.ts';
-import type { Cron } from './cron-expressions.ts';
+import { type Cron, expressionsOf } from './cron-expressions.ts';
 import { CronError, MAX_EXPRESSION_LENGTH, parseCron } from './cron-parse.ts';
-import { dayPatternFor, wallTimes } from './cron-wall.ts';
+import { type DayRule, type WallTimes, dayPatternFor, isPeriodic, wallTimes } from './cron-wall.ts';
 import { everyKindOf } from './day-pattern.ts';
 import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
 import type { Instant } from '../instant.ts';
@@ -31,6 +31,23 @@ function expressionTimes(expression: string, timezone: string | null, scheduleId
   const times = firesIn(offsetsOf(timezone), wallTimes(cron));
   parsed.set(cron.hashed ? ownKey() : key, times);
   return times;
+}
+
+/** The local times of each expression, on days that a rule keeps. Throws CronError. */
+export function cronWalls(cron: Cron, scheduleId: string, rule: DayRule | null = null): WallTimes[] {
+  return expressionsOf(cron).map((expression) => wallTimes(parseCron(expression, scheduleId), rule));
+}
+
+/** Fires when any of these local times comes. Throws CronError. */
+export function timesOfWalls(walls: readonly WallTimes[], timezone: string | null): CronTimes {
+  const zone = offsetsOf(timezone);
+  const [only, ...others] = walls.map((wall) => firesIn(zone, wall));
+  return only && others.length === 0 ? only : anyOf([...(only ? [only] : []), ...others]);
+}
+
+/** It selects all 24 hours, so it fires by real time. Throws CronError. */
+export function isPeriodicCron(expression: string): boolean {
+  return isPeriodic(wallTimes(parseCron(expression, '')));
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { DayNumber } from '../utc-day.ts';
-import type { DayRange } from './date-entries.ts';
+import { type DayRange, FIRST_DAY, LAST_DAY } from './date-entries.ts';
 
 /**
  * Days, one bit for each. Bits rather than sorted ranges: it takes microseconds to join seventeen lists of 2,000 dates,
@@ -20,6 +20,25 @@ export function daySetOf(ranges: readonly DayRange[]): DaySet {
   const set = emptySet(start, end);
   for (const { first, last } of ranges) addRange(set, first - set.start, last - set.start);
   return set;
+}
+
+/** The days of these weekdays (bit 0: Monday), as long as dates can be excluded. */
+export function daySetOfWeekdays(weekdays: number): DaySet {
+  const known = weekdaySets.get(weekdays);
+  if (known) return known;
+  const set = emptySet(FIRST_DAY - 62, LAST_DAY + 62);
+  for (let day = set.start; day < endOf(set); day += 1)
+    if ((weekdays >>> weekdayOf(day)) & 1) addRange(set, day - set.start, day - set.start);
+  weekdaySets.set(weekdays, set);
+  return set;
+}
+
+/** There are 127 at most, of 5 KB each. */
+const weekdaySets = new Map<number, DaySet>();
+
+/** 0: Monday. 1970-01-01 was a Thursday. */
+export function weekdayOf(day: DayNumber): number {
+  return (((day + 3) % 7) + 7) % 7;
 }
 
 export function unionOf(sets: readonly DaySet[]): DaySet {

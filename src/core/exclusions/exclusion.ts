@@ -1,23 +1,41 @@
 import type { Instant } from '../instant.ts';
-import type { Exclude, Timing } from '../schedules/schedule.ts';
+import { type Timing } from '../schedules/schedule.ts';
+import { type Exclude, WEEKDAYS, type Weekday } from '../days/day-rules.ts';
 import { type Second, type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
 import { type CalendarHistory, type Calendars, daySetOfEntries, rangesOf } from './calendar-history.ts';
 import type { DayNumber } from '../utc-day.ts';
 import type { DayRange } from './date-entries.ts';
-import { type DaySet, hasDay, nextDayOutside, unionOf } from './day-set.ts';
+import { type DaySet, daySetOfWeekdays, hasDay, nextDayOutside, unionOf, weekdayOf } from './day-set.ts';
 
 /**
  * Decides which moments are excluded: a pure function of the schedule's dates and zone, and of the versions of its
  * calendars.
  */
 export interface Exclusion {
-  /** What excludes a moment: the entry of `exclude.dates`, or the id of a calendar. Null: the moment is not excluded. */
+  /** What excludes a moment: an entry of `exclude.dates`, the id of a calendar, or a weekday. Null: the moment is not excluded. */
   reasonAt(at: Instant): string | null;
   /**
    * The moment itself if nothing excludes it. Otherwise a later moment, and everything in between is excluded. Usually
    * that moment is the end of the excluded days, but it may be excluded as well: ask again.
    */
   freeFrom(at: Instant): Instant;
+  views: ExclusionViews;
+}
+
+/** The excluded days, as calendars said from one edit to the next: view 0 is the first. */
+export interface ExclusionViews {
+  /** The view that judges a moment: of the calendars' versions from before it. */
+  indexAt(at: Instant): number;
+  /** The last moment that a view judges. */
+  endOf(view: number): Instant;
+  has(view: number, day: DayNumber): boolean;
+  reasonOf(view: number, day: DayNumber): ExclusionReason | null;
+}
+
+export interface ExclusionReason {
+  by: 'date' | 'calendar' | 'weekday';
+  /** The entry of `exclude.dates`, the id of the calendar, or the weekday. */
+  name: string;
 }
 
 /**
@@ -56,26 +74,16 @@ function isSame(some: readonly CalendarHistory[], others: readonly CalendarHisto
 
 const DAY = 86_400;
 
-function exclusionIn(
-  zone: ZoneOffsets,
-  { dates }: Exclude,
-  histories: readonly CalendarHistory[],
-): Exclusion {
-  const periods = periodsOf(dates, histories);
-  let ranges: (DayRange | null)[] | undefined;
+function exclusionIn(zone: ZoneOffsets, exclude: Exclude, histories: readonly CalendarHistory[]): Exclusion {
+  const views = viewsOf(exclude, histories);
   return {
-    reasonAt: (at) => {
-      const day = localDay(zone, secondOf(at));
-      if (!hasDay(periods.daysAt(at), day)) return null;
-      ranges ??= rangesOf(dates);
-      const entry = ranges.findIndex((range) => range !== null && isWithin(day, range));
-      if (entry >= 0) return dates[entry] ?? null;
-      return histories.find((history) => hasDay(daysAt(history, at), day))?.id ?? null;
-    },
+    views,
+    reasonAt: (at) => views.reasonOf(views.indexAt(at), localDay(zone, secondOf(at)))?.name ?? null,
     freeFrom: (at) => {
       const second = secondOf(at);
-      const free = endOfRun(zone, periods.daysAt(at), second);
-      return free === second ? at : Math.min(free * 1000, periods.endAt(at) + 1);
+      const view = views.indexAt(at);
+      const free = endOfRun(zone, views.daysOf(view), second);
+      return free === second ? at : Math.min(free * 1000, views.endOf(view) + 1);
     },
   };
 }
@@ -91,23 +99,35 @@ function isWithin(day: DayNumber, { first, last }: DayRange): boolean {
 }
 
 /** Periods without a change of any calendar: each begins after the end of the one before, and includes its own end. */
-interface Periods {
-  daysAt(at: Instant): DaySet;
-  endAt(at: Instant): Instant;
+function viewsOf({ dates, weekdays = [] }: Exclude, histories: readonly CalendarHistory[]) {
+  const own = daySetOfEntries(dates);
+  const ofWeek = weekdays.length === 0 ? NOTHING : daySetOfWeekdays(maskOf(weekdays));
+  const ends = [...new Set(histories.flatMap(changesOf))].sort((a, b) => a - b);
+  const endOf = (view: number): Instant => ends[view] ?? Infinity;
+  const unions: DaySet[] = [];
+  const daysOf = (view: number): DaySet =>
+    (unions[view] ??= unionOf([own, ofWeek, ...histories.map((history) => daysAt(history, endOf(view)))]));
+  let ranges: (DayRange | null)[] | undefined;
+  return {
+    indexAt: (at: Instant) => countBefore(ends, at),
+    endOf,
+    daysOf,
+    has: (view: number, day: DayNumber) => hasDay(daysOf(view), day),
+    reasonOf: (view: number, day: DayNumber): ExclusionReason | null => {
+      if (!hasDay(daysOf(view), day)) return null;
+      ranges ??= rangesOf(dates);
+      const entry = dates[ranges.findIndex((range) => range !== null && isWithin(day, range))];
+      if (entry !== undefined) return { by: 'date', name: entry };
+      const calendar = histories.find((history) => hasDay(daysAt(history, endOf(view)), day));
+      if (calendar) return { by: 'calendar', name: calendar.id };
+      return { by: 'weekday', name: WEEKDAYS[weekdayOf(day)] ?? '' };
+    },
+  };
 }
 
-function periodsOf(dates: readonly string[], histories: readonly CalendarHistory[]): Periods {
-  const own = daySetOfEntries(dates);
-  const ends = [...new Set(histories.flatMap(changesOf))].sort((a, b) => a - b);
-  const unions: DaySet[] = [];
-  const periodAt = (at: Instant): number => countBefore(ends, at);
-  return {
-    daysAt: (at) => {
-      const period = periodAt(at);
-      return (unions[period] ??= unionOf([own, ...histories.map((history) => daysAt(history, at))]));
-    },
-    endAt: (at) => ends[periodAt(at)] ?? Infinity,
-  };
+/** Bit 0: Monday. */
+function maskOf(weekdays: readonly Weekday[]): number {
+  return weekdays.reduce((mask, day) => mask | (1 << WEEKDAYS.indexOf(day)), 0);
 }
 
 function changesOf({ versions }: CalendarHistory): Instant[] {

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Instant } from '../instant.ts';
 import type { Definition, Schedule, Timing } from './schedule.ts';
 import { expressionsOf } from '../cron/cron-expressions.ts';
+import { datesAtEdit } from '../days/kept-dates.ts';
 import { graceMsOf } from '../time/plan-due.ts';
 import { type Calendars, NO_CALENDARS } from '../exclusions/calendar-history.ts';
 import { type FireTimes, type Identity, fireTimes, lastBetween } from '../time/fire-times.ts';
@@ -15,7 +16,9 @@ export interface Cursor {
 }
 
 export function sameDefinition(a: Definition, b: Definition): boolean {
-  return a.payload === b.payload && isDeepStrictEqual({ ...a, payload: null }, { ...b, payload: null });
+  // No caller sees `kept`.
+  const apart = { payload: null, kept: null };
+  return a.payload === b.payload && isDeepStrictEqual({ ...a, ...apart }, { ...b, ...apart });
 }
 
 /** A reason applies as long as the schedule is paused (schedule.ts); the next edit that enables it removes the reason. */
@@ -58,10 +61,33 @@ const MOVING = [
   'after',
   'timezone',
   'exclude',
+  'onExcluded',
+  'every',
+  'pick',
   'startAt',
   'endAt',
   'jitterSeconds',
 ] as const satisfies readonly (keyof Timing)[];
+
+/** The new definition with what it has to keep of the one before, and the fires that the edit moved to moments that have passed. */
+export function withDatesKept(
+  definition: Definition,
+  { definition: before, id, createdAt }: Pick<Schedule, 'definition' | 'id' | 'createdAt'>,
+  now: Instant,
+  calendars: Calendars,
+): { definition: Definition; owed: Instant[] } {
+  const { kept: _, ...rest } = definition;
+  if (!movesTimes(before, definition))
+    return { definition: before.kept ? { ...rest, kept: before.kept } : rest, owed: [] };
+  try {
+    const identity = { id, createdAt };
+    const { kept, owed } = datesAtEdit({ before, after: rest, identity, now, calendars });
+    return { definition: kept ? { ...rest, kept } : rest, owed };
+  } catch {
+    // The definition before cannot be planned: this edit mends it.
+    return { definition: rest, owed: [] };
+  }
+}
 
 /** A definition, and how far it was planned. */
 interface Before {

@@ -1,5 +1,6 @@
 import type { Instant } from '../instant.ts';
 import type { Cron } from '../cron/cron-expressions.ts';
+import type { DayPick, Every, Exclude, KeptDates, OnExcluded } from '../days/day-rules.ts';
 import { RUN_ENDS } from '../runs/run-end.ts';
 import type { SealedText } from '../secrets/key-ring.ts';
 
@@ -148,14 +149,6 @@ export interface After {
   on: FollowedEnd[];
 }
 
-/** Local days, in the schedule's zone, on which it does not fire. Never both empty: that is null. */
-export interface Exclude {
-  /** Dates and ranges of dates, such as `2026-12-24` and `2026-12-24/2027-01-02`. */
-  readonly dates: readonly string[];
-  /** Ids of calendars. */
-  readonly calendars: readonly string[];
-}
-
 /** When a schedule fires. Exactly one of `cron`, `everySeconds`, `at` and `after` is not null. */
 export interface Timing {
   /** One expression, or several, each of which makes it fire. */
@@ -166,6 +159,11 @@ export interface Timing {
   /** Of `cron`, and of the days of `exclude`; null: UTC. */
   timezone: string | null;
   exclude: Exclude | null;
+  onExcluded: OnExcluded;
+  every: Every | null;
+  pick: DayPick | null;
+  /** Absent: nothing is kept. */
+  kept?: KeptDates;
   /** Inclusive. */
   startAt: Instant | null;
   /** Exclusive. */
@@ -190,6 +188,9 @@ export const MAX_INTERVAL_SECONDS = 366 * 86_400;
 export const DEFAULT_TIMING = {
   timezone: null,
   exclude: null,
+  onExcluded: 'skip',
+  every: null,
+  pick: null,
   startAt: null,
   endAt: null,
   jitterSeconds: 0,

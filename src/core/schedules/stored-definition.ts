@@ -8,9 +8,15 @@ import {
   type Timing,
   calendarIdsOf,
 } from './schedule.ts';
+import { EVERY_UNITS, ON_EXCLUDED, PICK_PERIODS, WEEKDAYS } from '../days/day-rules.ts';
 
 /** The content of a version's definition column: everything but the payload, which is kept as the client's own text. */
 export type StoredDefinition = Omit<Definition, 'payload'>;
+
+/** A definition as it is in force: fields that are newer than its row have their defaults. */
+export function definitionOfRow(stored: StoredDefinition, payload: string | null): Definition {
+  return { ...DEFAULT_TIMING, ...stored, payload };
+}
 
 /** When a schedule fires, as its row holds it for the planner: an absent field has its default. */
 export function timingText(timing: Pick<Timing, 'cron' | 'timezone'> & Partial<Timing>): string {
@@ -18,8 +24,14 @@ export function timingText(timing: Pick<Timing, 'cron' | 'timezone'> & Partial<T
     const value = timing[field];
     return value !== undefined && value !== UNSAID[field];
   });
-  return JSON.stringify(timing, [...said, 'scheduleId', 'on', 'dates', 'calendars']);
+  return JSON.stringify(timing, [...said, ...PARTS]);
 }
+
+/** The fields of what is not a single value. */
+const PARTS = [
+  ...['scheduleId', 'on', 'dates', 'calendars', 'weekdays', 'n', 'unit', 'from', 'of', 'nth'],
+  ...['since', 'date', 'reason', 'fires'],
+];
 
 /** @throws Error if this version writes no such text: a later version, or another program, wrote it */
 export function readTiming(text: string): Timing {
@@ -40,11 +52,32 @@ const isCount = (min: number) => (value: unknown) =>
   typeof value === 'number' && Number.isSafeInteger(value) && value >= min;
 const isText = (value: unknown): value is string => typeof value === 'string';
 const isExclude = (value: unknown) => {
-  const { dates, calendars } = fieldsOf(value);
-  if (!Array.isArray(dates) || !Array.isArray(calendars)) return false;
+  const { dates, calendars, weekdays = [] } = fieldsOf(value);
+  if (!Array.isArray(dates) || !Array.isArray(calendars) || !Array.isArray(weekdays)) return false;
   return (
-    calendars.every(isText) && dates.every((one) => isText(one) && typeof readDateEntry(one) !== 'string')
+    calendars.every(isText) &&
+    weekdays.every((one) => WEEKDAYS.some((known) => known === one)) &&
+    dates.every((one) => isText(one) && typeof readDateEntry(one) !== 'string')
   );
+};
+const isDate = (value: unknown) => isText(value) && typeof readDateEntry(value) !== 'string';
+const isEvery = (value: unknown) => {
+  const { n, unit, from } = fieldsOf(value);
+  return isCount(1)(n) && EVERY_UNITS.some((known) => known === unit) && isDate(from);
+};
+const isPick = (value: unknown) => {
+  const { of, nth } = fieldsOf(value);
+  return PICK_PERIODS.some((known) => known === of) && Array.isArray(nth) && nth.every(Number.isSafeInteger);
+};
+const isSeries = (value: unknown) =>
+  Array.isArray(value) && value.length === 3 && value.every(Number.isSafeInteger);
+const isKept = (value: unknown) => {
+  const { since, dates } = fieldsOf(value);
+  if (!isMoment(since) || !Array.isArray(dates)) return false;
+  return dates.every((one) => {
+    const { date, reason, fires } = fieldsOf(one);
+    return isDate(date) && isText(reason) && Array.isArray(fires) && fires.every(isSeries);
+  });
 };
 const SHAPES: Record<string, ((value: unknown) => boolean) | undefined> = {
   cron: (value) => isText(value) || (Array.isArray(value) && value.length > 0 && value.every(isText)),
@@ -53,6 +86,10 @@ const SHAPES: Record<string, ((value: unknown) => boolean) | undefined> = {
   after: (value) => typeof fieldsOf(value)['scheduleId'] === 'string',
   timezone: isText,
   exclude: isExclude,
+  onExcluded: (value) => ON_EXCLUDED.some((known) => known === value),
+  every: isEvery,
+  pick: isPick,
+  kept: isKept,
   startAt: isMoment,
   endAt: isMoment,
   jitterSeconds: isCount(0),
@@ -62,7 +99,7 @@ const SHAPES: Record<string, ((value: unknown) => boolean) | undefined> = {
 };
 
 const UNSAID: Timing = { ...DEFAULT_TIMING, cron: null, everySeconds: null, at: null, after: null };
-const TIMING_FIELDS = Object.keys(UNSAID) as (keyof Timing)[];
+const TIMING_FIELDS = [...Object.keys(UNSAID), 'kept'] as (keyof Timing)[];
 
 /** The calendars that it names. None if it cannot be read: then it cannot be planned either. */
 export function calendarIdsIn(timing: string): readonly string[] {

@@ -37,6 +37,10 @@ export interface Expected extends Position {
   catchUp: CatchUp;
   /** What excludes it: an entry of `exclude.dates`, or the id of a calendar. Null: nothing. */
   excludedBy: string | null;
+  /** The date that it was moved from; null: it was not moved. */
+  movedFrom: string | null;
+  /** The date on which the fires of its excluded day are made; null: nowhere. */
+  movedTo: string | null;
 }
 
 /** The longest jitter: an occurrence is due at most this much after its moment. */
@@ -140,7 +144,9 @@ function expectedOf(
   fireAt: Instant,
 ): Expected {
   const [dueAt, excludedBy] = [times.dueAt(fireAt), times.excludedBy(fireAt)];
-  return { uid, fireAt, dueAt, version, enabled, catchUp, excludedBy };
+  const move = times.moveOf(fireAt);
+  const [movedFrom, movedTo] = [move?.from ?? null, move?.to ?? null];
+  return { uid, fireAt, dueAt, version, enabled, catchUp, excludedBy, movedFrom, movedTo };
 }
 
 /** Ascending, from the first one at `from` or later. */

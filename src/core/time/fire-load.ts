@@ -94,7 +94,8 @@ function* add(state: State, timing: Timing, identity: Identity): Steps {
   if (dependsOnIdentity(timing) || isLong(timing) || leftOut.has(identity.id))
     return yield* count(state, one);
   const { cron, timezone, everySeconds, at, startAt, endAt, exclude } = timing;
-  const key = JSON.stringify([cron, timezone, everySeconds, at, startAt, endAt, exclude]);
+  const days = [exclude, timing.onExcluded, timing.every, timing.pick, timing.kept];
+  const key = JSON.stringify([cron, timezone, everySeconds, at, startAt, endAt, days]);
   const known = alike.get(key);
   if (!known) alike.set(key, one);
   else {
@@ -205,8 +206,8 @@ function* partsOf(timing: Timing, identity: Identity, period: LoadPeriod): Gener
   const times = fireTimes(timing, identity, period.calendars ?? NO_CALENDARS);
   const costOfNext = costOf(timing);
   yield { cost: COST_TO_BEGIN * costOfNext };
-  const { everySeconds, jitterSeconds } = timing;
-  const isEven = everySeconds !== null && jitterSeconds === 0 && timing.exclude === null;
+  const { everySeconds, jitterSeconds, exclude, kept } = timing;
+  const isEven = everySeconds !== null && jitterSeconds === 0 && exclude === null && !kept;
   if (isEven && everySeconds * 1000 < period.bucketMs) {
     yield* bucketsOfInterval(times, everySeconds * 1000, timing.endAt ?? Infinity, period);
     return;

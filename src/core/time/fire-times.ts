@@ -4,8 +4,11 @@ import { plannedRunName } from '../runs/run.ts';
 import type { Timing } from '../schedules/schedule.ts';
 import { type Calendars, NO_CALENDARS } from '../exclusions/calendar-history.ts';
 import { type Exclusion, exclusionOf } from '../exclusions/exclusion.ts';
-import { type CronTimes, type Note, cronTimes } from '../cron/cron.ts';
+import { type CronTimes, cronTimes } from '../cron/cron.ts';
+import { localTime } from '../zones/zone.ts';
 import { expressionsOf } from '../cron/cron-expressions.ts';
+import { type DayMove, type DayTimes, dayTimes, earliestOf, hasDayRule } from '../days/day-times.ts';
+import { keptDateOf, keptFires } from '../days/kept-fires.ts';
 
 /** What fire times depend on beside the timing: hashed fields and jitter on the id, intervals on the creation. */
 export interface Identity {
@@ -23,8 +26,10 @@ export interface FireTimes {
   excludedBy(occurrence: Instant): string | null;
   /** When an occurrence is due: its moment plus its jitter; before the next occurrence. */
   dueAt(occurrence: Instant): Instant;
-  /** What a change of the zone's offset did to it. */
-  noteOf(occurrence: Instant): Note | null;
+  /** What a change of the zone's offset did to it, or from which day it was moved. */
+  noteOf(occurrence: Instant): string | null;
+  /** From, or to, which day it was moved; null: to none. */
+  moveOf(occurrence: Instant): DayMove | null;
 }
 
 /**
@@ -36,9 +41,10 @@ export function fireTimes(
   identity: Identity,
   calendars: Calendars = NO_CALENDARS,
 ): FireTimes {
+  const exclusion = exclusionOf(timing, calendars);
+  if (hasDayRule(timing)) return dayRuledTimes(timing, identity, exclusion);
   const { jitterSeconds } = timing;
   const times = within(timing, kindOf(timing, identity));
-  const exclusion = exclusionOf(timing, calendars);
   return {
     next: exclusion === null ? (after) => times.next(after) : (after) => nextFree(times, exclusion, after),
     nextOnAnyDay: (after) => times.next(after),
@@ -49,7 +55,55 @@ export function fireTimes(
         ? occurrence
         : occurrence + jitterMs(identity.id, occurrence, jitterSeconds, times.next(occurrence)),
     noteOf: (occurrence) => times.noteOf(occurrence),
+    moveOf: () => null,
   };
+}
+
+/** With `every`, `pick` or `onExcluded`, or where an edit keeps what was decided for some dates. */
+function dayRuledTimes(timing: Timing, identity: Identity, exclusion: Exclusion | null): FireTimes {
+  const { jitterSeconds, kept } = timing;
+  const { fires, onAnyDay, days } = dayTimesOf(timing, identity, exclusion);
+  const own = within(timing, fires);
+  const left = kept === undefined ? null : within(timing, keptFires(kept));
+  const free: CronTimes = {
+    next: (after) => {
+      if (exclusion !== null && days === null) return nextFree(own, exclusion, after);
+      const next = own.next(after);
+      return next !== null && next <= LATEST ? next : null;
+    },
+    noteOf: (at) => own.noteOf(at),
+  };
+  const times = left === null ? free : earliestOf(free, left);
+  const all = left === null ? within(timing, onAnyDay) : earliestOf(within(timing, onAnyDay), left);
+  const moveOf = (at: Instant): DayMove | null => {
+    const from = kept === undefined || free.next(at - 1) === at ? null : keptDateOf(kept, at);
+    if (from !== null && from.date !== localTime(at, timing.timezone).slice(0, 10))
+      return { from: from.date, to: null, because: from.reason };
+    return days?.moveOf(at) ?? null;
+  };
+  return {
+    next: (after) => times.next(after),
+    nextOnAnyDay: (after) => all.next(after),
+    excludedBy: (at) => {
+      if (left?.next(at - 1) === at) return null;
+      return days === null ? (exclusion?.reasonAt(at) ?? null) : days.excludedBy(at);
+    },
+    dueAt: (at) => (jitterSeconds === 0 ? at : at + jitterMs(identity.id, at, jitterSeconds, all.next(at))),
+    noteOf: (at) => {
+      const move = moveOf(at);
+      const moved = move?.from ? `moved from ${move.from} (${move.because})` : null;
+      return [moved, times.noteOf(at)].filter((note) => note !== null).join(', ') || null;
+    },
+    moveOf,
+  };
+}
+
+/** Also of an interval, or of one moment, where an edit keeps dates of the expression before. */
+function dayTimesOf(timing: Timing, identity: Identity, exclusion: Exclusion | null): DayTimes {
+  const { cron } = timing;
+  if (cron !== null) return dayTimes(timing, { ...identity, cron, exclusion });
+  const fires = kindOf(timing, identity);
+  return { fires, onAnyDay: fires, days: null, moved: null };
 }
 
 /** Steps over a run of excluded days at once: occurrences on them cost nothing. Occurrences after 2100 count as never. */
@@ -64,8 +118,9 @@ function nextFree(times: CronTimes, exclusion: Exclusion, after: Instant): Insta
 }
 
 /** Whether two schedules of one timing can fire at different times. */
-export function dependsOnIdentity({ cron, everySeconds, startAt, jitterSeconds }: Timing): boolean {
-  if (jitterSeconds > 0) return true;
+export function dependsOnIdentity({ cron, everySeconds, startAt, ...timing }: Timing): boolean {
+  // Dates are judged by what calendars said since the schedule is there.
+  if (timing.jitterSeconds > 0 || timing.onExcluded !== 'skip' || timing.pick !== null) return true;
   if (cron === null) return everySeconds !== null && startAt === null;
   return expressionsOf(cron).some((expression) => HASHED.test(expression));
 }
@@ -74,9 +129,12 @@ export function dependsOnIdentity({ cron, everySeconds, startAt, jitterSeconds }
 const HASHED = /[H?]/i;
 
 /** The highest cost of one `next`, relative to a single expression: loops let other work run sooner if it costs more. */
-export function costOf({ cron }: Pick<Timing, 'cron'>): number {
-  return cron === null ? 1 : expressionsOf(cron).length;
+export function costOf(timing: Timing): number {
+  const expressions = timing.cron === null ? 1 : expressionsOf(timing.cron).length;
+  return hasDayRule(timing) ? expressions * COST_OF_DAYS : expressions;
 }
+
+const COST_OF_DAYS = 10;
 
 /** The newest occurrence in (after, until], by bisection: the number of occurrences in between does not matter. */
 export function lastBetween(times: Pick<FireTimes, 'next'>, after: Instant, until: Instant): Instant | null {

@@ -48,6 +48,9 @@ export interface Occurrence {
   /** Its own run, or the run that stands for it. */
   runId: string | null;
   version: number;
+  /** Dates: whose fire it is, and where the fires of its day went. */
+  movedFrom: string | null;
+  movedTo: string | null;
 }
 
 /**
@@ -66,18 +69,28 @@ export function accountFor(
     const key = keyOf(one.uid, one.fireAt);
     const run = own.get(key);
     own.delete(key);
-    const { uid, fireAt, version } = one;
-    return { uid, fireAt, version, ...(run ? ofRun(run) : withoutRun(one, records, planning)) };
+    const { uid, fireAt, version, movedFrom, movedTo } = one;
+    return {
+      uid,
+      fireAt,
+      version,
+      movedFrom,
+      movedTo,
+      ...(run ? ofRun(run) : withoutRun(one, records, planning)),
+    };
   });
   // A backfill under another definition, or a zone whose rules have changed since: it fired, whatever one would expect now.
   const unexplained = [...own.values()].map((run) => ({
     uid: run.uid,
     fireAt: run.scheduledFor,
     version: run.version,
+    ...NOT_MOVED,
     ...ofRun(run),
   }));
   return [...explained, ...unexplained].sort(byPosition);
 }
+
+const NOT_MOVED = { movedFrom: null, movedTo: null };
 
 type Fate = Pick<Occurrence, 'state' | 'reason' | 'runId'>;
 

@@ -7,6 +7,7 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { cursorByCalendars } from '../../core/exclusions/calendar-cursor.ts';
+import { calendarReachOf } from '../../core/days/day-times.ts';
 import { type Instant, LATEST } from '../../core/instant.ts';
 import { calendarIdsOf } from '../../core/schedules/schedule.ts';
 import { readTiming } from '../../core/schedules/stored-definition.ts';
@@ -31,12 +32,15 @@ import {
   readCalendars,
   unappliedSince,
 } from '../../store/calendars/calendar-histories.ts';
+import { mayBeOwed, recordOwed } from './owed-fires.ts';
 import { shareFreeCalendars } from '../../store/calendars/share-calendars.ts';
 import { recordApplied } from '../../store/calendars/write-calendars.ts';
 
 export interface MoveNextFiresDeps {
   database: Database;
   events: EventBus;
+  /** No older fire is recorded. */
+  retentionDays?: number;
 }
 
 /** How far a process has come with the users of a calendar. Each version of the calendar begins anew. */
@@ -149,7 +153,8 @@ async function moveUsers(walk: MoveWalk, users: readonly CalendarUser[]): Promis
   const { database, editedAt } = walk;
   const naming = users.flatMap((user) => namingOf(user) ?? []);
   const ids = [...new Set(naming.flatMap((one) => one.ids))];
-  const known = await database.run((db) => readCalendars(db, ids, editedAt));
+  const reach = Math.max(0, ...naming.map(({ timing }) => calendarReachOf(timing)));
+  const known = await database.run((db) => readCalendars(db, ids, editedAt - reach));
   const moves: CalendarMove[] = [];
   const pace = createPace();
   for (const one of naming) {
@@ -162,6 +167,11 @@ async function moveUsers(walk: MoveWalk, users: readonly CalendarUser[]): Promis
     faultOf: batchFaultOf,
     setAside: ({ user }, error) => setAside(walk, user, error),
   });
+  for (const one of naming) {
+    if (!mayBeOwed(one, known, systemClock.now())) continue;
+    if (!(await recordOwed(walk, one, known)))
+      walk.progress.left.set(one.user.uid, systemClock.monotonic() + AGAIN_MS);
+  }
 }
 
 async function writeMoves(

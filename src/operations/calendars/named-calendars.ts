@@ -5,6 +5,7 @@
  * If the process dies here: nothing is written.
  */
 import { cursorByCalendars } from '../../core/exclusions/calendar-cursor.ts';
+import { LONGEST_REACH_MS } from '../../core/days/day-times.ts';
 import type { Instant } from '../../core/instant.ts';
 import { type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
 import { type FireTimes, fireTimes } from '../../core/time/fire-times.ts';
@@ -33,7 +34,9 @@ export async function shareCalendarsOf(
   const ids = [...new Set([...further, ...named])];
   await shareCalendars(tx, ids);
   const cursors = naming.flatMap(({ nextOccurrenceAt }) => nextOccurrenceAt ?? []);
-  const known = await readCalendars(tx, ids, Math.min(...cursors, (await sinceOf(tx, ids)) ?? Infinity));
+  // The definition that is being written may pick or move days, whatever the schedule does now.
+  const since = Math.min(...cursors, (await sinceOf(tx, ids)) ?? Infinity) - LONGEST_REACH_MS;
+  const known = await readCalendars(tx, ids, since);
   for (const schedule of naming) correctCursor(schedule, known);
   return known;
 }

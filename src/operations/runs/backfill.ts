@@ -6,6 +6,7 @@
  */
 import { setImmediate } from 'node:timers/promises';
 import { type Calendars } from '../../core/exclusions/calendar-history.ts';
+import { calendarReachOf } from '../../core/days/day-times.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
 import { following } from '../../core/time/plan-due.ts';
@@ -71,7 +72,8 @@ async function read(database: Database, { scheduleId, from }: BackfillRequest) {
   return database.run(async (db) => {
     const schedule = await findSchedule(db, scheduleId);
     const ids = schedule ? calendarIdsOf(schedule.definition) : [];
-    return { schedule, now: await databaseNow(db), known: await readCalendars(db, ids, from) };
+    const reach = schedule ? calendarReachOf(schedule.definition) : 0;
+    return { schedule, now: await databaseNow(db), known: await readCalendars(db, ids, from - reach) };
   });
 }
 

@@ -34,6 +34,8 @@ export interface Edited {
   schedule: Schedule | null;
   /** The new schedule; its cursor and last fire are set here, after the recorded fires. Null: nothing changes. */
   write: ScheduleWrite | null;
+  /** Fires of the new schedule that the edit moved to moments that have passed; they are recorded with the edit, as `catchUp` says. */
+  owed?: readonly Instant[];
   /** The schedule is being deleted. */
   isDeleted?: boolean;
 }
@@ -63,7 +65,8 @@ export async function planBeforeUpdate(
 ): Promise<{ effects: number; recorded: number }> {
   const due: RunRecord[] = [];
   const dueNow = edited.flatMap((one) => dueOf(one, now) ?? []);
-  if (dueNow.length === 0) return { effects: 0, recorded: 0 };
+  const owing = edited.flatMap((one) => owedOf(one) ?? []);
+  if (dueNow.length + owing.length === 0) return { effects: 0, recorded: 0 };
   const inMaintenance = (await readMaintenance(tx)) !== null;
   for (const { schedule, write, nextOccurrenceAt, isDeleted } of dueNow) {
     const moved = movesTimes(schedule.definition, write.definition);
@@ -81,6 +84,7 @@ export async function planBeforeUpdate(
     const planned = { definition: schedule.definition, nextOccurrenceAt: plan.nextOccurrenceAt };
     Object.assign(write, cursorUnder(write.definition, planned, schedule, now, calendars));
   }
+  for (const one of owing) due.push(...runsOwed(one, { now, retentionDays, laneOf, inMaintenance }));
   const { effects, ids } = await recordRuns(tx, due);
   if (inMaintenance) {
     const open = due.filter(({ id, status }) => status === 'waiting' && ids.has(id));
@@ -100,7 +104,46 @@ function dueOf({ schedule, write, isDeleted }: Edited, now: Instant) {
   return { schedule, write, nextOccurrenceAt, isDeleted: isDeleted ?? false };
 }
 
-/** Under the definition that the schedule still has. */
+/** Null: nothing is owed. */
+function owedOf({ schedule, write, owed = [] }: Edited) {
+  return schedule && write && owed.length > 0 ? { schedule, write, owed } : null;
+}
+
+/** What `catchUp` makes of fires whose moments an edit chose after they had passed, under the new definition. */
+function runsOwed(
+  { schedule, write, owed }: NonNullable<ReturnType<typeof owedOf>>,
+  {
+    now,
+    retentionDays,
+    laneOf,
+    inMaintenance,
+  }: Omit<Planning, 'calendars' | 'skips'> & { inMaintenance: boolean },
+): RunRecord[] {
+  const { definition, version } = write;
+  const next = (after: Instant) => owed.find((at) => at > after) ?? null;
+  const times = { next, nextOnAnyDay: next, dueAt: (at: Instant) => at, ...NOTHING_SAID };
+  const policy = inMaintenance ? { ...definition, ...MISSED_AT_ONCE } : definition;
+  const period = { now, horizon: horizonOf(now, retentionDays), plannedThrough: null };
+  const walk = walkDue(times, policy, owed[0] ?? null, period);
+  const fires: PlannedFire[] = [];
+  for (let plan = walk.step(() => true); plan; plan = plan.isPartial ? walk.step(() => true) : null)
+    fires.push(...plan.fires);
+  write.lastFireAt = latest(
+    write.lastFireAt,
+    fires.findLast(({ skipped }) => skipped === null)?.scheduledFor,
+  );
+  write.plannedThrough = latest(write.plannedThrough, fires.at(-1)?.scheduledFor);
+  const routed = { ...schedule, version, definition, lane: laneOf(definition.target) };
+  return fires.map((fire) => runOf(routed, intentOf(schedule.uid, fire), { now, inMaintenance }));
+}
+
+const NOTHING_SAID = { excludedBy: () => null, noteOf: () => null, moveOf: () => null };
+
+function latest(some: Instant | null, other: Instant | undefined): Instant | null {
+  return other === undefined || (some !== null && some > other) ? some : other;
+}
+
+/** Of a schedule as it is, or as it is written. */
 function runOf(
   schedule: Schedule,
   { skipped, ...fire }: Omit<Intent, 'claimed'>,

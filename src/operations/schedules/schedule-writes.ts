@@ -4,9 +4,16 @@
  * If the process dies here: nothing is written.
  */
 import type { Instant } from '../../core/instant.ts';
-import { cursorUnder, sameDefinition, withoutEndedPause } from '../../core/schedules/definition-change.ts';
-import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
-import type { KnownCalendars } from '../../store/calendars/calendar-histories.ts';
+import {
+  cursorUnder,
+  movesTimes,
+  sameDefinition,
+  withDatesKept,
+  withoutEndedPause,
+} from '../../core/schedules/definition-change.ts';
+import { owedByCalendars } from '../../core/days/kept-dates.ts';
+import { type Definition, type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
+import { type KnownCalendars, unappliedSince } from '../../store/calendars/calendar-histories.ts';
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import type { Edited } from './plan-before-update.ts';
@@ -39,10 +46,11 @@ export function decide(
   { now, calendars }: { now: Instant; calendars: KnownCalendars },
 ): Edited {
   const uid = current?.uid ?? newScheduleUid(now);
-  const definition = withoutEndedPause(change.decide(current, now, calendars, uid));
+  const decided = withoutEndedPause(change.decide(current, now, calendars, uid));
   const { id, by } = change;
-  const lane = targets.laneOf(definition.target);
+  const lane = targets.laneOf(decided.target);
   if (!current) {
+    const definition = decided;
     const born = {
       uid,
       version: 1,
@@ -55,13 +63,30 @@ export function decide(
     const cursor = cursorUnder(definition, null, { id, createdAt: now }, now, calendars.histories);
     return { schedule: null, write: { ...born, id, definition, lane, ...cursor } };
   }
-  if (sameDefinition(current.definition, definition)) return { schedule: current, write: null };
+  if (sameDefinition(current.definition, decided)) return { schedule: current, write: null };
+  const edit = withDatesKept(decided, current, now, calendars.histories);
+  const { definition } = edit;
+  const owedEarlier = owedBefore(current, definition, { now, calendars });
+  const owed = [...new Set([...owedEarlier, ...edit.owed])].sort((a, b) => a - b);
   const cursor = cursorUnder(definition, current, current, now, calendars.histories);
   const version = current.version + 1;
   return {
     schedule: current,
     write: { ...asWrite(current, by), version, definition, lane, ...cursor },
+    owed: definition.enabled ? owed : [],
   };
+}
+
+/** What an edit of a calendar owes the schedule as it was: once its fire times change, nobody else can tell. */
+function owedBefore(
+  current: Schedule,
+  definition: Definition,
+  { now, calendars }: { now: Instant; calendars: KnownCalendars },
+): Instant[] {
+  const before = current.definition;
+  const editedAt = unappliedSince(calendars, calendarIdsOf(before));
+  if (editedAt === null || !before.enabled || !movesTimes(before, definition)) return [];
+  return owedByCalendars(before, current, calendars.histories, { editedAt, now });
 }
 
 export function asWrite(schedule: Schedule, by: string | null): ScheduleWrite {

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import type { Instant } from '../../core/instant.ts';
+import { type Instant, isoOrNull } from '../../core/instant.ts';
 import { isOutcomeWatched } from '../../core/schedules/outcome-watch.ts';
 import { type Definition, PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { booleans, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
@@ -63,6 +63,16 @@ export async function deleteScheduleAndAbandon(
   await tx.execute(sql`-- deleteScheduleAndAbandon
     DELETE FROM schedules WHERE uid = ${last.uid}`);
   return abandoned;
+}
+
+/** After fires were recorded that the cursor had passed already. */
+export async function raisePlannedUnderLock(
+  tx: Transaction,
+  { uid, plannedThrough, lastFireAt }: Pick<ScheduleWrite, 'uid' | 'plannedThrough' | 'lastFireAt'>,
+): Promise<void> {
+  await tx.execute(sql`-- raisePlannedUnderLock
+    UPDATE schedules SET planned_through = greatest(planned_through, ${isoOrNull(plannedThrough)}::timestamptz),
+      last_fire_at = greatest(last_fire_at, ${isoOrNull(lastFireAt)}::timestamptz) WHERE uid = ${uid}`);
 }
 
 interface VersionedWrite extends ScheduleWrite {

@@ -16,7 +16,7 @@ const firesOf = (answer: Answer) =>
 const errors = (answer: Answer) => [answer.status, answer.body['errors']];
 
 const DAILY = { cron: '0 9 * * *', timezone: 'Europe/Berlin', startAt: '2031-04-30T00:00:00Z' };
-const MAY = { dates: ['2031-05-02/2031-05-04'], calendars: ['may'] };
+const MAY = { dates: ['2031-05-02/2031-05-04'], calendars: ['may'], weekdays: [] };
 
 describe('exclude', () => {
   test('is answered as it was sent, merged by a patch, and null where it excludes nothing', async () => {
@@ -24,13 +24,12 @@ describe('exclude', () => {
     expect([made.status, made.body['exclude']]).toEqual([201, MAY]);
     expect((await put('kept', made.body)).body['version']).toBe(1);
     const merged = await patch('kept', { exclude: { dates: ['2031-05-10'] } });
-    expect(merged.body['exclude']).toEqual({ dates: ['2031-05-10'], calendars: ['may'] });
+    expect(merged.body['exclude']).toEqual({ ...MAY, dates: ['2031-05-10'] });
     const emptied = await patch('kept', { exclude: { dates: null, calendars: [] } });
     expect(emptied.body['exclude']).toBeNull();
     expect((await put('empty', { ...DAILY, exclude: {} })).body['exclude']).toBeNull();
     expect((await patch('kept', { exclude: { calendars: ['may'] } })).body['exclude']).toEqual({
-      dates: [],
-      calendars: ['may'],
+      ...{ dates: [], calendars: ['may'], weekdays: [] },
     });
     const versions = await api.call('GET', '/api/v1/schedules/kept/versions');
     expect(versions.body['items']).toMatchObject([

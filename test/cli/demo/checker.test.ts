@@ -13,7 +13,17 @@ const to = from + 20_000;
 const schedules = makeSchedules(10);
 /** What a schedule has that says nothing of it. */
 const TIMING: Timing = {
-  ...{ cron: null, everySeconds: null, at: null, after: null, timezone: null, exclude: null },
+  ...{
+    cron: null,
+    everySeconds: null,
+    at: null,
+    after: null,
+    timezone: null,
+    exclude: null,
+    onExcluded: 'skip',
+    every: null,
+    pick: null,
+  },
   ...{ startAt: null, endAt: null, jitterSeconds: 0 },
   ...{ catchUp: 'latest', catchUpLimit: 100, graceSeconds: 60 },
 };

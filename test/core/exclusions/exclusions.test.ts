@@ -3,7 +3,8 @@ import { cursorByCalendars } from '../../../src/core/exclusions/calendar-cursor.
 import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/calendar-history.ts';
 import { readDateEntry } from '../../../src/core/exclusions/date-entries.ts';
 import { daySetOf, hasDay, nextDayOutside, unionOf } from '../../../src/core/exclusions/day-set.ts';
-import { DEFAULT_TIMING, type Exclude, type Timing } from '../../../src/core/schedules/schedule.ts';
+import { DEFAULT_TIMING, type Timing } from '../../../src/core/schedules/schedule.ts';
+import { type Exclude } from '../../../src/core/days/day-rules.ts';
 import { readTiming, timingText } from '../../../src/core/schedules/stored-definition.ts';
 import { dependsOnIdentity, fireTimes } from '../../../src/core/time/fire-times.ts';
 import { createRandom } from '../../chaos/random.ts';

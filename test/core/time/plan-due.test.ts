@@ -320,6 +320,7 @@ describe('a walk', () => {
       excludedBy: () => null,
       dueAt: (one) => one,
       noteOf: () => null,
+      moveOf: () => null,
     };
     const walk = walkDue(stuck, everySecond, NOW, { now: NOW, horizon: -Infinity, plannedThrough: null });
     expect(() => walk.step(() => true)).toThrow('not after it');

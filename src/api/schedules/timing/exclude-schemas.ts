@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import type { Exclude } from '../../../core/schedules/schedule.ts';
+import { type Exclude, WEEKDAYS } from '../../../core/days/day-rules.ts';
 import { calendarIdText, dateEntries } from '../../calendars/schemas.ts';
 import { isObject } from '../../http/json/json-body.ts';
+import { weekdays } from './day-schemas.ts';
 
 const MAX_CALENDARS = 16;
 
@@ -12,25 +13,34 @@ const fields = {
     .max(MAX_CALENDARS)
     .refine((value) => new Set(value).size === value.length, { error: 'must not name a calendar twice' })
     .meta({ uniqueItems: true, description: 'Ids of calendars.', example: ['holidays'] }),
+  weekdays,
 };
 
 const DESCRIPTION =
   'Local days, in `timezone`, on which it does not fire. Its moments on these days are no fires: nothing is caught up with or ' +
-  'backfilled there, and `/occurrences` answers them as `excluded`.';
+  'backfilled there, and `/occurrences` answers them as `excluded`. `onExcluded` can move its fires to other days.';
 
 /** An `exclude` that excludes nothing is null. */
 export const excludeInput = z
-  .strictObject({ dates: fields.dates.default([]), calendars: fields.calendars.default([]) })
-  .transform((value): Exclude | null => (value.dates.length + value.calendars.length > 0 ? value : null))
+  .strictObject({
+    dates: fields.dates.default([]),
+    calendars: fields.calendars.default([]),
+    weekdays: fields.weekdays.default([]),
+  })
+  .transform(({ weekdays: days, ...named }): Exclude | null => {
+    if (days.length > 0) return { ...named, weekdays: days };
+    return named.dates.length + named.calendars.length > 0 ? named : null;
+  })
   .meta({ id: 'Exclude', description: DESCRIPTION });
 
 export const excludePatch = z.strictObject({
   dates: fields.dates.nullish(),
   calendars: fields.calendars.nullish(),
+  weekdays: fields.weekdays.nullish(),
 });
 
 export const answeredExclude = z
-  .object({ dates: z.array(z.string()), calendars: z.array(z.string()) })
+  .object({ dates: z.array(z.string()), calendars: z.array(z.string()), weekdays: z.array(z.enum(WEEKDAYS)) })
   .meta({ id: 'AnsweredExclude', description: DESCRIPTION });
 
 /** Checks the body as sent: an `after` schedule has no fire times of its own. */

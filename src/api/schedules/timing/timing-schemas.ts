@@ -20,6 +20,7 @@ import {
   withoutFault,
 } from '../../http/common-schemas.ts';
 import { answeredCron, cronInput, isKnownZone } from './cron-schemas.ts';
+import { every, everyPatch, onExcluded, pick, pickPatch, refuseDayRules } from './day-schemas.ts';
 import { answeredExclude, excludeInput, excludePatch, refuseExcludeBesideAfter } from './exclude-schemas.ts';
 
 /** A schedule has exactly one of these kinds. */
@@ -101,6 +102,12 @@ const fields = {
 const { at, startAt, endAt, ...rules } = fields;
 const { catchUp, catchUpLimit, graceSeconds, jitterSeconds } = DEFAULT_TIMING;
 
+/** With defaults; to be used with `refuseDayRules`. */
+export const dayRulesInput = {
+  onExcluded: onExcluded.default('skip'),
+  ...orNull({ every, pick }),
+};
+
 /** With defaults; to be used with `exactlyOneKind`. */
 export const timingInput = {
   cron: cronInput.default(null),
@@ -116,6 +123,7 @@ export const timingInput = {
     .default(null),
   timezone: zoneText.nullable().default(null),
   exclude: excludeInput.nullable().default(null),
+  ...dayRulesInput,
   ...orNull({ startAt, endAt }),
   catchUp: fields.catchUp.default(catchUp),
   catchUpLimit: fields.catchUpLimit.default(catchUpLimit),
@@ -131,6 +139,7 @@ export const timingPatch = {
   after: z.strictObject({ scheduleId: parent.optional(), on: ends.nullish() }).nullish(),
   timezone: zoneText.nullish(),
   exclude: excludePatch.nullish(),
+  ...nullish({ onExcluded, every: everyPatch, pick: pickPatch }),
   ...nullish({ startAt, endAt, ...rules }),
 };
 
@@ -150,6 +159,9 @@ export const timingAnswer = {
     .nullable()
     .meta({ description: 'Of `cron` and `exclude`; null = UTC.', example: 'Europe/Berlin' }),
   exclude: answeredExclude.nullable(),
+  onExcluded,
+  every: every.nullable(),
+  pick: pick.nullable(),
   startAt: answeredInstant.nullable().meta({ description: 'Inclusive.', example: null }),
   endAt: answeredInstant.nullable().meta({ description: 'Exclusive.', example: null }),
   ...rules,
@@ -165,6 +177,7 @@ export const exactlyOneKind: Refine = (value, context) => {
   }
   refuseSeveral(given, context);
   refuseExcludeBesideAfter(value, context);
+  refuseDayRules(value, context);
 };
 
 export const atMostOneKind: Refine = (value, context) => {

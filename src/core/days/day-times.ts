@@ -1,0 +1,193 @@
+import type { CronTimes } from '../cron/cron.ts';
+import { cronWalls, timesOfWalls } from '../cron/cron.ts';
+import { type DayRule, type WallTimes, movedWallTimes, nextTime } from '../cron/cron-wall.ts';
+import type { Cron } from '../cron/cron-expressions.ts';
+import { dateOfDay } from '../exclusions/date-entries.ts';
+import type { Exclusion, ExclusionReason, ExclusionViews } from '../exclusions/exclusion.ts';
+import type { Instant } from '../instant.ts';
+import type { Timing } from '../schedules/schedule.ts';
+import type { PickPeriod } from './day-rules.ts';
+import { DAY_MS, type DayNumber } from '../utc-day.ts';
+import { type Second, type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
+import { everyRule } from './every-days.ts';
+import { closedDays } from './kept-fires.ts';
+import { DAY_SECONDS, dateAt } from './local-dates.ts';
+import { MAX_MOVE_DAYS, type MovedDays, movedDays, nextSource } from './moved-days.ts';
+import { pickRule } from './pick-days.ts';
+
+/** Whether days decide more than by being selected and excluded. */
+export function hasDayRule({ every, pick, onExcluded, kept }: Timing): boolean {
+  return every !== null || pick !== null || onExcluded !== 'skip' || kept !== undefined;
+}
+
+/** How long before a fire calendars can have decided about it, in ms. */
+export function calendarReachOf({ pick, onExcluded }: Pick<Timing, 'pick' | 'onExcluded'>): number {
+  if (pick !== null) return LONGEST_DAYS[pick.of] * DAY_MS;
+  return onExcluded === 'skip' ? 0 : (MAX_MOVE_DAYS + 3) * DAY_MS;
+}
+
+/** A period, and a day more on both sides: zones differ. */
+const LONGEST_DAYS = { week: 9, month: 33, quarter: 94, year: 368 } as const satisfies Record<
+  PickPeriod,
+  number
+>;
+
+/** The longest: what calendars said is kept for so long. */
+export const LONGEST_REACH_MS = LONGEST_DAYS.year * DAY_MS;
+
+/** A fire that was moved to its day, or an excluded occurrence whose fires were moved away. */
+export interface DayMove {
+  /** The date that its fires were moved from; null: it is excluded itself. */
+  from: string | null;
+  /** The date that they were moved to; null: it is such a fire itself. */
+  to: string | null;
+  /** `calendar us-holidays` */
+  because: string;
+}
+
+/** The fires of an expression under the rules of days, whatever `startAt` and `endAt` say. */
+export interface DayTimes {
+  fires: CronTimes;
+  /** Also of days that are excluded: their fires at their own times. */
+  onAnyDay: CronTimes;
+  /** Null: these fires are yet to be judged by `exclude`, each at its moment. */
+  days: { excludedBy(at: Instant): string | null; moveOf(at: Instant): DayMove | null } | null;
+  /** Null: it moves none. */
+  moved: MovedDays | null;
+}
+
+interface Ruled {
+  id: string;
+  /** Since when it has had these fire times, where no edit says that. */
+  createdAt: Instant;
+  cron: Cron;
+  exclusion: Exclusion | null;
+}
+
+/** In this order: selected → `every` → `exclude` → `pick` or `onExcluded`. Throws CronError. */
+export function dayTimes(timing: Timing, ruled: Ruled): DayTimes {
+  const { id, createdAt, exclusion } = ruled;
+  const known = compiled.get(timing);
+  if (known?.ruled.id === id && known.ruled.createdAt === createdAt && known.ruled.exclusion === exclusion)
+    return known.times;
+  const times = compile(timing, ruled);
+  compiled.set(timing, { ruled, times });
+  return times;
+}
+
+/** Planning repeatedly asks about objects that it keeps in memory anyway. */
+const compiled = new WeakMap<Timing, { ruled: Ruled; times: DayTimes }>();
+
+function compile(timing: Timing, { id, createdAt, cron, exclusion }: Ruled): DayTimes {
+  const { timezone, every, pick, onExcluded, kept } = timing;
+  const zone = zoneOffsets(timezone);
+  const views = exclusion?.views ?? NOTHING_EXCLUDED;
+  const since = kept?.since ?? createdAt;
+  const ofEvery = every === null ? [] : [everyRule(every)];
+  const closed = kept === undefined ? [] : [closedDays(kept)];
+  const wallsBy = (rules: readonly DayRule[]) => cronWalls(cron, id, together(rules));
+  if (pick !== null) {
+    const candidates = wallsBy(ofEvery);
+    const nextCandidate = (day: DayNumber) => nextSource(candidates, day);
+    const picked = pickRule({ pick, zone, views, since, nextCandidate });
+    const fires = timesOfWalls(wallsBy([picked, ...closed]), timezone);
+    return { fires, onAnyDay: fires, days: NOTHING_MOVED, moved: null };
+  }
+  const walls = wallsBy([...ofEvery, ...closed]);
+  const own = timesOfWalls(walls, timezone);
+  if (onExcluded === 'skip') return { fires: own, onAnyDay: own, days: null, moved: null };
+  const direction = onExcluded === 'next' ? 1 : -1;
+  const moved = movedDays({ zone, views, direction, walls, since });
+  const fires = timesOfWalls([movedWallTimes(moved)], timezone);
+  return { fires, onAnyDay: earliestOf(fires, own), days: judgeOf({ zone, views, moved, fires }), moved };
+}
+
+const NOTHING_EXCLUDED: ExclusionViews = {
+  indexAt: () => 0,
+  endOf: () => Infinity,
+  has: () => false,
+  reasonOf: () => null,
+};
+const NOTHING_MOVED = { excludedBy: () => null, moveOf: () => null };
+
+/** Null: all days are kept. */
+function together(rules: readonly DayRule[]): DayRule | null {
+  const [first, ...others] = rules;
+  if (!first || others.length === 0) return first ?? null;
+  const rest = together(others);
+  return {
+    firstFrom: (asked) => {
+      for (let day: DayNumber | null = asked; ;) {
+        day = first.firstFrom(day);
+        if (day === null || !rest) return day;
+        const next: DayNumber | null = rest.firstFrom(day);
+        if (next === null || next === day) return next;
+        day = next;
+      }
+    },
+  };
+}
+
+export function earliestOf(some: CronTimes, others: CronTimes): CronTimes {
+  return {
+    next: (after) => {
+      const [one, other] = [some.next(after), others.next(after)];
+      return one === null || (other !== null && other < one) ? other : one;
+    },
+    noteOf: (at) => some.noteOf(at),
+  };
+}
+
+interface Judged {
+  zone: ZoneOffsets;
+  views: ExclusionViews;
+  moved: MovedDays;
+  fires: CronTimes;
+}
+
+function judgeOf({ zone, views, moved, fires }: Judged): NonNullable<DayTimes['days']> {
+  const isFire = (at: Instant) => fires.next(at - 1) === at;
+  const reasonOf = (day: DayNumber) => views.reasonOf(moved.fateOf(day).view, day);
+  return {
+    excludedBy: (at) => (isFire(at) ? null : (reasonOf(dateAt(zone, at))?.name ?? null)),
+    moveOf: (at) => {
+      if (!isFire(at)) {
+        const day = dateAt(zone, at);
+        const [{ to }, reason] = [moved.fateOf(day), reasonOf(day)];
+        return to === null || reason === null
+          ? null
+          : { from: null, to: dateOfDay(to), because: inWords(reason) };
+      }
+      const sources = sourcesAt(zone, moved, at);
+      const [from] = sources;
+      if (from === undefined || sources.some((day) => moved.fateOf(day).to === day)) return null;
+      const reason = reasonOf(from);
+      return { from: dateOfDay(from), to: null, because: reason === null ? '' : inWords(reason) };
+    },
+  };
+}
+
+/** The days of which a fire is made at a moment, the earliest first. */
+function sourcesAt(zone: ZoneOffsets, moved: MovedDays, at: Instant): DayNumber[] {
+  const second = at / 1000;
+  const { start, offset, gapFrom } = zone.at(second);
+  // At the end of a gap, also the fires that it swallowed.
+  const [first, last] = [second === start ? gapFrom : second + offset, second + offset];
+  const found: DayNumber[] = [];
+  for (let to = Math.floor(first / DAY_SECONDS); to <= Math.floor(last / DAY_SECONDS); to += 1) {
+    const [from, until] = [first - to * DAY_SECONDS, last - to * DAY_SECONDS];
+    for (const day of moved.sourcesOf(to)) if (firesWithin(moved.wallsOn(day), from, until)) found.push(day);
+  }
+  return found.sort((a, b) => a - b);
+}
+
+function firesWithin(walls: readonly WallTimes[], from: Second, until: Second): boolean {
+  return walls.some((wall) => {
+    const time = nextTime(wall, Math.max(from, 0));
+    return time >= 0 && time <= until;
+  });
+}
+
+export function inWords({ by, name }: ExclusionReason): string {
+  return by === 'date' && name.includes('/') ? `dates ${name}` : `${by} ${name}`;
+}

@@ -1,0 +1,60 @@
+import { DAY_MS, type DayNumber } from '../utc-day.ts';
+import type { ExclusionViews } from '../exclusions/exclusion.ts';
+import type { Instant } from '../instant.ts';
+import { FIRST_SECOND, LAST_SECOND, type Second, type ZoneOffsets } from '../zones/zone-offsets.ts';
+
+/** The seconds of a date, as a local clock counts them. */
+export const DAY_SECONDS: Second = DAY_MS / 1000;
+
+/** No local time is shown further than this from where a clock of another offset shows it. */
+const MAX_APART: Second = 2 * DAY_SECONDS;
+
+/**
+ * When a clock that never goes backwards shows a local time for the first time; after a gap of less than 24 h, if that swallowed it. Null:
+ * it is never shown, since its date did not exist.
+ */
+export function secondOf(zone: ZoneOffsets, wall: Second): Second | null {
+  let at = Math.max(wall - MAX_APART, FIRST_SECOND);
+  while (at < LAST_SECOND) {
+    const { start, end, offset, gapFrom } = zone.at(at);
+    if (wall < start + offset) return wall >= gapFrom ? start : null;
+    if (wall - offset < end) return wall - offset;
+    at = end;
+  }
+  return null;
+}
+
+/** A date that a country left out did not exist. */
+export function exists(zone: ZoneOffsets, day: DayNumber): boolean {
+  return day > LAST_LISTED || secondOf(zone, day * DAY_SECONDS + DAY_SECONDS / 2) !== null;
+}
+
+/** From then on, zone data only repeat their last rules, which leave out no date: a search need not compute these years. */
+const LAST_LISTED: DayNumber = Date.UTC(2038, 0, 1) / DAY_MS;
+
+export interface Judging {
+  zone: ZoneOffsets;
+  views: ExclusionViews;
+  /** Since when the schedule has its fire times. */
+  since: Instant;
+}
+
+/** The view of the calendars that judges a date: that of its first moment, or the first view that the schedule knew. */
+export function viewOf({ zone, views, since }: Judging, day: DayNumber): number {
+  const viewAt = (at: Instant) => views.indexAt(Math.max(at, since + 1));
+  const [earliest, latest] = [viewAt((day - 2) * DAY_MS), viewAt((day + 2) * DAY_MS)];
+  return earliest === latest ? earliest : viewAt(beginningOf(zone, day));
+}
+
+/** The first moment of a date; of one that did not exist, that of the date after it. */
+export function beginningOf(zone: ZoneOffsets, day: DayNumber): Instant {
+  const second = secondOf(zone, day * DAY_SECONDS) ?? secondOf(zone, (day + 1) * DAY_SECONDS);
+  return (second ?? LAST_SECOND) * 1000;
+}
+
+/** The date that a clock shows which never goes backwards. */
+export function dateAt(zone: ZoneOffsets, at: Instant): DayNumber {
+  const second = Math.floor(at / 1000);
+  const { offset, freshFrom } = zone.at(Math.min(Math.max(second, FIRST_SECOND), LAST_SECOND - 1));
+  return Math.floor(Math.max(second + offset, freshFrom) / DAY_SECONDS);
+}

@@ -1,0 +1,161 @@
+import { describe, expect, it } from 'vitest';
+import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/calendar-history.ts';
+import { datesAtEdit, owedByCalendars } from '../../../src/core/days/kept-dates.ts';
+import { DEFAULT_TIMING, type Timing } from '../../../src/core/schedules/schedule.ts';
+import { readTiming, timingText } from '../../../src/core/schedules/stored-definition.ts';
+import { fireTimes } from '../../../src/core/time/fire-times.ts';
+
+const at = (text: string) => Date.parse(`${text}Z`);
+const identity = { id: 'job', createdAt: at('2026-01-01T00:00') };
+const NONE = { everySeconds: null, at: null, after: null };
+/** Fridays, unless another expression is given; holidays are those of the calendar `c`. */
+const timing = (given: Partial<Timing> = {}): Timing => ({
+  ...{ ...DEFAULT_TIMING, cron: '0 9 * * FRI', ...NONE },
+  exclude: { dates: [], calendars: ['c'], weekdays: ['sat', 'sun'] },
+  ...given,
+});
+const previous = timing({ onExcluded: 'previous' });
+const next = timing({ onExcluded: 'next' });
+/** Christmas 2026 is a Friday. */
+const said = (...versions: [at: string, ...dates: string[]][]): Calendars => {
+  const known = versions.map(([from, ...dates], index) => ({
+    ...{ version: index + 1, at: at(from), days: daySetOfEntries(dates) },
+  }));
+  return new Map([['c', { id: 'c', versions: known }]]);
+};
+const CHRISTMAS = said(['2026-01-01T00:00', '2026-12-25']);
+
+function fires(of: Timing, from: string, calendars: Calendars, count = 3): string[] {
+  const times = fireTimes(of, identity, calendars);
+  const found: string[] = [];
+  for (let one = times.next(at(from)); one !== null && found.length < count; one = times.next(one)) {
+    const note = times.noteOf(one);
+    found.push(new Date(one).toISOString().slice(5, 16) + (note === null ? '' : ` ${note}`));
+  }
+  return found;
+}
+
+/** The schedule after an edit, as it is stored. */
+function edited(before: Timing, after: Timing, now: string, calendars: Calendars) {
+  const { kept, owed } = datesAtEdit({ before, after, identity, now: at(now), calendars });
+  const timing = readTiming(timingText(kept ? { ...after, kept } : after));
+  return { timing, owed: owed.map((one) => new Date(one).toISOString().slice(5, 16)) };
+}
+
+describe('a date keeps what was decided for it when its calendar is edited', () => {
+  it('where its fire was moved ahead of it and made', () => {
+    const undone = said(['2026-01-01T00:00', '2026-12-25'], ['2026-12-24T18:00']);
+    expect(fires(previous, '2026-12-20T00:00', undone)).toEqual([
+      '12-24T09:00 moved from 2026-12-25 (calendar c)',
+      '01-01T09:00',
+      '01-08T09:00',
+    ]);
+  });
+
+  it('but not where the edit came before that', () => {
+    const undone = said(['2026-01-01T00:00', '2026-12-25'], ['2026-12-24T08:59']);
+    expect(fires(previous, '2026-12-20T00:00', undone, 2)).toEqual(['12-25T09:00', '01-01T09:00']);
+  });
+
+  it.each([
+    ['the date is not excluded after all', []],
+    ['the day on which it waits is excluded too', ['2026-12-25', '2026-12-28']],
+    ['a day in between is not excluded', ['2026-12-27']],
+  ])('where it waits for a later day: %s', (_, dates) => {
+    const later = said(['2026-01-01T00:00', '2026-12-25'], ['2026-12-26T10:00', ...dates]);
+    expect(fires(next, '2026-12-20T00:00', later, 2)).toEqual([
+      '12-28T09:00 moved from 2026-12-25 (calendar c)',
+      '01-01T09:00',
+    ]);
+  });
+
+  it('where it has begun and is excluded only then', () => {
+    const later = said(['2026-01-01T00:00'], ['2026-12-25T06:00', '2026-12-25']);
+    for (const moving of [next, previous])
+      expect(fires(moving, '2026-12-20T00:00', later, 2)).toEqual(['12-25T09:00', '01-01T09:00']);
+  });
+
+  it('and what the edit moves to a moment that has passed is owed, once', () => {
+    const late = said(['2026-01-01T00:00'], ['2026-12-24T18:00', '2026-12-25']);
+    const owed = (editedAt: string) =>
+      owedByCalendars(previous, identity, late, { editedAt: at(editedAt), now: at('2026-12-24T19:00') });
+    expect(owed('2026-12-24T18:00')).toEqual([at('2026-12-24T09:00')]);
+    expect(owed('2026-12-24T18:30')).toEqual([]);
+    // On Thursdays as well: what coincides with a fire that was made is that fire.
+    const both = { ...previous, cron: '0 9 * * THU,FRI' };
+    const edit = { editedAt: at('2026-12-24T18:00'), now: at('2026-12-24T19:00') };
+    expect(owedByCalendars(both, identity, late, edit)).toEqual([]);
+  });
+
+  it('and a schedule that is new does not ask what was said before it', () => {
+    const undone = said(['2026-01-01T00:00', '2026-12-25'], ['2026-12-24T10:00']);
+    const young = { id: 'job', createdAt: at('2026-12-24T12:00') };
+    expect(fireTimes(previous, young, undone).next(at('2026-12-24T12:00'))).toBe(at('2026-12-25T09:00'));
+  });
+});
+
+describe('a date keeps what was decided for it when its definition is edited', () => {
+  it.each<[string, Partial<Timing>]>([
+    ['excludes nothing', { onExcluded: 'skip', exclude: null }],
+    ['has another time', { cron: '0 17 * * FRI' }],
+    ['moves the other way', { onExcluded: 'next' }],
+    ['fires daily', { onExcluded: 'skip', exclude: null, cron: '0 10 * * FRI' }],
+  ])('where its fire was moved ahead of it and made, and the new one %s', (_, change) => {
+    const after = edited(previous, { ...previous, ...change }, '2026-12-24T18:00', CHRISTMAS);
+    expect(after.owed).toEqual([]);
+    expect(fires(after.timing, '2026-12-24T18:00', CHRISTMAS, 1)[0]).toMatch(/^01-01/);
+  });
+
+  it.each<[string, Partial<Timing>]>([
+    ['excludes nothing', { onExcluded: 'skip', exclude: null }],
+    ['skips', { onExcluded: 'skip' }],
+    ['has another time', { cron: '0 17 * * FRI' }],
+    ['moves the other way', { onExcluded: 'previous' }],
+    ['excludes the day on which it waits', { exclude: { dates: ['2026-12-28'], calendars: ['c'] } }],
+    ['is an interval', { cron: null, everySeconds: 366 * 86_400, onExcluded: 'skip', exclude: null }],
+  ])('where it waits for a later day, and the new one %s', (_, change) => {
+    const after = edited(next, { ...next, ...change }, '2026-12-26T10:00', CHRISTMAS);
+    expect(after.owed).toEqual([]);
+    const [first, second = '01'] = fires(after.timing, '2026-12-26T10:00', CHRISTMAS, 2);
+    expect(first).toBe('12-28T09:00 moved from 2026-12-25 (calendar c)');
+    expect(second).toMatch(/^01/);
+    // Another edit, of the next day, keeps it still.
+    const again = edited(after.timing, { ...timing(), cron: '0 1 * * FRI' }, '2026-12-27T10:00', CHRISTMAS);
+    expect(fires(again.timing, '2026-12-27T10:00', CHRISTMAS, 2)).toEqual([first, '01-01T01:00']);
+  });
+
+  it('where it has begun: a new rule does not move it, but its times are the new ones', () => {
+    const free = said(['2026-01-01T00:00']);
+    const moving = { ...next, cron: '0 15 * * FRI', exclude: { dates: ['2026-12-25'], calendars: [] } };
+    const after = edited(timing(), moving, '2026-12-25T10:00', free);
+    expect(fires(after.timing, '2026-12-25T10:00', free, 2)).toEqual(['12-25T15:00', '01-01T15:00']);
+  });
+
+  it('where it was not selected, and has begun', () => {
+    const after = edited({ ...next, cron: '0 9 * * MON' }, next, '2026-12-26T10:00', CHRISTMAS);
+    expect(fires(after.timing, '2026-12-26T10:00', CHRISTMAS, 1)).toEqual(['01-01T09:00']);
+  });
+
+  it('and what the edit moves to a moment that has passed is owed', () => {
+    const after = edited(timing(), previous, '2026-12-24T18:00', CHRISTMAS);
+    expect(after.owed).toEqual(['12-24T09:00']);
+    expect(fires(after.timing, '2026-12-24T18:00', CHRISTMAS, 1)).toEqual(['01-01T09:00']);
+    const again = edited(after.timing, { ...previous, jitterSeconds: 5 }, '2026-12-24T19:00', CHRISTMAS);
+    expect(again.owed).toEqual([]);
+    const ended = edited(
+      timing(),
+      { ...previous, startAt: at('2026-12-24T10:00') },
+      '2026-12-24T18:00',
+      CHRISTMAS,
+    );
+    expect(ended.owed).toEqual([]);
+  });
+
+  it('in little room, however often it fires', () => {
+    const often = { ...next, cron: '* * 0-22 * * FRI' };
+    const after = edited(often, { ...often, onExcluded: 'skip' }, '2026-12-26T10:00', CHRISTMAS);
+    expect(timingText(after.timing).length).toBeLessThan(500);
+    expect(fires(after.timing, '2026-12-28T22:59:59', CHRISTMAS, 1)).toEqual(['01-01T00:00']);
+    expect(fires(after.timing, '2026-12-28T22:59:58', CHRISTMAS, 1)[0]).toMatch(/^12-28T22:59/);
+  });
+});

@@ -1,0 +1,204 @@
+import { sql } from 'drizzle-orm';
+import { beforeEach, expect, it } from 'vitest';
+import { isoInstant } from '../../src/core/instant.ts';
+import type { Definition } from '../../src/core/schedules/schedule.ts';
+import { putCalendar } from '../../src/operations/calendars/calendar-changes.ts';
+import { moveNextFires } from '../../src/operations/calendars/move-next-fires.ts';
+import { createEventBus } from '../../src/runtime/event-bus.ts';
+import { lockCalendar } from '../../src/store/calendars/find-calendars.ts';
+import { changeLockedCalendar } from '../../src/store/calendars/write-calendars.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import type { Store, TestInstance } from '../support/pipeline.ts';
+import type { Receiver } from '../support/receiver.ts';
+import { until } from '../support/until.ts';
+
+let store: Store;
+let instance: TestInstance;
+let receiver: Receiver;
+
+beforeEach(async () => {
+  store = await storeOfTest();
+  receiver = await receiverOfTest();
+  instance = await instanceOfTest(store);
+});
+
+const DAY = 86_400_000;
+const HOUR = 3_600_000;
+/** A zone in which it is about noon, so that no date ends during a test. */
+const AWAY = 12 - new Date().getUTCHours();
+const ZONE = `Etc/GMT${AWAY > 0 ? '-' : '+'}${Math.abs(AWAY)}`;
+const local = (at: number) => new Date(at + AWAY * HOUR);
+const date = (at: number) => local(at).toISOString().slice(0, 10);
+const second = (at: number) => at - (at % 1000);
+/** Once, on the date and at the time of a moment. */
+const onceAt = (at: number) => {
+  const there = local(at);
+  const time = [there.getUTCSeconds(), there.getUTCMinutes(), there.getUTCHours()].join(' ');
+  return `${time} ${there.getUTCDate()} ${there.getUTCMonth() + 1} *`;
+};
+const TODAY = Date.now();
+const TOMORROW = TODAY + DAY;
+
+const deps = () => ({ database: store.database, events: createEventBus(), retentionDays: 30 });
+const say = async (...dates: string[]) =>
+  (await putCalendar(deps(), { id: 'holidays', description: null, dates }, () => undefined)).calendar;
+
+const moving = (given: Partial<Definition>) => ({
+  ...{ timezone: ZONE, exclude: { dates: [], calendars: ['holidays'] }, url: receiver.url, ...given },
+});
+
+/** As if it had been written two hours ago. */
+async function rewind(id: string): Promise<void> {
+  const earlier = sql`- interval '2 hours'`;
+  await store.rows(
+    sql`UPDATE schedules SET created_at = created_at ${earlier}, updated_at = updated_at ${earlier} WHERE id = ${id}`,
+  );
+  await store.rows(sql`UPDATE schedule_versions SET at = at ${earlier} WHERE schedule_id = ${id}`);
+}
+
+const nextOf = async (id: string): Promise<string | null> => {
+  const [row] = await store.rows<{ at: string | null }>(
+    sql`SELECT next_occurrence_at AS at FROM schedules WHERE id = ${id}`,
+  );
+  return row?.at ? isoInstant(Date.parse(row.at)) : null;
+};
+const runsOf = async (id: string): Promise<string[]> => {
+  const rows = await store.rows<{ at: string; trigger: string; status: string; version: number }>(
+    sql`SELECT scheduled_for AS at, trigger, status, schedule_version AS version FROM all_runs WHERE schedule_id = ${id} ORDER BY id`,
+  );
+  return rows.map(({ at, trigger, status }) =>
+    [isoInstant(Date.parse(at)), trigger, status === 'skipped' ? status : 'made'].join(' '),
+  );
+};
+const firstRun = (id: string) =>
+  until(async () => {
+    const runs = await runsOf(id);
+    return runs.length > 0 ? runs : null;
+  });
+
+it('a date whose fire was moved ahead and made is not made again, whatever becomes of the calendar', async () => {
+  await say(date(TOMORROW));
+  await instance.start();
+  const at = second(Date.now()) + 2000;
+  await instance.put('ahead', moving({ cron: onceAt(at + DAY), onExcluded: 'previous' }));
+  expect(await firstRun('ahead')).toEqual([`${isoInstant(at)} schedule made`]);
+  await say();
+  expect(await runsOf('ahead')).toEqual([`${isoInstant(at)} schedule made`]);
+  const next = await nextOf('ahead');
+  expect(next?.slice(0, 4)).toBe(String(local(at + DAY).getUTCFullYear() + 1));
+});
+
+it('nor whatever becomes of the definition', async () => {
+  await say(date(TOMORROW));
+  await instance.start();
+  const at = second(Date.now()) + 2000;
+  await instance.put('ahead', moving({ cron: onceAt(at + DAY), onExcluded: 'previous' }));
+  await firstRun('ahead');
+  const edits: Partial<Definition>[] = [
+    { exclude: null },
+    { exclude: null, cron: onceAt(at + DAY + HOUR) },
+    { onExcluded: 'next' },
+    { onExcluded: 'previous', cron: onceAt(at + DAY - HOUR) },
+  ];
+  for (const edit of edits) {
+    await instance.put('ahead', moving({ cron: onceAt(at + DAY), ...edit }));
+    expect((await nextOf('ahead'))?.slice(0, 4)).toBe(String(local(at + DAY).getUTCFullYear() + 1));
+  }
+  expect(await runsOf('ahead')).toEqual([`${isoInstant(at)} schedule made`]);
+});
+
+it('a date that waits for a later day is not lost: not by its calendar, by its definition, or by both', async () => {
+  await say(date(TODAY));
+  const at = second(TODAY) + HOUR;
+  const waiting = moving({ cron: onceAt(at), onExcluded: 'next' });
+  await instance.put('waiting', waiting);
+  const there = isoInstant(at + DAY);
+  expect(await nextOf('waiting')).toBe(there);
+  await say();
+  expect(await nextOf('waiting')).toBe(there);
+  await say(date(TODAY), date(TOMORROW));
+  expect(await nextOf('waiting')).toBe(there);
+  await instance.put('waiting', { ...waiting, onExcluded: 'skip', exclude: null });
+  expect(await nextOf('waiting')).toBe(there);
+  await instance.put('waiting', { ...waiting, onExcluded: 'skip', description: 'of what does not move it' });
+  expect(await nextOf('waiting')).toBe(there);
+  await instance.put('waiting', { ...waiting, cron: onceAt(at + HOUR) });
+  expect(await nextOf('waiting')).toBe(there);
+});
+
+it.each([
+  ['latest', 'catchUp made'],
+  ['skip', 'catchUp skipped'],
+] as const)(
+  'what an edit of a calendar moves to a moment that has passed is as catchUp (%s) says, once',
+  async (catchUp, became) => {
+    await say();
+    const at = second(TODAY) - HOUR;
+    await instance.put('late', moving({ cron: onceAt(at + DAY), onExcluded: 'previous', catchUp }));
+    await rewind('late');
+    await store.rows(sql`UPDATE calendar_versions SET at = at - interval '2 hours'`);
+    await say(date(TOMORROW));
+    expect(await runsOf('late')).toEqual([`${isoInstant(at)} ${became}`]);
+    const planned = await store.rows<{ at: string }>(sql`SELECT planned_through AS at FROM schedules`);
+    expect(planned.map((row) => Date.parse(row.at))).toEqual([at]);
+    // As an instance does that takes over from one which died before it had noted that it was done.
+    await store.rows(sql`UPDATE calendars SET applied_version = 1`);
+    await moveNextFires(deps(), 'holidays', { mayGoOn: () => true, waits: true });
+    expect(await runsOf('late')).toEqual([`${isoInstant(at)} ${became}`]);
+    expect((await nextOf('late'))?.slice(0, 4)).toBe(String(local(at + DAY).getUTCFullYear() + 1));
+  },
+);
+
+it('what an edit of the definition moves to a moment that has passed is made with it, under the new one', async () => {
+  await say(date(TOMORROW));
+  const at = second(TODAY) - HOUR;
+  await instance.put('late', moving({ cron: onceAt(at + DAY) }));
+  await rewind('late');
+  await instance.put('late', moving({ cron: onceAt(at + DAY), onExcluded: 'previous' }));
+  expect(await runsOf('late')).toEqual([`${isoInstant(at)} catchUp made`]);
+  const [run] = await store.rows<{ version: number }>(sql`SELECT schedule_version AS version FROM all_runs`);
+  expect(run?.version).toBe(2);
+  await instance.put('paused', moving({ cron: onceAt(at + DAY) }));
+  await instance.put('paused', moving({ cron: onceAt(at + DAY), onExcluded: 'previous', enabled: false }));
+  expect(await runsOf('paused')).toEqual([]);
+});
+
+it('nor is it lost where the definition is edited before the edit of the calendar has reached it', async () => {
+  await say();
+  const at = second(TODAY) - HOUR;
+  const late = moving({ cron: onceAt(at + DAY), onExcluded: 'previous' });
+  await instance.put('late', late);
+  await rewind('late');
+  await store.rows(sql`UPDATE calendar_versions SET at = at - interval '2 hours'`);
+  await store.database.transaction(async (tx) => {
+    const current = await lockCalendar(tx, 'holidays');
+    if (!current) throw new Error('there is no calendar');
+    const dates = [date(TOMORROW)];
+    await changeLockedCalendar(tx, current, { description: null, dates }, { movesFires: true });
+  });
+  await instance.put('late', { ...late, exclude: null });
+  expect(await runsOf('late')).toEqual([`${isoInstant(at)} catchUp made`]);
+  await moveNextFires(deps(), 'holidays', { mayGoOn: () => true, waits: true });
+  expect(await runsOf('late')).toEqual([`${isoInstant(at)} catchUp made`]);
+});
+
+it('a moved fire that was missed is caught up with, by the instance that comes next', async () => {
+  await say(date(TODAY));
+  const at = second(TODAY) + HOUR;
+  await instance.put(
+    'missed',
+    moving({
+      cron: onceAt(at - DAY),
+      onExcluded: 'next',
+      exclude: { dates: [date(TODAY - DAY)], calendars: ['holidays'] },
+    }),
+  );
+  // Moved over today, to tomorrow; then two days pass.
+  expect(await nextOf('missed')).toBe(isoInstant(at + DAY));
+  const earlier = sql`- interval '2 days'`;
+  await store.rows(sql`UPDATE schedules SET next_occurrence_at = next_occurrence_at ${earlier}, next_fire_at = next_fire_at ${earlier},
+    timing = ${JSON.stringify({ cron: onceAt(at - 3 * DAY), timezone: ZONE, exclude: { dates: [date(TODAY - 3 * DAY), date(TODAY - 2 * DAY)], calendars: [] }, onExcluded: 'next' })}`);
+  await instance.start();
+  const runs = await firstRun('missed');
+  expect(runs).toEqual([`${isoInstant(at - DAY)} catchUp made`]);
+});
