@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import { type Api, type Json, TARGET } from '../api/api.ts';
 import { newToken } from '../api/access/support.ts';
 import { changeRun } from '../support/run-rows.ts';
+import { blocksOf, textOf } from './blocks.ts';
 import type { Said, Stage } from './shell.ts';
 
 /** What a page takes for granted, and what is to be seen after its blocks. */
@@ -128,6 +129,7 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
       return { env: { RUN_ID: id } };
     },
   },
+  'docs/recipes-time.md': { after: expectDays },
   'docs/secrets.md': {
     after: (_, said) => {
       expect(printedBy('echo "FIRELOCK_SECRET_KEYS', said)).toMatch(/^FIRELOCK_SECRET_KEYS=k1:[\w+/]{43}=$/);
@@ -171,6 +173,28 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
     },
   },
 };
+
+/** Each preview fires on the days of the drawing after it, at the time that stands between them. */
+function expectDays(_: Api, said: readonly Said[]): void {
+  const { page } = said[0]?.block ?? { page: '' };
+  const asked = said.filter(({ block }) => block.text.includes('/preview'));
+  expect(asked.length).toBe(12);
+  for (const { block, answers } of asked) {
+    const drawing = blocksOf(page).find(({ line }) => line > block.line);
+    const time = /^At (\d\d:\d\d), on:$/m.exec(textOf(page).split('\n').slice(block.line).join('\n'))?.[1];
+    const [{ items }] = answers as [{ items: { local: string; note?: string }[] }];
+    const days = items.map(({ local, note }) => {
+      const weekday = new Date(local.slice(0, 10)).toLocaleDateString('en-US', {
+        weekday: 'short',
+        timeZone: 'UTC',
+      });
+      const from = /^moved from \d{4}-(\d\d-\d\d)/.exec(note ?? '')?.[1];
+      return `${weekday} ${local.slice(0, 10)}${from === undefined ? '' : ` (for ${from})`}`;
+    });
+    expect(days).toEqual(drawing?.text.trim().split(/ · |\n/));
+    expect(new Set(items.map(({ local }) => local.slice(11, 16)))).toEqual(new Set([time]));
+  }
+}
 
 const printedBy = (begins: string, said: readonly Said[]) =>
   said.find(({ block }) => block.text.startsWith(begins))?.out;
