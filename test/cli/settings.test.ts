@@ -127,6 +127,9 @@ test('a preview explains an expression', async () => {
   ]);
   expect((await onTerminal(100, 'preview', 'H * * * *')).out).toMatch(/^assumed: an id like no other/m);
   expect((await run('preview', '--every', '60', '--id', 'x')).code).toBe(0);
+  const rules = ['--set', 'exclude.weekdays=["sat","sun"]', '--set', 'pick={"of":"month","nth":[-1]}'];
+  const picked = ['preview', '0 9 * * *', '--from', '2027-01-01T00:00:00Z', '--count', '1', ...rules];
+  expect((await run(...picked)).json()).toMatchObject({ items: [{ fireAt: '2027-01-29T09:00:00.000Z' }] });
   expect((await run('preview', '61 * * * *')).err).toMatch(/61/);
   expect((await run('preview')).code).toBe(2);
 });

@@ -59,7 +59,8 @@ it('many occurrences fold into buckets that show the worst of each, and count al
 
 const STORED = parseJson(
   '{"id":"a","description":null,"cron":["0 9 * * *"],"everySeconds":null,"at":null,"after":null,"timezone":"Europe/Berlin",' +
-    '"exclude":{"dates":["2026-12-24"],"calendars":["holidays"]},"startAt":null,"endAt":null,"catchUp":"all","catchUpLimit":7,' +
+    '"exclude":{"dates":["2026-12-24"],"calendars":["holidays"],"weekdays":["sun"]},"onExcluded":"skip",' +
+    '"every":{"n":2,"unit":"week","from":"2026-01-05"},"pick":{"of":"month","nth":[1,-1]},"startAt":null,"endAt":null,"catchUp":"all","catchUpLimit":7,' +
     '"graceSeconds":60,"overlap":"skip","jitterSeconds":0,"enabled":false,"pauseReason":"x","pauseUntil":null,' +
     '"pauseAfterFailures":3,"successWithinSeconds":null,"target":{"type":"http","connection":null,"url":"http://a/","method":"POST",' +
     '"headers":{"x":"***"},"body":"envelope","outcome":null,"secret":null,"lookup":{"url":"http://a/l","method":"HEAD","headers":{}},"cancel":null},' +
@@ -78,6 +79,27 @@ it('an untouched form sends back what it was made from, and keeps what it has no
   const renamed = { ...draftOf(STORED), lookupUrl: 'http://a/m', payload: '[1.0]' };
   expect(bodyOf(renamed, STORED)['target']).toMatchObject({ lookup: { url: 'http://a/m', method: 'HEAD' } });
   expect(stringifyJson(bodyOf(renamed, STORED)['payload'])).toBe('[1.0]');
+});
+
+it('rules of days are typed as texts, and left out of a schedule without an expression', () => {
+  const draft = {
+    ...draftOf(STORED),
+    everyN: '',
+    pickNth: '-1 2',
+    excludeWeekdays: ['sun', 'mon'],
+    onExcluded: 'next',
+  };
+  expect(bodyOf(draft, STORED)).toMatchObject({
+    ...{ exclude: { weekdays: ['mon', 'sun'] }, onExcluded: 'next', every: null },
+    pick: { of: 'month', nth: [-1, 2] },
+  });
+  const often = bodyOf({ ...draftOf(STORED), kind: 'everySeconds', everySeconds: '60' }, STORED);
+  expect(often).toMatchObject({
+    every: null,
+    pick: null,
+    onExcluded: 'skip',
+    exclude: { weekdays: ['sun'] },
+  });
 });
 
 it('an untouched secret is kept, and two are a list', () => {

@@ -84,11 +84,16 @@ export async function definitionOf(
     parts.push({ labels: treeAt([key], value) });
   }
   for (const path of options.unset ?? []) parts.push(treeAt(segmentsOf(path), null));
-  for (const text of options.set ?? []) {
-    const [path, json] = pairIn(text, '=', '--set path=json');
-    parts.push(treeAt(segmentsOf(path), jsonValue(json, `--set ${path}`)));
-  }
+  parts.push(...fieldsSet(options.set));
   return { patch: parts.reduce(over), payload: await payloadOf(options, around) };
+}
+
+/** What `--set` names, each as a tree. */
+export function fieldsSet(set: readonly string[] = []): Tree[] {
+  return set.map((text) => {
+    const [path, json] = pairIn(text, '=', '--set path=json');
+    return treeAt(segmentsOf(path), jsonValue(json, `--set ${path}`));
+  });
 }
 
 function timingOf({ cron, every, at, after, on, timezone }: DefinitionOptions): Tree {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { dayRulesInWords } from '../../core/describe/describe-day-rules.ts';
 import { type Cli, withExamples } from '../cli.ts';
 import { collect } from '../common/arguments.ts';
 import type { ScheduleAnswer } from '../server/answers.ts';
@@ -68,7 +69,7 @@ function scheduleLines(schedule: ScheduleAnswer, view: View): string[] {
     ['error', error],
     ['paused because', pauseReason],
     ['paused until', view.time(pauseUntil)],
-    ['fires', triggerText(schedule)],
+    ['fires', triggerText(schedule) + dayRulesInWords(schedule)],
     ['zone', timezone],
     ['next fire', view.time(schedule.nextFireAt)],
     ['last fire', view.time(schedule.lastFireAt)],

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { dayRulesInWords } from '../../core/describe/describe-day-rules.ts';
 import { INSTANT, type Period, periodOf } from '../common/arguments.ts';
 import { type Cli, withExamples } from '../cli.ts';
 import type { OccurrenceAnswer, Page, RunAnswer, ScheduleAnswer } from '../server/answers.ts';
@@ -95,8 +96,13 @@ function occurrenceLines(occurrences: Explained['occurrences'], view: View): str
     const { fireAt, state, runId } = occurrence;
     const words = printable(occurrenceText(occurrence, view));
     const run = runId === undefined ? '' : ` (run ${runId})`;
-    return `${view.time(fireAt)}  ${paintStatus(state, view.paint)}: ${words}${run}`;
+    return `${view.time(fireAt)}  ${paintStatus(state, view.paint)}: ${words}${movedText(occurrence)}${run}`;
   });
+}
+
+function movedText({ movedFrom, movedTo }: OccurrenceAnswer): string {
+  if (movedFrom !== undefined) return `, for ${movedFrom}`;
+  return movedTo === undefined ? '' : `; its fires are those of ${movedTo}`;
 }
 
 /** A schedule that follows another one has no fire times of its own. */
@@ -118,7 +124,7 @@ function standing(schedule: ScheduleAnswer, view: View): string {
   const { id, status, error, pauseReason, pauseUntil, nextFireAt, late, timezone } = schedule;
   const zone = timezone === null ? '' : ` (${timezone})`;
   const parts = [
-    `${id} fires ${triggerText(schedule)}${zone} and is ${status}`,
+    `${id} fires ${triggerText(schedule)}${dayRulesInWords(schedule)}${zone} and is ${status}`,
     pauseReason === null ? null : `because: ${pauseReason}`,
     pauseUntil === null ? null : `until ${view.time(pauseUntil)}`,
     error === null ? null : `because: ${error}`,

@@ -10,6 +10,8 @@ import {
   linesOf,
 } from './endpoint/endpoint-draft.ts';
 import { type Pair, twice, typedPairs } from '../../parts/forms/pair.ts';
+import { type DayDraft, EMPTY_DAYS, dayDraftOf, daysOf } from './day-draft.ts';
+import { numberOf } from './typed.ts';
 
 /** A definition, as the daemon answers one. */
 export type Stored = Schedule | VersionedSchedule;
@@ -18,7 +20,7 @@ const KINDS = ['cron', 'everySeconds', 'at', 'after'] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** What is typed so far. Numbers are texts, so that the daemon says what is wrong with them. */
-export interface Draft extends EndpointDraft {
+export interface Draft extends EndpointDraft, DayDraft {
   id: string;
   description: string;
   kind: Kind;
@@ -31,9 +33,6 @@ export interface Draft extends EndpointDraft {
   timezone: string;
   startAt: string;
   endAt: string;
-  /** One a line. */
-  excludeDates: string;
-  excludeCalendars: readonly string[];
   targetType: 'http' | 'pull';
   /** Empty: none. */
   connection: string;
@@ -62,7 +61,8 @@ const READ_ONLY = new Set(
 
 export const EMPTY: Draft = {
   ...{ id: '', description: '', kind: 'cron', cron: [''], everySeconds: '', at: '', afterId: '' },
-  ...{ afterOn: ['succeeded'], timezone: '', startAt: '', endAt: '', excludeDates: '', excludeCalendars: [] },
+  ...{ afterOn: ['succeeded'], timezone: '', startAt: '', endAt: '' },
+  ...EMPTY_DAYS,
   ...{
     targetType: 'http',
     connection: '',
@@ -79,7 +79,7 @@ export const EMPTY: Draft = {
 };
 
 export function draftOf(stored: Stored): Draft {
-  const { cron, everySeconds, at, after, exclude, target } = stored;
+  const { cron, everySeconds, at, after, target } = stored;
   const kind = KINDS.find((one) => stored[one] !== null) ?? 'cron';
   const http = target.type === 'http' ? target : null;
   return {
@@ -94,8 +94,7 @@ export function draftOf(stored: Stored): Draft {
     timezone: stored.timezone ?? '',
     startAt: stored.startAt ?? '',
     endAt: stored.endAt ?? '',
-    excludeDates: (exclude?.dates ?? []).join('\n'),
-    excludeCalendars: exclude?.calendars ?? [],
+    ...dayDraftOf(stored),
     targetType: target.type,
     connection: http?.connection ?? '',
     url: http?.url ?? '',
@@ -127,8 +126,6 @@ function policiesOf(stored: Stored): Draft['policies'] {
 export function bodyOf(draft: Draft, base: Stored | null): Record<string, unknown> {
   const { kind, id, policies } = draft;
   const kept = Object.entries(base ?? {}).filter(([name]) => !READ_ONLY.has(name));
-  const dates = linesOf(draft.excludeDates);
-  const calendars = draft.excludeCalendars;
   const retry = Object.entries(policies).filter(([name]) => name.startsWith('retry/'));
   const others = Object.entries(policies).filter(([name]) => !name.startsWith('retry/'));
   return {
@@ -142,7 +139,7 @@ export function bodyOf(draft: Draft, base: Stored | null): Record<string, unknow
     timezone: draft.timezone || null,
     startAt: draft.startAt || null,
     endAt: draft.endAt || null,
-    exclude: kind !== 'after' && dates.length + calendars.length > 0 ? { dates, calendars } : null,
+    ...daysOf(draft, kind),
     target: targetOf(draft, base),
     payload: payloadOf(draft, base),
     labels: Object.fromEntries(typedPairs(draft.labels)),
@@ -158,11 +155,6 @@ function policyOf(name: string, text: string): unknown {
 }
 
 const NULLABLE = new Set(['limit', 'pauseAfterFailures', 'successWithinSeconds']);
-
-function numberOf(text: string): number | string | undefined {
-  if (text.trim() === '') return undefined;
-  return Number.isFinite(Number(text)) ? Number(text) : text;
-}
 
 function afterOf({ afterId, afterOn }: Draft): AfterInput {
   return { scheduleId: afterId, on: afterOn as NonNullable<AfterInput['on']> };

@@ -19,6 +19,7 @@ import { TriggerFields } from './trigger-fields.tsx';
 
 const PATHS = [
   ...['/id', '/description', '/timezone', '/startAt', '/endAt', '/exclude/dates', '/exclude/calendars'],
+  ...['/exclude/weekdays', '/onExcluded', '/every', '/pick'],
   ...[
     '/target/connection',
     '/target/url',

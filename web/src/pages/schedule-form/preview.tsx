@@ -49,12 +49,13 @@ export function usePreview(draft: Draft): Previewed {
 function requestOf(draft: Draft): Record<string, unknown> | null {
   const isTyped = draft.kind === 'cron' ? draft.cron.some((one) => one !== '') : draft.everySeconds !== '';
   if (!isTyped || draft.kind === 'at' || draft.kind === 'after') return null;
-  const { cron, everySeconds, timezone, exclude } = bodyOf(draft, null);
+  const { cron, everySeconds, timezone, exclude, onExcluded, every, pick } = bodyOf(draft, null);
+  const timing = { cron, everySeconds, timezone, exclude, onExcluded, every, pick };
   const isId = /^[A-Za-z0-9][\w.-]{0,127}$/.test(draft.id);
   const start = Date.parse(draft.startAt);
   // A preview tells what comes strictly after a moment.
   const from = start > Date.now() ? new Date(start - 1).toISOString() : undefined;
-  return { cron, everySeconds, timezone, exclude, count: SHOWN, from, ...(isId && { id: draft.id }) };
+  return { ...timing, count: SHOWN, from, ...(isId && { id: draft.id }) };
 }
 
 /** Undefined: there was no answer, or it is no longer wanted. */
@@ -65,7 +66,9 @@ async function preview(
   const ask = (body: unknown) => call<PreviewFiresResponse>('POST', '/preview', { body, signal });
   try {
     const answer = await ask(request);
-    const all = request['exclude'] === null ? answer : await ask({ ...request, exclude: null });
+    // What would be picked if nothing were excluded are other days, which nothing has taken away.
+    const isWhole = request['exclude'] === null || request['pick'] !== null;
+    const all = isWhole ? answer : await ask({ ...request, exclude: null });
     const made = new Set(answer.items.map(({ fireAt }) => fireAt));
     const excluded = all.items.filter(({ fireAt }) => !made.has(fireAt));
     return { answer, excluded, faults: [], refusal: null };

@@ -1,12 +1,13 @@
 import { useId } from 'preact/hooks';
-import { get } from '../../api/http.ts';
 import { findSchedules } from '../../api/schedules.ts';
-import type { ListCalendarsResponse } from '../../../../client/src/generated/types.gen.ts';
 import { Field } from '../../parts/forms/field.tsx';
 import { Segments } from '../../parts/forms/segments.tsx';
 import { usePoll } from '../../state/poll.ts';
 import type { Kind } from './draft.ts';
-import { AreaField, MomentField, type Part, TextField } from './inputs.tsx';
+import { ChecksField } from './checks.tsx';
+import { hasDays } from './day-draft.ts';
+import { DayRuleFields, ExcludeFields } from './day-fields.tsx';
+import { MomentField, type Part, TextField } from './inputs.tsx';
 
 const KIND_WORDS: readonly (readonly [Kind, string])[] = [
   ['cron', 'By cron'],
@@ -14,8 +15,8 @@ const KIND_WORDS: readonly (readonly [Kind, string])[] = [
   ['at', 'Once'],
   ['after', 'After another'],
 ];
-const ENDS = ['succeeded', 'failed', 'unknown', 'abandoned', 'skipped', 'cancelled', 'late'];
 const SELDOM = { everyMs: 60_000 };
+const ENDS = ['succeeded', 'failed', 'unknown', 'abandoned', 'skipped', 'cancelled', 'late'];
 
 /** When it fires. */
 export function TriggerFields({ part }: { part: Part }) {
@@ -137,85 +138,25 @@ function AfterFields({ part }: { part: Part }) {
           <option key={id} value={id} />
         ))}
       </datalist>
-      <Field label="That end as" path="/after/on" faults={faults}>
-        {(props) => (
-          <div {...props} class="checks" role="group" aria-label="That end as">
-            {ENDS.map((end) => (
-              <Check
-                key={end}
-                text={end}
-                isOn={draft.afterOn.includes(end)}
-                onChange={(isOn) => change({ afterOn: toggled(draft.afterOn, end, isOn) })}
-              />
-            ))}
-          </div>
-        )}
-      </Field>
+      <ChecksField
+        {...{ label: 'That end as', path: '/after/on', faults, options: ENDS }}
+        chosen={draft.afterOn}
+        onChange={(afterOn) => change({ afterOn })}
+      />
     </>
   );
 }
 
 function Limits({ part }: { part: Part }) {
   const { draft } = part;
-  const isUsed = draft.startAt + draft.endAt + draft.excludeDates !== '' || draft.excludeCalendars.length > 0;
+  const isUsed = draft.startAt + draft.endAt !== '' || hasDays(draft);
   return (
     <details open={isUsed}>
-      <summary>First and last moment, days on which it does not fire</summary>
+      <summary>First and last moment, and on which days</summary>
       <MomentField {...{ part, path: '/startAt', name: 'startAt' }} label="Not before" />
       <MomentField {...{ part, path: '/endAt', name: 'endAt' }} label="Not from then on" />
-      <AreaField
-        {...{ part, path: '/exclude/dates', name: 'excludeDates', rows: 3 }}
-        label="Not on these days"
-        hint="One a line: 2026-12-24, or from one day to another: 2026-12-24/2027-01-02."
-      />
-      <CalendarField part={part} />
+      <ExcludeFields part={part} />
+      {draft.kind === 'cron' && <DayRuleFields part={part} />}
     </details>
   );
-}
-
-function CalendarField({ part: { draft, change, faults } }: { part: Part }) {
-  const calendars = usePoll(
-    'calendars',
-    (signal) => get<ListCalendarsResponse>('/calendars', { limit: 100 }, signal),
-    SELDOM,
-  );
-  const named = draft.excludeCalendars;
-  const ids = [...new Set([...(calendars.data?.items.map(({ id }) => id) ?? []), ...named])];
-  return (
-    <Field label="Not on the days of these calendars" path="/exclude/calendars" faults={faults}>
-      {(props) => (
-        <div {...props} class="checks" role="group" aria-label="Calendars">
-          {ids.length === 0 && <span class="quiet">There are no calendars.</span>}
-          {ids.map((id) => (
-            <Check
-              key={id}
-              text={id}
-              isOn={named.includes(id)}
-              onChange={(isOn) => change({ excludeCalendars: toggled(named, id, isOn) })}
-            />
-          ))}
-        </div>
-      )}
-    </Field>
-  );
-}
-
-function Check({ text, isOn, onChange }: { text: string; isOn: boolean; onChange: (isOn: boolean) => void }) {
-  return (
-    <label class="check">
-      <input
-        type="checkbox"
-        checked={isOn}
-        onChange={({ currentTarget }) => {
-          onChange(currentTarget.checked);
-        }}
-      />{' '}
-      <span class="user">{text}</span>
-    </label>
-  );
-}
-
-function toggled(all: readonly string[], one: string, isOn: boolean): string[] {
-  const others = all.filter((other) => other !== one);
-  return isOn ? [...others, one] : others;
 }

@@ -8,16 +8,26 @@ import { Time } from '../../parts/time.tsx';
 
 type NamedFact = readonly [name: string, value: ComponentChildren];
 
+function dayFacts({ exclude, onExcluded, every, pick }: Schedule): NamedFact[] {
+  const facts: NamedFact[] = [];
+  if (every !== null) facts.push(['every', `${every.n} ${every.unit}s, from ${every.from} on`]);
+  if (exclude !== null)
+    facts.push(['not on', [...exclude.weekdays, ...exclude.dates, ...exclude.calendars].join(', ')]);
+  if (onExcluded !== 'skip') facts.push(['excluded days', `made on the ${onExcluded} one that is not`]);
+  if (pick !== null) facts.push(['only day', `${pick.nth.join(', ')} of each ${pick.of} (-1: the last)`]);
+  return facts;
+}
+
 /** What the schedule says: when it fires, what it calls, and by which rules. */
 export function Definition({ schedule }: { schedule: Schedule }) {
-  const { timezone, startAt, endAt, exclude, limit, retry, jitterSeconds, payload } = schedule;
+  const { timezone, startAt, endAt, limit, retry, jitterSeconds, payload } = schedule;
   const facts: NamedFact[] = [
     ['fires', <Trigger key="fires" schedule={schedule} />],
     ['zone', timezone ?? 'UTC'],
   ];
   if (startAt !== null) facts.push(['from', <Time key="from" at={startAt} zone={timezone} />]);
   if (endAt !== null) facts.push(['until', <Time key="until" at={endAt} zone={timezone} />]);
-  if (exclude !== null) facts.push(['not on', [...exclude.dates, ...exclude.calendars].join(', ')]);
+  facts.push(...dayFacts(schedule));
   facts.push(['target', <Target key="target" schedule={schedule} />]);
   facts.push(...endpointFacts(schedule.target));
   if (limit !== null) facts.push(['limit', limit]);

@@ -44,6 +44,7 @@ const MISSED: Record<string, string> = {
 };
 
 function excludedBy(reason: string): string {
+  if (/^(?:mon|tue|wed|thu|fri|sat|sun)$/.test(reason)) return `the weekday or calendar ${reason}`;
   return /^\d{4}-\d\d-\d\d/.test(reason) ? `the date ${reason}` : `the calendar ${reason}`;
 }
 
