@@ -8,7 +8,7 @@ import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
 import type { Instant } from '../instant.ts';
 
 export { CronError, MAX_EXPRESSION_LENGTH };
-export type { CronTimes, Note } from './cron-fires.ts';
+export type { CronTimes } from './cron-fires.ts';
 
 const parsed = new LRUCache<string, CronTimes>({ max: 10_000 });
 

@@ -1,6 +1,6 @@
 import type { CronTimes } from '../cron/cron.ts';
 import { cronWalls, timesOfWalls } from '../cron/cron.ts';
-import { type DayRule, type WallTimes, movedWallTimes, nextTime } from '../cron/cron-wall.ts';
+import { type DayRule, movedWallTimes } from '../cron/cron-wall.ts';
 import type { Cron } from '../cron/cron-expressions.ts';
 import { dateOfDay } from '../exclusions/date-entries.ts';
 import type { Exclusion, ExclusionReason, ExclusionViews } from '../exclusions/exclusion.ts';
@@ -8,11 +8,11 @@ import type { Instant } from '../instant.ts';
 import type { Timing } from '../schedules/schedule.ts';
 import type { PickPeriod } from './day-rules.ts';
 import { DAY_MS, type DayNumber } from '../utc-day.ts';
-import { type Second, type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
+import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
 import { everyRule } from './every-days.ts';
 import { closedDays } from './kept-fires.ts';
 import { DAY_SECONDS, dateAt } from './local-dates.ts';
-import { MAX_MOVE_DAYS, type MovedDays, movedDays, nextSource } from './moved-days.ts';
+import { MAX_MOVE_DAYS, type MovedDays, firesWithin, movedDays, nextSource } from './moved-days.ts';
 import { pickRule } from './pick-days.ts';
 
 /** Whether days decide more than by being selected and excluded. */
@@ -106,6 +106,7 @@ const NOTHING_EXCLUDED: ExclusionViews = {
   indexAt: () => 0,
   endOf: () => Infinity,
   has: () => false,
+  nearest: (_, day) => day,
   reasonOf: () => null,
 };
 const NOTHING_MOVED = { excludedBy: () => null, moveOf: () => null };
@@ -179,13 +180,6 @@ function sourcesAt(zone: ZoneOffsets, moved: MovedDays, at: Instant): DayNumber[
     for (const day of moved.sourcesOf(to)) if (firesWithin(moved.wallsOn(day), from, until)) found.push(day);
   }
   return found.sort((a, b) => a - b);
-}
-
-function firesWithin(walls: readonly WallTimes[], from: Second, until: Second): boolean {
-  return walls.some((wall) => {
-    const time = nextTime(wall, Math.max(from, 0));
-    return time >= 0 && time <= until;
-  });
 }
 
 export function inWords({ by, name }: ExclusionReason): string {

@@ -6,14 +6,15 @@ import type { Timing } from '../schedules/schedule.ts';
 import type { KeptDate, KeptDates } from './day-rules.ts';
 import { type FireTimes, type Identity, fireTimes } from '../time/fire-times.ts';
 import type { DayNumber } from '../utc-day.ts';
+import type { WallTimes } from '../cron/cron-wall.ts';
 import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
 import { dayTimes, inWords } from './day-times.ts';
 import { inSeries, instantsOf } from './kept-fires.ts';
-import { beginningOf, dateAt } from './local-dates.ts';
+import { dateBeginsAt, dateAt } from './local-dates.ts';
 import { MAX_MOVE_DAYS, type MovedDays, firesMovedTo } from './moved-days.ts';
 
 /** What an edit of the fire times has to respect of what was decided before it. */
-export interface DatesAtEdit {
+interface DatesAtEdit {
   /** What the new definition keeps; absent: nothing. */
   kept: KeptDates | undefined;
   /** Fires that the edit moves to moments that have passed: they are to be made at once, or as `catchUp` says. */
@@ -42,26 +43,47 @@ export function datesAtEdit({ before, after, identity, now, calendars }: Edit): 
   const old = sideOf(before, identity, calendars);
   const young = sideOf(fresh, { ...identity, createdAt: now }, calendars);
   const dates: KeptDate[] = [];
-  const owed = new Set<Instant>();
+  const late = new Set<Instant[]>();
+  const leftOf = once((fires: Instant[]) => inSeries(fires.filter((at) => at > now)));
   const today = dateAt(young.zone, now);
   for (let day = today - REACH; day <= today + REACH; day += 1) {
     const moved = movedFires(old, day);
-    const begun = beginningOf(old.zone, day) <= now;
     const moves = movedFires(young, day);
-    if (begun || moved?.isKept || moved?.fires.some((at) => at <= now)) {
-      const kept = keptOf({ day, today, now, moved, moves, young, oldTimes, oldZone: old.zone });
-      if (kept) dates.push(kept);
-      continue;
-    }
-    const late = (moves?.fires ?? []).filter((at) => at <= now && oldTimes.next(at - 1) !== at);
-    for (const at of late) owed.add(at);
+    const isDecided =
+      dateBeginsAt(old.zone, day) <= now ||
+      (moved !== null && (moved.isKept === true || startsBy(moved, now)));
+    const kept = isDecided
+      ? keptOf({ day, today, now, moved, moves, young, oldTimes, leftOf, oldZone: old.zone })
+      : null;
+    if (kept) dates.push(kept);
+    if (!isDecided && moves !== null && startsBy(moves, now)) late.add(moves.fires);
   }
   const isKept = dates.length > 0 || decidesByDates(fresh);
   return {
     kept: isKept ? { since: now, dates } : undefined,
-    owed: [...owed].filter(within(after)).sort((a, b) => a - b),
+    owed: owedOf(late, (at) => at <= now && isWithin(after, at) && oldTimes.next(at - 1) !== at),
   };
 }
+
+/** Days that are moved to one often have the same list of fires. */
+function once<Value>(work: (fires: Instant[]) => Value): (fires: Instant[]) => Value {
+  const known = new Map<Instant[], Value>();
+  return (fires) => {
+    const value = known.get(fires) ?? work(fires);
+    known.set(fires, value);
+    return value;
+  };
+}
+
+/** In order, each once. No more of the oldest than any catch-up makes. */
+function owedOf(lists: Iterable<readonly Instant[]>, isOwed: (at: Instant) => boolean): Instant[] {
+  const all = [...new Set([...lists].flat())].sort((a, b) => a - b).filter(isOwed);
+  return all.slice(-MAX_OWED);
+}
+
+const MAX_OWED = 10_001;
+
+const startsBy = ({ fires: [first = Infinity] }: MovedAway, now: Instant): boolean => first <= now;
 
 /** A day more than fires are moved, since zones can differ. */
 const REACH = MAX_MOVE_DAYS + 2;
@@ -76,20 +98,36 @@ interface Side {
   moved: MovedDays | null;
   kept: ReadonlyMap<string, KeptDate>;
   reasonOf: (day: DayNumber) => string;
+  firesOn: (walls: readonly WallTimes[], to: DayNumber) => Instant[];
 }
 
 function sideOf(timing: Timing, { id, createdAt }: Identity, calendars: Calendars): Side {
   const { cron, timezone, kept } = timing;
   const exclusion = exclusionOf(timing, calendars);
   const moved = cron === null ? null : dayTimes(timing, { id, createdAt, cron, exclusion }).moved;
+  const zone = zoneOffsets(timezone);
   return {
-    zone: zoneOffsets(timezone),
+    zone,
     moved,
+    firesOn: firesOnce(zone),
     kept: new Map(kept?.dates.map((one) => [one.date, one])),
     reasonOf: (day) => {
       const reason = exclusion?.views.reasonOf(moved?.fateOf(day).view ?? 0, day) ?? null;
       return reason === null ? '' : inWords(reason);
     },
+  };
+}
+
+/** Many days in a row are moved to one, which may have a fire each second: their fires are computed once. */
+function firesOnce(zone: ZoneOffsets) {
+  const ids = new Map<WallTimes, number>();
+  const known = new Map<string, Instant[]>();
+  return (walls: readonly WallTimes[], to: DayNumber): Instant[] => {
+    for (const wall of walls) if (!ids.has(wall)) ids.set(wall, ids.size);
+    const key = [to, ...walls.map((wall) => ids.get(wall))].join(' ');
+    const fires = known.get(key) ?? firesMovedTo(zone, walls, to);
+    known.set(key, fires);
+    return fires;
   };
 }
 
@@ -101,14 +139,14 @@ interface MovedAway {
 }
 
 /** The fires of a day that are not made on it; null: it is not moved. */
-function movedFires({ zone, moved, kept, reasonOf }: Side, day: DayNumber): MovedAway | null {
+function movedFires({ moved, kept, reasonOf, firesOn }: Side, day: DayNumber): MovedAway | null {
   const known = kept.get(dateOfDay(day));
   if (known) return { fires: known.fires.flatMap(instantsOf), because: known.reason, isKept: true };
   const walls = moved?.wallsOn(day) ?? [];
   if (!moved || walls.length === 0) return null;
   const { to } = moved.fateOf(day);
   if (to === day) return null;
-  return { fires: to === null ? [] : [...firesMovedTo(zone, walls, to)], because: reasonOf(day) };
+  return { fires: to === null ? [] : firesOn(walls, to), because: reasonOf(day) };
 }
 
 interface Decided {
@@ -120,29 +158,34 @@ interface Decided {
   moves: MovedAway | null;
   young: Side;
   oldTimes: FireTimes;
+  leftOf: (fires: Instant[]) => KeptDate['fires'];
   oldZone: ZoneOffsets;
 }
 
 /** Null: the new definition makes of this date what was decided, without being told. */
-function keptOf({ day, today, now, moved, moves, young, oldTimes, oldZone }: Decided): KeptDate | null {
+function keptOf({ day, today, now, moved, moves, young, ...old }: Decided): KeptDate | null {
   const date = dateOfDay(day);
-  const isMoving = moves?.fires.some((at) => at > now) ?? false;
+  const isMoving = (moves?.fires.at(-1) ?? now) > now;
   if (moved !== null) {
-    const left = moved.fires.filter((at) => at > now);
-    if (left.length === 0 && !isMoving && day < today) return null;
-    return { date, reason: moved.because, fires: inSeries(left) };
+    const isOver = (moved.fires.at(-1) ?? now) <= now;
+    if (isOver && !isMoving && day < today) return null;
+    return {
+      date,
+      reason: moved.because,
+      fires: isOver ? [] : inSeries(moved.fires.filter((at) => at > now)),
+    };
   }
   if (moves === null || !isMoving) return null;
-  const begins = beginningOf(oldZone, day);
+  const { oldTimes, oldZone, leftOf } = old;
+  const begins = dateBeginsAt(oldZone, day);
   const first = oldTimes.next(begins - 1);
-  const stayed = day === today && first !== null && first < beginningOf(oldZone, day + 1);
+  const stayed = day === today && first !== null && first < dateBeginsAt(oldZone, day + 1);
   const walls = stayed ? (young.moved?.wallsOn(day) ?? []) : [];
-  const own = [...firesMovedTo(young.zone, walls, day)].filter((at) => at > now);
-  return { date, reason: moves.because, fires: inSeries(own) };
+  return { date, reason: moves.because, fires: leftOf(young.firesOn(walls, day)) };
 }
 
-function within({ startAt, endAt }: Timing): (at: Instant) => boolean {
-  return (at) => at >= (startAt ?? -Infinity) && at < (endAt ?? Infinity);
+function isWithin({ startAt, endAt }: Timing, at: Instant): boolean {
+  return at >= (startAt ?? -Infinity) && at < (endAt ?? Infinity);
 }
 
 /**
@@ -160,24 +203,25 @@ export function owedByCalendars(
   const { moved } = dayTimes(timing, { id, createdAt, cron, exclusion });
   if (!moved) return [];
   const zone = zoneOffsets(timezone);
-  const cameTooLate = (day: DayNumber, at: Instant): boolean => {
-    const since = exclusion.views.endOf(moved.fateOf(day).view - 1);
-    return moved.fateOf(day).view > 0 && since >= editedAt && at <= since;
+  /** Up to when the fires of a day had passed as an edit moved them; -Infinity: they had not, or no edit did. */
+  const lateUntil = (day: DayNumber): Instant => {
+    const { to, view } = moved.fateOf(day);
+    const since = view > 0 ? exclusion.views.endOf(view - 1) : -Infinity;
+    return to !== day && since >= editedAt ? since : -Infinity;
   };
-  const owed = new Set<Instant>();
-  for (let day = dateAt(zone, editedAt); day <= dateAt(zone, now) + REACH; day += 1) {
-    const { to } = moved.fateOf(day);
-    if (to === null || to === day) continue;
-    for (const at of firesMovedTo(zone, moved.wallsOn(day), to)) {
-      if (!cameTooLate(day, at)) break;
-      const others = moved.sourcesOf(to).filter((one) => firesAt(zone, moved, one, to, at));
-      if (others.every((one) => cameTooLate(one, at))) owed.add(at);
+  const firesOn = firesOnce(zone);
+  const targets = new Set<DayNumber>();
+  for (let day = dateAt(zone, editedAt); day <= dateAt(zone, now) + REACH; day += 1)
+    if (lateUntil(day) > -Infinity && moved.wallsOn(day).length > 0) targets.add(moved.fateOf(day).to ?? day);
+  // Days with the same times are made together: the earliest of the moments decides.
+  const owed = [...targets].flatMap((to) => {
+    const until = new Map<Instant[], Instant>();
+    for (const day of moved.sourcesOf(to)) {
+      const fires = firesOn(moved.wallsOn(day), to);
+      until.set(fires, Math.min(until.get(fires) ?? Infinity, lateUntil(day)));
     }
-  }
-  return [...owed].filter(within(timing)).sort((a, b) => a - b);
-}
-
-function firesAt(zone: ZoneOffsets, moved: MovedDays, day: DayNumber, to: DayNumber, at: Instant): boolean {
-  for (const one of firesMovedTo(zone, moved.wallsOn(day), to)) if (one >= at) return one === at;
-  return false;
+    const made = new Set([...until].flatMap(([fires, moment]) => fires.filter((at) => at > moment)));
+    return [...until.keys()].map((fires) => fires.filter((at) => !made.has(at)));
+  });
+  return owedOf(owed, (at) => isWithin(timing, at));
 }

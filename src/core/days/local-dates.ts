@@ -32,7 +32,7 @@ export function exists(zone: ZoneOffsets, day: DayNumber): boolean {
 /** From then on, zone data only repeat their last rules, which leave out no date: a search need not compute these years. */
 const LAST_LISTED: DayNumber = Date.UTC(2038, 0, 1) / DAY_MS;
 
-export interface Judging {
+export interface DatesJudged {
   zone: ZoneOffsets;
   views: ExclusionViews;
   /** Since when the schedule has its fire times. */
@@ -40,14 +40,14 @@ export interface Judging {
 }
 
 /** The view of the calendars that judges a date: that of its first moment, or the first view that the schedule knew. */
-export function viewOf({ zone, views, since }: Judging, day: DayNumber): number {
+export function viewOf({ zone, views, since }: DatesJudged, day: DayNumber): number {
   const viewAt = (at: Instant) => views.indexAt(Math.max(at, since + 1));
   const [earliest, latest] = [viewAt((day - 2) * DAY_MS), viewAt((day + 2) * DAY_MS)];
-  return earliest === latest ? earliest : viewAt(beginningOf(zone, day));
+  return earliest === latest ? earliest : viewAt(dateBeginsAt(zone, day));
 }
 
 /** The first moment of a date; of one that did not exist, that of the date after it. */
-export function beginningOf(zone: ZoneOffsets, day: DayNumber): Instant {
+export function dateBeginsAt(zone: ZoneOffsets, day: DayNumber): Instant {
   const second = secondOf(zone, day * DAY_SECONDS) ?? secondOf(zone, (day + 1) * DAY_SECONDS);
   return (second ?? LAST_SECOND) * 1000;
 }

@@ -2,13 +2,13 @@ import type { Instant } from '../instant.ts';
 import { LAST_KEPT_DAY, type WallTimes, nextDay, nextTime } from '../cron/cron-wall.ts';
 import { DAY_MS, type DayNumber } from '../utc-day.ts';
 import type { Second, ZoneOffsets } from '../zones/zone-offsets.ts';
-import { DAY_SECONDS, type Judging, beginningOf, exists, secondOf, viewOf } from './local-dates.ts';
+import { DAY_SECONDS, type DatesJudged, dateBeginsAt, exists, secondOf, viewOf } from './local-dates.ts';
 
 /** The fires of an excluded day go at most this far. */
 export const MAX_MOVE_DAYS = 31;
 
 /** What was decided for a day that the expressions and `every` keep. */
-export interface Fate {
+interface Fate {
   day: DayNumber;
   /** Where its fires are made; null: nowhere. */
   to: DayNumber | null;
@@ -16,10 +16,15 @@ export interface Fate {
   view: number;
 }
 
-interface Moving extends Judging {
+interface MovingDays extends DatesJudged {
   direction: 1 | -1;
   /** The local times of each expression, on the days that it and `every` keep. */
   walls: readonly WallTimes[];
+}
+
+interface Moving extends MovingDays {
+  /** By view: the days from one on to another one are excluded, and go there. */
+  runs: Map<number, { from: DayNumber; to: DayNumber }>;
 }
 
 export interface MovedDays {
@@ -32,9 +37,9 @@ export interface MovedDays {
   wallsOn(day: DayNumber): WallTimes[];
 }
 
-export function movedDays(moving: Moving): MovedDays {
+export function movedDays(moving: MovingDays): MovedDays {
   const { walls } = moving;
-  const fates = fatesOf(moving);
+  const fates = fatesOf({ ...moving, runs: new Map() });
   const wallsOn = (day: DayNumber) => walls.filter(({ days }) => nextDay(days, day) === day);
   let last: { day: DayNumber; walls: WallTimes[] } | null = null;
   const wallsTo = (day: DayNumber): WallTimes[] => {
@@ -63,14 +68,18 @@ function fatesOf(moving: Moving) {
   };
   // Fires on a day come from it, or from one of the days before or after it.
   const [reachBack, reachAhead] = direction === 1 ? [MAX_MOVE_DAYS, 0] : [0, MAX_MOVE_DAYS];
+  /** Between the two, no fires are made. */
+  let asked: { from: DayNumber; to: DayNumber | null } | null = null;
   /** The first day at or after one on which fires are made. */
   const nextTarget = (from: DayNumber): DayNumber | null => {
+    if (asked !== null && from >= asked.from && (asked.to === null || from <= asked.to)) return asked.to;
     let best: DayNumber | null = null;
     for (let day = nextSource(walls, from - reachBack); day !== null; day = nextSource(walls, day + 1)) {
       if (best !== null && day > best + reachAhead) break;
       const { to } = fateOf(day);
       if (to !== null && to >= from && (best === null || to < best)) best = to;
     }
+    asked = { from, to: best };
     return best;
   };
   const sourcesOf = (to: DayNumber): DayNumber[] => {
@@ -109,13 +118,14 @@ function firstTime(walls: readonly WallTimes[], from: Second): Second | null {
  */
 function decide(moving: Moving, day: DayNumber): Fate {
   const { zone, views, direction, since } = moving;
-  if (!exists(zone, day)) return { day, to: null, view: 0 };
   const [first, last] = [day - MAX_MOVE_DAYS - 2, day + 2].map((one) => views.indexAt(one * DAY_MS));
   if (direction === 1 || first === last) {
     const view = viewOf(moving, day);
-    return { day, to: targetOf(moving, view, day), view };
+    const to = targetOf(moving, view, day);
+    return { day, to: to !== null && exists(zone, day) ? to : null, view };
   }
-  const begins = beginningOf(zone, day);
+  if (!exists(zone, day)) return { day, to: null, view: 0 };
+  const begins = dateBeginsAt(zone, day);
   const earliest = begins - (MAX_MOVE_DAYS + 2) * DAY_MS;
   for (let view = views.indexAt(Math.max(since + 1, earliest)); ; view += 1) {
     const to = targetOf(moving, view, day);
@@ -125,12 +135,16 @@ function decide(moving: Moving, day: DayNumber): Fate {
 }
 
 /** The day itself, unless it is excluded. */
-function targetOf({ zone, views, direction }: Moving, view: number, day: DayNumber): DayNumber | null {
-  for (let away = 0; away <= MAX_MOVE_DAYS; away += 1) {
-    const to = day + direction * away;
-    if (!views.has(view, to) && exists(zone, to)) return to;
-  }
-  return null;
+function targetOf({ zone, views, direction, runs }: Moving, view: number, day: DayNumber): DayNumber | null {
+  if (!views.has(view, day)) return day;
+  const run = runs.get(view);
+  const isInRun =
+    run !== undefined &&
+    (direction === 1 ? run.from <= day && day < run.to : run.to < day && day <= run.from);
+  let to = isInRun ? run.to : views.nearest(view, day, direction);
+  while (!exists(zone, to)) to = views.nearest(view, to + direction, direction);
+  if (!isInRun) runs.set(view, { from: day, to });
+  return Math.abs(to - day) <= MAX_MOVE_DAYS ? to : null;
 }
 
 function firstFireOn({ zone, walls }: Moving, day: DayNumber, to: DayNumber): Instant {
@@ -139,14 +153,23 @@ function firstFireOn({ zone, walls }: Moving, day: DayNumber, to: DayNumber): In
 }
 
 /** The instants of a day's fires, by the expressions that keep it, on another day or on its own: in order, each once. */
-export function* firesMovedTo(
-  zone: ZoneOffsets,
-  walls: readonly WallTimes[],
-  to: DayNumber,
-): Generator<Instant, void, void> {
-  let last = -Infinity;
+export function firesMovedTo(zone: ZoneOffsets, walls: readonly WallTimes[], to: DayNumber): Instant[] {
+  const found: Instant[] = [];
+  let segment = zone.at(to * DAY_SECONDS);
   for (let time = firstTime(walls, 0); time !== null; time = firstTime(walls, time + 1)) {
-    const second = secondOf(zone, to * DAY_SECONDS + time);
-    if (second !== null && second * 1000 > last) yield (last = second * 1000);
+    const wall = to * DAY_SECONDS + time;
+    const { start, end, offset, freshFrom } = segment;
+    const isShown = wall >= Math.max(start + offset, freshFrom) && wall - offset < end;
+    const second = isShown ? wall - offset : secondOf(zone, wall);
+    if (second === null || second * 1000 === found.at(-1)) continue;
+    found.push(second * 1000);
+    if (!isShown) segment = zone.at(second);
   }
+  return found;
+}
+
+/** Whether one of them keeps a fire between two local times of its day, both included. */
+export function firesWithin(walls: readonly WallTimes[], from: Second, until: Second): boolean {
+  const time = firstTime(walls, Math.max(from, 0));
+  return time !== null && time <= until;
 }

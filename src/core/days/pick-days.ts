@@ -3,9 +3,9 @@ import { type DayRule, LAST_KEPT_DAY } from '../cron/cron-wall.ts';
 import type { ExclusionViews } from '../exclusions/exclusion.ts';
 import type { DayPick } from './day-rules.ts';
 import { PERIODS } from './every-days.ts';
-import { type Judging, exists, viewOf } from './local-dates.ts';
+import { type DatesJudged, exists, viewOf } from './local-dates.ts';
 
-interface Picking extends Judging {
+interface Picking extends DatesJudged {
   pick: DayPick;
   /** The first day at or after one that the expressions and `every` keep; null: there is none. */
   nextCandidate: (day: DayNumber) => DayNumber | null;

@@ -73,6 +73,21 @@ export function nextDayOutside(set: DaySet, day: DayNumber): DayNumber {
   return set.start + index * BITS + (31 - Math.clz32(left & -left));
 }
 
+/** The last day at or before one that does not belong to the set. */
+export function lastDayOutside(set: DaySet, day: DayNumber): DayNumber {
+  if (!hasDay(set, day)) return day;
+  const bit = day - set.start;
+  let index = Math.floor(bit / BITS);
+  const above = BITS - 1 - (bit % BITS);
+  // The days of this word up to this one that do not belong to it.
+  let left = (~wordAt(set, index) << above) >>> above;
+  while (left === 0) {
+    index -= 1;
+    left = ~wordAt(set, index) >>> 0;
+  }
+  return set.start + index * BITS + (31 - Math.clz32(left));
+}
+
 const BITS = 32;
 const ALL = 0xffff_ffff;
 

@@ -5,7 +5,15 @@ import { type Second, type ZoneOffsets, zoneOffsets } from '../zones/zone-offset
 import { type CalendarHistory, type Calendars, daySetOfEntries, rangesOf } from './calendar-history.ts';
 import type { DayNumber } from '../utc-day.ts';
 import type { DayRange } from './date-entries.ts';
-import { type DaySet, daySetOfWeekdays, hasDay, nextDayOutside, unionOf, weekdayOf } from './day-set.ts';
+import {
+  type DaySet,
+  daySetOfWeekdays,
+  hasDay,
+  lastDayOutside,
+  nextDayOutside,
+  unionOf,
+  weekdayOf,
+} from './day-set.ts';
 
 /**
  * Decides which moments are excluded: a pure function of the schedule's dates and zone, and of the versions of its
@@ -29,6 +37,8 @@ export interface ExclusionViews {
   /** The last moment that a view judges. */
   endOf(view: number): Instant;
   has(view: number, day: DayNumber): boolean;
+  /** The next day that is not excluded, or the one before (-1); the day itself, if it is not. */
+  nearest(view: number, day: DayNumber, direction: 1 | -1): DayNumber;
   reasonOf(view: number, day: DayNumber): ExclusionReason | null;
 }
 
@@ -113,6 +123,8 @@ function viewsOf({ dates, weekdays = [] }: Exclude, histories: readonly Calendar
     endOf,
     daysOf,
     has: (view: number, day: DayNumber) => hasDay(daysOf(view), day),
+    nearest: (view: number, day: DayNumber, direction: 1 | -1) =>
+      direction === 1 ? nextDayOutside(daysOf(view), day) : lastDayOutside(daysOf(view), day),
     reasonOf: (view: number, day: DayNumber): ExclusionReason | null => {
       if (!hasDay(daysOf(view), day)) return null;
       ranges ??= rangesOf(dates);
