@@ -48,8 +48,11 @@ export function where(
   };
 }
 
+const NO_DAYS = { every: NOT_GIVEN, pick: NOT_GIVEN, onExcluded: { enum: ['skip', null] } };
+
 function withoutOthers(triggers: readonly Trigger[], trigger: Trigger): Record<string, object> {
   const others = triggers.filter((other) => other !== trigger).map((other) => [other, NOT_GIVEN] as const);
-  // A schedule without fire times of its own has none to exclude.
-  return { ...Object.fromEntries(others), ...(trigger === 'after' ? { exclude: NOT_GIVEN } : {}) };
+  // Only an expression selects days; a schedule without fire times of its own has none to exclude.
+  const days = trigger === 'cron' ? {} : NO_DAYS;
+  return { ...Object.fromEntries(others), ...days, ...(trigger === 'after' ? { exclude: NOT_GIVEN } : {}) };
 }
