@@ -4,6 +4,8 @@ import { isoInstant } from '../../src/core/instant.ts';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
 import { putCalendar } from '../../src/operations/calendars/calendar-changes.ts';
 import { moveNextFires } from '../../src/operations/calendars/move-next-fires.ts';
+import { backfill } from '../../src/operations/runs/backfill.ts';
+import { skipFire } from '../../src/operations/schedules/skip-fires.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { lockCalendar } from '../../src/store/calendars/find-calendars.ts';
 import { changeLockedCalendar } from '../../src/store/calendars/write-calendars.ts';
@@ -201,4 +203,50 @@ it('a moved fire that was missed is caught up with, by the instance that comes n
   await instance.start();
   const runs = await firstRun('missed');
   expect(runs).toEqual([`${isoInstant(at - DAY)} catchUp made`]);
+});
+
+it('a day that has begun goes on as it began, on every instance, when an edit excludes it', async () => {
+  await say();
+  const other = await instanceOfTest(store);
+  await instance.start();
+  await other.start();
+  // Not all hours, so that there is a time of day to keep; the missing one is far away.
+  await instance.put('running', moving({ cron: '* * 0-22 * * *', onExcluded: 'next' }));
+  await firstRun('running');
+  const edit = await say(date(TODAY));
+  await say(date(TODAY), date(TOMORROW));
+  const fires = await until(async () => {
+    const all = (await runsOf('running')).map((run) => Date.parse(run.slice(0, 24)));
+    return (all.at(-1) ?? 0) > edit.updatedAt + 2000 ? all : null;
+  });
+  const [first = 0] = fires;
+  expect(fires).toEqual(fires.map((_, index) => first + index * 1000));
+});
+
+it('a moved fire that is skipped on request is skipped, and is not made on its own date either', async () => {
+  await say(date(TOMORROW));
+  const at = second(Date.now()) + 4000;
+  await instance.put('skipped', moving({ cron: onceAt(at + DAY), onExcluded: 'previous' }));
+  const request = { scheduleId: 'skipped', skipped: true, reason: null, by: null };
+  expect(await skipFire(deps(), { ...request, fireAt: at + DAY })).toMatchObject({ kind: 'noFire' });
+  expect(await skipFire(deps(), { ...request, fireAt: at })).toMatchObject({ kind: 'done' });
+  await instance.start();
+  expect(await firstRun('skipped')).toEqual([`${isoInstant(at)} schedule skipped`]);
+  await say();
+  expect((await nextOf('skipped'))?.slice(0, 4)).toBe(String(local(at + DAY).getUTCFullYear() + 1));
+});
+
+it('a moved fire is backfilled on the day on which it was to be made, once', async () => {
+  await say();
+  const at = second(TODAY) - 2 * DAY;
+  const exclude = { dates: [date(at)], calendars: ['holidays'] };
+  await instance.put('past', moving({ cron: onceAt(at), onExcluded: 'next', exclude }));
+  const request = { scheduleId: 'past', from: at - DAY, to: TODAY, limit: 10 };
+  const done = await backfill({ database: store.database, wake: instance.pipeline.wake }, request);
+  expect(done).toMatchObject({ created: 1, existing: 0 });
+  expect(await backfill({ database: store.database, wake: instance.pipeline.wake }, request)).toMatchObject({
+    created: 0,
+    existing: 1,
+  });
+  expect(await runsOf('past')).toEqual([`${isoInstant(at + DAY)} backfill made`]);
 });
