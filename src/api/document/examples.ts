@@ -44,16 +44,6 @@ const SCHEDULES: Examples = {
     summary: 'By several cron expressions',
     value: { cron: ['0 9 * * MON-FRI', '0 11 * * SAT'], timezone: 'Europe/Berlin', target },
   },
-  lastWorkingDay: {
-    summary: 'On the last working day of each month',
-    value: {
-      cron: '0 18 * * *',
-      timezone: 'America/New_York',
-      exclude: { weekdays: ['sat', 'sun'], dates: ['2027-05-31'] },
-      pick: { of: 'month', nth: [-1] },
-      target,
-    },
-  },
   whole: {
     summary: 'By cron expression, with what else there is to say',
     value: {
@@ -137,13 +127,9 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       value: { cron: ['0 9 * * MON-FRI', '0 11 * * SAT'], timezone: 'Europe/Berlin', count: 5 },
     },
     interval: { summary: 'An interval', value: { everySeconds: 900 } },
-    moved: {
-      summary: 'On the 15th, or on the working day before',
-      value: { cron: '0 9 15 * *', exclude: { weekdays: ['sat', 'sun'] }, onExcluded: 'previous' },
-    },
-    excluded: {
-      summary: 'Without some days',
-      value: { cron: '0 2 * * *', exclude: { dates: ['2026-12-24/2027-01-02'] } },
+    lastWeekday: {
+      summary: 'On the last day of each month that is no weekend',
+      value: { cron: '0 18 * * *', exclude: { weekdays: ['sat', 'sun'] }, pick: { of: 'month', nth: [-1] } },
     },
   },
   putSchedule: SCHEDULES,

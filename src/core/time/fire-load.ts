@@ -93,9 +93,8 @@ function* add(state: State, timing: Timing, identity: Identity): Steps {
   const one = { timing, identity, count: 1, ids: [identity.id] };
   if (dependsOnIdentity(timing) || isLong(timing) || leftOut.has(identity.id))
     return yield* count(state, one);
-  const { cron, timezone, everySeconds, at, startAt, endAt, exclude } = timing;
-  const days = [exclude, timing.onExcluded, timing.every, timing.pick, timing.kept];
-  const key = JSON.stringify([cron, timezone, everySeconds, at, startAt, endAt, days]);
+  // What becomes of missed fires plays no part.
+  const key = JSON.stringify({ ...timing, catchUp: null, catchUpLimit: null, graceSeconds: null });
   const known = alike.get(key);
   if (!known) alike.set(key, one);
   else {
