@@ -127,6 +127,37 @@ describe('rules of days', () => {
     ]);
   });
 
+  test('exclude weekdays of intervals and of expressions that follow real time too', async () => {
+    const often = { everySeconds: 43_200, startAt: '2031-05-02T12:00:00Z', exclude: { weekdays: WEEKEND } };
+    await put('often', often);
+    expect(firesOf(await get('often/upcoming?count=3'))).toEqual([
+      '2031-05-02T12',
+      '2031-05-05T00',
+      '2031-05-05T12',
+    ]);
+    const period = 'from=2031-05-03T00:00:00Z&to=2031-05-04T01:00:00Z';
+    expect(itemsOf(await get(`often/occurrences?${period}`))).toMatchObject([
+      { state: 'excluded', reason: 'sat' },
+      { state: 'excluded', reason: 'sat' },
+      { state: 'excluded', reason: 'sun' },
+    ]);
+    const hourly = {
+      cron: '@hourly',
+      exclude: { weekdays: WEEKEND },
+      every: { n: 2, unit: 'week', from: '2031-04-28' },
+    };
+    const seen = await preview({ ...hourly, from: '2031-05-02T22:30:00Z', count: 2 });
+    expect(firesOf(seen)).toEqual(['2031-05-02T23', '2031-05-12T00']);
+    const never = {
+      everySeconds: 60,
+      exclude: { weekdays: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] },
+    };
+    expect(errors(await put('never', never))).toEqual([
+      422,
+      [{ path: '/exclude', message: 'excludes every fire' }],
+    ]);
+  });
+
   test('are backfilled by: moved fires on the days where they were made', async () => {
     const exclude = { dates: ['2026-01-07', '2026-01-14'], weekdays: WEEKEND };
     await put('past', { cron: '0 12 * * WED', exclude, onExcluded: 'next' });
