@@ -49,7 +49,7 @@ export type FirelockEvent =
   /** Nothing was sent: the operator forbids `address`, which is one of the addresses of `origin`. */
   | ({ type: 'targetBlocked'; origin: string; address: string; because: string } & OfAttempt)
   | { type: 'runStarted'; runId: string; latenessMs: number }
-  | ({ type: 'runSettled'; settlement: RunSettled } & OfAttempt)
+  | ({ type: 'runSettled'; settlement: RunSettled } & OfMessage & OfAttempt)
   /** A target was asked what became of an earlier attempt of the run. */
   | ({ type: 'targetAsked'; lookup: LookedUp } & OfAttempt)
   /** `alreadyEnded`: the run was replaced, or ended with its schedule, while its attempt was under way: this is no fault. */
@@ -77,6 +77,7 @@ export type FirelockEvent =
     }
   /** Ids of keys that stored secret values of schedules need, and this instance does not have. */
   | { type: 'secretKeysSampled'; missing: readonly string[] }
+  | { type: 'notifiersSampled'; notifiers: TroubledNotifiers }
   /** Next fires that other time zone data had computed, moved to the moments that the present data gives. */
   | { type: 'cursorsMoved'; count: number; zoneData: string }
   /** How many rows the loop leaves out for now, since it could not write them. */
@@ -106,7 +107,7 @@ export type FirelockEvent =
   /** A caller asked to hand off again a run that had ended with this status. */
   | ({ type: 'runRetried'; was: RunStatus } & OfRun)
   /** The worker or target of a run reported its end. */
-  | ({ type: 'runCompleted'; settlement: RunSettled } & OfAttempt)
+  | ({ type: 'runCompleted'; settlement: RunSettled } & OfMessage & OfAttempt)
   /** Runs whose worker or target did not report in time, and what happened to them. */
   | { type: 'runsExpired'; runs: readonly RunExpired[] }
   | { type: 'expiryRefused'; runId: string; error: string }
@@ -191,15 +192,20 @@ export interface MissedFires {
 
 interface OfRun {
   runId: string;
-  /** Null: a one-off run. */
+  /** Null: a one-off run, or a message of a notifier. */
   scheduleId: string | null;
+}
+
+interface OfMessage {
+  /** The notifier whose message the run is; null: it is none. */
+  notifierId: string | null;
 }
 
 interface OfAttempt extends OfRun {
   attempt: number;
 }
 
-export interface RunTakenOver extends OfRun {
+export interface RunTakenOver extends OfRun, OfMessage {
   /** The instance that had the claim. */
   instanceId: string;
   /** `again`: the run goes on; `unknown`: it ended so; otherwise the reason for which it was abandoned. */
@@ -210,6 +216,14 @@ export interface RunExpired extends OfAttempt {
   /** For a pull run. */
   workerId: string | null;
   settlement: RunSettled;
+}
+
+/** By id, in order. */
+export interface TroubledNotifiers {
+  /** The newest of their messages that ended in the last day was not delivered. */
+  undelivered: readonly string[];
+  /** A message has waited for longer than five minutes. */
+  waiting: readonly string[];
 }
 
 interface WrittenSchedule {

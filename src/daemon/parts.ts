@@ -145,7 +145,7 @@ export function createWorkers(common: Common) {
     wakeWorkers: () => pullQueues.announce(),
     pauseSchedules: (effects) => pauser.add(effects),
   });
-  const { dispatcher, settler, wake, tick, definitions } = pipeline;
+  const { dispatchers, settler, wake, tick, definitions } = pipeline;
   const pauser = createPauser({ ...common, ...config, wake, definitions });
   const intervalSeconds = config.recoveryIntervalSeconds;
   const background = { ...common, database: pools.background };
@@ -154,7 +154,7 @@ export function createWorkers(common: Common) {
     ...config,
     wake,
     intervalSeconds,
-    hasClaim: (runId, attempt) => dispatcher.hasClaim(runId, attempt),
+    hasClaim: (runId, attempt) => dispatchers.hasClaim(runId, attempt),
   });
   const backstop = createBackstop({ ...background, wake, intervalSeconds });
   common.maintenance.onChange(() => backstop.wake());
@@ -169,7 +169,7 @@ export function createWorkers(common: Common) {
   });
   const metrics = createMetrics({
     ...common,
-    inFlight: () => dispatcher.inFlight(),
+    inFlight: () => dispatchers.inFlight(),
     leaseValid: () => lease.isValid(),
     inMaintenance: () => common.maintenance.current() !== null,
   });

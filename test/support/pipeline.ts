@@ -160,17 +160,18 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     targets,
     events,
     start: async () => {
-      const { settler, effects, backlogs, pauser, admission, dispatcher, tick } = pipeline;
-      for (const service of [settler, effects, backlogs, pauser, admission, dispatcher, tick])
+      const { settler, effects, backlogs, pauser, admission, dispatcher, messageDispatcher, tick } = pipeline;
+      const dispatchers = [dispatcher, messageDispatcher];
+      for (const service of [settler, effects, backlogs, pauser, admission, ...dispatchers, tick])
         await service.start();
     },
     stop: async () => {
       await pipeline.resumer.stop();
       await pipeline.tick.stop();
       await pipeline.admission.stop();
-      await pipeline.dispatcher.stop();
-      pipeline.dispatcher.abort();
-      await pipeline.dispatcher.drained();
+      await Promise.all([pipeline.dispatcher.stop(), pipeline.messageDispatcher.stop()]);
+      pipeline.dispatchers.abort();
+      await pipeline.dispatchers.drained();
       await pipeline.settler.stop();
       await pipeline.effects.stop();
       await pipeline.backlogs.stop();

@@ -39,6 +39,9 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
   'a run was lost during its handoff; its outcome stays unknown':
     'Ask the target whether it has the run; see [FirelockRunsGivenUp](runbook.md#firelockrunsgivenup).',
 
+  'a message of a notifier was not delivered':
+    'See [FirelockNotificationsFailing](runbook.md#firelocknotificationsfailing).',
+
   // error: the instance and its database
   'could not stop the … service': 'Nothing: the process ends. Report it if it happens at every stop.',
   'schedules or connections have secrets that are encrypted with keys missing in FIRELOCK_SECRET_KEYS; their targets cannot be called (docs/secrets.md)':
@@ -112,6 +115,12 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
     'Read `reason`. Until then these schedules may wake at their old time; they plan by the new calendar.',
   'took over fire-locks whose instance no longer works on them':
     'Nothing: the fires are planned. If it happens without a dead instance, look for one that is frozen.',
+
+  // warn: messages of notifiers
+  'a message of a notifier could not be delivered; another attempt follows':
+    'Read `error`. It is tried for a day; see [FirelockNotificationsFailing](runbook.md#firelocknotificationsfailing).',
+  'messages of notifiers have waited for longer than five minutes':
+    'Look at the runs with trigger `notify`: their errors say why ([FirelockNotificationsFailing](runbook.md#firelocknotificationsfailing)).',
 
   // warn: runs
   'a target was not called: its address is blocked (docs/addresses.md)':

@@ -43,6 +43,7 @@ export function answerRun(stored: Run): z.output<typeof run> {
     dependsOn: [...stored.dependsOn],
     dependents: [...stored.dependents],
     parentRunId: stored.parentRunId,
+    notifierId: stored.notifierId,
     queue: stored.queue,
     workerId: stored.workerId,
     ...awaited(stored),

@@ -14,6 +14,8 @@ const PLANNED_TRIGGERS = ['schedule', 'catchUp', 'backfill'] as const;
 export const RUN_TRIGGERS = [...PLANNED_TRIGGERS, 'manual', 'after', 'api', 'notify'] as const;
 export type RunTrigger = (typeof RUN_TRIGGERS)[number];
 type PlannedTrigger = (typeof PLANNED_TRIGGERS)[number];
+/** Of one-off runs, and of the messages of notifiers. */
+export const TRIGGERS_WITHOUT_SCHEDULE: readonly RunTrigger[] = ['api', 'notify'];
 
 /** `schedule`: an admin wrote the payload, in the schedule. `request`: it came with the call that made the run. */
 export const PAYLOAD_SOURCES = ['schedule', 'request'] as const;
@@ -22,7 +24,7 @@ type PayloadSource = (typeof PAYLOAD_SOURCES)[number];
 /** The durable record of one fire, as the API shows it. */
 export interface Run {
   id: string;
-  /** Null: a one-off run. */
+  /** Null: a one-off run, or a message of a notifier. */
   scheduleId: string | null;
   scheduleVersion: number | null;
   scheduledFor: Instant;
@@ -57,6 +59,8 @@ export interface Run {
   key: string | null;
   /** The run whose end it follows. */
   parentRunId: string | null;
+  /** The notifier whose message it is. */
+  notifierId: string | null;
   /** Ids, in the order of the call. */
   dependsOn: readonly string[];
   /** Ids of the runs that wait, or waited, for it. */

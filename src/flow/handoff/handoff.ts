@@ -153,7 +153,9 @@ function settledSending(
   // The attempt's number does not show that: a claim that was handed back used up its number, and nothing was sent.
   const isFirst = run.latenessMs === null && !isUnsent(outcome);
   const latenessMs = isFirst ? startedAt - run.dueAt : null;
-  if (latenessMs !== null) events.emit({ type: 'runStarted', runId: run.id, latenessMs });
+  // The lateness of fires is measured, which messages are not.
+  if (latenessMs !== null && run.trigger !== 'notify')
+    events.emit({ type: 'runStarted', runId: run.id, latenessMs });
   events.emit({
     type: 'attemptEnded',
     target: kind.type,

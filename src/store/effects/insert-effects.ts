@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import { FAILING_ENDS } from '../../core/runs/run-end.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
+import { TRIGGERS_WITHOUT_SCHEDULE } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { booleans, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
@@ -52,7 +53,7 @@ export async function writeEffects(
 
 function kindsOf(run: RunRecord): EffectKind[] {
   const kinds: EffectKind[] = [];
-  if (run.trigger !== 'api') kinds.push('followers');
+  if (!TRIGGERS_WITHOUT_SCHEDULE.includes(run.trigger)) kinds.push('followers');
   if (run.hasDependents) kinds.push('dependents');
   if (run.overlapGuarded) kinds.push('overlap');
   if (run.outcomeWatched && FAILING_ENDS.includes(run.status)) kinds.push('failing');

@@ -65,7 +65,7 @@ export async function settlePlainIfClaimed(
       })} FROM ended e
     ), followed AS MATERIALIZED (
       SELECT e.id FROM ended e
-      WHERE e.trigger <> 'api' AND (${ANY_FOLLOWER}) IS NOT NULL
+      WHERE e.trigger NOT IN ('api', 'notify') AND (${ANY_FOLLOWER}) IS NOT NULL
         AND EXISTS (SELECT FROM schedules f WHERE ${follows(sql`f.after_uid`, sql`e.schedule_uid`)})
     ), caused AS (
       INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)

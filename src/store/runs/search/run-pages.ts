@@ -1,7 +1,13 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../../core/instant.ts';
 import { RUN_ENDS } from '../../../core/runs/run-end.ts';
-import { type RunStatus, type RunTrigger, firstRunIdAt, isEnd } from '../../../core/runs/run.ts';
+import {
+  type RunStatus,
+  type RunTrigger,
+  TRIGGERS_WITHOUT_SCHEDULE,
+  firstRunIdAt,
+  isEnd,
+} from '../../../core/runs/run.ts';
 import { texts, uuids } from '../../../postgres/sql/arrays.ts';
 import type { Labels } from '../../schedules/search/labelled-schedules.ts';
 import { RECORD_COLUMNS, type RunTable } from '../record-columns.ts';
@@ -25,10 +31,13 @@ export interface RunFilter {
   limit: number;
 }
 
-/** No run can match. One-off runs belong to no schedule: looking for some would read all runs of the schedule. */
+/** No run can match. One-off runs and messages belong to no schedule: looking for some would read all runs of the schedule. */
 export function isImpossible({ ids, scheduleUids, triggers }: RunFilter): boolean {
   if (ids?.length === 0) return true;
-  return scheduleUids !== undefined && triggers?.every((trigger) => trigger === 'api') === true;
+  return (
+    scheduleUids !== undefined &&
+    triggers?.every((trigger) => TRIGGERS_WITHOUT_SCHEDULE.includes(trigger)) === true
+  );
 }
 
 interface More {
