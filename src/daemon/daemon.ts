@@ -128,6 +128,7 @@ function workTable(common: Common, workers: Workers): ServiceEntry[] {
     row(workers.backstop, 'work', look),
     row(workers.expiry, 'work', work),
     row(workers.lateWatch, 'work', look),
+    row(workers.alertWatch, 'work', look),
     row(workers.partitionMaker, 'work', look),
     row(workers.partitionDropper, 'work', look),
     row(workers.zoneWatch, 'work', look),

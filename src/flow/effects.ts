@@ -164,6 +164,9 @@ function afterCommit(state: State, applied: AppliedEffects): void {
       count: applied.failed.length,
       runIds: applied.failed.slice(0, MAX_NAMED),
     });
+  const { opened, closed } = applied.alerts;
+  if (opened.length > 0) events.emit({ type: 'alertsOpened', alerts: opened });
+  if (closed.length > 0) events.emit({ type: 'alertsClosed', alerts: closed });
   if (applied.cancels.length > 0) state.cancelTargets(applied.cancels);
   if (applied.toPause.length > 0) state.pauseSchedules(applied.toPause);
   wakeFor(state.wake, applied);

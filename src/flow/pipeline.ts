@@ -61,6 +61,8 @@ interface PipelineDeps {
   retentionDays: number;
   /** There may be work for workers that pull. */
   wakeWorkers: () => void;
+  /** Messages of notifiers were recorded. */
+  wakeAlerts: () => void;
   /** Pauses schedules whose target is gone, or whose runs fail, and deletes these effects. */
   pauseSchedules: (effects: readonly Effect[]) => void;
 }
@@ -107,6 +109,7 @@ export function createPipeline(given: PipelineDeps) {
     dispatch: () => dispatcher.wake(),
     workers: () => given.wakeWorkers(),
     admission: () => admission.wake(),
+    alerts: () => given.wakeAlerts(),
   };
   const deps = { ...given, wake };
   const definitions = createHandoffDefinitions(database, given.secrets);

@@ -181,6 +181,11 @@ export function isEnd(status: RunStatus): status is RunEnd {
   return (RUN_ENDS as readonly string[]).includes(status);
 }
 
+/** Whether it is of a schedule: not a one-off run, nor a notifier's message. */
+export function isOfSchedule({ trigger }: { trigger: RunTrigger }): boolean {
+  return trigger !== 'api' && trigger !== 'notify';
+}
+
 function isPlanned(trigger: RunTrigger): trigger is PlannedTrigger {
   return (PLANNED_TRIGGERS as readonly string[]).includes(trigger);
 }

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import type { AlertKind } from '../../core/alerts/alert.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { RunStatus, RunTrigger } from '../../core/runs/run.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
@@ -24,6 +25,8 @@ export interface Effect {
   status: RunStatus | 'late';
   finishedAt: Instant;
   attempt: number;
+  /** For `breaks` and `heals`: the kind of the episode. */
+  alertKind: AlertKind | null;
   /** For `followers`: the uid of one follower; null: all followers. */
   followerUid: string | null;
   /**
@@ -48,6 +51,7 @@ interface Row {
   status: RunStatus | 'late';
   finished_at: InstantText;
   attempt: number;
+  alert_kind: AlertKind | null;
   follower_uid: string | null;
   done_through: string | null;
   created_at: InstantText;
@@ -128,6 +132,7 @@ function toEffect(row: Row): Effect {
     status: row.status,
     finishedAt: toInstant(row.finished_at),
     attempt: row.attempt,
+    alertKind: row.alert_kind,
     followerUid: row.follower_uid,
     doneThrough: row.done_through,
     createdAt: toInstant(row.created_at),
