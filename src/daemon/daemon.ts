@@ -114,6 +114,7 @@ function workTable(common: Common, workers: Workers): ServiceEntry[] {
     row(workers.heartbeat, 'settling', leaving),
     row(workers.settler, 'settling', leaving),
     row(workers.effects, 'settling', leaving),
+    row(workers.begunEffects, 'settling', leaving),
     row(workers.backlogs, 'work', work),
     row(workers.pauser, 'settling', leaving),
     row(workers.canceller, 'settling', leaving),

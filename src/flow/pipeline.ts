@@ -115,7 +115,7 @@ export function createPipeline(given: PipelineDeps) {
   const definitions = createHandoffDefinitions(database, given.secrets);
   const readConnection = createConnectionReader({ ...deps, files: createSecretFiles(given.secretsDir) });
   const canceller = new TargetCanceller({ ...deps, definitions, readConnection });
-  const effects = createEffects({
+  const { effects, begunEffects } = createEffects({
     ...deps,
     cancelTargets: (cancelled) => canceller.add(cancelled),
   });
@@ -147,6 +147,7 @@ export function createPipeline(given: PipelineDeps) {
     dispatcher,
     settler,
     effects,
+    begunEffects,
     backlogs,
     canceller,
     definitions,

@@ -176,7 +176,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
       return rows.map(({ id }) => id);
     },
     applyEffects: async () => {
-      const effects = createEffects({
+      const { effects } = createEffects({
         database: store,
         clock: systemClock,
         events,

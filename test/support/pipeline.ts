@@ -163,8 +163,19 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     targets,
     events,
     start: async () => {
-      const { settler, effects, backlogs, pauser, alertWatch, admission, dispatcher, tick } = pipeline;
-      for (const service of [settler, effects, backlogs, pauser, alertWatch, admission, dispatcher, tick])
+      const { settler, effects, begunEffects, backlogs, pauser, alertWatch, admission, dispatcher, tick } =
+        pipeline;
+      for (const service of [
+        settler,
+        effects,
+        begunEffects,
+        backlogs,
+        pauser,
+        alertWatch,
+        admission,
+        dispatcher,
+        tick,
+      ])
         await service.start();
     },
     stop: async () => {
@@ -177,6 +188,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
       await pipeline.dispatcher.drained();
       await pipeline.settler.stop();
       await pipeline.effects.stop();
+      await pipeline.begunEffects.stop();
       await pipeline.backlogs.stop();
       await pipeline.pauser.stop();
       await pipeline.canceller.stop();

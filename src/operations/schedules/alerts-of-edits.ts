@@ -6,7 +6,7 @@
  */
 import type { AlertKind } from '../../core/alerts/alert.ts';
 import { BY_FIRELOCK } from '../../core/schedules/definition-change.ts';
-import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
+import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import {
   type AlertCause,
@@ -50,15 +50,9 @@ function healedBy({ before, after, at }: SignedEdit): Healed[] {
   if (!before) return [];
   const alertKinds: AlertKind[] = [];
   if (!before.definition.enabled && after.definition.enabled) alertKinds.push('paused');
-  for (const [kind, bound] of BOUNDS_OF)
-    if (bound(before.definition) !== null && bound(after.definition) === null) alertKinds.push(kind);
+  if (before.late && !after.late) alertKinds.push('late');
   return alertKinds.length === 0 ? [] : [{ schedule: scheduleOf(after), alertKinds, at }];
 }
-
-/** Kinds that only a schedule with such a bound can have. */
-const BOUNDS_OF: readonly [AlertKind, (definition: Definition) => unknown][] = [
-  ['late', ({ successWithinSeconds }) => successWithinSeconds],
-];
 
 function scheduleOf({ uid, id, version }: Schedule) {
   return { uid, id, version };

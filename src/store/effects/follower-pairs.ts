@@ -17,7 +17,7 @@ export interface FollowerPair {
  */
 const MAX_FIRST_PAIRS = 2_000;
 const MAX_FIRST_PAIRS_OF_END = 100;
-const MAX_BEGUN_PAIRS = 100;
+const MAX_BEGUN_PAIRS = 250;
 
 /**
  * The next followers of these ends, in the order of uids. Each end gets the same share, so that one with few followers is done at once,

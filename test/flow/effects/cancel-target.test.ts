@@ -57,7 +57,7 @@ const runOf = ({ uid, id, version }: Schedule, n = 1): Effect => ({
   finishedAt: NOON + 1_000,
   attempt: 3,
   alertKind: null,
-      followerUid: null,
+  followerUid: null,
   doneThrough: null,
   createdAt: NOON + 1_000,
   failures: 0,
