@@ -51,6 +51,7 @@ async function render(): Promise<string> {
       dispatch: () => undefined,
       workers: () => undefined,
       admission: () => undefined,
+      alerts: () => undefined,
     },
     pullQueues: { claim: noDatabase, isStopping: () => false },
     retentionDays: 30,

@@ -18,6 +18,7 @@ import { addConnectionRoutes } from './connections/routes.ts';
 import { addDashboard } from './dashboard/routes.ts';
 import { addFireRoute, addSkipRoutes } from './schedules/fire-routes.ts';
 import { addInstanceRoutes, addMeRoute, addVerifyRoute } from './instances/routes.ts';
+import { addAlertRoute } from './alerts/routes.ts';
 import { addLimitRoutes } from './limits/routes.ts';
 import { addLoadRoute } from './occurrences/load-routes.ts';
 import { addMaintenanceRoutes } from './maintenance/routes.ts';
@@ -176,6 +177,7 @@ function addApi(api: Api, deps: ApiDeps): void {
   addRunBulkRoute(api, slow);
   addQueueRoutes(api, deps);
   addLimitRoutes(api, deps);
+  addAlertRoute(api, deps);
   addStatsRoutes(api, slow);
   addInstanceRoutes(api, deps);
   addMaintenanceRoutes(api, deps);

@@ -6,7 +6,7 @@ import { CliError, EXIT } from './exit-codes.ts';
 import { addDaemonCommands } from './daemon-commands.ts';
 import { addDemoCommand } from './demo-command.ts';
 import { addFileCommands } from './files/file-commands.ts';
-import { addAudit, addInstanceCommands, addQueueCommands } from './reports/lists.ts';
+import { addAlertCommands, addAudit, addInstanceCommands, addQueueCommands } from './reports/lists.ts';
 import { addPreview } from './reports/preview.ts';
 import { addMe, addStats, addVerify } from './reports/server-state.ts';
 import { addRunCommands } from './runs/run-commands.ts';
@@ -56,6 +56,7 @@ export function createProgram(
   addConnectionCommands(program, cli);
   addMaintenanceCommands(program, cli);
   addQueueCommands(program, cli);
+  addAlertCommands(program, cli);
   addInstanceCommands(program, cli);
   addStats(program, cli);
   addAudit(program, cli);

@@ -72,6 +72,8 @@ function named(values: Values, apiTokens: readonly ApiToken[]) {
     schedulesFile: values.FIRELOCK_SCHEDULES_FILE,
     /** Names of the environment variables that it may use. */
     fileVariables: values.FIRELOCK_FILE_VARIABLES,
+    /** Where people find the dashboard, for links in messages; null: messages have none. */
+    publicUrl: values.FIRELOCK_PUBLIC_URL ?? null,
     /** Addresses that no target may have, unless the second list allows them. */
     targetDenied: values.FIRELOCK_TARGET_DENY_CIDRS,
     targetAllowed: values.FIRELOCK_TARGET_ALLOW_CIDRS,

@@ -132,6 +132,13 @@ export const VARIABLES = {
       .regex(/^(\/(?!\.{1,2}(\/|$))[\w.~-]+)+$/)
       .default(''),
   },
+  FIRELOCK_PUBLIC_URL: {
+    hint: 'the http or https URL under which people find the dashboard, for links in messages (default: messages have no links)',
+    schema: z
+      .url({ protocol: /^https?$/ })
+      .max(1000)
+      .optional(),
+  },
   LOG_LEVEL: {
     hint: 'fatal, error, warn, info, debug, trace or silent (default info)',
     schema: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),

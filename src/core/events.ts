@@ -1,3 +1,4 @@
+import type { AlertKind } from './alerts/alert.ts';
 import type { AttemptOutcome, LookedUp } from './runs/attempts/attempt.ts';
 import type { Instant } from './instant.ts';
 import type { Maintenance } from './maintenance.ts';
@@ -96,6 +97,11 @@ export type FirelockEvent =
   | { type: 'schedulesLateNoMore'; scheduleIds: readonly string[] }
   /** The lateness of a schedule could not be written; the daemon tries again. */
   | { type: 'lateLookRefused'; scheduleUid: string; error: string }
+  /** Episodes of schedules that have begun, and that are over. */
+  | { type: 'alertsOpened'; alerts: readonly { scheduleId: string; kind: AlertKind }[] }
+  | { type: 'alertsClosed'; alerts: readonly { scheduleId: string; kind: AlertKind }[] }
+  /** `key`: a message, an episode or a notifier whose row the database refused; the daemon tries again. */
+  | { type: 'alertLookRefused'; key: string; error: string }
   /** How many definitions were read of schedules that are due soon. */
   | { type: 'definitionsReadAhead'; count: number }
   /** Runs that were recorded and never handed off, because of their schedule's policy. */

@@ -18,6 +18,7 @@ import { createGaugeSampler } from '../observability/metrics/gauge-sampler.ts';
 import { logEvents } from '../observability/log/log-lines.ts';
 import type { Logger } from '../observability/log/logger.ts';
 import { createMetrics } from '../observability/metrics/metrics.ts';
+import { createAlertWatch } from '../recovery/alert-watch.ts';
 import { createBackstop } from '../recovery/backstop.ts';
 import { createExpiry } from '../recovery/expiry.ts';
 import { createHeartbeat } from '../recovery/heartbeat.ts';
@@ -143,10 +144,12 @@ export function createWorkers(common: Common) {
     concurrency: config.dispatchConcurrency,
     concurrencyPerLane: config.dispatchPerHost,
     wakeWorkers: () => pullQueues.announce(),
+    wakeAlerts: () => alertWatch.wake(),
     pauseSchedules: (effects) => pauser.add(effects),
   });
   const { dispatchers, settler, wake, tick, definitions } = pipeline;
   const pauser = createPauser({ ...common, ...config, wake, definitions });
+  const alertWatch = createAlertWatch({ ...common, ...config, wake });
   const intervalSeconds = config.recoveryIntervalSeconds;
   const background = { ...common, database: pools.background };
   const recovery = createRecovery({
@@ -183,6 +186,7 @@ export function createWorkers(common: Common) {
     metrics,
     backstop,
     expiry: createExpiry({ ...common, wake }),
+    alertWatch,
     lateWatch: createLateWatch({ ...background, wake }),
     partitionMaker: createPartitionMaker(background),
     partitionDropper: createPartitionDropper({ ...background, ...config }),

@@ -62,6 +62,8 @@ interface PipelineDeps {
   retentionDays: number;
   /** There may be work for workers that pull. */
   wakeWorkers: () => void;
+  /** Messages of notifiers were recorded. */
+  wakeAlerts: () => void;
   /** Pauses schedules whose target is gone, or whose runs fail, and deletes these effects. */
   pauseSchedules: (effects: readonly Effect[]) => void;
 }
@@ -108,12 +110,13 @@ export function createPipeline(given: PipelineDeps) {
     dispatch: () => dispatchers.wake(),
     workers: () => given.wakeWorkers(),
     admission: () => admission.wake(),
+    alerts: () => given.wakeAlerts(),
   };
   const deps = { ...given, wake };
   const definitions = createHandoffDefinitions(database, given.secrets);
   const readConnection = createConnectionReader({ ...deps, files: createSecretFiles(given.secretsDir) });
   const canceller = new TargetCanceller({ ...deps, definitions, readConnection });
-  const effects = createEffects({
+  const { effects, begunEffects } = createEffects({
     ...deps,
     cancelTargets: (cancelled) => canceller.add(cancelled),
   });
@@ -150,6 +153,7 @@ export function createPipeline(given: PipelineDeps) {
     dispatchers,
     settler,
     effects,
+    begunEffects,
     backlogs,
     canceller,
     definitions,

@@ -497,7 +497,7 @@ export const notifiers = pgTable('notifiers', {
 export const alerts = pgTable(
   'alerts',
   {
-    /** Begins with the moment at which it was opened. */
+    /** Begins with the moment at which it broke. */
     id: uuid().primaryKey(),
     scheduleUid: uuid('schedule_uid').notNull(),
     scheduleId: identifier('schedule_id').notNull(),
@@ -556,14 +556,11 @@ export const messages = pgTable(
     event: text().$type<MessageEvent>().notNull(),
     /** What happens until then is told in it too; null: it is closed, and its text is that of the run. */
     gathersUntil: instantColumn('gathers_until'),
-    /** Another notifier could not deliver it. It goes to no further one. */
-    isFallback: boolean('is_fallback').notNull().default(false),
+    /** The notifier that could not deliver it: it goes to no further one. Null: it is told for the first time. */
+    fallbackFor: identifier('fallback_for'),
     createdAt: instantColumn('created_at').notNull(),
   },
   (t) => [
-    uniqueIndex('messages_gathering')
-      .on(t.notifierId, t.event)
-      .where(sql`gathers_until IS NOT NULL AND NOT is_fallback`),
     index('messages_to_close')
       .on(t.gathersUntil)
       .where(sql`gathers_until IS NOT NULL`),

@@ -104,7 +104,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     { write: (line: string) => void warnings.push(JSON.parse(line) as object) },
   );
   const readiness: Readiness = { status: 'ready', checks: { migrations: 'ok' }, warnings: [] };
-  const wakes = { effects: 0, dispatch: 0, workers: 0, admission: 0 };
+  const wakes = { effects: 0, dispatch: 0, workers: 0, admission: 0, alerts: 0 };
   const events = createEventBus();
   const lease = createLease(systemClock, 3600);
   const pullQueues = createPullQueues({
@@ -119,6 +119,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     dispatch: () => (wakes.dispatch += 1),
     workers: () => (wakes.workers += 1),
     admission: () => (wakes.admission += 1),
+    alerts: () => (wakes.alerts += 1),
   };
   const asked = { clock: systemClock, events, ...ANONYMOUS, ...asking };
   const access = createAccess(asked);
@@ -158,13 +159,14 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     wakes,
     woken: () => wakes.dispatch,
     justWoken: () => {
-      const { effects, dispatch, workers, admission } = known;
+      const { effects, dispatch, workers, admission, alerts } = known;
       known = { ...wakes };
       return {
         effects: known.effects - effects,
         dispatch: known.dispatch - dispatch,
         workers: known.workers - workers,
         admission: known.admission - admission,
+        alerts: known.alerts - alerts,
       };
     },
     cancelled: async () => {
@@ -174,7 +176,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
       return rows.map(({ id }) => id);
     },
     applyEffects: async () => {
-      const effects = createEffects({
+      const { effects } = createEffects({
         database: store,
         clock: systemClock,
         events,

@@ -362,6 +362,7 @@ it('a beat after an outage does not wait for the outcomes of the outage, if writ
       dispatch: () => undefined,
       workers: () => undefined,
       admission: () => undefined,
+      alerts: () => undefined,
     },
   });
   cleanUp.push(async () => {

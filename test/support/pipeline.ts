@@ -16,6 +16,7 @@ import { type OneOffHandoff, type OneOffRun, definitionUid } from '../../src/cor
 import { acceptRuns } from '../../src/operations/runs/submit-one-off-runs.ts';
 import { fireManually } from '../../src/operations/runs/manual-fire.ts';
 import { deleteSchedule } from '../../src/operations/schedules/delete-schedule.ts';
+import { createAlertWatch } from '../../src/recovery/alert-watch.ts';
 import { createResumer } from '../../src/operations/schedules/pause-end.ts';
 import { type Pauser, createPauser } from '../../src/operations/schedules/pauser.ts';
 import { changeSchedules } from '../../src/operations/schedules/schedule-changes.ts';
@@ -126,6 +127,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     concurrency,
     concurrencyPerLane,
     wakeWorkers: options.wakeWorkers ?? (() => undefined),
+    wakeAlerts: () => pipeline.alertWatch.wake(),
     pauseSchedules: (effects) => pipeline.pauser.add(effects),
   });
   const changeDeps = {
@@ -140,6 +142,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
   const pipeline = {
     ...stages,
     pauser: createPauser(loopDeps),
+    alertWatch: createAlertWatch({ ...loopDeps, lease, publicUrl: 'https://cron.example.com/' }),
     resumer: createResumer({ ...loopDeps, tickIntervalMs, wakeTick: () => stages.tick.wake() }),
   };
   const change = (ids: readonly string[], given: Partial<Definition> & { url: string }) => {
@@ -160,13 +163,15 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     targets,
     events,
     start: async () => {
-      const { settler, effects, backlogs, pauser, admission, dispatcher, messageDispatcher, tick } = pipeline;
-      const dispatchers = [dispatcher, messageDispatcher];
-      for (const service of [settler, effects, backlogs, pauser, admission, ...dispatchers, tick])
+      const { settler, effects, begunEffects, backlogs, pauser, alertWatch } = pipeline;
+      const { admission, dispatcher, messageDispatcher, tick } = pipeline;
+      const claiming = [admission, dispatcher, messageDispatcher, tick];
+      for (const service of [settler, effects, begunEffects, backlogs, pauser, alertWatch, ...claiming])
         await service.start();
     },
     stop: async () => {
       await pipeline.resumer.stop();
+      await pipeline.alertWatch.stop();
       await pipeline.tick.stop();
       await pipeline.admission.stop();
       await Promise.all([pipeline.dispatcher.stop(), pipeline.messageDispatcher.stop()]);
@@ -174,6 +179,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
       await pipeline.dispatchers.drained();
       await pipeline.settler.stop();
       await pipeline.effects.stop();
+      await pipeline.begunEffects.stop();
       await pipeline.backlogs.stop();
       await pipeline.pauser.stop();
       await pipeline.canceller.stop();

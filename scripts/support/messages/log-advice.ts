@@ -27,6 +27,7 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
   'the database refused an outcome; it is saved without the response body':
     'Usually nothing: the run has ended. `error` says what the body contained.',
   'the lateness of a schedule could not be recorded; this is retried': row('schedule'),
+  'an alert or its message could not be written; this is retried': row('alert'),
   'the pause of a schedule has ended, but the schedule could not be enabled; this is retried':
     'Read `error`. Put the schedule right with a PUT if its definition is at fault.',
   'a schedule cannot be planned; it is set aside and retried later':

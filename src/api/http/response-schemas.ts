@@ -12,6 +12,7 @@ export const TAGS = {
   times: 'Fire times',
   calendars: 'Calendars',
   connections: 'Connections',
+  alerts: 'Alerts',
   instances: 'Instances',
   signs: 'Signs of life',
 } as const;

@@ -1,3 +1,4 @@
+import type { answeredAlert } from '../../api/alerts/routes.ts';
 import type { z } from 'zod';
 import type { auditEntry } from '../../api/audit/routes.ts';
 import type { calendar } from '../../api/calendars/schemas.ts';
@@ -20,6 +21,7 @@ export interface Page<Item> {
   nextCursor: string | null;
 }
 
+export type AlertAnswer = z.output<typeof answeredAlert>;
 export type AuditAnswer = z.output<typeof auditEntry>;
 export type BackfillAnswer = z.output<typeof backfilled>;
 export type BulkAnswer = z.output<ReturnType<typeof bulkAnswer>>;

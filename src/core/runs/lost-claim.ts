@@ -1,7 +1,7 @@
 import type { Instant } from '../instant.ts';
 import type { AttemptError } from './attempts/outcome.ts';
 import type { RunRecord } from './run-record.ts';
-import { TRIGGERS_WITHOUT_SCHEDULE } from './run.ts';
+import { isOfSchedule } from './run.ts';
 import { withAttempt } from './transitions.ts';
 
 /**
@@ -51,7 +51,7 @@ function reasonToGiveUp(
   { maxRecoveries, maxRecoveryAgeSeconds }: RecoveryPolicy,
   now: Instant,
 ): Exclude<LostVerdict, 'again' | 'unknown'> | null {
-  if (schedule === null && !TRIGGERS_WITHOUT_SCHEDULE.includes(run.trigger)) return 'deleted';
+  if (schedule === null && isOfSchedule(run)) return 'deleted';
   const isPlannedFire = run.trigger === 'schedule' || run.trigger === 'catchUp';
   if (schedule?.enabled === false && isPlannedFire) return 'disabled';
   if (run.recoveries >= maxRecoveries) return 'recoveries';

@@ -14,8 +14,6 @@ const PLANNED_TRIGGERS = ['schedule', 'catchUp', 'backfill'] as const;
 export const RUN_TRIGGERS = [...PLANNED_TRIGGERS, 'manual', 'after', 'api', 'notify'] as const;
 export type RunTrigger = (typeof RUN_TRIGGERS)[number];
 type PlannedTrigger = (typeof PLANNED_TRIGGERS)[number];
-/** Of one-off runs, and of the messages of notifiers. */
-export const TRIGGERS_WITHOUT_SCHEDULE: readonly RunTrigger[] = ['api', 'notify'];
 
 /** `schedule`: an admin wrote the payload, in the schedule. `request`: it came with the call that made the run. */
 export const PAYLOAD_SOURCES = ['schedule', 'request'] as const;
@@ -183,6 +181,11 @@ export function runNameOf({
 
 export function isEnd(status: RunStatus): status is RunEnd {
   return (RUN_ENDS as readonly string[]).includes(status);
+}
+
+/** Whether it is of a schedule: not a one-off run, nor a notifier's message. */
+export function isOfSchedule({ trigger }: { trigger: RunTrigger }): boolean {
+  return trigger !== 'api' && trigger !== 'notify';
 }
 
 function isPlanned(trigger: RunTrigger): trigger is PlannedTrigger {

@@ -14,6 +14,9 @@ export interface Cursor {
   nextFireAt: Instant | null;
 }
 
+/** The name that firelock writes versions under. */
+export const BY_FIRELOCK = 'firelock';
+
 export function sameDefinition(a: Definition, b: Definition): boolean {
   return a.payload === b.payload && isDeepStrictEqual({ ...a, payload: null }, { ...b, payload: null });
 }

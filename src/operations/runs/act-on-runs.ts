@@ -189,7 +189,7 @@ export function workOfChanges(changes: readonly RunChange[], effects: number): R
   const pending = changes.filter(({ to }) => to.status === 'pending');
   const toPull = pending.some(({ to }) => queueOfLane(to.lane) !== null);
   const toAdmit = changes.some(({ from, to }) => from.limitId !== null || to.limitId !== null);
-  return { effects, toClaim: pending.length, toPull, toAdmit };
+  return { effects, toClaim: pending.length, toPull, toAdmit, messages: 0 };
 }
 
 function settledOf(

@@ -8,6 +8,7 @@ import { type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
 import { wakeFor } from '../../runtime/loop/wake.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
+import { closeAlertsSilently } from '../../store/alerts/alert-effects.ts';
 import { linkCalendars } from '../../store/calendars/calendar-users.ts';
 import { followersOf } from '../../store/effects/followers.ts';
 import { deleteScheduleAndAbandon } from '../../store/schedules/write-schedules.ts';
@@ -59,6 +60,7 @@ export async function deleteSchedule(
     await writeResumed(tx, ended, now);
     await linkCalendars(tx, [{ uid: write.uid, before: calendarIdsOf(schedule.definition), after: [] }]);
     if (schedule.hasSkips) await deleteAllSkips(tx, schedule.uid);
+    await closeAlertsSilently(tx, [schedule.uid], now);
     const { abandoned, isMore, effects } = await deleteScheduleAndAbandon(tx, write, now);
     await deps.auditor?.note(tx, {
       ...{ action: 'schedule.delete', subject: id, scheduleId: id },

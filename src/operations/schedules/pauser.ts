@@ -6,7 +6,7 @@
  * If the process dies here: the effect is still there; any instance finds it, and what is paused already stays as it is.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { pausedBecause } from '../../core/schedules/definition-change.ts';
+import { BY_FIRELOCK, pausedBecause } from '../../core/schedules/definition-change.ts';
 import type { Schedule, Target } from '../../core/schedules/schedule.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { openTarget } from '../../core/secrets/target-secrets.ts';
@@ -19,7 +19,6 @@ import { type Effect, deleteEffects, putOffEffect } from '../../store/effects/ef
 import { type VersionKey, versionKey } from '../../store/schedules/load-handoffs.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { countFailuresInARow } from '../../store/schedules/watches/outcome-watches.ts';
-import { BY_FIRELOCK } from './ended-pauses.ts';
 import { type ScheduleChangeDeps, changeFoundSchedules, changeSchedules } from './schedule-changes.ts';
 import type { ScheduleChange } from './schedule-writes.ts';
 

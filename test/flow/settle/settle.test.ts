@@ -242,6 +242,7 @@ describe('a settler', () => {
         dispatch: () => undefined,
         workers: () => undefined,
         admission: () => undefined,
+        alerts: () => undefined,
       },
     });
     cleanUp.push(() => Promise.resolve(settler.stop()));

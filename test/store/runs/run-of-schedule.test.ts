@@ -111,7 +111,7 @@ it('so does the run that follows the end of another schedule', async () => {
   } as const;
   await store.database.transaction(async (tx) => {
     await recordRuns(tx, [newRun(run, NOW)]);
-    await recordAfterRuns(tx, await lockEffects(tx, { limit: 1, besides: [], begunRest: false }));
+    await recordAfterRuns(tx, await lockEffects(tx, { which: 'new', limit: 1, besides: [] }));
   });
   for (const schedule of schedules) expect(await runsOf(schedule)).toEqual([open(schedule)]);
 });

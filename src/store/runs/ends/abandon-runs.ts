@@ -1,10 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../../core/instant.ts';
-import { TRIGGERS_WITHOUT_SCHEDULE } from '../../../core/runs/run.ts';
 import type { RunRecord } from '../../../core/runs/run-record.ts';
 import { endRun } from '../../../core/runs/transitions.ts';
 import { databaseNow } from '../../../postgres/sql/database-now.ts';
-import { texts } from '../../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../../postgres/executor.ts';
 import { rowsOf } from '../../../postgres/sql/rows.ts';
 import { writeBacklogs } from '../../backlogs/backlog-rows.ts';
@@ -50,7 +48,7 @@ export function openRunsOf(scheduleUid: string | SQL, limit: number): SQL {
  */
 export async function abandonWaitingOfDeleted(tx: Transaction, limit: number): Promise<AbandonedRuns> {
   const found = await rowsOf<{ id: string }>(tx)(sql`-- abandonWaitingOfDeleted
-    SELECT r.id FROM runs r WHERE r.status = 'waiting' AND r.trigger <> ALL (${texts(TRIGGERS_WITHOUT_SCHEDULE)})
+    SELECT r.id FROM runs r WHERE r.status = 'waiting' AND r.trigger NOT IN ('api', 'notify')
       AND NOT EXISTS (SELECT FROM schedules s WHERE s.uid = r.schedule_uid) LIMIT ${limit}`);
   const done = { abandoned: 0, effects: 0 };
   for (let first = 0; first < found.length; first += MAX_AT_ONCE) {

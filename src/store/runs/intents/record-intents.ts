@@ -13,7 +13,7 @@ import {
 } from '../../../postgres/sql/rows.ts';
 import { isReady } from '../ready.ts';
 import { stepTo } from '../step-to.ts';
-import type { Advance, Intent, Recorded } from './intent.ts';
+import { type Advance, type Intent, type Recorded, wasMissed } from './intent.ts';
 import {
   FIRE_COLUMNS,
   USUAL_TRIGGER,
@@ -78,6 +78,7 @@ async function record(
 ): Promise<Recorded> {
   const { firsts, further } = byPlace(advances, intents);
   const isAnySkipped = intents.some(({ skipped }) => skipped !== null);
+  const isAnyMissed = intents.some(wasMissed);
   const [row] = await queryPrepared<RecordedRow>(db)(sql`-- recordIntentsIfLocked
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now${alone ? sql`, ${LOCK_LIMIT}` : sql``}),
     advanced AS (
@@ -95,7 +96,7 @@ async function record(
       WHERE s.uid = a.uid AND ${anyUid(sql`a.uid`)}
         AND CASE WHEN s.locked_by = ${instanceId} THEN s.locked_at = ${fromMs(sql`a.locked_ms`)} AND s.version = a.version END
       RETURNING s.uid, s.id AS schedule_id, s.version, s.lane, s.priority, s.limit_id, s.overlap, s.outcome_watched, clock.now, a.place, ${FIRE_COLUMNS}
-    )${further ? furtherFires(further) : sql``}, fires AS ${isAnySkipped ? sql`MATERIALIZED` : sql`NOT MATERIALIZED`} (
+    )${further ? furtherFires(further) : sql``}, fires AS ${isAnySkipped || isAnyMissed ? sql`MATERIALIZED` : sql`NOT MATERIALIZED`} (
       SELECT f.uid, f.schedule_id, f.version, f.lane, f.priority, f.limit_id, f.overlap, f.outcome_watched, f.now, f.fire_id AS id,
         ${fromMs(sql`f.scheduled_ms`)} AS scheduled_for, coalesce(f.trigger, ${USUAL_TRIGGER}) AS trigger,
         ${fromMs(sql`coalesce(f.due_ms, f.scheduled_ms)`)} AS due_at, f.skipped, coalesce(f.coalesced, 0) AS coalesced,
@@ -113,10 +114,11 @@ async function record(
         f.overlap <> 'allow', f.outcome_watched, f.now, f.now
       FROM fires f WHERE f.skipped IS NULL ${onConflict}
       RETURNING id
-    )${isAnySkipped ? MISSED : sql``}
+    )${isAnySkipped ? MISSED : sql``}${isAnyMissed ? BROKE : sql``}
     SELECT clock.now::timestamptz(3) AS now, (SELECT count(*) FROM advanced)::int AS advanced,
       ${idsUnlessAll(isAnySkipped ? sql`(TABLE recorded UNION ALL TABLE missed) AS written` : sql`recorded`, intents.length)} AS inserted,
-      ${isAnySkipped ? sql`(SELECT count(*) FROM caused)::int` : sql`0`} AS effects
+      ${isAnySkipped ? sql`(SELECT count(*) FROM caused)::int` : sql`0`}
+        + ${isAnyMissed ? sql`(SELECT count(*) FROM broke)::int` : sql`0`} AS effects
     FROM clock`);
   if (!row) throw new Error('the intent statement answered no row');
   return {
@@ -142,5 +144,15 @@ const MISSED = sql`, missed AS (
       FROM fires f
       WHERE f.skipped IS NOT NULL
         AND EXISTS (SELECT FROM schedules s WHERE ${follows(sql`s.after_uid`, sql`f.uid`)})
+      RETURNING 1
+    )`;
+
+/** Schedules of which fires were missed: one effect for each, about the first record, that counts the fires. */
+const BROKE = sql`, broke AS (
+      INSERT INTO effects (kind, alert_kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
+      SELECT 'breaks', 'missed', (array_agg(f.id ORDER BY f.scheduled_for))[1], f.uid, f.version, f.schedule_id, 'catchUp', 'skipped',
+        max(f.scheduled_for), sum(f.coalesced + (f.trigger = 'catchUp' OR coalesce(f.skipped IN ('missed', 'limit'), false))::int)
+      FROM fires f WHERE f.coalesced > 0 OR f.trigger = 'catchUp' OR f.skipped IN ('missed', 'limit')
+      GROUP BY f.uid, f.version, f.schedule_id
       RETURNING 1
     )`;

@@ -4,9 +4,9 @@ import { RUN_ENDS } from '../../../core/runs/run-end.ts';
 import {
   type RunStatus,
   type RunTrigger,
-  TRIGGERS_WITHOUT_SCHEDULE,
   firstRunIdAt,
   isEnd,
+  isOfSchedule,
 } from '../../../core/runs/run.ts';
 import { texts, uuids } from '../../../postgres/sql/arrays.ts';
 import type { Labels } from '../../schedules/search/labelled-schedules.ts';
@@ -34,10 +34,7 @@ export interface RunFilter {
 /** No run can match. One-off runs and messages belong to no schedule: looking for some would read all runs of the schedule. */
 export function isImpossible({ ids, scheduleUids, triggers }: RunFilter): boolean {
   if (ids?.length === 0) return true;
-  return (
-    scheduleUids !== undefined &&
-    triggers?.every((trigger) => TRIGGERS_WITHOUT_SCHEDULE.includes(trigger)) === true
-  );
+  return scheduleUids !== undefined && triggers?.every((trigger) => !isOfSchedule({ trigger })) === true;
 }
 
 interface More {
