@@ -476,7 +476,10 @@ export const effects = pgTable(
   (t) => [index('effects_of_run').on(t.runId)],
 );
 
-/** Who is told what. Its row's lock guards which message it is told of an episode with. What its messages are handed to stands in schedule_versions. */
+/**
+ * Who is told what. Its row's lock guards in which message it is told of an episode. What its messages are handed to stands in
+ * schedule_versions.
+ */
 export const notifiers = pgTable('notifiers', {
   id: identifier().primaryKey(),
   /** Another one where it is deleted and created again: encrypted values are bound to it. */

@@ -89,11 +89,7 @@ export function addAlertCommands(program: Command, cli: Cli): void {
       const query = { open: open && 'true', scheduleId: schedule };
       return showList(cli, { path: 'alerts', query, pages, hasTimes: true }, alertColumns);
     });
-  withExamples(
-    listOptions(command),
-    'firelock alert list --open',
-    'firelock alert list --schedule invoices',
-  );
+  withExamples(listOptions(command), 'firelock alert list --open', 'firelock alert list --schedule invoices');
 }
 
 function alertColumns(view: View): Column<AlertAnswer>[] {

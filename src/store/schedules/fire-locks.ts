@@ -142,8 +142,8 @@ interface SetAside {
 }
 
 /**
- * A schedule that cannot be planned keeps its cursor, says why, and is looked at again later: an effect tells of it. Answers how many effects
- * it wrote.
+ * A schedule that cannot be planned keeps its cursor, says why, and is looked at again later; an effect tells of it. Answers how many
+ * effects it wrote.
  */
 export async function setAsideIfLocked(
   db: Executor,
