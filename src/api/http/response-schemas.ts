@@ -12,6 +12,7 @@ export const TAGS = {
   times: 'Fire times',
   calendars: 'Calendars',
   connections: 'Connections',
+  notifiers: 'Notifiers',
   instances: 'Instances',
   signs: 'Signs of life',
 } as const;
