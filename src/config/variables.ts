@@ -196,7 +196,7 @@ export const VARIABLES = {
     { names: [], ranges: [] },
   ),
   FIRELOCK_SCHEDULES_FILE: {
-    hint: 'a file of schedules, calendars, limits and connections that is applied at the start (default none)',
+    hint: 'a file of schedules, calendars, limits, connections and notifiers that is applied at the start (default none)',
     schema: z.string().optional(),
   },
   FIRELOCK_FILE_VARIABLES: list<readonly string[]>(

@@ -192,11 +192,30 @@ const FIELDS = ['description', 'enabled', 'on', 'filter', 'remindSeconds', 'fall
 /** As JSON pointers, and names only: a value may be a secret. */
 function changedFields(before: NotifierContent, after: NotifierContent): string[] {
   const changed = FIELDS.filter((field) => !isDeepStrictEqual(before[field], after[field]));
-  const isSame = before.channel === after.channel && isSameTarget(before.target, after.target);
-  return [...changed, ...(isSame ? [] : ['channel'])].map((field) => `/${field}`);
+  const [was, is] = [before, after].map(channelOf);
+  return [...changed.map((field) => `/${field}`), ...changedBelow('/channel', was, is)];
 }
 
-/** As JSON has them: a stored one has come back from it. */
-function isSameTarget(one: HandoffTarget, other: HandoffTarget): boolean {
-  return isDeepStrictEqual(one, JSON.parse(JSON.stringify(other)));
+/** As the API has it. A stored one has come back from JSON. */
+function channelOf({ channel: type, target }: NotifierContent): unknown {
+  const plain = JSON.parse(JSON.stringify(target)) as HandoffTarget;
+  return plain.type === 'http' ? { type, target: plain } : { ...plain, type };
 }
+
+/** Of another kind, it is another channel as a whole. */
+function changedBelow(path: string, was: unknown, is: unknown): string[] {
+  if (isDeepStrictEqual(was, is)) return [];
+  const isOther = path === '/channel' && (was as Members)['type'] !== (is as Members)['type'];
+  if (!DESCENDED.includes(path) || isOther) return [path];
+  const [before, after] = [was as Members, is as Members];
+  return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name) =>
+    changedBelow(
+      `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
+      before[name] ?? null,
+      after[name] ?? null,
+    ),
+  );
+}
+
+type Members = Record<string, unknown>;
+const DESCENDED = ['/channel', '/channel/target', '/channel/target/headers'];

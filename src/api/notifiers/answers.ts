@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import { isoInstant } from '../../core/instant.ts';
 import type { PutNotifier } from '../../operations/notifier-changes.ts';
 import type { StoredNotifier } from '../../store/notifiers/find-notifiers.ts';
+import { memberAt } from '../connections/answers.ts';
 import { answerHttpTarget } from '../targets/answers.ts';
 import { MASK } from '../targets/http-call-schemas.ts';
 import type { notifier, notifierDiff } from './schemas.ts';
@@ -34,13 +35,10 @@ function answerChannel({ id, channel, target }: StoredNotifier): Answer['channel
   throw new Error(`the notifier ${id} is of the channel ${channel}, and has a target of type ${target.type}`);
 }
 
-/** Of a channel that changes, both sides are shown whole, with their secret values masked. */
+/** Of a secret value that changes, both sides are masked. */
 export function answerNotifierDiff(put: PutNotifier): z.output<typeof notifierDiff> {
   const { before, notifier: after, change } = put;
-  const [was, is]: Record<string, unknown>[] = [before ?? after, after].map(answerNotifier);
-  const fields = put.fields.map((path) => {
-    const name = path.slice(1);
-    return { path, before: was?.[name] ?? null, after: is?.[name] ?? null };
-  });
+  const [was, is] = [before ?? after, after].map(answerNotifier);
+  const fields = put.fields.map((path) => ({ path, before: memberAt(was, path), after: memberAt(is, path) }));
   return { id: after.id, change, fields };
 }

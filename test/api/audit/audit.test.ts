@@ -195,7 +195,7 @@ const WALKS: Record<string, Walk> = {
     () => ['/notifiers/put', { ...notifierAt('https://a.example', 's3cret-2'), on: ['late'] }],
     {
       ...{ action: 'notifier.put', subject: 'put', scheduleId: null },
-      detail: { change: 'updated', version: 2, fields: ['/on', '/channel'] },
+      detail: { change: 'updated', version: 2, fields: ['/on', '/channel/target/headers/x-key'] },
     },
   ),
   testNotifier: walk(

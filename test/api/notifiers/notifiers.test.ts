@@ -347,7 +347,7 @@ test('a dry run says what PUT would change, without secret values, and changes n
   });
   expect(changed.body['fields']).toMatchObject([
     { path: '/on', before: EVERY_KIND, after: ['late'] },
-    { path: '/channel' },
+    { path: '/channel/target/headers/X-Key', before: '***', after: '***' },
   ]);
   expect(changed.text).not.toContain('canary');
 });
