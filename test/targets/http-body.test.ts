@@ -36,6 +36,18 @@ test('a payload can have the type that a header says', async () => {
   expect(headers['content-type']).toBe('application/cloudevents+json');
 });
 
+test('of a message of a notifier, the message itself is the envelope, or what a template makes of it', async () => {
+  const payload = '{"notifier":"hook","alerts":[{"scheduleId":"a \\"b\\""}],"more":0}';
+  const message = { trigger: 'notify', scheduleId: null, runName: null, payload } as const;
+  const { body, headers } = await sent({ secret: secretOf(1) }, message);
+  expect(body).toBe(payload);
+  expect(headers['content-type']).toBe('application/json');
+  expect(() => new Webhook(secretOf(1)).verify(body, headers)).not.toThrow();
+  const template = '{"first": {{payload/alerts/0}}, "title": "{{payload/alerts/0/scheduleId}}"}';
+  const own = await sent({ body: { template, contentType: 'application/json' } }, message);
+  expect(own.body).toBe('{"first": {"scheduleId":"a \\"b\\""}, "title": "a \\"b\\""}');
+});
+
 test('a template is filled in, of its own type, and signed', async () => {
   const body = {
     template: 'run {{runName}}, {{payload/title}}: "ü"',

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { laneOfConnection } from '../../core/connections/connection.ts';
 import type { Instant } from '../../core/instant.ts';
-import { texts } from '../../postgres/sql/arrays.ts';
+import { texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 
@@ -73,6 +73,14 @@ async function notifiersNaming(
     SELECT r.id::text FROM notifiers n JOIN runs r ON r.schedule_uid = n.uid AND r.trigger NOT IN ('schedule', 'catchUp', 'backfill')
     WHERE ${names(sql`r.schedule_uid`, sql`r.schedule_version`)} ORDER BY r.id LIMIT ${most}`);
   return { notifiers: notifiers.map((row) => row.id), messages: messages.map((row) => row.id) };
+}
+
+/** The uids of those of these notifiers that exist; keeps them as `keepNamed` does. */
+export async function keepNotifiers(tx: Executor, asked: readonly string[]): Promise<ReadonlySet<string>> {
+  if (asked.length === 0) return new Set();
+  const rows = await rowsOf<{ uid: string }>(tx)(sql`-- keepNotifiers
+    SELECT uid FROM notifiers WHERE uid = ANY (${uuids([...new Set(asked)])}) ORDER BY id FOR KEY SHARE`);
+  return new Set(rows.map(({ uid }) => uid));
 }
 
 /** Since when each of these connections has its origin; keeps them as `keepNamed` does. */

@@ -305,6 +305,54 @@ describe('a test', () => {
   });
 });
 
+describe('a message that has ended', () => {
+  const sent = async (id: string) => {
+    const { body } = await api.call('POST', `${at(id)}/test`);
+    const run = `/api/v1/runs/${textOf(body['id'])}`;
+    await api.call('POST', `${run}/cancel`);
+    return { retry: () => api.call('POST', `${run}/retry`) };
+  };
+
+  test('is opened again as it was written, whatever its notifier says now', async () => {
+    await put('again', SLACK);
+    const { retry } = await sent('again');
+    await put('again', { channel: { type: 'pagerduty', routingKey: 'R1' } });
+    const { body } = await retry();
+    expect(body).toMatchObject({
+      status: 'pending',
+      payload: { text: '*Test of the notifier again: it works*' },
+    });
+    const [row] = await api.sql`SELECT schedule_version, lane FROM runs WHERE id = ${textOf(body['id'])}`;
+    expect(row).toEqual({ schedule_version: 1, lane: 'notify again' });
+  });
+
+  test('is not, once its notifier is gone, or if it was never written', async () => {
+    await put('gone', SLACK);
+    const { retry } = await sent('gone');
+    await api.sql`UPDATE history SET own_payload = NULL WHERE notifier_id = 'gone'`;
+    expect(detail(await retry())).toEqual([409, 'the run was ended before its message was written']);
+    await api.call('DELETE', at('gone'));
+    await put('gone', SLACK);
+    expect(detail(await retry())).toEqual([409, 'the notifier of the run was deleted: gone']);
+  });
+
+  test('takes no secret value to where its connection goes now', { tags: [ATTACK] }, async () => {
+    await api.call('PUT', '/api/v1/connections/chat-2', { url: 'https://chat.example' });
+    const target = { type: 'http', connection: 'chat-2', url: '/hook', headers: { 'X-Key': 'k' } };
+    await put('carried', { channel: { type: 'webhook', target } });
+    const { retry } = await sent('carried');
+    await put('carried', SLACK);
+    expect(
+      (await api.call('PUT', '/api/v1/connections/chat-2', { url: 'https://evil.example' })).status,
+    ).toBe(200);
+    expect(detail(await retry())).toEqual([
+      ...[409, 'the connection chat-2 goes elsewhere now, and the run has header values of its own'],
+    ]);
+    await api.call('DELETE', '/api/v1/connections/chat-2');
+    expect(detail(await retry())).toEqual([409, 'the connection of the run was deleted: chat-2']);
+  });
+});
+
 describe('deletion', () => {
   test('ends the open messages, and forgets what it was told of', async () => {
     await put('deleted', WEBHOOK);
