@@ -124,9 +124,10 @@ const attempt = z
 export const wholeRun = z
   .object({
     ...runFields,
-    target: answeredTarget
-      .nullable()
-      .meta({ description: 'Of the version it runs by. Null: that cannot be read.' }),
+    target: answeredTarget.nullable().meta({
+      description:
+        'Of the version it runs by. Null: that cannot be read, or it is mail or PagerDuty of a notifier.',
+    }),
     attemptLog: z.array(attempt),
   })
   .meta({ id: 'WholeRun' });

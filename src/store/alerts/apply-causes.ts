@@ -12,7 +12,8 @@ import { rowsOf } from '../../postgres/sql/rows.ts';
 import type { Effect } from '../effects/effect-rows.ts';
 import { lockFreeSchedules } from '../schedules/search/lock-free-schedules.ts';
 import { type LockedSchedule, readBreakingRuns, readBrokenSchedules } from './broken-schedules.ts';
-import { lockNotifiersToTell, readEnabledNotifiers } from './notifiers-to-tell.ts';
+import { readNotifiers } from '../notifiers/notifier-rows.ts';
+import { lockNotifiersToTell } from './notifiers-to-tell.ts';
 import { type Telling, recordMessages } from './record-messages.ts';
 
 export interface ChangedAlert {
@@ -137,7 +138,7 @@ function toCause({ kind, alertKind, finishedAt, runId, attempt }: CauseEffect): 
 /** By the uid of the schedule: ids of the notifiers that are to be told. */
 async function tellersOf(tx: Transaction, judged: readonly JudgedSchedule[]): Promise<Map<string, string[]>> {
   const isAny = judged.some((one) => one.opened.length > 0);
-  const notifiers = isAny ? await readEnabledNotifiers(tx) : [];
+  const notifiers = isAny ? await readNotifiers(tx) : [];
   const toldOf = await tellingsOf(tx, judged);
   return new Map(
     judged.map(({ schedule, opened, judged: { closed } }) => [
