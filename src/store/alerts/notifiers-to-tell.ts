@@ -16,10 +16,7 @@ interface NotifiersToTell {
  * Locks the rows of these notifiers. Under this lock it is decided which message tells of an episode, and when a message is closed. One
  * that is gone or disabled is in neither answer.
  */
-export async function lockNotifiersToTell(
-  tx: Transaction,
-  ids: readonly string[],
-): Promise<NotifiersToTell> {
+export async function lockNotifiersToTell(tx: Transaction, ids: readonly string[]): Promise<NotifiersToTell> {
   const found = await lockNotifiers(tx, ids, true);
   const mine = new Set(found.map(({ id }) => id));
   const others = [...new Set(ids)].filter((id) => !mine.has(id));
