@@ -11,7 +11,7 @@ import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import type { Effect } from '../effects/effect-rows.ts';
 import { lockFreeSchedules } from '../schedules/search/lock-free-schedules.ts';
-import { type LockedSchedule, readBreakingRuns, readBrokenSchedules } from './broken-schedules.ts';
+import { type BrokenScheduleRow, readBreakingRuns, readBrokenSchedules } from './broken-schedules.ts';
 import { readNotifiers } from '../notifiers/notifier-rows.ts';
 import { lockNotifiersToTell } from './notifiers-to-tell.ts';
 import { type Telling, recordMessages } from './record-messages.ts';
@@ -33,7 +33,7 @@ export interface AppliedCauses {
 /** An episode that is opened here. */
 interface NewAlert {
   id: string;
-  schedule: LockedSchedule;
+  schedule: BrokenScheduleRow;
   kind: AlertKind;
   since: Instant;
   brokenAt: Instant;
@@ -45,7 +45,7 @@ interface NewAlert {
 
 /** A schedule with what its causes make of its episodes. */
 interface JudgedSchedule {
-  schedule: LockedSchedule;
+  schedule: BrokenScheduleRow;
   judged: Judged;
   opened: NewAlert[];
 }

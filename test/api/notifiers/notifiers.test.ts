@@ -277,7 +277,7 @@ describe('a test', () => {
       payload: { text: '*Test of the notifier tested: it works*' },
     });
     expect(scheduledForOf(id)).toBe(Date.parse(textOf(answer.body['scheduledFor'])));
-    const rows = await api.sql`SELECT r.lane, r.ready, m.event, m.gathers_until, m.is_fallback, m.notifier_id
+    const rows = await api.sql`SELECT r.lane, r.ready, m.event, m.gathers_until, m.fallback_for, m.notifier_id
       FROM messages m JOIN runs r ON r.id = m.run_id WHERE r.id = ${id}`;
     expect([...rows]).toEqual([
       ...[
@@ -286,7 +286,7 @@ describe('a test', () => {
           ready: true,
           event: 'test',
           gathers_until: null,
-          is_fallback: false,
+          fallback_for: null,
           notifier_id: 'tested',
         },
       ],

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { AttemptSettlement } from '../../../core/runs/attempts/settle-attempt.ts';
 import { bigints, fromMs, ints, milliseconds, texts, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
-import { hasOpenAlert } from '../../alerts/alert-effects.ts';
+import { ENDED_BY_SUCCESS, isFailing } from '../../alerts/alert-effects.ts';
 import { follows } from '../../effects/followers.ts';
 import { isLate } from '../../schedules/search/status-conditions.ts';
 import type { Executor } from '../../../postgres/executor.ts';
@@ -72,10 +72,10 @@ export async function settlePlainIfClaimed(
       WHERE e.trigger NOT IN ('api', 'notify') AND (${ANY_FOLLOWER}) IS NOT NULL
         AND EXISTS (SELECT FROM schedules f WHERE ${follows(sql`f.after_uid`, sql`e.schedule_uid`)})
     ), healed AS MATERIALIZED (
-      SELECT e.id FROM ended e WHERE ${hasOpenAlert(sql`e.schedule_uid`, 'failed')}
+      SELECT e.id FROM ended e WHERE ${isFailing(sql`e.schedule_uid`)}
     ), caused AS (
       INSERT INTO effects (kind, alert_kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
-      SELECT k.kind, CASE k.kind WHEN 'heals' THEN 'failed' END, e.id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, 'succeeded', e.answered_at, 1
+      SELECT k.kind, CASE k.kind WHEN 'heals' THEN ${ENDED_BY_SUCCESS} END, e.id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, 'succeeded', e.answered_at, 1
       FROM (SELECT *, id IN (SELECT id FROM followed) AS is_followed, id IN (SELECT id FROM healed) AS heals FROM ended) AS e
         CROSS JOIN LATERAL (VALUES ('overlap', e.overlap_guarded), ('dependents', e.has_dependents),
           ('followers', e.is_followed), ('heals', e.heals), ('recovered', e.outcome_watched AND ${isLate(sql`e.schedule_uid`)}))
