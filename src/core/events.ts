@@ -5,6 +5,7 @@ import type { Maintenance } from './maintenance.ts';
 import type { MigrationWait } from './migration-wait.ts';
 import type { RunStatus } from './runs/run.ts';
 import type { BacklogKind, EffectKind } from './runs/effect.ts';
+import type { Bound } from './schedules/expect.ts';
 import type { AccessEvent } from './access/access-events.ts';
 import type { LostVerdict } from './runs/lost-claim.ts';
 import type { TraceEvent } from './trace-events.ts';
@@ -103,6 +104,10 @@ export type FirelockEvent =
   | { type: 'alertsClosed'; alerts: readonly { scheduleId: string; kind: AlertKind }[] }
   /** `key`: a message, an episode or a notifier whose row the database refused; the daemon tries again. */
   | { type: 'alertLookRefused'; key: string; error: string }
+  /** These runs did not keep a bound of `expect`. */
+  | { type: 'runsUnmet'; runs: readonly UnmetRun[] }
+  /** That a run did not keep a bound could not be written; the daemon tries again. */
+  | { type: 'boundRefused'; runId: string; error: string }
   /** How many definitions were read of schedules that are due soon. */
   | { type: 'definitionsReadAhead'; count: number }
   /** Runs that were recorded and never handed off, because of their schedule's policy. */
@@ -210,6 +215,13 @@ interface OfMessage {
 
 interface OfAttempt extends OfRun {
   attempt: number;
+}
+
+/** A run of a schedule that did not keep a bound. */
+interface UnmetRun extends OfRun {
+  bound: Bound;
+  /** When the bound passed. */
+  passedAt: Instant;
 }
 
 export interface RunTakenOver extends OfRun, OfMessage {

@@ -131,6 +131,7 @@ function workTable(common: Common, workers: Workers): ServiceEntry[] {
     row(workers.expiry, 'work', work),
     row(workers.lateWatch, 'work', look),
     row(workers.alertWatch, 'work', look),
+    row(workers.expectWatch, 'work', look),
     row(workers.partitionMaker, 'work', look),
     row(workers.partitionDropper, 'work', look),
     row(workers.zoneWatch, 'work', look),

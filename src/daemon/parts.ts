@@ -23,6 +23,7 @@ import { createAlertWatch } from '../recovery/alert-watch.ts';
 import { createBackstop } from '../recovery/backstop.ts';
 import { createExpiry } from '../recovery/expiry.ts';
 import { createHeartbeat } from '../recovery/heartbeat.ts';
+import { createExpectWatch } from '../recovery/expect-watch.ts';
 import { createLateWatch } from '../recovery/late-watch.ts';
 import { createRecovery } from '../recovery/recovery.ts';
 import { createZoneWatch } from '../recovery/zone-watch.ts';
@@ -196,6 +197,7 @@ export function createWorkers(common: Common) {
     expiry: createExpiry({ ...common, wake }),
     alertWatch,
     lateWatch: createLateWatch({ ...background, wake }),
+    expectWatch: createExpectWatch({ ...background, wake }),
     partitionMaker: createPartitionMaker(background),
     partitionDropper: createPartitionDropper({ ...background, ...config }),
     zoneWatch: createZoneWatch(background),

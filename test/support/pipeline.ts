@@ -263,6 +263,7 @@ export function definitionOf({ url, ...given }: Partial<Definition> & { url: str
     pauseUntil: null,
     pauseAfterFailures: null,
     successWithinSeconds: null,
+    expect: null,
     target: targetAt(url),
     ...given,
   };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { LOOKUP_ANSWERS } from '../../core/runs/attempts/attempt.ts';
 import { PAYLOAD_SOURCES, RUN_STATUSES, RUN_TRIGGERS } from '../../core/runs/run.ts';
+import { BOUNDS } from '../../core/schedules/expect.ts';
 import { answeredInstant } from '../http/common-schemas.ts';
 import { answeredTarget } from '../targets/schemas.ts';
 
@@ -93,6 +94,7 @@ export const runFields = {
     .max(1)
     .nullable()
     .meta({ description: 'How much of it is done, by the last `/heartbeat`.' }),
+  unmet: z.array(z.enum(BOUNDS)).meta({ description: 'Bounds of `expect` that did not hold.', example: [] }),
   createdAt: answeredInstant,
   updatedAt: answeredInstant,
 };

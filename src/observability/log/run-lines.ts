@@ -109,6 +109,15 @@ export const RUN_LINES: Lines = {
       { runId, error },
       'a lost run cannot be taken over because the database refuses to write its row',
     ),
+  runsUnmet: (logger, { runs }) => {
+    for (const { runId, scheduleId, bound, passedAt } of runs) {
+      const fields = { runId, scheduleId, passedAt: isoInstant(passedAt) };
+      if (bound === 'start') logger.warn(fields, 'a run did not begin in the time that its schedule expects');
+      else logger.warn(fields, 'a run did not end in the time that its schedule expects');
+    }
+  },
+  boundRefused: (logger, { runId, error }) =>
+    logger.error({ runId, error }, 'that a run did not keep a bound could not be recorded; this is retried'),
   runsExpired: (logger, { runs }) => logExpired(logger, runs),
   expiryRefused: (logger, { runId, error }) =>
     logger.error(

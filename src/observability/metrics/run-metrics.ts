@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { RunSettled } from '../../core/events.ts';
+import { BOUNDS } from '../../core/schedules/expect.ts';
 import type { EventOf, Handlers } from '../handlers.ts';
 import { metricsIn } from './metric-kinds.ts';
 
@@ -11,6 +12,7 @@ export function runHandlers(registry: Registry): Handlers {
     ...lostHandlers(registry, ends),
     ...recordedHandlers(registry),
     ...attemptHandlers(registry),
+    ...unmetHandlers(registry),
   };
 }
 
@@ -147,5 +149,20 @@ function attemptHandlers(registry: Registry): Handlers {
     },
     targetCancelled: ({ accepted }) => cancelCalls.inc({ outcome: accepted ? 'accepted' : 'failed' }),
     settlementFenced: ({ alreadyEnded }) => fenced.inc(alreadyEnded ? 0 : 1),
+  };
+}
+
+function unmetHandlers(registry: Registry): Handlers {
+  const { counter } = metricsIn(registry);
+  const unmet = counter(
+    'firelock_runs_unmet_total',
+    'Bounds of expect that runs did not keep: start, finish.',
+    'bound',
+  );
+  for (const bound of BOUNDS) unmet.inc({ bound }, 0);
+  return {
+    runsUnmet: ({ runs }) => {
+      for (const { bound } of runs) unmet.inc({ bound });
+    },
   };
 }

@@ -4,7 +4,7 @@ import type { Known, OpenEpisode } from '../../core/alerts/episode.ts';
 import type { BreakingRun, BrokenSchedule } from '../../core/alerts/what-is-wrong.ts';
 import type { Instant } from '../../core/instant.ts';
 import { BY_FIRELOCK } from '../../core/schedules/definition-change.ts';
-import type { Expect } from '../../core/schedules/schedule.ts';
+import type { Expect } from '../../core/schedules/expect.ts';
 import { instants, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';

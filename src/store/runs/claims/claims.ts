@@ -4,6 +4,7 @@ import { ints, texts, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
 import { noHandoffs } from '../../maintenance/maintenance-row.ts';
+import { IS_TO_BEGIN } from '../bounds/bound-columns.ts';
 import { type ClaimedRow, type ClaimedRun, claimedRun } from './claimed-run.ts';
 
 export interface ClaimRequest {
@@ -104,7 +105,7 @@ export const CLAIMED_COLUMNS = sql`r.id, r.scheduled_for, r.schedule_uid, r.sche
       nullif(r.open_dependencies IS NOT NULL, false) AS has_dependencies,
       r.claimed_at, nullif(r.first_claimed_at, r.claimed_at) AS first_claimed_at,
       nullif(r.handed_off_at IS NOT NULL, false) AS was_handed_off, r.lateness_ms, r.recovered_at,
-      r.in_doubt_until, nullif(r.lookups, 0) AS lookups,
+      r.in_doubt_until, nullif(r.lookups, 0) AS lookups, ${IS_TO_BEGIN} AS to_begin,
       nullif(r.schedule_uid = ANY (${BEING_DELETED}), false) AS of_deleted`;
 
 /** Whether the instance is alive, runs of that lane are such as it asks for, and no maintenance holds them. */

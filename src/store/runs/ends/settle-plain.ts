@@ -7,6 +7,7 @@ import { isLate } from '../../schedules/search/status-conditions.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { LOCK_LIMIT } from '../../../postgres/sql/lock-limit.ts';
 import { queryPrepared, idsUnlessAll, isAmong } from '../../../postgres/sql/rows.ts';
+import { keepsBoundQuietly } from '../bounds/bound-columns.ts';
 import { endedColumns } from '../record-columns.ts';
 import { stepTo } from '../step-to.ts';
 
@@ -22,8 +23,9 @@ interface PlainSettled {
 
 /**
  * Settles plain successes (isPlainSuccess), in one statement: each row moves to history, with the effects of its end. The guard is the
- * claim; a run that has been through anything else (lost, in doubt, tried before) is left to settleLockedRuns. So is one that another
- * transaction has locked: where a lock is not free within 200 ms the statement fails (isLockedByOthers). No run may be in the batch twice.
+ * claim; a run that has been through anything else (lost, in doubt, tried before), or of whose bound something is to be said, is left to
+ * settleLockedRuns. So is one that another transaction has locked: where a lock is not free within 200 ms the statement fails
+ * (isLockedByOthers). No run may be in the batch twice.
  *
  * The guard is a CASE, which hides it from the planner. Statistics say that pending runs are rare: with a plain condition the planner
  * would read all of them first, instead of looking up the batch's ids.
@@ -46,7 +48,8 @@ export async function settlePlainIfClaimed(
         AS i(run_id, instance_id, answered_id, answered_code, answer, started_ms, finished_ms, first_lateness_ms)
       WHERE r.id = i.run_id AND ${anyUid(sql`i.run_id`)}
         AND CASE WHEN r.status = 'pending' THEN r.claimed_by = i.instance_id AND r.attempts = 1 AND r.lost_at IS NULL
-          AND r.in_doubt_until IS NULL AND r.attempt_in_doubt IS NULL AND r.attempt_log IS NULL END
+          AND r.in_doubt_until IS NULL AND r.attempt_in_doubt IS NULL AND r.attempt_log IS NULL
+          AND ${keepsBoundQuietly(fromMs(sql`i.finished_ms`))} END
       RETURNING r.*, clock.now, i.answered_id, i.answered_code, i.answer, i.first_lateness_ms,
         ${fromMs(sql`i.started_ms`)} AS started_at, ${fromMs(sql`i.finished_ms`)} AS answered_at
     ), kept AS (

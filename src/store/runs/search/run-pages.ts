@@ -8,6 +8,7 @@ import {
   isEnd,
   isOfSchedule,
 } from '../../../core/runs/run.ts';
+import type { Bound } from '../../../core/schedules/expect.ts';
 import { texts, uuids } from '../../../postgres/sql/arrays.ts';
 import type { Labels } from '../../schedules/search/labelled-schedules.ts';
 import { RECORD_COLUMNS, type RunTable } from '../record-columns.ts';
@@ -18,6 +19,8 @@ export interface RunFilter {
   scheduleUids?: readonly string[] | undefined;
   statuses?: readonly RunStatus[] | undefined;
   triggers?: readonly RunTrigger[] | undefined;
+  /** Only runs that did not keep one of these bounds. */
+  unmet?: readonly Bound[] | undefined;
   /** Of the schedule as it is now; see pageOfLabelled. */
   labels?: Labels | undefined;
   /** Only these. */
@@ -95,10 +98,11 @@ function statusIs(status: RunStatus): SQL {
 }
 
 function pageOf(filter: RunFilter, part: Part, { columns = RECORD_COLUMNS }: More): SQL {
-  const { ids, limit } = filter;
+  const { ids, limit, unmet } = filter;
   const { schedules, tables } = part;
   const named = ids ? [sql`r.id = ANY (${uuids(ids)})`] : [];
-  const conditions = [...part.conditions, ...named, ...within(filter)];
+  const broken = unmet ? [sql`r.unmet IS NOT NULL`, sql`r.unmet && ${texts(unmet)}`] : [];
+  const conditions = [...part.conditions, ...named, ...broken, ...within(filter)];
   if (schedules) {
     const pages = newestOfSchedule(tables, { columns, conditions, limit });
     return sql`SELECT p.* FROM ${schedules} AS s(uid), LATERAL (${sql.join(pages, sql` UNION ALL `)}) AS p`;
