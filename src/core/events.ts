@@ -1,11 +1,10 @@
-import type { AlertKind } from './alerts/alert.ts';
+import type { AlertEvent } from './alerts/alert-events.ts';
 import type { AttemptOutcome, LookedUp } from './runs/attempts/attempt.ts';
 import type { Instant } from './instant.ts';
 import type { Maintenance } from './maintenance.ts';
 import type { MigrationWait } from './migration-wait.ts';
 import type { RunStatus } from './runs/run.ts';
 import type { BacklogKind, EffectKind } from './runs/effect.ts';
-import type { Bound } from './schedules/expect.ts';
 import type { AccessEvent } from './access/access-events.ts';
 import type { LostVerdict } from './runs/lost-claim.ts';
 import type { TraceEvent } from './trace-events.ts';
@@ -80,7 +79,6 @@ export type FirelockEvent =
     }
   /** Ids of keys that stored secret values of schedules need, and this instance does not have. */
   | { type: 'secretKeysSampled'; missing: readonly string[] }
-  | { type: 'notifiersSampled'; notifiers: TroubledNotifiers }
   /** Next fires that other time zone data had computed, moved to the moments that the present data gives. */
   | { type: 'cursorsMoved'; count: number; zoneData: string }
   /** How many rows the loop leaves out for now, since it could not write them. */
@@ -99,15 +97,6 @@ export type FirelockEvent =
   | { type: 'schedulesLateNoMore'; scheduleIds: readonly string[] }
   /** The lateness of a schedule could not be written; the daemon tries again. */
   | { type: 'lateLookRefused'; scheduleUid: string; error: string }
-  /** Episodes of schedules that have begun, and that are over. */
-  | { type: 'alertsOpened'; alerts: readonly { scheduleId: string; kind: AlertKind }[] }
-  | { type: 'alertsClosed'; alerts: readonly { scheduleId: string; kind: AlertKind }[] }
-  /** `key`: a message, an episode or a notifier whose row the database refused; the daemon tries again. */
-  | { type: 'alertLookRefused'; key: string; error: string }
-  /** These runs did not keep a bound of `expect`. */
-  | { type: 'runsUnmet'; runs: readonly UnmetRun[] }
-  /** That a run did not keep a bound could not be written; the daemon tries again. */
-  | { type: 'boundRefused'; runId: string; error: string }
   /** How many definitions were read of schedules that are due soon. */
   | { type: 'definitionsReadAhead'; count: number }
   /** Runs that were recorded and never handed off, because of their schedule's policy. */
@@ -168,6 +157,7 @@ export type FirelockEvent =
     }
   | ({ type: 'firesMissed' } & MissedFires)
   | AccessEvent
+  | AlertEvent
   | {
       type: 'calendarWritten';
       calendarId: string;
@@ -217,13 +207,6 @@ interface OfAttempt extends OfRun {
   attempt: number;
 }
 
-/** A run of a schedule that did not keep a bound. */
-interface UnmetRun extends OfRun {
-  bound: Bound;
-  /** When the bound passed. */
-  passedAt: Instant;
-}
-
 export interface RunTakenOver extends OfRun, OfMessage {
   /** The instance that had the claim. */
   instanceId: string;
@@ -235,14 +218,6 @@ export interface RunExpired extends OfAttempt {
   /** For a pull run. */
   workerId: string | null;
   settlement: RunSettled;
-}
-
-/** By id, in order. */
-export interface TroubledNotifiers {
-  /** The newest of their messages that ended in the last day was not delivered. */
-  undelivered: readonly string[];
-  /** A message has waited for longer than five minutes. */
-  waiting: readonly string[];
 }
 
 interface WrittenSchedule {

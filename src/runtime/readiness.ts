@@ -1,5 +1,5 @@
 import { isoInstant } from '../core/instant.ts';
-import type { TroubledNotifiers } from '../core/events.ts';
+import type { TroubledNotifiers } from '../core/alerts/alert-events.ts';
 import type { Maintenance } from '../core/maintenance.ts';
 import type { Clock } from './clock.ts';
 import type { EventBus } from './event-bus.ts';

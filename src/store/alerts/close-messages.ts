@@ -37,8 +37,9 @@ export interface MessageTexts {
 }
 
 /**
- * Closes a message: its run gets its text, the notifier's present version, and goes on. Nothing joins it from then on, so that each attempt
- * sends the same. That of a notifier that is gone or disabled is cancelled. Answers whether the run goes on; null: another transaction has the notifier or the run, and the message is left for the next look.
+ * Closes a message: its run gets its text, the notifier's present version, and goes on. Nothing joins it from then on, so that each
+ * attempt sends the same. That of a notifier that is gone or disabled is cancelled. Answers whether the run goes on; null: another
+ * transaction has the notifier or the run, and the message is left for the next look.
  */
 export async function closeMessage(
   tx: Transaction,

@@ -358,7 +358,7 @@ describe('deletion', () => {
     await put('deleted', WEBHOOK);
     const { body } = await api.call('POST', `${at('deleted')}/test`);
     const [other, alert] = ['01990000-0000-7000-8000-000000000001', '01990000-0000-7000-8000-000000000002'];
-    await api.sql`INSERT INTO messages VALUES (${other}, 'deleted', 'opened', now(), false, now())`;
+    await api.sql`INSERT INTO messages VALUES (${other}, 'deleted', 'opened', now(), NULL, now())`;
     await api.sql`INSERT INTO message_alerts VALUES (${other}, ${alert})`;
     await api.sql`INSERT INTO alert_tellings VALUES (${alert}, 'deleted', NULL), (${alert}, 'other', NULL)`;
     expect((await api.call('DELETE', at('deleted'))).status).toBe(204);

@@ -88,6 +88,15 @@ describe('a person reads', () => {
     );
   });
 
+  test('that another notifier could not deliver it', () => {
+    for (const channel of CHANNEL_TYPES) {
+      const isForPrograms = channel === 'webhook' || channel === 'pagerduty';
+      const said = isForPrograms ? '"fallbackFor":"first"' : 'The notifier first could not deliver this.';
+      expect(payloadOf(channel, messageOf({ fallbackFor: 'first' }))).toContain(said);
+      expect(payloadOf(channel, messageOf())).not.toMatch(/fallbackFor|deliver this/);
+    }
+  });
+
   test('a test of a notifier as one', () => {
     const message = messageOf({ event: 'test', alerts: [] });
     expect(slack(message)).toBe('*Test of the notifier on-call: it works*');
