@@ -1,7 +1,7 @@
 import type { Dispatcher } from './dispatch.ts';
 
 /** What asks for the claims of this process asks all of its dispatchers. */
-export type Dispatchers = Pick<
+type Dispatchers = Pick<
   Dispatcher,
   'wake' | 'inFlight' | 'claimed' | 'hasClaim' | 'drained' | 'abort'
 >;

@@ -21,7 +21,7 @@ export interface ChangedAlert {
   kind: AlertKind;
 }
 
-export interface AppliedCauses {
+interface AppliedCauses {
   /** Another transaction has locked the schedule, or a notifier that is to be told. */
   unfinished: readonly Effect[];
   opened: ChangedAlert[];
