@@ -119,7 +119,8 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
     'Nothing: the fires are planned. If it happens without a dead instance, look for one that is frozen.',
 
   // warn: alerts, and messages of notifiers
-  'an alert opened': 'Look at the schedule: `firelock alert list --open` says what is wrong ([alerts.md](alerts.md)).',
+  'an alert opened':
+    'Look at the schedule: `firelock alert list --open` says what is wrong ([alerts.md](alerts.md)).',
   'a message of a notifier could not be delivered; another attempt follows':
     'Read `error`. It is tried for a day; see [FirelockNotificationsFailing](runbook.md#firelocknotificationsfailing).',
   'messages of notifiers have waited for longer than five minutes':

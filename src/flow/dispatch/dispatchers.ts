@@ -1,10 +1,7 @@
 import type { Dispatcher } from './dispatch.ts';
 
 /** What asks for the claims of this process asks all of its dispatchers. */
-type Dispatchers = Pick<
-  Dispatcher,
-  'wake' | 'inFlight' | 'claimed' | 'hasClaim' | 'drained' | 'abort'
->;
+type Dispatchers = Pick<Dispatcher, 'wake' | 'inFlight' | 'claimed' | 'hasClaim' | 'drained' | 'abort'>;
 
 export function joinDispatchers(all: readonly Dispatcher[]): Dispatchers {
   const sum = (count: (one: Dispatcher) => number) => all.reduce((total, one) => total + count(one), 0);

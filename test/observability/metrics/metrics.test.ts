@@ -58,7 +58,7 @@ test('gauges show the last sample of their kind, and its time', async () => {
     effectsFailing: 1,
     oldestEffectSeconds: 7,
     alertsOpen: { failed: 3 },
-      schedulesLate: 0,
+    schedulesLate: 0,
     instancesAlive: 2,
     oldestSnapshotSeconds: 0,
     zoneData: ['2025c', '2026c'],
