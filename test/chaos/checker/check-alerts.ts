@@ -30,6 +30,8 @@ export function checkAlerts(history: History, report: Report): void {
     const isHealed = (successes.get(alert.scheduleUid) ?? []).some((run) => heals(run, alert));
     if (alert.kind === 'failed' && alert.until !== null && !byPerson && !isHealed)
       say('was closed without a success');
+    if (alert.kind === 'failed' && alert.until === null && isWellAgain(alert, dump.runs))
+      say('is open although a success came after all failures');
     checkTold(alert, told.get(alert.id) ?? [], { byPerson, say });
   }
   const arrived = new Set(notices.map(({ messageId }) => messageId));
@@ -41,6 +43,17 @@ export function checkAlerts(history: History, report: Report): void {
   for (const { messageId } of notices)
     if (!recorded.has(messageId)) report.add('alerts', `message ${messageId} arrived and is not recorded`);
   checkMissed(dump, stops, report);
+}
+
+/** Its newest ends: a success that came clearly after each failure, or none did. */
+function isWellAgain({ scheduleUid }: AlertRow, runs: readonly RunRow[]): boolean {
+  const newest = (statuses: readonly string[]) =>
+    Math.max(
+      ...runs.flatMap((run) =>
+        run.scheduleUid === scheduleUid && statuses.includes(run.status) ? (run.finishedAt ?? []) : [],
+      ),
+    );
+  return newest(['succeeded']) > newest(FAILING) + CLOCKS_MS;
 }
 
 function checkCause({ kind, runId }: AlertRow, run: RunRow | undefined, say: (what: string) => void): void {
