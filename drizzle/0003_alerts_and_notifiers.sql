@@ -30,7 +30,7 @@ CREATE TABLE "messages" (
 	"notifier_id" text COLLATE "C" NOT NULL,
 	"event" text NOT NULL,
 	"gathers_until" timestamp (3) with time zone,
-	"is_fallback" boolean DEFAULT false NOT NULL,
+	"fallback_for" text COLLATE "C",
 	"created_at" timestamp (3) with time zone NOT NULL
 );
 --> statement-breakpoint
@@ -54,6 +54,5 @@ CREATE INDEX "alerts_open_in_order" ON "alerts" USING btree ("id") WHERE until I
 CREATE INDEX "alerts_of_schedule" ON "alerts" USING btree ("schedule_id","id");--> statement-breakpoint
 CREATE INDEX "alerts_over" ON "alerts" USING btree ("until") WHERE until IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "alerts_to_look" ON "alerts" USING btree ("look_at") WHERE look_at IS NOT NULL;--> statement-breakpoint
-CREATE UNIQUE INDEX "messages_gathering" ON "messages" USING btree ("notifier_id","event") WHERE gathers_until IS NOT NULL AND NOT is_fallback;--> statement-breakpoint
 CREATE INDEX "messages_to_close" ON "messages" USING btree ("gathers_until") WHERE gathers_until IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "messages_by_age" ON "messages" USING btree ("created_at");

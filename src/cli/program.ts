@@ -6,13 +6,14 @@ import { CliError, EXIT } from './exit-codes.ts';
 import { addDaemonCommands } from './daemon-commands.ts';
 import { addDemoCommand } from './demo-command.ts';
 import { addFileCommands } from './files/file-commands.ts';
-import { addAudit, addInstanceCommands, addQueueCommands } from './reports/lists.ts';
+import { addAlertCommands, addAudit, addInstanceCommands, addQueueCommands } from './reports/lists.ts';
 import { addPreview } from './reports/preview.ts';
 import { addMe, addStats, addVerify } from './reports/server-state.ts';
 import { addRunCommands } from './runs/run-commands.ts';
 import { addScheduleCommands } from './schedules/schedule-commands.ts';
 import { addCalendarCommands } from './settings/calendar-commands.ts';
 import { addConnectionCommands } from './settings/connection-commands.ts';
+import { addNotifierCommands } from './settings/notifier-commands.ts';
 import { addLimitCommands } from './settings/limit-commands.ts';
 import { addMaintenanceCommands } from './settings/maintenance-commands.ts';
 import type { Surroundings } from './surroundings.ts';
@@ -38,7 +39,7 @@ export async function runCommand(args: readonly string[], around: Surroundings):
   }
 }
 
-/** The whole tree of commands; its help, docs/cli.md and the completion are made from it. */
+/** The whole tree of commands; its help, docs/cli.md, docs/cli-settings.md and the completion are made from it. */
 export function createProgram(
   surroundings: Surroundings,
   ofDemo: Surroundings = surroundings,
@@ -54,8 +55,10 @@ export function createProgram(
   addCalendarCommands(program, cli);
   addLimitCommands(program, cli);
   addConnectionCommands(program, cli);
+  addNotifierCommands(program, cli);
   addMaintenanceCommands(program, cli);
   addQueueCommands(program, cli);
+  addAlertCommands(program, cli);
   addInstanceCommands(program, cli);
   addStats(program, cli);
   addAudit(program, cli);

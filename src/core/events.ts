@@ -1,3 +1,4 @@
+import type { AlertEvent } from './alerts/alert-events.ts';
 import type { AttemptOutcome, LookedUp } from './runs/attempts/attempt.ts';
 import type { Instant } from './instant.ts';
 import type { Maintenance } from './maintenance.ts';
@@ -41,6 +42,7 @@ export type FirelockEvent =
       change: WrittenSchedule['change'];
       version: number;
     }
+  | { type: 'notifierWritten'; notifierId: string; change: WrittenSchedule['change']; version: number }
   /** One pass that looked for free places of limits, and the number of runs that got one. */
   | { type: 'admissionPassed'; admitted: number }
   /** The database refuses to let any instance claim the run; it is left out for a while, and then tried again. */
@@ -49,7 +51,7 @@ export type FirelockEvent =
   /** Nothing was sent: the operator forbids `address`, which is one of the addresses of `origin`. */
   | ({ type: 'targetBlocked'; origin: string; address: string; because: string } & OfAttempt)
   | { type: 'runStarted'; runId: string; latenessMs: number }
-  | ({ type: 'runSettled'; settlement: RunSettled } & OfAttempt)
+  | ({ type: 'runSettled'; settlement: RunSettled } & OfMessage & OfAttempt)
   /** A target was asked what became of an earlier attempt of the run. */
   | ({ type: 'targetAsked'; lookup: LookedUp } & OfAttempt)
   /** `alreadyEnded`: the run was replaced, or ended with its schedule, while its attempt was under way: this is no fault. */
@@ -106,7 +108,7 @@ export type FirelockEvent =
   /** A caller asked to hand off again a run that had ended with this status. */
   | ({ type: 'runRetried'; was: RunStatus } & OfRun)
   /** The worker or target of a run reported its end. */
-  | ({ type: 'runCompleted'; settlement: RunSettled } & OfAttempt)
+  | ({ type: 'runCompleted'; settlement: RunSettled } & OfMessage & OfAttempt)
   /** Runs whose worker or target did not report in time, and what happened to them. */
   | { type: 'runsExpired'; runs: readonly RunExpired[] }
   | { type: 'expiryRefused'; runId: string; error: string }
@@ -155,6 +157,7 @@ export type FirelockEvent =
     }
   | ({ type: 'firesMissed' } & MissedFires)
   | AccessEvent
+  | AlertEvent
   | {
       type: 'calendarWritten';
       calendarId: string;
@@ -191,15 +194,20 @@ export interface MissedFires {
 
 interface OfRun {
   runId: string;
-  /** Null: a one-off run. */
+  /** Null: a one-off run, or a message of a notifier. */
   scheduleId: string | null;
+}
+
+interface OfMessage {
+  /** The notifier whose message the run is; null: it is none. */
+  notifierId: string | null;
 }
 
 interface OfAttempt extends OfRun {
   attempt: number;
 }
 
-export interface RunTakenOver extends OfRun {
+export interface RunTakenOver extends OfRun, OfMessage {
   /** The instance that had the claim. */
   instanceId: string;
   /** `again`: the run goes on; `unknown`: it ended so; otherwise the reason for which it was abandoned. */

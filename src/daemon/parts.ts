@@ -6,6 +6,7 @@ import { standardLimits } from '../api/http/plugins/quiet-connections.ts';
 import { readApiTokens } from '../config/api-tokens.ts';
 import type { Config } from '../config/config.ts';
 import { parseDatabaseUrl } from '../config/database-url.ts';
+import type { HttpTarget } from '../core/schedules/schedule.ts';
 import { createKeyRing } from '../core/secrets/key-ring.ts';
 import { createPipeline } from '../flow/pipeline.ts';
 import { createPullQueues } from '../queues/pull-queues.ts';
@@ -18,9 +19,11 @@ import { createGaugeSampler } from '../observability/metrics/gauge-sampler.ts';
 import { logEvents } from '../observability/log/log-lines.ts';
 import type { Logger } from '../observability/log/logger.ts';
 import { createMetrics } from '../observability/metrics/metrics.ts';
+import { createAlertWatch } from '../recovery/alert-watch.ts';
 import { createBackstop } from '../recovery/backstop.ts';
 import { createExpiry } from '../recovery/expiry.ts';
 import { createHeartbeat } from '../recovery/heartbeat.ts';
+import { createExpectWatch } from '../recovery/expect-watch.ts';
 import { createLateWatch } from '../recovery/late-watch.ts';
 import { createRecovery } from '../recovery/recovery.ts';
 import { createZoneWatch } from '../recovery/zone-watch.ts';
@@ -35,7 +38,9 @@ import type { ServicesDeps } from '../runtime/service-table.ts';
 import { openPools } from '../postgres/database-pools.ts';
 import { type Database, openDatabase } from '../postgres/database.ts';
 import { type AddressGuard, createAddressGuard } from '../targets/address-guard.ts';
+import { createEmailTarget } from '../targets/email.ts';
 import { createHttpTarget } from '../targets/http.ts';
+import { createPagerDutyTarget } from '../targets/pagerduty.ts';
 import { createTargetRegistry } from '../targets/registry.ts';
 import type { TargetKind } from '../targets/target.ts';
 
@@ -55,7 +60,7 @@ export interface Parts {
   clock: Clock;
   events: EventBus;
   openDatabase: (url: string, size: number) => Database;
-  httpTarget: (deps: Parameters<typeof createHttpTarget>[0]) => TargetKind;
+  httpTarget: (deps: Parameters<typeof createHttpTarget>[0]) => TargetKind<HttpTarget<string>>;
 }
 
 export function standardParts(): Parts {
@@ -91,9 +96,14 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
     lease: createLease(clock, config.instanceTtlSeconds),
     pools,
     database: pools.main,
-    targets: createTargetRegistry([httpTarget]),
+    targets: createTargetRegistry([
+      httpTarget,
+      createPagerDutyTarget(httpTarget),
+      createEmailTarget({ clock, guard, events, mail: config.mail }),
+    ]),
     secrets: createKeyRing(config.secretKeys),
     takesSecretFiles: config.secretsDir !== null,
+    sendsMail: config.mail !== null,
     /** From now on, targets may not be called at this port of this machine. */
     listensAt: (url: string) => void ownPorts.add(Number(new URL(url).port) || HTTP_PORT),
     state: createInstanceState(events, clock),
@@ -143,10 +153,12 @@ export function createWorkers(common: Common) {
     concurrency: config.dispatchConcurrency,
     concurrencyPerLane: config.dispatchPerHost,
     wakeWorkers: () => pullQueues.announce(),
+    wakeAlerts: () => alertWatch.wake(),
     pauseSchedules: (effects) => pauser.add(effects),
   });
-  const { dispatcher, settler, wake, tick, definitions } = pipeline;
+  const { dispatchers, settler, wake, tick, definitions } = pipeline;
   const pauser = createPauser({ ...common, ...config, wake, definitions });
+  const alertWatch = createAlertWatch({ ...common, ...config, wake });
   const intervalSeconds = config.recoveryIntervalSeconds;
   const background = { ...common, database: pools.background };
   const recovery = createRecovery({
@@ -154,7 +166,7 @@ export function createWorkers(common: Common) {
     ...config,
     wake,
     intervalSeconds,
-    hasClaim: (runId, attempt) => dispatcher.hasClaim(runId, attempt),
+    hasClaim: (runId, attempt) => dispatchers.hasClaim(runId, attempt),
   });
   const backstop = createBackstop({ ...background, wake, intervalSeconds });
   common.maintenance.onChange(() => backstop.wake());
@@ -169,7 +181,7 @@ export function createWorkers(common: Common) {
   });
   const metrics = createMetrics({
     ...common,
-    inFlight: () => dispatcher.inFlight(),
+    inFlight: () => dispatchers.inFlight(),
     leaseValid: () => lease.isValid(),
     inMaintenance: () => common.maintenance.current() !== null,
   });
@@ -183,7 +195,9 @@ export function createWorkers(common: Common) {
     metrics,
     backstop,
     expiry: createExpiry({ ...common, wake }),
+    alertWatch,
     lateWatch: createLateWatch({ ...background, wake }),
+    expectWatch: createExpectWatch({ ...background, wake }),
     partitionMaker: createPartitionMaker(background),
     partitionDropper: createPartitionDropper({ ...background, ...config }),
     zoneWatch: createZoneWatch(background),

@@ -4,6 +4,8 @@
  *   bounded number of followers and dependents. A batch that the database refuses is halved, and the one at fault is put off.
  * If the process dies here: the effects are still there; any instance finds them.
  */
+import { ALERT_OF_BOUND } from '../core/runs/bounds.ts';
+import { BOUNDS } from '../core/schedules/expect.ts';
 import { inHalvesOnceFailed } from '../runtime/loop/batch.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
@@ -30,6 +32,8 @@ interface EffectsDeps {
 }
 
 const MAX_BATCH = 200;
+/** Of effects that were begun: the fewer, the larger the part of each. */
+const MAX_BEGUN = 20;
 /** Other instances wake their own loop; this finds what a dead one has left. */
 const IDLE_MS = 2_000;
 /**
@@ -44,9 +48,13 @@ const MAX_PUT_OFF_SECONDS = 300;
 interface State extends EffectsDeps {
   /** Effects that must wait for now: passed over, or under way elsewhere in this process. */
   rests: Map<number, Rest>;
-  /** Monotonic: until then, effects that were begun wait, since they are one user's volume. */
-  begunRestUntil: number;
+  /** For effects that were begun: at least so long lies between two parts, since they are one user's volume. */
+  beginAgainMs: number;
+  wakeBegun: () => void;
 }
+
+/** New effects; or those that are done in parts, and were begun. */
+type Which = 'new' | 'begun';
 
 interface Rest {
   /** Monotonic. */
@@ -54,54 +62,61 @@ interface Rest {
   ms: number;
 }
 
-/** To be woken when some were written. */
-export function createEffects(deps: EffectsDeps): Loop {
-  const state: State = { ...deps, rests: new Map(), begunRestUntil: -Infinity };
-  return createLoop({
-    name: 'effects',
-    clock: deps.clock,
-    events: deps.events,
-    body: () => pass(state),
+/**
+ * To be woken when some were written. A loop of their own goes on with those that are done in parts: no new effect waits for a part, and
+ * between two parts is time for others.
+ */
+export function createEffects(deps: EffectsDeps): Record<'effects' | 'begunEffects', Loop> {
+  const state: State = { ...deps, rests: new Map(), beginAgainMs: 0, wakeBegun: () => begunEffects.wake() };
+  const { clock, events } = deps;
+  const effects = createLoop({ name: 'effects', clock, events, body: () => pass(state, 'new') });
+  const begunEffects = createLoop({
+    ...{ name: 'begun-effects', clock, events },
+    body: () => passBegun(state),
+    minMs: () => state.beginAgainMs,
   });
+  return { effects, begunEffects };
 }
 
-async function pass(state: State): Promise<number> {
+async function passBegun(state: State): Promise<number> {
+  const began = state.clock.monotonic();
+  const delay = await pass(state, 'begun');
+  const took = state.clock.monotonic() - began;
+  state.beginAgainMs = took + restAfter(took);
+  return delay;
+}
+
+async function pass(state: State, which: Which): Promise<number> {
   const { clock, rests } = state;
   const now = clock.monotonic();
   // A rest is kept for a while after its end: an effect that is passed over again meanwhile rests for longer.
   for (const [id, { until }] of rests) if (until + MAX_REST_MS <= now) rests.delete(id);
-  const isMore = await applyNext(state, now);
+  const isMore = await applyNext(state, which, now);
   if (isMore) return 0;
   let next = clock.monotonic() + IDLE_MS;
-  if (state.begunRestUntil > now) next = Math.min(next, state.begunRestUntil);
   for (const { until } of rests.values()) if (until > now) next = Math.min(next, until);
   return Math.max(0, next - clock.monotonic());
 }
 
 /** Answers whether there may be more that can be done at once. */
-async function applyNext(state: State, now: number): Promise<boolean> {
+async function applyNext(state: State, which: Which, now: number): Promise<boolean> {
   const besides = [...state.rests].filter(([, { until }]) => until > now).map(([id]) => id);
   let batch: Effect[] = [];
   try {
     const applied = await state.database.transaction(async (tx) => {
-      batch = await lockEffects(tx, { limit: MAX_BATCH, besides, begunRest: state.begunRestUntil > now });
+      batch = await lockEffects(tx, { which, limit: which === 'new' ? MAX_BATCH : MAX_BEGUN, besides });
       return batch.length === 0 ? null : applyEffects(tx, batch);
     });
     if (!applied) return false;
     afterCommit(state, applied);
-    if (applied.begun.length > 0) restBegun(state, now);
-    return batch.length >= MAX_BATCH;
+    if (applied.begun.length === 0) return batch.length >= MAX_BATCH;
+    state.wakeBegun();
+    return which === 'begun' || batch.length >= MAX_BATCH;
   } catch (error) {
     if (batchFaultOf(error) === null) throw error;
     await applyApart(state, batch, error);
     return batch.length >= MAX_BATCH;
   }
-}
-
-/** What is left of effects that were begun has its next turn once others had theirs. */
-function restBegun(state: State, since: number): void {
-  const ended = state.clock.monotonic();
-  state.begunRestUntil = ended + restAfter(ended - since);
 }
 
 /** An effect that the database refuses, or that is too much work, must not delay the others. */
@@ -164,6 +179,10 @@ function afterCommit(state: State, applied: AppliedEffects): void {
       count: applied.failed.length,
       runIds: applied.failed.slice(0, MAX_NAMED),
     });
+  const { opened, closed } = applied.alerts;
+  if (opened.length > 0) events.emit({ type: 'alertsOpened', alerts: opened });
+  if (closed.length > 0) events.emit({ type: 'alertsClosed', alerts: closed });
+  emitUnmet(events, applied.done);
   if (applied.cancels.length > 0) state.cancelTargets(applied.cancels);
   if (applied.toPause.length > 0) state.pauseSchedules(applied.toPause);
   wakeFor(state.wake, applied);
@@ -171,6 +190,15 @@ function afterCommit(state: State, applied: AppliedEffects): void {
 
 const PAUSE_REST_MS = 30_000;
 const MAX_NAMED = 10;
+
+/** Each bound that a run has broken has one effect, whatever wrote it. */
+function emitUnmet(events: EventBus, done: readonly Effect[]): void {
+  const runs = done.flatMap(({ kind, alertKind, runId, scheduleId, finishedAt: passedAt }) => {
+    const bound = kind === 'breaks' && BOUNDS.find((one) => ALERT_OF_BOUND[one] === alertKind);
+    return bound ? [{ runId, scheduleId, bound, passedAt }] : [];
+  });
+  if (runs.length > 0) events.emit({ type: 'runsUnmet', runs });
+}
 
 function idOf({ id }: Effect): number {
   return id;

@@ -213,7 +213,8 @@ async function setAside(
     const { uid, version, lockedAt } = schedule;
     return { uid, version, lockedAt, error: message, failures, retryAt: now + wait, scheduleId: schedule.id };
   });
-  await deps.database.run((db) => setAsideIfLocked(db, deps.lease.instanceId, rows));
+  const effects = await deps.database.run((db) => setAsideIfLocked(db, deps.lease.instanceId, rows));
+  wakeFor(deps.wake, { effects });
   for (const { scheduleId, error, failures, retryAt } of rows) {
     deps.events.emit({ type: 'scheduleSetAside', scheduleId, error, failures, retryAt });
   }

@@ -26,7 +26,8 @@ import type { AttemptEntry } from '../core/runs/attempts/attempt.ts';
 import type { MaintenanceDispatch } from '../core/maintenance.ts';
 import type { BacklogKind, EffectKind } from '../core/runs/effect.ts';
 import type { OnDependencyFailure, RunStatus, RunTrigger } from '../core/runs/run.ts';
-import type { Bound, FollowedEnd, Overlap } from '../core/schedules/schedule.ts';
+import type { Bound } from '../core/schedules/expect.ts';
+import type { FollowedEnd, Overlap } from '../core/schedules/schedule.ts';
 import type { AttemptError } from '../core/runs/attempts/outcome.ts';
 import type { StoredDefinition } from '../core/schedules/stored-definition.ts';
 import type { Instant } from '../core/instant.ts';
@@ -345,6 +346,9 @@ export const runs = pgTable(
     index('runs_bounded')
       .on(t.boundAt)
       .where(sql`bound_at IS NOT NULL`),
+    index('runs_unmet')
+      .on(t.id)
+      .where(sql`unmet IS NOT NULL`),
     index('runs_claimed')
       .on(t.claimedBy)
       .where(sql`status = 'pending' AND claimed_by IS NOT NULL`),
@@ -476,7 +480,10 @@ export const effects = pgTable(
   (t) => [index('effects_of_run').on(t.runId)],
 );
 
-/** Who is told what. Its row's lock guards which message it is told of an episode with. What its messages are handed to stands in schedule_versions. */
+/**
+ * Who is told what. Its row's lock guards in which message it is told of an episode. What its messages are handed to stands in
+ * schedule_versions.
+ */
 export const notifiers = pgTable('notifiers', {
   id: identifier().primaryKey(),
   /** Another one where it is deleted and created again: encrypted values are bound to it. */
@@ -497,7 +504,7 @@ export const notifiers = pgTable('notifiers', {
 export const alerts = pgTable(
   'alerts',
   {
-    /** Begins with the moment at which it was opened. */
+    /** Begins with the moment at which it broke. */
     id: uuid().primaryKey(),
     scheduleUid: uuid('schedule_uid').notNull(),
     scheduleId: identifier('schedule_id').notNull(),
@@ -556,14 +563,11 @@ export const messages = pgTable(
     event: text().$type<MessageEvent>().notNull(),
     /** What happens until then is told in it too; null: it is closed, and its text is that of the run. */
     gathersUntil: instantColumn('gathers_until'),
-    /** Another notifier could not deliver it. It goes to no further one. */
-    isFallback: boolean('is_fallback').notNull().default(false),
+    /** The notifier that could not deliver it: it goes to no further one. Null: it is told for the first time. */
+    fallbackFor: identifier('fallback_for'),
     createdAt: instantColumn('created_at').notNull(),
   },
   (t) => [
-    uniqueIndex('messages_gathering')
-      .on(t.notifierId, t.event)
-      .where(sql`gathers_until IS NOT NULL AND NOT is_fallback`),
     index('messages_to_close')
       .on(t.gathersUntil)
       .where(sql`gathers_until IS NOT NULL`),

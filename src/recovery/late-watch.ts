@@ -18,6 +18,12 @@ import type { Database } from '../postgres/database.ts';
 import { batchFaultOf } from '../postgres/errors.ts';
 import type { Transaction } from '../postgres/executor.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
+import {
+  type AlertCause,
+  type Healed,
+  healOpenAlerts,
+  writeAlertEffects,
+} from '../store/alerts/alert-effects.ts';
 import { type LateSchedule, writeLateEffects } from '../store/effects/insert-effects.ts';
 import { type LateLook, findLooks, lastSuccesses, lockLooks } from '../store/schedules/watches/late-looks.ts';
 import { saveWatches } from '../store/schedules/watches/outcome-watches.ts';
@@ -99,7 +105,10 @@ async function judgeLocked(
     seen.map(({ after }) => after),
   );
   const late = seen.filter(({ begins }) => begins);
-  return { seen, effects: await writeLateEffects(tx, late.map(lateScheduleOf)) };
+  const followed = await writeLateEffects(tx, late.map(lateScheduleOf));
+  const told = await writeAlertEffects(tx, late.map(causeOf));
+  const healed = await healOpenAlerts(tx, seen.flatMap(healedBy));
+  return { seen, effects: followed + told + healed };
 }
 
 function judge({ watch, scheduleId, version, rests }: LateLook, found: Instant | null, now: Instant): Seen {
@@ -111,6 +120,21 @@ function judge({ watch, scheduleId, version, rests }: LateLook, found: Instant |
 
 function lateScheduleOf({ scheduleId: id, version, after }: Seen): LateSchedule {
   return { uid: after.scheduleUid, id, version, lateSince: sinceOf(after) };
+}
+
+function causeOf(seen: Seen): AlertCause {
+  const schedule = lateScheduleOf(seen);
+  return {
+    ...{ kind: 'breaks', alertKind: 'late', runId: null, status: 'late' },
+    ...{ schedule, at: schedule.lateSince },
+  };
+}
+
+/** It was late, and has succeeded since. */
+function healedBy({ before, after, scheduleId: id, version }: Seen): Healed[] {
+  const { scheduleUid: uid, lastSuccessAt } = after;
+  if (before.lateSince === null || lastSuccessAt === null || lastSuccessAt < before.lateSince) return [];
+  return [{ schedule: { uid, id, version }, alertKinds: ['late'], at: lastSuccessAt }];
 }
 
 function lateOf({ scheduleId, after }: Seen): { scheduleId: string; since: Instant } {

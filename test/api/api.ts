@@ -78,13 +78,14 @@ type Options = Partial<AccessDeps & BrowserRulesDeps> & {
   dashboard?: Dashboard;
   secrets?: KeyRing;
   takesSecretFiles?: boolean;
+  sendsMail?: boolean;
   limits?: Partial<ConnectionLimits>;
 };
 
 /** The API alone, listening, on a migrated database of its own (or on the one named). Nothing fires here. */
 export async function startApi(databaseUrl?: string, options: Options = {}): Promise<Api> {
   const { basePath = '', dashboard = null, secrets = SECRETS, limits = {}, ...more } = options;
-  const { takesSecretFiles = false, ...asking } = more;
+  const { takesSecretFiles = false, sendsMail = false, ...asking } = more;
   const database = databaseUrl === undefined ? await createMigrated() : null;
   const url = databaseUrl ?? database?.url ?? '';
   const pools = openPools({ databaseUrl: url, connections: 9, openDatabase });
@@ -104,7 +105,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     { write: (line: string) => void warnings.push(JSON.parse(line) as object) },
   );
   const readiness: Readiness = { status: 'ready', checks: { migrations: 'ok' }, warnings: [] };
-  const wakes = { effects: 0, dispatch: 0, workers: 0, admission: 0 };
+  const wakes = { effects: 0, dispatch: 0, workers: 0, admission: 0, alerts: 0 };
   const events = createEventBus();
   const lease = createLease(systemClock, 3600);
   const pullQueues = createPullQueues({
@@ -119,6 +120,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     dispatch: () => (wakes.dispatch += 1),
     workers: () => (wakes.workers += 1),
     admission: () => (wakes.admission += 1),
+    alerts: () => (wakes.alerts += 1),
   };
   const asked = { clock: systemClock, events, ...ANONYMOUS, ...asking };
   const access = createAccess(asked);
@@ -141,6 +143,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     learnMaintenance: () => undefined,
     secrets,
     takesSecretFiles,
+    sendsMail,
     readiness: () => readiness,
     metrics: { contentType: 'text/plain; version=0.0.4', text: () => Promise.resolve('up 1\n') },
     version: '0.0.0-test',
@@ -158,13 +161,14 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     wakes,
     woken: () => wakes.dispatch,
     justWoken: () => {
-      const { effects, dispatch, workers, admission } = known;
+      const { effects, dispatch, workers, admission, alerts } = known;
       known = { ...wakes };
       return {
         effects: known.effects - effects,
         dispatch: known.dispatch - dispatch,
         workers: known.workers - workers,
         admission: known.admission - admission,
+        alerts: known.alerts - alerts,
       };
     },
     cancelled: async () => {
@@ -174,7 +178,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
       return rows.map(({ id }) => id);
     },
     applyEffects: async () => {
-      const effects = createEffects({
+      const { effects } = createEffects({
         database: store,
         clock: systemClock,
         events,

@@ -25,7 +25,7 @@ test('each change of a limit is an event and a line of the log, and a PUT of wha
   const lines: string[] = [];
   logEvents(events, createLogger('info', { write: (line: string) => lines.push(line) }));
   const nothing = () => undefined;
-  const wake = { effects: nothing, dispatch: nothing, workers: nothing, admission: nothing };
+  const wake = { effects: nothing, dispatch: nothing, workers: nothing, admission: nothing, alerts: nothing };
   const deps = { database, events, wake };
   const few = { id: 'few', description: null, maxRunning: 3 };
   await putLimit(deps, few);

@@ -136,6 +136,7 @@ describe('a claim', () => {
         dispatch: () => undefined,
         workers: () => undefined,
         admission: () => undefined,
+        alerts: () => undefined,
       },
     };
     const word = { error: null, attempt: 1, workerId: 'a worker', status: 'succeeded' } as const;

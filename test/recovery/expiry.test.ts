@@ -101,6 +101,7 @@ function recordingWake(woken: string[]): Wake {
     dispatch: recorded('dispatch'),
     workers: recorded('workers'),
     admission: recorded('admission'),
+    alerts: recorded('alerts'),
   };
 }
 

@@ -4,8 +4,10 @@ import type { Transaction } from '../../src/postgres/executor.ts';
 import type { Store } from './pipeline.ts';
 
 /** Does what is to follow from so many ends, in a transaction. */
-export async function applyNext(tx: Transaction, limit = 100, { begunRest = false } = {}) {
-  return applyEffects(tx, await lockEffects(tx, { limit, besides: [], begunRest }));
+export async function applyNext(tx: Transaction, limit = 100, { withBegun = true } = {}) {
+  const fresh = await lockEffects(tx, { which: 'new', limit, besides: [] });
+  const begun = withBegun ? await lockEffects(tx, { which: 'begun', limit: 20, besides: [] }) : [];
+  return applyEffects(tx, [...fresh, ...begun]);
 }
 
 /** Does what is to follow from ends until nothing is left that can be done, as the loop of an instance would. */

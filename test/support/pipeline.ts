@@ -16,6 +16,7 @@ import { type OneOffHandoff, type OneOffRun, definitionUid } from '../../src/cor
 import { acceptRuns } from '../../src/operations/runs/submit-one-off-runs.ts';
 import { fireManually } from '../../src/operations/runs/manual-fire.ts';
 import { deleteSchedule } from '../../src/operations/schedules/delete-schedule.ts';
+import { createAlertWatch } from '../../src/recovery/alert-watch.ts';
 import { createResumer } from '../../src/operations/schedules/pause-end.ts';
 import { type Pauser, createPauser } from '../../src/operations/schedules/pauser.ts';
 import { changeSchedules } from '../../src/operations/schedules/schedule-changes.ts';
@@ -126,6 +127,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     concurrency,
     concurrencyPerLane,
     wakeWorkers: options.wakeWorkers ?? (() => undefined),
+    wakeAlerts: () => pipeline.alertWatch.wake(),
     pauseSchedules: (effects) => pipeline.pauser.add(effects),
   });
   const changeDeps = {
@@ -140,6 +142,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
   const pipeline = {
     ...stages,
     pauser: createPauser(loopDeps),
+    alertWatch: createAlertWatch({ ...loopDeps, lease, publicUrl: 'https://cron.example.com/' }),
     resumer: createResumer({ ...loopDeps, tickIntervalMs, wakeTick: () => stages.tick.wake() }),
   };
   const change = (ids: readonly string[], given: Partial<Definition> & { url: string }) => {
@@ -160,19 +163,23 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     targets,
     events,
     start: async () => {
-      const { settler, effects, backlogs, pauser, admission, dispatcher, tick } = pipeline;
-      for (const service of [settler, effects, backlogs, pauser, admission, dispatcher, tick])
+      const { settler, effects, begunEffects, backlogs, pauser, alertWatch } = pipeline;
+      const { admission, dispatcher, messageDispatcher, tick } = pipeline;
+      const claiming = [admission, dispatcher, messageDispatcher, tick];
+      for (const service of [settler, effects, begunEffects, backlogs, pauser, alertWatch, ...claiming])
         await service.start();
     },
     stop: async () => {
       await pipeline.resumer.stop();
+      await pipeline.alertWatch.stop();
       await pipeline.tick.stop();
       await pipeline.admission.stop();
-      await pipeline.dispatcher.stop();
-      pipeline.dispatcher.abort();
-      await pipeline.dispatcher.drained();
+      await Promise.all([pipeline.dispatcher.stop(), pipeline.messageDispatcher.stop()]);
+      pipeline.dispatchers.abort();
+      await pipeline.dispatchers.drained();
       await pipeline.settler.stop();
       await pipeline.effects.stop();
+      await pipeline.begunEffects.stop();
       await pipeline.backlogs.stop();
       await pipeline.pauser.stop();
       await pipeline.canceller.stop();
@@ -196,8 +203,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
 
 /** What a test says of a one-off run: where it goes, and what matters to it. */
 export type AskedRun = Partial<Omit<OneOffRun, 'handoff'>> &
-  Partial<OneOffHandoff> &
-  ({ url: string } | { queue: string });
+  Partial<Omit<OneOffHandoff, 'target'>> & { target?: Target } & ({ url: string } | { queue: string });
 
 export function oneOffOf({
   ref,
@@ -257,6 +263,7 @@ export function definitionOf({ url, ...given }: Partial<Definition> & { url: str
     pauseUntil: null,
     pauseAfterFailures: null,
     successWithinSeconds: null,
+    expect: null,
     target: targetAt(url),
     ...given,
   };

@@ -67,6 +67,7 @@ export async function createPullInstance(
         dispatch: nothing,
         workers: () => queues.announce(),
         admission: nothing,
+        alerts: nothing,
       };
       const deps = {
         database: opened,

@@ -27,6 +27,8 @@ export const occurrenceCursor = cursorOf(
 
 export const loadCursor = cursorOf(z.strictObject({ after: z.guid() }));
 
+export const alertCursor = cursorOf(z.strictObject({ after: z.uuid() }));
+
 export const auditCursor = cursorOf(z.strictObject({ at: instantNumber(), id: z.guid() }));
 
 /** A cursor of this schedule's list, or (null) of the list over all schedules. @throws Problem 400 */

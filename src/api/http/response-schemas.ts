@@ -12,6 +12,8 @@ export const TAGS = {
   times: 'Fire times',
   calendars: 'Calendars',
   connections: 'Connections',
+  alerts: 'Alerts',
+  notifiers: 'Notifiers',
   instances: 'Instances',
   signs: 'Signs of life',
 } as const;

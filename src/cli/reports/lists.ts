@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { type Cli, group, withExamples } from '../cli.ts';
 import { type Period, periodOf, periodOptions } from '../common/arguments.ts';
-import type { AuditAnswer, InstanceAnswer, Page, QueueAnswer } from '../server/answers.ts';
+import type { AlertAnswer, AuditAnswer, InstanceAnswer, Page, QueueAnswer } from '../server/answers.ts';
 import { type ListOptions, listOptions, showList } from '../server/list-pages.ts';
 import type { View } from '../terminal/output.ts';
 import type { Column } from '../terminal/table.ts';
@@ -71,6 +71,36 @@ function addWholeList<Row>(parent: Command, cli: Cli, { path, description, colum
       ]),
     );
   withExamples(command, `firelock ${parent.name()} list`);
+}
+
+interface AlertOptions extends ListOptions {
+  open?: boolean;
+  schedule?: string;
+}
+
+export function addAlertCommands(program: Command, cli: Cli): void {
+  const alert = group(program, 'alert', 'alerts: what is wrong with schedules, and what was');
+  const command = alert
+    .command('list')
+    .description('list alerts, those that broke last first')
+    .option('--open', 'only those that are open')
+    .option('--schedule <id>', 'about this schedule')
+    .action(({ open, schedule, ...pages }: AlertOptions) => {
+      const query = { open: open && 'true', scheduleId: schedule };
+      return showList(cli, { path: 'alerts', query, pages, hasTimes: true }, alertColumns);
+    });
+  withExamples(listOptions(command), 'firelock alert list --open', 'firelock alert list --schedule invoices');
+}
+
+function alertColumns(view: View): Column<AlertAnswer>[] {
+  return [
+    { title: 'SCHEDULE', cell: ({ scheduleId }) => scheduleId, shrinks: true },
+    { title: 'KIND', cell: ({ kind }) => kind },
+    { title: 'SINCE', cell: ({ since }) => view.cellTime(since) },
+    { title: 'UNTIL', cell: ({ until }) => (until === null ? 'open' : view.cellTime(until)) },
+    { title: 'RUN', cell: ({ runId }) => runId, isExtra: true },
+    { title: 'ERROR', cell: ({ error }) => error, shrinks: true },
+  ];
 }
 
 interface AuditOptions extends ListOptions, Period {

@@ -7,7 +7,7 @@ import {
   fileText,
   jsonValue,
   numberOrText,
-  payloadOf,
+  givenPayload,
 } from '../common/arguments.ts';
 import { usageError } from '../exit-codes.ts';
 import type { Surroundings } from '../surroundings.ts';
@@ -85,7 +85,7 @@ export async function definitionOf(
   }
   for (const path of options.unset ?? []) parts.push(treeAt(segmentsOf(path), null));
   parts.push(...fieldsSet(options.set));
-  return { patch: parts.reduce(over), payload: await payloadOf(options, around) };
+  return { patch: parts.reduce(over), payload: await givenPayload(options, around) };
 }
 
 /** What `--set` names, each as a tree. */

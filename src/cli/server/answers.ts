@@ -1,3 +1,4 @@
+import type { answeredAlert } from '../../api/alerts/routes.ts';
 import type { z } from 'zod';
 import type { auditEntry } from '../../api/audit/routes.ts';
 import type { calendar } from '../../api/calendars/schemas.ts';
@@ -8,6 +9,7 @@ import type { limit } from '../../api/limits/schemas.ts';
 import type { maintenanceAnswer } from '../../api/maintenance/routes.ts';
 import type { previewedTimes, upcomingTimes } from '../../api/occurrences/preview-schemas.ts';
 import type { backfilled, occurrence } from '../../api/occurrences/schemas.ts';
+import type { notifier } from '../../api/notifiers/schemas.ts';
 import type { queues } from '../../api/queues/routes.ts';
 import type { run, wholeRun } from '../../api/runs/schemas.ts';
 import type { schedule } from '../../api/schedules/schemas.ts';
@@ -20,6 +22,7 @@ export interface Page<Item> {
   nextCursor: string | null;
 }
 
+export type AlertAnswer = z.output<typeof answeredAlert>;
 export type AuditAnswer = z.output<typeof auditEntry>;
 export type BackfillAnswer = z.output<typeof backfilled>;
 export type BulkAnswer = z.output<ReturnType<typeof bulkAnswer>>;
@@ -30,6 +33,7 @@ export type FireTimeAnswer = UpcomingAnswer['items'][number];
 export type InstanceAnswer = z.output<typeof instanceList>['items'][number];
 export type LimitAnswer = z.output<typeof limit>;
 export type MaintenanceAnswer = z.output<typeof maintenanceAnswer>;
+export type NotifierAnswer = z.output<typeof notifier>;
 export type OccurrenceAnswer = z.output<typeof occurrence>;
 export type PreviewAnswer = z.output<typeof previewedTimes>;
 export type QueueAnswer = z.output<typeof queues>['items'][number];

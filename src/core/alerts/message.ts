@@ -14,6 +14,8 @@ export interface Message {
   alerts: readonly ToldAlert[];
   /** How many more it is about. */
   more: number;
+  /** The notifier that could not deliver it, and whose fallback this one is; null: it is told for the first time. */
+  fallbackFor: string | null;
 }
 
 export interface ToldAlert extends Omit<Alert, 'scheduleUid'> {

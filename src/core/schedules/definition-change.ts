@@ -15,6 +15,9 @@ export interface Cursor {
   nextFireAt: Instant | null;
 }
 
+/** The name that firelock writes versions under. */
+export const BY_FIRELOCK = 'firelock';
+
 export function sameDefinition(a: Definition, b: Definition): boolean {
   // No caller sees `kept`.
   const apart = { payload: null, kept: null };

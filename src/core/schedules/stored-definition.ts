@@ -13,10 +13,12 @@ import { EVERY_UNITS, ON_EXCLUDED, PICK_PERIODS, WEEKDAYS } from '../days/day-ru
 /** The content of a version's definition column: everything but the payload, which is kept as the client's own text. */
 export type StoredDefinition = Omit<Definition, 'payload'>;
 
-/** A definition as it is in force: fields that are newer than its row have their defaults. */
-export function definitionOfRow(stored: StoredDefinition, payload: string | null): Definition {
-  return { ...DEFAULT_TIMING, ...stored, payload };
+/** The definition of a version; one that an earlier version of firelock wrote lacks fields that came later. */
+export function readDefinition(stored: StoredDefinition, payload: string | null): Definition {
+  return { ...SINCE_ADDED, ...stored, payload };
 }
+
+const SINCE_ADDED = { ...DEFAULT_TIMING, expect: null } satisfies Partial<Definition>;
 
 /** When a schedule fires, as its row holds it for the planner: an absent field has its default. */
 export function timingText(timing: Pick<Timing, 'cron' | 'timezone'> & Partial<Timing>): string {

@@ -20,6 +20,8 @@ export const SCHEDULE_LINES: Lines = {
     logger.info({ calendarId, version }, `calendar ${change}`),
   connectionWritten: (logger, { connectionId, change, version }) =>
     logger.info({ connectionId, version }, `connection ${change}`),
+  notifierWritten: (logger, { notifierId, change, version }) =>
+    logger.info({ notifierId, version }, `notifier ${change}`),
   nextFiresMoved: (logger, { calendarId, version, schedules, moved }) =>
     logger.info(
       { calendarId, version, schedules, moved },
@@ -60,6 +62,14 @@ export const SCHEDULE_LINES: Lines = {
   },
   lateLookRefused: (logger, { scheduleUid, error }) =>
     logger.error({ scheduleUid, error }, 'the lateness of a schedule could not be recorded; this is retried'),
+  alertsOpened: (logger, { alerts }) => {
+    for (const { scheduleId, kind } of alerts) logger.warn({ scheduleId, kind }, 'an alert opened');
+  },
+  alertsClosed: (logger, { alerts }) => {
+    for (const { scheduleId, kind } of alerts) logger.info({ scheduleId, kind }, 'an alert is over');
+  },
+  alertLookRefused: (logger, { key, error }) =>
+    logger.error({ key, error }, 'an alert or its message could not be written; this is retried'),
   firesMissed: (logger, { schedules, scheduleIds, caughtUp, folded, skipped }) =>
     logger.warn(
       { schedules, scheduleIds, caughtUp, folded, skipped },

@@ -1,4 +1,5 @@
 import type { Gauge, Registry } from 'prom-client';
+import { ALERT_KINDS } from '../../core/alerts/alert.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { OpenRunCounts, ScheduleCounts } from '../../store/reports/counts.ts';
 import type { WorkGauges } from '../../store/reports/gauges.ts';
@@ -30,10 +31,12 @@ export function gaugesOfDatabase(registry: Registry, clock: Clock): DatabaseGaug
     'firelock_runs_waiting_for_limit',
     `Due runs that wait for a place of their limit, ${COUNTED}`,
   );
+  const alerts = gauge('firelock_alerts_open', `Alerts that are open, by kind, ${COUNTED}`, 'kind');
   const work = WORK.map(({ name, help, value }) => ({ value, into: gauge(name, help) }));
   return {
     workSampled: (found) => {
       for (const { value, into } of work) into.set(value(found));
+      for (const kind of ALERT_KINDS) alerts.set({ kind }, found.alertsOpen[kind] ?? 0);
       sampled('work');
     },
     openRunsCounted: ({ byStatus, waitingForLimit }) => {

@@ -103,10 +103,10 @@ export function completeRun(deps: RunActionDeps, id: string, word: CompletionRep
       to: completed(from, { status, error, result: word.result }, now),
     }),
     emit: (events, run, { status, error, finishedAt }) => {
-      const { attempts: attempt } = run;
+      const { notifierId, attempts: attempt } = run;
       const settlement = settledOf(run, { status, error, finishedAt: finishedAt ?? 0 });
       const scheduleId = scheduleIdOf(run.scheduleId);
-      events.emit({ type: 'runCompleted', runId: id, scheduleId, attempt, settlement });
+      events.emit({ type: 'runCompleted', runId: id, scheduleId, notifierId, attempt, settlement });
     },
   });
 }
@@ -189,7 +189,7 @@ export function workOfChanges(changes: readonly RunChange[], effects: number): R
   const pending = changes.filter(({ to }) => to.status === 'pending');
   const toPull = pending.some(({ to }) => queueOfLane(to.lane) !== null);
   const toAdmit = changes.some(({ from, to }) => from.limitId !== null || to.limitId !== null);
-  return { effects, toClaim: pending.length, toPull, toAdmit };
+  return { effects, toClaim: pending.length, toPull, toAdmit, messages: 0 };
 }
 
 function settledOf(

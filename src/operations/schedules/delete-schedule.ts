@@ -4,10 +4,13 @@
  * Transaction: one, under the schedule's row lock; after it one for each slice (flow/backlogs.ts).
  * If the process dies here: everything or nothing of it is written; any instance does the slices that are left.
  */
+import type { Instant } from '../../core/instant.ts';
 import { type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
 import { wakeFor } from '../../runtime/loop/wake.ts';
+import type { Transaction } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
+import { closeAlertsSilently } from '../../store/alerts/alert-effects.ts';
 import { linkCalendars } from '../../store/calendars/calendar-users.ts';
 import { followersOf } from '../../store/effects/followers.ts';
 import { deleteScheduleAndAbandon } from '../../store/schedules/write-schedules.ts';
@@ -58,7 +61,7 @@ export async function deleteSchedule(
     const recorded = await planBeforeUpdate(tx, [edited], { ...planningOf(deps, now, calendars), skips });
     await writeResumed(tx, ended, now);
     await linkCalendars(tx, [{ uid: write.uid, before: calendarIdsOf(schedule.definition), after: [] }]);
-    if (schedule.hasSkips) await deleteAllSkips(tx, schedule.uid);
+    await forgetWhatIsOpen(tx, schedule, now);
     const { abandoned, isMore, effects } = await deleteScheduleAndAbandon(tx, write, now);
     await deps.auditor?.note(tx, {
       ...{ action: 'schedule.delete', subject: id, scheduleId: id },
@@ -75,6 +78,12 @@ export async function deleteSchedule(
     deps.events.emit({ type: 'runsAbandoned', reason: 'deleted', scheduleId: id, count: abandoned });
   wakeFor(deps.wake, { effects, toAdmit: abandoned > 0 });
   return true;
+}
+
+/** Requests to skip its fires, and what is wrong with it. */
+async function forgetWhatIsOpen(tx: Transaction, { uid, hasSkips }: Schedule, now: Instant): Promise<void> {
+  if (hasSkips) await deleteAllSkips(tx, uid);
+  await closeAlertsSilently(tx, [uid], now);
 }
 
 /** A reader does not need more; the answer says that there are more. */

@@ -6,15 +6,18 @@
  */
 import type { Calendars } from '../../core/exclusions/calendar-history.ts';
 import type { Instant } from '../../core/instant.ts';
-import { cursorUnder, pauseEndedAt, withoutEndedPause } from '../../core/schedules/definition-change.ts';
+import {
+  BY_FIRELOCK,
+  cursorUnder,
+  pauseEndedAt,
+  withoutEndedPause,
+} from '../../core/schedules/definition-change.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type ScheduleWrite, writeSchedules } from '../../store/schedules/write-schedules.ts';
+import { keepAlerts } from './alerts-of-edits.ts';
 import { type WatchedEdit, keepWatches } from './watch-outcomes.ts';
-
-/** The name that firelock writes versions under. */
-export const BY_FIRELOCK = 'firelock';
 
 /**
  * The pause is over, but the schedule cannot be planned, so it cannot be enabled. It stays paused, so that it can be
@@ -65,6 +68,10 @@ export async function writeResumed(
 ): Promise<void> {
   await writeSchedules(tx, writes, now);
   await keepWatches(tx, watched);
+  await keepAlerts(
+    tx,
+    watched.map((edit) => ({ ...edit, by: BY_FIRELOCK })),
+  );
 }
 
 function enabledAt(schedule: Schedule, at: Instant, calendars: Calendars): ScheduleWrite {

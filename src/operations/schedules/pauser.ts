@@ -6,8 +6,8 @@
  * If the process dies here: the effect is still there; any instance finds it, and what is paused already stays as it is.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { pausedBecause } from '../../core/schedules/definition-change.ts';
-import type { Schedule, Target } from '../../core/schedules/schedule.ts';
+import { BY_FIRELOCK, pausedBecause } from '../../core/schedules/definition-change.ts';
+import type { HandoffTarget, Schedule } from '../../core/schedules/schedule.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { openTarget } from '../../core/secrets/target-secrets.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -19,7 +19,6 @@ import { type Effect, deleteEffects, putOffEffect } from '../../store/effects/ef
 import { type VersionKey, versionKey } from '../../store/schedules/load-handoffs.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { countFailuresInARow } from '../../store/schedules/watches/outcome-watches.ts';
-import { BY_FIRELOCK } from './ended-pauses.ts';
 import { type ScheduleChangeDeps, changeFoundSchedules, changeSchedules } from './schedule-changes.ts';
 import type { ScheduleChange } from './schedule-writes.ts';
 
@@ -27,7 +26,7 @@ interface PauserDeps extends ScheduleChangeDeps {
   clock: Clock;
   /** What versions say, with their secret values decrypted. */
   definitions: {
-    load(keys: readonly VersionKey[]): Promise<ReadonlyMap<string, { target: Target<string> }>>;
+    load(keys: readonly VersionKey[]): Promise<ReadonlyMap<string, { target: HandoffTarget<string> }>>;
   };
   secrets: KeyRing;
 }
@@ -99,7 +98,7 @@ async function pauseGone(deps: PauserDeps, gone: Effect): Promise<void> {
 async function pauseIfTargetIs(
   deps: PauserDeps,
   { scheduleId, scheduleUid }: { scheduleId: string; scheduleUid: string },
-  target: Target<string>,
+  target: HandoffTarget<string>,
   reason: string,
 ): Promise<boolean> {
   try {
@@ -122,7 +121,7 @@ async function pauseIfTargetIs(
 }
 
 /** The same secret values may be encrypted differently by now. */
-function isThis(secrets: KeyRing, { uid, definition }: Schedule, target: Target<string>): boolean {
+function isThis(secrets: KeyRing, { uid, definition }: Schedule, target: HandoffTarget<string>): boolean {
   try {
     return isDeepStrictEqual(openTarget(secrets, uid, definition.target), target);
   } catch {

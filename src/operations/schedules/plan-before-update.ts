@@ -8,6 +8,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Calendars } from '../../core/exclusions/calendar-history.ts';
 import type { Instant } from '../../core/instant.ts';
 import { cursorUnder, movesTimes } from '../../core/schedules/definition-change.ts';
+import { boundsOf } from '../../core/runs/bounds.ts';
 import { UNGUARDED, newRun, runOfSchedule } from '../../core/runs/new-run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import type { Schedule, Target } from '../../core/schedules/schedule.ts';
@@ -25,7 +26,8 @@ import { NotNow } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { holdRuns } from '../../store/runs/held-runs.ts';
 import { readMaintenance } from '../../store/maintenance/maintenance-row.ts';
-import { type Intent, intentOf } from '../../store/runs/intents/intent.ts';
+import { type AlertCause, writeAlertEffects } from '../../store/alerts/alert-effects.ts';
+import { type Intent, intentOf, wasMissed } from '../../store/runs/intents/intent.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
 
@@ -86,6 +88,7 @@ export async function planBeforeUpdate(
   }
   for (const one of owing) due.push(...runsOwed(one, { now, retentionDays, laneOf, inMaintenance }));
   const { effects, ids } = await recordRuns(tx, due);
+  const told = await writeAlertEffects(tx, missedCauses(due));
   if (inMaintenance) {
     const open = due.filter(({ id, status }) => status === 'waiting' && ids.has(id));
     await holdRuns(
@@ -93,7 +96,25 @@ export async function planBeforeUpdate(
       open.map(({ id }) => id),
     );
   }
-  return { effects, recorded: ids.size };
+  return { effects: effects + told, recorded: ids.size };
+}
+
+/** One for each schedule of which fires were missed. */
+function missedCauses(due: readonly RunRecord[]): AlertCause[] {
+  const missed = due.filter(({ reason, ...run }) => wasMissed({ ...run, skipped: reason }));
+  return [...Map.groupBy(missed, ({ scheduleUid }) => scheduleUid)].flatMap(([uid, runs]) => {
+    const [first] = runs;
+    if (!first) return [];
+    const own = ({ status, trigger }: RunRecord) => (status === 'skipped' || trigger === 'catchUp' ? 1 : 0);
+    return [
+      {
+        ...{ kind: 'breaks', alertKind: 'missed', runId: first.id, status: first.status },
+        schedule: { uid, id: first.scheduleId, version: first.scheduleVersion },
+        at: runs.at(-1)?.scheduledFor ?? first.scheduledFor,
+        count: runs.reduce((sum, run) => sum + run.coalesced + own(run), 0),
+      },
+    ];
+  });
 }
 
 /** Null: nothing changes, or nothing is due. The next fire of a paused schedule is kept, not due. */
@@ -153,7 +174,8 @@ function runOf(
   if (skipped !== null)
     return newRun({ ...run, ...UNGUARDED, status: 'skipped', reason: skipped, finishedAt: now }, now);
   const status = run.overlapGuarded || inMaintenance ? 'waiting' : 'pending';
-  return newRun({ ...run, status, overlapGuarded: run.overlapGuarded && !inMaintenance }, now);
+  const bounds = boundsOf(schedule.definition.expect, run.dueAt);
+  return newRun({ ...run, ...bounds, status, overlapGuarded: run.overlapGuarded && !inMaintenance }, now);
 }
 
 /** The occurrence whose moment has come and whose jitter has not passed: the new definition may not contain it. */

@@ -29,7 +29,8 @@ import { type ResumedSchedules, type StillPaused, resumeEnded, writeResumed } fr
 import { CannotFollow, resolveFollowed } from './followed-schedules.ts';
 import { judgeEdited } from './edited-overlaps.ts';
 import { namedBy, shareCalendarsOf } from '../calendars/named-calendars.ts';
-import { type WatchedEdit, keepWatches } from './watch-outcomes.ts';
+import { type SignedEdit, keepAlerts } from './alerts-of-edits.ts';
+import { keepWatches } from './watch-outcomes.ts';
 import { keepFiresToCome } from './skip-fires.ts';
 import { type ChangedSchedule, type ScheduleChange, changedSchedule, decide } from './schedule-writes.ts';
 
@@ -193,7 +194,9 @@ async function changeIn(
   await keepFiresToCome(tx, decided, { skips, calendars: calendars.histories }, now);
   const judged = await judgeEdited(tx, decided);
   const changed = decided.map((one) => changedSchedule(one, now));
-  await keepWatches(tx, watchedEdits(decided, changed, now));
+  const edits = editsOf(decided, changed, now);
+  await keepWatches(tx, edits);
+  recorded.effects += await keepAlerts(tx, edits);
   const before = decided.map(({ schedule }) => schedule);
   if (changed.some(({ change }) => change !== 'unchanged')) await deps.note?.(tx, changed, before);
   return { changed, ended, recorded, judged };
@@ -211,14 +214,11 @@ async function checkNames(tx: Transaction, writes: ScheduleWrite[], check: Check
   if (first) throw new Error(`schedule ${first.namer.id} ${first.message}`);
 }
 
-function watchedEdits(
-  decided: readonly Edited[],
-  changed: readonly ChangedSchedule[],
-  at: Instant,
-): WatchedEdit[] {
-  return changed.flatMap(({ schedule: after, change }, index) =>
-    change === 'unchanged' ? [] : [{ before: decided[index]?.schedule ?? null, after, at }],
-  );
+function editsOf(decided: readonly Edited[], changed: readonly ChangedSchedule[], at: Instant): SignedEdit[] {
+  return changed.flatMap(({ schedule: after, change }, index) => {
+    const { schedule: before = null, write = null } = decided[index] ?? {};
+    return change === 'unchanged' ? [] : [{ before, after, at, by: write?.by ?? null }];
+  });
 }
 
 /** The uid of a schedule whose skips must be known for this write. */

@@ -8,6 +8,8 @@ export interface Wake {
   workers(): void;
   /** Runs with a limit are due, or have given up their places. */
   admission(): void;
+  /** Messages of notifiers were recorded. */
+  alerts(): void;
 }
 
 /** The work that a commit has left. */
@@ -16,14 +18,16 @@ export interface Work {
   toClaim?: number;
   toPull?: boolean;
   toAdmit?: boolean;
+  messages?: number;
 }
 
 export function wakeFor(
   wake: Wake,
-  { effects = 0, toClaim = 0, toPull = false, toAdmit = false }: Work,
+  { effects = 0, toClaim = 0, toPull = false, toAdmit = false, messages = 0 }: Work,
 ): void {
   if (effects > 0) wake.effects();
   if (toClaim > 0) wake.dispatch();
   if (toPull) wake.workers();
   if (toAdmit) wake.admission();
+  if (messages > 0) wake.alerts();
 }

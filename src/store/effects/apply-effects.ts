@@ -1,5 +1,7 @@
 import type { EffectKind } from '../../core/runs/effect.ts';
 import type { Transaction } from '../../postgres/executor.ts';
+import { type ChangedAlert, applyCauses } from '../alerts/apply-causes.ts';
+import { passOnUndelivered } from '../alerts/undelivered.ts';
 import { type JudgedOverlaps, judgeOverlapsUnderLock } from '../runs/overlaps.ts';
 import { lockFreeSchedules } from '../schedules/search/lock-free-schedules.ts';
 import { lookAgainAtLate } from '../schedules/watches/late-looks.ts';
@@ -33,6 +35,10 @@ export interface AppliedEffects {
   toAdmit: boolean;
   /** Effects that these effects have written. */
   effects: number;
+  /** Episodes that were opened and closed. */
+  alerts: { opened: readonly ChangedAlert[]; closed: readonly ChangedAlert[] };
+  /** Messages of notifiers that were recorded. */
+  messages: number;
 }
 
 /**
@@ -44,6 +50,8 @@ export async function applyEffects(tx: Transaction, effects: readonly Effect[]):
   const counted = await countEnds(tx, of('dependents'));
   const followed = await recordAfterRuns(tx, of('followers'));
   const overlaps = await judgeAgain(tx, of('overlap'), followed.toJudge);
+  const alerts = await applyCauses(tx, [...of('breaks'), ...of('heals')]);
+  const passedOn = await passOnUndelivered(tx, of('undelivered'));
   const { judged } = overlaps;
   const begun = [...counted.begun, ...followed.begun, ...overlaps.begun];
   await moveBehind(tx, begun);
@@ -52,6 +60,8 @@ export async function applyEffects(tx: Transaction, effects: readonly Effect[]):
     ...followed.passedOver,
     ...(await lookAgain(tx, of('recovered'))),
     ...overlaps.unfinished,
+    ...alerts.unfinished,
+    ...passedOn.unfinished,
   ];
   const toPause = [...of('gone'), ...of('failing')];
   const staying = new Set([...unfinished, ...begun, ...toPause].map(({ id }) => id));
@@ -71,6 +81,8 @@ export async function applyEffects(tx: Transaction, effects: readonly Effect[]):
     toPull: counted.toPull || followed.toPull || judged.toPull,
     toAdmit: counted.toAdmit || followed.toAdmit || judged.toAdmit,
     effects: counted.effects + followed.effects + judged.effects + overlaps.effects,
+    alerts,
+    messages: alerts.messages + passedOn.messages,
   };
 }
 

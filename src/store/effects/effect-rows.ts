@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import type { AlertKind } from '../../core/alerts/alert.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { RunStatus, RunTrigger } from '../../core/runs/run.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
@@ -24,6 +25,8 @@ export interface Effect {
   status: RunStatus | 'late';
   finishedAt: Instant;
   attempt: number;
+  /** For `breaks` and `heals`: the kind of the episode. */
+  alertKind: AlertKind | null;
   /** For `followers`: the uid of one follower; null: all followers. */
   followerUid: string | null;
   /**
@@ -48,34 +51,25 @@ interface Row {
   status: RunStatus | 'late';
   finished_at: InstantText;
   attempt: number;
+  alert_kind: AlertKind | null;
   follower_uid: string | null;
   done_through: string | null;
   created_at: InstantText;
   failures: number;
 }
 
-/** Of effects that were begun, in one transaction: the fewer, the larger the part of each. */
-const MAX_BEGUN = 20;
-
 /**
- * Effects that are due now, the oldest first, without those in `besides`. Those that are done in parts, and were begun, come last and
- * have places of their own: they hold up no new effect, and no number of new ones holds them up. `begunRest`: they are left out. Locks
+ * Effects that are due now, the oldest first, without those in `besides`: new ones, or those that are done in parts, and were begun. Locks
  * their rows until the transaction ends. Effects that other instances work on are passed over.
  */
 export async function lockEffects(
   tx: Transaction,
-  { limit, besides, begunRest }: { limit: number; besides: readonly number[]; begunRest: boolean },
+  { which, limit, besides }: { which: 'new' | 'begun'; limit: number; besides: readonly number[] },
 ): Promise<Effect[]> {
-  const due = sql`coalesce(retry_at <= clock_timestamp(), true) AND id <> ALL (${idsIn(besides)}::bigint[])`;
   const rows = await rowsOf<Row>(tx)(sql`-- lockEffects
-    WITH new AS MATERIALIZED (
-      SELECT * FROM effects WHERE done_through IS NULL AND ${due}
-      ORDER BY id LIMIT ${limit} FOR UPDATE SKIP LOCKED
-    ), begun AS MATERIALIZED (
-      SELECT * FROM effects WHERE done_through IS NOT NULL AND ${due}
-      ORDER BY id LIMIT ${begunRest ? 0 : Math.min(limit, MAX_BEGUN)} FOR UPDATE SKIP LOCKED
-    )
-    SELECT * FROM new UNION ALL SELECT * FROM begun`);
+    SELECT * FROM effects WHERE done_through IS ${which === 'new' ? sql`NULL` : sql`NOT NULL`}
+      AND coalesce(retry_at <= clock_timestamp(), true) AND id <> ALL (${idsIn(besides)}::bigint[])
+    ORDER BY id LIMIT ${limit} FOR UPDATE SKIP LOCKED`);
   return rows.map(toEffect);
 }
 
@@ -128,6 +122,7 @@ function toEffect(row: Row): Effect {
     status: row.status,
     finishedAt: toInstant(row.finished_at),
     attempt: row.attempt,
+    alertKind: row.alert_kind,
     followerUid: row.follower_uid,
     doneThrough: row.done_through,
     createdAt: toInstant(row.created_at),

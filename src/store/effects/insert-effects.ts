@@ -1,11 +1,13 @@
 import { sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
+import { isOfSchedule } from '../../core/runs/run.ts';
 import { FAILING_ENDS } from '../../core/runs/run-end.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { booleans, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
+import { isFailing } from '../alerts/alert-effects.ts';
 import { isLate } from '../schedules/search/status-conditions.ts';
 import { follows } from './followers.ts';
 
@@ -24,7 +26,8 @@ export async function insertEffects(tx: Transaction, ends: readonly End[]): Prom
 
 /**
  * `followers` is written only if some schedule follows at this moment. When the effect is done, it decides which schedules follow and
- * whether they fire. `failing` is written only of schedules that failures pause, `recovered` only of late ones.
+ * whether they fire. `failing` is written only of schedules that failures pause, `recovered` only of late ones,
+ * and `heals` only where an episode `failed` is open.
  */
 export async function writeEffects(
   tx: Transaction,
@@ -33,8 +36,8 @@ export async function writeEffects(
   if (wanted.length === 0) return 0;
   const runs = wanted.map(({ run }) => run);
   const rows = await rowsOf(tx)(sql`-- writeEffects
-    INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
-    SELECT e.kind, e.run_id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, e.status, e.finished_at, e.attempt
+    INSERT INTO effects (kind, alert_kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
+    SELECT e.kind, CASE WHEN e.kind IN ('breaks', 'heals') THEN 'failed' END, e.run_id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, e.status, e.finished_at, e.attempt
     FROM unnest(${texts(wanted.map(({ kind }) => kind))}, ${uuids(runs.map(({ id }) => id))},
       ${uuids(runs.map(({ scheduleUid }) => scheduleUid))}, ${ints(runs.map(({ scheduleVersion }) => scheduleVersion))},
       ${texts(runs.map(({ scheduleId }) => scheduleId))}, ${texts(runs.map(({ trigger }) => trigger))},
@@ -46,17 +49,24 @@ export async function writeEffects(
       AND (e.kind <> 'failing' OR EXISTS (SELECT FROM outcome_watches w
         WHERE w.schedule_uid = e.schedule_uid AND w.pause_after_failures IS NOT NULL))
       AND (e.kind <> 'recovered' OR ${isLate(sql`e.schedule_uid`)})
+      AND (e.kind <> 'heals' OR ${isFailing(sql`e.schedule_uid`)})
     RETURNING id`);
   return rows.length;
 }
 
 function kindsOf(run: RunRecord): EffectKind[] {
   const kinds: EffectKind[] = [];
-  if (run.trigger !== 'api') kinds.push('followers');
+  if (isOfSchedule(run)) kinds.push('followers');
   if (run.hasDependents) kinds.push('dependents');
   if (run.overlapGuarded) kinds.push('overlap');
   if (run.outcomeWatched && FAILING_ENDS.includes(run.status)) kinds.push('failing');
   if (run.outcomeWatched && run.status === 'succeeded') kinds.push('recovered');
+  if (FAILING_ENDS.includes(run.status)) {
+    if (run.trigger === 'notify') kinds.push('undelivered');
+    // Of a schedule that is gone there is nothing to tell.
+    if (isOfSchedule(run) && run.reason !== 'deleted') kinds.push('breaks');
+  }
+  if (isOfSchedule(run) && run.status === 'succeeded') kinds.push('heals');
   return kinds;
 }
 

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import type { AlertKind } from '../../core/alerts/alert.ts';
 import { READY_LANES } from '../runs/claims/claims.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { lives } from '../instances/instances.ts';
@@ -22,6 +23,8 @@ export interface WorkGauges {
   schedulesOverdue: number;
   /** Schedules without a success in time. */
   schedulesLate: number;
+  /** Open episodes, by kind. */
+  alertsOpen: Readonly<Partial<Record<AlertKind, number>>>;
   /** Effects that are not done yet. */
   effectsPending: number;
   /** Effects that have failed, and are tried again. */
@@ -50,6 +53,7 @@ export async function sampleWork(
     stranded,
     overdue,
     late,
+    alerts,
     effects,
     effects_failing,
     oldest_effect,
@@ -62,6 +66,7 @@ export async function sampleWork(
     stranded: number;
     overdue: number;
     late: number;
+    alerts: string;
     effects: number;
     effects_failing: number;
     oldest_effect: number | null;
@@ -102,6 +107,8 @@ export async function sampleWork(
     SELECT extract(epoch FROM clock.now - least(unclaimed.oldest, to_come.oldest, claimed.oldest))::float8 AS oldest_pending,
       claimed.stranded, overdue.overdue,
       (SELECT count(*) FROM schedules WHERE uid IN (${LATE_UIDS}) AND enabled AND NOT ${isOver})::int AS late,
+      (SELECT coalesce(json_object_agg(kind, count), '{}') FROM (
+        SELECT kind, count(*)::int FROM alerts WHERE until IS NULL GROUP BY kind) AS of)::text AS alerts,
       waiting.effects + backlogged.backlogs AS effects, waiting.failing + backlogged.failing AS effects_failing,
       extract(epoch FROM clock.now - waiting.oldest)::float8 AS oldest_effect, alive.alive, alive.zone_data,
       extract(epoch FROM clock.now - snapshots.oldest)::float8 AS oldest_snapshot, ${COST} AS cost_ms
@@ -112,6 +119,7 @@ export async function sampleWork(
     strandedRuns: stranded,
     schedulesOverdue: overdue,
     schedulesLate: late,
+    alertsOpen: JSON.parse(alerts) as WorkGauges['alertsOpen'],
     effectsPending: effects,
     effectsFailing: effects_failing,
     oldestEffectSeconds: Math.max(0, oldest_effect ?? 0),

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { VersionSpan, Position } from '../../core/time/expected-occurrences.ts';
 import type { PlanningState, PlannedRun } from '../../core/time/occurrences.ts';
-import { type StoredDefinition, definitionOfRow } from '../../core/schedules/stored-definition.ts';
+import { type StoredDefinition, readDefinition } from '../../core/schedules/stored-definition.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { skipsOf } from '../schedules/skips.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
@@ -92,7 +92,7 @@ export async function versionSpans(
       version,
       identity: { id, createdAt },
       enabled: definition.enabled,
-      timing: definitionOfRow(definition, null),
+      timing: readDefinition(definition, null),
       since: toInstant(at),
       until: toInstantOrNull(until),
     }),

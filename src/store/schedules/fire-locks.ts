@@ -2,7 +2,13 @@ import { sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import { uuids, instants, ints, texts } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { type InstantText, queryPrepared, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+import {
+  type InstantText,
+  queryPrepared,
+  rowsOf,
+  toInstant,
+  toInstantOrNull,
+} from '../../postgres/sql/rows.ts';
 import { isUnlisted } from '../instances/instances.ts';
 import { noPlanning } from '../maintenance/maintenance-row.ts';
 import { type LockedRow, type LockedSchedule, lockedSchedule } from './locked-schedule.ts';
@@ -76,6 +82,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
       RETURNING s.uid, s.id, s.version, s.timing, s.planned_through, nullif(s.overlap, 'allow') AS overlap, s.lane, s.priority, s.limit_id,
         s.next_occurrence_at, nullif(s.plan_failures, 0) AS plan_failures, s.created_at,
         nullif(s.has_skips, false) AS has_skips,
+        nullif(s.start_within_seconds IS NOT NULL OR s.finish_within_seconds IS NOT NULL, false) AS is_bounded,
         CASE WHEN due.locked_by <> ${instanceId} THEN true END AS taken_over
     ), contended AS (
       SELECT FROM schedules
@@ -135,18 +142,25 @@ interface SetAside {
   retryAt: Instant;
 }
 
-/** A schedule that cannot be planned keeps its cursor, says why, and is looked at again later. */
+/**
+ * A schedule that cannot be planned keeps its cursor, says why, and is looked at again later; an effect tells of it. Answers how many
+ * effects it wrote.
+ */
 export async function setAsideIfLocked(
   db: Executor,
   instanceId: string,
   rows: readonly SetAside[],
-): Promise<void> {
-  await db.execute(sql`-- setAsideIfLocked
-    UPDATE schedules s SET error = a.error, plan_failures = a.failures, next_fire_at = a.retry_at,
+): Promise<number> {
+  const written = await rowsOf(db)(sql`-- setAsideIfLocked
+    WITH aside AS (UPDATE schedules s SET error = a.error, plan_failures = a.failures, next_fire_at = a.retry_at,
       locked_by = NULL, locked_at = NULL
     FROM unnest(${uuids(rows.map((row) => row.uid))}, ${ints(rows.map((row) => row.version))},
       ${instants(rows.map((row) => row.lockedAt))}, ${texts(rows.map((row) => row.error))},
       ${ints(rows.map((row) => row.failures))}, ${instants(rows.map((row) => row.retryAt))})
       AS a(uid, version, locked_at, error, failures, retry_at)
-    WHERE s.uid = a.uid AND s.locked_by = ${instanceId} AND s.locked_at = a.locked_at AND s.version = a.version`);
+    WHERE s.uid = a.uid AND s.locked_by = ${instanceId} AND s.locked_at = a.locked_at AND s.version = a.version
+    RETURNING s.uid, s.version, s.id)
+    INSERT INTO effects (kind, alert_kind, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
+    SELECT 'breaks', 'error', uid, version, id, 'schedule', 'failed', clock_timestamp(), 0 FROM aside RETURNING id`);
+  return written.length;
 }

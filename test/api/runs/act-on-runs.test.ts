@@ -132,7 +132,7 @@ describe('/cancel', () => {
     const dependant = await made({ dependsOn: [id] });
     api.justWoken();
     await act(id, 'cancel');
-    expect(api.justWoken()).toEqual({ effects: 1, dispatch: 0, workers: 0, admission: 0 });
+    expect(api.justWoken()).toEqual({ effects: 1, dispatch: 0, workers: 0, admission: 0, alerts: 0 });
     expect(await read(dependant)).toMatchObject({ status: 'waiting', dependsOn: [id] });
     await api.applyEffects();
     expect(await read(dependant)).toMatchObject({ status: 'failed', error: { kind: 'dependency' } });
@@ -169,7 +169,7 @@ describe('/retry', () => {
         result: null,
         error: null,
       });
-      expect(api.justWoken()).toEqual({ effects: 0, dispatch: 1, workers: 0, admission: 0 });
+      expect(api.justWoken()).toEqual({ effects: 0, dispatch: 1, workers: 0, admission: 0, alerts: 0 });
       await refused(id, 'retry', undefined, /pending/);
     },
   );
@@ -282,7 +282,7 @@ describe('/complete', () => {
     const dependant = await made({ dependsOn: [id] });
     api.justWoken();
     await act(id, 'complete', { ...BY, status: 'succeeded' });
-    expect(api.justWoken()).toEqual({ effects: 1, dispatch: 0, workers: 0, admission: 0 });
+    expect(api.justWoken()).toEqual({ effects: 1, dispatch: 0, workers: 0, admission: 0, alerts: 0 });
     await api.applyEffects();
     expect(await read(dependant)).toMatchObject({ status: 'pending' });
     expect(api.justWoken()).toMatchObject({ dispatch: 1 });

@@ -51,7 +51,7 @@ describe('a batch', () => {
       [2, 'low', 'pending', 'api'],
       [null, 'normal', 'pending', 'api'],
     ]);
-    expect(api.justWoken()).toEqual({ effects: 0, dispatch: 1, workers: 0, admission: 0 });
+    expect(api.justWoken()).toEqual({ effects: 0, dispatch: 1, workers: 0, admission: 0, alerts: 0 });
   });
 
   test('accepts a runAt in any past or future', async () => {

@@ -60,6 +60,7 @@ describe('a one-off run', () => {
       dependsOn: [],
       dependents: [],
       parentRunId: null,
+      notifierId: null,
       queue: null,
       workerId: null,
       leaseUntil: null,
@@ -73,7 +74,7 @@ describe('a one-off run', () => {
       target: ANSWERED_TARGET,
       attemptLog: [],
     });
-    expect(api.justWoken()).toEqual({ effects: 0, dispatch: 1, workers: 0, admission: 0 });
+    expect(api.justWoken()).toEqual({ effects: 0, dispatch: 1, workers: 0, admission: 0, alerts: 0 });
   });
 
   test('uses its own fields, and the defaults of schedules', async () => {
@@ -220,7 +221,7 @@ describe('dependencies', () => {
     const [a, b] = [await created({ target: TARGET }), await created({ target: TARGET })];
     api.justWoken();
     const id = await created({ target: TARGET, dependsOn: [b.toUpperCase(), a] });
-    expect(api.justWoken()).toEqual({ effects: 0, dispatch: 0, workers: 0, admission: 0 });
+    expect(api.justWoken()).toEqual({ effects: 0, dispatch: 0, workers: 0, admission: 0, alerts: 0 });
     expect((await get(id)).body).toMatchObject({
       status: 'waiting',
       dependsOn: [b, a],

@@ -56,6 +56,7 @@ const runOf = ({ uid, id, version }: Schedule, n = 1): Effect => ({
   status: 'cancelled',
   finishedAt: NOON + 1_000,
   attempt: 3,
+  alertKind: null,
   followerUid: null,
   doneThrough: null,
   createdAt: NOON + 1_000,

@@ -81,10 +81,10 @@ it('a begun effect can rest between two parts, and other ends are done meanwhile
   const first = await allRuns();
   expect(first).toBeLessThanOrEqual(100);
   await leaveEnds('other');
-  await store.database.transaction((tx) => applyNext(tx, 200, { begunRest: true }));
+  await store.database.transaction((tx) => applyNext(tx, 200, { withBegun: false }));
   expect(await runsOf('lone')).toBe(1);
   expect(await allRuns()).toBe(first + 1);
-  await instance.pipeline.effects.start();
+  await instance.pipeline.begunEffects.start();
   await until(async () => (await store.rows(sql`SELECT FROM effects`)).length === 0 || null);
   expect(await runsOf('child')).toBe(1);
   expect(await wrongPairs(1, 701)).toEqual([]);
@@ -104,7 +104,8 @@ it('ends times followers: no transaction sees to more pairs than one may, on any
   }
   await leaveEnds('other');
   const another = await createInstance(store);
-  await Promise.all([instance.pipeline.effects.start(), another.pipeline.effects.start()]);
+  for (const { pipeline } of [instance, another])
+    await Promise.all([pipeline.effects.start(), pipeline.begunEffects.start()]);
   await until(async () => (await store.rows(sql`SELECT FROM effects`)).length === 0 || null);
   await another.stop();
   expect(await runsOf('lone')).toBe(1);

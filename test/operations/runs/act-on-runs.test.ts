@@ -54,6 +54,7 @@ beforeEach(async () => {
       dispatch: () => wakes('dispatch'),
       workers: () => wakes('workers'),
       admission: () => wakes('admission'),
+      alerts: () => wakes('alerts'),
     },
   };
   psql = sqlOfTest(store.url);

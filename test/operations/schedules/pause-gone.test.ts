@@ -50,7 +50,7 @@ async function goneOf({ id, uid, version }: Schedule, runId = RUN): Promise<Effe
 }
 const effects = () =>
   store.rows<{ schedule_id: string; failures: number; error: string | null }>(
-    sql`SELECT schedule_id, failures, error FROM effects`,
+    sql`SELECT schedule_id, failures, error FROM effects WHERE kind IN ('gone', 'failing')`,
   );
 const eventsOf = (type: FirelockEvent['type']) => events.filter((event) => event.type === type);
 const seenTo = () => until(async () => (await effects()).every(({ failures }) => failures > 0) || null);

@@ -21,6 +21,15 @@ export function intentOf(scheduleUid: string, fire: PlannedFire): Omit<Intent, '
   return { ...fire, scheduleUid, id: plannedRunId(scheduleUid, fire.scheduledFor) };
 }
 
+/** It stands for fires that were too late when they were planned. */
+export function wasMissed({
+  skipped,
+  trigger,
+  coalesced,
+}: Pick<Intent, 'trigger' | 'coalesced'> & { skipped: string | null }): boolean {
+  return coalesced > 0 || trigger === 'catchUp' || (skipped !== null && skipped !== 'request');
+}
+
 /** Where a schedule stands after its plan; the guard is what the fire-lock statement answered. */
 export interface Advance {
   uid: string;
@@ -32,6 +41,8 @@ export interface Advance {
   /** The newest occurrence that this plan records, and the newest that it fires. */
   plannedThrough: Instant | null;
   lastFireAt: Instant | null;
+  /** Its runs have bounds; absent: none. */
+  isBounded?: boolean;
 }
 
 export interface Recorded {

@@ -24,6 +24,14 @@ const TRIGGERS = [
   ['backfill', 'backfill'],
   ['after', 'after another'],
   ['api', 'one-off'],
+  ['notify', 'message of a notifier'],
+] as const;
+
+const UNMET = [
+  ['', 'In time or not'],
+  ['start,finish', 'not in time'],
+  ['start', 'not begun in time'],
+  ['finish', 'not ended in time'],
 ] as const;
 
 export function Runs() {
@@ -48,6 +56,7 @@ export function Runs() {
       <FilterBar name="runs">
         <StatusFilter />
         <OneOf name="trigger" label="Trigger" options={TRIGGERS} />
+        <OneOf name="unmet" label="Expected times" options={UNMET} />
         <OneOf name="since" label="Since" options={SINCE} />
         <TextFilter name="scheduleId" label="Schedule's id" />
         <LabelFilter />

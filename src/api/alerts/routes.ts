@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import { ALERT_KINDS, type Alert } from '../../core/alerts/alert.ts';
+import { isoInstant, isoOrNull } from '../../core/instant.ts';
+import { RUN_STATUSES } from '../../core/runs/run.ts';
+import { listAlerts } from '../../store/alerts/list-alerts.ts';
+import type { Api, ApiDeps } from '../deps.ts';
+import { answeredInstant, queryBoolean, scheduleIdText } from '../http/common-schemas.ts';
+import { alertCursor, limitQuery, pageOf, pageSchema } from '../http/pages.ts';
+import { TAGS, json, problems } from '../http/response-schemas.ts';
+
+const alertsQuery = z.strictObject({
+  open: queryBoolean.optional().meta({ description: '`true`: only those that are open.' }),
+  scheduleId: scheduleIdText.optional(),
+  limit: limitQuery,
+  cursor: alertCursor.optional(),
+});
+
+export const answeredAlert = z
+  .object({
+    id: z.uuid(),
+    scheduleId: z.string(),
+    kind: z.enum(ALERT_KINDS),
+    since: answeredInstant,
+    until: answeredInstant.nullable().meta({ description: 'Null: it is open.' }),
+    runId: z.uuid().nullable().meta({ description: 'The run that opened it; null: none did.' }),
+    status: z.enum(RUN_STATUSES).nullable().meta({ description: 'The status of that run when it opened.' }),
+    error: z.string().nullable().meta({ description: 'What was wrong when it opened.' }),
+  })
+  .meta({ id: 'Alert' });
+
+const alertPage = pageSchema(answeredAlert);
+
+export function addAlertRoute(api: Api, { database }: ApiDeps): void {
+  api.get(
+    '/alerts',
+    {
+      config: { role: 'viewer' },
+      schema: {
+        operationId: 'listAlerts',
+        summary: 'Episodes: what is wrong with schedules, and what was; newest first',
+        description:
+          'An episode is open for each schedule and kind, from what breaks it until what heals it. Episodes that are over are kept as long as history.',
+        tags: [TAGS.alerts],
+        querystring: alertsQuery,
+        response: { 200: json('A page of episodes', alertPage), ...problems(400) },
+      },
+    },
+    async ({ query: { open = false, scheduleId, limit, cursor } }) => {
+      const filter = { open, scheduleId, after: cursor?.after, limit: limit + 1 };
+      const rows = await database.run((db) => listAlerts(db, filter));
+      return pageOf(rows, limit, answerAlert, ({ id }) => ({ after: id }));
+    },
+  );
+}
+
+function answerAlert({ id, scheduleId, kind, since, until, runId, status, error }: Alert) {
+  return {
+    ...{ id, scheduleId, kind, since: isoInstant(since), until: isoOrNull(until) },
+    ...{ runId, status, error },
+  };
+}

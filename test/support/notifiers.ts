@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto';
+import { sql } from 'drizzle-orm';
+import { ALERT_KINDS, type AlertKind } from '../../src/core/alerts/alert.ts';
+import type { NotifierFilter } from '../../src/core/alerts/notifier.ts';
+import { texts } from '../../src/postgres/sql/arrays.ts';
+import type { Store } from './pipeline.ts';
+
+interface GivenNotifier {
+  id: string;
+  url: string;
+  on?: readonly AlertKind[];
+  filter?: NotifierFilter;
+}
+
+/** A webhook notifier, as its rows are; one attempt for each message. */
+export async function putNotifier(
+  store: Pick<Store, 'rows'>,
+  { id, url, on = ALERT_KINDS, filter = { ids: [], label: [] } }: GivenNotifier,
+): Promise<void> {
+  const uid = randomUUID();
+  const target = {
+    ...{ type: 'http', url, method: 'POST', headers: {}, body: 'envelope', outcome: null },
+    ...{ connection: null, secret: null, lookup: null, cancel: null },
+  };
+  const definition = {
+    target,
+    retry: { maxAttempts: 1, minBackoffSeconds: 1, maxBackoffSeconds: 1 },
+    ...{
+      timeoutSeconds: 30,
+      delivery: 'atLeastOnce',
+      completion: 'response',
+      completionTimeoutSeconds: 3600,
+    },
+  };
+  await store.rows(sql`INSERT INTO notifiers (id, uid, enabled, kinds, filter, channel, remind_seconds, version, updated_at)
+    VALUES (${id}, ${uid}, true, ${texts(on)}, ${JSON.stringify(filter)}::jsonb, 'webhook', 86400, 1, clock_timestamp())`);
+  await store.rows(sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
+    VALUES (${uid}, 1, '', 'created', clock_timestamp(), ${JSON.stringify(definition)}::jsonb)`);
+}
