@@ -86,17 +86,27 @@ export async function planBeforeUpdate(
     const planned = { definition: schedule.definition, nextOccurrenceAt: plan.nextOccurrenceAt };
     Object.assign(write, cursorUnder(write.definition, planned, schedule, now, calendars));
   }
-  for (const one of owing) due.push(...runsOwed(one, { now, retentionDays, laneOf, inMaintenance }));
-  const { effects, ids } = await recordRuns(tx, due);
+  // What an edit owes was not missed: nobody is told.
+  const all = [
+    ...due,
+    ...owing.flatMap((one) => runsOwed(one, { now, retentionDays, laneOf, inMaintenance })),
+  ];
+  const { effects, ids } = await recordRuns(tx, all);
   const told = await writeAlertEffects(tx, missedCauses(due));
-  if (inMaintenance) {
-    const open = due.filter(({ id, status }) => status === 'waiting' && ids.has(id));
-    await holdRuns(
-      tx,
-      open.map(({ id }) => id),
-    );
-  }
+  if (inMaintenance) await holdWaiting(tx, all, ids);
   return { effects: effects + told, recorded: ids.size };
+}
+
+async function holdWaiting(
+  tx: Transaction,
+  runs: readonly RunRecord[],
+  recorded: ReadonlySet<string>,
+): Promise<void> {
+  const open = runs.filter(({ id, status }) => status === 'waiting' && recorded.has(id));
+  await holdRuns(
+    tx,
+    open.map(({ id }) => id),
+  );
 }
 
 /** One for each schedule of which fires were missed. */
