@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Instant } from '../instant.ts';
 import type { Calendars } from '../exclusions/calendar-history.ts';
 import { dateOfDay } from '../exclusions/date-entries.ts';
@@ -36,8 +37,9 @@ interface Edit {
  * times are those of the definition in force.
  */
 export function datesAtEdit({ before, after, identity, now, calendars }: Edit): DatesAtEdit {
-  const nothing = { kept: undefined, owed: [] };
-  if (![before, after].some(decidesByDates)) return nothing;
+  if (![before, after].some(decidesByDates)) return { kept: undefined, owed: [] };
+  if (DECIDING.every((field) => isDeepStrictEqual(before[field], after[field])))
+    return { kept: before.kept, owed: [] };
   const { kept: _, ...fresh } = after;
   const oldTimes = fireTimes(before, identity, calendars);
   const old = sideOf(before, identity, calendars);
@@ -84,6 +86,9 @@ function owedOf(lists: Iterable<readonly Instant[]>, isOwed: (at: Instant) => bo
 const MAX_OWED = 10_001;
 
 const startsBy = ({ fires: [first = Infinity] }: MovedAway, now: Instant): boolean => first <= now;
+
+/** Where these stay, so do all decisions. */
+const DECIDING = ['cron', 'timezone', 'exclude', 'onExcluded', 'every', 'pick'] as const;
 
 /** A day more than fires are moved, since zones can differ. */
 const REACH = MAX_MOVE_DAYS + 2;

@@ -151,6 +151,17 @@ describe('a date keeps what was decided for it when its definition is edited', (
     expect(ended.owed).toEqual([]);
   });
 
+  it('and all decisions stay where only the jitter or the window changes', () => {
+    const later = said(['2026-01-01T00:00'], ['2026-12-25T08:00', '2026-12-25']);
+    const windowed = { ...next, endAt: at('2027-06-01T00:00') };
+    const after = edited(next, windowed, '2026-12-25T08:30', later);
+    expect(after.timing.kept).toBeUndefined();
+    expect(fires(after.timing, '2026-12-25T08:30', later, 2)).toEqual(['12-25T09:00', '01-01T09:00']);
+    const waits = edited(next, timing(), '2026-12-26T10:00', CHRISTMAS).timing;
+    const again = edited(waits, { ...timing(), jitterSeconds: 9 }, '2026-12-27T10:00', CHRISTMAS).timing;
+    expect(again.kept).toEqual(waits.kept);
+  });
+
   it('in little room, however often it fires', () => {
     const often = { ...next, cron: '* * 0-22 * * FRI' };
     const after = edited(often, { ...often, onExcluded: 'skip' }, '2026-12-26T10:00', CHRISTMAS);

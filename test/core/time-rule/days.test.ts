@@ -8,7 +8,7 @@ import { type Triple, lists, triples } from './triples.ts';
 const SHARDS = 10;
 const PER_SHARD = 5200;
 const LISTS_PER_SHARD = 200;
-const FEW = 250;
+const FEW = 200;
 const FIRES = 4;
 const WALKED_DAYS = 500;
 // One shard tells of most faults; `npm run test:time` runs them all.
