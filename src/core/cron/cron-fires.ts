@@ -16,7 +16,7 @@ export interface CronTimes {
 }
 
 /** What a change of the zone's offset did to a fire. */
-export type Note = 'moved by DST' | 'repeated hour';
+type Note = 'moved by DST' | 'repeated hour';
 
 /** No two offsets of a zone are further apart: two occurrences of one local time are at most this far apart. */
 const MAX_APART: Second = 2 * 86_400;
