@@ -65,8 +65,9 @@ function withoutReadOnly(whole: Document): Document {
 function withTexts(types: string): string {
   const texts = types.replaceAll(/^( +(?:payload|before|after)): unknown;$/gm, '$1: JsonText;');
   const count = [...texts.matchAll(/: JsonText;/g)].length;
-  // Run, WholeRun, ClaimedRun, Schedule, VersionedSchedule; and a change of a field before and after, of schedules and connections.
-  if (count !== 9)
+  // Run, WholeRun, ClaimedRun, Schedule, VersionedSchedule; and a change of a field before and after, of schedules,
+  // connections and notifiers.
+  if (count !== 11)
     throw new Error(`${count} places of any JSON in answers: does the client keep all as text?`);
   const [first = '', ...rest] = texts.split('\n');
   return [first, '', "import type { JsonText } from '../json-text.ts';", ...rest].join('\n');

@@ -45,6 +45,7 @@ async function render(): Promise<string> {
     targets: createTargetRegistry([]),
     secrets: createKeyRing([]),
     takesSecretFiles: true,
+    sendsMail: true,
     events,
     wake: {
       effects: () => undefined,

@@ -32,6 +32,8 @@ export interface ApiDeps {
   secrets: KeyRing;
   /** There is FIRELOCK_SECRETS_DIR: connections may name its files. */
   takesSecretFiles: boolean;
+  /** There is FIRELOCK_SMTP_URL: notifiers may send mail. */
+  sendsMail: boolean;
   events: EventBus;
   /** Ends the sleep of loops that have work. */
   wake: Wake;

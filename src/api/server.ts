@@ -23,6 +23,7 @@ import { addLimitRoutes } from './limits/routes.ts';
 import { addLoadRoute } from './occurrences/load-routes.ts';
 import { addMaintenanceRoutes } from './maintenance/routes.ts';
 import { addOccurrencesRoute } from './occurrences/routes.ts';
+import { addNotifierRoutes } from './notifiers/routes.ts';
 import { addOneOffRunRoutes } from './runs/one-off-routes.ts';
 import { addPreviewRoutes } from './occurrences/preview-routes.ts';
 import { addQueueRoutes } from './queues/routes.ts';
@@ -171,6 +172,7 @@ function addApi(api: Api, deps: ApiDeps): void {
   addLoadRoute(api, slow);
   addCalendarRoutes(api, deps);
   addConnectionRoutes(api, deps);
+  addNotifierRoutes(api, deps);
   addRunRoutes(api, deps);
   addOneOffRunRoutes(api, deps);
   addRunActionRoutes(api, prompt);

@@ -13,6 +13,7 @@ import { addRunCommands } from './runs/run-commands.ts';
 import { addScheduleCommands } from './schedules/schedule-commands.ts';
 import { addCalendarCommands } from './settings/calendar-commands.ts';
 import { addConnectionCommands } from './settings/connection-commands.ts';
+import { addNotifierCommands } from './settings/notifier-commands.ts';
 import { addLimitCommands } from './settings/limit-commands.ts';
 import { addMaintenanceCommands } from './settings/maintenance-commands.ts';
 import type { Surroundings } from './surroundings.ts';
@@ -38,7 +39,7 @@ export async function runCommand(args: readonly string[], around: Surroundings):
   }
 }
 
-/** The whole tree of commands; its help, docs/cli.md and the completion are made from it. */
+/** The whole tree of commands; its help, docs/cli.md, docs/cli-settings.md and the completion are made from it. */
 export function createProgram(
   surroundings: Surroundings,
   ofDemo: Surroundings = surroundings,
@@ -54,6 +55,7 @@ export function createProgram(
   addCalendarCommands(program, cli);
   addLimitCommands(program, cli);
   addConnectionCommands(program, cli);
+  addNotifierCommands(program, cli);
   addMaintenanceCommands(program, cli);
   addQueueCommands(program, cli);
   addAlertCommands(program, cli);

@@ -83,6 +83,11 @@ function named(values: Values, apiTokens: readonly ApiToken[]) {
     secretKeys: values.FIRELOCK_SECRET_KEYS,
     /** The directory of the files that connections may name; null: none. */
     secretsDir: values.FIRELOCK_SECRETS_DIR ?? null,
+    /** Null: firelock sends no mail. */
+    mail:
+      values.FIRELOCK_SMTP_URL && values.FIRELOCK_MAIL_FROM
+        ? { server: values.FIRELOCK_SMTP_URL, from: values.FIRELOCK_MAIL_FROM }
+        : null,
     /** Where spans go; undefined: firelock makes no traces. */
     traces: tracesOf(values),
   };
@@ -95,6 +100,7 @@ function faultsTogether(values: Partial<Values>): string[] {
   if (metricsPort !== undefined && metricsPort !== 0 && metricsPort === port) {
     faults.push(`FIRELOCK_METRICS_PORT is ${metricsPort}, as PORT is; expected: another port`);
   }
+  faults.push(...mailFaults(values));
   const { FIRELOCK_INSTANCE_TTL_SECONDS: ttl, FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: interval } = values;
   if (ttl !== undefined && interval !== undefined && ttl < 2 * interval + 2) {
     faults.push(
@@ -102,6 +108,18 @@ function faultsTogether(values: Partial<Values>): string[] {
     );
   }
   return faults;
+}
+
+function mailFaults(values: Partial<Values>): string[] {
+  // One that is wrong by itself is there with undefined neither: then it has a fault already.
+  if (!('FIRELOCK_SMTP_URL' in values && 'FIRELOCK_MAIL_FROM' in values)) return [];
+  const { FIRELOCK_SMTP_URL: server, FIRELOCK_MAIL_FROM: from } = values;
+  if ((server === undefined) === (from === undefined)) return [];
+  const [set, missing] =
+    from === undefined
+      ? ['FIRELOCK_SMTP_URL', 'FIRELOCK_MAIL_FROM']
+      : ['FIRELOCK_MAIL_FROM', 'FIRELOCK_SMTP_URL'];
+  return [`${missing} is missing, and ${set} is set; expected: both, or neither`];
 }
 
 /** Without tokens, only this machine may reach the API, unless it is said that all who can may. */
@@ -157,6 +175,7 @@ function entryFaults({ issues }: z.ZodError): string {
 /** Keeps passwords and keys out of terminals and logs. */
 function shown(name: string, value: string | undefined): string {
   if (name === 'FIRELOCK_EGRESS_PROXY') return 'not a URL of a proxy';
+  if (name === 'FIRELOCK_SMTP_URL') return 'not a URL of a mail server';
   if (name === 'FIRELOCK_SECRET_KEYS') return 'not a list of keys';
   if (name.endsWith('_HEADERS')) return 'not a list of headers';
   return name.endsWith('DATABASE_URL') ? 'not a URL of PostgreSQL' : JSON.stringify(value ?? '');

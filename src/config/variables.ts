@@ -7,6 +7,7 @@ import { readDatabaseUrl, tlsFiles } from './database-url.ts';
 import { parseEgressProxy } from './egress-proxy.ts';
 import { isDirectory, unreadable } from './file-faults.ts';
 import { OTEL_VARIABLES } from './otel-variables.ts';
+import { NOTIFICATION_VARIABLES } from './notification-variables.ts';
 
 /** One environment variable: how to read it, what it is for, and what to do if it is wrong. */
 interface Variable<T> {
@@ -132,13 +133,6 @@ export const VARIABLES = {
       .regex(/^(\/(?!\.{1,2}(\/|$))[\w.~-]+)+$/)
       .default(''),
   },
-  FIRELOCK_PUBLIC_URL: {
-    hint: 'the http or https URL under which people find the dashboard, for links in messages (default: messages have no links)',
-    schema: z
-      .url({ protocol: /^https?$/ })
-      .max(1000)
-      .optional(),
-  },
   LOG_LEVEL: {
     hint: 'fatal, error, warn, info, debug, trace or silent (default info)',
     schema: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
@@ -202,7 +196,7 @@ export const VARIABLES = {
     { names: [], ranges: [] },
   ),
   FIRELOCK_SCHEDULES_FILE: {
-    hint: 'a file of schedules, calendars, limits and connections that is applied at the start (default none)',
+    hint: 'a file of schedules, calendars, limits, connections and notifiers that is applied at the start (default none)',
     schema: z.string().optional(),
   },
   FIRELOCK_FILE_VARIABLES: list<readonly string[]>(
@@ -233,6 +227,7 @@ export const VARIABLES = {
       .optional()
       .transform((value) => value === '1'),
   },
+  ...NOTIFICATION_VARIABLES,
   ...OTEL_VARIABLES,
 } satisfies Record<string, Variable<unknown>>;
 

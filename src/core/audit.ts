@@ -19,6 +19,9 @@ export const AUDIT_ACTIONS = [
   'limit.delete',
   'connection.put',
   'connection.delete',
+  'notifier.put',
+  'notifier.delete',
+  'notifier.test',
   'maintenance.on',
   'maintenance.off',
 ] as const;

@@ -42,6 +42,7 @@ export type FirelockEvent =
       change: WrittenSchedule['change'];
       version: number;
     }
+  | { type: 'notifierWritten'; notifierId: string; change: WrittenSchedule['change']; version: number }
   /** One pass that looked for free places of limits, and the number of runs that got one. */
   | { type: 'admissionPassed'; admitted: number }
   /** The database refuses to let any instance claim the run; it is left out for a while, and then tried again. */

@@ -1,7 +1,7 @@
 import type { Instant } from './instant.ts';
 import type { Outcome } from './runs/attempts/outcome.ts';
 import type { RunTrigger } from './runs/run.ts';
-import type { Target } from './schedules/schedule.ts';
+import type { HandoffTarget } from './schedules/schedule.ts';
 
 /** Events about attempts, which become spans, and about the sending of spans. */
 export type TraceEvent =
@@ -19,7 +19,7 @@ export type TraceEvent =
       scheduleId: string | null;
       trigger: RunTrigger;
       recoveries: number;
-      to: Target;
+      to: HandoffTarget;
       result: Outcome;
     }
   | { type: 'spansExported'; count: number }

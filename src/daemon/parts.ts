@@ -6,6 +6,7 @@ import { standardLimits } from '../api/http/plugins/quiet-connections.ts';
 import { readApiTokens } from '../config/api-tokens.ts';
 import type { Config } from '../config/config.ts';
 import { parseDatabaseUrl } from '../config/database-url.ts';
+import type { HttpTarget } from '../core/schedules/schedule.ts';
 import { createKeyRing } from '../core/secrets/key-ring.ts';
 import { createPipeline } from '../flow/pipeline.ts';
 import { createPullQueues } from '../queues/pull-queues.ts';
@@ -36,7 +37,9 @@ import type { ServicesDeps } from '../runtime/service-table.ts';
 import { openPools } from '../postgres/database-pools.ts';
 import { type Database, openDatabase } from '../postgres/database.ts';
 import { type AddressGuard, createAddressGuard } from '../targets/address-guard.ts';
+import { createEmailTarget } from '../targets/email.ts';
 import { createHttpTarget } from '../targets/http.ts';
+import { createPagerDutyTarget } from '../targets/pagerduty.ts';
 import { createTargetRegistry } from '../targets/registry.ts';
 import type { TargetKind } from '../targets/target.ts';
 
@@ -56,7 +59,7 @@ export interface Parts {
   clock: Clock;
   events: EventBus;
   openDatabase: (url: string, size: number) => Database;
-  httpTarget: (deps: Parameters<typeof createHttpTarget>[0]) => TargetKind;
+  httpTarget: (deps: Parameters<typeof createHttpTarget>[0]) => TargetKind<HttpTarget<string>>;
 }
 
 export function standardParts(): Parts {
@@ -92,9 +95,14 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
     lease: createLease(clock, config.instanceTtlSeconds),
     pools,
     database: pools.main,
-    targets: createTargetRegistry([httpTarget]),
+    targets: createTargetRegistry([
+      httpTarget,
+      createPagerDutyTarget(httpTarget),
+      createEmailTarget({ clock, guard, events, mail: config.mail }),
+    ]),
     secrets: createKeyRing(config.secretKeys),
     takesSecretFiles: config.secretsDir !== null,
+    sendsMail: config.mail !== null,
     /** From now on, targets may not be called at this port of this machine. */
     listensAt: (url: string) => void ownPorts.add(Number(new URL(url).port) || HTTP_PORT),
     state: createInstanceState(events, clock),

@@ -70,7 +70,7 @@ async function fileAt(path: string, allowed: readonly string[]): Promise<Schedul
     return readSchedulesFile(await readFile(path, 'utf8'), { variables });
   } catch (error) {
     const fault: FileFault = { line: 1, message: `cannot be read: ${reasonOf(error)}` };
-    const entries = { limits: [], calendars: [], connections: [], schedules: [] };
+    const entries = { limits: [], calendars: [], connections: [], notifiers: [], schedules: [] };
     return { set: null, entries, faults: [fault], isBroken: true };
   }
 }

@@ -1,25 +1,24 @@
 /**
- * Guarantees: what a schedule or an open run names is not deleted, and what does not exist is not named.
+ * Guarantees: what a schedule, an open run or a notifier names is not deleted, and what does not exist is not named.
  * Transaction: the caller's. One that names a thing keeps its row until it ends; one that deletes it has locked that row.
  * If the process dies here: nothing of the caller's transaction is written.
  */
-import { type Target, connectionOf } from '../core/schedules/schedule.ts';
+import { type HandoffTarget, connectionOf } from '../core/schedules/schedule.ts';
 import type { Executor, Transaction } from '../postgres/executor.ts';
-import { type NamedTable, keepNamed, namersOf } from '../store/names/named-rows.ts';
+import { type NamedTable, type Namers, keepNamed, namersOf } from '../store/names/named-rows.ts';
 
-/** Schedules or open runs name it: it cannot be deleted. */
+/** Schedules, open runs or notifiers name it: it cannot be deleted. */
 export class StillNamed extends Error {
   override readonly name = 'StillNamed';
 
   readonly what: string;
 
-  constructor(
-    what: string,
-    which: 'all' | 'withSecrets',
-    schedules: readonly string[],
-    runs: readonly string[],
-  ) {
-    const named = [...namesOf('schedules', schedules), ...namesOf('open runs', runs)];
+  constructor(what: string, which: 'all' | 'withSecrets', { schedules, runs, notifiers }: Namers) {
+    const named = [
+      ...namesOf('schedules', schedules),
+      ...namesOf('open runs', runs),
+      ...namesOf('notifiers', notifiers),
+    ];
     const why =
       which === 'all' ? '' : ', whose own header values or signing secret would go to the other origin';
     super(`named by ${named.join(' and ')}${why}`);
@@ -46,15 +45,21 @@ export async function refuseWhileNamed(
   id: string,
   which: 'all' | 'withSecrets' = 'all',
 ): Promise<void> {
-  const { schedules, runs } = await namersOf(tx, { table, id, which }, MAX_NAMED + 1);
-  if (schedules.length > 0 || runs.length > 0)
-    throw new StillNamed(table === 'limits' ? 'limit' : 'connection', which, schedules, runs);
+  const namers = await namersOf(tx, { table, id, which }, MAX_NAMED + 1);
+  if (Object.values(namers).some((ids: string[]) => ids.length > 0))
+    throw new StillNamed(NOUNS[table], which, namers);
 }
+
+const NOUNS: Record<NamedTable, string> = {
+  limits: 'limit',
+  connections: 'connection',
+  notifiers: 'notifier',
+};
 
 /** What a schedule or a one-off run may name. */
 interface Naming {
   limit: string | null;
-  target: Target<unknown>;
+  target: HandoffTarget<unknown>;
 }
 
 /** `path`: the field that names something missing. */

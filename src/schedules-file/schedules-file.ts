@@ -4,16 +4,17 @@ export interface FileFault {
   message: string;
 }
 
-export const KINDS = ['limits', 'calendars', 'connections', 'schedules'] as const;
+export const KINDS = ['limits', 'calendars', 'connections', 'notifiers', 'schedules'] as const;
 export type Kind = (typeof KINDS)[number];
 export const SINGULAR = {
   limits: 'limit',
   calendars: 'calendar',
   connections: 'connection',
+  notifiers: 'notifier',
   schedules: 'schedule',
 } as const;
 
-/** A limit, calendar, connection or schedule of a file. */
+/** A limit, calendar, connection, notifier or schedule of a file. */
 export interface FileEntry {
   kind: Kind;
   id: string;

@@ -4,7 +4,8 @@ import type { Instant } from '../core/instant.ts';
 import { keptText, storable } from '../core/runs/attempts/kept-text.ts';
 import { type AttemptError, type Outcome, answerError } from '../core/runs/attempts/outcome.ts';
 import { judge } from '../core/runs/attempts/outcome-rules.ts';
-import type { Delivery, OutcomeRules } from '../core/schedules/schedule.ts';
+import type { OutcomeRules } from '../core/schedules/target-parts.ts';
+import type { Delivery } from '../core/schedules/schedule.ts';
 import type { LookupAnswer } from './target.ts';
 
 /** How much of an answer's body is read. */

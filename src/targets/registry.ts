@@ -1,16 +1,16 @@
 import { hash } from 'node:crypto';
-import type { Target } from '../core/schedules/schedule.ts';
+import type { HandoffTarget } from '../core/schedules/schedule.ts';
 import type { TargetKind } from './target.ts';
 
 export interface TargetRegistry {
   /** The types that this version can hand off; it does not claim runs of other types. */
   readonly types: readonly string[];
-  kindOf(target: Target): TargetKind | undefined;
+  kindOf(target: HandoffTarget): TargetKind | undefined;
   /**
    * `type`, a space, and the name under which runs share slots: `http https://api.example.com`; for a pull target, its
    * queue. At most 200 bytes: a longer name becomes its beginning and a hash.
    */
-  laneOf(target: Target): string;
+  laneOf(target: HandoffTarget): string;
   /** Whether this version knows the kind at the beginning of a lane's name; other lanes are left to a version that does. */
   canSend(lane: string): boolean;
   /** Closes every kind: waits for the work under way. */
@@ -19,7 +19,7 @@ export interface TargetRegistry {
 
 export function createTargetRegistry(kinds: readonly TargetKind[]): TargetRegistry {
   const byType = new Map<string, TargetKind>(kinds.map((kind) => [kind.type, kind]));
-  const laneWithin = (target: Target): string =>
+  const laneWithin = (target: HandoffTarget): string =>
     target.type === 'pull' ? target.queue : (byType.get(target.type)?.laneOf(target) ?? '');
   const beginnings = kinds.map(({ type }) => `${type} `);
   return {

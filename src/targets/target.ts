@@ -2,7 +2,7 @@ import type { Connection } from '../core/connections/connection.ts';
 import type { Instant } from '../core/instant.ts';
 import type { Accepted, AttemptError, Outcome } from '../core/runs/attempts/outcome.ts';
 import type { Dependency, ParentRun, RunTrigger } from '../core/runs/run.ts';
-import type { Delivery, Target } from '../core/schedules/schedule.ts';
+import type { Delivery, HandoffTarget } from '../core/schedules/schedule.ts';
 
 /** One attempt of one run, as a target sees it. */
 export interface Attempt {
@@ -59,17 +59,17 @@ export type LookupAnswer =
  * with `senderStopped`, or `transient` if provably nothing was sent. A method that needs no secret value takes the
  * target as it is stored.
  */
-export interface TargetKind<T extends Target<string> = Target<string>> {
+export interface TargetKind<T extends HandoffTarget<string> = HandoffTarget<string>> {
   readonly type: T['type'];
   /** Runs of one lane share a cap, so that a slow target delays only itself. */
-  laneOf(target: Target): string;
+  laneOf(target: HandoffTarget): string;
   deliver(target: T, attempt: Attempt, signal: AbortSignal): Promise<Outcome>;
   /** Whether `lookup` can be called for this target. */
-  hasLookup(target: Target): boolean;
+  hasLookup(target: HandoffTarget): boolean;
   /** Asks what happened to the run's earlier attempt; never throws, and ends as `deliver` does. */
   lookup(target: T, attempt: Attempt, signal: AbortSignal): Promise<LookupAnswer>;
   /** Whether `cancel` can be called for this target. */
-  hasCancel(target: Target): boolean;
+  hasCancel(target: HandoffTarget): boolean;
   /** Calls the target once to say that the run is cancelled; never throws, and ends as `deliver` does. */
   cancel(target: T, attempt: Attempt, signal: AbortSignal): Promise<CancelAnswer>;
   /** Waits for the work under way and closes kept connections. */

@@ -78,13 +78,14 @@ type Options = Partial<AccessDeps & BrowserRulesDeps> & {
   dashboard?: Dashboard;
   secrets?: KeyRing;
   takesSecretFiles?: boolean;
+  sendsMail?: boolean;
   limits?: Partial<ConnectionLimits>;
 };
 
 /** The API alone, listening, on a migrated database of its own (or on the one named). Nothing fires here. */
 export async function startApi(databaseUrl?: string, options: Options = {}): Promise<Api> {
   const { basePath = '', dashboard = null, secrets = SECRETS, limits = {}, ...more } = options;
-  const { takesSecretFiles = false, ...asking } = more;
+  const { takesSecretFiles = false, sendsMail = false, ...asking } = more;
   const database = databaseUrl === undefined ? await createMigrated() : null;
   const url = databaseUrl ?? database?.url ?? '';
   const pools = openPools({ databaseUrl: url, connections: 9, openDatabase });
@@ -142,6 +143,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     learnMaintenance: () => undefined,
     secrets,
     takesSecretFiles,
+    sendsMail,
     readiness: () => readiness,
     metrics: { contentType: 'text/plain; version=0.0.4', text: () => Promise.resolve('up 1\n') },
     version: '0.0.0-test',

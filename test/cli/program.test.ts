@@ -8,7 +8,9 @@ import { EXIT } from '../../src/cli/exit-codes.ts';
 import { acceptsCommand } from './accepts-command.ts';
 import { firelock, surroundings } from './cli.ts';
 
-const page = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
+const page = ['cli', 'cli-settings']
+  .map((name) => readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8'))
+  .join('\n');
 const { program } = createProgram(surroundings());
 
 /** Each command of the tree with its path; those that do something have no commands below. */
@@ -34,7 +36,7 @@ test('every command says what it does, with its options and examples that are co
   }
 });
 
-test('every command has a section in docs/cli.md with its options, and every exit code is there', () => {
+test('every command has a section in docs/cli.md or docs/cli-settings.md with its options, and every exit code is there', () => {
   for (const { path, command } of doers) {
     const title = `### firelock ${path.join(' ')}`;
     const section = page.split('\n### ').find((one) => `### ${one}`.startsWith(`${title}\n`));

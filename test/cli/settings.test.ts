@@ -146,3 +146,21 @@ test('queues, instances, numbers and the caller are shown', async () => {
     `anonymous (the server requires no token), admin, at ${api.url}\n`,
   );
 });
+
+test('notifiers are written by a file, listed, shown, tested and deleted', async () => {
+  const put = async (id: string, input: string) =>
+    firelock(['notifier', 'put', id, '--file', '-'], { url: api.url, input });
+  const text = 'channel: {type: pagerduty, routingKey: canary}\non: [late]\n';
+  expect((await put('pager', text)).err).toContain('created notifier pager, version 1');
+  expect((await put('pager', text)).err).toContain('unchanged: notifier pager, version 1');
+  expect((await onTerminal(160, 'notifier', 'list')).out).toMatch(
+    /^pager +yes +pagerduty +https:\/\/events.pagerduty.com\/v2\/enqueue +late /m,
+  );
+  const shown = (await onTerminal(100, 'notifier', 'show', 'pager')).out;
+  expect(shown).toMatch(/^reminds +every 86400 s$/m);
+  expect(shown).not.toContain('canary');
+  const tested = await run('notifier', 'test', 'pager');
+  expect(tested.json()).toMatchObject({ trigger: 'notify', notifierId: 'pager', status: 'pending' });
+  expect((await run('notifier', 'delete', 'pager', '--yes')).json()).toEqual({ deleted: 'pager' });
+  expect((await run('notifier', 'get', 'pager')).code).toBe(3);
+});

@@ -17,6 +17,7 @@ test.for(here)('the blocks of %s do what the page says', async (page) => {
   const api = await startApi(undefined, {
     apiTokens: tokens.map(({ known }) => known),
     takesSecretFiles: true,
+    sendsMail: true,
   });
   try {
     const [token] = tokens;

@@ -46,9 +46,6 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
   'docs/cli.md': {
     prepare: async (api) => {
       await make(api, 'PUT', '/schedules/invoices', { cron: '@daily', target: HTTP });
-      await make(api, 'PUT', '/calendars/holidays', { dates: ['2030-12-26'] });
-      await make(api, 'PUT', '/limits/warehouse', { maxRunning: 2 });
-      await make(api, 'PUT', '/connections/github', { url: 'https://api.github.com' });
       const run = await make(api, 'POST', '/runs', { target: HTTP });
       const id = run['id'] as unknown as string;
       await make(api, 'POST', `/runs/${id}/cancel`);
@@ -59,6 +56,15 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
             'schedules:\n  - { id: mail, cron: "@daily", target: { type: pull, queue: mail } }\n',
         },
       };
+    },
+  },
+  'docs/cli-settings.md': {
+    prepare: async (api) => {
+      await make(api, 'PUT', '/calendars/holidays', { dates: ['2030-12-26'] });
+      await make(api, 'PUT', '/limits/warehouse', { maxRunning: 2 });
+      await make(api, 'PUT', '/connections/github', { url: 'https://api.github.com' });
+      await make(api, 'PUT', '/notifiers/on-call', { channel: { type: 'webhook', target: HTTP } });
+      return {};
     },
   },
   'docs/crontab.md': {
@@ -106,6 +112,20 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
       const [begun, read, ended] = answersIn(said);
       expect(read).toEqual(begun);
       expect(ended).toMatchObject({ on: false });
+    },
+  },
+  'docs/notifications.md': {
+    shapes: ['version', 'updatedAt'],
+    after: (_, said) => {
+      const puts = answersIn(said).slice(0, 4);
+      expect(puts.map((answer) => (answer as { id: string }).id)).toEqual([
+        'team',
+        'on-call',
+        'mail',
+        'hook',
+      ]);
+      const tested = said.find(({ block }) => block.text.includes('/test'))?.answers[0];
+      expect(tested).toMatchObject({ trigger: 'notify', notifierId: 'hook', status: 'pending' });
     },
   },
   'docs/pausing.md': {

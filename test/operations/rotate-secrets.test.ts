@@ -6,12 +6,14 @@ import {
   openConnection,
   sealConnection,
 } from '../../src/core/connections/connection-secrets.ts';
-import type { Target } from '../../src/core/schedules/schedule.ts';
-import { keyIdsIn, sealTarget } from '../../src/core/secrets/target-secrets.ts';
+import type { HttpTarget, Target } from '../../src/core/schedules/schedule.ts';
+import { keyIdsIn, openTarget, sealTarget } from '../../src/core/secrets/target-secrets.ts';
 import { putConnection } from '../../src/operations/connection-changes.ts';
+import { putNotifier } from '../../src/operations/notifier-changes.ts';
 import { rotateSecrets } from '../../src/operations/rotate-secrets.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { findConnection } from '../../src/store/connections/find-connections.ts';
+import { findNotifier } from '../../src/store/notifiers/find-notifiers.ts';
 import { sampleUsedKeys } from '../../src/store/secrets/used-keys.ts';
 import { SECRETS, opened, ringOf } from '../support/secrets.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
@@ -108,6 +110,34 @@ test('the values and files of connections are encrypted anew too, at the version
   await store.rows(sql`UPDATE connections SET definition = '{"headers": null}'`);
   const broken = await rotateSecrets({ database: store.database, secrets: NEWER, signal: never });
   expect(broken.unreadable.map(({ what }) => what)).toEqual(['connection rotated']);
+});
+
+test('the routing keys and header values of notifiers are too', async () => {
+  const deps = { database: store.database, events: createEventBus() };
+  const http = {
+    ...targetAt('https://events.example/v2', { headers: { A: 'one' } }),
+    type: 'http',
+  } as HttpTarget;
+  const { notifier } = await putNotifier(deps, 'rotated', (_before, uid) => {
+    const given = { type: 'pagerduty', target: http, routingKey: 'two' } as const;
+    const { target } = sealTarget(given, { ring: SECRETS, uid, before: null });
+    return {
+      content: {
+        ...{ description: null, enabled: true, on: ['failed'], filter: { ids: [], label: [] } },
+        ...{ channel: 'pagerduty', remindSeconds: null, fallback: null, target },
+      },
+      faults: [],
+    };
+  });
+  expect((await usedKeys()).keyIds).toContain('test');
+  await rotateSecrets({ database: store.database, secrets: NEWER, signal: never });
+  const found = await store.database.run((db) => findNotifier(db, 'rotated'));
+  expect(found && keyIdsIn(found.target)).toEqual(['newer', 'newer']);
+  expect(found && openTarget(NEWER, notifier.uid, found.target)).toMatchObject({
+    target: { headers: { A: 'one' } },
+    routingKey: 'two',
+  });
+  expect((await usedKeys()).keyIds).not.toContain('test');
 });
 
 test('it can be interrupted between two batches, and needs a key', async () => {

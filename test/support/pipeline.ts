@@ -212,8 +212,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
 
 /** What a test says of a one-off run: where it goes, and what matters to it. */
 export type AskedRun = Partial<Omit<OneOffRun, 'handoff'>> &
-  Partial<OneOffHandoff> &
-  ({ url: string } | { queue: string });
+  Partial<Omit<OneOffHandoff, 'target'>> & { target?: Target } & ({ url: string } | { queue: string });
 
 export function oneOffOf({
   ref,

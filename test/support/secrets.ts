@@ -18,5 +18,5 @@ export const SECRETS = ringOf();
 
 /** A stored target as it would be sent. */
 export function opened(uid: string, target: unknown): Target<string> {
-  return openTarget(SECRETS, uid, target as Target);
+  return openTarget(SECRETS, uid, target as Target) as Target<string>;
 }

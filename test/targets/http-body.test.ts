@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { Webhook } from 'standardwebhooks';
-import type { HttpTarget, OutcomeRules } from '../../src/core/schedules/schedule.ts';
+import type { OutcomeRules } from '../../src/core/schedules/target-parts.ts';
+import type { HttpTarget } from '../../src/core/schedules/schedule.ts';
 import { secretOf } from '../support/signed.ts';
 import { targetAt } from '../support/targets.ts';
 import { attemptOf, httpTarget, never, receive } from './receivers.ts';
@@ -33,6 +34,18 @@ test('a payload can have the type that a header says', async () => {
     { payload: '1' },
   );
   expect(headers['content-type']).toBe('application/cloudevents+json');
+});
+
+test('of a message of a notifier, the message itself is the envelope, or what a template makes of it', async () => {
+  const payload = '{"notifier":"hook","alerts":[{"scheduleId":"a \\"b\\""}],"more":0}';
+  const message = { trigger: 'notify', scheduleId: null, runName: null, payload } as const;
+  const { body, headers } = await sent({ secret: secretOf(1) }, message);
+  expect(body).toBe(payload);
+  expect(headers['content-type']).toBe('application/json');
+  expect(() => new Webhook(secretOf(1)).verify(body, headers)).not.toThrow();
+  const template = '{"first": {{payload/alerts/0}}, "title": "{{payload/alerts/0/scheduleId}}"}';
+  const own = await sent({ body: { template, contentType: 'application/json' } }, message);
+  expect(own.body).toBe('{"first": {"scheduleId":"a \\"b\\""}, "title": "a \\"b\\""}');
 });
 
 test('a template is filled in, of its own type, and signed', async () => {

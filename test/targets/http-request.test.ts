@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { HTTP_METHODS } from '../../src/core/schedules/schedule.ts';
+import { HTTP_METHODS } from '../../src/core/schedules/target-parts.ts';
 import { attemptOf, httpTarget, never, receive } from './receivers.ts';
 import { targetAt } from '../support/targets.ts';
 

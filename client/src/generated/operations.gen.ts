@@ -24,6 +24,8 @@ import type {
     DeleteConnectionResponse,
     DeleteLimitData,
     DeleteLimitResponse,
+    DeleteNotifierData,
+    DeleteNotifierResponse,
     DeleteScheduleData,
     DeleteScheduleResponse,
     FireScheduleData,
@@ -44,6 +46,8 @@ import type {
     GetMeResponse,
     GetMetricsData,
     GetMetricsResponse,
+    GetNotifierData,
+    GetNotifierResponse,
     GetReadinessData,
     GetReadinessError,
     GetReadinessResponse,
@@ -57,6 +61,8 @@ import type {
     GetStatsResponse,
     HeartbeatRunData,
     HeartbeatRunResponse,
+    ListAlertsData,
+    ListAlertsResponse,
     ListAuditData,
     ListAuditResponse,
     ListCalendarsData,
@@ -67,6 +73,8 @@ import type {
     ListInstancesResponse,
     ListLimitsData,
     ListLimitsResponse,
+    ListNotifiersData,
+    ListNotifiersResponse,
     ListOccurrencesData,
     ListOccurrencesResponse,
     ListQueuesData,
@@ -91,6 +99,8 @@ import type {
     PutConnectionResponse,
     PutLimitData,
     PutLimitResponse,
+    PutNotifierData,
+    PutNotifierResponse,
     PutScheduleData,
     PutScheduleResponse,
     PutSchedulesData,
@@ -101,8 +111,12 @@ import type {
     SetMaintenanceResponse,
     SkipFireData,
     SkipFireResponse,
+    TestNotifierData,
+    TestNotifierResponse,
     TryConnectionData,
     TryConnectionResponse,
+    TryNotifierData,
+    TryNotifierResponse,
     UnskipFireData,
     UnskipFireResponse,
     VerifyData,
@@ -138,6 +152,12 @@ export const OPERATIONS = {
     putConnection: { method: 'PUT', path: '/api/v1/connections/{id}', bodyType: 'application/json' },
     deleteConnection: { method: 'DELETE', path: '/api/v1/connections/{id}' },
     tryConnection: { method: 'POST', path: '/api/v1/connections/{id}/dry-run', bodyType: 'application/json' },
+    listNotifiers: { method: 'GET', path: '/api/v1/notifiers' },
+    getNotifier: { method: 'GET', path: '/api/v1/notifiers/{id}' },
+    putNotifier: { method: 'PUT', path: '/api/v1/notifiers/{id}', bodyType: 'application/json' },
+    deleteNotifier: { method: 'DELETE', path: '/api/v1/notifiers/{id}' },
+    tryNotifier: { method: 'POST', path: '/api/v1/notifiers/{id}/dry-run', bodyType: 'application/json' },
+    testNotifier: { method: 'POST', path: '/api/v1/notifiers/{id}/test' },
     listRuns: { method: 'GET', path: '/api/v1/runs' },
     createRun: { method: 'POST', path: '/api/v1/runs', bodyType: 'application/json' },
     listRunsOfSchedule: { method: 'GET', path: '/api/v1/schedules/{id}/runs' },
@@ -154,6 +174,7 @@ export const OPERATIONS = {
     getLimit: { method: 'GET', path: '/api/v1/limits/{id}' },
     putLimit: { method: 'PUT', path: '/api/v1/limits/{id}', bodyType: 'application/json' },
     deleteLimit: { method: 'DELETE', path: '/api/v1/limits/{id}' },
+    listAlerts: { method: 'GET', path: '/api/v1/alerts' },
     getStats: { method: 'GET', path: '/api/v1/stats' },
     getStatsOfSchedule: { method: 'GET', path: '/api/v1/schedules/{id}/stats' },
     listInstances: { method: 'GET', path: '/api/v1/instances' },
@@ -222,6 +243,18 @@ export interface Firelock {
     deleteConnection: (input: Input<DeleteConnectionData>, options?: CallOptions) => Promise<DeleteConnectionResponse>;
     /** What PUT would change; changes nothing. `POST /api/v1/connections/{id}/dry-run`, role admin */
     tryConnection: (input: Input<TryConnectionData>, options?: CallOptions) => Promise<TryConnectionResponse>;
+    /** List notifiers, by id. `GET /api/v1/notifiers`, role viewer */
+    listNotifiers: (input?: Input<ListNotifiersData>, options?: CallOptions) => Promise<ListNotifiersResponse>;
+    /** One notifier, with its secret values masked; its ETag is its version. `GET /api/v1/notifiers/{id}`, role viewer */
+    getNotifier: (input: Input<GetNotifierData>, options?: CallOptions) => Promise<GetNotifierResponse>;
+    /** Create a notifier, or replace it whole: messages recorded from then on go where it says. `PUT /api/v1/notifiers/{id}`, role admin */
+    putNotifier: (input: Input<PutNotifierData>, options?: CallOptions) => Promise<PutNotifierResponse>;
+    /** Delete a notifier that is no other one’s fallback; its open messages end as abandoned. `DELETE /api/v1/notifiers/{id}`, role admin */
+    deleteNotifier: (input: Input<DeleteNotifierData>, options?: CallOptions) => Promise<DeleteNotifierResponse>;
+    /** What PUT would change; changes nothing. `POST /api/v1/notifiers/{id}/dry-run`, role admin */
+    tryNotifier: (input: Input<TryNotifierData>, options?: CallOptions) => Promise<TryNotifierResponse>;
+    /** Send a message of the event `test` at once; the run says what became of it. `POST /api/v1/notifiers/{id}/test`, role admin */
+    testNotifier: (input: Input<TestNotifierData>, options?: CallOptions) => Promise<TestNotifierResponse>;
     /** List runs, newest first; `from` and `to` mean `scheduledFor`. `GET /api/v1/runs`, role viewer */
     listRuns: (input?: Input<ListRunsData>, options?: CallOptions) => Promise<ListRunsResponse>;
     /** Have something done once, now or later. `POST /api/v1/runs`, role operator */
@@ -254,6 +287,8 @@ export interface Firelock {
     putLimit: (input: Input<PutLimitData>, options?: CallOptions) => Promise<PutLimitResponse>;
     /** Delete a limit that no schedule and no open run names. `DELETE /api/v1/limits/{id}`, role admin */
     deleteLimit: (input: Input<DeleteLimitData>, options?: CallOptions) => Promise<DeleteLimitResponse>;
+    /** Episodes: what is wrong with schedules, and what was; newest first. `GET /api/v1/alerts`, role viewer */
+    listAlerts: (input?: Input<ListAlertsData>, options?: CallOptions) => Promise<ListAlertsResponse>;
     /** What became of all runs of a period; `from` and `to` mean `scheduledFor`. `GET /api/v1/stats`, role viewer */
     getStats: (input?: Input<GetStatsData>, options?: CallOptions) => Promise<GetStatsResponse>;
     /** What became of the runs of a schedule; also of a deleted one. `GET /api/v1/schedules/{id}/stats`, role viewer */

@@ -20,6 +20,29 @@ export type AfterInput = {
     on?: Array<'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled' | 'late'>;
 };
 
+export type Alert = {
+    id: string;
+    scheduleId: string;
+    kind: 'failed' | 'late' | 'unstarted' | 'slow' | 'missed' | 'paused' | 'error';
+    since: string;
+    /**
+     * Null: it is open.
+     */
+    until: string | null;
+    /**
+     * The run that opened it; null: none did.
+     */
+    runId: string | null;
+    /**
+     * The status of that run when it opened.
+     */
+    status: 'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled' | null;
+    /**
+     * What was wrong when it opened.
+     */
+    error: string | null;
+};
+
 /**
  * One run for each run of another schedule that ends so; `scheduledFor` is the moment it ended.
  */
@@ -51,6 +74,24 @@ export type AnsweredCancel = {
     headers: {
         [key: string]: string;
     };
+};
+
+/**
+ * A channel; each secret value is "***".
+ */
+export type AnsweredChannel = ({
+    type: 'webhook';
+} & AnsweredWebhookChannel) | ({
+    type: 'slack';
+} & AnsweredSlackChannel) | ({
+    type: 'pagerduty';
+} & AnsweredPagerDutyChannel) | ({
+    type: 'email';
+} & AnsweredEmailChannel);
+
+export type AnsweredEmailChannel = {
+    type: 'email';
+    to: Array<string>;
 };
 
 /**
@@ -115,9 +156,23 @@ export type AnsweredOutcomeRules = {
     otherwise: 'retry' | 'fail' | null;
 };
 
+/**
+ * The routing key is "***".
+ */
+export type AnsweredPagerDutyChannel = {
+    type: 'pagerduty';
+    target: AnsweredHttpTarget;
+    routingKey: string;
+};
+
 export type AnsweredPullTarget = {
     type: 'pull';
     queue: string;
+};
+
+export type AnsweredSlackChannel = {
+    type: 'slack';
+    target: AnsweredHttpTarget;
 };
 
 /**
@@ -128,6 +183,11 @@ export type AnsweredTarget = ({
 } & AnsweredHttpTarget) | ({
     type: 'pull';
 } & AnsweredPullTarget);
+
+export type AnsweredWebhookChannel = {
+    type: 'webhook';
+    target: AnsweredHttpTarget;
+};
 
 export type Attempt = {
     attempt: number;
@@ -163,7 +223,7 @@ export type AuditEntry = {
     /**
      * Null: a call was refused that only reads, or several calls were.
      */
-    action: 'schedule.create' | 'schedule.update' | 'schedule.delete' | 'schedule.fire' | 'schedule.backfill' | 'schedule.skip' | 'schedule.unskip' | 'run.create' | 'run.cancel' | 'run.retry' | 'run.complete' | 'schedules.bulk' | 'runs.bulk' | 'calendar.put' | 'calendar.delete' | 'limit.put' | 'limit.delete' | 'connection.put' | 'connection.delete' | 'maintenance.on' | 'maintenance.off' | null;
+    action: 'schedule.create' | 'schedule.update' | 'schedule.delete' | 'schedule.fire' | 'schedule.backfill' | 'schedule.skip' | 'schedule.unskip' | 'run.create' | 'run.cancel' | 'run.retry' | 'run.complete' | 'schedules.bulk' | 'runs.bulk' | 'calendar.put' | 'calendar.delete' | 'limit.put' | 'limit.delete' | 'connection.put' | 'connection.delete' | 'notifier.put' | 'notifier.delete' | 'notifier.test' | 'maintenance.on' | 'maintenance.off' | null;
     /**
      * The id of the schedule, run, calendar or limit; null: it is about none, or many.
      */
@@ -332,6 +392,19 @@ export type CancelInput = {
 };
 
 /**
+ * Where its messages go, and in which form, by `type`.
+ */
+export type ChannelInput = ({
+    type: 'webhook';
+} & WebhookChannelInput) | ({
+    type: 'slack';
+} & SlackChannelInput) | ({
+    type: 'pagerduty';
+} & PagerDutyChannelInput) | ({
+    type: 'email';
+} & EmailChannelInput);
+
+/**
  * A worker asks for work.
  */
 export type ClaimInput = {
@@ -374,7 +447,7 @@ export type ClaimedRun = {
      * The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted.
      */
     scheduledFor: string;
-    trigger: 'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api';
+    trigger: 'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api' | 'notify';
     status: 'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled';
     reason: string | null;
     /**
@@ -444,6 +517,10 @@ export type ClaimedRun = {
      * Whose end made it: of `after` schedules.
      */
     parentRunId: string | null;
+    /**
+     * The notifier whose message it is.
+     */
+    notifierId: string | null;
     /**
      * Where workers claim it. Null: it is sent.
      */
@@ -645,6 +722,14 @@ export type Dependency = {
 };
 
 /**
+ * Mail by `FIRELOCK_SMTP_URL`, from `FIRELOCK_MAIL_FROM`.
+ */
+export type EmailChannelInput = {
+    type: 'email';
+    to: Array<string>;
+};
+
+/**
  * Local days, in `timezone`, on which it does not fire. Its moments on these days are no fires: nothing is caught up with or backfilled there, and `/occurrences` answers them as `excluded`.
  */
 export type ExcludeInput = {
@@ -782,6 +867,14 @@ export type LimitPage = {
     nextCursor: string | null;
 };
 
+export type ListAlertsAnswer = {
+    items: Array<Alert>;
+    /**
+     * Null: this is the last page.
+     */
+    nextCursor: string | null;
+};
+
 export type ListAuditAnswer = {
     items: Array<AuditEntry>;
     /**
@@ -882,6 +975,113 @@ export type MaintenanceInput = ({
 
 export type NothingInput = {
     [key: string]: never;
+};
+
+/**
+ * Who is told what, once when it breaks and once when it heals.
+ */
+export type Notifier = {
+    /**
+     * Chosen by the client.
+     */
+    id: string;
+    description: string | null;
+    /**
+     * false: it is told nothing.
+     */
+    enabled: boolean;
+    /**
+     * What it tells of. `failed`: a run ended failed, unknown or abandoned. `late`: no success in time. `unstarted`, `slow`: `expect` did not hold. `missed`: an occurrence was not made in time. `paused`: by firelock. `error`: it cannot be planned.
+     */
+    on: Array<'failed' | 'late' | 'unstarted' | 'slow' | 'missed' | 'paused' | 'error'>;
+    /**
+     * While something stays broken, it is told again after so long. Null: never.
+     */
+    remindSeconds: number | null;
+    /**
+     * The notifier that gets what could not be delivered.
+     */
+    fallback: string | null;
+    filter: {
+        ids: Array<string>;
+        label: Array<string>;
+    };
+    channel: AnsweredChannel;
+    version: number;
+    updatedAt: string;
+};
+
+/**
+ * What a write makes of a notifier.
+ */
+export type NotifierDiff = {
+    /**
+     * Chosen by the client.
+     */
+    id: string;
+    change: 'created' | 'updated' | 'unchanged';
+    /**
+     * The changed fields of an update; `path` is a JSON pointer.
+     */
+    fields: Array<{
+        path: string;
+        /**
+         * Null: there is none. Secret values are masked.
+         */
+        before: JsonText;
+        /**
+         * Null: there is none. Secret values are masked.
+         */
+        after: JsonText;
+    }>;
+};
+
+/**
+ * Of which schedules it tells. Empty: of all.
+ */
+export type NotifierFilterInput = {
+    /**
+     * Ids, or their beginnings and a `*`: one of them fits.
+     */
+    ids?: Array<string>;
+    /**
+     * `key:value`: the schedule has all of them.
+     */
+    label?: Array<string>;
+};
+
+export type NotifierInput = {
+    /**
+     * Chosen by the client.
+     */
+    id?: string;
+    description?: string | null;
+    /**
+     * false: it is told nothing.
+     */
+    enabled?: boolean;
+    /**
+     * What it tells of. `failed`: a run ended failed, unknown or abandoned. `late`: no success in time. `unstarted`, `slow`: `expect` did not hold. `missed`: an occurrence was not made in time. `paused`: by firelock. `error`: it cannot be planned.
+     */
+    on?: Array<'failed' | 'late' | 'unstarted' | 'slow' | 'missed' | 'paused' | 'error'>;
+    filter?: NotifierFilterInput;
+    channel: ChannelInput;
+    /**
+     * While something stays broken, it is told again after so long. Null: never.
+     */
+    remindSeconds?: number | null;
+    /**
+     * The notifier that gets what could not be delivered.
+     */
+    fallback?: string | null;
+};
+
+export type NotifierPage = {
+    items: Array<Notifier>;
+    /**
+     * Null: this is the last page.
+     */
+    nextCursor: string | null;
 };
 
 /**
@@ -1081,6 +1281,18 @@ export type OutcomeRulesInput = {
     otherwise?: 'retry' | 'fail' | null;
 } | null;
 
+/**
+ * One incident for each episode, which its end resolves.
+ */
+export type PagerDutyChannelInput = {
+    type: 'pagerduty';
+    target?: HttpTargetInput;
+    /**
+     * Of an integration of the Events API v2. Write-only, stored encrypted: answered as "***", which sent back keeps the stored value where the origin of the target's URL is unchanged.
+     */
+    routingKey: string;
+};
+
 export type Preview = {
     /**
      * In plain English.
@@ -1236,7 +1448,7 @@ export type Run = {
      * The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted.
      */
     scheduledFor: string;
-    trigger: 'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api';
+    trigger: 'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api' | 'notify';
     status: 'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled';
     reason: string | null;
     /**
@@ -1306,6 +1518,10 @@ export type Run = {
      * Whose end made it: of `after` schedules.
      */
     parentRunId: string | null;
+    /**
+     * The notifier whose message it is.
+     */
+    notifierId: string | null;
     /**
      * Where workers claim it. Null: it is sent.
      */
@@ -1393,9 +1609,9 @@ export type RunFilterInput = {
      */
     status?: string | Array<'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled'>;
     /**
-     * Comma-separated, or a list (OR): schedule, catchUp, backfill, manual, after, api.
+     * Comma-separated, or a list (OR): schedule, catchUp, backfill, manual, after, api, notify.
      */
-    trigger?: string | Array<'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api'>;
+    trigger?: string | Array<'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api' | 'notify'>;
     /**
      * ISO 8601 with an offset, between 2000 and 2100.
      */
@@ -1741,7 +1957,7 @@ export type SchedulePage = {
              * The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted.
              */
             scheduledFor: string;
-            trigger: 'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api';
+            trigger: 'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api' | 'notify';
             status: 'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled';
             latenessMs: number | null;
         }>;
@@ -2009,6 +2225,14 @@ export type SkippedFire = {
     skipped: boolean;
 };
 
+/**
+ * Sends a text as the incoming webhooks of Slack, Mattermost, Rocket.Chat and Discord (`/slack`) take it.
+ */
+export type SlackChannelInput = {
+    type: 'slack';
+    target: HttpTargetInput;
+};
+
 export type Stats = {
     totalRuns: number;
     succeededRuns: number;
@@ -2234,6 +2458,14 @@ export type VersionedSchedule = {
     };
 };
 
+/**
+ * Sends the message as JSON, or what `body` makes of it.
+ */
+export type WebhookChannelInput = {
+    type: 'webhook';
+    target: HttpTargetInput;
+};
+
 export type WholeRun = {
     id: string;
     /**
@@ -2252,7 +2484,7 @@ export type WholeRun = {
      * The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted.
      */
     scheduledFor: string;
-    trigger: 'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api';
+    trigger: 'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api' | 'notify';
     status: 'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled';
     reason: string | null;
     /**
@@ -2323,6 +2555,10 @@ export type WholeRun = {
      */
     parentRunId: string | null;
     /**
+     * The notifier whose message it is.
+     */
+    notifierId: string | null;
+    /**
      * Where workers claim it. Null: it is sent.
      */
     queue: string | null;
@@ -2345,7 +2581,7 @@ export type WholeRun = {
     createdAt: string;
     updatedAt: string;
     /**
-     * Of the version it runs by. Null: that cannot be read.
+     * Of the version it runs by. Null: that cannot be read, or it is mail or PagerDuty of a notifier.
      */
     target: AnsweredTarget | null;
     attemptLog: Array<Attempt>;
@@ -4303,6 +4539,438 @@ export type TryConnectionResponses = {
 
 export type TryConnectionResponse = TryConnectionResponses[keyof TryConnectionResponses];
 
+export type ListNotifiersData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * Part of the id or the description, in any letter case.
+         */
+        q?: string;
+        /**
+         * 50 where it is not given.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the page before, as it is.
+         */
+        cursor?: string;
+    };
+    url: '/api/v1/notifiers';
+};
+
+export type ListNotifiersErrors = {
+    /**
+     * Malformed or invalid; every fault is listed
+     */
+    400: Problem;
+    /**
+     * No valid token
+     */
+    401: Problem;
+    /**
+     * The role of the token may not make this call
+     */
+    403: Problem;
+    /**
+     * The request took too long to arrive
+     */
+    408: Problem;
+    /**
+     * Too many calls; `Retry-After` says when to try again
+     */
+    429: Problem;
+    /**
+     * The request line and the headers are too large, or there are too many headers
+     */
+    431: Problem;
+    /**
+     * An error of the server
+     */
+    500: Problem;
+    /**
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
+     */
+    503: Problem;
+};
+
+export type ListNotifiersError = ListNotifiersErrors[keyof ListNotifiersErrors];
+
+export type ListNotifiersResponses = {
+    /**
+     * A page of notifiers
+     */
+    200: NotifierPage;
+};
+
+export type ListNotifiersResponse = ListNotifiersResponses[keyof ListNotifiersResponses];
+
+export type DeleteNotifierData = {
+    body?: never;
+    headers?: {
+        /**
+         * Only if the version is still this `ETag`, else 412.
+         */
+        'If-Match'?: string;
+    };
+    path: {
+        /**
+         * Chosen by the client.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/notifiers/{id}';
+};
+
+export type DeleteNotifierErrors = {
+    /**
+     * Malformed or invalid; every fault is listed
+     */
+    400: Problem;
+    /**
+     * No valid token
+     */
+    401: Problem;
+    /**
+     * The role of the token may not make this call
+     */
+    403: Problem;
+    /**
+     * Unknown id
+     */
+    404: Problem;
+    /**
+     * The request took too long to arrive
+     */
+    408: Problem;
+    /**
+     * Not possible in this state
+     */
+    409: Problem;
+    /**
+     * Failed precondition
+     */
+    412: Problem;
+    /**
+     * Too many calls; `Retry-After` says when to try again
+     */
+    429: Problem;
+    /**
+     * The request line and the headers are too large, or there are too many headers
+     */
+    431: Problem;
+    /**
+     * An error of the server
+     */
+    500: Problem;
+    /**
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
+     */
+    503: Problem;
+};
+
+export type DeleteNotifierError = DeleteNotifierErrors[keyof DeleteNotifierErrors];
+
+export type DeleteNotifierResponses = {
+    /**
+     * Deleted
+     */
+    204: void;
+};
+
+export type DeleteNotifierResponse = DeleteNotifierResponses[keyof DeleteNotifierResponses];
+
+export type GetNotifierData = {
+    body?: never;
+    path: {
+        /**
+         * Chosen by the client.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/notifiers/{id}';
+};
+
+export type GetNotifierErrors = {
+    /**
+     * Malformed or invalid; every fault is listed
+     */
+    400: Problem;
+    /**
+     * No valid token
+     */
+    401: Problem;
+    /**
+     * The role of the token may not make this call
+     */
+    403: Problem;
+    /**
+     * Unknown id
+     */
+    404: Problem;
+    /**
+     * The request took too long to arrive
+     */
+    408: Problem;
+    /**
+     * Too many calls; `Retry-After` says when to try again
+     */
+    429: Problem;
+    /**
+     * The request line and the headers are too large, or there are too many headers
+     */
+    431: Problem;
+    /**
+     * An error of the server
+     */
+    500: Problem;
+    /**
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
+     */
+    503: Problem;
+};
+
+export type GetNotifierError = GetNotifierErrors[keyof GetNotifierErrors];
+
+export type GetNotifierResponses = {
+    /**
+     * The notifier
+     */
+    200: Notifier;
+};
+
+export type GetNotifierResponse = GetNotifierResponses[keyof GetNotifierResponses];
+
+export type PutNotifierData = {
+    body: NotifierInput;
+    headers?: {
+        /**
+         * Only if the version is still this `ETag`, else 412.
+         */
+        'If-Match'?: string;
+        /**
+         * `*`: create only, 412 where it exists.
+         */
+        'If-None-Match'?: string;
+    };
+    path: {
+        /**
+         * Chosen by the client.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/notifiers/{id}';
+};
+
+export type PutNotifierErrors = {
+    /**
+     * Malformed or invalid; every fault is listed
+     */
+    400: Problem;
+    /**
+     * No valid token
+     */
+    401: Problem;
+    /**
+     * The role of the token may not make this call
+     */
+    403: Problem;
+    /**
+     * Unknown id
+     */
+    404: Problem;
+    /**
+     * The request took too long to arrive
+     */
+    408: Problem;
+    /**
+     * Failed precondition
+     */
+    412: Problem;
+    /**
+     * Body too large
+     */
+    413: Problem;
+    /**
+     * The body is not application/json
+     */
+    415: Problem;
+    /**
+     * Well-formed but impossible
+     */
+    422: Problem;
+    /**
+     * Too many calls; `Retry-After` says when to try again
+     */
+    429: Problem;
+    /**
+     * The request line and the headers are too large, or there are too many headers
+     */
+    431: Problem;
+    /**
+     * An error of the server
+     */
+    500: Problem;
+    /**
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
+     */
+    503: Problem;
+};
+
+export type PutNotifierError = PutNotifierErrors[keyof PutNotifierErrors];
+
+export type PutNotifierResponses = {
+    /**
+     * Replaced, or as it was: then its version stays
+     */
+    200: Notifier;
+    /**
+     * Created
+     */
+    201: Notifier;
+};
+
+export type PutNotifierResponse = PutNotifierResponses[keyof PutNotifierResponses];
+
+export type TryNotifierData = {
+    body: NotifierInput;
+    path: {
+        /**
+         * Chosen by the client.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/notifiers/{id}/dry-run';
+};
+
+export type TryNotifierErrors = {
+    /**
+     * Malformed or invalid; every fault is listed
+     */
+    400: Problem;
+    /**
+     * No valid token
+     */
+    401: Problem;
+    /**
+     * The role of the token may not make this call
+     */
+    403: Problem;
+    /**
+     * Unknown id
+     */
+    404: Problem;
+    /**
+     * The request took too long to arrive
+     */
+    408: Problem;
+    /**
+     * Body too large
+     */
+    413: Problem;
+    /**
+     * The body is not application/json
+     */
+    415: Problem;
+    /**
+     * Well-formed but impossible
+     */
+    422: Problem;
+    /**
+     * Too many calls; `Retry-After` says when to try again
+     */
+    429: Problem;
+    /**
+     * The request line and the headers are too large, or there are too many headers
+     */
+    431: Problem;
+    /**
+     * An error of the server
+     */
+    500: Problem;
+    /**
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
+     */
+    503: Problem;
+};
+
+export type TryNotifierError = TryNotifierErrors[keyof TryNotifierErrors];
+
+export type TryNotifierResponses = {
+    /**
+     * What PUT would make of the notifier
+     */
+    200: NotifierDiff;
+};
+
+export type TryNotifierResponse = TryNotifierResponses[keyof TryNotifierResponses];
+
+export type TestNotifierData = {
+    body?: never;
+    path: {
+        /**
+         * Chosen by the client.
+         */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/notifiers/{id}/test';
+};
+
+export type TestNotifierErrors = {
+    /**
+     * Malformed or invalid; every fault is listed
+     */
+    400: Problem;
+    /**
+     * No valid token
+     */
+    401: Problem;
+    /**
+     * The role of the token may not make this call
+     */
+    403: Problem;
+    /**
+     * Unknown id
+     */
+    404: Problem;
+    /**
+     * The request took too long to arrive
+     */
+    408: Problem;
+    /**
+     * Too many calls; `Retry-After` says when to try again
+     */
+    429: Problem;
+    /**
+     * The request line and the headers are too large, or there are too many headers
+     */
+    431: Problem;
+    /**
+     * An error of the server
+     */
+    500: Problem;
+    /**
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
+     */
+    503: Problem;
+};
+
+export type TestNotifierError = TestNotifierErrors[keyof TestNotifierErrors];
+
+export type TestNotifierResponses = {
+    /**
+     * The run of the message
+     */
+    202: Run;
+};
+
+export type TestNotifierResponse = TestNotifierResponses[keyof TestNotifierResponses];
+
 export type ListRunsData = {
     body?: never;
     path?: never;
@@ -4321,7 +4989,7 @@ export type ListRunsData = {
          */
         status?: string;
         /**
-         * Comma-separated list (OR) of schedule, catchUp, backfill, manual, after, api.
+         * Comma-separated list (OR) of schedule, catchUp, backfill, manual, after, api, notify.
          */
         trigger?: string;
         /**
@@ -4473,7 +5141,7 @@ export type ListRunsOfScheduleData = {
          */
         status?: string;
         /**
-         * Comma-separated list (OR) of schedule, catchUp, backfill, manual, after, api.
+         * Comma-separated list (OR) of schedule, catchUp, backfill, manual, after, api, notify.
          */
         trigger?: string;
         /**
@@ -5413,6 +6081,76 @@ export type PutLimitResponses = {
 
 export type PutLimitResponse = PutLimitResponses[keyof PutLimitResponses];
 
+export type ListAlertsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        /**
+         * `true`: only those that are open.
+         */
+        open?: boolean;
+        /**
+         * Chosen by the client.
+         */
+        scheduleId?: string;
+        /**
+         * 50 where it is not given.
+         */
+        limit?: number;
+        /**
+         * The `nextCursor` of the page before, as it is.
+         */
+        cursor?: string;
+    };
+    url: '/api/v1/alerts';
+};
+
+export type ListAlertsErrors = {
+    /**
+     * Malformed or invalid; every fault is listed
+     */
+    400: Problem;
+    /**
+     * No valid token
+     */
+    401: Problem;
+    /**
+     * The role of the token may not make this call
+     */
+    403: Problem;
+    /**
+     * The request took too long to arrive
+     */
+    408: Problem;
+    /**
+     * Too many calls; `Retry-After` says when to try again
+     */
+    429: Problem;
+    /**
+     * The request line and the headers are too large, or there are too many headers
+     */
+    431: Problem;
+    /**
+     * An error of the server
+     */
+    500: Problem;
+    /**
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
+     */
+    503: Problem;
+};
+
+export type ListAlertsError = ListAlertsErrors[keyof ListAlertsErrors];
+
+export type ListAlertsResponses = {
+    /**
+     * A page of episodes
+     */
+    200: ListAlertsAnswer;
+};
+
+export type ListAlertsResponse = ListAlertsResponses[keyof ListAlertsResponses];
+
 export type GetStatsData = {
     body?: never;
     path?: never;
@@ -5832,7 +6570,7 @@ export type ListAuditData = {
          */
         by?: string;
         /**
-         * Comma-separated list (OR) of schedule.create, schedule.update, schedule.delete, schedule.fire, schedule.backfill, schedule.skip, schedule.unskip, run.create, run.cancel, run.retry, run.complete, schedules.bulk, runs.bulk, calendar.put, calendar.delete, limit.put, limit.delete, connection.put, connection.delete, maintenance.on, maintenance.off.
+         * Comma-separated list (OR) of schedule.create, schedule.update, schedule.delete, schedule.fire, schedule.backfill, schedule.skip, schedule.unskip, run.create, run.cancel, run.retry, run.complete, schedules.bulk, runs.bulk, calendar.put, calendar.delete, limit.put, limit.delete, connection.put, connection.delete, notifier.put, notifier.delete, notifier.test, maintenance.on, maintenance.off.
          */
         action?: string;
         /**

@@ -30,10 +30,10 @@ export function answerDiff({
 }
 
 /** Null: there is none. */
-function memberAt(root: unknown, path: string): unknown {
+export function memberAt(root: unknown, path: string): unknown {
   const steps = path
     .split('/')
     .slice(1)
-    .map((step) => step.replaceAll('~0', '~'));
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
   return steps.reduce<unknown>((at, step) => (isObject(at) ? (at[step] ?? null) : null), root);
 }

@@ -1,5 +1,4 @@
-/** Examples of one operation, each under a name that tells them apart. */
-type Examples = Readonly<Record<string, { summary: string; value: object }>>;
+import { CONNECTIONS, type Examples, NOTIFIERS } from './settings-examples.ts';
 
 const job = (name: string) => ({ type: 'http', url: `https://example.com/jobs/${name}` });
 const nothing: Examples = { nothing: { summary: 'There is nothing to say', value: {} } };
@@ -75,30 +74,6 @@ const SCHEDULES: Examples = {
 
 const skip = { fireAt: '2099-12-25T01:00:00Z' };
 
-const CONNECTIONS: Examples = {
-  oauth2: {
-    summary: 'A client that fetches its tokens',
-    value: {
-      url: 'https://api.example.com/v2',
-      auth: {
-        type: 'oauth2',
-        tokenUrl: 'https://login.example.com/oauth2/token',
-        clientId: 'firelock',
-        clientSecret: 'the-secret-of-the-client',
-      },
-    },
-  },
-  token: {
-    summary: 'A token, and a header',
-    value: {
-      description: 'The GitHub API',
-      url: 'https://api.github.com',
-      headers: { 'X-GitHub-Api-Version': '2022-11-28' },
-      auth: { type: 'bearer', token: 'ghp_example' },
-    },
-  },
-};
-
 /** Whole bodies, by `operationId`. A test sends them in this order to an empty firelock: each works as it stands. */
 export const EXAMPLES: Readonly<Record<string, Examples>> = {
   putCalendar: {
@@ -109,6 +84,8 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
   },
   putConnection: CONNECTIONS,
   tryConnection: CONNECTIONS,
+  putNotifier: NOTIFIERS,
+  tryNotifier: NOTIFIERS,
   putLimit: {
     limit: {
       summary: 'Three runs at once',

@@ -117,6 +117,7 @@ const NAMES: Readonly<Record<string, { input?: string; answer?: string }>> = {
   getLoad: { answer: 'Load' },
   listCalendars: { answer: 'CalendarPage' },
   listConnections: { answer: 'ConnectionPage' },
+  listNotifiers: { answer: 'NotifierPage' },
   listRuns: { answer: 'RunPage' },
   listRunsOfSchedule: { answer: 'RunPage' },
   createRuns: { input: 'RunBatchInput', answer: 'RunBatchResult' },

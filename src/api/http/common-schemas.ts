@@ -24,6 +24,11 @@ export const connectionIdText = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, { error: NO_SCHEDULE_ID })
   .meta({ description: 'Chosen by the client.', example: 'github' });
 
+export const notifierIdText = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, { error: NO_SCHEDULE_ID })
+  .meta({ description: 'Chosen by the client.', example: 'on-call' });
+
 export const limitIdParams = z.strictObject({ id: limitIdText });
 
 export const scheduleIdParams = z.strictObject({ id: scheduleIdText });

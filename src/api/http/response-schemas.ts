@@ -13,6 +13,7 @@ export const TAGS = {
   calendars: 'Calendars',
   connections: 'Connections',
   alerts: 'Alerts',
+  notifiers: 'Notifiers',
   instances: 'Instances',
   signs: 'Signs of life',
 } as const;

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { AttemptEntry } from '../../core/runs/attempts/attempt.ts';
 import { isoInstant, isoOrNull } from '../../core/instant.ts';
 import { type Run, attemptLogOf, runNameOf } from '../../core/runs/run.ts';
-import type { Target } from '../../core/schedules/schedule.ts';
+import type { HandoffTarget } from '../../core/schedules/schedule.ts';
 import { rawJsonOrNull } from '../http/json/raw-json.ts';
 import type { run, wholeRun } from './schemas.ts';
 import { answerTarget } from '../targets/answers.ts';
@@ -43,6 +43,7 @@ export function answerRun(stored: Run): z.output<typeof run> {
     dependsOn: [...stored.dependsOn],
     dependents: [...stored.dependents],
     parentRunId: stored.parentRunId,
+    notifierId: stored.notifierId,
     queue: stored.queue,
     workerId: stored.workerId,
     ...awaited(stored),
@@ -54,10 +55,15 @@ export function answerRun(stored: Run): z.output<typeof run> {
 
 export function answerWholeRun(
   stored: Run,
-  { target }: { target: Target | null },
+  { target }: { target: HandoffTarget | null },
 ): z.output<typeof wholeRun> {
   const attemptLog = attemptLogOf(stored).map(answerAttempt);
-  return { ...answerRun(stored), target: target && answerTarget(target), attemptLog };
+  return { ...answerRun(stored), target: target && answerHandoffTarget(target), attemptLog };
+}
+
+/** Mail and PagerDuty are what a notifier says of itself. */
+function answerHandoffTarget(target: HandoffTarget) {
+  return target.type === 'email' || target.type === 'pagerduty' ? null : answerTarget(target);
 }
 
 /** Until when a heartbeat or an end must come, from the worker or from the job that the target started. */

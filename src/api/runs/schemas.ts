@@ -72,6 +72,7 @@ export const runFields = {
     .array(z.string())
     .meta({ description: 'Ids of the runs that depend on this one: the first 1000.' }),
   parentRunId: z.string().nullable().meta({ description: 'Whose end made it: of `after` schedules.' }),
+  notifierId: z.string().nullable().meta({ description: 'The notifier whose message it is.' }),
   queue: z.string().nullable().meta({ description: 'Where workers claim it. Null: it is sent.' }),
   workerId: z.string().nullable().meta({ description: 'The worker that claimed it last.' }),
   leaseUntil: answeredInstant.nullable().meta({
@@ -117,9 +118,10 @@ const attempt = z
 export const wholeRun = z
   .object({
     ...runFields,
-    target: answeredTarget
-      .nullable()
-      .meta({ description: 'Of the version it runs by. Null: that cannot be read.' }),
+    target: answeredTarget.nullable().meta({
+      description:
+        'Of the version it runs by. Null: that cannot be read, or it is mail or PagerDuty of a notifier.',
+    }),
     attemptLog: z.array(attempt),
   })
   .meta({ id: 'WholeRun' });

@@ -1,9 +1,12 @@
-import type { HttpCall, Target } from '../../core/schedules/schedule.ts';
+import type { HttpCall, HttpTarget, Target } from '../../core/schedules/schedule.ts';
 import { MASK } from './http-call-schemas.ts';
 
 /** A target with its header values and secrets masked. Answers never decrypt anything. */
 export function answerTarget(target: Target) {
-  if (target.type === 'pull') return { type: target.type, queue: target.queue };
+  return target.type === 'pull' ? { type: target.type, queue: target.queue } : answerHttpTarget(target);
+}
+
+export function answerHttpTarget(target: HttpTarget) {
   const { type, connection, body, outcome, secret, lookup, cancel } = target;
   return {
     type,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { BODY_PLACEHOLDERS, compileBody, readContentType } from '../../core/http/body-template.ts';
 import { pointerSteps } from '../../core/json-text.ts';
 import { overlap, patternFault } from '../../core/runs/attempts/outcome-rules.ts';
-import type { OutcomeRules, StatusPattern } from '../../core/schedules/schedule.ts';
+import type { OutcomeRules, StatusPattern } from '../../core/schedules/target-parts.ts';
 import { withoutFault } from '../http/common-schemas.ts';
 import { isObject } from '../http/json/json-body.ts';
 

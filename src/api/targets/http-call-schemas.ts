@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { headerFault } from '../../core/http/header-rules.ts';
-import { HTTP_METHODS } from '../../core/schedules/schedule.ts';
+import { HTTP_METHODS } from '../../core/schedules/target-parts.ts';
 import { WEBHOOK_SECRET_RULE, webhookKey } from '../../core/secrets/webhook-secret.ts';
 import { withoutFault } from '../http/common-schemas.ts';
 import { pathFault } from '../../core/connections/join-url.ts';

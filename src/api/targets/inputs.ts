@@ -1,11 +1,6 @@
 import { destinationOf } from '../../core/http/template.ts';
-import type {
-  HttpCall,
-  HttpTarget,
-  OutcomeRules,
-  SecretText,
-  Target,
-} from '../../core/schedules/schedule.ts';
+import type { OutcomeRules } from '../../core/schedules/target-parts.ts';
+import type { HttpCall, HttpTarget, SecretText, Target } from '../../core/schedules/schedule.ts';
 import { isObject, pointer } from '../http/json/json-body.ts';
 import type { Fault } from '../http/problem.ts';
 import { MASK } from './http-call-schemas.ts';
@@ -20,8 +15,15 @@ import { sealTarget } from '../../core/secrets/target-secrets.ts';
  */
 export function unmaskTarget(input: TargetInput, stored: Target | null, faults: Fault[]): Target {
   if (input.type === 'pull') return { type: input.type, queue: input.queue };
+  return unmaskHttpTarget(input, stored?.type === 'http' ? stored : null, faults);
+}
+
+export function unmaskHttpTarget(
+  input: Extract<TargetInput, { type: 'http' }>,
+  known: HttpTarget | null,
+  faults: Fault[],
+): HttpTarget {
   const { type, connection, secret, lookup, cancel, body, outcome, ...target } = input;
-  const known = stored?.type === 'http' ? stored : null;
   const placed = (call: HttpCall<string>) => ({ ...call, connection });
   const knownCall = (name: 'lookup' | 'cancel') =>
     known?.[name] && { ...known[name], connection: known.connection };

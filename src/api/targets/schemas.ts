@@ -56,7 +56,7 @@ const cancelInput = z
     description: 'Called once, best effort and without a body, when a running run is cancelled or replaced.',
   });
 
-const httpInput = z
+export const httpInput = z
   .strictObject(
     {
       type: z.literal('http'),
@@ -128,20 +128,22 @@ const answeredHttpCall = (id: string, what: string) =>
     .meta({ id, description: `${what}; each header value is "${MASK}".` })
     .nullable();
 
+export const answeredHttpTarget = z
+  .object({
+    type: z.literal('http'),
+    connection: connection.nullable(),
+    ...answeredCall,
+    body: answeredBody,
+    outcome: answeredOutcome,
+    secret: answeredSecret,
+    lookup: answeredHttpCall('AnsweredLookup', 'A lookup'),
+    cancel: answeredHttpCall('AnsweredCancel', 'A cancel call'),
+  })
+  .meta({ id: 'AnsweredHttpTarget', description: `Each header value, and the secret, is "${MASK}".` });
+
 export const answeredTarget = z
   .discriminatedUnion('type', [
-    z
-      .object({
-        type: z.literal('http'),
-        connection: connection.nullable(),
-        ...answeredCall,
-        body: answeredBody,
-        outcome: answeredOutcome,
-        secret: answeredSecret,
-        lookup: answeredHttpCall('AnsweredLookup', 'A lookup'),
-        cancel: answeredHttpCall('AnsweredCancel', 'A cancel call'),
-      })
-      .meta({ id: 'AnsweredHttpTarget', description: `Each header value, and the secret, is "${MASK}".` }),
+    answeredHttpTarget,
     z.object({ type: z.literal('pull'), queue: z.string() }).meta({ id: 'AnsweredPullTarget' }),
   ])
   .meta({ id: 'AnsweredTarget', description: `A target; each header value, and the secret, is "${MASK}".` });

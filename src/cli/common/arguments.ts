@@ -87,7 +87,7 @@ export interface PayloadOptions {
 }
 
 /** The payload, given directly or in a file; undefined: none is given. */
-export async function payloadOf(
+export async function givenPayload(
   { payload, payloadFile }: PayloadOptions,
   around: Pick<Surroundings, 'input'>,
 ): Promise<RawJson | undefined> {

@@ -18,7 +18,7 @@ export async function exportAll(cli: Cli, { set, format = 'yaml' }: ExportOption
   const write = (text: string) => out.write(text);
   const writer = format === 'json' ? jsonWriter(write) : yamlWriter(write);
   writer.begin(set ?? null, server.url);
-  for (const kind of ['limits', 'calendars', 'connections'] as const) {
+  for (const kind of ['limits', 'calendars', 'connections', 'notifiers'] as const) {
     writer.list(kind);
     for await (const { fields } of pagesOf(server, kind, {}))
       writer.item({ fields: nonEmpty(kind, fields), isOver: null });
@@ -61,16 +61,21 @@ const NAMES = {
   limits: ['id', 'description', 'maxRunning'],
   calendars: ['id', 'description', 'dates'],
   connections: ['id', 'description', 'url', 'headers', 'auth', 'tls'],
+  notifiers: ['id', 'description', 'enabled', 'on', 'filter', 'channel', 'remindSeconds', 'fallback'],
 };
 
-/** The fields of a limit, a calendar or a connection that a client may set. */
+/** The fields of a limit, a calendar, a connection or a notifier that a client may set. */
 function nonEmpty(
   kind: keyof typeof NAMES,
   fields: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
-  const said = NAMES[kind].flatMap((name) => (fields[name] === null ? [] : [[name, fields[name]]]));
+  // Without reminders, a notifier says so.
+  const said = NAMES[kind].flatMap((name) =>
+    fields[name] === null && name !== 'remindSeconds' ? [] : [[name, fields[name]]],
+  );
   const named = Object.fromEntries(said) as Record<string, unknown>;
-  return kind === 'connections' ? (withoutNothing(named) as Record<string, unknown>) : named;
+  if (kind === 'connections') return withoutNothing(named) as Record<string, unknown>;
+  return kind === 'notifiers' ? { ...named, channel: withoutNothing(named['channel']) } : named;
 }
 
 interface Writer {
@@ -80,7 +85,7 @@ interface Writer {
   end(): void;
 }
 
-const SECRETS = `# Values of headers and secrets are "***": where the server has the schedule or connection already, it keeps them. For
+const SECRETS = `# Values of headers and secrets are "***": where the server has the schedule, connection or notifier already, it keeps them. For
 # another server write them as \${NAME} and set the environment variable NAME.`;
 
 function yamlWriter(write: (text: string) => void): Writer {

@@ -20,7 +20,7 @@ export function addFileCommands(program: Command, cli: Cli): void {
 function addPlanAndApply(program: Command, cli: Cli): void {
   const plan = withFileOptions(program.command('plan'))
     .description(
-      'say what applying a file of schedules, calendars, limits and connections would change; exit code 0: nothing, 2: something, 1: an error',
+      'say what applying a file of schedules, calendars, limits, connections and notifiers would change; exit code 0: nothing, 2: something, 1: an error',
     )
     .action(async (path: string, options: FileOptions) => {
       cli.exitCode = await planOrApply(cli, path, options, false);
@@ -28,7 +28,7 @@ function addPlanAndApply(program: Command, cli: Cli): void {
   withExamples(plan, 'firelock plan schedules.yaml', 'firelock plan schedules.yaml --prune --set billing');
   const apply = withFileOptions(program.command('apply'))
     .description(
-      'make the server have what a file of schedules, calendars, limits and connections says; exit code 0: it had, 2: something changed, 1: an error',
+      'make the server have what a file of schedules, calendars, limits, connections and notifiers says; exit code 0: it had, 2: something changed, 1: an error',
     )
     .action(async (path: string, options: FileOptions) => {
       cli.exitCode = await planOrApply(cli, path, options, true);
@@ -55,7 +55,9 @@ function withFileOptions(command: Command): Command {
 function addExport(program: Command, cli: Cli): void {
   const command = program
     .command('export')
-    .description('write all schedules, calendars, limits and connections as a file for `firelock apply`')
+    .description(
+      'write all schedules, calendars, limits, connections and notifiers as a file for `firelock apply`',
+    )
     .option('--set <name>', 'only the schedules of this set')
     .addOption(new Option('--format <format>', 'of the file').choices(['yaml', 'json']).default('yaml'))
     .action(async (options: ExportOptions) => {

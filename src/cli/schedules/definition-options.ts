@@ -7,7 +7,7 @@ import {
   fileText,
   jsonValue,
   numberOrText,
-  payloadOf,
+  givenPayload,
 } from '../common/arguments.ts';
 import { usageError } from '../exit-codes.ts';
 import type { Surroundings } from '../surroundings.ts';
@@ -88,7 +88,7 @@ export async function definitionOf(
     const [path, json] = pairIn(text, '=', '--set path=json');
     parts.push(treeAt(segmentsOf(path), jsonValue(json, `--set ${path}`)));
   }
-  return { patch: parts.reduce(over), payload: await payloadOf(options, around) };
+  return { patch: parts.reduce(over), payload: await givenPayload(options, around) };
 }
 
 function timingOf({ cron, every, at, after, on, timezone }: DefinitionOptions): Tree {

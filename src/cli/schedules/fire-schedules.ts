@@ -5,7 +5,7 @@ import {
   type PayloadOptions,
   type Period,
   numberOrText,
-  payloadOf,
+  givenPayload,
   periodOf,
 } from '../common/arguments.ts';
 import type { BackfillAnswer, RunAnswer } from '../server/answers.ts';
@@ -24,7 +24,7 @@ export function addFireSchedule(parent: Command, cli: Cli): void {
     .option('--payload-file <file>', 'the same, from a file (-: standard input)')
     .option('--key <key>', 'an idempotency key: the same key again answers the same run')
     .action(async (schedule: string, { key, ...options }: FireOptions) => {
-      const payload = await payloadOf(options, cli.surroundings);
+      const payload = await givenPayload(options, cli.surroundings);
       const request = {
         ...(payload && { body: { payload } }),
         ...(key !== undefined && { headers: { 'idempotency-key': key } }),

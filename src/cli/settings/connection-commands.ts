@@ -1,12 +1,10 @@
 import type { Command } from 'commander';
-import { parseDocument } from 'yaml';
-import { fileText } from '../common/arguments.ts';
 import { type Cli, group, withExamples } from '../cli.ts';
 import { addDelete } from '../common/confirmed-actions.ts';
-import { usageError } from '../exit-codes.ts';
 import type { ConnectionAnswer } from '../server/answers.ts';
 import { type ListOptions, listOptions, showList } from '../server/list-pages.ts';
 import { pathOf } from '../server/server-calls.ts';
+import { addPut } from './put-by-file.ts';
 
 export function addConnectionCommands(program: Command, cli: Cli): void {
   const connection = group(
@@ -16,8 +14,12 @@ export function addConnectionCommands(program: Command, cli: Cli): void {
   );
   addList(connection, cli);
   addShow(connection, cli);
-  addPut(connection, cli);
   const what = { noun: 'connection', collection: 'connections' };
+  withExamples(
+    addPut(connection, cli, what),
+    'firelock connection put github --file github.yaml',
+    'firelock connection show github --json > github.json; firelock connection put github --file github.json',
+  );
   withExamples(addDelete(connection, cli, what), 'firelock connection delete github --yes');
 }
 
@@ -72,50 +74,4 @@ function fieldsOf(what: string, fields: object | null): [name: string, value: st
     if (typeof value !== 'string') return [[`${what} ${name}`, JSON.stringify(value)]];
     return [[`${what} ${name}`, value.startsWith('-----BEGIN') ? 'in PEM: --json shows it' : value]];
   });
-}
-
-function addPut(connection: Command, cli: Cli): void {
-  const command = connection
-    .command('put')
-    .description('create a connection, or replace it whole; *** keeps a secret value that is stored')
-    .argument('<id>')
-    .requiredOption('--file <file>', 'its whole definition, as JSON or YAML (-: standard input)')
-    .action(async (id: string, { file }: { file: string }) => {
-      const body = definitionIn(await fileText(file, cli.surroundings), file);
-      const server = cli.server();
-      const path = pathOf('connections', id);
-      const before = await server.find(path);
-      const headers: Record<string, string> =
-        before === null ? { 'if-none-match': '*' } : before.etag === null ? {} : { 'if-match': before.etag };
-      const answer = await server.call('PUT', path, { body, headers });
-      const was = before === null ? null : (before.body() as ConnectionAnswer).version;
-      const { version } = answer.body() as ConnectionAnswer;
-      const done = was === null ? 'created' : was === version ? 'unchanged:' : 'changed';
-      const said = `${done} connection ${id}, version ${version}`;
-      const output = cli.output();
-      if (output.isJson) output.note(said);
-      output.show(answer.text, () => [said]);
-    });
-  withExamples(
-    command,
-    'firelock connection put github --file github.yaml',
-    'firelock connection show github --json > github.json; firelock connection put github --file github.json',
-  );
-}
-
-/** What is wrong with the text is said without the text itself: there are secrets in it. */
-function definitionIn(text: string, file: string): unknown {
-  const document = parseDocument(text.replace(/^\ufeff/, ''), { prettyErrors: false, stringKeys: true });
-  const [error] = document.errors;
-  if (error !== undefined) {
-    const line = text.slice(0, error.pos[0]).split('\n').length;
-    throw usageError(`${file}:${line}: neither JSON nor YAML: ${error.code}`);
-  }
-  try {
-    return document.toJS() as unknown;
-  } catch {
-    throw usageError(
-      `${file}: an alias in it cannot be resolved; put quotes around a text that begins with *`,
-    );
-  }
 }

@@ -1,5 +1,10 @@
 import type { Instant } from '../instant.ts';
-import type { EmailTarget, HttpTarget, PagerDutyTarget, SecretText } from '../schedules/schedule.ts';
+import type { OneOffHandoff } from '../runs/one-off-run.ts';
+import {
+  DEFAULT_COMPLETION_TIMEOUT_SECONDS,
+  DEFAULT_TIMEOUT_SECONDS,
+  type HandoffTarget,
+} from '../schedules/schedule.ts';
 import type { AlertKind } from './alert.ts';
 
 /** Which schedules a notifier speaks of. Each list that is not empty must have one that fits. */
@@ -12,13 +17,6 @@ export interface NotifierFilter {
 
 export const CHANNEL_TYPES = ['webhook', 'slack', 'pagerduty', 'email'] as const;
 export type ChannelType = (typeof CHANNEL_TYPES)[number];
-
-/** Where its messages go, and in which form. */
-export type Channel<Secret = SecretText> =
-  | { type: 'webhook'; target: HttpTarget<Secret> }
-  | { type: 'slack'; target: HttpTarget<Secret> }
-  | { type: 'pagerduty'; target: PagerDutyTarget<Secret> }
-  | { type: 'email'; target: EmailTarget };
 
 /** Who is told what. What its messages are handed to stands in schedule_versions, under its uid and version. */
 export interface Notifier {
@@ -36,6 +34,21 @@ export interface Notifier {
   fallback: string | null;
   version: number;
   updatedAt: Instant;
+}
+
+/** About 24 hours, since the waits between attempts grow to a quarter of an hour: a night in which the other side is down. */
+const RETRY = { maxAttempts: 102, minBackoffSeconds: 10, maxBackoffSeconds: 900 } as const;
+
+/** How its messages are handed off. */
+export function handoffOf(target: HandoffTarget): OneOffHandoff {
+  return {
+    target,
+    retry: RETRY,
+    timeoutSeconds: DEFAULT_TIMEOUT_SECONDS,
+    delivery: 'atLeastOnce',
+    completion: 'response',
+    completionTimeoutSeconds: DEFAULT_COMPLETION_TIMEOUT_SECONDS,
+  };
 }
 
 /** Its messages share slots in this lane, which is for no other runs. */

@@ -1,6 +1,6 @@
 import { isJson, parseKeepingDigits, pointerSteps, valueAt } from '../json-text.ts';
 import type { Dependency, ParentRun, RunTrigger } from '../runs/run.ts';
-import type { BodyTemplate } from '../schedules/schedule.ts';
+import type { BodyTemplate } from '../schedules/target-parts.ts';
 import {
   TEMPLATE_NAMES,
   type TemplateValues,

@@ -25,11 +25,11 @@ export function contentTypeOf(
   return typeof body === 'string' ? 'application/json' : body.contentType;
 }
 
-/** Null: there is no body. @throws RangeError if it would be too long */
+/** Null: there is no body. Of a notifier's message, the message itself is the envelope. @throws RangeError if it would be too long */
 export function writeBody(body: PreparedBody, values: RequestValues): string | null {
-  if (body === 'envelope') return envelopeOf(values);
+  if (body === 'envelope' && values.trigger !== 'notify') return envelopeOf(values);
   if (body === 'none') return null;
-  return body === 'payload' ? (values.payload ?? '') : renderBody(body, values);
+  return typeof body === 'string' ? (values.payload ?? '') : renderBody(body, values);
 }
 
 /** The payload is inserted as text: parsing would change the digits of its numbers. */

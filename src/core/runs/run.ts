@@ -57,6 +57,8 @@ export interface Run {
   key: string | null;
   /** The run whose end it follows. */
   parentRunId: string | null;
+  /** The notifier whose message it is. */
+  notifierId: string | null;
   /** Ids, in the order of the call. */
   dependsOn: readonly string[];
   /** Ids of the runs that wait, or waited, for it. */

@@ -2,6 +2,7 @@ import type { Instant } from '../instant.ts';
 import type { Cron } from '../cron/cron-expressions.ts';
 import { RUN_ENDS } from '../runs/run-end.ts';
 import type { SealedText } from '../secrets/key-ring.ts';
+import type { BodyTemplate, EmailTarget, HttpMethod, OutcomeRules, PullTarget } from './target-parts.ts';
 
 /** The order in which waiting work is handed off: smaller first. */
 export const PRIORITY_RANK = { high: 0, normal: 1, low: 2 } as const;
@@ -52,46 +53,11 @@ export interface HttpTarget<Secret = SecretText> {
   cancel: HttpCall<Secret> | null;
 }
 
-/** A body with placeholders, of up to 64 KiB (core/http/body-template.ts). */
-export interface BodyTemplate {
-  template: string;
-  contentType: string;
-}
-
-/** A status, a class such as `2xx`, or a range such as `400-404`. */
-export type StatusPattern = number | string;
-
-/** An answer whose status is in no list is judged as without rules (core/runs/attempts/outcome-rules.ts). */
-export interface OutcomeRules {
-  succeed: StatusPattern[];
-  retry: StatusPattern[];
-  fail: StatusPattern[];
-  /** What an answer must contain to count as a success; null: nothing. */
-  require: { pointer: string; equals: unknown } | { contains: string } | null;
-  /** What an answer without it means; null: `retry`, and under atMostOnce `fail`. */
-  otherwise: 'retry' | 'fail' | null;
-}
-
 /** A call beside the handoff itself: without a body. */
 export interface HttpCall<Secret = SecretText> {
   url: string;
   method: HttpMethod;
   headers: Record<string, Secret>;
-}
-
-export const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
-export type HttpMethod = (typeof HTTP_METHODS)[number];
-
-/** Nothing is sent: the run waits for a worker to claim it. */
-interface PullTarget {
-  type: 'pull';
-  queue: string;
-}
-
-/** Mail by FIRELOCK_SMTP_URL. Only messages of notifiers are handed to it. */
-export interface EmailTarget {
-  type: 'email';
-  to: string[];
 }
 
 /** PagerDuty's Events API v2, or one that speaks like it. Only messages of notifiers are handed to it. */
@@ -101,11 +67,15 @@ export interface PagerDutyTarget<Secret = SecretText> {
   routingKey: Secret;
 }
 
-/** Where a run goes, by `type`. A new kind is a new member here and a file in targets/. */
+/** Where a run of a schedule or a one-off run goes, by `type`. A new kind is a new member here and a file in targets/. */
 export type Target<Secret = SecretText> = HttpTarget<Secret> | PullTarget;
 
+/** What any run is handed to: messages of notifiers know two kinds more. */
+export type HandoffTarget<Secret = SecretText> = Target<Secret> | PagerDutyTarget<Secret> | EmailTarget;
+
 /** The id of the connection that it names; null: none. */
-export function connectionOf(target: Target<unknown>): string | null {
+export function connectionOf(target: HandoffTarget<unknown>): string | null {
+  if (target.type === 'pagerduty') return target.target.connection;
   return target.type === 'http' ? target.connection : null;
 }
 
@@ -118,7 +88,7 @@ export const MAX_COMPLETION_TIMEOUT_SECONDS = 31 * 86_400;
 
 /** What an attempt needs to know about the definition it was planned under; immutable per (schedule, version). */
 export interface Handoff<Secret = SecretText> {
-  target: Target<Secret>;
+  target: HandoffTarget<Secret>;
   /** The client's own JSON text: numbers keep their digits. Null if none was given. */
   payload: string | null;
   retry: RetryPolicy;
@@ -212,6 +182,7 @@ export type Bound = (typeof BOUNDS)[number];
 
 /** A schedule as its owner wrote it, with defaults filled in. Every write that changes something is a new version. */
 export interface Definition extends Handoff, Timing {
+  target: Target;
   description: string | null;
   enabled: boolean;
   /** Why it is paused; null while it is not. */

@@ -1,5 +1,5 @@
 import { destinationOf } from '../http/template.ts';
-import type { HttpCall, HttpTarget, SecretText, Target } from '../schedules/schedule.ts';
+import type { HandoffTarget, HttpCall, HttpTarget, SecretText } from '../schedules/schedule.ts';
 import type { KeyRing } from './key-ring.ts';
 import {
   type MapValues,
@@ -19,9 +19,32 @@ interface SecretPlace {
   destination: string | null;
 }
 
-/** The target with each of its secret values replaced: header values, and signing secrets. */
-export function mapSecrets<A, B>(target: Target<A>, replace: (value: A, place: SecretPlace) => B): Target<B> {
-  if (target.type === 'pull') return target;
+/** The target with each of its secret values replaced: header values, signing secrets, and routing keys. */
+export function mapSecrets<A, B>(
+  target: HandoffTarget<A>,
+  replace: (value: A, place: SecretPlace) => B,
+): HandoffTarget<B> {
+  switch (target.type) {
+    case 'http':
+      return mapHttp(target, replace);
+    case 'pagerduty': {
+      const { connection, url } = target.target;
+      const within = (value: A, { steps, destination }: SecretPlace) =>
+        replace(value, { steps: ['target', ...steps], destination });
+      const place = { steps: ['routingKey'], destination: destinationOf(connection, url) };
+      return {
+        ...target,
+        target: mapHttp(target.target, within),
+        routingKey: replace(target.routingKey, place),
+      };
+    }
+    case 'pull':
+    case 'email':
+      return target;
+  }
+}
+
+function mapHttp<A, B>(target: HttpTarget<A>, replace: (value: A, place: SecretPlace) => B): HttpTarget<B> {
   const callOf = (name: 'lookup' | 'cancel', call: HttpCall<A> | null) =>
     call && { ...call, headers: mapHeaders(connection, call, [name], replace) };
   const { connection, lookup, cancel } = target;
@@ -60,7 +83,7 @@ function mapSecret<A, B>(
 }
 
 /** Whether it contains a value that answers mask. */
-export function hasSecrets(target: Target<unknown>): boolean {
+export function hasSecrets(target: HandoffTarget<unknown>): boolean {
   let found = false;
   mapSecrets(target, () => (found = true));
   return found;
@@ -69,16 +92,17 @@ export function hasSecrets(target: Target<unknown>): boolean {
 /**
  * What a value is bound to when it is encrypted: the uid of the schedule (or of the definition of one-off runs), the
  * origin or the connection to which it goes, and its place. So a person who can write to the database, and has no key, cannot have a
- * value sent elsewhere. A header's letter case does not count, nor does the position of a secret.
+ * value sent elsewhere. A header's letter case does not count, nor does the position of a secret, nor whether the call is PagerDuty's.
  */
-function boundTo(uid: string, { steps, destination }: SecretPlace): string {
+function boundTo(uid: string, { steps: all, destination }: SecretPlace): string {
+  const steps = all[0] === 'target' ? all.slice(1) : all;
   const place = steps[0] === 'secret' ? ['secret'] : steps.map((step) => step.toLowerCase());
   return JSON.stringify(['firelock', uid, destination, ...place]);
 }
 
 /** The secret values of targets under this uid. */
 const valuesOf =
-  (uid: string): MapValues<Target> =>
+  (uid: string): MapValues<HandoffTarget> =>
   (target, replace) =>
     mapSecrets(target, (value: SecretText, place) => replace(value, sealedPlace(uid, place)));
 
@@ -90,18 +114,29 @@ function sealedPlace(uid: string, place: SecretPlace): SealedPlace {
  * The target in the form in which it is sent: the same object if it has no secret values, since many schedules may share it.
  * @throws CannotOpen, which names the field and the key
  */
-export function openTarget(ring: KeyRing, uid: string, target: Target): Target<string> {
+export function openTarget(ring: KeyRing, uid: string, target: HandoffTarget): HandoffTarget<string> {
   if (hasNoSecrets(target)) return target;
   return mapSecrets(target, (value, place) => openAt(ring, value, sealedPlace(uid, place), '/target'));
 }
 
-function hasNoSecrets(target: Target): target is Target<string> {
+function hasNoSecrets(target: HandoffTarget): target is HandoffTarget<string> {
   return !hasSecrets(target);
 }
 
 /** For code that must look at a target that cannot be opened, and that sends nothing. */
-export function withoutSecrets(target: Target): Target<string> {
-  if (target.type === 'pull') return target;
+export function withoutSecrets(target: HandoffTarget): HandoffTarget<string> {
+  switch (target.type) {
+    case 'http':
+      return withoutValues(target);
+    case 'pagerduty':
+      return { ...target, target: withoutValues(target.target), routingKey: '' };
+    case 'pull':
+    case 'email':
+      return target;
+  }
+}
+
+function withoutValues(target: HttpTarget): HttpTarget<string> {
   const { lookup, cancel } = target;
   const bare = { headers: {} };
   return {
@@ -117,32 +152,32 @@ interface Sealing {
   ring: KeyRing;
   uid: string;
   /** The present target of the schedule; null: there is none. */
-  before: Target | null;
+  before: HandoffTarget | null;
 }
 
 /** See `sealValues`. */
-export function sealTarget(
-  given: Target,
+export function sealTarget<Given extends HandoffTarget>(
+  given: Given,
   { ring, uid, before }: Sealing,
-): { target: Target; unsealed: SealedPlace[] } {
-  const { sealed: target, unsealed } = sealValues(valuesOf(uid), given, { ring, before });
-  return { target, unsealed };
+): { target: Given; unsealed: SealedPlace[] } {
+  const { sealed, unsealed } = sealValues(valuesOf(uid), given, { ring, before });
+  return { target: sealed as Given, unsealed };
 }
 
 /** See `resealValues`. */
-export function resealTarget(ring: KeyRing, uid: string, target: Target): Target {
-  return resealValues(valuesOf(uid), target, ring);
+export function resealTarget<Given extends HandoffTarget>(ring: KeyRing, uid: string, target: Given): Given {
+  return resealValues(valuesOf(uid), target, ring) as Given;
 }
 
 /** The key of each of its encrypted values. */
-export function keyIdsIn(target: Target): string[] {
+export function keyIdsIn(target: HandoffTarget): string[] {
   return keyIdsOf(valuesOf(''), target);
 }
 
 /** A target, and the uid under which it is stored. */
 interface StoredTarget {
   uid: string;
-  target: Target;
+  target: HandoffTarget;
 }
 
 /**

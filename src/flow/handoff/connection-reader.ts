@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Connection } from '../../core/connections/connection.ts';
 import { filesNamedIn, openConnection } from '../../core/connections/connection-secrets.ts';
-import { type Target, connectionOf } from '../../core/schedules/schedule.ts';
+import { type HandoffTarget, connectionOf } from '../../core/schedules/schedule.ts';
 import { hasSecrets } from '../../core/secrets/target-secrets.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { batchCalls } from '../../runtime/loop/batched-calls.ts';
@@ -14,7 +14,7 @@ import type { SecretFiles } from '../../targets/login/secret-files.ts';
 type ReadConnection = { connection: Connection<string> | null } | { fault: string };
 
 /** Null: it cannot be read now. */
-export type ReadConnections = (target: Target<unknown>) => Promise<ReadConnection | null>;
+export type ReadConnections = (target: HandoffTarget<unknown>) => Promise<ReadConnection | null>;
 
 interface ConnectionReaderDeps {
   database: Database;

@@ -20,6 +20,8 @@ export const SCHEDULE_LINES: Lines = {
     logger.info({ calendarId, version }, `calendar ${change}`),
   connectionWritten: (logger, { connectionId, change, version }) =>
     logger.info({ connectionId, version }, `connection ${change}`),
+  notifierWritten: (logger, { notifierId, change, version }) =>
+    logger.info({ notifierId, version }, `notifier ${change}`),
   nextFiresMoved: (logger, { calendarId, version, schedules, moved }) =>
     logger.info(
       { calendarId, version, schedules, moved },

@@ -1,14 +1,16 @@
 /**
- * Guarantees: no one-off run is opened again whose limit or connection is gone, or whose own header values would go elsewhere now.
+ * Guarantees: no one-off run and no message is opened again whose limit, connection or notifier is gone, or whose own header values
+ *   would go elsewhere now.
  * Transaction: the caller's; what exists stays until it ends.
  * If the process dies here: nothing of the caller's transaction is written.
  */
 import { connectionOfLane } from '../../core/connections/connection.ts';
 import type { Decision } from '../../core/runs/run-decisions.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
+import { connectionOf } from '../../core/schedules/schedule.ts';
 import { hasSecrets } from '../../core/secrets/target-secrets.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { keepNamed, keepPlaced } from '../../store/names/named-rows.ts';
+import { keepNamed, keepNotifiers, keepPlaced } from '../../store/names/named-rows.ts';
 import { loadHandoffs, versionKey } from '../../store/schedules/load-handoffs.ts';
 
 /**
@@ -29,8 +31,29 @@ export async function goneNamesOf(
   for (const { id, limitId } of oneOffs)
     if (limitId !== null && !limits.has(limitId))
       gone.set(id, `the limit of the run was deleted: ${limitId}`);
+  await addGoneNotifiers(tx, oneOffs.filter(isMessage), gone);
   await addGoneConnections(tx, oneOffs, gone);
   return gone;
+}
+
+const NONE: Awaited<ReturnType<typeof loadHandoffs>> = new Map();
+
+const isMessage = ({ trigger }: RunRecord): boolean => trigger === 'notify';
+
+/** A message keeps the version of its notifier, in whose form it was written. */
+async function addGoneNotifiers(
+  tx: Transaction,
+  messages: readonly RunRecord[],
+  gone: Map<string, string>,
+): Promise<void> {
+  const there = await keepNotifiers(
+    tx,
+    messages.map(({ scheduleUid }) => scheduleUid),
+  );
+  for (const { id, scheduleUid, notifierId, ownPayload } of messages) {
+    if (!there.has(scheduleUid)) gone.set(id, `the notifier of the run was deleted: ${notifierId ?? ''}`);
+    else if (ownPayload === null) gone.set(id, 'the run was ended before its message was written');
+  }
 }
 
 async function addGoneConnections(
@@ -38,8 +61,12 @@ async function addGoneConnections(
   oneOffs: readonly RunRecord[],
   gone: Map<string, string>,
 ): Promise<void> {
+  // The lane of a message names its notifier.
+  const messages = oneOffs.filter(isMessage);
+  const ofMessages = messages.length === 0 ? NONE : await loadHandoffs(tx, messages);
   const connected = oneOffs.flatMap((run) => {
-    const connection = connectionOfLane(run.lane);
+    const target = ofMessages.get(versionKey(run))?.target;
+    const connection = target ? connectionOf(target) : connectionOfLane(run.lane);
     return connection === null ? [] : [{ run, connection }];
   });
   if (connected.length === 0) return;

@@ -7,7 +7,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { BY_FIRELOCK, pausedBecause } from '../../core/schedules/definition-change.ts';
-import type { Schedule, Target } from '../../core/schedules/schedule.ts';
+import type { HandoffTarget, Schedule } from '../../core/schedules/schedule.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { openTarget } from '../../core/secrets/target-secrets.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -26,7 +26,7 @@ interface PauserDeps extends ScheduleChangeDeps {
   clock: Clock;
   /** What versions say, with their secret values decrypted. */
   definitions: {
-    load(keys: readonly VersionKey[]): Promise<ReadonlyMap<string, { target: Target<string> }>>;
+    load(keys: readonly VersionKey[]): Promise<ReadonlyMap<string, { target: HandoffTarget<string> }>>;
   };
   secrets: KeyRing;
 }
@@ -98,7 +98,7 @@ async function pauseGone(deps: PauserDeps, gone: Effect): Promise<void> {
 async function pauseIfTargetIs(
   deps: PauserDeps,
   { scheduleId, scheduleUid }: { scheduleId: string; scheduleUid: string },
-  target: Target<string>,
+  target: HandoffTarget<string>,
   reason: string,
 ): Promise<boolean> {
   try {
@@ -121,7 +121,7 @@ async function pauseIfTargetIs(
 }
 
 /** The same secret values may be encrypted differently by now. */
-function isThis(secrets: KeyRing, { uid, definition }: Schedule, target: Target<string>): boolean {
+function isThis(secrets: KeyRing, { uid, definition }: Schedule, target: HandoffTarget<string>): boolean {
   try {
     return isDeepStrictEqual(openTarget(secrets, uid, definition.target), target);
   } catch {

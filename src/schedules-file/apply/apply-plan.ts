@@ -30,7 +30,7 @@ export class NotApplied extends Error {
 }
 
 /**
- * Carries out a plan: limits, calendars and connections, then schedules, each thousand of them all or none, then the deletions.
+ * Carries out a plan: limits, calendars, connections and notifiers, then schedules, each thousand of them all or none, then the deletions.
  * @throws NotApplied, and the errors of the caller
  */
 export async function applyPlan(
@@ -45,7 +45,7 @@ export async function applyPlan(
     (applied[createdIds.has(`${kind} ${id}`) ? 'created' : 'updated'] += 1);
   const textOf = ({ entry, fields }: ToSend) => entryText(entry, fields);
   try {
-    for (const kind of ['limits', 'calendars', 'connections'] as const satisfies Kind[]) {
+    for (const kind of ['limits', 'calendars', 'connections', 'notifiers'] as const satisfies Kind[]) {
       for (const one of toSend[kind]) {
         await sending([one], '', () =>
           ask(caller, 'PUT', `${kind}/${encodeURIComponent(one.entry.id)}`, textOf(one)),

@@ -13,7 +13,7 @@ import {
 } from '../schedules-file.ts';
 import { type ApiCaller, listAll } from './caller.ts';
 
-/** Limits, calendars or connections. */
+/** Limits, calendars, connections or notifiers. */
 export interface NamedSets {
   faults: FileFault[];
   changes: Change[];

@@ -8,19 +8,44 @@ export function followedBy(fields: Readonly<Record<string, unknown>>): string | 
   return typeof id === 'string' && id !== '*' ? id : null;
 }
 
-/** Schedules before their followers, otherwise in their order; a schedule of a cycle is a fault, and left out. */
-export function parentsFirst(entries: readonly FileEntry[]): { sorted: FileEntry[]; faults: FileFault[] } {
+/** How entries of one kind name each other. */
+interface Naming {
+  /** The id of the one that must be there first; null: none. */
+  parentOf: (fields: FileEntry['fields']) => string | null;
+  /** Where it stands. */
+  path: string;
+  /** What is wrong with an entry whose parent has it as a parent, directly or through others. */
+  circleOf: (parent: string) => string;
+}
+
+export const FOLLOWERS: Naming = {
+  parentOf: followedBy,
+  path: '/after/scheduleId',
+  circleOf: (parent) => `makes a cycle: ${parent} follows this schedule, directly or through others`,
+};
+
+export const FALLBACKS: Naming = {
+  parentOf: ({ fallback }) => (typeof fallback === 'string' ? fallback : null),
+  path: '/fallback',
+  circleOf: (parent) => `makes a circle: ${parent} falls back to this notifier, directly or through others`,
+};
+
+/** Schedules before their followers, and fallbacks first, otherwise in their order; an entry of a circle is a fault, and left out. */
+export function parentsFirst(
+  entries: readonly FileEntry[],
+  { parentOf, path, circleOf }: Naming,
+): { sorted: FileEntry[]; faults: FileFault[] } {
   const byId = new Map(entries.map((entry) => [entry.id, entry]));
   const sorted = new Set<FileEntry>();
   const faults: FileFault[] = [];
   const circular = new Set<FileEntry>();
   for (const entry of entries) {
-    // From a schedule up to one that is in order already. A loop: chains may be longer than the stack.
+    // From an entry up to one that is in order already. A loop: chains may be longer than the stack.
     const chain = new Set<FileEntry>();
     let above: FileEntry | undefined = entry;
     while (above && !sorted.has(above) && !circular.has(above) && !chain.has(above)) {
       chain.add(above);
-      const parent = followedBy(above.fields);
+      const parent = parentOf(above.fields);
       above = parent === null ? undefined : byId.get(parent);
     }
     const closes = above && chain.has(above) ? above : null;
@@ -28,8 +53,7 @@ export function parentsFirst(entries: readonly FileEntry[]): { sorted: FileEntry
     const circle = closes === null ? [] : upwards.slice(upwards.indexOf(closes));
     for (const one of circle) {
       circular.add(one);
-      const message = `makes a cycle: ${followedBy(one.fields) ?? ''} follows this schedule, directly or through others`;
-      faults.push(faultOf(one, '/after/scheduleId', message));
+      faults.push(faultOf(one, path, circleOf(parentOf(one.fields) ?? '')));
     }
     for (const one of upwards.reverse()) if (!circular.has(one)) sorted.add(one);
   }

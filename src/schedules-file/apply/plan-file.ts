@@ -6,9 +6,9 @@ import {
   type FilePlan,
 } from '../schedules-file.ts';
 import { type ApiCaller, listAll } from './caller.ts';
-import { followedBy, parentsFirst } from './parents-first.ts';
+import { FALLBACKS, FOLLOWERS, followedBy, parentsFirst } from './parents-first.ts';
 import { planNamedSets } from './named-sets.ts';
-import { planConnections } from './plan-connections.ts';
+import { planConnections, planNotifiers } from './plan-by-dry-run.ts';
 import { planSchedules } from './plan-schedules.ts';
 
 /**
@@ -22,20 +22,18 @@ export async function planFile(
   { prune }: { prune: boolean },
 ): Promise<FilePlan> {
   const { entries } = file;
-  const limits = await planNamedSets(caller, 'limits', entries.limits);
-  const calendars = await planNamedSets(caller, 'calendars', entries.calendars);
-  const connections = await planConnections(caller, entries.connections);
-  const { sorted, faults: circles } = parentsFirst(entries.schedules);
+  const named = await planNamed(caller, entries);
+  const { sorted, faults: circles } = parentsFirst(entries.schedules, FOLLOWERS);
   const inOrder = new Set(sorted);
   const schedules = await planSchedules(caller, sorted, {
-    limits: limits.fresh,
-    calendars: calendars.fresh,
-    connections: connections.fresh,
+    limits: named.limits.fresh,
+    calendars: named.calendars.fresh,
+    connections: named.connections.fresh,
     circular: entries.schedules.filter((entry) => !inOrder.has(entry)).map(({ id }) => id),
   });
-  const named = [limits, calendars, connections];
-  const planned = [...named, schedules];
-  const faults = [...file.faults, ...named.flatMap((one) => one.faults), ...circles, ...schedules.faults];
+  const planned = { ...named, schedules };
+  const all = Object.values(planned);
+  const faults = [...file.faults, ...circles, ...all.flatMap((one) => one.faults)];
   const toDelete = prune && faults.length === 0 ? await toPrune(caller, file) : [];
   const deleted = toDelete.map(({ id }): Change => ({
     kind: 'schedules',
@@ -45,16 +43,28 @@ export async function planFile(
   }));
   return {
     faults,
-    changes: [...planned.flatMap(({ changes }) => changes), ...deleted],
-    unchanged: planned.reduce((sum, { unchanged }) => sum + unchanged, 0),
+    changes: [...all.flatMap(({ changes }) => changes), ...deleted],
+    unchanged: all.reduce((sum, { unchanged }) => sum + unchanged, 0),
     toSend: {
-      limits: limits.toSend,
-      calendars: calendars.toSend,
-      connections: connections.toSend,
+      limits: planned.limits.toSend,
+      calendars: planned.calendars.toSend,
+      connections: planned.connections.toSend,
+      notifiers: planned.notifiers.toSend,
       schedules: schedules.toSend,
     },
     toDelete,
   };
+}
+
+/** What schedules name, and notifiers. */
+async function planNamed(caller: ApiCaller, entries: SchedulesFile['entries']) {
+  const limits = await planNamedSets(caller, 'limits', entries.limits);
+  const calendars = await planNamedSets(caller, 'calendars', entries.calendars);
+  const connections = await planConnections(caller, entries.connections);
+  const { sorted, faults } = parentsFirst(entries.notifiers, FALLBACKS);
+  const notifiers = await planNotifiers(caller, sorted, connections.fresh);
+  notifiers.faults.push(...faults);
+  return { limits, calendars, connections, notifiers };
 }
 
 /** Schedules that have the label of the set and are not in the file; followers come before the schedules that they follow. */

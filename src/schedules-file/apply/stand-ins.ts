@@ -11,6 +11,12 @@ export interface NotThereYet {
   schedules: ReadonlySet<string>;
 }
 
+/** What is sent to a dry run, and what it stands for. */
+export interface StoodIn {
+  sent: Readonly<Record<string, unknown>>;
+  replaced: readonly Replaced[];
+}
+
 interface Replaced {
   path: string;
   standIn: unknown;
@@ -22,7 +28,7 @@ interface Replaced {
  * instead of the one that is followed, and a host that nobody has instead of a connection. The server cannot have any of
  * these values now, so each is a change.
  */
-export function withStandIns({ fields }: FileEntry, missing: NotThereYet) {
+export function withStandIns({ fields }: FileEntry, missing: NotThereYet): StoodIn {
   const replaced: Replaced[] = [];
   const sent: Record<string, unknown> = { ...fields };
   const { limit, exclude } = fields;
@@ -40,7 +46,7 @@ export function withStandIns({ fields }: FileEntry, missing: NotThereYet) {
   }
   const { target } = fields;
   if (isObject(target) && missing.connections.has(String(target['connection']))) {
-    const without = withoutConnection(target);
+    const without = withoutConnection(target, '/target');
     if (without !== null) {
       sent['target'] = without.sent;
       replaced.push(...without.replaced);
@@ -54,23 +60,46 @@ export function withStandIns({ fields }: FileEntry, missing: NotThereYet) {
   return { sent, replaced };
 }
 
+/** Likewise: no fallback, and a host that nobody has instead of a connection. */
+export function withNotifierStandIns(
+  { fields }: FileEntry,
+  missing: { connections: ReadonlySet<string>; notifiers: ReadonlySet<string> },
+): StoodIn {
+  const replaced: Replaced[] = [];
+  const sent: Record<string, unknown> = { ...fields };
+  const { fallback, channel } = fields;
+  if (typeof fallback === 'string' && missing.notifiers.has(fallback)) {
+    sent['fallback'] = null;
+    replaced.push({ path: '/fallback', standIn: null, real: fallback });
+  }
+  const target = isObject(channel) ? channel['target'] : null;
+  if (isObject(channel) && isObject(target) && missing.connections.has(String(target['connection']))) {
+    const without = withoutConnection(target, '/channel/target');
+    if (without !== null) {
+      sent['channel'] = { ...channel, target: without.sent };
+      replaced.push(...without.replaced);
+    }
+  }
+  return { sent, replaced };
+}
+
 const NOWHERE = 'https://connection.invalid';
 
 /** Null: a path is faulty. The server finds that, whether or not there is such a connection. */
-function withoutConnection(target: Readonly<Record<string, unknown>>) {
+function withoutConnection(target: Readonly<Record<string, unknown>>, at: string) {
   const { connection } = target;
-  const replaced: Replaced[] = [{ path: '/target/connection', standIn: null, real: connection }];
+  const replaced: Replaced[] = [{ path: `${at}/connection`, standIn: null, real: connection }];
   const elsewhere = (call: Readonly<Record<string, unknown>>, path: string) => {
     const real = call['url'];
     if (typeof real !== 'string' || addressFault(String(connection), real) !== null) return null;
     replaced.push({ path: `${path}/url`, standIn: NOWHERE + real, real });
     return { ...call, url: NOWHERE + real };
   };
-  const sent = elsewhere({ ...target, connection: null }, '/target');
+  const sent = elsewhere({ ...target, connection: null }, at);
   for (const name of ['lookup', 'cancel'] as const) {
     const call = target[name];
     if (!isObject(call)) continue;
-    const moved = elsewhere(call, `/target/${name}`);
+    const moved = elsewhere(call, `${at}/${name}`);
     if (sent === null || moved === null) return null;
     Object.assign(sent, { [name]: moved });
   }

@@ -16,14 +16,23 @@ export function substitute(text: string, variables: FileVariables): { text: stri
 }
 
 /**
- * Whether a place of an entry holds a secret: a header's value or a signing secret of a schedule, a header's value or a
- * credential of a connection. Variables are replaced nowhere else.
+ * Whether a place of an entry holds a secret: a header's value or a signing secret of a target, a header's value or a
+ * credential of a connection, the routing key of a notifier. Variables are replaced nowhere else.
  */
 export function isSecret(kind: Kind, path: readonly string[]): boolean {
-  const [target, ...below] = path;
-  if (kind === 'connections')
-    return path.length === 2 && (target === 'headers' || CREDENTIALS.includes(path.join('.')));
-  if (kind !== 'schedules' || target !== 'target') return false;
+  if (kind === 'notifiers')
+    return (
+      path[0] === 'channel' && (path.join('.') === 'channel.routingKey' || isSecretOfTarget(path.slice(1)))
+    );
+  return kind === 'connections' ? isCredential(path) : kind === 'schedules' && isSecretOfTarget(path);
+}
+
+function isCredential(path: readonly string[]): boolean {
+  return path.length === 2 && (path[0] === 'headers' || CREDENTIALS.includes(path.join('.')));
+}
+
+function isSecretOfTarget([target, ...below]: readonly string[]): boolean {
+  if (target !== 'target') return false;
   const [name] = below;
   if (name === 'secret') return true;
   const call = name === 'lookup' || name === 'cancel' ? below.slice(1) : below;

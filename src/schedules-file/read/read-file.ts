@@ -41,11 +41,14 @@ export function readSchedulesFile(
 ): SchedulesFile {
   const file: SchedulesFile = {
     set: set ?? null,
-    entries: { limits: [], calendars: [], connections: [], schedules: [] },
+    entries: { limits: [], calendars: [], connections: [], notifiers: [], schedules: [] },
     faults: [],
     isBroken: false,
   };
-  const seen = { limits: new Map(), calendars: new Map(), connections: new Map(), schedules: new Map() };
+  const seen = {
+    ...{ limits: new Map(), calendars: new Map(), connections: new Map(), notifiers: new Map() },
+    schedules: new Map(),
+  };
   const cut = source.length > cutAbove ? cutIntoItems(source) : null;
   const root = parsed(cut?.rest ?? source, { file, variables, seen, firstLine: 1, isPiece: false });
   if (!file.isBroken) readRoot(root);

@@ -38,8 +38,8 @@ export async function listDefinitions(
 }
 
 /**
- * Deletes the definitions of these uids if the last of them is older than a moment, no schedule has it and no run uses it. Answers how
- * many it deleted.
+ * Deletes the definitions of these uids if the last of them is older than a moment, no schedule has it, no run uses it, and no notifier
+ * has it as its present one. Answers how many it deleted.
  *
  * This is safe beside a transaction that records one-off runs:
  * 1. That transaction refreshes `at` of a definition that is older than an hour. A younger one stays younger than `before` for days.
@@ -60,6 +60,7 @@ export async function dropUnusedDefinitionsBefore(
       SELECT v.schedule_uid, v.version FROM schedule_versions v
       WHERE v.schedule_uid = ANY (${uuids(uids)}) AND v.at ${old}
         AND NOT EXISTS (SELECT FROM schedules s WHERE s.uid = v.schedule_uid)
+        AND NOT EXISTS (SELECT FROM notifiers n WHERE n.uid = v.schedule_uid AND n.version = v.version)
         AND NOT EXISTS (SELECT FROM schedule_versions w WHERE w.schedule_uid = v.schedule_uid AND NOT w.at ${old})
         AND NOT EXISTS (SELECT FROM runs r WHERE r.schedule_uid = v.schedule_uid AND r.trigger IN (${PLANNED}) OFFSET 0)
         AND NOT EXISTS (SELECT FROM runs r WHERE r.schedule_uid = v.schedule_uid AND r.trigger NOT IN (${PLANNED}) OFFSET 0)

@@ -1,14 +1,14 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { laneOfConnection } from '../../core/connections/connection.ts';
 import type { Instant } from '../../core/instant.ts';
-import { texts } from '../../postgres/sql/arrays.ts';
+import { texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 
-/** What schedules and runs name by its id, and what must be there for as long as they do. */
-export type NamedTable = 'limits' | 'connections';
+/** What schedules, runs and notifiers name by its id, and what must be there for as long as they do. */
+export type NamedTable = 'limits' | 'connections' | 'notifiers';
 
-const NAMES: Readonly<Record<NamedTable, (id: string) => SQL>> = {
+const NAMES: Readonly<Record<Exclude<NamedTable, 'notifiers'>, (id: string) => SQL>> = {
   limits: (id) => sql`limit_id = ${id}`,
   // The second condition is that of the index.
   connections: (id) => sql`lane = ${laneOfConnection(id)} AND starts_with(lane, 'http connection ')`,
@@ -21,22 +21,66 @@ interface Named {
   which: 'all' | 'withSecrets';
 }
 
-/** Ids of schedules, and of open runs, that name it; at most `most` of each. */
-export async function namersOf(
-  tx: Executor,
-  { table, id, which }: Named,
-  most: number,
-): Promise<{ schedules: string[]; runs: string[] }> {
+/** Ids of what names it. */
+export interface Namers {
+  schedules: string[];
+  /** Open ones. */
+  runs: string[];
+  notifiers: string[];
+}
+
+/** At most `most` of each. */
+export async function namersOf(tx: Executor, { table, id, which }: Named, most: number): Promise<Namers> {
+  if (table === 'notifiers') return { schedules: [], runs: [], notifiers: await fallbacksTo(tx, id, most) };
   const idsOf = async (namers: 'schedules' | 'runs', uid: string, version: string) => {
     const counts = which === 'all' ? sql`true` : hasSecretValues(sql.raw(uid), sql.raw(version));
     const rows = await rowsOf<{ id: string }>(tx)(sql`-- namersOf
       SELECT id::text FROM ${sql.raw(namers)} WHERE ${NAMES[table](id)} AND ${counts} ORDER BY id LIMIT ${most}`);
     return rows.map((row) => row.id);
   };
+  const ofNotifiers = table === 'connections' ? await notifiersNaming(tx, { id, which }, most) : NONE;
   return {
     schedules: await idsOf('schedules', 'schedules.uid', 'schedules.version'),
-    runs: await idsOf('runs', 'runs.schedule_uid', 'runs.schedule_version'),
+    runs: [
+      ...(await idsOf('runs', 'runs.schedule_uid', 'runs.schedule_version')),
+      ...ofNotifiers.messages,
+    ].slice(0, most),
+    notifiers: ofNotifiers.notifiers,
   };
+}
+
+const NONE = { notifiers: [], messages: [] };
+
+async function fallbacksTo(tx: Executor, id: string, most: number): Promise<string[]> {
+  const rows = await rowsOf<{ id: string }>(tx)(sql`-- fallbacksTo
+    SELECT id FROM notifiers WHERE fallback = ${id} ORDER BY id LIMIT ${most}`);
+  return rows.map((row) => row.id);
+}
+
+/** Notifiers whose target names this connection, and open messages that do: the lane of those names the notifier. */
+async function notifiersNaming(
+  tx: Executor,
+  { id, which }: Omit<Named, 'table'>,
+  most: number,
+): Promise<{ notifiers: string[]; messages: string[] }> {
+  const names = (uid: SQL, version: SQL) => sql`EXISTS (SELECT FROM schedule_versions v
+      WHERE v.schedule_uid = ${uid} AND v.version = ${version}
+        AND coalesce(v.definition #>> '{target,connection}', v.definition #>> '{target,target,connection}') = ${id})
+    AND ${which === 'all' ? sql`true` : hasSecretValues(uid, version)}`;
+  const notifiers = await rowsOf<{ id: string }>(tx)(sql`-- notifiersNaming
+    SELECT n.id FROM notifiers n WHERE ${names(sql`n.uid`, sql`n.version`)} ORDER BY n.id LIMIT ${most}`);
+  const messages = await rowsOf<{ id: string }>(tx)(sql`-- notifiersNaming
+    SELECT r.id::text FROM notifiers n JOIN runs r ON r.schedule_uid = n.uid AND r.trigger NOT IN ('schedule', 'catchUp', 'backfill')
+    WHERE ${names(sql`r.schedule_uid`, sql`r.schedule_version`)} ORDER BY r.id LIMIT ${most}`);
+  return { notifiers: notifiers.map((row) => row.id), messages: messages.map((row) => row.id) };
+}
+
+/** The uids of those of these notifiers that exist; keeps them as `keepNamed` does. */
+export async function keepNotifiers(tx: Executor, asked: readonly string[]): Promise<ReadonlySet<string>> {
+  if (asked.length === 0) return new Set();
+  const rows = await rowsOf<{ uid: string }>(tx)(sql`-- keepNotifiers
+    SELECT uid FROM notifiers WHERE uid = ANY (${uuids([...new Set(asked)])}) ORDER BY id FOR KEY SHARE`);
+  return new Set(rows.map(({ uid }) => uid));
 }
 
 /** Since when each of these connections has its origin; keeps them as `keepNamed` does. */
@@ -49,13 +93,15 @@ export async function keepPlaced(
   return new Map(rows.map(({ id, placed_at }) => [id, toInstant(placed_at)]));
 }
 
-/** Whether the definition of this version has header values, or a signing secret (core/secrets/target-secrets.ts). */
+/** Whether the definition of this version has header values, a signing secret or a routing key (core/secrets/target-secrets.ts). */
 function hasSecretValues(uid: SQL, version: SQL): SQL {
-  const target = sql`v.definition -> 'target'`;
   const headers = (call: SQL) => sql`coalesce(${call} -> 'headers', '{}') <> '{}'`;
+  const values = (target: SQL) =>
+    sql`${headers(target)} OR ${headers(sql`${target} -> 'lookup'`)} OR ${headers(sql`${target} -> 'cancel'`)}
+          OR coalesce(${target} -> 'secret', 'null') <> 'null'`;
+  const target = sql`v.definition -> 'target'`;
   return sql`EXISTS (SELECT FROM schedule_versions v WHERE v.schedule_uid = ${uid} AND v.version = ${version}
-        AND (${headers(target)} OR ${headers(sql`${target} -> 'lookup'`)} OR ${headers(sql`${target} -> 'cancel'`)}
-          OR coalesce(${target} -> 'secret', 'null') <> 'null'))`;
+        AND (${values(target)} OR ${values(sql`${target} -> 'target'`)} OR ${target} ? 'routingKey'))`;
 }
 
 /** Which of these exist; keeps them from being deleted until the transaction ends. Waits for a deletion under way. */

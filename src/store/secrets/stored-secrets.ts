@@ -1,19 +1,19 @@
 import { sql } from 'drizzle-orm';
-import type { Target } from '../../core/schedules/schedule.ts';
+import type { HandoffTarget } from '../../core/schedules/schedule.ts';
 import type { StoredDefinition } from '../../core/schedules/stored-definition.ts';
 import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { limitLockWaits } from '../../postgres/sql/lock-limit.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 
-/** One version of a schedule, or the definition of one-off runs. */
+/** One version of a schedule or notifier, or the definition of one-off runs. */
 export interface DefinitionKey {
   uid: string;
   version: number;
 }
 
 export interface StoredSecrets extends DefinitionKey {
-  target: Target;
+  target: HandoffTarget;
 }
 
 interface Row extends DefinitionKey {
@@ -21,7 +21,8 @@ interface Row extends DefinitionKey {
 }
 
 const HOLDS_SECRETS = sql`(jsonb_path_exists(definition, '$.target.headers.*') OR jsonb_path_exists(definition, '$.target.lookup.headers.*')
-  OR jsonb_path_exists(definition, '$.target.cancel.headers.*') OR jsonb_path_exists(definition, '$.target.secret ? (@ != null)'))`;
+  OR jsonb_path_exists(definition, '$.target.cancel.headers.*') OR jsonb_path_exists(definition, '$.target.secret ? (@ != null)')
+  OR jsonb_path_exists(definition, '$.target.routingKey'))`;
 
 /** The definitions with secret values, among the next ones by number; `last` is null once all were read. */
 export async function pageOfSecrets(

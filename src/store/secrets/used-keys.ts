@@ -11,7 +11,7 @@ interface UsedKeys {
 
 /**
  * The keys that encrypt the secret values of some schedules, by uid: as many schedules as can be read in a moment. The
- * first page has those of all connections too, which are few.
+ * first page has those of all connections and notifiers too, which are few.
  */
 export async function sampleUsedKeys(db: Executor, after: string | null): Promise<Sample<UsedKeys>> {
   const further = after === null ? sql`` : sql`WHERE uid > ${after}::uuid`;
@@ -32,6 +32,9 @@ export async function sampleUsedKeys(db: Executor, after: string | null): Promis
       UNION
       SELECT key.id FROM connections c,
         LATERAL jsonb_path_query(c.definition, '$.**.keyId ? (@.type() == "string")') AS key(id) WHERE ${after === null}
+      UNION
+      SELECT key.id FROM notifiers n JOIN schedule_versions v ON v.schedule_uid = n.uid AND v.version = n.version,
+        LATERAL jsonb_path_query(v.definition, '$.target.**.keyId ? (@.type() == "string")') AS key(id) WHERE ${after === null}
     )
     SELECT (SELECT coalesce(json_agg(id), '[]')::text FROM used) AS key_ids, (SELECT count(*)::int FROM page) AS count,
       (SELECT uid FROM page ORDER BY uid DESC LIMIT 1) AS last, ${COST} AS cost_ms`,

@@ -72,6 +72,12 @@ async function cancelledRun(): Promise<string> {
 }
 
 const NEXT = '2028-02-29T12:00:00.000Z';
+const notifierAt = (url: string, key?: string) => ({
+  channel: {
+    type: 'webhook',
+    target: { type: 'http', url, ...(key !== undefined && { headers: { 'x-key': key } }) },
+  },
+});
 const put = (id: string, more: object = {}) => done('PUT', `/schedules/${id}`, { ...SCHEDULE, ...more });
 
 /** For each operation of the API that may change something: what has to be there, the call, and the entry that it leaves. */
@@ -182,6 +188,25 @@ const WALKS: Record<string, Walk> = {
     () => done('PUT', '/connections/gone', { url: 'https://a.example' }),
     () => ['/connections/gone'],
     { action: 'connection.delete', subject: 'gone', detail: { version: 1 } },
+  ),
+  tryNotifier: { request: () => ['/notifiers/tried/dry-run', notifierAt('https://a.example')], leaves: null },
+  putNotifier: walk(
+    () => done('PUT', '/notifiers/put', notifierAt('https://a.example', 's3cret')),
+    () => ['/notifiers/put', { ...notifierAt('https://a.example', 's3cret-2'), on: ['late'] }],
+    {
+      ...{ action: 'notifier.put', subject: 'put', scheduleId: null },
+      detail: { change: 'updated', version: 2, fields: ['/on', '/channel/target/headers/x-key'] },
+    },
+  ),
+  testNotifier: walk(
+    () => done('PUT', '/notifiers/tested', notifierAt('https://a.example')),
+    () => ['/notifiers/tested/test'],
+    { action: 'notifier.test', subject: 'tested', scheduleId: null, detail: { runId: ANY_ID } },
+  ),
+  deleteNotifier: walk(
+    () => done('PUT', '/notifiers/gone', notifierAt('https://a.example')),
+    () => ['/notifiers/gone'],
+    { action: 'notifier.delete', subject: 'gone', detail: { version: 1, abandonedRuns: 0 } },
   ),
   putLimit: {
     request: () => ['/limits/put', { maxRunning: 3 }],

@@ -70,6 +70,7 @@ describe('fire', () => {
       dependsOn: [],
       dependents: [],
       parentRunId: null,
+      notifierId: null,
       queue: null,
       workerId: null,
       leaseUntil: null,

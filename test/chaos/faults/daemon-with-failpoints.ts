@@ -8,6 +8,7 @@ import { writeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type * as ConfigModule from '../../../src/config/config.ts';
+import type { HandoffTarget } from '../../../src/core/schedules/schedule.ts';
 import type * as DaemonModule from '../../../src/daemon/daemon.ts';
 import type * as LoggerModule from '../../../src/observability/log/logger.ts';
 import type * as DatabaseModule from '../../../src/postgres/database.ts';
@@ -69,7 +70,7 @@ function isAskedBy(name: string): boolean {
   return name !== '' && new RegExp(`\\bat (async )?${name} \\(`).test(new Error().stack ?? '');
 }
 
-function watchedTarget(kind: TargetKind): TargetKind {
+function watchedTarget<T extends HandoffTarget<string>>(kind: TargetKind<T>): TargetKind<T> {
   const at = (moment: string, name: string) => {
     if (when === moment && step === name) act();
   };

@@ -50,6 +50,14 @@ async function fill(): Promise<void> {
     everySeconds: 60,
     target: { type: 'http', connection: 'files', url: '/a?b={{runId}}', lookup: { url: '' } },
   });
+  // By its id before its fallback.
+  const target = { type: 'http', connection: 'files', url: '/hook', headers: {} };
+  await put('notifiers/last', { channel: { type: 'webhook', target }, remindSeconds: null, enabled: false });
+  await put('notifiers/chat', {
+    channel: { type: 'slack', target },
+    filter: { ids: ['b-*'] },
+    fallback: 'last',
+  });
   await put('calendars/closed', { dates: ['2090-12-24', '2090-12-31/2091-01-02'] });
   await put('schedules/minutely', { everySeconds: 60, target: pull, limit: 'few', priority: 'high' });
   await put('schedules/b-parent', {
@@ -120,7 +128,7 @@ async function definitions(api: Api): Promise<unknown> {
     'nextFiresMoved',
   ];
   const lists = await Promise.all(
-    ['schedules?limit=500', 'limits', 'calendars', 'connections'].map((path) =>
+    ['schedules?limit=500', 'limits', 'calendars', 'connections', 'notifiers'].map((path) =>
       api.call('GET', `/api/v1/${path}`),
     ),
   );
@@ -135,12 +143,12 @@ async function definitions(api: Api): Promise<unknown> {
 test('an export that is applied where it comes from changes nothing, and elsewhere it restores all but what is over', async () => {
   for (const format of ['yaml', 'json']) {
     const { out, err } = await exportOf(full, '--format', format);
-    expect(await applied(full, out)).toEqual([0, '0 to create, 0 to change, 0 to delete, 13 unchanged']);
+    expect(await applied(full, out)).toEqual([0, '0 to create, 0 to change, 0 to delete, 15 unchanged']);
     expect(err).toMatch(/left out: 1 schedules that are over, which/);
     expect(await applied(empty, out)).toEqual(
       format === 'yaml'
-        ? [2, '13 to create, 0 to change, 0 to delete, 0 unchanged']
-        : [0, '0 to create, 0 to change, 0 to delete, 13 unchanged'],
+        ? [2, '15 to create, 0 to change, 0 to delete, 0 unchanged']
+        : [0, '0 to create, 0 to change, 0 to delete, 15 unchanged'],
     );
   }
   await full.sql`DELETE FROM schedules WHERE id = 'payload-1'`;
@@ -157,7 +165,7 @@ test('a schedule stands after the one that it follows, and a set can be exported
   const one = await exportOf(full, '--set', 'here');
   expect(one.out).toMatch(/^set: "here"$/m);
   expect(one.out.match(/^ {2}- id: .*$/gm)).toEqual([
-    ...['  - id: few', '  - id: closed', '  - id: files', '  - id: many'],
+    ...['  - id: few', '  - id: closed', '  - id: files', '  - id: chat', '  - id: last', '  - id: many'],
   ]);
   expect(one.out).not.toContain('firelock.set');
 });

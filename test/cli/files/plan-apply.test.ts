@@ -24,6 +24,7 @@ afterEach(async () => {
     'calendars',
     'limits',
     'connections',
+    'notifiers',
   ];
   await api.sql.unsafe(tables.map((table) => `DELETE FROM ${table}`).join(';'));
 });
@@ -228,6 +229,74 @@ test('a plan of schedules that are to name a new connection shows their paths, a
   expect(out.join()).not.toMatch(/canary|\.invalid/);
   expect((await run('apply', text, [], env)).code).toBe(2);
   expect((await run('plan', text, [], env)).code).toBe(0);
+});
+
+const NOTIFYING = `
+notifiers:
+  - id: chat
+    fallback: pager
+    channel: {type: slack, target: {type: http, connection: hooks, url: "/team?x={{runId}}", headers: {x-key: "\${TOKEN}"}}}
+  - id: pager
+    on: [failed]
+    remindSeconds: null
+    channel: {type: pagerduty, routingKey: "\${TOKEN}"}
+connections:
+  - id: hooks
+    url: https://hooks.example
+`;
+
+test('notifiers come after their fallbacks and connections, and their secrets are compared', async () => {
+  const planned = await run('plan', NOTIFYING, [], env);
+  expect(planned).toEqual({
+    code: 2,
+    out: [
+      ...['+ connection hooks', '+ notifier pager', '+ notifier chat'],
+      '3 to create, 0 to change, 0 to delete, 0 unchanged',
+    ],
+    err: [''],
+  });
+  expect((await run('apply', NOTIFYING, [], env)).code).toBe(2);
+  expect(await get('notifiers/chat')).toMatchObject({
+    ...{ fallback: 'pager', channel: { target: { connection: 'hooks', url: '/team?x={{runId}}' } } },
+  });
+  expect(await get('notifiers/pager')).toMatchObject({ on: ['failed'], remindSeconds: null });
+  for (const command of ['plan', 'apply'] as const)
+    expect((await run(command, NOTIFYING, [], env)).code).toBe(0);
+  const changed = await run('apply', NOTIFYING.replace('[failed]', '[late]'), [], { ...env, TOKEN: 'two' });
+  expect(changed.out).toEqual([
+    '~ notifier pager',
+    '    /on: ["failed"] → ["late"]',
+    '    /channel/routingKey: another secret value',
+    '~ notifier chat',
+    '    /channel/target/headers/x-key: another secret value',
+    '0 to create, 2 to change, 0 to delete, 1 unchanged',
+  ]);
+});
+
+test('notifiers that are to name a new connection and fallback show these, and faults of notifiers have their lines', async () => {
+  await api.call('PUT', '/api/v1/notifiers/chat', {
+    channel: { type: 'slack', target: { type: 'http', url: 'https://old.example/team' } },
+  });
+  const { out } = await run('plan', NOTIFYING, [], env);
+  expect(out).toEqual([
+    ...['+ connection hooks', '+ notifier pager', '~ notifier chat'],
+    '    /channel/target/url: "https://old.example/team" → "/team?x={{runId}}"',
+    '    /channel/target/headers/x-key: null → "***"',
+    '    /fallback: null → "pager"',
+    '    /channel/target/connection: null → "hooks"',
+    '2 to create, 1 to change, 0 to delete, 0 unchanged',
+  ]);
+  const faulty = NOTIFYING.replace('[failed]', '[failing]').replace('remindSeconds: null', 'fallback: chat');
+  expect((await run('plan', faulty, [], env)).err.slice(1)).toEqual([
+    expect.stringMatching(
+      /^FILE:4: notifier chat, \/fallback: makes a circle: pager falls back to this notifier/,
+    ),
+    expect.stringMatching(
+      /^FILE:8: notifier pager, \/fallback: makes a circle: chat falls back to this notifier/,
+    ),
+  ]);
+  const kind = await run('plan', NOTIFYING.replace('[failed]', '[failing]'), [], env);
+  expect(kind.err[1]).toMatch(/^FILE:7: notifier pager, \/on\/0: /);
 });
 
 test('faults of connections have their lines, and so have those of paths below a connection that is not there yet', async () => {

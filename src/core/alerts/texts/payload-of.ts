@@ -1,12 +1,36 @@
 import { isoInstant, isoOrNull } from '../../instant.ts';
 import type { Message } from '../message.ts';
 import type { ChannelType } from '../notifier.ts';
+import { chatText } from './chat-text.ts';
+import { mailOf } from './mail.ts';
+import { pagerDutyEvent } from './pagerduty-event.ts';
 
-export function payloadOf(_channel: ChannelType, { at, alerts, ...message }: Message): string {
-  const told = alerts.map(({ since, until, ...alert }) => ({
-    ...alert,
+/** What the run of a message carries: JSON text. For PagerDuty, a message is about one episode at most. */
+export function payloadOf(channel: ChannelType, message: Message): string {
+  switch (channel) {
+    case 'webhook':
+      return JSON.stringify(messageJson(message));
+    case 'slack':
+      return JSON.stringify({ text: chatText(message) });
+    case 'pagerduty':
+      return JSON.stringify(pagerDutyEvent(message));
+    case 'email':
+      return JSON.stringify(mailOf(message));
+  }
+}
+
+/** Field by field: what is added to an episode later must not leave firelock unseen. */
+function messageJson({ notifier, event, at, alerts, more }: Message) {
+  const told = alerts.map(({ scheduleId, kind, since, until, runId, status, error, labels, url }) => ({
+    scheduleId,
+    kind,
     since: isoInstant(since),
     until: isoOrNull(until),
+    runId,
+    status,
+    error,
+    labels,
+    url,
   }));
-  return JSON.stringify({ ...message, at: isoInstant(at), alerts: told });
+  return { notifier, event, at: isoInstant(at), alerts: told, more };
 }

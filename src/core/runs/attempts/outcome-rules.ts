@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { parseKeepingDigits, pointerSteps, valueAt } from '../../json-text.ts';
-import type { Delivery, OutcomeRules, StatusPattern } from '../../schedules/schedule.ts';
+import type { OutcomeRules, StatusPattern } from '../../schedules/target-parts.ts';
+import type { Delivery } from '../../schedules/schedule.ts';
 import { type AttemptError, answerError, classifyStatus } from './outcome.ts';
 
 /** What a whole answer means; `error` is the rule of the schedule that says so, null: the status says it. */

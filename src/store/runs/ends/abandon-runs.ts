@@ -44,12 +44,14 @@ export function openRunsOf(scheduleUid: string | SQL, limit: number): SQL {
 }
 
 /**
- * Ends runs that wait for a schedule that is gone, as another program may have left them; rows that others have locked are passed over.
+ * Ends runs that wait for a schedule, or a notifier, that is gone, as another program may have left them; rows that others have locked
+ * are passed over.
  */
 export async function abandonWaitingOfDeleted(tx: Transaction, limit: number): Promise<AbandonedRuns> {
   const found = await rowsOf<{ id: string }>(tx)(sql`-- abandonWaitingOfDeleted
     SELECT r.id FROM runs r WHERE r.status = 'waiting' AND r.trigger <> 'api'
-      AND NOT EXISTS (SELECT FROM schedules s WHERE s.uid = r.schedule_uid) LIMIT ${limit}`);
+      AND NOT EXISTS (SELECT FROM schedules s WHERE s.uid = r.schedule_uid)
+      AND NOT EXISTS (SELECT FROM notifiers n WHERE n.uid = r.schedule_uid) LIMIT ${limit}`);
   const done = { abandoned: 0, effects: 0 };
   for (let first = 0; first < found.length; first += MAX_AT_ONCE) {
     const ids = found.slice(first, first + MAX_AT_ONCE).map(({ id }) => id);

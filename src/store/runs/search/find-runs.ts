@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { ParentRun, Run } from '../../../core/runs/run.ts';
 import type { RunRecord } from '../../../core/runs/run-record.ts';
-import { type Target, priorityOfRank } from '../../../core/schedules/schedule.ts';
+import { type HandoffTarget, priorityOfRank } from '../../../core/schedules/schedule.ts';
 import { uuids, anyUid } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { loadHandoffs, versionKey } from '../../schedules/load-handoffs.ts';
@@ -21,7 +21,7 @@ export async function findRun(db: Executor, id: string): Promise<Run | null> {
 export async function findTarget(
   db: Executor,
   { id }: Pick<Run, 'id'>,
-): Promise<{ uid: string; target: Target } | null> {
+): Promise<{ uid: string; target: HandoffTarget } | null> {
   const [row] = await rowsOf<{ uid: string; version: number }>(db)(sql`-- findTarget
     SELECT schedule_uid AS uid, schedule_version AS version FROM all_runs WHERE id = ${id}::uuid`);
   if (!row) return null;

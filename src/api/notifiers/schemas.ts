@@ -1,0 +1,103 @@
+import { z } from 'zod';
+import { ALERT_KINDS } from '../../core/alerts/alert.ts';
+import { MAX_INTERVAL_SECONDS } from '../../core/schedules/schedule.ts';
+import { LABEL, answeredInstant, ignored, notifierIdText, text, whole } from '../http/common-schemas.ts';
+import { limitQuery, pageSchema, scheduleCursor } from '../http/pages.ts';
+import { answeredChannel, channelInput } from './channel-schemas.ts';
+
+const MAX_FILTERED = 100;
+
+export const notifierIdParams = z.strictObject({ id: notifierIdText });
+
+export const notifiersQuery = z.strictObject({
+  q: text(1000).optional().meta({ description: 'Part of the id or the description, in any letter case.' }),
+  limit: limitQuery,
+  cursor: scheduleCursor.optional(),
+});
+
+const kinds = z
+  .array(z.enum(ALERT_KINDS))
+  .min(1)
+  .refine((list) => new Set(list).size === list.length, { error: 'must not have a kind twice' })
+  .meta({
+    description:
+      'What it tells of. `failed`: a run ended failed, unknown or abandoned. `late`: no success in time. `unstarted`, `slow`: `expect` did ' +
+      'not hold. `missed`: an occurrence was not made in time. `paused`: by firelock. `error`: it cannot be planned.',
+    example: ['failed', 'late'],
+  });
+
+const patterns = z.array(
+  z.string().regex(/^(\*|[A-Za-z0-9][A-Za-z0-9._-]{0,127}\*?)$/, {
+    error: 'must be the id of a schedule, or its beginning and a *',
+  }),
+);
+const labels = z.array(text(320).regex(new RegExp(LABEL), { error: 'must be key:value' }));
+
+const filter = z
+  .strictObject({
+    ids: patterns
+      .max(MAX_FILTERED)
+      .default([])
+      .meta({ description: 'Ids, or their beginnings and a `*`: one of them fits.', example: ['billing.*'] }),
+    label: labels
+      .max(MAX_FILTERED)
+      .default([])
+      .meta({ description: '`key:value`: the schedule has all of them.', example: ['team:billing'] }),
+  })
+  .meta({ id: 'NotifierFilter', description: 'Of which schedules it tells. Empty: of all.' });
+
+const fields = {
+  description: text(1000).nullable(),
+  enabled: z.boolean().meta({ description: 'false: it is told nothing.' }),
+  on: kinds,
+  remindSeconds: whole(60, MAX_INTERVAL_SECONDS).nullable().meta({
+    description: 'While something stays broken, it is told again after so long. Null: never.',
+    example: 86_400,
+  }),
+  fallback: notifierIdText
+    .nullable()
+    .meta({ description: 'The notifier that gets what could not be delivered.', example: null }),
+};
+
+const DAY_SECONDS = 86_400;
+
+export const notifierInput = z
+  .strictObject({
+    id: notifierIdText.optional(),
+    description: fields.description.default(null),
+    enabled: fields.enabled.default(true),
+    on: fields.on.default([...ALERT_KINDS]),
+    filter: filter.prefault({}),
+    channel: channelInput,
+    remindSeconds: fields.remindSeconds.default(DAY_SECONDS),
+    fallback: fields.fallback.default(null),
+    version: ignored,
+    updatedAt: ignored,
+  })
+  .meta({ id: 'NotifierDefinition' });
+export type NotifierInput = z.output<typeof notifierInput>;
+
+export const notifier = z
+  .object({
+    id: notifierIdText,
+    ...fields,
+    filter: z.object({ ids: z.array(z.string()), label: z.array(z.string()) }),
+    channel: answeredChannel,
+    version: z.int(),
+    updatedAt: answeredInstant,
+  })
+  .meta({ id: 'Notifier', description: 'Who is told what, once when it breaks and once when it heals.' });
+
+const shown = z.unknown().meta({ description: 'Null: there is none. Secret values are masked.' });
+
+export const notifierDiff = z
+  .object({
+    id: notifierIdText,
+    change: z.enum(['created', 'updated', 'unchanged']),
+    fields: z
+      .array(z.object({ path: z.string(), before: shown, after: shown }))
+      .meta({ description: 'The changed fields of an update; `path` is a JSON pointer.' }),
+  })
+  .meta({ id: 'NotifierDiff', description: 'What a write makes of a notifier.' });
+
+export const notifierPage = pageSchema(notifier);

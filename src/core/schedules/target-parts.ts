@@ -1,0 +1,34 @@
+/** Nothing is sent: the run waits for a worker to claim it. */
+export interface PullTarget {
+  type: 'pull';
+  queue: string;
+}
+
+/** Mail by FIRELOCK_SMTP_URL. Only messages of notifiers are handed to it. */
+export interface EmailTarget {
+  type: 'email';
+  to: string[];
+}
+
+/** A body with placeholders, of up to 64 KiB (core/http/body-template.ts). */
+export interface BodyTemplate {
+  template: string;
+  contentType: string;
+}
+
+/** A status, a class such as `2xx`, or a range such as `400-404`. */
+export type StatusPattern = number | string;
+
+/** An answer whose status is in no list is judged as without rules (core/runs/attempts/outcome-rules.ts). */
+export interface OutcomeRules {
+  succeed: StatusPattern[];
+  retry: StatusPattern[];
+  fail: StatusPattern[];
+  /** What an answer must contain to count as a success; null: nothing. */
+  require: { pointer: string; equals: unknown } | { contains: string } | null;
+  /** What an answer without it means; null: `retry`, and under atMostOnce `fail`. */
+  otherwise: 'retry' | 'fail' | null;
+}
+
+export const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
+export type HttpMethod = (typeof HTTP_METHODS)[number];

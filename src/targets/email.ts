@@ -1,0 +1,106 @@
+import type { SmtpServer } from '../config/smtp-url.ts';
+import { type Outcome, notSent } from '../core/runs/attempts/outcome.ts';
+import type { EmailTarget } from '../core/schedules/target-parts.ts';
+import type { Clock } from '../runtime/clock.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import type { Resolve } from '../runtime/names/resolve.ts';
+import { createResolver } from '../runtime/names/resolver.ts';
+import { type AddressGuard, createAddressGuard } from './address-guard.ts';
+import { type Dial, createDialWith } from './http-connect.ts';
+import { composeMail } from './mail-text.ts';
+import { SmtpSession } from './smtp-session.ts';
+import type { Attempt, CancelAnswer, LookupAnswer, TargetKind } from './target.ts';
+
+interface EmailTargetDeps {
+  clock: Clock;
+  /** Null: this instance has none. */
+  mail: { server: SmtpServer; from: string } | null;
+  /** Judges each address before a connection to it is opened; absent: denies the default ranges. */
+  guard?: AddressGuard;
+  /** Absent: resolves names as the machine does. */
+  resolve?: Resolve;
+  /** Gets events about blocked addresses. */
+  events?: EventBus;
+}
+
+/** Hands messages of notifiers to a mail server, each over a connection of its own. */
+export function createEmailTarget(deps: EmailTargetDeps): TargetKind<EmailTarget> {
+  return new EmailKind(deps);
+}
+
+class EmailKind implements TargetKind<EmailTarget> {
+  readonly type = 'email';
+  readonly #deps: EmailTargetDeps;
+  readonly #dial: Dial;
+  readonly #underWay = new Set<Promise<Outcome>>();
+  #closing = false;
+
+  constructor(deps: EmailTargetDeps) {
+    this.#deps = deps;
+    const { guard = createAddressGuard(), resolve = createResolver({ mostAtOnce: 100 }) } = deps;
+    // The egress proxy is for targets that users name, and hardly any lets mail pass.
+    this.#dial = createDialWith({ guard, resolve, proxy: null })(null);
+  }
+
+  laneOf(): string {
+    return this.#deps.mail?.server.host ?? '';
+  }
+
+  async deliver(target: EmailTarget, attempt: Attempt, signal: AbortSignal): Promise<Outcome> {
+    const { mail } = this.#deps;
+    if (mail === null) return notSent({ kind: 'network', message: NO_SERVER });
+    if (this.#closing || signal.aborted)
+      return notSent({ kind: 'network', message: 'firelock stopped before the mail was sent' }, true);
+    const sending = this.#send(mail, target, attempt, signal);
+    this.#underWay.add(sending);
+    try {
+      return await sending;
+    } finally {
+      this.#underWay.delete(sending);
+    }
+  }
+
+  async #send(
+    { server, from }: NonNullable<EmailTargetDeps['mail']>,
+    { to }: EmailTarget,
+    attempt: Attempt,
+    signal: AbortSignal,
+  ): Promise<Outcome> {
+    const composed = await composeMail({ from, to, attempt, now: this.#deps.clock.now() });
+    if ('fault' in composed) return notSent({ kind: 'network', message: composed.fault });
+    const session = new SmtpSession({ server, mail: composed, attempt, dial: this.#dial });
+    const outcome = await session.send(signal);
+    const { runId, scheduleId, attempt: number } = attempt;
+    if (session.blockedBy !== null) {
+      const { address, because } = session.blockedBy;
+      const origin = `${server.secure ? 'smtps' : 'smtp'}://${server.host}:${server.port}`;
+      const type = 'targetBlocked';
+      this.#deps.events?.emit({ type, runId, scheduleId, attempt: number, origin, address, because });
+    }
+    return outcome;
+  }
+
+  hasLookup(): boolean {
+    return false;
+  }
+
+  lookup(): Promise<LookupAnswer> {
+    return Promise.resolve({ kind: 'unclear', error: { kind: 'network', message: 'mail has no lookup' } });
+  }
+
+  hasCancel(): boolean {
+    return false;
+  }
+
+  cancel(): Promise<CancelAnswer> {
+    return Promise.resolve({ kind: 'network', message: 'mail cannot be called back' });
+  }
+
+  async close(): Promise<void> {
+    this.#closing = true;
+    await Promise.all(this.#underWay);
+  }
+}
+
+const NO_SERVER =
+  'nothing was sent: this instance has no mail server: FIRELOCK_SMTP_URL and FIRELOCK_MAIL_FROM are not set';

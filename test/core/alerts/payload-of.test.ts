@@ -1,0 +1,182 @@
+import { describe, expect, test } from 'vitest';
+import { ALERT_KINDS } from '../../../src/core/alerts/alert.ts';
+import { MESSAGE_EVENTS, type Message, type ToldAlert } from '../../../src/core/alerts/message.ts';
+import { CHANNEL_TYPES, type ChannelType } from '../../../src/core/alerts/notifier.ts';
+import { payloadOf } from '../../../src/core/alerts/texts/payload-of.ts';
+import { ATTACK } from '../../support/runner/attack.ts';
+
+const AT = Date.UTC(2026, 10, 20, 9, 5);
+const URL = 'https://cron.example/schedules/billing.invoices';
+
+function alertOf(more: Partial<ToldAlert> = {}): ToldAlert {
+  return {
+    ...{ id: '01990000-0000-7000-8000-000000000001', scheduleId: 'billing.invoices', kind: 'failed' },
+    ...{ since: Date.UTC(2026, 10, 20, 9), until: null, runId: '01990000-0000-7000-8000-00000000000a' },
+    ...{ status: 'failed', error: 'the target answered 503', labels: { team: 'billing' }, url: URL },
+    ...more,
+  };
+}
+
+function messageOf(more: Partial<Message> = {}): Message {
+  return {
+    notifier: 'on-call',
+    event: 'opened',
+    at: AT,
+    alerts: [alertOf()],
+    more: 0,
+    fallbackFor: null,
+    ...more,
+  };
+}
+
+const parsed = (channel: ChannelType, message: Message) =>
+  JSON.parse(payloadOf(channel, message)) as Record<string, unknown>;
+const slack = (message: Message) => parsed('slack', message)['text'] as string;
+
+test('a webhook gets the message, field by field', () => {
+  expect(parsed('webhook', messageOf({ more: 3 }))).toEqual({
+    ...{ notifier: 'on-call', event: 'opened', at: '2026-11-20T09:05:00.000Z', more: 3 },
+    alerts: [
+      {
+        ...{ scheduleId: 'billing.invoices', kind: 'failed', since: '2026-11-20T09:00:00.000Z', until: null },
+        ...{
+          runId: '01990000-0000-7000-8000-00000000000a',
+          status: 'failed',
+          error: 'the target answered 503',
+        },
+        ...{ labels: { team: 'billing' }, url: URL },
+      },
+    ],
+  });
+});
+
+describe('a person reads', () => {
+  test('what, since when, the error, what it means, and where to look', () => {
+    expect(slack(messageOf()).split('\n')).toEqual([
+      '*billing.invoices failed*',
+      'since 2026-11-20 09:00:00 UTC (for 5 min)',
+      'Error: the target answered 503',
+      'The work of this run is not done, and firelock does not try it again. The next fire comes as planned.',
+      URL,
+    ]);
+    const mail = parsed('email', messageOf());
+    expect(mail['subject']).toBe('[firelock] billing.invoices failed');
+    expect(mail['text']).toContain('Run: 01990000-0000-7000-8000-00000000000a\n');
+  });
+
+  test('that it is over, and how long it took', () => {
+    const recovered = messageOf({
+      event: 'recovered',
+      alerts: [alertOf({ kind: 'late', until: AT + 2 * 3_600_000, error: null, status: null, url: null })],
+    });
+    expect(slack(recovered).split('\n')).toEqual([
+      '*billing.invoices succeeds again*',
+      'from 2026-11-20 09:00:00 UTC to 2026-11-20 11:05:00 UTC (2 h 5 min)',
+    ]);
+  });
+
+  test('that it is still so', () => {
+    const at = AT + 3 * 86_400_000;
+    expect(slack(messageOf({ event: 'reminder', at }))).toMatch(
+      /^\*Still: billing.invoices failed\*\nsince .* \(for 3 d\)\n/,
+    );
+  });
+
+  test('several in a list, and how many more there are', () => {
+    const alerts = ['a', 'b'].map((scheduleId) => alertOf({ scheduleId, url: null }));
+    expect(slack(messageOf({ alerts, more: 40 })).split('\n')).toEqual([
+      '*42 things broke*',
+      '• *a failed*, since 2026-11-20 09:00:00 UTC (for 5 min): the target answered 503',
+      '• *b failed*, since 2026-11-20 09:00:00 UTC (for 5 min): the target answered 503',
+      '… and 40 more',
+    ]);
+    expect(parsed('email', messageOf({ alerts, more: 40 }))['subject']).toBe(
+      '[firelock] 42 things broke: a, b',
+    );
+  });
+
+  test('a test of a notifier as one', () => {
+    const message = messageOf({ event: 'test', alerts: [] });
+    expect(slack(message)).toBe('*Test of the notifier on-call: it works*');
+    expect(parsed('email', message)['subject']).toBe('[firelock] Test of the notifier on-call: it works');
+    expect(parsed('webhook', message)).toMatchObject({ event: 'test', alerts: [], more: 0 });
+  });
+});
+
+describe('PagerDuty', () => {
+  test('gets an incident for each episode, which its end resolves, and no routing key', () => {
+    const event = parsed('pagerduty', messageOf());
+    expect(event).toMatchObject({
+      ...{ event_action: 'trigger', dedup_key: alertOf().id, links: [{ href: URL }] },
+      payload: {
+        ...{ summary: 'billing.invoices failed: the target answered 503', source: 'billing.invoices' },
+        ...{ severity: 'error', timestamp: '2026-11-20T09:00:00.000Z', class: 'failed' },
+        custom_details: { labels: { team: 'billing' }, runId: alertOf().runId, notifier: 'on-call' },
+      },
+    });
+    expect(event).not.toHaveProperty('routing_key');
+    const again = parsed('pagerduty', messageOf({ event: 'reminder' }));
+    expect([again['event_action'], again['dedup_key']]).toEqual(['trigger', alertOf().id]);
+    expect(parsed('pagerduty', messageOf({ event: 'recovered' }))).toMatchObject({
+      ...{ event_action: 'resolve', dedup_key: alertOf().id },
+    });
+    expect(parsed('pagerduty', messageOf({ alerts: [alertOf({ url: null })] }))).not.toHaveProperty('links');
+  });
+});
+
+describe('whatever an error says', () => {
+  const HOSTILE = [
+    '<!channel> <https://evil.example|your bank> &lt; @everyone @all',
+    'one\r\ntwo\u2028three\u0007',
+    '\ud83d\ude00'.repeat(3_000),
+    `${'\ud83d\ude00'.repeat(200)}\ud800`,
+    '&'.repeat(5_000),
+    '"}{{payload}}\\',
+  ];
+
+  const messages = MESSAGE_EVENTS.flatMap((event) =>
+    HOSTILE.flatMap((error) =>
+      ALERT_KINDS.flatMap((kind) =>
+        [1, 2, 20].map((count) =>
+          messageOf({
+            ...{ event, more: count === 20 ? 1_980 : 0 },
+            alerts: Array.from({ length: count }, () => alertOf({ kind, error, status: 'unknown' })),
+          }),
+        ),
+      ),
+    ),
+  );
+
+  test('a chat calls nobody, has no links of others, and takes the text', { tags: [ATTACK] }, () => {
+    for (const message of messages) {
+      const text = slack(message);
+      expect(text.length).toBeLessThanOrEqual(2_000);
+      expect(text).not.toMatch(/[<>]|@[a-z]|&(?!amp;|lt;|gt;)/);
+      expect(text.isWellFormed()).toBe(true);
+      const told = text.split('\n').filter((line) => line.startsWith('• ')).length;
+      const rest = Number(/… and (\d+) more$/.exec(text)?.[1] ?? 0);
+      if (message.alerts.length > 1 && message.event !== 'test')
+        expect(told + rest).toBe(message.alerts.length + message.more);
+    }
+  });
+
+  test(
+    'a subject is one line, and the summary of an incident no longer than PagerDuty takes',
+    { tags: [ATTACK] },
+    () => {
+      for (const message of messages) {
+        const { subject } = parsed('email', message) as { subject: string };
+        expect(subject).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}]/u);
+        expect(Array.from(subject).length).toBeLessThanOrEqual(150);
+        const { payload } = parsed('pagerduty', message) as { payload: { summary: string } };
+        expect(Array.from(payload.summary).length).toBeLessThanOrEqual(1_024);
+        expect(payload.summary).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}]/u);
+      }
+    },
+  );
+
+  test('every channel makes JSON of it', () => {
+    for (const message of messages)
+      for (const channel of CHANNEL_TYPES) expect(parsed(channel, message)).toBeTypeOf('object');
+  });
+});
