@@ -24,6 +24,7 @@ const TRIGGERS = [
   ['backfill', 'backfill'],
   ['after', 'after another'],
   ['api', 'one-off'],
+  ['notify', 'message of a notifier'],
 ] as const;
 
 export function Runs() {

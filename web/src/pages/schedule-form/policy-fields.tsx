@@ -2,7 +2,8 @@ import type { Fault } from '../../api/http.ts';
 import { Field } from '../../parts/forms/field.tsx';
 import { Pairs } from '../../parts/forms/pairs.tsx';
 import type { Draft } from './draft.ts';
-import { AreaField, type Part } from './inputs.tsx';
+import { AreaField } from '../../parts/forms/draft-fields.tsx';
+import type { Part } from './inputs.tsx';
 
 interface Policy {
   name: string;

@@ -6,7 +6,8 @@ import { Field } from '../../parts/forms/field.tsx';
 import { Segments } from '../../parts/forms/segments.tsx';
 import { usePoll } from '../../state/poll.ts';
 import type { Kind } from './draft.ts';
-import { AreaField, MomentField, type Part, TextField } from './inputs.tsx';
+import { AreaField, TextField } from '../../parts/forms/draft-fields.tsx';
+import { MomentField, type Part } from './inputs.tsx';
 
 const KIND_WORDS: readonly (readonly [Kind, string])[] = [
   ['cron', 'By cron'],

@@ -32,7 +32,7 @@ export function Head({ schedule, onDone }: { schedule: Schedule; onDone: () => v
 
 /** The status in words. */
 function Standing({ schedule }: { schedule: Schedule }) {
-  const { status, timezone, nextFireAt, lastFireAt, error, after, late } = schedule;
+  const { id, status, timezone, nextFireAt, lastFireAt, error, after, late } = schedule;
   return (
     <span>
       {status === 'active' && nextFireAt !== null && (
@@ -55,7 +55,8 @@ function Standing({ schedule }: { schedule: Schedule }) {
         <span class="quiet">
           It fired last <Ago at={lastFireAt} />.
         </span>
-      )}
+      )}{' '}
+      <a href={href('/alerts', { scheduleId: id })}>Its alerts</a>
     </span>
   );
 }
