@@ -1,7 +1,6 @@
 import type { Notifier } from '../../../../client/src/generated/types.gen.ts';
-import type { Fault } from '../../api/http.ts';
 import { ALERT_KINDS } from '../../parts/alerts/alert-kinds.ts';
-import { linesOf } from '../../parts/endpoint/endpoint-draft.ts';
+import { type Fault, linesOf } from '../../parts/endpoint/endpoint-draft.ts';
 import {
   EMPTY_HTTP,
   type HttpDraft,

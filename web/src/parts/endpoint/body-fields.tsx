@@ -2,7 +2,7 @@ import { useId } from 'preact/hooks';
 import { BODY_PLACEHOLDERS } from '../../../../src/core/http/body-template.ts';
 import { AreaField, SelectField, TextField } from '../forms/draft-fields.tsx';
 import type { EndpointDraft } from './endpoint-draft.ts';
-import type { HttpPart } from './http-draft.ts';
+import type { HttpPart } from './http-part.ts';
 
 const TYPES = ['application/json', 'application/x-www-form-urlencoded', 'text/plain', 'application/xml'];
 

@@ -3,7 +3,8 @@ import { get } from '../../api/http.ts';
 import type { Connection, ListConnectionsResponse } from '../../../../client/src/generated/types.gen.ts';
 import { usePoll } from '../../state/poll.ts';
 import { TextField } from '../forms/draft-fields.tsx';
-import type { HttpDraft, HttpPart } from './http-draft.ts';
+import type { HttpDraft } from './http-draft.ts';
+import type { HttpPart } from './http-part.ts';
 
 const MAX_ID = 128;
 const SELDOM = { everyMs: 60_000, keep: true };

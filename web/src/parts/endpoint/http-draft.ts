@@ -1,5 +1,4 @@
 import type { AnsweredHttpTarget } from '../../../../client/src/generated/types.gen.ts';
-import type { FormPart } from '../forms/draft-fields.tsx';
 import { type Pair, twice, typedPairs } from '../forms/pair.ts';
 import {
   EMPTY_ENDPOINT,
@@ -23,8 +22,6 @@ export interface HttpDraft extends EndpointDraft {
   lookupUrl: string;
   cancelUrl: string;
 }
-
-export type HttpPart = FormPart<HttpDraft>;
 
 export const EMPTY_HTTP: HttpDraft = {
   ...{ connection: '', url: '', method: 'POST', headers: [], secret: '', lookupUrl: '', cancelUrl: '' },

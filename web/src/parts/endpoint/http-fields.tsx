@@ -5,7 +5,7 @@ import { Pairs } from '../forms/pairs.tsx';
 import { BodyFields } from './body-fields.tsx';
 import { ConnectionField } from './connection-field.tsx';
 import { type EndpointDraft, linesOf } from './endpoint-draft.ts';
-import type { HttpPart } from './http-draft.ts';
+import type { HttpPart } from './http-part.ts';
 import { OutcomeFields } from './outcome-fields.tsx';
 import type { Sent } from './sent.ts';
 import { WhatIsSent } from './what-is-sent.tsx';

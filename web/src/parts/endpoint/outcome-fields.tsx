@@ -1,6 +1,6 @@
 import { SelectField, TextField } from '../forms/draft-fields.tsx';
 import { EMPTY_ENDPOINT } from './endpoint-draft.ts';
-import type { HttpPart } from './http-draft.ts';
+import type { HttpPart } from './http-part.ts';
 
 const REQUIRED = [
   ['', 'nothing more'],
