@@ -5,23 +5,23 @@ import { type Column, Table } from '../lists/table.tsx';
 import { Time, durationText } from '../time.tsx';
 import { MEANING } from './alert-kinds.ts';
 
+type Common = 'schedule' | 'until';
+
 interface Props {
   label: string;
   alerts: readonly Alert[];
   /** What all of them have in common is not said again. */
-  without?: 'schedule' | 'until';
+  without?: readonly Common[];
   isStale?: boolean;
 }
 
 /** What is or was wrong, an episode a row. */
-export function AlertTable({ label, alerts, without, isStale = false }: Props) {
-  const columns = COLUMNS.filter(
-    ({ part }) => part !== without && (part !== 'until' || without === undefined),
-  );
+export function AlertTable({ label, alerts, without = [], isStale = false }: Props) {
+  const columns = COLUMNS.filter(({ part }) => part === undefined || !without.includes(part));
   return <Table {...{ label, columns, isStale }} rows={alerts} keyOf={({ id }) => id} />;
 }
 
-const COLUMNS: readonly (Column<Alert> & { part?: 'schedule' | 'until' })[] = [
+const COLUMNS: readonly (Column<Alert> & { part?: Common })[] = [
   { head: 'Kind', cell: ({ kind }) => <Badge status={kind} title={MEANING[kind]} /> },
   { part: 'schedule', head: 'Schedule', cell: ({ scheduleId }) => <ScheduleLink id={scheduleId} /> },
   { head: 'Since', cell: ({ since }) => <Time at={since} relative /> },

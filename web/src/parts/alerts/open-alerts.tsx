@@ -21,7 +21,7 @@ export function OpenAlerts({ scheduleId }: { scheduleId: string | null }) {
       <AlertTable
         label="Open alerts"
         alerts={data.items}
-        without={scheduleId === null ? 'until' : 'schedule'}
+        without={scheduleId === null ? ['until'] : ['schedule', 'until']}
       />
       {data.nextCursor !== null && <p class="quiet more">and more: these are the newest</p>}
     </section>
