@@ -38,6 +38,7 @@ const forwardInApi = forwardIn('api', [
   'runs',
   'schedules',
   'connections|dashboard|instances|limits|maintenance|occurrences|queues|stats',
+  'notifiers',
 ]);
 
 /**
@@ -48,7 +49,7 @@ const forwardInStore = forwardIn(
   'store',
   [
     ...['maintenance', 'instances', 'names', 'schedules', 'runs', 'effects', 'backlogs'],
-    'audit|calendars|connections|history|limits|queues|reports',
+    'audit|calendars|connections|history|limits|notifiers|queues|reports',
     'secrets|verify',
   ],
   { schedules: ['runs'], runs: ['effects', 'backlogs'] },

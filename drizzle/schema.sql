@@ -1,6 +1,34 @@
 -- The schema as the migrations in this folder make it. `npm run schema` writes this file: read it, and change src/postgres/schema.ts.
 -- history has a partition for each UTC day of ended_at beside its default one, history_other.
 
+CREATE TABLE alert_tellings (
+  alert_id uuid NOT NULL,
+  notifier_id text COLLATE "C" NOT NULL,
+  remind_at timestamp(3) with time zone,
+  CONSTRAINT alert_tellings_alert_id_notifier_id_pk PRIMARY KEY (alert_id, notifier_id)
+);
+CREATE INDEX alert_tellings_to_remind ON public.alert_tellings USING btree (remind_at) WHERE (remind_at IS NOT NULL);
+
+CREATE TABLE alerts (
+  id uuid NOT NULL,
+  schedule_uid uuid NOT NULL,
+  schedule_id text COLLATE "C" NOT NULL,
+  kind text NOT NULL,
+  since timestamp(3) with time zone NOT NULL,
+  broken_at timestamp(3) with time zone NOT NULL,
+  until timestamp(3) with time zone,
+  run_id uuid,
+  status text,
+  error text,
+  look_at timestamp(3) with time zone,
+  CONSTRAINT alerts_pkey PRIMARY KEY (id)
+);
+CREATE INDEX alerts_of_schedule ON public.alerts USING btree (schedule_id, id);
+CREATE UNIQUE INDEX alerts_open ON public.alerts USING btree (schedule_uid, kind) WHERE (until IS NULL);
+CREATE INDEX alerts_open_in_order ON public.alerts USING btree (id) WHERE (until IS NULL);
+CREATE INDEX alerts_over ON public.alerts USING btree (until) WHERE (until IS NOT NULL);
+CREATE INDEX alerts_to_look ON public.alerts USING btree (look_at) WHERE (look_at IS NOT NULL);
+
 CREATE TABLE audit (
   at timestamp(3) with time zone NOT NULL,
   id uuid NOT NULL DEFAULT gen_random_uuid(),
@@ -79,6 +107,7 @@ CREATE TABLE effects (
   error text,
   done_through uuid,
   created_at timestamp(3) with time zone DEFAULT clock_timestamp(),
+  alert_kind text,
   CONSTRAINT effects_pkey PRIMARY KEY (id)
 ) WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX effects_of_run ON public.effects USING btree (run_id);
@@ -145,7 +174,9 @@ CREATE TABLE history (
   ended_at timestamp(3) with time zone NOT NULL,
   limit_id text COLLATE "C",
   admitted_at timestamp(3) with time zone,
-  outcome_watched boolean NOT NULL DEFAULT false
+  outcome_watched boolean NOT NULL DEFAULT false,
+  notifier_id text COLLATE "C",
+  unmet text[]
 ) PARTITION BY RANGE (ended_at);
 CREATE INDEX history_coalesced ON ONLY public.history USING btree (schedule_uid, id) WHERE (coalesced > 0);
 CREATE INDEX history_ends ON ONLY public.history USING btree (status, id) WHERE (status <> 'succeeded'::text);
@@ -153,6 +184,7 @@ CREATE INDEX history_ends_of_schedule ON ONLY public.history USING btree (schedu
 CREATE INDEX history_id ON ONLY public.history USING btree (id);
 CREATE INDEX history_of_schedule ON ONLY public.history USING btree (schedule_uid, id);
 CREATE INDEX history_seldom ON ONLY public.history USING btree (trigger, id) WHERE (trigger <> 'schedule'::text);
+CREATE INDEX history_unmet ON ONLY public.history USING btree (id) WHERE (unmet IS NOT NULL);
 CREATE INDEX history_watched_failures ON ONLY public.history USING btree (schedule_uid, finished_at) WHERE (outcome_watched AND (status = ANY (ARRAY['failed'::text, 'unknown'::text, 'abandoned'::text])));
 CREATE INDEX history_watched_successes ON ONLY public.history USING btree (schedule_uid, finished_at) WHERE (outcome_watched AND (status = 'succeeded'::text));
 
@@ -185,6 +217,39 @@ CREATE TABLE maintenance (
   dispatch text NOT NULL,
   CONSTRAINT maintenance_pkey PRIMARY KEY (one),
   CONSTRAINT maintenance_one_row CHECK (one)
+);
+
+CREATE TABLE message_alerts (
+  run_id uuid NOT NULL,
+  alert_id uuid NOT NULL,
+  CONSTRAINT message_alerts_run_id_alert_id_pk PRIMARY KEY (run_id, alert_id)
+);
+
+CREATE TABLE messages (
+  run_id uuid NOT NULL,
+  notifier_id text COLLATE "C" NOT NULL,
+  event text NOT NULL,
+  gathers_until timestamp(3) with time zone,
+  fallback_for text COLLATE "C",
+  created_at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT messages_pkey PRIMARY KEY (run_id)
+);
+CREATE INDEX messages_by_age ON public.messages USING btree (created_at);
+CREATE INDEX messages_to_close ON public.messages USING btree (gathers_until) WHERE (gathers_until IS NOT NULL);
+
+CREATE TABLE notifiers (
+  id text COLLATE "C" NOT NULL,
+  uid uuid NOT NULL,
+  description text,
+  enabled boolean NOT NULL,
+  kinds text[] NOT NULL,
+  filter jsonb NOT NULL,
+  channel text NOT NULL,
+  remind_seconds integer,
+  fallback text COLLATE "C",
+  version integer NOT NULL,
+  updated_at timestamp(3) with time zone NOT NULL,
+  CONSTRAINT notifiers_pkey PRIMARY KEY (id)
 );
 
 CREATE TABLE outcome_watches (
@@ -278,6 +343,11 @@ CREATE TABLE runs (
   limit_id text COLLATE "C",
   admitted_at timestamp(3) with time zone,
   outcome_watched boolean NOT NULL DEFAULT false,
+  notifier_id text COLLATE "C",
+  unmet text[],
+  next_bound text,
+  bound_at timestamp(3) with time zone,
+  finish_within_seconds integer,
   CONSTRAINT runs_id_pk PRIMARY KEY (id),
   CONSTRAINT runs_finite CHECK ((isfinite(scheduled_for) AND isfinite(due_at) AND isfinite(created_at))),
   CONSTRAINT runs_finite_claim CHECK ((isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(in_doubt_until) AND isfinite(admitted_at))),
@@ -291,6 +361,7 @@ CASE
 END)
 ) WITH (fillfactor=80, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=20000, autovacuum_analyze_scale_factor=0, autovacuum_analyze_threshold=50000, autovacuum_vacuum_cost_delay=0);
 CREATE INDEX runs_beside ON public.runs USING btree (schedule_uid) WHERE (overlap_guarded AND (status = ANY (ARRAY['pending'::text, 'running'::text])) AND ((trigger = 'backfill'::text) OR (retried_after IS NOT NULL)));
+CREATE INDEX runs_bounded ON public.runs USING btree (bound_at) WHERE (bound_at IS NOT NULL);
 CREATE INDEX runs_claimed ON public.runs USING btree (claimed_by) WHERE ((status = 'pending'::text) AND (claimed_by IS NOT NULL));
 CREATE INDEX runs_limited ON public.runs USING btree (limit_id, admitted_at) WHERE (limit_id IS NOT NULL);
 CREATE UNIQUE INDEX runs_one_per_fire ON public.runs USING btree (schedule_uid, scheduled_for) WHERE (trigger = ANY (ARRAY['schedule'::text, 'catchUp'::text, 'backfill'::text]));
@@ -299,6 +370,7 @@ CREATE INDEX runs_running ON public.runs USING btree (expires_at) WHERE (status 
 CREATE INDEX runs_to_admit ON public.runs USING btree (limit_id, priority, due_at) WHERE ((status = 'pending'::text) AND (limit_id IS NOT NULL) AND (admitted_at IS NULL));
 CREATE INDEX runs_to_come ON public.runs USING btree (due_at) WHERE ((status = 'pending'::text) AND (claimed_by IS NULL) AND (NOT ready) AND (limit_id IS NULL));
 CREATE INDEX runs_unclaimed ON public.runs USING btree (lane, priority, due_at) WHERE ((status = 'pending'::text) AND (claimed_by IS NULL) AND ready);
+CREATE INDEX runs_unmet ON public.runs USING btree (id) WHERE (unmet IS NOT NULL);
 CREATE INDEX runs_unplanned ON public.runs USING btree (schedule_uid) WHERE (trigger <> ALL (ARRAY['schedule'::text, 'catchUp'::text, 'backfill'::text]));
 CREATE INDEX runs_waiting_in_order ON public.runs USING btree (schedule_uid, created_at, id) WHERE (status = 'waiting'::text);
 
@@ -351,6 +423,8 @@ CREATE TABLE schedules (
   outcome_watched boolean NOT NULL DEFAULT false,
   limit_id text COLLATE "C",
   has_skips boolean NOT NULL DEFAULT false,
+  start_within_seconds integer,
+  finish_within_seconds integer,
   CONSTRAINT schedules_pkey PRIMARY KEY (uid),
   CONSTRAINT schedules_lane CHECK ((octet_length(lane) <= 1000))
 ) WITH (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0, fillfactor=50);
@@ -429,7 +503,9 @@ SELECT runs.id,
     NULL::timestamp(3) with time zone AS finished_at,
     runs.limit_id,
     runs.admitted_at,
-    runs.outcome_watched
+    runs.outcome_watched,
+    runs.notifier_id,
+    runs.unmet
    FROM runs
 UNION ALL
  SELECT history.id,
@@ -481,7 +557,9 @@ UNION ALL
     history.finished_at,
     history.limit_id,
     history.admitted_at,
-    history.outcome_watched
+    history.outcome_watched,
+    history.notifier_id,
+    history.unmet
    FROM history;
 
 CREATE OR REPLACE FUNCTION public.firelock_create_day(parent text, day date)

@@ -72,8 +72,6 @@ function named(values: Values, apiTokens: readonly ApiToken[]) {
     schedulesFile: values.FIRELOCK_SCHEDULES_FILE,
     /** Names of the environment variables that it may use. */
     fileVariables: values.FIRELOCK_FILE_VARIABLES,
-    /** Where people find the dashboard, for links in messages; null: messages have none. */
-    publicUrl: values.FIRELOCK_PUBLIC_URL ?? null,
     /** Addresses that no target may have, unless the second list allows them. */
     targetDenied: values.FIRELOCK_TARGET_DENY_CIDRS,
     targetAllowed: values.FIRELOCK_TARGET_ALLOW_CIDRS,
@@ -88,6 +86,8 @@ function named(values: Values, apiTokens: readonly ApiToken[]) {
       values.FIRELOCK_SMTP_URL && values.FIRELOCK_MAIL_FROM
         ? { server: values.FIRELOCK_SMTP_URL, from: values.FIRELOCK_MAIL_FROM }
         : null,
+    /** Where people reach the dashboard, without a slash at the end; null: messages have no links. */
+    publicUrl: values.FIRELOCK_PUBLIC_URL ?? null,
     /** Where spans go; undefined: firelock makes no traces. */
     traces: tracesOf(values),
   };

@@ -1,4 +1,4 @@
-import type { AlertKind } from './alerts/alert.ts';
+import type { AlertEvent } from './alerts/alert-events.ts';
 import type { AttemptOutcome, LookedUp } from './runs/attempts/attempt.ts';
 import type { Instant } from './instant.ts';
 import type { Maintenance } from './maintenance.ts';
@@ -51,7 +51,7 @@ export type FirelockEvent =
   /** Nothing was sent: the operator forbids `address`, which is one of the addresses of `origin`. */
   | ({ type: 'targetBlocked'; origin: string; address: string; because: string } & OfAttempt)
   | { type: 'runStarted'; runId: string; latenessMs: number }
-  | ({ type: 'runSettled'; settlement: RunSettled } & OfAttempt)
+  | ({ type: 'runSettled'; settlement: RunSettled } & OfMessage & OfAttempt)
   /** A target was asked what became of an earlier attempt of the run. */
   | ({ type: 'targetAsked'; lookup: LookedUp } & OfAttempt)
   /** `alreadyEnded`: the run was replaced, or ended with its schedule, while its attempt was under way: this is no fault. */
@@ -97,11 +97,6 @@ export type FirelockEvent =
   | { type: 'schedulesLateNoMore'; scheduleIds: readonly string[] }
   /** The lateness of a schedule could not be written; the daemon tries again. */
   | { type: 'lateLookRefused'; scheduleUid: string; error: string }
-  /** Episodes of schedules that have begun, and that are over. */
-  | { type: 'alertsOpened'; alerts: readonly { scheduleId: string; kind: AlertKind }[] }
-  | { type: 'alertsClosed'; alerts: readonly { scheduleId: string; kind: AlertKind }[] }
-  /** `key`: a message, an episode or a notifier whose row the database refused; the daemon tries again. */
-  | { type: 'alertLookRefused'; key: string; error: string }
   /** How many definitions were read of schedules that are due soon. */
   | { type: 'definitionsReadAhead'; count: number }
   /** Runs that were recorded and never handed off, because of their schedule's policy. */
@@ -113,7 +108,7 @@ export type FirelockEvent =
   /** A caller asked to hand off again a run that had ended with this status. */
   | ({ type: 'runRetried'; was: RunStatus } & OfRun)
   /** The worker or target of a run reported its end. */
-  | ({ type: 'runCompleted'; settlement: RunSettled } & OfAttempt)
+  | ({ type: 'runCompleted'; settlement: RunSettled } & OfMessage & OfAttempt)
   /** Runs whose worker or target did not report in time, and what happened to them. */
   | { type: 'runsExpired'; runs: readonly RunExpired[] }
   | { type: 'expiryRefused'; runId: string; error: string }
@@ -162,6 +157,7 @@ export type FirelockEvent =
     }
   | ({ type: 'firesMissed' } & MissedFires)
   | AccessEvent
+  | AlertEvent
   | {
       type: 'calendarWritten';
       calendarId: string;
@@ -198,15 +194,20 @@ export interface MissedFires {
 
 interface OfRun {
   runId: string;
-  /** Null: a one-off run. */
+  /** Null: a one-off run, or a message of a notifier. */
   scheduleId: string | null;
+}
+
+interface OfMessage {
+  /** The notifier whose message the run is; null: it is none. */
+  notifierId: string | null;
 }
 
 interface OfAttempt extends OfRun {
   attempt: number;
 }
 
-export interface RunTakenOver extends OfRun {
+export interface RunTakenOver extends OfRun, OfMessage {
   /** The instance that had the claim. */
   instanceId: string;
   /** `again`: the run goes on; `unknown`: it ended so; otherwise the reason for which it was abandoned. */

@@ -57,7 +57,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   const common = createCommon(options, { ...standardParts(), ...parts });
   const { config, logger, state } = common;
   const workers = createWorkers(common);
-  const { dispatcher } = workers;
+  const { dispatchers } = workers;
   const working = workTable(common, workers);
   const loops = loopsOf(working);
   const api = createApi(common, workers, loops);
@@ -82,10 +82,10 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
     stop: async () => {
       state.stopping = true;
       const drained = Promise.all([services.stop('claiming'), services.stop('work')]).then(() =>
-        dispatcher.drained(),
+        dispatchers.drained(),
       );
       if (!(await within(drained, config.shutdownSeconds * 1000))) {
-        ending.cutOff = abortHandoffs(dispatcher, logger);
+        ending.cutOff = abortHandoffs(dispatchers, logger);
         await within(drained, ABORTED_LIMIT_MS);
       }
       await services.stop('settling');
@@ -95,12 +95,12 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
 }
 
 /** Aborts the attempts under way; answers how many there were. */
-function abortHandoffs(dispatcher: Workers['dispatcher'], logger: Common['logger']): number {
-  const inFlight = dispatcher.inFlight();
-  const left = { inFlight, unsettled: dispatcher.claimed() - inFlight };
-  if (dispatcher.claimed() > 0)
+function abortHandoffs(dispatchers: Workers['dispatchers'], logger: Common['logger']): number {
+  const inFlight = dispatchers.inFlight();
+  const left = { inFlight, unsettled: dispatchers.claimed() - inFlight };
+  if (dispatchers.claimed() > 0)
     logger.warn(left, 'the shutdown time is over; handoffs still under way are aborted');
-  dispatcher.abort();
+  dispatchers.abort();
   return inFlight;
 }
 
@@ -120,6 +120,7 @@ function workTable(common: Common, workers: Workers): ServiceEntry[] {
     row(workers.canceller, 'settling', leaving),
     row(workers.admission, 'claiming', work),
     row(workers.dispatcher, 'claiming', always),
+    row(workers.messageDispatcher, 'claiming', always),
     row(workers.tick, 'claiming', work),
     row(workers.resumer, 'claiming', work),
     row(workers.readAhead, 'claiming', look),
@@ -130,6 +131,7 @@ function workTable(common: Common, workers: Workers): ServiceEntry[] {
     row(workers.expiry, 'work', work),
     row(workers.lateWatch, 'work', look),
     row(workers.alertWatch, 'work', look),
+    row(workers.expectWatch, 'work', look),
     row(workers.partitionMaker, 'work', look),
     row(workers.partitionDropper, 'work', look),
     row(workers.zoneWatch, 'work', look),
@@ -185,7 +187,7 @@ function releasingFireLocks({ state }: Common, { tick, ...pipeline }: Workers): 
 /** Uses the connection of the heartbeats, which have ended. */
 function leavingCluster(
   { state, pools, lease, events }: Common,
-  { dispatcher }: Workers,
+  { dispatchers }: Workers,
   ending: { cutOff: number },
 ): () => Promise<void> {
   return async () => {
@@ -193,7 +195,7 @@ function leavingCluster(
     try {
       if (state.migrated) await pools.heartbeat.run((db) => markInstanceLeft(db, instanceId), LEAVE_LIMIT_MS);
     } finally {
-      const unfinished = dispatcher.claimed();
+      const unfinished = dispatchers.claimed();
       events.emit({ type: 'instanceLeft', instanceId, unfinished, cutOff: ending.cutOff });
     }
   };

@@ -23,6 +23,7 @@ import { createAlertWatch } from '../recovery/alert-watch.ts';
 import { createBackstop } from '../recovery/backstop.ts';
 import { createExpiry } from '../recovery/expiry.ts';
 import { createHeartbeat } from '../recovery/heartbeat.ts';
+import { createExpectWatch } from '../recovery/expect-watch.ts';
 import { createLateWatch } from '../recovery/late-watch.ts';
 import { createRecovery } from '../recovery/recovery.ts';
 import { createZoneWatch } from '../recovery/zone-watch.ts';
@@ -155,7 +156,7 @@ export function createWorkers(common: Common) {
     wakeAlerts: () => alertWatch.wake(),
     pauseSchedules: (effects) => pauser.add(effects),
   });
-  const { dispatcher, settler, wake, tick, definitions } = pipeline;
+  const { dispatchers, settler, wake, tick, definitions } = pipeline;
   const pauser = createPauser({ ...common, ...config, wake, definitions });
   const alertWatch = createAlertWatch({ ...common, ...config, wake });
   const intervalSeconds = config.recoveryIntervalSeconds;
@@ -165,7 +166,7 @@ export function createWorkers(common: Common) {
     ...config,
     wake,
     intervalSeconds,
-    hasClaim: (runId, attempt) => dispatcher.hasClaim(runId, attempt),
+    hasClaim: (runId, attempt) => dispatchers.hasClaim(runId, attempt),
   });
   const backstop = createBackstop({ ...background, wake, intervalSeconds });
   common.maintenance.onChange(() => backstop.wake());
@@ -180,7 +181,7 @@ export function createWorkers(common: Common) {
   });
   const metrics = createMetrics({
     ...common,
-    inFlight: () => dispatcher.inFlight(),
+    inFlight: () => dispatchers.inFlight(),
     leaseValid: () => lease.isValid(),
     inMaintenance: () => common.maintenance.current() !== null,
   });
@@ -196,6 +197,7 @@ export function createWorkers(common: Common) {
     expiry: createExpiry({ ...common, wake }),
     alertWatch,
     lateWatch: createLateWatch({ ...background, wake }),
+    expectWatch: createExpectWatch({ ...background, wake }),
     partitionMaker: createPartitionMaker(background),
     partitionDropper: createPartitionDropper({ ...background, ...config }),
     zoneWatch: createZoneWatch(background),

@@ -52,10 +52,10 @@ export function createApi(common: Common, workers: Workers, loops: readonly Turn
 
 /** Wakes the loops that have work because of what another instance did. If a hint is lost, the work only waits longer. */
 export function createHints({ databaseUrl }: Common, workers: Workers): Service {
-  const { tick, resumer, dispatcher, pullQueues, heartbeat } = workers;
+  const { tick, resumer, dispatchers, pullQueues, heartbeat } = workers;
   const hints = listen(databaseUrl, {
     [SCHEDULES_CHANGED]: () => [tick, resumer].forEach((loop) => loop.wake()),
-    [RUNS_RETURNED]: () => dispatcher.wake(),
+    [RUNS_RETURNED]: () => dispatchers.wake(),
     [WORK_FOR_PULL]: () => pullQueues.wake(),
     [MAINTENANCE_CHANGED]: () => heartbeat.wake(),
   });

@@ -4,6 +4,8 @@
  *   bounded number of followers and dependents. A batch that the database refuses is halved, and the one at fault is put off.
  * If the process dies here: the effects are still there; any instance finds them.
  */
+import { ALERT_OF_BOUND } from '../core/runs/bounds.ts';
+import { BOUNDS } from '../core/schedules/expect.ts';
 import { inHalvesOnceFailed } from '../runtime/loop/batch.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
@@ -180,6 +182,7 @@ function afterCommit(state: State, applied: AppliedEffects): void {
   const { opened, closed } = applied.alerts;
   if (opened.length > 0) events.emit({ type: 'alertsOpened', alerts: opened });
   if (closed.length > 0) events.emit({ type: 'alertsClosed', alerts: closed });
+  emitUnmet(events, applied.done);
   if (applied.cancels.length > 0) state.cancelTargets(applied.cancels);
   if (applied.toPause.length > 0) state.pauseSchedules(applied.toPause);
   wakeFor(state.wake, applied);
@@ -187,6 +190,15 @@ function afterCommit(state: State, applied: AppliedEffects): void {
 
 const PAUSE_REST_MS = 30_000;
 const MAX_NAMED = 10;
+
+/** Each bound that a run has broken has one effect, whatever wrote it. */
+function emitUnmet(events: EventBus, done: readonly Effect[]): void {
+  const runs = done.flatMap(({ kind, alertKind, runId, scheduleId, finishedAt: passedAt }) => {
+    const bound = kind === 'breaks' && BOUNDS.find((one) => ALERT_OF_BOUND[one] === alertKind);
+    return bound ? [{ runId, scheduleId, bound, passedAt }] : [];
+  });
+  if (runs.length > 0) events.emit({ type: 'runsUnmet', runs });
+}
 
 function idOf({ id }: Effect): number {
   return id;

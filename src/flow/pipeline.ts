@@ -26,6 +26,7 @@ import { createBacklogs } from './backlogs.ts';
 import { TargetCanceller } from './cancel-target.ts';
 import type { ClaimToExecute } from './dispatch/dispatch-state.ts';
 import { createDispatcher } from './dispatch/dispatch.ts';
+import { MESSAGE_POLL_MS, MESSAGE_SLOTS, NEVER_HELD, joinDispatchers } from './dispatch/dispatchers.ts';
 import { createEffects } from './effects.ts';
 import { createConnectionReader } from './handoff/connection-reader.ts';
 import { createDependencyReader } from './handoff/dependency-outcomes.ts';
@@ -106,7 +107,7 @@ export function createPipeline(given: PipelineDeps) {
       effects.wake();
       backlogs.wake();
     },
-    dispatch: () => dispatcher.wake(),
+    dispatch: () => dispatchers.wake(),
     workers: () => given.wakeWorkers(),
     admission: () => admission.wake(),
     alerts: () => given.wakeAlerts(),
@@ -129,13 +130,15 @@ export function createPipeline(given: PipelineDeps) {
     readDependencies: createDependencyReader(database),
     readConnection,
   };
-  const dispatcher = createDispatcher({
-    ...deps,
-    settler,
-    definitions,
-    pollIntervalMs: deps.tickIntervalMs,
-    execute: (claim) => executeRun(executing, claim),
-  });
+  const dispatching = {
+    ...{ ...deps, settler, definitions, pollIntervalMs: deps.tickIntervalMs },
+    wakeMessages: () => messageDispatcher.wake(),
+    execute: (claim: ClaimToExecute) => executeRun(executing, claim),
+  };
+  const dispatcher = createDispatcher({ ...dispatching, name: 'dispatch' });
+  const ofMessages = { ...MESSAGE_SLOTS, maintenance: NEVER_HELD, pollIntervalMs: MESSAGE_POLL_MS };
+  const messageDispatcher = createDispatcher({ ...dispatching, ...ofMessages, name: 'messages' });
+  const dispatchers = joinDispatchers([dispatcher, messageDispatcher]);
   const planner = new Planner({ ...deps, readCalendars: createCalendarReader(database) });
   const firing: FireDueDeps = { ...deps, planner, dispatcher };
   const tick = createTick({ ...deps, fireDue: () => fireDue(firing) });
@@ -145,6 +148,9 @@ export function createPipeline(given: PipelineDeps) {
     admission,
     readAhead: createReadAhead({ ...deps, definitions }),
     dispatcher,
+    messageDispatcher,
+    /** Both of them, for what is asked of all claims of this instance. */
+    dispatchers,
     settler,
     effects,
     begunEffects,

@@ -4,6 +4,7 @@
  *   other transactions have locked. What is to follow from an end is part of its commit, as rows of `effects`.
  * If the process dies here: outcomes in memory are gone; their runs are still pending under this instance's claim.
  */
+import { notifierOfLane } from '../core/alerts/notifier.ts';
 import type { AttemptSettlement } from '../core/runs/attempts/settle-attempt.ts';
 import type { Settlement } from '../core/runs/attempts/settlement.ts';
 import { inHalves } from '../runtime/loop/batch.ts';
@@ -214,13 +215,14 @@ function emitSettled(state: State, ended: EndedAttempt, { wasLost }: { wasLost: 
   done(state, ended);
   const { runId, attempt, outcome, settlement, finishedAt } = ended.outcome;
   const { status, error, retryAt } = settlement;
-  const { scheduleId, firstClaimedAt } = ended.run;
+  const { scheduleId, lane, firstClaimedAt } = ended.run;
   const goesOn = status === 'pending' || status === 'running';
   const durationMs = goesOn ? null : finishedAt - firstClaimedAt;
   const recovered = wasLost && outcome === 'accepted';
   const inDoubt = status === 'pending' && settlement.doubt !== null;
   const runSettlement = { status, error: error?.message ?? null, durationMs, retryAt, recovered, inDoubt };
-  state.events.emit({ type: 'runSettled', runId, scheduleId, attempt, settlement: runSettlement });
+  const ofRun = { runId, scheduleId, notifierId: notifierOfLane(lane), attempt };
+  state.events.emit({ type: 'runSettled', ...ofRun, settlement: runSettlement });
 }
 
 function emitFenced(state: State, ended: EndedAttempt, { alreadyEnded }: { alreadyEnded: boolean }): void {

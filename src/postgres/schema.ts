@@ -26,7 +26,8 @@ import type { AttemptEntry } from '../core/runs/attempts/attempt.ts';
 import type { MaintenanceDispatch } from '../core/maintenance.ts';
 import type { BacklogKind, EffectKind } from '../core/runs/effect.ts';
 import type { OnDependencyFailure, RunStatus, RunTrigger } from '../core/runs/run.ts';
-import type { Bound, FollowedEnd, Overlap } from '../core/schedules/schedule.ts';
+import type { Bound } from '../core/schedules/expect.ts';
+import type { FollowedEnd, Overlap } from '../core/schedules/schedule.ts';
 import type { AttemptError } from '../core/runs/attempts/outcome.ts';
 import type { StoredDefinition } from '../core/schedules/stored-definition.ts';
 import type { Instant } from '../core/instant.ts';
@@ -345,6 +346,9 @@ export const runs = pgTable(
     index('runs_bounded')
       .on(t.boundAt)
       .where(sql`bound_at IS NOT NULL`),
+    index('runs_unmet')
+      .on(t.id)
+      .where(sql`unmet IS NOT NULL`),
     index('runs_claimed')
       .on(t.claimedBy)
       .where(sql`status = 'pending' AND claimed_by IS NOT NULL`),

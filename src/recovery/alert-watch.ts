@@ -56,7 +56,7 @@ export function createAlertWatch(deps: AlertWatchDeps): Loop {
 }
 
 /** The page of the run that opened the episode, else that of its schedule. */
-export function urlsBelow(publicUrl: string | null): MessageTexts['urlOf'] {
+function urlsBelow(publicUrl: string | null): MessageTexts['urlOf'] {
   const base = publicUrl?.replace(/\/+$/, '');
   return ({ scheduleId, runId }) => {
     if (base === undefined) return null;

@@ -1,4 +1,5 @@
 import { isoInstant } from '../core/instant.ts';
+import type { TroubledNotifiers } from '../core/alerts/alert-events.ts';
 import type { Maintenance } from '../core/maintenance.ts';
 import type { Clock } from './clock.ts';
 import type { EventBus } from './event-bus.ts';
@@ -29,11 +30,23 @@ interface InstanceState {
   zoneData: readonly string[];
   /** Ids of keys that secrets of schedules need, and this instance does not have; as of the last sample. */
   missingKeys: readonly string[];
+  /** Notifiers that tell nobody; as of the last sample. */
+  notifiers: TroubledNotifiers;
   /** How many fires this instance has found missed in the last minutes. */
   missedLately: () => number;
 }
 
 const LATELY_MS = 10 * 60_000;
+
+const UNSAMPLED = {
+  strandedRuns: 0,
+  effectsFailing: 0,
+  oldestEffectSeconds: 0,
+  schedulesLate: 0,
+  zoneData: [],
+  missingKeys: [],
+  notifiers: { undelivered: [], waiting: [] },
+};
 
 /** What the instance knows about itself since its start. */
 export function createInstanceState(events: EventBus, clock: Clock): InstanceState {
@@ -46,13 +59,8 @@ export function createInstanceState(events: EventBus, clock: Clock): InstanceSta
   const state: InstanceState = {
     migrated: false,
     stopping: false,
-    strandedRuns: 0,
     rowsSetAside: new Map(),
-    effectsFailing: 0,
-    oldestEffectSeconds: 0,
-    schedulesLate: 0,
-    zoneData: [],
-    missingKeys: [],
+    ...UNSAMPLED,
     missedLately,
   };
   events.subscribe((event) => {
@@ -70,6 +78,8 @@ export function createInstanceState(events: EventBus, clock: Clock): InstanceSta
       state.rowsSetAside.set(event.loop, event.count);
     } else if (event.type === 'secretKeysSampled') {
       state.missingKeys = event.missing;
+    } else if (event.type === 'notifiersSampled') {
+      state.notifiers = event.notifiers;
     }
   });
   return state;
@@ -133,6 +143,7 @@ function warningsOf(loops: readonly Turning[], state: InstanceState): string[] {
       `${missed} fires were missed in the last ten minutes; the log names the schedules, and their occurrences say what became of each fire`,
     );
   }
+  warnings.push(...untoldOf(state));
   if (zoneData.length > 1) warnings.push(mixedZoneData(zoneData));
   if (missingKeys.length > 0) {
     warnings.push(
@@ -159,6 +170,22 @@ function setAsideOf({ rowsSetAside }: InstanceState): string[] {
       ([loop, count]) =>
         `the ${loop} loop could not write ${count} rows, and tries them again later; the log names them`,
     );
+}
+
+function untoldOf({ notifiers: { undelivered, waiting } }: InstanceState): string[] {
+  const named = (ids: readonly string[], rest: string) =>
+    ids.length === 0 ? [] : [`${namesOf(ids)}: ${rest}`];
+  return [
+    ...named(undelivered, 'the last message of these notifiers was not delivered; the log says why'),
+    ...named(waiting, 'a message of these notifiers has waited for longer than five minutes'),
+  ];
+}
+
+const MAX_NAMED = 10;
+
+function namesOf(ids: readonly string[]): string {
+  const more = ids.length - MAX_NAMED;
+  return ids.slice(0, MAX_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
 /** The consequence if living instances differ in their time zone data. */

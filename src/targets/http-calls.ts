@@ -64,6 +64,8 @@ export class HttpCalls {
   readonly #deps: HttpTargetDeps;
   readonly #userAgent: string;
   readonly #pools: HttpPools;
+  /** Of messages of notifiers: they wait for no connection that runs to the same origin have. */
+  readonly #messagePools: HttpPools;
   readonly #tokenCalls: TokenCalls;
   readonly #tokens: OAuthTokens;
   /** One listener per signal rather than per attempt: thousands of attempts share the signal that the daemon stops. */
@@ -81,6 +83,7 @@ export class HttpCalls {
     const dialWith = createDialWith({ guard, resolve, proxy });
     const pools = () => new HttpPools({ dialWith, connectionsPerOrigin, mostIdle: concurrency, maxIdleMs });
     this.#pools = pools();
+    this.#messagePools = pools();
     this.#tokenCalls = new TokenCalls({ pools: pools(), clock, userAgent: this.#userAgent });
     this.#tokens = createOAuthTokens({ clock, fetch: (client) => this.#tokenCalls.fetch(client) });
   }
@@ -93,7 +96,7 @@ export class HttpCalls {
         this.#onIdle = resolve;
       });
     }
-    await this.#pools.close();
+    await Promise.all([this.#pools.close(), this.#messagePools.close()]);
   }
 
   /** Never throws, also for an invalid URL or header. */
@@ -149,11 +152,12 @@ export class HttpCalls {
     { judging, freshConnection, signal, leftMs }: SendWith,
   ): Promise<Outcome> {
     const { timeoutSeconds, mayStart } = attempt;
+    const pools = attempt.trigger === 'notify' ? this.#messagePools : this.#pools;
     const followers = this.#followers(signal);
     return new Promise((resolve) => {
       const exchange = new Exchange({
         request,
-        pool: this.#pools.poolOf(request.origin, ownerOf(attempt.connection)),
+        pool: pools.poolOf(request.origin, ownerOf(attempt.connection)),
         clock: this.#deps.clock,
         timeoutSeconds,
         ...(leftMs !== undefined && { leftMs }),

@@ -99,7 +99,7 @@ function startRecovery(overrides: Partial<Parameters<typeof createRecovery>[0]> 
     lease: instance.lease,
     intervalSeconds: 0.05,
     lostAfterSeconds: 300,
-    hasClaim: (runId, attempt) => instance.pipeline.dispatcher.hasClaim(runId, attempt),
+    hasClaim: (runId, attempt) => instance.pipeline.dispatchers.hasClaim(runId, attempt),
     wake: instance.pipeline.wake,
     ...overrides,
   });
@@ -157,7 +157,7 @@ describe('a run whose instance is gone', () => {
     expect(recovery.events).toContainEqual({
       type: 'runsTakenOver',
       found: 'orphaned',
-      runs: [{ runId: id, scheduleId: 'lost', instanceId: dead, verdict: 'again' }],
+      runs: [{ runId: id, scheduleId: 'lost', notifierId: null, instanceId: dead, verdict: 'again' }],
     });
   });
 

@@ -25,6 +25,22 @@ it('late schedules are a warning, which leaves an instance as ready as it was', 
   expect(readinessOf(state, lease, [], null).warnings).toEqual([]);
 });
 
+it('notifiers that tell nobody are named, ten of them at most', () => {
+  const events = createEventBus();
+  const state = createInstanceState(events, systemClock);
+  const sampled = (undelivered: string[], waiting: string[]) => {
+    events.emit({ type: 'notifiersSampled', notifiers: { undelivered, waiting } });
+    return readinessOf(state, createLease(systemClock, 10), [], null).warnings;
+  };
+  expect(sampled(['mail', 'oncall'], ['slack'])).toEqual([
+    expect.stringMatching(/^mail, oncall: the last message .* was not delivered/),
+    expect.stringMatching(/^slack: a message .* has waited for longer than five minutes$/),
+  ]);
+  const twelve = Array.from({ length: 12 }, (_, index) => `n${index}`);
+  expect(sampled([], twelve)).toEqual([expect.stringMatching(/^n0, .*, n9 and 2 more: /)]);
+  expect(sampled([], [])).toEqual([]);
+});
+
 it('rows that a loop has set aside are a warning, until none is left', () => {
   const events = createEventBus();
   const state = createInstanceState(events, systemClock);

@@ -11,6 +11,7 @@ import type { Effect } from '../../src/store/effects/effect-rows.ts';
 import { nextPairs } from '../../src/store/effects/follower-pairs.ts';
 import { namersOf } from '../../src/store/names/named-rows.ts';
 import { admitLocked, limitsToAdmit } from '../../src/store/limits/admit-runs.ts';
+import { findPassedBounds } from '../../src/store/runs/bounds/passed-bounds.ts';
 import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
 import { claimDueRuns } from '../../src/store/runs/claims/claim-due-runs.ts';
 import { openRunsOf } from '../../src/store/runs/ends/abandon-runs.ts';
@@ -18,6 +19,7 @@ import { readGuarded } from '../../src/store/runs/guarded-runs.ts';
 import { intentOf } from '../../src/store/runs/intents/intent.ts';
 import { lockDueSchedules } from '../../src/store/schedules/fire-locks.ts';
 import { recordIntentsIfLocked } from '../../src/store/runs/intents/record-intents.ts';
+import { newestFirst } from '../../src/store/runs/search/run-pages.ts';
 import { settlePlainIfClaimed } from '../../src/store/runs/ends/settle-plain.ts';
 import { lastSuccesses } from '../../src/store/schedules/watches/late-looks.ts';
 import { countFailuresInARow } from '../../src/store/schedules/watches/outcome-watches.ts';
@@ -369,4 +371,20 @@ test('who names a connection is found among very many schedules by reading only 
   expect(find.sql).toContain('FROM runs');
   const ofSchedules = { ...find, sql: find.sql.replace('FROM runs', 'FROM schedules') };
   for (const read of await rowsReadBy(ofSchedules)) expect(read).toBeLessThan(20);
+});
+
+test('bounds that have passed, and runs that kept none, are found among very many runs by reading only those', async () => {
+  await store.rows(sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane,
+      priority, due_at, ready, attempts, unmet, next_bound, bound_at, created_at, updated_at)
+    SELECT ${runIdAt(sql`at`)}, at, gen_random_uuid(), 1, 's', 'manual', 'pending', 'http http://bounded', 1, at, true, 0,
+      CASE WHEN i % 1000 = 1 THEN '{start}'::text[] END, CASE WHEN i % 2 = 0 THEN 'start' END,
+      CASE WHEN i % 2 = 0 THEN CASE WHEN i % 1000 = 0 THEN at - interval '1 hour' ELSE at + interval '1 day' END END, now(), now()
+    FROM generate_series(1, 10000) AS i,
+      LATERAL (SELECT date_trunc('second', clock_timestamp()) - make_interval(secs => i) AS at) AS t`);
+  await store.rows(sql`VACUUM ANALYZE runs, history`);
+  const passed = await statementOf((db) => findPassedBounds(db, { limit: 500, besides: [] }));
+  const unmet = await statementOf((db) => rowsOf(db)(newestFirst({ unmet: ['start'], limit: 100 })));
+  for (const statement of [passed, unmet]) {
+    for (const read of await rowsReadBy(statement)) expect(read).toBeLessThan(100);
+  }
 });

@@ -28,6 +28,7 @@ export function claimedRun(given: Partial<ClaimedRun> = {}): ClaimedRun {
     recoveredAt: null,
     inDoubtUntil: null,
     lookups: 0,
+    toBegin: false,
     confirm: false,
     ofDeleted: false,
     ...given,

@@ -163,19 +163,10 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     targets,
     events,
     start: async () => {
-      const { settler, effects, begunEffects, backlogs, pauser, alertWatch, admission, dispatcher, tick } =
-        pipeline;
-      for (const service of [
-        settler,
-        effects,
-        begunEffects,
-        backlogs,
-        pauser,
-        alertWatch,
-        admission,
-        dispatcher,
-        tick,
-      ])
+      const { settler, effects, begunEffects, backlogs, pauser, alertWatch } = pipeline;
+      const { admission, dispatcher, messageDispatcher, tick } = pipeline;
+      const claiming = [admission, dispatcher, messageDispatcher, tick];
+      for (const service of [settler, effects, begunEffects, backlogs, pauser, alertWatch, ...claiming])
         await service.start();
     },
     stop: async () => {
@@ -183,9 +174,9 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
       await pipeline.alertWatch.stop();
       await pipeline.tick.stop();
       await pipeline.admission.stop();
-      await pipeline.dispatcher.stop();
-      pipeline.dispatcher.abort();
-      await pipeline.dispatcher.drained();
+      await Promise.all([pipeline.dispatcher.stop(), pipeline.messageDispatcher.stop()]);
+      pipeline.dispatchers.abort();
+      await pipeline.dispatchers.drained();
       await pipeline.settler.stop();
       await pipeline.effects.stop();
       await pipeline.begunEffects.stop();
@@ -272,6 +263,7 @@ export function definitionOf({ url, ...given }: Partial<Definition> & { url: str
     pauseUntil: null,
     pauseAfterFailures: null,
     successWithinSeconds: null,
+    expect: null,
     target: targetAt(url),
     ...given,
   };

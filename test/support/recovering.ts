@@ -40,7 +40,7 @@ export function startRecovery(
     lockTtlSeconds: 120,
     lease: instance.lease,
     lostAfterSeconds: 300,
-    hasClaim: (runId, attempt) => instance.pipeline.dispatcher.hasClaim(runId, attempt),
+    hasClaim: (runId, attempt) => instance.pipeline.dispatchers.hasClaim(runId, attempt),
     ...overrides,
   });
   const loops = [recovery, createBackstop({ ...common, ...overrides })];

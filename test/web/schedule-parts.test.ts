@@ -61,7 +61,8 @@ const STORED = parseJson(
   '{"id":"a","description":null,"cron":["0 9 * * *"],"everySeconds":null,"at":null,"after":null,"timezone":"Europe/Berlin",' +
     '"exclude":{"dates":["2026-12-24"],"calendars":["holidays"]},"startAt":null,"endAt":null,"catchUp":"all","catchUpLimit":7,' +
     '"graceSeconds":60,"overlap":"skip","jitterSeconds":0,"enabled":false,"pauseReason":"x","pauseUntil":null,' +
-    '"pauseAfterFailures":3,"successWithinSeconds":null,"target":{"type":"http","connection":null,"url":"http://a/","method":"POST",' +
+    '"pauseAfterFailures":3,"successWithinSeconds":null,"expect":{"startWithinSeconds":60,"finishWithinSeconds":null},' +
+    '"target":{"type":"http","connection":null,"url":"http://a/","method":"POST",' +
     '"headers":{"x":"***"},"body":"envelope","outcome":null,"secret":null,"lookup":{"url":"http://a/l","method":"HEAD","headers":{}},"cancel":null},' +
     '"payload":{"n": 12345678901234567890.10},"retry":{"maxAttempts":5,"minBackoffSeconds":0.5,"maxBackoffSeconds":60},' +
     '"timeoutSeconds":30,"completion":"response","completionTimeoutSeconds":3600,"delivery":"atLeastOnce",' +
@@ -93,9 +94,18 @@ it('an untouched secret is kept, and two are a list', () => {
 
 it('input goes unchanged to the daemon, which names its faults; input that cannot be sent is refused at once', () => {
   const typed = { ...EMPTY, id: 'b', kind: 'everySeconds' as const, everySeconds: 'often' };
-  const draft = { ...typed, policies: { graceSeconds: '', timeoutSeconds: '1e3', limit: '' } };
+  const draft = {
+    ...typed,
+    policies: { graceSeconds: '', timeoutSeconds: '1e3', limit: '', 'expect/finishWithinSeconds': '' },
+  };
   const sent = JSON.parse(stringifyJson(bodyOf(draft, null))) as Record<string, unknown>;
-  expect(sent).toMatchObject({ everySeconds: 'often', timeoutSeconds: 1000, limit: null, payload: null });
+  expect(sent).toMatchObject({
+    everySeconds: 'often',
+    timeoutSeconds: 1000,
+    limit: null,
+    expect: null,
+    payload: null,
+  });
   expect(sent).not.toHaveProperty('graceSeconds');
   expect(sent).not.toHaveProperty('cron');
   const labels = [['a', '1'] as const, ['a', '2'] as const];

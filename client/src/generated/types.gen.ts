@@ -436,17 +436,20 @@ export type ClaimedRun = {
      */
     name: string | null;
     /**
-     * Null: a one-off run.
+     * Null: a one-off run, or a message of a notifier.
      */
     scheduleId: string | null;
     /**
-     * By which its attempts go. Null: a one-off run.
+     * By which its attempts go. Null: it is of no schedule.
      */
     scheduleVersion: number | null;
     /**
      * The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted.
      */
     scheduledFor: string;
+    /**
+     * `notify`: a message of a notifier.
+     */
     trigger: 'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api' | 'notify';
     status: 'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled';
     reason: string | null;
@@ -518,7 +521,7 @@ export type ClaimedRun = {
      */
     parentRunId: string | null;
     /**
-     * The notifier whose message it is.
+     * The notifier whose message it is. Null: it is none.
      */
     notifierId: string | null;
     /**
@@ -541,6 +544,10 @@ export type ClaimedRun = {
      * How much of it is done, by the last `/heartbeat`.
      */
     progress: number | null;
+    /**
+     * Bounds of `expect` that did not hold.
+     */
+    unmet: Array<'start' | 'finish'>;
     createdAt: string;
     updatedAt: string;
     /**
@@ -741,6 +748,14 @@ export type ExcludeInput = {
      * Ids of calendars.
      */
     calendars?: Array<string>;
+};
+
+/**
+ * Bounds that each run is judged by, once, when the bound passes (noticed within 10 s), whatever it does then. What did not hold stands in its `unmet`. Null: none.
+ */
+export type ExpectInput = {
+    startWithinSeconds?: number | null;
+    finishWithinSeconds?: number | null;
 };
 
 export type FireInput = {
@@ -1437,17 +1452,20 @@ export type Run = {
      */
     name: string | null;
     /**
-     * Null: a one-off run.
+     * Null: a one-off run, or a message of a notifier.
      */
     scheduleId: string | null;
     /**
-     * By which its attempts go. Null: a one-off run.
+     * By which its attempts go. Null: it is of no schedule.
      */
     scheduleVersion: number | null;
     /**
      * The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted.
      */
     scheduledFor: string;
+    /**
+     * `notify`: a message of a notifier.
+     */
     trigger: 'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api' | 'notify';
     status: 'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled';
     reason: string | null;
@@ -1519,7 +1537,7 @@ export type Run = {
      */
     parentRunId: string | null;
     /**
-     * The notifier whose message it is.
+     * The notifier whose message it is. Null: it is none.
      */
     notifierId: string | null;
     /**
@@ -1542,6 +1560,10 @@ export type Run = {
      * How much of it is done, by the last `/heartbeat`.
      */
     progress: number | null;
+    /**
+     * Bounds of `expect` that did not hold.
+     */
+    unmet: Array<'start' | 'finish'>;
     createdAt: string;
     updatedAt: string;
 };
@@ -1612,6 +1634,10 @@ export type RunFilterInput = {
      * Comma-separated, or a list (OR): schedule, catchUp, backfill, manual, after, api, notify.
      */
     trigger?: string | Array<'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api' | 'notify'>;
+    /**
+     * Comma-separated, or a list (OR): start, finish.
+     */
+    unmet?: string | Array<'start' | 'finish'>;
     /**
      * ISO 8601 with an offset, between 2000 and 2100.
      */
@@ -1693,6 +1719,13 @@ export type Schedule = {
     pauseUntil: string | null;
     pauseAfterFailures: number | null;
     successWithinSeconds: number | null;
+    /**
+     * Bounds that each run is judged by, once, when the bound passes (noticed within 10 s), whatever it does then. What did not hold stands in its `unmet`. Null: none.
+     */
+    expect: {
+        startWithinSeconds: number | null;
+        finishWithinSeconds: number | null;
+    } | null;
     target: AnsweredTarget;
     /**
      * Any JSON up to 64 KiB, carried in the handoff byte for byte.
@@ -1917,6 +1950,7 @@ export type ScheduleInput = ({
     pauseUntil?: string | null;
     pauseAfterFailures?: number | null;
     successWithinSeconds?: number | null;
+    expect?: ExpectInput | null;
     target: TargetInput;
     /**
      * Any JSON up to 64 KiB, carried in the handoff byte for byte.
@@ -1957,6 +1991,9 @@ export type SchedulePage = {
              * The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted.
              */
             scheduledFor: string;
+            /**
+             * `notify`: a message of a notifier.
+             */
             trigger: 'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api' | 'notify';
             status: 'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled';
             latenessMs: number | null;
@@ -2021,6 +2058,10 @@ export type SchedulePatchInput = ({
     pauseUntil?: string | null;
     pauseAfterFailures?: number | null;
     successWithinSeconds?: number | null;
+    expect?: {
+        startWithinSeconds?: number | null;
+        finishWithinSeconds?: number | null;
+    } | null;
     target?: {
         type?: 'http' | 'pull';
         connection?: string | null;
@@ -2166,6 +2207,7 @@ export type ScheduleWithIdInput = ({
     pauseUntil?: string | null;
     pauseAfterFailures?: number | null;
     successWithinSeconds?: number | null;
+    expect?: ExpectInput | null;
     target: TargetInput;
     /**
      * Any JSON up to 64 KiB, carried in the handoff byte for byte.
@@ -2425,6 +2467,13 @@ export type VersionedSchedule = {
     pauseUntil: string | null;
     pauseAfterFailures: number | null;
     successWithinSeconds: number | null;
+    /**
+     * Bounds that each run is judged by, once, when the bound passes (noticed within 10 s), whatever it does then. What did not hold stands in its `unmet`. Null: none.
+     */
+    expect: {
+        startWithinSeconds: number | null;
+        finishWithinSeconds: number | null;
+    } | null;
     target: AnsweredTarget;
     /**
      * Any JSON up to 64 KiB, carried in the handoff byte for byte.
@@ -2473,17 +2522,20 @@ export type WholeRun = {
      */
     name: string | null;
     /**
-     * Null: a one-off run.
+     * Null: a one-off run, or a message of a notifier.
      */
     scheduleId: string | null;
     /**
-     * By which its attempts go. Null: a one-off run.
+     * By which its attempts go. Null: it is of no schedule.
      */
     scheduleVersion: number | null;
     /**
      * The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted.
      */
     scheduledFor: string;
+    /**
+     * `notify`: a message of a notifier.
+     */
     trigger: 'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api' | 'notify';
     status: 'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled';
     reason: string | null;
@@ -2555,7 +2607,7 @@ export type WholeRun = {
      */
     parentRunId: string | null;
     /**
-     * The notifier whose message it is.
+     * The notifier whose message it is. Null: it is none.
      */
     notifierId: string | null;
     /**
@@ -2578,6 +2630,10 @@ export type WholeRun = {
      * How much of it is done, by the last `/heartbeat`.
      */
     progress: number | null;
+    /**
+     * Bounds of `expect` that did not hold.
+     */
+    unmet: Array<'start' | 'finish'>;
     createdAt: string;
     updatedAt: string;
     /**
@@ -4993,6 +5049,10 @@ export type ListRunsData = {
          */
         trigger?: string;
         /**
+         * Comma-separated list (OR) of start, finish.
+         */
+        unmet?: string;
+        /**
          * Inclusive.
          */
         from?: string;
@@ -5144,6 +5204,10 @@ export type ListRunsOfScheduleData = {
          * Comma-separated list (OR) of schedule, catchUp, backfill, manual, after, api, notify.
          */
         trigger?: string;
+        /**
+         * Comma-separated list (OR) of start, finish.
+         */
+        unmet?: string;
         /**
          * Inclusive.
          */

@@ -28,6 +28,7 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
     'Usually nothing: the run has ended. `error` says what the body contained.',
   'the lateness of a schedule could not be recorded; this is retried': row('schedule'),
   'an alert or its message could not be written; this is retried': row('alert'),
+  'that a run did not keep a bound could not be recorded; this is retried': row('run'),
   'the pause of a schedule has ended, but the schedule could not be enabled; this is retried':
     'Read `error`. Put the schedule right with a PUT if its definition is at fault.',
   'a schedule cannot be planned; it is set aside and retried later':
@@ -39,6 +40,9 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
   'a lost run was abandoned': 'See [FirelockRunsGivenUp](runbook.md#firelockrunsgivenup); `reason` says why.',
   'a run was lost during its handoff; its outcome stays unknown':
     'Ask the target whether it has the run; see [FirelockRunsGivenUp](runbook.md#firelockrunsgivenup).',
+
+  'a message of a notifier was not delivered':
+    'See [FirelockNotificationsFailing](runbook.md#firelocknotificationsfailing).',
 
   // error: the instance and its database
   'could not stop the … service': 'Nothing: the process ends. Report it if it happens at every stop.',
@@ -114,7 +118,19 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
   'took over fire-locks whose instance no longer works on them':
     'Nothing: the fires are planned. If it happens without a dead instance, look for one that is frozen.',
 
+  // warn: alerts, and messages of notifiers
+  'an alert opened':
+    'Look at the schedule: `firelock alert list --open` says what is wrong ([alerts.md](alerts.md)).',
+  'a message of a notifier could not be delivered; another attempt follows':
+    'Read `error`. It is tried for a day; see [FirelockNotificationsFailing](runbook.md#firelocknotificationsfailing).',
+  'messages of notifiers have waited for longer than five minutes':
+    'Look at the runs with trigger `notify`: their errors say why ([FirelockNotificationsFailing](runbook.md#firelocknotificationsfailing)).',
+
   // warn: runs
+  'a run did not begin in the time that its schedule expects':
+    'Look at the run: what it waits for, a limit, an earlier run, maintenance, a worker ([late.md](late.md#runs-that-take-too-long)).',
+  'a run did not end in the time that its schedule expects':
+    'Look at the run: it may still be under way, or be tried again ([late.md](late.md#runs-that-take-too-long)).',
   'a target was not called: its address is blocked (docs/addresses.md)':
     'Correct the URL, or allow the address with `FIRELOCK_TARGET_ALLOW_CIDRS`.',
   'an outcome came too late: this instance has no claim on the run any more; only the attempt log has the outcome':

@@ -48,6 +48,7 @@ export function answerRun(stored: Run): z.output<typeof run> {
     workerId: stored.workerId,
     ...awaited(stored),
     progress: stored.progress,
+    unmet: [...stored.unmet],
     createdAt: isoInstant(stored.createdAt),
     updatedAt: isoInstant(stored.updatedAt),
   };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { RUN_STATUSES, RUN_TRIGGERS } from '../../core/runs/run.ts';
+import { BOUNDS } from '../../core/schedules/expect.ts';
 import { actOnMatchingRuns } from '../../operations/runs/bulk-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
@@ -14,6 +15,7 @@ const runFilter = z
     label: filterLabels,
     status: filterWords(RUN_STATUSES),
     trigger: filterWords(RUN_TRIGGERS),
+    unmet: filterWords(BOUNDS),
     from: instant.optional(),
     to: instant.optional(),
   })

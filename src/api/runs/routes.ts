@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { RUN_STATUSES, RUN_TRIGGERS, type Run, mayBeRunId } from '../../core/runs/run.ts';
+import { BOUNDS } from '../../core/schedules/expect.ts';
 import { findRun, findTarget, listRuns } from '../../store/runs/search/find-runs.ts';
 import { runIdsOfKey } from '../../store/runs/idempotency-keys.ts';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
@@ -23,6 +24,7 @@ import { run, wholeRun } from './schemas.ts';
 const filterQuery = {
   status: wordList(RUN_STATUSES).optional(),
   trigger: wordList(RUN_TRIGGERS).optional(),
+  unmet: wordList(BOUNDS).optional(),
   ...periodQuery,
   limit: limitQuery,
   cursor: runCursor.optional(),
@@ -123,11 +125,11 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
 }
 
 function filterOf(
-  { status, trigger, from, to, limit, cursor }: z.output<typeof ofScheduleQuery>,
+  { status, trigger, unmet, from, to, limit, cursor }: z.output<typeof ofScheduleQuery>,
   listOf: string | null,
 ) {
   const before = cursorIn(cursor, listOf);
-  return { statuses: status, triggers: trigger, from, to, before, limit: limit + 1 };
+  return { statuses: status, triggers: trigger, unmet, from, to, before, limit: limit + 1 };
 }
 
 function pageOfRuns(rows: readonly Run[], limit: number, listOf: string | null) {

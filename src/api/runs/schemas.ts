@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { LOOKUP_ANSWERS } from '../../core/runs/attempts/attempt.ts';
 import { PAYLOAD_SOURCES, RUN_STATUSES, RUN_TRIGGERS } from '../../core/runs/run.ts';
+import { BOUNDS } from '../../core/schedules/expect.ts';
 import { answeredInstant } from '../http/common-schemas.ts';
 import { answeredTarget } from '../targets/schemas.ts';
 
@@ -23,12 +24,15 @@ export const runResult = z.object({
 export const runFields = {
   id: z.string().meta({ format: 'uuid' }),
   name: z.string().nullable().meta({ description: '`scheduleId@scheduledFor` for planned fires.' }),
-  scheduleId: z.string().nullable().meta({ description: 'Null: a one-off run.' }),
-  scheduleVersion: z.int().nullable().meta({ description: 'By which its attempts go. Null: a one-off run.' }),
+  scheduleId: z.string().nullable().meta({ description: 'Null: a one-off run, or a message of a notifier.' }),
+  scheduleVersion: z
+    .int()
+    .nullable()
+    .meta({ description: 'By which its attempts go. Null: it is of no schedule.' }),
   scheduledFor: answeredInstant.meta({
     description: 'The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted.',
   }),
-  trigger: z.enum(RUN_TRIGGERS),
+  trigger: z.enum(RUN_TRIGGERS).meta({ description: '`notify`: a message of a notifier.' }),
   status: z.enum(RUN_STATUSES),
   reason: z.string().nullable(),
   attempts: z.int().meta({ description: 'Starts of an attempt; never lowered: the fencing token.' }),
@@ -72,7 +76,10 @@ export const runFields = {
     .array(z.string())
     .meta({ description: 'Ids of the runs that depend on this one: the first 1000.' }),
   parentRunId: z.string().nullable().meta({ description: 'Whose end made it: of `after` schedules.' }),
-  notifierId: z.string().nullable().meta({ description: 'The notifier whose message it is.' }),
+  notifierId: z
+    .string()
+    .nullable()
+    .meta({ description: 'The notifier whose message it is. Null: it is none.' }),
   queue: z.string().nullable().meta({ description: 'Where workers claim it. Null: it is sent.' }),
   workerId: z.string().nullable().meta({ description: 'The worker that claimed it last.' }),
   leaseUntil: answeredInstant.nullable().meta({
@@ -87,6 +94,7 @@ export const runFields = {
     .max(1)
     .nullable()
     .meta({ description: 'How much of it is done, by the last `/heartbeat`.' }),
+  unmet: z.array(z.enum(BOUNDS)).meta({ description: 'Bounds of `expect` that did not hold.', example: [] }),
   createdAt: answeredInstant,
   updatedAt: answeredInstant,
 };

@@ -34,7 +34,7 @@ export function answerSchedule(stored: Schedule): ScheduleAnswer {
 export function answerDefinition(definition: Definition) {
   const { description, cron, everySeconds, at, after, timezone, exclude, startAt, endAt } = definition;
   const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = definition;
-  const { pauseAfterFailures, successWithinSeconds } = definition;
+  const { pauseAfterFailures, successWithinSeconds, expect } = definition;
   const { enabled, pauseReason, pauseUntil, target, retry, timeoutSeconds } = definition;
   const { completion, completionTimeoutSeconds, delivery, priority, limit, labels } = definition;
   const { maxAttempts, minBackoffSeconds, maxBackoffSeconds } = retry;
@@ -51,6 +51,7 @@ export function answerDefinition(definition: Definition) {
     pauseUntil: isoOrNull(pauseUntil),
     pauseAfterFailures,
     successWithinSeconds,
+    expect: expect && { ...expect },
     startAt: isoOrNull(startAt),
     endAt: isoOrNull(endAt),
     target: answerTarget(target),

@@ -14,6 +14,7 @@ import {
 } from '../http/common-schemas.ts';
 import { MAX_ITEMS } from '../http/json/json-parts.ts';
 import { handoffAnswer, handoffInput, handoffPatch, turnInput } from '../targets/handoff-schemas.ts';
+import { answeredExpect, expectInput, expectPatch } from './expect-schemas.ts';
 import {
   atMostOneKind,
   exactlyOneKind,
@@ -77,6 +78,7 @@ const definitionInput = {
   ...timingInput,
   enabled: enabled.default(true),
   ...orNull(pauseFields),
+  expect: expectInput.nullable().default(null),
   ...handoffInput,
   ...turnInput,
   labels: labels.default({}),
@@ -114,6 +116,7 @@ export const schedulePatch = z
     ...timingPatch,
     enabled: enabled.nullish(),
     ...nullish(pauseFields),
+    expect: expectPatch.nullish(),
     ...handoffPatch,
     labels: z.record(labelName, text(255).nullable()).nullish(),
     ...readOnlyFields,
@@ -138,6 +141,7 @@ export const schedule = z
       .meta({ description: 'When its pause ends by itself.', example: null }),
     pauseAfterFailures: pauseFields.pauseAfterFailures.nullable(),
     successWithinSeconds: pauseFields.successWithinSeconds.nullable(),
+    expect: answeredExpect,
     ...handoffAnswer,
     labels: z.record(z.string(), z.string()),
     status: z.enum(['active', 'paused', 'ended', 'error']).meta({

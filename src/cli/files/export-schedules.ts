@@ -29,7 +29,7 @@ const DEFAULTS: Readonly<Record<string, unknown>> = {
 export function exported({ fields, payload }: Answered, now: Instant, set: string | null): Exported {
   const kept = Object.entries(fields).flatMap(([name, value]): [string, unknown][] => {
     if (READ_ONLY.includes(name) || name === 'payload' || value === null || value === undefined) return [];
-    if (name === 'target') return [[name, withoutNothing(value)]];
+    if (name === 'target' || name === 'expect') return [[name, withoutNothing(value)]];
     if (name === 'labels') return labelsOf(value as Record<string, string>, set);
     return isDeepStrictEqual(value, DEFAULTS[name]) ? [] : [[name, value]];
   });

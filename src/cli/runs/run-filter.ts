@@ -17,7 +17,10 @@ export function filterOptions(command: Command): Command {
       '--status <status,…>',
       'with one of these: waiting, pending, running, succeeded, failed, unknown, abandoned, skipped, cancelled',
     )
-    .option('--trigger <trigger,…>', 'of one of these: schedule, catchUp, manual, backfill, after, api');
+    .option(
+      '--trigger <trigger,…>',
+      'of one of these: schedule, catchUp, manual, backfill, after, api, notify',
+    );
 }
 
 /** The filter with the names of the API. */

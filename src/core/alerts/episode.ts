@@ -29,7 +29,7 @@ export interface OpenEpisode {
 }
 
 /** What opened an episode, and when the schedule broke last since. */
-export interface Opened {
+interface Opened {
   cause: Cause;
   brokenAt: Instant;
 }

@@ -53,8 +53,15 @@ export function handoffOf(target: HandoffTarget): OneOffHandoff {
 
 /** Its messages share slots in this lane, which is for no other runs. */
 export function laneOfNotifier(id: string): string {
-  return `notify ${id}`;
+  return `${LANES}${id}`;
 }
+
+/** Null: no messages are in that lane. */
+export function notifierOfLane(lane: string): string | null {
+  return lane.startsWith(LANES) ? lane.slice(LANES.length) : null;
+}
+
+const LANES = 'notify ';
 
 /** Whether it speaks of such an episode of that schedule. */
 export function speaksOf(

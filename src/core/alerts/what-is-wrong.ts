@@ -1,7 +1,7 @@
 import { type Instant, isoInstant } from '../instant.ts';
 import type { AttemptError } from '../runs/attempts/outcome.ts';
 import type { RunStatus } from '../runs/run.ts';
-import type { Expect } from '../schedules/schedule.ts';
+import type { Expect } from '../schedules/expect.ts';
 import type { AlertKind } from './alert.ts';
 
 /** What is known of the run that opened an episode. */

@@ -1,6 +1,7 @@
 import type { Instant } from '../instant.ts';
 import type { AttemptError } from './attempts/outcome.ts';
 import type { RunRecord } from './run-record.ts';
+import { isOfSchedule } from './run.ts';
 import { withAttempt } from './transitions.ts';
 
 /**
@@ -24,7 +25,7 @@ export interface LostRunFacts {
   /** firelock can ask the target whether an attempt arrived. */
   hasLookup: boolean;
   timeoutSeconds: number;
-  /** Null: the schedule is gone. A one-off run has none. */
+  /** Null: the schedule is gone. One-off runs and messages have none. */
   schedule: { enabled: boolean } | null;
 }
 
@@ -50,14 +51,21 @@ function reasonToGiveUp(
   { maxRecoveries, maxRecoveryAgeSeconds }: RecoveryPolicy,
   now: Instant,
 ): Exclude<LostVerdict, 'again' | 'unknown'> | null {
-  if (schedule === null && run.trigger !== 'api') return 'deleted';
+  if (schedule === null && isOfSchedule(run)) return 'deleted';
   const isPlannedFire = run.trigger === 'schedule' || run.trigger === 'catchUp';
   if (schedule?.enabled === false && isPlannedFire) return 'disabled';
   if (run.recoveries >= maxRecoveries) return 'recoveries';
   // Before its first attempt a run is work that waits: for a place, a queue, or the end of maintenance.
   const since = Math.max(run.firstClaimedAt ?? run.createdAt, run.dueAt);
-  return since < now - maxRecoveryAgeSeconds * 1000 ? 'age' : null;
+  const isMessage = run.trigger === 'notify';
+  const maxAgeSeconds = isMessage
+    ? Math.max(MESSAGE_AGE_SECONDS, maxRecoveryAgeSeconds)
+    : maxRecoveryAgeSeconds;
+  return since < now - maxAgeSeconds * 1000 ? 'age' : null;
 }
+
+/** A message of a notifier is tried for so long, however soon other runs are given up. */
+const MESSAGE_AGE_SECONDS = 86_400;
 
 /** The run after the verdict; its log contains the lost attempt. */
 export function takeOverRun(

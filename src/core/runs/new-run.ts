@@ -1,6 +1,7 @@
 import type { Instant } from '../instant.ts';
 import { isOutcomeWatched } from '../schedules/outcome-watch.ts';
 import { PRIORITY_RANK, type Schedule } from '../schedules/schedule.ts';
+import { NO_BOUNDS } from './bounds.ts';
 import type { RunRecord } from './run-record.ts';
 
 /** What a run of a schedule takes from it, as the schedule stands then. */
@@ -85,6 +86,7 @@ const EMPTY = {
   parentRunId: null,
   notifierId: null,
   unmet: null,
+  ...NO_BOUNDS,
   openDependencies: null,
   onDependencyFailure: null,
   hasDependents: false,

@@ -1,7 +1,7 @@
 import type { AttemptEntry } from './attempts/attempt.ts';
 import type { Instant } from '../instant.ts';
 import type { AttemptError } from './attempts/outcome.ts';
-import type { Bound } from '../schedules/schedule.ts';
+import type { Bound } from '../schedules/expect.ts';
 import type { OnDependencyFailure, RunStatus, RunTrigger } from './run.ts';
 
 /** A run as its row holds it, open or ended. transitions.ts makes the next record from it. */
@@ -51,6 +51,11 @@ export interface RunRecord {
   notifierId: string | null;
   /** Bounds of `expect` that did not hold; null: none. */
   unmet: Bound[] | null;
+  /** The bound that comes next, and when it passes; null: none is left. Of an ended run both are null, and so is the next field. */
+  nextBound: Bound | null;
+  boundAt: Instant | null;
+  /** For the bound that begins with its first attempt, until that begins. */
+  finishWithinSeconds: number | null;
   openDependencies: number | null;
   onDependencyFailure: OnDependencyFailure | null;
   hasDependents: boolean;

@@ -3,6 +3,7 @@ import type { AttemptEntry } from './attempts/attempt.ts';
 import { EARLIEST, type Instant, LATEST, isoInstant } from '../instant.ts';
 import type { AttemptError } from './attempts/outcome.ts';
 import { RUN_ENDS, type RunEnd } from './run-end.ts';
+import type { Bound } from '../schedules/expect.ts';
 import type { Priority } from '../schedules/schedule.ts';
 import { uuidV7 } from '../uuid-v7.ts';
 
@@ -22,7 +23,7 @@ type PayloadSource = (typeof PAYLOAD_SOURCES)[number];
 /** The durable record of one fire, as the API shows it. */
 export interface Run {
   id: string;
-  /** Null: a one-off run. */
+  /** Null: a one-off run, or a message of a notifier. */
   scheduleId: string | null;
   scheduleVersion: number | null;
   scheduledFor: Instant;
@@ -70,6 +71,8 @@ export interface Run {
   expiresAt: Instant | null;
   /** 0 … 1, as last reported. */
   progress: number | null;
+  /** Bounds of `expect` that did not hold. */
+  unmet: readonly Bound[];
   /** Every attempt but a plain first success, which the run itself shows. */
   attemptLog: readonly AttemptEntry[];
   /** The client's own JSON text. */

@@ -1,3 +1,4 @@
+import type { Expect } from './expect.ts';
 import type { Instant } from '../instant.ts';
 import type { Cron } from '../cron/cron-expressions.ts';
 import { RUN_ENDS } from '../runs/run-end.ts';
@@ -168,18 +169,6 @@ export const DEFAULT_TIMING = {
   graceSeconds: 60,
 } as const satisfies Partial<Timing>;
 
-/** Bounds by which each of its runs is judged once, when the bound passes. */
-export interface Expect {
-  /** From `scheduledFor` + jitter until the first attempt begins; null: no bound. */
-  startWithinSeconds: number | null;
-  /** From the beginning of the first attempt until the run's end; null: no bound. */
-  finishWithinSeconds: number | null;
-}
-
-/** The bounds of `expect`, as a run's `unmet` names them. */
-export const BOUNDS = ['start', 'finish'] as const;
-export type Bound = (typeof BOUNDS)[number];
-
 /** A schedule as its owner wrote it, with defaults filled in. Every write that changes something is a new version. */
 export interface Definition extends Handoff, Timing {
   target: Target;
@@ -193,6 +182,8 @@ export interface Definition extends Handoff, Timing {
   pauseAfterFailures: number | null;
   /** After this time without a success, it is late; null: it never is. */
   successWithinSeconds: number | null;
+  /** Null: its runs are judged by no bounds. */
+  expect: Expect | null;
   overlap: Overlap;
   priority: Priority;
   /** The id of the limit of its runs; null: none. */

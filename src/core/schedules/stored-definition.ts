@@ -12,6 +12,13 @@ import {
 /** The content of a version's definition column: everything but the payload, which is kept as the client's own text. */
 export type StoredDefinition = Omit<Definition, 'payload'>;
 
+/** The definition of a version; one that an earlier version of firelock wrote lacks fields that came later. */
+export function readDefinition(stored: StoredDefinition, payload: string | null): Definition {
+  return { ...SINCE_ADDED, ...stored, payload };
+}
+
+const SINCE_ADDED = { expect: null } satisfies Partial<Definition>;
+
 /** When a schedule fires, as its row holds it for the planner: an absent field has its default. */
 export function timingText(timing: Pick<Timing, 'cron' | 'timezone'> & Partial<Timing>): string {
   const said = TIMING_FIELDS.filter((field) => {

@@ -19,6 +19,8 @@ import type { EndedAttempt } from '../settle-queue.ts';
 import type { Settler } from '../settle.ts';
 
 export interface DispatchDeps {
+  /** `dispatch` claims all runs except messages of notifiers, and makes these ready; `messages` claims these. */
+  name: 'dispatch' | 'messages';
   database: Database;
   clock: Clock;
   databaseClock: DatabaseClock;
@@ -31,6 +33,8 @@ export interface DispatchDeps {
   wake: Wake;
   /** There may be work for workers that pull. */
   wakeWorkers: () => void;
+  /** Messages of notifiers have come due. */
+  wakeMessages: () => void;
   /** Attempts under way at once: in all, and per lane. */
   concurrency: number;
   concurrencyPerLane: number;

@@ -51,6 +51,8 @@ export interface Dispatcher extends Turning {
 
 /** While there is enough to send, few statements fill the room that comes free: each fills a tenth of what is claimed ahead. */
 const MIN_INTERVAL_IF_BUSY_MS = 50;
+/** Whatever wakes the dispatcher of messages, which are few, it costs the others no more than some statements in a second. */
+const MIN_INTERVAL_OF_MESSAGES_MS = 200;
 /** Runs that have come due since they were recorded: how many one statement takes, and the most statements of a pass. */
 const MAX_DUE_PER_STATEMENT = 125;
 const MAX_DUE_STATEMENTS = 8;
@@ -108,10 +110,13 @@ function newDispatch(deps: DispatchDeps): Dispatch {
       mayStart: () => maySend(deps),
     }),
     loop: createLoop({
-      name: 'dispatch',
+      name: deps.name,
       clock,
       body: () => pass(dispatch),
-      minMs: () => (book.all.waiting > book.silent.waiting ? MIN_INTERVAL_IF_BUSY_MS : 0),
+      minMs: () => {
+        if (deps.name === 'messages') return MIN_INTERVAL_OF_MESSAGES_MS;
+        return book.all.waiting > book.silent.waiting ? MIN_INTERVAL_IF_BUSY_MS : 0;
+      },
       events,
     }),
     refused: createRefusedClaims(deps),
@@ -135,7 +140,7 @@ async function pass(dispatch: Dispatch): Promise<number> {
 
 async function claimMore(dispatch: Dispatch): Promise<number> {
   const { deps, room } = dispatch;
-  const due = await claimDue(dispatch);
+  const due = deps.name === 'messages' ? NONE_DUE : await claimDue(dispatch);
   const request = requestOf(dispatch, room.request());
   if (!request) return deps.pollIntervalMs;
   const runs = await claimUnlessRefused(deps, dispatch.refused, {
@@ -149,13 +154,16 @@ async function claimMore(dispatch: Dispatch): Promise<number> {
   return Math.min(deps.pollIntervalMs, Math.ceil(due.msUntilNext ?? Infinity));
 }
 
+/** The other dispatcher makes all runs ready, and wakes this one. */
+const NONE_DUE = { msUntilNext: null };
+
 /**
  * Claims runs that have come due since they were recorded, or makes them ready. Looks again while it could claim all that it found, and
  * while there is no room for most of it: runs of one lane must not stand before those of the others.
  */
 async function claimDue(dispatch: Dispatch): Promise<{ claimed: number; msUntilNext: number | null }> {
   const { deps, room } = dispatch;
-  const { wakeWorkers, lease, targets } = deps;
+  const { wakeWorkers, wakeMessages, lease, targets } = deps;
   const nothing = { ...NO_ROOM, instanceId: lease.instanceId, targetTypes: targets.types };
   let claimed = 0;
   for (let looks = 1; ; looks += 1) {
@@ -169,6 +177,7 @@ async function claimDue(dispatch: Dispatch): Promise<{ claimed: number; msUntilN
     });
     if (due === null) return { claimed, msUntilNext: 0 };
     if (due.toPull) wakeWorkers();
+    if (due.toNotify) wakeMessages();
     await acceptUnlessDeleted(dispatch, due.claimed);
     claimed += due.claimed.length;
     if (due.count < MAX_DUE_PER_STATEMENT) return { claimed, msUntilNext: due.msUntilNextDue };
@@ -184,6 +193,7 @@ function requestOf({ deps, accepting, refused }: Dispatch, free: Room | null): C
     ...free,
     instanceId: deps.lease.instanceId,
     targetTypes: deps.targets.types,
+    messages: deps.name === 'messages',
     besides: refused.keys(),
   };
 }

@@ -11,8 +11,12 @@ import { batchFaultOf } from '../../postgres/errors.ts';
 import { tryToClaim } from '../../store/runs/claims/claims.ts';
 import type { DispatchDeps } from './dispatch-state.ts';
 
-export function createRefusedClaims({ clock, events }: Pick<DispatchDeps, 'clock' | 'events'>): Rests {
-  return createRests({ clock, events, loop: 'dispatch' });
+export function createRefusedClaims({
+  clock,
+  events,
+  name,
+}: Pick<DispatchDeps, 'clock' | 'events' | 'name'>): Rests {
+  return createRests({ clock, events, loop: name });
 }
 
 type Deps = Pick<DispatchDeps, 'database' | 'events' | 'lease'>;

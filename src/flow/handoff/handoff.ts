@@ -6,7 +6,6 @@
  * If the process dies here: the target may or may not have it; the run is still pending under the dead claim. At most once, it becomes
  *   `unknown` or its target is asked; at least once, it is sent again.
  */
-import type { Claim } from '../../core/runs/run-record.ts';
 import { type Delivery, NO_DEFINITION, connectionOf } from '../../core/schedules/schedule.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { LookedUp } from '../../core/runs/attempts/attempt.ts';
@@ -153,7 +152,9 @@ function settledSending(
   // The attempt's number does not show that: a claim that was handed back used up its number, and nothing was sent.
   const isFirst = run.latenessMs === null && !isUnsent(outcome);
   const latenessMs = isFirst ? startedAt - run.dueAt : null;
-  if (latenessMs !== null) events.emit({ type: 'runStarted', runId: run.id, latenessMs });
+  // The lateness of fires is measured, which messages are not.
+  if (latenessMs !== null && run.trigger !== 'notify')
+    events.emit({ type: 'runStarted', runId: run.id, latenessMs });
   events.emit({
     type: 'attemptEnded',
     target: kind.type,
@@ -203,9 +204,10 @@ type StartHandoff = (run: ClaimedRun) => Promise<boolean>;
 /** A claim that has waited for longer may have been taken away: its schedule deleted, its instance thought dead. */
 const FRESH_MS = 1_000;
 
-/** At least once, a fresh claim is sent without this statement, which saves a round trip. */
+/** At least once, a fresh claim of a run without bounds is sent without this statement, which saves a round trip. */
 function mustBeStarted(run: ClaimedRun, delivery: Delivery, databaseClock: DatabaseClock): boolean {
-  return run.confirm || delivery === 'atMostOnce' || databaseClock.now() - run.claimedAt > FRESH_MS;
+  const { confirm, toBegin, claimedAt } = run;
+  return confirm || toBegin || delivery === 'atMostOnce' || databaseClock.now() - claimedAt > FRESH_MS;
 }
 
 export function createHandoffStarter({
@@ -215,17 +217,17 @@ export function createHandoffStarter({
   database: Database;
   events: EventBus;
 }): StartHandoff {
-  async function startBatch(claims: readonly Claim[]): Promise<boolean[]> {
+  async function startBatch(runs: readonly ClaimedRun[]): Promise<boolean[]> {
     try {
-      const started = await database.run((db) => startHandoffsIfClaimed(db, claims));
-      return claims.map(({ runId }) => started.has(runId));
+      const bounded = runs.some(({ toBegin }) => toBegin);
+      const started = await database.run((db) => startHandoffsIfClaimed(db, runs.map(claimOf), { bounded }));
+      return runs.map(({ id }) => started.has(id));
     } catch (error) {
       // It may have been committed unseen. Nothing is sent, so the settlement, under the same guard, can say so.
-      events.emit({ type: 'handoffsNotStarted', count: claims.length, error });
-      return claims.map(() => false);
+      events.emit({ type: 'handoffsNotStarted', count: runs.length, error });
+      return runs.map(() => false);
     }
   }
 
-  const start = batchCalls({ work: startBatch });
-  return (run) => start(claimOf(run));
+  return batchCalls({ work: startBatch });
 }

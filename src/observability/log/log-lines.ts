@@ -9,7 +9,7 @@ import { SCHEDULE_LINES } from './schedule-lines.ts';
 
 /** Turns events into log lines: events on which an operator acts at info and above, each fire at debug. */
 export function logEvents(events: EventBus, logger: Logger): void {
-  const said: Said = { failing: new Set(), notStarted: 0, zoneData: '', missingKeys: '' };
+  const said: Said = { failing: new Set(), notStarted: 0, zoneData: '', missingKeys: '', waiting: '' };
   events.subscribe((event) => LINES[event.type]?.(logger, event, said));
 }
 
@@ -21,6 +21,8 @@ interface Said {
   notStarted: number;
   zoneData: string;
   missingKeys: string;
+  /** Notifiers whose messages wait. */
+  waiting: string;
 }
 
 type ChangeLines = {
@@ -80,6 +82,15 @@ const CHANGE_LINES: ChangeLines = {
       );
     else if (keys === '' && said.missingKeys !== '') logger.info('all stored secrets can be decrypted again');
     said.missingKeys = keys;
+  },
+  /** Of messages that were not delivered, each has a line of its own. */
+  notifiersSampled: (logger, { notifiers: { waiting } }, said) => {
+    const names = waiting.join(', ');
+    if (names !== '' && names !== said.waiting)
+      logger.warn({ notifierIds: waiting }, 'messages of notifiers have waited for longer than five minutes');
+    else if (names === '' && said.waiting !== '')
+      logger.info('no message of a notifier waits for long any more');
+    said.waiting = names;
   },
 };
 

@@ -1,7 +1,7 @@
 import type { RunExpired } from '../../core/events.ts';
 import { isoInstant } from '../../core/instant.ts';
 import type { RunStatus } from '../../core/runs/run.ts';
-import type { Lines } from '../handlers.ts';
+import type { EventOf, Lines } from '../handlers.ts';
 import type { Logger } from './logger.ts';
 
 /** Runs, their attempts and their targets. */
@@ -22,19 +22,9 @@ export const RUN_LINES: Lines = {
     if (accepted) logger.debug({ runId, scheduleId }, 'the target was told that the run is cancelled');
     else logger.warn({ runId, scheduleId, error }, 'the target could not be told that the run is cancelled');
   },
-  runSettled: (logger, { runId, scheduleId, attempt, settlement: { status, error, retryAt, inDoubt } }) => {
-    const fields = { runId, scheduleId, attempt, error };
-    if (status === 'failed') logger.warn(fields, 'run failed');
-    else if (status === 'unknown')
-      logger.warn(fields, 'the outcome of a run stays unknown; the run is not repeated');
-    else if (status !== 'pending') logger.debug({ runId, scheduleId, attempt }, `run ${status}`);
-    else
-      logger.info(
-        { ...fields, retryAt: isoOrNull(retryAt) },
-        inDoubt
-          ? 'an attempt may have arrived; the target is asked before anything is sent again'
-          : 'an attempt failed; another one follows',
-      );
+  runSettled: (logger, event) => {
+    if (event.notifierId === null) logSettled(logger, event);
+    else logMessage(logger, event, event.notifierId);
   },
   settlementFenced: (logger, { runId, scheduleId, attempt, outcome, statusCode, alreadyEnded }) => {
     const fields = { runId, scheduleId, attempt, outcome, statusCode };
@@ -105,9 +95,11 @@ export const RUN_LINES: Lines = {
       { ...fields, instances },
       'lost runs found: they are retried, or ended as this line and the next ones say',
     );
-    for (const { runId, scheduleId, instanceId, verdict } of runs) {
-      const run = { runId, scheduleId, found, instanceId };
-      if (verdict === 'unknown')
+    for (const { runId, scheduleId, notifierId, instanceId, verdict } of runs) {
+      const run = { runId, scheduleId, ...(notifierId !== null && { notifierId }), found, instanceId };
+      if (notifierId !== null && verdict !== 'again')
+        logger.error({ ...run, reason: verdict }, 'a message of a notifier was not delivered');
+      else if (verdict === 'unknown')
         logger.error(run, 'a run was lost during its handoff; its outcome stays unknown');
       else if (verdict !== 'again') logger.error({ ...run, reason: verdict }, 'a lost run was abandoned');
     }
@@ -117,6 +109,15 @@ export const RUN_LINES: Lines = {
       { runId, error },
       'a lost run cannot be taken over because the database refuses to write its row',
     ),
+  runsUnmet: (logger, { runs }) => {
+    for (const { runId, scheduleId, bound, passedAt } of runs) {
+      const fields = { runId, scheduleId, passedAt: isoInstant(passedAt) };
+      if (bound === 'start') logger.warn(fields, 'a run did not begin in the time that its schedule expects');
+      else logger.warn(fields, 'a run did not end in the time that its schedule expects');
+    }
+  },
+  boundRefused: (logger, { runId, error }) =>
+    logger.error({ runId, error }, 'that a run did not keep a bound could not be recorded; this is retried'),
   runsExpired: (logger, { runs }) => logExpired(logger, runs),
   expiryRefused: (logger, { runId, error }) =>
     logger.error(
@@ -124,6 +125,36 @@ export const RUN_LINES: Lines = {
       'a run without a report in time cannot be retried or ended because the database refuses to write its row',
     ),
 };
+
+function logSettled(logger: Logger, event: EventOf<'runSettled'>): void {
+  const { runId, scheduleId, attempt, settlement } = event;
+  const { status, error, retryAt, inDoubt } = settlement;
+  const fields = { runId, scheduleId, attempt, error };
+  if (status === 'failed') logger.warn(fields, 'run failed');
+  else if (status === 'unknown')
+    logger.warn(fields, 'the outcome of a run stays unknown; the run is not repeated');
+  else if (status !== 'pending') logger.debug({ runId, scheduleId, attempt }, `run ${status}`);
+  else
+    logger.info(
+      { ...fields, retryAt: isoOrNull(retryAt) },
+      inDoubt
+        ? 'an attempt may have arrived; the target is asked before anything is sent again'
+        : 'an attempt failed; another one follows',
+    );
+}
+
+function logMessage(logger: Logger, event: EventOf<'runSettled'>, notifierId: string): void {
+  const { runId, attempt, settlement } = event;
+  const { status, error, retryAt } = settlement;
+  const fields = { notifierId, runId, attempt };
+  if (status === 'succeeded') logger.info(fields, 'a message of a notifier was delivered');
+  else if (status === 'pending')
+    logger.warn(
+      { ...fields, error, retryAt: isoOrNull(retryAt) },
+      'a message of a notifier could not be delivered; another attempt follows',
+    );
+  else logger.error({ ...fields, error }, 'a message of a notifier was not delivered');
+}
 
 const LOOKED_UP = {
   arrived: 'the target was asked and has the run: nothing is sent again',

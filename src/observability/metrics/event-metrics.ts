@@ -4,21 +4,24 @@ import type { FirelockEvent } from '../../core/events.ts';
 import { SPANS_DROPPED } from '../../core/trace-events.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Handlers } from '../handlers.ts';
+import { messageHandlers } from './message-metrics.ts';
 import { metricsIn } from './metric-kinds.ts';
 import { runHandlers } from './run-metrics.ts';
 
 /** Counters and histograms of events in this process, since its start. */
 export function countEvents(registry: Registry, events: EventBus): void {
-  const handlers: Handlers = {
+  const others: Handlers = {
     ...runHandlers(registry),
     ...loopHandlers(registry),
     ...historyHandlers(registry),
     ...accessHandlers(registry),
     ...traceHandlers(registry),
   };
-  events.subscribe((event) => {
-    (handlers[event.type] as ((event: FirelockEvent) => void) | undefined)?.(event);
-  });
+  for (const handlers of [others, messageHandlers(registry)]) {
+    events.subscribe((event) => {
+      (handlers[event.type] as ((event: FirelockEvent) => void) | undefined)?.(event);
+    });
+  }
 }
 
 /** The work of loops, and what they find. */

@@ -1,3 +1,4 @@
+import type { TroubledNotifiers } from '../../core/alerts/alert-events.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
@@ -6,6 +7,7 @@ import type { Database } from '../../postgres/database.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { countOpenRuns, countSchedules } from '../../store/reports/counts.ts';
 import { sampleWork } from '../../store/reports/gauges.ts';
+import { sampleNotifiers } from '../../store/reports/troubled-notifiers.ts';
 import { sampleUsedKeys } from '../../store/secrets/used-keys.ts';
 import type { Sample } from '../../store/reports/sample.ts';
 import type { Metrics } from './metrics.ts';
@@ -45,10 +47,13 @@ interface Part {
  */
 export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
   const { clock, events, metrics } = deps;
+  const emitNotifiers = (notifiers: TroubledNotifiers) =>
+    events.emit({ type: 'notifiersSampled', notifiers });
   const parts = [
     workPart(deps),
     part(deps, countOpenRuns, metrics.openRunsCounted),
     part(deps, countSchedules, metrics.schedulesCounted),
+    part(deps, sampleNotifiers, emitNotifiers),
     secretKeysPart(deps),
   ];
   return createLoop({ name: 'gauges', clock, events, body: () => pass(parts, clock) });

@@ -1,9 +1,10 @@
 import type { Registry } from 'prom-client';
 import type { RunSettled } from '../../core/events.ts';
-import type { Handlers } from '../handlers.ts';
+import { BOUNDS } from '../../core/schedules/expect.ts';
+import type { EventOf, Handlers } from '../handlers.ts';
 import { metricsIn } from './metric-kinds.ts';
 
-/** Runs, from their recording to their end. */
+/** Runs, from their recording to their end. Ends of messages of notifiers are counted elsewhere (message-metrics.ts). */
 export function runHandlers(registry: Registry): Handlers {
   const ends = createEndCounters(registry);
   return {
@@ -11,6 +12,7 @@ export function runHandlers(registry: Registry): Handlers {
     ...lostHandlers(registry, ends),
     ...recordedHandlers(registry),
     ...attemptHandlers(registry),
+    ...unmetHandlers(registry),
   };
 }
 
@@ -45,9 +47,12 @@ function endHandlers(registry: Registry, ends: EndCounters): Handlers {
     if (wasLost) recovered.inc();
     if (durationMs !== null) runSeconds.observe(Math.max(0, durationMs) / 1000);
   };
+  const settledUnlessMessage = ({ notifierId, settlement }: EventOf<'runSettled' | 'runCompleted'>) => {
+    if (notifierId === null) settled(settlement);
+  };
   return {
-    runSettled: ({ settlement }) => settled(settlement),
-    runCompleted: ({ settlement }) => settled(settlement),
+    runSettled: (event) => settledUnlessMessage(event),
+    runCompleted: (event) => settledUnlessMessage(event),
     runsExpired: ({ runs }) => {
       expired.inc(runs.length);
       for (const { settlement } of runs) settled(settlement);
@@ -64,7 +69,8 @@ function lostHandlers(registry: Registry, { unknown, abandoned }: EndCounters): 
     'Times a run was found with a claim whose instance no longer acts on it; /api/v1/stats counts the runs.',
   );
   return {
-    runsTakenOver: ({ runs }) => {
+    runsTakenOver: ({ runs: all }) => {
+      const runs = all.filter(({ notifierId }) => notifierId === null);
       const count = (verdict: string) => runs.filter((run) => run.verdict === verdict).length;
       lost.inc(runs.length);
       unknown.inc(count('unknown'));
@@ -143,5 +149,20 @@ function attemptHandlers(registry: Registry): Handlers {
     },
     targetCancelled: ({ accepted }) => cancelCalls.inc({ outcome: accepted ? 'accepted' : 'failed' }),
     settlementFenced: ({ alreadyEnded }) => fenced.inc(alreadyEnded ? 0 : 1),
+  };
+}
+
+function unmetHandlers(registry: Registry): Handlers {
+  const { counter } = metricsIn(registry);
+  const unmet = counter(
+    'firelock_runs_unmet_total',
+    'Bounds of expect that runs did not keep: start, finish.',
+    'bound',
+  );
+  for (const bound of BOUNDS) unmet.inc({ bound }, 0);
+  return {
+    runsUnmet: ({ runs }) => {
+      for (const { bound } of runs) unmet.inc({ bound });
+    },
   };
 }

@@ -103,10 +103,10 @@ export function completeRun(deps: RunActionDeps, id: string, word: CompletionRep
       to: completed(from, { status, error, result: word.result }, now),
     }),
     emit: (events, run, { status, error, finishedAt }) => {
-      const { attempts: attempt } = run;
+      const { notifierId, attempts: attempt } = run;
       const settlement = settledOf(run, { status, error, finishedAt: finishedAt ?? 0 });
       const scheduleId = scheduleIdOf(run.scheduleId);
-      events.emit({ type: 'runCompleted', runId: id, scheduleId, attempt, settlement });
+      events.emit({ type: 'runCompleted', runId: id, scheduleId, notifierId, attempt, settlement });
     },
   });
 }

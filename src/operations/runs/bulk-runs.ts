@@ -8,6 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CANCELLABLE, RETRIABLE } from '../../core/runs/run-decisions.ts';
 import type { RunStatus, RunTrigger } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
+import type { Bound } from '../../core/schedules/expect.ts';
 import { inHalves } from '../../runtime/loop/batch.ts';
 import { type Work, wakeFor } from '../../runtime/loop/wake.ts';
 import { batchFaultOf, isLockedByOthers } from '../../postgres/errors.ts';
@@ -190,6 +191,7 @@ interface BulkRunFilter {
   labels?: Labels | undefined;
   statuses?: readonly RunStatus[] | undefined;
   triggers?: readonly RunTrigger[] | undefined;
+  unmet?: readonly Bound[] | undefined;
   /** Inclusive, of scheduledFor. */
   from?: Instant | undefined;
   /** Exclusive. */
@@ -225,10 +227,12 @@ const MAX_LABELS = 20;
 const MAX_LENGTH = 200;
 
 /** In the words of the API. */
-function shown({ scheduleId, labels, statuses, triggers, from, to }: BulkRunFilter): AuditDetail[string] {
+function shown(filter: BulkRunFilter): AuditDetail[string] {
+  const { scheduleId, labels, statuses, triggers, unmet, from, to } = filter;
   const label = labels?.slice(0, MAX_LABELS).map((pair) => pair.join(':').slice(0, MAX_LENGTH));
   const period = [from, to].map((at) => (at === undefined ? undefined : isoInstant(at)));
-  const named = { scheduleId, label, status: statuses, trigger: triggers, from: period[0], to: period[1] };
+  const words = { status: statuses, trigger: triggers, unmet };
+  const named = { scheduleId, label, ...words, from: period[0], to: period[1] };
   return Object.fromEntries(
     Object.entries(named).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])),
   );

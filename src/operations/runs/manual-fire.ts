@@ -5,6 +5,7 @@
  */
 import { hash } from 'node:crypto';
 import { type Run, randomRunId } from '../../core/runs/run.ts';
+import { boundsOf } from '../../core/runs/bounds.ts';
 import { newRun, runOfSchedule } from '../../core/runs/new-run.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { Instant } from '../../core/instant.ts';
@@ -105,7 +106,8 @@ function manualRun(
   const ofSchedule = runOfSchedule(schedule);
   // If runs must not overlap, the same transaction judges them.
   const status = ofSchedule.overlapGuarded ? 'waiting' : 'pending';
-  const own = { id, scheduledFor: now, dueAt: now, ownPayload: payload, key };
+  const bounds = boundsOf(schedule.definition.expect, now);
+  const own = { id, scheduledFor: now, dueAt: now, ownPayload: payload, key, ...bounds };
   return newRun({ ...ofSchedule, ...own, trigger: 'manual', status }, now);
 }
 

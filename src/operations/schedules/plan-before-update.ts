@@ -8,6 +8,7 @@ import { setImmediate } from 'node:timers/promises';
 import type { Calendars } from '../../core/exclusions/calendar-history.ts';
 import type { Instant } from '../../core/instant.ts';
 import { cursorUnder, movesTimes } from '../../core/schedules/definition-change.ts';
+import { boundsOf } from '../../core/runs/bounds.ts';
 import { UNGUARDED, newRun, runOfSchedule } from '../../core/runs/new-run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import type { Schedule, Target } from '../../core/schedules/schedule.ts';
@@ -130,7 +131,8 @@ function runOf(
   if (skipped !== null)
     return newRun({ ...run, ...UNGUARDED, status: 'skipped', reason: skipped, finishedAt: now }, now);
   const status = run.overlapGuarded || inMaintenance ? 'waiting' : 'pending';
-  return newRun({ ...run, status, overlapGuarded: run.overlapGuarded && !inMaintenance }, now);
+  const bounds = boundsOf(schedule.definition.expect, run.dueAt);
+  return newRun({ ...run, ...bounds, status, overlapGuarded: run.overlapGuarded && !inMaintenance }, now);
 }
 
 /** The occurrence whose moment has come and whose jitter has not passed: the new definition may not contain it. */

@@ -83,3 +83,11 @@ export function hasOpenAlert(uid: SQL, kind: AlertKind): SQL {
   return sql`(${ANY_OPEN_ALERT}
         AND (SELECT true FROM alerts a WHERE a.schedule_uid = ${uid} AND a.kind = ${sql.raw(`'${kind}'`)} AND a.until IS NULL))`;
 }
+
+/** The kind of episode that a success ends, as SQL. */
+export const ENDED_BY_SUCCESS = sql.raw(`'${'failed' satisfies AlertKind}'`);
+
+/** True if a success of the schedule ends an episode, else false or null. */
+export function isFailing(uid: SQL): SQL {
+  return hasOpenAlert(uid, 'failed');
+}

@@ -11,8 +11,9 @@ import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import type { Effect } from '../effects/effect-rows.ts';
 import { lockFreeSchedules } from '../schedules/search/lock-free-schedules.ts';
-import { type LockedSchedule, readBreakingRuns, readBrokenSchedules } from './broken-schedules.ts';
-import { lockNotifiersToTell, readEnabledNotifiers } from './notifiers-to-tell.ts';
+import { type BrokenScheduleRow, readBreakingRuns, readBrokenSchedules } from './broken-schedules.ts';
+import { readNotifiers } from '../notifiers/notifier-rows.ts';
+import { lockNotifiersToTell } from './notifiers-to-tell.ts';
 import { type Telling, recordMessages } from './record-messages.ts';
 
 export interface ChangedAlert {
@@ -20,7 +21,7 @@ export interface ChangedAlert {
   kind: AlertKind;
 }
 
-export interface AppliedCauses {
+interface AppliedCauses {
   /** Another transaction has locked the schedule, or a notifier that is to be told. */
   unfinished: readonly Effect[];
   opened: ChangedAlert[];
@@ -32,7 +33,7 @@ export interface AppliedCauses {
 /** An episode that is opened here. */
 interface NewAlert {
   id: string;
-  schedule: LockedSchedule;
+  schedule: BrokenScheduleRow;
   kind: AlertKind;
   since: Instant;
   brokenAt: Instant;
@@ -44,7 +45,7 @@ interface NewAlert {
 
 /** A schedule with what its causes make of its episodes. */
 interface JudgedSchedule {
-  schedule: LockedSchedule;
+  schedule: BrokenScheduleRow;
   judged: Judged;
   opened: NewAlert[];
 }
@@ -137,7 +138,7 @@ function toCause({ kind, alertKind, finishedAt, runId, attempt }: CauseEffect): 
 /** By the uid of the schedule: ids of the notifiers that are to be told. */
 async function tellersOf(tx: Transaction, judged: readonly JudgedSchedule[]): Promise<Map<string, string[]>> {
   const isAny = judged.some((one) => one.opened.length > 0);
-  const notifiers = isAny ? await readEnabledNotifiers(tx) : [];
+  const notifiers = isAny ? await readNotifiers(tx) : [];
   const toldOf = await tellingsOf(tx, judged);
   return new Map(
     judged.map(({ schedule, opened, judged: { closed } }) => [

@@ -4,13 +4,13 @@ import type { Known, OpenEpisode } from '../../core/alerts/episode.ts';
 import type { BreakingRun, BrokenSchedule } from '../../core/alerts/what-is-wrong.ts';
 import type { Instant } from '../../core/instant.ts';
 import { BY_FIRELOCK } from '../../core/schedules/definition-change.ts';
-import type { Expect } from '../../core/schedules/schedule.ts';
+import type { Expect } from '../../core/schedules/expect.ts';
 import { instants, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 
 /** A schedule whose row this transaction has locked, as its alerts need it. */
-export interface LockedSchedule extends Known, BrokenSchedule {
+export interface BrokenScheduleRow extends Known, BrokenSchedule {
   uid: string;
   id: string;
   labels: Readonly<Record<string, string>>;
@@ -33,7 +33,7 @@ export async function readBrokenSchedules(
   tx: Transaction,
   uids: readonly string[],
   failedAt: ReadonlyMap<string, Instant>,
-): Promise<Map<string, LockedSchedule>> {
+): Promise<Map<string, BrokenScheduleRow>> {
   const rows = await rowsOf<ScheduleRow>(tx)(sql`-- readBrokenSchedules
     SELECT s.uid, s.id, s.enabled, v.by, s.error, v.definition->'labels' AS labels, v.definition->>'pauseReason' AS pause_reason,
       (v.definition->>'successWithinSeconds')::float8::int AS success_within, nullif(v.definition->'expect', 'null') AS expect

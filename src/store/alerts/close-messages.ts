@@ -3,7 +3,7 @@ import type { Alert } from '../../core/alerts/alert.ts';
 import { MAX_TOLD, type Message, type MessageEvent, type ToldAlert } from '../../core/alerts/message.ts';
 import type { ChannelType, Notifier } from '../../core/alerts/notifier.ts';
 import type { Instant } from '../../core/instant.ts';
-import { releaseRun } from '../../core/runs/transitions.ts';
+import { endRun, releaseRun } from '../../core/runs/transitions.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
@@ -37,9 +37,9 @@ export interface MessageTexts {
 }
 
 /**
- * Closes a message: its run gets its text, the notifier's present version, and goes on. Nothing joins it from then on, so that each attempt
- * sends the same. A message of a notifier that is gone or disabled, or whose run has ended, is closed without a word. Answers whether the
- * run goes on; null: another transaction has the notifier or the run, and the message is left for the next look.
+ * Closes a message: its run gets its text, the notifier's present version, and goes on. Nothing joins it from then on, so that each
+ * attempt sends the same. That of a notifier that is gone or disabled is cancelled. Answers whether the run goes on; null: another
+ * transaction has the notifier or the run, and the message is left for the next look.
  */
 export async function closeMessage(
   tx: Transaction,
@@ -55,8 +55,8 @@ export async function closeMessage(
   if (!run && (await isOpen(tx, runId))) return null;
   const notifier = free.get(notifierId);
   const goesOn = notifier !== undefined && run?.status === 'waiting' && run.scheduleUid === notifier.uid;
+  const now = await databaseNow(tx);
   if (goesOn) {
-    const now = await databaseNow(tx);
     const message = await messageOf(tx, runId, { notifier, ...row, now }, texts);
     const to = {
       ...releaseRun(run, now),
@@ -64,6 +64,9 @@ export async function closeMessage(
       scheduleVersion: notifier.version,
       ownPayload: texts.payloadOf(notifier.channel, message),
     };
+    await saveLockedRuns(tx, [{ from: run, to }]);
+  } else if (run?.status === 'waiting') {
+    const to = endRun(run, { status: 'cancelled', reason: 'request' }, now);
     await saveLockedRuns(tx, [{ from: run, to }]);
   }
   await tx.execute(sql`-- closeMessage

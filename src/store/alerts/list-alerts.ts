@@ -3,7 +3,7 @@ import type { Alert } from '../../core/alerts/alert.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 
-export interface AlertFilter {
+interface AlertFilter {
   /** Only those that are open. */
   open: boolean;
   scheduleId?: string | undefined;

@@ -13,7 +13,7 @@ interface Row {
   notifier_id: string;
   event: MessageEvent;
   fallback: string;
-  alert_ids: string[];
+  alert_ids: string | null;
 }
 
 /**
@@ -27,7 +27,7 @@ export async function passOnUndelivered(
   if (effects.length === 0) return { unfinished: [], messages: 0 };
   const rows = await rowsOf<Row>(tx)(sql`-- passOnUndelivered
     SELECT m.run_id, m.notifier_id, m.event, n.fallback,
-      ARRAY(SELECT alert_id FROM message_alerts a WHERE a.run_id = m.run_id ORDER BY alert_id) AS alert_ids
+      (SELECT string_agg(alert_id::text, ',' ORDER BY alert_id) FROM message_alerts a WHERE a.run_id = m.run_id) AS alert_ids
     FROM messages m JOIN notifiers n ON n.id = m.notifier_id
     WHERE m.run_id = ANY (${uuids(effects.map(({ runId }) => runId))}) AND m.fallback_for IS NULL AND m.event <> 'test'
       AND n.fallback IS NOT NULL`);
@@ -39,7 +39,8 @@ export async function passOnUndelivered(
   const tellings = rows.flatMap((row) => {
     const notifier = free.get(row.fallback);
     if (!notifier) return [];
-    return [{ notifier, event: row.event, alertIds: row.alert_ids, fallbackFor: row.notifier_id }];
+    const alertIds = row.alert_ids?.split(',') ?? [];
+    return [{ notifier, event: row.event, alertIds, fallbackFor: row.notifier_id }];
   });
   const waiting = new Set(rows.filter(({ fallback }) => locked.has(fallback)).map(({ run_id }) => run_id));
   return {

@@ -7,7 +7,7 @@ import type { RunRecord } from '../../core/runs/run-record.ts';
 import { booleans, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
-import { hasOpenAlert } from '../alerts/alert-effects.ts';
+import { isFailing } from '../alerts/alert-effects.ts';
 import { isLate } from '../schedules/search/status-conditions.ts';
 import { follows } from './followers.ts';
 
@@ -49,7 +49,7 @@ export async function writeEffects(
       AND (e.kind <> 'failing' OR EXISTS (SELECT FROM outcome_watches w
         WHERE w.schedule_uid = e.schedule_uid AND w.pause_after_failures IS NOT NULL))
       AND (e.kind <> 'recovered' OR ${isLate(sql`e.schedule_uid`)})
-      AND (e.kind <> 'heals' OR ${hasOpenAlert(sql`e.schedule_uid`, 'failed')})
+      AND (e.kind <> 'heals' OR ${isFailing(sql`e.schedule_uid`)})
     RETURNING id`);
   return rows.length;
 }

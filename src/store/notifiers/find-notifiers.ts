@@ -63,7 +63,7 @@ export async function readFallbacks(tx: Transaction): Promise<Map<string, string
 }
 
 async function storedWhere(db: Executor, condition: SQL, limit = 1): Promise<StoredNotifier[]> {
-  const rows = await rowsOf<NotifierRow & { target: HandoffTarget }>(db)(sql`-- storedNotifiers
+  const rows = await rowsOf<NotifierRow & { target: HandoffTarget }>(db)(sql`-- storedWhere
     SELECT ${NOTIFIER_COLUMNS}, v.definition -> 'target' AS target
     FROM notifiers n JOIN schedule_versions v ON v.schedule_uid = n.uid AND v.version = n.version
     WHERE ${condition} ORDER BY n.id LIMIT ${limit}`);

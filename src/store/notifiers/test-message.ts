@@ -17,10 +17,8 @@ export async function recordTestMessage(
   now: Instant,
 ): Promise<string> {
   const id = randomRunId(now);
-  const message: Message = {
-    ...{ notifier: notifierId, event: 'test', at: now, alerts: [], more: 0 },
-    fallbackFor: null,
-  };
+  const about = { alerts: [], more: 0, fallbackFor: null };
+  const message: Message = { notifier: notifierId, event: 'test', at: now, ...about };
   const run = newRun(
     {
       ...{ id, scheduledFor: now, dueAt: now, trigger: 'notify', status: 'pending', notifierId },

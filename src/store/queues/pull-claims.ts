@@ -5,6 +5,8 @@ import type { Transaction, Executor } from '../../postgres/executor.ts';
 import { laneOfQueue } from '../runs/queue-lanes.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { noHandoffs } from '../maintenance/maintenance-row.ts';
+import { judgeBegunUnderLock } from '../runs/bounds/begun-runs.ts';
+import { IS_TO_BEGIN, setNotBegun } from '../runs/bounds/bound-columns.ts';
 import { BEING_DELETED, MAX_ATTEMPTS } from '../runs/claims/claims.ts';
 import { stepTo } from '../runs/step-to.ts';
 import { MAX_DEPENDENCIES_SHOWN, type PulledRun, readPulledRuns } from './pulled-runs.ts';
@@ -64,7 +66,9 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
     FROM clock, chosen JOIN unnest(${texts(slots.map((slot) => slot.workerId))}, ${doubles(slots.map((slot) => slot.leaseSeconds))})
       WITH ORDINALITY AS slot(worker_id, lease_seconds, place) ON slot.place = chosen.place
     WHERE r.id = chosen.id AND ${anyUid(sql`chosen.id`)}
-    RETURNING r.id, chosen.place::int, chosen.lateness_ms IS NULL AS is_first, (SELECT count(*) FROM due)::int AS due`);
+    RETURNING r.id, chosen.place::int, chosen.lateness_ms IS NULL AS is_first, (SELECT count(*) FROM due)::int AS due,
+      ${IS_TO_BEGIN} AS to_begin`);
+  await judgeBegunUnderLock(tx, idsToBegin(rows));
   const runs = await readPulledRuns(tx, rows);
   const given: PulledRun[][] = claim.asks.map(() => []);
   for (const row of rows.sort((a, b) => a.place - b.place)) {
@@ -76,6 +80,10 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
   return { given, isCut: (rows[0]?.due ?? 0) > rows.length };
 }
 
+function idsToBegin(rows: readonly ClaimedRow[]): string[] {
+  return rows.filter(({ to_begin }) => to_begin === true).map(({ id }) => id);
+}
+
 const RANKS = Object.values(PRIORITY_RANK).sort((a, b) => a - b);
 
 interface ClaimedRow {
@@ -84,6 +92,7 @@ interface ClaimedRow {
   is_first: boolean;
   /** In the whole claim. */
   due: number;
+  to_begin: true | null;
 }
 
 /**
@@ -140,7 +149,8 @@ export async function takeBackIfStillLeased(
     UPDATE runs r SET status = ${sql.raw(stepTo('running', 'pending', 'takeBackIfStillLeased'))},
       claimed_by = NULL, claimed_at = NULL, handoff_started_at = NULL, handed_off_at = NULL, expires_at = NULL, lease_seconds = NULL,
       first_claimed_at = CASE WHEN NOT untold.is_first THEN r.first_claimed_at END,
-      lateness_ms = CASE WHEN NOT untold.is_first THEN r.lateness_ms END, updated_at = clock_timestamp()
+      lateness_ms = CASE WHEN NOT untold.is_first THEN r.lateness_ms END, ${setNotBegun(sql`untold.is_first`)},
+      updated_at = clock_timestamp()
     FROM untold WHERE r.id = untold.id
     RETURNING r.id`);
   return rows.length;

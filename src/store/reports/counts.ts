@@ -12,7 +12,7 @@ export interface OpenRunCounts {
 }
 export type ScheduleCounts = Record<ScheduleStatus, number>;
 
-/** Counts all open runs. */
+/** Counts all open runs, without messages of notifiers. */
 export async function countOpenRuns(db: Executor): Promise<Sample<OpenRunCounts>> {
   const count = (status: string) =>
     sql`count(*) FILTER (WHERE status = ${status})::int AS ${sql.identifier(status)}`;
@@ -26,7 +26,8 @@ export async function countOpenRuns(db: Executor): Promise<Sample<OpenRunCounts>
     SELECT open.*, ${COST} AS cost_ms
     FROM (SELECT ${count('waiting')}, ${count('pending')}, ${count('running')}, count(*) FILTER (
       WHERE status = 'pending' AND limit_id IS NOT NULL AND admitted_at IS NULL
-        AND due_at <= (SELECT clock_timestamp()))::int AS waiting_for_limit FROM runs) AS open`,
+        AND due_at <= (SELECT clock_timestamp()))::int AS waiting_for_limit FROM runs
+      WHERE trigger <> 'notify') AS open`,
   );
   return { values: { byStatus, waitingForLimit }, costMs };
 }

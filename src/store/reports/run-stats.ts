@@ -6,7 +6,7 @@ import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 
 interface StatsFilter {
-  /** Only runs of these schedules, by uid; absent: of all, one-off runs included. */
+  /** Only runs of these schedules, by uid; absent: of all, one-off runs included. Messages of notifiers never count. */
   scheduleUids?: readonly string[] | undefined;
   /** Inclusive, of scheduledFor. */
   from?: Instant | undefined;
@@ -128,7 +128,7 @@ function runsOf({ scheduleUids, from, to }: StatsFilter): SQL {
   ].filter((condition) => condition !== undefined);
   const select = (table: SQL): SQL =>
     sql`SELECT status, lost_at, handed_off_at, recoveries, lateness_ms FROM ${table}
-      WHERE ${sql.join([sql`true`, ...conditions], sql` AND `)}`;
+      WHERE ${sql.join([sql`trigger <> 'notify'`, ...conditions], sql` AND `)}`;
   return sql`${select(sql`runs`)} UNION ALL ${select(sql`history`)}`;
 }
 

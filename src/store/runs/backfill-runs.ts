@@ -1,5 +1,6 @@
 import type { Instant } from '../../core/instant.ts';
 import { plannedRunId } from '../../core/runs/run.ts';
+import { boundsOfBackfill } from '../../core/runs/bounds.ts';
 import { newRun, runOfSchedule } from '../../core/runs/new-run.ts';
 import { reopenRun } from '../../core/runs/transitions.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
@@ -55,7 +56,8 @@ async function recordSome(
   );
   const there = await presentAmong(tx, ids);
   const missing = fires.filter((_, index) => !there.has(ids[index] ?? ''));
-  const fixed = { ...current, trigger: 'backfill', status: 'pending' } as const;
+  const bounds = boundsOfBackfill(schedule.definition.expect);
+  const fixed = { ...current, ...bounds, trigger: 'backfill', status: 'pending' } as const;
   const recorded = await recordRuns(
     tx,
     missing.map(({ scheduledFor, dueAt }) => {

@@ -5,28 +5,32 @@ import { history, runs } from '../../postgres/schema.ts';
 /** Which of the two tables a record's row stands in. */
 export type RunTable = 'runs' | 'history';
 
-/** What only an open run has. */
-const OF_OPEN: readonly string[] = ['ready', 'nextBound', 'boundAt', 'finishWithinSeconds'];
-/** Columns that both tables have, under their names in TypeScript. */
-const SHARED = Object.entries(getTableColumns(runs)).filter(([key]) => !OF_OPEN.includes(key));
+/** Columns of a record that each table has, under their names in TypeScript. */
+const OF_RUNS = Object.entries(getTableColumns(runs)).filter(([key]) => key !== 'ready');
 const OF_HISTORY = Object.entries(getTableColumns(history)).filter(([key]) => key !== 'endedAt');
 
-const KEYS_OF_RUNS = new Set(SHARED.map(([key]) => key));
+const KEYS_OF_RUNS = new Set(OF_RUNS.map(([key]) => key));
+const KEYS_OF_HISTORY = new Set(OF_HISTORY.map(([key]) => key));
+/** What only an open run has stands behind what an ended one has. */
+const ALL = [...OF_HISTORY, ...OF_RUNS.filter(([key]) => !KEYS_OF_HISTORY.has(key))];
 
-/** For a SELECT that toRecord reads, in the same order for each table. What only history has is null of an open run. */
+/** For a SELECT that toRecord reads, in the same order for each table. What only the other table has is null. */
 export const RECORD_COLUMNS: Record<RunTable | 'all_runs', SQL> = {
-  runs: sql.raw(
-    OF_HISTORY.map(([key, column]) =>
-      KEYS_OF_RUNS.has(key) ? `r.${column.name}` : `NULL::${column.getSQLType()} AS ${column.name}`,
-    ).join(', '),
-  ),
-  history: sql.raw(namesOf(OF_HISTORY, 'r')),
-  all_runs: sql.raw(namesOf(OF_HISTORY, 'r')),
+  runs: readFrom(KEYS_OF_RUNS),
+  history: readFrom(KEYS_OF_HISTORY),
+  all_runs: readFrom(KEYS_OF_HISTORY),
 };
+
+function readFrom(keys: ReadonlySet<string>): SQL {
+  const columns = ALL.map(([key, column]) =>
+    keys.has(key) ? `r.${column.name}` : `NULL::${column.getSQLType()} AS ${column.name}`,
+  );
+  return sql.raw(columns.join(', '));
+}
 
 /** Column lists of an INSERT or UPDATE whose values come from `recordset`. */
 export const WRITTEN_COLUMNS: Record<RunTable, SQL> = {
-  runs: sql.raw(namesOf(SHARED)),
+  runs: sql.raw(namesOf(OF_RUNS)),
   history: sql.raw(namesOf(OF_HISTORY)),
 };
 
@@ -50,7 +54,7 @@ export type RecordRow = Record<string, unknown>;
 /** A row of RECORD_COLUMNS as the driver hands it over. */
 export function toRecord(row: RecordRow): RunRecord {
   const record: Record<string, unknown> = {};
-  for (const [key, column] of OF_HISTORY) {
+  for (const [key, column] of ALL) {
     const value = row[column.name];
     record[key] = value === null || value === undefined ? null : column.mapFromDriverValue(value);
   }
@@ -64,11 +68,11 @@ export function recordset(records: readonly RunRecord[]): SQL {
 
 function toJson(record: RunRecord): Record<string, unknown> {
   const values = record as unknown as Record<string, unknown>;
-  return Object.fromEntries(OF_HISTORY.map(([key, { name }]) => [name, inJson(name, values[key])]));
+  return Object.fromEntries(ALL.map(([key, { name }]) => [name, inJson(name, values[key])]));
 }
 
 const INSTANTS = new Set(
-  OF_HISTORY.flatMap(([, column]) => (column.getSQLType().startsWith('timestamp') ? [column.name] : [])),
+  ALL.flatMap(([, column]) => (column.getSQLType().startsWith('timestamp') ? [column.name] : [])),
 );
 
 function inJson(name: string, value: unknown): unknown {

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { judgeEnd, withVerdict } from '../../core/runs/bounds.ts';
 import { type RunStatus, isEnd } from '../../core/runs/run.ts';
 import { mayBecome } from '../../core/runs/status-steps.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
@@ -7,6 +8,7 @@ import { uuids } from '../../postgres/sql/arrays.ts';
 import { insertEffects } from '../effects/insert-effects.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
+import { type JudgedRun, writeBoundEffects } from './bounds/bound-effects.ts';
 import { isReady } from './ready.ts';
 import { WRITTEN_COLUMNS, recordset } from './record-columns.ts';
 
@@ -29,7 +31,7 @@ export async function saveLockedRuns(tx: Transaction, changes: readonly RunChang
     changes.filter((change) => isEnd(change.from.status) === from && isEnd(change.to.status) === to);
   await updateOpen(tx, moved(false, false).map(toOf));
   await updateEnded(tx, moved(true, true).map(toOf));
-  const ended = moved(false, true);
+  const { ended, judged } = judgeEnds(moved(false, true));
   await deleteOpen(tx, ended.map(toOf));
   await insertEnded(tx, ended.map(toOf));
   const reopened = moved(true, false).map(toOf);
@@ -37,7 +39,16 @@ export async function saveLockedRuns(tx: Transaction, changes: readonly RunChang
   await insertOpen(tx, reopened);
   // A late word about an ended run may end it otherwise: that is an end as well.
   const endedAnew = moved(true, true).filter(({ from, to }) => from.status !== to.status);
-  return insertEffects(tx, [...ended, ...endedAnew]);
+  return (await insertEffects(tx, [...ended, ...endedAnew])) + (await writeBoundEffects(tx, judged));
+}
+
+/** By the bounds that are left of them. */
+function judgeEnds(changes: readonly RunChange[]): { ended: RunChange[]; judged: JudgedRun[] } {
+  const ends = changes.map((change) => ({ ...change, verdict: judgeEnd(change.to) }));
+  return {
+    ended: ends.map(({ verdict, ...change }) => ({ ...change, to: withVerdict(change.to, verdict) })),
+    judged: ends.flatMap(({ to: run, verdict }) => (verdict === null ? [] : [{ run, verdict }])),
+  };
 }
 
 /**

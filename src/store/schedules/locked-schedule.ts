@@ -23,6 +23,8 @@ export interface LockedSchedule {
   hasSkips: boolean;
   /** Those of them that are due. */
   skips: ReadonlySet<Instant>;
+  /** It has bounds (`expect`), so that its runs have some. */
+  isBounded: boolean;
   lockedAt: Instant;
   createdAt: Instant;
 }
@@ -42,6 +44,7 @@ export interface LockedRow {
   plan_failures: number | null;
   created_at: InstantText;
   has_skips: true | null;
+  is_bounded: true | null;
   taken_over: true | null;
 }
 
@@ -62,6 +65,7 @@ export function lockedSchedule(row: LockedRow, lockedAt: Instant): LockedSchedul
     planFailures: row.plan_failures ?? 0,
     hasSkips: row.has_skips ?? false,
     skips: NONE,
+    isBounded: row.is_bounded ?? false,
     lockedAt,
     createdAt: toInstant(row.created_at),
   };

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { Definition } from '../../core/schedules/schedule.ts';
-import type { StoredDefinition } from '../../core/schedules/stored-definition.ts';
+import { type StoredDefinition, readDefinition } from '../../core/schedules/stored-definition.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 
@@ -51,6 +51,6 @@ export async function listVersions(
   return rows.map(({ definition, payload, at, ...row }) => ({
     ...row,
     at: toInstant(at),
-    definition: { ...definition, payload },
+    definition: readDefinition(definition, payload),
   }));
 }

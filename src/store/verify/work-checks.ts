@@ -31,6 +31,12 @@ export const WORK_CHECKS: readonly Check[] = [
       WHERE r.status = 'running' AND coalesce(r.expires_at < (SELECT at FROM settled), true)`,
   },
   {
+    name: 'boundsAreJudged',
+    holds: 'an open run is judged by a bound of expect once that has passed',
+    found: sql`SELECT ${RUN_NAME} AS name, 'is not judged by its bound ' || r.next_bound || ', which passed at ' || r.bound_at AS fault
+      FROM runs r WHERE r.bound_at < (SELECT at FROM settled)`,
+  },
+  {
     name: 'dueRunsAreReady',
     holds: 'a run without a limit can be claimed once it is due',
     found: sql`SELECT ${RUN_NAME} AS name, 'is due since ' || r.due_at || ' and cannot be claimed' AS fault FROM runs r

@@ -277,7 +277,7 @@ describe('a test', () => {
       payload: { text: '*Test of the notifier tested: it works*' },
     });
     expect(scheduledForOf(id)).toBe(Date.parse(textOf(answer.body['scheduledFor'])));
-    const rows = await api.sql`SELECT r.lane, r.ready, m.event, m.gathers_until, m.is_fallback, m.notifier_id
+    const rows = await api.sql`SELECT r.lane, r.ready, m.event, m.gathers_until, m.fallback_for, m.notifier_id
       FROM messages m JOIN runs r ON r.id = m.run_id WHERE r.id = ${id}`;
     expect([...rows]).toEqual([
       ...[
@@ -286,7 +286,7 @@ describe('a test', () => {
           ready: true,
           event: 'test',
           gathers_until: null,
-          is_fallback: false,
+          fallback_for: null,
           notifier_id: 'tested',
         },
       ],
@@ -358,7 +358,7 @@ describe('deletion', () => {
     await put('deleted', WEBHOOK);
     const { body } = await api.call('POST', `${at('deleted')}/test`);
     const [other, alert] = ['01990000-0000-7000-8000-000000000001', '01990000-0000-7000-8000-000000000002'];
-    await api.sql`INSERT INTO messages VALUES (${other}, 'deleted', 'opened', now(), false, now())`;
+    await api.sql`INSERT INTO messages VALUES (${other}, 'deleted', 'opened', now(), NULL, now())`;
     await api.sql`INSERT INTO message_alerts VALUES (${other}, ${alert})`;
     await api.sql`INSERT INTO alert_tellings VALUES (${alert}, 'deleted', NULL), (${alert}, 'other', NULL)`;
     expect((await api.call('DELETE', at('deleted'))).status).toBe(204);

@@ -60,6 +60,7 @@ describe('a one-off run', () => {
       dependsOn: [],
       dependents: [],
       parentRunId: null,
+      notifierId: null,
       queue: null,
       workerId: null,
       leaseUntil: null,

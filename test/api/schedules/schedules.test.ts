@@ -26,6 +26,7 @@ describe('PUT', () => {
       pauseUntil: null,
       pauseAfterFailures: null,
       successWithinSeconds: null,
+      expect: null,
       late: false,
       startAt: null,
       endAt: null,

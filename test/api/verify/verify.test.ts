@@ -199,6 +199,13 @@ const BREAKS: Record<string, { how: () => Promise<unknown>; said: RegExp; count?
     said: /^run \S+ of schedule victim: (was to expire at|never expires)/,
     count: 2,
   },
+  boundsAreJudged: {
+    how: async () => {
+      const id = await record({});
+      await run(`UPDATE runs SET next_bound = 'start', bound_at = '${before}' WHERE id = '${id}'`);
+    },
+    said: /^run \S+ of schedule victim: is not judged by its bound start, which passed at /,
+  },
   dueRunsAreReady: {
     how: async () => {
       const id = await record({});

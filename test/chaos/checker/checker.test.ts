@@ -284,7 +284,7 @@ test('the oracle counts intervals from their anchor, whenever it is asked', () =
 });
 
 test('the checker finds every kind of violation', () => {
-  const others = ['atMostOnceRepeat', 'overlap', 'limit', 'catchUp', 'effects', 'tables'];
+  const others = ['atMostOnceRepeat', 'overlap', 'limit', 'catchUp', 'effects', 'alerts', 'tables'];
   const shown = new Set<string>([...BROKEN.map(([violation]) => violation), ...others]);
   expect(Object.keys(VIOLATIONS).filter((violation) => !shown.has(violation))).toEqual([]);
 });

@@ -3,6 +3,7 @@
  * clients asked for and what the receiver saw: nothing here imports the daemon's code.
  */
 import { type Repeats, checkDeliveries } from './check-deliveries.ts';
+import { checkAlerts } from './check-alerts.ts';
 import { checkEffects } from './check-effects.ts';
 import { checkRest } from './check-end.ts';
 import { checkLimits } from './check-limits.ts';
@@ -27,6 +28,7 @@ export function check(history: History): Verdict {
   checkLimits(history, report);
   const repeats = checkDeliveries(history, timelines, report);
   checkEffects(history, report);
+  checkAlerts(history, report);
   checkRest(history, report);
   const expectedFires = [...timelines.values()].reduce((sum, { expected }) => sum + expected.size, 0);
   const ok = Object.values(report.found).every(({ count }) => count === 0);

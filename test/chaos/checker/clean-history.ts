@@ -48,6 +48,8 @@ export function cleanHistory(own: Partial<Definition> = {}): History {
     fires: [],
     arrivals: [1, 2, 3].map((second) => arrival(second)),
     lookups: [],
+    notices: [],
+    notifier: null,
     disturbances: [],
     beats: [],
     dump: {
@@ -55,6 +57,8 @@ export function cleanHistory(own: Partial<Definition> = {}): History {
       runs: [1, 2, 3].map((second) => run(second)),
       followers: [1, 2, 3].map((second) => follower(second)),
       effects: [],
+      alerts: [],
+      messages: [],
       attempts: [],
       versions: [
         { scheduleUid: 'u', scheduleId: 'canary', version: 1, change: 'created', at: at(0.5), marker: 'm1' },

@@ -10,6 +10,10 @@ export interface History {
   fires: Fire[];
   arrivals: Arrival[];
   lookups: Lookup[];
+  /** Messages of notifiers, as they arrived. */
+  notices: Notice[];
+  /** The notifier of the campaign; null: this version has none. */
+  notifier: string | null;
   disturbances: Disturbance[];
   dump: Dump;
   /** How busy the machine was. */
@@ -106,6 +110,14 @@ export interface Lookup {
   delivered: boolean;
 }
 
+export interface Notice {
+  at: number;
+  /** The id of its run. */
+  messageId: string;
+  /** The whole answer went out to a connection that was still open, and took it. */
+  delivered: boolean;
+}
+
 /** Something was done to an instance (`1`), or to all of them (`*`), that excuses what would be a fault otherwise. */
 export interface Disturbance {
   kind: string;
@@ -135,10 +147,33 @@ export interface Dump {
   followers: FollowerRow[];
   /** What was still to follow from ends. */
   effects: EffectRow[];
+  /** Episodes. */
+  alerts: AlertRow[];
+  /** Messages of notifiers; their runs are not among the others, since no schedule has them. */
+  messages: MessageRow[];
   attempts: AttemptRow[];
   versions: VersionRow[];
   schedules: ScheduleRow[];
   instances: InstanceRow[];
+}
+
+export interface AlertRow {
+  id: string;
+  scheduleUid: string;
+  scheduleId: string;
+  kind: string;
+  since: number;
+  until: number | null;
+  runId: string | null;
+}
+
+export interface MessageRow {
+  runId: string;
+  notifierId: string;
+  event: 'opened' | 'recovered' | 'reminder' | 'test';
+  /** Of its run; null: there is none. */
+  status: string | null;
+  alertIds: string[];
 }
 
 /** The run of an `after` schedule. */

@@ -19,6 +19,7 @@ export const VIOLATIONS = {
   conservation: 'rows that do not add up',
   tables: 'a run that stands in both tables, twice in one, or in the wrong one',
   effects: 'what was to follow from an end did not, or twice, or before it',
+  alerts: 'an episode without a cause or an end that justifies it, or that people were not told of once',
   edits: 'an acknowledged edit that is gone, or a change that nobody asked for',
   liveness: 'an instance that does not work after the last heal',
 } as const;

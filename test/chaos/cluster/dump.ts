@@ -23,16 +23,25 @@ export async function dumpDatabase(url: string): Promise<Dump> {
       }));
       const ended = (await all('history')).map((row) => ({ ...row, table: 'history' }));
       const runs = [...open, ...ended] as Record<string, unknown>[];
+      const isMessage = (row: Record<string, unknown>) => row['trigger'] === 'notify';
+      const statusOf = new Map(runs.filter(isMessage).map((row) => [row['id'], row['status']]));
+      const alertsOf = (await all('message_alerts')).map((row) => [row['runId'], row['alertId']] as const);
       const isFollower = (row: Record<string, unknown>) => row['scheduleId'] === FOLLOWER_ID;
       const versions = await all('schedule_versions');
       return {
         at: Number(clock?.['now']),
-        runs: runs.filter((row) => !isFollower(row)),
+        runs: runs.filter((row) => !isFollower(row) && !isMessage(row)),
         followers: runs.filter(isFollower),
         effects: await all('effects'),
-        attempts: runs.flatMap(attemptsOf),
+        alerts: await all('alerts'),
+        messages: (await all('messages')).map((row) => ({
+          ...row,
+          status: statusOf.get(row['runId']) ?? null,
+          alertIds: alertsOf.filter(([runId]) => runId === row['runId']).map(([, alertId]) => alertId),
+        })),
+        attempts: runs.filter((row) => !isMessage(row)).flatMap(attemptsOf),
         versions: versions
-          .filter((row) => !isFollower(row))
+          .filter((row) => !isFollower(row) && row['scheduleId'] !== '')
           .map((row) => ({ ...row, marker: markerOf(row['payload']) })),
         schedules: (await all('schedules')).filter(
           (row) => row['id'] !== POISON_ID && row['id'] !== FOLLOWER_ID,

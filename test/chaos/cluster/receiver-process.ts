@@ -2,8 +2,8 @@
 import { appendFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { serveHttp, withBody } from '../../support/loopback.ts';
-import type { Answer, Arrival, Lookup } from '../checker/history.ts';
-import { THROUGH, TOKEN } from '../load/load-definitions.ts';
+import type { Answer, Arrival, Lookup, Notice } from '../checker/history.ts';
+import { NOTICES, THROUGH, TOKEN } from '../load/load-definitions.ts';
 import { createRandom } from '../random.ts';
 import { senderOf } from './source-address.ts';
 import type { ReceiverMessage, ReceiverOptions, ReceiverRequest } from './receiver.ts';
@@ -21,6 +21,7 @@ let lastCanaryAt = 0;
 const receive = withBody((request, text, response) => {
   if (request.url === '/token') answerToken(response);
   else if (request.url?.replace(THROUGH, '').startsWith('/lookup/') === true) lookUp(request, response);
+  else if (request.url === NOTICES) takeNotice(request, response);
   else arrive(request, text, response);
 });
 const { port } = await serveHttp(receive, 30_000);
@@ -123,6 +124,19 @@ function lookUp(request: IncomingMessage, response: ServerResponse): void {
   response.on('finish', () => log(true));
   response.on('close', () => log(false));
   response.writeHead(statusCode).end('{}');
+}
+
+/** It is refused now and then, as everything else is. */
+function takeNotice({ headers }: IncomingMessage, response: ServerResponse): void {
+  const answer = choose();
+  const isTaken = answer === 'ok' || answer === 'slow';
+  const notice = { at: Date.now(), messageId: String(headers['webhook-id']) };
+  const log = once((delivered: boolean) => {
+    lines.push(JSON.stringify({ notice: { ...notice, delivered } satisfies Notice }));
+  });
+  response.on('finish', () => log(isTaken));
+  response.on('close', () => log(false));
+  respond(answer, response);
 }
 
 function choose(): Answer {

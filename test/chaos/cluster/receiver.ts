@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Answer, Arrival, Lookup } from '../checker/history.ts';
+import type { Answer, Arrival, Lookup, Notice } from '../checker/history.ts';
 
 export interface Rates {
   answers: Partial<Record<Exclude<Answer, 'ok'>, number>>;
@@ -30,7 +30,7 @@ export interface Receiver {
   setRates(rates: Rates): void;
   status(): Promise<{ arrivals: number; lastCanaryAt: number }>;
   /** Ends it; answers all it saw, in the order of arrival. */
-  end(): Promise<{ arrivals: Arrival[]; lookups: Lookup[] }>;
+  end(): Promise<{ arrivals: Arrival[]; lookups: Lookup[]; notices: Notice[] }>;
 }
 
 export async function startReceiver(options: ReceiverOptions): Promise<Receiver> {
@@ -62,17 +62,19 @@ export async function startReceiver(options: ReceiverOptions): Promise<Receiver>
 
 export const FAULTLESS: Rates = { answers: {}, lookupFails: 0 };
 
-async function readLog(path: string): Promise<{ arrivals: Arrival[]; lookups: Lookup[] }> {
+async function readLog(path: string): ReturnType<Receiver['end']> {
   const arrivals: Arrival[] = [];
   const lookups: Lookup[] = [];
+  const notices: Notice[] = [];
   const text = await readFile(path, 'utf8').catch(() => '');
   for (const line of text.split('\n')) {
     if (line === '') continue;
-    const entry = JSON.parse(line) as { arrival?: Arrival; lookup?: Lookup };
+    const entry = JSON.parse(line) as { arrival?: Arrival; lookup?: Lookup; notice?: Notice };
     if (entry.arrival) arrivals.push(entry.arrival);
     if (entry.lookup) lookups.push(entry.lookup);
+    if (entry.notice) notices.push(entry.notice);
   }
   arrivals.sort((a, b) => a.at - b.at);
   lookups.sort((a, b) => a.at - b.at);
-  return { arrivals, lookups };
+  return { arrivals, lookups, notices };
 }

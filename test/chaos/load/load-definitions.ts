@@ -12,6 +12,8 @@ export interface Features {
   limits: boolean;
   /** Bodies and rules of their own, through a connection. */
   endpoints: boolean;
+  /** Somebody is told of what breaks. */
+  notifiers: boolean;
 }
 
 /** By a schedule's number: what is more than a plain cron schedule. Four in a row are of one kind; every fourth is edited. */
@@ -38,6 +40,15 @@ export function connectionBody(port: number): Record<string, unknown> {
     headers: { 'x-team': 'chaos' },
     auth: { type: 'oauth2', tokenUrl: `${origin}/token`, clientId: 'chaos', clientSecret: 'a secret' },
   };
+}
+
+/** The one notifier of a campaign, and where its messages go. */
+export const NOTIFIER = 'campaign';
+export const NOTICES = '/notices';
+
+export function notifierBody(port: number): Record<string, unknown> {
+  const target = { type: 'http', url: `http://127.0.0.1:${port}${NOTICES}` };
+  return { on: ['failed'], channel: { type: 'webhook', target } };
 }
 
 /** Where the receiver expects the login of the connection. */

@@ -12,6 +12,8 @@ import {
   change,
   definitionOf,
   maxRunningOf,
+  NOTIFIER,
+  notifierBody,
   plain,
 } from './load-definitions.ts';
 import type { Random } from '../random.ts';
@@ -129,6 +131,12 @@ export function createLoad(options: LoadOptions): Load {
     return (await outcomeOf(url, 'PUT', { body: connectionBody(receiverPort) })) === 'acked';
   }
 
+  /** False: the daemon does not know of notifiers. */
+  async function createNotifier(): Promise<boolean> {
+    const url = `${instances[0]?.url ?? ''}/api/v1/notifiers/${NOTIFIER}`;
+    return (await outcomeOf(url, 'PUT', { body: notifierBody(receiverPort) })) === 'acked';
+  }
+
   return {
     edits,
     fires,
@@ -144,6 +152,7 @@ export function createLoad(options: LoadOptions): Load {
         overlap: await knows({ overlap: 'queue' }),
         limits: await createLimit(),
         endpoints: (await createConnection()) && (await knows({ endpoint: true })),
+        notifiers: await createNotifier(),
       };
     },
     create: async (features) => {

@@ -447,6 +447,37 @@ export const MUTANTS: readonly Mutant[] = [
     ]),
   },
   {
+    name: 'recovery-untold',
+    why: 'an episode is closed, and nobody is told that it is over',
+    edits: [
+      {
+        file: 'src/store/alerts/apply-causes.ts',
+        find: "      { notifier, event: 'recovered' as const, alertIds: recovered },",
+        replace: "      { notifier, event: 'recovered' as const, alertIds: recovered.slice(1) },",
+      },
+    ],
+    caughtBy: ['alerts'],
+    campaign: { disturb: quietFor(15_000), rates: { answers: { lost: 0.3 }, lookupFails: 0 } },
+  },
+  {
+    name: 'heal-before-failure',
+    why: 'a success closes an episode although the schedule broke again after it',
+    edits: [
+      {
+        file: 'src/core/alerts/episode.ts',
+        find: '    if (present === null || present.brokenAt > at) return present;',
+        replace: '    if (present === null) return present;',
+      },
+      {
+        file: 'src/store/alerts/alert-looks.ts',
+        find: "  if (kind === 'failed') return successAt;",
+        replace: "  if (kind === 'failed') return successAt ?? now;",
+      },
+    ],
+    caughtBy: ['alerts'],
+    campaign: { disturb: quietFor(30_000), rates: { answers: { lost: 0.9 }, lookupFails: 0 } },
+  },
+  {
     name: 'effect-twice',
     why: 'an effect is deleted in a commit of its own, after what it did: who dies in between has it done again',
     edits: [

@@ -86,6 +86,7 @@ async function fill(): Promise<void> {
     retry: { maxAttempts: 1 },
     labels: { 'a.b/c': 'true', 'firelock.set': 'here', 'x y': '- {' },
     successWithinSeconds: 60,
+    expect: { startWithinSeconds: 60 },
     delivery: 'atMostOnce',
     overlap: 'queue',
   });

@@ -18,15 +18,8 @@ function alertOf(more: Partial<ToldAlert> = {}): ToldAlert {
 }
 
 function messageOf(more: Partial<Message> = {}): Message {
-  return {
-    notifier: 'on-call',
-    event: 'opened',
-    at: AT,
-    alerts: [alertOf()],
-    more: 0,
-    fallbackFor: null,
-    ...more,
-  };
+  const usual = { alerts: [alertOf()], more: 0, fallbackFor: null };
+  return { notifier: 'on-call', event: 'opened', at: AT, ...usual, ...more };
 }
 
 const parsed = (channel: ChannelType, message: Message) =>
@@ -93,6 +86,15 @@ describe('a person reads', () => {
     expect(parsed('email', messageOf({ alerts, more: 40 }))['subject']).toBe(
       '[firelock] 42 things broke: a, b',
     );
+  });
+
+  test('that another notifier could not deliver it', () => {
+    for (const channel of CHANNEL_TYPES) {
+      const isForPrograms = channel === 'webhook' || channel === 'pagerduty';
+      const said = isForPrograms ? '"fallbackFor":"first"' : 'The notifier first could not deliver this.';
+      expect(payloadOf(channel, messageOf({ fallbackFor: 'first' }))).toContain(said);
+      expect(payloadOf(channel, messageOf())).not.toMatch(/fallbackFor|deliver this/);
+    }
   });
 
   test('a test of a notifier as one', () => {

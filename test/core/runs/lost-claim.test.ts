@@ -37,26 +37,26 @@ const LETTERS: Record<LostVerdict, string> = {
  * this attempt has begun · an earlier attempt is in doubt · both.
  */
 const VERDICTS: [schedule: string, recoveries: number, due: string, triggers: string, verdicts: string][] = [
-  ['there', 2, 'young', 'schedule catchUp backfill manual after api', 'AAAA AAAA AUUU AAAA'],
-  ['there', 2, 'old', 'schedule catchUp backfill manual after api', 'OOOO OOOO OUUU OUUU'],
-  ['there', 3, 'young', 'schedule catchUp backfill manual after api', 'RRRR RRRR RUUU RUUU'],
-  ['there', 3, 'old', 'schedule catchUp backfill manual after api', 'RRRR RRRR RUUU RUUU'],
+  ['there', 2, 'young', 'schedule catchUp backfill manual after api notify', 'AAAA AAAA AUUU AAAA'],
+  ['there', 2, 'old', 'schedule catchUp backfill manual after api notify', 'OOOO OOOO OUUU OUUU'],
+  ['there', 3, 'young', 'schedule catchUp backfill manual after api notify', 'RRRR RRRR RUUU RUUU'],
+  ['there', 3, 'old', 'schedule catchUp backfill manual after api notify', 'RRRR RRRR RUUU RUUU'],
   ['paused', 2, 'young', 'schedule catchUp', 'DDDD DDDD DUUU DUUU'],
-  ['paused', 2, 'young', 'backfill manual after api', 'AAAA AAAA AUUU AAAA'],
+  ['paused', 2, 'young', 'backfill manual after api notify', 'AAAA AAAA AUUU AAAA'],
   ['paused', 2, 'old', 'schedule catchUp', 'DDDD DDDD DUUU DUUU'],
-  ['paused', 2, 'old', 'backfill manual after api', 'OOOO OOOO OUUU OUUU'],
+  ['paused', 2, 'old', 'backfill manual after api notify', 'OOOO OOOO OUUU OUUU'],
   ['paused', 3, 'young', 'schedule catchUp', 'DDDD DDDD DUUU DUUU'],
-  ['paused', 3, 'young', 'backfill manual after api', 'RRRR RRRR RUUU RUUU'],
+  ['paused', 3, 'young', 'backfill manual after api notify', 'RRRR RRRR RUUU RUUU'],
   ['paused', 3, 'old', 'schedule catchUp', 'DDDD DDDD DUUU DUUU'],
-  ['paused', 3, 'old', 'backfill manual after api', 'RRRR RRRR RUUU RUUU'],
+  ['paused', 3, 'old', 'backfill manual after api notify', 'RRRR RRRR RUUU RUUU'],
   ['gone', 2, 'young', 'schedule catchUp backfill manual after', 'GGGG GGGG GUUU GUUU'],
-  ['gone', 2, 'young', 'api', 'AAAA AAAA AUUU AAAA'],
+  ['gone', 2, 'young', 'api notify', 'AAAA AAAA AUUU AAAA'],
   ['gone', 2, 'old', 'schedule catchUp backfill manual after', 'GGGG GGGG GUUU GUUU'],
-  ['gone', 2, 'old', 'api', 'OOOO OOOO OUUU OUUU'],
+  ['gone', 2, 'old', 'api notify', 'OOOO OOOO OUUU OUUU'],
   ['gone', 3, 'young', 'schedule catchUp backfill manual after', 'GGGG GGGG GUUU GUUU'],
-  ['gone', 3, 'young', 'api', 'RRRR RRRR RUUU RUUU'],
+  ['gone', 3, 'young', 'api notify', 'RRRR RRRR RUUU RUUU'],
   ['gone', 3, 'old', 'schedule catchUp backfill manual after', 'GGGG GGGG GUUU GUUU'],
-  ['gone', 3, 'old', 'api', 'RRRR RRRR RUUU RUUU'],
+  ['gone', 3, 'old', 'api notify', 'RRRR RRRR RUUU RUUU'],
 ];
 
 const DELIVERIES = [
@@ -95,7 +95,7 @@ describe('the verdict on a lost claim', () => {
       triggers.split(' ').map((trigger) => `${schedule} ${recoveries} ${due} ${trigger}`),
     );
     expect(new Set(rows).size).toBe(rows.length);
-    expect(rows).toHaveLength(3 * 2 * 2 * 6);
+    expect(rows).toHaveLength(3 * 2 * 2 * 7);
   });
 
   it('counts the age from the first attempt, however long the run had waited, or from when a later attempt was due', () => {
@@ -110,6 +110,18 @@ describe('the verdict on a lost claim', () => {
     // A row that says nothing of a first attempt.
     expect(verdict(null, NOW - 2 * day)).toBe('age');
     expect(verdict(null, NOW - 2 * day, NOW - HOUR)).toBe('again');
+  });
+
+  it('gives up no message of a notifier within a day, however soon other runs are given up', () => {
+    const verdict = (trigger: RunTrigger, maxAgeHours: number, hours: number) => {
+      const run = runRecord({ trigger, dueAt: NOW - hours * HOUR, firstClaimedAt: NOW - hours * HOUR });
+      const policy = { ...POLICY, maxRecoveryAgeSeconds: maxAgeHours * 3600 };
+      return judgeLostClaim(run, { ...FACTS, schedule: null }, policy, NOW);
+    };
+    expect([verdict('api', 1, 2), verdict('notify', 1, 23), verdict('notify', 1, 25)]).toEqual([
+      ...['age', 'again', 'age'],
+    ]);
+    expect(verdict('notify', 48, 47)).toBe('again');
   });
 });
 

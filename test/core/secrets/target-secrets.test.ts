@@ -17,7 +17,7 @@ const GIVEN: HttpTarget<string> = targetAt('https://a.example/x?{{runId}}', {
   cancel: { url: 'https://c.example/', method: 'POST', headers: { 'X-Key': 'c' } },
 });
 const sealed = (given: HttpTarget = GIVEN, before: HttpTarget | null = null, ring = SECRETS) =>
-  sealTarget(given, { ring, uid: 'u', before }).target as HttpTarget;
+  sealTarget(given, { ring, uid: 'u', before }).target;
 const NEWER = ringOf(
   `newer:${Buffer.alloc(32, 9).toString('base64')},test:${Buffer.alloc(32, 7).toString('base64')}`,
 );

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { FirelockEvent } from '../../../src/core/events.ts';
+import type { RunStatus } from '../../../src/core/runs/run.ts';
 import { logEvents } from '../../../src/observability/log/log-lines.ts';
 import { createLogger } from '../../../src/observability/log/logger.ts';
 import { createMetrics } from '../../../src/observability/metrics/metrics.ts';
@@ -57,7 +58,7 @@ test('gauges show the last sample of their kind, and its time', async () => {
     effectsFailing: 1,
     oldestEffectSeconds: 7,
     alertsOpen: { failed: 3 },
-      schedulesLate: 0,
+    schedulesLate: 0,
     instancesAlive: 2,
     oldestSnapshotSeconds: 0,
     zoneData: ['2025c', '2026c'],
@@ -169,13 +170,9 @@ test('an action that a caller asked for is logged and counted, and no sign of li
   events.emit({ type: 'runsCancelled', reason: 'request', count: 1, runId: 'one' });
   events.emit({ type: 'runRetried', ...run, was: 'cancelled' });
   const settlement = { error: null, durationMs: 5, retryAt: null, recovered: true, inDoubt: false };
-  events.emit({
-    type: 'runCompleted',
-    ...run,
-    attempt: 1,
-    settlement: { ...settlement, status: 'succeeded' },
-  });
-  events.emit({ type: 'runCompleted', ...run, attempt: 1, settlement: { ...settlement, status: 'failed' } });
+  const reported = { type: 'runCompleted', ...run, notifierId: null, attempt: 1 } as const;
+  events.emit({ ...reported, settlement: { ...settlement, status: 'succeeded' } });
+  events.emit({ ...reported, settlement: { ...settlement, status: 'failed' } });
   expect(await value('firelock_runs_cancelled_total{reason="request"}')).toBe(1);
   expect(await value('firelock_runs_retried_total')).toBe(1);
   expect(await value('firelock_runs_succeeded_total')).toBe(1);
@@ -186,6 +183,45 @@ test('an action that a caller asked for is logged and counted, and no sign of li
     [30, 'run cancelled on request'],
     [30, 'run opened again on request'],
     [40, 'run reported as failed'],
+  ]);
+});
+
+test('messages of notifiers are counted and logged as such, and as no runs', async () => {
+  const { events, value, lines } = observed();
+  const settled = (status: RunStatus) =>
+    events.emit({
+      type: 'runSettled',
+      ...{ runId: 'm', scheduleId: null, notifierId: 'oncall', attempt: 1 },
+      settlement: { status, error: 'no', durationMs: 5, retryAt: null, recovered: false, inDoubt: false },
+    });
+  for (const status of ['pending', 'succeeded', 'failed'] as const) settled(status);
+  const lost = { runId: 'l', scheduleId: null, notifierId: 'oncall', instanceId: 'i' };
+  const runs = [
+    { ...lost, verdict: 'again' },
+    { ...lost, verdict: 'age' },
+  ] as const;
+  events.emit({ type: 'runsTakenOver', found: 'orphaned', runs });
+  expect(await value('firelock_notifications_sent_total')).toBe(1);
+  expect(await value('firelock_notifications_failed_total')).toBe(2);
+  for (const name of ['succeeded', 'failed', 'lost', 'abandoned'])
+    expect(await value(`firelock_runs_${name}_total`)).toBe(0);
+  expect(lines().map(({ level, notifierId }) => [level, notifierId])).toEqual([
+    [40, 'oncall'],
+    [30, 'oncall'],
+    [50, 'oncall'],
+    [40, undefined],
+    [50, 'oncall'],
+  ]);
+});
+
+test('messages that wait are logged when that changes', () => {
+  const { events, lines } = observed();
+  for (const waiting of [[], ['a'], ['a'], ['a', 'b'], [], []])
+    events.emit({ type: 'notifiersSampled', notifiers: { undelivered: ['c'], waiting } });
+  expect(lines().map(({ level, notifierIds }) => [level, notifierIds])).toEqual([
+    [40, ['a']],
+    [40, ['a', 'b']],
+    [30, undefined],
   ]);
 });
 
@@ -215,10 +251,18 @@ function observed() {
   return {
     events: events satisfies { emit(event: FirelockEvent): void },
     metrics,
-    lines: () => written.map((line) => JSON.parse(line) as { level: number; msg: string; zoneData: unknown }),
+    lines: () => written.map((line) => JSON.parse(line) as Line),
     value: async (name: string) => {
       const line = (await metrics.text()).split('\n').find((one) => one.startsWith(`${name} `));
       return Number(line?.slice(name.length));
     },
   };
+}
+
+interface Line {
+  level: number;
+  msg: string;
+  zoneData?: unknown;
+  notifierId?: string;
+  notifierIds?: string[];
 }

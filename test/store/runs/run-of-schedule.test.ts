@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { boundsOf } from '../../../src/core/runs/bounds.ts';
 import { UNGUARDED, newRun, runOfSchedule } from '../../../src/core/runs/new-run.ts';
 import { randomRunId } from '../../../src/core/runs/run.ts';
 import { type Definition, OVERLAPS, type Schedule } from '../../../src/core/schedules/schedule.ts';
@@ -23,6 +24,9 @@ const KINDS: Partial<Definition>[] = [
   { priority: 'low', successWithinSeconds: 60 },
   { limit: 'three' },
   { pauseAfterFailures: 2, successWithinSeconds: 60 },
+  { expect: { startWithinSeconds: 60, finishWithinSeconds: null } },
+  { expect: { startWithinSeconds: null, finishWithinSeconds: 900 } },
+  { expect: { startWithinSeconds: 60, finishWithinSeconds: 900 }, overlap: 'queue' },
 ];
 
 beforeAll(async () => {
@@ -43,10 +47,11 @@ function putAll(kind: string, more: Partial<Definition> = {}): Promise<Schedule[
   return Promise.all(KINDS.map((one, index) => instance.put(`${kind}-${index}`, { url, ...one, ...more })));
 }
 
-/** The columns that `runOfSchedule` is about, and the status. */
+/** The columns that `runOfSchedule` and `boundsOf` are about, and the status. */
 async function runsOf({ uid }: Schedule) {
   const rows = await store.rows<RecordRow>(
-    sql`SELECT ${RECORD_COLUMNS.all_runs} FROM all_runs r WHERE r.schedule_uid = ${uid} ORDER BY scheduled_for`,
+    sql`SELECT ${RECORD_COLUMNS.runs} FROM runs r WHERE r.schedule_uid = ${uid}
+      UNION ALL SELECT ${RECORD_COLUMNS.history} FROM history r WHERE r.schedule_uid = ${uid} ORDER BY scheduled_for`,
   );
   return rows.map(toRecord).map((run) => ({
     status: run.status,
@@ -58,13 +63,21 @@ async function runsOf({ uid }: Schedule) {
     limitId: run.limitId,
     overlapGuarded: run.overlapGuarded,
     outcomeWatched: run.outcomeWatched,
+    nextBound: run.nextBound,
+    boundAfter: run.boundAt === null ? null : run.boundAt - run.dueAt,
+    finishWithinSeconds: run.finishWithinSeconds,
   }));
 }
 
-const open = (schedule: Schedule) => ({
-  status: schedule.definition.overlap === 'allow' ? 'pending' : 'waiting',
-  ...runOfSchedule(schedule),
-});
+const open = (schedule: Schedule) => {
+  const { boundAt: boundAfter, ...bounds } = boundsOf(schedule.definition.expect, 0);
+  return {
+    status: schedule.definition.overlap === 'allow' ? 'pending' : 'waiting',
+    ...runOfSchedule(schedule),
+    ...bounds,
+    boundAfter,
+  };
+};
 
 it('a planned fire takes from its schedule what runOfSchedule says, and a missed one too', async () => {
   const schedules = await putAll('planned');
@@ -89,11 +102,15 @@ it('a planned fire takes from its schedule what runOfSchedule says, and a missed
       }),
     );
     const none = { nextOccurrenceAt: null, nextFireAt: null, plannedThrough: null, lastFireAt: null };
-    const advances = locked.map(({ uid, version, lockedAt }) => ({ uid, version, lockedAt, ...none }));
+    const advances = locked.map(({ uid, version, lockedAt, isBounded }) => ({
+      ...{ uid, version, lockedAt, isBounded },
+      ...none,
+    }));
     await recordIntentsIfLocked(db, instance.id, advances, intents, { alone: true });
   });
   for (const schedule of schedules) {
-    const skipped = { ...runOfSchedule(schedule), ...UNGUARDED, status: 'skipped' };
+    const noBounds = { nextBound: null, boundAfter: null, finishWithinSeconds: null };
+    const skipped = { ...runOfSchedule(schedule), ...UNGUARDED, ...noBounds, status: 'skipped' };
     expect(await runsOf(schedule)).toEqual([open(schedule), skipped]);
   }
 });

@@ -1,5 +1,5 @@
 import type { Message, ToldAlert } from '../message.ts';
-import { alertText, titleOf } from './sentences.ts';
+import { alertText, passedOnText, titleOf } from './sentences.ts';
 
 /** Discord takes no longer text; Slack would, and nobody reads it. In UTF-16 units, as Discord counts at most. */
 const MAX_LENGTH = 2_000;
@@ -11,6 +11,8 @@ const MAX_ERROR = 300;
 export function chatText(message: Message): string {
   const { alerts, more, event } = message;
   const lines = alerts.length === 1 && more === 0 ? [] : [`*${safe(titleOf(message))}*`];
+  const passedOn = passedOnText(message);
+  if (passedOn !== null) lines.push(passedOn);
   let [told, length] = [0, lines.join('\n').length];
   for (const alert of alerts) {
     const block = blockOf(message, alert, alerts.length === 1);

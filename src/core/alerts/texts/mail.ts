@@ -1,5 +1,5 @@
 import type { Message, ToldAlert } from '../message.ts';
-import { alertText, inOneLine, titleOf } from './sentences.ts';
+import { alertText, inOneLine, passedOnText, titleOf } from './sentences.ts';
 
 /** A mail of one part, in plain text. */
 export interface Mail {
@@ -18,6 +18,8 @@ export function mailOf(message: Message): Mail {
   const names = isOne || !first ? '' : `: ${alerts.map(({ scheduleId }) => scheduleId).join(', ')}`;
   const blocks = alerts.map((alert) => blockOf(message, alert));
   if (more > 0) blocks.push(`… and ${more} more`);
+  const passedOn = passedOnText(message);
+  if (passedOn !== null) blocks.push(passedOn);
   if (alerts.length === 0) blocks.push(titleOf(message));
   return {
     subject: inOneLine(`[firelock] ${subject}${names}`, MAX_SUBJECT),

@@ -21,7 +21,7 @@ const SEVERITIES: Record<AlertKind, 'critical' | 'error' | 'warning'> = {
  * id of its episode: so a reminder repeats it, and the end resolves it.
  */
 export function pagerDutyEvent(message: Message): object {
-  const { event, notifier, at, alerts } = message;
+  const { event, notifier, at, alerts, fallbackFor } = message;
   const [alert] = alerts;
   if (!alert) return testEvent(message);
   const { headline, when, error, meaning } = alertText(message, alert, MAX_SUMMARY);
@@ -40,6 +40,7 @@ export function pagerDutyEvent(message: Message): object {
       custom_details: {
         ...{ when, meaning, error, runId, status },
         ...{ since: isoInstant(since), until: isoOrNull(until), at: isoInstant(at), notifier, labels },
+        ...(fallbackFor !== null && { fallbackFor }),
       },
     },
   };

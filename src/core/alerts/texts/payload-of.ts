@@ -20,7 +20,7 @@ export function payloadOf(channel: ChannelType, message: Message): string {
 }
 
 /** Field by field: what is added to an episode later must not leave firelock unseen. */
-function messageJson({ notifier, event, at, alerts, more }: Message) {
+function messageJson({ notifier, event, at, alerts, more, fallbackFor }: Message) {
   const told = alerts.map(({ scheduleId, kind, since, until, runId, status, error, labels, url }) => ({
     scheduleId,
     kind,
@@ -32,5 +32,6 @@ function messageJson({ notifier, event, at, alerts, more }: Message) {
     labels,
     url,
   }));
-  return { notifier, event, at: isoInstant(at), alerts: told, more };
+  const passedOn = fallbackFor === null ? {} : { fallbackFor };
+  return { notifier, event, at: isoInstant(at), alerts: told, more, ...passedOn };
 }

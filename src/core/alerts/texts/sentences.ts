@@ -32,6 +32,11 @@ export function alertText({ event, at }: Message, alert: ToldAlert, maxError: nu
   };
 }
 
+/** That another notifier could not deliver it; null: it is told for the first time. */
+export function passedOnText({ fallbackFor }: Message): string | null {
+  return fallbackFor === null ? null : `The notifier ${fallbackFor} could not deliver this.`;
+}
+
 /** Of a message about no episode, or about several. */
 export function titleOf({ notifier, event, alerts, more }: Message): string {
   if (event === 'test') return `Test of the notifier ${notifier}: it works`;

@@ -8,7 +8,7 @@ import {
   type ClaimRequest,
   MAX_ATTEMPTS,
   freeByLane,
-  isOfType,
+  isOfNotifier,
   mayClaim,
   setClaimed,
 } from './claims.ts';
@@ -23,6 +23,8 @@ interface DueRuns {
   blocked: number;
   /** Whether workers may pull some of them. */
   toPull: boolean;
+  /** Whether some of them are messages of notifiers, which another dispatcher claims. */
+  toNotify: boolean;
   /** In how many ms the next run comes due; null: none is recorded. */
   msUntilNextDue: number | null;
 }
@@ -33,6 +35,7 @@ interface Row extends Omit<ClaimedRow, 'id'> {
   count: number | null;
   blocked: number;
   to_pull: boolean;
+  to_notify: boolean;
   ms: number | null;
   id: string | null;
 }
@@ -49,11 +52,11 @@ interface Row extends Omit<ClaimedRow, 'id'> {
  * all of them to join these few.
  */
 export async function claimDueRuns(db: Executor, request: DueRequest): Promise<DueRuns> {
-  const { instanceId, limit, freePerLane, targetTypes } = request;
+  const { instanceId, limit, freePerLane } = request;
   const rows = await queryPrepared<Row>(db)(sql`-- claimDueRuns
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), due AS MATERIALIZED (${dueRuns(request)}), lanes AS MATERIALIZED (
       SELECT of_due.lane, of_due.count, coalesce(lane_room.free, ${freePerLane}) AS free,
-        ${isOfType(sql`of_due.lane`, targetTypes)} AND ${mayClaim(instanceId)} AND of_due.most_attempts < ${MAX_ATTEMPTS}
+        ${mayClaim(sql`of_due.lane`, request)} AND of_due.most_attempts < ${MAX_ATTEMPTS}
           AND (SELECT count(*) FROM due) <= ${limit} AS may_claim,
         (SELECT true FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NULL AND r.ready AND r.lane = of_due.lane
           ORDER BY r.lane, r.priority LIMIT 1) IS NOT NULL AS has_ready
@@ -71,10 +74,12 @@ export async function claimDueRuns(db: Executor, request: DueRequest): Promise<D
     SELECT * FROM (
       SELECT (SELECT count(*) FROM due)::int AS count,
         (SELECT coalesce(sum(count), 0) FROM lanes WHERE count > free OR NOT may_claim)::int AS blocked,
-        (SELECT coalesce(bool_or(${isPull(sql`lane`)}), false) FROM promoted) AS to_pull,
+        made_ready.*,
         (SELECT extract(epoch FROM min(due_at) - (SELECT now FROM clock)) * 1000 FROM runs
           WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL
             AND due_at > (SELECT now FROM clock))::float8 AS ms
+      FROM (SELECT coalesce(bool_or(${isPull(sql`lane`)}), false) AS to_pull,
+        coalesce(bool_or(${isOfNotifier(sql`lane`)}), false) AS to_notify FROM promoted) AS made_ready
     ) AS head FULL JOIN claimed ON false`);
   const head = rows.find(({ count }) => count !== null);
   return {
@@ -82,6 +87,7 @@ export async function claimDueRuns(db: Executor, request: DueRequest): Promise<D
     count: head?.count ?? 0,
     blocked: head?.blocked ?? 0,
     toPull: head?.to_pull ?? false,
+    toNotify: head?.to_notify ?? false,
     msUntilNextDue: head?.ms ?? null,
   };
 }

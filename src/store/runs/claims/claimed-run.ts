@@ -43,6 +43,8 @@ export interface ClaimedRun {
   inDoubtUntil: Instant | null;
   /** How often it was asked about that attempt without a clear answer. */
   lookups: number;
+  /** Bounds go by the beginning of its first attempt, which is made durable before anything is sent. */
+  toBegin: boolean;
   /** Whether the claim has to be confirmed before it is acted on, however fresh it is. */
   confirm: boolean;
   /** Its schedule was deleted: it is not handed off. */
@@ -77,6 +79,7 @@ export interface ClaimedRow {
   recovered_at: InstantText | null;
   in_doubt_until: InstantText | null;
   lookups: number | null;
+  to_begin: true | null;
   of_deleted: true | null;
 }
 
@@ -108,6 +111,7 @@ export function claimedRun(row: ClaimedRow, instanceId: string): ClaimedRun {
     recoveredAt: toInstantOrNull(row.recovered_at),
     inDoubtUntil: toInstantOrNull(row.in_doubt_until),
     lookups: row.lookups ?? 0,
+    toBegin: row.to_begin ?? false,
     confirm: false,
     ofDeleted: row.of_deleted ?? false,
   };
@@ -145,6 +149,7 @@ export function newlyClaimedRun(
     recoveredAt: null,
     inDoubtUntil: null,
     lookups: 0,
+    toBegin: schedule.isBounded,
     confirm: false,
     ofDeleted: false,
   };

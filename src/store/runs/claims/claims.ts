@@ -1,8 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { laneOfNotifier } from '../../../core/alerts/notifier.ts';
 import { ints, texts, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
 import { noHandoffs } from '../../maintenance/maintenance-row.ts';
+import { IS_TO_BEGIN } from '../bounds/bound-columns.ts';
 import { type ClaimedRow, type ClaimedRun, claimedRun } from './claimed-run.ts';
 
 export interface ClaimRequest {
@@ -13,6 +15,8 @@ export interface ClaimRequest {
   freePerLane: number;
   /** Kinds of target this version can send to; runs of others are left to instances that can. */
   targetTypes: readonly string[];
+  /** Messages of notifiers and nothing else, whatever they are sent to: no maintenance holds these. Otherwise none of them. */
+  messages?: boolean;
   /** Runs whose claim the database has refused: they are left out. */
   besides?: readonly string[];
 }
@@ -27,7 +31,7 @@ export const MAX_ATTEMPTS = 2_000_000_000;
  * Claims ready runs up to the free slots, by priority and due time, and counts the attempt in the same statement. Steps from lane to
  * lane through the index of what is ready, so that it reads neither the backlog of a lane without slots nor what is due next week. It
  * decides without locks how many runs of each lane it takes, and locks so many; if others have locked some, it takes those behind them.
- * An instance that was declared dead claims nothing, and none does while maintenance holds runs.
+ * An instance that was declared dead claims nothing, and none claims what maintenance holds.
  */
 export async function claimReadyRuns(db: Executor, request: ClaimRequest): Promise<ClaimedRun[]> {
   const { instanceId } = request;
@@ -54,11 +58,12 @@ export async function tryToClaim(tx: Transaction, instanceId: string, ids: reado
 }
 
 function chosenReady(request: ClaimRequest): SQL {
-  const { instanceId, limit, freePerLane, targetTypes, besides = [] } = request;
-  return sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${READY_LANES}, free AS (
+  const { limit, freePerLane, messages = false, besides = [] } = request;
+  const readyLanes = messages ? READY_LANES_OF_NOTIFIERS : READY_LANES;
+  return sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${readyLanes}, free AS (
       SELECT lanes.lane, lanes.priority, coalesce(lane_room.free, ${freePerLane}) AS free
       FROM lanes LEFT JOIN ${freeByLane(request)} AS lane_room(lane, free) ON lane_room.lane = lanes.lane
-      WHERE ${isOfType(sql`lanes.lane`, targetTypes)} AND coalesce(lane_room.free, ${freePerLane}) > 0 AND ${mayClaim(instanceId)}
+      WHERE coalesce(lane_room.free, ${freePerLane}) > 0 AND ${mayClaim(sql`lanes.lane`, request)}
     ), candidates AS (
       SELECT r.lane, r.priority, r.due_at, free.free FROM (SELECT *, count(*) OVER () AS lanes FROM free) AS free, LATERAL (
         SELECT lane, priority, due_at FROM runs WHERE ${isReadyIn(sql`free`, besides)}
@@ -100,12 +105,22 @@ export const CLAIMED_COLUMNS = sql`r.id, r.scheduled_for, r.schedule_uid, r.sche
       nullif(r.open_dependencies IS NOT NULL, false) AS has_dependencies,
       r.claimed_at, nullif(r.first_claimed_at, r.claimed_at) AS first_claimed_at,
       nullif(r.handed_off_at IS NOT NULL, false) AS was_handed_off, r.lateness_ms, r.recovered_at,
-      r.in_doubt_until, nullif(r.lookups, 0) AS lookups,
+      r.in_doubt_until, nullif(r.lookups, 0) AS lookups, ${IS_TO_BEGIN} AS to_begin,
       nullif(r.schedule_uid = ANY (${BEING_DELETED}), false) AS of_deleted`;
 
-/** Whether the instance is alive, and no maintenance holds runs. */
-export function mayClaim(instanceId: string): SQL {
-  return sql`EXISTS (SELECT FROM instances WHERE id = ${instanceId} AND died_at IS NULL) AND NOT ${noHandoffs}`;
+/** Whether the instance is alive, runs of that lane are such as it asks for, and no maintenance holds them. */
+export function mayClaim(
+  lane: SQL,
+  {
+    instanceId,
+    targetTypes,
+    messages = false,
+  }: Pick<ClaimRequest, 'instanceId' | 'targetTypes' | 'messages'>,
+): SQL {
+  const lives = sql`EXISTS (SELECT FROM instances WHERE id = ${instanceId} AND died_at IS NULL)`;
+  return messages
+    ? sql`${isOfNotifier(lane)} AND ${lives}`
+    : sql`${isOfType(lane, targetTypes)} AND ${lives} AND NOT ${noHandoffs}`;
 }
 
 /** Rows of (lane, free slots). */
@@ -114,18 +129,33 @@ export function freeByLane(request: Pick<ClaimRequest, 'freeByLane'>): SQL {
 }
 
 /** The lanes and priorities in which something is ready to be claimed, one after the other through the index. */
-export const READY_LANES = sql`lanes AS (
-      (SELECT lane, priority FROM runs WHERE status = 'pending' AND claimed_by IS NULL AND ready
+export const READY_LANES = readyLanes(sql`true`, sql`true`);
+
+const NOTIFIERS = sql.raw(`'${laneOfNotifier('')}'`);
+
+/** In that lane are messages of a notifier. */
+export function isOfNotifier(lane: SQL): SQL {
+  return sql`starts_with(${lane}, ${NOTIFIERS})`;
+}
+
+/** The same of notifiers alone, whose lanes follow each other in the index. */
+const READY_LANES_OF_NOTIFIERS = readyLanes(sql`lane >= rtrim(${NOTIFIERS})`, isOfNotifier(sql`lanes.lane`));
+
+/** Beginning with the first lane of which `first` holds, and going on from a lane of which `goesOn` holds. */
+function readyLanes(first: SQL, goesOn: SQL): SQL {
+  return sql`lanes AS (
+      (SELECT lane, priority FROM runs WHERE status = 'pending' AND claimed_by IS NULL AND ready AND ${first}
         ORDER BY lane, priority LIMIT 1)
       UNION ALL
       SELECT following.lane, following.priority FROM lanes, LATERAL (
         SELECT r.lane, r.priority FROM runs r
         WHERE r.status = 'pending' AND r.claimed_by IS NULL AND r.ready AND (r.lane, r.priority) > (lanes.lane, lanes.priority)
-        ORDER BY r.lane, r.priority LIMIT 1) AS following
+        ORDER BY r.lane, r.priority LIMIT 1) AS following WHERE ${goesOn}
     )`;
+}
 
 /** Literals, not parameters: with unknown types the server expects many, and would plan anew each time. */
-export function isOfType(lane: SQL, types: readonly string[]): SQL {
+function isOfType(lane: SQL, types: readonly string[]): SQL {
   const words = types.map((type) => `'${type.replaceAll("'", "''")}'`);
   return sql`split_part(${lane}, ' ', 1) = ANY(ARRAY[${sql.raw(words.join(', '))}]::text[])`;
 }

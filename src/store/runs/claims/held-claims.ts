@@ -3,6 +3,7 @@ import type { Claim } from '../../../core/runs/run-record.ts';
 import { ints, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
+import { BEFORE_BEGINNING, causesOfBeginnings, setBegun } from '../bounds/bound-columns.ts';
 import { isReady } from '../ready.ts';
 import type { ClaimedRun } from './claimed-run.ts';
 
@@ -44,24 +45,30 @@ export async function returnClaimsIfMine(
 /**
  * Writes that the attempts of these claims begin, if the runs are still claimed so; answers the ids of those runs. It is known by now
  * whether an earlier attempt arrived. Rows that other transactions have locked are passed over, since these may change the claims.
+ * `bounded`: bounds of some go by this beginning, which is judged here.
  */
 export async function startHandoffsIfClaimed(
   db: Executor,
   claims: readonly Claim[],
+  { bounded }: { bounded: boolean },
 ): Promise<ReadonlySet<string>> {
+  const now = sql`clock.now`;
   const rows = await queryPrepared<{ id: string }>(db)(sql`-- startHandoffsIfClaimed
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
-    free AS MATERIALIZED (${stillClaimed(claims)} ORDER BY r.id FOR UPDATE OF r SKIP LOCKED)
+    free AS MATERIALIZED (${stillClaimed(claims, bounded ? BEFORE_BEGINNING : RUN_ID)} ORDER BY r.id FOR UPDATE OF r SKIP LOCKED)
+    ${bounded ? sql`, judged AS (${causesOfBeginnings(sql`free b, clock`, now)})` : sql``}
     UPDATE runs r SET handoff_started_at = clock.now, in_doubt_until = NULL, attempt_in_doubt = NULL, lookups = 0,
-      updated_at = clock.now
+      updated_at = clock.now${bounded ? sql`, ${setBegun(now)}` : sql``}
     FROM clock, free WHERE r.id = free.id
     RETURNING r.id`);
   return new Set(rows.map((row) => row.id));
 }
 
-/** Runs that are still claimed so. */
-function stillClaimed(claims: readonly Claim[]): SQL {
-  return sql`SELECT r.id FROM unnest(${uuids(claims.map((claim) => claim.runId))},
+const RUN_ID = sql`r.id`;
+
+/** Runs `r` that are still claimed so. */
+function stillClaimed(claims: readonly Claim[], columns = RUN_ID): SQL {
+  return sql`SELECT ${columns} FROM unnest(${uuids(claims.map((claim) => claim.runId))},
       ${uuids(claims.map((claim) => claim.instanceId))}, ${ints(claims.map((claim) => claim.attempt))})
       AS c(id, claimed_by, attempt)
     JOIN runs r ON r.id = c.id AND ${anyUid(sql`c.id`)}

@@ -93,8 +93,9 @@ export async function takeOverIfStillClaimed(
   const changes = lost.map((from): RunChange => {
     const known = facts.of(from);
     const verdict = judgeLostClaim(from, known, policy, now);
-    const { id: runId, claimedBy, scheduleId } = from;
-    runs.push({ runId, scheduleId: scheduleIdOf(scheduleId), instanceId: claimedBy ?? '', verdict });
+    const { id: runId, claimedBy, notifierId } = from;
+    const scheduleId = scheduleIdOf(from.scheduleId);
+    runs.push({ runId, scheduleId, notifierId, instanceId: claimedBy ?? '', verdict });
     return { from, to: takeOverRun(from, verdict, known, policy, now) };
   });
   return { runs, effects: await saveLockedRuns(tx, changes) };

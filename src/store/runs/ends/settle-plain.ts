@@ -1,12 +1,13 @@
 import { sql } from 'drizzle-orm';
 import type { AttemptSettlement } from '../../../core/runs/attempts/settle-attempt.ts';
 import { bigints, fromMs, ints, milliseconds, texts, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
-import { hasOpenAlert } from '../../alerts/alert-effects.ts';
+import { ENDED_BY_SUCCESS, isFailing } from '../../alerts/alert-effects.ts';
 import { follows } from '../../effects/followers.ts';
 import { isLate } from '../../schedules/search/status-conditions.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { LOCK_LIMIT } from '../../../postgres/sql/lock-limit.ts';
 import { queryPrepared, idsUnlessAll, isAmong } from '../../../postgres/sql/rows.ts';
+import { keepsBoundQuietly } from '../bounds/bound-columns.ts';
 import { endedColumns } from '../record-columns.ts';
 import { stepTo } from '../step-to.ts';
 
@@ -22,8 +23,9 @@ interface PlainSettled {
 
 /**
  * Settles plain successes (isPlainSuccess), in one statement: each row moves to history, with the effects of its end. The guard is the
- * claim; a run that has been through anything else (lost, in doubt, tried before) is left to settleLockedRuns. So is one that another
- * transaction has locked: where a lock is not free within 200 ms the statement fails (isLockedByOthers). No run may be in the batch twice.
+ * claim; a run that has been through anything else (lost, in doubt, tried before), or of whose bound something is to be said, is left to
+ * settleLockedRuns. So is one that another transaction has locked: where a lock is not free within 200 ms the statement fails
+ * (isLockedByOthers). No run may be in the batch twice.
  *
  * The guard is a CASE, which hides it from the planner. Statistics say that pending runs are rare: with a plain condition the planner
  * would read all of them first, instead of looking up the batch's ids.
@@ -46,7 +48,8 @@ export async function settlePlainIfClaimed(
         AS i(run_id, instance_id, answered_id, answered_code, answer, started_ms, finished_ms, first_lateness_ms)
       WHERE r.id = i.run_id AND ${anyUid(sql`i.run_id`)}
         AND CASE WHEN r.status = 'pending' THEN r.claimed_by = i.instance_id AND r.attempts = 1 AND r.lost_at IS NULL
-          AND r.in_doubt_until IS NULL AND r.attempt_in_doubt IS NULL AND r.attempt_log IS NULL END
+          AND r.in_doubt_until IS NULL AND r.attempt_in_doubt IS NULL AND r.attempt_log IS NULL
+          AND ${keepsBoundQuietly(fromMs(sql`i.finished_ms`))} END
       RETURNING r.*, clock.now, i.answered_id, i.answered_code, i.answer, i.first_lateness_ms,
         ${fromMs(sql`i.started_ms`)} AS started_at, ${fromMs(sql`i.finished_ms`)} AS answered_at
     ), kept AS (
@@ -69,10 +72,10 @@ export async function settlePlainIfClaimed(
       WHERE e.trigger NOT IN ('api', 'notify') AND (${ANY_FOLLOWER}) IS NOT NULL
         AND EXISTS (SELECT FROM schedules f WHERE ${follows(sql`f.after_uid`, sql`e.schedule_uid`)})
     ), healed AS MATERIALIZED (
-      SELECT e.id FROM ended e WHERE ${hasOpenAlert(sql`e.schedule_uid`, 'failed')}
+      SELECT e.id FROM ended e WHERE ${isFailing(sql`e.schedule_uid`)}
     ), caused AS (
       INSERT INTO effects (kind, alert_kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
-      SELECT k.kind, CASE k.kind WHEN 'heals' THEN 'failed' END, e.id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, 'succeeded', e.answered_at, 1
+      SELECT k.kind, CASE k.kind WHEN 'heals' THEN ${ENDED_BY_SUCCESS} END, e.id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, 'succeeded', e.answered_at, 1
       FROM (SELECT *, id IN (SELECT id FROM followed) AS is_followed, id IN (SELECT id FROM healed) AS heals FROM ended) AS e
         CROSS JOIN LATERAL (VALUES ('overlap', e.overlap_guarded), ('dependents', e.has_dependents),
           ('followers', e.is_followed), ('heals', e.heals), ('recovered', e.outcome_watched AND ${isLate(sql`e.schedule_uid`)}))

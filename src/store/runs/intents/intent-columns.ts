@@ -46,9 +46,10 @@ export function byPlace(
   return { firsts, further: further.fires.length > 0 ? further : null };
 }
 
-export function furtherFires({ places, fires }: FurtherFires): SQL {
+/** `bounds`: further columns of their schedules. */
+export function furtherFires({ places, fires }: FurtherFires, bounds: SQL): SQL {
   return sql`, further AS (
-      SELECT s.uid, s.schedule_id, s.version, s.lane, s.priority, s.limit_id, s.overlap, s.outcome_watched, s.now, s.place, i.fire_id, i.scheduled_ms, i.trigger, i.due_ms,
+      SELECT s.uid, s.schedule_id, s.version, s.lane, s.priority, s.limit_id, s.overlap, s.outcome_watched${bounds}, s.now, s.place, i.fire_id, i.scheduled_ms, i.trigger, i.due_ms,
         i.skipped, i.coalesced, i.coalesced_from_ms, i.claimed
       FROM unnest(${ints(places)}, ${columnsOf(fires)}) AS i(place, ${FIRE_COLUMNS}) JOIN advanced s ON s.place = i.place
     )`;

@@ -41,6 +41,8 @@ export interface Advance {
   /** The newest occurrence that this plan records, and the newest that it fires. */
   plannedThrough: Instant | null;
   lastFireAt: Instant | null;
+  /** Its runs have bounds; absent: none. */
+  isBounded?: boolean;
 }
 
 export interface Recorded {

@@ -11,6 +11,7 @@ import {
   isAmong,
   toInstant,
 } from '../../../postgres/sql/rows.ts';
+import { BOUND_COLUMNS, recordedBounds } from '../bounds/bound-columns.ts';
 import { isReady } from '../ready.ts';
 import { stepTo } from '../step-to.ts';
 import { type Advance, type Intent, type Recorded, wasMissed } from './intent.ts';
@@ -56,6 +57,13 @@ const READY = isReady({ dueAt: sql`f.due_at`, limitId: sql`f.limit_id` }, sql`f.
 /** Those that are there. */
 const LEAVING_OUT = sql`ON CONFLICT DO NOTHING`;
 
+const OF_UNBOUNDED = { of: () => sql``, names: sql``, values: sql`` };
+const OF_BOUNDED = {
+  of: (row: SQL) => sql`, ${row}.start_within_seconds, ${row}.finish_within_seconds`,
+  names: sql`, ${BOUND_COLUMNS}`,
+  values: sql`, ${recordedBounds(sql`f`, sql`f.due_at`)}`,
+};
+
 interface RecordedRow {
   now: InstantText;
   advanced: number;
@@ -79,6 +87,8 @@ async function record(
   const { firsts, further } = byPlace(advances, intents);
   const isAnySkipped = intents.some(({ skipped }) => skipped !== null);
   const isAnyMissed = intents.some(wasMissed);
+  // Other batches are spared what bounds cost.
+  const bounds = advances.some(({ isBounded }) => isBounded === true) ? OF_BOUNDED : OF_UNBOUNDED;
   const [row] = await queryPrepared<RecordedRow>(db)(sql`-- recordIntentsIfLocked
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now${alone ? sql`, ${LOCK_LIMIT}` : sql``}),
     advanced AS (
@@ -95,9 +105,9 @@ async function record(
           ${FIRE_COLUMNS}, place)
       WHERE s.uid = a.uid AND ${anyUid(sql`a.uid`)}
         AND CASE WHEN s.locked_by = ${instanceId} THEN s.locked_at = ${fromMs(sql`a.locked_ms`)} AND s.version = a.version END
-      RETURNING s.uid, s.id AS schedule_id, s.version, s.lane, s.priority, s.limit_id, s.overlap, s.outcome_watched, clock.now, a.place, ${FIRE_COLUMNS}
-    )${further ? furtherFires(further) : sql``}, fires AS ${isAnySkipped || isAnyMissed ? sql`MATERIALIZED` : sql`NOT MATERIALIZED`} (
-      SELECT f.uid, f.schedule_id, f.version, f.lane, f.priority, f.limit_id, f.overlap, f.outcome_watched, f.now, f.fire_id AS id,
+      RETURNING s.uid, s.id AS schedule_id, s.version, s.lane, s.priority, s.limit_id, s.overlap, s.outcome_watched${bounds.of(sql`s`)}, clock.now, a.place, ${FIRE_COLUMNS}
+    )${further ? furtherFires(further, bounds.of(sql`s`)) : sql``}, fires AS ${isAnySkipped || isAnyMissed ? sql`MATERIALIZED` : sql`NOT MATERIALIZED`} (
+      SELECT f.uid, f.schedule_id, f.version, f.lane, f.priority, f.limit_id, f.overlap, f.outcome_watched${bounds.of(sql`f`)}, f.now, f.fire_id AS id,
         ${fromMs(sql`f.scheduled_ms`)} AS scheduled_for, coalesce(f.trigger, ${USUAL_TRIGGER}) AS trigger,
         ${fromMs(sql`coalesce(f.due_ms, f.scheduled_ms)`)} AS due_at, f.skipped, coalesce(f.coalesced, 0) AS coalesced,
         ${fromMs(sql`f.coalesced_from_ms`)} AS coalesced_from, f.claimed
@@ -105,13 +115,13 @@ async function record(
     ), recorded AS (
       INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority, due_at,
         limit_id, ready, attempts, coalesced, coalesced_from, claimed_by, claimed_at, first_claimed_at, overlap_guarded,
-        outcome_watched, created_at, updated_at)
+        outcome_watched${bounds.names}, created_at, updated_at)
       SELECT f.id, f.scheduled_for, f.uid, f.version, f.schedule_id, f.trigger,
         CASE WHEN f.overlap = 'allow' THEN ${sql.raw(stepTo(null, 'pending', 'recordIntentsIfLocked'))}
           ELSE ${sql.raw(stepTo(null, 'waiting', 'recordIntentsIfLocked'))} END, f.lane, f.priority, f.due_at,
         f.limit_id, ${READY}, f.claimed::int, f.coalesced, f.coalesced_from,
         CASE WHEN f.claimed THEN ${instanceId}::uuid END, CASE WHEN f.claimed THEN f.now END, CASE WHEN f.claimed THEN f.now END,
-        f.overlap <> 'allow', f.outcome_watched, f.now, f.now
+        f.overlap <> 'allow', f.outcome_watched${bounds.values}, f.now, f.now
       FROM fires f WHERE f.skipped IS NULL ${onConflict}
       RETURNING id
     )${isAnySkipped ? MISSED : sql``}${isAnyMissed ? BROKE : sql``}

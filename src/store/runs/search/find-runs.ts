@@ -131,7 +131,7 @@ function toRun(
   dependsOn: readonly string[],
   dependents: readonly string[],
 ): Run {
-  const { priority, dueAt, ownPayload, attemptLog } = record;
+  const { priority, dueAt, ownPayload, attemptLog, unmet } = record;
   const scheduleId = scheduleIdOf(record.scheduleId);
   return {
     ...record,
@@ -146,6 +146,7 @@ function toRun(
     dependents,
     queue: queueOfLane(record.lane),
     attemptLog: attemptLog ?? [],
+    unmet: unmet ?? [],
   };
 }
 

@@ -1,7 +1,14 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../../core/instant.ts';
 import { RUN_ENDS } from '../../../core/runs/run-end.ts';
-import { type RunStatus, type RunTrigger, firstRunIdAt, isEnd } from '../../../core/runs/run.ts';
+import {
+  type RunStatus,
+  type RunTrigger,
+  firstRunIdAt,
+  isEnd,
+  isOfSchedule,
+} from '../../../core/runs/run.ts';
+import type { Bound } from '../../../core/schedules/expect.ts';
 import { texts, uuids } from '../../../postgres/sql/arrays.ts';
 import type { Labels } from '../../schedules/search/labelled-schedules.ts';
 import { RECORD_COLUMNS, type RunTable } from '../record-columns.ts';
@@ -12,6 +19,8 @@ export interface RunFilter {
   scheduleUids?: readonly string[] | undefined;
   statuses?: readonly RunStatus[] | undefined;
   triggers?: readonly RunTrigger[] | undefined;
+  /** Only runs that did not keep one of these bounds. */
+  unmet?: readonly Bound[] | undefined;
   /** Of the schedule as it is now; see pageOfLabelled. */
   labels?: Labels | undefined;
   /** Only these. */
@@ -25,10 +34,10 @@ export interface RunFilter {
   limit: number;
 }
 
-/** No run can match. One-off runs belong to no schedule: looking for some would read all runs of the schedule. */
+/** No run can match. One-off runs and messages belong to no schedule: looking for some would read all runs of the schedule. */
 export function isImpossible({ ids, scheduleUids, triggers }: RunFilter): boolean {
   if (ids?.length === 0) return true;
-  return scheduleUids !== undefined && triggers?.every((trigger) => trigger === 'api') === true;
+  return scheduleUids !== undefined && triggers?.every((trigger) => !isOfSchedule({ trigger })) === true;
 }
 
 interface More {
@@ -89,10 +98,11 @@ function statusIs(status: RunStatus): SQL {
 }
 
 function pageOf(filter: RunFilter, part: Part, { columns = RECORD_COLUMNS }: More): SQL {
-  const { ids, limit } = filter;
+  const { ids, limit, unmet } = filter;
   const { schedules, tables } = part;
   const named = ids ? [sql`r.id = ANY (${uuids(ids)})`] : [];
-  const conditions = [...part.conditions, ...named, ...within(filter)];
+  const broken = unmet ? [sql`r.unmet IS NOT NULL`, sql`r.unmet && ${texts(unmet)}`] : [];
+  const conditions = [...part.conditions, ...named, ...broken, ...within(filter)];
   if (schedules) {
     const pages = newestOfSchedule(tables, { columns, conditions, limit });
     return sql`SELECT p.* FROM ${schedules} AS s(uid), LATERAL (${sql.join(pages, sql` UNION ALL `)}) AS p`;

@@ -1,5 +1,6 @@
 import { type SQL, and, asc, eq, gt, ilike, inArray, lte, or, sql } from 'drizzle-orm';
 import type { Schedule, ScheduleStatus } from '../../../core/schedules/schedule.ts';
+import { readDefinition } from '../../../core/schedules/stored-definition.ts';
 import { texts } from '../../../postgres/sql/arrays.ts';
 import { TryAgain } from '../../../postgres/errors.ts';
 import type { Executor } from '../../../postgres/executor.ts';
@@ -129,7 +130,7 @@ function toSchedule(row: Row): Schedule {
     uid,
     id,
     version,
-    definition: { ...row.definition, payload: row.payload },
+    definition: readDefinition(row.definition, row.payload),
     lane: row.schedule.lane,
     afterUid: row.schedule.afterUid,
     status: row.status,

@@ -40,8 +40,9 @@ export function Facts({ run, zone }: { run: WholeRun; zone: string | null }) {
   );
 }
 
-function numbers({ failures, recoveries, coalesced, progress, scheduleVersion }: WholeRun): Fact[] {
+function numbers({ failures, recoveries, coalesced, progress, scheduleVersion, unmet }: WholeRun): Fact[] {
   return [
+    ...(unmet.length > 0 ? [['Expected', unmet.map((bound) => UNMET[bound]).join(', ')] as const] : []),
     ...(failures > 0 ? [['Failures that count', failures] as const] : []),
     ...(recoveries > 0 ? [['Taken over by recovery', `${recoveries} times`] as const] : []),
     ...(coalesced > 0 ? [['Stands for', `${coalesced} other fires`] as const] : []),
@@ -49,6 +50,8 @@ function numbers({ failures, recoveries, coalesced, progress, scheduleVersion }:
     ...(scheduleVersion === null ? [] : [['Version', scheduleVersion] as const]),
   ];
 }
+
+const UNMET = { start: 'not begun in time', finish: 'not ended in time' };
 
 function texts({ name, key, priority, limit, workerId, claimedBy, id }: WholeRun): Fact[] {
   const user = (label: string, text: string | null): Fact[] =>

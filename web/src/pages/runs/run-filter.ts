@@ -16,6 +16,7 @@ interface RunFilter {
   scheduleId: string | null;
   status: string | null;
   trigger: string | null;
+  unmet: string | null;
   label: readonly string[];
   since: string | null;
   from: string | null;
@@ -29,6 +30,7 @@ export function filterInAddress(): RunFilter {
     scheduleId: one('scheduleId'),
     status: one('status'),
     trigger: one('trigger'),
+    unmet: one('unmet'),
     label: query.getAll('label'),
     since: one('since'),
     from: one('from'),

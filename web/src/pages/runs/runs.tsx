@@ -27,6 +27,13 @@ const TRIGGERS = [
   ['notify', 'message of a notifier'],
 ] as const;
 
+const UNMET = [
+  ['', 'In time or not'],
+  ['start,finish', 'not in time'],
+  ['start', 'not begun in time'],
+  ['finish', 'not ended in time'],
+] as const;
+
 export function Runs() {
   const filter = filterInAddress();
   const { query } = place.value;
@@ -49,6 +56,7 @@ export function Runs() {
       <FilterBar name="runs">
         <StatusFilter />
         <OneOf name="trigger" label="Trigger" options={TRIGGERS} />
+        <OneOf name="unmet" label="Expected times" options={UNMET} />
         <OneOf name="since" label="Since" options={SINCE} />
         <TextFilter name="scheduleId" label="Schedule's id" />
         <LabelFilter />

@@ -37,7 +37,7 @@ export interface Draft extends HttpDraft {
   queue: string;
   payload: string;
   labels: readonly Pair[];
-  /** By the name of the field, or `retry/NAME`. */
+  /** By the name of the field, or `retry/NAME` and `expect/NAME`. */
   policies: Readonly<Record<string, string>>;
 }
 
@@ -45,7 +45,8 @@ export interface Draft extends HttpDraft {
 const TEXTS = new Set(['catchUp', 'overlap', 'completion', 'delivery', 'priority', 'limit']);
 const POLICIES =
   'catchUp catchUpLimit graceSeconds overlap jitterSeconds timeoutSeconds completion completionTimeoutSeconds delivery ' +
-  'priority limit pauseAfterFailures successWithinSeconds retry/maxAttempts retry/minBackoffSeconds retry/maxBackoffSeconds';
+  'priority limit pauseAfterFailures successWithinSeconds retry/maxAttempts retry/minBackoffSeconds retry/maxBackoffSeconds ' +
+  'expect/startWithinSeconds expect/finishWithinSeconds';
 const READ_ONLY = new Set(
   'status late error nextFireAt lastFireAt lockedBy lockedAt version createdAt updatedAt'.split(' '),
 );
@@ -85,10 +86,11 @@ export function draftOf(stored: Stored): Draft {
 }
 
 function policiesOf(stored: Stored): Draft['policies'] {
-  const fields: Record<string, unknown> = { ...stored };
-  const retry: Record<string, unknown> = stored.retry;
-  const value = (name: string) => (name.startsWith('retry/') ? retry[name.slice(6)] : fields[name]);
-  const text = (name: string) => (value(name) === null ? '' : stringifyJson(value(name)).replaceAll('"', ''));
+  const text = (name: string) => {
+    let value: unknown = stored;
+    for (const key of name.split('/')) value = (value as Record<string, unknown> | null)?.[key] ?? null;
+    return value === null ? '' : stringifyJson(value).replaceAll('"', '');
+  };
   return Object.fromEntries(POLICIES.split(' ').map((name) => [name, text(name)]));
 }
 
@@ -101,8 +103,7 @@ export function bodyOf(draft: Draft, base: Stored | null): Record<string, unknow
   const kept = Object.entries(base ?? {}).filter(([name]) => !READ_ONLY.has(name));
   const dates = linesOf(draft.excludeDates);
   const calendars = draft.excludeCalendars;
-  const retry = Object.entries(policies).filter(([name]) => name.startsWith('retry/'));
-  const others = Object.entries(policies).filter(([name]) => !name.startsWith('retry/'));
+  const others = Object.entries(policies).filter(([name]) => !name.includes('/'));
   return {
     ...Object.fromEntries(kept),
     id,
@@ -119,8 +120,21 @@ export function bodyOf(draft: Draft, base: Stored | null): Record<string, unknow
     payload: payloadOf(draft, base),
     labels: Object.fromEntries(typedPairs(draft.labels)),
     ...Object.fromEntries(others.map(([name, text]) => [name, policyOf(name, text)])),
-    retry: Object.fromEntries(retry.map(([name, text]) => [name.slice(6), numberOf(text)])),
+    retry: numbersIn(policies, 'retry'),
+    expect: expectOf(policies),
   };
+}
+
+/** Null: no bound was typed. */
+function expectOf(policies: Draft['policies']): Record<string, unknown> | null {
+  const typed = Object.entries(numbersIn(policies, 'expect'));
+  if (typed.every(([, bound]) => bound === undefined)) return null;
+  return Object.fromEntries(typed.map(([name, bound]) => [name, bound ?? null]));
+}
+
+function numbersIn(policies: Draft['policies'], group: string): Record<string, unknown> {
+  const named = Object.entries(policies).filter(([name]) => name.startsWith(`${group}/`));
+  return Object.fromEntries(named.map(([name, text]) => [name.slice(group.length + 1), numberOf(text)]));
 }
 
 /** Empty: the default; what is no number goes as it is, so that the daemon says so. */

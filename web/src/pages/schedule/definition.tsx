@@ -34,6 +34,7 @@ export function Definition({ schedule }: { schedule: Schedule }) {
     facts.push(['pauses after', `${schedule.pauseAfterFailures} failures`]);
   if (schedule.successWithinSeconds !== null)
     facts.push(['late after', `${schedule.successWithinSeconds} s`]);
+  if (schedule.expect !== null) facts.push(['expected', expectedWords(schedule.expect)]);
   return (
     <section class="card">
       <h2>Definition</h2>
@@ -52,6 +53,15 @@ export function Definition({ schedule }: { schedule: Schedule }) {
     </section>
   );
 }
+
+function expectedWords({ startWithinSeconds: start, finishWithinSeconds: finish }: Expected): string {
+  return [
+    ...(start === null ? [] : [`begins within ${start} s`]),
+    ...(finish === null ? [] : [`ends within ${finish} s`]),
+  ].join(', ');
+}
+
+type Expected = NonNullable<Schedule['expect']>;
 
 function Fact({ name, children }: { name: string; children: ComponentChildren }) {
   return (

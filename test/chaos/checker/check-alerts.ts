@@ -1,0 +1,125 @@
+import type { AlertRow, History, MessageRow, RunRow, VersionRow } from './history.ts';
+import { grouped } from './timeline.ts';
+import { type Report, isoText } from './violations.ts';
+
+const FAILING = ['failed', 'unknown', 'abandoned'];
+/** Clocks of instances may be a little ahead of the database's when they tell when a run ended. */
+const CLOCKS_MS = 50;
+
+/**
+ * Each episode has a cause, and an end that something justifies; its notifier was told once that it began, once that it is over unless a
+ * person closed it, and each message arrived under its id. Nothing is checked where no notifier was made.
+ */
+export function checkAlerts(history: History, report: Report): void {
+  const { dump, notices, notifier } = history;
+  if (notifier === null) return;
+  const stops = stopsOf(history);
+  const runs = new Map(dump.runs.map((run) => [run.id, run]));
+  const successes = grouped(
+    dump.runs.filter(({ status }) => status === 'succeeded'),
+    ({ scheduleUid }) => scheduleUid,
+  );
+  const told = new Map<string, MessageRow[]>();
+  for (const message of dump.messages)
+    for (const id of message.alertIds) told.set(id, [...(told.get(id) ?? []), message]);
+  for (const alert of dump.alerts) {
+    const say = (what: string) =>
+      report.add('alerts', `${alert.kind} of ${alert.scheduleId} since ${isoText(alert.since)} ${what}`);
+    checkCause(alert, alert.runId === null ? undefined : runs.get(alert.runId), say);
+    const byPerson = closedByPerson(alert, stops);
+    const isHealed = (successes.get(alert.scheduleUid) ?? []).some((run) => heals(run, alert));
+    if (alert.kind === 'failed' && alert.until !== null && !byPerson && !isHealed)
+      say('was closed without a success');
+    if (alert.kind === 'failed' && alert.until === null && isWellAgain(alert, dump.runs))
+      say('is open although a success came after all failures');
+    checkTold(alert, told.get(alert.id) ?? [], { byPerson, say });
+  }
+  const arrived = new Set(notices.map(({ messageId }) => messageId));
+  for (const { runId, status } of dump.messages) {
+    if (status !== 'succeeded') report.add('alerts', `message ${runId} ended as ${status ?? 'nothing'}`);
+    else if (!arrived.has(runId)) report.add('alerts', `message ${runId} succeeded and never arrived`);
+  }
+  const recorded = new Set(dump.messages.map(({ runId }) => runId));
+  for (const { messageId } of notices)
+    if (!recorded.has(messageId)) report.add('alerts', `message ${messageId} arrived and is not recorded`);
+  checkMissed(dump, stops, report);
+}
+
+/** Its newest ends: a success that came clearly after each failure, or none did. */
+function isWellAgain({ scheduleUid }: AlertRow, runs: readonly RunRow[]): boolean {
+  const newest = (statuses: readonly string[]) =>
+    Math.max(
+      ...runs.flatMap((run) =>
+        run.scheduleUid === scheduleUid && statuses.includes(run.status) ? (run.finishedAt ?? []) : [],
+      ),
+    );
+  return newest(['succeeded']) > newest(FAILING) + CLOCKS_MS;
+}
+
+function checkCause({ kind, runId }: AlertRow, run: RunRow | undefined, say: (what: string) => void): void {
+  if (kind !== 'failed') return;
+  if (runId === null || run === undefined) say('has no run that opened it');
+  // A late answer may have settled an unknown run since.
+  else if (!FAILING.includes(run.status) && run.status !== 'succeeded')
+    say(`was opened by a run that is ${run.status}`);
+}
+
+function checkTold(
+  { until }: AlertRow,
+  messages: readonly MessageRow[],
+  { byPerson, say }: { byPerson: boolean; say: (what: string) => void },
+): void {
+  const count = (event: MessageRow['event']) => messages.filter((message) => message.event === event).length;
+  if (count('opened') !== 1) say(`was told ${count('opened')} times`);
+  const isOver = until !== null;
+  const over = count('recovered');
+  if (over > (isOver ? 1 : 0)) say(`was told ${over} times to be over`);
+  if (isOver && !byPerson && over === 0) say('was not told to be over');
+}
+
+/** A pause or a deletion at that moment closes without a word. */
+function closedByPerson({ scheduleUid, until }: AlertRow, stops: readonly VersionRow[]): boolean {
+  return stops.some(
+    (stop) => stop.scheduleUid === scheduleUid && until !== null && Math.abs(stop.at - until) <= EDIT_MS,
+  );
+}
+
+/** The versions that pause or delete a schedule. */
+function stopsOf({ edits, dump }: History): VersionRow[] {
+  const pauses = new Set(
+    edits.flatMap(({ marker, definition }) => (definition?.enabled === false ? [marker] : [])),
+  );
+  return dump.versions.filter(({ change, marker }) => change === 'deleted' || pauses.has(marker));
+}
+
+/** Between a version and what its commit closes, for a busy database. */
+const EDIT_MS = 2_000;
+
+function heals({ finishedAt }: RunRow, { since, until }: AlertRow): boolean {
+  return (
+    finishedAt !== null && finishedAt >= since - CLOCKS_MS && finishedAt <= (until ?? Infinity) + CLOCKS_MS
+  );
+}
+
+/** A failure that no success, pause or deletion followed, and no episode tells of. */
+function checkMissed({ runs, alerts }: History['dump'], stops: readonly VersionRow[], report: Report): void {
+  const ofSchedule = grouped(
+    alerts.filter(({ kind }) => kind === 'failed'),
+    ({ scheduleUid }) => scheduleUid,
+  );
+  const endings = grouped(runs, ({ scheduleUid }) => scheduleUid);
+  const stopped = grouped(stops, ({ scheduleUid }) => scheduleUid);
+  for (const run of runs) {
+    const { finishedAt: at, scheduleUid, status, reason } = run;
+    if (at === null || !FAILING.includes(status) || reason === 'deleted') continue;
+    const isTold = (ofSchedule.get(scheduleUid) ?? []).some(
+      ({ since, until }) => since <= at + CLOCKS_MS && (until ?? Infinity) >= at - CLOCKS_MS,
+    );
+    const isAnswered =
+      (endings.get(scheduleUid) ?? []).some(
+        (other) => other.status === 'succeeded' && (other.finishedAt ?? -Infinity) >= at - CLOCKS_MS,
+      ) || (stopped.get(scheduleUid) ?? []).some((stop) => stop.at >= at - EDIT_MS);
+    if (!isTold && !isAnswered)
+      report.add('alerts', `run ${run.id} of ${run.scheduleId} is ${status}, and no episode tells of it`);
+  }
+}
