@@ -21,15 +21,16 @@ it('an admin makes a notifier, sees what it would send, tests it, and changes it
   const dialog = page.getByRole('dialog');
   const main = page.getByRole('main');
   const field = (label: string) => dialog.getByLabel(label, { exact: true });
-  const faulty = (label: string) => dialog.locator('.faulty', { has: field(label) });
+  const faulty = (label: string) =>
+    dialog.locator('.faulty', { has: page.getByLabel(label, { exact: true }) });
   const press = (name: string) => dialog.getByRole('button', { name, exact: true }).click();
   const edit = () => page.getByRole('button', { name: 'Edit team' }).click();
 
   await page.getByText('There are no notifiers').waitFor();
   await page.getByRole('button', { name: 'New notifier…' }).click();
   await field('Id').fill('team');
-  await dialog.getByLabel(/^slow/).uncheck();
-  await field('Of schedules with these ids').fill('billing.*\nnot an id');
+  await dialog.getByRole('checkbox', { name: /^slow/ }).uncheck();
+  await field('Of schedules with these ids').fill('billing.*\nnot/an/id');
   await field('URL').fill('ftp://chat');
   await dialog.getByRole('group', { name: 'Headers', exact: true }).getByText('Add').click();
   await field('Headers: name 1').fill('X-Team');
