@@ -1,11 +1,10 @@
 import type { Connection } from '../../../../client/src/generated/types.gen.ts';
 import { HttpFields, KEPT } from '../../parts/endpoint/http-fields.tsx';
 import type { Sent } from '../../parts/endpoint/sent.ts';
-import { AreaField, TextField } from '../../parts/forms/draft-fields.tsx';
+import { AreaField, type FormPart, TextField } from '../../parts/forms/draft-fields.tsx';
 import { Field } from '../../parts/forms/field.tsx';
 import { Segments } from '../../parts/forms/segments.tsx';
 import { type Channel, type NotifierDraft, withChannel } from './notifier-draft.ts';
-import type { Part } from './notifier-form.tsx';
 
 const CHANNELS = [
   ['webhook', 'A URL'],
@@ -23,6 +22,9 @@ const MESSAGE = ['envelope', 'the message, as JSON'] as const;
 /** The payload of a message is the message: it is offered where it stands already. */
 const PAYLOAD = ['payload', 'the payload: the message, as JSON'] as const;
 const TEXT = ['template', 'a text of my own'] as const;
+
+/** What every part of the form is given. */
+export type Part = FormPart<NotifierDraft>;
 
 interface Props {
   part: Part;

@@ -5,10 +5,10 @@ import { ALERT_KINDS } from '../../parts/alerts/alert-kinds.ts';
 import { useConnections } from '../../parts/endpoint/connection-field.tsx';
 import { HTTP_PATHS } from '../../parts/endpoint/http-fields.tsx';
 import { DefineDialog, type Named } from '../../parts/forms/define-dialog.tsx';
-import { AreaField, type FormPart, TextField } from '../../parts/forms/draft-fields.tsx';
+import { AreaField, TextField } from '../../parts/forms/draft-fields.tsx';
 import { Field } from '../../parts/forms/field.tsx';
-import { ChannelFields } from './channel-fields.tsx';
-import { EMPTY, type NotifierDraft, bodyOf, draftOf, faultsOf, inForm } from './notifier-draft.ts';
+import { ChannelFields, type Part } from './channel-fields.tsx';
+import { EMPTY, bodyOf, draftOf, faultsOf, inForm } from './notifier-draft.ts';
 import { mailOf, sentOf } from './sample-message.ts';
 
 const KIND: Named = {
@@ -22,8 +22,6 @@ const PATHS = [
   ...HTTP_PATHS.map((path) => `/channel${path}`),
   ...HTTP_PATHS,
 ];
-
-export type Part = FormPart<NotifierDraft>;
 
 interface FormProps {
   /** Null: a new one. */
@@ -69,7 +67,7 @@ export function NotifierForm({ existing, onDone, onClose }: FormProps) {
 
 function Enabled({ part: { draft, change } }: { part: Part }) {
   return (
-    <p>
+    <div class="field">
       <label>
         <input
           type="checkbox"
@@ -78,7 +76,7 @@ function Enabled({ part: { draft, change } }: { part: Part }) {
         />{' '}
         Enabled: one that is not is told nothing
       </label>
-    </p>
+    </div>
   );
 }
 

@@ -24,7 +24,8 @@ export function Head({ schedule, onDone }: { schedule: Schedule; onDone: () => v
           onChoose={(label) => {
             goTo(href('/schedules', { label }));
           }}
-        />
+        />{' '}
+        <a href={href('/alerts', { scheduleId: id })}>Its alerts</a>
       </div>
     </header>
   );
@@ -32,7 +33,7 @@ export function Head({ schedule, onDone }: { schedule: Schedule; onDone: () => v
 
 /** The status in words. */
 function Standing({ schedule }: { schedule: Schedule }) {
-  const { id, status, timezone, nextFireAt, lastFireAt, error, after, late } = schedule;
+  const { status, timezone, nextFireAt, lastFireAt, error, after, late } = schedule;
   return (
     <span>
       {status === 'active' && nextFireAt !== null && (
@@ -55,8 +56,7 @@ function Standing({ schedule }: { schedule: Schedule }) {
         <span class="quiet">
           It fired last <Ago at={lastFireAt} />.
         </span>
-      )}{' '}
-      <a href={href('/alerts', { scheduleId: id })}>Its alerts</a>
+      )}
     </span>
   );
 }
