@@ -15,7 +15,7 @@ const root = join(import.meta.dirname, '..');
 const built = join(root, 'dist', 'web');
 const sourcesHash = await hashOf([
   ...['web', 'client/src/json-text.ts', 'src/core/http', 'src/core/json-text.ts', 'src/core/instant.ts'],
-  ...['src/core/connections/join-url.ts', 'package-lock.json'],
+  ...['src/core/connections/join-url.ts', 'src/core/alerts/texts', 'package-lock.json'],
 ]);
 const isFresh = (await readFile(join(built, 'SOURCES'), 'utf8').catch(() => '')) === sourcesHash;
 

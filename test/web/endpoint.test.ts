@@ -11,7 +11,7 @@ import { buildRequest, prepareTarget } from '../../src/targets/http-request.ts';
 import { parseJson, stringifyJson } from '../../web/src/api/json.ts';
 import { filledBody } from '../../web/src/pages/run/filled-body.ts';
 import { type Draft, EMPTY, bodyOf, draftOf, faultsOf } from '../../web/src/pages/schedule-form/draft.ts';
-import { sentOf } from '../../web/src/pages/schedule-form/endpoint/sent.ts';
+import { sentOf } from '../../web/src/pages/schedule-form/sample.ts';
 import { secretOf } from '../support/signed.ts';
 import { targetAt } from '../support/targets.ts';
 import { attemptOf } from '../targets/receivers.ts';

@@ -50,6 +50,10 @@ async function fill({ daemon }: Stage, url: string): Promise<string> {
       clientSecret: 'a',
     },
   });
+  await call('PUT', '/notifiers/team', {
+    ...{ description: HOSTILE, filter: { ids: ['x'.repeat(128)], label: [`team:${'long'.repeat(60)}`] } },
+    channel: { type: 'webhook', target: { ...target, url: `https://example.com/${'long'.repeat(240)}` } },
+  });
   await call('PUT', '/schedules/nightly', {
     cron: '*/5 * * * *',
     timezone: 'America/Argentina/ComodRivadavia',

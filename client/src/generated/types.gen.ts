@@ -95,11 +95,12 @@ export type AnsweredEmailChannel = {
 };
 
 /**
- * Local days, in `timezone`, on which it does not fire. Its moments on these days are no fires: nothing is caught up with or backfilled there, and `/occurrences` answers them as `excluded`.
+ * Local days, in `timezone`, on which it does not fire. Its moments on these days are no fires: nothing is caught up with or backfilled there, and `/occurrences` answers them as `excluded`. `onExcluded` can move its fires to other days.
  */
 export type AnsweredExclude = {
     dates: Array<string>;
     calendars: Array<string>;
+    weekdays: Array<'mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun'>;
 };
 
 /**
@@ -737,7 +738,43 @@ export type EmailChannelInput = {
 };
 
 /**
- * Local days, in `timezone`, on which it does not fire. Its moments on these days are no fires: nothing is caught up with or backfilled there, and `/occurrences` answers them as `excluded`.
+ * With `cron` only: it fires only on local days, in ISO weeks or in months whose distance from the one of `from` is a multiple of `n`.
+ */
+export type Every = {
+    /**
+     * Every n-th period.
+     */
+    n: number;
+    /**
+     * Weeks begin on Monday.
+     */
+    unit: 'day' | 'week' | 'month';
+    /**
+     * A day of the first period. It never fires before that day.
+     */
+    from: string;
+};
+
+/**
+ * With `cron` only: it fires only on local days, in ISO weeks or in months whose distance from the one of `from` is a multiple of `n`.
+ */
+export type EveryInput = {
+    /**
+     * Every n-th period.
+     */
+    n: number;
+    /**
+     * Weeks begin on Monday.
+     */
+    unit: 'day' | 'week' | 'month';
+    /**
+     * A day of the first period. It never fires before that day.
+     */
+    from: string;
+};
+
+/**
+ * Local days, in `timezone`, on which it does not fire. Its moments on these days are no fires: nothing is caught up with or backfilled there, and `/occurrences` answers them as `excluded`. `onExcluded` can move its fires to other days.
  */
 export type ExcludeInput = {
     /**
@@ -748,6 +785,10 @@ export type ExcludeInput = {
      * Ids of calendars.
      */
     calendars?: Array<string>;
+    /**
+     * Weekdays, each week.
+     */
+    weekdays?: Array<'mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun'>;
 };
 
 /**
@@ -1142,13 +1183,21 @@ export type Occurrence = {
      */
     state: 'fired' | 'missed' | 'skipped' | 'paused' | 'excluded' | 'upcoming';
     /**
-     * Of `missed`: the value of `catchUp` that decided (`latest`, `skip`, or `limit`: more than `catchUpLimit`), or `retention`: older than records are kept: it was not planned, or its run, which may have fired, was dropped since. `unknown`: no record explains it; that happens where records were removed, the retention was shorter for a while, or the rules of the zone were others then. Of `skipped`: `overlap`, or `request`: it was asked for, by `/skip`; before its moment it has no `runId` yet. Of `excluded`: the date or range, as the schedule has it, or the id of the calendar. Of `upcoming`: `error`, the schedule cannot be planned at present.
+     * Of `missed`: the value of `catchUp` that decided (`latest`, `skip`, or `limit`: more than `catchUpLimit`), or `retention`: older than records are kept: it was not planned, or its run, which may have fired, was dropped since. `unknown`: no record explains it; that happens where records were removed, the retention was shorter for a while, or the rules of the zone were others then. Of `skipped`: `overlap`, or `request`: it was asked for, by `/skip`; before its moment it has no `runId` yet. Of `excluded`: the date or range, as the schedule has it, the id of the calendar, or the weekday. Of `upcoming`: `error`, the schedule cannot be planned at present.
      */
     reason?: string;
     /**
      * Its own run, or the record that stands for it.
      */
     runId?: string;
+    /**
+     * The excluded day whose fire it is, by `onExcluded`.
+     */
+    movedFrom?: string;
+    /**
+     * Of `excluded`: the day on which its fires are made, by `onExcluded`.
+     */
+    movedTo?: string;
     /**
      * Of the schedule, under which it was due.
      */
@@ -1308,6 +1357,34 @@ export type PagerDutyChannelInput = {
     routingKey: string;
 };
 
+/**
+ * With `cron` only: of the local days of each period on which it would fire after `every` and `exclude`, only the n-th ones; all fires of these days.
+ */
+export type Pick = {
+    /**
+     * Weeks begin on Monday.
+     */
+    of: 'week' | 'month' | 'quarter' | 'year';
+    /**
+     * From 1 on; negative: from the end.
+     */
+    nth: Array<number>;
+};
+
+/**
+ * With `cron` only: of the local days of each period on which it would fire after `every` and `exclude`, only the n-th ones; all fires of these days.
+ */
+export type PickInput = {
+    /**
+     * Weeks begin on Monday.
+     */
+    of: 'week' | 'month' | 'quarter' | 'year';
+    /**
+     * From 1 on; negative: from the end.
+     */
+    nth: Array<number>;
+};
+
 export type Preview = {
     /**
      * In plain English.
@@ -1320,9 +1397,9 @@ export type Preview = {
          */
         local: string;
         /**
-         * What a change of the clocks did to it.
+         * What a change of the clocks did to it: `moved by DST` or `repeated hour`; or from which day it was moved, and why.
          */
-        note?: 'moved by DST' | 'repeated hour';
+        note?: string;
     }>;
     /**
      * There only where the times hang on what was not given: `cron` has `H` or `?`, and there is no `id`.
@@ -1335,6 +1412,9 @@ export type PreviewInput = ({
     cron: string | Array<unknown>;
 } | {
     cron?: null;
+    every?: null;
+    pick?: null;
+    onExcluded?: 'skip';
     everySeconds: number;
 }) & {
     /**
@@ -1344,6 +1424,12 @@ export type PreviewInput = ({
     everySeconds?: number | null;
     timezone?: string | null;
     exclude?: ExcludeInput | null;
+    /**
+     * What becomes of the fires of an excluded day: not made · moved to the next, or to the previous, day that is not excluded, at most 31 days away, at the same local time. Fires that then coincide are one.
+     */
+    onExcluded?: 'skip' | 'next' | 'previous';
+    every?: EveryInput | null;
+    pick?: PickInput | null;
     /**
      * Fires strictly after it; an interval is anchored here. Now where it is not given.
      */
@@ -1681,6 +1767,12 @@ export type Schedule = {
     timezone: string | null;
     exclude: AnsweredExclude | null;
     /**
+     * What becomes of the fires of an excluded day: not made · moved to the next, or to the previous, day that is not excluded, at most 31 days away, at the same local time. Fires that then coincide are one.
+     */
+    onExcluded: 'skip' | 'next' | 'previous';
+    every: Every | null;
+    pick: Pick | null;
+    /**
      * Inclusive.
      */
     startAt: string | null;
@@ -1891,16 +1983,25 @@ export type ScheduleInput = ({
     cron?: null;
     at?: null;
     after?: null;
+    every?: null;
+    pick?: null;
+    onExcluded?: 'skip';
     everySeconds: number;
 } | {
     cron?: null;
     everySeconds?: null;
     after?: null;
+    every?: null;
+    pick?: null;
+    onExcluded?: 'skip';
     at: string;
 } | {
     cron?: null;
     everySeconds?: null;
     at?: null;
+    every?: null;
+    pick?: null;
+    onExcluded?: 'skip';
     exclude?: null;
     after: {
         [key: string]: unknown;
@@ -1920,6 +2021,12 @@ export type ScheduleInput = ({
     after?: AfterInput | null;
     timezone?: string | null;
     exclude?: ExcludeInput | null;
+    /**
+     * What becomes of the fires of an excluded day: not made · moved to the next, or to the previous, day that is not excluded, at most 31 days away, at the same local time. Fires that then coincide are one.
+     */
+    onExcluded?: 'skip' | 'next' | 'previous';
+    every?: EveryInput | null;
+    pick?: PickInput | null;
     startAt?: string | null;
     endAt?: string | null;
     /**
@@ -2013,14 +2120,23 @@ export type SchedulePatchInput = ({
     cron?: null;
     at?: null;
     after?: null;
+    every?: null;
+    pick?: null;
+    onExcluded?: 'skip';
 } | {
     cron?: null;
     everySeconds?: null;
     after?: null;
+    every?: null;
+    pick?: null;
+    onExcluded?: 'skip';
 } | {
     cron?: null;
     everySeconds?: null;
     at?: null;
+    every?: null;
+    pick?: null;
+    onExcluded?: 'skip';
     exclude?: null;
 }) & {
     /**
@@ -2045,6 +2161,32 @@ export type SchedulePatchInput = ({
     exclude?: {
         dates?: Array<string> | null;
         calendars?: Array<string> | null;
+        weekdays?: Array<'mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun'> | null;
+    } | null;
+    onExcluded?: 'skip' | 'next' | 'previous' | null;
+    every?: {
+        /**
+         * Every n-th period.
+         */
+        n?: number;
+        /**
+         * Weeks begin on Monday.
+         */
+        unit?: 'day' | 'week' | 'month';
+        /**
+         * A day of the first period. It never fires before that day.
+         */
+        from?: string;
+    } | null;
+    pick?: {
+        /**
+         * Weeks begin on Monday.
+         */
+        of?: 'week' | 'month' | 'quarter' | 'year';
+        /**
+         * From 1 on; negative: from the end.
+         */
+        nth?: Array<number>;
     } | null;
     startAt?: string | null;
     endAt?: string | null;
@@ -2148,16 +2290,25 @@ export type ScheduleWithIdInput = ({
     cron?: null;
     at?: null;
     after?: null;
+    every?: null;
+    pick?: null;
+    onExcluded?: 'skip';
     everySeconds: number;
 } | {
     cron?: null;
     everySeconds?: null;
     after?: null;
+    every?: null;
+    pick?: null;
+    onExcluded?: 'skip';
     at: string;
 } | {
     cron?: null;
     everySeconds?: null;
     at?: null;
+    every?: null;
+    pick?: null;
+    onExcluded?: 'skip';
     exclude?: null;
     after: {
         [key: string]: unknown;
@@ -2177,6 +2328,12 @@ export type ScheduleWithIdInput = ({
     after?: AfterInput | null;
     timezone?: string | null;
     exclude?: ExcludeInput | null;
+    /**
+     * What becomes of the fires of an excluded day: not made · moved to the next, or to the previous, day that is not excluded, at most 31 days away, at the same local time. Fires that then coincide are one.
+     */
+    onExcluded?: 'skip' | 'next' | 'previous';
+    every?: EveryInput | null;
+    pick?: PickInput | null;
     startAt?: string | null;
     endAt?: string | null;
     /**
@@ -2349,9 +2506,9 @@ export type UpcomingFires = {
          */
         local: string;
         /**
-         * What a change of the clocks did to it.
+         * What a change of the clocks did to it: `moved by DST` or `repeated hour`; or from which day it was moved, and why.
          */
-        note?: 'moved by DST' | 'repeated hour';
+        note?: string;
         /**
          * `fireAt` and its jitter, where the schedule has one.
          */
@@ -2428,6 +2585,12 @@ export type VersionedSchedule = {
      */
     timezone: string | null;
     exclude: AnsweredExclude | null;
+    /**
+     * What becomes of the fires of an excluded day: not made · moved to the next, or to the previous, day that is not excluded, at most 31 days away, at the same local time. Fires that then coincide are one.
+     */
+    onExcluded: 'skip' | 'next' | 'previous';
+    every: Every | null;
+    pick: Pick | null;
     /**
      * Inclusive.
      */

@@ -457,7 +457,7 @@ export const MUTANTS: readonly Mutant[] = [
       },
     ],
     caughtBy: ['alerts'],
-    campaign: { disturb: quietFor(15_000) },
+    campaign: { disturb: quietFor(15_000), rates: { answers: { lost: 0.3 }, lookupFails: 0 } },
   },
   {
     name: 'heal-before-failure',
@@ -475,7 +475,7 @@ export const MUTANTS: readonly Mutant[] = [
       },
     ],
     caughtBy: ['alerts'],
-    campaign: { disturb: quietFor(30_000) },
+    campaign: { disturb: quietFor(30_000), rates: { answers: { lost: 0.9 }, lookupFails: 0 } },
   },
   {
     name: 'effect-twice',

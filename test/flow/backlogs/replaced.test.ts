@@ -142,6 +142,7 @@ describe('a thousand runs that wait', () => {
       const ids = await inOrder();
       await store.database.transaction((tx) => writeOverlapEffects(tx, [uid]));
       await instance.pipeline.effects.start();
+      await instance.pipeline.begunEffects.start();
       await until(async () => ((await store.rows(sql`SELECT FROM effects`)).length === 0 ? true : null));
       expect(await states()).toEqual(expected);
       const [first, last] = [ids.slice(0, 1), ids.slice(-1)];

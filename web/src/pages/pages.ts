@@ -9,10 +9,12 @@ import { SchedulePage } from './schedule/schedule.tsx';
 import { EditSchedule } from './schedule-form/edit-schedule.tsx';
 import { Runs } from './runs/runs.tsx';
 import { RunPage } from './run/run.tsx';
+import { Alerts } from './alerts/alerts.tsx';
 import { LoadPage } from './load/load.tsx';
 import { Calendars } from './calendars/calendars.tsx';
 import { Limits } from './limits/limits.tsx';
 import { Connections } from './connections/connections.tsx';
+import { Notifiers } from './notifiers/notifiers.tsx';
 import { MaintenancePage } from './maintenance/maintenance.tsx';
 import { Audit } from './audit/audit.tsx';
 
@@ -52,6 +54,7 @@ export const PAGES: Record<PageName, Page> = {
   },
   runs: { title: 'Runs', nav: 'Runs', show: Runs },
   run: { title: 'Run', show: RunPage },
+  alerts: { title: 'Alerts', nav: 'Alerts', show: Alerts },
   load: { title: 'Load', nav: 'Load', show: LoadPage },
   calendars: {
     title: 'Calendars',
@@ -67,6 +70,11 @@ export const PAGES: Record<PageName, Page> = {
     title: 'Connections',
     nav: 'Connections',
     show: Connections,
+  },
+  notifiers: {
+    title: 'Notifiers',
+    nav: 'Notifiers',
+    show: Notifiers,
   },
   maintenance: {
     title: 'Maintenance',

@@ -18,6 +18,31 @@ function ConnectionLink({ id }: { id: string }) {
   );
 }
 
+/** To a notifier, in their list. */
+export function NotifierLink({ id }: { id: string }) {
+  return (
+    <a class="user" href={href('/notifiers', { q: id })}>
+      {id}
+    </a>
+  );
+}
+
+interface Origin {
+  scheduleId: string | null;
+  notifierId: string | null;
+}
+
+/** What a run is of: a schedule, a notifier whose message it is, or nothing but itself. */
+export function OriginLink({ of: { scheduleId, notifierId } }: { of: Origin }) {
+  if (scheduleId !== null) return <ScheduleLink id={scheduleId} />;
+  if (notifierId === null) return <span class="quiet">one-off</span>;
+  return (
+    <>
+      <span class="quiet">message of</span> <NotifierLink id={notifierId} />
+    </>
+  );
+}
+
 /** Before the path of a target; nothing before a URL of its own. */
 export function Below({ connection }: { connection: string | null }) {
   if (connection === null) return null;

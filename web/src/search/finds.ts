@@ -86,12 +86,14 @@ async function byKey(key: string, signal: AbortSignal): Promise<Find[]> {
   return items.map((run) => ({ ...runFind(run), text: `Run with the key ${key}` }));
 }
 
-type FoundRun = Pick<WholeRun, 'id' | 'scheduleId' | 'status'>;
+type FoundRun = Pick<WholeRun, 'id' | 'scheduleId' | 'notifierId' | 'status'>;
 
-function runFind({ id, scheduleId, status }: FoundRun): Find {
+function runFind({ id, scheduleId, notifierId, status }: FoundRun): Find {
   return go(
     'run',
-    `Run of ${scheduleId ?? 'a task asked for once'}`,
+    notifierId === null
+      ? `Run of ${scheduleId ?? 'a task asked for once'}`
+      : `Message of the notifier ${notifierId}`,
     href(`/runs/${id}`),
     `${status}, ${id}`,
   );

@@ -15,7 +15,8 @@ const ACTIONS: readonly (readonly [string, string])[] = [
     ...['create', 'update', 'delete', 'fire', 'backfill', 'skip', 'unskip'].map((act) => `schedule.${act}`),
     ...['create', 'cancel', 'retry', 'complete'].map((act) => `run.${act}`),
     ...['schedules.bulk', 'runs.bulk', 'calendar.put', 'calendar.delete', 'limit.put', 'limit.delete'],
-    ...['connection.put', 'connection.delete', 'maintenance.on', 'maintenance.off'],
+    ...['connection.put', 'connection.delete', 'notifier.put', 'notifier.delete', 'notifier.test'],
+    ...['maintenance.on', 'maintenance.off'],
   ].map((action) => [action, action] as const),
 ];
 

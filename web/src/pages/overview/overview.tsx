@@ -1,5 +1,6 @@
 import { get } from '../../api/http.ts';
 import type { ListSchedulesResponse } from '../../../../client/src/generated/types.gen.ts';
+import { OpenAlerts } from '../../parts/alerts/open-alerts.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { href, pageAt } from '../../state/route.ts';
@@ -22,6 +23,7 @@ export function Overview() {
   return (
     <div class="stack">
       <h1>Overview</h1>
+      <OpenAlerts scheduleId={null} />
       {isEmpty && <FirstSchedule />}
       {signs.data?.readiness.warnings.map((warning) => (
         <p key={warning} class="warning">

@@ -20,7 +20,7 @@ const WORDS: Record<Action, Words> = {
   retry: {
     button: 'Retry',
     question: 'Retry this run?',
-    text: 'It is sent again under its id, by the present version of its schedule.',
+    text: 'It is sent again under its id, by the present version of its schedule or notifier.',
   },
   cancel: {
     button: 'Cancel',

@@ -1,7 +1,7 @@
 import { ApiProblem, get } from '../../api/http.ts';
 import type { ListRunsResponse, WholeRun } from '../../../../client/src/generated/types.gen.ts';
 import { Badge } from '../../parts/badge.tsx';
-import { RunLink, ScheduleLink } from '../../parts/links.tsx';
+import { OriginLink, RunLink } from '../../parts/links.tsx';
 import { usePoll } from '../../state/poll.ts';
 
 /** Each costs a question to the daemon. */
@@ -91,9 +91,7 @@ function Side({ label, ids, known, more }: SideProps) {
           <li key={id} class="node">
             <RunLink id={id} /> {run && <Badge status={run.status} />}
             {run === null && <span class="quiet">no longer kept</span>}
-            <div class="quiet clip">
-              {run && (run.scheduleId === null ? 'one-off' : <ScheduleLink id={run.scheduleId} />)}
-            </div>
+            <div class="quiet clip">{run && <OriginLink of={run} />}</div>
           </li>
         );
       })}

@@ -1,14 +1,18 @@
-import type { AnsweredBodyTemplate, WholeRun } from '../../../../client/src/generated/types.gen.ts';
+import type {
+  AnsweredBodyTemplate,
+  AnsweredHttpTarget,
+  WholeRun,
+} from '../../../../client/src/generated/types.gen.ts';
 import { textOf } from '../../api/json.ts';
 import { Copy } from '../../parts/copy.tsx';
-import { Rules, bodyWords } from '../../parts/endpoint.tsx';
+import { Rules, bodyWords } from '../../parts/endpoint/endpoint-words.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Below } from '../../parts/links.tsx';
 import { attemptOf, filledBody } from './filled-body.ts';
 
 /** Where the run goes, and what goes with it. */
 export function Request({ run }: { run: WholeRun }) {
-  const { target, payload, queue } = run;
+  const { target, payload, queue, notifierId } = run;
   return (
     <section class="card stack">
       <div class="bar end">
@@ -24,7 +28,7 @@ export function Request({ run }: { run: WholeRun }) {
             </code>
           </p>
           <p>
-            Body: <span class="user">{bodyWords(target)}</span>
+            Body: <span class="user">{bodyWords(sentTarget(run, target))}</span>
           </p>
           {typeof target.body !== 'string' && <Text run={run} body={target.body} />}
         </>
@@ -34,7 +38,11 @@ export function Request({ run }: { run: WholeRun }) {
           Pulled by workers from the queue <code class="user">{queue}</code>
         </p>
       )}
-      {target === null && <p class="quiet">Its target cannot be read.</p>}
+      {target === null && (
+        <p class="quiet">
+          {notifierId === null ? 'Its target cannot be read.' : 'Where it goes, its notifier says.'}
+        </p>
+      )}
       {textOf(payload) === 'null' ? (
         <p class="quiet">It has no payload.</p>
       ) : (
@@ -45,6 +53,11 @@ export function Request({ run }: { run: WholeRun }) {
       )}
     </section>
   );
+}
+
+/** Of a message, the envelope is its payload. */
+function sentTarget({ trigger }: WholeRun, target: AnsweredHttpTarget): AnsweredHttpTarget {
+  return trigger === 'notify' && target.body === 'envelope' ? { ...target, body: 'payload' } : target;
 }
 
 /** As it is filled in, where the run alone says that. */

@@ -2,7 +2,7 @@ import { ApiProblem, get } from '../../api/http.ts';
 import type { Schedule, WholeRun } from '../../../../client/src/generated/types.gen.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Copy } from '../../parts/copy.tsx';
-import { ScheduleLink } from '../../parts/links.tsx';
+import { NotifierLink, ScheduleLink } from '../../parts/links.tsx';
 import { Empty, Loading, Refusal } from '../../parts/states.tsx';
 import { type Polled, usePoll } from '../../state/poll.ts';
 import { href } from '../../state/route.ts';
@@ -60,7 +60,7 @@ function Shown({ run, asking }: { run: WholeRun; asking: Polled<WholeRun> }) {
   return (
     <div class="stack">
       <div class="bar run-head">
-        <h1>Run of {scheduleId === null ? 'a task asked for once' : <ScheduleLink id={scheduleId} />}</h1>
+        <Title run={run} />
         <Badge status={run.status} />
         {run.reason !== null && <span class="quiet">{run.reason}</span>}
         <Copy text={() => run.id}>Copy the id</Copy>
@@ -78,6 +78,16 @@ function Shown({ run, asking }: { run: WholeRun; asking: Polled<WholeRun> }) {
       </div>
     </div>
   );
+}
+
+function Title({ run: { scheduleId, notifierId } }: { run: WholeRun }) {
+  if (notifierId !== null)
+    return (
+      <h1>
+        Message of the notifier <NotifierLink id={notifierId} />
+      </h1>
+    );
+  return <h1>Run of {scheduleId === null ? 'a task asked for once' : <ScheduleLink id={scheduleId} />}</h1>;
 }
 
 /** Null: it is deleted. */

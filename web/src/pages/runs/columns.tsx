@@ -1,6 +1,6 @@
 import type { ListRunsResponse } from '../../../../client/src/generated/types.gen.ts';
 import { Badge } from '../../parts/badge.tsx';
-import { RunLink, ScheduleLink } from '../../parts/links.tsx';
+import { OriginLink, RunLink } from '../../parts/links.tsx';
 import type { Column } from '../../parts/lists/table.tsx';
 import { Time, durationText } from '../../parts/time.tsx';
 
@@ -18,8 +18,7 @@ export function columnsWith(zones: ReadonlyMap<string, string | null>): readonly
 const COLUMNS: readonly Column<Run>[] = [
   {
     head: 'Schedule',
-    cell: ({ scheduleId }) =>
-      scheduleId === null ? <span class="quiet">one-off</span> : <ScheduleLink id={scheduleId} />,
+    cell: (run) => <OriginLink of={run} />,
   },
   { head: 'Status', cell: ({ status, reason }) => <Status status={status} reason={reason} /> },
   { head: 'Run', cell: ({ id }) => <RunLink id={id} /> },

@@ -1,5 +1,5 @@
 import type { Schedule, VersionedSchedule } from '../../../../client/src/generated/types.gen.ts';
-import { linesOf } from './endpoint/endpoint-draft.ts';
+import { linesOf } from '../../parts/endpoint/endpoint-draft.ts';
 import { numberOf } from './typed.ts';
 
 /** What is typed about days. */

@@ -3,7 +3,8 @@ import type { ListCalendarsResponse } from '../../../../client/src/generated/typ
 import { usePoll } from '../../state/poll.ts';
 import { ChecksField } from './checks.tsx';
 import { WEEKDAYS } from './day-draft.ts';
-import { AreaField, type Part, SelectField, TextField } from './inputs.tsx';
+import { AreaField, SelectField, TextField } from '../../parts/forms/draft-fields.tsx';
+import type { Part } from './inputs.tsx';
 
 const SELDOM = { everyMs: 60_000 };
 const MOVES = [

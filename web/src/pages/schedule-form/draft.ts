@@ -1,14 +1,13 @@
 import { JsonText, faultOfJson, formatJson, stringifyJson, textOf } from '../../api/json.ts';
 import type { AfterInput, Schedule, VersionedSchedule } from '../../../../client/src/generated/types.gen.ts';
+import type { Fault } from '../../parts/endpoint/endpoint-draft.ts';
 import {
-  EMPTY_ENDPOINT,
-  type EndpointDraft,
-  type Fault,
-  endpointDraftOf,
-  endpointFaults,
-  endpointOf,
-  linesOf,
-} from './endpoint/endpoint-draft.ts';
+  EMPTY_HTTP,
+  type HttpDraft,
+  httpDraftOf,
+  httpFaults,
+  httpTargetOf,
+} from '../../parts/endpoint/http-draft.ts';
 import { type Pair, twice, typedPairs } from '../../parts/forms/pair.ts';
 import { type DayDraft, EMPTY_DAYS, dayDraftOf, daysOf } from './day-draft.ts';
 import { numberOf } from './typed.ts';
@@ -20,7 +19,7 @@ const KINDS = ['cron', 'everySeconds', 'at', 'after'] as const;
 export type Kind = (typeof KINDS)[number];
 
 /** What is typed so far. Numbers are texts, so that the daemon says what is wrong with them. */
-export interface Draft extends EndpointDraft, DayDraft {
+export interface Draft extends HttpDraft, DayDraft {
   id: string;
   description: string;
   kind: Kind;
@@ -34,15 +33,6 @@ export interface Draft extends EndpointDraft, DayDraft {
   startAt: string;
   endAt: string;
   targetType: 'http' | 'pull';
-  /** Empty: none. */
-  connection: string;
-  url: string;
-  method: string;
-  headers: readonly Pair[];
-  /** One a line, two at most. */
-  secret: string;
-  lookupUrl: string;
-  cancelUrl: string;
   queue: string;
   payload: string;
   labels: readonly Pair[];
@@ -64,25 +54,14 @@ export const EMPTY: Draft = {
   ...{ id: '', description: '', kind: 'cron', cron: [''], everySeconds: '', at: '', afterId: '' },
   ...{ afterOn: ['succeeded'], timezone: '', startAt: '', endAt: '' },
   ...EMPTY_DAYS,
-  ...{
-    targetType: 'http',
-    connection: '',
-    url: '',
-    method: 'POST',
-    headers: [],
-    secret: '',
-    lookupUrl: '',
-    cancelUrl: '',
-    queue: '',
-  },
-  ...EMPTY_ENDPOINT,
+  ...EMPTY_HTTP,
+  ...{ targetType: 'http', queue: '' },
   ...{ payload: '', labels: [], policies: {} },
 };
 
 export function draftOf(stored: Stored): Draft {
   const { cron, everySeconds, at, after, target } = stored;
   const kind = KINDS.find((one) => stored[one] !== null) ?? 'cron';
-  const http = target.type === 'http' ? target : null;
   return {
     id: stored.id,
     description: stored.description ?? '',
@@ -97,14 +76,7 @@ export function draftOf(stored: Stored): Draft {
     endAt: stored.endAt ?? '',
     ...dayDraftOf(stored),
     targetType: target.type,
-    connection: http?.connection ?? '',
-    url: http?.url ?? '',
-    method: http?.method ?? 'POST',
-    headers: Object.entries(http?.headers ?? {}),
-    secret: [http?.secret ?? []].flat().join('\n'),
-    lookupUrl: http?.lookup?.url ?? '',
-    cancelUrl: http?.cancel?.url ?? '',
-    ...(http ? endpointDraftOf(http) : EMPTY_ENDPOINT),
+    ...(target.type === 'http' ? httpDraftOf(target) : EMPTY_HTTP),
     queue: target.type === 'pull' ? target.queue : '',
     payload: textOf(stored.payload) === 'null' ? '' : formatJson(textOf(stored.payload)),
     labels: Object.entries(stored.labels),
@@ -175,28 +147,9 @@ function afterOf({ afterId, afterOn }: Draft): AfterInput {
 }
 
 function targetOf(draft: Draft, base: Stored | null): unknown {
-  const { targetType: type, url, method, queue } = draft;
+  const { targetType: type, queue } = draft;
   if (type === 'pull') return { type, queue };
-  const kept = base?.target.type === 'http' ? base.target : null;
-  const called = (text: string, name: 'lookup' | 'cancel') =>
-    text === '' ? null : { ...(kept?.[name] ?? {}), url: text };
-  const headers = Object.fromEntries(typedPairs(draft.headers));
-  const [lookup, cancel] = [called(draft.lookupUrl, 'lookup'), called(draft.cancelUrl, 'cancel')];
-  const secrets = linesOf(draft.secret);
-  const secret = secrets.length > 1 ? secrets : (secrets[0] ?? null);
-  const connection = draft.connection.trim() || null;
-  return {
-    ...kept,
-    type,
-    connection,
-    url,
-    method,
-    headers,
-    ...endpointOf(draft, kept),
-    secret,
-    lookup,
-    cancel,
-  };
+  return httpTargetOf(draft, base?.target.type === 'http' ? base.target : null);
 }
 
 /** As it was typed, or as it was stored. */
@@ -208,13 +161,12 @@ export function payloadOf({ payload }: Draft, base: Stored | null): JsonText | n
 
 /** What cannot be sent at all, and so the daemon cannot say. */
 export function faultsOf(draft: Draft): Fault[] {
-  const { payload, labels, headers, targetType } = draft;
+  const { payload, labels, targetType } = draft;
   const json = payload.trim() === '' ? null : faultOfJson(payload);
   return [
     ...(json === null ? [] : [{ path: '/payload', message: json }]),
     ...twice(labels, '/labels'),
-    ...twice(headers, '/target/headers'),
-    ...(targetType === 'http' ? endpointFaults(draft) : []),
+    ...(targetType === 'http' ? httpFaults(draft) : []),
   ];
 }
 

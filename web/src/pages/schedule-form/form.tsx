@@ -2,18 +2,20 @@ import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import type { Fault } from '../../api/http.ts';
 import { Copy } from '../../parts/copy.tsx';
+import { useConnections } from '../../parts/endpoint/connection-field.tsx';
+import { HTTP_PATHS } from '../../parts/endpoint/http-fields.tsx';
+import { TextField } from '../../parts/forms/draft-fields.tsx';
 import { OtherFaults } from '../../parts/forms/field.tsx';
 import { Refusal } from '../../parts/states.tsx';
 import { BASE_PATH } from '../../state/base.ts';
 import { token } from '../../state/session.ts';
 import { curlText } from './curl.ts';
 import { type Draft, type Stored, bodyOf, faultsOf } from './draft.ts';
-import { type Part, TextField } from './inputs.tsx';
+import type { Part } from './inputs.tsx';
 import { POLICY_PATHS } from './policies.ts';
 import { PolicyFields } from './policy-fields.tsx';
-import { useConnections } from './endpoint/connection-field.tsx';
-import { sentOf } from './endpoint/sent.ts';
 import { Preview, type Previewed, usePreview } from './preview.tsx';
+import { sentOf } from './sample.ts';
 import './schedule-form.css';
 import { TargetFields } from './target-fields.tsx';
 import { TriggerFields } from './trigger-fields.tsx';
@@ -21,18 +23,7 @@ import { TriggerFields } from './trigger-fields.tsx';
 const PATHS = [
   ...['/id', '/description', '/timezone', '/startAt', '/endAt', '/exclude/dates', '/exclude/calendars'],
   ...['/exclude/weekdays', '/onExcluded', '/every', '/pick'],
-  ...[
-    '/target/connection',
-    '/target/url',
-    '/target/method',
-    '/target/headers',
-    '/target/secret',
-    '/target/lookup',
-    '/target/cancel',
-    '/target/queue',
-  ],
-  ...['/target/body', '/target/outcome/succeed', '/target/outcome/retry', '/target/outcome/fail'],
-  ...['/target/outcome/require', '/target/outcome/otherwise'],
+  ...['/target/queue', ...HTTP_PATHS],
   ...['/payload', '/labels', ...POLICY_PATHS],
 ];
 const OF_KIND = { cron: ['/cron'], everySeconds: ['/everySeconds'], at: ['/at'], after: ['/after'] };

@@ -2,7 +2,8 @@ import type { Fault } from '../../api/http.ts';
 import { Field } from '../../parts/forms/field.tsx';
 import { Pairs } from '../../parts/forms/pairs.tsx';
 import type { Draft } from './draft.ts';
-import { AreaField, type Part } from './inputs.tsx';
+import { AreaField } from '../../parts/forms/draft-fields.tsx';
+import type { Part } from './inputs.tsx';
 import { HANDOFF, LATENESS, type Policy, WATCH } from './policies.ts';
 
 /** By which rules; each has a default that most schedules keep. */

@@ -4,10 +4,11 @@ import { Field } from '../../parts/forms/field.tsx';
 import { Segments } from '../../parts/forms/segments.tsx';
 import { usePoll } from '../../state/poll.ts';
 import type { Kind } from './draft.ts';
+import { TextField } from '../../parts/forms/draft-fields.tsx';
 import { ChecksField } from './checks.tsx';
 import { hasDays } from './day-draft.ts';
 import { DayRuleFields, ExcludeFields } from './day-fields.tsx';
-import { MomentField, type Part, TextField } from './inputs.tsx';
+import { MomentField, type Part } from './inputs.tsx';
 
 const KIND_WORDS: readonly (readonly [Kind, string])[] = [
   ['cron', 'By cron'],

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import type { Schedule } from '../../../../client/src/generated/types.gen.ts';
 import { textOf } from '../../api/json.ts';
-import { Rules, bodyWords } from '../../parts/endpoint.tsx';
+import { Rules, bodyWords } from '../../parts/endpoint/endpoint-words.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Below, ScheduleLink } from '../../parts/links.tsx';
 import { Time } from '../../parts/time.tsx';

@@ -24,7 +24,8 @@ export function Head({ schedule, onDone }: { schedule: Schedule; onDone: () => v
           onChoose={(label) => {
             goTo(href('/schedules', { label }));
           }}
-        />
+        />{' '}
+        <a href={href('/alerts', { scheduleId: id })}>Its alerts</a>
       </div>
     </header>
   );

@@ -5,6 +5,7 @@ import type {
   ListUpcomingFiresResponse,
   Schedule,
 } from '../../../../client/src/generated/types.gen.ts';
+import { OpenAlerts } from '../../parts/alerts/open-alerts.tsx';
 import { Loaded } from '../../parts/states.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { place } from '../../state/route.ts';
@@ -56,6 +57,7 @@ function Shown({ schedule, refreshSchedule }: { schedule: Schedule; refreshSched
   return (
     <div class="stack">
       <Head schedule={schedule} onDone={refresh} />
+      <OpenAlerts scheduleId={id} />
       {hasTimes && isReady && (
         <Why
           asOf={`${schedule.version} ${done}`}

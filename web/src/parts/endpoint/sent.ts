@@ -1,13 +1,13 @@
-import type { Connection } from '../../../../../client/src/generated/types.gen.ts';
-import { joinBelow } from '../../../../../src/core/connections/join-url.ts';
-import { compileBody, readContentType } from '../../../../../src/core/http/body-template.ts';
-import { ownHeaders } from '../../../../../src/core/http/own-headers.ts';
-import { carriedBody, contentTypeOf, writeBody } from '../../../../../src/core/http/request-body.ts';
-import { renderTemplate, templateFault } from '../../../../../src/core/http/template.ts';
-import { faultOfJson } from '../../../api/json.ts';
-import { escaped } from '../../../parts/differences/difference.ts';
-import { type Draft, type Stored, payloadOf } from '../draft.ts';
+import type { Connection } from '../../../../client/src/generated/types.gen.ts';
+import { joinBelow } from '../../../../src/core/connections/join-url.ts';
+import { compileBody, readContentType } from '../../../../src/core/http/body-template.ts';
+import { ownHeaders } from '../../../../src/core/http/own-headers.ts';
+import { carriedBody, contentTypeOf, writeBody } from '../../../../src/core/http/request-body.ts';
+import { renderTemplate, templateFault } from '../../../../src/core/http/template.ts';
+import { faultOfJson } from '../../api/json.ts';
+import { escaped } from '../differences/difference.ts';
 import type { Fault } from './endpoint-draft.ts';
+import type { HttpDraft } from './http-draft.ts';
 
 /** The request of a run, as far as it can be told in advance. */
 export interface Sent {
@@ -24,24 +24,19 @@ export interface Sent {
   faults: readonly Fault[];
 }
 
-type Added = Pick<Connection, 'url' | 'headers' | 'auth'>;
+export type Added = Pick<Connection, 'url' | 'headers' | 'auth'>;
 
-/** `fireAt`: of the sample run. `connection`: the one that is named; null: none is, or it cannot be read. */
-export function sentOf(
-  draft: Draft,
-  base: Stored | null,
-  fireAt: number,
-  connection: Added | null = null,
-): Sent {
-  const payload = payloadOf(draft, base)?.text.trim() ?? null;
-  const values = sampleOf(draft, payload, fireAt);
+/** `values`: of the sample run. `connection`: the one that is named; null: none is, or it cannot be read. */
+export function requestOf(draft: HttpDraft, values: Values, connection: Added | null = null): Sent {
   const added = connection === null ? [] : addedBy(connection);
   const typed = draft.headers.map(([name]) => name.toLowerCase());
   const names = [...typed.filter((name) => name !== '' && !added.includes(name)), ...added];
   const carried = carriedBody(draft.method, givenBody(draft));
   const written = writtenBody(carried, values);
   const type = written.body === '' ? null : contentTypeOf(carried, names);
-  const own = ownHeaders(values, { now: fireAt, userAgent: '', spanId: '' }).filter((_, at) => at % 2 === 0);
+  const own = ownHeaders(values, { now: values.scheduledFor, userAgent: '', spanId: '' }).filter(
+    (_, at) => at % 2 === 0,
+  );
   return {
     method: draft.method,
     url: placed(draft.connection.trim(), connection, renderTemplate(draft.url, values, encoded)),
@@ -55,13 +50,14 @@ export function sentOf(
   };
 }
 
-function givenBody({ bodyKind, template, contentType }: Draft) {
+function givenBody({ bodyKind, template, contentType }: HttpDraft) {
   return bodyKind === 'template' ? { template, contentType: contentType.trim() || DEFAULT_TYPE } : bodyKind;
 }
 
 const DEFAULT_TYPE = 'application/json';
 
-type Values = Parameters<typeof writeBody>[1];
+/** What a run says of itself. */
+export type Values = Parameters<typeof writeBody>[1];
 type Carried = ReturnType<typeof carriedBody>;
 
 function writtenBody(carried: Carried, values: Values): Pick<Sent, 'body' | 'unknown'> {
@@ -110,7 +106,7 @@ function addressOf(text: string): string {
 }
 
 /** A template that nothing is typed of yet is refused when it is saved. */
-function faultsIn(draft: Draft): Fault[] {
+function faultsIn(draft: HttpDraft): Fault[] {
   const at = (path: string, message: string | null) => (message === null ? [] : [{ path, message }]);
   return [
     ...at('/target/url', templateFault(draft.url)),
@@ -121,47 +117,10 @@ function faultsIn(draft: Draft): Fault[] {
   ];
 }
 
-function bodyFaults(draft: Draft): Fault[] {
+function bodyFaults(draft: HttpDraft): Fault[] {
   const body = givenBody(draft);
   const compiled = typeof body === 'string' ? [] : compileBody(body);
   if (typeof body === 'string' || !('fault' in compiled)) return [];
   const name = 'fault' in readContentType(body.contentType) ? 'contentType' : 'template';
   return [{ path: `/target/body/${name}`, message: compiled.fault }];
 }
-
-/** A first attempt of the next run. */
-function sampleOf(draft: Draft, payload: string | null, scheduledFor: number): Values {
-  const scheduleId = draft.id || 'this-schedule';
-  const parent = draft.kind === 'after' ? parentOf(draft) : null;
-  return {
-    runId: '019ac0de-0000-7000-8000-000000000001',
-    runName: draft.kind === 'after' ? null : `${scheduleId}@${new Date(scheduledFor).toISOString()}`,
-    scheduleId,
-    scheduledFor,
-    trigger: draft.kind === 'after' ? 'after' : 'schedule',
-    attempt: 1,
-    payload,
-    recovery: null,
-    dependencies: parent
-      ? [{ runId: parent.runId, status: parent.status, error: parent.error, result: parent.result }]
-      : [],
-    parent,
-  };
-}
-
-/** Null: no run causes what follows a lateness. */
-function parentOf({ afterId, afterOn }: Draft): Values['parent'] {
-  const status = ENDS.find((end) => afterOn.includes(end));
-  if (status === undefined) return null;
-  const succeeded = status === 'succeeded';
-  return {
-    runId: '019ac0de-0000-7000-8000-000000000000',
-    scheduleId: afterId === '*' || afterId === '' ? 'another-schedule' : afterId,
-    status,
-    reason: null,
-    error: succeeded ? null : { kind: 'http', message: 'the target answered 500', statusCode: 500 },
-    result: { statusCode: succeeded ? 200 : 500, body: succeeded ? '{"ok":true}' : '{"ok":false}' },
-  };
-}
-
-const ENDS = ['succeeded', 'failed', 'unknown', 'abandoned', 'skipped', 'cancelled'] as const;

@@ -1,5 +1,5 @@
-import { JsonText, faultOfJson, stringifyJson } from '../../../api/json.ts';
-import type { AnsweredHttpTarget, Problem } from '../../../../../client/src/generated/types.gen.ts';
+import { JsonText, faultOfJson, stringifyJson } from '../../api/json.ts';
+import type { AnsweredHttpTarget, Problem } from '../../../../client/src/generated/types.gen.ts';
 
 export type Fault = NonNullable<Problem['errors']>[number];
 type Stored = Pick<AnsweredHttpTarget, 'body' | 'outcome'>;

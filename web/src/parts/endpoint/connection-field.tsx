@@ -1,15 +1,16 @@
 import { useId } from 'preact/hooks';
-import { get } from '../../../api/http.ts';
-import type { Connection, ListConnectionsResponse } from '../../../../../client/src/generated/types.gen.ts';
-import { usePoll } from '../../../state/poll.ts';
-import type { Draft } from '../draft.ts';
-import { type Part, TextField } from '../inputs.tsx';
+import { get } from '../../api/http.ts';
+import type { Connection, ListConnectionsResponse } from '../../../../client/src/generated/types.gen.ts';
+import { usePoll } from '../../state/poll.ts';
+import { TextField } from '../forms/draft-fields.tsx';
+import type { HttpDraft } from './http-draft.ts';
+import type { HttpPart } from './http-part.ts';
 
 const MAX_ID = 128;
 const SELDOM = { everyMs: 60_000, keep: true };
 
 /** Those whose id or description contains what is typed; at first, the first ones of all. */
-export function useConnections({ connection }: Draft): readonly Connection[] {
+export function useConnections({ connection }: HttpDraft): readonly Connection[] {
   const q = connection.trim().slice(0, MAX_ID);
   const found = usePoll(
     `connections ${q}`,
@@ -19,7 +20,13 @@ export function useConnections({ connection }: Draft): readonly Connection[] {
   return found.data?.items ?? [];
 }
 
-export function ConnectionField({ part, connections }: { part: Part; connections: readonly Connection[] }) {
+export function ConnectionField({
+  part,
+  connections,
+}: {
+  part: HttpPart;
+  connections: readonly Connection[];
+}) {
   const list = useId();
   return (
     <>

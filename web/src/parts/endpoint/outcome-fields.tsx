@@ -1,5 +1,6 @@
-import { type Part, SelectField, TextField } from '../inputs.tsx';
+import { SelectField, TextField } from '../forms/draft-fields.tsx';
 import { EMPTY_ENDPOINT } from './endpoint-draft.ts';
+import type { HttpPart } from './http-part.ts';
 
 const REQUIRED = [
   ['', 'nothing more'],
@@ -14,7 +15,7 @@ const OTHERWISE = [
 const NAMES = ['succeedOn', 'retryOn', 'failOn', 'required', 'otherwise'] as const;
 
 /** What an answer means. Open where something is not the default. */
-export function OutcomeFields({ part }: { part: Part }) {
+export function OutcomeFields({ part }: { part: HttpPart }) {
   const { draft } = part;
   return (
     <details open={NAMES.some((name) => draft[name] !== EMPTY_ENDPOINT[name])}>
@@ -55,7 +56,7 @@ export function OutcomeFields({ part }: { part: Part }) {
   );
 }
 
-function RequiredFields({ part }: { part: Part }) {
+function RequiredFields({ part }: { part: HttpPart }) {
   if (part.draft.required === '') return null;
   if (part.draft.required === 'contains')
     return (

@@ -1,6 +1,6 @@
-import type { AnsweredHttpTarget } from '../../../client/src/generated/types.gen.ts';
-import { carriedBody } from '../../../src/core/http/request-body.ts';
-import { stringifyJson } from '../api/json.ts';
+import type { AnsweredHttpTarget } from '../../../../client/src/generated/types.gen.ts';
+import { carriedBody } from '../../../../src/core/http/request-body.ts';
+import { stringifyJson } from '../../api/json.ts';
 
 /** What a request of this target carries, in words. */
 export function bodyWords({ method, body }: AnsweredHttpTarget): string {

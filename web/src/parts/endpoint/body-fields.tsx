@@ -1,22 +1,25 @@
 import { useId } from 'preact/hooks';
-import { BODY_PLACEHOLDERS } from '../../../../../src/core/http/body-template.ts';
-import { AreaField, type Part, SelectField, TextField } from '../inputs.tsx';
+import { BODY_PLACEHOLDERS } from '../../../../src/core/http/body-template.ts';
+import { AreaField, SelectField, TextField } from '../forms/draft-fields.tsx';
+import type { EndpointDraft } from './endpoint-draft.ts';
+import type { HttpPart } from './http-part.ts';
 
-const BODIES = [
-  ['envelope', "firelock's own JSON about the run"],
-  ['payload', 'the payload, byte for byte'],
-  ['template', 'a text of my own'],
-] as const;
 const TYPES = ['application/json', 'application/x-www-form-urlencoded', 'text/plain', 'application/xml'];
 
+interface Props {
+  part: HttpPart;
+  /** What each kind of body is. */
+  bodies: readonly (readonly [kind: EndpointDraft['bodyKind'], text: string])[];
+}
+
 /** What a request carries. */
-export function BodyFields({ part }: { part: Part }) {
+export function BodyFields({ part, bodies }: Props) {
   const { bodyKind } = part.draft;
   const types = useId();
   return (
     <>
       <SelectField
-        {...{ part, path: '/target/body', name: 'bodyKind', options: BODIES }}
+        {...{ part, path: '/target/body', name: 'bodyKind', options: bodies }}
         label="Body"
         hint="Below is what comes of it. A GET and a HEAD carry none."
       />
@@ -39,7 +42,7 @@ export function BodyFields({ part }: { part: Part }) {
               <>
                 Filled in: <span class="mono">{BODY_PLACEHOLDERS}</span>, where … is a JSON pointer. In JSON,
                 one inside quotes becomes text, and one outside of them a value. No place for a secret:
-                whoever may read the schedule sees the text.
+                whoever may read this sees the text.
               </>
             }
           />

@@ -1,0 +1,55 @@
+import type { Alert } from '../../../../client/src/generated/types.gen.ts';
+import { Badge } from '../badge.tsx';
+import { RunLink, ScheduleLink } from '../links.tsx';
+import { type Column, Table } from '../lists/table.tsx';
+import { Time, durationText } from '../time.tsx';
+import { MEANING } from './alert-kinds.ts';
+
+type Common = 'schedule' | 'until';
+
+interface Props {
+  label: string;
+  alerts: readonly Alert[];
+  /** What all of them have in common is not said again. */
+  without?: readonly Common[];
+  isStale?: boolean;
+}
+
+/** What is or was wrong, an episode a row. */
+export function AlertTable({ label, alerts, without = [], isStale = false }: Props) {
+  const columns = COLUMNS.filter(({ part }) => part === undefined || !without.includes(part));
+  return <Table {...{ label, columns, isStale }} rows={alerts} keyOf={({ id }) => id} />;
+}
+
+const COLUMNS: readonly (Column<Alert> & { part?: Common })[] = [
+  { head: 'Kind', cell: ({ kind }) => <Badge status={kind} title={MEANING[kind]} /> },
+  { part: 'schedule', head: 'Schedule', cell: ({ scheduleId }) => <ScheduleLink id={scheduleId} /> },
+  { head: 'Since', cell: ({ since }) => <Time at={since} relative /> },
+  { part: 'until', head: 'Until', cell: (alert) => <Until alert={alert} /> },
+  {
+    head: 'What was wrong',
+    kind: 'grow',
+    cell: ({ kind, error }) =>
+      error === null ? (
+        <span class="quiet">{MEANING[kind]}</span>
+      ) : (
+        <span class="user clip" title={error}>
+          {error}
+        </span>
+      ),
+  },
+  {
+    head: 'Run',
+    cell: ({ runId }) => (runId === null ? <span class="quiet">–</span> : <RunLink id={runId} />),
+  },
+];
+
+function Until({ alert: { since, until } }: { alert: Alert }) {
+  if (until === null) return <strong>still open</strong>;
+  return (
+    <>
+      <Time at={until} />
+      <div class="quiet">after {durationText(Date.parse(until) - Date.parse(since))}</div>
+    </>
+  );
+}

@@ -1,0 +1,105 @@
+import type { ComponentChildren } from 'preact';
+import type { Connection } from '../../../../client/src/generated/types.gen.ts';
+import { AreaField, SelectField, TextField } from '../forms/draft-fields.tsx';
+import { Pairs } from '../forms/pairs.tsx';
+import { BodyFields } from './body-fields.tsx';
+import { ConnectionField } from './connection-field.tsx';
+import { type EndpointDraft, linesOf } from './endpoint-draft.ts';
+import type { HttpPart } from './http-part.ts';
+import { OutcomeFields } from './outcome-fields.tsx';
+import type { Sent } from './sent.ts';
+import { WhatIsSent } from './what-is-sent.tsx';
+
+/** Of its fields. */
+export const HTTP_PATHS: readonly string[] = [
+  ...['/target/connection', '/target/url', '/target/method', '/target/headers', '/target/secret'],
+  ...['/target/lookup', '/target/cancel', '/target/body', '/target/outcome/succeed', '/target/outcome/retry'],
+  ...['/target/outcome/fail', '/target/outcome/require', '/target/outcome/otherwise'],
+];
+const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET', 'HEAD'].map((method) => [method, method] as const);
+export const KEPT = 'What is stored is never shown again: *** stands for it, and keeps it.';
+
+/** A new one below the first: receivers take both until they know the new one. */
+function withNew(secret: string): string {
+  const random = crypto.getRandomValues(new Uint8Array(32));
+  return [...linesOf(secret).slice(0, 1), `whsec_${btoa(String.fromCharCode(...random))}`].join('\n');
+}
+
+interface Props {
+  part: HttpPart;
+  sent: Sent;
+  /** Those that can be chosen. */
+  connections: readonly Connection[];
+  /** What can be chosen as its body; empty: nothing. */
+  bodies: readonly (readonly [kind: EndpointDraft['bodyKind'], text: string])[];
+  /** Fields of what goes with the body. */
+  children?: ComponentChildren;
+}
+
+/** Where it is called, with what, and what its answers mean. */
+export function HttpFields({ part, sent, connections, bodies, children }: Props) {
+  const { draft, change, faults } = part;
+  return (
+    <>
+      <ConnectionField part={part} connections={connections} />
+      <TextField
+        {...{ part, path: '/target/url', name: 'url', isMono: true }}
+        label={draft.connection.trim() === '' ? 'URL' : 'Path below the URL of the connection'}
+        hint="{{runId}}, {{runName}}, {{scheduleId}}, {{scheduledFor}} and {{attempt}} are filled in."
+      />
+      <SelectField {...{ part, path: '/target/method', name: 'method', options: METHODS }} label="Method" />
+      <Pairs
+        label="Headers"
+        hint={KEPT}
+        path="/target/headers"
+        words={['name', 'value']}
+        pairs={draft.headers}
+        faults={faults}
+        onChange={(headers) => change({ headers })}
+      />
+      {children}
+      {bodies.length > 0 && <BodyFields {...{ part, bodies }} />}
+      <WhatIsSent sent={sent} />
+      <SecretField part={part} />
+      <OutcomeFields part={part} />
+      <OtherCalls part={part} />
+    </>
+  );
+}
+
+function SecretField({ part }: { part: HttpPart }) {
+  const { draft, change } = part;
+  return (
+    <AreaField
+      {...{ part, path: '/target/secret', name: 'secret', rows: 2 }}
+      label="Signing secret"
+      hint={
+        <>
+          Signs each request. Two, a line each, while the target changes from one to the other. {KEPT}{' '}
+          <button type="button" onClick={() => change({ secret: withNew(draft.secret) })}>
+            Make one
+          </button>
+        </>
+      }
+    />
+  );
+}
+
+function OtherCalls({ part }: { part: HttpPart }) {
+  const { draft } = part;
+  return (
+    <details open={draft.lookupUrl + draft.cancelUrl !== ''}>
+      <summary>What to ask it when an answer is lost, and to tell it when a run is cancelled</summary>
+      <TextField
+        {...{ part, path: '/target/lookup', name: 'lookupUrl', type: 'url', isMono: true }}
+        label="Look-up URL"
+        hint="Asked before a call whose answer never came is repeated: 2xx means it arrived, 404 that it did not."
+      />
+      <TextField
+        {...{ part, path: '/target/cancel', name: 'cancelUrl', type: 'url', isMono: true }}
+        label="Cancel URL"
+        hint="Called once when a running run is cancelled or replaced."
+      />
+    </details>
+  );
+}
