@@ -48,7 +48,7 @@ export const NOTICES = '/notices';
 
 export function notifierBody(port: number): Record<string, unknown> {
   const target = { type: 'http', url: `http://127.0.0.1:${port}${NOTICES}` };
-  return { on: ['failed'], channel: { type: 'webhook', target } };
+  return { channel: { type: 'webhook', target } };
 }
 
 /** Where the receiver expects the login of the connection. */
