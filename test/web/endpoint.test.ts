@@ -33,6 +33,10 @@ function stored(target: Partial<AnsweredHttpTarget>): Schedule {
     everySeconds: null,
     at: null,
     after: null,
+    exclude: null,
+    onExcluded: 'skip',
+    every: null,
+    pick: null,
     target: targetAt('http://a/', target),
   } as never;
 }
