@@ -40,7 +40,11 @@ export const everyPatch = z.strictObject(everyFields).partial();
 const pickFields = {
   of: z.enum(PICK_PERIODS).meta({ description: 'Weeks begin on Monday.', example: 'month' }),
   nth: z
-    .array(whole(-MAX_PERIODS, MAX_PERIODS).refine((value) => value !== 0, { error: 'must not be 0' }))
+    .array(
+      whole(-MAX_PERIODS, MAX_PERIODS)
+        .refine((value) => value !== 0, { error: 'must not be 0' })
+        .meta({ not: { const: 0 } }),
+    )
     .min(1)
     .max(MAX_PERIODS)
     .refine((value) => new Set(value).size === value.length, { error: 'must not name a place twice' })
