@@ -61,7 +61,8 @@ export async function applyCauses(tx: Transaction, effects: readonly Effect[]): 
     ...new Set(effects.map(({ scheduleUid }) => scheduleUid)),
   ]);
   const judged = await judge(tx, effects, free);
-  const told = await tellersOf(tx, judged);
+  const toldOf = await tellingsOf(tx, judged);
+  const told = await tellersOf(tx, judged, toldOf);
   const { free: notifiers, locked: busy } = await lockNotifiersToTell(tx, [...told.values()].flat());
   const isBusy = ({ schedule }: JudgedSchedule) => (told.get(schedule.uid) ?? []).some((id) => busy.has(id));
   const waiting = new Set([...locked, ...judged.filter(isBusy).map(({ schedule }) => schedule.uid)]);
@@ -73,7 +74,7 @@ export async function applyCauses(tx: Transaction, effects: readonly Effect[]): 
     now,
   );
   await breakAgain(tx, decided);
-  const messages = await tell(tx, decided, [...notifiers.values()], now);
+  const messages = await tell(tx, decided, { notifiers: [...notifiers.values()], toldOf }, now);
   await closeAlerts(tx, decided);
   return {
     unfinished: effects.filter(({ scheduleUid }) => waiting.has(scheduleUid)),
@@ -136,10 +137,13 @@ function toCause({ kind, alertKind, finishedAt, runId, attempt }: CauseEffect): 
 }
 
 /** By the uid of the schedule: ids of the notifiers that are to be told. */
-async function tellersOf(tx: Transaction, judged: readonly JudgedSchedule[]): Promise<Map<string, string[]>> {
+async function tellersOf(
+  tx: Transaction,
+  judged: readonly JudgedSchedule[],
+  toldOf: ReadonlyMap<string, string[]>,
+): Promise<Map<string, string[]>> {
   const isAny = judged.some((one) => one.opened.length > 0);
   const notifiers = isAny ? await readNotifiers(tx) : [];
-  const toldOf = await tellingsOf(tx, judged);
   return new Map(
     judged.map(({ schedule, opened, judged: { closed } }) => [
       schedule.uid,
@@ -169,10 +173,9 @@ async function tellingsOf(
 async function tell(
   tx: Transaction,
   decided: readonly JudgedSchedule[],
-  notifiers: readonly Notifier[],
+  { notifiers, toldOf }: { notifiers: readonly Notifier[]; toldOf: ReadonlyMap<string, string[]> },
   now: Instant,
 ): Promise<number> {
-  const toldOf = await tellingsOf(tx, decided);
   const closed = decided.flatMap(({ judged }) => judged.closed);
   const tellings = notifiers.flatMap((notifier): Telling[] => {
     const opened = decided.flatMap(({ schedule, opened: of }) =>

@@ -6,9 +6,10 @@ import type { Instant } from '../../core/instant.ts';
 import { endRun, releaseRun } from '../../core/runs/transitions.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
 import { lockOpenRuns } from '../runs/lock-runs.ts';
 import { saveLockedRuns } from '../runs/save-runs.ts';
+import { ALERT_COLUMNS, type AlertRow, toAlert } from './alert-rows.ts';
 import { lockNotifiersToTell } from './notifiers-to-tell.ts';
 
 interface GatheredMessage {
@@ -83,15 +84,7 @@ async function isOpen(tx: Transaction, runId: string): Promise<boolean> {
   );
 }
 
-interface AlertRow {
-  id: string;
-  schedule_id: string;
-  kind: Alert['kind'];
-  since: InstantText;
-  until: InstantText | null;
-  run_id: string | null;
-  status: Alert['status'];
-  error: string | null;
+interface ToldRow extends AlertRow {
   labels: Record<string, string> | null;
   count: number;
 }
@@ -102,8 +95,8 @@ async function messageOf(
   about: { notifier: Notifier; event: MessageEvent; fallback_for: string | null; now: Instant },
   { urlOf }: MessageTexts,
 ): Promise<Message> {
-  const rows = await rowsOf<AlertRow>(tx)(sql`-- messageOf
-    SELECT a.id, a.schedule_id, a.kind, a.since, a.until, a.run_id, a.status, a.error, v.definition->'labels' AS labels, told.count
+  const rows = await rowsOf<ToldRow>(tx)(sql`-- messageOf
+    SELECT ${ALERT_COLUMNS}, v.definition->'labels' AS labels, told.count
     FROM (SELECT alert_id, (count(*) OVER ())::int AS count FROM message_alerts WHERE run_id = ${runId}
         ORDER BY alert_id LIMIT ${MAX_TOLD}) AS told JOIN alerts a ON a.id = told.alert_id
       LEFT JOIN schedules s ON s.uid = a.schedule_uid
@@ -113,14 +106,9 @@ async function messageOf(
     notifier: about.notifier.id,
     event: about.event,
     at: about.now,
-    alerts: rows.map((row): ToldAlert => {
-      const { id, kind, status, error, schedule_id: scheduleId, run_id: ofRun } = row;
-      return {
-        ...{ id, scheduleId, kind, status, error, runId: ofRun, labels: row.labels ?? {} },
-        since: toInstant(row.since),
-        until: toInstantOrNull(row.until),
-        url: urlOf({ scheduleId, runId: ofRun }),
-      };
+    alerts: rows.map(({ labels, ...row }): ToldAlert => {
+      const alert = toAlert(row);
+      return { ...alert, labels: labels ?? {}, url: urlOf(alert) };
     }),
     more: Math.max(0, (rows[0]?.count ?? 0) - MAX_TOLD),
     fallbackFor: about.fallback_for,

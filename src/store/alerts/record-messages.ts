@@ -1,13 +1,13 @@
 import { sql } from 'drizzle-orm';
 import { GATHER_SECONDS, type MessageEvent } from '../../core/alerts/message.ts';
-import { type Notifier, laneOfNotifier } from '../../core/alerts/notifier.ts';
+import { messageRun } from '../../core/alerts/message-run.ts';
+import type { Notifier } from '../../core/alerts/notifier.ts';
 import type { Instant } from '../../core/instant.ts';
-import { newRun } from '../../core/runs/new-run.ts';
 import { randomRunId } from '../../core/runs/run.ts';
 import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { NO_SCHEDULE, rowsOf } from '../../postgres/sql/rows.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
 import { recordRuns } from '../runs/save-runs.ts';
 
 /** What a notifier is to be told, whose row this transaction has locked. */
@@ -63,24 +63,8 @@ async function recordMessage(
   gathersUntil: Instant,
 ): Promise<void> {
   const id = randomRunId(now);
-  await recordRuns(tx, [
-    newRun(
-      {
-        id,
-        scheduledFor: now,
-        scheduleUid: notifier.uid,
-        scheduleVersion: notifier.version,
-        scheduleId: NO_SCHEDULE,
-        notifierId: notifier.id,
-        trigger: 'notify',
-        status: 'waiting',
-        lane: laneOfNotifier(notifier.id),
-        priority: PRIORITY_RANK.high,
-        dueAt: gathersUntil,
-      },
-      now,
-    ),
-  ]);
+  const run = { id, status: 'waiting', dueAt: gathersUntil, priority: PRIORITY_RANK.high } as const;
+  await recordRuns(tx, [messageRun(notifier, run, now)]);
   await tx.execute(sql`-- recordMessage
     INSERT INTO messages (run_id, notifier_id, event, gathers_until, fallback_for, created_at)
     VALUES (${id}, ${notifier.id}, ${event}, ${new Date(gathersUntil).toISOString()}, ${fallbackFor ?? null}, ${new Date(now).toISOString()})`);

@@ -18,6 +18,20 @@ const open = (brokenAt: number): Known => ({
   open: new Map([['failed', { id: 'open', brokenAt }]]),
 });
 
+/** What is open once each of them was judged by itself. */
+function openAfter(causes: readonly Cause[], lastSuccessAt: number): Known['open'] {
+  let known: Known = { ...HEALTHY, lastSuccessAt };
+  for (const cause of causes) {
+    const { opened, brokenAgain, closed } = judgeCauses(known, [cause]);
+    const episodes = new Map(known.open);
+    for (const one of opened) episodes.set('failed', { id: 'new', brokenAt: one.brokenAt });
+    for (const one of brokenAgain) episodes.set('failed', one);
+    if (closed.length > 0) episodes.delete('failed');
+    known = { ...known, open: episodes };
+  }
+  return known.open;
+}
+
 describe('of the causes of one schedule', () => {
   it('the first that breaks opens an episode, and the later ones belong to it', () => {
     expect(judgeCauses(HEALTHY, [breaks(10), breaks(30), breaks(20)])).toEqual({
@@ -61,29 +75,8 @@ describe('of the causes of one schedule', () => {
 
   it('the end is the same in whatever order instances see to them, one by one', () => {
     const causes = [breaks(10), heals(20), breaks(30), breaks(40), heals(50)];
-    for (const order of permutationsOf(causes)) {
-      let known: Known = { ...HEALTHY, lastSuccessAt: 50 };
-      for (const cause of order) {
-        const { opened, brokenAgain, closed } = judgeCauses(known, [cause]);
-        const episodes = new Map(known.open);
-        for (const one of opened) episodes.set('failed', { id: 'new', brokenAt: one.brokenAt });
-        for (const one of brokenAgain) episodes.set('failed', one);
-        if (closed.length > 0) episodes.delete('failed');
-        known = { ...known, open: episodes };
-      }
-      expect(known.open.size).toBe(0);
-    }
-    for (const order of permutationsOf([breaks(10), heals(20), breaks(30)])) {
-      let known: Known = { ...HEALTHY, lastSuccessAt: 20 };
-      for (const cause of order) {
-        const { opened, brokenAgain, closed } = judgeCauses(known, [cause]);
-        const episodes = new Map(known.open);
-        for (const one of opened) episodes.set('failed', { id: 'new', brokenAt: one.brokenAt });
-        for (const one of brokenAgain) episodes.set('failed', one);
-        if (closed.length > 0) episodes.delete('failed');
-        known = { ...known, open: episodes };
-      }
-      expect([...known.open.values()]).toEqual([{ id: 'new', brokenAt: 30 }]);
-    }
+    for (const order of permutationsOf(causes)) expect(openAfter(order, 50).size).toBe(0);
+    for (const order of permutationsOf([breaks(10), heals(20), breaks(30)]))
+      expect([...openAfter(order, 20).values()]).toEqual([{ id: 'new', brokenAt: 30 }]);
   });
 });
