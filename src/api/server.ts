@@ -53,7 +53,7 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
       void below.register(
         (api: Api, _apiOptions, apiDone) => {
           const refusals = createRefusals(deps);
-          guardRoutes(api, deps.access, (call) => refusals.note(call));
+          guardRoutes(api, { ...deps, onRefused: (call) => refusals.note(call) });
           countCallsUnderWay(api, deps.access);
           api.addHook('onClose', () => refusals.close());
           api.setNotFoundHandler(answerNotFound);
@@ -96,7 +96,7 @@ export async function createInnerServer(deps: ApiDeps): Promise<Api> {
   await server.register(
     (api: Api, _options, done) => {
       // It calls as an admin, so its role allows every call.
-      guardRoutes(api, deps.access, () => undefined);
+      guardRoutes(api, { ...deps, onRefused: () => undefined });
       addApi(api, deps);
       done();
     },

@@ -1,9 +1,11 @@
 import { randomInt } from 'node:crypto';
 import type { Command } from 'commander';
 import { ROLES, TOKEN_NAME_RULE, isRole, isTokenName } from '../core/access/roles.ts';
+import { SCOPE_RULE, parseScope } from '../core/access/scope.ts';
 import { EXPIRY_RULE, parseExpiry, tokenLine } from '../core/access/token-lines.ts';
 import { createToken, tokenHash } from '../core/access/token.ts';
 import { type Cli, group, withExamples } from './cli.ts';
+import { collect } from './common/arguments.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Surroundings } from './surroundings.ts';
 
@@ -58,6 +60,7 @@ function addRotateSecrets(program: Command, cli: Cli): void {
 
 interface TokenOptions {
   role?: string;
+  scope: readonly string[];
   expires?: string;
 }
 
@@ -67,11 +70,21 @@ function addTokenCommands(program: Command, cli: Cli): void {
     .description('make a token; prints it, and the line that the daemon needs (docs/security.md)')
     .argument('[name...]', 'who calls with it')
     .option('--role <role>', 'what it may do: viewer, worker, operator or admin')
+    .option(
+      '--scope <prefix>',
+      'see and change only names that begin with this; may be given again',
+      collect,
+      [] as string[],
+    )
     .option('--expires <instant>', 'until when it does')
     .action((names: string[], options: TokenOptions) => {
       cli.exitCode = makeToken(names, options, cli.surroundings);
     });
-  withExamples(create, 'firelock token create ci --role operator --expires 2030-01-01T00:00:00Z');
+  withExamples(
+    create,
+    'firelock token create ci --role operator --expires 2030-01-01T00:00:00Z',
+    'firelock token create billing-ci --role admin --scope billing.',
+  );
 }
 
 /** Prints the token, then its line, and nothing else on standard output. Neither is kept anywhere. */
@@ -92,12 +105,14 @@ function makeToken(names: readonly string[], options: TokenOptions, { now, out, 
 function readArguments([name = '', ...others]: readonly string[], options: TokenOptions, now: number) {
   const { role = '', expires } = options;
   const expiresAt = expires === undefined ? null : parseExpiry(expires);
+  const scope = options.scope.length === 0 ? null : parseScope(options.scope.join('|'));
   const faults: string[] = [];
   if (!isTokenName(name)) faults.push(`NAME must be ${TOKEN_NAME_RULE}`);
   if (others.length > 0) faults.push(`give only one NAME, not also ${others.join(' ')}`);
   if (!isRole(role)) faults.push(`--role must be one of ${ROLES.join(', ')}`);
+  if (options.scope.length > 0 && scope === null) faults.push(`--scope must give ${SCOPE_RULE}`);
   if (expiresAt === undefined) faults.push(`--expires must be ${EXPIRY_RULE}`);
   else if (expiresAt !== null && expiresAt <= now) faults.push('--expires must be in the future');
   if (faults.length > 0 || !isRole(role) || expiresAt === undefined) return { faults };
-  return { name, role, expiresAt };
+  return { name, role, scope, expiresAt };
 }

@@ -81,10 +81,11 @@ async function innerCaller(
   { metrics, wake, pullQueues }: Workers,
   beforeEach: () => Promise<void>,
 ): Promise<ApiCaller> {
-  const caller = { name: SCHEDULES_FILE_NAME, role: 'admin' } as const;
+  const caller = { name: SCHEDULES_FILE_NAME, role: 'admin', scope: null } as const;
   const access: Access = {
     identify: () => caller,
     authorize: () => undefined,
+    refuse: () => undefined,
     enter: () => () => undefined,
     replaceTokens: () => undefined,
   };

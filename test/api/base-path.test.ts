@@ -43,7 +43,7 @@ it('below it callers need a token, and elsewhere they do not', async () => {
 
 it('without tokens every caller is an admin without a name', async () => {
   const { body } = await api.call('GET', '/ops/cron/api/v1/me');
-  expect(body).toEqual({ name: null, role: 'admin' });
+  expect(body).toEqual({ name: null, role: 'admin', scope: null });
 });
 
 it('Location headers lead to the thing that they name', async () => {

@@ -144,7 +144,7 @@ test('queues, instances, numbers and the caller are shown', async () => {
   expect((await onTerminal(80, 'stats')).out).toMatch(/^runs +1$[^]*^open +1$/m);
   expect((await run('stats', '--from', '+1d')).json()).toMatchObject({ totalRuns: 0 });
   expect((await run('stats', '--schedule', 'nobody')).code).toBe(3);
-  expect((await run('me')).json()).toEqual({ name: null, role: 'admin' });
+  expect((await run('me')).json()).toEqual({ name: null, role: 'admin', scope: null });
   expect((await onTerminal(80, 'me')).out).toBe(
     `anonymous (the server requires no token), admin, at ${api.url}\n`,
   );

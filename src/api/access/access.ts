@@ -27,6 +27,8 @@ export interface Access {
   identify: (request: Request) => Caller;
   /** @throws Problem 403 */
   authorize: (request: Request, caller: Caller, needed: RoleNeeded) => void;
+  /** Notes that a call was refused because of its caller's scope. */
+  refuse: (request: Request, caller: Caller) => void;
   /**
    * Counts a call of an identified caller, until the function that it answers is called. Callers without names are not
    * told apart, so their calls are not counted.
@@ -50,7 +52,7 @@ export function asksWhoCalls({
   return apiTokens.length > 0 || trustedProxies.length > 0;
 }
 
-const ANONYMOUS: Caller = { name: null, role: 'admin' };
+const ANONYMOUS: Caller = { name: null, role: 'admin', scope: null };
 
 const FAILURES_PER_MINUTE = 10;
 const MAX_KEYS = 10_000;
@@ -90,6 +92,7 @@ export function createAccess({ clock, events, ...settings }: AccessDeps): Access
   return {
     replaceTokens: (present) => state.tokens.replace(present),
     identify: (request) => (state.isAnonymous ? ANONYMOUS : identify(state, request)),
+    refuse: (request, { name }) => emitRefused(state, request, 'scope', name),
     enter: (request, pace) => enter(state, request, pace),
     authorize: (request, { name, role }, needed) => {
       if (mayCall(role, needed)) return;
@@ -142,8 +145,8 @@ function findCaller({ tokens, proxies }: State, request: Request): Known | { ref
   if (sent === undefined) return { refused: 'malformed' };
   const found = tokens.find(sent);
   if ('refused' in found) return found;
-  const { name, role, hash } = found.token;
-  return { caller: { name, role }, key: `token ${hash.toString('hex')}` };
+  const { name, role, scope, hash } = found.token;
+  return { caller: { name, role, scope }, key: `token ${hash.toString('hex')}` };
 }
 
 /** The same answer for every reason. Only the owner of a token should learn what is wrong with it, and the log says it. */

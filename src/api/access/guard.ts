@@ -3,8 +3,10 @@ import type { Api } from '../deps.ts';
 import { type Caller, type RoleNeeded, mayCall } from '../../core/access/roles.ts';
 import type { AuditAction } from '../../core/audit.ts';
 import type { RefusedCall } from '../../store/audit/record-audit.ts';
+import type { Database } from '../../postgres/database.ts';
 import type { Access } from './access.ts';
 import type { CallPace } from './calls-under-way.ts';
+import { guardRuns, refusedByScope } from './scope-guard.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -22,15 +24,22 @@ declare module 'fastify' {
   }
 }
 
+interface GuardDeps {
+  access: Access;
+  database: Database;
+  onRefused: (call: RefusedCall) => void;
+}
+
 /**
  * Asks the callers of all routes that are added after this one who they are, also where there is no route: without a
  * token, a stranger does not learn which paths exist.
  */
-export function guardRoutes(api: Api, access: Access, onRefused: (call: RefusedCall) => void): void {
+export function guardRoutes(api: Api, { access, database, onRefused }: GuardDeps): void {
   api.decorateRequest('caller', null as unknown as Caller);
   api.addHook('onRoute', ({ method, url, config }) => {
     const methods = [method].flat();
     if (config?.role === undefined) throw new Error(noRole(methods.join(', '), url));
+    if (config.scope === undefined) throw new Error(noScope(methods.join(', '), url));
     if (!methods.every((one) => READING.includes(one)) && config.audits === undefined)
       throw new Error(noAudits(methods.join(', '), url));
   });
@@ -39,10 +48,16 @@ export function guardRoutes(api: Api, access: Access, onRefused: (call: RefusedC
     if (request.is404) return Promise.resolve();
     const { role } = request.routeOptions.config;
     if (role === undefined) throw new Error(noRole(request.method, request.url));
+    // Before the role: of what is outside of a caller's scope, no refused call enters the audit.
+    const beyond = refusedByScope(request);
     if (!mayCall(request.caller.role, role)) onRefused(refusedCall(request, role));
     access.authorize(request.raw, request.caller, role);
-    return Promise.resolve();
+    if (beyond === null) return Promise.resolve();
+    onRefused(refusedCall(request, 'another scope'));
+    access.refuse(request.raw, request.caller);
+    throw beyond;
   });
+  guardRuns(api, database);
 }
 
 const READING = ['GET', 'HEAD'];
@@ -66,6 +81,13 @@ function noRole(method: string, url: string): string {
     `the route ${method} ${url} does not say who may call it: add "config: { role: … }" to its options, with viewer ` +
     '(it only reads), worker (queue claims and reports on runs), operator (it acts on runs), admin (everything else), ' +
     'or any (every role)'
+  );
+}
+
+function noScope(method: string, url: string): string {
+  return (
+    `the route ${method} ${url} does not say how it keeps to the caller's scope: add "scope: …" to its config, with a ` +
+    'ScopeRule (api/access/scope-guard.ts)'
   );
 }
 

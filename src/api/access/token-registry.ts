@@ -63,6 +63,6 @@ function dayOf(at: Instant): number {
   return Math.floor(at / DAY_MS);
 }
 
-function useOf({ name, role, hash, expiresAt, lastUsedAt }: KnownToken): TokenUse {
-  return { name, role, hash: hash.toString('hex').slice(0, 8), expiresAt, lastUsedAt };
+function useOf({ name, role, scope, hash, expiresAt, lastUsedAt }: KnownToken): TokenUse {
+  return { name, role, scope, hash: hash.toString('hex').slice(0, 8), expiresAt, lastUsedAt };
 }

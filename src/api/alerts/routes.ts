@@ -34,7 +34,7 @@ export function addAlertRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/alerts',
     {
-      config: { role: 'viewer' },
+      config: { role: 'viewer', scope: 'itself' },
       schema: {
         operationId: 'listAlerts',
         summary: 'Episodes: what is wrong with schedules, and what was; newest first',

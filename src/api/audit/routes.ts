@@ -49,7 +49,7 @@ export function addAuditRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/audit',
     {
-      config: { role: 'operator', pace: 'slow', alsoCheck: emptyPeriod },
+      config: { role: 'operator', scope: 'itself', pace: 'slow', alsoCheck: emptyPeriod },
       schema: {
         operationId: 'listAudit',
         summary: 'What callers changed, and what they were refused; newest first',

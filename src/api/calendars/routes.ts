@@ -24,7 +24,7 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/calendars',
     {
-      config: { role: 'viewer' },
+      config: { role: 'viewer', scope: 'itself' },
       schema: {
         operationId: 'listCalendars',
         summary: 'List calendars, by id',
@@ -45,7 +45,7 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/calendars/:id',
     {
-      config: { role: 'viewer' },
+      config: { role: 'viewer', scope: { name: 'calendar' } },
       schema: {
         operationId: 'getCalendar',
         summary: 'One calendar; its ETag is its version',
@@ -66,7 +66,12 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
   api.put(
     '/calendars/:id',
     {
-      config: { role: 'admin', audits: ['calendar.put'], alsoCheck: idOfAnother },
+      config: {
+        role: 'admin',
+        scope: { name: 'calendar' },
+        audits: ['calendar.put'],
+        alsoCheck: idOfAnother,
+      },
       schema: {
         operationId: 'putCalendar',
         summary:
@@ -97,7 +102,12 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
   api.delete(
     '/calendars/:id',
     {
-      config: { role: 'admin', audits: ['calendar.delete'], alsoCheck: unexpectedBody },
+      config: {
+        role: 'admin',
+        scope: { name: 'calendar' },
+        audits: ['calendar.delete'],
+        alsoCheck: unexpectedBody,
+      },
       schema: {
         operationId: 'deleteCalendar',
         summary: 'Delete a calendar that no schedule excludes',

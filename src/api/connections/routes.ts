@@ -32,7 +32,7 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/connections',
     {
-      config: { role: 'viewer' },
+      config: { role: 'viewer', scope: 'itself' },
       schema: {
         operationId: 'listConnections',
         summary: 'List connections, by id',
@@ -53,7 +53,7 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/connections/:id',
     {
-      config: { role: 'viewer' },
+      config: { role: 'viewer', scope: { name: 'connection' } },
       schema: {
         operationId: 'getConnection',
         summary: 'One connection, with its secret values masked; its ETag is its version',
@@ -75,7 +75,12 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
   api.put(
     '/connections/:id',
     {
-      config: { role: 'admin', audits: ['connection.put'], alsoCheck: idOfAnother },
+      config: {
+        role: 'admin',
+        scope: { name: 'connection' },
+        audits: ['connection.put'],
+        alsoCheck: idOfAnother,
+      },
       schema: {
         operationId: 'putConnection',
         summary:
@@ -110,7 +115,7 @@ function addDryRunRoute(api: Api, { database, secrets, takesSecretFiles }: ApiDe
   api.post(
     '/connections/:id/dry-run',
     {
-      config: { role: 'admin', audits: [], alsoCheck: idOfAnother },
+      config: { role: 'admin', scope: { name: 'connection' }, audits: [], alsoCheck: idOfAnother },
       schema: {
         operationId: 'tryConnection',
         summary: 'What PUT would change; changes nothing',
@@ -136,7 +141,12 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
   api.delete(
     '/connections/:id',
     {
-      config: { role: 'admin', audits: ['connection.delete'], alsoCheck: unexpectedBody },
+      config: {
+        role: 'admin',
+        scope: { name: 'connection' },
+        audits: ['connection.delete'],
+        alsoCheck: unexpectedBody,
+      },
       schema: {
         operationId: 'deleteConnection',
         summary: 'Delete a connection that no schedule and no open run names',

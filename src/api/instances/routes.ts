@@ -33,7 +33,7 @@ export function addInstanceRoutes(api: Api, { database }: ApiDeps): void {
   api.get(
     '/instances',
     {
-      config: { role: 'viewer' },
+      config: { role: 'viewer', scope: 'unscoped' },
       schema: {
         operationId: 'listInstances',
         summary: 'The daemon processes, newest first; the dead stay listed for a day',
@@ -66,6 +66,10 @@ export const caller = z
       .nullable()
       .meta({ description: 'Null: this firelock does not ask callers who they are.' }),
     role: z.enum(ROLES).meta({ description: 'What the caller may do.' }),
+    scope: z.array(z.string()).nullable().meta({
+      description:
+        'The caller sees and changes only what has a name that begins with one of these; null: everything.',
+    }),
   })
   .meta({ id: 'Caller' });
 
@@ -73,7 +77,7 @@ export function addMeRoute(api: Api): void {
   api.get(
     '/me',
     {
-      config: { role: 'any' },
+      config: { role: 'any', scope: 'nameless' },
       schema: {
         operationId: 'getMe',
         summary: 'Who the caller is to firelock, and what they may do',
@@ -81,7 +85,11 @@ export function addMeRoute(api: Api): void {
         response: { 200: json('The caller', caller), ...problems(400) },
       },
     },
-    ({ caller: { name, role } }): z.output<typeof caller> => ({ name, role }),
+    ({ caller: { name, role, scope } }): z.output<typeof caller> => ({
+      name,
+      role,
+      scope: scope === null ? null : [...scope],
+    }),
   );
 }
 
@@ -104,7 +112,7 @@ export function addVerifyRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/verify',
     {
-      config: { role: 'operator', pace: 'slow' },
+      config: { role: 'operator', scope: 'unscoped', pace: 'slow' },
       schema: {
         operationId: 'verify',
         summary: 'Check on the live database what must always hold',

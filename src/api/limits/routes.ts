@@ -24,7 +24,7 @@ function addReadRoutes(api: Api, { database }: ApiDeps): void {
   api.get(
     '/limits',
     {
-      config: { role: 'viewer' },
+      config: { role: 'viewer', scope: 'itself' },
       schema: {
         operationId: 'listLimits',
         summary: 'List limits, by id',
@@ -41,7 +41,7 @@ function addReadRoutes(api: Api, { database }: ApiDeps): void {
   api.get(
     '/limits/:id',
     {
-      config: { role: 'viewer' },
+      config: { role: 'viewer', scope: { name: 'limit' } },
       schema: {
         operationId: 'getLimit',
         summary: 'One limit, and how many of its runs are under way and wait',
@@ -62,7 +62,7 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
   api.put(
     '/limits/:id',
     {
-      config: { role: 'admin', audits: ['limit.put'], alsoCheck: idOfAnother },
+      config: { role: 'admin', scope: { name: 'limit' }, audits: ['limit.put'], alsoCheck: idOfAnother },
       schema: {
         operationId: 'putLimit',
         summary: 'Create a limit, or replace it; a smaller `maxRunning` stops nothing that is under way',
@@ -89,7 +89,12 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
   api.delete(
     '/limits/:id',
     {
-      config: { role: 'admin', audits: ['limit.delete'], alsoCheck: unexpectedBody },
+      config: {
+        role: 'admin',
+        scope: { name: 'limit' },
+        audits: ['limit.delete'],
+        alsoCheck: unexpectedBody,
+      },
       schema: {
         operationId: 'deleteLimit',
         summary: 'Delete a limit that no schedule and no open run names',

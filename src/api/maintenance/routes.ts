@@ -58,7 +58,7 @@ export function addMaintenanceRoutes(api: Api, { database, learnMaintenance }: A
   api.get(
     '/maintenance',
     {
-      config: { role: 'viewer' },
+      config: { role: 'viewer', scope: 'nameless' },
       schema: {
         operationId: 'getMaintenance',
         summary: 'Whether maintenance is on, for all instances',
@@ -71,7 +71,7 @@ export function addMaintenanceRoutes(api: Api, { database, learnMaintenance }: A
   api.post(
     '/maintenance',
     {
-      config: { role: 'admin', audits: ['maintenance.on', 'maintenance.off'] },
+      config: { role: 'admin', scope: 'unscoped', audits: ['maintenance.on', 'maintenance.off'] },
       schema: {
         operationId: 'setMaintenance',
         summary:

@@ -41,7 +41,7 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/notifiers',
     {
-      config: { role: 'viewer' },
+      config: { role: 'viewer', scope: 'itself' },
       schema: {
         operationId: 'listNotifiers',
         summary: 'List notifiers, by id',
@@ -62,7 +62,7 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/notifiers/:id',
     {
-      config: { role: 'viewer' },
+      config: { role: 'viewer', scope: { name: 'notifier' } },
       schema: {
         operationId: 'getNotifier',
         summary: 'One notifier, with its secret values masked; its ETag is its version',
@@ -84,7 +84,12 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
   api.put(
     '/notifiers/:id',
     {
-      config: { role: 'admin', audits: ['notifier.put'], alsoCheck: idOfAnother },
+      config: {
+        role: 'admin',
+        scope: { name: 'notifier' },
+        audits: ['notifier.put'],
+        alsoCheck: idOfAnother,
+      },
       schema: {
         operationId: 'putNotifier',
         summary: 'Create a notifier, or replace it whole: messages recorded from then on go where it says',
@@ -118,7 +123,7 @@ function addDryRunRoute(api: Api, { database, secrets, sendsMail }: ApiDeps): vo
   api.post(
     '/notifiers/:id/dry-run',
     {
-      config: { role: 'admin', audits: [], alsoCheck: idOfAnother },
+      config: { role: 'admin', scope: { name: 'notifier' }, audits: [], alsoCheck: idOfAnother },
       schema: {
         operationId: 'tryNotifier',
         summary: 'What PUT would change; changes nothing',
@@ -144,7 +149,12 @@ function addTestRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/notifiers/:id/test',
     {
-      config: { role: 'admin', audits: ['notifier.test'], alsoCheck: unexpectedBody },
+      config: {
+        role: 'admin',
+        scope: { name: 'notifier' },
+        audits: ['notifier.test'],
+        alsoCheck: unexpectedBody,
+      },
       schema: {
         operationId: 'testNotifier',
         summary: 'Send a message of the event `test` at once; the run says what became of it',
@@ -168,7 +178,12 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
   api.delete(
     '/notifiers/:id',
     {
-      config: { role: 'admin', audits: ['notifier.delete'], alsoCheck: unexpectedBody },
+      config: {
+        role: 'admin',
+        scope: { name: 'notifier' },
+        audits: ['notifier.delete'],
+        alsoCheck: unexpectedBody,
+      },
       schema: {
         operationId: 'deleteNotifier',
         summary: 'Delete a notifier that is no other one’s fallback; its open messages end as abandoned',

@@ -12,7 +12,12 @@ export function addBackfillRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/schedules/:id/backfill',
     {
-      config: { role: 'operator', audits: ['schedule.backfill'], alsoCheck: emptyPeriodInBody },
+      config: {
+        role: 'operator',
+        scope: { name: 'schedule' },
+        audits: ['schedule.backfill'],
+        alsoCheck: emptyPeriodInBody,
+      },
       schema: {
         operationId: 'backfillSchedule',
         summary: 'Fire what a schedule, as it is now, would have fired in a past period; paused or not',

@@ -41,7 +41,7 @@ export function addLoadRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/load',
     {
-      config: { role: 'viewer', pace: 'slow', alsoCheck: emptyPeriod },
+      config: { role: 'viewer', scope: 'itself', pace: 'slow', alsoCheck: emptyPeriod },
       schema: {
         operationId: 'getLoad',
         summary: 'How many fires of all enabled schedules are due when, as they are defined now',

@@ -40,7 +40,7 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/schedules/:id/upcoming',
     {
-      config: { role: 'viewer' },
+      config: { role: 'viewer', scope: { name: 'schedule' } },
       schema: {
         operationId: 'listUpcomingFires',
         summary:
@@ -90,7 +90,7 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
   api.post(
     '/preview',
     {
-      config: { role: 'viewer', audits: [] },
+      config: { role: 'viewer', scope: 'itself', audits: [] },
       schema: {
         operationId: 'previewFires',
         summary: 'When an expression or an interval would fire, strictly after `from`',

@@ -26,7 +26,7 @@ export function addOccurrencesRoute(api: Api, { database, retentionDays }: ApiDe
   api.get(
     '/schedules/:id/occurrences',
     {
-      config: { role: 'viewer', pace: 'slow', alsoCheck: emptyPeriod },
+      config: { role: 'viewer', scope: { name: 'schedule' }, pace: 'slow', alsoCheck: emptyPeriod },
       schema: {
         operationId: 'listOccurrences',
         summary: 'Every moment at which a schedule was to fire, and what became of it; also of a deleted one',

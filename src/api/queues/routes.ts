@@ -77,7 +77,7 @@ function addClaimRoute(api: Api, { pullQueues }: ApiDeps): void {
   api.post(
     '/queues/:queue/claim',
     {
-      config: { role: 'worker', pace: 'waits', audits: [] },
+      config: { role: 'worker', scope: { name: 'queue' }, pace: 'waits', audits: [] },
       schema: {
         operationId: 'claimRuns',
         summary: 'Lease runs to a worker: at once where there are some, else as soon as there are',
@@ -103,7 +103,7 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/queues',
     {
-      config: { role: 'viewer' },
+      config: { role: 'viewer', scope: 'itself' },
       schema: {
         operationId: 'listQueues',
         summary: 'The queues that have runs, or whose workers were seen lately; by name',

@@ -95,7 +95,7 @@ function addCancelRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs/:id/cancel',
     {
-      config: { role: 'operator', pace: 'prompt', audits: ['run.cancel'] },
+      config: { role: 'operator', scope: 'run', pace: 'prompt', audits: ['run.cancel'] },
       schema: {
         ...shared,
         'x-body-optional': true,
@@ -115,7 +115,7 @@ function addRetryRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs/:id/retry',
     {
-      config: { role: 'operator', pace: 'prompt', audits: ['run.retry'] },
+      config: { role: 'operator', scope: 'run', pace: 'prompt', audits: ['run.retry'] },
       schema: {
         ...shared,
         'x-body-optional': true,
@@ -135,7 +135,7 @@ function addCompleteRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs/:id/complete',
     {
-      config: { role: 'worker', pace: 'prompt', audits: ['run.complete'] },
+      config: { role: 'worker', scope: 'run', pace: 'prompt', audits: ['run.complete'] },
       schema: {
         ...shared,
         operationId: 'completeRun',
@@ -159,7 +159,7 @@ function addHeartbeatRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs/:id/heartbeat',
     {
-      config: { role: 'worker', pace: 'prompt', audits: [] },
+      config: { role: 'worker', scope: 'run', pace: 'prompt', audits: [] },
       schema: {
         ...shared,
         'x-body-optional': true,

@@ -45,7 +45,7 @@ export function addRunBulkRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs/bulk',
     {
-      config: { role: 'operator', pace: 'slow', audits: ['runs.bulk'] },
+      config: { role: 'operator', scope: 'itself', pace: 'slow', audits: ['runs.bulk'] },
       schema: {
         operationId: 'actOnRuns',
         summary: 'Retry or cancel the runs that match a filter',

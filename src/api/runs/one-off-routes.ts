@@ -35,7 +35,7 @@ function addOneRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/runs',
     {
-      config: { role: 'operator', audits: ['run.create'], alsoCheck: dependencyFaults },
+      config: { role: 'operator', scope: 'itself', audits: ['run.create'], alsoCheck: dependencyFaults },
       schema: {
         operationId: 'createRun',
         summary: 'Have something done once, now or later',
@@ -76,6 +76,7 @@ function addBatchRoute(api: Api, deps: ApiDeps): void {
       bodyLimit: BATCH_BODY_LIMIT,
       config: {
         role: 'operator',
+        scope: 'itself',
         audits: ['runs.bulk'],
         itemSchema: oneOffItemInput,
         alsoCheck: batchFaults,

@@ -49,7 +49,7 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/runs',
     {
-      config: { role: 'viewer', alsoCheck: emptyPeriod },
+      config: { role: 'viewer', scope: 'itself', alsoCheck: emptyPeriod },
       schema: {
         operationId: 'listRuns',
         summary: 'List runs, newest first; `from` and `to` mean `scheduledFor`',
@@ -77,7 +77,7 @@ function addListOfScheduleRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/schedules/:id/runs',
     {
-      config: { role: 'viewer', alsoCheck: emptyPeriod },
+      config: { role: 'viewer', scope: { name: 'schedule' }, alsoCheck: emptyPeriod },
       schema: {
         operationId: 'listRunsOfSchedule',
         summary: 'List the runs of a schedule, newest first; also of a deleted one',
@@ -103,7 +103,7 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/runs/:id',
     {
-      config: { role: 'viewer' },
+      config: { role: 'viewer', scope: 'run' },
       schema: {
         operationId: 'getRun',
         summary: 'One run, with its target and its attempt log',

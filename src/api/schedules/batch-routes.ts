@@ -35,6 +35,7 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
       bodyLimit: BATCH_BODY_LIMIT,
       config: {
         role: 'admin',
+        scope: 'itself',
         audits: ['schedules.bulk'],
         itemSchema: itemInput,
         besideItems,

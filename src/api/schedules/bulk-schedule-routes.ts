@@ -57,7 +57,7 @@ export function addScheduleBulkRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/schedules/bulk',
     {
-      config: { role: 'admin', pace: 'slow', audits: ['schedules.bulk'] },
+      config: { role: 'admin', scope: 'itself', pace: 'slow', audits: ['schedules.bulk'] },
       schema: {
         operationId: 'actOnSchedules',
         summary: 'Pause or resume the schedules that match a filter',

@@ -29,7 +29,7 @@ export function addFireRoute(api: Api, deps: ApiDeps): void {
   api.post(
     '/schedules/:id/fire',
     {
-      config: { role: 'operator', pace: 'prompt', audits: ['schedule.fire'] },
+      config: { role: 'operator', scope: { name: 'schedule' }, pace: 'prompt', audits: ['schedule.fire'] },
       schema: {
         'x-body-optional': true,
         operationId: 'fireSchedule',
@@ -97,7 +97,11 @@ function addRoute(api: Api, deps: ApiDeps, { path, skipped, operationId, summary
   api.post(
     `/schedules/:id/${path}`,
     {
-      config: { role: 'operator', audits: [skipped ? 'schedule.skip' : 'schedule.unskip'] },
+      config: {
+        role: 'operator',
+        scope: { name: 'schedule' },
+        audits: [skipped ? 'schedule.skip' : 'schedule.unskip'],
+      },
       schema: {
         operationId,
         summary,

@@ -71,7 +71,7 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/schedules',
     {
-      config: { role: 'viewer' },
+      config: { role: 'viewer', scope: 'itself' },
       schema: {
         operationId: 'listSchedules',
         summary: 'List schedules, by id',
@@ -112,7 +112,7 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/schedules/:id',
     {
-      config: { role: 'viewer' },
+      config: { role: 'viewer', scope: { name: 'schedule' } },
       schema: {
         operationId: 'getSchedule',
         summary: 'One schedule; its ETag is its version',
@@ -134,7 +134,12 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
   api.put(
     '/schedules/:id',
     {
-      config: { role: 'admin', audits: ['schedule.update', 'schedule.create'], alsoCheck: idOfAnother },
+      config: {
+        role: 'admin',
+        scope: { name: 'schedule' },
+        audits: ['schedule.update', 'schedule.create'],
+        alsoCheck: idOfAnother,
+      },
       schema: {
         operationId: 'putSchedule',
         summary: 'Create a schedule, or replace it whole',
@@ -168,7 +173,12 @@ function addPatchRoute(api: Api, deps: ApiDeps): void {
   api.patch(
     '/schedules/:id',
     {
-      config: { role: 'admin', audits: ['schedule.update'], alsoCheck: idOfAnother },
+      config: {
+        role: 'admin',
+        scope: { name: 'schedule' },
+        audits: ['schedule.update'],
+        alsoCheck: idOfAnother,
+      },
       schema: {
         operationId: 'patchSchedule',
         summary: 'Change a schedule by JSON Merge Patch',
@@ -202,7 +212,12 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
   api.delete(
     '/schedules/:id',
     {
-      config: { role: 'admin', audits: ['schedule.delete'], alsoCheck: unexpectedBody },
+      config: {
+        role: 'admin',
+        scope: { name: 'schedule' },
+        audits: ['schedule.delete'],
+        alsoCheck: unexpectedBody,
+      },
       schema: {
         operationId: 'deleteSchedule',
         summary:

@@ -40,7 +40,7 @@ export function addVersionsRoute(api: Api, { database }: ApiDeps): void {
   api.get(
     '/schedules/:id/versions',
     {
-      config: { role: 'viewer' },
+      config: { role: 'viewer', scope: { name: 'schedule' } },
       schema: {
         operationId: 'listVersions',
         summary: 'Every write of a schedule, newest first; also of a deleted one',

@@ -48,7 +48,7 @@ export function addStatsRoutes(api: Api, { database }: ApiDeps): void {
   api.get(
     '/stats',
     {
-      config: { role: 'viewer', pace: 'slow', alsoCheck: emptyPeriod },
+      config: { role: 'viewer', scope: 'itself', pace: 'slow', alsoCheck: emptyPeriod },
       schema: {
         operationId: 'getStats',
         summary: 'What became of all runs of a period; `from` and `to` mean `scheduledFor`',
@@ -62,7 +62,7 @@ export function addStatsRoutes(api: Api, { database }: ApiDeps): void {
   api.get(
     '/schedules/:id/stats',
     {
-      config: { role: 'viewer', pace: 'slow', alsoCheck: emptyPeriod },
+      config: { role: 'viewer', scope: { name: 'schedule' }, pace: 'slow', alsoCheck: emptyPeriod },
       schema: {
         operationId: 'getStatsOfSchedule',
         summary: 'What became of the runs of a schedule; also of a deleted one',

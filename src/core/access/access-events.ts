@@ -1,5 +1,6 @@
 import type { Instant } from '../instant.ts';
 import type { Role } from './roles.ts';
+import type { Scope } from './scope.ts';
 
 /** What happens to callers and their tokens. */
 export type AccessEvent =
@@ -30,6 +31,7 @@ interface CallRefused {
 export interface TokenUse {
   name: string;
   role: Role;
+  scope: Scope;
   hash: string;
   expiresAt: Instant | null;
   /** Counted since this process started. */
@@ -55,11 +57,15 @@ export const FAILED_AUTHENTICATION = [
  */
 export const BROWSER_REFUSALS = ['foreignHost', 'proxyMark', 'otherSite'] as const;
 
-/** Also 403: the role does not allow it; 429: too many failures from an address, or too many calls of a token, in a second or under way. */
+/**
+ * Also 403: the role or the scope does not allow it; 429: too many failures from an address, or too many calls of a token, in a second or
+ * under way.
+ */
 export type CallRefusal =
   | (typeof FAILED_AUTHENTICATION)[number]
   | (typeof BROWSER_REFUSALS)[number]
   | 'role'
+  | 'scope'
   | 'tooManyFailures'
   | 'tooManyCalls'
   | 'tooManyAtOnce';

@@ -1,3 +1,5 @@
+import type { Scope } from './scope.ts';
+
 export const ROLES = ['viewer', 'worker', 'operator', 'admin'] as const;
 
 export type Role = (typeof ROLES)[number];
@@ -10,6 +12,7 @@ export interface Caller {
   /** Null: the API did not ask for a name. */
   readonly name: string | null;
   readonly role: Role;
+  readonly scope: Scope;
 }
 
 /**

@@ -1,10 +1,12 @@
 import { type Instant, isoInstant } from '../instant.ts';
 import { ROLES, type Role, TOKEN_NAME_RULE, isRole, isTokenName } from './roles.ts';
+import { SCOPE_RULE, type Scope, parseScope, scopeText } from './scope.ts';
 
 /** What the daemon knows about one token. */
 export interface ApiToken {
   readonly name: string;
   readonly role: Role;
+  readonly scope: Scope;
   /** SHA-256 of the token. */
   readonly hash: Buffer;
   /** The token is refused from this moment on; null: it does not expire. */
@@ -42,25 +44,33 @@ export function parseTokenLines(lines: readonly TokenLine[]): { tokens: ApiToken
   const faults: string[] = [];
   const placeOf = new Map<string, string>();
   for (const { text, place } of lines) {
-    const [name = '', role = '', hash = '', ...rest] = text.split(':');
+    const [name = '', rights = '', hash = '', ...rest] = text.split(':');
+    const { role, scope } = readRights(rights);
     // A text without separators may be anything, even a token.
     const known = hash !== '' && isTokenName(name) ? `${place} (${name})` : place;
     const expires = rest.length === 0 ? null : parseExpiry(rest.join(':'));
-    const wrong = faultsOf({ name, role, hash, expires });
+    const wrong = faultsOf({ name, role, scope, hash, expires });
     const first = placeOf.get(hash.toLowerCase());
     if (wrong.length === 0 && first !== undefined) wrong.push(`it has the same hash as ${first}`);
     faults.push(...wrong.map((fault) => `${known}: ${fault}`));
-    if (wrong.length > 0 || !isRole(role) || expires === undefined) continue;
+    if (wrong.length > 0 || !isRole(role) || scope === undefined || expires === undefined) continue;
     placeOf.set(hash.toLowerCase(), known);
-    tokens.push({ name, role, hash: Buffer.from(hash, 'hex'), expiresAt: expires });
+    tokens.push({ name, role, scope, hash: Buffer.from(hash, 'hex'), expiresAt: expires });
   }
   return { tokens, faults };
 }
 
 /** The line of a token, as parseTokenLines reads it. */
-export function tokenLine({ name, role, hash, expiresAt }: ApiToken): string {
-  const line = `${name}:${role}:${hash.toString('hex')}`;
+export function tokenLine({ name, role, scope, hash, expiresAt }: ApiToken): string {
+  const rights = scope === null ? role : `${role}[${scopeText(scope)}]`;
+  const line = `${name}:${rights}:${hash.toString('hex')}`;
   return expiresAt === null ? line : `${line}:${isoInstant(expiresAt)}`;
+}
+
+/** A role, and perhaps a scope: `operator[billing.|ops.]`. Undefined: the scope breaks SCOPE_RULE. */
+function readRights(rights: string): { role: string; scope: Scope | undefined } {
+  const [, role = '', list] = /^([^[]*)(?:\[(.*)\])?$/.exec(rights) ?? [];
+  return { role, scope: list === undefined ? null : (parseScope(list) ?? undefined) };
 }
 
 export const EXPIRY_RULE = 'an instant such as 2027-01-31T00:00:00Z';
@@ -81,14 +91,16 @@ const EXPIRY = /^(\d{4}-\d\d-\d\d)T\d\d:\d\d(?::\d\d(?:\.\d{1,3})?)?(?:Z|[+-]\d\
 interface Parts {
   name: string;
   role: string;
+  scope: Scope | undefined;
   hash: string;
   expires: Instant | null | undefined;
 }
 
-function faultsOf({ name, role, hash, expires }: Parts): string[] {
+function faultsOf({ name, role, scope, hash, expires }: Parts): string[] {
   const faults: string[] = [];
   if (!isTokenName(name)) faults.push(`its name must be ${TOKEN_NAME_RULE}`);
   if (!isRole(role)) faults.push(`its role must be one of ${ROLES.join(', ')}`);
+  if (scope === undefined) faults.push(`its scope must be ${SCOPE_RULE}`);
   if (hash.startsWith('flk_')) {
     faults.push('it holds a token; the daemon must get the SHA-256 of the token only');
   } else if (!/^[\da-f]{64}$/i.test(hash)) {

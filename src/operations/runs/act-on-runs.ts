@@ -26,7 +26,7 @@ import type { Database } from '../../postgres/database.ts';
 import { TryAgain } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type Auditor, noteOrNow } from '../../store/audit/record-audit.ts';
-import { queueOfLane } from '../../store/runs/queue-lanes.ts';
+import { queueOfLane } from '../../core/runs/queue-lane.ts';
 import { scheduleIdOf } from '../../postgres/sql/rows.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import { lockRun } from '../../store/runs/lock-runs.ts';

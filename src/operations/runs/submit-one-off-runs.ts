@@ -20,7 +20,7 @@ import type { Auditor } from '../../store/audit/record-audit.ts';
 import { countDependencies } from '../../store/effects/dependents.ts';
 import { writeEffects } from '../../store/effects/insert-effects.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { queueOfLane } from '../../store/runs/queue-lanes.ts';
+import { queueOfLane } from '../../core/runs/queue-lane.ts';
 import { NO_SCHEDULE } from '../../postgres/sql/rows.ts';
 import {
   type Edge,

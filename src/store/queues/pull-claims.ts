@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { doubles, texts, booleans, ints, uuids, anyUid } from '../../postgres/sql/arrays.ts';
 import type { Transaction, Executor } from '../../postgres/executor.ts';
-import { laneOfQueue } from '../runs/queue-lanes.ts';
+import { laneOfQueue } from '../../core/runs/queue-lane.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { noHandoffs } from '../maintenance/maintenance-row.ts';
 import { judgeBegunUnderLock } from '../runs/bounds/begun-runs.ts';

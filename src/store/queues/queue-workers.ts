@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { texts } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { isPull, laneOfQueue, queueOfLane } from '../runs/queue-lanes.ts';
+import { laneOfQueue, queueOfLane } from '../../core/runs/queue-lane.ts';
+import { isPull } from '../runs/queue-lanes.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { noHandoffs } from '../maintenance/maintenance-row.ts';
 

@@ -1,17 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
-
-/** The lane of a queue that workers pull from. */
-export function laneOfQueue(queue: string): string {
-  return `${PULL}${queue}`;
-}
-
-/** Null: runs of this lane are sent. */
-export function queueOfLane(lane: string): string | null {
-  return lane.startsWith(PULL) ? lane.slice(PULL.length) : null;
-}
+import { laneOfQueue } from '../../core/runs/queue-lane.ts';
 
 export function isPull(lane: SQL): SQL {
-  return sql`starts_with(${lane}, ${PULL})`;
+  return sql`starts_with(${lane}, ${laneOfQueue('')})`;
 }
 
 /** Lanes of queues that a worker asked lately: a worker may wait for a minute, and its request is written every few seconds. */
@@ -23,5 +14,3 @@ export const ATTENDED_LANES = sql`attended AS MATERIALIZED (
 export function isUnattended(lane: SQL): SQL {
   return sql`(starts_with(${lane}, 'pull ') AND ${lane} <> ALL ((SELECT lanes FROM attended)::text[]))`;
 }
-
-const PULL = 'pull ';

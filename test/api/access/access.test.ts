@@ -52,7 +52,7 @@ function access(asking: Partial<AccessDeps> = {}) {
   return { from, rules, clock, lines, refusals, metrics };
 }
 
-const CI = { name: 'ci', role: 'operator' };
+const CI = { name: 'ci', role: 'operator', scope: null };
 const UNAUTHORIZED = { status: 401, 'WWW-Authenticate': 'Bearer' };
 const tooMany = (seconds: number) => ({ status: 429, 'Retry-After': String(seconds) });
 const times = <T>(count: number, call: () => T): T[] => Array.from({ length: count }, call);
@@ -75,10 +75,11 @@ test('a hash is compared with that of every token, each in constant time, wherev
 
 test('without tokens and proxies the API asks no caller who it is, and every caller is an admin without a name', () => {
   const { from } = access({ apiTokens: [] });
-  expect(from(HOME)).toEqual({ name: null, role: 'admin' });
+  expect(from(HOME)).toEqual({ name: null, role: 'admin', scope: null });
   expect(from(HOME, { 'x-firelock-user': 'eve', 'x-firelock-role': 'viewer' })).toEqual({
     name: null,
     role: 'admin',
+    scope: null,
   });
 });
 
@@ -119,7 +120,7 @@ test('a token may make a limited number of calls, twice as many at once, and doe
   const { from, clock, refusals } = access({ apiTokens: [ci.known, other.known] });
   expect(times(10, () => from(HOME, ci.headers))).toEqual(times(10, () => CI));
   expect(from('192.0.2.2', ci.headers)).toEqual(tooMany(1));
-  expect(from(HOME, other.headers)).toEqual({ name: 'ci', role: 'viewer' });
+  expect(from(HOME, other.headers)).toEqual({ name: 'ci', role: 'viewer', scope: null });
   clock.forward(1000);
   expect(times(6, () => from(HOME, ci.headers))).toEqual([...times(5, () => CI), tooMany(1)]);
   expect(refusals).toEqual(['tooManyCalls', 'tooManyCalls']);
@@ -129,8 +130,10 @@ test('a trusted proxy names its user and the role; from any other address such h
   const trustedProxies = addressRanges(['10.1.0.0/16', '2001:db8::/32']);
   const { from, refusals } = access({ trustedProxies, tokenRequestsPerSecond: 1000 });
   const ann = { 'x-firelock-user': 'ann@example.com', 'x-firelock-role': 'viewer' };
-  const named = { name: 'ann@example.com', role: 'viewer' };
+  const named = { name: 'ann@example.com', role: 'viewer', scope: null };
   for (const proxy of ['10.1.2.3', '::ffff:10.1.2.3', '2001:db8::7']) expect(from(proxy, ann)).toEqual(named);
+  const bounded = { ...ann, 'x-firelock-scope': 'billing.|ops.' };
+  expect(from('10.1.2.3', bounded)).toEqual({ ...named, scope: ['billing.', 'ops.'] });
   // It passes on what its user has logged in with elsewhere.
   expect(from('10.1.2.3', { ...ann, authorization: 'Bearer of.something.else' })).toEqual(named);
   // A call through it that has a token, and no user.
@@ -156,6 +159,8 @@ test('the API uses the headers of a proxy completely or not at all', () => {
     { 'x-firelock-user': '', 'x-firelock-role': 'admin' },
     { 'x-firelock-user': 'firelock', 'x-firelock-role': 'admin' },
     { 'x-firelock-user': 'ann', 'x-firelock-role': 'viewer, admin', ...ci.headers },
+    { 'x-firelock-user': 'ann', 'x-firelock-role': 'viewer', 'x-firelock-scope': '' },
+    { 'x-firelock-user': 'ann', 'x-firelock-role': 'viewer', 'x-firelock-scope': 'billing., ops.' },
   ]) {
     clock.forward(60_000);
     expect([headers, from('10.1.2.3', headers)]).toEqual([headers, UNAUTHORIZED]);

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
+import type { Database } from '../../../src/postgres/database.ts';
 import { guardRoutes } from '../../../src/api/access/guard.ts';
 import type { Api as Server } from '../../../src/api/deps.ts';
 import { ROLES, type RoleNeeded, mayCall } from '../../../src/core/access/roles.ts';
@@ -130,7 +131,7 @@ test('no spelling of a path leads past the guard', async () => {
 test('every caller can ask who it is, and what it may do', async () => {
   for (const role of ROLES) {
     const { status, body } = await api.call('GET', '/api/v1/me', undefined, tokens[role].headers);
-    expect([status, body]).toEqual([200, { name: `the-${role}`, role }]);
+    expect([status, body]).toEqual([200, { name: `the-${role}`, role, scope: null }]);
   }
 });
 
@@ -143,15 +144,20 @@ test('the body of a refused call is not read: nothing of it is stored', async ()
 
 test('a route that names no role cannot be added', () => {
   const server = Fastify() as unknown as Server;
-  guardRoutes(server, api.access, () => undefined);
+  guardRoutes(server, { access: api.access, database: {} as Database, onRefused: () => undefined });
   expect(() => server.get('/forgotten', () => ({}))).toThrow(
     /^the route GET \/forgotten does not say who may call it: add "config: \{ role: … \}"/,
   );
-  expect(() => server.get('/said', { config: { role: 'viewer' } }, () => ({}))).not.toThrow();
-  expect(() => server.post('/forgotten', { config: { role: 'admin' } }, () => ({}))).toThrow(
+  expect(() =>
+    server.get('/said', { config: { role: 'viewer', scope: 'itself' } }, () => ({})),
+  ).not.toThrow();
+  expect(() => server.post('/forgotten', { config: { role: 'admin', scope: 'itself' } }, () => ({}))).toThrow(
     /^the route POST \/forgotten does not say what it writes into the audit: add "audits: \[ … \]"/,
   );
-  const config = { role: 'admin', audits: ['schedule.create'] } as const;
+  expect(() => server.get('/unbounded', { config: { role: 'viewer' } }, () => ({}))).toThrow(
+    /^the route GET \/unbounded does not say how it keeps to the caller's scope/,
+  );
+  const config = { role: 'admin', scope: 'unscoped', audits: ['schedule.create'] } as const;
   expect(() => server.post('/said', { config }, () => ({}))).not.toThrow();
 });
 

@@ -1,14 +1,15 @@
 import { randomInt } from 'node:crypto';
 import { expect } from 'vitest';
 import type { Role } from '../../../src/core/access/roles.ts';
+import type { Scope } from '../../../src/core/access/scope.ts';
 import type { ApiToken } from '../../../src/core/access/token-lines.ts';
 import { createToken, tokenHash } from '../../../src/core/access/token.ts';
 import type { Answer } from '../api.ts';
 
 /** What the caller has, and what the daemon knows of it. */
-export function newToken(name: string, role: Role, expiresAt: number | null = null) {
+export function newToken(name: string, role: Role, expiresAt: number | null = null, scope: Scope = null) {
   const secret = createToken((end) => randomInt(end));
-  const known: ApiToken = { name, role, hash: tokenHash(secret), expiresAt };
+  const known: ApiToken = { name, role, scope, hash: tokenHash(secret), expiresAt };
   return { secret, known, headers: { authorization: `Bearer ${secret}` } };
 }
 

@@ -68,7 +68,7 @@ test('a call without a valid token has no entry: its caller is unknown', async (
 });
 
 const call = (name: string, n: number): RefusedCall => ({
-  caller: { name, role: 'viewer' },
+  caller: { name, role: 'viewer', scope: null },
   ...{ action: 'schedule.update', subject: `s-${n}`, scheduleId: `s-${n}`, detail: { n } },
 });
 

@@ -70,7 +70,7 @@ describe('/maintenance', () => {
 });
 
 it('/me answers who an anonymous caller is', async () => {
-  expect((await api.call('GET', '/api/v1/me')).body).toEqual({ name: null, role: 'admin' });
+  expect((await api.call('GET', '/api/v1/me')).body).toEqual({ name: null, role: 'admin', scope: null });
 });
 
 const HOUR = 3_600_000;

@@ -46,12 +46,12 @@ test.each([
 });
 
 test('a line contains what the daemon has to know about a token, and is read as it was written', () => {
-  for (const expiresAt of [null, Date.UTC(2030, 0, 1, 12)]) {
-    const line = tokenLine({ name: 'ci', role: 'operator', hash: tokenHash(token), expiresAt });
-    const { tokens, faults } = parseTokenLines([{ text: line, place: 'here' }]);
-    expect(faults).toEqual([]);
-    expect(tokens).toEqual([{ name: 'ci', role: 'operator', hash: tokenHash(token), expiresAt }]);
-  }
+  for (const expiresAt of [null, Date.UTC(2030, 0, 1, 12)])
+    for (const scope of [null, ['billing.'], ['billing.', 'ops-2_']]) {
+      const known = { name: 'ci', role: 'operator', scope, hash: tokenHash(token), expiresAt } as const;
+      const { tokens, faults } = parseTokenLines([{ text: tokenLine(known), place: 'here' }]);
+      expect([faults, tokens]).toEqual([[], [known]]);
+    }
 });
 
 test('lists and files may contain spaces, comments and empty entries, and their places are named', () => {
@@ -75,9 +75,13 @@ test('every fault of every line is named, with its position and without its text
     `b:viewer:${HASH.toUpperCase()}:2030-02-30T00:00:00Z`,
     `b:viewer:${HASH.toUpperCase()}`,
     'secret',
+    ...['', '.a|', 'a.|a.', 'a b', '*'].map((scope) => `ci:viewer[${scope}]:${HASH}`),
   ];
   const { tokens, faults } = parseTokenLines(lines.map((text, index) => ({ text, place: `line ${index}` })));
   expect(tokens.map(({ name }) => name)).toEqual(['a']);
+  expect(
+    faults.splice(-5).filter((fault) => fault.includes(' (ci): its scope must be 1 to 32 ')),
+  ).toHaveLength(5);
   expect(faults).toEqual([
     expect.stringMatching(/^line 0 \(ci\): its role must be one of viewer, worker, operator, admin$/),
     expect.stringMatching(/^line 1 \(ci\): it holds a token; /),

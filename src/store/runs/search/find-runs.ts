@@ -5,7 +5,7 @@ import { type HandoffTarget, priorityOfRank } from '../../../core/schedules/sche
 import { uuids, anyUid } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { loadHandoffs, versionKey } from '../../schedules/load-handoffs.ts';
-import { queueOfLane } from '../queue-lanes.ts';
+import { queueOfLane } from '../../../core/runs/queue-lane.ts';
 import { rowsOf, scheduleIdOf } from '../../../postgres/sql/rows.ts';
 import { pageOfLabelled } from './labelled-runs.ts';
 import { RECORD_COLUMNS, type RecordRow, toRecord } from '../record-columns.ts';

@@ -1,0 +1,67 @@
+/**
+ * Prefixes of names, each at most once; null: all names. A caller with a scope sees and changes only what has a name that
+ * begins with one of them: a schedule, calendar, limit, connection, notifier or queue by its id, a run by its schedule's
+ * id or by its own key.
+ */
+export type Scope = readonly string[] | null;
+
+/** Names that begin with this may be read and named by everybody, and changed by callers whose scope says so. */
+const SHARED = 'shared.';
+/** Each is one more range of an index for every list. */
+const MAX_PREFIXES = 32;
+
+export const SCOPE_RULE =
+  `1 to ${MAX_PREFIXES} different prefixes of names, separated by "|", such as billing.|ops.: each 1 to 128 letters ` +
+  '(A-Z, a-z), digits, dots, dashes and underscores, and begins with a letter or digit';
+
+/** Reads `billing.|ops.`; null: it breaks SCOPE_RULE. */
+export function parseScope(text: string): readonly string[] | null {
+  const prefixes = text.split('|');
+  const areValid = prefixes.every((prefix) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(prefix));
+  if (!areValid || new Set(prefixes).size < prefixes.length || prefixes.length > MAX_PREFIXES) return null;
+  return prefixes;
+}
+
+export function scopeText(prefixes: readonly string[]): string {
+  return prefixes.join('|');
+}
+
+/** Whether a caller of this scope may change what has this name. */
+export function owns(scope: Scope, name: string): boolean {
+  return scope === null || scope.some((prefix) => name.startsWith(prefix));
+}
+
+/** Whether a caller of this scope may read it, and name it in a request. */
+export function sees(scope: Scope, name: string): boolean {
+  return owns(scope, name) || name.startsWith(SHARED);
+}
+
+/** Whether all names that begin with this are ones that `sees` allows. */
+export function seesAllOf(scope: Scope, prefix: string): boolean {
+  return sees(scope, prefix);
+}
+
+/** Prefixes of all names that a caller with a scope sees. */
+export function seenPrefixes(prefixes: readonly string[]): string[] {
+  return [...prefixes, SHARED];
+}
+
+/** Names from `from` on and before `end`, in the order of code points. */
+export interface NameRange {
+  from: string;
+  end: string;
+}
+
+/** The ranges of these prefixes, in order; none overlaps another. */
+export function rangesOf(prefixes: readonly string[]): NameRange[] {
+  const sorted = [...new Set(prefixes)].sort();
+  const widest = sorted.filter(
+    (prefix) => !sorted.some((other) => other !== prefix && prefix.startsWith(other)),
+  );
+  return widest.map((prefix) => ({ from: prefix, end: endOf(prefix) }));
+}
+
+/** The first text after all that begin with this: its last character is that of a name, so there is a next one. */
+function endOf(prefix: string): string {
+  return prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
+}
