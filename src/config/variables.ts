@@ -182,7 +182,7 @@ export const VARIABLES = {
   },
   FIRELOCK_TOKEN_REQUESTS_PER_SECOND: wholeNumber(1, 1_000_000, 'requests of one token', 1000),
   FIRELOCK_TRUSTED_PROXY_CIDRS: ranges(
-    `${RANGES}: of proxies whose X-Firelock-User and X-Firelock-Role are believed (default none)`,
+    `${RANGES}: of proxies whose X-Firelock-User, X-Firelock-Role and X-Firelock-Scope are believed (default none)`,
     {},
     tooWideForProxies,
   ),

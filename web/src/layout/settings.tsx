@@ -1,5 +1,5 @@
 import { useId } from 'preact/hooks';
-import { isNamed, logOut, me, token } from '../state/session.ts';
+import { isNamed, logOut, me, scope, token } from '../state/session.ts';
 import { theme } from '../state/theme.ts';
 import { MY_ZONE, zoneChoice } from '../state/zone.ts';
 import type { Signal } from '@preact/signals';
@@ -29,6 +29,9 @@ export function Settings() {
       {isNamed.value && me.value && (
         <span class="who" title={`Logged in as ${me.value.name}, whose role is ${me.value.role}`}>
           {me.value.name} <span class="quiet">{me.value.role}</span>
+          {scope.value !== null && (
+            <span class="quiet"> sees {scope.value.map((prefix) => `${prefix}*`).join(', ')}</span>
+          )}
         </span>
       )}
       {token.value !== null && (

@@ -4,7 +4,7 @@ import { findSchedules } from '../api/schedules.ts';
 import { PAGES } from '../pages/pages.ts';
 import pages from '../../pages.json';
 import { type PageName, href, pageAt } from '../state/route.ts';
-import { may } from '../state/session.ts';
+import { may, scope } from '../state/session.ts';
 import { type Find, go } from './find.ts';
 import { COMMANDS, type Command, finds, labelFinds } from './schedule-finds.ts';
 
@@ -38,7 +38,7 @@ function general(): Find[] {
   const makes = pageAt('/schedules/new')?.name === ('newSchedule' as string);
   return [
     ...(makes ? [go('action', 'New schedule', href('/schedules/new'))] : []),
-    go('action', 'Turn maintenance on or off', href('/maintenance')),
+    ...(scope.value === null ? [go('action', 'Turn maintenance on or off', href('/maintenance'))] : []),
   ];
 }
 

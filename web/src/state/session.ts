@@ -26,6 +26,9 @@ export function may(needed: Role): boolean {
   return me.value !== null && OPEN_TO[needed].includes(me.value.role);
 }
 
+/** The prefixes of the names that the caller sees; null: all. */
+export const scope = computed(() => me.value?.scope ?? null);
+
 /** Whether the daemon calls its caller by a name. */
 export const isNamed = computed(() => typeof me.value?.name === 'string');
 

@@ -6,7 +6,7 @@ import { Loading, Refusal } from '../../parts/states.tsx';
 import { Segments } from '../../parts/forms/segments.tsx';
 import { useAct } from '../../state/act.ts';
 import { maintenance } from '../../state/maintenance.ts';
-import { may } from '../../state/session.ts';
+import { may, scope } from '../../state/session.ts';
 import { MY_ZONE } from '../../state/zone.ts';
 
 export function MaintenancePage() {
@@ -29,7 +29,11 @@ function State({ now }: { now: Maintenance }) {
       <p>
         It is <strong>{now.on ? 'on' : 'off'}</strong>.
       </p>
-      {may('admin') ? <Form now={now} /> : <p class="quiet">Only an admin can change it.</p>}
+      {may('admin') && scope.value === null ? (
+        <Form now={now} />
+      ) : (
+        <p class="quiet">Only an admin who sees everything can change it.</p>
+      )}
     </>
   );
 }

@@ -4,7 +4,7 @@ import { OpenAlerts } from '../../parts/alerts/open-alerts.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { href, pageAt } from '../../state/route.ts';
-import { may } from '../../state/session.ts';
+import { may, scope } from '../../state/session.ts';
 import { Failures } from './failures.tsx';
 import { askSigns } from './gauges.ts';
 import { Instances } from './instances.tsx';
@@ -33,8 +33,8 @@ export function Overview() {
       {!isEmpty && <Trends />}
       {!isEmpty && <Failures />}
       <div class="grid">
-        <Instances />
-        {signs.data && <OpenWork gauges={signs.data.gauges} />}
+        {scope.value === null && <Instances />}
+        {scope.value === null && signs.data && <OpenWork gauges={signs.data.gauges} />}
         <Queues />
         <Limits />
       </div>

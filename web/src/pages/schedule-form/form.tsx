@@ -8,7 +8,7 @@ import { TextField } from '../../parts/forms/draft-fields.tsx';
 import { OtherFaults } from '../../parts/forms/field.tsx';
 import { Refusal } from '../../parts/states.tsx';
 import { BASE_PATH } from '../../state/base.ts';
-import { token } from '../../state/session.ts';
+import { scope, token } from '../../state/session.ts';
 import { curlText } from './curl.ts';
 import { type Draft, type Stored, bodyOf, faultsOf } from './draft.ts';
 import type { Part } from './inputs.tsx';
@@ -73,7 +73,7 @@ export function ScheduleForm({ draft, onChange, base, isNew, headers, saving, on
           <TextField
             {...{ part, path: '/id', name: 'id' }}
             label="Id"
-            hint="Letters, digits, dots, dashes and underscores. It cannot be changed later."
+            hint={`Letters, digits, dots, dashes and underscores${beginning()}. It cannot be changed later.`}
           />
         )}
         <TriggerFields part={part} />
@@ -125,4 +125,9 @@ function curlOf(draft: Draft, base: Stored | null, headers: Readonly<Record<stri
 function distinct(faults: readonly Fault[]): Fault[] {
   const named = faults.map(({ path, message }) => ({ path: path === 'id' ? '/id' : path, message }));
   return [...new Map(named.map((fault) => [`${fault.path} ${fault.message}`, fault])).values()];
+}
+
+/** Of the ids that the caller may give. */
+function beginning(): string {
+  return scope.value === null ? '' : `, beginning with ${scope.value.join(' or ')}`;
 }
