@@ -5,7 +5,7 @@ import { firstRunIdAt } from '../../core/runs/run.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
-import { fewSchedulesInScope } from '../runs/search/runs-in-scope.ts';
+import { fewOneOffs, fewSchedulesInScope } from '../runs/search/runs-in-scope.ts';
 import { namesSeen } from '../scopes/in-scope.ts';
 
 interface StatsFilter {
@@ -129,12 +129,10 @@ const COUNTS: Record<CountName, SQL> = {
 async function ofScope(db: Executor, { scope, scheduleUids }: StatsFilter): Promise<SQL[]> {
   if (scope === null || scheduleUids) return [];
   const uids = await fewSchedulesInScope(db, { scope, use: 'read' });
+  const ids = await fewOneOffs(db, { scope, use: 'read' });
   const ofSchedules = uids ? [ofAny(uids)] : namesSeen(sql`schedule_id`, scope);
-  const oneOffs = [
-    sql`trigger <> 'schedule'`,
-    sql`trigger = 'api'`,
-    ...namesSeen(sql`key COLLATE "C"`, scope),
-  ];
+  const named = ids ? [sql`id = ANY (${uuids(ids)})`] : namesSeen(sql`key COLLATE "C"`, scope);
+  const oneOffs = [sql`trigger <> 'schedule'`, sql`trigger = 'api'`, ...named];
   return [...ofSchedules, sql.join(oneOffs, sql` AND `)];
 }
 

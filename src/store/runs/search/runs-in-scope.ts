@@ -40,7 +40,8 @@ export async function pageInScope<R extends { id: string }>(
   if (filter.ids) return read(newestFirst(filter, { conditions }));
   const parts = await partsInScope(db, filter, inScope, bounds);
   if (parts.length === 0) return [];
-  if (!parts.some(({ isMany }) => isMany)) return read(newestOf(parts, filter));
+  // By its trigger, a run that is of no schedule is among few others.
+  if (!isOfSchedules(filter) || !parts.some(({ isMany }) => isMany)) return read(newestOf(parts, filter));
   const walk = { ...filter, limit: bounds.walked ?? BOUNDS.walked };
   const found = await read(
     sql`SELECT r.* FROM (${newestFirst(walk)}) AS r WHERE ${sql.join(conditions, sql` AND `)}
@@ -53,7 +54,7 @@ export async function pageInScope<R extends { id: string }>(
   return [...found, ...(await read(newestOf(parts, older)))];
 }
 
-/** The same runs as one statement, without a walk: for what reads all that match. Null: there are none. */
+/** The same runs as one statement: for what reads all that match. Of many, it reads all that the filter allows. Null: there are none. */
 export async function allInScope(
   db: Executor,
   filter: RunFilter,
@@ -61,7 +62,9 @@ export async function allInScope(
   columns: ColumnsOfRuns,
 ): Promise<SQL | null> {
   const parts = await partsInScope(db, filter, inScope, {});
-  return parts.length === 0 ? null : newestOf(parts, { limit: filter.limit }, columns);
+  if (parts.length === 0) return null;
+  if (!parts.some(({ isMany }) => isMany)) return newestOf(parts, filter, columns);
+  return newestFirst(filter, { columns, conditions: runsInScope(inScope.scope, inScope.use) });
 }
 
 /** The uids of all schedules of the scope that ever were; null: they are many. */
@@ -79,6 +82,21 @@ export async function fewSchedulesInScope(
   return rows.length > most ? null : rows.map(({ uid }) => uid);
 }
 
+/** The ids of the scope's one-off runs; null: they are many. */
+export async function fewOneOffs(
+  db: Executor,
+  { scope, use }: InScope,
+  most = BOUNDS.fewKeys,
+): Promise<string[] | null> {
+  const parts = eachRange(sql`k.key COLLATE "C"`, scope, use).map(
+    (range) =>
+      sql`(SELECT k.run_id FROM run_keys k WHERE k.scope = ${ONE_OFF_KEYS}::uuid AND ${range} LIMIT ${most + 1})`,
+  );
+  const rows = await rowsOf<{ run_id: string }>(db)(sql`-- fewOneOffs
+    SELECT k.run_id FROM (${sql.join(parts, sql` UNION ALL `)}) AS k LIMIT ${most + 1}`);
+  return rows.length > most ? null : rows.map((row) => row.run_id);
+}
+
 /** One kind of the scope's runs. */
 interface ScopePart {
   filter: RunFilter;
@@ -91,15 +109,18 @@ async function partsInScope(
   db: Executor,
   filter: RunFilter,
   inScope: InScope,
-  { fewSchedules, fewKeys = BOUNDS.fewKeys }: Partial<Bounds>,
+  { fewSchedules, fewKeys }: Partial<Bounds>,
 ): Promise<ScopePart[]> {
   const { triggers } = filter;
-  const ofSchedules = triggers?.some((trigger) => isOfSchedule({ trigger })) ?? true;
   return [
-    ...(ofSchedules ? await partOfSchedules(db, filter, inScope, fewSchedules) : []),
+    ...(isOfSchedules(filter) ? await partOfSchedules(db, filter, inScope, fewSchedules) : []),
     ...((triggers?.includes('api') ?? true) ? await partOfOneOffs(db, filter, inScope, fewKeys) : []),
     ...((triggers?.includes('notify') ?? true) ? [partOfMessages(filter, inScope)] : []),
   ];
+}
+
+function isOfSchedules({ triggers }: RunFilter): boolean {
+  return triggers?.some((trigger) => isOfSchedule({ trigger })) ?? true;
 }
 
 async function partOfSchedules(
@@ -120,7 +141,7 @@ async function partOfOneOffs(
   db: Executor,
   filter: RunFilter,
   { scope, use }: InScope,
-  few: number,
+  few: number | undefined,
 ): Promise<ScopePart[]> {
   const oneOffs: RunFilter = { ...filter, triggers: ['api'] };
   const ids = await fewOneOffs(db, { scope, use }, few);
@@ -129,17 +150,6 @@ async function partOfOneOffs(
   const named = sql`(${sql.join(eachRange(sql`r.key COLLATE "C"`, scope, use), sql` OR `)})`;
   const conditions = [sql`r.trigger <> 'schedule'`, sql`r.trigger = 'api'`, named];
   return [{ filter: oneOffs, more: { conditions }, isMany: true }];
-}
-
-/** The ids of the scope's one-off runs; null: they are many. */
-async function fewOneOffs(db: Executor, { scope, use }: InScope, most: number): Promise<string[] | null> {
-  const parts = eachRange(sql`k.key COLLATE "C"`, scope, use).map(
-    (range) =>
-      sql`(SELECT k.run_id FROM run_keys k WHERE k.scope = ${ONE_OFF_KEYS}::uuid AND ${range} LIMIT ${most + 1})`,
-  );
-  const rows = await rowsOf<{ run_id: string }>(db)(sql`-- fewOneOffs
-    SELECT k.run_id FROM (${sql.join(parts, sql` UNION ALL `)}) AS k LIMIT ${most + 1}`);
-  return rows.length > most ? null : rows.map((row) => row.run_id);
 }
 
 /** By their trigger, as a notifier may have been deleted since: nothing else leads from its name to its messages. */
@@ -153,12 +163,12 @@ function partOfMessages(filter: RunFilter, { scope }: InScope): ScopePart {
 
 function newestOf(
   parts: readonly ScopePart[],
-  page: Pick<RunFilter, 'limit' | 'before'>,
+  { limit, before }: Pick<RunFilter, 'limit' | 'before'>,
   columns?: ColumnsOfRuns,
 ): SQL {
   const each = parts.map(({ filter, more }) =>
-    newestFirst({ ...filter, ...page }, columns ? { ...more, columns } : more),
+    newestFirst({ ...filter, limit, before }, columns ? { ...more, columns } : more),
   );
   const all = each.map((one) => sql`(${one})`);
-  return sql`SELECT r.* FROM (${sql.join(all, sql` UNION ALL `)}) AS r ORDER BY r.id DESC LIMIT ${page.limit}`;
+  return sql`SELECT r.* FROM (${sql.join(all, sql` UNION ALL `)}) AS r ORDER BY r.id DESC LIMIT ${limit}`;
 }

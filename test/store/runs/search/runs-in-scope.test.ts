@@ -136,6 +136,8 @@ describe('among runs of several teams', () => {
       return random() < 0.4 || some.length === 0 ? undefined : some;
     };
     return {
+      // As the API passes on what was not asked for.
+      ...{ scheduleUids: undefined, ids: undefined, labels: undefined, unmet: undefined },
       statuses: subset(RUN_STATUSES),
       triggers: subset(RUN_TRIGGERS),
       from: random() < 0.3 ? NOW - 12 * DAY_MS : undefined,
