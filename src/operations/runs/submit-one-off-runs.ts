@@ -89,12 +89,8 @@ async function accept(tx: Transaction, deps: OneOffDeps, asked: readonly OneOffR
   const links = linksOf(drafts, created);
   const { others } = links;
   const { scope } = deps;
-  const unknown = await unknownNamesOf(
-    tx,
-    created,
-    ({ run: { limit, handoff } }) => ({ limit, ...handoff }),
-    scope,
-  );
+  const namingOf = ({ run: { limit, handoff } }: Draft) => ({ limit, ...handoff });
+  const unknown = await unknownNamesOf(tx, created, namingOf, scope);
   const there = scope === null ? await presentAmong(tx, others) : await runsSeen(tx, others, scope);
   refuseUnknown(drafts, links, there, unknown);
   const toRecord = created.map((draft) => recordOf(deps.targets, draft, links, now));

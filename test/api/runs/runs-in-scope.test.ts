@@ -99,7 +99,11 @@ test('pages follow each other, and a cursor with the place of a foreign run lead
   expect(found).toEqual(whole);
   const first = await as(admin, 'GET', '/runs?limit=1&status=pending');
   expect(runs.foreign.concat(runs.shared)).toContain(idsOf(first)[0]);
-  const forged = await as(billing, 'GET', `/runs?limit=500&cursor=${String(first.body['nextCursor'])}`);
+  const forged = await as(
+    billing,
+    'GET',
+    `/runs?limit=500&cursor=${first.body['nextCursor'] as unknown as string}`,
+  );
   expect(forged.status).toBe(200);
   expect(idsOf(forged).filter((id) => !whole.includes(id))).toEqual([]);
 });
@@ -114,7 +118,9 @@ test('one run answers the runs that it names, without those of others', async ()
   expect(await seen(admin, dependent)).toMatchObject({ dependsOn: [third, first, second] });
   expect(await seen(billing, second)).toMatchObject({ dependents: [dependent] });
   expect(await seen(ops, second)).toMatchObject({ dependents: [other] });
-  const listed = items(await as(billing, 'GET', '/runs?limit=500')).find((run) => run['id'] === first);
+  const listed = items(await as(billing, 'GET', '/runs?limit=500')).find(
+    ({ id }) => (id as unknown as string) === first,
+  );
   expect(listed).toMatchObject({ dependents: [dependent] });
   const cancelled = await as(billing, 'POST', `/runs/${first}/cancel`);
   expect(cancelled.body).toMatchObject({ status: 'cancelled', dependents: [dependent] });

@@ -30,7 +30,7 @@ test('the figures are of the runs that a scope sees: those of its schedules, and
       target: { type: 'http', url: 'http://127.0.0.1:9/' },
       key,
     });
-    await as(admin, 'POST', `/runs/${String(body['id'])}/cancel`);
+    await as(admin, 'POST', `/runs/${body['id'] as unknown as string}/cancel`);
   }
   expect(await figures(admin, '/stats')).toEqual([200, 10, 4]);
   expect(await figures(billing, '/stats')).toEqual([200, 5, 2]);
