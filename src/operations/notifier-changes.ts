@@ -119,7 +119,7 @@ async function planPut(tx: Transaction, id: string, decide: Decide): Promise<Put
 }
 
 async function missingIn(tx: Transaction, content: NotifierContent): Promise<NotifierFault[]> {
-  const unknown = await unknownNamesOf(tx, [content], ({ target }) => ({ limit: null, target }));
+  const unknown = await unknownNamesOf(tx, [content], ({ target }) => ({ limit: null, target }), null);
   return unknown.map(({ path, message }) => ({ path: `/channel${path}`, message }));
 }
 

@@ -172,6 +172,7 @@ describe('two transactions that decide at the same moment', () => {
         },
         events: createEventBus(),
         wake: instance.pipeline.wake,
+        scope: null,
       },
       { scheduleId: 'one', payload: null, key: null },
     );

@@ -95,7 +95,7 @@ test('what names a connection keeps it until its transaction ends: it may be cha
   let deletion: Promise<boolean> | undefined;
   await database.transaction(async (tx) => {
     const naming = (connection: string) => ({ limit: null, target: targetAt('/x', { connection }) });
-    expect(await unknownNamesOf(tx, ['named', 'missing'], naming)).toEqual([
+    expect(await unknownNamesOf(tx, ['named', 'missing'], naming, null)).toEqual([
       {
         namer: 'missing',
         path: '/target/connection',

@@ -131,6 +131,7 @@ describe('a claim', () => {
       database: store.database,
       events: createEventBus(),
       targets: createTargetRegistry([]),
+      scope: null,
       wake: {
         effects: () => undefined,
         dispatch: () => undefined,
@@ -343,7 +344,7 @@ describe('while the database is away', () => {
 });
 
 describe('the list of queues', () => {
-  const states = () => store.database.run((db) => listQueues(db));
+  const states = () => store.database.run((db) => listQueues(db, null));
 
   it('counts by queue: due, later, leased, and how long the oldest has been due', async () => {
     const now = Date.now();

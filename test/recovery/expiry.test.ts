@@ -110,6 +110,7 @@ const actionDeps = () => ({
   database: store.database,
   events: createEventBus(),
   wake: instance.pipeline.wake,
+  scope: null,
 });
 
 interface Row {
@@ -175,7 +176,7 @@ const claim = (leaseSeconds: number, max: number) =>
     claimPullRuns(tx, {
       queue: 'q',
       instanceId: instance.id,
-      asks: [{ workerId: 'w1', max, leaseSeconds }],
+      asks: [{ workerId: 'w1', max, leaseSeconds, scope: null }],
     }),
   );
 const only = ([id]: string[]) => {

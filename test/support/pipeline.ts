@@ -136,6 +136,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     events: bus,
     retentionDays: 30,
     secrets,
+    scope: null,
     wake: stages.wake,
   };
   const loopDeps = { ...changeDeps, clock: systemClock, definitions: stages.definitions };

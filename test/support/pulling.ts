@@ -74,6 +74,7 @@ export async function createPullInstance(
         events: bus,
         targets: createTargetRegistry([]),
         secrets: SECRETS,
+        scope: null,
         wake,
       };
       const accepted = await acceptRuns(
@@ -90,4 +91,11 @@ export async function createPullInstance(
   };
 }
 
-const REQUEST = { queue: 'work', workerId: 'a worker', max: 1, leaseSeconds: 60, waitSeconds: 0 };
+const REQUEST = {
+  queue: 'work',
+  workerId: 'a worker',
+  max: 1,
+  leaseSeconds: 60,
+  waitSeconds: 0,
+  scope: null,
+};

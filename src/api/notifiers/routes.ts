@@ -166,7 +166,7 @@ function addTestRoute(api: Api, deps: ApiDeps): void {
     async ({ params: { id }, caller }, reply) => {
       const runId = await testNotifier(audited(deps, { caller }), id);
       if (runId === null) throw noSuch(`notifier ${id}`);
-      const stored = await deps.database.run((db) => findRun(db, runId));
+      const stored = await deps.database.run((db) => findRun(db, runId, caller.scope));
       if (!stored)
         throw unavailable('the message was recorded, and cannot be found; list the runs of the notifier');
       return reply.code(202).header('Location', `/api/v1/runs/${runId}`).send(answerRun(stored));

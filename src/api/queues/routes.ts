@@ -90,8 +90,14 @@ function addClaimRoute(api: Api, { pullQueues }: ApiDeps): void {
         },
       },
     },
-    async ({ params: { queue }, body, caller: { name } }, reply): Promise<z.output<typeof claimedRuns>> => {
-      const runs = await pullQueues.claim({ ...body, queue, caller: name ?? '', signal: whenGone(reply) });
+    async (
+      { params: { queue }, body, caller: { name, scope } },
+      reply,
+    ): Promise<z.output<typeof claimedRuns>> => {
+      const runs = await pullQueues.claim({
+        ...{ ...body, queue, scope },
+        ...{ caller: name ?? '', signal: whenGone(reply) },
+      });
       // The next call should go to an instance that stays.
       if (pullQueues.isStopping()) void reply.header('Connection', 'close');
       return { items: runs.map(answerPulled) };
@@ -111,7 +117,9 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('All queues', queues), ...problems(400) },
       },
     },
-    async (): Promise<z.output<typeof queues>> => ({ items: await database.run((db) => listQueues(db)) }),
+    async ({ caller: { scope } }): Promise<z.output<typeof queues>> => ({
+      items: await database.run((db) => listQueues(db, scope)),
+    }),
   );
 }
 

@@ -171,8 +171,8 @@ function addHeartbeatRoute(api: Api, deps: ApiDeps): void {
         body: heartbeatInput,
       },
     },
-    ({ params: { id }, body: { attempt, workerId, progress } }) =>
-      act(id, () => heartbeatRun(deps, id, { attempt, workerId, progress })),
+    ({ params: { id }, body: { attempt, workerId, progress }, caller }) =>
+      act(id, () => heartbeatRun(audited(deps, { caller }), id, { attempt, workerId, progress })),
   );
 }
 

@@ -1,3 +1,4 @@
+import { type Scope, owns, scopeText, sees } from '../../core/access/scope.ts';
 import { type OneOffHandoff, type OneOffRun, definitionUid } from '../../core/runs/one-off-run.ts';
 import type { Target } from '../../core/schedules/schedule.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
@@ -22,6 +23,7 @@ interface OneOffContext {
   refs: ReadonlySet<string>;
   secrets: KeyRing;
   faults: OneOffFaults;
+  scope: Scope;
 }
 
 /**
@@ -31,7 +33,7 @@ interface OneOffContext {
 export function oneOffRun(
   input: OneOffRunInput | OneOffItemInput,
   payload: string | undefined,
-  { refs, secrets, faults }: OneOffContext,
+  { refs, secrets, faults, scope }: OneOffContext,
 ): OneOffRun {
   const { key, runAt, onDependencyFailure, priority, limit } = input;
   const { retry, timeoutSeconds, completion, completionTimeoutSeconds, delivery } = input;
@@ -46,6 +48,7 @@ export function oneOffRun(
     delivery,
   };
   const uid = definitionUid(given, secrets);
+  faults.impossible.push(...beyondScope(input, scope));
   return {
     ref: 'ref' in input ? input.ref : null,
     handoff: { ...given, target: sealed(target, { secrets, uid }, null, faults.impossible) },
@@ -58,6 +61,20 @@ export function oneOffRun(
     priority,
     limit,
   };
+}
+
+/** A one-off run belongs to whose scope its key is in. */
+function beyondScope({ key, target }: Pick<OneOffRunInput, 'key' | 'target'>, scope: Scope): Fault[] {
+  if (scope === null) return [];
+  const prefixes = scopeText(scope);
+  const ofKey = key !== null && owns(scope, key);
+  const ofQueue = target.type !== 'pull' || sees(scope, target.queue);
+  return [
+    ...(ofKey ? [] : [{ path: '/key', message: `must begin with a prefix of your scope: ${prefixes}` }]),
+    ...(ofQueue
+      ? []
+      : [{ path: '/target/queue', message: `names a queue that is not in your scope: ${target.queue}` }]),
+  ];
 }
 
 /**

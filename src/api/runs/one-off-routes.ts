@@ -1,3 +1,4 @@
+import type { Scope } from '../../core/access/scope.ts';
 import type { OneOffRun } from '../../core/runs/one-off-run.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { MAX_DEPENDENCIES_PER_CALL } from '../../operations/runs/one-off-links.ts';
@@ -53,10 +54,13 @@ function addOneRoute(api: Api, deps: ApiDeps): void {
     async ({ body, json: sent, caller }, reply) => {
       const { secrets } = deps;
       const faults: OneOffFaults = { invalid: [], impossible: [] };
-      const asked = oneOffRun(body, sent?.payloads.get('/payload'), { refs: NO_REFS, secrets, faults });
+      const asked = oneOffRun(body, sent?.payloads.get('/payload'), {
+        ...{ refs: NO_REFS, secrets, faults },
+        scope: caller.scope,
+      });
       refuse(faults);
       const [accepted] = await acceptOrRefuse(audited(deps, { caller }), [asked], () => '');
-      const stored = accepted && (await deps.database.run((db) => findRun(db, accepted.id)));
+      const stored = accepted && (await deps.database.run((db) => findRun(db, accepted.id, caller.scope)));
       // The run that the key stands for may have been dropped from history since.
       if (!stored) throw unavailable('the run no longer exists; send the request again');
       return reply
@@ -97,7 +101,7 @@ function addBatchRoute(api: Api, deps: ApiDeps): void {
       },
     },
     async ({ body: { items }, json: sent, caller }, reply) => {
-      const asked = batchOf(deps.secrets, items, sent?.payloads ?? new Map<string, string>());
+      const asked = batchOf(deps.secrets, items, sent?.payloads ?? new Map<string, string>(), caller.scope);
       const accepted = await acceptOrRefuse(audited(deps, { caller }), asked, (index) => `/items/${index}`);
       return reply
         .code(accepted.some(({ created }) => created) ? 201 : 200)
@@ -111,13 +115,14 @@ function batchOf(
   secrets: KeyRing,
   items: readonly OneOffItemInput[],
   payloads: ReadonlyMap<string, string>,
+  scope: Scope,
 ): OneOffRun[] {
   const all: OneOffFaults = { invalid: [], impossible: [] };
   const refs = new Set(items.map(({ ref }) => ref));
   const asked = items.map((item, index) => {
     const path = `/items/${index}`;
     const faults: OneOffFaults = { invalid: [], impossible: [] };
-    const one = oneOffRun(item, payloads.get(`${path}/payload`), { refs, secrets, faults });
+    const one = oneOffRun(item, payloads.get(`${path}/payload`), { refs, secrets, faults, scope });
     const inItem = (fault: Fault) => ({ ...fault, path: path + fault.path });
     all.invalid.push(...faults.invalid.map(inItem));
     all.impossible.push(...faults.impossible.map(inItem));

@@ -60,13 +60,13 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('A page of runs', pageSchema(run)), ...problems(400) },
       },
     },
-    async ({ query: { scheduleId, label: labels, key, ...query } }) => {
+    async ({ query: { scheduleId, label: labels, key, ...query }, caller: { scope } }) => {
       const filter = filterOf(query, null);
       const rows = await database.run(async (db) => {
-        const scheduleUids = scheduleId === undefined ? undefined : await uidsOf(db, scheduleId);
+        const scheduleUids = scheduleId === undefined ? undefined : await uidsOf(db, scheduleId, scope);
         const ids = key === undefined ? undefined : await runIdsOfKey(db, key);
         if (scheduleUids?.length === 0 || ids?.length === 0) return [];
-        return listRuns(db, { ...filter, scheduleUids, labels, ids });
+        return listRuns(db, { ...filter, scheduleUids, labels, ids, scope });
       });
       return pageOfRuns(rows, query.limit, null);
     },
@@ -87,12 +87,12 @@ function addListOfScheduleRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('A page of runs', pageSchema(run)), ...problems(400, 404) },
       },
     },
-    async ({ params: { id }, query }) => {
+    async ({ params: { id }, query, caller: { scope } }) => {
       const filter = filterOf(query, id);
       const rows = await database.run(async (db) => {
-        const scheduleUids = await uidsOf(db, id);
+        const scheduleUids = await uidsOf(db, id, scope);
         if (scheduleUids.length === 0) throw noSuch(`schedule ${id}`);
-        return listRuns(db, { ...filter, scheduleUids });
+        return listRuns(db, { ...filter, scheduleUids, scope });
       });
       return pageOfRuns(rows, query.limit, id);
     },
@@ -112,9 +112,9 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('The run', wholeRun), ...problems(400, 404) },
       },
     },
-    async ({ params: { id } }) => {
+    async ({ params: { id }, caller: { scope } }) => {
       const found = await database.run(async (db) => {
-        const stored = mayBeRunId(id) ? await findRun(db, id) : null;
+        const stored = mayBeRunId(id) ? await findRun(db, id, scope) : null;
         if (!stored) return null;
         return { stored, target: (await findTarget(db, stored))?.target ?? null };
       });

@@ -50,11 +50,11 @@ export function addVersionsRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('A page of versions', pageSchema(scheduleVersion)), ...problems(400, 404) },
       },
     },
-    async ({ params: { id }, query: { limit, cursor } }) => {
+    async ({ params: { id }, query: { limit, cursor }, caller: { scope } }) => {
       const before = cursorIn(cursor, id);
       const rows = await database.run(async (db) => {
         const found = await listVersions(db, id, { before, limit: limit + 1 });
-        if (found.length === 0 && (await uidsOf(db, id)).length === 0) throw noSuch(`schedule ${id}`);
+        if (found.length === 0 && (await uidsOf(db, id, scope)).length === 0) throw noSuch(`schedule ${id}`);
         return found;
       });
       return pageOf(

@@ -57,7 +57,8 @@ export function addStatsRoutes(api: Api, { database }: ApiDeps): void {
         response: { 200: json('The figures', stats), ...problems(400) },
       },
     },
-    async ({ query }) => answerStats(await database.run((db) => runStats(db, query), STATS_LIMIT_MS)),
+    async ({ query, caller: { scope } }) =>
+      answerStats(await database.run((db) => runStats(db, { ...query, scope }), STATS_LIMIT_MS)),
   );
   api.get(
     '/schedules/:id/stats',
@@ -72,11 +73,11 @@ export function addStatsRoutes(api: Api, { database }: ApiDeps): void {
         response: { 200: json('The figures', stats), ...problems(400, 404) },
       },
     },
-    async ({ params: { id }, query }) => {
+    async ({ params: { id }, query, caller: { scope } }) => {
       const counted = await database.run(async (db) => {
-        const scheduleUids = await uidsOf(db, id);
+        const scheduleUids = await uidsOf(db, id, scope);
         if (scheduleUids.length === 0) throw noSuch(`schedule ${id}`);
-        return runStats(db, { ...query, scheduleUids });
+        return runStats(db, { ...query, scheduleUids, scope });
       }, STATS_LIMIT_MS);
       return answerStats(counted);
     },

@@ -3,6 +3,7 @@
  * Transaction: one, under the run's row lock, taken by an earlier statement than the write; a heartbeat is one guarded statement.
  * If the process dies here: it is done or not; asking again answers the same. A target may not have heard of a cancellation.
  */
+import type { Scope } from '../../core/access/scope.ts';
 import type { AuditAction, AuditDetail } from '../../core/audit.ts';
 import type { RunSettled } from '../../core/events.ts';
 import type { Instant } from '../../core/instant.ts';
@@ -39,6 +40,8 @@ export interface RunActionDeps {
   events: EventBus;
   wake: Wake;
   auditor?: Auditor;
+  /** Of the caller: which other runs the answer names, and what a bulk action finds. */
+  scope: Scope;
 }
 
 export type ActionResult =
@@ -113,12 +116,12 @@ export function completeRun(deps: RunActionDeps, id: string, word: CompletionRep
 
 /** A heartbeat: the run expires later. */
 export async function heartbeatRun(
-  { database }: RunActionDeps,
+  { database, scope }: RunActionDeps,
   id: string,
   word: HeartbeatReport,
 ): Promise<ActionResult> {
   return database.run(async (db): Promise<ActionResult> => {
-    if (await heartbeatIfCurrent(db, id, word)) return answer(await findRun(db, id));
+    if (await heartbeatIfCurrent(db, id, word)) return answer(await findRun(db, id, scope));
     const run = await findRecord(db, id);
     if (!run) return { kind: 'noSuchRun' };
     const decision = decideHeartbeat(run, word);
@@ -152,9 +155,7 @@ interface Acted {
 
 async function act<Write>(deps: RunActionDeps, id: string, action: Action<Write>): Promise<ActionResult> {
   if (!mayBeRunId(id)) return { kind: 'noSuchRun' };
-  const { result, change, work } = await deps.database.transaction((tx) =>
-    actIn(tx, id, action, deps.auditor),
-  );
+  const { result, change, work } = await deps.database.transaction((tx) => actIn(tx, id, action, deps));
   if (change) action.emit(deps.events, change.from, change.to);
   if (work) wakeFor(deps.wake, work);
   return result;
@@ -164,7 +165,7 @@ async function actIn<Write>(
   tx: Transaction,
   id: string,
   { keepsSchedule = false, audited, detail, decide, change: changeOf }: Action<Write>,
-  auditor: Auditor | undefined,
+  { auditor, scope }: RunActionDeps,
 ): Promise<Acted> {
   // The schedule first, as all transactions lock them.
   const before = keepsSchedule ? await findRecord(tx, id) : null;
@@ -174,14 +175,14 @@ async function actIn<Write>(
   if (!run) return { result: { kind: 'noSuchRun' } };
   const decision = refuseGone(decide(run, definition), run, gone);
   if (decision.kind === 'notPossible') return { result: { ...decision, summary: summaryOf(run) } };
-  if (decision.kind === 'asItIs') return { result: answer(await findRun(tx, id)) };
+  if (decision.kind === 'asItIs') return { result: answer(await findRun(tx, id, scope)) };
   const now = await noteOrNow(tx, auditor, () => ({
     ...{ action: audited, subject: id, scheduleId: scheduleIdOf(run.scheduleId) },
     detail: { was: run.status, ...detail?.(run, decision) },
   }));
   const change = changeOf(run, decision, { definition, now });
   const work = workOfChanges([change], await saveLockedRuns(tx, [change]));
-  return { result: answer(await findRun(tx, id)), change, work };
+  return { result: answer(await findRun(tx, id, scope)), change, work };
 }
 
 /** The work that these changes leave after the commit. */

@@ -96,15 +96,15 @@ function statusesOf({ action, filter: { statuses } }: BulkRunRequest): readonly 
   return POSSIBLE[action].filter((status) => statuses?.includes(status) ?? true);
 }
 
-function find({ database }: RunActionDeps, request: BulkRunRequest): Promise<MatchingRuns> {
+function find({ database, scope }: RunActionDeps, request: BulkRunRequest): Promise<MatchingRuns> {
   const { action, filter, dryRun } = request;
   const { scheduleId, ...rest } = filter;
   return database.run(async (db) => {
-    const scheduleUids = scheduleId === undefined ? undefined : await uidsOf(db, scheduleId);
+    const scheduleUids = scheduleId === undefined ? undefined : await uidsOf(db, scheduleId, scope);
     const limit = dryRun ? SAMPLE : request.limit;
     return matchingRuns(
       db,
-      { ...rest, scheduleUids, statuses: statusesOf(request), limit },
+      { ...rest, scheduleUids, statuses: statusesOf(request), limit, scope },
       { countTo: COUNTED, scheduleIsThere: action === 'retry' },
     );
   }, SEARCH_LIMIT_MS);

@@ -4,6 +4,7 @@
  * If the process dies here: both are there or neither; the run is pending and unclaimed: any instance may claim it.
  */
 import { hash } from 'node:crypto';
+import type { Scope } from '../../core/access/scope.ts';
 import { type Run, randomRunId } from '../../core/runs/run.ts';
 import { boundsOf } from '../../core/runs/bounds.ts';
 import { newRun, runOfSchedule } from '../../core/runs/new-run.ts';
@@ -31,6 +32,8 @@ interface ManualFireDeps {
   events: EventBus;
   wake: Wake;
   auditor?: Auditor;
+  /** Of the caller: which other runs the answer names. */
+  scope: Scope;
 }
 
 interface ManualFireRequest {
@@ -74,7 +77,7 @@ async function fireIn(tx: Transaction, deps: ManualFireDeps, request: ManualFire
   const id = randomRunId(now);
   const holder = await keyHolder(tx, schedule, request, id);
   if (holder && !holder.isOfThisBody) return { fired: { kind: 'keyOfAnotherBody' } };
-  if (holder) return { fired: { kind: 'existing', run: await recorded(tx, holder.runId) } };
+  if (holder) return { fired: { kind: 'existing', run: await recorded(tx, holder.runId, deps.scope) } };
   await recordRuns(tx, [manualRun(schedule, request, { id, now })]);
   const scheduleId = schedule.id;
   await deps.auditor?.note(tx, {
@@ -82,7 +85,7 @@ async function fireIn(tx: Transaction, deps: ManualFireDeps, request: ManualFire
   });
   const guarded = schedule.definition.overlap !== 'allow';
   const judged = guarded ? await judgeOverlapsNowOrSoon(tx, [schedule.uid]) : undefined;
-  return { fired: { kind: 'created', run: await recorded(tx, id) }, judged };
+  return { fired: { kind: 'created', run: await recorded(tx, id, deps.scope) }, judged };
 }
 
 /** The run that the key already stands for; null: none, and the key now stands for the new run. */
@@ -111,8 +114,8 @@ function manualRun(
   return newRun({ ...ofSchedule, ...own, trigger: 'manual', status }, now);
 }
 
-async function recorded(tx: Transaction, id: string): Promise<Run> {
-  const run = await findRun(tx, id);
+async function recorded(tx: Transaction, id: string, scope: Scope): Promise<Run> {
+  const run = await findRun(tx, id, scope);
   if (!run) throw new Error(`run ${id} was recorded and is not there`);
   return run;
 }

@@ -3,6 +3,7 @@
  * Transaction: one. It locks the dependencies last, then reads them: ended ones are counted now, later ends see the new edges.
  * If the process dies here: all are there or none; any instance may claim them.
  */
+import type { Scope } from '../../core/access/scope.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { type OneOffRun, bodyHashOf } from '../../core/runs/one-off-run.ts';
 import { isEnd, randomRunId } from '../../core/runs/run.ts';
@@ -32,6 +33,7 @@ import { ONE_OFF_KEYS, takeKeysUnlessTaken } from '../../store/runs/idempotency-
 import { presentAmong } from '../../store/runs/lock-runs.ts';
 import { ONE_OFF_VERSION, keepDefinitions } from '../../store/runs/one-off-definitions.ts';
 import { findTarget } from '../../store/runs/search/find-runs.ts';
+import { runsSeen } from '../../store/scopes/in-scope.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import { unknownNamesOf } from '../named-things.ts';
@@ -53,6 +55,8 @@ interface OneOffDeps {
   targets: TargetRegistry;
   wake: Wake;
   auditor?: Auditor;
+  /** Of the caller: what it does not show is unknown. */
+  scope: Scope;
 }
 
 /**
@@ -84,8 +88,11 @@ async function accept(tx: Transaction, deps: OneOffDeps, asked: readonly OneOffR
   const created = drafts.filter((draft) => draft.created);
   const links = linksOf(drafts, created);
   const { others } = links;
-  const unknown = await unknownNamesOf(tx, created, ({ run: { limit, handoff } }) => ({ limit, ...handoff }));
-  refuseUnknown(drafts, links, await presentAmong(tx, others), unknown);
+  const { scope } = deps;
+  const namingOf = ({ run: { limit, handoff } }: Draft) => ({ limit, ...handoff });
+  const unknown = await unknownNamesOf(tx, created, namingOf, scope);
+  const there = scope === null ? await presentAmong(tx, others) : await runsSeen(tx, others, scope);
+  refuseUnknown(drafts, links, there, unknown);
   const toRecord = created.map((draft) => recordOf(deps.targets, draft, links, now));
   await record(tx, created, toRecord);
   await link(tx, created, links);

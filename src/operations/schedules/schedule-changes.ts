@@ -204,7 +204,7 @@ async function changeIn(
 
 /** @throws CannotFollow, Error where a limit or a connection does not exist, and whatever `check` throws */
 async function checkNames(tx: Transaction, writes: ScheduleWrite[], check: CheckNames): Promise<void> {
-  const unknown = await unknownNamesOf(tx, writes, ({ definition }) => definition);
+  const unknown = await unknownNamesOf(tx, writes, ({ definition }) => definition, null);
   await resolveFollowed(tx, writes).catch((error: unknown) => {
     if (error instanceof CannotFollow) check(error, unknown);
     throw error;

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { Scope } from '../../core/access/scope.ts';
 import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { doubles, texts, booleans, ints, uuids, anyUid } from '../../postgres/sql/arrays.ts';
 import type { Transaction, Executor } from '../../postgres/executor.ts';
@@ -18,6 +19,8 @@ export interface PullAsk {
   max: number;
   /** How long the worker may be silent. */
   leaseSeconds: number;
+  /** Of its caller. */
+  scope: Scope;
 }
 
 export interface Pulled {
@@ -69,7 +72,8 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
     RETURNING r.id, chosen.place::int, chosen.lateness_ms IS NULL AS is_first, (SELECT count(*) FROM due)::int AS due,
       ${IS_TO_BEGIN} AS to_begin`);
   await judgeBegunUnderLock(tx, idsToBegin(rows));
-  const runs = await readPulledRuns(tx, rows);
+  const asked = rows.map((row) => ({ ...row, scope: slots[row.place - 1]?.scope ?? null }));
+  const runs = await readPulledRuns(tx, asked);
   const given: PulledRun[][] = claim.asks.map(() => []);
   for (const row of rows.sort((a, b) => a.place - b.place)) {
     const pulled = runs.get(row.id);

@@ -1,7 +1,8 @@
 import { type Dependency, type Run, dependencyOf, mayBeRunId } from '../../core/runs/run.ts';
+import type { Scope } from '../../core/access/scope.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { findOutcomes, listRuns } from '../runs/search/find-runs.ts';
-import type { RunFilter } from '../runs/search/run-pages.ts';
+import { runsSeen } from '../scopes/in-scope.ts';
 
 /** A run as a worker gets it. */
 export interface PulledRun {
@@ -18,23 +19,27 @@ export interface PulledRun {
  */
 export const MAX_DEPENDENCIES_SHOWN = 2_000;
 
-/** By id; without a run that cannot be read. */
+/**
+ * By id; without a run that cannot be read. What it depended on belongs to a run, whoever works on it; of its dependents a worker gets
+ * those that its scope sees.
+ */
 export async function readPulledRuns(
   tx: Transaction,
-  claimed: readonly { id: string; is_first: boolean }[],
+  claimed: readonly { id: string; is_first: boolean; scope: Scope }[],
 ): Promise<Map<string, PulledRun>> {
   const ids = claimed.map(({ id }) => id).filter(mayBeRunId);
   if (ids.length === 0) return new Map();
   // By their status they are looked for among open runs alone, and in no day of history.
-  const filter: RunFilter = { ids, statuses: ['running'], limit: ids.length };
+  const filter = { ids, statuses: ['running' as const], limit: ids.length, scope: null };
   const runs = await listRuns(tx, filter, MAX_DEPENDENCIES_SHOWN);
+  const dependents = await dependentsSeen(tx, runs, new Map(claimed.map(({ id, scope }) => [id, scope])));
   const found = await findOutcomes(tx, [...new Set(runs.flatMap(dependencyIds))]);
   const started = new Set(claimed.filter((row) => !row.is_first).map(({ id }) => id));
   return new Map(
     runs.map((run) => [
       run.id,
       {
-        run,
+        run: { ...run, dependents: dependents.get(run.id) ?? run.dependents },
         dependencies: dependencyIds(run)
           .flatMap((id) => found.get(id) ?? [])
           .map(dependencyOf),
@@ -42,6 +47,23 @@ export async function readPulledRuns(
       },
     ]),
   );
+}
+
+/** By run, of those that are worked on by callers with a scope. */
+async function dependentsSeen(
+  tx: Transaction,
+  runs: readonly Run[],
+  scopes: ReadonlyMap<string, Scope>,
+): Promise<ReadonlyMap<string, string[]>> {
+  const seen = new Map<string, string[]>();
+  for (const { id, dependents } of runs) {
+    const scope = scopes.get(id) ?? null;
+    if (scope === null || dependents.length === 0) continue;
+    const among = await runsSeen(tx, dependents, scope);
+    const shown = dependents.filter((dependent) => among.has(dependent));
+    seen.set(id, shown);
+  }
+  return seen;
 }
 
 function dependencyIds({ parentRunId, dependsOn }: Run): string[] {

@@ -1,9 +1,11 @@
 import { sql } from 'drizzle-orm';
+import type { Scope } from '../../core/access/scope.ts';
 import { texts } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { laneOfQueue, queueOfLane } from '../../core/runs/queue-lane.ts';
 import { isPull } from '../runs/queue-lanes.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
+import { namesSeen, queuesSeen, runsInScope } from '../scopes/in-scope.ts';
 import { noHandoffs } from '../maintenance/maintenance-row.ts';
 
 /** The name of the NOTIFY about work for pull workers: a hint, never needed. */
@@ -65,8 +67,16 @@ interface QueueState {
   workers: number;
 }
 
-/** All queues that have runs, or whose workers were seen lately; by name. */
-export async function listQueues(db: Executor): Promise<QueueState[]> {
+/**
+ * All queues that have runs, or whose workers were seen lately; by name. A caller with a scope sees its queues whole. Of those that it
+ * may only name it sees the runs that are its own, and the workers: whether somebody serves these.
+ */
+export async function listQueues(db: Executor, scope: Scope): Promise<QueueState[]> {
+  const inScope = [...queuesSeen(sql`lane`, scope), ...runsInScope(scope, 'work')];
+  const own = sql.join(inScope.map((condition) => sql` AND ${condition}`));
+  // Conditions of a scope are on `r`.
+  const runs = scope === null ? sql`runs` : sql`runs r`;
+  const seen = sql.join(namesSeen(sql`queue`, scope).map((condition) => sql` AND ${condition}`));
   const rows = await rowsOf<{
     lane: string;
     pending: number;
@@ -79,13 +89,13 @@ export async function listQueues(db: Executor): Promise<QueueState[]> {
     open AS (
       SELECT lane, count(*) FILTER (WHERE due_at <= (SELECT now FROM clock)) AS pending,
         count(*) FILTER (WHERE due_at > (SELECT now FROM clock)) AS scheduled, min(due_at) AS oldest
-      FROM runs WHERE status = 'pending' AND claimed_by IS NULL AND lane >= ${laneOfQueue('').trimEnd()} AND ${isPull(sql`lane`)}
+      FROM ${runs} WHERE status = 'pending' AND claimed_by IS NULL AND lane >= ${laneOfQueue('').trimEnd()} AND ${isPull(sql`lane`)}${own}
       GROUP BY lane
     ), running AS (
-      SELECT lane, count(*) AS running FROM runs WHERE status = 'running' AND ${isPull(sql`lane`)} GROUP BY lane
+      SELECT lane, count(*) AS running FROM ${runs} WHERE status = 'running' AND ${isPull(sql`lane`)}${own} GROUP BY lane
     ), seen AS (
       SELECT ${laneOfQueue('')} || queue AS lane, count(*) AS workers FROM queue_workers
-      WHERE seen_at > (SELECT now - interval '5 minutes' FROM clock) GROUP BY queue
+      WHERE seen_at > (SELECT now - interval '5 minutes' FROM clock)${seen} GROUP BY queue
     )
     SELECT lane, coalesce(pending, 0)::int AS pending, coalesce(scheduled, 0)::int AS scheduled,
       coalesce(running, 0)::int AS running, coalesce(workers, 0)::int AS workers,

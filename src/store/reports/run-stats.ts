@@ -1,13 +1,18 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { Scope } from '../../core/access/scope.ts';
 import type { Instant } from '../../core/instant.ts';
 import { firstRunIdAt } from '../../core/runs/run.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
+import { fewOneOffs, fewSchedulesInScope } from '../runs/search/runs-in-scope.ts';
+import { namesSeen } from '../scopes/in-scope.ts';
 
 interface StatsFilter {
   /** Only runs of these schedules, by uid; absent: of all, one-off runs included. Messages of notifiers never count. */
   scheduleUids?: readonly string[] | undefined;
+  /** Only runs that it allows to read; of schedules that are named, the caller has made sure. */
+  scope: Scope;
   /** Inclusive, of scheduledFor. */
   from?: Instant | undefined;
   /** Exclusive. */
@@ -57,7 +62,7 @@ type Row = Record<CountName, string> & {
  */
 export async function runStats(db: Executor, filter: StatsFilter): Promise<RunStats> {
   const counts = Object.entries(COUNTS).map(([name, count]) => sql`${count} AS ${sql.identifier(name)}`);
-  const runs = runsOf(filter);
+  const runs = runsOf(filter, await ofScope(db, filter));
   const [row] = await rowsOf<Row>(db)(sql`-- runStats
     WITH alike AS MATERIALIZED (
       SELECT status, lost_at IS NOT NULL AS lost, handed_off_at IS NOT NULL AS handed_off, ${ROUNDED} AS rounded, count(*) AS runs,
@@ -120,16 +125,33 @@ const COUNTS: Record<CountName, SQL> = {
   recoveries: sumOf(sql`recoveries`, sql`lost`),
 };
 
-function runsOf({ scheduleUids, from, to }: StatsFilter): SQL {
+/** A condition for each kind of run that a scope has; none: of all runs, or of the schedules that are named. */
+async function ofScope(db: Executor, { scope, scheduleUids }: StatsFilter): Promise<SQL[]> {
+  if (scope === null || scheduleUids) return [];
+  const uids = await fewSchedulesInScope(db, { scope, use: 'read' });
+  const ids = await fewOneOffs(db, { scope, use: 'read' });
+  const ofSchedules = uids ? [ofAny(uids)] : namesSeen(sql`schedule_id`, scope);
+  const named = ids ? [sql`id = ANY (${uuids(ids)})`] : namesSeen(sql`key COLLATE "C"`, scope);
+  const oneOffs = [sql`trigger <> 'schedule'`, sql`trigger = 'api'`, ...named];
+  return [...ofSchedules, sql.join(oneOffs, sql` AND `)];
+}
+
+function ofAny(scheduleUids: readonly string[]): SQL {
+  return sql`schedule_uid = ANY(${uuids(scheduleUids)})`;
+}
+
+function runsOf({ scheduleUids, from, to }: StatsFilter, kinds: readonly SQL[]): SQL {
   const conditions = [
-    scheduleUids && sql`schedule_uid = ANY(${uuids(scheduleUids)})`,
+    scheduleUids && ofAny(scheduleUids),
     from === undefined ? undefined : sql`id >= ${firstRunIdAt(from)}::uuid`,
     to === undefined ? undefined : sql`id < ${firstRunIdAt(to)}::uuid`,
   ].filter((condition) => condition !== undefined);
-  const select = (table: SQL): SQL =>
+  const select = (table: SQL, kind: readonly SQL[]): SQL =>
     sql`SELECT status, lost_at, handed_off_at, recoveries, lateness_ms FROM ${table}
-      WHERE ${sql.join([sql`trigger <> 'notify'`, ...conditions], sql` AND `)}`;
-  return sql`${select(sql`runs`)} UNION ALL ${select(sql`history`)}`;
+      WHERE ${sql.join([sql`trigger <> 'notify'`, ...conditions, ...kind], sql` AND `)}`;
+  const each = kinds.length === 0 ? [[]] : kinds.map((kind) => [kind]);
+  const parts = each.flatMap((kind) => [select(sql`runs`, kind), select(sql`history`, kind)]);
+  return sql.join(parts, sql` UNION ALL `);
 }
 
 function toNumber(text: string | null): number | null {

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { type NameRange, type Scope, rangesOf, seenPrefixes } from '../../core/access/scope.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { laneOfQueue } from '../../core/runs/queue-lane.ts';
@@ -16,6 +17,18 @@ export function namesSeen(column: SQL, scope: Scope): SQL[] {
 /** Names in this column, of the collation "C", of what a caller of this scope may change. */
 export function namesOwned(column: SQL, scope: Scope): SQL[] {
   return scope === null ? [] : [isAmong(column, rangesOf(scope))];
+}
+
+/** One condition for each range of what `use` needs: for a part of a statement each, so that each part reads only its range of an index. */
+export function eachRange(column: SQL, prefixes: readonly string[], use: RunUse): SQL[] {
+  const ranges = rangesOf(use === 'read' ? seenPrefixes(prefixes) : prefixes);
+  return ranges.map((range) => isAmong(column, [range]));
+}
+
+/** Lanes, in a column of text, of the queues that a caller of this scope may read. */
+export function queuesSeen(lane: SQL, scope: Scope): SQL[] {
+  if (scope === null) return [];
+  return [isAmong(sql`${lane} COLLATE "C"`, rangesOf(seenPrefixes(scope)).map(queuesOf))];
 }
 
 /** What a caller does with a run: reads it, acts on it, or works on it and reports. */
@@ -42,6 +55,25 @@ export async function isRunInScope(db: Executor, id: string, scope: Scope, use: 
   const rows = await rowsOf(db)(sql`-- isRunInScope
     SELECT 1 FROM all_runs r WHERE ${sql.join(conditions, sql` AND `)}`);
   return rows.length > 0;
+}
+
+/** Whether a caller of this scope may read the run of this id. Evaluated for each row by itself, unlike an EXISTS. */
+export function runIsSeen(id: SQL, scope: readonly string[]): SQL {
+  const conditions = [sql`r.id = ${id}`, ...runsInScope(scope, 'read')];
+  return sql`(SELECT true FROM all_runs r WHERE ${sql.join(conditions, sql` AND `)} LIMIT 1)`;
+}
+
+/** Which of these runs a caller with a scope may read; of ids that stand for none, none. */
+export async function runsSeen(
+  db: Executor,
+  ids: readonly string[],
+  scope: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
+  const conditions = [sql`r.id = ANY (${uuids(ids)})`, ...runsInScope(scope, 'read')];
+  const rows = await rowsOf<{ id: string }>(db)(sql`-- runsSeen
+    SELECT r.id FROM all_runs r WHERE ${sql.join(conditions, sql` AND `)}`);
+  return new Set(rows.map(({ id }) => id));
 }
 
 function queuesOf({ from, end }: NameRange): NameRange {

@@ -38,7 +38,12 @@ afterEach(async () => {
   for (const instance of instances) await instance.stop();
 });
 
-const deps = () => ({ database: store.database, events: createEventBus(), wake: first.pipeline.wake });
+const deps = () => ({
+  database: store.database,
+  events: createEventBus(),
+  wake: first.pipeline.wake,
+  scope: null,
+});
 const limitTo = (maxRunning: number) => putLimit(deps(), { id: 'l', description: null, maxRunning });
 const state = () => store.database.run((db) => findLimit(db, 'l'));
 const start = () => Promise.all(instances.map((instance) => instance.start()));

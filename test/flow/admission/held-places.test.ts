@@ -40,7 +40,7 @@ afterEach(async () => {
 const deps = () => {
   const [instance] = instances;
   if (!instance) throw new Error('there is no instance');
-  return { database: store.database, events: createEventBus(), wake: instance.pipeline.wake };
+  return { database: store.database, events: createEventBus(), wake: instance.pipeline.wake, scope: null };
 };
 const limitTo = (maxRunning: number) => putLimit(deps(), { id: 'l', description: null, maxRunning });
 const state = () => store.database.run((db) => findLimit(db, 'l'));

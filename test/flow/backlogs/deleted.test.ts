@@ -81,7 +81,7 @@ describe('a schedule with 1,200 open runs', () => {
     await leaveOpenRuns(store, 'gone', 700, { isDue: true });
     await instance.remove('gone');
     await leaveOpenRuns(store, 'other', 3, { isDue: true });
-    const ask = { workerId: 'w', max: 10, leaseSeconds: 60 };
+    const ask = { workerId: 'w', max: 10, leaseSeconds: 60, scope: null };
     const claim = { queue: 'q', instanceId: instance.id, asks: [ask] };
     const { given } = await store.database.transaction((tx) => claimPullRuns(tx, claim));
     expect(given.flat().map(({ run }) => run.scheduleId)).toEqual(['other', 'other', 'other']);

@@ -115,7 +115,12 @@ describe('a message of a notifier is delivered', () => {
     answers = [400, 200];
     const [id = ''] = await leaveMessages(store, { url: receiver.url });
     const instance = await instanceOfTest(store);
-    const deps = { database: store.database, events: createEventBus(), wake: instance.pipeline.wake };
+    const deps = {
+      database: store.database,
+      events: createEventBus(),
+      wake: instance.pipeline.wake,
+      scope: null,
+    };
     await instance.start();
     await allAre('failed');
     const retried = await retryRun(deps, id);

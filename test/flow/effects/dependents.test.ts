@@ -38,7 +38,7 @@ beforeEach(async () => {
 });
 
 const run = async (id: string): Promise<Run> => {
-  const found = await store.database.run((db) => findRun(db, id));
+  const found = await store.database.run((db) => findRun(db, id, null));
   if (!found) throw new Error(`there is no run ${id}`);
   return found;
 };
@@ -109,6 +109,7 @@ const actionDeps = () => ({
   database: store.database,
   events: createEventBus(),
   wake: instance.pipeline.wake,
+  scope: null,
 });
 
 /** A transaction whose work is done and whose commit waits to be allowed. */
@@ -265,6 +266,7 @@ describe('a run that gets a dependent while it ends', () => {
         targets: instance.targets,
         secrets: SECRETS,
         wake: instance.pipeline.wake,
+        scope: null,
       },
       [oneOffOf({ url: receiver.url, dependsOn: [on] })],
     );

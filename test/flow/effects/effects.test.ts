@@ -108,7 +108,12 @@ describe('an effect of an end', () => {
     await leaveRuns(store, 'parent', { count: 3 });
     const ends = await endsOf('parent');
     await store.rows(sql`UPDATE runs SET attempts = 1 WHERE id IN (${first.id}, ${awaited})`);
-    const deps = { database: store.database, events: createEventBus(), wake: dies.pipeline.wake };
+    const deps = {
+      database: store.database,
+      events: createEventBus(),
+      wake: dies.pipeline.wake,
+      scope: null,
+    };
     const word = { attempt: 1, workerId: null, status: 'succeeded', error: null, result: null } as const;
     for (const id of [first.id, awaited]) await completeRun(deps, id, word);
     // Its loop of effects has never turned. Each end has written what follows in its own commit.
@@ -238,7 +243,12 @@ describe('an effect that the database refuses', () => {
     const putOff = () => instance.events.filter((event) => event.type === 'effectPutOff');
     const mendings: (() => Promise<void>)[] = [];
     const waiting: string[] = [];
-    const deps = { database: store.database, events: createEventBus(), wake: instance.pipeline.wake };
+    const deps = {
+      database: store.database,
+      events: createEventBus(),
+      wake: instance.pipeline.wake,
+      scope: null,
+    };
     const word = { attempt: 1, workerId: null, status: 'succeeded', error: null, result: null } as const;
     for (const n of [1, 2, 3]) {
       await put(instance, `serial-${n}`, { overlap: 'queue', ...QUEUE });
@@ -333,7 +343,12 @@ describe('an effect that needs a row which another transaction has locked', () =
     }
     await store.rows(sql`UPDATE runs SET attempts = 1 WHERE status = 'pending'`);
     const statuses = async (id: string) => (await runsOf(store, id)).map(({ status }) => status).sort();
-    const deps = { database: store.database, events: createEventBus(), wake: instance.pipeline.wake };
+    const deps = {
+      database: store.database,
+      events: createEventBus(),
+      wake: instance.pipeline.wake,
+      scope: null,
+    };
     const word = { attempt: 1, workerId: null, status: 'succeeded', error: null, result: null } as const;
     await instance.pipeline.effects.start();
     await whileLocked('locked', async () => {

@@ -60,7 +60,7 @@ async function run(
 
 const ended = (runId: string) =>
   until(async () => {
-    const found = await store.database.run((db) => findRun(db, runId));
+    const found = await store.database.run((db) => findRun(db, runId, null));
     return found?.finishedAt ? found : null;
   });
 
@@ -159,7 +159,9 @@ it('the lookup and the cancel call go through the connection too', async () => {
     completion: 'callback',
     timeoutSeconds: 1,
   });
-  await until(async () => (await store.database.run((db) => findRun(db, id)))?.status === 'running' || null);
+  await until(
+    async () => (await store.database.run((db) => findRun(db, id, null)))?.status === 'running' || null,
+  );
   expect(receiver.arrivals.map(({ path, headers }) => [path, headers.authorization])).toEqual([
     ['/v1/hook', 'Bearer t'],
     [`/v1/asked/${id}`, 'Bearer t'],
@@ -243,7 +245,7 @@ describe('OAuth 2 client credentials', () => {
     );
     expect(await ended(await run(instance, { connection: 'other' }))).toMatchObject({ status: 'succeeded' });
     for (const id of stuck)
-      expect(await store.database.run((db) => findRun(db, id))).toMatchObject({ finishedAt: null });
+      expect(await store.database.run((db) => findRun(db, id, null))).toMatchObject({ finishedAt: null });
   });
 
   it(

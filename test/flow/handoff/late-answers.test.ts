@@ -21,13 +21,18 @@ beforeEach(async () => {
 });
 
 const run = async () => {
-  const found = await store.database.run((db) => findRun(db, id));
+  const found = await store.database.run((db) => findRun(db, id, null));
   if (!found) throw new Error('it is not there');
   return found;
 };
 const claim = () =>
   store.rows(sql`UPDATE runs SET claimed_by = ${instance.id}, claimed_at = now(), attempts = attempts + 1`);
-const deps = () => ({ database: store.database, events: createEventBus(), wake: instance.pipeline.wake });
+const deps = () => ({
+  database: store.database,
+  events: createEventBus(),
+  wake: instance.pipeline.wake,
+  scope: null,
+});
 const complete = (attempt: number, status: 'succeeded' | 'failed') =>
   completeRun(deps(), id, { attempt, status, workerId: null, error: null, result: null });
 

@@ -39,7 +39,7 @@ it('runs whose secrets cannot be decrypted are tried again, end as failed, and s
   const runs = await Promise.all(['fine', 'lost', 'once'].map((id) => instance.fire(id)));
   await instance.start();
   const ended = await until(async () => {
-    const found = await Promise.all(runs.map(({ id }) => store.database.run((db) => findRun(db, id))));
+    const found = await Promise.all(runs.map(({ id }) => store.database.run((db) => findRun(db, id, null))));
     return found.every((run) => run !== null && run.finishedAt !== null) ? found : null;
   });
   const message =

@@ -103,7 +103,12 @@ it('reports about a run that had arrived may name the attempt that was sent, or 
   const [asked] = await store.rows<{ id: string; attempts: number }>(sql`SELECT id, attempts FROM all_runs`);
   const id = asked?.id ?? '';
   expect(asked?.attempts).toBe(2);
-  const deps = { database: store.database, events: createEventBus(), wake: instance.pipeline.wake };
+  const deps = {
+    database: store.database,
+    events: createEventBus(),
+    wake: instance.pipeline.wake,
+    scope: null,
+  };
   const beat = (attempt: number) => heartbeatRun(deps, id, { attempt, workerId: null, progress: null });
   const complete = (attempt: number) =>
     completeRun(deps, id, { attempt, workerId: null, status: 'succeeded', error: null, result: null });
@@ -124,7 +129,12 @@ it('once it is sent again, reports about the attempt before it no longer count',
   instance.pipeline.dispatcher.wake();
   await receiver.arrived(4);
   const [id] = (await store.rows<{ id: string }>(sql`SELECT id FROM all_runs`)).map((row) => row.id);
-  const deps = { database: store.database, events: createEventBus(), wake: instance.pipeline.wake };
+  const deps = {
+    database: store.database,
+    events: createEventBus(),
+    wake: instance.pipeline.wake,
+    scope: null,
+  };
   const late = await until(async () => {
     const [row] = await store.rows<{ status: string }>(sql`SELECT status FROM all_runs`);
     return row?.status === 'running'

@@ -49,6 +49,7 @@ beforeEach(async () => {
   deps = {
     database: store.database,
     events: bus,
+    scope: null,
     wake: {
       effects: () => wakes('effects'),
       dispatch: () => wakes('dispatch'),
@@ -126,7 +127,7 @@ const claim = (workerId: string, leaseSeconds = 60) =>
     claimPullRuns(tx, {
       queue: 'q',
       instanceId: instance.id,
-      asks: [{ workerId, max: 1, leaseSeconds }],
+      asks: [{ workerId, max: 1, leaseSeconds, scope: null }],
     }),
   );
 const put = (id: string, definition: Partial<Parameters<TestInstance['put']>[1]> = {}) =>

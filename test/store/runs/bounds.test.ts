@@ -24,7 +24,12 @@ beforeEach(async () => {
   instance = await instanceOfTest(store);
 });
 
-const actions = () => ({ database: store.database, events: createEventBus(), wake: instance.pipeline.wake });
+const actions = () => ({
+  database: store.database,
+  events: createEventBus(),
+  wake: instance.pipeline.wake,
+  scope: null,
+});
 
 interface BoundedRun {
   status: string;
@@ -163,7 +168,7 @@ describe('the beginning of the first attempt', () => {
 describe('a worker’s claim', () => {
   const target = { type: 'pull', queue: 'q' } as const;
   const pull = async () => {
-    const asks = [{ workerId: 'w', max: 1, leaseSeconds: 60 }];
+    const asks = [{ workerId: 'w', max: 1, leaseSeconds: 60, scope: null }];
     const { given } = await store.database.transaction((tx) =>
       claimPullRuns(tx, { queue: 'q', instanceId: instance.id, asks }),
     );

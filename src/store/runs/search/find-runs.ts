@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { Scope } from '../../../core/access/scope.ts';
 import type { ParentRun, Run } from '../../../core/runs/run.ts';
 import type { RunRecord } from '../../../core/runs/run-record.ts';
 import { type HandoffTarget, priorityOfRank } from '../../../core/schedules/schedule.ts';
@@ -7,14 +8,19 @@ import type { Executor } from '../../../postgres/executor.ts';
 import { loadHandoffs, versionKey } from '../../schedules/load-handoffs.ts';
 import { queueOfLane } from '../../../core/runs/queue-lane.ts';
 import { rowsOf, scheduleIdOf } from '../../../postgres/sql/rows.ts';
+import { namesSeen, runIsSeen, runsSeen } from '../../scopes/in-scope.ts';
 import { pageOfLabelled } from './labelled-runs.ts';
 import { RECORD_COLUMNS, type RecordRow, toRecord } from '../record-columns.ts';
 import { type RunFilter, isImpossible, newestFirst } from './run-pages.ts';
+import { pageInScope } from './runs-in-scope.ts';
 
-/** A run, open or ended; null: there is none of that id, or history has dropped it. */
-export async function findRun(db: Executor, id: string): Promise<Run | null> {
+/**
+ * A run, open or ended; null: there is none of that id, or history has dropped it. Of the runs that it names, those that a caller of
+ * this scope may read.
+ */
+export async function findRun(db: Executor, id: string, scope: Scope): Promise<Run | null> {
   const named = sql`SELECT ${RECORD_COLUMNS.all_runs} FROM all_runs r WHERE r.id = ${id}::uuid`;
-  return (await readRuns(db, named, MAX_SHOWN))[0] ?? null;
+  return (await readRuns(db, named, { scope, limit: MAX_SHOWN }))[0] ?? null;
 }
 
 /** What the run's attempts go to, and the uid that it is stored under; null where its definition is not there, or cannot be read. */
@@ -30,17 +36,23 @@ export async function findTarget(
   return handoff ? { uid: row.uid, target: handoff.target } : null;
 }
 
-/** Newest first. Each run has up to `maxEdges` of its dependencies, and of its dependents. */
+/**
+ * Newest first. Each run has up to `maxEdges` of its dependencies, and of its dependents. `scheduleUids` are ones that a caller of the
+ * scope may read.
+ */
 export async function listRuns(
   db: Executor,
-  filter: RunFilter,
+  { scope, ...filter }: RunFilter & { scope: Scope },
   maxEdges = MAX_SHOWN_IN_LIST,
 ): Promise<Run[]> {
   const { labels = [] } = filter;
   // Whole rows at once: to look for each id again would ask every day of history for it.
-  const read = (page: SQL) => readRuns(db, page, maxEdges);
-  if (labels.length > 0) return pageOfLabelled(db, filter, labels, { read });
-  return isImpossible(filter) ? [] : read(newestFirst(filter));
+  const read = (page: SQL) => readRuns(db, page, { scope, limit: maxEdges });
+  if (labels.length > 0)
+    return pageOfLabelled(db, filter, labels, { read, named: namesSeen(sql`s.id`, scope) });
+  if (isImpossible(filter)) return [];
+  if (scope === null || filter.scheduleUids) return read(newestFirst(filter));
+  return pageInScope(db, filter, { scope, use: 'read' }, { read });
 }
 
 /** Ids of those that each of these runs depends on, as listed. */
@@ -48,7 +60,7 @@ export function findDependencyIds(
   db: Executor,
   runIds: readonly string[],
 ): Promise<ReadonlyMap<string, string[]>> {
-  return edgesOf(db, runIds, 'runId', MAX_SHOWN);
+  return edgesOf(db, runIds, 'runId', { scope: null, limit: MAX_SHOWN });
 }
 
 /** How these runs stand, in the form that their dependents get; without runs that history has dropped. */
@@ -81,7 +93,7 @@ export async function findOutcomes(db: Executor, ids: readonly string[]): Promis
 }
 
 /** What `source` answers, a SELECT of RECORD_COLUMNS; newest first. */
-async function readRuns(db: Executor, source: SQL, maxEdges: number): Promise<Run[]> {
+async function readRuns(db: Executor, source: SQL, shown: Shown): Promise<Run[]> {
   const rows = await rowsOf<RecordRow & { version_payload: string | null }>(db)(sql`-- readRuns
     SELECT r.*, v.payload AS version_payload FROM (${source}) AS r
     LEFT JOIN schedule_versions v ON v.schedule_uid = r.schedule_uid AND v.version = r.schedule_version
@@ -90,10 +102,16 @@ async function readRuns(db: Executor, source: SQL, maxEdges: number): Promise<Ru
   const records = found.map(({ record }) => record);
   const waited = records.filter(({ openDependencies }) => openDependencies !== null);
   const waitedFor = records.filter(({ hasDependents }) => hasDependents);
-  const dependsOn = await edgesOf(db, waited.map(idOf), 'runId', maxEdges);
-  const dependents = await edgesOf(db, waitedFor.map(idOf), 'dependsOn', maxEdges);
+  const dependsOn = await edgesOf(db, waited.map(idOf), 'runId', shown);
+  const dependents = await edgesOf(db, waitedFor.map(idOf), 'dependsOn', shown);
+  const parents = await parentsSeen(db, records, shown);
   return found.map(({ record, versionPayload }) =>
-    toRun(record, versionPayload, dependsOn.get(record.id) ?? [], dependents.get(record.id) ?? []),
+    toRun(
+      { ...record, parentRunId: parents.has(record.parentRunId) ? record.parentRunId : null },
+      versionPayload,
+      dependsOn.get(record.id) ?? [],
+      dependents.get(record.id) ?? [],
+    ),
   );
 }
 
@@ -101,24 +119,54 @@ async function readRuns(db: Executor, source: SQL, maxEdges: number): Promise<Ru
 const MAX_SHOWN = 1000;
 /** For each run in a list of hundreds. */
 const MAX_SHOWN_IN_LIST = 100;
+/** A run that many may name can have any number of dependents of others: of each run, so many for each one to show are looked at. */
+const LOOKED_AT_FOR_EACH = 10;
+
+/** Which other runs are shown of a run. */
+interface Shown {
+  scope: Scope;
+  /** Of each kind. */
+  limit: number;
+}
+
+/** The runs that these follow, as far as the scope allows to see them. */
+async function parentsSeen(
+  db: Executor,
+  records: readonly RunRecord[],
+  { scope }: Shown,
+): Promise<ReadonlySet<string | null>> {
+  const ids = [...new Set(records.flatMap(({ parentRunId }) => parentRunId ?? []))];
+  return scope === null ? new Set(ids) : runsSeen(db, ids, scope);
+}
 
 /** The ids at the other ends of its edges, of each run: those it depends on as listed; those that depend on it may be any number. */
 async function edgesOf(
   db: Executor,
   ids: readonly string[],
   end: 'runId' | 'dependsOn',
-  limit: number,
+  shown: Shown,
 ): Promise<ReadonlyMap<string, string[]>> {
   if (ids.length === 0) return new Map();
-  const edges: SQL =
-    end === 'runId'
-      ? sql`SELECT depends_on AS other, position FROM run_dependencies WHERE run_id = i.id ORDER BY position LIMIT ${limit}`
-      : sql`SELECT run_id AS other FROM run_dependencies WHERE depends_on = i.id ORDER BY run_id LIMIT ${limit}`;
+  const edges = edgesShown(end, shown);
   const rows = await rowsOf<{ id: string; others: string }>(db)(sql`-- edgesOf
     SELECT i.id, others.list AS others FROM unnest(${uuids(ids)}) AS i(id), LATERAL (
       SELECT string_agg(other::text, ',') AS list FROM (${edges}) AS e) AS others
     WHERE others.list IS NOT NULL AND ${anyUid(sql`i.id`)}`);
   return new Map(rows.map(({ id, others }) => [id, others.split(',')]));
+}
+
+/** Of the run `i.id`. */
+function edgesShown(end: 'runId' | 'dependsOn', { scope, limit }: Shown): SQL {
+  const [of, order] =
+    end === 'runId'
+      ? [
+          sql`SELECT depends_on AS other, position FROM run_dependencies WHERE run_id = i.id`,
+          sql`ORDER BY position`,
+        ]
+      : [sql`SELECT run_id AS other FROM run_dependencies WHERE depends_on = i.id`, sql`ORDER BY run_id`];
+  if (scope === null) return sql`${of} ${order} LIMIT ${limit}`;
+  const lookedAt = sql`${of} ${order} LIMIT ${limit * LOOKED_AT_FOR_EACH}`;
+  return sql`SELECT l.other FROM (${lookedAt}) AS l WHERE ${runIsSeen(sql`l.other`, scope)} LIMIT ${limit}`;
 }
 
 function idOf({ id }: { id: string }): string {

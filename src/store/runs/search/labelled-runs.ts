@@ -22,7 +22,13 @@ interface Bounds {
 const BOUNDS: Bounds = { few: 100, walked: 10_000 };
 
 /** Reads what a statement of newestFirst answers, or one around it, newest first. */
-type ReadPage<R> = (page: SQL) => Promise<R[]>;
+export type ReadPage<R> = (page: SQL) => Promise<R[]>;
+
+interface Reading<R> {
+  read: ReadPage<R>;
+  /** Conditions on `s.id`, of a schedule: those of the caller's scope. */
+  named: readonly SQL[];
+}
 
 /**
  * A page of runs whose schedule has all of these labels now. It may be one schedule, whose runs are among very many others, or every
@@ -33,22 +39,22 @@ export async function pageOfLabelled<R extends { id: string }>(
   db: Executor,
   filter: RunFilter,
   labels: Labels,
-  { read, few: atMost = BOUNDS.few, walked = BOUNDS.walked }: { read: ReadPage<R> } & Partial<Bounds>,
+  { read, named, few: atMost = BOUNDS.few, walked = BOUNDS.walked }: Reading<R> & Partial<Bounds>,
 ): Promise<R[]> {
-  const few = await fewLabelled(db, filter, labels, atMost);
+  const few = await fewLabelled(db, filter, { labels, named }, atMost);
   const of = few ? { ...filter, scheduleUids: few } : filter;
   if (few?.length === 0 || isImpossible(of)) return [];
   if (few) return read(newestFirst(of));
   const walk = { ...filter, limit: walked };
   const found = await read(
-    sql`SELECT w.* FROM (${newestFirst(walk)}) AS w WHERE ${isLabelled(sql`w.schedule_uid`, labels)}
+    sql`SELECT w.* FROM (${newestFirst(walk)}) AS w WHERE ${isLabelled(sql`w.schedule_uid`, labels, named)}
     ORDER BY w.id DESC LIMIT ${filter.limit}`,
   );
   const limit = filter.limit - found.length;
-  const end = limit > 0 ? await endOf(db, walk) : null;
+  const end = limit > 0 ? await endOfWalk(db, walk) : null;
   if (end === null) return found;
   const before = { id: end, scheduledFor: scheduledForOf(end) };
-  const older = newestFirst({ ...filter, before, limit }, { schedules: sql`(${labelled(labels)})` });
+  const older = newestFirst({ ...filter, before, limit }, { schedules: sql`(${labelled(labels, named)})` });
   return [...found, ...(await read(older))];
 }
 
@@ -56,18 +62,18 @@ export async function pageOfLabelled<R extends { id: string }>(
 export async function fewLabelled(
   db: Executor,
   { scheduleUids }: Pick<RunFilter, 'scheduleUids'>,
-  labels: Labels,
+  { labels, named }: { labels: Labels; named: readonly SQL[] },
   few = BOUNDS.few,
 ): Promise<string[] | null> {
   const among = scheduleUids && uuids(scheduleUids);
   const limit = scheduleUids ? scheduleUids.length : few + 1;
-  const uids = await uidsLabelled(db, labels, { among, limit });
+  const uids = await uidsLabelled(db, labels, { among, named, limit });
   return scheduleUids || uids.length <= few ? uids : null;
 }
 
 /** The last run of a walk; null: there were fewer, so that nothing older is there. */
-async function endOf(db: Executor, walk: RunFilter): Promise<string | null> {
-  const [row] = await rowsOf<{ id: string }>(db)(sql`-- endOf
+export async function endOfWalk(db: Executor, walk: RunFilter): Promise<string | null> {
+  const [row] = await rowsOf<{ id: string }>(db)(sql`-- endOfWalk
     SELECT r.id FROM (${newestFirst(walk, { columns: inBoth(sql`r.id`) })}) AS r ORDER BY r.id DESC OFFSET ${walk.limit - 1} LIMIT 1`);
   return row?.id ?? null;
 }

@@ -1,9 +1,12 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
+import type { Scope } from '../../../core/access/scope.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { rowsOf } from '../../../postgres/sql/rows.ts';
 import { labelled } from '../../schedules/search/labelled-schedules.ts';
+import { namesOwned, runsInScope } from '../../scopes/in-scope.ts';
 import { fewLabelled } from './labelled-runs.ts';
 import { type RunFilter, newestFirst } from './run-pages.ts';
+import { allInScope } from './runs-in-scope.ts';
 import { inBoth } from './runs-of-schedule.ts';
 
 export interface MatchingRuns {
@@ -14,28 +17,28 @@ export interface MatchingRuns {
 }
 
 /**
- * How many runs match, and the first `limit` of them. `scheduleIsThere`: without runs of deleted schedules. For some statuses other than
- * `succeeded`, these have indexes.
+ * How many runs match that a caller of the scope may act on, and the first `limit` of them. `scheduleIsThere`: without runs of deleted
+ * schedules. For some statuses other than `succeeded`, these have indexes.
  */
 export async function matchingRuns(
   db: Executor,
-  { limit, ...filter }: RunFilter,
+  { limit, scope, ...filter }: RunFilter & { scope: Scope },
   { countTo, scheduleIsThere }: { countTo: number; scheduleIsThere: boolean },
 ): Promise<MatchingRuns> {
   const { labels = [] } = filter;
-  const few = labels.length > 0 ? await fewLabelled(db, filter, labels) : null;
+  const named = namesOwned(sql`s.id`, scope);
+  const few = labels.length > 0 ? await fewLabelled(db, filter, { labels, named }) : null;
   const scheduleUids = few ?? filter.scheduleUids;
   if (scheduleUids?.length === 0 || filter.statuses?.length === 0) return { matched: 0, ids: [] };
   const ofMany = labels.length > 0 && few === null;
   const conditions = [
     // Not as a join: the planner knows too little of labels to choose one. So the schedules are hashed, once.
-    ...(ofMany ? [sql`(c.schedule_uid IN (${labelled(labels)})) IS TRUE`] : []),
+    ...(ofMany ? [sql`(c.schedule_uid IN (${labelled(labels, named)})) IS TRUE`] : []),
     ...(scheduleIsThere ? [SCHEDULE_IS_THERE] : []),
   ];
-  const candidates = newestFirst(
-    { ...filter, scheduleUids, limit: conditions.length > 0 ? Number.MAX_SAFE_INTEGER : countTo },
-    { columns: inBoth(sql`r.id, r.schedule_uid, r.schedule_id`) },
-  );
+  const all = { ...filter, scheduleUids, limit: conditions.length > 0 ? Number.MAX_SAFE_INTEGER : countTo };
+  const candidates = await candidatesOf(db, all, scope);
+  if (candidates === null) return { matched: 0, ids: [] };
   const where = conditions.length > 0 ? sql`WHERE ${sql.join(conditions, sql` AND `)}` : sql``;
   const [row] = await rowsOf<{ matched: number; ids: string | null }>(db)(sql`-- matchingRuns
     WITH candidates AS MATERIALIZED (${candidates}),
@@ -43,6 +46,13 @@ export async function matchingRuns(
     SELECT (SELECT count(*)::int FROM matching) AS matched,
       (SELECT string_agg(f.id::text, ',' ORDER BY f.id DESC) FROM (SELECT id FROM matching ORDER BY id DESC LIMIT ${limit}) AS f) AS ids`);
   return { matched: row?.matched ?? 0, ids: row?.ids?.split(',') ?? [] };
+}
+
+/** Runs that a caller of this scope may act on; null: there are none. */
+async function candidatesOf(db: Executor, filter: RunFilter, scope: Scope): Promise<SQL | null> {
+  const columns = inBoth(sql`r.id, r.schedule_uid, r.schedule_id`);
+  if (scope !== null && !filter.scheduleUids) return allInScope(db, filter, { scope, use: 'act' }, columns);
+  return newestFirst(filter, { columns, conditions: runsInScope(scope, 'act') });
 }
 
 const SCHEDULE_IS_THERE = sql`(c.schedule_id = '' OR (c.schedule_uid IN (SELECT uid FROM schedules)) IS TRUE)`;

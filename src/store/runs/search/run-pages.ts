@@ -40,9 +40,11 @@ export function isImpossible({ ids, scheduleUids, triggers }: RunFilter): boolea
   return scheduleUids !== undefined && triggers?.every((trigger) => !isOfSchedule({ trigger })) === true;
 }
 
-interface More {
+export interface More {
   /** Rows of a `uid` each: only runs of these schedules. */
   schedules?: SQL | undefined;
+  /** On `r`, a run. */
+  conditions?: readonly SQL[];
   /** What is answered of each run, its id among it; absent: the whole record. */
   columns?: ColumnsOfRuns;
 }
@@ -97,12 +99,16 @@ function statusIs(status: RunStatus): SQL {
   return sql`r.status = ${status} AND r.status <> 'succeeded'`;
 }
 
-function pageOf(filter: RunFilter, part: Part, { columns = RECORD_COLUMNS }: More): SQL {
+function pageOf(
+  filter: RunFilter,
+  part: Part,
+  { columns = RECORD_COLUMNS, conditions: more = [] }: More,
+): SQL {
   const { ids, limit, unmet } = filter;
   const { schedules, tables } = part;
   const named = ids ? [sql`r.id = ANY (${uuids(ids)})`] : [];
   const broken = unmet ? [sql`r.unmet IS NOT NULL`, sql`r.unmet && ${texts(unmet)}`] : [];
-  const conditions = [...part.conditions, ...named, ...broken, ...within(filter)];
+  const conditions = [...part.conditions, ...named, ...broken, ...within(filter), ...more];
   if (schedules) {
     const pages = newestOfSchedule(tables, { columns, conditions, limit });
     return sql`SELECT p.* FROM ${schedules} AS s(uid), LATERAL (${sql.join(pages, sql` UNION ALL `)}) AS p`;

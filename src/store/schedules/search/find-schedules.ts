@@ -1,4 +1,5 @@
 import { type SQL, and, asc, eq, gt, ilike, inArray, lte, or, sql } from 'drizzle-orm';
+import type { Scope } from '../../../core/access/scope.ts';
 import type { Schedule, ScheduleStatus } from '../../../core/schedules/schedule.ts';
 import { readDefinition } from '../../../core/schedules/stored-definition.ts';
 import { texts } from '../../../postgres/sql/arrays.ts';
@@ -7,6 +8,7 @@ import type { Executor } from '../../../postgres/executor.ts';
 import { containing } from '../../../postgres/sql/containing.ts';
 import { rowsOf } from '../../../postgres/sql/rows.ts';
 import { scheduleVersions, schedules } from '../../../postgres/schema.ts';
+import { namesSeen } from '../../scopes/in-scope.ts';
 import { LATE_UIDS, isApart, isOver } from './status-conditions.ts';
 
 /** The status by its name in the API, from the columns of the row. */
@@ -75,10 +77,11 @@ export async function lockSchedules(
   return new Map(rows.map((row) => [row.schedule.id, toSchedule(row)]));
 }
 
-/** The uids of every schedule that ever had the id, including deleted ones. */
-export async function uidsOf(db: Executor, id: string): Promise<string[]> {
+/** The uids of every schedule that ever had the id, including deleted ones; none, if a caller of this scope may not read it. */
+export async function uidsOf(db: Executor, id: string, scope: Scope): Promise<string[]> {
+  const conditions = [sql`schedule_id = ${id}`, ...namesSeen(sql`schedule_id`, scope)];
   const rows = await rowsOf<{ uid: string }>(db)(sql`-- uidsOf
-    SELECT DISTINCT schedule_uid AS uid FROM schedule_versions WHERE schedule_id = ${id}`);
+    SELECT DISTINCT schedule_uid AS uid FROM schedule_versions WHERE ${sql.join(conditions, sql` AND `)}`);
   return rows.map((row) => row.uid);
 }
 

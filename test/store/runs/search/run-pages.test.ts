@@ -39,6 +39,8 @@ afterAll(async () => {
   await own.drop();
 });
 
+const allRuns: PageOf = (db, filter) => listRuns(db, { ...filter, scope: null });
+
 type PageOf = (db: Executor, filter: RunFilter) => Promise<{ id: string }[]>;
 
 interface Listed {
@@ -137,7 +139,7 @@ describe('among runs of all kinds', () => {
       const wanted = expected(runs, { ...filter, scheduleUids });
       const pages = (db: Executor, page: RunFilter) => {
         const read = (statement: SQL) => rowsOf<{ id: string }>(db)(statement);
-        return pageOfLabelled(db, page, labels, { read, ...bounds });
+        return pageOfLabelled(db, page, labels, { read, named: [], ...bounds });
       };
       const limit = pick(wanted.length > 40 ? [50, 501] : [7, 50]);
       const found = await allPages({ ...filter, limit }, pages);
@@ -145,7 +147,7 @@ describe('among runs of all kinds', () => {
     }
   });
 
-  async function allPages(filter: RunFilter, pageOf: PageOf = listRuns): Promise<string[]> {
+  async function allPages(filter: RunFilter, pageOf: PageOf = allRuns): Promise<string[]> {
     const found: string[] = [];
     for (let before: RunFilter['before']; ;) {
       const page = (await database.run((db) => pageOf(db, { ...filter, before }))).map(({ id }) => id);
@@ -215,7 +217,7 @@ test('the schedules of a label are found by the index of labels', async () => {
   const many = Array.from({ length: 3_000 }, (_, n) => ({ uid: randomUUID(), labels: { odd: `${n}` } }));
   await insertSchedules(many);
   await database.run((db) => db.execute(sql`VACUUM ANALYZE schedules, schedule_versions`));
-  const plan = await database.run((db) => db.execute(sql`EXPLAIN ${labelled([['odd', '77']])}`));
+  const plan = await database.run((db) => db.execute(sql`EXPLAIN ${labelled([['odd', '77']], [])}`));
   expect(JSON.stringify(plan)).toContain('schedule_versions_labels');
 });
 
@@ -229,7 +231,7 @@ async function rowsRead(db: Executor, filter: RunFilter): Promise<number> {
       return [];
     },
   };
-  await listRuns(explaining as unknown as Executor, filter);
+  await allRuns(explaining as unknown as Executor, filter);
   return read;
 }
 

@@ -1,0 +1,174 @@
+import { type SQL, sql } from 'drizzle-orm';
+import { isOfSchedule, scheduledForOf } from '../../../core/runs/run.ts';
+import type { Executor } from '../../../postgres/executor.ts';
+import { rowsOf } from '../../../postgres/sql/rows.ts';
+import { type RunUse, eachRange, namesOwned, runsInScope } from '../../scopes/in-scope.ts';
+import { ONE_OFF_KEYS } from '../idempotency-keys.ts';
+import { type ReadPage, endOfWalk } from './labelled-runs.ts';
+import { type More, type RunFilter, newestFirst } from './run-pages.ts';
+import type { ColumnsOfRuns } from './runs-of-schedule.ts';
+
+/** A scope, and what its caller does with the runs. */
+export interface InScope {
+  scope: readonly string[];
+  use: Exclude<RunUse, 'work'>;
+}
+
+interface Bounds {
+  /** So few schedules are asked one by one for their runs, in each day of history. */
+  fewSchedules: number;
+  /** So few one-off runs are looked for by their ids. */
+  fewKeys: number;
+  /** So many runs, the newest, are looked at for those of the scope. */
+  walked: number;
+}
+
+const BOUNDS: Bounds = { fewSchedules: 100, fewKeys: 1_000, walked: 10_000 };
+
+/**
+ * A page of the runs that a scope has, which may be a few among very many of others, or nearly all. A few schedules are asked for their
+ * runs, and a few one-off runs are read by their ids. Of many, some are nearly always among the newest runs of all; if the page is not
+ * full after those, the scope's own are asked all the same, for what is older.
+ */
+export async function pageInScope<R extends { id: string }>(
+  db: Executor,
+  filter: RunFilter,
+  inScope: InScope,
+  { read, ...bounds }: { read: ReadPage<R> } & Partial<Bounds>,
+): Promise<R[]> {
+  const conditions = runsInScope(inScope.scope, inScope.use);
+  if (filter.ids) return read(newestFirst(filter, { conditions }));
+  const parts = await partsInScope(db, filter, inScope, bounds);
+  if (parts.length === 0) return [];
+  // By its trigger, a run that is of no schedule is among few others.
+  if (!isOfSchedules(filter) || !parts.some(({ isMany }) => isMany)) return read(newestOf(parts, filter));
+  const walk = { ...filter, limit: bounds.walked ?? BOUNDS.walked };
+  const found = await read(
+    sql`SELECT r.* FROM (${newestFirst(walk)}) AS r WHERE ${sql.join(conditions, sql` AND `)}
+    ORDER BY r.id DESC LIMIT ${filter.limit}`,
+  );
+  const limit = filter.limit - found.length;
+  const end = limit > 0 ? await endOfWalk(db, walk) : null;
+  if (end === null) return found;
+  const older = { before: { id: end, scheduledFor: scheduledForOf(end) }, limit };
+  return [...found, ...(await read(newestOf(parts, older)))];
+}
+
+/** The same runs as one statement: for what reads all that match. Of many, it reads all that the filter allows. Null: there are none. */
+export async function allInScope(
+  db: Executor,
+  filter: RunFilter,
+  inScope: InScope,
+  columns: ColumnsOfRuns,
+): Promise<SQL | null> {
+  const parts = await partsInScope(db, filter, inScope, {});
+  if (parts.length === 0) return null;
+  if (!parts.some(({ isMany }) => isMany)) return newestOf(parts, filter, columns);
+  return newestFirst(filter, { columns, conditions: runsInScope(inScope.scope, inScope.use) });
+}
+
+/** The uids of all schedules of the scope that ever were; null: they are many. */
+export async function fewSchedulesInScope(
+  db: Executor,
+  { scope, use }: InScope,
+  most = BOUNDS.fewSchedules,
+): Promise<string[] | null> {
+  const parts = eachRange(sql`schedule_id`, scope, use).map(
+    (range) => sql`(SELECT DISTINCT schedule_id, schedule_uid FROM schedule_versions WHERE ${range}
+      ORDER BY schedule_id, schedule_uid LIMIT ${most + 1})`,
+  );
+  const rows = await rowsOf<{ uid: string }>(db)(sql`-- fewSchedulesInScope
+    SELECT v.schedule_uid AS uid FROM (${sql.join(parts, sql` UNION ALL `)}) AS v LIMIT ${most + 1}`);
+  return rows.length > most ? null : rows.map(({ uid }) => uid);
+}
+
+/** The ids of the scope's one-off runs; null: they are many. */
+export async function fewOneOffs(
+  db: Executor,
+  { scope, use }: InScope,
+  most = BOUNDS.fewKeys,
+): Promise<string[] | null> {
+  const parts = eachRange(sql`k.key COLLATE "C"`, scope, use).map(
+    (range) =>
+      sql`(SELECT k.run_id FROM run_keys k WHERE k.scope = ${ONE_OFF_KEYS}::uuid AND ${range} LIMIT ${most + 1})`,
+  );
+  const rows = await rowsOf<{ run_id: string }>(db)(sql`-- fewOneOffs
+    SELECT k.run_id FROM (${sql.join(parts, sql` UNION ALL `)}) AS k LIMIT ${most + 1}`);
+  return rows.length > most ? null : rows.map((row) => row.run_id);
+}
+
+/** One kind of the scope's runs. */
+interface ScopePart {
+  filter: RunFilter;
+  more: More;
+  isMany: boolean;
+}
+
+/** Of the kinds that the filter allows: runs of schedules, one-off runs, messages. */
+async function partsInScope(
+  db: Executor,
+  filter: RunFilter,
+  inScope: InScope,
+  { fewSchedules, fewKeys }: Partial<Bounds>,
+): Promise<ScopePart[]> {
+  const { triggers } = filter;
+  return [
+    ...(isOfSchedules(filter) ? await partOfSchedules(db, filter, inScope, fewSchedules) : []),
+    ...((triggers?.includes('api') ?? true) ? await partOfOneOffs(db, filter, inScope, fewKeys) : []),
+    ...((triggers?.includes('notify') ?? true) ? [partOfMessages(filter, inScope)] : []),
+  ];
+}
+
+function isOfSchedules({ triggers }: RunFilter): boolean {
+  return triggers?.some((trigger) => isOfSchedule({ trigger })) ?? true;
+}
+
+async function partOfSchedules(
+  db: Executor,
+  filter: RunFilter,
+  inScope: InScope,
+  few: number | undefined,
+): Promise<ScopePart[]> {
+  const scheduleUids = await fewSchedulesInScope(db, inScope, few);
+  if (scheduleUids?.length === 0) return [];
+  if (scheduleUids) return [{ filter: { ...filter, scheduleUids }, more: {}, isMany: false }];
+  const ranges = eachRange(sql`schedule_id`, inScope.scope, inScope.use);
+  const schedules = sql`(SELECT DISTINCT schedule_uid AS uid FROM schedule_versions WHERE ${sql.join(ranges, sql` OR `)})`;
+  return [{ filter, more: { schedules }, isMany: true }];
+}
+
+async function partOfOneOffs(
+  db: Executor,
+  filter: RunFilter,
+  { scope, use }: InScope,
+  few: number | undefined,
+): Promise<ScopePart[]> {
+  const oneOffs: RunFilter = { ...filter, triggers: ['api'] };
+  const ids = await fewOneOffs(db, { scope, use }, few);
+  if (ids?.length === 0) return [];
+  if (ids) return [{ filter: { ...oneOffs, ids }, more: {}, isMany: false }];
+  const named = sql`(${sql.join(eachRange(sql`r.key COLLATE "C"`, scope, use), sql` OR `)})`;
+  const conditions = [sql`r.trigger <> 'schedule'`, sql`r.trigger = 'api'`, named];
+  return [{ filter: oneOffs, more: { conditions }, isMany: true }];
+}
+
+/** By their trigger, as a notifier may have been deleted since: nothing else leads from its name to its messages. */
+function partOfMessages(filter: RunFilter, { scope }: InScope): ScopePart {
+  const conditions = [
+    ...[sql`r.trigger <> 'schedule'`, sql`r.trigger = 'notify'`],
+    ...namesOwned(sql`r.notifier_id`, scope),
+  ];
+  return { filter: { ...filter, triggers: ['notify'] }, more: { conditions }, isMany: false };
+}
+
+function newestOf(
+  parts: readonly ScopePart[],
+  { limit, before }: Pick<RunFilter, 'limit' | 'before'>,
+  columns?: ColumnsOfRuns,
+): SQL {
+  const each = parts.map(({ filter, more }) =>
+    newestFirst({ ...filter, limit, before }, columns ? { ...more, columns } : more),
+  );
+  const all = each.map((one) => sql`(${one})`);
+  return sql`SELECT r.* FROM (${sql.join(all, sql` UNION ALL `)}) AS r ORDER BY r.id DESC LIMIT ${limit}`;
+}

@@ -1,0 +1,222 @@
+// @module-tag attack
+import { expect, test } from 'vitest';
+import { newToken } from '../access/support.ts';
+import { type Answer, type Json, SCHEDULE, faultPaths, quietApi } from '../api.ts';
+
+const billing = newToken('billing', 'operator', null, ['billing.']);
+const ops = newToken('ops', 'operator', null, ['ops.', 'night-']);
+const admin = newToken('admin', 'admin');
+const api = quietApi({ apiTokens: [billing, ops, admin].map(({ known }) => known) });
+
+type Caller = typeof admin;
+const as = (caller: Caller, method: string, path: string, body?: unknown) =>
+  api.call(method, `/api/v1${path}`, body, caller.headers);
+const items = (answer: Answer) => answer.body['items'] as unknown as Json[];
+const idsOf = (answer: Answer) => items(answer).map((run) => run['id'] as unknown as string);
+const HTTP = { type: 'http', url: 'http://127.0.0.1:9/' };
+
+let names = 0;
+const fresh = (prefix: string) => `${prefix}n${(names += 1)}`;
+
+async function schedule(id: string): Promise<string> {
+  const made = await as(admin, 'PUT', `/schedules/${id}`, { ...SCHEDULE, labels: { team: 'x' } });
+  expect([201, id]).toEqual([made.status, id]);
+  return id;
+}
+
+async function fired(scheduleId: string): Promise<string> {
+  const answer = await as(admin, 'POST', `/schedules/${scheduleId}/fire`);
+  expect(answer.status).toBe(202);
+  return answer.body['id'] as unknown as string;
+}
+
+async function oneOff(caller: Caller, more: object): Promise<string> {
+  const answer = await as(caller, 'POST', '/runs', { target: HTTP, ...more });
+  expect([answer.status, answer.text]).toEqual([201, expect.any(String)]);
+  return answer.body['id'] as unknown as string;
+}
+
+/** Each kind of run, of both teams and of all. */
+async function runsOfTeams() {
+  const [mine, foreign, shared] = [
+    await schedule(fresh('billing.')),
+    await schedule(fresh('ops.')),
+    await schedule(fresh('shared.')),
+  ];
+  const [myKey, foreignKey] = [fresh('billing.'), fresh('ops.')];
+  return {
+    names: { mine, foreign, shared, myKey, foreignKey },
+    mine: [await fired(mine), await oneOff(admin, { key: myKey })],
+    foreign: [await fired(foreign), await oneOff(admin, { key: foreignKey }), await oneOff(admin, {})],
+    shared: [await fired(shared)],
+  };
+}
+
+test('a list has the runs of the scope and of what is shared, whatever the filter', async () => {
+  const runs = await runsOfTeams();
+  const seen = [...runs.mine, ...runs.shared].sort();
+  const hidden = new Set(runs.foreign);
+  for (const filter of [
+    '',
+    '&status=pending',
+    '&trigger=manual,api',
+    '&label=team:x',
+    '&from=2000-01-01T00:00:00Z',
+  ]) {
+    const answer = await as(billing, 'GET', `/runs?limit=500${filter}`);
+    expect(answer.status).toBe(200);
+    expect(idsOf(answer).filter((id) => hidden.has(id))).toEqual([]);
+    const ofSchedules = seen.filter((id) => id !== runs.mine[1]);
+    const wanted = filter.includes('label') ? ofSchedules : seen;
+    expect(
+      idsOf(answer)
+        .filter((id) => seen.includes(id))
+        .sort(),
+    ).toEqual(wanted);
+  }
+  const { mine, foreign, shared, myKey, foreignKey } = runs.names;
+  const listed = async (query: string) => idsOf(await as(billing, 'GET', `/runs?${query}`));
+  expect(await listed(`scheduleId=${mine}`)).toEqual([runs.mine[0]]);
+  expect(await listed(`scheduleId=${shared}`)).toEqual(runs.shared);
+  expect(await listed(`key=${myKey}`)).toEqual([runs.mine[1]]);
+  const unknown = await as(billing, 'GET', '/runs?scheduleId=billing.none');
+  expect(unknown.body).toEqual((await as(billing, 'GET', `/runs?scheduleId=${foreign}`)).body);
+  expect(await listed(`key=${foreignKey}`)).toEqual([]);
+  expect((await as(admin, 'GET', `/runs?key=${foreignKey}`)).body['items']).toHaveLength(1);
+});
+
+test('pages follow each other, and a cursor with the place of a foreign run leads to nothing foreign', async () => {
+  const runs = await runsOfTeams();
+  const whole = idsOf(await as(billing, 'GET', '/runs?limit=500'));
+  const found: string[] = [];
+  for (let cursor = ''; ;) {
+    const page = await as(billing, 'GET', `/runs?limit=1${cursor}`);
+    found.push(...idsOf(page));
+    const next = page.body['nextCursor'] as unknown as string | null;
+    if (next === null) break;
+    cursor = `&cursor=${next}`;
+  }
+  expect(found).toEqual(whole);
+  const first = await as(admin, 'GET', '/runs?limit=1&status=pending');
+  expect(runs.foreign.concat(runs.shared)).toContain(idsOf(first)[0]);
+  const forged = await as(
+    billing,
+    'GET',
+    `/runs?limit=500&cursor=${first.body['nextCursor'] as unknown as string}`,
+  );
+  expect(forged.status).toBe(200);
+  expect(idsOf(forged).filter((id) => !whole.includes(id))).toEqual([]);
+});
+
+test('one run answers the runs that it names, without those of others', async () => {
+  const { mine, shared, foreign } = await runsOfTeams();
+  const [first = '', second = '', third = ''] = [mine[0], shared[0], foreign[0]];
+  const dependent = await oneOff(admin, { key: fresh('billing.'), dependsOn: [third, first, second] });
+  const other = await oneOff(admin, { key: fresh('ops.'), dependsOn: [first, second] });
+  const seen = async (caller: Caller, id: string) => (await as(caller, 'GET', `/runs/${id}`)).body;
+  expect(await seen(billing, dependent)).toMatchObject({ dependsOn: [first, second] });
+  expect(await seen(admin, dependent)).toMatchObject({ dependsOn: [third, first, second] });
+  expect(await seen(billing, second)).toMatchObject({ dependents: [dependent] });
+  expect(await seen(ops, second)).toMatchObject({ dependents: [other] });
+  const listed = items(await as(billing, 'GET', '/runs?limit=500')).find(
+    ({ id }) => (id as unknown as string) === first,
+  );
+  expect(listed).toMatchObject({ dependents: [dependent] });
+  const cancelled = await as(billing, 'POST', `/runs/${first}/cancel`);
+  expect(cancelled.body).toMatchObject({ status: 'cancelled', dependents: [dependent] });
+
+  await api.sql`UPDATE runs SET parent_run_id = ${third}, trigger = 'after' WHERE id = ${second}`;
+  expect(await seen(billing, second)).toMatchObject({ parentRunId: null });
+  expect(await seen(ops, second)).toMatchObject({ parentRunId: third });
+});
+
+test('a run of others is as one that is not there', async () => {
+  const { foreign, shared } = await runsOfTeams();
+  for (const id of foreign) {
+    const unknown = '019b76da-a800-7000-8000-000000000000';
+    for (const [method, path] of [
+      ['GET', ''],
+      ['POST', '/cancel'],
+      ['POST', '/retry'],
+    ] as const) {
+      const answer = await as(billing, method, `/runs/${id}${path}`);
+      const none = await as(billing, method, `/runs/${unknown}${path}`);
+      expect([answer.status, answer.text]).toEqual([404, none.text.replace(unknown, id)]);
+    }
+  }
+  expect((await as(billing, 'GET', `/runs/${shared[0] ?? ''}`)).status).toBe(200);
+  expect((await as(billing, 'POST', `/runs/${shared[0] ?? ''}/cancel`)).status).toBe(404);
+});
+
+test('a one-off run of a caller with a scope needs a key of this scope', async () => {
+  const rule = { path: '/key', message: 'must begin with a prefix of your scope: ops.|night-' };
+  for (const key of [undefined, null, 'billing.x', 'shared.x', 'op']) {
+    const answer = await as(ops, 'POST', '/runs', { target: HTTP, key });
+    expect([answer.status, answer.body['errors']]).toEqual([422, [rule]]);
+  }
+  await oneOff(ops, { key: fresh('night-') });
+  const [good, bad] = [fresh('ops.'), fresh('billing.')];
+  const batch = await as(ops, 'POST', '/runs/batch', {
+    items: [
+      { ref: 'a', target: HTTP, key: good },
+      { ref: 'b', target: HTTP, key: bad },
+      { ref: 'c', target: HTTP },
+    ],
+  });
+  expect([batch.status, faultPaths(batch)]).toEqual([422, ['/items/1/key', '/items/2/key']]);
+  expect(idsOf(await as(admin, 'GET', `/runs?key=${good}`))).toEqual([]);
+});
+
+test('what a one-off run names of others is unknown: runs, limits, connections; and queues', async () => {
+  const { mine, shared, foreign } = await runsOfTeams();
+  const limits = ['ops.slow', 'billing.slow', 'shared.slow'];
+  for (const id of limits)
+    expect((await as(admin, 'PUT', `/limits/${id}`, { maxRunning: 1 })).status).toBe(201);
+  for (const id of ['ops.crm', 'billing.crm'])
+    expect((await as(admin, 'PUT', `/connections/${id}`, { url: 'http://127.0.0.1:9' })).status).toBe(201);
+  const make = (more: object) =>
+    as(billing, 'POST', '/runs', { target: HTTP, key: fresh('billing.'), ...more });
+  const faults = async (more: object) => (await make(more)).body['errors'];
+  const run = (id = '') => ({ path: '/dependsOn/1', message: `names a run that does not exist: ${id}` });
+  const unknown = '019b76da-a800-7000-8000-000000000000';
+  expect(await faults({ dependsOn: [mine[0], foreign[1]] })).toEqual([run(foreign[1])]);
+  expect(await faults({ dependsOn: [mine[0], unknown] })).toEqual([run(unknown)]);
+  expect((await make({ dependsOn: [...mine, ...shared] })).status).toBe(201);
+  for (const id of ['ops.slow', 'ops.none'])
+    expect(await faults({ limit: id })).toEqual([
+      { path: '/limit', message: `names a limit that does not exist: ${id}` },
+    ]);
+  for (const id of ['billing.slow', 'shared.slow']) expect((await make({ limit: id })).status).toBe(201);
+  const to = (connection: string) => ({ target: { type: 'http', connection, url: '/' } });
+  for (const id of ['ops.crm', 'ops.none'])
+    expect(await faults(to(id))).toEqual([
+      { path: '/target/connection', message: `names a connection that does not exist: ${id}` },
+    ]);
+  expect((await make(to('billing.crm'))).status).toBe(201);
+  const on = (queue: string) => ({ target: { type: 'pull', queue } });
+  expect(await faults(on('ops.work'))).toEqual([
+    { path: '/target/queue', message: 'names a queue that is not in your scope: ops.work' },
+  ]);
+  for (const queue of ['billing.work', 'shared.work']) expect((await make(on(queue))).status).toBe(201);
+});
+
+test('a bulk action counts, samples and changes only runs that the scope owns', async () => {
+  const { mine, shared, foreign, names: named } = await runsOfTeams();
+  const bulk = (caller: Caller, filter: object, dryRun = true) =>
+    as(caller, 'POST', '/runs/bulk', { action: 'cancel', filter, dryRun });
+  const open = { status: ['pending'] };
+  const sampled = (await bulk(billing, open)).body['sample'] as unknown as string[];
+  expect(sampled).toEqual(expect.arrayContaining(mine));
+  for (const id of [...shared, ...foreign]) expect(sampled).not.toContain(id);
+  const nothing = { matched: 0, changed: 0, remaining: 0, sample: [] };
+  for (const scheduleId of [named.foreign, named.shared, 'ops.none'])
+    expect((await bulk(billing, { scheduleId }, false)).body).toEqual(nothing);
+  const labelled = (await bulk(billing, { label: ['team:x'] })).body['sample'] as unknown as string[];
+  expect(labelled).toContain(mine[0]);
+  for (const id of [...shared, ...foreign]) expect(labelled).not.toContain(id);
+  const { body } = await bulk(billing, open, false);
+  expect(body).toMatchObject({ remaining: 0, matched: body['changed'] });
+  expect((await bulk(billing, open)).body).toEqual(nothing);
+  for (const id of [...shared, ...foreign])
+    expect((await as(admin, 'GET', `/runs/${id}`)).body).toMatchObject({ status: 'pending' });
+});
