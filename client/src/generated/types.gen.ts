@@ -799,6 +799,47 @@ export type ExpectInput = {
     finishWithinSeconds?: number | null;
 };
 
+export type ExplainedDay = {
+    /**
+     * In the zone of the schedule.
+     */
+    date: string;
+    /**
+     * `fires`: at least once · `notSelected`: by no expression · `notItsTurn`: by `every` · `excluded` · `moved`: excluded, and its fires are made on `movedTo` · `notPicked`: by `pick` · `outside`: before `startAt`, or not before `endAt` · `clocks`: clocks were set forward over its fires, which the next day makes · `noSuchDate`: its zone left it out.
+     */
+    verdict: 'fires' | 'notSelected' | 'notItsTurn' | 'excluded' | 'moved' | 'notPicked' | 'outside' | 'clocks' | 'noSuchDate';
+    /**
+     * The first 8, also those before `from`.
+     */
+    fires: Array<{
+        fireAt: string;
+        /**
+         * In its zone.
+         */
+        local: string;
+        /**
+         * What a change of the clocks did to it: `moved by DST` or `repeated hour`; or from which day it was moved, and why.
+         */
+        note?: string;
+    }>;
+    /**
+     * There only where it has more fires than these.
+     */
+    more?: true;
+    /**
+     * What excludes it.
+     */
+    reason?: string;
+    /**
+     * Where its own fires are made, by `onExcluded`.
+     */
+    movedTo?: string;
+    /**
+     * Excluded days whose fires are made on it, by `onExcluded`.
+     */
+    movedFrom?: Array<string>;
+};
+
 export type FireInput = {
     /**
      * Instead of the schedule’s payload, unless null.
@@ -1401,6 +1442,10 @@ export type Preview = {
          */
         note?: string;
     }>;
+    /**
+     * Each day of the local month of `from`, and why it fires or not; there only where `exclude`, `every` or `pick` decide about days, and `cron` is given.
+     */
+    days?: Array<ExplainedDay>;
     /**
      * There only where the times hang on what was not given: `cron` has `H` or `?`, and there is no `id`.
      */
@@ -2522,6 +2567,10 @@ export type UpcomingFires = {
          */
         skipReason?: string;
     }>;
+    /**
+     * Each day of the local month of `from`, and why it fires or not; there only where `exclude`, `every` or `pick` decide about days. Fires that `/skip` leaves out are among them.
+     */
+    days?: Array<ExplainedDay>;
 };
 
 export type Verification = {

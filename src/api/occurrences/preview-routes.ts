@@ -26,6 +26,7 @@ import {
 } from '../schedules/fire-faults.ts';
 import { asUnplannable, hasNoTimesOfItsOwn, invalid, noSuch } from '../http/problem.ts';
 import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
+import { MONTH_REACH_MS, explainMonth } from './explain-month.ts';
 import { scheduleIdParams } from '../http/common-schemas.ts';
 import { ASSUMED_ID, previewInput, previewedTimes, upcomingQuery, upcomingTimes } from './preview-schemas.ts';
 
@@ -67,7 +68,9 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
           ...answerDueFire(times, definition, at),
           ...answerSkip(skips, at),
         }));
-        return { items };
+        const ruled = { timing: definition, identity: { id, createdAt }, calendars };
+        const explained = await explainMonth(ruled, from ?? now, (at) => answerFire(times, definition, at));
+        return { items, ...explained };
       } catch (error) {
         throw asUnplannable(id, error);
       }
@@ -80,7 +83,7 @@ async function findUpcoming(db: Executor, id: string, from: Instant | undefined)
   const found = await findSchedule(db, id);
   const now = await databaseNow(db);
   const ids = found ? calendarIdsOf(found.definition) : [];
-  const reach = MAX_JITTER_MS + (found ? calendarReachOf(found.definition) : 0);
+  const reach = MAX_JITTER_MS + MONTH_REACH_MS + (found ? calendarReachOf(found.definition) : 0);
   const { histories } = await readCalendars(db, ids, Math.min(from ?? now, now) - reach);
   const skips = found?.hasSkips ? (await skipsOf(db, [found.uid])).get(found.uid) : undefined;
   return { found, now, calendars: histories, skips };
@@ -108,10 +111,15 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
       const times = fireTimes(timing, identity, calendars);
       const items = await firesFrom(times, times.next(after), count, (at) => answerFire(times, timing, at));
       if (items.length === 0 || Array.isArray(cron)) refuseBarren(timing, identity.id, after, calendars);
+      const ruled = { timing, identity, calendars };
+      // An interval is counted from `from`: other months would have other fires than the schedule.
+      const explained =
+        cron !== null && (await explainMonth(ruled, after, (at) => answerFire(times, timing, at)));
       const isOfNobody = (id ?? null) === null && isHashed(cron);
       return {
         description: describe(timing, identity),
         items,
+        ...explained,
         ...(isOfNobody ? { assumes: ASSUMED_ID } : {}),
       };
     },
@@ -122,7 +130,8 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
 async function beginningOf(database: Database, timing: Timing, from: Instant | null) {
   return database.run(async (db) => {
     const after = from ?? (await databaseNow(db));
-    const known = await readCalendars(db, calendarIdsOf(timing), after - calendarReachOf(timing));
+    const reach = MONTH_REACH_MS + calendarReachOf(timing);
+    const known = await readCalendars(db, calendarIdsOf(timing), after - reach);
     const unknown = unknownCalendars(timing, known);
     if (unknown.length > 0) throw invalid(unknown, 422);
     return { after, calendars: known.histories };

@@ -13,6 +13,8 @@ import { refuseDayRules } from '../schedules/timing/day-schemas.ts';
 import { dayRulesInput, everySeconds, zoneText } from '../schedules/timing/timing-schemas.ts';
 import { excludeInput } from '../schedules/timing/exclude-schemas.ts';
 import { isObject } from '../http/json/json-body.ts';
+import { DAY_VERDICTS } from '../../core/days/explained-days.ts';
+import { MAX_FIRES_OF_DAY } from './explain-month.ts';
 
 const MOST = 1000;
 
@@ -55,6 +57,35 @@ const fireTime = z.object({
   }),
 });
 
+const localDate = z.string().meta({ format: 'date' });
+
+const explainedDay = z
+  .object({
+    date: localDate.meta({ description: 'In the zone of the schedule.' }),
+    verdict: z.enum(DAY_VERDICTS).meta({
+      description:
+        '`fires`: at least once · `notSelected`: by no expression · `notItsTurn`: by `every` · `excluded` · `moved`: excluded, and its fires ' +
+        'are made on `movedTo` · `notPicked`: by `pick` · `outside`: before `startAt`, or not before `endAt` · `clocks`: clocks were set ' +
+        'forward over its fires, which the next day makes · `noSuchDate`: its zone left it out.',
+    }),
+    fires: z
+      .array(fireTime)
+      .meta({ description: `The first ${MAX_FIRES_OF_DAY}, also those before \`from\`.` }),
+    more: z.literal(true).optional().meta({ description: 'There only where it has more fires than these.' }),
+    reason: z.string().optional().meta({ description: 'What excludes it.', example: 'calendar us-holidays' }),
+    movedTo: localDate.optional().meta({ description: 'Where its own fires are made, by `onExcluded`.' }),
+    movedFrom: z
+      .array(localDate)
+      .optional()
+      .meta({ description: 'Excluded days whose fires are made on it, by `onExcluded`.' }),
+  })
+  .meta({ id: 'ExplainedDay' });
+
+const days = z.array(explainedDay).optional();
+
+const MONTH =
+  'Each day of the local month of `from`, and why it fires or not; there only where `exclude`, `every` or `pick` decide about days';
+
 export const upcomingTimes = z.object({
   items: z.array(
     fireTime.extend({
@@ -65,6 +96,7 @@ export const upcomingTimes = z.object({
       skipReason: z.string().optional().meta({ description: 'Why, in the words of that call.' }),
     }),
   ),
+  days: days.meta({ description: `${MONTH}. Fires that \`/skip\` leaves out are among them.` }),
 });
 
 /** The note of a preview of `H` and `?` without an id. */
@@ -74,6 +106,7 @@ export const ASSUMED_ID =
 export const previewedTimes = z.object({
   description: z.string().meta({ description: 'In plain English.', example: 'At 02:30' }),
   items: z.array(fireTime),
+  days: days.meta({ description: `${MONTH}, and \`cron\` is given.` }),
   assumes: z.string().optional().meta({
     description:
       'There only where the times hang on what was not given: `cron` has `H` or `?`, and there is no `id`.',

@@ -1,6 +1,6 @@
 import type { CronTimes } from '../cron/cron.ts';
 import { cronWalls, timesOfWalls } from '../cron/cron.ts';
-import { type DayRule, movedWallTimes } from '../cron/cron-wall.ts';
+import { type DayRule, type WallTimes, movedWallTimes } from '../cron/cron-wall.ts';
 import type { Cron } from '../cron/cron-expressions.ts';
 import { dateOfDay } from '../exclusions/date-entries.ts';
 import type { Exclusion, ExclusionReason, ExclusionViews } from '../exclusions/exclusion.ts';
@@ -54,6 +54,8 @@ export interface DayTimes {
   days: { excludedBy(at: Instant): string | null; moveOf(at: Instant): DayMove | null } | null;
   /** Null: it moves none. */
   moved: MovedDays | null;
+  /** The local times of each expression, on the days that are left before any are moved. */
+  walls: readonly WallTimes[];
 }
 
 interface Ruled {
@@ -90,16 +92,18 @@ function compile(timing: Timing, { id, createdAt, cron, exclusion }: Ruled): Day
     const candidates = wallsBy(ofEvery);
     const nextCandidate = (day: DayNumber) => nextSource(candidates, day);
     const picked = pickRule({ pick, zone, views, since, nextCandidate });
-    const fires = timesOfWalls(wallsBy([picked, ...closed]), timezone);
-    return { fires, onAnyDay: fires, days: NOTHING_MOVED, moved: null };
+    const walls = wallsBy([picked, ...closed]);
+    const fires = timesOfWalls(walls, timezone);
+    return { fires, onAnyDay: fires, days: NOTHING_MOVED, moved: null, walls };
   }
   const walls = wallsBy([...ofEvery, ...closed]);
   const own = timesOfWalls(walls, timezone);
-  if (onExcluded === 'skip') return { fires: own, onAnyDay: own, days: null, moved: null };
+  if (onExcluded === 'skip') return { fires: own, onAnyDay: own, days: null, moved: null, walls };
   const direction = onExcluded === 'next' ? 1 : -1;
   const moved = movedDays({ zone, views, direction, walls, since });
   const fires = timesOfWalls([movedWallTimes(moved)], timezone);
-  return { fires, onAnyDay: earliestOf(fires, own), days: judgeOf({ zone, views, moved, fires }), moved };
+  const days = judgeOf({ zone, views, moved, fires });
+  return { fires, onAnyDay: earliestOf(fires, own), days, moved, walls };
 }
 
 const NOTHING_EXCLUDED: ExclusionViews = {

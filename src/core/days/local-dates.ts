@@ -46,6 +46,26 @@ export function viewOf({ zone, views, since }: DatesJudged, day: DayNumber): num
   return earliest === latest ? earliest : viewAt(dateBeginsAt(zone, day));
 }
 
+/** [from, until) */
+export interface DateSpan {
+  from: Instant;
+  until: Instant;
+}
+
+/** While clocks show a date, in order: twice, if they were set back over midnight; never, if it was left out. */
+export function spansOf(zone: ZoneOffsets, day: DayNumber): DateSpan[] {
+  const spans: DateSpan[] = [];
+  const [begin, end] = [day * DAY_SECONDS, (day + 1) * DAY_SECONDS];
+  for (let at = begin - MAX_APART; at < end + MAX_APART;) {
+    const segment = zone.at(at);
+    const from = Math.max(at, begin - segment.offset);
+    const until = Math.min(segment.end, end - segment.offset);
+    if (from < until) spans.push({ from: from * 1000, until: until * 1000 });
+    at = segment.end;
+  }
+  return spans;
+}
+
 /** The first moment of a date; of one that did not exist, that of the date after it. */
 export function dateBeginsAt(zone: ZoneOffsets, day: DayNumber): Instant {
   const second = secondOf(zone, day * DAY_SECONDS) ?? secondOf(zone, (day + 1) * DAY_SECONDS);

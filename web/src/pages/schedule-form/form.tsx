@@ -14,7 +14,7 @@ import { type Draft, type Stored, bodyOf, faultsOf } from './draft.ts';
 import type { Part } from './inputs.tsx';
 import { POLICY_PATHS } from './policies.ts';
 import { PolicyFields } from './policy-fields.tsx';
-import { Preview, type Previewed, usePreview } from './preview.tsx';
+import { Preview, type Previewed, PreviewedMonth, usePreview } from './preview.tsx';
 import { sentOf } from './sample.ts';
 import './schedule-form.css';
 import { TargetFields } from './target-fields.tsx';
@@ -82,6 +82,7 @@ export function ScheduleForm({ draft, onChange, base, isNew, headers, saving, on
       </div>
       <div class="beside">
         <Preview draft={draft} previewed={previewed} />
+        <PreviewedMonth draft={draft} previewed={previewed} />
         {children}
         {saving.refusal !== null && (
           <Refusal

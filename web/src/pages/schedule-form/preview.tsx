@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ApiProblem, type Fault, call } from '../../api/http.ts';
 import type { PreviewFiresResponse } from '../../../../client/src/generated/types.gen.ts';
+import { Month } from '../../parts/month/month.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { MY_ZONE, timeText } from '../../state/zone.ts';
 import { type Draft, bodyOf } from './draft.ts';
@@ -11,6 +12,8 @@ const SHOWN = 8;
 type Fire = PreviewFiresResponse['items'][number];
 
 export interface Previewed {
+  /** What was asked; null: nothing was answered. */
+  request: Record<string, unknown> | null;
   /** What the daemon says of it; null: nothing yet, or it is wrong. */
   answer: PreviewFiresResponse | null;
   /** Fires that the excluded days take away, among those shown. */
@@ -19,7 +22,7 @@ export interface Previewed {
   refusal: string | null;
 }
 
-const NOTHING: Previewed = { answer: null, excluded: [], faults: [], refusal: null };
+const NOTHING: Previewed = { request: null, answer: null, excluded: [], faults: [], refusal: null };
 
 /** Asks the daemon when the draft would fire, once the user has not typed for a moment. A later question ends an earlier one. */
 export function usePreview(draft: Draft): Previewed {
@@ -71,11 +74,27 @@ async function preview(
     const all = isWhole ? answer : await ask({ ...request, exclude: null });
     const made = new Set(answer.items.map(({ fireAt }) => fireAt));
     const excluded = all.items.filter(({ fireAt }) => !made.has(fireAt));
-    return { answer, excluded, faults: [], refusal: null };
+    return { request, answer, excluded, faults: [], refusal: null };
   } catch (error) {
     if (!(error instanceof ApiProblem)) return undefined;
     return { ...NOTHING, faults: error.faults, refusal: error.message };
   }
+}
+
+/** What the days of a month are, by the definition that was previewed. */
+export function PreviewedMonth({ draft, previewed }: { draft: Draft; previewed: Previewed }) {
+  const { request, answer } = previewed;
+  const ask = async (from: string, signal: AbortSignal) => {
+    const body = { ...request, from, count: 1 };
+    return (await call<PreviewFiresResponse>('POST', '/preview', { body, signal })).days;
+  };
+  const { startAt, endAt } = draft;
+  return (
+    <Month
+      {...{ days: answer?.days, zone: draft.timezone || 'UTC', ask, startAt, endAt }}
+      about={JSON.stringify(request)}
+    />
+  );
 }
 
 /** In the daemon's words, and when that is: in the schedule's zone and in the user's. */

@@ -6,6 +6,7 @@ import type {
   Schedule,
 } from '../../../../client/src/generated/types.gen.ts';
 import { OpenAlerts } from '../../parts/alerts/open-alerts.tsx';
+import { Month } from '../../parts/month/month.tsx';
 import { Loaded } from '../../parts/states.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { place } from '../../state/route.ts';
@@ -82,6 +83,12 @@ function Shown({ schedule, refreshSchedule }: { schedule: Schedule; refreshSched
         )}
         <Definition schedule={schedule} />
       </div>
+      <Month
+        {...{ days: fires.data?.days, zone: schedule.timezone ?? 'UTC', about: `${id} ${schedule.version}` }}
+        ask={async (from, signal) =>
+          (await get<ListUpcomingFiresResponse>(callPath(id, '/upcoming'), { from, count: 1 }, signal)).days
+        }
+      />
       <RecentRuns schedule={schedule} runs={runs} />
       <Trends schedule={schedule} />
       <Versions id={id} current={schedule} onDone={refresh} />

@@ -1,0 +1,149 @@
+import type { Calendars } from '../exclusions/calendar-history.ts';
+import { cronWalls } from '../cron/cron.ts';
+import type { WallTimes } from '../cron/cron-wall.ts';
+import type { Cron } from '../cron/cron-expressions.ts';
+import { dateOfDay } from '../exclusions/date-entries.ts';
+import { exclusionOf } from '../exclusions/exclusion.ts';
+import type { Instant } from '../instant.ts';
+import type { Timing } from '../schedules/schedule.ts';
+import { type Identity, fireTimes } from '../time/fire-times.ts';
+import type { DayNumber } from '../utc-day.ts';
+import { zoneOffsets } from '../zones/zone-offsets.ts';
+import { dayTimes, inWords } from './day-times.ts';
+import { everyRule } from './every-days.ts';
+import { type DateSpan, dateAt, viewOf } from './local-dates.ts';
+import { nextSource } from './moved-days.ts';
+
+/** What becomes of the fires that a date has by itself, whatever other dates bring. */
+export interface OwnFate {
+  verdict: 'fires' | 'notSelected' | 'notItsTurn' | 'excluded' | 'moved' | 'notPicked';
+  /** What excludes it: `calendar us-holidays`. Null: nothing. */
+  reason: string | null;
+  /** Where its fires are made, if that is another date. */
+  movedTo: string | null;
+  /** The other dates whose fires are made on it. */
+  movedFrom: string[];
+}
+
+export const NOWHERE = { reason: null, movedTo: null, movedFrom: [] };
+
+export interface Ruled {
+  timing: Timing;
+  identity: Identity;
+  calendars: Calendars;
+}
+
+type Fates = (day: DayNumber, spans: readonly DateSpan[]) => OwnFate;
+
+/** Asks the steps of the rule in their order (docs/days.md). */
+export function ownFates(ruled: Ruled): Fates {
+  const { cron } = ruled.timing;
+  const fates = cron === null ? fatesByMoment(ruled) : fatesByStep(ruled, cron);
+  return withKept(ruled.timing, fates);
+}
+
+/** Of an interval, or of one moment: it has no days but excluded ones. */
+function fatesByMoment(ruled: Ruled): Fates {
+  const reasonAt = reasonsAtMoments(ruled);
+  return (day, spans) => {
+    const reason = reasonAt(day, spans);
+    if (reason === undefined) return { ...NOWHERE, verdict: 'notSelected' };
+    return { ...NOWHERE, reason, verdict: reason === null ? 'fires' : 'excluded' };
+  };
+}
+
+/** What excludes a date, judged as it is without `pick` and `onExcluded`: at the moment of its fire. Undefined: it has none. */
+function reasonsAtMoments({ timing, identity, calendars }: Ruled) {
+  const exclusion = exclusionOf(timing, calendars);
+  const times = fireTimes(timing, identity, calendars);
+  const next = remembering((after) => times.nextOnAnyDay(after));
+  return (day: DayNumber, spans: readonly DateSpan[]): string | null | undefined => {
+    const [first] = firesDuring(spans, next, 1);
+    if (first === undefined || exclusion === null) return first === undefined ? undefined : null;
+    const reason = exclusion.views.reasonOf(exclusion.views.indexAt(first), day);
+    return reason && inWords(reason);
+  };
+}
+
+function fatesByStep(ruled: Ruled, cron: Cron): Fates {
+  const { timing, identity, calendars } = ruled;
+  const { every, pick, kept, timezone } = timing;
+  const { id, createdAt } = identity;
+  const exclusion = exclusionOf(timing, calendars);
+  const { moved, walls } = dayTimes(timing, { id, createdAt, cron, exclusion });
+  const isSelected = isDayOf(cronWalls(cron, id));
+  const turns = every === null ? null : everyRule(every);
+  const isLeft = isDayOf(walls);
+  const reasonAt = reasonsAtMoments(ruled);
+  const judged = { zone: zoneOffsets(timezone), since: kept?.since ?? createdAt };
+  const reasonIn = (view: number, day: DayNumber): string | null => {
+    const reason = exclusion?.views.reasonOf(view, day) ?? null;
+    return reason && inWords(reason);
+  };
+  const reasonOf = (day: DayNumber, spans: readonly DateSpan[]): string | null => {
+    if (moved) return moved.fateOf(day).to === day ? null : reasonIn(moved.fateOf(day).view, day);
+    if (pick === null) return reasonAt(day, spans) ?? null;
+    return exclusion && reasonIn(viewOf({ ...judged, views: exclusion.views }, day), day);
+  };
+  return (day, spans) => {
+    const movedFrom = (moved?.sourcesOf(day) ?? []).filter((source) => source !== day).map(dateOfDay);
+    const fate = { ...NOWHERE, movedFrom };
+    if (!isSelected(day)) return { ...fate, verdict: 'notSelected' };
+    if (turns && turns.firstFrom(day) !== day) return { ...fate, verdict: 'notItsTurn' };
+    const reason = reasonOf(day, spans);
+    const to = moved?.fateOf(day).to ?? day;
+    if (to !== day) return { ...fate, reason, movedTo: dateOfDay(to), verdict: 'moved' };
+    if (reason !== null) return { ...fate, reason, verdict: 'excluded' };
+    return { ...fate, verdict: pick !== null && !isLeft(day) ? 'notPicked' : 'fires' };
+  };
+}
+
+/** What an edit keeps of a date that was decided before it goes before all rules. */
+function withKept({ kept, timezone }: Timing, fates: Fates): Fates {
+  if (kept === undefined) return fates;
+  const zone = zoneOffsets(timezone);
+  const decided = kept.dates.map(({ date, reason, fires: [first] }) => {
+    const to = first === undefined ? null : dateOfDay(dateAt(zone, first[0]));
+    return { date, reason: reason === '' ? null : reason, to };
+  });
+  return (day, spans) => {
+    const date = dateOfDay(day);
+    const own = fates(day, spans);
+    const others = decided.flatMap((one) => (one.to === date && one.date !== date ? [one.date] : []));
+    const fate = { ...own, movedFrom: [...new Set([...own.movedFrom, ...others])].sort() };
+    const known = decided.find((one) => one.date === date);
+    if (!known) return fate;
+    const { reason, to } = known;
+    if (to === date) return { ...fate, reason: null, movedTo: null, verdict: 'fires' };
+    return { ...fate, reason, movedTo: to, verdict: to === null ? 'excluded' : 'moved' };
+  };
+}
+
+function isDayOf(walls: readonly WallTimes[]): (day: DayNumber) => boolean {
+  const next = remembering((after) => nextSource(walls, after + 1));
+  return (day) => next(day - 1) === day;
+}
+
+/** Remembers its last answer: what does not come for years is searched once, not for each date. */
+export function remembering(next: (after: number) => number | null): (after: number) => number | null {
+  let asked = Infinity;
+  let answer: number | null = null;
+  return (after) => {
+    if (after >= asked && (answer === null || after < answer)) return answer;
+    asked = after;
+    return (answer = next(after));
+  };
+}
+
+export function firesDuring(
+  spans: readonly DateSpan[],
+  next: (after: Instant) => Instant | null,
+  most: number,
+): Instant[] {
+  const found: Instant[] = [];
+  for (const { from, until } of spans) {
+    let at = next(from - 1);
+    for (; at !== null && at < until && found.length < most; at = next(at)) found.push(at);
+  }
+  return found;
+}
