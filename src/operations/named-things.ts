@@ -3,6 +3,7 @@
  * Transaction: the caller's. One that names a thing keeps its row until it ends; one that deletes it has locked that row.
  * If the process dies here: nothing of the caller's transaction is written.
  */
+import { type Scope, sees } from '../core/access/scope.ts';
 import { type HandoffTarget, connectionOf } from '../core/schedules/schedule.ts';
 import type { Executor, Transaction } from '../postgres/executor.ts';
 import { type NamedTable, type Namers, keepNamed, namersOf } from '../store/names/named-rows.ts';
@@ -69,25 +70,32 @@ export interface UnknownName<Namer> {
   message: string;
 }
 
-/** What these name and is missing. What is there is kept from being deleted until the transaction ends. */
+/**
+ * What these name and is missing, or beyond the caller's scope; but what one named before (`before`), it may go on naming. What is there
+ * is kept from being deleted until the transaction ends.
+ */
 export async function unknownNamesOf<Namer>(
   tx: Executor,
   namers: readonly Namer[],
   namingOf: (namer: Namer) => Naming,
+  scope: Scope = null,
+  before: (namer: Namer) => Naming | null = () => null,
 ): Promise<UnknownName<Namer>[]> {
   const unknown: UnknownName<Namer>[] = [];
   for (const { table, path, what, nameIn } of NAMED) {
     const naming = namers.flatMap((namer) => {
       const name = nameIn(namingOf(namer));
-      return name === null ? [] : [{ namer, name }];
+      if (name === null) return [];
+      const named = before(namer);
+      return [{ namer, name, mayName: sees(scope, name) || (named !== null && nameIn(named) === name) }];
     });
     const there = await keepNamed(
       tx,
       table,
-      naming.map(({ name }) => name),
+      naming.flatMap(({ name, mayName }) => (mayName ? [name] : [])),
     );
-    for (const { namer, name } of naming)
-      if (!there.has(name))
+    for (const { namer, name, mayName } of naming)
+      if (!mayName || !there.has(name))
         unknown.push({ namer, path, message: `names a ${what} that does not exist: ${name}` });
   }
   return unknown;
