@@ -26,14 +26,20 @@ export function mayFollow({ write, before, scope }: NamingWrite): boolean {
   return prefix === null ? sees(scope, followed) : seesAllOf(scope, prefix);
 }
 
-/** The calendars that a caller of this scope may name in this schedule. */
+/** The calendars as they are to a caller of this scope: what it asks for and may not name in this schedule is one that there is not. */
 export function calendarsFor(
-  scope: Scope,
+  { scope, calendars: asked = [] }: { scope: Scope; calendars?: readonly string[] },
   current: Schedule | null,
-  calendars: KnownCalendars,
+  known: KnownCalendars,
 ): KnownCalendars {
-  if (scope === null) return calendars;
   const named = current === null ? [] : calendarIdsOf(current.definition);
-  const versions = [...calendars.versions].filter(([id]) => sees(scope, id) || named.includes(id));
-  return { ...calendars, versions: new Map(versions) };
+  const unseen = asked.filter((id) => !sees(scope, id) && !named.includes(id));
+  if (unseen.length === 0) return known;
+  const histories = new Map(known.histories);
+  const versions = new Map(known.versions);
+  for (const id of unseen) {
+    histories.set(id, { id, versions: [] });
+    versions.delete(id);
+  }
+  return { ...known, histories, versions };
 }

@@ -47,12 +47,12 @@ export function decide(
   targets: TargetRegistry,
   change: ScheduleChange,
   current: Schedule | null,
-  { now, calendars }: { now: Instant; calendars: KnownCalendars },
+  { now, calendars: known }: { now: Instant; calendars: KnownCalendars },
 ): Edited {
   const uid = current?.uid ?? newScheduleUid(now);
-  const { id, by, scope } = change;
-  const nameable = calendarsFor(scope, current, calendars);
-  const decided = withoutEndedPause(change.decide(current, now, nameable, uid));
+  const { id, by } = change;
+  const calendars = calendarsFor(change, current, known);
+  const decided = withoutEndedPause(change.decide(current, now, calendars, uid));
   const lane = targets.laneOf(decided.target);
   if (!current) {
     const definition = decided;
