@@ -6,7 +6,8 @@ import type { OutcomeWatch } from '../../src/core/schedules/outcome-watch.ts';
 import type { Executor, Transaction } from '../../src/postgres/executor.ts';
 import { rowsOf } from '../../src/postgres/sql/rows.ts';
 import { writeBacklogs } from '../../src/store/backlogs/backlog-rows.ts';
-import { writeOverlapEffects } from '../../src/store/effects/insert-effects.ts';
+import { writeLateEffects, writeOverlapEffects } from '../../src/store/effects/insert-effects.ts';
+import { newScheduleUid } from '../../src/operations/schedules/schedule-uid.ts';
 import type { Effect } from '../../src/store/effects/effect-rows.ts';
 import { nextPairs } from '../../src/store/effects/follower-pairs.ts';
 import { namersOf } from '../../src/store/names/named-rows.ts';
@@ -20,6 +21,8 @@ import { intentOf } from '../../src/store/runs/intents/intent.ts';
 import { lockDueSchedules } from '../../src/store/schedules/fire-locks.ts';
 import { recordIntentsIfLocked } from '../../src/store/runs/intents/record-intents.ts';
 import { newestFirst } from '../../src/store/runs/search/run-pages.ts';
+import { listTimings } from '../../src/store/reports/enabled-timings.ts';
+import { matchingSchedules } from '../../src/store/schedules/search/matching-schedules.ts';
 import { settlePlainIfClaimed } from '../../src/store/runs/ends/settle-plain.ts';
 import { lastSuccesses } from '../../src/store/schedules/watches/late-looks.ts';
 import { countFailuresInARow } from '../../src/store/schedules/watches/outcome-watches.ts';
@@ -359,6 +362,30 @@ test('the next followers of an end are read, and not those behind or before them
   const read = await rowsReadBy(await statementOf((db) => nextPairs(db as never, ends)));
   // A hundred for each end, by some steps of the plan each.
   for (const rows of read) expect(rows).toBeLessThan(50_000);
+});
+
+test('whether a schedule is followed is read by a few steps of an index, also where some follow prefixes and nothing is known of the table', async () => {
+  const following = { url: 'http://127.0.0.1:1', cron: null };
+  await instance.put('follows-prefix', { ...following, after: { scheduleId: 'team.*', on: ['succeeded'] } });
+  await store.rows(sql`INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority, created_at, updated_at)
+    SELECT gen_random_uuid(), 'unknown-' || n, 1, false, '{}', false, 'allow', 'pull x', 1, now(), now()
+    FROM generate_series(1, 20000) AS n`);
+  await store.rows(sql`DELETE FROM pg_statistic WHERE starelid = 'schedules'::regclass`);
+  const late = Array.from({ length: 20 }, (_, n) => ({
+    ...{ uid: newScheduleUid(Date.now()), id: `${n % 2 === 0 ? 'team' : 'other'}.${n}`, version: 1 },
+    lateSince: Date.now(),
+  }));
+  const read = await rowsReadBy(await statementOf((db) => writeLateEffects(db as never, late)));
+  for (const rows of read) expect(rows).toBeLessThan(20 * 100);
+});
+
+test('a small scope among very many schedules is read alone: its timings, and what a bulk action of it matches', async () => {
+  await store.rows(sql`VACUUM ANALYZE schedules`);
+  const scope = ['unknown-1999'];
+  const timings = await statementOf((db) => listTimings(db, { scope, after: null, limit: 5000 }));
+  const matching = await statementOf((db) => matchingSchedules(db, { scope, text: 'n' }));
+  for (const statement of [timings, matching])
+    for (const read of await rowsReadBy(statement)) expect(read).toBeLessThan(200);
 });
 
 test('who names a connection is found among very many schedules by reading only those', async () => {
