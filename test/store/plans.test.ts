@@ -367,7 +367,9 @@ test('who names a connection is found among very many schedules by reading only 
       'http ' || CASE WHEN n % 1000 = 0 THEN 'connection c' || n % 3000 ELSE 'https://host-' || n END, 1, now(), now()
     FROM generate_series(1, 20000) AS n`);
   await store.rows(sql`VACUUM ANALYZE schedules`);
-  const find = await statementOf((db) => namersOf(db, { table: 'connections', id: 'c0', which: 'all' }, 100));
+  const find = await statementOf((db) =>
+    namersOf(db, { table: 'connections', id: 'c0', which: 'all', scope: null }, 100),
+  );
   expect(find.sql).toContain('FROM runs');
   const ofSchedules = { ...find, sql: find.sql.replace('FROM runs', 'FROM schedules') };
   for (const read of await rowsReadBy(ofSchedules)) expect(read).toBeLessThan(20);
