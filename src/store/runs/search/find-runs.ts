@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { type Parent, lateParent, lateParentId, lateScheduleUid } from '../../../core/runs/parent.ts';
 import type { ParentRun, Run } from '../../../core/runs/run.ts';
 import type { RunRecord } from '../../../core/runs/run-record.ts';
 import { type HandoffTarget, priorityOfRank } from '../../../core/schedules/schedule.ts';
@@ -51,33 +52,48 @@ export function findDependencyIds(
   return edgesOf(db, runIds, 'runId', MAX_SHOWN);
 }
 
-/** How these runs stand, in the form that their dependents get; without runs that history has dropped. */
-export async function findOutcomes(db: Executor, ids: readonly string[]): Promise<Map<string, ParentRun>> {
-  if (ids.length === 0) return new Map();
+/**
+ * How these runs stand, in the form that their dependents get; without runs that history has dropped. Of an `after` run that follows a
+ * late schedule the id is that of its row: it finds the schedule, unless that was deleted.
+ */
+export async function findOutcomes(db: Executor, ids: readonly string[]): Promise<Map<string, Parent>> {
+  const late = ids.filter((id) => lateScheduleUid(id) !== null);
+  const runs = late.length === 0 ? ids : ids.filter((id) => lateScheduleUid(id) === null);
+  return new Map([...(await outcomesOfRuns(db, runs)), ...(await lateParents(db, late))]);
+}
+
+async function outcomesOfRuns(db: Executor, ids: readonly string[]): Promise<[string, ParentRun][]> {
+  if (ids.length === 0) return [];
   interface Row extends Pick<ParentRun, 'status' | 'error' | 'reason'> {
     id: string;
     schedule_id: string;
     status_code: number | null;
     body: string | null;
   }
-  const rows = await rowsOf<Row>(db)(sql`-- findOutcomes
+  const rows = await rowsOf<Row>(db)(sql`-- outcomesOfRuns
     SELECT r.id, r.schedule_id, r.status, r.reason, r.error, r.result_status_code AS status_code, r.result_body AS body
     FROM all_runs r WHERE r.id = ANY (${uuids(ids)})`);
-  return new Map(
-    rows.map(
-      ({ id, schedule_id, status, reason, error, status_code: resultStatusCode, body: resultBody }) => [
-        id,
-        {
-          runId: id,
-          scheduleId: scheduleIdOf(schedule_id),
-          status,
-          reason,
-          error,
-          result: resultOf({ resultStatusCode, resultBody }),
-        },
-      ],
-    ),
+  return rows.map(
+    ({ id, schedule_id, status, reason, error, status_code: resultStatusCode, body: resultBody }) => [
+      id,
+      {
+        runId: id,
+        scheduleId: scheduleIdOf(schedule_id),
+        status,
+        reason,
+        error,
+        result: resultOf({ resultStatusCode, resultBody }),
+      },
+    ],
   );
+}
+
+async function lateParents(db: Executor, parentIds: readonly string[]): Promise<[string, Parent][]> {
+  if (parentIds.length === 0) return [];
+  const uids = parentIds.flatMap((id) => lateScheduleUid(id) ?? []);
+  const rows = await rowsOf<{ uid: string; id: string }>(db)(sql`-- lateParents
+    SELECT uid, id FROM schedules WHERE uid = ANY (${uuids(uids)})`);
+  return rows.map(({ uid, id }) => [lateParentId(uid), lateParent(id)]);
 }
 
 /** What `source` answers, a SELECT of RECORD_COLUMNS; newest first. */
@@ -131,10 +147,11 @@ function toRun(
   dependsOn: readonly string[],
   dependents: readonly string[],
 ): Run {
-  const { priority, dueAt, ownPayload, attemptLog, unmet } = record;
+  const { priority, dueAt, ownPayload, attemptLog, unmet, parentId } = record;
   const scheduleId = scheduleIdOf(record.scheduleId);
   return {
     ...record,
+    parentRunId: parentId !== null && lateScheduleUid(parentId) === null ? parentId : null,
     scheduleId,
     scheduleVersion: scheduleId === null ? null : record.scheduleVersion,
     priority: priorityOfRank(priority),
