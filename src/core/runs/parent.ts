@@ -1,7 +1,7 @@
 import type { ParentRun } from './run.ts';
 
 /** What an `after` run follows where no run has ended: a schedule became late. It has the fields of a ParentRun. */
-export interface LateParent {
+interface LateParent {
   runId: null;
   scheduleId: string;
   status: 'late';
