@@ -273,8 +273,8 @@ const runColumns = () => ({
   overlapGuarded: boolean('overlap_guarded').notNull().default(false),
   /** Its schedule has pauseAfterFailures or successWithinSeconds: its end has an index of its own. */
   outcomeWatched: boolean('outcome_watched').notNull().default(false),
-  /** The run whose end this one follows. */
-  parentRunId: uuid('parent_run_id'),
+  /** The run whose end this one follows, or the schedule that is late (core/runs/parent.ts). */
+  parentId: uuid('parent_run_id'),
   /** The notifier whose message it is. */
   notifierId: identifier('notifier_id'),
   /** Bounds of `expect` that did not hold; null: none. */

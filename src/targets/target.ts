@@ -1,7 +1,8 @@
 import type { Connection } from '../core/connections/connection.ts';
 import type { Instant } from '../core/instant.ts';
 import type { Accepted, AttemptError, Outcome } from '../core/runs/attempts/outcome.ts';
-import type { Dependency, ParentRun, RunTrigger } from '../core/runs/run.ts';
+import type { Parent } from '../core/runs/parent.ts';
+import type { Dependency, RunTrigger } from '../core/runs/run.ts';
 import type { Delivery, HandoffTarget } from '../core/schedules/schedule.ts';
 
 /** One attempt of one run, as a target sees it. */
@@ -27,8 +28,8 @@ export interface Attempt {
   recovery: { recoveries: number; recoveredAt: Instant } | null;
   /** The outcomes of the runs that it waited for. */
   dependencies: readonly Dependency[];
-  /** The run whose end it follows; null: none, or it is no longer kept. */
-  parent: ParentRun | null;
+  /** The end, or the late schedule, that it follows; null: none, or it is no longer kept. */
+  parent: Parent | null;
   /**
    * Called at the last moment before the first byte is written, as often as needed; false: the lease has run out
    * meanwhile. Then nothing is sent, and the outcome is `transient` with `senderStopped`.

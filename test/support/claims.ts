@@ -18,7 +18,7 @@ export function claimedRun(given: Partial<ClaimedRun> = {}): ClaimedRun {
     failures: 0,
     recoveries: 0,
     ownPayload: null,
-    parentRunId: null,
+    parentId: null,
     hasDependencies: false,
     isLimited: false,
     firstClaimedAt: 0,

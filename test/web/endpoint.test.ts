@@ -6,6 +6,7 @@ import type {
   WholeRun,
 } from '../../client/src/generated/types.gen.ts';
 import type { Connection } from '../../src/core/connections/connection.ts';
+import { lateParent } from '../../src/core/runs/parent.ts';
 import type { HttpTarget } from '../../src/core/schedules/schedule.ts';
 import { buildRequest, prepareTarget } from '../../src/targets/http-request.ts';
 import { parseJson, stringifyJson } from '../../web/src/api/json.ts';
@@ -90,7 +91,7 @@ const SENDER = { now: FIRE_AT, userAgent: 'firelock/1', spanId: '0123456789abcde
 function reallySent(
   target: Partial<HttpTarget<string>>,
   payload: string | null,
-  trigger: 'schedule' | 'after',
+  follows: 'nothing' | 'a run' | 'a late schedule',
 ) {
   const runId = '019ac0de-0000-7000-8000-000000000001';
   const cause = {
@@ -99,11 +100,13 @@ function reallySent(
     error: { kind: 'http' as const, message: 'the target answered 500', statusCode: 500 },
     result: { statusCode: 500, body: '{"ok":false}' },
   };
-  const after = {
-    ...{ runName: null, trigger, dependencies: [cause] },
-    parent: { ...cause, scheduleId: 'bill', reason: null },
+  const after = { runName: null, trigger: 'after' as const };
+  const parents = {
+    nothing: {},
+    'a run': { ...after, dependencies: [cause], parent: { ...cause, scheduleId: 'bill', reason: null } },
+    'a late schedule': { ...after, parent: lateParent('bill') },
   };
-  const attempt = attemptOf({ runId, payload, ...(trigger === 'after' && after) });
+  const attempt = attemptOf({ runId, payload, ...parents[follows] });
   return buildRequest(prepareTarget(targetAt('http://a/x', target), null), attempt, SENDER);
 }
 
@@ -125,6 +128,10 @@ describe('what the form shows of a request is what is sent', () => {
     [
       'the envelope of a run that follows another',
       { kind: 'after', afterId: 'bill', afterOn: ['late', 'failed'] },
+    ],
+    [
+      'the envelope of a run that follows a late schedule',
+      { kind: 'after', afterId: 'bill', afterOn: ['late'] },
     ],
     ['the payload', { bodyKind: 'payload' }],
     ['no payload', { bodyKind: 'payload', payload: '' }],
@@ -161,7 +168,7 @@ describe('what the form shows of a request is what is sent', () => {
     const request = reallySent(
       { ...target, body },
       draft.payload || null,
-      draft.kind === 'after' ? 'after' : 'schedule',
+      draft.kind !== 'after' ? 'nothing' : draft.afterOn.includes('failed') ? 'a run' : 'a late schedule',
     );
     expect([shown.method, shown.url, shown.body]).toEqual([
       request.method,
@@ -245,8 +252,8 @@ it('the page of a run fills a text in as it was sent, unless it tells of other r
   expect(filled('[{{attempt}}, {{payload/n}}, "{{runName}}", {{dependencies}}, {{parent/status}}]')).toBe(
     '[3, 12345678901234567890.10, "r1", [], null]',
   );
-  expect(filled('[{{attempt}}]', { attempts: 0, parentRunId: 'p' })).toBe('[1]');
-  expect(filled('[{{parent/status}}]', { parentRunId: 'p' })).toBeNull();
+  expect(filled('[{{attempt}}]', { attempts: 0, trigger: 'after' })).toBe('[1]');
+  expect(filled('[{{parent/status}}]', { trigger: 'after' })).toBeNull();
   expect(filled('[{{dependencies}}]', { dependsOn: ['d'] })).toBeNull();
   expect(filled('[{{nope}}]')).toBeNull();
 });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { listQueues } from '../../store/queues/queue-workers.ts';
+import { isParentRun } from '../../core/runs/parent.ts';
 import type { PulledRun } from '../../store/queues/pulled-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { answerRun } from '../runs/answers.ts';
@@ -35,6 +36,17 @@ const dependency = z
   })
   .meta({ id: 'Dependency', description: 'How a run ended that another one depended on.' });
 
+const lateParent = z
+  .object({
+    runId: z.null(),
+    scheduleId: z.string(),
+    status: z.literal('late'),
+    reason: z.null(),
+    error: z.null(),
+    result: z.null(),
+  })
+  .meta({ id: 'LateParent', description: 'The schedule that is late. No run has ended.' });
+
 const claimedRun = z
   .object({
     ...runFields,
@@ -42,6 +54,7 @@ const claimedRun = z
       description:
         'Of runs that had some, the one included that an `after` run follows; without those that are not kept any more.',
     }),
+    parent: lateParent.optional().meta({ description: 'Of an `after` run that follows a late schedule.' }),
   })
   .meta({ id: 'ClaimedRun', description: 'A run that is leased to the worker that asked.' });
 
@@ -123,6 +136,14 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
   );
 }
 
-function answerPulled({ run, dependencies }: PulledRun): z.output<typeof claimedRuns>['items'][number] {
-  return { ...answerRun(run), ...(dependencies.length === 0 ? {} : { dependencies }) };
+function answerPulled({
+  run,
+  dependencies,
+  parent,
+}: PulledRun): z.output<typeof claimedRuns>['items'][number] {
+  return {
+    ...answerRun(run),
+    ...(dependencies.length === 0 ? {} : { dependencies }),
+    ...(parent === null || isParentRun(parent) ? {} : { parent }),
+  };
 }

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { collect } from '../common/arguments.ts';
+import { collect, fileText } from '../common/arguments.ts';
 import { type Cli, group, withExamples } from '../cli.ts';
 import { addDelete } from '../common/confirmed-actions.ts';
 import { usageError } from '../exit-codes.ts';
@@ -12,6 +12,8 @@ interface SetOptions {
   date?: string[];
   add?: string[];
   remove?: string[];
+  ics?: string;
+  years?: string;
 }
 
 export function addCalendarCommands(program: Command, cli: Cli): void {
@@ -65,11 +67,16 @@ function addSet(calendar: Command, cli: Cli): void {
     .argument('<id>')
     .option('--description <text>', 'what it is for')
     .option('--date <date>', 'these dates and no others: 2030-12-25, 2030-12-31/2031-01-01; several', collect)
+    .option(
+      '--ics <file>',
+      'the whole days of the events of this iCalendar file and no others (-: standard input)',
+    )
+    .option('--years <years>', 'of --ics: 2026, or 2026..2028 (default: this year and the next two)')
     .option('--add <date>', 'this date or range as well; several', collect)
     .option('--remove <date>', 'not this date or range any more, as it is listed; several', collect)
     .action(async (id: string, options: SetOptions) => {
       if (Object.keys(options).length === 0) throw usageError('nothing to set; --help lists the options');
-      const { answer, isNew } = await write(cli.server(), id, options);
+      const { answer, isNew } = await write(cli.server(), id, await withIcs(cli, options));
       const { dates, version } = answer.body() as CalendarAnswer;
       const said = `${isNew ? 'created' : 'set'} calendar ${id}, version ${version}`;
       const output = cli.output();
@@ -80,7 +87,21 @@ function addSet(calendar: Command, cli: Cli): void {
     command,
     'firelock calendar set holidays --add 2030-12-25 --add 2030-12-31/2031-01-01',
     'firelock calendar set holidays --remove 2030-12-25',
+    'firelock calendar set us-holidays --ics holidays.ics --years 2030..2032',
   );
+}
+
+/** The days of the file are dates as --date gives them. The library for them is loaded only here. */
+async function withIcs(cli: Cli, options: SetOptions): Promise<SetOptions> {
+  const { ics, years, date = [] } = options;
+  if (ics === undefined && years !== undefined) throw usageError('--years belongs to --ics');
+  if (ics === undefined) return options;
+  const { holidaysIn, yearsIn } = await import('./ics/ics-calendar.ts');
+  const asked = { file: ics, years: yearsIn(years, cli.surroundings) };
+  const { dates, notes } = holidaysIn(await fileText(ics, cli.surroundings), asked);
+  for (const note of notes) cli.output().note(note);
+  if (dates.length === 0) throw usageError(`${ics} has no whole days of these years; nothing is changed`);
+  return { ...options, date: [...dates, ...date] };
 }
 
 /** Sends the whole calendar as it was read, with the named changes; fails (412) if it has changed meanwhile. */

@@ -1,5 +1,6 @@
 import { isJson, parseKeepingDigits, pointerSteps, valueAt } from '../json-text.ts';
-import type { Dependency, ParentRun, RunTrigger } from '../runs/run.ts';
+import type { Parent } from '../runs/parent.ts';
+import type { Dependency, RunTrigger } from '../runs/run.ts';
 import type { BodyTemplate } from '../schedules/target-parts.ts';
 import {
   TEMPLATE_NAMES,
@@ -15,7 +16,7 @@ export interface BodyValues extends TemplateValues {
   /** JSON text; null: there is none. */
   payload: string | null;
   dependencies: readonly Dependency[];
-  parent: ParentRun | null;
+  parent: Parent | null;
 }
 
 /** The text of a template in turn with its placeholders, each with the way in which its value is written there. */

@@ -1,5 +1,6 @@
 import { isoInstant, type Instant } from '../instant.ts';
 import type { HttpTarget } from '../schedules/schedule.ts';
+import { isParentRun } from '../runs/parent.ts';
 import { type BodyValues, type CompiledBody, renderBody } from './body-template.ts';
 
 /** What every body can tell of an attempt. */
@@ -34,7 +35,7 @@ export function writeBody(body: PreparedBody, values: RequestValues): string | n
 
 /** The payload is inserted as text: parsing would change the digits of its numbers. */
 function envelopeOf(values: RequestValues): string {
-  const { recovery } = values;
+  const { recovery, parent } = values;
   const recovered =
     recovery === null
       ? 'null'
@@ -44,6 +45,7 @@ function envelopeOf(values: RequestValues): string {
     `,"scheduleId":${JSON.stringify(values.scheduleId)},"scheduledFor":"${isoInstant(values.scheduledFor)}"` +
     `,"trigger":"${values.trigger}","attempt":${values.attempt},"recovery":${recovered}` +
     (values.dependencies.length > 0 ? `,"dependencies":${JSON.stringify(values.dependencies)}` : '') +
+    (parent === null || isParentRun(parent) ? '' : `,"parent":${JSON.stringify(parent)}`) +
     `,"payload":${values.payload ?? 'null'}}`
   );
 }

@@ -83,7 +83,7 @@ const EMPTY = {
   key: null,
   overlapGuarded: false,
   outcomeWatched: false,
-  parentRunId: null,
+  parentId: null,
   notifierId: null,
   unmet: null,
   ...NO_BOUNDS,

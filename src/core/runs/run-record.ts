@@ -46,7 +46,8 @@ export interface RunRecord {
   key: string | null;
   overlapGuarded: boolean;
   outcomeWatched: boolean;
-  parentRunId: string | null;
+  /** The run whose end it follows, or the schedule that is late (parent.ts). */
+  parentId: string | null;
   /** The notifier whose message it is. */
   notifierId: string | null;
   /** Bounds of `expect` that did not hold; null: none. */

@@ -58,6 +58,8 @@ export interface Run {
   key: string | null;
   /** The run whose end it follows. */
   parentRunId: string | null;
+  /** As its row names what it follows: that run, or a schedule that is late. */
+  parentId: string | null;
   /** The notifier whose message it is. */
   notifierId: string | null;
   /** Ids, in the order of the call. */

@@ -1,4 +1,5 @@
-import { type Dependency, type ParentRun, dependencyOf } from '../../core/runs/run.ts';
+import { type Parent, isParentRun } from '../../core/runs/parent.ts';
+import { type Dependency, dependencyOf } from '../../core/runs/run.ts';
 import { batchCalls } from '../../runtime/loop/batched-calls.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { Database } from '../../postgres/database.ts';
@@ -13,7 +14,7 @@ export type ReadDependencies = (run: ClaimedRun) => Promise<ReadOutcomes | null>
 export interface ReadOutcomes {
   dependencies: readonly Dependency[];
   /** Null: it has none, or it is no longer kept. */
-  parent: ParentRun | null;
+  parent: Parent | null;
 }
 
 /** Runs, each with up to 1,000 ids. */
@@ -32,7 +33,7 @@ export function createDependencyReader(database: Database): ReadDependencies {
       return runIds.map((id) => found.get(id) ?? []);
     },
   });
-  const outcomesOf = batchCalls<readonly string[], ParentRun[]>({
+  const outcomesOf = batchCalls<readonly string[], Parent[]>({
     maxWeight: MAX_OUTCOMES,
     weightOf: (ids) => ids.length,
     work: async (asked) => {
@@ -41,14 +42,14 @@ export function createDependencyReader(database: Database): ReadDependencies {
     },
   });
 
-  return async ({ id, parentRunId, hasDependencies }) => {
-    const ids = parentRunId === null ? [] : [parentRunId];
+  return async ({ id, parentId, hasDependencies }) => {
+    const ids = parentId === null ? [] : [parentId];
     try {
       if (hasDependencies) ids.push(...(await idsOf(id)));
       if (ids.length === 0) return NO_OUTCOMES;
       const outcomes = await outcomesOf(ids);
-      const parent = outcomes.find(({ runId }) => runId === parentRunId) ?? null;
-      return { dependencies: outcomes.map(dependencyOf), parent };
+      const parent = outcomes.find(({ runId }) => runId === null || runId === parentId) ?? null;
+      return { dependencies: outcomes.filter(isParentRun).map(dependencyOf), parent };
     } catch {
       return null;
     }

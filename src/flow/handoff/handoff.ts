@@ -138,8 +138,8 @@ async function prepared(
 }
 
 /** Most runs: before they are sent, nothing waits, neither in the database nor here. */
-function dependsOnNone({ parentRunId, hasDependencies }: ClaimedRun): boolean {
-  return parentRunId === null && !hasDependencies;
+function dependsOnNone({ parentId, hasDependencies }: ClaimedRun): boolean {
+  return parentId === null && !hasDependencies;
 }
 
 /** Reports the outcome of an attempt that was made, and answers what it means for the run. */

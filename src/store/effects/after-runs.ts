@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { lateParentId } from '../../core/runs/parent.ts';
 import { instants, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { BOUND_COLUMNS, recordedBounds } from '../runs/bounds/bound-columns.ts';
@@ -76,6 +77,10 @@ interface InsertedRow {
 
 const READY = isReady({ dueAt: sql`f.due_at`, limitId: sql`f.limit_id` }, sql`clock.now`);
 
+function parentIdOf({ runId, scheduleUid }: Effect): string {
+  return runId === '' ? lateParentId(scheduleUid) : runId;
+}
+
 /** A schedule that was created after the end was recorded does not follow it, however long its other followers take. */
 async function insertRunsOf(tx: Transaction, pairs: readonly FollowerPair[]): Promise<InsertedRow[]> {
   if (pairs.length === 0) return [];
@@ -88,17 +93,17 @@ async function insertRunsOf(tx: Transaction, pairs: readonly FollowerPair[]): Pr
       f.finished_at, f.uid, f.version, f.id, 'after',
       CASE WHEN f.overlap = 'allow' THEN ${sql.raw(stepTo(null, 'pending', 'recordAfterRuns'))}
         ELSE ${sql.raw(stepTo(null, 'waiting', 'recordAfterRuns'))} END,
-      f.lane, f.priority, f.limit_id, f.due_at, ${READY}, 0, f.run_id, f.overlap <> 'allow', f.outcome_watched,
+      f.lane, f.priority, f.limit_id, f.due_at, ${READY}, 0, f.parent_id, f.overlap <> 'allow', f.outcome_watched,
       ${recordedBounds(sql`f`, sql`f.due_at`)}, clock.now, clock.now
     FROM (SELECT clock_timestamp() AS now) AS clock, (
       SELECT s.uid, s.version, s.id, s.overlap, s.outcome_watched, s.lane, s.priority, s.limit_id, s.start_within_seconds,
-        s.finish_within_seconds, e.run_id, e.finished_at,
+        s.finish_within_seconds, e.parent_id, e.finished_at,
         e.finished_at + make_interval(secs => random() * coalesce(s.after_jitter_seconds, 0)) AS due_at
-      FROM unnest(${uuids(ends.map(({ runId }) => (runId === '' ? null : runId)))}, ${uuids(ends.map(({ scheduleUid }) => scheduleUid))},
+      FROM unnest(${uuids(ends.map(parentIdOf))}, ${uuids(ends.map(({ scheduleUid }) => scheduleUid))},
         ${texts(ends.map(({ status }) => status))}, ${instants(ends.map(({ finishedAt }) => finishedAt))},
         ${instants(ends.map(({ createdAt }) => createdAt))}, ${uuids(pairs.map(({ followerUid }) => followerUid))},
         ${texts(ends.map(({ scheduleId }) => scheduleId ?? ''))})
-        AS e(run_id, schedule_uid, status, finished_at, created_at, follower_uid, schedule_id)
+        AS e(parent_id, schedule_uid, status, finished_at, created_at, follower_uid, schedule_id)
       JOIN schedules s ON s.uid = e.follower_uid
         AND ${follows(sql`s.after_uid`, { uid: sql`e.schedule_uid`, id: sql`e.schedule_id` })}
       WHERE (s.enabled OR coalesce(s.pause_until <= e.finished_at, false)) AND e.status = ANY (s.after_on)

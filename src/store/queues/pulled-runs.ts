@@ -1,3 +1,4 @@
+import { type Parent, isParentRun } from '../../core/runs/parent.ts';
 import { type Dependency, type Run, dependencyOf, mayBeRunId } from '../../core/runs/run.ts';
 import type { Scope } from '../../core/access/scope.ts';
 import type { Transaction } from '../../postgres/executor.ts';
@@ -9,6 +10,8 @@ export interface PulledRun {
   run: Run;
   /** The outcomes of its dependencies, and of the run that it follows, as far as they are kept. */
   dependencies: Dependency[];
+  /** What it follows, as far as that is kept. */
+  parent: Parent | null;
   /** No worker had started it before. */
   isFirst: boolean;
 }
@@ -42,7 +45,9 @@ export async function readPulledRuns(
         run: { ...run, dependents: dependents.get(run.id) ?? run.dependents },
         dependencies: dependencyIds(run)
           .flatMap((id) => found.get(id) ?? [])
+          .filter(isParentRun)
           .map(dependencyOf),
+        parent: run.parentId === null ? null : (found.get(run.parentId) ?? null),
         isFirst: !started.has(run.id),
       },
     ]),
@@ -66,6 +71,6 @@ async function dependentsSeen(
   return seen;
 }
 
-function dependencyIds({ parentRunId, dependsOn }: Run): string[] {
-  return parentRunId === null ? [...dependsOn] : [parentRunId, ...dependsOn];
+function dependencyIds({ parentId, dependsOn }: Run): string[] {
+  return parentId === null ? [...dependsOn] : [parentId, ...dependsOn];
 }

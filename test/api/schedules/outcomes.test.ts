@@ -11,6 +11,8 @@ import { until } from '../../support/until.ts';
 import { type Api, SCHEDULE, faultPaths, startApi } from '../api.ts';
 
 const HOUR = 3_600_000;
+/** What a late schedule as a parent lacks. */
+const NO_RUN = { runId: null, reason: null, error: null, result: null };
 
 let store: Store;
 let api: Api;
@@ -210,7 +212,9 @@ describe('successWithinSeconds', () => {
     // Only what is no after schedule itself is followed by the star.
     expect(await notices('notify-all')).toMatchObject([expected]);
     const arrived = await until(() => receiver.arrivals.find(({ path }) => path === '/notify') ?? null);
-    expect(arrived.body).toMatchObject({ scheduledFor: iso(due), trigger: 'after' });
+    const parent = { ...NO_RUN, scheduleId: 'watched', status: 'late' };
+    expect(arrived.body).toMatchObject({ scheduledFor: iso(due), trigger: 'after', parent });
+    expect(arrived.body).not.toHaveProperty('dependencies');
     expect(
       events
         .filter(({ type }) => type === 'schedulesLate')
@@ -302,5 +306,48 @@ describe('successWithinSeconds', () => {
     await look();
     expect(await lateIds()).toContain('good');
     expect(events.some((event) => event.type === 'lateLookRefused')).toBe(true);
+  });
+
+  test('tells the target which schedule is late, also where two became late at one moment, in a text, to a worker, and again', async () => {
+    const after = { scheduleId: '*', on: ['late'] };
+    const template = '["{{parent/scheduleId}} is {{parent/status}}", {{parent/runId}}, {{dependencies}}]';
+    await put('say', {
+      cron: null,
+      after,
+      target: { type: 'http', url: `${receiver.url}/say`, body: { template } },
+    });
+    await put('pulled', { cron: null, after, target: { type: 'pull', queue: 'lates' } });
+    for (const id of ['east', 'west']) await put(id, { successWithinSeconds: 3600 });
+    const since = iso(Math.floor(Date.now() / 1000) * 1000 - 5 * HOUR);
+    await api.sql`UPDATE outcome_watches w SET success_since = ${since}, last_success_at = NULL, look_at = clock_timestamp()
+      FROM schedules s WHERE s.uid = w.schedule_uid AND s.id IN ('east', 'west')`;
+    await look();
+    const said = await until(() => {
+      const texts = receiver.arrivals.filter(({ path }) => path === '/say').map(({ text }) => text);
+      return texts.length === 2 ? texts.sort() : null;
+    });
+    expect(said).toEqual(['["east is late", null, []]', '["west is late", null, []]']);
+
+    const claim = { workerId: 'w', leaseSeconds: 60, max: 2 };
+    const claimed = await api.call('POST', '/api/v1/queues/lates/claim', claim);
+    const items = (claimed.body['items'] as unknown as Item[]).map((item) => [
+      item['parentRunId'],
+      item['parent'],
+    ]);
+    const parentOf = (scheduleId: string) => [null, { ...NO_RUN, scheduleId, status: 'late' }];
+    expect(items).toEqual(expect.arrayContaining([parentOf('east'), parentOf('west')]));
+
+    // A run that has ended, and is opened again, still knows; once the schedule is gone, nobody does.
+    const [{ id } = { id: '' }] = await notices('say');
+    const saidAgain = async (times: number) => {
+      await until(async () => {
+        await api.sql`UPDATE history SET status = 'failed' WHERE id = ${id}`;
+        return (await api.call('POST', `/api/v1/runs/${id}/retry`)).status === 200 ? true : null;
+      });
+      return until(() => receiver.arrivals.filter(({ path }) => path === '/say')[times - 1]?.text ?? null);
+    };
+    expect(said).toContain(await saidAgain(3));
+    for (const gone of ['east', 'west']) await api.call('DELETE', pathOf(gone));
+    expect(await saidAgain(4)).toBe('["null is null", null, []]');
   });
 });

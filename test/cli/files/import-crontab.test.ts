@@ -138,6 +138,44 @@ test('a day that both day fields choose follows cron’s rule, also for fields t
   expect(await accepted(out)).toBe('2');
 });
 
+test.each([
+  [
+    `0 9 28-31 * * [ "$(date -d tomorrow +\\%d)" = 01 ] && bill`,
+    'the first of a month: cron: "0 9 L * *" without that test',
+  ],
+  [`0 9 28-31 * * [ \`date +\\%d -d "+1 day"\` -eq 1 ] && bill`, 'cron: "0 9 L * *" without that test'],
+  ['0 9 * * 1 [ $(( $(date +\\%V) \\% 2 )) -eq 0 ] && pay', 'every: {n: 2, unit: week, from: DATE}'],
+  ['0 9 * * 1 test $(expr $(date +\\%W) \\% 2) -eq 1 || pay', 'every: {n: 2, unit: week, from: DATE}'],
+  ['0 9 * * * [ $(( $(date +\\%s) / 86400 \\% 2 )) -eq 0 ] && feed', 'every: {n: 2, unit: day, from: DATE}'],
+  ['0 9 * * * [ $(date +\\%u) -lt 6 ] && report', 'cron: "0 9 * * MON-FRI"'],
+  ['0 9 * * * if [[ $(/bin/date +\\%a) != Sun ]]; then report; fi', 'the day of the week'],
+  ['0 9 * * 1 [ $(date +\\%d) -le 7 ] && report', 'cron: "0 9 * * 1#1"'],
+  [
+    '0 9 1-7 * 1 report',
+    'each day 1 of the week, as cron does; if only that weekday among these days is meant, write cron: "0 9 * * 1#1"',
+  ],
+  ['0 9 15-21 * tue report', 'write cron: "0 9 * * tue#3"'],
+])('%s is carried over as it is, with a hint that the server accepts', async (line, hint) => {
+  const { code, out, schedules, remarks } = await imported(line);
+  expect([code, remarks]).toEqual([0, [expect.stringContaining(hint)]]);
+  expect(out).toContain(`  # line 1: ${remarks[0]?.split(':1: ')[1] ?? ''}\n`);
+  const [, , , , , ...command] = line.split(' ');
+  expect(schedules[0]?.payload.command).toBe(command.join(' ').replaceAll('\\%', '%'));
+  const [, cron] = /cron: "(.*?)"/.exec(hint) ?? [];
+  if (cron !== undefined) expect((await firelock(['preview', cron], { url: api.url })).code).toBe(0);
+});
+
+test.each([
+  '0 9 * * * tar cf /b/$(date +\\%d).tar /home && [ -s /b/x ] && mail',
+  '0 9 * * * [ -f /etc/on ] && backup $(date +\\%u)',
+  '0 9 * * * [ "$(date -d yesterday +\\%d)" = 01 ] && bill',
+  '0 9 13 * 5 report',
+  '0 9 1-7 * 1-5 report',
+  '@daily [ -f x ] && report',
+])('%s gets no hint', async (line) => {
+  expect((await imported(line)).remarks).toEqual(['']);
+});
+
 test('a line that cannot be carried over is named with the reason, and stands in the file as a comment', async () => {
   const { code, out, schedules, remarks } = await imported(`@reboot start
 0 0 30 2 * never

@@ -8,7 +8,7 @@ import {
 import { createRandom } from '../../chaos/random.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
 
-const VALUES: BodyValues = {
+const VALUES = {
   runId: 'r1',
   runName: null,
   scheduleId: 'nightly',
@@ -25,7 +25,7 @@ const VALUES: BodyValues = {
     error: { kind: 'http', message: 'the target answered "500"', statusCode: 500 },
     result: { statusCode: 500, body: 'line\nline' },
   },
-};
+} satisfies BodyValues;
 
 function filled(
   template: string,
@@ -194,7 +194,7 @@ describe('whatever a value contains, it stays in its place', { tags: [ATTACK] },
   const valuesWith = (text: string): Partial<BodyValues> => ({
     runName: text,
     payload: JSON.stringify({ [text]: text, t: text, deep: [text, { text }] }),
-    parent: VALUES.parent && { ...VALUES.parent, error: { kind: 'http', message: text } },
+    parent: { ...VALUES.parent, error: { kind: 'http', message: text } },
     dependencies: [
       {
         runId: text,

@@ -1,4 +1,5 @@
 import { callsCurl, curlTarget, readCurl } from './curl-target.ts';
+import { dayHints } from './day-hints.ts';
 import {
   NotCarriedOver,
   StaysCommand,
@@ -95,7 +96,7 @@ function scheduleOf(state: State, text: string): { fields: Record<string, unknow
     ...handoff,
     ...AS_CRON,
   };
-  return { fields, notes };
+  return { fields, notes: [...notes, ...dayHints({ cron, command: splitAtPercent(source).command })] };
 }
 
 interface Command {

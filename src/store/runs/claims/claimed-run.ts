@@ -26,8 +26,8 @@ export interface ClaimedRun {
   failures: number;
   recoveries: number;
   ownPayload: string | null;
-  /** The run whose end it follows; its target gets how that ended. */
-  parentRunId: string | null;
+  /** What it follows, which its target is told of: the end of a run, or a schedule that is late. */
+  parentId: string | null;
   /** It waited for other runs; its target gets how they ended. */
   hasDependencies: boolean;
   claimedAt: Instant;
@@ -102,7 +102,7 @@ export function claimedRun(row: ClaimedRow, instanceId: string): ClaimedRun {
     failures: row.failures ?? 0,
     recoveries: row.recoveries ?? 0,
     ownPayload: row.own_payload,
-    parentRunId: row.parent_run_id,
+    parentId: row.parent_run_id,
     hasDependencies: row.has_dependencies ?? false,
     claimedAt,
     firstClaimedAt: toInstantOrNull(row.first_claimed_at) ?? claimedAt,
@@ -140,7 +140,7 @@ export function newlyClaimedRun(
     failures: 0,
     recoveries: 0,
     ownPayload: null,
-    parentRunId: null,
+    parentId: null,
     hasDependencies: false,
     claimedAt,
     firstClaimedAt: claimedAt,

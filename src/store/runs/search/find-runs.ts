@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../../core/access/scope.ts';
+import { type Parent, lateParent, lateParentId, lateScheduleUid } from '../../../core/runs/parent.ts';
 import type { ParentRun, Run } from '../../../core/runs/run.ts';
 import type { RunRecord } from '../../../core/runs/run-record.ts';
 import { type HandoffTarget, priorityOfRank } from '../../../core/schedules/schedule.ts';
@@ -63,33 +64,48 @@ export function findDependencyIds(
   return edgesOf(db, runIds, 'runId', { scope: null, limit: MAX_SHOWN });
 }
 
-/** How these runs stand, in the form that their dependents get; without runs that history has dropped. */
-export async function findOutcomes(db: Executor, ids: readonly string[]): Promise<Map<string, ParentRun>> {
-  if (ids.length === 0) return new Map();
+/**
+ * How these runs stand, in the form that their dependents get; without runs that history has dropped. Of an `after` run that follows a
+ * late schedule the id is that of its row: it finds the schedule, unless that was deleted.
+ */
+export async function findOutcomes(db: Executor, ids: readonly string[]): Promise<Map<string, Parent>> {
+  const late = ids.filter((id) => lateScheduleUid(id) !== null);
+  const runs = late.length === 0 ? ids : ids.filter((id) => lateScheduleUid(id) === null);
+  return new Map([...(await outcomesOfRuns(db, runs)), ...(await lateParents(db, late))]);
+}
+
+async function outcomesOfRuns(db: Executor, ids: readonly string[]): Promise<[string, ParentRun][]> {
+  if (ids.length === 0) return [];
   interface Row extends Pick<ParentRun, 'status' | 'error' | 'reason'> {
     id: string;
     schedule_id: string;
     status_code: number | null;
     body: string | null;
   }
-  const rows = await rowsOf<Row>(db)(sql`-- findOutcomes
+  const rows = await rowsOf<Row>(db)(sql`-- outcomesOfRuns
     SELECT r.id, r.schedule_id, r.status, r.reason, r.error, r.result_status_code AS status_code, r.result_body AS body
     FROM all_runs r WHERE r.id = ANY (${uuids(ids)})`);
-  return new Map(
-    rows.map(
-      ({ id, schedule_id, status, reason, error, status_code: resultStatusCode, body: resultBody }) => [
-        id,
-        {
-          runId: id,
-          scheduleId: scheduleIdOf(schedule_id),
-          status,
-          reason,
-          error,
-          result: resultOf({ resultStatusCode, resultBody }),
-        },
-      ],
-    ),
+  return rows.map(
+    ({ id, schedule_id, status, reason, error, status_code: resultStatusCode, body: resultBody }) => [
+      id,
+      {
+        runId: id,
+        scheduleId: scheduleIdOf(schedule_id),
+        status,
+        reason,
+        error,
+        result: resultOf({ resultStatusCode, resultBody }),
+      },
+    ],
   );
+}
+
+async function lateParents(db: Executor, parentIds: readonly string[]): Promise<[string, Parent][]> {
+  if (parentIds.length === 0) return [];
+  const uids = parentIds.flatMap((id) => lateScheduleUid(id) ?? []);
+  const rows = await rowsOf<{ uid: string; id: string }>(db)(sql`-- lateParents
+    SELECT uid, id FROM schedules WHERE uid = ANY (${uuids(uids)})`);
+  return rows.map(({ uid, id }) => [lateParentId(uid), lateParent(id)]);
 }
 
 /** What `source` answers, a SELECT of RECORD_COLUMNS; newest first. */
@@ -107,7 +123,7 @@ async function readRuns(db: Executor, source: SQL, shown: Shown): Promise<Run[]>
   const parents = await parentsSeen(db, records, shown);
   return found.map(({ record, versionPayload }) =>
     toRun(
-      { ...record, parentRunId: parents.has(record.parentRunId) ? record.parentRunId : null },
+      { ...record, parentId: parents.has(record.parentId) ? record.parentId : null },
       versionPayload,
       dependsOn.get(record.id) ?? [],
       dependents.get(record.id) ?? [],
@@ -135,7 +151,7 @@ async function parentsSeen(
   records: readonly RunRecord[],
   { scope }: Shown,
 ): Promise<ReadonlySet<string | null>> {
-  const ids = [...new Set(records.flatMap(({ parentRunId }) => parentRunId ?? []))];
+  const ids = [...new Set(records.flatMap(({ parentId }) => parentId ?? []))];
   return scope === null ? new Set(ids) : runsSeen(db, ids, scope);
 }
 
@@ -179,10 +195,11 @@ function toRun(
   dependsOn: readonly string[],
   dependents: readonly string[],
 ): Run {
-  const { priority, dueAt, ownPayload, attemptLog, unmet } = record;
+  const { priority, dueAt, ownPayload, attemptLog, unmet, parentId } = record;
   const scheduleId = scheduleIdOf(record.scheduleId);
   return {
     ...record,
+    parentRunId: parentId !== null && lateScheduleUid(parentId) === null ? parentId : null,
     scheduleId,
     scheduleVersion: scheduleId === null ? null : record.scheduleVersion,
     priority: priorityOfRank(priority),

@@ -4,10 +4,10 @@ import { textOf } from '../../api/json.ts';
 
 /**
  * The text that the last attempt of the run sent, or that its first one will send. Null: the run alone does not say it,
- * since it tells of other runs, or is longer than is sent.
+ * since it tells of what it follows or waited for, or is longer than is sent.
  */
 export function filledBody(run: WholeRun, body: AnsweredBodyTemplate): string | null {
-  const isAlone = run.parentRunId === null && run.dependsOn.length === 0;
+  const isAlone = run.trigger !== 'after' && run.dependsOn.length === 0;
   if (!isAlone && /\{\{(?:dependencies|parent\/)/.test(body.template)) return null;
   const compiled = compileBody(body);
   if ('fault' in compiled) return null;

@@ -1,3 +1,4 @@
+import { type Parent, isParentRun, lateParent } from '../../../../src/core/runs/parent.ts';
 import { type Added, type Sent, type Values, requestOf } from '../../parts/endpoint/sent.ts';
 import { type Draft, type Stored, payloadOf } from './draft.ts';
 
@@ -25,22 +26,22 @@ function sampleOf(draft: Draft, payload: string | null, scheduledFor: number): V
     attempt: 1,
     payload,
     recovery: null,
-    dependencies: parent
-      ? [{ runId: parent.runId, status: parent.status, error: parent.error, result: parent.result }]
-      : [],
+    dependencies:
+      parent && isParentRun(parent)
+        ? [{ runId: parent.runId, status: parent.status, error: parent.error, result: parent.result }]
+        : [],
     parent,
   };
 }
 
-/** Null: no run causes what follows a lateness. */
-function parentOf({ afterId, afterOn }: Draft): Values['parent'] {
+function parentOf({ afterId, afterOn }: Draft): Parent | null {
+  const scheduleId = afterId === '' ? 'another-schedule' : afterId.replace('*', 'another-schedule');
   const status = ENDS.find((end) => afterOn.includes(end));
-  if (status === undefined) return null;
+  if (status === undefined) return afterOn.includes('late') ? lateParent(scheduleId) : null;
   const succeeded = status === 'succeeded';
   return {
     runId: '019ac0de-0000-7000-8000-000000000000',
-    scheduleId:
-      afterId.replace('*', '') === '' ? 'another-schedule' : afterId.replace('*', 'another-schedule'),
+    scheduleId,
     status,
     reason: null,
     error: succeeded ? null : { kind: 'http', message: 'the target answered 500', statusCode: 500 },

@@ -1,0 +1,180 @@
+import { runInNewContext } from 'node:vm';
+import { DateTime } from 'luxon';
+import {
+  type DayRange,
+  FIRST_DAY,
+  LAST_DAY,
+  dateOfDay,
+  dayOfDate,
+} from '../../../core/exclusions/date-entries.ts';
+import type { DayNumber } from '../../../core/utc-day.ts';
+import { reasonOf } from '../../../runtime/reason.ts';
+import { CliError, usageError } from '../../exit-codes.ts';
+import type { Surroundings } from '../../surroundings.ts';
+import { rangeFrom, replacedDay, startsOf, wholeDaysOf } from './ics-days.ts';
+import { type IcsEvent, eventsIn } from './ics-events.ts';
+import type { Budget } from './ics-rules.ts';
+
+export interface IcsHolidays {
+  /** Dates and ranges, in their order; none overlap. */
+  dates: string[];
+  /** For people: what was read, and what was left out. */
+  notes: string[];
+}
+
+interface IcsOptions {
+  /** For messages. */
+  file: string;
+  years: DayRange;
+  /** A rule may keep the library busy for ever. */
+  limitMs?: number;
+}
+
+const MAX_LENGTH = 4 * 1024 * 1024;
+const MAX_STEPS = 100_000;
+const LIMIT_MS = 10_000;
+
+/** The days of these years on which an iCalendar file has events of whole days. @throws CliError that names what is wrong */
+export function holidaysIn(text: string, options: IcsOptions): IcsHolidays {
+  const { file, limitMs = LIMIT_MS } = options;
+  if (text.length > MAX_LENGTH) throw usageError(`${file}: longer than ${MAX_LENGTH} characters`);
+  const progress: Progress = { at: null };
+  try {
+    return runInNewContext(
+      'read()',
+      { read: () => read(text, options, progress) },
+      { timeout: limitMs },
+    ) as IcsHolidays;
+  } catch (error) {
+    if ((error as { code?: unknown }).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
+    const where = progress.at === null ? file : `${file}: ${progress.at.name}`;
+    throw usageError(`${where}: not read within ${limitMs / 1000} s`);
+  }
+}
+
+/** `2026`, or `2026..2028`. Undefined: this year and the next two. @throws CliError */
+export function yearsIn(
+  text: string | undefined,
+  { now, zone }: Pick<Surroundings, 'now' | 'zone'>,
+): DayRange {
+  const current = DateTime.fromMillis(now(), { zone }).year;
+  const [, from = '', to = from] =
+    /^(\d{4})(?:\.\.(\d{4}))?$/.exec(text ?? `${current}..${current + 2}`) ?? [];
+  if (from === '' || from > to)
+    throw usageError(`--years ${text} must be a year such as 2026, or several such as 2026..2028`);
+  const first = dayOfDate(`${from}-01-01`) ?? FIRST_DAY;
+  const last = dayOfDate(`${to}-12-31`) ?? LAST_DAY;
+  return { first: Math.max(first, FIRST_DAY), last: Math.min(last, LAST_DAY) };
+}
+
+interface Progress {
+  /** The event that is being read. */
+  at: IcsEvent | null;
+}
+
+function read(text: string, { file, years }: IcsOptions, progress: Progress): IcsHolidays {
+  const events = eventsIn(text, file);
+  const budget = { steps: MAX_STEPS };
+  const replaced = replacedDays(events);
+  const left = { timed: [] as IcsEvent[], cancelled: [] as IcsEvent[], outside: 0 };
+  const ranges: DayRange[] = [];
+  for (const event of events) {
+    progress.at = event;
+    if (isCancelled(event)) left.cancelled.push(event);
+    else {
+      const found = rangesOfEvent(event, { years, budget, replaced: replaced.get(uidOf(event)) });
+      if (found === null) left.timed.push(event);
+      else if (found.length === 0) left.outside += 1;
+      for (const range of found ?? []) ranges.push(range);
+    }
+  }
+  const merged = withoutOverlaps(ranges);
+  const days = merged.reduce((sum, { first, last }) => sum + last - first + 1, 0);
+  const taken = events.length - left.timed.length - left.cancelled.length - left.outside;
+  const notes = [
+    ...named(left.timed, 'has a time of day', 'have a time of day'),
+    ...named(left.cancelled, 'is cancelled', 'are cancelled'),
+    ...(left.outside === 0 ? [] : [`${countOf(left.outside, 'event')} of other years left out`]),
+    `${countOf(days, 'day')} from ${countOf(taken, 'event')}, ${yearOf(years.first)} to ${yearOf(years.last)}`,
+  ];
+  return { dates: merged.map(entryOf), notes: notes.map((note) => `${file}: ${note}`) };
+}
+
+/** By the UID of their series. */
+function replacedDays(events: readonly IcsEvent[]): Map<string, Set<DayNumber>> {
+  const found = new Map<string, Set<DayNumber>>();
+  for (const event of events) {
+    const day = replacedDay(event);
+    const uid = uidOf(event);
+    if (day !== null) found.set(uid, (found.get(uid) ?? new Set()).add(day));
+  }
+  return found;
+}
+
+function uidOf({ component }: IcsEvent): string {
+  return String(component.getFirstPropertyValue('uid'));
+}
+
+function isCancelled({ component }: IcsEvent): boolean {
+  return /^cancelled$/i.test(String(component.getFirstPropertyValue('status')));
+}
+
+interface Looked {
+  years: DayRange;
+  budget: Budget;
+  replaced: ReadonlySet<DayNumber> | undefined;
+}
+
+/** The library has errors of its own, for rules that contradict themselves. */
+function rangesOfEvent(event: IcsEvent, looked: Looked): DayRange[] | null {
+  try {
+    return rangesOf(event, looked);
+  } catch (error) {
+    if (error instanceof CliError) throw error;
+    return event.refuse(reasonOf(error));
+  }
+}
+
+/** Null: it has a time of day. */
+function rangesOf(event: IcsEvent, { years, budget, replaced }: Looked): DayRange[] | null {
+  const whole = wholeDaysOf(event);
+  if (whole === null) return null;
+  if (replacedDay(event) !== null) return [rangeFrom(whole.first, whole, years) ?? []].flat();
+  const starts = [...startsOf(event, whole.first, years.last, budget)];
+  return starts
+    .filter((day) => replaced?.has(day) !== true)
+    .flatMap((day) => rangeFrom(day, whole, years) ?? []);
+}
+
+/** Days that follow each other stay entries of their own: each is a holiday. */
+function withoutOverlaps(ranges: readonly DayRange[]): DayRange[] {
+  const merged: DayRange[] = [];
+  for (const range of [...ranges].sort((a, b) => a.first - b.first)) {
+    const before = merged.at(-1);
+    if (before !== undefined && range.first <= before.last) before.last = Math.max(before.last, range.last);
+    else merged.push({ ...range });
+  }
+  return merged;
+}
+
+function entryOf({ first, last }: DayRange): string {
+  return first === last ? dateOfDay(first) : `${dateOfDay(first)}/${dateOfDay(last)}`;
+}
+
+function yearOf(day: DayNumber): string {
+  return dateOfDay(day).slice(0, 4);
+}
+
+const MAX_NAMED = 5;
+
+function named(events: readonly IcsEvent[], is: string, are: string): string[] {
+  if (events.length === 0) return [];
+  const names = events.slice(0, MAX_NAMED).map(({ name }) => name);
+  const more = events.length > MAX_NAMED ? `, and ${events.length - MAX_NAMED} more` : '';
+  const what = `${countOf(events.length, 'event')} left out that ${events.length === 1 ? is : are}`;
+  return [`${what}: ${names.join(', ')}${more}`];
+}
+
+function countOf(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

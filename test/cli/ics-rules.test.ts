@@ -1,0 +1,126 @@
+import { DateTime } from 'luxon';
+import { expect, test } from 'vitest';
+import { holidaysIn } from '../../src/cli/settings/ics/ics-calendar.ts';
+import { type Random, createRandom } from '../chaos/random.ts';
+
+const END = DateTime.utc(2039, 12, 31);
+const WEEKDAYS = ['MO', 'TU', 'WE', 'TH', 'FR', 'SA', 'SU'];
+const FREQUENCIES = ['DAILY', 'WEEKLY', 'MONTHLY', 'YEARLY'] as const;
+
+interface Rule {
+  freq: (typeof FREQUENCIES)[number];
+  interval: number;
+  /** The n-th (0: each) weekday, 1 … 7, of the month. */
+  days: (readonly [nth: number, weekday: number])[];
+  monthDays: number[];
+  months: number[];
+  position: number | null;
+  count: number | null;
+  until: DateTime | null;
+}
+
+function randomRule(random: Random): Rule {
+  const pick = <T>(items: readonly T[]) => random.pick(items);
+  const chance = (probability: number) => random.chance(probability);
+  const whole = (from: number, to: number) => Math.floor(random.between(from, to + 1));
+  const some = <T>(draw: () => T): T[] => Array.from({ length: whole(1, 3) }, draw);
+  const freq = pick(FREQUENCIES);
+  const isLong = freq === 'MONTHLY' || freq === 'YEARLY';
+  const hasDays = freq !== 'DAILY' && chance(0.5);
+  const hasMonthDays = isLong && chance(hasDays ? 0.2 : 0.7);
+  const isNumbered = isLong && !hasMonthDays && chance(0.7);
+  return {
+    freq,
+    interval: chance(0.7) ? 1 : whole(2, 4),
+    days: hasDays ? some(() => [isNumbered ? pick([1, 2, 3, 4, 5, -1, -2]) : 0, whole(1, 7)] as const) : [],
+    monthDays: hasMonthDays
+      ? some(() => (freq === 'MONTHLY' && chance(0.3) ? whole(-4, -1) : whole(1, 31)))
+      : [],
+    months: freq === 'YEARLY' && (hasDays || hasMonthDays || chance(0.3)) ? some(() => whole(1, 12)) : [],
+    position: hasDays && isLong && chance(0.3) ? pick([1, 2, -1]) : null,
+    count: chance(0.2) ? whole(1, 12) : null,
+    until: chance(0.2) ? DateTime.utc(whole(2024, 2034), whole(1, 12), whole(1, 28)) : null,
+  };
+}
+
+function textOf({ freq, interval, days, monthDays, months, position, count, until }: Rule): string {
+  const list = (name: string, values: readonly unknown[]) =>
+    values.length === 0 ? '' : `;${name}=${values.join(',')}`;
+  return [
+    `FREQ=${freq};INTERVAL=${interval}`,
+    list(
+      'BYDAY',
+      days.map(([nth, weekday]) => `${nth === 0 ? '' : nth}${WEEKDAYS[weekday - 1] ?? ''}`),
+    ),
+    list('BYMONTHDAY', monthDays),
+    list('BYMONTH', months),
+    list('BYSETPOS', position === null ? [] : [position]),
+    list('COUNT', count === null ? [] : [count]),
+    list('UNTIL', until === null ? [] : [until.toFormat('yyyyMMdd')]),
+  ].join('');
+}
+
+/** RFC 5545 §3.3.10, day by day. */
+function walk(rule: Rule, start: DateTime): DateTime[] {
+  const unit = ({ DAILY: 'day', WEEKLY: 'week', MONTHLY: 'month', YEARLY: 'year' } as const)[rule.freq];
+  const found: DateTime[] = [];
+  for (
+    let period = start.startOf(unit);
+    period <= END;
+    period = period.plus({ [`${unit}s`]: rule.interval })
+  ) {
+    const days: DateTime[] = [];
+    for (let day = period; day < period.plus({ [`${unit}s`]: 1 }); day = day.plus({ days: 1 }))
+      if (isChosen(rule, start, day)) days.push(day);
+    const { position } = rule;
+    found.push(
+      ...(position === null
+        ? days
+        : days.filter((_, at) => at === (position > 0 ? position - 1 : days.length + position))),
+    );
+  }
+  const { count, until } = rule;
+  return found
+    .filter((day) => day >= start && day <= END)
+    .slice(0, count ?? undefined)
+    .filter((day) => until === null || day <= until);
+}
+
+function isChosen({ freq, days, monthDays, months }: Rule, start: DateTime, day: DateTime): boolean {
+  if (freq === 'YEARLY' && !(months.length > 0 ? months : [start.month]).includes(day.month)) return false;
+  const length = day.daysInMonth ?? 0;
+  const isMonthDay = monthDays.some((one) => day.day === (one > 0 ? one : length + one + 1));
+  const isDay = days.some(
+    ([nth, weekday]) =>
+      day.weekday === weekday &&
+      (nth === 0 || nth === Math.ceil(day.day / 7) || -nth === Math.ceil((length - day.day + 1) / 7)),
+  );
+  if (days.length > 0 || monthDays.length > 0)
+    return (days.length === 0 || isDay) && (monthDays.length === 0 || isMonthDay);
+  return freq === 'DAILY' || (freq === 'WEEKLY' ? day.weekday === start.weekday : day.day === start.day);
+}
+
+test('rules choose the days that a walk over all days chooses', () => {
+  const random = createRandom(5545, 'ics');
+  const compared: string[] = [];
+  while (compared.length < 250) {
+    const rule = randomRule(random);
+    const start = DateTime.utc(2020, 1, 1).plus({ days: Math.floor(random.between(0, 1500)) });
+    const days = walk(rule, start);
+    // This the library reads in another way; it is refused.
+    if (rule.position !== null && rule.months.length > 1) continue;
+    // Where the first day is none of the rule's, it is not said whether COUNT counts it.
+    if (days[0]?.equals(start) !== true && rule.count !== null) continue;
+    const wanted = [...new Set([start, ...days].map((day) => day.toISODate()))];
+    const text = [
+      ...['BEGIN:VCALENDAR', 'BEGIN:VEVENT', `DTSTART;VALUE=DATE:${start.toFormat('yyyyMMdd')}`],
+      ...[`RRULE:${textOf(rule)}`, 'END:VEVENT', 'END:VCALENDAR'],
+    ].join('\r\n');
+    const years = { first: start.toMillis() / 86_400_000, last: END.toMillis() / 86_400_000 };
+    compared.push(`${start.toISODate() ?? ''} ${textOf(rule)}`);
+    expect([compared.at(-1), holidaysIn(text, { file: 'r.ics', years }).dates]).toEqual([
+      compared.at(-1),
+      wanted,
+    ]);
+  }
+});

@@ -1,0 +1,188 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { holidaysIn, yearsIn } from '../../src/cli/settings/ics/ics-calendar.ts';
+import { sharedApi } from '../api/api.ts';
+import { ATTACK } from '../support/runner/attack.ts';
+import { firelock } from './cli.ts';
+import { APPLE, GOOGLE, OUTLOOK } from './ics-files.ts';
+
+const api = sharedApi();
+
+const set = (input: string, ...args: string[]) =>
+  firelock(['calendar', 'set', 'off', '--ics', '-', ...args], { url: api.url, input });
+
+/** A file of events, each of these lines. */
+const fileOf = (...events: string[][]) =>
+  [
+    'BEGIN:VCALENDAR',
+    ...events.flatMap((lines) => ['BEGIN:VEVENT', ...lines, 'END:VEVENT']),
+    'END:VCALENDAR',
+  ].join('\n');
+const UNSUPPORTED = 'not supported: delete the event from the file, and name its days by --add';
+const around = { now: () => Date.UTC(2030, 0, 1), zone: 'UTC' };
+const read = (text: string, years?: string, limitMs?: number) =>
+  holidaysIn(text, {
+    file: 'h.ics',
+    years: yearsIn(years, around),
+    ...(limitMs === undefined ? {} : { limitMs }),
+  });
+const datesOf = (lines: string[], years?: string) => read(fileOf(lines), years).dates;
+const refusal = (lines: string[], years?: string): string => {
+  try {
+    return `taken: ${datesOf(lines, years).join(' ')}`;
+  } catch (error) {
+    return (error as Error).message;
+  }
+};
+
+test('holidays as Google publishes them are days off, transparent as they are; cancelled ones and other years are not', async () => {
+  const made = await set(GOOGLE);
+  expect(made.json()).toMatchObject({ dates: ['2030-12-25', '2030-12-31/2031-01-02'] });
+  expect([made.code, made.err.split('\n')]).toEqual([
+    0,
+    [
+      '-: 1 event left out that is cancelled: “Spring Day” (line 31)',
+      '-: 1 event of other years left out',
+      '-: 4 days from 2 events, 2030 to 2032',
+      'created calendar off, version 1',
+      '',
+    ],
+  ]);
+  const { dates } = read(GOOGLE, '2031');
+  expect(dates).toEqual(['2031-01-01/2031-01-02']);
+});
+
+test('a file replaces all dates, but for those that --date and --add name, and without those that --remove names', async () => {
+  const directory = await mkdtemp(join(tmpdir(), 'firelock-ics-'));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const file = join(directory, 'holidays.ics');
+  await writeFile(file, GOOGLE);
+  await set(GOOGLE, '--date', '2030-01-01');
+  const args = ['calendar', 'set', 'off', '--ics', file, '--years', '2030', '--remove', '2030-12-25'];
+  const made = await firelock([...args, '--add', '2030-06-01'], { url: api.url });
+  expect(made.json()).toMatchObject({ dates: ['2030-12-31', '2030-06-01'] });
+  const again = await firelock([...args.slice(0, -2), '--remove', '2030-07-04'], { url: api.url });
+  expect([again.code, again.err]).toEqual([2, expect.stringContaining('does not list 2030-07-04')]);
+});
+
+test('rules of Apple’s Calendar are followed through the years, with their exceptions and additional days', () => {
+  const { dates, notes } = read(APPLE);
+  expect(dates).toEqual([...['2030-01-01', '2030-07-02', '2030-07-07', '2030-11-28'], '2032-11-25']);
+  expect(notes.at(-1)).toBe('h.ics: 5 days from 3 events, 2030 to 2032');
+  expect(notes[0]).toBe('h.ics: 1 event left out that is cancelled: “an event without a title” (line 43)');
+});
+
+test('days of Outlook from midnight to midnight are taken; what has a time of day, or is midnight in UTC only, is named', () => {
+  const { dates, notes } = read(OUTLOOK);
+  expect(dates).toEqual(['2030-05-01', '2030-10-03', '2030-11-11', '2031-05-01']);
+  expect(notes).toEqual([
+    'h.ics: 2 events left out that have a time of day: “Jour fixe” (line 24), “Abroad” (line 31)',
+    'h.ics: 4 days from 3 events, 2030 to 2032',
+  ]);
+});
+
+test('rules that holidays use: every second year, the last Monday, the 29th of February, weeks, a number of times', () => {
+  const start = (date: string, rule: string) => [`DTSTART;VALUE=DATE:${date}`, `RRULE:${rule}`];
+  expect(datesOf(start('20240229', 'FREQ=YEARLY'), '2024..2032')).toEqual([
+    ...['2024-02-29', '2028-02-29'],
+    '2032-02-29',
+  ]);
+  expect(datesOf(start('20200525', 'FREQ=YEARLY;BYMONTH=5;BYDAY=-1MO'), '2030')).toEqual(['2030-05-27']);
+  expect(datesOf(start('20291201', 'FREQ=YEARLY;INTERVAL=2'), '2029..2032')).toEqual([
+    '2029-12-01',
+    '2031-12-01',
+  ]);
+  expect(datesOf(start('20301220', 'FREQ=WEEKLY;COUNT=3'))).toEqual([
+    '2030-12-20',
+    '2030-12-27',
+    '2031-01-03',
+  ]);
+  expect(datesOf([...start('20301230', 'FREQ=YEARLY'), 'DURATION:P1W'], '2031')).toEqual([
+    '2031-01-01/2031-01-05',
+    '2031-12-30/2031-12-31',
+  ]);
+  // Two events of one day, and two that share a part of their days.
+  const twice = fileOf(
+    ['DTSTART;VALUE=DATE:20300102', 'DTEND;VALUE=DATE:20300105'],
+    ['DTSTART;VALUE=DATE:20300104', 'DTEND;VALUE=DATE:20300106'],
+    ['DTSTART;VALUE=DATE:20300106'],
+    ['DTSTART;VALUE=DATE:20300106'],
+  );
+  expect(read(twice).dates).toEqual(['2030-01-02/2030-01-05', '2030-01-06']);
+});
+
+test('what cannot be read is named by its line, and nothing is changed', async () => {
+  const day = 'DTSTART;VALUE=DATE:20300101';
+  expect(refusal([day, 'no colon here'])).toBe('h.ics:4: cannot be read: no colon here');
+  expect(refusal(['DTSTART;VALUE=DATE:20300231', 'SUMMARY:Odd'])).toBe(
+    'h.ics:2: “Odd”: DTSTART is no date: 2030-02-31',
+  );
+  expect(refusal(['SUMMARY:Never'])).toBe('h.ics:2: “Never”: it has no DTSTART');
+  for (const [line, why] of [
+    ['RRULE:FREQ=SECONDLY', `its RRULE is ${UNSUPPORTED}`],
+    ['RRULE:X', `its RRULE is ${UNSUPPORTED}`],
+    ['RRULE:FREQ=YEARLY;BYWEEKNO=20', `its RRULE is ${UNSUPPORTED}`],
+    ['RRULE:FREQ=YEARLY;BYDAY=20MO', `its RRULE is ${UNSUPPORTED}`],
+    ['RRULE:FREQ=YEARLY;BYMONTH=1,2;BYDAY=MO;BYSETPOS=1', `its RRULE is ${UNSUPPORTED}`],
+    ['RRULE:FREQ=DAILY;BYMONTH=1', `its RRULE is ${UNSUPPORTED}`],
+    ['RRULE:FREQ=YEARLY;INTERVAL=999999999', `its RRULE is ${UNSUPPORTED}`],
+    ['RRULE:FREQ=YEARLY;RSCALE=CHINESE', `EXRULE and RSCALE are ${UNSUPPORTED}`],
+    ['EXRULE:FREQ=YEARLY', `EXRULE and RSCALE are ${UNSUPPORTED}`],
+    ['RECURRENCE-ID;RANGE=THISANDFUTURE;VALUE=DATE:20300101', 'RECURRENCE-ID with a RANGE is not supported'],
+    ['DURATION:PT90M', 'DURATION:PT90M is no number of days'],
+    ['RDATE;VALUE=PERIOD:20300101T000000Z/P1D', 'RDATE has a time of day'],
+  ] as const)
+    expect(refusal([day, line]).replace('h.ics:2: “an event without a title”: ', '')).toEqual(why);
+  expect(refusal([day, 'RRULE:FREQ=NEVER'])).toBe('h.ics:4: cannot be read: RRULE:FREQ=NEVER');
+  for (const [text, why] of [
+    ['<!doctype html>', '-: not an iCalendar file: it has no line BEGIN:VCALENDAR'],
+    ['BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:x', '-:2: the event has no end: the file is cut off'],
+    ['BEGIN:VCALENDAR\nEND:VEVENT', '-:2: END:VEVENT is out of place'],
+    ['BEGIN:VCALENDAR\nEND:VCALENDAR', '- has no whole days of these years; nothing is changed'],
+  ] as const) {
+    const refused = await set(text);
+    expect(refused).toMatchObject({ code: 2, out: '' });
+    expect(refused.err).toContain(why);
+  }
+  for (const years of ['next', '2032..2030', '203'])
+    expect(await set(GOOGLE, '--years', years)).toMatchObject({ code: 2, out: '' });
+  expect(await firelock(['calendar', 'set', 'off', '--years', '2030'], { url: api.url })).toMatchObject({
+    code: 2,
+  });
+});
+
+describe('a hostile file', { tags: [ATTACK] }, () => {
+  const from = (date: string, rule: string) => [`DTSTART;VALUE=DATE:${date}`, `RRULE:${rule}`, 'SUMMARY:Bad'];
+
+  test('cannot keep the command busy by rules that repeat very often, or never find a day', () => {
+    expect(refusal(from('00010101', 'FREQ=DAILY'))).toContain('DTSTART is no date: 0001-01-01');
+    expect(refusal(from('16010101', 'FREQ=DAILY'))).toContain('“Bad”: it repeats too often to be a holiday');
+    const many = Array.from({ length: 400 }, () => from('20000101', 'FREQ=DAILY'));
+    expect(() => read(fileOf(...many))).toThrow('repeats too often');
+    expect(() => read(fileOf(...many.slice(0, 8)), '2030', 1)).toThrow(/^h.ics.*: not read within 0.001 s$/);
+    for (const never of ['FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30', 'FREQ=MONTHLY;BYMONTHDAY=31;INTERVAL=12'])
+      expect(refusal(from('20300401', never))).toMatch(/^taken: 2030-04-01$/);
+  });
+
+  test('cannot fill the memory by its length, or by a day that has no end', () => {
+    expect(() => read('x'.repeat(5_000_000))).toThrow('longer than');
+    expect(datesOf(['DTSTART;VALUE=DATE:16010101', 'DTEND;VALUE=DATE:99991231'])).toEqual([
+      '2030-01-01/2032-12-31',
+    ]);
+    const lines = Array.from({ length: 50_000 }, (_, index) => `X-${index};A="${index}":${index}`);
+    expect(datesOf(['DTSTART;VALUE=DATE:20300101', ...lines])).toEqual(['2030-01-01']);
+    expect(datesOf(['DTSTART;VALUE=DATE:20300101', 'DESCRIPTION:x', ...lines.map(() => '  x')])).toEqual([
+      '2030-01-01',
+    ]);
+  });
+
+  test('cannot write into the terminal by its titles', async () => {
+    const titled = fileOf(
+      ['DTSTART:20300101T090000Z', 'SUMMARY:a\u001b[2Jb'],
+      ['DTSTART;VALUE=DATE:20300101'],
+    );
+    expect((await set(titled)).err).toContain('“a\\u001b[2Jb”');
+  });
+});
