@@ -3,6 +3,7 @@
  * Transaction: one, under the run's row lock, taken by an earlier statement than the write; a heartbeat is one guarded statement.
  * If the process dies here: it is done or not; asking again answers the same. A target may not have heard of a cancellation.
  */
+import { NO_SHARES, type ScopeShares, laneInScope } from '../../core/access/scope-shares.ts';
 import type { AuditAction, AuditDetail } from '../../core/audit.ts';
 import type { RunSettled } from '../../core/events.ts';
 import type { Instant } from '../../core/instant.ts';
@@ -32,6 +33,7 @@ import { findRun } from '../../store/runs/search/find-runs.ts';
 import { lockRun } from '../../store/runs/lock-runs.ts';
 import { findRecord, heartbeatIfCurrent, shareCurrentDefinition } from '../../store/runs/run-to-act-on.ts';
 import { type RunChange, saveLockedRuns } from '../../store/runs/save-runs.ts';
+import type { OpenRunCaps } from '../scope-caps.ts';
 import { goneNamesOf, refuseGone } from './gone-names.ts';
 
 export interface RunActionDeps {
@@ -39,6 +41,8 @@ export interface RunActionDeps {
   events: EventBus;
   wake: Wake;
   auditor?: Auditor;
+  scopeShares?: ScopeShares;
+  openRunCaps?: OpenRunCaps;
 }
 
 export type ActionResult =
@@ -75,6 +79,7 @@ export const CANCEL: Action<{ notifiesTarget: boolean }> = {
 export const RETRY: Action<{ status: 'pending' | 'waiting' }> = {
   audited: 'run.retry',
   keepsSchedule: true,
+  opens: true,
   decide: (run, definition) => decideRetry(run, run.scheduleId !== '' && definition === null),
   change: (from, { status }, { definition, now }) => ({
     from,
@@ -134,6 +139,8 @@ export interface Action<Write> {
   detail?: (from: RunRecord, decision: Write) => AuditDetail;
   /** Whether the action is about the run's schedule as well, which then stays unchanged until the action is done. */
   keepsSchedule?: boolean;
+  /** Whether the run is open afterwards, and counts towards the caps of its scope. */
+  opens?: boolean;
   decide: (run: RunRecord, definition: OfSchedule | null) => Decision<Write>;
   change: (
     from: RunRecord,
@@ -152,9 +159,7 @@ interface Acted {
 
 async function act<Write>(deps: RunActionDeps, id: string, action: Action<Write>): Promise<ActionResult> {
   if (!mayBeRunId(id)) return { kind: 'noSuchRun' };
-  const { result, change, work } = await deps.database.transaction((tx) =>
-    actIn(tx, id, action, deps.auditor),
-  );
+  const { result, change, work } = await deps.database.transaction((tx) => actIn(tx, id, action, deps));
   if (change) action.emit(deps.events, change.from, change.to);
   if (work) wakeFor(deps.wake, work);
   return result;
@@ -163,18 +168,20 @@ async function act<Write>(deps: RunActionDeps, id: string, action: Action<Write>
 async function actIn<Write>(
   tx: Transaction,
   id: string,
-  { keepsSchedule = false, audited, detail, decide, change: changeOf }: Action<Write>,
-  auditor: Auditor | undefined,
+  { keepsSchedule = false, opens = false, audited, detail, decide, change: changeOf }: Action<Write>,
+  { auditor, scopeShares, openRunCaps }: RunActionDeps,
 ): Promise<Acted> {
   // The schedule first, as all transactions lock them.
   const before = keepsSchedule ? await findRecord(tx, id) : null;
-  const definition = before ? await shareCurrentDefinition(tx, before.scheduleUid) : null;
+  const current = before ? await shareCurrentDefinition(tx, before.scheduleUid) : null;
+  const definition = inLaneOfScope(current, scopeShares);
   const gone = await goneNamesOf(tx, before ? [before] : []);
   const run = await lockRun(tx, id);
   if (!run) return { result: { kind: 'noSuchRun' } };
   const decision = refuseGone(decide(run, definition), run, gone);
   if (decision.kind === 'notPossible') return { result: { ...decision, summary: summaryOf(run) } };
   if (decision.kind === 'asItIs') return { result: answer(await findRun(tx, id)) };
+  if (opens) openRunCaps?.take([nameOfRun(run)]);
   const now = await noteOrNow(tx, auditor, () => ({
     ...{ action: audited, subject: id, scheduleId: scheduleIdOf(run.scheduleId) },
     detail: { was: run.status, ...detail?.(run, decision) },
@@ -182,6 +189,20 @@ async function actIn<Write>(
   const change = changeOf(run, decision, { definition, now });
   const work = workOfChanges([change], await saveLockedRuns(tx, [change]));
   return { result: answer(await findRun(tx, id)), change, work };
+}
+
+/** The name by which a run has a scope; null: it has none. */
+export function nameOfRun({ scheduleId, key }: Pick<RunRecord, 'scheduleId' | 'key'>): string | null {
+  return scheduleIdOf(scheduleId) ?? key;
+}
+
+/** What a run takes from its schedule, in the lane of that one's scope. */
+export function inLaneOfScope(
+  definition: OfSchedule | null,
+  shares: ScopeShares = NO_SHARES,
+): OfSchedule | null {
+  if (definition === null) return null;
+  return { ...definition, lane: laneInScope(shares, definition.lane, definition.scheduleId) };
 }
 
 /** The work that these changes leave after the commit. */

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { BEFORE_SCOPE } from '../../core/access/scope-shares.ts';
 import { laneOfConnection } from '../../core/connections/connection.ts';
 import type { Instant } from '../../core/instant.ts';
 import { texts, uuids } from '../../postgres/sql/arrays.ts';
@@ -8,10 +9,15 @@ import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts'
 /** What schedules, runs and notifiers name by its id, and what must be there for as long as they do. */
 export type NamedTable = 'limits' | 'connections' | 'notifiers';
 
-const NAMES: Readonly<Record<Exclude<NamedTable, 'notifiers'>, (id: string) => SQL>> = {
+const NAMES: Readonly<
+  Record<Exclude<NamedTable, 'notifiers'>, (id: string, namers: 'schedules' | 'runs') => SQL>
+> = {
   limits: (id) => sql`limit_id = ${id}`,
-  // The second condition is that of the index.
-  connections: (id) => sql`lane = ${laneOfConnection(id)} AND starts_with(lane, 'http connection ')`,
+  // The second condition is that of the index. The lane of a run may end with its scope.
+  connections: (id, namers) =>
+    namers === 'schedules'
+      ? sql`lane = ${laneOfConnection(id)} AND starts_with(lane, 'http connection ')`
+      : sql`(lane = ${laneOfConnection(id)} OR starts_with(lane, ${laneOfConnection(id) + BEFORE_SCOPE}))`,
 };
 
 /** `withSecrets`: those whose definition has secret values of its own. */
@@ -35,7 +41,7 @@ export async function namersOf(tx: Executor, { table, id, which }: Named, most: 
   const idsOf = async (namers: 'schedules' | 'runs', uid: string, version: string) => {
     const counts = which === 'all' ? sql`true` : hasSecretValues(sql.raw(uid), sql.raw(version));
     const rows = await rowsOf<{ id: string }>(tx)(sql`-- namersOf
-      SELECT id::text FROM ${sql.raw(namers)} WHERE ${NAMES[table](id)} AND ${counts} ORDER BY id LIMIT ${most}`);
+      SELECT id::text FROM ${sql.raw(namers)} WHERE ${NAMES[table](id, namers)} AND ${counts} ORDER BY id LIMIT ${most}`);
     return rows.map((row) => row.id);
   };
   const ofNotifiers = table === 'connections' ? await notifiersNaming(tx, { id, which }, most) : NONE;
