@@ -46,6 +46,7 @@ export class LaneShares {
 
   mayBegin(lane: Lane): boolean {
     const { pace, underWay } = lane;
+    if (this.scopes.isWithinOwn(lane)) return true;
     if (pace.isMoving) return this.#mayBeginMoving(lane);
     if (!this.scopes.leavesEnough(lane.scope, this.#maxWithFirst)) return false;
     if (underWay === 0) return this.#mayBeginFirst(lane);

@@ -1,9 +1,11 @@
-import type { LaneBook, LaneScope } from './lane.ts';
+import type { Lane, LaneBook, LaneScope } from './lane.ts';
 
 /** This part of the slots is kept for scopes that have less under way than their share of it. So each finds a slot of its own. */
 const KEPT = 1 / 8;
 /** With fewer slots for each scope, none is kept. */
 const MIN_SLOTS_TO_KEEP = 4;
+/** Lanes that move may have this part of their scope's share before they answer. */
+const MOVING = 3 / 4;
 /** Of the slots for lanes that do not move, a scope may have at most this many times what it leaves to the others. */
 const MAX_TIMES_FREE = 3;
 
@@ -15,13 +17,15 @@ export class ScopeSlots {
   readonly #book: LaneBook;
   readonly #total: number;
   readonly #kept: ReadonlyMap<LaneScope, number>;
+  /** Of the scopes that had something to send when it was asked last whose turn it is. */
+  #activeWeights = Infinity;
 
   constructor(book: LaneBook, total: number) {
     this.#book = book;
     this.#total = total;
     const { scopes } = book;
     const areTooFew = total < MIN_SLOTS_TO_KEEP * scopes.length;
-    const weights = scopes.reduce((sum, { weight }) => sum + weight, 0);
+    const weights = weightOf(scopes);
     this.#kept = new Map(
       scopes.map((scope) => [
         scope,
@@ -34,6 +38,7 @@ export class ScopeSlots {
   inTurn(): readonly LaneScope[] {
     const { scopes, all } = this.#book;
     if (scopes.length === 1) return scopes;
+    this.#activeWeights = weightOf(scopes.filter(({ waiting, slots }) => waiting > 0 || slots > 0));
     const free = this.#total - all.slots;
     const kept = scopes.reduce((sum, scope) => sum + this.#stillKept(scope), 0);
     return scopes
@@ -48,8 +53,23 @@ export class ScopeSlots {
     return slotsNotMoving <= (most - slow.slots - silent.slots) * MAX_TIMES_FREE;
   }
 
+  /**
+   * Whether a lane may begin an attempt whatever the lanes of other scopes show. One that moves, as long as its scope has less than its
+   * share; one that does not, within half of what is kept for its scope.
+   */
+  isWithinOwn({ scope, pace }: Lane): boolean {
+    if (this.#book.scopes.length === 1) return false;
+    if (!pace.isMoving) return scope.slotsNotMoving < Math.ceil((this.#kept.get(scope) ?? 0) / 2);
+    const share = (this.#total * scope.weight) / this.#activeWeights;
+    return scope.slots < share * MOVING && scope.slotsNotMoving < share / 2;
+  }
+
   /** What waits for a scope beside what it has under way. */
   #stillKept(scope: LaneScope): number {
     return Math.max(0, (this.#kept.get(scope) ?? 0) - scope.slots);
   }
+}
+
+function weightOf(scopes: readonly LaneScope[]): number {
+  return scopes.reduce((sum, { weight }) => sum + weight, 0);
 }
