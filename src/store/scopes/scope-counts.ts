@@ -13,7 +13,7 @@ export async function countSchedulesUnderLock(
     SELECT pg_advisory_xact_lock(hashtext('firelock scope ' || ${prefix} || ' ' || current_schema()))`);
   // A statement of its own: it sees what the last holder of the lock has written.
   const [row] = await rowsOf<{ count: number }>(tx)(sql`-- countSchedulesUnderLock
-    SELECT count(*)::int AS count FROM (SELECT FROM schedules WHERE ${beginsWith(sql`id`, prefix)} LIMIT ${most + 1}) AS some`);
+    SELECT count(*)::int AS count FROM (SELECT FROM schedules WHERE ${beginsWith(sql`id`, prefix)} LIMIT ${most + 1}) AS found`);
   return row?.count ?? 0;
 }
 
@@ -24,9 +24,9 @@ export async function countOpenRuns(db: Executor, prefixes: readonly string[]): 
       sql`count(*) FILTER (WHERE ${beginsWith(sql`schedule_id`, prefix)}
         OR trigger = 'api' AND ${beginsWith(sql`key COLLATE "C"`, prefix)})::int`,
   );
-  const [row] = await rowsOf<{ counts: number[] }>(db)(sql`-- countOpenRuns
-    SELECT ARRAY[${sql.join(counts, sql`, `)}] AS counts FROM runs`);
-  return row?.counts ?? [];
+  const [row] = await rowsOf<{ counts: string }>(db)(sql`-- countOpenRuns
+    SELECT concat_ws(',', ${sql.join(counts, sql`, `)}) AS counts FROM runs`);
+  return row?.counts.split(',').map(Number) ?? [];
 }
 
 function beginsWith(column: SQL, prefix: string): SQL {

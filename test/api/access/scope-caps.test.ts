@@ -82,8 +82,8 @@ test('a cap also holds for the names below another prefix, which counts for both
 test('a batch that would make one schedule too many makes none, and a dry run says the same', async () => {
   await put('billing.1');
   const items = ['billing.2', 'ops.1', 'billing.3', 'billing.4'].map((id) => ({ id, ...SCHEDULE }));
-  for (const query of ['?dryRun=true', '']) {
-    const answer = await api.call('POST', `/api/v1/schedules/batch${query}`, { items });
+  for (const dryRun of [true, false]) {
+    const answer = await api.call('POST', '/api/v1/schedules/batch', { items, dryRun });
     expect(answer).toMatchObject({ status: 422, body: { detail: MANY_SCHEDULES } });
   }
   expect((await api.call('GET', '/api/v1/schedules')).body['items']).toHaveLength(1);
