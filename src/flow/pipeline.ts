@@ -37,9 +37,10 @@ import { createHandoffDefinitions } from './handoff/handoff-definitions.ts';
 import { createReadAhead } from './handoff/read-ahead.ts';
 import { createCalendarReader } from './plan-inputs.ts';
 import { Planner } from './plan.ts';
+import { PlanTurns } from './plan-turns.ts';
 import { type RecordIntentDeps, recordIntents } from './record-intent.ts';
 import { type Settler, createSettler } from './settle.ts';
-import { type FireLockDeps, type FiredRound, createTick, takeFireLocks } from './tick.ts';
+import { FIRE_LOCK_BATCH, type FireLockDeps, type FiredRound, createTick, takeFireLocks } from './tick.ts';
 
 interface PipelineDeps {
   database: Database;
@@ -150,7 +151,8 @@ export function createPipeline(given: PipelineDeps) {
   const messageDispatcher = createDispatcher({ ...dispatching, ...ofMessages, name: 'messages' });
   const dispatchers = joinDispatchers([dispatcher, messageDispatcher]);
   const planner = new Planner({ ...deps, readCalendars: createCalendarReader(database) });
-  const firing: FireDueDeps = { ...deps, planner, dispatcher };
+  const planTurns = new PlanTurns(deps.scopeShares, FIRE_LOCK_BATCH);
+  const firing: FireDueDeps = { ...deps, planner, planTurns, dispatcher };
   const tick = createTick({ ...deps, fireDue: () => fireDue(firing) });
   deps.maintenance.onChange(() => tick.wake());
   return {

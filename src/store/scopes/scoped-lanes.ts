@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { type NameRange, rangesOf } from '../../core/access/scope.ts';
 import { BEFORE_SCOPE, type ScopeShares } from '../../core/access/scope-shares.ts';
 import { laneOfQueue } from '../../core/runs/queue-lane.ts';
 
@@ -14,4 +15,18 @@ export function laneOfRun(shares: ScopeShares): SQL {
   );
   return sql.raw(`s.lane || CASE WHEN starts_with(s.lane, '${laneOfQueue('')}') THEN ''
           ${scopes.join('\n          ')} ELSE '' END AS lane`);
+}
+
+/**
+ * Schedules that belong to this one of the scopes, the rest among them: whose longest prefix it is. The prefixes are literals, as the
+ * server can tell from its statistics how many schedules begin with one.
+ */
+export function isOfScope(prefix: string, scopes: readonly string[]): SQL {
+  const longer = scopes.filter((other) => other !== prefix && other.startsWith(prefix));
+  const others = rangesOf(longer).map((range) => `NOT (${within(range)})`);
+  return sql.raw([...rangesOf(prefix === '' ? [] : [prefix]).map(within), ...others, 'true'].join(' AND '));
+}
+
+function within({ from, end }: NameRange): string {
+  return `id >= '${from}' AND id < '${end}'`;
 }
