@@ -103,15 +103,16 @@ it('slots come to the weighted max-min share, whatever the scopes want', () => {
     const wanted = wants.reduce((sum, count) => sum + count, 0);
     // No slot beyond the kept ones is idle while somebody could use it.
     expect(used).toBeGreaterThanOrEqual(Math.min(wanted, TOTAL - KEPT - prefixes.length));
-    for (const [index, count] of got.entries()) {
-      const isWaiting = count < (wants[index] ?? 0);
-      // Nobody has more for its weight than one who waits, but for one slot.
-      for (const [other, others] of got.entries())
-        if (isWaiting && others > 1)
-          expect((others - 1) / (weights[other] ?? 1)).toBeLessThanOrEqual(
-            (count + 1) / (weights[index] ?? 1),
-          );
-    }
+    const isWaiting = got.map((count, index) => count < (wants[index] ?? 0));
+    // Nobody has more for its weight than one who waits, but for one slot.
+    const shares = got.map((count, index) => ({ count, weight: weights[index] ?? 1 }));
+    const mostOfOthers = Math.max(
+      ...shares.map(({ count, weight }) => (count <= 1 ? 0 : (count - 1) / weight)),
+    );
+    const leastOfWaiting = Math.min(
+      ...shares.filter((_, index) => isWaiting[index]).map(({ count, weight }) => (count + 1) / weight),
+    );
+    expect(mostOfOthers).toBeLessThanOrEqual(leastOfWaiting);
   }
 });
 
