@@ -10,7 +10,7 @@ import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Transaction } from '../postgres/executor.ts';
-import { countOpenRuns, countSchedulesUnderLock } from '../store/scopes/scope-counts.ts';
+import { countOpenRunsOf, countSchedulesUnderLock } from '../store/scopes/scope-counts.ts';
 
 /** A call asks for more than FIRELOCK_SCOPES allows the scope. */
 export class CapReached extends Error {
@@ -107,7 +107,7 @@ async function count({ database, clock }: CapsDeps, capped: readonly Capped[]): 
   const began = clock.monotonic();
   const before = capped.map(({ taken }) => taken);
   const counts = await database.run((db) =>
-    countOpenRuns(
+    countOpenRunsOf(
       db,
       capped.map(({ share }) => share.prefix),
     ),

@@ -18,13 +18,13 @@ export async function countSchedulesUnderLock(
 }
 
 /** How many open runs each of these scopes has: of schedules by their ids, and one-off runs by their keys. One look at all open runs. */
-export async function countOpenRuns(db: Executor, prefixes: readonly string[]): Promise<number[]> {
+export async function countOpenRunsOf(db: Executor, prefixes: readonly string[]): Promise<number[]> {
   const counts = prefixes.map(
     (prefix) =>
       sql`count(*) FILTER (WHERE ${beginsWith(sql`schedule_id`, prefix)}
         OR trigger = 'api' AND ${beginsWith(sql`key COLLATE "C"`, prefix)})::int`,
   );
-  const [row] = await rowsOf<{ counts: string }>(db)(sql`-- countOpenRuns
+  const [row] = await rowsOf<{ counts: string }>(db)(sql`-- countOpenRunsOf
     SELECT concat_ws(',', ${sql.join(counts, sql`, `)}) AS counts FROM runs`);
   return row?.counts.split(',').map(Number) ?? [];
 }
