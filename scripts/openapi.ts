@@ -9,6 +9,8 @@ import type { ApiDeps } from '../src/api/deps.ts';
 import { createAccess } from '../src/api/access/access.ts';
 import { standardLimits } from '../src/api/http/plugins/quiet-connections.ts';
 import { createServer } from '../src/api/server.ts';
+import { NO_SHARES } from '../src/core/access/scope-shares.ts';
+import { NO_CAPS } from '../src/operations/scope-caps.ts';
 import { createKeyRing } from '../src/core/secrets/key-ring.ts';
 import { systemClock } from '../src/runtime/clock.ts';
 import { createEventBus } from '../src/runtime/event-bus.ts';
@@ -55,6 +57,8 @@ async function render(): Promise<string> {
       alerts: () => undefined,
     },
     pullQueues: { claim: noDatabase, isStopping: () => false },
+    scopeShares: NO_SHARES,
+    openRunCaps: NO_CAPS,
     retentionDays: 30,
     basePath: '',
     learnMaintenance: () => undefined,

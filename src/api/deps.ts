@@ -1,7 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { ScopeShares } from '../core/access/scope-shares.ts';
 import type { KeyRing } from '../core/secrets/key-ring.ts';
+import type { OpenRunCaps } from '../operations/scope-caps.ts';
 import type { PullQueues } from '../queues/pull-queues.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
@@ -39,6 +41,9 @@ export interface ApiDeps {
   wake: Wake;
   /** The queues at which workers wait for runs. */
   pullQueues: Pick<PullQueues, 'claim' | 'isStopping'>;
+  /** What FIRELOCK_SCOPES says, and how many runs callers may still ask for because of it. */
+  scopeShares: ScopeShares;
+  openRunCaps: OpenRunCaps;
   /** Occurrences older than this leave no records. */
   retentionDays: number;
   /** The prefix of every path, such as `/cron`; empty: none. */

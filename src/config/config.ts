@@ -64,6 +64,7 @@ function named(values: Values, apiTokens: readonly ApiToken[]) {
     maxRecoveryAgeSeconds: values.FIRELOCK_MAX_RECOVERY_AGE_SECONDS,
     dispatchConcurrency: values.FIRELOCK_DISPATCH_CONCURRENCY,
     dispatchPerHost: values.FIRELOCK_DISPATCH_PER_HOST,
+    scopeShares: values.FIRELOCK_SCOPES,
     databasePool: values.FIRELOCK_DATABASE_POOL,
     /** The planner makes no run for an older occurrence. */
     retentionDays: values.FIRELOCK_RETENTION_DAYS,

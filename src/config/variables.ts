@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { NO_SHARES, SHARES_RULE, parseScopeShares } from '../core/access/scope-shares.ts';
 import { parseFileVariables } from '../core/secrets/file-variables.ts';
 import { type SecretKey, parseSecretKeys } from '../core/secrets/secret-keys.ts';
 import { type AddressRange, DENIED_PRESETS, parseAddressRanges } from './address-ranges.ts';
@@ -147,6 +148,7 @@ export const VARIABLES = {
   FIRELOCK_MAX_RECOVERY_AGE_SECONDS: wholeNumber(1, 31_622_400, 'seconds', 86_400),
   FIRELOCK_DISPATCH_CONCURRENCY: wholeNumber(1, 10_000, 'handoffs at once', 256),
   FIRELOCK_DISPATCH_PER_HOST: wholeNumber(1, 10_000, 'handoffs at once to one target host', 64),
+  FIRELOCK_SCOPES: list(`${SHARES_RULE} (default: no scopes)`, parseScopeShares, NO_SHARES),
   FIRELOCK_DATABASE_POOL: wholeNumber(2, 200, 'connections', 10),
   FIRELOCK_RETENTION_DAYS: wholeNumber(1, 36_500, 'days', 30),
   FIRELOCK_SHUTDOWN_SECONDS: wholeNumber(0, 3600, 'seconds', 30),

@@ -137,6 +137,7 @@ function workTable(common: Common, workers: Workers): ServiceEntry[] {
     row(workers.zoneWatch, 'work', look),
     row(workers.calendarWatch, 'work', look),
     row(workers.gauges, 'work', look),
+    ...(workers.scopeCaps === null ? [] : [row(workers.scopeCaps, 'work', look)]),
     row(workers.idleMemory, 'work', look),
   ];
 }

@@ -11,6 +11,7 @@ import { createKeyRing } from '../core/secrets/key-ring.ts';
 import { createPipeline } from '../flow/pipeline.ts';
 import { createPullQueues } from '../queues/pull-queues.ts';
 import { createCalendarWatch } from '../operations/calendars/calendar-watch.ts';
+import { createOpenRunCaps } from '../operations/scope-caps.ts';
 import { createResumer } from '../operations/schedules/pause-end.ts';
 import { createPauser } from '../operations/schedules/pauser.ts';
 import { createPartitionMaker } from '../history/create-partitions.ts';
@@ -79,11 +80,9 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
   const databaseClock = createDatabaseClock(clock);
   const ownPorts = new Set<number>();
   const guard = createGuard(options, ownPorts);
-  const {
-    dispatchPerHost: connectionsPerOrigin,
-    dispatchConcurrency: concurrency,
-    egressProxy: proxy,
-  } = config;
+  const { dispatchConcurrency: concurrency, egressProxy: proxy } = config;
+  // Each scope has slots of its own to one host.
+  const connectionsPerOrigin = config.dispatchPerHost * (config.scopeShares.length + 1);
   const http = { clock, version, connectionsPerOrigin, concurrency, guard, proxy, events };
   const httpTarget = parts.httpTarget(http);
   return {
@@ -102,6 +101,7 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
       createEmailTarget({ clock, guard, events, mail: config.mail }),
     ]),
     secrets: createKeyRing(config.secretKeys),
+    scopeShares: config.scopeShares,
     takesSecretFiles: config.secretsDir !== null,
     sendsMail: config.mail !== null,
     /** From now on, targets may not be called at this port of this machine. */
@@ -171,6 +171,7 @@ export function createWorkers(common: Common) {
   const backstop = createBackstop({ ...background, wake, intervalSeconds });
   common.maintenance.onChange(() => backstop.wake());
   const { version, zoneData, lease } = common;
+  const { caps: openRunCaps, loop: scopeCaps } = createOpenRunCaps(background);
   const heartbeat = createHeartbeat({
     ...common,
     database: pools.heartbeat,
@@ -188,6 +189,9 @@ export function createWorkers(common: Common) {
   return {
     pullQueues,
     ...pipeline,
+    openRunCaps,
+    /** Null: no scope has a cap. */
+    scopeCaps,
     pauser,
     resumer: createResumer({ ...common, ...config, wake, wakeTick: () => tick.wake() }),
     recovery,

@@ -78,7 +78,7 @@ async function fileAt(path: string, allowed: readonly string[]): Promise<Schedul
 /** Calls the routes of the API without a socket and without a token; versions name the file as their author. */
 async function innerCaller(
   common: Common,
-  { metrics, wake, pullQueues }: Workers,
+  { metrics, wake, pullQueues, openRunCaps }: Workers,
   beforeEach: () => Promise<void>,
 ): Promise<ApiCaller> {
   const caller = { name: SCHEDULES_FILE_NAME, role: 'admin', scope: null } as const;
@@ -93,7 +93,7 @@ async function innerCaller(
   const server = await createInnerServer({
     ...common,
     ...{ database: pools.calls, promptDatabase: pools.api, slowDatabase: pools.background },
-    ...{ access, metrics, wake, pullQueues, retentionDays: config.retentionDays },
+    ...{ access, metrics, wake, pullQueues, openRunCaps, retentionDays: config.retentionDays },
     ...{ basePath: '', hasSignsElsewhere: true, dashboard: null, learnMaintenance: () => undefined },
     readiness: () => ({ status: 'ready', checks: { migrations: 'ok' }, warnings: [] }),
   });

@@ -20,7 +20,7 @@ interface ApiService extends Service {
 
 export function createApi(common: Common, workers: Workers, loops: readonly Turning[]): ApiService {
   const { config, pools, state, lease, maintenance, listensAt } = common;
-  const { metrics, wake, pullQueues, heartbeat } = workers;
+  const { metrics, wake, pullQueues, heartbeat, openRunCaps } = workers;
   const { retentionDays, host, port, metricsPort, basePath } = config;
   const hasSignsElsewhere = metricsPort !== undefined;
   metrics.observe({ ...common, loops });
@@ -29,7 +29,7 @@ export function createApi(common: Common, workers: Workers, loops: readonly Turn
   const serving = {
     ...{ database: pools.calls, promptDatabase: pools.api, slowDatabase: pools.background },
     ...{ retentionDays, basePath, readiness, hasSignsElsewhere },
-    ...{ metrics, wake, pullQueues, learnMaintenance, dashboard: readDashboard() },
+    ...{ metrics, wake, pullQueues, openRunCaps, learnMaintenance, dashboard: readDashboard() },
   };
   const server = createServer({ ...common, ...serving });
   const signs = hasSignsElsewhere ? createSignsServer({ ...common, basePath, readiness, metrics }) : null;

@@ -4,6 +4,7 @@
  *   bounded number of followers and dependents. A batch that the database refuses is halved, and the one at fault is put off.
  * If the process dies here: the effects are still there; any instance finds them.
  */
+import type { ScopeShares } from '../core/access/scope-shares.ts';
 import { ALERT_OF_BOUND } from '../core/runs/bounds.ts';
 import { BOUNDS } from '../core/schedules/expect.ts';
 import { inHalvesOnceFailed } from '../runtime/loop/batch.ts';
@@ -25,6 +26,8 @@ interface EffectsDeps {
   clock: Clock;
   events: EventBus;
   wake: Wake;
+  /** In whose lanes runs of followers wait. */
+  scopeShares?: ScopeShares;
   /** Reports to targets that their runs were cancelled. */
   cancelTargets: (effects: readonly Effect[]) => void;
   /** Pauses schedules whose target is gone, or whose runs fail, and deletes the effect. */
@@ -105,7 +108,7 @@ async function applyNext(state: State, which: Which, now: number): Promise<boole
   try {
     const applied = await state.database.transaction(async (tx) => {
       batch = await lockEffects(tx, { which, limit: which === 'new' ? MAX_BATCH : MAX_BEGUN, besides });
-      return batch.length === 0 ? null : applyEffects(tx, batch);
+      return batch.length === 0 ? null : applyEffects(tx, batch, state.scopeShares);
     });
     if (!applied) return false;
     afterCommit(state, applied);
@@ -124,7 +127,7 @@ async function applyApart(state: State, batch: readonly Effect[], error: unknown
   await inHalvesOnceFailed(batch, error, {
     work: async (part) => {
       const applied = await state.database.transaction(async (tx) =>
-        applyEffects(tx, await lockEffectsAgain(tx, part.map(idOf))),
+        applyEffects(tx, await lockEffectsAgain(tx, part.map(idOf)), state.scopeShares),
       );
       afterCommit(state, applied);
     },

@@ -9,6 +9,7 @@
  * value; 7 writes it down, together with its effects; 8 does the effects. Each file says what it guarantees and what is true if the
  * process dies in it. `fireDue` and `executeRun` below are the story in code; the rest puts the stages together.
  */
+import { type ScopeShares, laneInScope } from '../core/access/scope-shares.ts';
 import type { KeyRing } from '../core/secrets/key-ring.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
@@ -19,6 +20,7 @@ import type { Wake } from '../runtime/loop/wake.ts';
 import type { Effect } from '../store/effects/effect-rows.ts';
 import type { Database } from '../postgres/database.ts';
 import { releaseFireLocksIfMine } from '../store/schedules/fire-locks.ts';
+import type { LockedSchedule } from '../store/schedules/locked-schedule.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 import { createSecretFiles } from '../targets/login/secret-files.ts';
 import { createAdmission } from './admission.ts';
@@ -35,9 +37,10 @@ import { createHandoffDefinitions } from './handoff/handoff-definitions.ts';
 import { createReadAhead } from './handoff/read-ahead.ts';
 import { createCalendarReader } from './plan-inputs.ts';
 import { Planner } from './plan.ts';
+import { PlanTurns } from './plan-turns.ts';
 import { type RecordIntentDeps, recordIntents } from './record-intent.ts';
 import { type Settler, createSettler } from './settle.ts';
-import { type FireLockDeps, type FiredRound, createTick, takeFireLocks } from './tick.ts';
+import { FIRE_LOCK_BATCH, type FireLockDeps, type FiredRound, createTick, takeFireLocks } from './tick.ts';
 
 interface PipelineDeps {
   database: Database;
@@ -56,6 +59,8 @@ interface PipelineDeps {
   /** Attempts under way at once: in all, and per lane. */
   concurrency: number;
   concurrencyPerLane: number;
+  /** Which scopes share them, and by which weights. */
+  scopeShares: ScopeShares;
   /** How often a target is asked about an attempt that may have arrived. */
   maxRecoveries: number;
   /** Nothing older is planned. */
@@ -75,7 +80,7 @@ async function fireDue(deps: FireDueDeps): Promise<FiredRound> {
   const { planner } = deps;
   const due = await takeFireLocks(deps, planner.walking());
   if (due.inMaintenance) planner.giveUp();
-  const planned = await planner.round(due.locked, due.now);
+  const planned = await planner.round(inLanesOf(deps.scopeShares, due.locked), due.now);
   await recordIntents(deps, planned, due.now);
   // `nextDueAt` was read before these schedules moved on: their new next fires belong to it.
   const movedTo = planned.planned.flatMap(({ plan }) => plan.nextFireAt ?? []);
@@ -84,6 +89,12 @@ async function fireDue(deps: FireDueDeps): Promise<FiredRound> {
     isMore: due.isFull || planner.walking().length > 0,
     nextDueAt: Math.min(due.nextDueAt ?? Infinity, ...movedTo),
   };
+}
+
+/** The lanes in which their runs are recorded. */
+function inLanesOf(shares: ScopeShares, locked: readonly LockedSchedule[]): readonly LockedSchedule[] {
+  if (shares.length === 0) return locked;
+  return locked.map((one) => ({ ...one, lane: laneInScope(shares, one.lane, one.id) }));
 }
 
 interface FireDueDeps extends FireLockDeps, RecordIntentDeps {
@@ -140,7 +151,8 @@ export function createPipeline(given: PipelineDeps) {
   const messageDispatcher = createDispatcher({ ...dispatching, ...ofMessages, name: 'messages' });
   const dispatchers = joinDispatchers([dispatcher, messageDispatcher]);
   const planner = new Planner({ ...deps, readCalendars: createCalendarReader(database) });
-  const firing: FireDueDeps = { ...deps, planner, dispatcher };
+  const planTurns = new PlanTurns(deps.scopeShares, FIRE_LOCK_BATCH);
+  const firing: FireDueDeps = { ...deps, planner, planTurns, dispatcher };
   const tick = createTick({ ...deps, fireDue: () => fireDue(firing) });
   deps.maintenance.onChange(() => tick.wake());
   return {

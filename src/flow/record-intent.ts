@@ -7,6 +7,7 @@
  * If the process dies here: either nothing was written, or the runs are recorded. Any instance claims those without a claim;
  *   recovery takes over those that the dead instance had claimed.
  */
+import type { ScopeShares } from '../core/access/scope-shares.ts';
 import type { Database } from '../postgres/database.ts';
 import { batchFaultOf, isLockedByOthers } from '../postgres/errors.ts';
 import type { Transaction } from '../postgres/executor.ts';
@@ -39,6 +40,8 @@ export interface RecordIntentDeps {
   events: EventBus;
   lease: Lease;
   wake: Wake;
+  /** Which scopes have lanes of their own. */
+  scopeShares: ScopeShares;
   dispatcher: Pick<Dispatcher, 'reserve' | 'unreserve' | 'accept'>;
 }
 
@@ -113,7 +116,7 @@ async function recordInOneStatement(
   deps: RecordIntentDeps,
   planned: readonly PlannedSchedule[],
 ): Promise<void> {
-  const { database, dispatcher } = deps;
+  const { database, dispatcher, scopeShares } = deps;
   // All of the batch is recorded under this id. If the instance gets a new id meanwhile, the statement's guard writes nothing.
   const { instanceId } = deps.lease;
   const fires = firesOf(planned);
@@ -124,7 +127,10 @@ async function recordInOneStatement(
   }
   const recorded = await database
     .run((db) =>
-      recordIntentsIfLocked(db, instanceId, planned.map(advanceOf), fires.map(intentIn), { alone: true }),
+      recordIntentsIfLocked(db, instanceId, planned.map(advanceOf), fires.map(intentIn), {
+        alone: true,
+        scopeShares,
+      }),
     )
     .catch((error: unknown) => {
       dispatcher.unreserve(reserved.map(({ schedule }) => schedule.lane));
@@ -165,6 +171,7 @@ async function recordUnderLocks(deps: RecordIntentDeps, planned: readonly Planne
     const advances = own.map(advanceOf);
     const written = await recordIntentsIfLocked(tx, instanceId, advances, toRecord.map(intentIn), {
       alone: false,
+      scopeShares: deps.scopeShares,
     });
     await deletePlannedSkips(tx, own.filter(({ schedule }) => schedule.skips.size > 0).map(uidOf));
     return {

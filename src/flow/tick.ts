@@ -13,6 +13,7 @@ import type { Lease } from '../runtime/instance-lease.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import type { Database } from '../postgres/database.ts';
 import { type DueSchedules, lockDueSchedules } from '../store/schedules/fire-locks.ts';
+import type { PlanTurns } from './plan-turns.ts';
 import { skipsOf } from '../store/schedules/skips.ts';
 
 /** What one round has done. */
@@ -64,19 +65,26 @@ export interface FireLockDeps {
   events: EventBus;
   lease: Lease;
   lockTtlSeconds: number;
+  planTurns: PlanTurns;
 }
 
 /** Large enough for few round trips at midnight, small enough that one batch does not keep other work waiting. */
-const FIRE_LOCK_BATCH = 500;
+export const FIRE_LOCK_BATCH = 500;
 
 export async function takeFireLocks(deps: FireLockDeps, walking: readonly string[]): Promise<DueSchedules> {
-  const { database, clock, databaseClock, events, lockTtlSeconds } = deps;
+  const { database, clock, databaseClock, events, lockTtlSeconds, planTurns } = deps;
   const { instanceId } = deps.lease;
+  const scopes = planTurns.limits();
   const sentAt = clock.monotonic();
   const due = await database.run((db) =>
-    lockDueSchedules(db, { instanceId, limit: FIRE_LOCK_BATCH, lockTtlSeconds, walking }),
+    lockDueSchedules(db, { instanceId, limit: FIRE_LOCK_BATCH, scopes, lockTtlSeconds, walking }),
   );
   databaseClock.sample(due.now, sentAt);
+  planTurns.locked(
+    scopes,
+    due.locked.map(({ id }) => id),
+    due.isFull,
+  );
   const counts = { acquired: due.locked.length, expired: due.takenOver, contended: due.contended } as const;
   for (const outcome of ['acquired', 'expired', 'contended'] as const) {
     if (counts[outcome] > 0) events.emit({ type: 'fireLocks', outcome, count: counts[outcome] });

@@ -18,15 +18,15 @@ interface Sender {
 }
 
 /** What the query builder uses as the driver's transaction, and for its savepoints. */
-export interface Scope extends Sender {
-  savepoint<T>(work: (scope: Scope) => Promise<T>): Promise<T>;
+export interface InTransaction extends Sender {
+  savepoint<T>(work: (scope: InTransaction) => Promise<T>): Promise<T>;
 }
 
 /**
  * The driver's own begin() does not do: it allows no message before the first of the work, prepares COMMIT by name, and
  * writes a ROLLBACK to a socket that is gone, which would end the process.
  */
-export async function transaction<T>(client: Sender, work: (scope: Scope) => Promise<T>): Promise<T> {
+export async function transaction<T>(client: Sender, work: (scope: InTransaction) => Promise<T>): Promise<T> {
   await client.unsafe(BEGIN);
   const result = await scoped(client, work, () => client.unsafe('ROLLBACK'));
   const { command } = await client.unsafe('COMMIT');
@@ -36,7 +36,7 @@ export async function transaction<T>(client: Sender, work: (scope: Scope) => Pro
 
 async function scoped<T>(
   client: Sender,
-  work: (scope: Scope) => Promise<T>,
+  work: (scope: InTransaction) => Promise<T>,
   rollBack: () => Promise<unknown>,
 ): Promise<T> {
   let isOver = false;
@@ -56,7 +56,7 @@ async function scoped<T>(
   }
 }
 
-async function savepoint<T>(outer: Sender, work: (scope: Scope) => Promise<T>): Promise<T> {
+async function savepoint<T>(outer: Sender, work: (scope: InTransaction) => Promise<T>): Promise<T> {
   await outer.unsafe('SAVEPOINT nested');
   return scoped(outer, work, () => outer.unsafe('ROLLBACK TO nested'));
 }

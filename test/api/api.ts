@@ -11,6 +11,8 @@ import { type BrowserRulesDeps, createBrowserRules } from '../../src/api/access/
 import type { Dashboard } from '../../src/api/dashboard/built-files.ts';
 import { type ConnectionLimits, standardLimits } from '../../src/api/http/plugins/quiet-connections.ts';
 import { createServer } from '../../src/api/server.ts';
+import { NO_SHARES, type ScopeShares } from '../../src/core/access/scope-shares.ts';
+import { NO_CAPS, type OpenRunCaps } from '../../src/operations/scope-caps.ts';
 import type { KeyRing } from '../../src/core/secrets/key-ring.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createLease } from '../../src/runtime/instance-lease.ts';
@@ -79,13 +81,16 @@ type Options = Partial<AccessDeps & BrowserRulesDeps> & {
   secrets?: KeyRing;
   takesSecretFiles?: boolean;
   sendsMail?: boolean;
+  scopeShares?: ScopeShares;
+  openRunCaps?: OpenRunCaps;
   limits?: Partial<ConnectionLimits>;
 };
 
 /** The API alone, listening, on a migrated database of its own (or on the one named). Nothing fires here. */
 export async function startApi(databaseUrl?: string, options: Options = {}): Promise<Api> {
   const { basePath = '', dashboard = null, secrets = SECRETS, limits = {}, ...more } = options;
-  const { takesSecretFiles = false, sendsMail = false, ...asking } = more;
+  const { takesSecretFiles = false, sendsMail = false, scopeShares = NO_SHARES, ...rest } = more;
+  const { openRunCaps = NO_CAPS, ...asking } = rest;
   const database = databaseUrl === undefined ? await createMigrated() : null;
   const url = databaseUrl ?? database?.url ?? '';
   const pools = openPools({ databaseUrl: url, connections: 9, openDatabase });
@@ -137,6 +142,8 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     events,
     pullQueues,
     wake,
+    scopeShares,
+    openRunCaps,
     retentionDays: 30,
     basePath,
     dashboard,

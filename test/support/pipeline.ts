@@ -9,6 +9,7 @@ import {
   type Schedule,
   type Target,
 } from '../../src/core/schedules/schedule.ts';
+import { NO_SHARES, type ScopeShares } from '../../src/core/access/scope-shares.ts';
 import type { KeyRing } from '../../src/core/secrets/key-ring.ts';
 import { type Pipeline, createPipeline } from '../../src/flow/pipeline.ts';
 import type { Run } from '../../src/core/runs/run.ts';
@@ -81,6 +82,7 @@ export interface TestInstance {
 export interface InstanceOptions {
   concurrency?: number;
   concurrencyPerLane?: number;
+  scopeShares?: ScopeShares;
   tickIntervalMs?: number;
   lockTtlSeconds?: number;
   /** Of its lease, which somebody must renew; longer than any test unless given. */
@@ -101,7 +103,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
   const events: FirelockEvent[] = [];
   bus.subscribe((event) => void events.push(event));
   const { concurrency = 64, concurrencyPerLane = 16, tickIntervalMs = 100, lockTtlSeconds = 120 } = options;
-  const { secrets = SECRETS } = options;
+  const { secrets = SECRETS, scopeShares = NO_SHARES } = options;
   const targets = createTargetRegistry([
     createHttpTarget({ clock: systemClock, version: 'test', connectionsPerOrigin: concurrencyPerLane }),
   ]);
@@ -126,6 +128,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     lockTtlSeconds,
     concurrency,
     concurrencyPerLane,
+    scopeShares,
     wakeWorkers: options.wakeWorkers ?? (() => undefined),
     wakeAlerts: () => pipeline.alertWatch.wake(),
     pauseSchedules: (effects) => pipeline.pauser.add(effects),
@@ -135,6 +138,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     targets,
     events: bus,
     retentionDays: 30,
+    scopeShares,
     secrets,
     scope: null,
     wake: stages.wake,

@@ -1,3 +1,4 @@
+import type { ScopeShares } from '../../src/core/access/scope-shares.ts';
 import { LaneClaim, LaneBook } from '../../src/flow/dispatch/lane.ts';
 import { Lanes } from '../../src/flow/dispatch/lanes.ts';
 import { claimedRun } from './claims.ts';
@@ -11,13 +12,20 @@ interface Sent {
   waitedMs: number;
 }
 
+interface Simulated {
+  total: number;
+  perLane: number;
+  timeoutMs: number;
+  scopeShares?: ScopeShares;
+}
+
 /** What is recorded at once. */
 const BATCH = 500;
 const PRIME = 7919;
 
 /** Lanes whose attempts take simulated time. */
 export class SimulatedLanes {
-  readonly book = new LaneBook();
+  readonly book: LaneBook;
   readonly lanes: Lanes;
   readonly sent: Sent[] = [];
   readonly #targets = new Map<string, Target>();
@@ -26,7 +34,8 @@ export class SimulatedLanes {
   readonly #events: { at: number; happen: () => void }[] = [];
   #now = 0;
 
-  constructor({ total, perLane, timeoutMs }: { total: number; perLane: number; timeoutMs: number }) {
+  constructor({ total, perLane, timeoutMs, scopeShares }: Simulated) {
+    this.book = new LaneBook(scopeShares);
     this.#timeoutMs = timeoutMs;
     this.lanes = new Lanes({
       book: this.book,

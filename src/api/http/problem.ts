@@ -2,6 +2,7 @@ import { STATUS_CODES } from 'node:http';
 import type { RunSummary } from '../../operations/runs/act-on-runs.ts';
 import { StillUsed } from '../../operations/calendars/calendar-changes.ts';
 import { StillNamed } from '../../operations/named-things.ts';
+import { CapReached } from '../../operations/scope-caps.ts';
 import { ImpossibleNotifier } from '../../operations/notifier-changes.ts';
 import { StillFollowed } from '../../operations/schedules/delete-schedule.ts';
 import { NotNow, isDataRefused, isRepeatable, isUnavailable } from '../../postgres/errors.ts';
@@ -113,6 +114,7 @@ export function toProblem(error: unknown, bodyLimit?: number): Problem {
   if (error instanceof StillFollowed) return new Problem(409, stillFollowed(error));
   if (error instanceof StillNamed) return new Problem(409, `the ${error.what} is ${error.message}`);
   if (error instanceof ImpossibleNotifier) return invalid(error.faults, 422);
+  if (error instanceof CapReached) return new Problem(422, error.message);
   if (error instanceof StillUsed) return new Problem(409, stillUsed(error));
   if (error instanceof NotNow) return unavailable(error.message, error);
   if (isUnavailable(error)) return unavailable('the database is out of reach', error);

@@ -58,7 +58,7 @@ export function isAfterRange(name: string, { end }: NameRange): boolean {
 }
 
 /** The ranges of these prefixes, in order; none overlaps another. */
-export function rangesOf(prefixes: readonly string[]): NameRange[] {
+export function prefixRanges(prefixes: readonly string[]): NameRange[] {
   const sorted = [...new Set(prefixes)].sort();
   const widest = sorted.filter(
     (prefix) => !sorted.some((other) => other !== prefix && prefix.startsWith(other)),

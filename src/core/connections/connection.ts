@@ -1,3 +1,4 @@
+import { withoutScope } from '../access/scope-shares.ts';
 import type { Instant } from '../instant.ts';
 import type { SecretText } from '../schedules/schedule.ts';
 import type { SealedText } from '../secrets/key-ring.ts';
@@ -64,7 +65,7 @@ export function laneOfConnection(id: string): string {
 
 /** Null: the runs of this lane name none. */
 export function connectionOfLane(lane: string): string | null {
-  return lane.startsWith(LANE) ? lane.slice(LANE.length) : null;
+  return lane.startsWith(LANE) ? withoutScope(lane).slice(LANE.length) : null;
 }
 
 const LANE = 'http connection ';

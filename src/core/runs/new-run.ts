@@ -1,3 +1,4 @@
+import { NO_SHARES, type ScopeShares, laneInScope } from '../access/scope-shares.ts';
 import type { Instant } from '../instant.ts';
 import { isOutcomeWatched } from '../schedules/outcome-watch.ts';
 import { PRIORITY_RANK, type Schedule } from '../schedules/schedule.ts';
@@ -18,12 +19,15 @@ export type OfSchedule = Pick<
 >;
 
 /** `recordIntentsIfLocked` and `recordAfterRuns` take the same from its row; a test compares them. */
-export function runOfSchedule({ uid, id, version, lane, definition }: Schedule): OfSchedule {
+export function runOfSchedule(
+  { uid, id, version, lane, definition }: Schedule,
+  scopeShares: ScopeShares = NO_SHARES,
+): OfSchedule {
   return {
     scheduleUid: uid,
     scheduleVersion: version,
     scheduleId: id,
-    lane,
+    lane: laneInScope(scopeShares, lane, id),
     priority: PRIORITY_RANK[definition.priority],
     limitId: definition.limit,
     overlapGuarded: definition.overlap !== 'allow',

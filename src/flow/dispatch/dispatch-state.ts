@@ -1,3 +1,4 @@
+import type { ScopeShares } from '../../core/access/scope-shares.ts';
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
@@ -38,6 +39,8 @@ export interface DispatchDeps {
   /** Attempts under way at once: in all, and per lane. */
   concurrency: number;
   concurrencyPerLane: number;
+  /** Between which scopes they are shared. */
+  scopeShares: ScopeShares;
   /** How often to look for work without a hint. */
   pollIntervalMs: number;
   /** Attempts the run and hands the outcome to the settlement. */

@@ -93,8 +93,8 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
 }
 
 function newDispatch(deps: DispatchDeps): Dispatch {
-  const { clock, concurrency: total, concurrencyPerLane: perLane, events } = deps;
-  const book = new LaneBook();
+  const { clock, concurrency: total, concurrencyPerLane: perLane, scopeShares, events } = deps;
+  const book = new LaneBook(scopeShares);
   const aborting = new AbortController();
   const dispatch: Dispatch = {
     deps,

@@ -1,6 +1,6 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { Line } from '../../runtime/loop/line.ts';
-import type { LaneClaim, Lane, LaneBook } from './lane.ts';
+import type { LaneClaim, Lane, LaneBook, LaneScope } from './lane.ts';
 import { type AttemptEnd, HANGS_AFTER_MS } from './lane-pace.ts';
 import { LaneShares } from './lane-shares.ts';
 
@@ -21,16 +21,12 @@ const SLOWER_LANE_DELAY_MS = 1_000;
 const SLOW_ATTEMPTS_CHECK_MS = HANGS_AFTER_MS / 4;
 
 /**
- * Claims that wait for slots. No more attempts are under way than the instance and each lane may have (lane-shares.ts). Lanes take turns
- * at free slots: first those that move, then slow ones, then those that answer nothing.
+ * Claims that wait for slots. No more attempts are under way than the instance and each lane may have (lane-shares.ts). At free slots,
+ * scopes take turns first (scope-slots.ts), and then the lanes of one: those that move, then slow ones, then those that answer nothing.
  */
 export class Lanes {
   readonly #deps: LanesDeps;
   readonly #shares: LaneShares;
-  /** Lanes with something to send and room for it: moving and new ones, slow ones, and stalled ones. */
-  readonly #quick = new Line<Lane>();
-  readonly #slow = new Line<Lane>();
-  readonly #stalled = new Line<Lane>();
   /** Attempts under way that do not hang, the oldest first; and those that have taken long, in lanes from which no more is expected. */
   readonly #recent = new Line<LaneClaim>();
   readonly #long = new Set<LaneClaim>();
@@ -122,6 +118,7 @@ export class Lanes {
     const { book, clock } = this.#deps;
     const { lane } = claim;
     if (lane.waiting.length === 0) lane.lastTurnAt = clock.monotonic();
+    if (lane.scope.waiting === 0) lane.scope.lastTurnAt = clock.monotonic();
     claim.state = 'awaitsSlot';
     lane.waiting.splice(placeOf(claim, lane.waiting), 0, claim);
     book.addWaiting(lane, 1);
@@ -134,6 +131,7 @@ export class Lanes {
     if (!claim) return;
     book.addWaiting(lane, -1);
     lane.lastTurnAt = now;
+    lane.scope.lastTurnAt = now;
     claim.state = 'sent';
     claim.beganAt = now;
     this.#recent.push(claim);
@@ -153,18 +151,26 @@ export class Lanes {
     line?.push(lane);
   }
 
-  #lineOf({ waiting, underWay, pace }: Lane): Line<Lane> | null {
+  #lineOf({ waiting, underWay, pace, scope }: Lane): Line<Lane> | null {
     if (waiting.length === 0 || underWay >= this.#deps.perLane) return null;
-    if (pace.isStalled) return this.#stalled;
-    return pace.isSlow ? this.#slow : this.#quick;
+    if (pace.isStalled) return scope.stalled;
+    return pace.isSlow ? scope.slow : scope.quick;
   }
 
   /** The lane whose turn it is at a free slot; null: the slot stays free. */
   #next(now: number): Lane | null {
+    for (const scope of this.#shares.scopes.inTurn()) {
+      const lane = this.#nextOf(scope, now);
+      if (lane) return lane;
+    }
+    return null;
+  }
+
+  #nextOf(scope: LaneScope, now: number): Lane | null {
     const { book, total } = this.#deps;
-    const quick = this.#firstQuick();
-    const slow = this.#leastBusy(this.#slow);
-    const stalled = this.#leastBusy(this.#stalled);
+    const quick = this.#firstQuick(scope);
+    const slow = this.#leastBusy(scope.slow);
+    const stalled = this.#leastBusy(scope.stalled);
     const slower = slow && stalled && hasWaitedLonger(slow, stalled) ? stalled : (slow ?? stalled);
     if (!quick || !slower) return quick ?? slower;
     const share = Math.max(1, total / book.all.lanes);
@@ -172,8 +178,8 @@ export class Lanes {
     return isDue && slower.underWay < share ? slower : quick;
   }
 
-  #firstQuick(): Lane | null {
-    for (let lane = this.#quick.first; lane; lane = lane.behind) if (this.#shares.mayBegin(lane)) return lane;
+  #firstQuick({ quick }: LaneScope): Lane | null {
+    for (let lane = quick.first; lane; lane = lane.behind) if (this.#shares.mayBegin(lane)) return lane;
     return null;
   }
 

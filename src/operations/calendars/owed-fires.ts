@@ -3,6 +3,7 @@
  * Transaction: one for each schedule, under its row lock; it shares the calendars and compares their versions.
  * If the process dies here: nothing is written; the calendar watch of any instance begins anew, and finds what was recorded.
  */
+import { NO_SHARES, type ScopeShares, laneInScope } from '../../core/access/scope-shares.ts';
 import { owedByCalendars } from '../../core/days/kept-dates.ts';
 import type { Instant } from '../../core/instant.ts';
 import { plannedRunId } from '../../core/runs/run.ts';
@@ -28,6 +29,7 @@ interface OwedDeps {
   events: EventBus;
   /** Nothing older is recorded; absent: any age is. */
   retentionDays?: number;
+  scopeShares?: ScopeShares;
 }
 
 /** A user of calendars that were edited. */
@@ -45,7 +47,7 @@ export function mayBeOwed({ user, timing }: Owing, known: KnownCalendars, now: I
 
 /** False: another transaction has its row, or a calendar was edited meanwhile. */
 export async function recordOwed(
-  { database, events, retentionDays = Infinity }: OwedDeps,
+  { database, events, retentionDays = Infinity, scopeShares = NO_SHARES }: OwedDeps,
   { user }: Pick<Owing, 'user'>,
   known: KnownCalendars,
 ): Promise<boolean> {
@@ -61,7 +63,8 @@ export async function recordOwed(
     const write = asWrite(schedule, null);
     const edited = { schedule: { ...schedule, nextOccurrenceAt: null }, write, owed };
     const planning = { now, retentionDays, calendars: known.histories, skips: new Map<string, never>() };
-    await planBeforeUpdate(tx, [edited], { ...planning, laneOf: () => schedule.lane });
+    const lane = laneInScope(scopeShares, schedule.lane, schedule.id);
+    await planBeforeUpdate(tx, [edited], { ...planning, laneOf: () => lane });
     await raisePlannedUnderLock(tx, write);
     return judgeOverlapsNowOrSoon(tx, [schedule.uid]);
   });

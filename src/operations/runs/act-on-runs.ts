@@ -4,6 +4,7 @@
  * If the process dies here: it is done or not; asking again answers the same. A target may not have heard of a cancellation.
  */
 import type { Scope } from '../../core/access/scope.ts';
+import { NO_SHARES, type ScopeShares, laneInScope } from '../../core/access/scope-shares.ts';
 import type { AuditAction, AuditDetail } from '../../core/audit.ts';
 import type { RunSettled } from '../../core/events.ts';
 import type { Instant } from '../../core/instant.ts';
@@ -33,6 +34,7 @@ import { findRun } from '../../store/runs/search/find-runs.ts';
 import { lockRun } from '../../store/runs/lock-runs.ts';
 import { findRecord, heartbeatIfCurrent, shareCurrentDefinition } from '../../store/runs/run-to-act-on.ts';
 import { type RunChange, saveLockedRuns } from '../../store/runs/save-runs.ts';
+import type { OpenRunCaps } from '../scope-caps.ts';
 import { goneNamesOf, refuseGone } from './gone-names.ts';
 
 export interface RunActionDeps {
@@ -42,6 +44,8 @@ export interface RunActionDeps {
   auditor?: Auditor;
   /** Of the caller: which other runs the answer names, and what a bulk action finds. */
   scope: Scope;
+  scopeShares?: ScopeShares;
+  openRunCaps?: OpenRunCaps;
 }
 
 export type ActionResult =
@@ -78,6 +82,7 @@ export const CANCEL: Action<{ notifiesTarget: boolean }> = {
 export const RETRY: Action<{ status: 'pending' | 'waiting' }> = {
   audited: 'run.retry',
   keepsSchedule: true,
+  opens: true,
   decide: (run, definition) => decideRetry(run, run.scheduleId !== '' && definition === null),
   change: (from, { status }, { definition, now }) => ({
     from,
@@ -137,6 +142,8 @@ export interface Action<Write> {
   detail?: (from: RunRecord, decision: Write) => AuditDetail;
   /** Whether the action is about the run's schedule as well, which then stays unchanged until the action is done. */
   keepsSchedule?: boolean;
+  /** Whether the run is open afterwards, and counts towards the caps of its scope. */
+  opens?: boolean;
   decide: (run: RunRecord, definition: OfSchedule | null) => Decision<Write>;
   change: (
     from: RunRecord,
@@ -164,18 +171,20 @@ async function act<Write>(deps: RunActionDeps, id: string, action: Action<Write>
 async function actIn<Write>(
   tx: Transaction,
   id: string,
-  { keepsSchedule = false, audited, detail, decide, change: changeOf }: Action<Write>,
-  { auditor, scope }: RunActionDeps,
+  { keepsSchedule = false, opens = false, audited, detail, decide, change: changeOf }: Action<Write>,
+  { auditor, scope, scopeShares, openRunCaps }: RunActionDeps,
 ): Promise<Acted> {
   // The schedule first, as all transactions lock them.
   const before = keepsSchedule ? await findRecord(tx, id) : null;
-  const definition = before ? await shareCurrentDefinition(tx, before.scheduleUid) : null;
+  const current = before ? await shareCurrentDefinition(tx, before.scheduleUid) : null;
+  const definition = inLaneOfScope(current, scopeShares);
   const gone = await goneNamesOf(tx, before ? [before] : []);
   const run = await lockRun(tx, id);
   if (!run) return { result: { kind: 'noSuchRun' } };
   const decision = refuseGone(decide(run, definition), run, gone);
   if (decision.kind === 'notPossible') return { result: { ...decision, summary: summaryOf(run) } };
   if (decision.kind === 'asItIs') return { result: answer(await findRun(tx, id, scope)) };
+  if (opens) openRunCaps?.take([nameOfRun(run)]);
   const now = await noteOrNow(tx, auditor, () => ({
     ...{ action: audited, subject: id, scheduleId: scheduleIdOf(run.scheduleId), runName: nameOfOneOff(run) },
     detail: { was: run.status, ...detail?.(run, decision) },
@@ -188,6 +197,20 @@ async function actIn<Write>(
 /** By what scopes have a run without a schedule. */
 function nameOfOneOff({ scheduleId, key, notifierId }: RunRecord): string | null {
   return scheduleId === NO_SCHEDULE ? (notifierId ?? key) : null;
+}
+
+/** The name by which a run has a scope; null: it has none. */
+export function nameOfRun({ scheduleId, key }: Pick<RunRecord, 'scheduleId' | 'key'>): string | null {
+  return scheduleIdOf(scheduleId) ?? key;
+}
+
+/** What a run takes from its schedule, in the lane of that one's scope. */
+export function inLaneOfScope(
+  definition: OfSchedule | null,
+  shares: ScopeShares = NO_SHARES,
+): OfSchedule | null {
+  if (definition === null) return null;
+  return { ...definition, lane: laneInScope(shares, definition.lane, definition.scheduleId) };
 }
 
 /** The work that these changes leave after the commit. */

@@ -5,6 +5,7 @@
  * If the process dies here: all of it is there or nothing; the runs are pending and unclaimed, for any instance.
  */
 import { setImmediate } from 'node:timers/promises';
+import type { ScopeShares } from '../../core/access/scope-shares.ts';
 import { type Calendars } from '../../core/exclusions/calendar-history.ts';
 import { calendarReachOf } from '../../core/days/day-times.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
@@ -20,11 +21,14 @@ import { type BackfillFire, recordBackfillUnderLock } from '../../store/runs/bac
 import { type KnownCalendars, readCalendars } from '../../store/calendars/calendar-histories.ts';
 import { findSchedule, lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { shareCalendarsOf } from '../calendars/named-calendars.ts';
+import type { OpenRunCaps } from '../scope-caps.ts';
 
 interface BackfillDeps {
   database: Database;
   wake: Wake;
   auditor?: Auditor;
+  scopeShares?: ScopeShares;
+  openRunCaps?: OpenRunCaps;
 }
 
 interface BackfillRequest {
@@ -46,7 +50,7 @@ export type Backfilled =
 
 /**
  * Makes the fires that a schedule, by its present definition, would have made in a past period, paused or not.
- * @throws CronError if it cannot be planned; NotNow if it is being caught up with, or edited all the time
+ * @throws CronError if it cannot be planned; CapReached; NotNow if it is being caught up with, or edited all the time
  */
 export async function backfill(deps: BackfillDeps, request: BackfillRequest): Promise<Backfilled> {
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
@@ -94,7 +98,7 @@ async function occurrencesOf(schedule: Schedule, { from, to, limit }: BackfillRe
 
 /** Null, and nothing is recorded: the occurrences belong to an earlier version of the schedule. */
 function record(
-  { database, auditor }: BackfillDeps,
+  { database, auditor, scopeShares, openRunCaps }: BackfillDeps,
   { schedule: listed, known }: { schedule: Schedule; known: KnownCalendars },
   fires: readonly BackfillFire[],
   { from, to }: BackfillRequest,
@@ -107,7 +111,8 @@ function record(
     const now = await databaseNow(tx);
     refuseWhileDue(schedule, calendars.histories, { to, now });
     const toRecord = fires.filter((fire) => isPlanned(schedule, fire));
-    const created = await recordBackfillUnderLock(tx, { schedule, now }, toRecord);
+    const created = await recordBackfillUnderLock(tx, { schedule, scopeShares, now }, toRecord);
+    openRunCaps?.take(new Array<string>(created).fill(schedule.id));
     const detail = { from: isoInstant(from), to: isoInstant(to), created };
     if (created > 0) await auditor?.note(tx, { action: 'schedule.backfill', ...subjectOf(schedule), detail });
     return created;

@@ -4,7 +4,6 @@
  * Transaction: one for each batch of runs. It waits for no row that another transaction has locked, and comes back to it a few times.
  * If the process dies here: the batches before are done, the others are as they were; asked again, it goes on with these.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import { CANCELLABLE, RETRIABLE } from '../../core/runs/run-decisions.ts';
 import type { RunStatus, RunTrigger } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
@@ -19,11 +18,21 @@ import { lockFreeRuns, shareFreeDefinitions } from '../../store/runs/search/lock
 import { type MatchingRuns, matchingRuns } from '../../store/runs/search/matching-runs.ts';
 import { type RunChange, saveLockedRuns } from '../../store/runs/save-runs.ts';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
-import { type Action, CANCEL, RETRY, type RunActionDeps, workOfChanges } from './act-on-runs.ts';
+import type { CapReached } from '../scope-caps.ts';
+import {
+  type Action,
+  CANCEL,
+  RETRY,
+  type RunActionDeps,
+  inLaneOfScope,
+  nameOfRun,
+  workOfChanges,
+} from './act-on-runs.ts';
 import type { AuditDetail } from '../../core/audit.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
 import type { Labels } from '../../store/schedules/search/labelled-schedules.ts';
+import { againWhileLocked } from './again-while-locked.ts';
 import { goneNamesOf, refuseGone } from './gone-names.ts';
 
 interface BulkRunRequest {
@@ -44,49 +53,34 @@ export interface BulkOutcome {
 }
 
 export const SAMPLE = 10;
-/** After this time it tries again what another transaction has locked. */
-const AGAIN_AFTER_MS = [50, 200, 500];
 const BATCH = 100;
 const COUNTED = 100_000;
 const SEARCH_LIMIT_MS = 15_000;
 
-/** Retries or cancels the runs that match, or only counts them. Runs in whose status the action is not possible do not match. */
+/**
+ * Retries or cancels the runs that match, or only counts them. Runs in whose status the action is not possible do not match. What a cap
+ * keeps from being retried remains. @throws CapReached, if that is why none was changed
+ */
 export async function actOnMatchingRuns(deps: RunActionDeps, request: BulkRunRequest): Promise<BulkOutcome> {
   const { action, dryRun } = request;
   const { matched, ids } = await find(deps, request);
   const sample = ids.slice(0, SAMPLE);
   if (dryRun) return { matched, changed: 0, remaining: matched, sample };
   const statuses = statusesOf(request);
-  const done: Done = { changed: 0, remaining: 0 };
+  const done: Done = { changed: 0, remaining: 0, refusal: null };
   const noting: BulkNoting = { action, filter: request.filter, matched, parts: 0 };
   const act = (some: readonly string[]) =>
     action === 'retry'
       ? actOnBatch(deps, { action: RETRY, table: 'history', ids: some, statuses, noting })
       : actOnBatch(deps, { action: CANCEL, table: 'runs', ids: some, statuses, noting });
   const left = await againWhileLocked(ids, (some) => eachBatch(some, act, done));
+  if (done.changed === 0 && done.refusal) throw done.refusal;
   return {
     matched,
     changed: done.changed,
     remaining: matched - ids.length + done.remaining + left.length,
     sample,
   };
-}
-
-/**
- * `act` answers the runs that another transaction has locked: these are tried a few times more. Answers those that are
- * left.
- */
-export async function againWhileLocked<Item>(
-  items: readonly Item[],
-  act: (items: readonly Item[]) => Promise<Item[]>,
-): Promise<Item[]> {
-  let left = await act(items);
-  for (const waitMs of AGAIN_AFTER_MS) {
-    if (left.length === 0) break;
-    await delay(waitMs);
-    left = await act(left);
-  }
-  return left;
 }
 
 const POSSIBLE = { retry: RETRIABLE, cancel: CANCELLABLE };
@@ -114,6 +108,8 @@ function find({ database, scope }: RunActionDeps, request: BulkRunRequest): Prom
 interface Done {
   changed: number;
   remaining: number;
+  /** Why some of them remain. */
+  refusal: CapReached | null;
 }
 
 interface Batch<Write> {
@@ -128,6 +124,9 @@ interface BatchOutcome {
   changes: RunChange[];
   /** Ids of runs that another transaction has locked, or whose schedule it has locked. */
   locked: string[];
+  /** Of how many runs the scope has as many open ones as it may have. */
+  capped: number;
+  refusal: CapReached | null;
   work: Work;
 }
 
@@ -141,6 +140,8 @@ async function eachBatch(
   const work = async (some: readonly string[]) => {
     const outcome = await act(some);
     done.changed += outcome.changes.length;
+    done.remaining += outcome.capped;
+    done.refusal ??= outcome.refusal;
     locked.push(...outcome.locked);
   };
   const faultOf = (error: unknown) => (isLockedByOthers(error) ? 'refused' : batchFaultOf(error));
@@ -153,7 +154,7 @@ async function eachBatch(
 
 async function actOnBatch<Write>(deps: RunActionDeps, batch: Batch<Write>): Promise<BatchOutcome> {
   const outcome = await deps.database.transaction(async (tx) => {
-    const acted = await actUnlessLocked(tx, batch);
+    const acted = await actUnlessLocked(tx, deps, batch);
     const changed = acted.changes.map(({ from }) => from.id);
     await noteBulkRuns(tx, deps.auditor, batch.noting, changed);
     return acted;
@@ -167,6 +168,7 @@ async function actOnBatch<Write>(deps: RunActionDeps, batch: Batch<Write>): Prom
 /** The schedules first, as all transactions lock them. */
 async function actUnlessLocked<Write>(
   tx: Transaction,
+  { scopeShares, openRunCaps }: RunActionDeps,
   { action, table, ids, statuses }: Batch<Write>,
 ): Promise<BatchOutcome> {
   await limitLockWaits(tx);
@@ -175,15 +177,20 @@ async function actUnlessLocked<Write>(
   const isLocked = ({ scheduleUid }: RunRecord) => schedules?.locked.has(scheduleUid) === true;
   const gone = await goneNamesOf(tx, action.keepsSchedule === true ? free : []);
   const now = await databaseNow(tx);
+  const refusals: CapReached[] = [];
   const changes = free
     .filter((run) => !isLocked(run))
     .flatMap((from): RunChange[] => {
-      const definition = schedules?.free.get(from.scheduleUid) ?? null;
+      const definition = inLaneOfScope(schedules?.free.get(from.scheduleUid) ?? null, scopeShares);
       const decision = refuseGone(action.decide(from, definition), from, gone);
-      return decision.kind === 'write' ? [action.change(from, decision, { definition, now })] : [];
+      if (decision.kind !== 'write') return [];
+      const refusal = action.opens === true ? openRunCaps?.takeOrSay(nameOfRun(from)) : null;
+      if (refusal) refusals.push(refusal);
+      return refusal ? [] : [action.change(from, decision, { definition, now })];
     });
   const work = workOfChanges(changes, await saveLockedRuns(tx, changes));
-  return { changes, locked: [...locked, ...free.filter(isLocked).map(({ id }) => id)], work };
+  const left = [...locked, ...free.filter(isLocked).map(({ id }) => id)];
+  return { changes, locked: left, capped: refusals.length, refusal: refusals[0] ?? null, work };
 }
 
 interface BulkRunFilter {

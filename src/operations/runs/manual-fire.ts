@@ -5,9 +5,10 @@
  */
 import { hash } from 'node:crypto';
 import type { Scope } from '../../core/access/scope.ts';
+import type { ScopeShares } from '../../core/access/scope-shares.ts';
 import { type Run, randomRunId } from '../../core/runs/run.ts';
 import { boundsOf } from '../../core/runs/bounds.ts';
-import { newRun, runOfSchedule } from '../../core/runs/new-run.ts';
+import { type OfSchedule, newRun, runOfSchedule } from '../../core/runs/new-run.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
@@ -26,6 +27,7 @@ import {
 } from '../../store/runs/overlaps.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
+import type { OpenRunCaps } from '../scope-caps.ts';
 
 interface ManualFireDeps {
   database: Database;
@@ -34,6 +36,8 @@ interface ManualFireDeps {
   auditor?: Auditor;
   /** Of the caller: which other runs the answer names. */
   scope: Scope;
+  scopeShares?: ScopeShares;
+  openRunCaps?: OpenRunCaps;
 }
 
 interface ManualFireRequest {
@@ -54,7 +58,7 @@ interface Decided {
 
 /**
  * Fires a schedule now, paused or not, as its `overlap` allows. The same key with the same body answers the run that it
- * made.
+ * made. @throws CapReached
  */
 export async function fireManually(deps: ManualFireDeps, request: ManualFireRequest): Promise<ManualFired> {
   const { fired, judged } = await deps.database.transaction((tx) => fireIn(tx, deps, request));
@@ -78,8 +82,10 @@ async function fireIn(tx: Transaction, deps: ManualFireDeps, request: ManualFire
   const holder = await keyHolder(tx, schedule, request, id);
   if (holder && !holder.isOfThisBody) return { fired: { kind: 'keyOfAnotherBody' } };
   if (holder) return { fired: { kind: 'existing', run: await recorded(tx, holder.runId, deps.scope) } };
-  await recordRuns(tx, [manualRun(schedule, request, { id, now })]);
   const scheduleId = schedule.id;
+  deps.openRunCaps?.take([scheduleId]);
+  const ofSchedule = runOfSchedule(schedule, deps.scopeShares);
+  await recordRuns(tx, [manualRun(schedule, ofSchedule, request, { id, now })]);
   await deps.auditor?.note(tx, {
     ...{ action: 'schedule.fire', subject: scheduleId, scheduleId, detail: { runId: id } },
   });
@@ -103,10 +109,10 @@ async function keyHolder(
 
 function manualRun(
   schedule: Schedule,
+  ofSchedule: OfSchedule,
   { payload, key }: ManualFireRequest,
   { id, now }: { id: string; now: Instant },
 ) {
-  const ofSchedule = runOfSchedule(schedule);
   // If runs must not overlap, the same transaction judges them.
   const status = ofSchedule.overlapGuarded ? 'waiting' : 'pending';
   const bounds = boundsOf(schedule.definition.expect, now);

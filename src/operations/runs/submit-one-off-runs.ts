@@ -4,6 +4,7 @@
  * If the process dies here: all are there or none; any instance may claim them.
  */
 import type { Scope } from '../../core/access/scope.ts';
+import { NO_SHARES, type ScopeShares, laneInScope } from '../../core/access/scope-shares.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { type OneOffRun, bodyHashOf } from '../../core/runs/one-off-run.ts';
 import { isEnd, randomRunId } from '../../core/runs/run.ts';
@@ -37,6 +38,7 @@ import { runsSeen } from '../../store/scopes/in-scope.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import { unknownNamesOf } from '../named-things.ts';
+import type { OpenRunCaps } from '../scope-caps.ts';
 import {
   CannotAccept,
   type Draft,
@@ -57,12 +59,14 @@ interface OneOffDeps {
   auditor?: Auditor;
   /** Of the caller: what it does not show is unknown. */
   scope: Scope;
+  scopeShares?: ScopeShares;
+  openRunCaps?: OpenRunCaps;
 }
 
 /**
  * Records runs, all or none; answers their ids in the order of the call. A key that was used before with the same body
  * stands for the run that it made. No ref and no key occurs twice, and none occurs twice in one list of dependencies; a
- * ref takes precedence over the id of a run. @throws CannotAccept
+ * ref takes precedence over the id of a run. @throws CannotAccept, CapReached
  */
 export async function acceptRuns(
   deps: OneOffDeps,
@@ -93,7 +97,8 @@ async function accept(tx: Transaction, deps: OneOffDeps, asked: readonly OneOffR
   const unknown = await unknownNamesOf(tx, created, namingOf, scope);
   const there = scope === null ? await presentAmong(tx, others) : await runsSeen(tx, others, scope);
   refuseUnknown(drafts, links, there, unknown);
-  const toRecord = created.map((draft) => recordOf(deps.targets, draft, links, now));
+  deps.openRunCaps?.take(created.map(({ run }) => run.key));
+  const toRecord = created.map((draft) => recordOf(deps, draft, links, now));
   await record(tx, created, toRecord);
   await link(tx, created, links);
   if (created.length > 0) await note(tx, deps, created, drafts.length);
@@ -186,7 +191,7 @@ async function hasSameSecrets(
 
 /** A run that depends on others waits until it is linked to them, and released by those that have ended. */
 function recordOf(
-  targets: TargetRegistry,
+  { targets, scopeShares = NO_SHARES }: OneOffDeps,
   { run, id }: Draft,
   { dependsOn, depended }: Links,
   now: Instant,
@@ -199,7 +204,7 @@ function recordOf(
     scheduleVersion: ONE_OFF_VERSION,
     scheduleId: NO_SCHEDULE,
   };
-  const lane = targets.laneOf(handoff.target);
+  const lane = laneInScope(scopeShares, targets.laneOf(handoff.target), key);
   const route = { lane, priority: PRIORITY_RANK[run.priority], limitId: run.limit };
   const waits = { openDependencies: dependencies, onDependencyFailure };
   return newRun(

@@ -14,7 +14,8 @@ import {
   type MatchingSchedule,
   matchingSchedules,
 } from '../../store/schedules/search/matching-schedules.ts';
-import { type BulkOutcome, SAMPLE, againWhileLocked } from '../runs/bulk-runs.ts';
+import { againWhileLocked } from '../runs/again-while-locked.ts';
+import { type BulkOutcome, SAMPLE } from '../runs/bulk-runs.ts';
 import { CannotFollow } from './followed-schedules.ts';
 import { type ScheduleChangeDeps, changeFreeSchedules } from './schedule-changes.ts';
 import type { ChangedSchedule } from './schedule-writes.ts';

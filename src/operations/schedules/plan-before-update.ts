@@ -46,7 +46,7 @@ interface Planning {
   now: Instant;
   retentionDays: number;
   /** Not as it is stored: an edit also mends a row that the database refuses to fire. */
-  laneOf: (target: Target) => string;
+  laneOf: (target: Target, id: string) => string;
   /** The histories of all calendars that the old and the new definitions name. */
   calendars: Calendars;
   /** By uid: fires that callers asked to skip. */
@@ -79,7 +79,7 @@ export async function planBeforeUpdate(
     if (!plan) continue;
     const fires =
       moved && write.definition.enabled ? [...plan.fires, ...delayed(plan, now, skipped)] : plan.fires;
-    const routed = { ...schedule, lane: laneOf(schedule.definition.target) };
+    const routed = { ...schedule, lane: laneOf(schedule.definition.target, schedule.id) };
     for (const fire of fires) due.push(runOf(routed, intentOf(schedule.uid, fire), { now, inMaintenance }));
     write.lastFireAt = lastFireOf({ ...plan, fires }) ?? write.lastFireAt;
     write.plannedThrough = fires.at(-1)?.scheduledFor ?? write.plannedThrough;
@@ -164,7 +164,7 @@ function runsOwed(
     fires.findLast(({ skipped }) => skipped === null)?.scheduledFor,
   );
   write.plannedThrough = latest(write.plannedThrough, fires.at(-1)?.scheduledFor);
-  const routed = { ...schedule, version, definition, lane: laneOf(definition.target) };
+  const routed = { ...schedule, version, definition, lane: laneOf(definition.target, schedule.id) };
   return fires.map((fire) => runOf(routed, intentOf(schedule.uid, fire), { now, inMaintenance }));
 }
 

@@ -5,9 +5,9 @@
  * If the process dies here: everything or nothing of the call is written.
  */
 import { sees } from '../../core/access/scope.ts';
+import { NO_SHARES, type ScopeShares, laneInScope } from '../../core/access/scope-shares.ts';
 import type { Instant } from '../../core/instant.ts';
-import type { Schedule } from '../../core/schedules/schedule.ts';
-import type { Target } from '../../core/schedules/schedule.ts';
+import type { Schedule, Target } from '../../core/schedules/schedule.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
@@ -25,6 +25,7 @@ import { lockFreeSchedules } from '../../store/schedules/search/lock-free-schedu
 import { skipsOf } from '../../store/schedules/skips.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import { type Edited, planBeforeUpdate } from './plan-before-update.ts';
+import { refuseTooManySchedules } from '../scope-caps.ts';
 import { type ResumedSchedules, type StillPaused, resumeEnded, writeResumed } from './ended-pauses.ts';
 import { type CheckNames, checkNames } from './check-names.ts';
 import { judgeEdited } from './edited-overlaps.ts';
@@ -51,13 +52,15 @@ export interface ScheduleChangeDeps {
   wake: Wake;
   /** Nothing older is planned. */
   retentionDays: number;
+  /** Which scopes have lanes of their own, and how many schedules each may have. */
+  scopeShares?: ScopeShares;
 }
 
 /**
  * Creates or replaces schedules, all or none; answers them in the order asked for. Each id once.
  * `check` is called once all is decided and nothing is written, and may throw; also, in its own words, what cannot follow, and limits
  * that there are not.
- * @throws CannotFollow, NotNow, and whatever `decide` and `check` throw
+ * @throws CannotFollow, NotNow, CapReached, and whatever `decide` and `check` throw
  */
 export async function changeSchedules(
   deps: ScheduleChangeDeps,
@@ -163,10 +166,8 @@ async function changeIn(
   changes: readonly ScheduleChange[],
   check: CheckNames,
 ): Promise<Changed> {
-  const found = await lockSchedules(
-    tx,
-    changes.map((change) => change.id),
-  );
+  const ids = changes.map((change) => change.id);
+  const found = await lockSchedules(tx, ids);
   const further = changes.flatMap(({ calendars: named = [], scope }) =>
     named.filter((id) => sees(scope, id)),
   );
@@ -190,7 +191,8 @@ async function changeIn(
   await keepWatches(tx, edits);
   recorded.effects += await keepAlerts(tx, edits);
   const before = decided.map(({ schedule }) => schedule);
-  if (changed.some(({ change }) => change !== 'unchanged')) await deps.note?.(tx, changed, before);
+  if (edits.length > 0) await deps.note?.(tx, changed, before);
+  await refuseTooManySchedules(tx, deps.scopeShares, changed);
   return { changed, ended, recorded, judged };
 }
 
@@ -228,11 +230,12 @@ export function uidWithSkips({ schedule, write }: Edited): string[] {
 }
 
 export function planningOf(
-  { retentionDays, targets }: ScheduleChangeDeps,
+  { retentionDays, targets, scopeShares = NO_SHARES }: ScheduleChangeDeps,
   now: Instant,
   { histories: calendars }: Pick<KnownCalendars, 'histories'>,
 ) {
-  return { now, retentionDays, laneOf: (target: Target) => targets.laneOf(target), calendars };
+  const laneOf = (target: Target, id: string) => laneInScope(scopeShares, targets.laneOf(target), id);
+  return { now, retentionDays, laneOf, calendars };
 }
 
 async function writeOrTryAgain(tx: Executor, writes: readonly ScheduleWrite[], now: Instant): Promise<void> {

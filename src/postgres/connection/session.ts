@@ -5,7 +5,7 @@ import { type Client, createClient } from './client.ts';
 import { ConnectionLost, NotReadCommitted } from '../errors.ts';
 import type { Executor } from '../executor.ts';
 import { type PreparedStatements, createPreparedStatements } from './statement-names.ts';
-import { type Scope, transaction } from '../transaction.ts';
+import { type InTransaction, transaction } from '../transaction.ts';
 import type { Socket } from 'node:net';
 import type { DatabaseTls } from '../../config/database-url.ts';
 import { openSocket } from './socket.ts';
@@ -117,7 +117,7 @@ function executorOn(
     if (preparedStatements?.isTimeToReplan() === true) send('DISCARD PLANS').catch(() => undefined);
     return send(text, parameters, prepare && preparedStatements?.usesName(text, parameters) === true);
   };
-  const begin = <T>(work: (scope: Scope) => Promise<T>) => transaction({ unsafe: send }, work);
+  const begin = <T>(work: (scope: InTransaction) => Promise<T>) => transaction({ unsafe: send }, work);
   // The part of it that the query builder uses.
   return drizzle({ options: sql.options, unsafe, begin } as unknown as postgres.Sql);
 }

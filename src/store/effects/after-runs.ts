@@ -1,10 +1,12 @@
 import { sql } from 'drizzle-orm';
 import { lateParentId } from '../../core/runs/parent.ts';
+import { NO_SHARES, type ScopeShares } from '../../core/access/scope-shares.ts';
 import { instants, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { BOUND_COLUMNS, recordedBounds } from '../runs/bounds/bound-columns.ts';
 import { isPull } from '../runs/queue-lanes.ts';
 import { isReady } from '../runs/ready.ts';
+import { laneOfRun } from '../scopes/scoped-lanes.ts';
 import { stepTo } from '../runs/step-to.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import type { Effect } from './effect-rows.ts';
@@ -33,7 +35,11 @@ interface AfterRuns {
  * wholly before or wholly after. A follower that another transaction has locked gets an effect of its own, so that it delays no other. A
  * follower that must not overlap gets a waiting run, which is judged under a separate lock.
  */
-export async function recordAfterRuns(tx: Transaction, ends: readonly Effect[]): Promise<AfterRuns> {
+export async function recordAfterRuns(
+  tx: Transaction,
+  ends: readonly Effect[],
+  scopeShares: ScopeShares = NO_SHARES,
+): Promise<AfterRuns> {
   if (ends.length === 0) return NOTHING;
   const { pairs, begun } = await nextPairs(tx, ends);
   const { free, locked } = await lockFollowers(tx, pairs);
@@ -44,6 +50,7 @@ export async function recordAfterRuns(tx: Transaction, ends: readonly Effect[]):
   const rows = await insertRunsOf(
     tx,
     pairs.filter(({ followerUid }) => free.has(followerUid)),
+    scopeShares,
   );
   const pending = rows.filter(({ status }) => status === 'pending');
   const waiting = rows.filter(({ status }) => status === 'waiting');
@@ -82,7 +89,11 @@ function parentIdOf({ runId, scheduleUid }: Effect): string {
 }
 
 /** A schedule that was created after the end was recorded does not follow it, however long its other followers take. */
-async function insertRunsOf(tx: Transaction, pairs: readonly FollowerPair[]): Promise<InsertedRow[]> {
+async function insertRunsOf(
+  tx: Transaction,
+  pairs: readonly FollowerPair[],
+  scopeShares: ScopeShares,
+): Promise<InsertedRow[]> {
   if (pairs.length === 0) return [];
   const ends = pairs.map(({ end }) => end);
   return rowsOf<InsertedRow>(tx)(sql`-- insertRunsOf
@@ -96,7 +107,7 @@ async function insertRunsOf(tx: Transaction, pairs: readonly FollowerPair[]): Pr
       f.lane, f.priority, f.limit_id, f.due_at, ${READY}, 0, f.parent_id, f.overlap <> 'allow', f.outcome_watched,
       ${recordedBounds(sql`f`, sql`f.due_at`)}, clock.now, clock.now
     FROM (SELECT clock_timestamp() AS now) AS clock, (
-      SELECT s.uid, s.version, s.id, s.overlap, s.outcome_watched, s.lane, s.priority, s.limit_id, s.start_within_seconds,
+      SELECT s.uid, s.version, s.id, s.overlap, s.outcome_watched, ${laneOfRun(scopeShares)}, s.priority, s.limit_id, s.start_within_seconds,
         s.finish_within_seconds, e.parent_id, e.finished_at,
         e.finished_at + make_interval(secs => random() * coalesce(s.after_jitter_seconds, 0)) AS due_at
       FROM unnest(${uuids(ends.map(parentIdOf))}, ${uuids(ends.map(({ scheduleUid }) => scheduleUid))},

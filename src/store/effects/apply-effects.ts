@@ -1,3 +1,4 @@
+import type { ScopeShares } from '../../core/access/scope-shares.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type ChangedAlert, applyCauses } from '../alerts/apply-causes.ts';
@@ -45,10 +46,15 @@ export interface AppliedEffects {
  * Does these effects, and deletes those that are done: all in this transaction. What would be too much for one transaction is done in
  * part, and the rest of it by later ones.
  */
-export async function applyEffects(tx: Transaction, effects: readonly Effect[]): Promise<AppliedEffects> {
+// eslint-disable-next-line max-lines-per-function -- a line for each kind
+export async function applyEffects(
+  tx: Transaction,
+  effects: readonly Effect[],
+  scopeShares?: ScopeShares,
+): Promise<AppliedEffects> {
   const of = (kind: EffectKind) => effects.filter((effect) => effect.kind === kind);
   const counted = await countEnds(tx, of('dependents'));
-  const followed = await recordAfterRuns(tx, of('followers'));
+  const followed = await recordAfterRuns(tx, of('followers'), scopeShares);
   const overlaps = await judgeAgain(tx, of('overlap'), followed.toJudge);
   const alerts = await applyCauses(tx, [...of('breaks'), ...of('heals')]);
   const passedOn = await passOnUndelivered(tx, of('undelivered'));

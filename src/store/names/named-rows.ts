@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../core/access/scope.ts';
+import { BEFORE_SCOPE } from '../../core/access/scope-shares.ts';
 import { laneOfConnection } from '../../core/connections/connection.ts';
 import type { Instant } from '../../core/instant.ts';
 import { texts, uuids } from '../../postgres/sql/arrays.ts';
@@ -10,10 +11,15 @@ import { namesSeen, runsInScope } from '../scopes/in-scope.ts';
 /** What schedules, runs and notifiers name by its id, and what must be there for as long as they do. */
 export type NamedTable = 'limits' | 'connections' | 'notifiers';
 
-const NAMES: Readonly<Record<Exclude<NamedTable, 'notifiers'>, (id: string) => SQL>> = {
+const NAMES: Readonly<
+  Record<Exclude<NamedTable, 'notifiers'>, (id: string, namers: 'schedules' | 'runs') => SQL>
+> = {
   limits: (id) => sql`limit_id = ${id}`,
-  // The second condition is that of the index.
-  connections: (id) => sql`lane = ${laneOfConnection(id)} AND starts_with(lane, 'http connection ')`,
+  // The second condition is that of the index. The lane of a run may end with its scope.
+  connections: (id, namers) =>
+    namers === 'schedules'
+      ? sql`lane = ${laneOfConnection(id)} AND starts_with(lane, 'http connection ')`
+      : sql`(lane = ${laneOfConnection(id)} OR starts_with(lane, ${laneOfConnection(id) + BEFORE_SCOPE}))`,
 };
 
 /** `withSecrets`: those whose definition has secret values of its own. */
@@ -41,7 +47,7 @@ export async function namersOf(tx: Executor, named: Named, most: number): Promis
   const idsOf = async (namers: 'schedules' | 'runs', uid: string, version: string) => {
     const counts = which === 'all' ? sql`true` : hasSecretValues(sql.raw(uid), sql.raw(version));
     const rows = await rowsOf<{ id: string }>(tx)(sql`-- namersOf
-      SELECT id::text FROM ${sql.raw(namers)} WHERE ${all(NAMES[table](id), [counts, ...SEEN[namers](scope)])} ORDER BY id LIMIT ${most}`);
+      SELECT id::text FROM ${sql.raw(namers)} WHERE ${all(NAMES[table](id, namers), [counts, ...SEEN[namers](scope)])} ORDER BY id LIMIT ${most}`);
     return rows.map((row) => row.id);
   };
   const ofNotifiers = table === 'connections' ? await notifiersNaming(tx, named, most) : NONE;

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { type Scope, rangesOf, seenPrefixes } from '../../core/access/scope.ts';
+import { type Scope, prefixRanges, seenPrefixes } from '../../core/access/scope.ts';
 import type { Timing } from '../../core/schedules/schedule.ts';
 import type { Identity } from '../../core/time/fire-times.ts';
 import { readTiming } from '../../core/schedules/stored-definition.ts';
@@ -47,7 +47,7 @@ export async function listTimings(
   }
   const found: Row[] = [];
   const last = after ?? '';
-  for (const { from, end } of rangesOf(seenPrefixes(scope)).filter((range) => range.end > last)) {
+  for (const { from, end } of prefixRanges(seenPrefixes(scope)).filter((range) => range.end > last)) {
     if (found.length >= limit) break;
     const rows = await rowsOf<Row>(db)(sql`-- listTimings
     SELECT s.uid, s.id, s.created_at, s.timing, s.has_skips FROM schedules s

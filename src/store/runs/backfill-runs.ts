@@ -1,3 +1,4 @@
+import type { ScopeShares } from '../../core/access/scope-shares.ts';
 import type { Instant } from '../../core/instant.ts';
 import { plannedRunId } from '../../core/runs/run.ts';
 import { boundsOfBackfill } from '../../core/runs/bounds.ts';
@@ -16,6 +17,7 @@ export interface BackfillFire {
 
 interface Backfilling {
   schedule: Schedule;
+  scopeShares?: ScopeShares | undefined;
   now: Instant;
 }
 
@@ -40,10 +42,10 @@ export async function recordBackfillUnderLock(
 
 async function recordSome(
   tx: Transaction,
-  { schedule, now }: Backfilling,
+  { schedule, scopeShares, now }: Backfilling,
   fires: readonly BackfillFire[],
 ): Promise<number> {
-  const current = runOfSchedule(schedule);
+  const current = runOfSchedule(schedule, scopeShares);
   const ids = fires.map(({ scheduledFor }) => plannedRunId(schedule.uid, scheduledFor));
   const ended = await lockEndedRuns(tx, ids, 'wait');
   const givenUp = ended.filter(({ status }) => status === 'skipped' || status === 'abandoned');

@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import { uuids, instants, ints, texts } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
@@ -11,6 +11,7 @@ import {
 } from '../../postgres/sql/rows.ts';
 import { isUnlisted } from '../instances/instances.ts';
 import { noPlanning } from '../maintenance/maintenance-row.ts';
+import { isOfScope } from '../scopes/scoped-lanes.ts';
 import { type LockedRow, type LockedSchedule, lockedSchedule } from './locked-schedule.ts';
 
 export interface DueSchedules {
@@ -32,6 +33,8 @@ export interface DueSchedules {
 interface FireLockRequest {
   instanceId: string;
   limit: number;
+  /** Where scopes take turns: how many of each there may be, instead of `limit`. */
+  scopes?: readonly { prefix: string; limit: number }[] | null;
   lockTtlSeconds: number;
   /** Schedules that this instance is still planning; any other lock of its own is left from a failed round. */
   walking: readonly string[];
@@ -60,25 +63,21 @@ interface Head {
  */
 // eslint-disable-next-line max-lines-per-function -- one statement
 export async function lockDueSchedules(db: Executor, request: FireLockRequest): Promise<DueSchedules> {
-  const { instanceId, limit, lockTtlSeconds, walking } = request;
+  const { instanceId, scopes = null } = request;
+  const isLockable = lockable(request);
+  const limit = scopes === null ? request.limit : Math.min(...scopes.map((scope) => scope.limit));
+  const most = scopes === null ? limit : scopes.reduce((sum, scope) => sum + scope.limit, 0);
+  const { lockTtlSeconds } = request;
   // clock_timestamp() is volatile: only through a sub-select can the index on next_fire_at use it.
   const rows = await queryPrepared<Row>(db)(sql`-- lockDueSchedules
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     me AS MATERIALIZED (
       SELECT EXISTS (SELECT FROM instances WHERE id = ${instanceId} AND died_at IS NULL) AS listed, nullif(${noPlanning}, false) AS resting
     ), due AS MATERIALIZED (
-      SELECT ctid, uid, locked_by FROM schedules
-      WHERE enabled AND next_fire_at <= (SELECT now FROM clock)
-        AND (locked_by IS NULL
-          OR locked_by = ${instanceId} AND (uid NOT IN (SELECT unnest(${uuids(walking)}))
-            OR locked_at < (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds / 3}))
-          OR locked_at < (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds})
-          OR ${isUnlisted(sql`locked_by`)})
-        AND (SELECT listed AND resting IS NULL FROM me)
-      ORDER BY next_fire_at LIMIT ${limit} FOR UPDATE SKIP LOCKED
+      ${scopes === null ? oldest(isLockable, limit) : oldestOfEach(isLockable, scopes)}
     ), locked AS (
       UPDATE schedules s SET locked_by = ${instanceId}, locked_at = (SELECT now FROM clock)
-      FROM (SELECT * FROM due LIMIT (SELECT ${limit}::int)) AS due WHERE s.ctid = due.ctid
+      FROM (SELECT * FROM due LIMIT (SELECT ${most}::int)) AS due WHERE s.ctid = due.ctid
       RETURNING s.uid, s.id, s.version, s.timing, s.planned_through, nullif(s.overlap, 'allow') AS overlap, s.lane, s.priority, s.limit_id,
         s.next_occurrence_at, nullif(s.plan_failures, 0) AS plan_failures, s.created_at,
         nullif(s.has_skips, false) AS has_skips,
@@ -110,6 +109,34 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
     takenOver: locked.filter((row) => row.taken_over).length,
     locked: locked.map((row) => lockedSchedule(row, lockedAt)),
   };
+}
+
+function lockable({ instanceId, lockTtlSeconds, walking }: FireLockRequest): SQL {
+  return sql`(locked_by IS NULL
+          OR locked_by = ${instanceId} AND (uid NOT IN (SELECT unnest(${uuids(walking)}))
+            OR locked_at < (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds / 3}))
+          OR locked_at < (SELECT now FROM clock) - make_interval(secs => ${lockTtlSeconds})
+          OR ${isUnlisted(sql`locked_by`)})
+        AND (SELECT listed AND resting IS NULL FROM me)`;
+}
+
+function oldest(isLockable: SQL, limit: number): SQL {
+  return sql`SELECT ctid, uid, locked_by FROM schedules
+      WHERE enabled AND next_fire_at <= (SELECT now FROM clock)
+        AND ${isLockable}
+      ORDER BY next_fire_at LIMIT ${limit} FOR UPDATE SKIP LOCKED`;
+}
+
+/** Those of a scope with few schedules are found by their ids, whatever is due of the others. */
+function oldestOfEach(isLockable: SQL, scopes: readonly { prefix: string; limit: number }[]): SQL {
+  const prefixes = scopes.map(({ prefix }) => prefix);
+  const each = scopes.map(
+    ({ prefix, limit }, index) => sql`SELECT * FROM (SELECT ctid, uid, locked_by FROM schedules
+        WHERE enabled AND next_fire_at <= (SELECT now FROM clock) AND ${isOfScope(prefix, prefixes)}
+          AND ${isLockable}
+        ORDER BY next_fire_at LIMIT ${limit} FOR UPDATE SKIP LOCKED) AS scope_${sql.raw(String(index))}`,
+  );
+  return sql.join(each, sql` UNION ALL `);
 }
 
 /** Gives locks back unplanned, where they are still the caller's: on a clean stop no instance waits for the TTL. */

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { type NameRange, type Scope, rangesOf, seenPrefixes } from '../../core/access/scope.ts';
+import { type NameRange, type Scope, prefixRanges, seenPrefixes } from '../../core/access/scope.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
@@ -11,24 +11,24 @@ import { laneOfQueue } from '../../core/runs/queue-lane.ts';
 
 /** Names in this column, of the collation "C", that a caller of this scope may read. */
 export function namesSeen(column: SQL, scope: Scope): SQL[] {
-  return scope === null ? [] : [isAmong(column, rangesOf(seenPrefixes(scope)))];
+  return scope === null ? [] : [isAmong(column, prefixRanges(seenPrefixes(scope)))];
 }
 
 /** Names in this column, of the collation "C", of what a caller of this scope may change. */
 export function namesOwned(column: SQL, scope: Scope): SQL[] {
-  return scope === null ? [] : [isAmong(column, rangesOf(scope))];
+  return scope === null ? [] : [isAmong(column, prefixRanges(scope))];
 }
 
 /** One condition for each range of what `use` needs: for a part of a statement each, so that each part reads only its range of an index. */
 export function eachRange(column: SQL, prefixes: readonly string[], use: RunUse): SQL[] {
-  const ranges = rangesOf(use === 'read' ? seenPrefixes(prefixes) : prefixes);
+  const ranges = prefixRanges(use === 'read' ? seenPrefixes(prefixes) : prefixes);
   return ranges.map((range) => isAmong(column, [range]));
 }
 
 /** Lanes, in a column of text, of the queues that a caller of this scope may read. */
 export function queuesSeen(lane: SQL, scope: Scope): SQL[] {
   if (scope === null) return [];
-  return [isAmong(sql`${lane} COLLATE "C"`, rangesOf(seenPrefixes(scope)).map(queuesOf))];
+  return [isAmong(sql`${lane} COLLATE "C"`, prefixRanges(seenPrefixes(scope)).map(queuesOf))];
 }
 
 /** What a caller does with a run: reads it, acts on it, or works on it and reports. */
@@ -37,8 +37,8 @@ export type RunUse = 'read' | 'act' | 'work';
 /** Runs `r` of `runs` or `history` that a caller of this scope may use so. */
 export function runsInScope(scope: Scope, use: RunUse): SQL[] {
   if (scope === null) return [];
-  const owned = rangesOf(scope);
-  const named = use === 'read' ? rangesOf(seenPrefixes(scope)) : owned;
+  const owned = prefixRanges(scope);
+  const named = use === 'read' ? prefixRanges(seenPrefixes(scope)) : owned;
   const conditions = [
     isAmong(sql`r.schedule_id`, named),
     sql`r.trigger = 'api' AND ${isAmong(sql`r.key COLLATE "C"`, named)}`,

@@ -1,5 +1,5 @@
 import type { SQL } from 'drizzle-orm';
-import { type Scope, isAfterRange, rangesOf, seenPrefixes } from '../../core/access/scope.ts';
+import { type Scope, isAfterRange, prefixRanges, seenPrefixes } from '../../core/access/scope.ts';
 import { isWithin } from './in-scope.ts';
 
 interface Page {
@@ -20,7 +20,7 @@ export async function readRangeByRange<Row>(
 ): Promise<Row[]> {
   if (scope === null) return read([], limit);
   const found: Row[] = [];
-  for (const range of rangesOf(seenPrefixes(scope))) {
+  for (const range of prefixRanges(seenPrefixes(scope))) {
     if (after !== undefined && after !== null && isAfterRange(after, range)) continue;
     found.push(...(await read([isWithin(column, range)], limit - found.length)));
     if (found.length >= limit) break;

@@ -1,11 +1,12 @@
 import { sql } from 'drizzle-orm';
+import { BEFORE_SCOPE } from '../../core/access/scope-shares.ts';
 import { laneOfConnection } from '../../core/connections/connection.ts';
 import { isUidOfPrefix } from '../effects/followers.ts';
 import { noPlanning } from '../maintenance/maintenance-row.ts';
 import { type Check, RUN_NAME, newestOpen } from './check.ts';
 
 const IS_OF_CONNECTION = sql`starts_with(lane, 'http connection ')`;
-const CONNECTION_EXISTS = sql`EXISTS (SELECT FROM connections c WHERE ${laneOfConnection('')} || c.id = lane)`;
+const CONNECTION_EXISTS = sql`EXISTS (SELECT FROM connections c WHERE ${laneOfConnection('')} || c.id = split_part(lane, ${BEFORE_SCOPE}, 1))`;
 
 /** There are at most some hundred thousand schedules, and all are read. */
 export const SCHEDULE_CHECKS: readonly Check[] = [

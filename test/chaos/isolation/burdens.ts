@@ -7,23 +7,9 @@ import { copyStatement } from '../../../bench/support/copy-rows.ts';
 import type { Hosts } from '../../../bench/support/processes/hosts.ts';
 import { putSchedules } from '../../../bench/support/schedules.ts';
 import { migrate } from '../../../src/postgres/migrate.ts';
+import type { Burden, Fact } from './burden.ts';
 import { ANSWERING_DOMAIN, type IsolationStage, SILENT_DOMAIN } from './isolation-stage.ts';
-
-/** One user's volume, or one user's targets, that must not hold up the others. */
-export interface Burden {
-  name: string;
-  title: string;
-  /** Before the witnesses are measured without it: what takes long to make. */
-  prepare?(stage: IsolationStage): Promise<void>;
-  /** Lays the burden on. Answers what is to be true of the burden itself once the witnesses were measured beside it. */
-  begin(stage: IsolationStage): Promise<() => Promise<Fact[]>>;
-}
-
-/** What came of the burden itself. */
-export interface Fact {
-  what: string;
-  holds: boolean;
-}
+import { SCOPE_BURDENS } from './scope-burdens.ts';
 
 const BACKLOG = 200_000;
 const FOLLOWERS = 9_000;
@@ -189,6 +175,7 @@ async function addMigration(folder: string, statements: string): Promise<void> {
 
 export const BURDENS: readonly Burden[] = [
   ...[replaced, deleted, guarded, followers, hanging, silentNames, migration],
+  ...SCOPE_BURDENS,
 ];
 
 /** Waits until so many runs have come to these hosts. */

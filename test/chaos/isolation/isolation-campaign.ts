@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { median } from '../../../bench/support/measures/statistics.ts';
-import type { Burden, Fact } from './burdens.ts';
+import type { Burden, Fact } from './burden.ts';
 import { WITNESS_HOSTS, startStage } from './isolation-stage.ts';
 import { type Period, measure } from './witnesses.ts';
 
@@ -50,7 +50,7 @@ export async function runIsolation(options: IsolationOptions): Promise<Isolation
 }
 
 async function runRound(burden: Burden, { root, scale, seconds }: IsolationOptions): Promise<Round> {
-  const stage = await startStage(root, scale);
+  const stage = await startStage(root, scale, burden.variables);
   try {
     await burden.prepare?.(stage);
     await sleep(WARM_UP_MS);

@@ -39,7 +39,11 @@ const VARIABLES = { NODE_OPTIONS, LOG_LEVEL: 'info', FIRELOCK_SHUTDOWN_SECONDS: 
 export const SILENT_DOMAIN = 'silent.test';
 export const ANSWERING_DOMAIN = 'answering.test';
 
-export async function startStage(root: string, scale: number): Promise<IsolationStage> {
+export async function startStage(
+  root: string,
+  scale: number,
+  further: Record<string, string> = {},
+): Promise<IsolationStage> {
   const closing: (() => Promise<unknown>)[] = [];
   const close = async () => {
     for (const step of closing.splice(0).reverse()) await step().catch(() => undefined);
@@ -66,7 +70,7 @@ export async function startStage(root: string, scale: number): Promise<Isolation
     for (let number = 1; number <= INSTANCES; number += 1) {
       const proxy = await startFaultProxy(cluster.url);
       closing.push(() => proxy.close());
-      const variables = { ...VARIABLES, CHAOS_NAME_SERVER: names.servers.join() };
+      const variables = { ...VARIABLES, CHAOS_NAME_SERVER: names.servers.join(), ...further };
       const instance = await createInstance({
         ...{ number, root, proxy, directory, variables },
         receiverPort: 0,

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { fromMs, ints, milliseconds, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
+import { NO_SHARES, type ScopeShares } from '../../../core/access/scope-shares.ts';
 import { isFollowed } from '../../effects/followers.ts';
 import { isUniqueViolation } from '../../../postgres/errors.ts';
 import type { Executor } from '../../../postgres/executor.ts';
@@ -12,6 +13,7 @@ import {
   toInstant,
 } from '../../../postgres/sql/rows.ts';
 import { BOUND_COLUMNS, recordedBounds } from '../bounds/bound-columns.ts';
+import { laneOfRun } from '../../scopes/scoped-lanes.ts';
 import { isReady } from '../ready.ts';
 import { stepTo } from '../step-to.ts';
 import { type Advance, type Intent, type Recorded, wasMissed } from './intent.ts';
@@ -40,9 +42,10 @@ export async function recordIntentsIfLocked(
   instanceId: string,
   advances: readonly Advance[],
   intents: readonly Intent[],
-  { alone }: { alone: boolean },
+  { alone, scopeShares = NO_SHARES }: { alone: boolean; scopeShares?: ScopeShares },
 ): Promise<Recorded> {
-  const write = (onConflict: SQL) => record(db, instanceId, advances, intents, { alone, onConflict });
+  const write = (onConflict: SQL) =>
+    record(db, instanceId, advances, intents, { alone, lane: laneOfRun(scopeShares), onConflict });
   if (!alone || intents.length > advances.length) return write(LEAVING_OUT);
   try {
     return await write(sql``);
@@ -82,7 +85,7 @@ async function record(
   instanceId: string,
   advances: readonly Advance[],
   intents: readonly Intent[],
-  { alone, onConflict }: { alone: boolean; onConflict: SQL },
+  { alone, lane, onConflict }: { alone: boolean; lane: SQL; onConflict: SQL },
 ): Promise<Recorded> {
   const { firsts, further } = byPlace(advances, intents);
   const isAnySkipped = intents.some(({ skipped }) => skipped !== null);
@@ -105,7 +108,7 @@ async function record(
           ${FIRE_COLUMNS}, place)
       WHERE s.uid = a.uid AND ${anyUid(sql`a.uid`)}
         AND CASE WHEN s.locked_by = ${instanceId} THEN s.locked_at = ${fromMs(sql`a.locked_ms`)} AND s.version = a.version END
-      RETURNING s.uid, s.id AS schedule_id, s.version, s.lane, s.priority, s.limit_id, s.overlap, s.outcome_watched${bounds.of(sql`s`)}, clock.now, a.place, ${FIRE_COLUMNS}
+      RETURNING s.uid, s.id AS schedule_id, s.version, ${lane}, s.priority, s.limit_id, s.overlap, s.outcome_watched${bounds.of(sql`s`)}, clock.now, a.place, ${FIRE_COLUMNS}
     )${further ? furtherFires(further, bounds.of(sql`s`)) : sql``}, fires AS ${isAnySkipped || isAnyMissed ? sql`MATERIALIZED` : sql`NOT MATERIALIZED`} (
       SELECT f.uid, f.schedule_id, f.version, f.lane, f.priority, f.limit_id, f.overlap, f.outcome_watched${bounds.of(sql`f`)}, f.now, f.fire_id AS id,
         ${fromMs(sql`f.scheduled_ms`)} AS scheduled_for, coalesce(f.trigger, ${USUAL_TRIGGER}) AS trigger,

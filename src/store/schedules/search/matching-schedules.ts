@@ -1,5 +1,5 @@
 import { and, sql } from 'drizzle-orm';
-import { type NameRange, type Scope, rangesOf, seenPrefixes } from '../../../core/access/scope.ts';
+import { type NameRange, type Scope, prefixRanges, seenPrefixes } from '../../../core/access/scope.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { scheduleVersions as versions, schedules } from '../../../postgres/schema.ts';
 import { rowsOf } from '../../../postgres/sql/rows.ts';
@@ -44,7 +44,7 @@ export async function lookThrough(
   const { after = '', limit } = filter;
   const found: Schedule[] = [];
   let left = most;
-  for (const within of rangesOf(seenPrefixes(scope)).filter(({ end }) => end > after)) {
+  for (const within of prefixRanges(seenPrefixes(scope)).filter(({ end }) => end > after)) {
     const some = await lookWithin(db, { ...filter, within, limit: limit - found.length }, left);
     found.push(...some.schedules);
     if (some.end !== null || found.length >= limit) return { schedules: found, end: some.end };

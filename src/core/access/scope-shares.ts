@@ -1,0 +1,91 @@
+import { queueOfLane } from '../runs/queue-lane.ts';
+
+/** What FIRELOCK_SCOPES says of the names that begin with this prefix. */
+export interface ScopeShare {
+  prefix: string;
+  /** How many parts of the slots its runs get, where others want slots too. */
+  weight: number;
+  /** Null: as many as are asked for. */
+  maxSchedules: number | null;
+  maxOpenRuns: number | null;
+}
+
+/** The longest prefix first; empty: nothing is shared by scope. */
+export type ScopeShares = readonly ScopeShare[];
+
+export const NO_SHARES: ScopeShares = [];
+
+/** The scope of all names that begin with no prefix of FIRELOCK_SCOPES. */
+export const REST: ScopeShare = { prefix: '', weight: 1, maxSchedules: null, maxOpenRuns: null };
+
+/** The dispatcher looks at each of them for every attempt. */
+const MAX_SCOPES = 64;
+const MAX_WEIGHT = 1_000;
+const MAX_CAP = 1_000_000_000;
+
+export const SHARES_RULE =
+  `at most ${MAX_SCOPES} of prefix:weight, or prefix:weight:schedules:runs with caps, separated by commas, such as ` +
+  `billing.:2,ops.:1:5000:20000: weights from 1 to ${MAX_WEIGHT}, caps from 1 to ${MAX_CAP}; a cap that is left empty is none`;
+
+/** Reads the value of FIRELOCK_SCOPES; `faults` names each entry that breaks SHARES_RULE. */
+export function parseScopeShares(
+  text: string,
+): [shares: ScopeShares, faults: { entry: string; message: string }[]] {
+  const entries = text.split(',').map((entry) => entry.trim());
+  const read = entries.map((entry) => ({ entry, ...parseShare(entry) }));
+  const faults = read.flatMap(({ entry, fault }) => (fault === undefined ? [] : [{ entry, message: fault }]));
+  const shares = read.flatMap(({ share }) => share ?? []);
+  const seen = new Set<string>();
+  for (const { prefix } of shares) {
+    if (seen.has(prefix)) faults.push({ entry: prefix, message: 'stands there twice' });
+    seen.add(prefix);
+  }
+  if (shares.length > MAX_SCOPES)
+    faults.push({ entry: `${shares.length} scopes`, message: `are more than ${MAX_SCOPES}` });
+  return [shares.sort((a, b) => b.prefix.length - a.prefix.length), faults];
+}
+
+function parseShare(entry: string): { share?: ScopeShare; fault?: string } {
+  const [prefix = '', weight = '', schedules = '', runs = '', ...more] = entry.split(':');
+  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(prefix))
+    return { fault: 'does not begin with a prefix of names' };
+  if (more.length > 0) return { fault: 'has more than four parts' };
+  const asNumber = (part: string, most: number) =>
+    /^[1-9]\d{0,9}$/.test(part) && Number(part) <= most ? Number(part) : null;
+  const weighs = asNumber(weight, MAX_WEIGHT);
+  if (weighs === null) return { fault: `needs a weight from 1 to ${MAX_WEIGHT} after the prefix` };
+  const caps = [schedules, runs].map((cap) => (cap === '' ? null : (asNumber(cap, MAX_CAP) ?? undefined)));
+  if (caps.includes(undefined)) return { fault: `has a cap that is not a number from 1 to ${MAX_CAP}` };
+  const [maxSchedules = null, maxOpenRuns = null] = caps;
+  return { share: { prefix, weight: weighs, maxSchedules, maxOpenRuns } };
+}
+
+/** The scope of a schedule by its id, and of a one-off run by its key: the one of the longest prefix. */
+export function shareOf(shares: ScopeShares, name: string | null): ScopeShare {
+  if (name === null) return REST;
+  return shares.find(({ prefix }) => name.startsWith(prefix)) ?? REST;
+}
+
+/**
+ * Stands between the lane of a target and the scope of the run: so each scope has lanes of its own, also where several call one host. No
+ * lane of a target contains it.
+ */
+export const BEFORE_SCOPE = ' @';
+
+/** The lane of a run by the lane of its target and the name that gives it a scope. Workers ask for a queue, whose run ever comes. */
+export function laneInScope(shares: ScopeShares, lane: string, name: string | null): string {
+  const { prefix } = shareOf(shares, name);
+  return prefix === '' || queueOfLane(lane) !== null ? lane : lane + BEFORE_SCOPE + prefix;
+}
+
+/** The prefix in a lane that `laneInScope` made; empty: it has none. */
+export function prefixOfLane(lane: string): string {
+  const at = lane.lastIndexOf(BEFORE_SCOPE);
+  return at === -1 ? '' : lane.slice(at + BEFORE_SCOPE.length);
+}
+
+/** The lane of the target. */
+export function withoutScope(lane: string): string {
+  const at = lane.lastIndexOf(BEFORE_SCOPE);
+  return at === -1 ? lane : lane.slice(0, at);
+}

@@ -1,0 +1,53 @@
+import { REST, type ScopeShare, type ScopeShares, shareOf } from '../core/access/scope-shares.ts';
+
+/** How many due schedules of one scope a batch may have. */
+export interface ScopeBatch {
+  prefix: string;
+  limit: number;
+}
+
+/**
+ * Where scopes share the instance: how many schedules of each are locked at once, while more are due than one batch takes. Then the oldest
+ * ones would be those of one scope, perhaps for a long time.
+ */
+export class PlanTurns {
+  readonly #shares: ScopeShares;
+  readonly #batch: number;
+  /** Scopes of which more was due than they might have, at the last look. */
+  #pressing = new Set<string>();
+
+  constructor(shares: ScopeShares, batch: number) {
+    this.#shares = shares.length === 0 ? [] : [...shares, REST];
+    this.#batch = batch;
+  }
+
+  /** Null: the oldest ones, whosever they are. A scope that does not press still finds its share of a batch, and presses only beyond it. */
+  limits(): ScopeBatch[] | null {
+    if (this.#pressing.size === 0) return null;
+    const pressing = this.#shares.filter(({ prefix }) => this.#pressing.has(prefix));
+    return this.#shares.map((share) => ({
+      prefix: share.prefix,
+      limit: this.#limitOf(share, pressing.includes(share) ? pressing : this.#shares),
+    }));
+  }
+
+  /** Notes what was locked by these limits. */
+  locked(limits: readonly ScopeBatch[] | null, ids: readonly string[], isFull: boolean): void {
+    if (this.#shares.length === 0) return;
+    const counts = new Map<string, number>();
+    for (const id of isFull ? ids : []) {
+      const { prefix } = shareOf(this.#shares, id);
+      counts.set(prefix, (counts.get(prefix) ?? 0) + 1);
+    }
+    const limitOf = new Map(limits?.map(({ prefix, limit }) => [prefix, limit]));
+    const pressing = this.#shares.filter((share) => {
+      const limit = limitOf.get(share.prefix) ?? this.#limitOf(share, this.#shares);
+      return (counts.get(share.prefix) ?? 0) >= limit;
+    });
+    this.#pressing = new Set(pressing.map(({ prefix }) => prefix));
+  }
+
+  #limitOf({ weight }: ScopeShare, among: ScopeShares): number {
+    return Math.ceil((this.#batch * weight) / among.reduce((sum, share) => sum + share.weight, 0));
+  }
+}
