@@ -175,6 +175,17 @@ describe('a date keeps what was decided for it when its definition is edited', (
     expect(ended.owed).toEqual([]);
   });
 
+  it('and fires of several dates that the edit moves to one moment are owed once', () => {
+    const before = timing({ cron: '0 9 * * FRI,SAT', exclude: null });
+    const after = edited(
+      before,
+      { ...previous, cron: ['0 9 * * FRI', '0 9,10 * * SAT'] },
+      '2026-12-24T18:00',
+      CHRISTMAS,
+    );
+    expect(after.owed).toEqual(['12-24T09:00', '12-24T10:00']);
+  });
+
   it('also to a moment of the definition before, at which that was not in force yet', () => {
     const daily = timing({ cron: '0 9 * * THU,FRI' });
     const edit = {
