@@ -97,7 +97,7 @@ class EditedSchedule {
     const planned = { nextOccurrenceAt, plannedThrough, updatedAt };
     this.#cursor = cursorByCalendars(this.#times(), planned, this.#unappliedSince ?? now);
     const passed = owed.filter((at) => this.#cursor === null || at < this.#cursor);
-    if (!this.fired.has(passed.at(-1) ?? NaN)) for (const at of passed) this.#recordUnlessMade(at);
+    for (const at of passed) this.#recordUnlessMade(at);
     this.#unappliedSince = null;
   }
 

@@ -71,9 +71,10 @@ function chaptersOf({ zone, start, end, definition, calendars, edits }: Story): 
   };
   const chapters = [chapter(start, edits[0]?.at ?? end, true)];
   edits.forEach((edit, index) => {
-    const isNewDefinition = 'definition' in edit;
+    const isNewDefinition =
+      'definition' in edit && JSON.stringify(edit.definition) !== JSON.stringify(present);
     if (isNewDefinition) [present, since] = [edit.definition, edit.at];
-    else versions[edit.calendar]?.push({ at: edit.at, dates: edit.dates });
+    else if ('calendar' in edit) versions[edit.calendar]?.push({ at: edit.at, dates: edit.dates });
     chapters.push(chapter(edit.at, edits[index + 1]?.at ?? end, isNewDefinition));
   });
   return chapters;
