@@ -165,6 +165,22 @@ it('what an edit of the definition moves to a moment that has passed is made wit
   expect(await runsOf('paused')).toEqual([]);
 });
 
+it('but not again where an earlier definition has made it', async () => {
+  await say(date(TOMORROW));
+  await instance.start();
+  const at = second(Date.now()) + 2000;
+  const both = moving({ cron: [onceAt(at), onceAt(at + DAY)] });
+  await instance.put('made', both);
+  await until(async () => {
+    const rows = await store.rows(sql`SELECT FROM history WHERE schedule_id = 'made'`);
+    return rows.length > 0 ? rows : null;
+  });
+  await instance.put('made', { ...both, description: 'of what does not move it' });
+  await instance.put('made', { ...both, description: null, onExcluded: 'previous' });
+  await instance.put('made', { ...both, catchUp: 'all', onExcluded: 'previous' });
+  expect(await runsOf('made')).toEqual([`${isoInstant(at)} schedule made`]);
+});
+
 it('nor is it lost where the definition is edited before the edit of the calendar has reached it', async () => {
   await say();
   const at = second(TODAY) - HOUR;

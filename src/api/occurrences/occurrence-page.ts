@@ -20,6 +20,7 @@ import {
   plannedRuns,
   recordsAfter,
 } from '../../store/reports/occurrence-rows.ts';
+import { withMovesByEdits } from './moves-by-edits.ts';
 
 interface OccurrencePage {
   items: Occurrence[];
@@ -59,7 +60,7 @@ export async function readOccurrencePage(database: Database, request: PageReques
     return { runs: found, later: await recordsAfter(db, uids, last) };
   });
   const items = accountFor(expected, runs, later, planning);
-  const page = items.slice(0, limit);
+  const page = await withMovesByEdits(database, incarnations, expected, items.slice(0, limit));
   if (items.length > limit) return { items: page, end: page.at(-1) ?? null, unplannable };
   const end = upTo < request.to - 1 ? { fireAt: upTo, uid: AFTER_ALL } : null;
   return { items: page, end, unplannable };

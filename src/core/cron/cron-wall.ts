@@ -102,6 +102,12 @@ function next60(low: number, high: number, from: number): number {
   return left === 0 ? -1 : from + trailingZeros(left);
 }
 
+/** The same text for the same days. */
+export function daysNamed({ dayOfMonth, dayOfWeek, bothDays, month }: ParsedCron): string {
+  const fields = [cronerText(DAY_OF_MONTH, dayOfMonth), cronerText(DAY_OF_WEEK, dayOfWeek), month.low];
+  return `${fields.join(' ')}${bothDays ? ' +' : ''}`;
+}
+
 export function dayPatternFor({ dayOfMonth, dayOfWeek, bothDays }: ParsedCron): DayPattern {
   if (dayOfMonth.any && dayOfWeek.any) return everyDay;
   const weekdays = cronerText(DAY_OF_WEEK, dayOfWeek);

@@ -1,8 +1,15 @@
 import { LRUCache } from 'lru-cache';
 import { type CronTimes, firesIn } from './cron-fires.ts';
-import { type Cron, expressionsOf } from './cron-expressions.ts';
+import { type Cron, expressionsOf, mayHash } from './cron-expressions.ts';
 import { CronError, MAX_EXPRESSION_LENGTH, parseCron } from './cron-parse.ts';
-import { type DayRule, type WallTimes, dayPatternFor, isPeriodic, wallTimes } from './cron-wall.ts';
+import {
+  type DayRule,
+  type WallTimes,
+  dayPatternFor,
+  daysNamed,
+  isPeriodic,
+  wallTimes,
+} from './cron-wall.ts';
 import { everyKindOf } from './day-pattern.ts';
 import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
 import type { Instant } from '../instant.ts';
@@ -25,7 +32,7 @@ export function cronTimes(cron: Cron, timezone: string | null, scheduleId: strin
 function expressionTimes(expression: string, timezone: string | null, scheduleId: string): CronTimes {
   const key = `${timezone ?? 'UTC'} ${expression}`;
   const ownKey = (): string => `${key} ${scheduleId}`;
-  const known = parsed.get(key) ?? (MAY_HASH.test(expression) ? parsed.get(ownKey()) : undefined);
+  const known = parsed.get(key) ?? (mayHash(expression) ? parsed.get(ownKey()) : undefined);
   if (known) return known;
   const cron = parseCron(expression, scheduleId);
   const times = firesIn(offsetsOf(timezone), wallTimes(cron));
@@ -33,9 +40,20 @@ function expressionTimes(expression: string, timezone: string | null, scheduleId
   return times;
 }
 
-/** The local times of each expression, on days that a rule keeps. Throws CronError. */
-export function cronWalls(cron: Cron, scheduleId: string, rule: DayRule | null = null): WallTimes[] {
-  return expressionsOf(cron).map((expression) => wallTimes(parseCron(expression, scheduleId), rule));
+/** The expressions as rules of days need them. Throws CronError. */
+export function readCron(cron: Cron, scheduleId: string): ReadCron {
+  const read = expressionsOf(cron).map((expression) => parseCron(expression, scheduleId));
+  return {
+    days: () => [...new Set(read.map(daysNamed))].sort(),
+    walls: (rule) => read.map((one) => wallTimes(one, rule)),
+  };
+}
+
+interface ReadCron {
+  /** The same texts for the same days, whatever the times of day. */
+  days(): string[];
+  /** The local times of each expression, on days that a rule keeps; null: on all. */
+  walls(rule: DayRule | null): WallTimes[];
 }
 
 /** Fires when any of these local times comes. Throws CronError. */
@@ -66,8 +84,6 @@ export function* exploreDays(
 }
 
 const explored = new WeakSet<CronTimes>();
-
-const MAY_HASH = /[Hh?]/;
 
 function offsetsOf(timezone: string | null): ZoneOffsets {
   try {

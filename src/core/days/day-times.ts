@@ -1,7 +1,7 @@
 import type { CronTimes } from '../cron/cron.ts';
-import { cronWalls, timesOfWalls } from '../cron/cron.ts';
+import { readCron, timesOfWalls } from '../cron/cron.ts';
 import { type DayRule, type WallTimes, movedWallTimes } from '../cron/cron-wall.ts';
-import type { Cron } from '../cron/cron-expressions.ts';
+import { type Cron, mayHash } from '../cron/cron-expressions.ts';
 import { dateOfDay } from '../exclusions/date-entries.ts';
 import type { Exclusion, ExclusionReason, ExclusionViews } from '../exclusions/exclusion.ts';
 import type { Instant } from '../instant.ts';
@@ -66,32 +66,53 @@ interface Ruled {
   exclusion: Exclusion | null;
 }
 
-/** In this order: selected → `every` → `exclude` → `pick` or `onExcluded`. Throws CronError. */
-export function dayTimes(timing: Timing, ruled: Ruled): DayTimes {
-  const { id, createdAt, exclusion } = ruled;
+/**
+ * In this order: selected → `every` → `exclude` → `pick` or `onExcluded`. A herd shares one object, which decides each day once: of a
+ * schedule's own, only the id counts, where a field is hashed from it, and what calendars said first. Throws CronError.
+ */
+export function dayTimes(timing: Timing, { id, createdAt, cron, exclusion }: Ruled): DayTimes {
   const known = compiled.get(timing);
-  if (known?.ruled.id === id && known.ruled.createdAt === createdAt && known.ruled.exclusion === exclusion)
-    return known.times;
-  const times = compile(timing, ruled);
-  compiled.set(timing, { ruled, times });
+  const hashedId = (known?.mayHash ?? mayHash(cron)) ? id : '';
+  const views = exclusion?.views ?? NOTHING_EXCLUDED;
+  const firstView = firstViewOf(timing, createdAt, views);
+  const isKnown = known?.id === hashedId && known.firstView === firstView && known.views === views;
+  if (isKnown) return known.times;
+  const times = compile(timing, { id: hashedId, cron, views, firstView });
+  compiled.set(timing, { ...{ mayHash: mayHash(cron), id: hashedId, firstView, views }, times });
   return times;
 }
 
-/** Planning repeatedly asks about objects that it keeps in memory anyway. */
-const compiled = new WeakMap<Timing, { ruled: Ruled; times: DayTimes }>();
+/** What calendars said when the schedule got these fire times. */
+export function firstViewOf(
+  { kept }: Pick<Timing, 'kept'>,
+  createdAt: Instant,
+  views: ExclusionViews,
+): number {
+  return views.indexAt((kept?.since ?? createdAt) + 1);
+}
 
-function compile(timing: Timing, { id, createdAt, cron, exclusion }: Ruled): DayTimes {
+/** Planning repeatedly asks about objects that it keeps in memory anyway. */
+const compiled = new WeakMap<Timing, Omit<Compiled, 'cron'> & { mayHash: boolean; times: DayTimes }>();
+
+interface Compiled {
+  id: string;
+  cron: Cron;
+  views: ExclusionViews;
+  firstView: number;
+}
+
+function compile(timing: Timing, { id, cron, views, firstView }: Compiled): DayTimes {
   const { timezone, every, pick, onExcluded, kept } = timing;
   const zone = zoneOffsets(timezone);
-  const views = exclusion?.views ?? NOTHING_EXCLUDED;
-  const since = kept?.since ?? createdAt;
   const ofEvery = every === null ? [] : [everyRule(every)];
   const closed = kept === undefined ? [] : [closedDays(kept)];
-  const wallsBy = (rules: readonly DayRule[]) => cronWalls(cron, id, together(rules));
+  const expressions = readCron(cron, id);
+  const wallsBy = (rules: readonly DayRule[]) => expressions.walls(together(rules));
   if (pick !== null) {
     const candidates = wallsBy(ofEvery);
     const nextCandidate = (day: DayNumber) => nextSource(candidates, day);
-    const picked = pickRule({ pick, zone, views, since, nextCandidate });
+    const name = JSON.stringify([expressions.days(), timezone, every, pick, firstView]);
+    const picked = pickRule({ pick, zone, views, firstView, nextCandidate }, name);
     const walls = wallsBy([picked, ...closed]);
     const fires = timesOfWalls(walls, timezone);
     return { fires, onAnyDay: fires, days: NOTHING_MOVED, moved: null, walls };
@@ -100,7 +121,7 @@ function compile(timing: Timing, { id, createdAt, cron, exclusion }: Ruled): Day
   const own = timesOfWalls(walls, timezone);
   if (onExcluded === 'skip') return { fires: own, onAnyDay: own, days: null, moved: null, walls };
   const direction = onExcluded === 'next' ? 1 : -1;
-  const moved = movedDays({ zone, views, direction, walls, since });
+  const moved = movedDays({ zone, views, direction, walls, firstView });
   const fires = timesOfWalls([movedWallTimes(moved)], timezone);
   const days = judgeOf({ zone, views, moved, fires });
   return { fires, onAnyDay: earliestOf(fires, own), days, moved, walls };
@@ -151,7 +172,13 @@ interface Judged {
 }
 
 function judgeOf({ zone, views, moved, fires }: Judged): NonNullable<DayTimes['days']> {
-  const isFire = (at: Instant) => fires.next(at - 1) === at;
+  // A herd asks about one moment.
+  let asked: Instant | null = null;
+  let wasFire = false;
+  const isFire = (at: Instant) => {
+    if (asked !== at) [wasFire, asked] = [fires.next(at - 1) === at, at];
+    return wasFire;
+  };
   const reasonOf = (day: DayNumber) => views.reasonOf(moved.fateOf(day).view, day);
   return {
     excludedBy: (at) => (isFire(at) ? null : (reasonOf(dateAt(zone, at))?.name ?? null)),

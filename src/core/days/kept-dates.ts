@@ -5,7 +5,7 @@ import { dateOfDay } from '../exclusions/date-entries.ts';
 import { exclusionOf } from '../exclusions/exclusion.ts';
 import type { Timing } from '../schedules/schedule.ts';
 import type { KeptDate, KeptDates } from './day-rules.ts';
-import { type FireTimes, type Identity, fireTimes } from '../time/fire-times.ts';
+import { type Identity, fireTimes } from '../time/fire-times.ts';
 import type { DayNumber } from '../utc-day.ts';
 import type { WallTimes } from '../cron/cron-wall.ts';
 import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
@@ -26,6 +26,8 @@ interface Edit {
   before: Timing;
   after: Timing;
   identity: Identity;
+  /** When the schedule was edited before; absent: never. */
+  editedAt?: Instant;
   /** The moment of the edit. */
   now: Instant;
   calendars: Calendars;
@@ -36,7 +38,7 @@ interface Edit {
  * where they wait, and the new definition neither makes it again nor moves it. Fires that stay on their own date are not kept: their
  * times are those of the definition in force.
  */
-export function datesAtEdit({ before, after, identity, now, calendars }: Edit): DatesAtEdit {
+export function datesAtEdit({ before, after, identity, editedAt, now, calendars }: Edit): DatesAtEdit {
   if (![before, after].some(decidesByDates)) return { kept: undefined, owed: [] };
   if (DECIDING.every((field) => isDeepStrictEqual(before[field], after[field])))
     return { kept: before.kept, owed: [] };
@@ -54,16 +56,17 @@ export function datesAtEdit({ before, after, identity, now, calendars }: Edit): 
     const isDecided =
       dateBeginsAt(old.zone, day) <= now ||
       (moved !== null && (moved.isKept === true || startsBy(moved, now)));
-    const kept = isDecided
-      ? keptOf({ day, today, now, moved, moves, young, oldTimes, leftOf, oldZone: old.zone })
-      : null;
+    const kept = isDecided ? keptOf({ day, today, now, moved, moves, young, old, leftOf }) : null;
     if (kept) dates.push(kept);
     if (!isDecided && moves !== null && startsBy(moves, now)) late.add(moves.fires);
   }
   const isKept = dates.length > 0 || decidesByDates(fresh);
+  // What the old definition would have made before it was in force has no run.
+  const since = before.kept?.since ?? editedAt ?? identity.createdAt;
+  const isMade = (at: Instant) => at > since && oldTimes.next(at - 1) === at;
   return {
     kept: isKept ? { since: now, dates } : undefined,
-    owed: owedOf(late, (at) => at <= now && isWithin(after, at) && oldTimes.next(at - 1) !== at),
+    owed: owedOf(late, (at) => at <= now && isWithin(after, at) && !isMade(at)),
   };
 }
 
@@ -103,6 +106,8 @@ interface Side {
   moved: MovedDays | null;
   kept: ReadonlyMap<string, KeptDate>;
   reasonOf: (day: DayNumber) => string;
+  /** Whether it has a fire of the day on the day, where it is not moved. */
+  firesAtHome: (day: DayNumber) => boolean;
   firesOn: (walls: readonly WallTimes[], to: DayNumber) => Instant[];
 }
 
@@ -114,6 +119,13 @@ function sideOf(timing: Timing, { id, createdAt }: Identity, calendars: Calendar
   return {
     zone,
     moved,
+    firesAtHome: (day) => {
+      if (moved) return moved.wallsOn(day).length > 0;
+      const own = kept && { ...kept, dates: kept.dates.map((one) => ({ ...one, fires: [] })) };
+      const times = fireTimes(own ? { ...timing, kept: own } : timing, { id, createdAt }, calendars);
+      const first = times.next(dateBeginsAt(zone, day) - 1);
+      return first !== null && first < dateBeginsAt(zone, day + 1);
+    },
     firesOn: firesOnce(zone),
     kept: new Map(kept?.dates.map((one) => [one.date, one])),
     reasonOf: (day) => {
@@ -162,13 +174,12 @@ interface Decided {
   moved: MovedAway | null;
   moves: MovedAway | null;
   young: Side;
-  oldTimes: FireTimes;
+  old: Side;
   leftOf: (fires: Instant[]) => KeptDate['fires'];
-  oldZone: ZoneOffsets;
 }
 
 /** Null: the new definition makes of this date what was decided, without being told. */
-function keptOf({ day, today, now, moved, moves, young, ...old }: Decided): KeptDate | null {
+function keptOf({ day, today, now, moved, moves, young, old, leftOf }: Decided): KeptDate | null {
   const date = dateOfDay(day);
   const isMoving = (moves?.fires.at(-1) ?? now) > now;
   if (moved !== null) {
@@ -180,12 +191,10 @@ function keptOf({ day, today, now, moved, moves, young, ...old }: Decided): Kept
       fires: isOver ? [] : inSeries(moved.fires.filter((at) => at > now)),
     };
   }
-  if (moves === null || !isMoving) return null;
-  const { oldTimes, oldZone, leftOf } = old;
-  const begins = dateBeginsAt(oldZone, day);
-  const first = oldTimes.next(begins - 1);
-  const stayed = day === today && first !== null && first < dateBeginsAt(oldZone, day + 1);
-  const walls = stayed ? (young.moved?.wallsOn(day) ?? []) : [];
+  // The rest of a day stays on it also where all of it would be moved to moments that have passed.
+  if (moves === null || (!isMoving && day < today)) return null;
+  const stays = day === today && old.firesAtHome(day);
+  const walls = stays ? (young.moved?.wallsOn(day) ?? []) : [];
   return { date, reason: moves.because, fires: leftOf(young.firesOn(walls, day)) };
 }
 
@@ -202,7 +211,7 @@ export function owedByCalendars(
   calendars: Calendars,
   { editedAt, now }: { editedAt: Instant; now: Instant },
 ): Instant[] {
-  const { cron, timezone } = timing;
+  const { cron, timezone, kept } = timing;
   const exclusion = exclusionOf(timing, calendars);
   if (cron === null || exclusion === null || timing.onExcluded !== 'previous') return [];
   const { moved } = dayTimes(timing, { id, createdAt, cron, exclusion });
@@ -225,7 +234,8 @@ export function owedByCalendars(
       const fires = firesOn(moved.wallsOn(day), to);
       until.set(fires, Math.min(until.get(fires) ?? Infinity, lateUntil(day)));
     }
-    const made = new Set([...until].flatMap(([fires, moment]) => fires.filter((at) => at > moment)));
+    const isMade = (at: Instant, moment: Instant) => at > Math.max(moment, kept?.since ?? createdAt);
+    const made = new Set([...until].flatMap(([fires, moment]) => fires.filter((at) => isMade(at, moment))));
     return [...until.keys()].map((fires) => fires.filter((at) => !made.has(at)));
   });
   return owedOf(owed, (at) => isWithin(timing, at));

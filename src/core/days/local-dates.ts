@@ -35,13 +35,13 @@ const LAST_LISTED: DayNumber = Date.UTC(2038, 0, 1) / DAY_MS;
 export interface DatesJudged {
   zone: ZoneOffsets;
   views: ExclusionViews;
-  /** Since when the schedule has its fire times. */
-  since: Instant;
+  /** What calendars said as the schedule came to its fire times: no date is judged by an earlier view. */
+  firstView: number;
 }
 
 /** The view of the calendars that judges a date: that of its first moment, or the first view that the schedule knew. */
-export function viewOf({ zone, views, since }: DatesJudged, day: DayNumber): number {
-  const viewAt = (at: Instant) => views.indexAt(Math.max(at, since + 1));
+export function viewOf({ zone, views, firstView }: DatesJudged, day: DayNumber): number {
+  const viewAt = (at: Instant) => Math.max(views.indexAt(at), firstView);
   const [earliest, latest] = [viewAt((day - 2) * DAY_MS), viewAt((day + 2) * DAY_MS)];
   return earliest === latest ? earliest : viewAt(dateBeginsAt(zone, day));
 }

@@ -58,7 +58,7 @@ export function movedDays(moving: MovingDays): MovedDays {
 }
 
 function fatesOf(moving: Moving) {
-  const { walls, direction } = moving;
+  const { walls } = moving;
   const known = new Map<DayNumber, Fate>();
   const fateOf = (day: DayNumber): Fate => {
     const fate = known.get(day) ?? decide(moving, day);
@@ -66,15 +66,14 @@ function fatesOf(moving: Moving) {
     known.set(day, fate);
     return fate;
   };
-  // Fires on a day come from it, or from one of the days before or after it.
-  const [reachBack, reachAhead] = direction === 1 ? [MAX_MOVE_DAYS, 0] : [0, MAX_MOVE_DAYS];
   /** Between the two, no fires are made. */
   let asked: { from: DayNumber; to: DayNumber | null } | null = null;
   /** The first day at or after one on which fires are made. */
   const nextTarget = (from: DayNumber): DayNumber | null => {
     if (asked !== null && from >= asked.from && (asked.to === null || from <= asked.to)) return asked.to;
     let best: DayNumber | null = null;
-    for (let day = nextSource(walls, from - reachBack); day !== null; day = nextSource(walls, day + 1)) {
+    const { first, reachAhead } = reachOf(moving, from);
+    for (let day = nextSource(walls, first); day !== null; day = nextSource(walls, day + 1)) {
       if (best !== null && day > best + reachAhead) break;
       const { to } = fateOf(day);
       if (to !== null && to >= from && (best === null || to < best)) best = to;
@@ -84,8 +83,8 @@ function fatesOf(moving: Moving) {
   };
   const sourcesOf = (to: DayNumber): DayNumber[] => {
     const found: DayNumber[] = [];
-    const end = to + reachAhead;
-    for (let day = nextSource(walls, to - reachBack); day !== null && day <= end;) {
+    const { first, last } = reachOf(moving, to);
+    for (let day = nextSource(walls, first); day !== null && day <= last;) {
       if (fateOf(day).to === to) found.push(day);
       day = nextSource(walls, day + 1);
     }
@@ -94,7 +93,40 @@ function fatesOf(moving: Moving) {
   return { fateOf, nextTarget, sourcesOf };
 }
 
-const KNOWN = 1024;
+/** More than an edit asks about. */
+const KNOWN = 128;
+
+interface Reach {
+  /** The days whose fires can be made on one. */
+  first: DayNumber;
+  last: DayNumber;
+  /** How far after a day its fires can still be made earlier than those of the days before it. */
+  reachAhead: number;
+}
+
+/**
+ * Fires on a day come from it, or from one of the 31 days before or after it. If calendars say the same of all of these and of all later
+ * days, only from the run of excluded days that ends, or begins, beside it: usually there is none.
+ */
+function reachOf(moving: Moving, day: DayNumber): Reach {
+  const { views, direction, firstView } = moving;
+  const view = Math.max(firstView, views.indexAt((day - MAX_MOVE_DAYS - 2) * DAY_MS));
+  const isSettled = views.endOf(view) === Infinity;
+  if (direction === 1) {
+    const first = isSettled ? freeFrom(moving, view, day - 1, -1) + 1 : -Infinity;
+    return { first: Math.max(first, day - MAX_MOVE_DAYS), last: day, reachAhead: 0 };
+  }
+  if (!isSettled) return { first: day, last: day + MAX_MOVE_DAYS, reachAhead: MAX_MOVE_DAYS };
+  const last = freeFrom(moving, view, day + 1, 1) - 1;
+  return { first: day, last: Math.min(last, day + MAX_MOVE_DAYS), reachAhead: 0 };
+}
+
+/** The nearest day in a direction that is not excluded and existed; the day itself, if that is so. */
+function freeFrom({ zone, views }: Moving, view: number, day: DayNumber, direction: 1 | -1): DayNumber {
+  let free = views.nearest(view, day, direction);
+  while (!exists(zone, free)) free = views.nearest(view, free + direction, direction);
+  return free;
+}
 
 /** The first day at or after one that any of them keeps. */
 export function nextSource(walls: readonly WallTimes[], from: DayNumber): DayNumber | null {
@@ -107,8 +139,12 @@ export function nextSource(walls: readonly WallTimes[], from: DayNumber): DayNum
 }
 
 function firstTime(walls: readonly WallTimes[], from: Second): Second | null {
-  const times = walls.map((wall) => nextTime(wall, from)).filter((time) => time >= 0);
-  return times.length === 0 ? null : Math.min(...times);
+  let first: Second | null = null;
+  for (const wall of walls) {
+    const time = nextTime(wall, from);
+    if (time >= 0 && (first === null || time < first)) first = time;
+  }
+  return first;
 }
 
 /**
@@ -117,7 +153,7 @@ function firstTime(walls: readonly WallTimes[], from: Second): Second | null {
  * at once.)
  */
 function decide(moving: Moving, day: DayNumber): Fate {
-  const { zone, views, direction, since } = moving;
+  const { zone, views, direction, firstView } = moving;
   const [first, last] = [day - MAX_MOVE_DAYS - 2, day + 2].map((one) => views.indexAt(one * DAY_MS));
   if (direction === 1 || first === last) {
     const view = viewOf(moving, day);
@@ -127,7 +163,7 @@ function decide(moving: Moving, day: DayNumber): Fate {
   if (!exists(zone, day)) return { day, to: null, view: 0 };
   const begins = dateBeginsAt(zone, day);
   const earliest = begins - (MAX_MOVE_DAYS + 2) * DAY_MS;
-  for (let view = views.indexAt(Math.max(since + 1, earliest)); ; view += 1) {
+  for (let view = Math.max(views.indexAt(earliest), firstView); ; view += 1) {
     const to = targetOf(moving, view, day);
     const made = to === null || to === day ? begins : Math.min(begins, firstFireOn(moving, day, to));
     if (made <= views.endOf(view)) return { day, to, view };
@@ -135,14 +171,14 @@ function decide(moving: Moving, day: DayNumber): Fate {
 }
 
 /** The day itself, unless it is excluded. */
-function targetOf({ zone, views, direction, runs }: Moving, view: number, day: DayNumber): DayNumber | null {
+function targetOf(moving: Moving, view: number, day: DayNumber): DayNumber | null {
+  const { views, direction, runs } = moving;
   if (!views.has(view, day)) return day;
   const run = runs.get(view);
   const isInRun =
     run !== undefined &&
     (direction === 1 ? run.from <= day && day < run.to : run.to < day && day <= run.from);
-  let to = isInRun ? run.to : views.nearest(view, day, direction);
-  while (!exists(zone, to)) to = views.nearest(view, to + direction, direction);
+  const to = isInRun ? run.to : freeFrom(moving, view, day, direction);
   if (!isInRun) runs.set(view, { from: day, to });
   return Math.abs(to - day) <= MAX_MOVE_DAYS ? to : null;
 }

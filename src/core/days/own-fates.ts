@@ -1,5 +1,5 @@
 import type { Calendars } from '../exclusions/calendar-history.ts';
-import { cronWalls } from '../cron/cron.ts';
+import { readCron } from '../cron/cron.ts';
 import type { WallTimes } from '../cron/cron-wall.ts';
 import type { Cron } from '../cron/cron-expressions.ts';
 import { dateOfDay } from '../exclusions/date-entries.ts';
@@ -9,7 +9,7 @@ import type { Timing } from '../schedules/schedule.ts';
 import { type Identity, fireTimes } from '../time/fire-times.ts';
 import type { DayNumber } from '../utc-day.ts';
 import { zoneOffsets } from '../zones/zone-offsets.ts';
-import { dayTimes, inWords } from './day-times.ts';
+import { dayTimes, firstViewOf, inWords } from './day-times.ts';
 import { everyRule } from './every-days.ts';
 import { type DateSpan, dateAt, viewOf } from './local-dates.ts';
 import { nextSource } from './moved-days.ts';
@@ -67,15 +67,14 @@ function reasonsAtMoments({ timing, identity, calendars }: Ruled) {
 
 function fatesByStep(ruled: Ruled, cron: Cron): Fates {
   const { timing, identity, calendars } = ruled;
-  const { every, pick, kept, timezone } = timing;
+  const { every, pick, timezone } = timing;
   const { id, createdAt } = identity;
   const exclusion = exclusionOf(timing, calendars);
   const { moved, walls } = dayTimes(timing, { id, createdAt, cron, exclusion });
-  const isSelected = isDayOf(cronWalls(cron, id));
+  const isSelected = isDayOf(readCron(cron, id).walls(null));
   const turns = every === null ? null : everyRule(every);
   const isLeft = isDayOf(walls);
   const reasonAt = reasonsAtMoments(ruled);
-  const judged = { zone: zoneOffsets(timezone), since: kept?.since ?? createdAt };
   const reasonIn = (view: number, day: DayNumber): string | null => {
     const reason = exclusion?.views.reasonOf(view, day) ?? null;
     return reason && inWords(reason);
@@ -83,7 +82,10 @@ function fatesByStep(ruled: Ruled, cron: Cron): Fates {
   const reasonOf = (day: DayNumber, spans: readonly DateSpan[]): string | null => {
     if (moved) return moved.fateOf(day).to === day ? null : reasonIn(moved.fateOf(day).view, day);
     if (pick === null) return reasonAt(day, spans) ?? null;
-    return exclusion && reasonIn(viewOf({ ...judged, views: exclusion.views }, day), day);
+    if (exclusion === null) return null;
+    const { views } = exclusion;
+    const firstView = firstViewOf(timing, createdAt, views);
+    return reasonIn(viewOf({ zone: zoneOffsets(timezone), views, firstView }, day), day);
   };
   return (day, spans) => {
     const movedFrom = (moved?.sourcesOf(day) ?? []).filter((source) => source !== day).map(dateOfDay);

@@ -12,10 +12,26 @@ interface Picking extends DatesJudged {
 }
 
 /**
+ * The same rule for the same days, so that a period is numbered once for all schedules that differ in their times. `name` says all but
+ * the views.
+ */
+export function pickRule(picking: Picking, name: string): DayRule {
+  const ofViews = rules.get(picking.views) ?? new Map<string, DayRule>();
+  const rule = ofViews.get(name) ?? newRule(picking);
+  if (ofViews.size >= KNOWN_RULES) ofViews.clear();
+  ofViews.set(name, rule);
+  rules.set(picking.views, ofViews);
+  return rule;
+}
+
+const rules = new WeakMap<ExclusionViews, Map<string, DayRule>>();
+const KNOWN_RULES = 256;
+
+/**
  * Keeps the n-th days of each period. Each day is judged by what the calendars said as it began, and counts the days after it by that too:
  * an edit in the middle of a period does not number again what has passed.
  */
-export function pickRule(picking: Picking): DayRule {
+function newRule(picking: Picking): DayRule {
   const { pick, zone, nextCandidate } = picking;
   const { indexOf, startOf } = PERIODS[pick.of];
   const known = new Map<number, DayNumber[]>();

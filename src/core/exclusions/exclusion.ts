@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Instant } from '../instant.ts';
 import { type Timing } from '../schedules/schedule.ts';
 import { type Exclude, WEEKDAYS, type Weekday } from '../days/day-rules.ts';
@@ -61,16 +62,30 @@ export function exclusionOf(
   const histories = exclude.calendars.map((id) => historyIn(calendars, id));
   const known = compiled.get(exclude);
   if (known?.timezone === timezone && isSame(known.histories, histories)) return known.exclusion;
-  const exclusion = exclusionIn(zoneOffsets(timezone), exclude, histories);
-  compiled.set(exclude, { timezone, histories, exclusion });
-  return exclusion;
+  const text = JSON.stringify([timezone, exclude]);
+  const same = shared.get(text);
+  const entry =
+    same && isSame(same.histories, histories)
+      ? same
+      : { timezone, histories, exclusion: exclusionIn(zoneOffsets(timezone), exclude, histories) };
+  shared.set(text, entry);
+  compiled.set(exclude, entry);
+  return entry.exclusion;
+}
+
+interface Entry {
+  timezone: string | null;
+  histories: CalendarHistory[];
+  exclusion: Exclusion;
 }
 
 /** Planning repeatedly asks about objects that it keeps in memory anyway. */
-const compiled = new WeakMap<
-  Exclude,
-  { timezone: string | null; histories: CalendarHistory[]; exclusion: Exclusion }
->();
+const compiled = new WeakMap<Exclude, Entry>();
+/** Many schedules exclude the same days: their days take 5 KB, and what was decided by them is found again. */
+const shared = new LRUCache<string, Entry>({
+  ...{ max: 1_000, maxSize: 5_000_000 },
+  sizeCalculation: (_, text) => text.length,
+});
 
 function historyIn(calendars: Calendars, id: string): CalendarHistory {
   const history = calendars.get(id);

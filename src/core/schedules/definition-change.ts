@@ -75,7 +75,12 @@ const MOVING = [
 /** The new definition with what it has to keep of the one before, and the fires that the edit moved to moments that have passed. */
 export function withDatesKept(
   definition: Definition,
-  { definition: before, id, createdAt }: Pick<Schedule, 'definition' | 'id' | 'createdAt'>,
+  {
+    definition: before,
+    id,
+    createdAt,
+    updatedAt,
+  }: Pick<Schedule, 'definition' | 'id' | 'createdAt' | 'updatedAt'>,
   now: Instant,
   calendars: Calendars,
 ): { definition: Definition; owed: Instant[] } {
@@ -84,7 +89,8 @@ export function withDatesKept(
     return { definition: before.kept ? { ...rest, kept: before.kept } : rest, owed: [] };
   try {
     const identity = { id, createdAt };
-    const { kept, owed } = datesAtEdit({ before, after: rest, identity, now, calendars });
+    const moment = { editedAt: updatedAt, now };
+    const { kept, owed } = datesAtEdit({ before, after: rest, identity, ...moment, calendars });
     return { definition: kept ? { ...rest, kept } : rest, owed };
   } catch {
     // The definition before cannot be planned: this edit mends it.

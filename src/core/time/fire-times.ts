@@ -6,7 +6,7 @@ import { type Calendars, NO_CALENDARS } from '../exclusions/calendar-history.ts'
 import { type Exclusion, exclusionOf } from '../exclusions/exclusion.ts';
 import { type CronTimes, cronTimes } from '../cron/cron.ts';
 import { localTime } from '../zones/zone.ts';
-import { expressionsOf } from '../cron/cron-expressions.ts';
+import { expressionsOf, mayHash } from '../cron/cron-expressions.ts';
 import { type DayMove, type DayTimes, dayTimes, earliestOf, hasDayRule } from '../days/day-times.ts';
 import { keptDateOf, keptFires } from '../days/kept-fires.ts';
 
@@ -122,11 +122,8 @@ export function dependsOnIdentity({ cron, everySeconds, startAt, ...timing }: Ti
   // Dates are judged by what calendars said since the schedule is there.
   if (timing.jitterSeconds > 0 || timing.onExcluded !== 'skip' || timing.pick !== null) return true;
   if (cron === null) return everySeconds !== null && startAt === null;
-  return expressionsOf(cron).some((expression) => HASHED.test(expression));
+  return mayHash(cron);
 }
-
-/** The field letter H, which also occurs in THU and MARCH; a false positive does no harm. */
-const HASHED = /[H?]/i;
 
 /** The highest cost of one `next`, relative to a single expression: loops let other work run sooner if it costs more. */
 export function costOf(timing: Timing): number {

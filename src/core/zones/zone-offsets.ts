@@ -61,8 +61,11 @@ export function zoneOffsets(name: string | null): ZoneOffsets {
 }
 
 function byYear(zone: string, format: Intl.DateTimeFormat): ZoneOffsets {
+  // Questions come in order, and a herd asks about the same days.
+  let last: Segment | undefined;
   return {
     at: (second) => {
+      if (last && last.start <= second && second < last.end) return last;
       const year = new Date(second * 1000).getUTCFullYear();
       const key = `${zone} ${year}`;
       let segments = years.get(key);
@@ -72,7 +75,7 @@ function byYear(zone: string, format: Intl.DateTimeFormat): ZoneOffsets {
       }
       const found = segments.find(({ end }) => second < end);
       if (!found) throw new Error(`no offset at ${second}`);
-      return found;
+      return (last = found);
     },
   };
 }

@@ -6,7 +6,6 @@
 import { NO_SHARES, type ScopeShares, laneInScope } from '../../core/access/scope-shares.ts';
 import { owedByCalendars } from '../../core/days/kept-dates.ts';
 import type { Instant } from '../../core/instant.ts';
-import { plannedRunId } from '../../core/runs/run.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Transaction } from '../../postgres/executor.ts';
@@ -15,12 +14,12 @@ import type { EventBus } from '../../runtime/event-bus.ts';
 import type { CalendarUser } from '../../store/calendars/calendar-cursors.ts';
 import { type KnownCalendars, unappliedSince } from '../../store/calendars/calendar-histories.ts';
 import { shareFreeCalendars } from '../../store/calendars/share-calendars.ts';
-import { presentAmong } from '../../store/runs/lock-runs.ts';
 import { emitJudged, judgeOverlapsNowOrSoon } from '../../store/runs/overlaps.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { lockFreeSchedules } from '../../store/schedules/search/lock-free-schedules.ts';
 import { raisePlannedUnderLock } from '../../store/schedules/write-schedules.ts';
 import { planBeforeUpdate } from '../schedules/plan-before-update.ts';
+import { withoutRun } from '../schedules/runs-of-edits.ts';
 import { asWrite } from '../schedules/schedule-writes.ts';
 import { calendarIdsOf, type Timing } from '../../core/schedules/schedule.ts';
 
@@ -79,14 +78,10 @@ async function unrecorded(
   known: KnownCalendars,
   now: Instant,
 ): Promise<Instant[]> {
-  const { definition, uid, nextOccurrenceAt } = schedule;
+  const { definition, nextOccurrenceAt } = schedule;
   const editedAt = unappliedSince(known, calendarIdsOf(definition));
   if (editedAt === null) return [];
   const all = owedByCalendars(definition, schedule, known.histories, { editedAt, now });
   const owed = all.filter((at) => nextOccurrenceAt === null || at < nextOccurrenceAt);
-  const newest = owed.at(-1);
-  if (newest === undefined) return [];
-  // Whatever `catchUp` makes of them, the newest has a record.
-  const id = plannedRunId(uid, newest);
-  return (await presentAmong(tx, [id])).has(id) ? [] : owed;
+  return owed.length === 0 ? [] : withoutRun(tx, schedule, definition.catchUp, owed);
 }

@@ -8,8 +8,6 @@ import { setImmediate } from 'node:timers/promises';
 import type { Calendars } from '../../core/exclusions/calendar-history.ts';
 import type { Instant } from '../../core/instant.ts';
 import { cursorUnder, movesTimes } from '../../core/schedules/definition-change.ts';
-import { boundsOf } from '../../core/runs/bounds.ts';
-import { UNGUARDED, newRun, runOfSchedule } from '../../core/runs/new-run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import type { Schedule, Target } from '../../core/schedules/schedule.ts';
 import {
@@ -27,9 +25,10 @@ import type { Transaction } from '../../postgres/executor.ts';
 import { holdRuns } from '../../store/runs/held-runs.ts';
 import { readMaintenance } from '../../store/maintenance/maintenance-row.ts';
 import { type AlertCause, writeAlertEffects } from '../../store/alerts/alert-effects.ts';
-import { type Intent, intentOf, wasMissed } from '../../store/runs/intents/intent.ts';
+import { intentOf, wasMissed } from '../../store/runs/intents/intent.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
+import { MISSED_AT_ONCE, owedOf, runOfEdit, runsOwed } from './runs-of-edits.ts';
 
 export interface Edited {
   /** The present schedule; null: it is being created. */
@@ -67,7 +66,7 @@ export async function planBeforeUpdate(
 ): Promise<{ effects: number; recorded: number }> {
   const due: RunRecord[] = [];
   const dueNow = edited.flatMap((one) => dueOf(one, now) ?? []);
-  const owing = edited.flatMap((one) => owedOf(one) ?? []);
+  const owing = await owedOf(tx, edited);
   if (dueNow.length + owing.length === 0) return { effects: 0, recorded: 0 };
   const inMaintenance = (await readMaintenance(tx)) !== null;
   for (const { schedule, write, nextOccurrenceAt, isDeleted } of dueNow) {
@@ -80,7 +79,8 @@ export async function planBeforeUpdate(
     const fires =
       moved && write.definition.enabled ? [...plan.fires, ...delayed(plan, now, skipped)] : plan.fires;
     const routed = { ...schedule, lane: laneOf(schedule.definition.target, schedule.id) };
-    for (const fire of fires) due.push(runOf(routed, intentOf(schedule.uid, fire), { now, inMaintenance }));
+    for (const fire of fires)
+      due.push(runOfEdit(routed, intentOf(schedule.uid, fire), { now, inMaintenance }));
     write.lastFireAt = lastFireOf({ ...plan, fires }) ?? write.lastFireAt;
     write.plannedThrough = fires.at(-1)?.scheduledFor ?? write.plannedThrough;
     const planned = { definition: schedule.definition, nextOccurrenceAt: plan.nextOccurrenceAt };
@@ -135,59 +135,6 @@ function dueOf({ schedule, write, isDeleted }: Edited, now: Instant) {
   return { schedule, write, nextOccurrenceAt, isDeleted: isDeleted ?? false };
 }
 
-/** Null: nothing is owed. */
-function owedOf({ schedule, write, owed = [] }: Edited) {
-  return schedule && write && owed.length > 0 ? { schedule, write, owed } : null;
-}
-
-/** What `catchUp` makes of fires whose moments an edit chose after they had passed, under the new definition. */
-function runsOwed(
-  { schedule, write, owed }: NonNullable<ReturnType<typeof owedOf>>,
-  {
-    now,
-    retentionDays,
-    laneOf,
-    inMaintenance,
-  }: Omit<Planning, 'calendars' | 'skips'> & { inMaintenance: boolean },
-): RunRecord[] {
-  const { definition, version } = write;
-  const next = (after: Instant) => owed.find((at) => at > after) ?? null;
-  const times = { next, nextOnAnyDay: next, dueAt: (at: Instant) => at, ...NOTHING_SAID };
-  const policy = inMaintenance ? { ...definition, ...MISSED_AT_ONCE } : definition;
-  const period = { now, horizon: horizonOf(now, retentionDays), plannedThrough: null };
-  const walk = walkDue(times, policy, owed[0] ?? null, period);
-  const fires: PlannedFire[] = [];
-  for (let plan = walk.step(() => true); plan; plan = plan.isPartial ? walk.step(() => true) : null)
-    fires.push(...plan.fires);
-  write.lastFireAt = latest(
-    write.lastFireAt,
-    fires.findLast(({ skipped }) => skipped === null)?.scheduledFor,
-  );
-  write.plannedThrough = latest(write.plannedThrough, fires.at(-1)?.scheduledFor);
-  const routed = { ...schedule, version, definition, lane: laneOf(definition.target, schedule.id) };
-  return fires.map((fire) => runOf(routed, intentOf(schedule.uid, fire), { now, inMaintenance }));
-}
-
-const NOTHING_SAID = { excludedBy: () => null, noteOf: () => null, moveOf: () => null };
-
-function latest(some: Instant | null, other: Instant | undefined): Instant | null {
-  return other === undefined || (some !== null && some > other) ? some : other;
-}
-
-/** Of a schedule as it is, or as it is written. */
-function runOf(
-  schedule: Schedule,
-  { skipped, ...fire }: Omit<Intent, 'claimed'>,
-  { now, inMaintenance }: { now: Instant; inMaintenance: boolean },
-): RunRecord {
-  const run = { ...runOfSchedule(schedule), ...fire };
-  if (skipped !== null)
-    return newRun({ ...run, ...UNGUARDED, status: 'skipped', reason: skipped, finishedAt: now }, now);
-  const status = run.overlapGuarded || inMaintenance ? 'waiting' : 'pending';
-  const bounds = boundsOf(schedule.definition.expect, run.dueAt);
-  return newRun({ ...run, ...bounds, status, overlapGuarded: run.overlapGuarded && !inMaintenance }, now);
-}
-
 /** The occurrence whose moment has come and whose jitter has not passed: the new definition may not contain it. */
 function delayed(
   { nextOccurrenceAt, nextFireAt }: Plan,
@@ -204,9 +151,6 @@ const SLICE_STEPS = 200;
 const MAX_SLICES = 100;
 /** No tick waits for these rows, and none catches up in its own time: a day of missed seconds takes some seconds. */
 const MAX_SLICES_IN_MAINTENANCE = 435;
-/** Every due fire counts as missed: maintenance may keep it back for very long. */
-const MISSED_AT_ONCE = { graceSeconds: -1 };
-
 /**
  * Null if the old definition cannot be planned: then the edit mends it.
  * @throws NotNow if too much was missed: the tick plans it, in its own time.

@@ -127,6 +127,21 @@ describe('rules of days', () => {
     ]);
   });
 
+  test('say in occurrences where a fire comes from that an edit of the definition made at once', async () => {
+    // A zone in which it is about noon: no date ends meanwhile.
+    const away = 12 - new Date().getUTCHours();
+    const timezone = `Etc/GMT${away > 0 ? '-' : '+'}${Math.abs(away)}`;
+    const there = (at: number) => new Date(at + away * 3_600_000);
+    const tomorrow = there(Date.now() + 86_400_000);
+    const date = tomorrow.toISOString().slice(0, 10);
+    const cron = `0 10 ${tomorrow.getUTCDate()} ${tomorrow.getUTCMonth() + 1} *`;
+    await put('at-once', { cron, timezone });
+    await patch('at-once', { exclude: { dates: [date] }, onExcluded: 'previous' });
+    const period = [-1, 0].map((days) => new Date(Date.now() + days * 86_400_000).toISOString());
+    const made = itemsOf(await get(`at-once/occurrences?from=${period[0]}&to=${period[1]}`));
+    expect(made).toMatchObject([{ state: 'fired', movedFrom: date }]);
+  });
+
   test('exclude weekdays of intervals and of expressions that follow real time too', async () => {
     const often = { everySeconds: 43_200, startAt: '2031-05-02T12:00:00Z', exclude: { weekdays: WEEKEND } };
     await put('often', often);

@@ -131,6 +131,30 @@ describe('a date keeps what was decided for it when its definition is edited', (
     expect(fires(after.timing, '2026-12-25T10:00', free, 2)).toEqual(['12-25T15:00', '01-01T15:00']);
   });
 
+  it('and is to fire yet: a new rule does not move that to a day that has passed', () => {
+    const exclude = { dates: ['2026-12-25'], calendars: [] };
+    const moving = { ...previous, cron: '0 15 * * FRI', exclude };
+    const after = edited(timing(), moving, '2026-12-25T10:00', said(['2026-01-01T00:00']));
+    expect(after.owed).toEqual([]);
+    expect(fires(after.timing, '2026-12-25T10:00', CHRISTMAS, 1)).toEqual(['12-25T15:00']);
+  });
+
+  it('and only the fire of another date was to be made on it', () => {
+    // Sunday's fire is made on Monday, which gets fires of its own, and is excluded, while it lasts.
+    const before = timing({ cron: '0 9 * * SUN', onExcluded: 'next' });
+    const excluded = { dates: ['2026-12-28'], calendars: [], weekdays: ['sun'] as const };
+    const after = edited(
+      before,
+      timing({ cron: '0 15 * * MON', onExcluded: 'next', exclude: excluded }),
+      '2026-12-28T08:00',
+      CHRISTMAS,
+    );
+    expect(fires(after.timing, '2026-12-28T08:00', CHRISTMAS, 2)).toEqual([
+      '12-28T09:00 moved from 2026-12-27 (weekday sun)',
+      '01-04T15:00',
+    ]);
+  });
+
   it('where it was not selected, and has begun', () => {
     const after = edited({ ...next, cron: '0 9 * * MON' }, next, '2026-12-26T10:00', CHRISTMAS);
     expect(fires(after.timing, '2026-12-26T10:00', CHRISTMAS, 1)).toEqual(['01-01T09:00']);
@@ -149,6 +173,35 @@ describe('a date keeps what was decided for it when its definition is edited', (
       CHRISTMAS,
     );
     expect(ended.owed).toEqual([]);
+  });
+
+  it('and fires of several dates that the edit moves to one moment are owed once', () => {
+    const before = timing({ cron: '0 9 * * FRI,SAT', exclude: null });
+    const after = edited(
+      before,
+      { ...previous, cron: ['0 9 * * FRI', '0 9,10 * * SAT'] },
+      '2026-12-24T18:00',
+      CHRISTMAS,
+    );
+    expect(after.owed).toEqual(['12-24T09:00', '12-24T10:00']);
+  });
+
+  it('also to a moment of the definition before, at which that was not in force yet', () => {
+    const daily = timing({ cron: '0 9 * * THU,FRI' });
+    const edit = {
+      before: daily,
+      after: { ...daily, ...previous, cron: '0 9 * * THU,FRI' },
+      calendars: CHRISTMAS,
+    };
+    const owed = (editedAt: string) =>
+      datesAtEdit({ ...edit, identity, editedAt: at(editedAt), now: at('2026-12-24T18:00') }).owed;
+    expect(owed('2026-12-01T00:00')).toEqual([]);
+    expect(owed('2026-12-24T10:00')).toEqual([at('2026-12-24T09:00')]);
+    // The same where the calendar is edited.
+    const late = said(['2026-01-01T00:00'], ['2026-12-24T18:00', '2026-12-25']);
+    const young = { id: 'job', createdAt: at('2026-12-24T10:00') };
+    const span = { editedAt: at('2026-12-24T18:00'), now: at('2026-12-24T19:00') };
+    expect(owedByCalendars(edit.after, young, late, span)).toEqual([at('2026-12-24T09:00')]);
   });
 
   it('and all decisions stay where only the jitter or the window changes', () => {

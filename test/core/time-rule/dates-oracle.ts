@@ -29,7 +29,7 @@ const DAY_MS = 86_400_000;
 
 /** The first `count` fires after `from`, by walking `days` dates: no sets of bits, no arithmetic with periods. */
 export function walkDates(one: DayCase, count: number, days: number): ExpectedFire[] {
-  const walk: Walk = { ...one, clock: localClock(one.zone), selections: one.expressions.map(select) };
+  const walk = walkOf(one);
   const today = Math.floor(walk.clock(Math.floor(one.from / 60_000)) / DAY);
   const found = new Map<number, Set<string>>();
   for (let day = today - 33; day < today + days; day += 1) {
@@ -50,19 +50,23 @@ export function walkDates(one: DayCase, count: number, days: number): ExpectedFi
     .map(([at, sources]) => ({ at, from: sources.has('') ? null : ([...sources].sort()[0] ?? null) }));
 }
 
-interface Walk extends DayCase {
+export function walkOf(one: DayCase): Walk {
+  return { ...one, clock: localClock(one.zone), selections: one.expressions.map(select) };
+}
+
+export interface Walk extends DayCase {
   clock: LocalClock;
   selections: Selection[];
 }
 
 export const dateOf = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10);
 
-function dayOf({ clock }: Walk, at: number): number {
+export function dayOf({ clock }: Walk, at: number): number {
   return Math.floor(clock(Math.floor(at / 60_000)) / DAY);
 }
 
 /** Selected, in its turn, and a date that there was. */
-function isKept(walk: Walk, day: number): boolean {
+export function isKept(walk: Walk, day: number): boolean {
   if (!walk.selections.some((one) => one.day(day))) return false;
   return isInTurn(walk, day) && shownAt(walk, day * DAY + DAY / 2) !== null;
 }
@@ -87,7 +91,7 @@ function mondayOf(date: Date): number {
 }
 
 /** By comparing texts. `at`: what calendars said before it. */
-function isOut({ dates, weekdays, versions }: Walk, day: number, at: number): boolean {
+export function isOut({ dates, weekdays, versions }: Walk, day: number, at: number): boolean {
   const date = dateOf(day);
   if (weekdays.includes(['sun', 'mon', 'tue', 'wed', 'thu', 'fri', 'sat'][new Date(date).getUTCDay()] ?? ''))
     return true;
@@ -114,7 +118,7 @@ function targetOf(walk: Walk, day: number): number | null {
   throw new Error('time does not end');
 }
 
-function nearest(walk: Walk, day: number, step: 1 | -1, at: number): number | null {
+export function nearest(walk: Walk, day: number, step: 1 | -1, at: number): number | null {
   for (let away = 0; away <= 31; away += 1) {
     const to = day + step * away;
     if (!isOut(walk, to, at) && shownAt(walk, to * DAY + DAY / 2) !== null) return to;
@@ -122,7 +126,7 @@ function nearest(walk: Walk, day: number, step: 1 | -1, at: number): number | nu
   return null;
 }
 
-function isPicked(walk: Walk, day: number): boolean {
+export function isPicked(walk: Walk, day: number): boolean {
   const { pick } = walk;
   const period = periodOf(pick?.of ?? 'week', day);
   const begins = judgedAt(walk, day);
@@ -148,13 +152,13 @@ function judgedAt(walk: Walk, day: number): number {
   return Math.max(beginOf(walk, day), walk.since + 1);
 }
 
-function beginOf(walk: Walk, day: number): number {
+export function beginOf(walk: Walk, day: number): number {
   const minute = shownAt(walk, day * DAY)?.minute ?? shownAt(walk, (day + 1) * DAY)?.minute ?? Infinity;
   return minute * 60_000;
 }
 
 /** The first `count` after `from` of the fires that a day has by each expression that selects it, made on another day. */
-function firesOn(walk: Walk, day: number, to: number, count: number): number[] {
+export function firesOn(walk: Walk, day: number, to: number, count: number): number[] {
   return walk.selections
     .filter((one) => one.day(day))
     .flatMap((one) => (one.periodic ? periodicFires : timedFires)(walk, one, to, count));

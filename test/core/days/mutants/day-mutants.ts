@@ -1,0 +1,128 @@
+/** A step of the rule of days that is broken on purpose, and the test that fails then. */
+export interface DayMutant {
+  name: string;
+  file: string;
+  find: string;
+  replace: string;
+  /** A file of tests, and the end of the name of one of them. */
+  caughtBy: { file: string; test: string };
+}
+
+const STEPS = 'test/core/days/day-steps.test.ts';
+const KEPT = 'test/core/days/kept-dates.test.ts';
+
+const broken = (
+  name: string,
+  file: string,
+  [find, replace]: [string, string],
+  [test, inFile = STEPS]: [string, string?],
+): DayMutant => ({
+  ...{ name, find, replace },
+  file: `src/core/days/${file}.ts`,
+  caughtBy: { file: inFile, test },
+});
+
+export const DAY_MUTANTS: readonly DayMutant[] = [
+  broken(
+    'select',
+    'moved-days',
+    ['walls.filter(({ days }) => nextDay(days, day) === day)', 'walls.filter(() => day > 0)'],
+    ['of several expressions, any selects a date, and a moved date has the times of those that select it'],
+  ),
+  broken(
+    'every',
+    'every-days',
+    ['return past === 0 ? day :', 'return past < n ? day :'],
+    ['a period that is not a multiple of n after the first one has no date'],
+  ),
+  broken(
+    'every-from',
+    'every-days',
+    ['Math.max(asked, first)', 'asked'],
+    ['and no date lies before the first one'],
+  ),
+  broken(
+    'exclude',
+    'pick-days',
+    ['    if (views.has(view, day)) return;\n', ''],
+    ['excluded dates drop out before the others are numbered'],
+  ),
+  broken(
+    'pick',
+    'pick-days',
+    ['nth.includes(-after)', 'nth.includes(after)'],
+    ['the n-th dates of a period stay, and a period that has fewer has none'],
+  ),
+  broken(
+    'move',
+    'day-times',
+    ["const direction = onExcluded === 'next' ? 1 : -1;", 'const direction = 1;'],
+    ['the fires of an excluded date go to the nearest one in their direction'],
+  ),
+  broken(
+    'move-from-the-whole-run',
+    'moved-days',
+    ['freeFrom(moving, view, day - 1, -1) + 1', 'day - 1'],
+    ['fires go 31 days far, and no further'],
+  ),
+  broken(
+    'coincide-once',
+    'kept-dates',
+    ['[...new Set([...lists].flat())]', '[...lists].flat()'],
+    ['and fires of several dates that the edit moves to one moment are owed once', KEPT],
+  ),
+  broken(
+    'bound-of-31-days',
+    'moved-days',
+    ['Math.abs(to - day) <= MAX_MOVE_DAYS', 'Math.abs(to - day) < MAX_MOVE_DAYS'],
+    ['fires go 31 days far, and no further'],
+  ),
+  broken(
+    'no-bound',
+    'moved-days',
+    ['export const MAX_MOVE_DAYS = 31;', 'export const MAX_MOVE_DAYS = 32;'],
+    ['fires go 31 days far, and no further'],
+  ),
+  broken(
+    'kept-decisions-fire-again',
+    'day-times',
+    [
+      'kept === undefined ? [] : [closedDays(kept)]',
+      'kept === undefined || kept.since > 0 ? [] : [closedDays(kept)]',
+    ],
+    ['where its fire was moved ahead of it and made, and the new one excludes nothing', KEPT],
+  ),
+  broken(
+    'kept-decisions-are-lost',
+    'kept-dates',
+    ['fires: isOver ? [] : inSeries(', 'fires: isOver || day < today ? [] : inSeries('],
+    ['where it waits for a later day, and the new one excludes nothing', KEPT],
+  ),
+  broken(
+    'judged-by-the-newest-calendar',
+    'local-dates',
+    [
+      'Math.max(views.indexAt(at), firstView)',
+      'Math.max(views.indexAt(at), firstView, views.indexAt(Infinity))',
+    ],
+    ['where it waits for a later day: the date is not excluded after all', KEPT],
+  ),
+  broken(
+    'decided-only-as-it-begins',
+    'moved-days',
+    ['if (made <= views.endOf(view))', 'if (begins <= views.endOf(view) && made > 0)'],
+    ['where its fire was moved ahead of it and made', KEPT],
+  ),
+  broken(
+    'today-is-moved-into-the-past',
+    'kept-dates',
+    ['(!isMoving && day < today)', '(!isMoving && day <= today)'],
+    ['and is to fire yet: a new rule does not move that to a day that has passed', KEPT],
+  ),
+  broken(
+    'made-before-it-was-in-force',
+    'kept-dates',
+    ['at > since && oldTimes.next(at - 1) === at', 'since > 0 && oldTimes.next(at - 1) === at'],
+    ['also to a moment of the definition before, at which that was not in force yet', KEPT],
+  ),
+];
