@@ -108,7 +108,10 @@ const WAYS: Record<Kind, Way> = {
   kill: KILL,
   laggingKill: KILL,
   freeze: {
-    leave: (old) => Promise.resolve(old.freeze()),
+    leave: (old) => {
+      old.freeze();
+      return Promise.resolve();
+    },
     back: async (old, random) => {
       await sleep(random.between(...AWAY_MS));
       old.thaw();

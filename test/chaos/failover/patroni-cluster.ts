@@ -1,15 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, open, realpath, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, mkdtemp, realpath } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Account, chooseAccount, giveTo, spawnAs } from '../../../src/local-postgres/account.ts';
-import { type Program, startCommand } from '../../support/programs.ts';
+import { chooseAccount, giveTo } from '../../../src/local-postgres/account.ts';
+import type { Program } from '../../support/programs.ts';
 import { until } from '../../support/until.ts';
 import { type FaultCluster, execute } from '../cluster/cluster.ts';
 import type { Programs } from './needs.ts';
 import { PORTS, type Replication } from './patroni-configuration.ts';
 import { type PatroniNode, createNode } from './patroni-node.ts';
+import { type Place, startEtcd, startHaproxy } from './services.ts';
 
 /** How the daemons reach the primary: HAProxy asks each Patroni which one that is, or the URL names all servers. */
 export type Mode = 'haproxy' | 'hosts';
@@ -122,7 +123,10 @@ function clusterOf({ nodes, haproxy, password, replication, stop }: Parts): Patr
       admin: (statement) => execute(throughHaproxy, statement).catch(() => undefined),
       crash: () => Promise.reject(new Error('nodes are crashed one by one')),
       restart: () => Promise.reject(new Error('nodes are started one by one')),
-      stop: () => Promise.resolve(stop()),
+      stop: () => {
+        stop();
+        return Promise.resolve();
+      },
     },
     stop,
   };
@@ -182,66 +186,6 @@ async function switchOver(nodes: readonly PatroniNode[]): Promise<void> {
     await answer?.text();
     return answer?.ok === true || null;
   }, LIMIT_MS);
-}
-
-interface Place {
-  directory: string;
-  account: Account | undefined;
-}
-
-async function startEtcd(program: string, address: string, { directory, account }: Place): Promise<Program> {
-  const data = join(directory, 'etcd');
-  await mkdir(data, { mode: 0o700 });
-  await giveTo(account, data);
-  const [clients, peers] = [PORTS.etcd, PORTS.etcdPeer].map((port) => `http://${address}:${port}`);
-  const options = Object.entries({
-    ...{ name: 'etcd', 'data-dir': data, 'enable-v2': 'true', logger: 'zap' },
-    ...{ 'listen-client-urls': clients, 'advertise-client-urls': clients },
-    ...{ 'listen-peer-urls': peers, 'initial-advertise-peer-urls': peers },
-    ...{ 'initial-cluster': `etcd=${peers ?? ''}` },
-  }).map(([name, value]) => `--${name}=${value ?? ''}`);
-  return startService(program, options, 'etcd', { directory, account });
-}
-
-interface HaproxyOptions {
-  address: string;
-  nodes: readonly PatroniNode[];
-  place: Place;
-}
-
-async function startHaproxy(program: string, { address, nodes, place }: HaproxyOptions): Promise<Program> {
-  const file = join(place.directory, 'haproxy.cfg');
-  const text = `defaults
-  mode tcp
-  timeout connect 2s
-  timeout client 1h
-  timeout server 1h
-  timeout check 2s
-listen primary
-  bind ${address}:${PORTS.haproxy}
-  option httpchk OPTIONS /primary
-  http-check expect status 200
-  default-server inter 1s fall 2 rise 1 on-marked-down shutdown-sessions
-${nodes.map((node) => `  server ${node.name} ${node.address}:${PORTS.postgres} check port ${PORTS.patroni}\n`).join('')}`;
-  await writeFile(file, text);
-  return startService(program, ['-f', file], 'haproxy', place);
-}
-
-async function startService(
-  program: string,
-  args: readonly string[],
-  name: string,
-  { directory, account }: Place,
-): Promise<Program> {
-  const log = await open(join(directory, `${name}.log`), 'a');
-  const options = {
-    cwd: directory,
-    env: {},
-    stdio: ['ignore', log.fd, log.fd] as ['ignore', number, number],
-  };
-  const service = startCommand(program, args, { ...options, ...spawnAs(account) });
-  await log.close();
-  return service;
 }
 
 /** Each keeps its usual ports, at addresses that no other run on this machine has. */
