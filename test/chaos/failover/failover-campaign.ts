@@ -12,7 +12,7 @@ import type { Replication } from './patroni-configuration.ts';
 import { type ResumeTrial, tryResume } from './resume-trial.ts';
 import { countedBy, loggedIn } from './told.ts';
 
-export interface FailoverOptions {
+interface FailoverOptions {
   programs: Programs;
   mode: Mode;
   replication: Replication;

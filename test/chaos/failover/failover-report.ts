@@ -32,7 +32,7 @@ export interface FailoverReport {
 }
 
 /** A failover, and the longest time around it in which nothing arrived. Up to a second of that is in quiet times too. */
-export interface Silence extends Failover {
+interface Silence extends Failover {
   silentMs: number;
 }
 
