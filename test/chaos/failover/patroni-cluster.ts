@@ -190,6 +190,6 @@ async function switchOver(nodes: readonly PatroniNode[]): Promise<void> {
 
 /** Each keeps its usual ports, at addresses that no other run on this machine has. */
 function addressesOfThisProcess(): { etcd: string; nodes: string[] } {
-  const net = `127.${64 + (process.pid % 128)}.${Math.floor(process.pid / 128) % 256}`;
+  const net = `127.${64 + (process.pid % 64)}.${Math.floor(process.pid / 64) % 256}`;
   return { etcd: `${net}.1`, nodes: NAMES.map((_, index) => `${net}.${index + 11}`) };
 }
