@@ -17,7 +17,10 @@ export type FirelockEvent =
   | { type: 'heartbeat'; roundTripMs: number }
   /** The other instances had declared this one dead: it goes on under another id. */
   | { type: 'instanceReplaced'; instanceId: string; previousId: string }
-  /** The database does not know of a heartbeat that it had confirmed: it lost commits. `lostMs` null: it lost the instance itself. */
+  /**
+   * The database does not know of a heartbeat or a run that it had confirmed: it lost commits, of so many milliseconds at least.
+   * `lostMs` null: it lost the instance itself.
+   */
   | { type: 'databaseWentBack'; lostMs: number | null }
   | { type: 'instancesDeclaredDead'; instanceIds: readonly string[] }
   | { type: 'claimsDropped'; count: number }

@@ -29,6 +29,7 @@ import { createLateWatch } from '../recovery/late-watch.ts';
 import { createRecovery } from '../recovery/recovery.ts';
 import { createZoneWatch } from '../recovery/zone-watch.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
+import { createConfirmedCommits } from '../runtime/confirmed-commits.ts';
 import { createDatabaseClock } from '../runtime/database-clock.ts';
 import { type EventBus, createEventBus } from '../runtime/event-bus.ts';
 import { createIdleMemory } from '../runtime/idle-memory.ts';
@@ -147,9 +148,11 @@ export type Workers = ReturnType<typeof createWorkers>;
 export function createWorkers(common: Common) {
   const { config, pools } = common;
   const pullQueues = createPullQueues({ ...common, database: pools.api });
+  const commits = createConfirmedCommits(common.clock);
   const pipeline = createPipeline({
     ...common,
     ...config,
+    commits,
     concurrency: config.dispatchConcurrency,
     concurrencyPerLane: config.dispatchPerHost,
     wakeWorkers: () => pullQueues.announce(),
@@ -175,6 +178,7 @@ export function createWorkers(common: Common) {
   const heartbeat = createHeartbeat({
     ...common,
     database: pools.heartbeat,
+    commits,
     instance: { host: hostname(), version, zoneData, ttlSeconds: config.instanceTtlSeconds },
     intervalSeconds: config.heartbeatIntervalSeconds,
     flush: () => settler.flush(),

@@ -12,6 +12,7 @@
 import { type ScopeShares, laneInScope } from '../core/access/scope-shares.ts';
 import type { KeyRing } from '../core/secrets/key-ring.ts';
 import type { Clock } from '../runtime/clock.ts';
+import type { ConfirmedCommits } from '../runtime/confirmed-commits.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
@@ -47,6 +48,7 @@ interface PipelineDeps {
   clock: Clock;
   databaseClock: DatabaseClock;
   events: EventBus;
+  commits: ConfirmedCommits;
   targets: TargetRegistry;
   /** Decrypts what targets are sent. */
   secrets: KeyRing;

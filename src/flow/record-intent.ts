@@ -12,6 +12,7 @@ import type { Database } from '../postgres/database.ts';
 import { batchFaultOf, isLockedByOthers } from '../postgres/errors.ts';
 import type { Transaction } from '../postgres/executor.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
+import type { ConfirmedCommits } from '../runtime/confirmed-commits.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import { eachInTurn, inHalves } from '../runtime/loop/batch.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
@@ -38,6 +39,7 @@ import {
 export interface RecordIntentDeps {
   database: Database;
   events: EventBus;
+  commits: Pick<ConfirmedCommits, 'note'>;
   lease: Lease;
   wake: Wake;
   /** Which scopes have lanes of their own. */
@@ -148,7 +150,7 @@ async function recordInOneStatement(
   dispatcher.accept(
     mine.map(({ schedule, intent }) => newlyClaimedRun(schedule, intent, instanceId, recorded.claimedAt)),
   );
-  const inserted = emitRecorded(deps.events, planned, fires, recorded);
+  const inserted = emitRecorded(deps, planned, fires, recorded);
   wakeForRecorded(deps.wake, inserted, recorded.effects);
 }
 
@@ -183,7 +185,7 @@ async function recordUnderLocks(deps: RecordIntentDeps, planned: readonly Planne
     };
   });
   if (outdated > 0) deps.events.emit({ type: 'fireLocks', outcome: 'fenced', count: outdated });
-  const inserted = emitRecorded(deps.events, free, fires, recorded);
+  const inserted = emitRecorded(deps, free, fires, recorded);
   emitJudged(deps.events, judged);
   wakeForRecorded(deps.wake, inserted, recorded.effects);
   wakeFor(deps.wake, workOf(judged));

@@ -1,5 +1,6 @@
 import type { MissedFires } from '../core/events.ts';
 import { SKIP_REASONS, lastFireOf } from '../core/time/plan-due.ts';
+import type { ConfirmedCommits } from '../runtime/confirmed-commits.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import { queueOfLane } from '../core/runs/queue-lane.ts';
@@ -39,9 +40,9 @@ export function uidOf({ schedule }: PlannedSchedule): string {
   return schedule.uid;
 }
 
-/** Answers those that were recorded. */
+/** Called after the commit. Answers those that were recorded. */
 export function emitRecorded(
-  events: EventBus,
+  { events, commits }: { events: EventBus; commits: Pick<ConfirmedCommits, 'note'> },
   planned: readonly PlannedSchedule[],
   fires: readonly Fire[],
   recorded: Recorded,
@@ -50,6 +51,8 @@ export function emitRecorded(
   if (fenced > 0) events.emit({ type: 'fireLocks', outcome: 'fenced', count: fenced });
   const inserted = fires.filter(({ intent }) => recorded.inserted(intent.id));
   const fired = inserted.filter(({ intent }) => intent.skipped === null);
+  const [first] = fired;
+  if (first) commits.note({ runId: first.intent.id, kind: 'recorded', at: recorded.claimedAt });
   const claimed = fired.filter(({ intent }) => intent.claimed).length;
   const coalesced = fired.reduce((sum, { intent }) => sum + intent.coalesced, 0);
   events.emit({ type: 'intentsRecorded', fires: fired.length, claimed, coalesced });

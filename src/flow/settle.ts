@@ -6,9 +6,10 @@
  */
 import { notifierOfLane } from '../core/alerts/notifier.ts';
 import type { AttemptSettlement } from '../core/runs/attempts/settle-attempt.ts';
-import type { Settlement } from '../core/runs/attempts/settlement.ts';
+import { withoutText } from '../core/runs/attempts/settlement.ts';
 import { inHalves } from '../runtime/loop/batch.ts';
 import type { Clock } from '../runtime/clock.ts';
+import type { ConfirmedCommits } from '../runtime/confirmed-commits.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, type Turning, createLoop, turningOf } from '../runtime/loop/loop.ts';
 import { reasonOf } from '../runtime/reason.ts';
@@ -25,6 +26,7 @@ interface SettleDeps {
   database: Database;
   clock: Clock;
   events: EventBus;
+  commits: Pick<ConfirmedCommits, 'note'>;
   wake: Wake;
   /** Attempts that may be under way at once. */
   concurrency: number;
@@ -111,6 +113,8 @@ async function settlePlain(state: State, batch: readonly EndedAttempt[]): Promis
     const { settled, effects } = await database.run((db) => settlePlainIfClaimed(db, batch.map(outcomeOf)));
     const toAdmit = batch.some(isLimited);
     wakeFor(state.wake, { effects, toAdmit });
+    const written = batch.find(({ outcome }) => settled(outcome.runId))?.outcome;
+    if (written) state.commits.note({ runId: written.runId, kind: 'succeeded', at: written.finishedAt });
     for (const ended of batch) {
       if (settled(ended.outcome.runId)) emitSettled(state, ended, { wasLost: false });
       else queue.lockFirst(ended);
@@ -193,10 +197,6 @@ async function settleWithoutText(state: State, ended: EndedAttempt, error: unkno
     // Nothing is left to leave out: recovery finds the claim in the row, and the others go on.
     emitFenced(state, ended, { alreadyEnded: false });
   }
-}
-
-function withoutText(settlement: Settlement): Settlement {
-  return { ...settlement, body: null, executionId: null, error: null };
 }
 
 function outcomeOf({ outcome }: EndedAttempt): AttemptSettlement {

@@ -1,12 +1,13 @@
 /**
  * Guarantees: this instance is listed as living before it locks or claims anything. A silent peer is declared dead by the database's
  *   clock, and only while nothing but the peer can be the reason of its silence.
- * Transaction: one statement a beat, one more for a death.
+ * Transaction: one statement a beat, one more for a death, one that reads whether the newest commits are still there.
  * If the process dies here: its beats stop, and the others declare it dead.
  */
 import { setTimeout } from 'node:timers/promises';
 import { afterBeat, type BeatStreak, LEASE_MARGIN_SECONDS, mayDeclareDead } from '../core/time/lease.ts';
 import type { Clock } from '../runtime/clock.ts';
+import type { ConfirmedCommit, ConfirmedCommits } from '../runtime/confirmed-commits.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
@@ -20,6 +21,7 @@ import {
   declareDeadIfSilent,
   registerInstance,
 } from '../store/instances/instances.ts';
+import { commitsGone } from '../store/runs/commits-gone.ts';
 
 interface HeartbeatDeps {
   database: Database;
@@ -27,6 +29,8 @@ interface HeartbeatDeps {
   databaseClock: DatabaseClock;
   events: EventBus;
   lease: Lease;
+  /** The newest of this instance. */
+  commits: ConfirmedCommits;
   maintenance: Pick<MaintenanceState, 'learn'>;
   /** What the others know about this instance, except its id. */
   instance: Omit<Instance, 'id'>;
@@ -45,7 +49,7 @@ const FLUSH_LIMIT_MS = 1_000;
 
 // eslint-disable-next-line max-lines-per-function -- a closure: its functions share its state, and are short
 export function createHeartbeat(deps: HeartbeatDeps): Loop {
-  const { database, clock, databaseClock, events, lease, instance, intervalSeconds } = deps;
+  const { database, clock, databaseClock, events, lease, commits, instance, intervalSeconds } = deps;
   const { ttlSeconds } = instance;
   /** Short enough for a second try while the lease is valid. */
   const limitMs = Math.max(1_000, ((ttlSeconds - LEASE_MARGIN_SECONDS - intervalSeconds) / 2) * 1000);
@@ -59,18 +63,21 @@ export function createHeartbeat(deps: HeartbeatDeps): Loop {
     failing = true;
     const { instanceId } = lease;
     const sent = lease.moment();
+    const noted = commits.noted();
     const answer = await database.run((db) => beatIfListed(db, instanceId), limitMs);
     const answeredAt = clock.monotonic();
     databaseClock.sample(answer.now, sent.monotonic);
     // Before the lease is renewed: no run may be sent during maintenance that holds runs.
     deps.maintenance.learn(answer.maintenance);
-    emitLostCommits(answer);
+    const isGone = emitLostCommits(answer);
+    if (isGone) commits.forget(noted);
     streak = afterBeat(streak, { sentAt: sent.monotonic, answeredAt, databaseNow: answer.now }, ttlSeconds);
     if (!answer.listed) return await replace();
     confirmedAt = answer.now;
     lease.renew(sent);
     events.emit({ type: 'heartbeat', roundTripMs: answeredAt - sent.monotonic });
     await declareDead(streak, answer.overdue);
+    if (!isGone && noted.length > 0) await lookFor(noted);
     failing = false;
     return intervalSeconds * 1000;
   }
@@ -105,9 +112,21 @@ export function createHeartbeat(deps: HeartbeatDeps): Loop {
     deps.wakeRecovery();
   }
 
-  function emitLostCommits({ previous }: HeartbeatAnswer): void {
-    if (confirmedAt === null || (previous !== null && previous >= confirmedAt)) return;
+  function emitLostCommits({ previous }: HeartbeatAnswer): boolean {
+    if (confirmedAt === null || (previous !== null && previous >= confirmedAt)) return false;
     events.emit({ type: 'databaseWentBack', lostMs: previous === null ? null : confirmedAt - previous });
+    return true;
+  }
+
+  /** All heartbeats may be there, and later commits not. Where that cannot be seen now, the next beat looks again. */
+  async function lookFor(noted: readonly ConfirmedCommit[]): Promise<void> {
+    const gone = await database.run((db) => commitsGone(db, noted), limitMs).catch(() => null);
+    if (gone === null) return;
+    commits.forget(noted);
+    const [first] = gone;
+    if (!first) return;
+    const newest = noted.reduce((latest, { at }) => Math.max(latest, at), first.at);
+    events.emit({ type: 'databaseWentBack', lostMs: newest - first.at });
   }
 
   const loop = createLoop({ name: 'heartbeat', clock, body: beat, events });

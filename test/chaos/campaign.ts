@@ -8,7 +8,7 @@ import { type FaultCluster, startFaultCluster } from './cluster/cluster.ts';
 import { FOLLOWER_ID, POISON_ID, dumpDatabase } from './cluster/dump.ts';
 import { startFaultProxy } from './cluster/fault-proxy.ts';
 import { type FaultDeps, healAll } from './faults/faults.ts';
-import type { Disturbance, History, InstanceCheck } from './checker/history.ts';
+import type { Definition, Disturbance, History, InstanceCheck } from './checker/history.ts';
 import { type Instance, createInstance } from './cluster/instance.ts';
 import { CANARY, type Load, createLoad } from './load/load.ts';
 import { type Features, NOTIFIER } from './load/load-definitions.ts';
@@ -16,6 +16,7 @@ import { identitiesOf, statsOf, ticksOf } from './cluster/observe.ts';
 import { createRandom } from './random.ts';
 import { FAULTLESS, type Rates, type Receiver, startReceiver } from './cluster/receiver.ts';
 import { startPulse } from './cluster/pulse.ts';
+import { SHORT, type Times, settingsOf, variablesOf } from './times.ts';
 import { type TargetProxy, startTargetProxy } from './cluster/target-proxy.ts';
 
 export interface CampaignOptions {
@@ -37,6 +38,14 @@ export interface CampaignOptions {
   variables?: Record<string, string>;
   /** Changes the schema behind the daemon's back, once the migrations are through. */
   sql?: string;
+  /** The PostgreSQL, where it is not one server of the campaign's own; it is stopped at the end. */
+  cluster?: FaultCluster;
+  /** The times of the daemons, where they are not the short ones. */
+  times?: Times;
+  /** The schedules, where they are not of every kind; by their number. */
+  definitionOf?: (index: number) => Definition;
+  /** What is tried after all that is judged, with every schedule paused. */
+  afterwards?: (deps: FaultDeps) => Promise<void>;
   say: (line: string) => void;
 }
 
@@ -53,32 +62,6 @@ export interface CampaignResult {
 /** Logs what it does, and puts all of it right before it resolves. */
 export type Disturb = (deps: FaultDeps, log: Disturbance[]) => Promise<void>;
 
-/** Times of the daemons: a twentieth of the usual ones, as far as the configuration goes down. */
-const TTL_SECONDS = 4;
-/**
- * With a timeout this is how long another instance waits before it believes that an attempt at most once did not arrive.
- * An instance that is frozen for longer, just before its first byte, defeats that; so no freeze here lasts as long.
- */
-const LOCK_TTL_SECONDS = 12;
-const MAX_RECOVERIES = 20;
-const VARIABLES = {
-  LOG_LEVEL: 'info',
-  FIRELOCK_TICK_INTERVAL_MS: '200',
-  FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: '1',
-  FIRELOCK_INSTANCE_TTL_SECONDS: String(TTL_SECONDS),
-  FIRELOCK_LOCK_TTL_SECONDS: String(LOCK_TTL_SECONDS),
-  FIRELOCK_RECOVERY_INTERVAL_SECONDS: '1',
-  FIRELOCK_MAX_RECOVERIES: String(MAX_RECOVERIES),
-  FIRELOCK_SHUTDOWN_SECONDS: '5',
-  FIRELOCK_SECRET_KEYS: `chaos:${Buffer.alloc(32, 7).toString('base64')}`,
-};
-const SETTINGS = {
-  canaryId: CANARY,
-  ttlSeconds: TTL_SECONDS,
-  lockTtlSeconds: LOCK_TTL_SECONDS,
-  maxRecoveries: MAX_RECOVERIES,
-  maxRecoveryAgeSeconds: 86_400,
-};
 /** A row that no instance can plan, due at once, and no edit of a caller's: it must not hold up the others. */
 const POISON = `INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority, next_occurrence_at,
     next_fire_at, created_at, updated_at)
@@ -113,6 +96,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     await quiet(stage);
     const stats = await statsOf(stage.instances);
     const dump = await dumpDatabase(stage.cluster.url);
+    await options.afterwards?.(faultDepsOf(stage));
     for (const instance of stage.instances) instance.signal('SIGTERM');
     await Promise.all(stage.instances.map((instance) => instance.gone()));
     await pulse.stop();
@@ -121,7 +105,8 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     const { beats } = pulse;
     const seen = { arrivals, lookups, notices, notifier: features.notifiers ? NOTIFIER : null };
     const observed = { edits, limits, fires, ...seen, disturbances, beats, dump, stats };
-    const history = { settings: SETTINGS, healedAt, ...observed, instances: checks };
+    const settings = settingsOf(options.times ?? SHORT);
+    const history = { settings, healedAt, ...observed, instances: checks };
     const verdict = check(history);
     const identities = await identitiesOf(stage.instances, directory);
     if (verdict.ok) await rm(directory, { recursive: true, force: true });
@@ -137,7 +122,7 @@ async function setUp(
   directory: string,
   closing: (() => Promise<unknown>)[],
 ): Promise<Stage> {
-  const cluster = await startFaultCluster();
+  const cluster = options.cluster ?? (await startFaultCluster());
   closing.push(() => cluster.stop());
   const receiver = await startReceiver({
     seed: options.seed,
@@ -161,7 +146,7 @@ async function setUp(
       proxy,
       receiverPort: target.port,
       directory,
-      variables: { ...VARIABLES, ...options.variables },
+      variables: { ...variablesOf(options.times ?? SHORT), ...options.variables },
     });
     instances.push(instance);
     closing.push(async () => {
@@ -170,11 +155,12 @@ async function setUp(
     });
   }
   const random = createRandom(options.seed, 'load');
-  const { schedules, editEveryMs, fireEveryMs } = options;
+  const { schedules, editEveryMs, fireEveryMs, definitionOf } = options;
   const load = createLoad({
     schedules,
     editEveryMs,
     fireEveryMs,
+    ...(definitionOf === undefined ? {} : { definitionOf }),
     receiverPort: target.port,
     random,
     instances,
@@ -213,9 +199,10 @@ async function disturb({ options, load, ...stage }: Stage, disturbances: Disturb
   await editing?.stop();
 }
 
-function faultDepsOf({ options, cluster, target, instances }: Stage): FaultDeps {
+function faultDepsOf({ options, cluster, receiver, target, instances }: Stage): FaultDeps {
   const random = createRandom(options.seed, 'nemesis');
-  return { cluster, target, instances, random, ttlMs: TTL_SECONDS * 1000, say: options.say };
+  const { ttlSeconds } = options.times ?? SHORT;
+  return { cluster, receiver, target, instances, random, ttlMs: ttlSeconds * 1000, say: options.say };
 }
 
 /** Afterwards every instance should work; whether it does is part of what is checked. */
@@ -268,7 +255,7 @@ async function quiet({ options, cluster, load }: Stage): Promise<void> {
   }
   let [last, since] = ['', Date.now()];
   const silent = `SELECT count(*) FROM instances WHERE died_at IS NULL
-    AND heartbeat_at < clock_timestamp() - interval '${TTL_SECONDS} s'`;
+    AND heartbeat_at < clock_timestamp() - interval '${(options.times ?? SHORT).ttlSeconds} s'`;
   while (Date.now() < Math.min(limit, since + options.drainSeconds * 1000)) {
     const open = await one(`SELECT count(*) FROM runs WHERE schedule_id <> '${FOLLOWER_ID}'`);
     const effects = await one('SELECT count(*) FROM effects');

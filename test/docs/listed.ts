@@ -109,6 +109,18 @@ export const LISTED: readonly Listed[] = [
   },
   { page: 'docs/restoring.md', begins: 'kill -STOP', why: 'it kills servers of PostgreSQL' },
   {
+    page: 'docs/restoring.md',
+    begins: 'npm run failover',
+    why: 'it takes ten minutes, and needs Patroni',
+    doneBy: 'test/chaos/failover/failover.test.ts',
+    check: scriptsExist,
+  },
+  {
+    page: 'test/chaos/failover/README.md',
+    begins: 'RUNLEVEL=1 apt-get',
+    why: 'it installs packages',
+  },
+  {
     page: 'docs/database.md',
     begins: 'CREATE ROLE firelock_owner',
     why: 'roles belong to a whole server, which other tests use',

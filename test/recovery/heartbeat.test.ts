@@ -5,6 +5,7 @@ import type { FirelockEvent } from '../../src/core/events.ts';
 import { createSettler } from '../../src/flow/settle.ts';
 import { createHeartbeat } from '../../src/recovery/heartbeat.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
+import { type ConfirmedCommits, createConfirmedCommits } from '../../src/runtime/confirmed-commits.ts';
 import { createDatabaseClock } from '../../src/runtime/database-clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { type Lease, createLease } from '../../src/runtime/instance-lease.ts';
@@ -44,6 +45,7 @@ afterEach(async () => {
 
 interface Beating {
   lease: Lease;
+  commits: ConfirmedCommits;
   events: FirelockEvent[];
   eventsOf<T extends FirelockEvent['type']>(type: T): Extract<FirelockEvent, { type: T }>[];
   /** Resolves once that many more beats are answered. */
@@ -53,7 +55,12 @@ interface Beating {
 
 /** The heartbeat of one instance, and what it tells. */
 async function startHeartbeat(
-  given: { lease?: Lease; flush?: () => Promise<void>; onEvent?: (event: FirelockEvent) => void } = {},
+  given: {
+    lease?: Lease;
+    commits?: ConfirmedCommits;
+    flush?: () => Promise<void>;
+    onEvent?: (event: FirelockEvent) => void;
+  } = {},
 ): Promise<Beating> {
   const lease = given.lease ?? createLease(systemClock, TTL_SECONDS);
   const events: FirelockEvent[] = [];
@@ -64,10 +71,12 @@ async function startHeartbeat(
   });
   let wakings = 0;
   const databaseClock = createDatabaseClock(systemClock);
+  const commits = given.commits ?? createConfirmedCommits(systemClock);
   const loop = createHeartbeat({
     database: cuttable,
     clock: systemClock,
     databaseClock,
+    commits,
     maintenance: createMaintenanceState(bus, databaseClock),
     events: bus,
     lease,
@@ -84,7 +93,7 @@ async function startHeartbeat(
     const wanted = eventsOf('heartbeat').length + count;
     await until(() => eventsOf('heartbeat').length >= wanted || null);
   };
-  return { lease, events, eventsOf, beats, wakings: () => wakings };
+  return { lease, commits, events, eventsOf, beats, wakings: () => wakings };
 }
 
 interface InstanceRow {
@@ -298,6 +307,65 @@ describe('a database that lost commits', () => {
   });
 });
 
+describe('a database that lost commits, and no heartbeat', () => {
+  /** What an instance has noted of fires that have succeeded since, or of those that are under way. */
+  async function commitsOf(work: 'done' | 'under way'): Promise<ConfirmedCommits> {
+    const receiver = await startReceiver((_, response) => {
+      if (work === 'done') response.end('{}');
+    });
+    const instance = await createInstance(store);
+    await instance.put('each-second', { url: receiver.url, cron: '* * * * * *' });
+    await instance.start();
+    const wanted = work === 'done' ? 'succeeded' : 'recorded';
+    await until(() => instance.commits.noted().some(({ kind }) => kind === wanted) || null);
+    await instance.stop();
+    await receiver.close();
+    return instance.commits;
+  }
+
+  it('is not reported where the runs are there, open or ended', async () => {
+    for (const work of ['done', 'under way'] as const) {
+      const commits = await commitsOf(work);
+      const beating = await startHeartbeat({ commits });
+      await until(() => commits.noted().length === 0 || null);
+      await beating.beats(2);
+      expect(beating.eventsOf('databaseWentBack')).toEqual([]);
+    }
+  });
+
+  it.each([
+    ['a run that it had recorded is gone', 'under way', sql`DELETE FROM runs`],
+    ['a run that had succeeded is gone', 'done', sql`DELETE FROM history`],
+    [
+      'another instance has planned the run again, under its id',
+      'under way',
+      sql`UPDATE runs SET created_at = created_at + interval '10 seconds'`,
+    ],
+    [
+      'a run that had succeeded was sent again',
+      'done',
+      sql`UPDATE history SET finished_at = finished_at + interval '10 seconds'`,
+    ],
+  ] as const)('is reported once: %s', async (_, work, loss) => {
+    const commits = await commitsOf(work);
+    await store.rows(loss);
+    const beating = await startHeartbeat({ commits });
+    await until(() => beating.eventsOf('databaseWentBack').length > 0 || null);
+    await beating.beats(3);
+    expect(beating.eventsOf('databaseWentBack')).toHaveLength(1);
+    await until(() => beating.lease.isValid() || null);
+  });
+
+  it('is reported by the first beat after an outage, whatever was recorded since', async () => {
+    const commits = await commitsOf('under way');
+    await store.rows(sql`DELETE FROM runs`);
+    const later = await commitsOf('under way');
+    for (const one of later.noted()) commits.note(one);
+    const beating = await startHeartbeat({ commits });
+    await until(() => beating.eventsOf('databaseWentBack').length > 0 || null);
+  });
+});
+
 it('without an answered beat the lease runs out, and claimed and due runs wait unsent until it is valid', async () => {
   const owed: (() => void)[] = [];
   const receiver = await startReceiver((_, response) => owed.push(() => response.end('{}')));
@@ -355,6 +423,7 @@ it('a beat after an outage does not wait for the outcomes of the outage, if writ
   const settler = createSettler({
     database: silent,
     clock: systemClock,
+    commits: { note: () => undefined },
     concurrency: 8,
     events: createEventBus(),
     wake: {

@@ -22,6 +22,7 @@ import { createResumer } from '../../src/operations/schedules/pause-end.ts';
 import { type Pauser, createPauser } from '../../src/operations/schedules/pauser.ts';
 import { changeSchedules } from '../../src/operations/schedules/schedule-changes.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
+import { type ConfirmedCommits, createConfirmedCommits } from '../../src/runtime/confirmed-commits.ts';
 import { type DatabaseClock, createDatabaseClock } from '../../src/runtime/database-clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import type { Loop } from '../../src/runtime/loop/loop.ts';
@@ -67,6 +68,8 @@ export interface TestInstance {
   pipeline: Pipeline & { pauser: Pauser; resumer: Loop };
   targets: TargetRegistry;
   events: FirelockEvent[];
+  /** What its heartbeats would look for. */
+  commits: ConfirmedCommits;
   start(): Promise<void>;
   stop(): Promise<void>;
   /** Writes schedules as the API does. */
@@ -112,6 +115,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
   lease.renew(lease.moment());
   const databaseClock = options.databaseClock ?? createDatabaseClock(systemClock);
   const maintenance = createMaintenanceState(bus, databaseClock);
+  const commits = createConfirmedCommits(systemClock);
   const stages = createPipeline({
     database,
     secrets,
@@ -121,6 +125,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     retentionDays: 30,
     targets,
     events: bus,
+    commits,
     clock: systemClock,
     databaseClock,
     maintenance,
@@ -173,6 +178,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     pipeline,
     targets,
     events,
+    commits,
     start: async () => {
       const { settler, effects, begunEffects, backlogs, pauser, alertWatch } = pipeline;
       const { admission, dispatcher, messageDispatcher, tick } = pipeline;

@@ -20,6 +20,23 @@ export function parentOf(pid: number): number | null {
   return readStat(pid)?.parent ?? null;
 }
 
+/** A process and its descendants, parents before children; none where there is no such process. */
+export function pidsOfTree(root: number): number[] {
+  const all = readProcesses();
+  const depthOf = (pid: number): number => (pid === root ? 0 : 1 + depthOf(all.get(pid)?.parent ?? root));
+  const found = [...all.keys()].filter((pid) => descendsFrom(pid, root, all));
+  return found.sort((one, other) => depthOf(one) - depthOf(other));
+}
+
+/** What a process was started with, or how it calls itself now; empty where it is gone. */
+export function commandOf(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+  } catch {
+    return '';
+  }
+}
+
 interface Stat {
   parent: number;
   ticks: number;

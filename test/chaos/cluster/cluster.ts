@@ -15,7 +15,7 @@ export async function startFaultCluster(): Promise<FaultCluster> {
   return { ...cluster, url, admin: (statement) => execute(url, statement).catch(() => undefined) };
 }
 
-async function execute(url: string, statement: string): Promise<Record<string, unknown>[]> {
+export async function execute(url: string, statement: string): Promise<Record<string, unknown>[]> {
   const sql = postgres(url, {
     max: 1,
     connect_timeout: 5,

@@ -2,11 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { FaultCluster } from '../cluster/cluster.ts';
 import type { ProxyMode } from '../cluster/fault-proxy.ts';
 import { BLOCK_MS, type Instance } from '../cluster/instance.ts';
+import type { Receiver } from '../cluster/receiver.ts';
 import type { Random } from '../random.ts';
 import type { TargetProxy } from '../cluster/target-proxy.ts';
 
 export interface FaultDeps {
   cluster: FaultCluster;
+  receiver: Pick<Receiver, 'status'>;
   target: TargetProxy;
   instances: readonly Instance[];
   random: Random;

@@ -26,6 +26,8 @@ interface LoadOptions {
   editEveryMs: number;
   /** Wait between two schedules fired by hand. */
   fireEveryMs: number;
+  /** By a schedule's number; by itself one of every kind. */
+  definitionOf?: (index: number) => Definition;
   receiverPort: number;
   random: Random;
   instances: readonly Instance[];
@@ -157,7 +159,8 @@ export function createLoad(options: LoadOptions): Load {
     },
     create: async (features) => {
       for (let index = 0; index < options.schedules; index += 1) {
-        current.set(`s${String(index).padStart(3, '0')}`, definitionOf(index, features));
+        const definition = options.definitionOf?.(index) ?? definitionOf(index, features);
+        current.set(`s${String(index).padStart(3, '0')}`, definition);
       }
       current.set(CANARY, plain(0));
       const items = [...current].map(([id, definition]) => ({ id, definition }));

@@ -235,6 +235,7 @@ describe('a settler', () => {
     const settler = createSettler({
       database,
       clock: systemClock,
+      commits: { note: () => undefined },
       concurrency: 8,
       events: createEventBus(),
       wake: {

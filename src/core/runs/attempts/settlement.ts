@@ -182,3 +182,8 @@ export function ended(
     doubt: null,
   };
 }
+
+/** For a database that refuses its texts. */
+export function withoutText(settlement: Settlement): Settlement {
+  return { ...settlement, body: null, executionId: null, error: null };
+}
