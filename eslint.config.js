@@ -16,6 +16,7 @@ export default tseslint.config(
   {
     ignores: [
       'dist/',
+      'release/',
       'drizzle/',
       'openapi/',
       'node_modules/',

@@ -5,7 +5,7 @@
  *     node scripts/smoke.ts [--report=FILE]     FILE gets {"passed": N, "failed": M}
  */
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { type Answer, call } from '../test/support/calls.ts';
@@ -14,6 +14,7 @@ import { startCluster } from '../test/support/postgres/server.ts';
 import type { Program } from '../test/support/programs.ts';
 import { type Receiver, startReceiver } from '../test/support/receiver.ts';
 import { within } from '../test/support/within.ts';
+import { type Check, runChecks } from './support/checks.ts';
 import { buildImage, type Image } from './support/image.ts';
 
 interface Stage {
@@ -25,8 +26,7 @@ interface Stage {
   daemon?: Program;
 }
 
-/** In this order: each stands on those before it. */
-const checks: [sentence: string, check: (stage: Stage) => Promise<void> | void][] = [
+const checks: Check<Stage>[] = [
   ['the image carries what runs and no more', carriesWhatRuns],
   ['without DATABASE_URL the daemon says so and exits 1', refusesToRunWithoutDatabase],
   ['with a database it becomes alive and ready', becomesReady],
@@ -40,32 +40,10 @@ const checks: [sentence: string, check: (stage: Stage) => Promise<void> | void][
   ['SIGTERM ends it with exit code 0', endsOnSigterm],
 ];
 
-const { report } = parseArgs({ options: { report: { type: 'string' } } }).values;
-const tally = await runChecks();
-console.log(`smoke: ${tally.passed} passed, ${tally.failed} failed`);
-if (report !== undefined) writeFileSync(report, JSON.stringify(tally));
-if (tally.failed > 0) process.exitCode = 1;
-
-async function runChecks(): Promise<{ passed: number; failed: number }> {
-  const cleanup: (() => Promise<void> | void)[] = [];
-  let stage: Stage | undefined;
-  let passed = 0;
-  try {
-    stage = await setStage(cleanup);
-    for (const [sentence, check] of checks) {
-      console.log(`... ${sentence}`);
-      await check(stage);
-      passed += 1;
-    }
-    return { passed, failed: 0 };
-  } catch (error) {
-    console.error('FAILED', error);
-    console.error(`The daemon wrote:\n${stage?.daemon?.lines.join('\n') ?? 'nothing'}`);
-    return { passed, failed: 1 };
-  } finally {
-    for (const undo of cleanup.reverse()) await undo();
-  }
-}
+await runChecks<Stage>({
+  ...{ name: 'smoke', checks, setStage, wrote: (stage) => stage.daemon?.lines.join('\n') ?? 'nothing' },
+  report: parseArgs({ options: { report: { type: 'string' } } }).values.report,
+});
 
 async function setStage(cleanup: (() => Promise<void> | void)[]): Promise<Stage> {
   const image = buildImage();

