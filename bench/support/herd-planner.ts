@@ -54,7 +54,14 @@ export async function openHerdPlanner(kinds: readonly DayKind[], count: number):
   const { instanceId } = lease;
   const instance = { id: instanceId, host: 'bench', version: 'bench', zoneData: 'bench', ttlSeconds: 3_600 };
   await database.run((db) => registerInstance(db, instance));
-  const common = { database, clock: systemClock, events: createEventBus(), lease, scopeShares: NO_SHARES };
+  const common = {
+    database,
+    clock: systemClock,
+    events: createEventBus(),
+    lease,
+    scopeShares: NO_SHARES,
+    commits: { note: nothing },
+  };
   const deps = {
     ...common,
     databaseClock: createDatabaseClock(systemClock),

@@ -11,7 +11,7 @@ export type ClientOptions = {
  */
 export type AfterInput = {
     /**
-     * Whose runs it follows; `*`: those of every schedule that is not itself an `after` schedule.
+     * Whose runs it follows: of one schedule; or, with a beginning of ids and a `*` (`billing.*`), of every such schedule that is not itself an `after` schedule. `*`: of every one.
      */
     scheduleId: string;
     /**
@@ -48,7 +48,7 @@ export type Alert = {
  */
 export type AnsweredAfter = {
     /**
-     * Whose runs it follows; `*`: those of every schedule that is not itself an `after` schedule.
+     * Whose runs it follows: of one schedule; or, with a beginning of ids and a `*` (`billing.*`), of every such schedule that is not itself an `after` schedule. `*`: of every one.
      */
     scheduleId: string;
     /**
@@ -373,6 +373,10 @@ export type Caller = {
      * What the caller may do.
      */
     role: 'viewer' | 'worker' | 'operator' | 'admin';
+    /**
+     * The caller sees and changes only what has a name that begins with one of these; null: everything.
+     */
+    scope: Array<string> | null;
 };
 
 /**
@@ -555,6 +559,10 @@ export type ClaimedRun = {
      * Of runs that had some, the one included that an `after` run follows; without those that are not kept any more.
      */
     dependencies?: Array<Dependency>;
+    /**
+     * Of an `after` run that follows a late schedule.
+     */
+    parent?: LateParent;
 };
 
 export type ClaimedRuns = {
@@ -923,6 +931,18 @@ export type InstanceList = {
     items: Array<Instance>;
 };
 
+/**
+ * The schedule that is late. No run has ended.
+ */
+export type LateParent = {
+    runId: null;
+    scheduleId: string;
+    status: 'late';
+    reason: null;
+    error: null;
+    result: null;
+};
+
 export type Limit = {
     /**
      * The limit that its runs count against: of them, no more than its `maxRunning` are under way at once.
@@ -1138,7 +1158,7 @@ export type NotifierDiff = {
  */
 export type NotifierFilterInput = {
     /**
-     * Ids, or their beginnings and a `*`: one of them fits.
+     * Ids, or their beginnings and a `*`: one of them fits. A caller with a scope must name some, all within it.
      */
     ids?: Array<string>;
     /**
@@ -2197,7 +2217,7 @@ export type SchedulePatchInput = ({
     at?: string | null;
     after?: {
         /**
-         * Whose runs it follows; `*`: those of every schedule that is not itself an `after` schedule.
+         * Whose runs it follows: of one schedule; or, with a beginning of ids and a `*` (`billing.*`), of every such schedule that is not itself an `after` schedule. `*`: of every one.
          */
         scheduleId?: string;
         on?: Array<'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled' | 'late'> | null;
