@@ -70,26 +70,32 @@ export interface UnknownName<Namer> {
   message: string;
 }
 
-/** What these name and is missing, or beyond the caller's scope. What is there is kept from being deleted until the transaction ends. */
+/**
+ * What these name and is missing, or beyond the caller's scope; but what one named before (`before`), it may go on naming. What is there
+ * is kept from being deleted until the transaction ends.
+ */
 export async function unknownNamesOf<Namer>(
   tx: Executor,
   namers: readonly Namer[],
   namingOf: (namer: Namer) => Naming,
-  scope: Scope,
+  scope: Scope = null,
+  before: (namer: Namer) => Naming | null = () => null,
 ): Promise<UnknownName<Namer>[]> {
   const unknown: UnknownName<Namer>[] = [];
   for (const { table, path, what, nameIn } of NAMED) {
     const naming = namers.flatMap((namer) => {
       const name = nameIn(namingOf(namer));
-      return name === null ? [] : [{ namer, name }];
+      if (name === null) return [];
+      const named = before(namer);
+      return [{ namer, name, mayName: sees(scope, name) || (named !== null && nameIn(named) === name) }];
     });
     const there = await keepNamed(
       tx,
       table,
-      naming.flatMap(({ name }) => (sees(scope, name) ? [name] : [])),
+      naming.flatMap(({ name, mayName }) => (mayName ? [name] : [])),
     );
-    for (const { namer, name } of naming)
-      if (!there.has(name))
+    for (const { namer, name, mayName } of naming)
+      if (!mayName || !there.has(name))
         unknown.push({ namer, path, message: `names a ${what} that does not exist: ${name}` });
   }
   return unknown;

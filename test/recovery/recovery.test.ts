@@ -578,7 +578,7 @@ describe('a claim that has waited', () => {
       retentionDays: 30,
       wake: instance.pipeline.wake,
     };
-    await deleteSchedule(deps, { id: 'lost', by: null }, () => undefined);
+    await deleteSchedule(deps, { id: 'lost', by: null, scope: null }, () => undefined);
     await store.rows(sql`SELECT pg_sleep(1.1)`);
     owed[0]?.();
     await until(() => (narrow.pipeline.dispatcher.claimed() === 0 ? true : null));

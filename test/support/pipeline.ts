@@ -150,7 +150,13 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     const decide = () => definitionOf(given);
     return changeSchedules(
       changeDeps,
-      ids.map((one) => ({ id: one, by: null, calendars: given.exclude?.calendars ?? [], decide })),
+      ids.map((one) => ({
+        id: one,
+        by: null,
+        scope: null,
+        calendars: given.exclude?.calendars ?? [],
+        decide,
+      })),
     );
   };
   await database.run((db) =>
@@ -198,7 +204,8 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
       return fired.run;
     },
     accept: (...asked) => acceptRuns(changeDeps, asked.map(oneOffOf)),
-    remove: (scheduleId) => deleteSchedule(changeDeps, { id: scheduleId, by: null }, () => undefined),
+    remove: (scheduleId) =>
+      deleteSchedule(changeDeps, { id: scheduleId, by: null, scope: null }, () => undefined),
   };
 }
 

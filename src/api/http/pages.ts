@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { EARLIEST, LATEST } from '../../core/instant.ts';
-import { invalid } from './problem.ts';
+import { type Problem, invalid } from './problem.ts';
 import { queryInteger, refused, scheduleIdText } from './common-schemas.ts';
 
 export const limitQuery = queryInteger(1, 500, 50);
@@ -25,7 +25,10 @@ export const occurrenceCursor = cursorOf(
   z.strictObject({ of: ofSchedule(), fireAt: instantNumber(), uid: z.guid() }),
 );
 
-export const loadCursor = cursorOf(z.strictObject({ after: z.guid() }));
+/** The uid of a schedule; for a caller with a scope an id, by which its schedules are read. */
+export const loadCursor = cursorOf(
+  z.strictObject({ after: z.guid().optional(), afterId: scheduleIdText.optional() }),
+);
 
 export const alertCursor = cursorOf(z.strictObject({ after: z.uuid() }));
 
@@ -36,8 +39,12 @@ export function cursorIn<Cursor extends { of: string | null }>(
   cursor: Cursor | undefined,
   scheduleId: string | null,
 ): Cursor | undefined {
-  if (cursor !== undefined && cursor.of !== scheduleId) throw invalid([{ path: 'cursor', message: FOREIGN }]);
+  if (cursor !== undefined && cursor.of !== scheduleId) throw foreignCursor();
   return cursor;
+}
+
+export function foreignCursor(): Problem {
+  return invalid([{ path: 'cursor', message: FOREIGN }]);
 }
 
 /** The caller has asked for one row more than the limit, to know whether there is a next page. */

@@ -6,6 +6,7 @@ import {
   createLoadCount,
 } from '../../core/time/fire-load.ts';
 import { LONGEST_REACH_MS } from '../../core/days/day-times.ts';
+import type { Scope } from '../../core/access/scope.ts';
 import type { Identity } from '../../core/time/fire-times.ts';
 import type { CalendarHistory } from '../../core/exclusions/calendar-history.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
@@ -14,12 +15,14 @@ import { type Timing, calendarIdsOf } from '../../core/schedules/schedule.ts';
 import { inSlices } from '../../runtime/loop/slices.ts';
 import type { Database } from '../../postgres/database.ts';
 import { readCalendars } from '../../store/calendars/calendar-histories.ts';
-import { listTimings } from '../../store/reports/enabled-timings.ts';
+import { type TimingPage, listTimings } from '../../store/reports/enabled-timings.ts';
 import { type Skips, skipsOf } from '../../store/schedules/skips.ts';
 import { type Problem, invalid } from '../http/problem.ts';
 
 interface Asked {
   database: Database;
+  /** Only schedules that a caller of this scope sees. */
+  scope: Scope;
   period: LoadPeriod;
   /** The answer names at most so many schedules, with how often each fires. */
   top: number;
@@ -31,12 +34,12 @@ export interface CountedLoad {
   buckets: { at: Instant; fires: number }[];
   schedules: number;
   firing: Firing[];
-  /** The uid of the last schedule that was looked at; null: there are no more. */
+  /** The uid of the last schedule that was looked at, or with a scope its id; null: there are no more. */
   next: string | null;
 }
 
 /**
- * Of all schedules.
+ * Of all schedules that the caller sees.
  * @throws Problem 422 too much to count
  */
 export async function countAll(asked: Asked): Promise<CountedLoad> {
@@ -46,7 +49,7 @@ export async function countAll(asked: Asked): Promise<CountedLoad> {
 }
 
 /**
- * Of the next `most` schedules in the order of their uids, or of fewer, if these take long to count.
+ * Of the next `most` schedules in the order of listTimings, or of fewer, if these take long to count.
  * @throws Problem 422 too much to count of a single one
  */
 export async function countPage(
@@ -66,7 +69,6 @@ export async function countPage(
 /** About a tenth of a second. */
 const PAGE_STEPS = 400_000;
 const READ_AT_ONCE = 5_000;
-const FIRST_UID = '00000000-0000-0000-0000-000000000000';
 
 interface Counted {
   /** Null: there is too much to count. */
@@ -85,24 +87,26 @@ interface Some {
 
 const ALL: Some = { after: null, most: Infinity };
 
-async function countSome({ database, period, top, isGone }: Asked, some: Some): Promise<Counted> {
+async function countSome({ database, scope, period, top, isGone }: Asked, some: Some): Promise<Counted> {
   const { after, most, maxSteps } = some;
   const calendars: Histories = new Map();
   const bounds = { top, ...(maxSteps !== undefined && { maxSteps }) };
   const count = createLoadCount({ ...period, calendars }, bounds);
   const spent = { slices: 0, seen: 0 };
-  let next: string | null = after ?? FIRST_UID;
+  let next = after;
   let read = 0;
+  let isMore = true;
   try {
-    while (next !== null && read < most && !isGone()) {
-      const asked = { after: next, since: period.from, limit: Math.min(READ_AT_ONCE, most - read) };
-      const page = await timingsAfter(database, asked, calendars);
+    while (isMore && read < most && !isGone()) {
+      const asked = { scope, after: next, limit: Math.min(READ_AT_ONCE, most - read) };
+      const page = await timingsAfter(database, { ...asked, since: period.from }, calendars);
       read += page.read;
       for (const one of page.timings) {
         spent.seen += 1;
         await inSlices(tallied(addTo(count, one), spent));
       }
       next = page.next;
+      isMore = next !== null;
     }
     await inSlices(tallied(count.finish(), spent));
   } catch (error) {
@@ -136,10 +140,10 @@ type Histories = Map<string, CalendarHistory>;
 /** What the calendars of the timings say is in `calendars` afterwards. */
 async function timingsAfter(
   database: Database,
-  { after, since, limit }: { after: string; since: Instant; limit: number },
+  { since, ...asked }: TimingPage & { since: Instant },
   calendars: Histories,
 ) {
-  const page = await database.run((db) => listTimings(db, { after, limit }));
+  const page = await database.run((db) => listTimings(db, asked));
   const uids = page.flatMap(({ uid, hasSkips }) => (hasSkips ? [uid] : []));
   const skips = uids.length === 0 ? null : await database.run((db) => skipsOf(db, uids));
   await readInto(calendars, database, { timings: page.flatMap(({ timing }) => timing ?? []), since });
@@ -148,8 +152,12 @@ async function timingsAfter(
       timing ? [{ identity, timing, skips: skips?.get(uid) }] : [],
     ),
     read: page.length,
-    next: page.length < limit ? null : (page.at(-1)?.uid ?? null),
+    next: page.length < asked.limit ? null : placeOf(page.at(-1), asked.scope),
   };
+}
+
+function placeOf(last: { uid: string; identity: Identity } | undefined, scope: Scope): string | null {
+  return (scope === null ? last?.uid : last?.identity.id) ?? null;
 }
 
 async function readInto(

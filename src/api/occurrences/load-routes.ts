@@ -1,10 +1,11 @@
 import { z } from 'zod';
 import { DAY_MS } from '../../core/utc-day.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
+import type { Scope } from '../../core/access/scope.ts';
 import type { LoadPeriod } from '../../core/time/fire-load.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { encodeCursor, loadCursor } from '../http/pages.ts';
+import { encodeCursor, foreignCursor, loadCursor } from '../http/pages.ts';
 import { LATER_THAN_FROM, emptyPeriod } from '../http/also-checks.ts';
 import { invalid } from '../http/problem.ts';
 import { TAGS, json, problems } from '../http/response-schemas.ts';
@@ -50,21 +51,37 @@ export function addLoadRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('The load', load), ...problems(400, 422) },
       },
     },
-    async ({ query: { from, to, bucketSeconds, top = 0, maxSchedules, cursor }, socket }) => {
+    async ({ query: { from, to, bucketSeconds, top = 0, maxSchedules, cursor }, caller, socket }) => {
+      const { scope } = caller;
       const begin = from ?? (await database.run(databaseNow));
       const period = periodOf(begin, to, bucketSeconds * 1000);
-      const asked = { database, period, top, isGone: () => socket.destroyed };
+      const asked = { database, scope, period, top, isGone: () => socket.destroyed };
       const isPage = maxSchedules !== undefined || cursor !== undefined;
-      const page = { after: cursor?.after ?? null, most: maxSchedules ?? MAX_PAGE };
+      const page = { after: placeIn(cursor, scope), most: maxSchedules ?? MAX_PAGE };
       const counted = await (isPage ? countPage(asked, page) : countAll(asked));
       const { firing, next } = counted;
       return {
         ...answerLoad(counted),
         ...(top > 0 && { firing }),
-        ...(isPage && { nextCursor: next === null ? null : encodeCursor({ after: next }) }),
+        ...(isPage && { nextCursor: next === null ? null : cursorOf(next, scope) }),
       };
     },
   );
+}
+
+type LoadCursor = z.output<typeof loadCursor>;
+
+/** @throws Problem 400: it is a cursor of a caller with a scope, and this one has none, or the other way round */
+function placeIn(cursor: LoadCursor | undefined, scope: Scope): string | null {
+  if (cursor === undefined) return null;
+  const { after, afterId } = cursor;
+  const place = scope === null ? after : afterId;
+  if (place === undefined) throw foreignCursor();
+  return place;
+}
+
+function cursorOf(next: string, scope: Scope): string {
+  return encodeCursor(scope === null ? { after: next } : { afterId: next });
 }
 
 /** @throws Problem 400 */

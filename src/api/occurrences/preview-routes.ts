@@ -1,3 +1,4 @@
+import { type Scope, sees } from '../../core/access/scope.ts';
 import { type Instant, LATEST, isoInstant } from '../../core/instant.ts';
 import { DEFAULT_TIMING, type Timing, calendarIdsOf } from '../../core/schedules/schedule.ts';
 import { calendarReachOf } from '../../core/days/day-times.ts';
@@ -99,10 +100,10 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('Fire times', previewedTimes), ...problems(...BODY_PROBLEMS, 422) },
       },
     },
-    async ({ body: { from, count, id, ...given } }) => {
+    async ({ body: { from, count, id, ...given }, caller: { scope } }) => {
       const { cron } = given;
       const timing = { ...DEFAULT_TIMING, ...given, at: null, after: null };
-      const { after, calendars } = await beginningOf(database, timing, from ?? null);
+      const { after, calendars } = await beginningOf(database, timing, { from: from ?? null, scope });
       const identity = { id: id ?? '', createdAt: after };
       await lookAhead(timing, identity.id);
       const times = fireTimes(timing, identity, calendars);
@@ -118,11 +119,16 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
   );
 }
 
-/** @throws Problem 422 if it names a calendar that does not exist */
-async function beginningOf(database: Database, timing: Timing, from: Instant | null) {
+/** @throws Problem 422 if it names a calendar that does not exist, or that the scope does not show */
+async function beginningOf(
+  database: Database,
+  timing: Timing,
+  { from, scope }: { from: Instant | null; scope: Scope },
+) {
   return database.run(async (db) => {
     const after = from ?? (await databaseNow(db));
-    const known = await readCalendars(db, calendarIdsOf(timing), after - calendarReachOf(timing));
+    const ids = calendarIdsOf(timing).filter((id) => sees(scope, id));
+    const known = await readCalendars(db, ids, after - calendarReachOf(timing));
     const unknown = unknownCalendars(timing, known);
     if (unknown.length > 0) throw invalid(unknown, 422);
     return { after, calendars: known.histories };

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import type { Caller } from '../../core/access/roles.ts';
+import type { Scope } from '../../core/access/scope.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { ScheduleChangeDeps } from '../../operations/schedules/schedule-changes.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
@@ -15,6 +17,7 @@ import { changeOrRefuse } from './writes.ts';
 import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 import { batchInput, besideItems, itemInput } from './schemas.ts';
 import { noteMany, diffOf, scheduleDiff } from './diff.ts';
+import { foreignItems, queueFaults } from './scope-faults.ts';
 
 type BatchItem = z.output<typeof batchInput>['items'][number];
 
@@ -57,7 +60,7 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
     async ({ body, json: sent, caller }) =>
       putBatch(
         { ...deps, note: noteMany(caller) },
-        { ...body, by: caller.name },
+        { ...body, caller },
         sent?.payloads ?? new Map<string, string>(),
       ),
   );
@@ -65,15 +68,20 @@ export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
 
 async function putBatch(
   deps: ApiDeps & ScheduleChangeDeps,
-  { items, dryRun, by }: z.output<typeof batchInput> & Pick<ScheduleChange, 'by'>,
+  { items, dryRun, caller }: z.output<typeof batchInput> & { caller: Caller },
   payloads: ReadonlyMap<string, string>,
 ): Promise<z.output<typeof batchAnswer>> {
+  const { name: by, scope } = caller;
+  const foreign = foreignItems(items, scope);
+  if (foreign.length > 0) throw invalid(foreign, 422);
   const outlooks = await outlooksOf(deps, items);
   const indexOf = new Map(items.map(({ id }, index) => [id, index]));
   const pathOf = (id: string) => `/items/${indexOf.get(id) ?? 0}`;
   const { secrets } = deps;
-  const { decided, impossible, before } = decisions(items, payloads, { outlooks, secrets, dryRun });
-  const changes = decided.map((change) => ({ ...change, by }));
+  const { decided, impossible, before } = decisions(items, payloads, {
+    ...{ outlooks, secrets, dryRun, scope },
+  });
+  const changes = decided.map((change) => ({ ...change, by, scope }));
   const changed = await changeOrRefuse(deps, changes, pathOf, impossible, dryRun);
   const count = { created: 0, updated: 0, unchanged: 0 };
   for (const { change } of changed) count[change] += 1;
@@ -87,6 +95,7 @@ interface Deciding {
   outlooks: ReadonlyMap<BatchItem, Outlook>;
   secrets: KeyRing;
   dryRun: boolean;
+  scope: Scope;
 }
 
 type Given = Omit<Parameters<typeof fireFaults>[1], 'id'>;
@@ -95,7 +104,7 @@ type Given = Omit<Parameters<typeof fireFaults>[1], 'id'>;
 function decisions(
   items: readonly BatchItem[],
   payloads: ReadonlyMap<string, string>,
-  { outlooks, secrets, dryRun }: Deciding,
+  { outlooks, secrets, dryRun, scope }: Deciding,
 ) {
   let invalidOnes: Fault[] = [];
   let impossibleOnes: Fault[] = [];
@@ -116,6 +125,7 @@ function decisions(
       ...resolved.impossible,
       ...fireFaults(definition, { id, ...given }, outlooks.get(item)),
       ...pauseFaults(resolved, given),
+      ...queueFaults(definition, current, scope),
     ];
     impossibleOnes.push(...barred.map(inItem));
     if (index === items.length - 1 && invalidOnes.length > 0) throw invalid(invalidOnes);

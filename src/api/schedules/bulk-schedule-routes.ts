@@ -78,7 +78,7 @@ export function addScheduleBulkRoute(api: Api, deps: ApiDeps): void {
       const { label: labels, q, status: statuses, late } = filter;
       return setEnabledOfMatching(audited(deps, { caller }), {
         action,
-        filter: { labels, text: q, statuses, late },
+        filter: { scope: caller.scope, labels, text: q, statuses, late },
         reason,
         until,
         dryRun,

@@ -80,9 +80,10 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('A page of schedules', pageSchema(listedSchedule)), ...problems(400) },
       },
     },
-    async ({ query: { enabled, status, late, label, q, recent, maxSchedules, limit, cursor } }) => {
+    async ({ query: { enabled, status, late, label, q, recent, maxSchedules, limit, cursor }, caller }) => {
       const after = cursor?.after;
-      const filter = { enabled, late, statuses: status, labels: label, text: q, after };
+      const { scope } = caller;
+      const filter = { scope, enabled, late, statuses: status, labels: label, text: q, after };
       const { rows, runs, end } = await database.run(async (db) => {
         const wanted = { ...filter, limit: limit + 1 };
         const { schedules: listed, end: last } = await lookThrough(db, wanted, maxSchedules);
@@ -229,8 +230,10 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
       },
     },
     async ({ params: { id }, headers: { 'if-match': match }, caller }, reply) => {
-      const deleted = await deleteSchedule(audited(deps, { caller }), { id, by: caller.name }, (current) =>
-        checkPreconditions(`schedule ${id}`, { 'if-match': match }, current),
+      const deleted = await deleteSchedule(
+        audited(deps, { caller }),
+        { id, by: caller.name, scope: caller.scope },
+        (current) => checkPreconditions(`schedule ${id}`, { 'if-match': match }, current),
       );
       if (!deleted) throw noSuch(`schedule ${id}`);
       return reply.code(204).send(null);

@@ -12,6 +12,7 @@ import type { ApiDeps } from '../deps.ts';
 import { noteOne } from './diff.ts';
 import type { AcceptedWrite } from './inputs.ts';
 import { withNextFires } from './next-fires.ts';
+import { queueFaults } from './scope-faults.ts';
 import { type Fault, invalid, unforeseen } from '../http/problem.ts';
 
 /** Impossible values and names of things that do not exist are refused together, so that one answer names every fault. */
@@ -23,10 +24,11 @@ export async function changeOne(
   let impossible: readonly Fault[] = [];
   const decideOnly: ScheduleChange['decide'] = (...given) => {
     const accepted = decide(...given);
-    impossible = accepted.impossible;
+    const [current] = given;
+    impossible = [...accepted.impossible, ...queueFaults(accepted.definition, current, caller.scope)];
     return accepted.definition;
   };
-  const change = { ...named, by: caller.name, decide: decideOnly };
+  const change = { ...named, by: caller.name, scope: caller.scope, decide: decideOnly };
   const [changed] = await changeOrRefuse(
     { ...deps, note: noteOne(caller) },
     [change],

@@ -1,7 +1,9 @@
+import { type Scope, owns } from '../../core/access/scope.ts';
 import { parseJsonBody } from '../../api/http/json/json-body.ts';
 import { SET_LABEL } from '../../schedules-file/schedules-file.ts';
 import { stringify } from '../../api/http/json/raw-json.ts';
 import type { Cli } from '../cli.ts';
+import type { CallerAnswer } from '../server/answers.ts';
 import type { Query, Server } from '../server/server-calls.ts';
 import { type Exported, createOrder, exported, withoutNothing } from './export-schedules.ts';
 import { inComment, listItem } from './yaml-text.ts';
@@ -11,16 +13,17 @@ export interface ExportOptions {
   format?: 'yaml' | 'json';
 }
 
-/** Writes everything, page by page; it only keeps schedules that follow others until the end. */
+/** Writes everything that the caller may change, page by page; it only keeps schedules that follow others until the end. */
 export async function exportAll(cli: Cli, { set, format = 'yaml' }: ExportOptions): Promise<void> {
   const server = cli.server();
+  const scope = await scopeOf(server);
   const { out, now } = cli.surroundings;
   const write = (text: string) => out.write(text);
   const writer = format === 'json' ? jsonWriter(write) : yamlWriter(write);
   writer.begin(set ?? null, server.url);
   for (const kind of ['limits', 'calendars', 'connections', 'notifiers'] as const) {
     writer.list(kind);
-    for await (const { fields } of pagesOf(server, kind, {}))
+    for await (const { fields } of pagesOf(server, kind, { scope }))
       writer.item({ fields: nonEmpty(kind, fields), isOver: null });
   }
   writer.list('schedules');
@@ -32,7 +35,7 @@ export async function exportAll(cli: Cli, { set, format = 'yaml' }: ExportOption
     writer.item(one);
   };
   const query = set === undefined ? {} : { label: `${SET_LABEL}:${set}` };
-  for await (const answered of pagesOf(server, 'schedules', query)) {
+  for await (const answered of pagesOf(server, 'schedules', { query, scope })) {
     const one = exported(answered, now(), set ?? null);
     if (one.isOver !== null) over.add(String(one.fields['id']));
     if (!order.putOff(one)) put(one);
@@ -43,8 +46,18 @@ export async function exportAll(cli: Cli, { set, format = 'yaml' }: ExportOption
     cli.output().note(`left out: ${left} schedules that are over, which a new installation would refuse`);
 }
 
-/** Items with their payloads as the server wrote them, byte for byte. */
-async function* pagesOf(server: Server, path: string, query: Query) {
+async function scopeOf(server: Server): Promise<Scope> {
+  const answer = await server.call('GET', 'me');
+  // An older server does not say it, and has none.
+  return (answer.body() as Partial<CallerAnswer>).scope ?? null;
+}
+
+/** Items of this scope, with their payloads as the server wrote them, byte for byte. */
+async function* pagesOf(
+  server: Server,
+  path: string,
+  { query = {}, scope }: { query?: Query; scope: Scope },
+) {
   let cursor: string | null = null;
   do {
     const asked: Query = { ...query, limit: 500, cursor: cursor ?? undefined };
@@ -52,7 +65,9 @@ async function* pagesOf(server: Server, path: string, query: Query) {
     const { value, payloads } = await parseJsonBody(Buffer.from(text));
     const page = value as { items: Record<string, unknown>[]; nextCursor: string | null };
     for (const [index, fields] of page.items.entries())
-      yield { fields, payload: payloads.get(`/items/${index}/payload`) ?? null };
+      // What is shared is read by everybody, and belongs into the file of those who may change it.
+      if (owns(scope, String(fields['id'])))
+        yield { fields, payload: payloads.get(`/items/${index}/payload`) ?? null };
     cursor = page.nextCursor;
   } while (cursor !== null);
 }

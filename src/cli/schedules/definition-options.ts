@@ -43,7 +43,7 @@ export function definitionOptions(command: Command): Command {
     .option('--cron <expression>', 'when it fires; several: when any of them does', collect)
     .option('--every <seconds>', 'fire at this interval')
     .option('--at <instant>', 'fire once')
-    .option('--after <id>', 'fire after the runs of this schedule')
+    .option('--after <id>', 'fire after the runs of this schedule; billing.*: of each whose id begins so')
     .option('--on <status,…>', 'with --after: only after runs that end so')
     .option('--timezone <zone>', 'the IANA zone of --cron')
     .option('--description <text>', 'what it is for')

@@ -194,7 +194,7 @@ function advice(status: number, { hasToken }: { hasToken: boolean }): string {
       ? 'the server does not accept the token in FIRELOCK_TOKEN: '
       : 'the server requires a token; set FIRELOCK_TOKEN: ';
   }
-  return status === 403 ? 'the role of this token does not allow this call: ' : '';
+  return status === 403 ? 'this token does not allow this call: ' : '';
 }
 
 function problemOf(text: string): Problem | null {

@@ -115,7 +115,7 @@ export type FollowedEnd = (typeof FOLLOWED_ENDS)[number];
 
 /** The end of another schedule's run as a trigger. */
 export interface After {
-  /** `*`: of every schedule that is not itself an `after` schedule. */
+  /** `billing.*`: of every schedule whose id begins so and that is not itself an `after` schedule; `*`: of each of all. */
   scheduleId: string;
   on: FollowedEnd[];
 }

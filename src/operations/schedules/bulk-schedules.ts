@@ -84,7 +84,13 @@ async function eachBatch(
     return asAsked(current.definition, request);
   };
   const work = async (some: readonly MatchingSchedule[]) => {
-    const changes = some.map(({ uid, id }) => ({ uid, id, by: request.by, decide }));
+    const changes = some.map(({ uid, id }) => ({
+      uid,
+      id,
+      by: request.by,
+      scope: request.filter.scope,
+      decide,
+    }));
     const { changed, locked, entry } = await changeAndNote(deps, request, changes, done);
     done.changed += countUpdated(changed);
     done.entry = entry;

@@ -4,6 +4,7 @@
  * Transaction: one, under the schedule's row lock; after it one for each slice (flow/backlogs.ts).
  * If the process dies here: everything or nothing of it is written; any instance does the slices that are left.
  */
+import type { Scope } from '../../core/access/scope.ts';
 import type { Instant } from '../../core/instant.ts';
 import { type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
 import { wakeFor } from '../../runtime/loop/wake.ts';
@@ -12,7 +13,7 @@ import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
 import { closeAlertsSilently } from '../../store/alerts/alert-effects.ts';
 import { linkCalendars } from '../../store/calendars/calendar-users.ts';
-import { followersOf } from '../../store/effects/followers.ts';
+import { followersOf, isFollowedByUnseen } from '../../store/effects/followers.ts';
 import { deleteScheduleAndAbandon } from '../../store/schedules/write-schedules.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { deleteAllSkips, skipsOf } from '../../store/schedules/skips.ts';
@@ -28,8 +29,15 @@ export class StillFollowed extends Error {
   /** Their ids, or the first of them. */
   readonly followers: readonly string[];
 
-  constructor(followers: readonly string[], andMore: boolean) {
-    super(`followed by ${followers.join(', ')}${andMore ? ' and more' : ''}`);
+  /** `andOthers`: some that the caller's scope does not show. */
+  constructor(
+    followers: readonly string[],
+    { andMore, andOthers }: { andMore: boolean; andOthers: boolean },
+  ) {
+    const named = followers.length > 0 ? [`${followers.join(', ')}${andMore ? ' and more' : ''}`] : [];
+    super(
+      `followed by ${[...named, ...(andOthers ? ['others, outside of your scope'] : [])].join(' and by ')}`,
+    );
     this.followers = followers;
   }
 }
@@ -41,7 +49,7 @@ export class StillFollowed extends Error {
  */
 export async function deleteSchedule(
   deps: ScheduleChangeDeps & { auditor?: Auditor },
-  { id, by }: Pick<ScheduleChange, 'id' | 'by'>,
+  { id, by, scope }: Pick<ScheduleChange, 'id' | 'by' | 'scope'>,
   check: (current: Schedule) => void,
 ): Promise<boolean> {
   const deleted = await deps.database.transaction(async (tx) => {
@@ -51,9 +59,7 @@ export async function deleteSchedule(
     const schedule = ended.current.get(id);
     if (!schedule) return null;
     check(schedule);
-    const followers = await followersOf(tx, schedule.uid, MAX_NAMED + 1);
-    if (followers.length > 0)
-      throw new StillFollowed(followers.slice(0, MAX_NAMED), followers.length > MAX_NAMED);
+    await refuseWhileFollowed(tx, schedule, scope);
     const now = await databaseNow(tx);
     const write = { ...asWrite(schedule, by), version: schedule.version + 1 };
     const skips = await skipsOf(tx, uidWithSkips({ schedule, write }));
@@ -78,6 +84,17 @@ export async function deleteSchedule(
     deps.events.emit({ type: 'runsAbandoned', reason: 'deleted', scheduleId: id, count: abandoned });
   wakeFor(deps.wake, { effects, toAdmit: abandoned > 0 });
   return true;
+}
+
+/** @throws StillFollowed */
+async function refuseWhileFollowed(tx: Transaction, { uid }: Schedule, scope: Scope): Promise<void> {
+  const followers = await followersOf(tx, uid, { scope, limit: MAX_NAMED + 1 });
+  const andOthers = await isFollowedByUnseen(tx, uid, scope);
+  if (followers.length === 0 && !andOthers) return;
+  throw new StillFollowed(followers.slice(0, MAX_NAMED), {
+    andMore: followers.length > MAX_NAMED,
+    andOthers,
+  });
 }
 
 /** Requests to skip its fires, and what is wrong with it. */

@@ -3,9 +3,19 @@
  * Transaction: that of the edit; edits of `after` come one after the other, so that two cannot close a circle together.
  * If the process dies here: nothing of the edit is written.
  */
+import { scopeText } from '../../core/access/scope.ts';
+import { followedPrefix } from '../../core/schedules/followed-ids.ts';
+import type { After } from '../../core/schedules/schedule.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { ALL_SCHEDULES, followedUid, keepFollowed, lockFollowing } from '../../store/effects/followers.ts';
+import {
+  followedUid,
+  isOfPrefix,
+  keepFollowed,
+  lockFollowing,
+  uidOfPrefix,
+} from '../../store/effects/followers.ts';
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
+import { type NamingWrite, mayFollow } from './names-in-scope.ts';
 
 /** What `after` names cannot be followed. */
 export class CannotFollow extends Error {
@@ -19,34 +29,40 @@ export class CannotFollow extends Error {
 }
 
 /** Finds the uids of the schedules that these follow, and writes them into `afterUid`. @throws CannotFollow */
-export async function resolveFollowed(tx: Executor, writes: readonly ScheduleWrite[]): Promise<void> {
-  const parents = await parentsOf(tx, writes);
+export async function resolveFollowed(tx: Executor, naming: readonly NamingWrite[]): Promise<void> {
+  const writes = naming.map(({ write }) => write);
+  const parents = await parentsOf(tx, naming);
   const faults: { scheduleId: string; message: string }[] = [];
-  for (const write of writes) {
+  for (const one of naming) {
+    const { write } = one;
     const { after } = write.definition;
-    if (after === null) write.afterUid = null;
-    else if (after.scheduleId === '*') write.afterUid = ALL_SCHEDULES;
-    else {
-      const uid = parents.get(after.scheduleId);
-      if (uid !== undefined) write.afterUid = uid;
-      else
-        faults.push({
-          scheduleId: write.id,
-          message: `names a schedule that does not exist: ${after.scheduleId}`,
-        });
-    }
+    write.afterUid = after === null || !mayFollow(one) ? null : (followedAsUid(after, parents) ?? null);
+    if (after !== null && write.afterUid === null)
+      faults.push({ scheduleId: write.id, message: faultOf(after, one) });
   }
   if (faults.length === 0) faults.push(...(await circlesOf(tx, writes)));
   if (faults.length > 0) throw new CannotFollow(faults);
 }
 
+function followedAsUid({ scheduleId }: After, parents: ReadonlyMap<string, string>): string | undefined {
+  const prefix = followedPrefix(scheduleId);
+  return prefix === null ? parents.get(scheduleId) : uidOfPrefix(prefix);
+}
+
+function faultOf({ scheduleId }: After, { scope }: NamingWrite): string {
+  return followedPrefix(scheduleId) === null
+    ? `names a schedule that does not exist: ${scheduleId}`
+    : `is beyond your scope, which is ${scopeText(scope ?? [])}`;
+}
+
 /** In the call itself, or stored already. */
-async function parentsOf(tx: Executor, writes: readonly ScheduleWrite[]): Promise<Map<string, string>> {
-  const named = writes.flatMap(({ definition: { after } }) => (after === null ? [] : [after.scheduleId]));
-  if (named.length === 0) return new Map();
+async function parentsOf(tx: Executor, naming: readonly NamingWrite[]): Promise<Map<string, string>> {
+  const following = naming.filter(({ write }) => write.definition.after !== null);
+  if (following.length === 0) return new Map();
   await lockFollowing(tx);
+  const named = following.filter(mayFollow).map(({ write }) => write.definition.after?.scheduleId ?? '');
   const stored = await keepFollowed(tx, [...new Set(named)]);
-  return new Map([...stored, ...writes.map(({ id, uid }) => [id, uid] as const)]);
+  return new Map([...stored, ...naming.map(({ write: { id, uid } }) => [id, uid] as const)]);
 }
 
 async function circlesOf(
@@ -56,11 +72,12 @@ async function circlesOf(
   const following = new Map<string, string | null>(writes.map(({ uid, afterUid }) => [uid, afterUid]));
   const faults: { scheduleId: string; message: string }[] = [];
   /** From here up, there is no cycle. */
-  const straight = new Set<string | null>([null, ALL_SCHEDULES]);
+  const straight = new Set<string | null>([null]);
+  const isStraight = (above: string | null) => straight.has(above) || (above !== null && isOfPrefix(above));
   for (const { uid, id, afterUid, definition } of writes) {
     let above = afterUid;
     const passed = new Set<string>();
-    while (above !== null && !straight.has(above) && above !== uid && !passed.has(above)) {
+    while (above !== null && !isStraight(above) && above !== uid && !passed.has(above)) {
       passed.add(above);
       let next = following.get(above);
       if (next === undefined) {
@@ -75,7 +92,7 @@ async function circlesOf(
         scheduleId: id,
         message: `makes a cycle: ${parent} follows this schedule, directly or through others`,
       });
-    } else if (straight.has(above)) {
+    } else if (isStraight(above)) {
       for (const one of [uid, ...passed]) straight.add(one);
     }
   }

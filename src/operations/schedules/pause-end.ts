@@ -66,7 +66,7 @@ async function pass(state: State): Promise<number> {
 /** Answers how many were enabled. */
 async function resume(state: State, ended: readonly EndedPause[]): Promise<number> {
   const find = async (tx: Transaction) =>
-    (await lockEndedPauses(tx, ended)).map((id) => ({ id, by: BY_FIRELOCK, decide: asItIs }));
+    (await lockEndedPauses(tx, ended)).map((id) => ({ id, by: BY_FIRELOCK, scope: null, decide: asItIs }));
   const { resumed, stillPaused } = await changeFoundSchedules(state, find);
   for (const { schedule, error } of stillPaused) {
     const { uid, id: scheduleId } = schedule;

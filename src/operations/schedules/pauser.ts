@@ -106,6 +106,7 @@ async function pauseIfTargetIs(
       {
         id: scheduleId,
         by: BY_FIRELOCK,
+        scope: null,
         decide: (current) => {
           if (current?.uid !== scheduleUid || !isThis(deps.secrets, current, target))
             throw new NothingToPause();
@@ -149,6 +150,7 @@ async function pauseFailing(deps: PauserDeps, failing: Effect): Promise<void> {
       {
         id: scheduleId,
         by: BY_FIRELOCK,
+        scope: null,
         decide: (current) => pausedBecause((current ?? found).definition, reason),
       },
     ];

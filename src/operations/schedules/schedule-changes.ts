@@ -4,6 +4,7 @@
  * Transaction: one per call, under the row locks of all schedules it names, taken in uid order.
  * If the process dies here: everything or nothing of the call is written.
  */
+import { sees } from '../../core/access/scope.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { Target } from '../../core/schedules/schedule.ts';
@@ -24,12 +25,12 @@ import { lockFreeSchedules } from '../../store/schedules/search/lock-free-schedu
 import { skipsOf } from '../../store/schedules/skips.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import { type Edited, planBeforeUpdate } from './plan-before-update.ts';
-import { type UnknownName, unknownNamesOf } from '../named-things.ts';
 import { type ResumedSchedules, type StillPaused, resumeEnded, writeResumed } from './ended-pauses.ts';
-import { CannotFollow, resolveFollowed } from './followed-schedules.ts';
+import { type CheckNames, checkNames } from './check-names.ts';
 import { judgeEdited } from './edited-overlaps.ts';
 import { namedBy, shareCalendarsOf } from '../calendars/named-calendars.ts';
 import { type SignedEdit, keepAlerts } from './alerts-of-edits.ts';
+import type { NamingWrite } from './names-in-scope.ts';
 import { keepWatches } from './watch-outcomes.ts';
 import { keepFiresToCome } from './skip-fires.ts';
 import { type ChangedSchedule, type ScheduleChange, changedSchedule, decide } from './schedule-writes.ts';
@@ -156,11 +157,6 @@ interface Changed {
   judged: JudgedOverlaps;
 }
 
-type CheckNames = (
-  cannotFollow: CannotFollow | null,
-  unknown: readonly UnknownName<Pick<ScheduleWrite, 'id'>>[],
-) => void;
-
 async function changeIn(
   tx: Transaction,
   deps: ScheduleChangeDeps,
@@ -171,20 +167,16 @@ async function changeIn(
     tx,
     changes.map((change) => change.id),
   );
-  const further = changes.flatMap(({ calendars: named }) => named ?? []);
+  const further = changes.flatMap(({ calendars: named = [], scope }) =>
+    named.filter((id) => sees(scope, id)),
+  );
   const calendars = await shareCalendarsOf(tx, found.values(), further);
   // Read after the locks were taken: so nothing that was due when a lock was released is missed.
   const now = await databaseNow(tx);
   const ended = resumeEnded(found, now, calendars.histories);
-  const decided: Edited[] = [];
-  // A thousand schedules take their time.
-  const pace = createPace();
-  for (const change of changes) {
-    await pace();
-    decided.push(decide(deps.targets, change, ended.current.get(change.id) ?? null, { now, calendars }));
-  }
-  const writes = decided.flatMap((one) => (one.write ? [one.write] : []));
-  await checkNames(tx, writes, check);
+  const { decided, naming } = await decideEach(deps, changes, { current: ended.current, now, calendars });
+  const writes = naming.map(({ write }) => write);
+  await checkNames(tx, naming, check);
   const links = decided.flatMap((one) => namedBy(one, calendars));
   const skips = await skipsOf(tx, decided.flatMap(uidWithSkips));
   const recorded = await planBeforeUpdate(tx, decided, { ...planningOf(deps, now, calendars), skips });
@@ -202,16 +194,25 @@ async function changeIn(
   return { changed, ended, recorded, judged };
 }
 
-/** @throws CannotFollow, Error where a limit or a connection does not exist, and whatever `check` throws */
-async function checkNames(tx: Transaction, writes: ScheduleWrite[], check: CheckNames): Promise<void> {
-  const unknown = await unknownNamesOf(tx, writes, ({ definition }) => definition, null);
-  await resolveFollowed(tx, writes).catch((error: unknown) => {
-    if (error instanceof CannotFollow) check(error, unknown);
-    throw error;
-  });
-  check(null, unknown);
-  const [first] = unknown;
-  if (first) throw new Error(`schedule ${first.namer.id} ${first.message}`);
+/** `naming`: of those that change something. */
+async function decideEach(
+  { targets }: ScheduleChangeDeps,
+  changes: readonly ScheduleChange[],
+  { current: found, ...given }: Pick<ResumedSchedules, 'current'> & Parameters<typeof decide>[3],
+): Promise<{ decided: Edited[]; naming: NamingWrite[] }> {
+  const decided: Edited[] = [];
+  const naming: NamingWrite[] = [];
+  // A thousand schedules take their time.
+  const pace = createPace();
+  for (const change of changes) {
+    await pace();
+    const current = found.get(change.id) ?? null;
+    const one = decide(targets, change, current, given);
+    decided.push(one);
+    const before = current?.definition ?? null;
+    if (one.write) naming.push({ write: one.write, before, scope: change.scope });
+  }
+  return { decided, naming };
 }
 
 function editsOf(decided: readonly Edited[], changed: readonly ChangedSchedule[], at: Instant): SignedEdit[] {

@@ -3,6 +3,7 @@
  * Transaction: none; the callers lock, and write.
  * If the process dies here: nothing is written.
  */
+import type { Scope } from '../../core/access/scope.ts';
 import type { Instant } from '../../core/instant.ts';
 import {
   cursorUnder,
@@ -16,6 +17,7 @@ import { type Definition, type Schedule, calendarIdsOf } from '../../core/schedu
 import { type KnownCalendars, unappliedSince } from '../../store/calendars/calendar-histories.ts';
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
+import { calendarsFor } from './names-in-scope.ts';
 import type { Edited } from './plan-before-update.ts';
 import { newScheduleUid } from './schedule-uid.ts';
 
@@ -23,6 +25,8 @@ export interface ScheduleChange {
   id: string;
   /** The name of the caller; null: it has none. */
   by: string | null;
+  /** What the caller may name beside what the schedule names already. */
+  scope: Scope;
   /** Ids of the calendars that the definition may name, beside those that the schedule names already. */
   calendars?: readonly string[];
   /**
@@ -43,11 +47,12 @@ export function decide(
   targets: TargetRegistry,
   change: ScheduleChange,
   current: Schedule | null,
-  { now, calendars }: { now: Instant; calendars: KnownCalendars },
+  { now, calendars: known }: { now: Instant; calendars: KnownCalendars },
 ): Edited {
   const uid = current?.uid ?? newScheduleUid(now);
-  const decided = withoutEndedPause(change.decide(current, now, calendars, uid));
   const { id, by } = change;
+  const calendars = calendarsFor(change, current, known);
+  const decided = withoutEndedPause(change.decide(current, now, calendars, uid));
   const lane = targets.laneOf(decided.target);
   if (!current) {
     const definition = decided;

@@ -1,11 +1,12 @@
 import { isObject } from '../../api/http/json/json-body.ts';
+import { followedPrefix } from '../../core/schedules/followed-ids.ts';
 import { type FileEntry, type FileFault, faultOf } from '../schedules-file.ts';
 
-/** The id of the schedule that a definition follows; null: none, or all. */
+/** The id of the schedule that a definition follows; null: none, or many. */
 export function followedBy(fields: Readonly<Record<string, unknown>>): string | null {
   const { after } = fields;
   const id = isObject(after) ? after['scheduleId'] : null;
-  return typeof id === 'string' && id !== '*' ? id : null;
+  return typeof id === 'string' && followedPrefix(id) === null ? id : null;
 }
 
 /** How entries of one kind name each other. */

@@ -1,3 +1,4 @@
+import { type Scope, owns } from '../../core/access/scope.ts';
 import {
   SET_LABEL,
   type SchedulesFile,
@@ -6,6 +7,7 @@ import {
   type FilePlan,
 } from '../schedules-file.ts';
 import { type ApiCaller, listAll } from './caller.ts';
+import { entriesInScope, scopeOfCaller } from './file-in-scope.ts';
 import { FALLBACKS, FOLLOWERS, followedBy, parentsFirst } from './parents-first.ts';
 import { planNamedSets } from './named-sets.ts';
 import { planConnections, planNotifiers } from './plan-by-dry-run.ts';
@@ -21,7 +23,8 @@ export async function planFile(
   file: SchedulesFile,
   { prune }: { prune: boolean },
 ): Promise<FilePlan> {
-  const { entries } = file;
+  const scope = await scopeOfCaller(caller);
+  const { entries, faults: foreign } = entriesInScope(file, scope);
   const named = await planNamed(caller, entries);
   const { sorted, faults: circles } = parentsFirst(entries.schedules, FOLLOWERS);
   const inOrder = new Set(sorted);
@@ -33,8 +36,8 @@ export async function planFile(
   });
   const planned = { ...named, schedules };
   const all = Object.values(planned);
-  const faults = [...file.faults, ...circles, ...all.flatMap((one) => one.faults)];
-  const toDelete = prune && faults.length === 0 ? await toPrune(caller, file) : [];
+  const faults = [...file.faults, ...foreign, ...circles, ...all.flatMap((one) => one.faults)];
+  const toDelete = prune && faults.length === 0 ? await toPrune(caller, file, scope) : [];
   const deleted = toDelete.map(({ id }): Change => ({
     kind: 'schedules',
     id,
@@ -67,15 +70,19 @@ async function planNamed(caller: ApiCaller, entries: SchedulesFile['entries']) {
   return { limits, calendars, connections, notifiers };
 }
 
-/** Schedules that have the label of the set and are not in the file; followers come before the schedules that they follow. */
-async function toPrune(caller: ApiCaller, { set, entries }: SchedulesFile): Promise<ToDelete[]> {
+/** Schedules of the caller that have the label of the set and are not in the file; followers come before the schedules that they follow. */
+async function toPrune(
+  caller: ApiCaller,
+  { set, entries }: SchedulesFile,
+  scope: Scope,
+): Promise<ToDelete[]> {
   if (set === null) return [];
   const inFile = new Set(entries.schedules.map(({ id }) => id));
   const doomed = new Map<string, ToDelete & { parent: string | null }>();
   const label = encodeURIComponent(`${SET_LABEL}:${set}`);
   for await (const item of listAll(caller, `schedules?label=${label}`)) {
     const { id, version } = item as unknown as ToDelete;
-    if (!inFile.has(id)) doomed.set(id, { id, version, parent: followedBy(item) });
+    if (!inFile.has(id) && owns(scope, id)) doomed.set(id, { id, version, parent: followedBy(item) });
   }
   const depth = (id: string): number => {
     let steps = 0;

@@ -24,9 +24,9 @@ interface Replaced {
 }
 
 /**
- * For a dry run, which is refused if it names something that does not exist: no limit, no calendar, "all schedules"
- * instead of the one that is followed, and a host that nobody has instead of a connection. The server cannot have any of
- * these values now, so each is a change.
+ * For a dry run, which is refused if it names something that does not exist: no limit, no calendar, "all that begin so"
+ * instead of the one that is followed (the caller's scope has them too), and a host that nobody has instead of a connection. The server
+ * cannot have any of the real values now, so each is a change.
  */
 export function withStandIns({ fields }: FileEntry, missing: NotThereYet): StoodIn {
   const replaced: Replaced[] = [];
@@ -54,8 +54,9 @@ export function withStandIns({ fields }: FileEntry, missing: NotThereYet): Stood
   }
   const parent = followedBy(fields);
   if (parent !== null && missing.schedules.has(parent)) {
-    sent['after'] = { ...(fields['after'] as object), scheduleId: '*' };
-    replaced.push({ path: '/after/scheduleId', standIn: '*', real: parent });
+    const standIn = `${parent}*`;
+    sent['after'] = { ...(fields['after'] as object), scheduleId: standIn };
+    replaced.push({ path: '/after/scheduleId', standIn, real: parent });
   }
   return { sent, replaced };
 }

@@ -96,9 +96,11 @@ async function insertRunsOf(tx: Transaction, pairs: readonly FollowerPair[]): Pr
         e.finished_at + make_interval(secs => random() * coalesce(s.after_jitter_seconds, 0)) AS due_at
       FROM unnest(${uuids(ends.map(({ runId }) => (runId === '' ? null : runId)))}, ${uuids(ends.map(({ scheduleUid }) => scheduleUid))},
         ${texts(ends.map(({ status }) => status))}, ${instants(ends.map(({ finishedAt }) => finishedAt))},
-        ${instants(ends.map(({ createdAt }) => createdAt))}, ${uuids(pairs.map(({ followerUid }) => followerUid))})
-        AS e(run_id, schedule_uid, status, finished_at, created_at, follower_uid)
-      JOIN schedules s ON s.uid = e.follower_uid AND ${follows(sql`s.after_uid`, sql`e.schedule_uid`)}
+        ${instants(ends.map(({ createdAt }) => createdAt))}, ${uuids(pairs.map(({ followerUid }) => followerUid))},
+        ${texts(ends.map(({ scheduleId }) => scheduleId ?? ''))})
+        AS e(run_id, schedule_uid, status, finished_at, created_at, follower_uid, schedule_id)
+      JOIN schedules s ON s.uid = e.follower_uid
+        AND ${follows(sql`s.after_uid`, { uid: sql`e.schedule_uid`, id: sql`e.schedule_id` })}
       WHERE (s.enabled OR coalesce(s.pause_until <= e.finished_at, false)) AND e.status = ANY (s.after_on)
         AND s.created_at <= e.created_at
         AND coalesce(e.finished_at >= s.after_start_at, true) AND coalesce(e.finished_at < s.after_end_at, true)

@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { bigints, uuids } from '../../postgres/sql/arrays.ts';
+import { bigints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { type Effect, deleteEffects, lockEffectsAgain, moveBehind } from './effect-rows.ts';
-import { ALL_SCHEDULES } from './followers.ts';
+import { followedAs } from './followers.ts';
 
 /** One follower of one end. */
 export interface FollowerPair {
@@ -58,7 +58,7 @@ function shareOf(pairs: number, ends: readonly Effect[]): number {
   return Math.ceil(pairs / Math.max(1, ends.length));
 }
 
-/** At most `share` of each, behind the one that the effect is done through. A schedule that follows all follows no follower. */
+/** At most `share` of each, behind the one that the effect is done through. A schedule that follows many follows no follower. */
 async function followersOfEnds(
   tx: Transaction,
   ends: readonly Effect[],
@@ -68,12 +68,13 @@ async function followersOfEnds(
   const rows = await rowsOf<{ id: string; uid: string }>(tx)(sql`-- followersOfEnds
     SELECT e.id, next.uid
     FROM unnest(${bigints(ends.map(({ id }) => id))}, ${uuids(ends.map(({ scheduleUid }) => scheduleUid))},
-      ${uuids(ends.map(({ doneThrough }) => doneThrough ?? FIRST))}) AS e(id, schedule_uid, done_through), LATERAL (
-      SELECT uid FROM ${followersBehind(sql`e.schedule_uid`, share)}
-      UNION ALL
-      SELECT uid FROM ${followersBehind(sql`${ALL_SCHEDULES}::uuid`, share)}
-      WHERE NOT EXISTS (SELECT FROM schedules parent WHERE parent.uid = e.schedule_uid AND parent.after_uid IS NOT NULL)
-      ORDER BY uid LIMIT ${share}) AS next
+      ${texts(ends.map(({ scheduleId }) => scheduleId ?? ''))}, ${uuids(ends.map(({ doneThrough }) => doneThrough ?? FIRST))})
+      AS e(id, schedule_uid, schedule_id, done_through), LATERAL (
+      SELECT followers.uid FROM (${followedAs({ uid: sql`e.schedule_uid`, id: sql`e.schedule_id` })}) AS followed(uid),
+        LATERAL ${followersBehind(sql`followed.uid`, share)}
+      WHERE followed.uid = e.schedule_uid
+        OR NOT EXISTS (SELECT FROM schedules parent WHERE parent.uid = e.schedule_uid AND parent.after_uid IS NOT NULL)
+      ORDER BY followers.uid LIMIT ${share}) AS next
     ORDER BY e.id, next.uid`);
   const byEnd = Map.groupBy(rows, ({ id }) => Number(id));
   return new Map([...byEnd].map(([id, found]) => [id, found.map(({ uid }) => uid)]));

@@ -9,7 +9,7 @@ import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { isFailing } from '../alerts/alert-effects.ts';
 import { isLate } from '../schedules/search/status-conditions.ts';
-import { follows } from './followers.ts';
+import { isFollowed } from './followers.ts';
 
 interface End {
   to: RunRecord;
@@ -45,7 +45,7 @@ export async function writeEffects(
       ${ints(runs.map(({ attempts }) => attempts))}, ${booleans(wanted.map(({ kind }) => kind === 'followers'))})
       AS e(kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt, if_followed)
     WHERE (NOT e.if_followed
-        OR EXISTS (SELECT FROM schedules f WHERE ${follows(sql`f.after_uid`, sql`e.schedule_uid`)}))
+        OR ${isFollowed({ uid: sql`e.schedule_uid`, id: sql`e.schedule_id` })})
       AND (e.kind <> 'failing' OR EXISTS (SELECT FROM outcome_watches w
         WHERE w.schedule_uid = e.schedule_uid AND w.pause_after_failures IS NOT NULL))
       AND (e.kind <> 'recovered' OR ${isLate(sql`e.schedule_uid`)})
@@ -101,7 +101,7 @@ export async function writeLateEffects(tx: Transaction, late: readonly LateSched
     SELECT 'followers', e.uid, e.version, e.id, 'schedule', 'late', e.late_since, 0
     FROM unnest(${uuids(late.map(({ uid }) => uid))}, ${ints(late.map(({ version }) => version))},
       ${texts(late.map(({ id }) => id))}, ${instants(late.map(({ lateSince }) => lateSince))}) AS e(uid, version, id, late_since)
-    WHERE EXISTS (SELECT FROM schedules f WHERE ${follows(sql`f.after_uid`, sql`e.uid`)})
+    WHERE ${isFollowed({ uid: sql`e.uid`, id: sql`e.id` })}
     RETURNING id`);
   return rows.length;
 }

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { laneOfConnection } from '../../core/connections/connection.ts';
-import { ALL_SCHEDULES } from '../effects/followers.ts';
+import { isUidOfPrefix } from '../effects/followers.ts';
 import { noPlanning } from '../maintenance/maintenance-row.ts';
 import { type Check, RUN_NAME, newestOpen } from './check.ts';
 
@@ -39,7 +39,7 @@ export const SCHEDULE_CHECKS: readonly Check[] = [
     name: 'followedSchedulesExist',
     holds: 'the schedule that another one follows exists',
     found: sql`SELECT 'schedule ' || s.id AS name, 'follows a schedule that does not exist' AS fault FROM schedules s
-      WHERE s.after_uid IS NOT NULL AND s.after_uid <> ${ALL_SCHEDULES}
+      WHERE s.after_uid IS NOT NULL AND NOT ${isUidOfPrefix(sql`s.after_uid`)}
         AND NOT EXISTS (SELECT FROM schedules p WHERE p.uid = s.after_uid)`,
   },
   {

@@ -33,7 +33,11 @@ test('a value that the database cannot store is 400, and a mistake of the progra
     throw new TypeError('no function');
   };
   const mistake = await thrown(
-    changeOrRefuse({ database } as unknown as ApiDeps, [{ id: 'x', by: null, decide }], () => ''),
+    changeOrRefuse(
+      { database } as unknown as ApiDeps,
+      [{ id: 'x', by: null, scope: null, decide }],
+      () => '',
+    ),
   );
   expect(toProblem(mistake).status).toBe(500);
   await database.close();

@@ -1,5 +1,11 @@
 import { href } from '../state/route.ts';
 
+/** The schedules that an `after` follows. */
+export function FollowedLink({ id }: { id: string }) {
+  if (id === '*') return <>any schedule</>;
+  return id.endsWith('*') ? <span class="user">{id}</span> : <ScheduleLink id={id} />;
+}
+
 /** To the page of a schedule. */
 export function ScheduleLink({ id }: { id: string }) {
   return (

@@ -49,10 +49,13 @@ export const everySeconds = whole(1, MAX_INTERVAL_SECONDS).meta({
 
 const parent = z
   .string()
-  .regex(/^(?:\*|[A-Za-z0-9][A-Za-z0-9._-]{0,127})$/, { error: `${NO_SCHEDULE_ID}; or be *` })
+  .regex(/^(?:\*|[A-Za-z0-9][A-Za-z0-9._-]{0,127}\*?)$/, {
+    error: `${NO_SCHEDULE_ID}; or be the beginning of ids and a *`,
+  })
   .meta({
     description:
-      'Whose runs it follows; `*`: those of every schedule that is not itself an `after` schedule.',
+      'Whose runs it follows: of one schedule; or, with a beginning of ids and a `*` (`billing.*`), of every such schedule that is ' +
+      'not itself an `after` schedule. `*`: of every one.',
     example: 'nightly-report',
   });
 

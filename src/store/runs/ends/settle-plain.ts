@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { AttemptSettlement } from '../../../core/runs/attempts/settle-attempt.ts';
 import { bigints, fromMs, ints, milliseconds, texts, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
 import { ENDED_BY_SUCCESS, isFailing } from '../../alerts/alert-effects.ts';
-import { follows } from '../../effects/followers.ts';
+import { isFollowed } from '../../effects/followers.ts';
 import { isLate } from '../../schedules/search/status-conditions.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { LOCK_LIMIT } from '../../../postgres/sql/lock-limit.ts';
@@ -70,7 +70,7 @@ export async function settlePlainIfClaimed(
     ), followed AS MATERIALIZED (
       SELECT e.id FROM ended e
       WHERE e.trigger NOT IN ('api', 'notify') AND (${ANY_FOLLOWER}) IS NOT NULL
-        AND EXISTS (SELECT FROM schedules f WHERE ${follows(sql`f.after_uid`, sql`e.schedule_uid`)})
+        AND ${isFollowed({ uid: sql`e.schedule_uid`, id: sql`e.schedule_id` })}
     ), healed AS MATERIALIZED (
       SELECT e.id FROM ended e WHERE ${isFailing(sql`e.schedule_uid`)}
     ), caused AS (

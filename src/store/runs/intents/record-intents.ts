@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { fromMs, ints, milliseconds, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
-import { follows } from '../../effects/followers.ts';
+import { isFollowed } from '../../effects/followers.ts';
 import { isUniqueViolation } from '../../../postgres/errors.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { LOCK_LIMIT } from '../../../postgres/sql/lock-limit.ts';
@@ -153,7 +153,7 @@ const MISSED = sql`, missed AS (
       SELECT 'followers', f.id, f.uid, f.version, f.schedule_id, f.trigger, 'skipped', f.now, 0
       FROM fires f
       WHERE f.skipped IS NOT NULL
-        AND EXISTS (SELECT FROM schedules s WHERE ${follows(sql`s.after_uid`, sql`f.uid`)})
+        AND ${isFollowed({ uid: sql`f.uid`, id: sql`f.schedule_id` })}
       RETURNING 1
     )`;
 

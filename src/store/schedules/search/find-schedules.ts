@@ -1,5 +1,5 @@
-import { type SQL, and, asc, eq, gt, ilike, inArray, lte, or, sql } from 'drizzle-orm';
-import type { Scope } from '../../../core/access/scope.ts';
+import { type SQL, and, asc, eq, gt, gte, ilike, inArray, lt, lte, or, sql } from 'drizzle-orm';
+import type { NameRange, Scope } from '../../../core/access/scope.ts';
 import type { Schedule, ScheduleStatus } from '../../../core/schedules/schedule.ts';
 import { readDefinition } from '../../../core/schedules/stored-definition.ts';
 import { texts } from '../../../postgres/sql/arrays.ts';
@@ -32,6 +32,8 @@ export interface ScheduleFilter {
   after?: string | undefined;
   /** Only ids up to this one. */
   upTo?: string | undefined;
+  /** Only ids of this range. */
+  within?: NameRange | undefined;
   limit: number;
 }
 
@@ -107,7 +109,7 @@ function select(db: Executor, name: string) {
 }
 
 export function conditions(filter: Omit<ScheduleFilter, 'limit'>): SQL | undefined {
-  const { enabled, late: isLate, statuses, labels = [], text, after, upTo } = filter;
+  const { enabled, late: isLate, statuses, labels = [], text, after, upTo, within } = filter;
   const pattern = text === undefined ? undefined : containing(text);
   return and(
     enabled === undefined ? undefined : eq(schedules.enabled, enabled),
@@ -121,6 +123,7 @@ export function conditions(filter: Omit<ScheduleFilter, 'limit'>): SQL | undefin
       : or(ilike(schedules.id, pattern), ilike(sql`${scheduleVersions.definition}->>'description'`, pattern)),
     after === undefined ? undefined : gt(schedules.id, after),
     upTo === undefined ? undefined : lte(schedules.id, upTo),
+    within === undefined ? undefined : and(gte(schedules.id, within.from), lt(schedules.id, within.end)),
   );
 }
 

@@ -39,7 +39,8 @@ function parentOf({ afterId, afterOn }: Draft): Values['parent'] {
   const succeeded = status === 'succeeded';
   return {
     runId: '019ac0de-0000-7000-8000-000000000000',
-    scheduleId: afterId === '*' || afterId === '' ? 'another-schedule' : afterId,
+    scheduleId:
+      afterId.replace('*', '') === '' ? 'another-schedule' : afterId.replace('*', 'another-schedule'),
     status,
     reason: null,
     error: succeeded ? null : { kind: 'http', message: 'the target answered 500', statusCode: 500 },

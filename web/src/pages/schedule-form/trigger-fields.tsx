@@ -131,7 +131,7 @@ function AfterFields({ part }: { part: Part }) {
       <TextField
         {...{ part, path: '/after/scheduleId', name: 'afterId', list }}
         label="After runs of"
-        hint="The id of a schedule; * stands for each that is not itself fired in this way."
+        hint="The id of a schedule; billing.* stands for each whose id begins so, and * for each at all, that is not itself fired in this way."
       />
       <datalist id={list}>
         <option value="*">every schedule</option>

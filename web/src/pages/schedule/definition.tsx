@@ -3,7 +3,7 @@ import type { Schedule } from '../../../../client/src/generated/types.gen.ts';
 import { textOf } from '../../api/json.ts';
 import { Rules, bodyWords } from '../../parts/endpoint/endpoint-words.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
-import { Below, ScheduleLink } from '../../parts/links.tsx';
+import { Below, FollowedLink } from '../../parts/links.tsx';
 import { Time } from '../../parts/time.tsx';
 
 type NamedFact = readonly [name: string, value: ComponentChildren];
@@ -103,8 +103,7 @@ function Trigger({ schedule: { cron, everySeconds, at, after, timezone } }: { sc
   if (after === null) return null;
   return (
     <>
-      when runs of {after.scheduleId === '*' ? 'any schedule' : <ScheduleLink id={after.scheduleId} />} end as{' '}
-      {after.on.join(', ')}
+      when runs of <FollowedLink id={after.scheduleId} /> end as {after.on.join(', ')}
     </>
   );
 }

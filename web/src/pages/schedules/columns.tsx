@@ -2,7 +2,7 @@ import type { ListSchedulesResponse } from '../../../../client/src/generated/typ
 import { Badge } from '../../parts/badge.tsx';
 import { chooseLabel } from '../../parts/lists/filter-bar.tsx';
 import { Labels } from '../../parts/labels.tsx';
-import { ScheduleLink } from '../../parts/links.tsx';
+import { FollowedLink, ScheduleLink } from '../../parts/links.tsx';
 import { RunStrip } from '../../parts/run-strip.tsx';
 import type { Column } from '../../parts/lists/table.tsx';
 import { Time, durationText } from '../../parts/time.tsx';
@@ -92,7 +92,7 @@ function When({ schedule: { cron, everySeconds, at, after, timezone } }: { sched
   if (after === null) return null;
   return (
     <>
-      after {after.scheduleId === '*' ? 'every schedule' : <ScheduleLink id={after.scheduleId} />}
+      after <FollowedLink id={after.scheduleId} />
       <div class="quiet">{after.on.join(', ')}</div>
     </>
   );
