@@ -38,9 +38,14 @@ afterEach(async () => {
   for (const instance of instances) await instance.stop();
 });
 
-const deps = () => ({ database: store.database, events: createEventBus(), wake: first.pipeline.wake });
+const deps = () => ({
+  database: store.database,
+  events: createEventBus(),
+  wake: first.pipeline.wake,
+  scope: null,
+});
 const limitTo = (maxRunning: number) => putLimit(deps(), { id: 'l', description: null, maxRunning });
-const state = () => store.database.run((db) => findLimit(db, 'l'));
+const state = () => store.database.run((db) => findLimit(db, { id: 'l', scope: null }));
 const start = () => Promise.all(instances.map((instance) => instance.start()));
 /** So many requests are at the receiver at this moment. */
 const isOpen = (count: number) => until(() => (open.size === count ? [...open.keys()] : null));

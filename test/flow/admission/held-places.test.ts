@@ -40,10 +40,10 @@ afterEach(async () => {
 const deps = () => {
   const [instance] = instances;
   if (!instance) throw new Error('there is no instance');
-  return { database: store.database, events: createEventBus(), wake: instance.pipeline.wake };
+  return { database: store.database, events: createEventBus(), wake: instance.pipeline.wake, scope: null };
 };
 const limitTo = (maxRunning: number) => putLimit(deps(), { id: 'l', description: null, maxRunning });
-const state = () => store.database.run((db) => findLimit(db, 'l'));
+const state = () => store.database.run((db) => findLimit(db, { id: 'l', scope: null }));
 const hold = async () => {
   await startMaintenance(store.database, { reason: null, until: null, dispatch: 'hold' });
   const found = await store.database.run(readMaintenance);

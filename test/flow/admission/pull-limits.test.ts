@@ -30,7 +30,12 @@ afterEach(async () => {
   await pulling.stop();
 });
 
-const deps = () => ({ database: store.database, events: createEventBus(), wake: instance.pipeline.wake });
+const deps = () => ({
+  database: store.database,
+  events: createEventBus(),
+  wake: instance.pipeline.wake,
+  scope: null,
+});
 const limitTo = (maxRunning: number) => putLimit(deps(), { id: 'l', description: null, maxRunning });
 const complete = (id: string) =>
   completeRun(deps(), id, {
