@@ -48,7 +48,7 @@ const forwardInApi = forwardIn('api', [
 const forwardInStore = forwardIn(
   'store',
   [
-    ...['maintenance', 'instances', 'names', 'scopes', 'schedules', 'runs', 'effects', 'backlogs'],
+    ...['maintenance', 'instances', 'scopes', 'names', 'schedules', 'runs', 'effects', 'backlogs'],
     'audit|calendars|connections|history|limits|notifiers|queues|reports',
     'secrets|verify',
   ],

@@ -39,9 +39,12 @@ CREATE TABLE audit (
   schedule_id text COLLATE "C",
   outcome text NOT NULL,
   detail jsonb NOT NULL,
+  name text COLLATE "C",
+  scope text[],
   CONSTRAINT audit_at_id_pk PRIMARY KEY (at, id)
 ) PARTITION BY RANGE (at);
 CREATE INDEX audit_by ON ONLY public.audit USING btree (by, at, id);
+CREATE INDEX audit_of_name ON ONLY public.audit USING btree (name, at, id) WHERE (name IS NOT NULL);
 CREATE INDEX audit_of_schedule ON ONLY public.audit USING btree (schedule_id, at, id) WHERE (schedule_id IS NOT NULL);
 CREATE INDEX audit_seldom ON ONLY public.audit USING btree (action, at, id) WHERE (action <> 'run.complete'::text);
 

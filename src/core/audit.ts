@@ -45,5 +45,12 @@ export interface AuditedChange {
   subject: string | null;
   /** The schedule concerned. */
   scheduleId: string | null;
+  /** Of a run without a schedule, by what scopes have it: its key, or its notifier; null: it has neither. */
+  runName?: string | null;
   detail: AuditDetail;
 }
+
+/** The actions whose subject is a name. */
+export const ACTIONS_ON_NAMES = AUDIT_ACTIONS.filter((action) =>
+  /^(calendar|limit|connection|notifier)\./.test(action),
+);

@@ -5,6 +5,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
+import type { Scope } from '../core/access/scope.ts';
 import type { Connection, ConnectionFields } from '../core/connections/connection.ts';
 import { resealConnection } from '../core/connections/connection-secrets.ts';
 import { originOf } from '../core/http/template.ts';
@@ -26,6 +27,8 @@ interface ConnectionChangeDeps {
   database: Database;
   events: EventBus;
   secrets: KeyRing;
+  /** What the caller may be told of. */
+  scope: Scope;
   auditor?: Auditor;
 }
 
@@ -45,12 +48,12 @@ export interface PutConnection {
 
 /** Creates or replaces a connection. `decide` runs under its lock, and may throw to leave it as it is. */
 export async function putConnection(
-  { database, events, secrets, auditor }: ConnectionChangeDeps,
+  { database, events, secrets, scope, auditor }: ConnectionChangeDeps,
   id: string,
   decide: Decide,
 ): Promise<PutConnection> {
   const put = await database.transaction(async (tx) => {
-    const planned = await planPut(tx, { secrets, id, decide });
+    const planned = await planPut(tx, { secrets, scope, id, decide });
     const { before, connection, change, fields } = planned;
     if (change === 'unchanged') return planned;
     await (before ? changeLockedConnection : createConnection)(tx, connection);
@@ -66,20 +69,20 @@ export async function putConnection(
 
 /** What `putConnection` would make of it, or refuse; writes nothing. */
 export async function tryToPutConnection(
-  { database, secrets }: Pick<ConnectionChangeDeps, 'database' | 'secrets'>,
+  { database, secrets, scope }: Pick<ConnectionChangeDeps, 'database' | 'secrets' | 'scope'>,
   id: string,
   decide: Decide,
 ): Promise<PutConnection> {
-  return database.transaction((tx) => planPut(tx, { secrets, id, decide }));
+  return database.transaction((tx) => planPut(tx, { secrets, scope, id, decide }));
 }
 
-interface Put extends Pick<ConnectionChangeDeps, 'secrets'> {
+interface Put extends Pick<ConnectionChangeDeps, 'secrets' | 'scope'> {
   id: string;
   decide: Decide;
 }
 
 /** Under the lock of the connection's row. @throws StillNamed, and the errors of `decide` */
-async function planPut(tx: Transaction, { secrets, id, decide }: Put): Promise<PutConnection> {
+async function planPut(tx: Transaction, { secrets, scope, id, decide }: Put): Promise<PutConnection> {
   const current = await lockConnection(tx, id, { toDelete: false });
   const uid = current?.uid ?? randomUUID();
   const content = decide(current, uid);
@@ -89,7 +92,7 @@ async function planPut(tx: Transaction, { secrets, id, decide }: Put): Promise<P
   const version = (current?.version ?? 0) + 1;
   const updatedAt = await databaseNow(tx);
   const isMoved = current !== null && originOf(current.url) !== originOf(content.url);
-  if (isMoved) await refuseToMove(tx, id);
+  if (isMoved) await refuseToMove(tx, id, scope);
   const placedAt = current === null || isMoved ? updatedAt : current.placedAt;
   const connection = resealConnection(secrets, { ...content, uid, id, version, updatedAt, placedAt });
   return { before: current, connection, change: current ? 'updated' : 'created', fields };
@@ -97,7 +100,7 @@ async function planPut(tx: Transaction, { secrets, id, decide }: Put): Promise<P
 
 /** False: there is none. @throws StillNamed, and the errors of `check` */
 export async function deleteConnection(
-  { database, events, auditor }: Omit<ConnectionChangeDeps, 'secrets'>,
+  { database, events, scope, auditor }: Omit<ConnectionChangeDeps, 'secrets'>,
   id: string,
   check: (current: Connection) => void,
 ): Promise<boolean> {
@@ -105,7 +108,7 @@ export async function deleteConnection(
     const current = await lockConnection(tx, id, { toDelete: true });
     if (!current) return null;
     check(current);
-    await refuseWhileNamed(tx, 'connections', id);
+    await refuseWhileNamed(tx, 'connections', { id, scope });
     await deleteLockedConnection(tx, id);
     await noteDeleted(tx, auditor, current);
     return current.version;
@@ -119,9 +122,9 @@ export async function deleteConnection(
  * A target's own header values are bound to the connection, and would go where it goes. So it does not move while there
  * are some: locked as for a deletion, so that no call can name it with more of them meanwhile.
  */
-async function refuseToMove(tx: Transaction, id: string): Promise<void> {
+async function refuseToMove(tx: Transaction, id: string, scope: Scope): Promise<void> {
   await lockConnection(tx, id, { toDelete: true });
-  await refuseWhileNamed(tx, 'connections', id, 'withSecrets');
+  await refuseWhileNamed(tx, 'connections', { id, scope, which: 'withSecrets' });
 }
 
 async function noteDeleted(tx: Transaction, auditor: Auditor | undefined, { id, version }: Connection) {

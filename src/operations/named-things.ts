@@ -14,7 +14,12 @@ export class StillNamed extends Error {
 
   readonly what: string;
 
-  constructor(what: string, which: 'all' | 'withSecrets', { schedules, runs, notifiers }: Namers) {
+  /** `others`: whether there are more, which the caller's scope does not have. */
+  constructor(
+    what: string,
+    which: 'all' | 'withSecrets',
+    { schedules, runs, notifiers, others }: Namers & { others: boolean },
+  ) {
     const named = [
       ...namesOf('schedules', schedules),
       ...namesOf('open runs', runs),
@@ -22,10 +27,17 @@ export class StillNamed extends Error {
     ];
     const why =
       which === 'all' ? '' : ', whose own header values or signing secret would go to the other origin';
-    super(`named by ${named.join(' and ')}${why}`);
+    super(`named ${byWhom(named.join(' and '), others)}${why}`);
     this.what = what;
   }
 }
+
+/** Those that the caller's scope does not have are not named. */
+export function byWhom(named: string, others: boolean): string {
+  return [...(named === '' ? [] : [`by ${named}`]), ...(others ? [OTHERS] : [])].join(' and ');
+}
+
+const OTHERS = 'by others, outside of your scope';
 
 /** A reader does not need more. */
 const MAX_NAMED = 100;
@@ -43,12 +55,16 @@ function namesOf(kind: string, ids: readonly string[]): string[] {
 export async function refuseWhileNamed(
   tx: Transaction,
   table: NamedTable,
-  id: string,
-  which: 'all' | 'withSecrets' = 'all',
+  { id, scope, which = 'all' }: { id: string; scope: Scope; which?: 'all' | 'withSecrets' },
 ): Promise<void> {
-  const namers = await namersOf(tx, { table, id, which }, MAX_NAMED + 1);
-  if (Object.values(namers).some((ids: string[]) => ids.length > 0))
-    throw new StillNamed(NOUNS[table], which, namers);
+  const namers = await namersOf(tx, { table, id, which, scope: null }, MAX_NAMED + 1);
+  if (countOf(namers) === 0) return;
+  const seen = scope === null ? namers : await namersOf(tx, { table, id, which, scope }, MAX_NAMED + 1);
+  throw new StillNamed(NOUNS[table], which, { ...seen, others: countOf(seen) < countOf(namers) });
+}
+
+function countOf({ schedules, runs, notifiers }: Namers): number {
+  return schedules.length + runs.length + notifiers.length;
 }
 
 const NOUNS: Record<NamedTable, string> = {

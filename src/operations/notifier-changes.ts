@@ -6,7 +6,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { Notifier } from '../core/alerts/notifier.ts';
+import type { Scope } from '../core/access/scope.ts';
 import type { HandoffTarget } from '../core/schedules/schedule.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Transaction } from '../postgres/executor.ts';
@@ -14,13 +14,7 @@ import { databaseNow } from '../postgres/sql/database-now.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import type { Auditor } from '../store/audit/record-audit.ts';
-import { keepNamed } from '../store/names/named-rows.ts';
-import {
-  type StoredNotifier,
-  lockFallbacks,
-  lockNotifier,
-  readFallbacks,
-} from '../store/notifiers/find-notifiers.ts';
+import { type StoredNotifier, lockFallbacks, lockNotifier } from '../store/notifiers/find-notifiers.ts';
 import { recordTestMessage } from '../store/notifiers/test-message.ts';
 import {
   changeLockedNotifier,
@@ -28,20 +22,16 @@ import {
   deleteLockedNotifier,
 } from '../store/notifiers/write-notifiers.ts';
 import { abandonOpenRuns } from '../store/runs/ends/abandon-runs.ts';
-import { refuseWhileNamed, unknownNamesOf } from './named-things.ts';
+import { refuseWhileNamed } from './named-things.ts';
+import { type NotifierFault, faultsOfNames } from './notifier-names.ts';
 
 interface NotifierChangeDeps {
   database: Database;
   events: EventBus;
   wake: Wake;
+  /** What the caller may name, and be told of. */
+  scope: Scope;
   auditor?: Auditor;
-}
-
-/** One thing that a well-formed notifier cannot be. */
-interface NotifierFault {
-  /** A JSON pointer. */
-  path: string;
-  message: string;
 }
 
 /** It names what does not exist, or has values that cannot be stored. Nothing was written. */
@@ -74,12 +64,12 @@ export interface PutNotifier {
 
 /** Creates or replaces a notifier. `decide` runs under its lock, and may throw to leave it as it is. @throws ImpossibleNotifier */
 export async function putNotifier(
-  { database, events, auditor }: Omit<NotifierChangeDeps, 'wake'>,
+  { database, events, scope, auditor }: Omit<NotifierChangeDeps, 'wake'>,
   id: string,
   decide: Decide,
 ): Promise<PutNotifier> {
   const put = await database.transaction(async (tx) => {
-    const planned = await planPut(tx, id, decide);
+    const planned = await planPut(tx, { id, scope, decide });
     const { before, notifier, change, fields } = planned;
     if (change === 'unchanged') return planned;
     await (before ? changeLockedNotifier : createNotifier)(tx, notifier);
@@ -95,20 +85,25 @@ export async function putNotifier(
 
 /** What `putNotifier` would make of it, or refuse; writes nothing. */
 export async function tryToPutNotifier(
-  { database }: Pick<NotifierChangeDeps, 'database'>,
+  { database, scope }: Pick<NotifierChangeDeps, 'database' | 'scope'>,
   id: string,
   decide: Decide,
 ): Promise<PutNotifier> {
-  return database.transaction((tx) => planPut(tx, id, decide));
+  return database.transaction((tx) => planPut(tx, { id, scope, decide }));
+}
+
+interface Put extends Pick<NotifierChangeDeps, 'scope'> {
+  id: string;
+  decide: Decide;
 }
 
 /** Under the lock of the notifier's row. */
-async function planPut(tx: Transaction, id: string, decide: Decide): Promise<PutNotifier> {
+async function planPut(tx: Transaction, { id, scope, decide }: Put): Promise<PutNotifier> {
   await lockFallbacks(tx);
   const current = await lockNotifier(tx, id, { toDelete: false });
   const uid = current?.uid ?? randomUUID();
   const { content, faults } = decide(current, uid);
-  const all = [...faults, ...(await missingIn(tx, content)), ...(await fallbackFaults(tx, id, content))];
+  const all = [...faults, ...(await faultsOfNames(tx, { id, scope, before: current, content }))];
   if (all.length > 0) throw new ImpossibleNotifier(all);
   const fields = current ? changedFields(current, content) : [];
   if (current && fields.length === 0)
@@ -118,33 +113,9 @@ async function planPut(tx: Transaction, id: string, decide: Decide): Promise<Put
   return { before: current, notifier, change: current ? 'updated' : 'created', fields };
 }
 
-async function missingIn(tx: Transaction, content: NotifierContent): Promise<NotifierFault[]> {
-  const unknown = await unknownNamesOf(tx, [content], ({ target }) => ({ limit: null, target }), null);
-  return unknown.map(({ path, message }) => ({ path: `/channel${path}`, message }));
-}
-
-async function fallbackFaults(
-  tx: Transaction,
-  id: string,
-  { fallback }: Pick<Notifier, 'fallback'>,
-): Promise<NotifierFault[]> {
-  const fault = (message: string) => [{ path: '/fallback', message }];
-  if (fallback === null) return [];
-  if (fallback === id) return fault('names the notifier itself');
-  if (!(await keepNamed(tx, 'notifiers', [fallback])).has(fallback))
-    return fault(`names a notifier that does not exist: ${fallback}`);
-  const next = await readFallbacks(tx);
-  const chain = [id];
-  for (let at: string | undefined = fallback; at !== undefined; at = next.get(at)) {
-    chain.push(at);
-    if (at === id) return fault(`makes a circle: ${chain.join(' → ')}`);
-  }
-  return [];
-}
-
 /** False: there is none. @throws StillNamed, and the errors of `check` */
 export async function deleteNotifier(
-  { database, events, wake, auditor }: NotifierChangeDeps,
+  { database, events, wake, scope, auditor }: NotifierChangeDeps,
   id: string,
   check: (current: StoredNotifier) => void,
 ): Promise<boolean> {
@@ -152,7 +123,7 @@ export async function deleteNotifier(
     const current = await lockNotifier(tx, id, { toDelete: true });
     if (!current) return null;
     check(current);
-    await refuseWhileNamed(tx, 'notifiers', id);
+    await refuseWhileNamed(tx, 'notifiers', { id, scope });
     const { uid, version } = current;
     const { abandoned, effects } = await abandonOpenRuns(tx, { uid, id: '' });
     await deleteLockedNotifier(tx, current);
@@ -168,7 +139,7 @@ export async function deleteNotifier(
 
 /** Sends a message of the event `test` now, also while it is not enabled. Answers the id of its run; null: there is no such notifier. */
 export async function testNotifier(
-  { database, wake, auditor }: NotifierChangeDeps,
+  { database, wake, auditor }: Omit<NotifierChangeDeps, 'scope'>,
   id: string,
 ): Promise<string | null> {
   const runId = await database.transaction(async (tx) => {

@@ -745,9 +745,19 @@ export const audit = pgTable(
     scheduleId: identifier('schedule_id'),
     outcome: text().$type<AuditOutcome>().notNull(),
     detail: jsonb().$type<AuditDetail>().notNull(),
+    /**
+     * By what scopes find an entry that neither its schedule nor its subject places: a run's key or notifier, what a refused call was
+     * about, or the first one of `scope`.
+     */
+    name: identifier(),
+    /** Where the caller's scope decides who reads the entry: the prefixes of that scope. */
+    scope: text().array(),
   },
   (t) => [
     primaryKey({ columns: [t.at, t.id] }),
+    index('audit_of_name')
+      .on(t.name, t.at, t.id)
+      .where(sql`name IS NOT NULL`),
     index('audit_by').on(t.by, t.at, t.id),
     index('audit_of_schedule')
       .on(t.scheduleId, t.at, t.id)

@@ -358,7 +358,7 @@ it('a schedule whose calendar another program has deleted is set aside, one with
 it('versions go on counting after a deletion; those that were replaced long ago are dropped', async () => {
   await put(['2030-01-01']);
   await put(['2030-01-02']);
-  expect(await deleteCalendar(events(), 'holidays', accept)).toBe(true);
+  expect(await deleteCalendar({ ...events(), scope: null }, 'holidays', accept)).toBe(true);
   expect((await put([])).version).toBe(4);
   const versions = () =>
     store.rows(

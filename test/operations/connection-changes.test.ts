@@ -39,8 +39,8 @@ const content = (url: string): ConnectionContent => ({
   ...{ description: null, url, urlSeal: null, headers: {}, auth: null, tls: null },
 });
 const put = (id: string, url = 'https://a.example') =>
-  putConnection({ database, events, secrets: SECRETS }, id, () => content(url));
-const remove = (id: string) => deleteConnection({ database, events }, id, () => undefined);
+  putConnection({ database, events, secrets: SECRETS, scope: null }, id, () => content(url));
+const remove = (id: string) => deleteConnection({ database, events, scope: null }, id, () => undefined);
 
 test('each change of a connection is an event and a line of the log, and a PUT of what is there is none', async () => {
   const seen: FirelockEvent[] = [];

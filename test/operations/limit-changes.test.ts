@@ -26,7 +26,7 @@ test('each change of a limit is an event and a line of the log, and a PUT of wha
   logEvents(events, createLogger('info', { write: (line: string) => lines.push(line) }));
   const nothing = () => undefined;
   const wake = { effects: nothing, dispatch: nothing, workers: nothing, admission: nothing, alerts: nothing };
-  const deps = { database, events, wake };
+  const deps = { database, events, wake, scope: null };
   const few = { id: 'few', description: null, maxRunning: 3 };
   await putLimit(deps, few);
   await putLimit(deps, few);

@@ -81,7 +81,7 @@ test('every readable value is encrypted with the first key, whatever else its de
 });
 
 test('the values and files of connections are encrypted anew too, at the version that they have', async () => {
-  const deps = { database: store.database, events: createEventBus(), secrets: SECRETS };
+  const deps = { database: store.database, events: createEventBus(), secrets: SECRETS, scope: null };
   const token = { file: 'token', seal: null };
   const put = () =>
     putConnection(deps, 'rotated', (before, uid) => {
@@ -113,7 +113,7 @@ test('the values and files of connections are encrypted anew too, at the version
 });
 
 test('the routing keys and header values of notifiers are too', async () => {
-  const deps = { database: store.database, events: createEventBus() };
+  const deps = { database: store.database, events: createEventBus(), scope: null };
   const http = {
     ...targetAt('https://events.example/v2', { headers: { A: 'one' } }),
     type: 'http',

@@ -5,6 +5,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { OutcomeWatch } from '../../src/core/schedules/outcome-watch.ts';
 import type { Executor, Transaction } from '../../src/postgres/executor.ts';
 import { rowsOf } from '../../src/postgres/sql/rows.ts';
+import { listAlerts } from '../../src/store/alerts/list-alerts.ts';
+import { listAudit } from '../../src/store/audit/list-audit.ts';
 import { writeBacklogs } from '../../src/store/backlogs/backlog-rows.ts';
 import { writeOverlapEffects } from '../../src/store/effects/insert-effects.ts';
 import type { Effect } from '../../src/store/effects/effect-rows.ts';
@@ -367,7 +369,9 @@ test('who names a connection is found among very many schedules by reading only 
       'http ' || CASE WHEN n % 1000 = 0 THEN 'connection c' || n % 3000 ELSE 'https://host-' || n END, 1, now(), now()
     FROM generate_series(1, 20000) AS n`);
   await store.rows(sql`VACUUM ANALYZE schedules`);
-  const find = await statementOf((db) => namersOf(db, { table: 'connections', id: 'c0', which: 'all' }, 100));
+  const find = await statementOf((db) =>
+    namersOf(db, { table: 'connections', id: 'c0', which: 'all', scope: null }, 100),
+  );
   expect(find.sql).toContain('FROM runs');
   const ofSchedules = { ...find, sql: find.sql.replace('FROM runs', 'FROM schedules') };
   for (const read of await rowsReadBy(ofSchedules)) expect(read).toBeLessThan(20);
@@ -386,5 +390,23 @@ test('bounds that have passed, and runs that kept none, are found among very man
   const unmet = await statementOf((db) => rowsOf(db)(newestFirst({ unmet: ['start'], limit: 100 })));
   for (const statement of [passed, unmet]) {
     for (const read of await rowsReadBy(statement)) expect(read).toBeLessThan(100);
+  }
+});
+
+test('what a small scope may read of alerts and of the audit is found among very many rows of others by reading only those', async () => {
+  await store.rows(sql`INSERT INTO alerts (id, schedule_uid, schedule_id, kind, since, broken_at, until)
+    SELECT gen_random_uuid(), gen_random_uuid(), CASE WHEN n % 1000 = 0 THEN 'billing.' ELSE 'x' END || n, 'failed', now(), now(), now()
+    FROM generate_series(1, 20000) AS n`);
+  await store.rows(sql`INSERT INTO audit (at, role, action, subject, schedule_id, outcome, detail, name, scope)
+    SELECT now(), 'admin', CASE WHEN n % 2 = 0 THEN 'run.cancel' ELSE 'run.complete' END, n, CASE WHEN n % 3 = 0 THEN owner || n END,
+      'done', '{}', CASE WHEN n % 3 = 1 THEN owner || n WHEN n % 3 = 2 THEN owner END, CASE WHEN n % 3 = 2 THEN ARRAY[owner] END
+    FROM generate_series(1, 20000) AS n, LATERAL (SELECT CASE WHEN n % 1000 = 0 THEN 'billing.' ELSE 'x' END AS owner) AS o`);
+  await store.rows(sql`VACUUM ANALYZE alerts, audit`);
+  const asked = { scope: ['billing.'], limit: 50 };
+  const alerts = await statementOf((db) => listAlerts(db, { ...asked, open: false }));
+  const audit = await statementOf((db) => listAudit(db, asked));
+  for (const statement of [alerts, audit]) {
+    expect(statement.sql).toContain('own AS MATERIALIZED');
+    for (const read of await rowsReadBy(statement)) expect(read).toBeLessThan(300);
   }
 });

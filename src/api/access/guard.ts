@@ -64,16 +64,21 @@ const READING = ['GET', 'HEAD'];
 
 function refusedCall({ caller, method, params, routeOptions }: FastifyRequest, needs: string): RefusedCall {
   const { url = '', config } = routeOptions;
-  const { id } = params as { id?: string };
-  // A caller may send anything as an id, and megabytes of it.
-  const subject = id !== undefined && /^[\w.-]{1,128}$/.test(id) ? id : null;
+  const { id, queue } = params as { id?: string; queue?: string };
+  const subject = idOrNull(id);
   return {
     caller,
     action: config.audits?.[0] ?? null,
     subject,
     scheduleId: url.includes('/schedules/:id') ? subject : null,
+    name: typeof config.scope === 'object' && config.scope.name !== 'schedule' ? idOrNull(queue ?? id) : null,
     detail: { call: `${method} ${url}`, needs },
   };
+}
+
+/** A caller may send anything as an id, and megabytes of it. */
+function idOrNull(sent: string | undefined): string | null {
+  return sent !== undefined && /^[\w.-]{1,128}$/.test(sent) ? sent : null;
 }
 
 function noRole(method: string, url: string): string {

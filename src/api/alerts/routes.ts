@@ -45,8 +45,8 @@ export function addAlertRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('A page of episodes', alertPage), ...problems(400) },
       },
     },
-    async ({ query: { open = false, scheduleId, limit, cursor } }) => {
-      const filter = { open, scheduleId, after: cursor?.after, limit: limit + 1 };
+    async ({ query: { open = false, scheduleId, limit, cursor }, caller: { scope } }) => {
+      const filter = { scope, open, scheduleId, after: cursor?.after, limit: limit + 1 };
       const rows = await database.run((db) => listAlerts(db, filter));
       return pageOf(rows, limit, answerAlert, ({ id }) => ({ after: id }));
     },

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { FastifyBaseLogger } from 'fastify';
 import type { Caller } from '../../core/access/roles.ts';
+import { scopeText } from '../../core/access/scope.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Database } from '../../postgres/database.ts';
 import { type RefusedCall, recordRefusals } from '../../store/audit/record-audit.ts';
@@ -54,8 +55,8 @@ export function createRefusals({ database, clock, logger }: RefusalsDeps): Refus
 
 function note(state: State, call: RefusedCall): void {
   const { minutes, clock } = state;
-  const { name, role } = call.caller;
-  const key = `${role} ${name ?? ''}`;
+  const { name, role, scope } = call.caller;
+  const key = [role, scopeText(scope ?? []), name ?? ''].join(' ');
   const now = clock.monotonic();
   const known = minutes.get(key);
   if (known && now - known.began >= MINUTE_MS) endMinute(state, key, known);
@@ -80,7 +81,7 @@ function endMinute(state: State, key: string, { caller, calls }: Minute): void {
   state.minutes.delete(key);
   if (calls <= EACH_MINUTE) return;
   const detail = { moreCalls: calls - EACH_MINUTE };
-  add(state, { caller, action: null, subject: null, scheduleId: null, detail });
+  add(state, { caller, action: null, subject: null, scheduleId: null, name: null, detail });
 }
 
 function add(state: State, call: RefusedCall): void {

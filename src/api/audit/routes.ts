@@ -54,14 +54,17 @@ export function addAuditRoute(api: Api, { database }: ApiDeps): void {
         operationId: 'listAudit',
         summary: 'What callers changed, and what they were refused; newest first',
         description:
-          '`from` and `to` mean `at`. A call that changes nothing has no entry. What firelock does by itself is in `/versions`.',
+          '`from` and `to` mean `at`. A call that changes nothing has no entry. What firelock does by itself is in `/versions`. A caller with a scope reads what is about names that it sees; of calls about many things, and of refused ones, those of callers whose scope is within its own.',
         tags: [TAGS.instances],
         querystring: auditQuery,
         response: { 200: json('A page of entries', auditPage), ...problems(400) },
       },
     },
-    async ({ query: { by, action: actions, scheduleId, from, to, limit, cursor: after } }) => {
-      const filter = { by, actions, scheduleId, from, to, after, limit: limit + 1 };
+    async ({
+      query: { by, action: actions, scheduleId, from, to, limit, cursor: after },
+      caller: { scope },
+    }) => {
+      const filter = { scope, by, actions, scheduleId, from, to, after, limit: limit + 1 };
       const rows = await database.run((db) => listAudit(db, filter));
       return pageOf(rows, limit, answerEntry, ({ at, id }) => ({ at, id }));
     },

@@ -33,8 +33,8 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('A page of calendars', calendarPage), ...problems(400) },
       },
     },
-    async ({ query: { q, limit, cursor } }) => {
-      const filter = { text: q, after: cursor?.after, limit: limit + 1 };
+    async ({ query: { q, limit, cursor }, caller: { scope } }) => {
+      const filter = { scope, text: q, after: cursor?.after, limit: limit + 1 };
       const rows = await database.run((db) => listCalendars(db, filter));
       return pageOf(rows, limit, answerCalendar, (last) => ({ after: last.id }));
     },

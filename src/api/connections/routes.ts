@@ -41,8 +41,8 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('A page of connections', connectionPage), ...problems(400) },
       },
     },
-    async ({ query: { q, limit, cursor } }) => {
-      const filter = { text: q, after: cursor?.after, limit: limit + 1 };
+    async ({ query: { q, limit, cursor }, caller: { scope } }) => {
+      const filter = { scope, text: q, after: cursor?.after, limit: limit + 1 };
       const rows = await database.run((db) => listConnections(db, filter));
       return pageOf(rows, limit, answerConnection, (last) => ({ after: last.id }));
     },
@@ -128,8 +128,8 @@ function addDryRunRoute(api: Api, { database, secrets, takesSecretFiles }: ApiDe
         },
       },
     },
-    async ({ params: { id }, body }) => {
-      const put = await tryToPutConnection({ database, secrets }, id, (current, uid) =>
+    async ({ params: { id }, body, caller: { scope } }) => {
+      const put = await tryToPutConnection({ database, secrets, scope }, id, (current, uid) =>
         resolveConnection(body, { current, uid, secrets, takesSecretFiles }),
       );
       return answerDiff(put);

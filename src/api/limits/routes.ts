@@ -33,8 +33,9 @@ function addReadRoutes(api: Api, { database }: ApiDeps): void {
         response: { 200: json('A page of limits', pageSchema(answered)), ...problems(400) },
       },
     },
-    async ({ query: { limit, cursor } }) => {
-      const rows = await database.run((db) => listLimits(db, { after: cursor?.after, limit: limit + 1 }));
+    async ({ query: { limit, cursor }, caller: { scope } }) => {
+      const filter = { scope, after: cursor?.after, limit: limit + 1 };
+      const rows = await database.run((db) => listLimits(db, filter));
       return pageOf(rows, limit, answerLimit, (last) => ({ after: last.id }));
     },
   );
@@ -50,8 +51,8 @@ function addReadRoutes(api: Api, { database }: ApiDeps): void {
         response: { 200: json('The limit', answered), ...problems(400, 404) },
       },
     },
-    async ({ params: { id } }) => {
-      const found = await database.run((db) => findLimit(db, id));
+    async ({ params: { id }, caller: { scope } }) => {
+      const found = await database.run((db) => findLimit(db, { id, scope }));
       if (!found) throw noSuch(`limit ${id}`);
       return answerLimit(found);
     },

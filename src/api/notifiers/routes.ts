@@ -50,8 +50,8 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('A page of notifiers', notifierPage), ...problems(400) },
       },
     },
-    async ({ query: { q, limit, cursor } }) => {
-      const filter = { text: q, after: cursor?.after, limit: limit + 1 };
+    async ({ query: { q, limit, cursor }, caller: { scope } }) => {
+      const filter = { scope, text: q, after: cursor?.after, limit: limit + 1 };
       const rows = await database.run((db) => listNotifiers(db, filter));
       return pageOf(rows, limit, answerNotifier, (last) => ({ after: last.id }));
     },
@@ -136,9 +136,9 @@ function addDryRunRoute(api: Api, { database, secrets, sendsMail }: ApiDeps): vo
         },
       },
     },
-    async ({ params: { id }, body }) =>
+    async ({ params: { id }, body, caller: { scope } }) =>
       answerNotifierDiff(
-        await tryToPutNotifier({ database }, id, (current, uid) =>
+        await tryToPutNotifier({ database, scope }, id, (current, uid) =>
           resolveNotifier(body, { current, uid, secrets, sendsMail }),
         ),
       ),

@@ -38,7 +38,11 @@ const filter = z
     ids: patterns
       .max(MAX_FILTERED)
       .default([])
-      .meta({ description: 'Ids, or their beginnings and a `*`: one of them fits.', example: ['billing.*'] }),
+      .meta({
+        description:
+          'Ids, or their beginnings and a `*`: one of them fits. A caller with a scope must name some, all within it.',
+        example: ['billing.*'],
+      }),
     label: labels
       .max(MAX_FILTERED)
       .default([])

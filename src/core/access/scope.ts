@@ -52,6 +52,11 @@ export interface NameRange {
   end: string;
 }
 
+/** Whether all names of the range come before this one. */
+export function isAfterRange(name: string, { end }: NameRange): boolean {
+  return name >= end;
+}
+
 /** The ranges of these prefixes, in order; none overlaps another. */
 export function rangesOf(prefixes: readonly string[]): NameRange[] {
   const sorted = [...new Set(prefixes)].sort();

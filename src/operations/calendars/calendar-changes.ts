@@ -6,6 +6,7 @@
  * If the process dies here: the edit is written or it is not; where it is, any instance moves the next fires that are left.
  */
 import { isDeepStrictEqual } from 'node:util';
+import type { Scope } from '../../core/access/scope.ts';
 import { daySetOfEntries } from '../../core/exclusions/calendar-history.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { systemClock } from '../../runtime/clock.ts';
@@ -17,14 +18,16 @@ import {
   deleteLockedCalendar,
 } from '../../store/calendars/write-calendars.ts';
 import { usersOf } from '../../store/calendars/calendar-users.ts';
+import { byWhom } from '../named-things.ts';
 import { type MoveNextFiresDeps, moveNextFires } from './move-next-fires.ts';
 
 /** Schedules name the calendar: it cannot be deleted. */
 export class StillUsed extends Error {
   override readonly name = 'StillUsed';
 
-  constructor(users: readonly string[], andMore: boolean) {
-    super(`excluded by ${users.join(', ')}${andMore ? ' and more' : ''}`);
+  /** `others`: whether there are more, which the caller's scope does not have. */
+  constructor(users: readonly string[], { andMore, others }: { andMore: boolean; others: boolean }) {
+    super(`excluded ${byWhom(`${users.join(', ')}${andMore ? ' and more' : ''}`, others)}`);
   }
 }
 
@@ -79,7 +82,7 @@ async function putUnderLock(
 
 /** Deletes a calendar. False: there is none. @throws StillUsed, and the errors of `check` */
 export async function deleteCalendar(
-  { database, events, auditor }: CalendarChangeDeps,
+  { database, events, auditor, scope }: CalendarChangeDeps & { scope: Scope },
   id: string,
   check: (current: Calendar) => void,
 ): Promise<boolean> {
@@ -88,8 +91,7 @@ export async function deleteCalendar(
     if (!current) return null;
     check(current);
     // After the lock: a transaction that names the calendar in a schedule shares its row until it is committed.
-    const users = await usersOf(tx, id, MAX_NAMED + 1);
-    if (users.length > 0) throw new StillUsed(users.slice(0, MAX_NAMED), users.length > MAX_NAMED);
+    await refuseWhileUsed(tx, id, scope);
     const deleted = await deleteLockedCalendar(tx, id);
     await auditor?.note(tx, {
       ...{ action: 'calendar.delete', subject: id, scheduleId: null, detail: { version: deleted } },
@@ -99,6 +101,16 @@ export async function deleteCalendar(
   if (version === null) return false;
   events.emit({ type: 'calendarWritten', calendarId: id, change: 'deleted', version });
   return true;
+}
+
+/** @throws StillUsed */
+async function refuseWhileUsed(tx: Transaction, id: string, scope: Scope): Promise<void> {
+  const limit = MAX_NAMED + 1;
+  const users = await usersOf(tx, id, { scope: null, limit });
+  if (users.length === 0) return;
+  const seen = scope === null ? users : await usersOf(tx, id, { scope, limit });
+  const others = seen.length < users.length;
+  throw new StillUsed(seen.slice(0, MAX_NAMED), { andMore: seen.length > MAX_NAMED, others });
 }
 
 /** A reader does not need more; the answer says that there are more. */

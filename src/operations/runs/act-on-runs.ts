@@ -28,7 +28,7 @@ import { TryAgain } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type Auditor, noteOrNow } from '../../store/audit/record-audit.ts';
 import { queueOfLane } from '../../core/runs/queue-lane.ts';
-import { scheduleIdOf } from '../../postgres/sql/rows.ts';
+import { NO_SCHEDULE, scheduleIdOf } from '../../postgres/sql/rows.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import { lockRun } from '../../store/runs/lock-runs.ts';
 import { findRecord, heartbeatIfCurrent, shareCurrentDefinition } from '../../store/runs/run-to-act-on.ts';
@@ -177,12 +177,17 @@ async function actIn<Write>(
   if (decision.kind === 'notPossible') return { result: { ...decision, summary: summaryOf(run) } };
   if (decision.kind === 'asItIs') return { result: answer(await findRun(tx, id, scope)) };
   const now = await noteOrNow(tx, auditor, () => ({
-    ...{ action: audited, subject: id, scheduleId: scheduleIdOf(run.scheduleId) },
+    ...{ action: audited, subject: id, scheduleId: scheduleIdOf(run.scheduleId), runName: nameOfOneOff(run) },
     detail: { was: run.status, ...detail?.(run, decision) },
   }));
   const change = changeOf(run, decision, { definition, now });
   const work = workOfChanges([change], await saveLockedRuns(tx, [change]));
   return { result: answer(await findRun(tx, id, scope)), change, work };
+}
+
+/** By what scopes have a run without a schedule. */
+function nameOfOneOff({ scheduleId, key, notifierId }: RunRecord): string | null {
+  return scheduleId === NO_SCHEDULE ? (notifierId ?? key) : null;
 }
 
 /** The work that these changes leave after the commit. */

@@ -134,6 +134,7 @@ async function note(
     action: isBatch ? 'runs.bulk' : 'run.create',
     subject: isBatch ? null : id,
     scheduleId: null,
+    runName: isBatch ? null : run.key,
     detail: isBatch ? ofAll : ofOne,
   });
 }

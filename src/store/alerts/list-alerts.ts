@@ -1,10 +1,13 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { Scope } from '../../core/access/scope.ts';
 import type { Alert } from '../../core/alerts/alert.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
+import { namesSeen } from '../scopes/in-scope.ts';
 import { ALERT_COLUMNS, type AlertRow, toAlert } from './alert-rows.ts';
 
 interface AlertFilter {
+  scope: Scope;
   /** Only those that are open. */
   open: boolean;
   scheduleId?: string | undefined;
@@ -13,16 +16,40 @@ interface AlertFilter {
   limit: number;
 }
 
+/** So many episodes, the newest, are looked at for those that the caller sees. */
+const WALKED = 10_000;
+
 /** Episodes, those that broke last first. */
-export async function listAlerts(
-  db: Executor,
-  { open, scheduleId, after, limit }: AlertFilter,
-): Promise<Alert[]> {
+export async function listAlerts(db: Executor, filter: AlertFilter): Promise<Alert[]> {
+  const { scope, scheduleId, limit } = filter;
+  const seen = namesSeen(sql`a.schedule_id`, scope);
+  const asked = conditionsOf(filter);
+  // The one schedule is in the scope or not: there is nothing between its episodes.
+  if (seen.length === 0 || scheduleId !== undefined) return alertsWhere(db, [...asked, ...seen], limit);
+  const newest = sql`SELECT a.* FROM alerts a WHERE ${all(asked)} ORDER BY id DESC LIMIT ${WALKED}`;
+  const found = await rowsOf<AlertRow>(db)(sql`-- listAlerts
+    SELECT ${ALERT_COLUMNS} FROM (${newest}) AS a WHERE ${all(seen)} ORDER BY id DESC LIMIT ${limit}`);
+  if (found.length === limit) return found.map(toAlert);
+  // It is a small scope, or an old page: all of its episodes are read, by its names, and nothing of the others.
+  const own = sql`WITH own AS MATERIALIZED (SELECT id FROM alerts a WHERE ${all([...asked, ...seen])})
+      SELECT id FROM own ORDER BY id DESC LIMIT ${limit}`;
+  return alertsWhere(db, [sql`id = ANY (ARRAY(${own}))`], limit);
+}
+
+async function alertsWhere(db: Executor, conditions: readonly SQL[], limit: number): Promise<Alert[]> {
+  const rows = await rowsOf<AlertRow>(db)(sql`-- alertsWhere
+    SELECT ${ALERT_COLUMNS} FROM alerts a WHERE ${all(conditions)} ORDER BY id DESC LIMIT ${limit}`);
+  return rows.map(toAlert);
+}
+
+function conditionsOf({ open, scheduleId, after }: AlertFilter): SQL[] {
   const conditions: SQL[] = [sql`true`];
   if (open) conditions.push(sql`until IS NULL`);
   if (scheduleId !== undefined) conditions.push(sql`schedule_id = ${scheduleId}`);
   if (after !== undefined) conditions.push(sql`id < ${after}::uuid`);
-  const rows = await rowsOf<AlertRow>(db)(sql`-- listAlerts
-    SELECT ${ALERT_COLUMNS} FROM alerts a WHERE ${sql.join(conditions, sql` AND `)} ORDER BY id DESC LIMIT ${limit}`);
-  return rows.map(toAlert);
+  return conditions;
+}
+
+function all(conditions: readonly SQL[]): SQL {
+  return sql.join([...conditions], sql` AND `);
 }

@@ -1,10 +1,12 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Role } from '../../core/access/roles.ts';
-import type { AuditAction, AuditDetail, AuditOutcome } from '../../core/audit.ts';
+import type { Scope } from '../../core/access/scope.ts';
+import { ACTIONS_ON_NAMES, type AuditAction, type AuditDetail, type AuditOutcome } from '../../core/audit.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { texts } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { namesOwned, namesSeen } from '../scopes/in-scope.ts';
 
 export interface AuditEntry {
   id: string;
@@ -19,6 +21,7 @@ export interface AuditEntry {
 }
 
 interface AuditFilter {
+  scope: Scope;
   by?: string | undefined;
   actions?: readonly AuditAction[] | undefined;
   scheduleId?: string | undefined;
@@ -43,12 +46,56 @@ interface Row {
   detail: AuditDetail;
 }
 
+/** So many entries, the newest, are looked at for those that the caller may read. */
+const WALKED = 10_000;
+
 /** The newest first. */
 export async function listAudit(db: Executor, filter: AuditFilter): Promise<AuditEntry[]> {
-  const rows = await rowsOf<Row>(db)(sql`-- listAudit
-    SELECT id, at, by, role, action, subject, schedule_id, outcome, detail FROM audit
-    WHERE ${sql.join(conditionsOf(filter), sql` AND `)} ORDER BY at DESC, id DESC LIMIT ${filter.limit}`);
+  const { scope, scheduleId, limit } = filter;
+  const asked = conditionsOf(filter);
+  const read = (from: SQL, conditions: readonly SQL[]) => entriesIn(db, { from, conditions, limit });
+  if (scope === null) return read(sql`audit`, asked);
+  const readable = readableIn(scope);
+  const any = sql`(${sql.join(readable, sql` OR `)})`;
+  // The one schedule is in the scope or not: there is little between its entries.
+  if (scheduleId !== undefined) return read(sql`audit`, [...asked, any]);
+  const found = await read(
+    sql`(SELECT * FROM audit WHERE ${all(asked)} ORDER BY at DESC, id DESC LIMIT ${WALKED}) AS newest`,
+    [any],
+  );
+  if (found.length === limit) return found;
+  // It is a small scope, or an old page: all that it may read is looked up by its names.
+  const each = readable.map((one) => sql`SELECT at, id FROM audit WHERE ${all([...asked, one])}`);
+  const own = sql`WITH own AS MATERIALIZED (${sql.join(each, sql` UNION `)}) SELECT at, id FROM own ORDER BY at DESC, id DESC LIMIT ${limit}`;
+  return read(sql`(${own}) AS own JOIN audit USING (at, id)`, [sql`true`]);
+}
+
+interface Reading {
+  from: SQL;
+  conditions: readonly SQL[];
+  limit: number;
+}
+
+async function entriesIn(db: Executor, { from, conditions, limit }: Reading): Promise<AuditEntry[]> {
+  const rows = await rowsOf<Row>(db)(sql`-- entriesIn
+    SELECT id, at, by, role, action, subject, schedule_id, outcome, detail FROM ${from}
+    WHERE ${all(conditions)} ORDER BY at DESC, id DESC LIMIT ${limit}`);
   return rows.map(({ schedule_id: scheduleId, at, ...row }) => ({ ...row, scheduleId, at: toInstant(at) }));
+}
+
+/**
+ * What a caller with a scope may read, in parts that have an index each: changes of what it sees, and what was refused of what is its
+ * own; what has no name, and other refused calls, of callers whose scope is within its own.
+ */
+function readableIn(scope: readonly string[]): SQL[] {
+  const isReadable = (column: SQL) =>
+    sql`(${sql.join([sql`outcome = 'done'`, ...namesSeen(column, scope)], sql` AND `)} OR ${all(namesOwned(column, scope))})`;
+  const isOwned = all(namesOwned(sql`p.prefix COLLATE "C"`, scope));
+  return [
+    isReadable(sql`schedule_id`),
+    sql`${actionIn(ACTIONS_ON_NAMES)} AND ${isReadable(sql`subject COLLATE "C"`)}`,
+    sql`${all(namesSeen(sql`name`, scope))} AND NOT EXISTS (SELECT FROM unnest(scope) AS p(prefix) WHERE NOT ${isOwned})`,
+  ];
 }
 
 function conditionsOf({ by, actions, scheduleId, from, to, after }: AuditFilter): SQL[] {
@@ -62,6 +109,10 @@ function conditionsOf({ by, actions, scheduleId, from, to, after }: AuditFilter)
     ...(to === undefined ? [] : [sql`at < ${at(to)}`]),
     ...(after === undefined ? [] : [sql`(at, id) < (${at(after.at)}, ${after.id}::uuid)`]),
   ];
+}
+
+function all(conditions: readonly SQL[]): SQL {
+  return sql.join([...conditions], sql` AND `);
 }
 
 /** Repeats the condition of the index that leaves completions out, unless the filter asks for these. */

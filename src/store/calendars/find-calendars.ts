@@ -1,8 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { Scope } from '../../core/access/scope.ts';
 import type { Instant } from '../../core/instant.ts';
 import { containing } from '../../postgres/sql/containing.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { readRangeByRange } from '../scopes/range-by-range.ts';
 
 export interface Calendar {
   id: string;
@@ -16,6 +18,7 @@ export interface Calendar {
 }
 
 interface CalendarFilter {
+  scope: Scope;
   /** Part of the id or the description, in any letter case. */
   text?: string | undefined;
   /** Only ids after this one. */
@@ -31,15 +34,17 @@ export async function findCalendar(db: Executor, id: string): Promise<Calendar |
 
 /** Ordered by id. */
 export async function listCalendars(db: Executor, filter: CalendarFilter): Promise<Calendar[]> {
-  const { text, after, limit } = filter;
+  const { text, after } = filter;
   const conditions: SQL[] = [sql`true`];
   if (after !== undefined) conditions.push(sql`c.id > ${after}`);
   if (text !== undefined) {
     const pattern = containing(text);
     conditions.push(sql`(c.id ILIKE ${pattern} OR c.description ILIKE ${pattern})`);
   }
-  const rows = await rowsOf<Row>(db)(sql`-- listCalendars
-    ${SELECTED} WHERE ${sql.join(conditions, sql` AND `)} ORDER BY c.id LIMIT ${limit}`);
+  const rows = await readRangeByRange(filter, sql`c.id`, (inRange, limit) =>
+    rowsOf<Row>(db)(sql`-- listCalendars
+    ${SELECTED} WHERE ${sql.join([...conditions, ...inRange], sql` AND `)} ORDER BY c.id LIMIT ${limit}`),
+  );
   return rows.map(toCalendar);
 }
 

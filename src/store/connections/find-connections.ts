@@ -1,11 +1,14 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { Scope } from '../../core/access/scope.ts';
 import type { Connection, ConnectionFields } from '../../core/connections/connection.ts';
 import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { containing } from '../../postgres/sql/containing.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { readRangeByRange } from '../scopes/range-by-range.ts';
 
 interface ConnectionFilter {
+  scope: Scope;
   /** Part of the id or the description, in any letter case. */
   text?: string | undefined;
   /** Only ids after this one. */
@@ -20,18 +23,18 @@ export async function findConnection(db: Executor, id: string): Promise<Connecti
 }
 
 /** Ordered by id. */
-export async function listConnections(
-  db: Executor,
-  { text, after, limit }: ConnectionFilter,
-): Promise<Connection[]> {
+export async function listConnections(db: Executor, filter: ConnectionFilter): Promise<Connection[]> {
+  const { text, after } = filter;
   const conditions: SQL[] = [sql`true`];
   if (after !== undefined) conditions.push(sql`id > ${after}`);
   if (text !== undefined) {
     const pattern = containing(text);
     conditions.push(sql`(id ILIKE ${pattern} OR description ILIKE ${pattern})`);
   }
-  const rows = await rowsOf<ConnectionRow>(db)(sql`-- listConnections
-    SELECT * FROM connections WHERE ${sql.join(conditions, sql` AND `)} ORDER BY id LIMIT ${limit}`);
+  const rows = await readRangeByRange(filter, sql`id`, (inRange, limit) =>
+    rowsOf<ConnectionRow>(db)(sql`-- listConnections
+    SELECT * FROM connections WHERE ${sql.join([...conditions, ...inRange], sql` AND `)} ORDER BY id LIMIT ${limit}`),
+  );
   return rows.map(toConnection);
 }
 

@@ -1,7 +1,10 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
+import type { Scope } from '../../core/access/scope.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { runsInScope } from '../scopes/in-scope.ts';
+import { readRangeByRange } from '../scopes/range-by-range.ts';
 
 /** How many of its runs may be under way at once. */
 export interface Limit {
@@ -11,7 +14,7 @@ export interface Limit {
   updatedAt: Instant;
 }
 
-/** A limit, and the number of its runs in each state at this moment. */
+/** A limit, and the number of its runs in each state at this moment: of those that a caller of some scope sees. */
 export interface LimitState extends Limit {
   /** Under way: claimed, or `running`. */
   running: number;
@@ -31,27 +34,36 @@ interface Row {
 /** Ordered by id; at most `limit`, only ids after `after`. */
 export async function listLimits(
   db: Executor,
-  { after = null, limit }: { after?: string | null | undefined; limit: number },
+  { scope, after = null, limit }: { scope: Scope; after?: string | null | undefined; limit: number },
 ): Promise<LimitState[]> {
-  const rows = await rowsOf<Row>(db)(sql`-- listLimits
+  const behind = sql`${after}::text IS NULL OR id > ${after}`;
+  const rows = await readRangeByRange({ scope, after, limit }, sql`id`, ([inRange], most) =>
+    rowsOf<Row>(db)(sql`-- listLimits
     SELECT l.*, counted.* FROM (
-      SELECT * FROM limits WHERE ${after}::text IS NULL OR id > ${after} ORDER BY id LIMIT ${limit}) AS l, ${COUNTED}
-    ORDER BY l.id`);
+      SELECT * FROM limits WHERE ${inRange ? sql`${inRange} AND (${behind})` : behind} ORDER BY id LIMIT ${most}) AS l, ${counted(scope)}
+    ORDER BY l.id`),
+  );
   return rows.map(toState);
 }
 
-export async function findLimit(db: Executor, id: string): Promise<LimitState | null> {
+export async function findLimit(
+  db: Executor,
+  { id, scope }: { id: string; scope: Scope },
+): Promise<LimitState | null> {
   const [row] = await rowsOf<Row>(db)(sql`-- findLimit
-    SELECT l.*, counted.* FROM limits l, ${COUNTED} WHERE l.id = ${id}`);
+    SELECT l.*, counted.* FROM limits l, ${counted(scope)} WHERE l.id = ${id}`);
   return row ? toState(row) : null;
 }
 
 /** Runs that name the limit `l`. */
-const COUNTED = sql`LATERAL (
+function counted(scope: Scope): SQL {
+  const conditions = [sql`r.limit_id = l.id`, ...runsInScope(scope, 'read')];
+  return sql`LATERAL (
       SELECT count(*) FILTER (WHERE r.status = 'running' OR r.claimed_by IS NOT NULL)::int AS running,
         count(*) FILTER (WHERE r.status = 'pending' AND r.claimed_by IS NULL
           AND r.due_at <= (SELECT clock_timestamp()))::int AS waiting
-      FROM runs r WHERE r.limit_id = l.id) AS counted`;
+      FROM runs r WHERE ${sql.join(conditions, sql` AND `)}) AS counted`;
+}
 
 /** Creates or replaces it; waits while its places are given. Answers whether it is new, and whether it is unchanged. */
 export async function writeLimit(

@@ -1,9 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { Scope } from '../../core/access/scope.ts';
 import { laneOfConnection } from '../../core/connections/connection.ts';
 import type { Instant } from '../../core/instant.ts';
 import { texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { namesSeen, runsInScope } from '../scopes/in-scope.ts';
 
 /** What schedules, runs and notifiers name by its id, and what must be there for as long as they do. */
 export type NamedTable = 'limits' | 'connections' | 'notifiers';
@@ -19,6 +21,8 @@ interface Named {
   table: NamedTable;
   id: string;
   which: 'all' | 'withSecrets';
+  /** Only what a caller of this scope sees. */
+  scope: Scope;
 }
 
 /** Ids of what names it. */
@@ -30,15 +34,17 @@ export interface Namers {
 }
 
 /** At most `most` of each. */
-export async function namersOf(tx: Executor, { table, id, which }: Named, most: number): Promise<Namers> {
-  if (table === 'notifiers') return { schedules: [], runs: [], notifiers: await fallbacksTo(tx, id, most) };
+export async function namersOf(tx: Executor, named: Named, most: number): Promise<Namers> {
+  const { table, id, which, scope } = named;
+  if (table === 'notifiers')
+    return { schedules: [], runs: [], notifiers: await fallbacksTo(tx, named, most) };
   const idsOf = async (namers: 'schedules' | 'runs', uid: string, version: string) => {
     const counts = which === 'all' ? sql`true` : hasSecretValues(sql.raw(uid), sql.raw(version));
     const rows = await rowsOf<{ id: string }>(tx)(sql`-- namersOf
-      SELECT id::text FROM ${sql.raw(namers)} WHERE ${NAMES[table](id)} AND ${counts} ORDER BY id LIMIT ${most}`);
+      SELECT id::text FROM ${sql.raw(namers)} WHERE ${all(NAMES[table](id), [counts, ...SEEN[namers](scope)])} ORDER BY id LIMIT ${most}`);
     return rows.map((row) => row.id);
   };
-  const ofNotifiers = table === 'connections' ? await notifiersNaming(tx, { id, which }, most) : NONE;
+  const ofNotifiers = table === 'connections' ? await notifiersNaming(tx, named, most) : NONE;
   return {
     schedules: await idsOf('schedules', 'schedules.uid', 'schedules.version'),
     runs: [
@@ -49,18 +55,26 @@ export async function namersOf(tx: Executor, { table, id, which }: Named, most: 
   };
 }
 
+const SEEN: Readonly<Record<'schedules' | 'runs', (scope: Scope) => SQL[]>> = {
+  schedules: (scope) => namesSeen(sql`schedules.id`, scope),
+  runs: (scope) =>
+    runsInScope(scope, 'read').map(
+      (isSeen) => sql`EXISTS (SELECT FROM runs r WHERE r.id = runs.id AND ${isSeen})`,
+    ),
+};
+
 const NONE = { notifiers: [], messages: [] };
 
-async function fallbacksTo(tx: Executor, id: string, most: number): Promise<string[]> {
+async function fallbacksTo(tx: Executor, { id, scope }: Named, most: number): Promise<string[]> {
   const rows = await rowsOf<{ id: string }>(tx)(sql`-- fallbacksTo
-    SELECT id FROM notifiers WHERE fallback = ${id} ORDER BY id LIMIT ${most}`);
+    SELECT id FROM notifiers WHERE ${all(sql`fallback = ${id}`, namesSeen(sql`id`, scope))} ORDER BY id LIMIT ${most}`);
   return rows.map((row) => row.id);
 }
 
 /** Notifiers whose target names this connection, and open messages that do: the lane of those names the notifier. */
 async function notifiersNaming(
   tx: Executor,
-  { id, which }: Omit<Named, 'table'>,
+  { id, which, scope }: Named,
   most: number,
 ): Promise<{ notifiers: string[]; messages: string[] }> {
   const names = (uid: SQL, version: SQL) => sql`EXISTS (SELECT FROM schedule_versions v
@@ -68,11 +82,15 @@ async function notifiersNaming(
         AND coalesce(v.definition #>> '{target,connection}', v.definition #>> '{target,target,connection}') = ${id})
     AND ${which === 'all' ? sql`true` : hasSecretValues(uid, version)}`;
   const notifiers = await rowsOf<{ id: string }>(tx)(sql`-- notifiersNaming
-    SELECT n.id FROM notifiers n WHERE ${names(sql`n.uid`, sql`n.version`)} ORDER BY n.id LIMIT ${most}`);
+    SELECT n.id FROM notifiers n WHERE ${all(names(sql`n.uid`, sql`n.version`), namesSeen(sql`n.id`, scope))} ORDER BY n.id LIMIT ${most}`);
   const messages = await rowsOf<{ id: string }>(tx)(sql`-- notifiersNaming
     SELECT r.id::text FROM notifiers n JOIN runs r ON r.schedule_uid = n.uid AND r.trigger NOT IN ('schedule', 'catchUp', 'backfill')
-    WHERE ${names(sql`r.schedule_uid`, sql`r.schedule_version`)} ORDER BY r.id LIMIT ${most}`);
+    WHERE ${all(names(sql`r.schedule_uid`, sql`r.schedule_version`), runsInScope(scope, 'read'))} ORDER BY r.id LIMIT ${most}`);
   return { notifiers: notifiers.map((row) => row.id), messages: messages.map((row) => row.id) };
+}
+
+function all(first: SQL, others: readonly SQL[]): SQL {
+  return sql.join([first, ...others], sql` AND `);
 }
 
 /** The uids of those of these notifiers that exist; keeps them as `keepNamed` does. */

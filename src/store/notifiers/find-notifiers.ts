@@ -1,9 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { Scope } from '../../core/access/scope.ts';
 import type { Notifier } from '../../core/alerts/notifier.ts';
 import type { HandoffTarget } from '../../core/schedules/schedule.ts';
 import { containing } from '../../postgres/sql/containing.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
+import { readRangeByRange } from '../scopes/range-by-range.ts';
 import { NOTIFIER_COLUMNS, type NotifierRow, toNotifier } from './notifier-rows.ts';
 
 /** A notifier, and what the messages of its version are handed to. */
@@ -12,6 +14,7 @@ export interface StoredNotifier extends Notifier {
 }
 
 interface NotifierFilterText {
+  scope: Scope;
   /** Part of the id or the description, in any letter case. */
   text?: string | undefined;
   /** Only ids after this one. */
@@ -24,17 +27,17 @@ export async function findNotifier(db: Executor, id: string): Promise<StoredNoti
 }
 
 /** Ordered by id. */
-export async function listNotifiers(
-  db: Executor,
-  { text, after, limit }: NotifierFilterText,
-): Promise<StoredNotifier[]> {
+export async function listNotifiers(db: Executor, filter: NotifierFilterText): Promise<StoredNotifier[]> {
+  const { text, after } = filter;
   const conditions: SQL[] = [sql`true`];
   if (after !== undefined) conditions.push(sql`n.id > ${after}`);
   if (text !== undefined) {
     const pattern = containing(text);
     conditions.push(sql`(n.id ILIKE ${pattern} OR n.description ILIKE ${pattern})`);
   }
-  return storedWhere(db, sql.join(conditions, sql` AND `), limit);
+  return readRangeByRange(filter, sql`n.id`, (inRange, limit) =>
+    storedWhere(db, sql.join([...conditions, ...inRange], sql` AND `), limit),
+  );
 }
 
 /** Locks its row until the transaction ends. `toDelete`: no other notifier can name it anew either (`keepNamed`). */

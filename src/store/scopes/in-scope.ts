@@ -81,6 +81,11 @@ function queuesOf({ from, end }: NameRange): NameRange {
 }
 
 function isAmong(column: SQL, ranges: readonly NameRange[]): SQL {
-  const each = ranges.map(({ from, end }) => sql`${column} >= ${from} AND ${column} < ${end}`);
+  const each = ranges.map((range) => isWithin(column, range));
   return sql`(${sql.join(each, sql` OR `)})`;
+}
+
+/** Names in this column, of the collation "C", that are in the range. */
+export function isWithin(column: SQL, { from, end }: NameRange): SQL {
+  return sql`${column} >= ${from} AND ${column} < ${end}`;
 }

@@ -12,7 +12,7 @@ export async function pageOfConnections(
   db: Executor,
   { after, limit }: { after: Connection | null; limit: number },
 ): Promise<{ found: Connection[]; last: Connection | null }> {
-  const found = await listConnections(db, { after: after?.id, limit });
+  const found = await listConnections(db, { scope: null, after: after?.id, limit });
   return { found, last: found.length < limit ? null : (found.at(-1) ?? null) };
 }
 

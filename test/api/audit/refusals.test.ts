@@ -69,7 +69,7 @@ test('a call without a valid token has no entry: its caller is unknown', async (
 
 const call = (name: string, n: number): RefusedCall => ({
   caller: { name, role: 'viewer', scope: null },
-  ...{ action: 'schedule.update', subject: `s-${n}`, scheduleId: `s-${n}`, detail: { n } },
+  ...{ action: 'schedule.update', subject: `s-${n}`, scheduleId: `s-${n}`, name: null, detail: { n } },
 });
 
 test('a flood of refused calls makes ten entries a minute for each caller, and one for all the rest', async () => {

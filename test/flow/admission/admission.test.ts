@@ -45,7 +45,7 @@ const deps = () => ({
   scope: null,
 });
 const limitTo = (maxRunning: number) => putLimit(deps(), { id: 'l', description: null, maxRunning });
-const state = () => store.database.run((db) => findLimit(db, 'l'));
+const state = () => store.database.run((db) => findLimit(db, { id: 'l', scope: null }));
 const start = () => Promise.all(instances.map((instance) => instance.start()));
 /** So many requests are at the receiver at this moment. */
 const isOpen = (count: number) => until(() => (open.size === count ? [...open.keys()] : null));

@@ -43,7 +43,7 @@ const deps = () => {
   return { database: store.database, events: createEventBus(), wake: instance.pipeline.wake, scope: null };
 };
 const limitTo = (maxRunning: number) => putLimit(deps(), { id: 'l', description: null, maxRunning });
-const state = () => store.database.run((db) => findLimit(db, 'l'));
+const state = () => store.database.run((db) => findLimit(db, { id: 'l', scope: null }));
 const hold = async () => {
   await startMaintenance(store.database, { reason: null, until: null, dispatch: 'hold' });
   const found = await store.database.run(readMaintenance);

@@ -36,7 +36,7 @@ const start = async (options: InstanceOptions = {}) => {
 
 function connect(id: string, given: Partial<ConnectionFields> & { url: string }): Promise<unknown> {
   const fields = { urlSeal: null, headers: {}, auth: null, tls: null, ...given };
-  const deps = { database: store.database, events: createEventBus(), secrets: SECRETS };
+  const deps = { database: store.database, events: createEventBus(), secrets: SECRETS, scope: null };
   return putConnection(deps, id, (before: Connection | null, uid) => ({
     description: null,
     ...sealConnection(fields, { ring: SECRETS, uid, before }).fields,

@@ -1,0 +1,74 @@
+/**
+ * Guarantees: a notifier names only what exists and what its caller's scope has, and no fallback leads back to itself.
+ * Transaction: the caller's, in which lockFallbacks keeps others from naming fallbacks; what is named stays until it ends.
+ * If the process dies here: nothing of the caller's transaction is written.
+ */
+import { type Scope, scopeText, sees, seesAllOf } from '../core/access/scope.ts';
+import { connectionOf } from '../core/schedules/schedule.ts';
+import type { Transaction } from '../postgres/executor.ts';
+import { keepNamed } from '../store/names/named-rows.ts';
+import { type StoredNotifier, readFallbacks } from '../store/notifiers/find-notifiers.ts';
+
+/** One thing that a well-formed notifier cannot be. */
+export interface NotifierFault {
+  /** A JSON pointer. */
+  path: string;
+  message: string;
+}
+
+type Naming = Pick<StoredNotifier, 'filter' | 'target' | 'fallback'>;
+
+interface Named {
+  id: string;
+  scope: Scope;
+  /** Null: the notifier is new. What it names already, it may keep. */
+  before: Naming | null;
+  content: Naming;
+}
+
+export async function faultsOfNames(tx: Transaction, named: Named): Promise<NotifierFault[]> {
+  return [...filterFaults(named), ...(await missingIn(tx, named)), ...(await fallbackFaults(tx, named))];
+}
+
+/** Of the whole filter, also where it was so before: whoever writes a notifier says where its messages go. */
+function filterFaults({ scope, content: { filter } }: Named): NotifierFault[] {
+  if (scope === null) return [];
+  const within = `must be within your scope, ${scopeText(scope)}`;
+  if (filter.ids.length === 0)
+    return [{ path: '/filter/ids', message: `must name what it tells of: each ${within}` }];
+  return filter.ids.flatMap((pattern, index) =>
+    isWithin(scope, pattern) ? [] : [{ path: `/filter/ids/${index}`, message: within }],
+  );
+}
+
+function isWithin(scope: Scope, pattern: string): boolean {
+  return pattern.endsWith('*') ? seesAllOf(scope, pattern.slice(0, -1)) : sees(scope, pattern);
+}
+
+async function missingIn(tx: Transaction, { scope, before, content }: Named): Promise<NotifierFault[]> {
+  const connection = connectionOf(content.target);
+  if (connection === null) return [];
+  const mayName = sees(scope, connection) || (before !== null && connection === connectionOf(before.target));
+  if (mayName && (await keepNamed(tx, 'connections', [connection])).has(connection)) return [];
+  const message = `names a connection that does not exist: ${connection}`;
+  return [{ path: '/channel/target/connection', message }];
+}
+
+async function fallbackFaults(
+  tx: Transaction,
+  { id, scope, before, content: { fallback } }: Named,
+): Promise<NotifierFault[]> {
+  const fault = (message: string) => [{ path: '/fallback', message }];
+  if (fallback === null) return [];
+  if (fallback === id) return fault('names the notifier itself');
+  const mayName = sees(scope, fallback) || fallback === before?.fallback;
+  if (!mayName || !(await keepNamed(tx, 'notifiers', [fallback])).has(fallback))
+    return fault(`names a notifier that does not exist: ${fallback}`);
+  const next = await readFallbacks(tx);
+  const chain = [id];
+  for (let at: string | undefined = fallback; at !== undefined; at = next.get(at)) {
+    chain.push(sees(scope, at) ? at : '…');
+    if (at === id) return fault(`makes a circle: ${chain.join(' → ')}`);
+  }
+  return [];
+}
