@@ -17,6 +17,7 @@ import { createLease } from '../../src/runtime/instance-lease.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { openPools } from '../../src/postgres/database-pools.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
+import type { Executor } from '../../src/postgres/executor.ts';
 import type { Wake } from '../../src/runtime/loop/wake.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
@@ -61,6 +62,8 @@ export interface Api {
   readonly access: Access;
   /** Which pools of connections the API has used; tests clear it. */
   readonly poolsUsed: Set<string>;
+  /** The statements that calls have sent, by the function that each names; tests clear it. */
+  readonly statements: string[];
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** Bytes as they are, for what no HTTP client would send. */
   raw(bytes: string): Promise<string>;
@@ -91,10 +94,13 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
   const pools = openPools({ databaseUrl: url, connections: 9, openDatabase });
   const store = pools.main;
   const poolsUsed = new Set<string>();
-  const noted = (pool: Database, name: string): Database => ({
+  const statements: string[] = [];
+  const noted = (pool: Database, name: string, into = statements): Database => ({
     ...pool,
-    run: (...asked) => pool.run(...(poolsUsed.add(name), asked)),
-    transaction: (...asked) => pool.transaction(...(poolsUsed.add(name), asked)),
+    run: (work, limitMs) => (poolsUsed.add(name), pool.run((db) => work(noting(db, into)), limitMs)),
+    transaction: (work, limitMs) => (
+      poolsUsed.add(name), pool.transaction((tx) => work(noting(tx, into)), limitMs)
+    ),
   });
   const targets = createTargetRegistry([
     createHttpTarget({ clock: systemClock, version: '0', connectionsPerOrigin: 1 }),
@@ -109,7 +115,8 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
   const events = createEventBus();
   const lease = createLease(systemClock, 3600);
   const pullQueues = createPullQueues({
-    database: noted(pools.api, 'api'),
+    // What it asks now and then is no call's.
+    database: noted(pools.api, 'api', []),
     clock: systemClock,
     events,
     lease,
@@ -194,6 +201,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     },
     pullQueues,
     poolsUsed,
+    statements,
     access,
     call: (method, path, body, headers) => call(base, method, path, body, headers),
     raw: (bytes) => sendBytes(base, bytes),
@@ -207,6 +215,22 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     },
   };
 }
+
+/** The same, which writes down what it executes. */
+function noting<Db extends Executor>(db: Db, statements: string[]): Db {
+  const { session } = db._;
+  if (!writers.has(session)) {
+    const { prepareQuery } = session;
+    session.prepareQuery = function (query, ...more) {
+      writers.get(session)?.push(/-- (\w+)/.exec(query.sql)?.[1] ?? query.sql);
+      return prepareQuery.call(this, query, ...more);
+    };
+  }
+  writers.set(session, statements);
+  return db;
+}
+
+const writers = new WeakMap<object, string[]>();
 
 /** The API alone for the tests of a file: it starts before them and stops after them. */
 export function sharedApi(options?: Options): Api {
