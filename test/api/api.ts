@@ -17,7 +17,6 @@ import { createLease } from '../../src/runtime/instance-lease.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { openPools } from '../../src/postgres/database-pools.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
-import type { Executor } from '../../src/postgres/executor.ts';
 import type { Wake } from '../../src/runtime/loop/wake.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
@@ -25,6 +24,7 @@ import { call as callAt } from '../support/calls.ts';
 import { createMigrated } from '../support/postgres/cluster.ts';
 import { SECRETS } from '../support/secrets.ts';
 import { until } from '../support/until.ts';
+import { noting } from '../support/postgres/noting.ts';
 import { targetAt } from '../support/targets.ts';
 
 export interface Answer {
@@ -99,7 +99,8 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     ...pool,
     run: (work, limitMs) => (poolsUsed.add(name), pool.run((db) => work(noting(db, into)), limitMs)),
     transaction: (work, limitMs) => (
-      poolsUsed.add(name), pool.transaction((tx) => work(noting(tx, into)), limitMs)
+      poolsUsed.add(name),
+      pool.transaction((tx) => work(noting(tx, into)), limitMs)
     ),
   });
   const targets = createTargetRegistry([
@@ -215,22 +216,6 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     },
   };
 }
-
-/** The same, which writes down what it executes. */
-function noting<Db extends Executor>(db: Db, statements: string[]): Db {
-  const { session } = db._;
-  if (!writers.has(session)) {
-    const { prepareQuery } = session;
-    session.prepareQuery = function (query, ...more) {
-      writers.get(session)?.push(/-- (\w+)/.exec(query.sql)?.[1] ?? query.sql);
-      return prepareQuery.call(this, query, ...more);
-    };
-  }
-  writers.set(session, statements);
-  return db;
-}
-
-const writers = new WeakMap<object, string[]>();
 
 /** The API alone for the tests of a file: it starts before them and stops after them. */
 export function sharedApi(options?: Options): Api {

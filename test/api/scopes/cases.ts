@@ -58,7 +58,11 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
       '/schedules',
       ...['limit=500', 'limit=2', 'recent=5', 'late=true', 'status=paused,ended,error', 'enabled=false'],
       ...[`q=${p}`, `label=who:${p}`, 'label=team:any', 'q=work', 'maxSchedules=3'],
-      ...[forged({ after: `${p}active` }), forged({ after: 'a' }), `limit=1&${forged({ after: p.slice(0, -1) })}`],
+      ...[
+        forged({ after: `${p}active` }),
+        forged({ after: 'a' }),
+        `limit=1&${forged({ after: p.slice(0, -1) })}`,
+      ],
     ),
   'GET /schedules/{id}': (p) => eachSchedule(p),
   'PUT /schedules/{id}': (p) => [
@@ -70,22 +74,35 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
     ...eachSchedule(p, '', { description: 'changed' }),
     ...naming(p).map((body) => ({ at: '/schedules/ops.connected', body })),
   ],
-  'DELETE /schedules/{id}': (p) => [...NAMES, 'put'].toReversed().flatMap((name) => remove(`/schedules/${p}${name}`)),
+  'DELETE /schedules/{id}': (p) =>
+    [...NAMES, 'put'].toReversed().flatMap((name) => remove(`/schedules/${p}${name}`)),
   'POST /schedules/batch': (p) =>
-    [{ id: `${p}active`, ...SCHEDULE }, { id: `${p}batch`, ...SCHEDULE }]
+    [
+      { id: `${p}active`, ...SCHEDULE },
+      { id: `${p}batch`, ...SCHEDULE },
+    ]
       .concat(naming(p).map((body) => ({ ...SCHEDULE, cron: undefined as never, id: 'ops.batch', ...body })))
       .flatMap((item) => [true, false].map((dryRun) => ({ body: { items: [item], dryRun } }))),
   'POST /schedules/bulk': (p) =>
-    [{ label: `who:${p}` }, { q: p }, { label: 'team:any' }, { late: true }, { status: ['active', 'error'] }].flatMap(
-      (filter) =>
-        ['pause', 'resume'].flatMap((action) =>
-          [true, false].map((dryRun) => ({ body: { action, filter, dryRun } })),
-        ),
+    [
+      { label: `who:${p}` },
+      { q: p },
+      { label: 'team:any' },
+      { late: true },
+      { status: ['active', 'error'] },
+    ].flatMap((filter) =>
+      ['pause', 'resume'].flatMap((action) =>
+        [true, false].map((dryRun) => ({ body: { action, filter, dryRun } })),
+      ),
     ),
   'POST /schedules/{id}/fire': (p) => [
     ...eachSchedule(p, '/fire', {}),
     ...['one', 'new'].map((key) => ({
-      ...{ at: `/schedules/${p}active/fire`, headers: { 'idempotency-key': `${p}${key}` }, body: { payload: 1 } },
+      ...{
+        at: `/schedules/${p}active/fire`,
+        headers: { 'idempotency-key': `${p}${key}` },
+        body: { payload: 1 },
+      },
     })),
   ],
   'POST /schedules/{id}/skip': (p) => eachSchedule(p, '/skip', firstFire(p as Prefix)),
@@ -123,7 +140,10 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
   ],
   'DELETE /connections/{id}': (p) => [...remove(`/connections/${p}con`), ...remove(`/connections/${p}new`)],
   'POST /connections/{id}/dry-run': (p) =>
-    ['con', 'never'].map((name) => ({ at: `/connections/${p}${name}/dry-run`, body: { url: 'https://x.example' } })),
+    ['con', 'never'].map((name) => ({
+      at: `/connections/${p}${name}/dry-run`,
+      body: { url: 'https://x.example' },
+    })),
   'GET /notifiers': (p) =>
     queries('/notifiers', 'limit=500', 'limit=1', `q=${p}`, forged({ after: `${p}bell` })),
   'GET /notifiers/{id}': (p) => [{ at: `/notifiers/${p}bell` }, { at: `/notifiers/${p}second` }],
@@ -140,7 +160,14 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
   'GET /runs': (p, runs) =>
     queries(
       '/runs',
-      ...['limit=500', 'limit=2', 'status=failed,succeeded', 'trigger=api', 'trigger=notify', 'label=team:any'],
+      ...[
+        'limit=500',
+        'limit=2',
+        'status=failed,succeeded',
+        'trigger=api',
+        'trigger=notify',
+        'label=team:any',
+      ],
       ...[`scheduleId=${p}active`, `scheduleId=${p}gone`, `key=${p}first`, `label=who:${p}`, 'unmet=start'],
       ...[`trigger=backfill&${FOREVER}`, 'trigger=catchUp', 'status=pending,waiting,running'],
       ...anyRun(runs).map((id) => forged({ of: null, scheduledFor: 1.9e12, id })),
@@ -153,24 +180,33 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
     })),
   ],
   'POST /runs': (p, runs) => oneOffs(p, runs).map((body) => ({ body })),
-  'POST /runs/batch': (p, runs) => oneOffs(p, runs).map((item) => ({ body: { items: [{ ref: 'a', ...item }] } })),
+  'POST /runs/batch': (p, runs) =>
+    oneOffs(p, runs).map((item) => ({ body: { items: [{ ref: 'a', ...item }] } })),
   'GET /runs/{id}': (_, runs) => eachRun(runs, '', undefined),
-  'POST /runs/{id}/heartbeat': (p, runs) => eachRun(runs, '/heartbeat', {}, { attempt: 9 }, { workerId: `${p}worker` }),
+  'POST /runs/{id}/heartbeat': (p, runs) =>
+    eachRun(runs, '/heartbeat', {}, { attempt: 9 }, { workerId: `${p}worker` }),
   'POST /runs/{id}/complete': (p, runs) =>
     eachRun(
       runs,
       '/complete',
-      ...[{ status: 'failed', attempt: 9 }, { status: 'succeeded', workerId: 'other' }],
+      ...[
+        { status: 'failed', attempt: 9 },
+        { status: 'succeeded', workerId: 'other' },
+      ],
       { status: 'succeeded', workerId: `${p}worker` },
     ),
   'POST /runs/{id}/cancel': (_, runs) => eachRun(runs, '/cancel', undefined),
   'POST /runs/{id}/retry': (_, runs) => eachRun(runs, '/retry', undefined),
   'POST /runs/bulk': (p) =>
-    [{ scheduleId: `${p}active` }, { label: `who:${p}` }, { label: 'team:any' }, { trigger: ['api', 'manual'] }].flatMap(
-      (filter) =>
-        ['cancel', 'retry'].flatMap((action) =>
-          [true, false].map((dryRun) => ({ body: { action, filter, dryRun } })),
-        ),
+    [
+      { scheduleId: `${p}active` },
+      { label: `who:${p}` },
+      { label: 'team:any' },
+      { trigger: ['api', 'manual'] },
+    ].flatMap((filter) =>
+      ['cancel', 'retry'].flatMap((action) =>
+        [true, false].map((dryRun) => ({ body: { action, filter, dryRun } })),
+      ),
     ),
   'POST /queues/{queue}/claim': (p) =>
     ['q', 'never'].map((name) => ({ at: `/queues/${p}${name}/claim`, body: { workerId: 'w' } })),
@@ -213,7 +249,10 @@ function namingNotifiers(p: string): object[] {
     { ...CHANNEL, filter: { ids: [`${p}active`, 'ops.active'] } },
     { ...CHANNEL, filter: { ids: [`${p.slice(0, 1)}*`] } },
     { ...CHANNEL, filter: { label: [`who:${p}`] } },
-    { channel: { type: 'webhook', target: { ...HTTP, url: '/x', connection: `${p}con` } }, filter: { ids: ['ops.*'] } },
+    {
+      channel: { type: 'webhook', target: { ...HTTP, url: '/x', connection: `${p}con` } },
+      filter: { ids: ['ops.*'] },
+    },
     CHANNEL,
   ];
 }

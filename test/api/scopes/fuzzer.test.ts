@@ -6,14 +6,26 @@ import { CASES } from './cases.ts';
 import { type Asked, type World, startTwins } from './twins.ts';
 import { BILLING, OPS, type Team } from './worlds.ts';
 
-const twins = startTwins();
+// It names anything in its own things, and finds them later.
+const twins = startTwins(() => true);
 const CALLS = 1500;
 const SEEDS = [1, 2];
 
 /** Beginnings of names: of both teams and of all, and what is near them. */
 const PREFIXES = [
-  ...['billing.', 'billing', 'bill', 'b', 'Billing.', 'BILLING.', 'billing..', 'billing.never.', 'billing-', 'bílling.'],
-  ...['ops.', 'ops', 'o', 'Ops.', 'ops..', 'ops-', 'opsbilling.', 'ops.billing.', 'ops%', '_ps.', 'ο' + 'ps.'],
+  ...[
+    'billing.',
+    'billing',
+    'bill',
+    'b',
+    'Billing.',
+    'BILLING.',
+    'billing..',
+    'billing.never.',
+    'billing-',
+    'bílling.',
+  ],
+  ...['ops.', 'ops', 'o', 'Ops.', 'ops..', 'ops-', 'opsbilling.', 'ops.billing.', 'ops%', '_ps.', 'οps.'],
   ...['shared.', 'shared', 'shared..', 'Shared.', 'shared.billing.', 'billing.shared.'],
 ];
 /** It may do whatever can be undone; what takes things away would soon leave nothing to ask about. */
@@ -31,7 +43,7 @@ test.for(SEEDS)('random calls of ops are answered as if there were no billing: s
     const call = randomCall(random, route);
     const { status } = await twins.ask(caller, call);
     statuses.set(status, (statuses.get(status) ?? 0) + 1);
-    if (random.below(5) === 0) await billingActs(random, before);
+    if (below(random, 5) === 0) await billingActs(random, before);
   }
   for (const status of [200, 400, 403, 404, 422]) expect([...statuses.keys()]).toContain(status);
   expect([...statuses.keys()].filter((status) => status >= 500)).toEqual([]);
@@ -43,7 +55,7 @@ type Random = ReturnType<typeof createRandom>;
 function randomCall(random: Random, route: string): (world: World) => Asked {
   const prefix = random.pick(PREFIXES) as Team['prefix'];
   const whose = random.pick(['billing', 'ops', 'shared'] as const);
-  const [one, other] = [random.below(1_000), random.below(1_000)];
+  const [one, other] = [below(random, 1_000), below(random, 1_000)];
   const headers = randomHeaders(random);
   return (world) => {
     const { runs } = whose === 'billing' ? twins.billing : world[whose];
@@ -58,7 +70,7 @@ function randomCall(random: Random, route: string): (world: World) => Asked {
 }
 
 function randomHeaders(random: Random): Record<string, string> {
-  const version = random.below(4);
+  const version = below(random, 4);
   return random.pick([{}, {}, { 'if-match': `"${version}"` }, { 'idempotency-key': `billing.k${version}` }]);
 }
 
@@ -69,6 +81,13 @@ async function billingActs(random: Random, { prefix, runs }: Team): Promise<void
   if (cases.length === 0) return;
   const [method = '', path = ''] = route.split(' ');
   const { at = path, body, headers } = random.pick(cases);
-  const { status } = await twins.both.api.call(method, `/api/v1${at}`, body, { ...BILLING.headers, ...headers });
+  const { status } = await twins.both.api.call(method, `/api/v1${at}`, body, {
+    ...BILLING.headers,
+    ...headers,
+  });
   expect([method, at, status >= 500]).toEqual([method, at, false]);
+}
+
+function below(random: Random, end: number): number {
+  return Math.floor(random.between(0, end));
 }

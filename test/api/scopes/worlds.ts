@@ -22,7 +22,8 @@ export interface Team {
 /** No two things of an installation have the same place in a list: where the time decides it, it differs. */
 const ORDER: readonly Prefix[] = ['billing.', 'ops.', 'shared.'];
 const SCHEDULES = ['active', 'connected', 'after', 'pull', 'paused', 'late', 'ended', 'error', 'gone'];
-export const minuteOf = (prefix: Prefix, name: string) => ORDER.indexOf(prefix) * 20 + SCHEDULES.indexOf(name);
+export const minuteOf = (prefix: Prefix, name: string) =>
+  ORDER.indexOf(prefix) * 20 + SCHEDULES.indexOf(name);
 
 export async function admin(api: Api, method: string, path: string, body?: unknown, more = {}) {
   const answer = await api.call(method, `/api/v1${path}`, body, { ...ADMIN.headers, ...more });
@@ -46,7 +47,10 @@ export async function fillTeam(api: Api, prefix: Prefix): Promise<Team> {
 async function putThings(api: Api, p: Prefix): Promise<void> {
   await admin(api, 'PUT', `/calendars/${p}cal`, { dates: ['2028-12-24'], description: `${p}days` });
   await admin(api, 'PUT', `/limits/${p}lim`, { maxRunning: 3, description: `${p}limit` });
-  await admin(api, 'PUT', `/connections/${p}con`, { url: `https://${p}example.com`, description: `${p}host` });
+  await admin(api, 'PUT', `/connections/${p}con`, {
+    url: `https://${p}example.com`,
+    description: `${p}host`,
+  });
   for (const name of ['bell', 'second'])
     await admin(api, 'PUT', `/notifiers/${p}${name}`, {
       ...{ filter: { ids: [`${p}*`] }, channel: { type: 'webhook', target: HTTP } },
@@ -58,7 +62,11 @@ async function putSchedules(api: Api, p: Prefix): Promise<void> {
   const labels = { team: 'any', who: p };
   const common = { ...SCHEDULE, labels, description: `${p}work` };
   const put = (name: string, more: object = {}) =>
-    admin(api, 'PUT', `/schedules/${p}${name}`, { ...common, cron: `${minuteOf(p, name)} 12 29 2 *`, ...more });
+    admin(api, 'PUT', `/schedules/${p}${name}`, {
+      ...common,
+      cron: `${minuteOf(p, name)} 12 29 2 *`,
+      ...more,
+    });
   await put('active', { limit: `${p}lim`, exclude: { calendars: [`${p}cal`] } });
   await put('connected', { target: { ...HTTP, url: '/x', connection: `${p}con` } });
   await put('after', { cron: undefined, after: { scheduleId: `${p}active` } });
@@ -85,7 +93,13 @@ async function oneOffRuns(api: Api, p: Prefix): Promise<Record<string, string>> 
   const post = async (key: string, minute: number, more: object) =>
     idOf(
       await admin(api, 'POST', '/runs', {
-        ...{ target: HTTP, key: p + key, payload: p, runAt: `2031-01-01T0${ORDER.indexOf(p)}:0${minute}:00Z`, ...more },
+        ...{
+          target: HTTP,
+          key: p + key,
+          payload: p,
+          runAt: `2031-01-01T0${ORDER.indexOf(p)}:0${minute}:00Z`,
+          ...more,
+        },
       }),
     );
   const first = await post('first', 1, { limit: `${p}lim` });
@@ -100,7 +114,13 @@ async function firedRuns(api: Api, p: Prefix): Promise<Record<string, string>> {
   const runs: Record<string, string> = {};
   for (const name of ['one', 'cancelled', 'late'])
     runs[name] = idOf(
-      await admin(api, 'POST', `/schedules/${p}active/fire`, { payload: p }, { 'idempotency-key': `${p}${name}` }),
+      await admin(
+        api,
+        'POST',
+        `/schedules/${p}active/fire`,
+        { payload: p },
+        { 'idempotency-key': `${p}${name}` },
+      ),
     );
   const pulls: string[] = [];
   for (let i = 0; i < 4; i += 1) pulls.push(idOf(await admin(api, 'POST', `/schedules/${p}pull/fire`)));
@@ -116,7 +136,11 @@ async function firedRuns(api: Api, p: Prefix): Promise<Record<string, string>> {
 async function endRuns(api: Api, p: Prefix, runs: Record<string, string>): Promise<void> {
   await admin(api, 'POST', `/runs/${runs['cancelled'] ?? ''}/cancel`);
   for (const status of ['succeeded', 'failed'])
-    await admin(api, 'POST', `/runs/${runs[status] ?? ''}/complete`, { status, result: status, workerId: `${p}worker` });
+    await admin(api, 'POST', `/runs/${runs[status] ?? ''}/complete`, {
+      status,
+      result: status,
+      workerId: `${p}worker`,
+    });
   // Ended otherwise, and late by as much as no clock decides.
   await api.sql`UPDATE runs SET trigger = 'catchUp' WHERE id = ${runs['late'] ?? ''}`;
 }
@@ -145,9 +169,12 @@ export async function rowsOfTeam(api: Api, { prefix, runs }: Team): Promise<stri
   const marks = [prefix.slice(0, -1), ...Object.values(runs)];
   const found: string[] = [];
   for (const { name } of tables) {
-    const rows = await api.sql<{ text: string }[]>`SELECT row_to_json(t)::text AS text FROM ${api.sql(name)} t`;
+    const rows = await api.sql<
+      { text: string }[]
+    >`SELECT row_to_json(t)::text AS text FROM ${api.sql(name)} t`;
     for (const { text } of rows)
-      if (marks.some((mark) => text.includes(mark)) && !text.includes('"by":"ops-')) found.push(`${name} ${text}`);
+      if (marks.some((mark) => text.includes(mark)) && !text.includes('"by":"ops-'))
+        found.push(`${name} ${text}`);
   }
   return found.sort();
 }
