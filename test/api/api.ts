@@ -26,6 +26,7 @@ import { call as callAt } from '../support/calls.ts';
 import { createMigrated } from '../support/postgres/cluster.ts';
 import { SECRETS } from '../support/secrets.ts';
 import { until } from '../support/until.ts';
+import { noting } from '../support/postgres/noting.ts';
 import { targetAt } from '../support/targets.ts';
 
 export interface Answer {
@@ -63,6 +64,8 @@ export interface Api {
   readonly access: Access;
   /** Which pools of connections the API has used; tests clear it. */
   readonly poolsUsed: Set<string>;
+  /** The statements that calls have sent, by the function that each names; tests clear it. */
+  readonly statements: string[];
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
   /** Bytes as they are, for what no HTTP client would send. */
   raw(bytes: string): Promise<string>;
@@ -96,10 +99,14 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
   const pools = openPools({ databaseUrl: url, connections: 9, openDatabase });
   const store = pools.main;
   const poolsUsed = new Set<string>();
-  const noted = (pool: Database, name: string): Database => ({
+  const statements: string[] = [];
+  const noted = (pool: Database, name: string, into = statements): Database => ({
     ...pool,
-    run: (...asked) => pool.run(...(poolsUsed.add(name), asked)),
-    transaction: (...asked) => pool.transaction(...(poolsUsed.add(name), asked)),
+    run: (work, limitMs) => (poolsUsed.add(name), pool.run((db) => work(noting(db, into)), limitMs)),
+    transaction: (work, limitMs) => (
+      poolsUsed.add(name),
+      pool.transaction((tx) => work(noting(tx, into)), limitMs)
+    ),
   });
   const targets = createTargetRegistry([
     createHttpTarget({ clock: systemClock, version: '0', connectionsPerOrigin: 1 }),
@@ -114,7 +121,8 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
   const events = createEventBus();
   const lease = createLease(systemClock, 3600);
   const pullQueues = createPullQueues({
-    database: noted(pools.api, 'api'),
+    // What it asks now and then is no call's.
+    database: noted(pools.api, 'api', []),
     clock: systemClock,
     events,
     lease,
@@ -201,6 +209,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     },
     pullQueues,
     poolsUsed,
+    statements,
     access,
     call: (method, path, body, headers) => call(base, method, path, body, headers),
     raw: (bytes) => sendBytes(base, bytes),

@@ -64,7 +64,7 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
       const filter = filterOf(query, null);
       const rows = await database.run(async (db) => {
         const scheduleUids = scheduleId === undefined ? undefined : await uidsOf(db, scheduleId, scope);
-        const ids = key === undefined ? undefined : await runIdsOfKey(db, key);
+        const ids = key === undefined ? undefined : await runIdsOfKey(db, key, scope);
         if (scheduleUids?.length === 0 || ids?.length === 0) return [];
         return listRuns(db, { ...filter, scheduleUids, labels, ids, scope });
       });

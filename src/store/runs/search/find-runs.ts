@@ -117,7 +117,8 @@ async function readRuns(db: Executor, source: SQL, shown: Shown): Promise<Run[]>
   const found = rows.map((row) => ({ record: toRecord(row), versionPayload: row.version_payload }));
   const records = found.map(({ record }) => record);
   const waited = records.filter(({ openDependencies }) => openDependencies !== null);
-  const waitedFor = records.filter(({ hasDependents }) => hasDependents);
+  // With a scope all are asked about: another statement would tell that others' runs depend on a shared one.
+  const waitedFor = records.filter(({ hasDependents }) => hasDependents || shown.scope !== null);
   const dependsOn = await edgesOf(db, waited.map(idOf), 'runId', shown);
   const dependents = await edgesOf(db, waitedFor.map(idOf), 'dependsOn', shown);
   const parents = await parentsSeen(db, records, shown);
