@@ -1,7 +1,7 @@
 import { REST, type ScopeShare, type ScopeShares, shareOf } from '../core/access/scope-shares.ts';
 
 /** How many due schedules of one scope a batch may have. */
-export interface ScopeBatch {
+interface ScopeBatch {
   prefix: string;
   limit: number;
 }

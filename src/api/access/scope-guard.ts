@@ -12,7 +12,7 @@ import { Problem, noSuch } from '../http/problem.ts';
  * guard looks for in the database. `itself`: its handler hands `caller.scope` to all that it reads and changes. Names in a body are
  * always the handler's.
  */
-export type ScopeRule =
+type ScopeRule =
   | 'unscoped'
   | 'nameless'
   | 'run'

@@ -5,7 +5,7 @@
  */
 import type { Scope } from '../../core/access/scope.ts';
 import { NO_SHARES, type ScopeShares, laneInScope } from '../../core/access/scope-shares.ts';
-import { type Instant, isoInstant } from '../../core/instant.ts';
+import { type Instant, isoOrNull } from '../../core/instant.ts';
 import { type OneOffRun, bodyHashOf } from '../../core/runs/one-off-run.ts';
 import { isEnd, randomRunId } from '../../core/runs/run.ts';
 import { newRun } from '../../core/runs/new-run.ts';
@@ -130,10 +130,7 @@ async function note(
   const { id, run } = first;
   // Only items of a batch have one.
   const isBatch = run.ref !== null;
-  const ofOne = {
-    runAt: run.runAt === null ? null : isoInstant(run.runAt),
-    dependencies: run.dependsOn.length,
-  };
+  const ofOne = { runAt: isoOrNull(run.runAt), dependencies: run.dependsOn.length };
   const ofAll = { action: 'create', created: created.length, existing: asked - created.length };
   await auditor.note(tx, {
     action: isBatch ? 'runs.bulk' : 'run.create',

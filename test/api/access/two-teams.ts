@@ -35,7 +35,7 @@ export function twoTeams(options: Parameters<typeof sharedApi>[0] = {}): TwoTeam
   return { api, call, done, ids };
 }
 
-export function idsIn(page: Json): string[] {
+function idsIn(page: Json): string[] {
   return (page['items'] as unknown as { id: string }[]).map(({ id }) => id);
 }
 

@@ -2,9 +2,6 @@ import { SCHEDULE } from '../api.ts';
 import { type Prefix, type Team, firstFire } from './worlds.ts';
 import type { Asked } from './twins.ts';
 
-/** What a call names: things of a team that has them, or names of things that never were. */
-export type Named = Team;
-
 type Case = Omit<Asked, 'method' | 'path'> & { at?: string };
 
 const PULL = (queue: string) => ({ type: 'pull', queue });
@@ -30,7 +27,7 @@ const put = (path: string, ...bodies: object[]): Case[] =>
 const remove = (path: string): Case[] => [{ at: path, headers: { 'if-match': '"77"' } }, { at: path }];
 
 /** Definitions that name what has this prefix. */
-export const naming = (p: string): object[] => [
+const naming = (p: string): object[] => [
   { ...SCHEDULE, limit: `${p}lim` },
   { ...SCHEDULE, exclude: { calendars: [`${p}cal`] } },
   { ...SCHEDULE, target: { ...HTTP, url: '/x', connection: `${p}con` } },
@@ -41,7 +38,7 @@ export const naming = (p: string): object[] => [
   })),
 ];
 
-export const oneOffs = (p: string, runs: Team['runs']): object[] => [
+const oneOffs = (p: string, runs: Team['runs']): object[] => [
   { target: HTTP },
   { target: HTTP, key: `${p}first` },
   { target: HTTP, key: `${p}fresh` },

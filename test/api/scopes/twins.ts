@@ -32,7 +32,7 @@ export interface World {
  * Two installations with the same things of ops and of all. In the first there is billing as well. What ops asks is answered alike by
  * both: so no answer tells anything of billing, not even that it is there.
  */
-export interface Twins {
+interface Twins {
   readonly both: World;
   readonly alone: World;
   readonly billing: Team;

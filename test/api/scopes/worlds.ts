@@ -6,7 +6,7 @@ import { type Answer, type Api, type Json, SCHEDULE } from '../api.ts';
 /** One team's things have names that begin with this. */
 export type Prefix = 'billing.' | 'ops.' | 'shared.';
 
-export const ADMIN = newToken('root', 'admin');
+const ADMIN = newToken('root', 'admin');
 export const OPS = ROLES.map((role) => newToken(`ops-${role}`, role, null, ['ops.']));
 export const BILLING = newToken('billing-admin', 'admin', null, ['billing.']);
 export const API_TOKENS = [ADMIN, BILLING, ...OPS].map(({ known }) => known);
@@ -22,8 +22,7 @@ export interface Team {
 /** No two things of an installation have the same place in a list: where the time decides it, it differs. */
 const ORDER: readonly Prefix[] = ['billing.', 'ops.', 'shared.'];
 const SCHEDULES = ['active', 'connected', 'after', 'pull', 'paused', 'late', 'ended', 'error', 'gone'];
-export const minuteOf = (prefix: Prefix, name: string) =>
-  ORDER.indexOf(prefix) * 20 + SCHEDULES.indexOf(name);
+const minuteOf = (prefix: Prefix, name: string) => ORDER.indexOf(prefix) * 20 + SCHEDULES.indexOf(name);
 
 export async function admin(api: Api, method: string, path: string, body?: unknown, more = {}) {
   const answer = await api.call(method, `/api/v1${path}`, body, { ...ADMIN.headers, ...more });

@@ -9,7 +9,7 @@ import { type More, type RunFilter, newestFirst } from './run-pages.ts';
 import type { ColumnsOfRuns } from './runs-of-schedule.ts';
 
 /** A scope, and what its caller does with the runs. */
-export interface InScope {
+interface InScope {
   scope: readonly string[];
   use: Exclude<RunUse, 'work'>;
 }
