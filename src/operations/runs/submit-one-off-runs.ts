@@ -147,11 +147,8 @@ async function countEnded(tx: Transaction, dependencies: readonly RunRecord[]) {
   const ends = ended.map(({ id: runId, status }) => ({ id: null, runId, status }));
   const counted = await countDependencies(tx, ends);
   const left = ended.filter(({ id }) => counted.unfinished.has(id));
-  const written = await writeEffects(
-    tx,
-    left.map((run) => ({ kind: 'dependents', run })),
-  );
-  return { ...counted, effects: counted.effects + written };
+  const effects = left.map((run) => ({ kind: 'dependents' as const, run }));
+  return { ...counted, effects: counted.effects + (await writeEffects(tx, effects)) };
 }
 
 /** @throws CannotAccept if a key was used with another body */
@@ -242,9 +239,9 @@ async function record(
 }
 
 async function link(tx: Transaction, created: readonly Draft[], { dependsOn }: Links): Promise<void> {
-  const edges = created.flatMap(({ id: runId }) =>
-    (dependsOn.get(runId) ?? []).map((other, position): Edge => ({ runId, dependsOn: other, position })),
-  );
+  const edgesOf = ({ id: runId }: Draft): Edge[] =>
+    (dependsOn.get(runId) ?? []).map((other, position) => ({ runId, dependsOn: other, position }));
+  const edges = created.flatMap(edgesOf);
   for (let first = 0; first < edges.length; first += MAX_EDGES_AT_ONCE) {
     await yieldToEventLoop();
     await recordDependencies(tx, edges.slice(first, first + MAX_EDGES_AT_ONCE));
