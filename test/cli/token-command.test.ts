@@ -19,7 +19,7 @@ test('prints a new token, and the line that the daemon needs for it', async () =
     const [token = '', line = ''] = printed;
     expect([code, printed.length, tokenForm(token)]).toEqual([0, 2, 'token']);
     expect(parseTokenLines([{ text: line, place: '' }])).toEqual({
-      tokens: [{ name: 'ci', role: 'operator', hash: tokenHash(token), expiresAt }],
+      tokens: [{ name: 'ci', role: 'operator', scope: null, hash: tokenHash(token), expiresAt }],
       faults: [],
     });
   }

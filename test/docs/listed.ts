@@ -95,6 +95,12 @@ export const LISTED: readonly Listed[] = [
     doneBy: 'test/api/base-path.test.ts',
   },
   {
+    page: 'docs/teams.md',
+    begins: 'map $auth_groups',
+    why: 'it needs nginx and a server that logs users in',
+    doneBy: 'test/api/access/access.test.ts',
+  },
+  {
     page: 'docs/restoring.md',
     begins: 'npm start -- resume',
     why: 'it needs a restored database, with every daemon stopped',

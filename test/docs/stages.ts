@@ -16,6 +16,20 @@ interface PageStage {
 }
 
 const CI = newToken('ci', 'admin');
+const PLATFORM = newToken('platform', 'admin');
+const BILLING_CI = newToken('billing-ci', 'admin', null, ['billing.']);
+const BILLING_WORKERS = newToken('billing-workers', 'worker', null, ['billing.']);
+const HOLIDAYS = [
+  ...['BEGIN:VCALENDAR', 'VERSION:2.0', 'PRODID:-//example//EN', 'BEGIN:VEVENT', 'UID:new-year@example.com'],
+  ...[
+    'DTSTART;VALUE=DATE:20300101',
+    'RRULE:FREQ=YEARLY',
+    'SUMMARY:New Year',
+    'END:VEVENT',
+    'END:VCALENDAR',
+    '',
+  ],
+].join('\r\n');
 const HTTP = { type: 'http', url: 'http://127.0.0.1:9000/run' };
 
 /** Pages without an entry need nothing but an empty installation. */
@@ -65,7 +79,7 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
       await make(api, 'PUT', '/limits/warehouse', { maxRunning: 2 });
       await make(api, 'PUT', '/connections/github', { url: 'https://api.github.com' });
       await make(api, 'PUT', '/notifiers/on-call', { channel: { type: 'webhook', target: HTTP } });
-      return {};
+      return { files: { 'holidays.ics': HOLIDAYS } };
     },
   },
   'docs/crontab.md': {
@@ -190,6 +204,18 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
       const { body } = await api.call('GET', `/api/v1/runs/${created.id}`);
       const target = { type: 'http', method: 'POST', secret: '***' };
       expect(body).toMatchObject({ status: 'pending', target, payload: { text: 'hello' } });
+    },
+  },
+  'docs/teams.md': {
+    tokens: [PLATFORM, BILLING_CI, BILLING_WORKERS],
+    prepare: () => {
+      const tokens = { PLATFORM, BILLING_CI, BILLING_WORKERS };
+      const variables = Object.entries(tokens).map(([name, { secret }]) => [`${name}_TOKEN`, secret]);
+      return Promise.resolve({ env: Object.fromEntries(variables) as Record<string, string> });
+    },
+    after: (_, said) => {
+      expect(said.find(({ block }) => block.text.includes('apply'))?.out).toContain('"change":"created"');
+      expect(answersIn(said).at(-1)).toEqual({ items: [] });
     },
   },
 };

@@ -21,7 +21,7 @@ describe('the message about a mistake', () => {
     [{ endAt: '2101-01-01T00:00:00Z' }, '/endAt must lie between 2000 and 2100'],
     [
       { cron: null, after: { scheduleId: 'a/b' } },
-      '/after/scheduleId must be 1 to 128 letters (A-Z, a-z), digits, dots, dashes or underscores, and begin with a letter or digit; or be *',
+      '/after/scheduleId must be 1 to 128 letters (A-Z, a-z), digits, dots, dashes or underscores, and begin with a letter or digit; or be the beginning of ids and a *',
     ],
   ])('%j', async (fields, detail) => {
     const answer = await put({ ...SCHEDULE, ...fields });

@@ -5,6 +5,8 @@ import { NEEDS_LINUX } from '../cluster/instance.ts';
 import { runFailovers } from './failover-campaign.ts';
 import { HOW_TO_INSTALL, findPrograms } from './needs.ts';
 
+const TOO_LONG = 'both take four minutes together, more than CI has: npm run test:long, or npm run failover';
+
 const SHORT = {
   ...{ minutes: 0, seed: 20261124, schedules: 20, lagSeconds: 1 },
   root: join(import.meta.dirname, '..', '..', '..'),
@@ -15,6 +17,7 @@ test('nothing is lost or repeated when a synchronous primary dies, freezes and c
   skip,
 }) => {
   if (process.platform !== 'linux') skip(NEEDS_LINUX);
+  if (process.env['CI'] !== undefined) skip(TOO_LONG);
   const programs = findPrograms();
   if ('missing' in programs) return skip(`no ${programs.missing.join(', ')}. ${HOW_TO_INSTALL}`);
   const kinds = ['kill', 'freeze', 'switchover'] as const;
@@ -26,6 +29,7 @@ test('nothing is lost or repeated when a synchronous primary dies, freezes and c
 
 test('what an asynchronous failover has lost is sent again, and is told', async ({ skip }) => {
   if (process.platform !== 'linux') skip(NEEDS_LINUX);
+  if (process.env['CI'] !== undefined) skip(TOO_LONG);
   const programs = findPrograms();
   if ('missing' in programs) return skip(`no ${programs.missing.join(', ')}. ${HOW_TO_INSTALL}`);
   const kinds = ['laggingKill'] as const;

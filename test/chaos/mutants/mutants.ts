@@ -73,8 +73,8 @@ export const MUTANTS: readonly Mutant[] = [
       { file: 'src/store/runs/intents/record-intents.ts', find: INTENT_GUARD, replace: 'true' },
       {
         file: 'src/store/schedules/fire-locks.ts',
-        find: 'AND (locked_by IS NULL\n',
-        replace: 'AND (true OR locked_by IS NULL\n',
+        find: 'sql`(locked_by IS NULL\n',
+        replace: 'sql`(true OR locked_by IS NULL\n',
       },
     ],
     sql: 'DROP INDEX runs_one_per_fire',
@@ -216,7 +216,7 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/runs/intents/record-intents.ts',
-        find: '  const write = (onConflict: SQL) => record(db, instanceId, advances, intents, { alone, onConflict });',
+        find: '  const write = (onConflict: SQL) =>\n    record(db, instanceId, advances, intents, { alone, lane: laneOfRun(scopeShares), onConflict });',
         replace: `  const write = async (onConflict: SQL) => {
     const before = await db.execute(sql\`SELECT uid, next_occurrence_at, next_fire_at FROM schedules
       WHERE uid = ANY (\${uuids(advances.map(({ uid }) => uid))})\`);
@@ -224,7 +224,7 @@ export const MUTANTS: readonly Mutant[] = [
       FROM unnest(\${uuids(advances.map(({ uid }) => uid))}, \${milliseconds(advances.map(({ nextFireAt }) => nextFireAt))}) AS a(uid, ms)
       WHERE s.uid = a.uid AND s.locked_by = \${instanceId} AND \${before.length} >= 0\`);
     await new Promise((resolve) => setTimeout(resolve, 1_000));
-    return record(db, instanceId, advances, intents, { alone, onConflict });
+    return record(db, instanceId, advances, intents, { alone, lane: laneOfRun(scopeShares), onConflict });
   };`,
       },
     ],
@@ -421,11 +421,11 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/flow/effects.ts',
-        find: '      return batch.length === 0 ? null : applyEffects(tx, batch);\n    });',
+        find: '      return batch.length === 0 ? null : applyEffects(tx, batch, state.scopeShares);\n    });',
         replace: `      await deleteEffects(tx, batch.map(idOf));
       return null;
     });
-    if (batch.length > 0) afterCommit(state, await state.database.transaction((tx) => applyEffects(tx, batch)));`,
+    if (batch.length > 0) afterCommit(state, await state.database.transaction((tx) => applyEffects(tx, batch, state.scopeShares)));`,
       },
       {
         file: 'src/flow/effects.ts',
