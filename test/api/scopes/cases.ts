@@ -206,7 +206,7 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
       ),
     ),
   'POST /queues/{queue}/claim': (p) =>
-    ['q', 'never'].map((name) => ({ at: `/queues/${p}${name}/claim`, body: { workerId: 'w' } })),
+    ['q', 'never'].map((name) => ({ at: `/queues/${p}${name}/claim`, body: { workerId: 'w', max: 100 } })),
   'GET /queues': () => [{}],
   'GET /limits': (p) => queries('/limits', 'limit=500', 'limit=1', forged({ after: `${p}lim` })),
   'GET /limits/{id}': (p) => [{ at: `/limits/${p}lim` }],
@@ -231,9 +231,11 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
   'GET /audit': (p) =>
     queries(
       '/audit',
-      ...['limit=500', 'limit=3', `scheduleId=${p}active`, 'by=root&limit=500', 'by=billing-admin'],
-      ...['action=schedules.bulk', 'action=limit.put,notifier.put', 'action=run.create'],
-      forged({ at: 1.9e12, id: ZERO }),
+      ...['limit=500', 'by=root&limit=3', `scheduleId=${p}active&limit=500`, 'by=billing-admin'],
+      ...['schedules.bulk', 'limit.put,notifier.put', 'run.create'].map(
+        (action) => `action=${action}&limit=500`,
+      ),
+      `${forged({ at: 1.9e12, id: ZERO })}&limit=500`,
     ),
 };
 

@@ -1,4 +1,3 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { type Answer, type Api, startApi } from '../api.ts';
 import {
@@ -115,14 +114,8 @@ async function askBoth(
   caller: Caller,
   of: (world: World) => Asked,
 ): Promise<Answer> {
-  let [asked, first] = await ask(both, caller, of);
-  let [, second] = await ask(alone, caller, of);
-  // What was refused enters the audit soon after.
-  for (let n = 0; n < 40 && asked.path.startsWith('/audit') && first.seen !== second.seen; n += 1) {
-    await delay(50);
-    [asked, first] = await ask(both, caller, of);
-    [, second] = await ask(alone, caller, of);
-  }
+  const [asked, first] = await ask(both, caller, of);
+  const [, second] = await ask(alone, caller, of);
   const name = `${caller.known.name}: ${asked.method} ${asked.path} ${asked.body === undefined ? '' : JSON.stringify(asked.body)}`;
   expect.soft([name, first.seen]).toEqual([name, second.seen]);
   expect.soft([name, first.statements]).toEqual([name, second.statements]);
@@ -151,7 +144,7 @@ async function ask({ api, ...world }: World, caller: Caller, of: (world: World) 
     {
       answer,
       bytes,
-      seen: masked(bytes),
+      seen: seenOf(path, bytes),
       statements: api.statements.filter((name) => name !== 'recordRefusals'),
     },
   ] as const;
@@ -169,6 +162,25 @@ function decoded(text: string): string {
     /(nextCursor":"|cursor=)([\w-]+)/g,
     (_, before: string, cursor: string) => before + Buffer.from(cursor, 'base64url').toString(),
   );
+}
+
+/** What both installations must answer alike. */
+function seenOf(path: string, bytes: string): string {
+  if (path.startsWith('/audit')) return masked(withoutRefused(bytes));
+  // Runs that are due at the same moment are claimed in any order.
+  if (!path.endsWith('/claim')) return masked(bytes);
+  const parts = masked(bytes).split('{"id":');
+  return parts
+    .map((part) => part.replace(/[,\]}]+$/, ''))
+    .toSorted()
+    .join();
+}
+
+/** What was refused enters the audit some time after, and not all of it: what ops reads of that is in audit-in-scope.test.ts. */
+function withoutRefused(bytes: string): string {
+  return bytes
+    .replaceAll(/\{"at":"[^{]*"outcome":"refused","detail":\{[^{}]*\}\},?/g, '')
+    .replaceAll(',]', ']');
 }
 
 /** Without what differs from one installation to the next: random ids, and moments. */
