@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { accessSync, constants, openSync, readFileSync } from 'node:fs';
+import { openSync, readFileSync } from 'node:fs';
 import { chmod, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { type Account, chooseAccount, giveTo, spawnAs } from '../../src/local-postgres/account.ts';
 import { freePort } from '../../test/support/loopback.ts';
+import { isExecutable } from './is-executable.ts';
 
 interface PgBouncer {
   /** As that of the server, by way of the pooler. */
@@ -89,15 +90,6 @@ server_idle_timeout = 2
 `,
   );
   return configuration;
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 async function answers(url: string): Promise<boolean> {

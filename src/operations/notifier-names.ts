@@ -30,7 +30,7 @@ export async function faultsOfNames(tx: Transaction, named: Named): Promise<Noti
   return [...filterFaults(named), ...(await missingIn(tx, named)), ...(await fallbackFaults(tx, named))];
 }
 
-/** Of the whole filter, also where it was so before: whoever writes a notifier says where its messages go. */
+/** Judges the whole filter, not only what the edit adds: the caller who writes a notifier decides where its messages go. */
 function filterFaults({ scope, content: { filter } }: Named): NotifierFault[] {
   if (scope === null) return [];
   const within = `must be within your scope, ${scopeText(scope)}`;

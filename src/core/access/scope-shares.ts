@@ -1,4 +1,5 @@
 import { queueOfLane } from '../runs/queue-lane.ts';
+import { isNamePrefix } from './scope.ts';
 
 /** What FIRELOCK_SCOPES says of the names that begin with this prefix. */
 export interface ScopeShare {
@@ -47,8 +48,7 @@ export function parseScopeShares(
 
 function parseShare(entry: string): { share?: ScopeShare; fault?: string } {
   const [prefix = '', weight = '', schedules = '', runs = '', ...more] = entry.split(':');
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(prefix))
-    return { fault: 'does not begin with a prefix of names' };
+  if (!isNamePrefix(prefix)) return { fault: 'does not begin with a prefix of names' };
   if (more.length > 0) return { fault: 'has more than four parts' };
   const asNumber = (part: string, most: number) =>
     /^[1-9]\d{0,9}$/.test(part) && Number(part) <= most ? Number(part) : null;

@@ -17,9 +17,18 @@ export const SCOPE_RULE =
 /** Reads `billing.|ops.`; null: it breaks SCOPE_RULE. */
 export function parseScope(text: string): readonly string[] | null {
   const prefixes = text.split('|');
-  const areValid = prefixes.every((prefix) => /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(prefix));
-  if (!areValid || new Set(prefixes).size < prefixes.length || prefixes.length > MAX_PREFIXES) return null;
+  if (
+    !prefixes.every(isNamePrefix) ||
+    new Set(prefixes).size < prefixes.length ||
+    prefixes.length > MAX_PREFIXES
+  )
+    return null;
   return prefixes;
+}
+
+/** Whether an id may begin with it. */
+export function isNamePrefix(text: string): boolean {
+  return /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(text);
 }
 
 export function scopeText(prefixes: readonly string[]): string {

@@ -13,8 +13,8 @@ interface LateParent {
 export type Parent = ParentRun | LateParent;
 
 /**
- * How the row of a run that follows a late schedule names it: by its uid, in the place of a parent run's id. Both are UUIDv7; so that
- * nobody takes the one for the other, the uid is written as UUIDv8 (RFC 9562 §5.8).
+ * How the row of a run that follows a late schedule names it: by its uid, in the place of a parent run's id. Both are UUIDv7; to tell
+ * the two apart, the uid is written as UUIDv8 (RFC 9562 §5.8).
  */
 export function lateParentId(scheduleUid: string): string {
   return withVersion(scheduleUid, '8');

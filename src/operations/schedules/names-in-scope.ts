@@ -1,6 +1,6 @@
 /**
  * Guarantees: a caller with a scope cannot name what the scope does not show. What a schedule names already, it may go on naming:
- *   somebody with a wider scope may have put it there.
+ *   a caller with a wider scope may have written it.
  * Transaction: none; the callers read, and write.
  * If the process dies here: nothing is written.
  */

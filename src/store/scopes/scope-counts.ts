@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { prefixRanges } from '../../core/access/scope.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
+import { namesOwned } from './in-scope.ts';
 
 /** How many schedules have an id that begins with this, up to one more than `most`: it reads no more of them. */
 export async function countSchedulesUnderLock(
@@ -30,6 +30,5 @@ export async function countOpenRunsOf(db: Executor, prefixes: readonly string[])
 }
 
 function beginsWith(column: SQL, prefix: string): SQL {
-  const [range] = prefixRanges([prefix]);
-  return range ? sql`(${column} >= ${range.from} AND ${column} < ${range.end})` : sql`true`;
+  return sql.join(namesOwned(column, [prefix]));
 }

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { accessSync, constants, globSync } from 'node:fs';
+import { globSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { isExecutable } from '../../../scripts/support/is-executable.ts';
 
 /** Where the programs are that a cluster consists of. */
 export interface Programs {
@@ -48,15 +49,6 @@ function newestPostgres(): string | undefined {
 
 function majorOf(folder: string): number {
   return Number(/\d+/.exec(folder)?.[0]);
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** Of the system's Python, which Debian's patroni runs on. */
