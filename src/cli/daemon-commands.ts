@@ -54,10 +54,8 @@ function addObserve(program: Command, cli: Cli): void {
     )
     .option('--reason <text>', 'the reason, which is shown with it')
     .action(async ({ reason }: { reason?: string }) => {
-      const { beginObserving } = await import('./database-commands.ts');
-      cli.exitCode = await cli.surroundings.daemon.onDatabase((given) =>
-        beginObserving(given, reason ?? null),
-      );
+      const { observeOnly } = await import('./database-commands.ts');
+      cli.exitCode = await cli.surroundings.daemon.onDatabase((given) => observeOnly(given, reason ?? null));
     });
   withExamples(observe, 'firelock observe --reason "a copy for the restore drill"');
 }

@@ -43,7 +43,7 @@ export function resume(options: DatabaseOptions): Promise<number> {
 }
 
 /** `firelock observe [--reason TEXT]` */
-export function beginObserving(options: DatabaseOptions, reason: string | null): Promise<number> {
+export function observeOnly(options: DatabaseOptions, reason: string | null): Promise<number> {
   const { databaseUrl, migrationDatabaseUrl = databaseUrl, print } = options;
   const work = async (database: Database) => {
     await migrateTo(migrationDatabaseUrl, options);

@@ -75,14 +75,10 @@ export function standardParts(): Parts {
 export type Common = ReturnType<typeof createCommon>;
 
 export function createCommon(options: DaemonOptions, parts: Parts) {
-  const { config, databaseUrl, version, logger } = options;
+  const { config, version, logger } = options;
   const { clock, events } = parts;
   logEvents(events, logger);
-  const pools = openPools({
-    databaseUrl,
-    connections: config.databasePool,
-    openDatabase: opening(config, parts),
-  });
+  const { pools, openWriting } = createPools(options, parts);
   const databaseClock = createDatabaseClock(clock);
   const ownPorts = new Set<number>();
   const guard = createGuard(options, ownPorts);
@@ -98,8 +94,7 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
     maintenance: createMaintenanceState(events, databaseClock),
     observing: createObservingState(events, clock, config.observe),
     lease: createLease(clock, config.instanceTtlSeconds),
-    pools,
-    database: pools.main,
+    ...{ pools, database: pools.main, openWriting },
     targets: createTargetRegistry([
       httpTarget,
       createPagerDutyTarget(httpTarget),
@@ -109,8 +104,6 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
     scopeShares: config.scopeShares,
     takesSecretFiles: config.secretsDir !== null,
     sendsMail: config.mail !== null,
-    /** For `takeOver`, which an instance that may only read writes as well. */
-    openWriting: () => parts.openDatabase(databaseUrl, 1),
     /** From now on, targets may not be called at this port of this machine. */
     listensAt: (url: string) => void ownPorts.add(Number(new URL(url).port) || HTTP_PORT),
     state: createInstanceState(events, clock),
@@ -118,9 +111,16 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
   };
 }
 
-/** With FIRELOCK_OBSERVE, PostgreSQL refuses whatever else might write. */
-function opening({ observe }: Config, { openDatabase }: Parts): Parts['openDatabase'] {
-  return observe ? (url, size) => readingOnly(openDatabase(url, size)) : openDatabase;
+/** With FIRELOCK_OBSERVE, PostgreSQL refuses what the pools might write; a take-over has a connection of its own. */
+function createPools({ config, databaseUrl }: DaemonOptions, parts: Parts) {
+  const open: Parts['openDatabase'] = (url, size) => {
+    const database = parts.openDatabase(url, size);
+    return config.observe ? readingOnly(database) : database;
+  };
+  return {
+    pools: openPools({ databaseUrl, connections: config.databasePool, openDatabase: open }),
+    openWriting: () => parts.openDatabase(databaseUrl, 1),
+  };
 }
 
 /** A URL leaves out the default port. */

@@ -210,3 +210,32 @@ test(
     expect(firedOf('afar')[0]).toBe(second);
   },
 );
+
+test(
+  'an instance that was frozen while its database began to observe sends nothing when it thaws, and its process ends',
+  { tags: [LONG] },
+  async () => {
+    const { url } = await databaseOfTest();
+    const soon = { FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: '1', FIRELOCK_INSTANCE_TTL_SECONDS: '4' };
+    const frozen = await readyDaemon(url, soon);
+    const target = { type: 'http', url: `${receiver.url}/each` };
+    await frozen.call('PUT', '/api/v1/schedules/each', {
+      cron: '* * * * * *',
+      delivery: 'atMostOnce',
+      target,
+    });
+    await until(() => (firedOf('each').length >= 2 ? true : null));
+    frozen.signal('SIGSTOP');
+    // Until its heartbeat is too old.
+    await until(async () => ((await runCommand(url, ['observe'])).code === 0 ? true : null));
+    const before = firedOf('each');
+    const sql = sqlOfTest(url);
+    const planned = await sql`SELECT id FROM all_runs ORDER BY id`;
+    frozen.signal('SIGCONT');
+    expect(await frozen.exited).not.toBe(0);
+    expect(frozen.text.out + frozen.text.err).toContain('observes once it is started again');
+    expect(firedOf('each')).toEqual(before);
+    expect(await sql`SELECT id FROM all_runs ORDER BY id`).toEqual(planned);
+    expect(await sql`SELECT FROM instances WHERE died_at IS NULL`).toEqual([]);
+  },
+);

@@ -16,7 +16,6 @@ import {
 import { registerUnlessObserving } from '../../src/store/instances/instances.ts';
 import { storeOfTest } from '../support/of-test.ts';
 import type { Store } from '../support/pipeline.ts';
-import { ATTACK } from '../support/runner/attack.ts';
 import { until } from '../support/until.ts';
 
 let store: Store;
@@ -66,25 +65,21 @@ test('no take-over is made beside an instance that works, and nothing is recorde
   expect([await entries(), (await store.database.run(readInstallation)).tookOver]).toEqual([[], null]);
 });
 
-test(
-  'an instance that registers while they begin to observe waits, and is not listed',
-  { tags: [ATTACK] },
-  async () => {
-    let registering: Promise<boolean> | undefined;
-    await store.database.transaction(async (tx) => {
-      await lockInstallation(tx);
-      registering = register();
-      await until(async () => {
-        const waiting = await store.rows(sql`SELECT FROM pg_stat_activity WHERE datname = current_database()
+test('an instance that registers while they begin to observe waits, and is not listed', async () => {
+  let registering: Promise<boolean> | undefined;
+  await store.database.transaction(async (tx) => {
+    await lockInstallation(tx);
+    registering = register();
+    await until(async () => {
+      const waiting = await store.rows(sql`SELECT FROM pg_stat_activity WHERE datname = current_database()
         AND wait_event_type = 'Lock' AND query LIKE '%registerUnlessObserving%'`);
-        return waiting.length > 0 || null;
-      });
-      await beginObserving(tx, 'a drill');
+      return waiting.length > 0 || null;
     });
-    expect(await registering).toBe(false);
-    expect(await store.rows(sql`SELECT FROM instances`)).toEqual([]);
-  },
-);
+    await beginObserving(tx, 'a drill');
+  });
+  expect(await registering).toBe(false);
+  expect(await store.rows(sql`SELECT FROM instances`)).toEqual([]);
+});
 
 test('one that was silent cannot go on under its id once they observe', async () => {
   await register();
@@ -93,24 +88,20 @@ test('one that was silent cannot go on under its id once they observe', async ()
   expect(await store.rows(sql`SELECT FROM instances WHERE died_at IS NULL`)).toEqual([]);
 });
 
-test(
-  'PostgreSQL refuses what an instance with FIRELOCK_OBSERVE writes, also in a transaction',
-  { tags: [ATTACK] },
-  async () => {
-    const writing = openDatabase(store.url, 1);
-    const reading = readingOnly(writing);
-    try {
-      const write = sql`DELETE FROM schedules`;
-      for (const attempt of [
-        reading.run((db) => db.execute(write)),
-        reading.transaction((tx) => tx.execute(write)),
-      ]) {
-        const refusal: unknown = await attempt.catch((error: unknown) => error);
-        expect(isReadOnly(refusal)).toBe(true);
-      }
-      expect(await reading.run((db) => db.execute(sql`SELECT 1 AS one`))).toHaveLength(1);
-    } finally {
-      await writing.close();
+test('PostgreSQL refuses what an instance with FIRELOCK_OBSERVE writes, also in a transaction', async () => {
+  const writing = openDatabase(store.url, 1);
+  const reading = readingOnly(writing);
+  try {
+    const write = sql`DELETE FROM schedules`;
+    for (const attempt of [
+      reading.run((db) => db.execute(write)),
+      reading.transaction((tx) => tx.execute(write)),
+    ]) {
+      const refusal: unknown = await attempt.catch((error: unknown) => error);
+      expect(isReadOnly(refusal)).toBe(true);
     }
-  },
-);
+    expect(await reading.run((db) => db.execute(sql`SELECT 1 AS one`))).toHaveLength(1);
+  } finally {
+    await writing.close();
+  }
+});

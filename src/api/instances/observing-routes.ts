@@ -44,7 +44,7 @@ const takeOverAnswer = z.object({
   by: z.string().nullable().meta({ description: 'The name of the caller.' }),
 });
 
-export const observingAnswer = z
+const observingAnswer = z
   .object({
     observing: z.boolean().meta({
       description: 'This instance plans nothing, sends nothing and changes nothing.',

@@ -259,7 +259,10 @@ const WALKS: Record<string, Walk> = {
     request: () => ['/take-over', { since: '2026-01-01T00:00:00Z' }],
     leaves: {
       ...{ action: 'installation.take-over', subject: null, scheduleId: null },
-      detail: expect.objectContaining({ since: '2026-01-01T00:00:00.000Z', moved: 0, skipped: 0 }) as Record<string, unknown>,
+      detail: expect.objectContaining({ since: '2026-01-01T00:00:00.000Z', moved: 0, skipped: 0 }) as Record<
+        string,
+        unknown
+      >,
     },
   },
   setMaintenance: {
