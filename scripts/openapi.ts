@@ -62,6 +62,8 @@ async function render(): Promise<string> {
     retentionDays: 30,
     basePath: '',
     learnMaintenance: () => undefined,
+    observing: () => null,
+    takeOver: noDatabase,
     readiness: () => ({ status: 'unavailable', checks: {}, warnings: [] }),
     metrics: { contentType: 'text/plain', text: () => Promise.resolve('') },
     dashboard: null,

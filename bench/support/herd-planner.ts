@@ -15,7 +15,7 @@ import { createDatabaseClock } from '../../src/runtime/database-clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { createLease } from '../../src/runtime/instance-lease.ts';
 import { readCalendars } from '../../src/store/calendars/calendar-histories.ts';
-import { registerInstance } from '../../src/store/instances/instances.ts';
+import { registerUnlessObserving } from '../../src/store/instances/instances.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
 import { definitionOf } from '../../test/support/pipeline.ts';
@@ -53,7 +53,7 @@ export async function openHerdPlanner(kinds: readonly DayKind[], count: number):
   lease.renew(lease.moment());
   const { instanceId } = lease;
   const instance = { id: instanceId, host: 'bench', version: 'bench', zoneData: 'bench', ttlSeconds: 3_600 };
-  await database.run((db) => registerInstance(db, instance));
+  await database.run((db) => registerUnlessObserving(db, instance));
   const common = {
     database,
     clock: systemClock,

@@ -1,9 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { Caller } from '../core/access/roles.ts';
 import type { ScopeShares } from '../core/access/scope-shares.ts';
+import type { Instant } from '../core/instant.ts';
+import type { Observing } from '../core/observing.ts';
 import type { KeyRing } from '../core/secrets/key-ring.ts';
 import type { OpenRunCaps } from '../operations/scope-caps.ts';
+import type { TookOver } from '../operations/take-over.ts';
 import type { PullQueues } from '../queues/pull-queues.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
@@ -50,6 +54,10 @@ export interface ApiDeps {
   basePath: string;
   /** Maintenance has begun, changed or ended. */
   learnMaintenance: () => void;
+  /** Null: this instance works. */
+  observing: () => Observing | null;
+  /** Takes over from another installation: fires what was due from `since` on. `observesOn`: FIRELOCK_OBSERVE is set here. */
+  takeOver: (since: Instant, caller: Caller) => Promise<TookOver & { observesOn: boolean }>;
   readiness: () => Readiness;
   metrics: { contentType: string; text: () => Promise<string> };
   /** `/healthz`, `/readyz` and `/metrics` are on a port of their own: see createSignsServer. */

@@ -23,6 +23,7 @@ import { addLimitRoutes } from './limits/routes.ts';
 import { addLoadRoute } from './occurrences/load-routes.ts';
 import { addMaintenanceRoutes } from './maintenance/routes.ts';
 import { addOccurrencesRoute } from './occurrences/routes.ts';
+import { addObservingRoute, addTakeOverRoute, refuseWhileObserving } from './instances/observing-routes.ts';
 import { addNotifierRoutes } from './notifiers/routes.ts';
 import { addOneOffRunRoutes } from './runs/one-off-routes.ts';
 import { addPreviewRoutes } from './occurrences/preview-routes.ts';
@@ -53,7 +54,13 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
       void below.register(
         (api: Api, _apiOptions, apiDone) => {
           const refusals = createRefusals(deps);
-          guardRoutes(api, { ...deps, onRefused: (call) => refusals.note(call) });
+          guardRoutes(api, {
+            ...deps,
+            onRefused: (call) => {
+              // An instance that observes writes nothing.
+              if (deps.observing() === null) refusals.note(call);
+            },
+          });
           countCallsUnderWay(api, deps.access);
           api.addHook('onClose', () => refusals.close());
           api.setNotFoundHandler(answerNotFound);
@@ -156,6 +163,7 @@ function addApi(api: Api, deps: ApiDeps): void {
     if (migrations !== 'ok' && !is404) throw unavailable('the database is not ready yet');
     return Promise.resolve();
   });
+  refuseWhileObserving(api, deps.observing);
   api.addHook('preValidation', validateRequest);
   takeSlowCallsInTurn(api);
   const prompt = { ...deps, database: deps.promptDatabase };
@@ -183,6 +191,8 @@ function addApi(api: Api, deps: ApiDeps): void {
   addStatsRoutes(api, slow);
   addInstanceRoutes(api, deps);
   addMaintenanceRoutes(api, deps);
+  addObservingRoute(api, deps);
+  addTakeOverRoute(api, deps);
   addMeRoute(api);
   addVerifyRoute(api, slow);
   addAuditRoute(api, slow);

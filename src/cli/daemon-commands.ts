@@ -28,6 +28,7 @@ export function addDaemonCommands(program: Command, cli: Cli): void {
       cli.exitCode = await daemon.onDatabase(resume);
     });
   withExamples(resume, 'firelock resume --from-now');
+  addObserve(program, cli);
   const migrate = program
     .command('migrate')
     .description('bring the schema of the database up to this version, as the daemon does at its start')
@@ -43,6 +44,20 @@ export function addDaemonCommands(program: Command, cli: Cli): void {
   withExamples(migrate, asOwner, `${asOwner} --grant-to firelock_app`);
   addRotateSecrets(program, cli);
   addTokenCommands(program, cli);
+}
+
+function addObserve(program: Command, cli: Cli): void {
+  const observe = program
+    .command('observe')
+    .description(
+      'on a restored database, with every instance stopped: let them only observe, until a take-over',
+    )
+    .option('--reason <text>', 'the reason, which is shown with it')
+    .action(async ({ reason }: { reason?: string }) => {
+      const { observeOnly } = await import('./database-commands.ts');
+      cli.exitCode = await cli.surroundings.daemon.onDatabase((given) => observeOnly(given, reason ?? null));
+    });
+  withExamples(observe, 'firelock observe --reason "a copy for the restore drill"');
 }
 
 function addRotateSecrets(program: Command, cli: Cli): void {

@@ -2,6 +2,7 @@ import { isoInstant } from '../core/instant.ts';
 import type { MigrationWait } from '../core/migration-wait.ts';
 import { createKeyRing } from '../core/secrets/key-ring.ts';
 import { InstancesLive, type Resumed, resumeFromNow } from '../operations/resume.ts';
+import { observe } from '../operations/take-over.ts';
 import { type Rotation, rotateSecrets } from '../operations/rotate-secrets.ts';
 import { type Database, openDatabase } from '../postgres/database.ts';
 import { migrate } from '../postgres/migrate.ts';
@@ -35,7 +36,25 @@ export function resume(options: DatabaseOptions): Promise<number> {
     return 0;
   };
   return onDatabase(databaseUrl, options, work, (error) =>
-    error instanceof InstancesLive ? livingLines(error) : [undone(error, signal)],
+    error instanceof InstancesLive
+      ? livingLines(error, 'may be planning the fires that are to be skipped')
+      : [undone(error, signal)],
+  );
+}
+
+/** `firelock observe [--reason TEXT]` */
+export function observeOnly(options: DatabaseOptions, reason: string | null): Promise<number> {
+  const { databaseUrl, migrationDatabaseUrl = databaseUrl, print } = options;
+  const work = async (database: Database) => {
+    await migrateTo(migrationDatabaseUrl, options);
+    const since = await database.transaction((tx) => observe(tx, reason));
+    print(
+      `the instances of this database only observe, since ${isoInstant(since)}, until firelock take-over`,
+    );
+    return 0;
+  };
+  return onDatabase(databaseUrl, options, work, (error) =>
+    error instanceof InstancesLive ? livingLines(error, 'may be firing') : [`failed: ${reasonOf(error)}`],
   );
 }
 
@@ -109,9 +128,9 @@ function resumedLines({ now, moved, skipped, fenced, unplannable, runs, resting 
   ];
 }
 
-function livingLines({ instances }: InstancesLive): string[] {
+function livingLines({ instances }: InstancesLive, why: string): string[] {
   return [
-    'an instance is still running, and may be planning the fires that are to be skipped; stop these first:',
+    `an instance is still running, and ${why}; stop these first:`,
     ...instances.map(
       ({ id, host, livesForSeconds }) =>
         `  ${id} on ${host} (if it has stopped already, wait ${livesForSeconds} s: its heartbeat counts until then)`,

@@ -16,6 +16,7 @@ import { addConnectionCommands } from './settings/connection-commands.ts';
 import { addNotifierCommands } from './settings/notifier-commands.ts';
 import { addLimitCommands } from './settings/limit-commands.ts';
 import { addMaintenanceCommands } from './settings/maintenance-commands.ts';
+import { addTakeOver } from './settings/take-over-command.ts';
 import type { Surroundings } from './surroundings.ts';
 import { showingOnly } from './terminal/shown-text.ts';
 
@@ -57,6 +58,7 @@ export function createProgram(
   addConnectionCommands(program, cli);
   addNotifierCommands(program, cli);
   addMaintenanceCommands(program, cli);
+  addTakeOver(program, cli);
   addQueueCommands(program, cli);
   addAlertCommands(program, cli);
   addInstanceCommands(program, cli);

@@ -65,6 +65,8 @@ function named(values: Values, apiTokens: readonly ApiToken[]) {
     dispatchConcurrency: values.FIRELOCK_DISPATCH_CONCURRENCY,
     dispatchPerHost: values.FIRELOCK_DISPATCH_PER_HOST,
     scopeShares: values.FIRELOCK_SCOPES,
+    /** This instance writes nothing, whatever the database says. */
+    observe: values.FIRELOCK_OBSERVE,
     databasePool: values.FIRELOCK_DATABASE_POOL,
     /** The planner makes no run for an older occurrence. */
     retentionDays: values.FIRELOCK_RETENTION_DAYS,

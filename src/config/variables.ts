@@ -229,6 +229,13 @@ export const VARIABLES = {
       .optional()
       .transform((value) => value === '1'),
   },
+  FIRELOCK_OBSERVE: {
+    hint: '1: plan nothing, send nothing and write nothing, and answer reads (docs/restoring.md)',
+    schema: z
+      .enum(['0', '1'])
+      .optional()
+      .transform((value) => value === '1'),
+  },
   ...NOTIFICATION_VARIABLES,
   ...OTEL_VARIABLES,
 } satisfies Record<string, Variable<unknown>>;

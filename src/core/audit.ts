@@ -24,6 +24,7 @@ export const AUDIT_ACTIONS = [
   'notifier.test',
   'maintenance.on',
   'maintenance.off',
+  'installation.take-over',
 ] as const;
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];

@@ -2,6 +2,7 @@ import type { AlertEvent } from './alerts/alert-events.ts';
 import type { AttemptOutcome, LookedUp } from './runs/attempts/attempt.ts';
 import type { Instant } from './instant.ts';
 import type { Maintenance } from './maintenance.ts';
+import type { Observing, TakeOver } from './observing.ts';
 import type { MigrationWait } from './migration-wait.ts';
 import type { RunStatus } from './runs/run.ts';
 import type { BacklogKind, EffectKind } from './runs/effect.ts';
@@ -28,6 +29,10 @@ export type FirelockEvent =
   | { type: 'maintenanceBegan'; maintenance: Maintenance }
   | { type: 'maintenanceChanged'; maintenance: Maintenance }
   | { type: 'maintenanceEnded'; maintenance: Maintenance }
+  /** This instance begins to observe, or what it says about that has changed. */
+  | { type: 'observes'; observing: Observing }
+  /** `observesOn`: FIRELOCK_OBSERVE is set here. */
+  | { type: 'tookOver'; tookOver: TakeOver; observesOn: boolean }
   /** Runs that edits recorded during maintenance, and that go on because it is over. */
   | { type: 'heldRunsReleased'; count: number }
   | { type: 'handoffsNotStarted'; count: number; error: unknown }

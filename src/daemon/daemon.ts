@@ -60,7 +60,7 @@ export function createDaemon(options: DaemonOptions, parts: Partial<Parts> = {})
   const { dispatchers } = workers;
   const working = workTable(common, workers);
   const loops = loopsOf(working);
-  const api = createApi(common, workers, loops);
+  const api = createApi(common, workers, { loops, lookAgain: () => migrations.wake() });
   /** Handoffs aborted at the end of the shutdown time. */
   const ending = { cutOff: 0 };
   const migrations = createMigrations(common, workers, () => services.start('migrated'));
@@ -181,18 +181,19 @@ function plain(loop: Loop): Service {
 function releasingFireLocks({ state }: Common, { tick, ...pipeline }: Workers): () => Promise<void> {
   return async () => {
     await within(Promise.resolve(tick.stop()), STOP_LIMIT_MS.work);
-    if (state.migrated) await pipeline.releaseFireLocks();
+    if (state.working) await pipeline.releaseFireLocks();
   };
 }
 
 /** Uses the connection of the heartbeats, which have ended. */
 function leavingCluster(
-  { state, pools, lease, events }: Common,
+  { state, pools, lease, events, observing }: Common,
   { dispatchers }: Workers,
   ending: { cutOff: number },
 ): () => Promise<void> {
   return async () => {
     const { instanceId } = lease;
+    if (observing.current()) return;
     try {
       if (state.migrated) await pools.heartbeat.run((db) => markInstanceLeft(db, instanceId), LEAVE_LIMIT_MS);
     } finally {

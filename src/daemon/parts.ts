@@ -35,10 +35,12 @@ import { type EventBus, createEventBus } from '../runtime/event-bus.ts';
 import { createIdleMemory } from '../runtime/idle-memory.ts';
 import { createLease } from '../runtime/instance-lease.ts';
 import { createMaintenanceState } from '../runtime/maintenance-state.ts';
+import { createObservingState } from '../runtime/observing-state.ts';
 import { createInstanceState } from '../runtime/readiness.ts';
 import type { ServicesDeps } from '../runtime/service-table.ts';
 import { openPools } from '../postgres/database-pools.ts';
 import { type Database, openDatabase } from '../postgres/database.ts';
+import { readingOnly } from '../postgres/reading-only.ts';
 import { type AddressGuard, createAddressGuard } from '../targets/address-guard.ts';
 import { createEmailTarget } from '../targets/email.ts';
 import { createHttpTarget } from '../targets/http.ts';
@@ -73,11 +75,10 @@ export function standardParts(): Parts {
 export type Common = ReturnType<typeof createCommon>;
 
 export function createCommon(options: DaemonOptions, parts: Parts) {
-  const { config, databaseUrl, version, logger } = options;
+  const { config, version, logger } = options;
   const { clock, events } = parts;
   logEvents(events, logger);
-  const connections = config.databasePool;
-  const pools = openPools({ databaseUrl, connections, openDatabase: parts.openDatabase });
+  const { pools, openWriting } = createPools(options, parts);
   const databaseClock = createDatabaseClock(clock);
   const ownPorts = new Set<number>();
   const guard = createGuard(options, ownPorts);
@@ -89,13 +90,11 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
   return {
     ...options,
     ...createDaemonAccess(config, { clock, events }),
-    clock,
-    events,
-    databaseClock,
+    ...{ clock, events, databaseClock },
     maintenance: createMaintenanceState(events, databaseClock),
+    observing: createObservingState(events, clock, config.observe),
     lease: createLease(clock, config.instanceTtlSeconds),
-    pools,
-    database: pools.main,
+    ...{ pools, database: pools.main, openWriting },
     targets: createTargetRegistry([
       httpTarget,
       createPagerDutyTarget(httpTarget),
@@ -109,6 +108,18 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
     listensAt: (url: string) => void ownPorts.add(Number(new URL(url).port) || HTTP_PORT),
     state: createInstanceState(events, clock),
     zoneData: process.versions['tz'] ?? 'unknown',
+  };
+}
+
+/** With FIRELOCK_OBSERVE, PostgreSQL refuses what the pools might write; a take-over has a connection of its own. */
+function createPools({ config, databaseUrl }: DaemonOptions, parts: Parts) {
+  const open: Parts['openDatabase'] = (url, size) => {
+    const database = parts.openDatabase(url, size);
+    return config.observe ? readingOnly(database) : database;
+  };
+  return {
+    pools: openPools({ databaseUrl, connections: config.databasePool, openDatabase: open }),
+    openWriting: () => parts.openDatabase(databaseUrl, 1),
   };
 }
 
@@ -182,12 +193,16 @@ export function createWorkers(common: Common) {
     instance: { host: hostname(), version, zoneData, ttlSeconds: config.instanceTtlSeconds },
     intervalSeconds: config.heartbeatIntervalSeconds,
     flush: () => settler.flush(),
+    onObserving: () => {
+      if (common.state.working) common.onStuck(NOW_OBSERVING);
+    },
     wakeRecovery: () => [recovery, backstop].forEach((loop) => loop.wake()),
   });
   const metrics = createMetrics({
     ...common,
     inFlight: () => dispatchers.inFlight(),
     leaseValid: () => lease.isValid(),
+    observes: () => common.observing.current() !== null,
     inMaintenance: () => common.maintenance.current() !== null,
   });
   return {
@@ -214,6 +229,9 @@ export function createWorkers(common: Common) {
     gauges: createGaugeSampler({ ...background, ...config, metrics }),
   };
 }
+
+const NOW_OBSERVING =
+  'this instance was declared dead, and the instances of its database only observe since then; the process ends, and observes once it is started again';
 
 /** The log lines about services that do not stop. */
 export function stopLines(logger: Logger): ServicesDeps {

@@ -95,6 +95,10 @@ async function innerCaller(
     ...{ database: pools.calls, promptDatabase: pools.api, slowDatabase: pools.background },
     ...{ access, metrics, wake, pullQueues, openRunCaps, retentionDays: config.retentionDays },
     ...{ basePath: '', hasSignsElsewhere: true, dashboard: null, learnMaintenance: () => undefined },
+    ...{
+      observing: () => null,
+      takeOver: () => Promise.reject(new Error('a schedules file takes over nothing')),
+    },
     readiness: () => ({ status: 'ready', checks: { migrations: 'ok' }, warnings: [] }),
   });
   return {

@@ -1,10 +1,13 @@
 import { hostname } from 'node:os';
 import { readDashboard } from '../api/dashboard/built-files.ts';
+import type { ApiDeps } from '../api/deps.ts';
 import { createServer, createSignsServer } from '../api/server.ts';
+import { takeOver } from '../operations/take-over.ts';
 import type { Turning } from '../runtime/loop/loop.ts';
 import { listen } from '../postgres/connection/lasting-connection.ts';
 import { readinessOf } from '../runtime/readiness.ts';
 import { type Service, onlyStopping } from '../runtime/service.ts';
+import { auditorFor } from '../store/audit/record-audit.ts';
 import { MAINTENANCE_CHANGED } from '../store/maintenance/maintenance-row.ts';
 import { WORK_FOR_PULL } from '../store/queues/queue-workers.ts';
 import { RUNS_RETURNED } from '../store/runs/claims/held-claims.ts';
@@ -18,18 +21,25 @@ interface ApiService extends Service {
   signsUrl(): string | null;
 }
 
-export function createApi(common: Common, workers: Workers, loops: readonly Turning[]): ApiService {
-  const { config, pools, state, lease, maintenance, listensAt } = common;
+interface Around {
+  loops: readonly Turning[];
+  /** Somebody has taken over: this instance may have work now. */
+  lookAgain: () => void;
+}
+
+export function createApi(common: Common, workers: Workers, { loops, lookAgain }: Around): ApiService {
+  const { config, pools, state, lease, maintenance, observing, listensAt } = common;
   const { metrics, wake, pullQueues, heartbeat, openRunCaps } = workers;
   const { retentionDays, host, port, metricsPort, basePath } = config;
   const hasSignsElsewhere = metricsPort !== undefined;
   metrics.observe({ ...common, loops });
-  const readiness = () => readinessOf(state, lease, loops, maintenance.current());
+  const readiness = () => readinessOf(state, lease, loops, { maintenance: maintenance.current(), observing });
   const learnMaintenance = () => heartbeat.wake();
   const serving = {
     ...{ database: pools.calls, promptDatabase: pools.api, slowDatabase: pools.background },
     ...{ retentionDays, basePath, readiness, hasSignsElsewhere },
     ...{ metrics, wake, pullQueues, openRunCaps, learnMaintenance, dashboard: readDashboard() },
+    ...{ observing: () => observing.current(), takeOver: takingOver(common, lookAgain) },
   };
   const server = createServer({ ...common, ...serving });
   const signs = hasSignsElsewhere ? createSignsServer({ ...common, basePath, readiness, metrics }) : null;
@@ -47,6 +57,23 @@ export function createApi(common: Common, workers: Workers, loops: readonly Turn
     stop: async () => {
       await Promise.all([server.then((api) => api.close()), signs?.then((other) => other.close())]);
     },
+  };
+}
+
+/** On a connection of its own: with FIRELOCK_OBSERVE, those of this instance only read. */
+function takingOver({ config, openWriting }: Common, lookAgain: () => void): ApiDeps['takeOver'] {
+  return async (since, caller) => {
+    const database = openWriting();
+    try {
+      const { signal } = new AbortController();
+      const { lockTtlSeconds, observe: isSet } = config;
+      const deps = { database, lockTtlSeconds, signal, isSet, auditor: auditorFor(caller) };
+      const done = await takeOver(deps, { since, by: caller.name });
+      lookAgain();
+      return { ...done, observesOn: isSet };
+    } finally {
+      await database.close();
+    }
   };
 }
 

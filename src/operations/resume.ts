@@ -4,35 +4,31 @@
  * Transaction: one a batch of schedules, guarded by version and cursor; before them one for the pending runs.
  * If the process dies here: what was committed is done, the rest is as it was; run again, it goes on.
  */
-import { setImmediate } from 'node:timers/promises';
-import { LRUCache } from 'lru-cache';
 import type { Calendars } from '../core/exclusions/calendar-history.ts';
 import { LONGEST_REACH_MS } from '../core/days/day-times.ts';
 import type { Instant } from '../core/instant.ts';
-import { type Plan, graceMsOf, walkDue } from '../core/time/plan-due.ts';
-import { dependsOnIdentity, fireTimes } from '../core/time/fire-times.ts';
 import type { Database } from '../postgres/database.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
-import { calendarIdsIn, readTiming } from '../core/schedules/stored-definition.ts';
+import { calendarIdsIn } from '../core/schedules/stored-definition.ts';
 import type { Executor, Transaction } from '../postgres/executor.ts';
 import { readCalendars } from '../store/calendars/calendar-histories.ts';
 import {
   type DueSchedule,
   type RestingSchedules,
-  type Skip,
   countRestingSchedules,
   listDueSchedules,
   skipDueIfUnmoved,
 } from '../store/schedules/skip-to-now.ts';
-import { type Skips, skipsOf } from '../store/schedules/skips.ts';
+import { skipsOf } from '../store/schedules/skips.ts';
 import { lockSchedules } from '../store/schedules/search/find-schedules.ts';
 import { findEndedPauses, lockEndedPauses } from '../store/schedules/watches/pause-ends.ts';
 import { type LivingInstance, livingInstances } from '../store/instances/list-instances.ts';
 import { type PendingAfterResume, resumeOpenRuns } from '../store/runs/claims/resume-open-runs.ts';
+import { type Unplannable, createCounter, skipsOfPage } from './count-skips.ts';
 import { type StillPaused, resumeEnded, writeResumed } from './schedules/ended-pauses.ts';
 import { shareCalendarsOf } from './calendars/named-calendars.ts';
 
-interface ResumeDeps {
+export interface ResumeDeps {
   database: Database;
   /** A request of a dead instance may still arrive this long after its own time limit. */
   lockTtlSeconds: number;
@@ -41,7 +37,7 @@ interface ResumeDeps {
 }
 
 export interface Resumed {
-  /** The database's clock at its start: what is due after that fires. */
+  /** What is due after that fires. */
   now: Instant;
   /** Schedules that were moved on. */
   moved: number;
@@ -49,7 +45,7 @@ export interface Resumed {
   skipped: number;
   /** Schedules that another process edited or planned meanwhile; they are left to it. */
   fenced: number;
-  unplannable: { scheduleId: string; error: unknown }[];
+  unplannable: Unplannable[];
   runs: PendingAfterResume;
   resting: RestingSchedules;
 }
@@ -70,24 +66,39 @@ const BATCH = 500;
 const BATCH_LIMIT_MS = 60_000;
 const FIRST_UID = '00000000-0000-0000-0000-000000000000';
 
-type Alone = <T>(work: (tx: Transaction) => Promise<T>, limitMs: number) => Promise<T>;
+/** Does the work in a transaction, unless an instance lives. @throws InstancesLive */
+export type Alone = <T>(work: (tx: Transaction) => Promise<T>, limitMs: number) => Promise<T>;
+
+/** @throws InstancesLive */
+export async function checkNoneLives(tx: Transaction): Promise<void> {
+  const instances = await livingInstances(tx);
+  if (instances.length > 0) throw new InstancesLive(instances);
+}
 
 /**
- * Moves the schedules to this moment. Counts before it locks: a week of missed seconds takes many seconds to count, and
- * counting locks nothing.
+ * Moves the schedules to this moment.
  * @throws InstancesLive, also in the middle, if an instance has started since
  */
-export async function resumeFromNow({ database, lockTtlSeconds, signal }: ResumeDeps): Promise<Resumed> {
+export async function resumeFromNow(deps: ResumeDeps): Promise<Resumed> {
   const alone: Alone = (work, limitMs) =>
-    database.transaction(async (tx) => {
-      const instances = await livingInstances(tx);
-      if (instances.length > 0) throw new InstancesLive(instances);
+    deps.database.transaction(async (tx) => {
+      await checkNoneLives(tx);
       return work(tx);
     }, limitMs);
+  return skipThrough({ ...deps, alone, reason: IN_DOUBT }, await alone(databaseNow, BATCH_LIMIT_MS));
+}
 
-  const now = await alone(databaseNow, BATCH_LIMIT_MS);
-  const runs = await resumeRuns(alone, { reason: IN_DOUBT, lockTtlSeconds, signal });
-  const count = counter(now, signal);
+/**
+ * Moves the schedules past a moment that is not in the future: what was due until then stands as skipped. `reason`: what at-most-once
+ * runs say that may have been sent. Counts before it locks: a week of missed seconds takes many seconds to count, and counting locks
+ * nothing.
+ */
+export async function skipThrough(
+  { database, alone, reason, lockTtlSeconds, signal }: ResumeDeps & { alone: Alone; reason: string },
+  now: Instant,
+): Promise<Resumed> {
+  const runs = await resumeRuns(alone, { reason, lockTtlSeconds, signal });
+  const count = createCounter(now, signal);
   const done = { moved: 0, skipped: 0, fenced: 0, unplannable: await resumeEndedNow(alone, signal) };
   for (let after = FIRST_UID; ;) {
     signal.throwIfAborted();
@@ -99,7 +110,7 @@ export async function resumeFromNow({ database, lockTtlSeconds, signal }: Resume
     if (!last) break;
     after = last.uid;
     const { onRequest, calendars } = await database.run((db) => leftOutOf(db, page, now), BATCH_LIMIT_MS);
-    const { skips, unplannable } = await skipAll(
+    const { skips, unplannable } = await skipsOfPage(
       page,
       (one) => count(one, { onRequest: onRequest.get(one.uid), calendars }),
       { now, signal },
@@ -125,7 +136,7 @@ async function leftOutOf(db: Executor, page: readonly DueSchedule[], now: Instan
  * Schedules whose pause is over are enabled first, so that what was due since is skipped as well. Answers those that
  * could not be enabled.
  */
-async function resumeEndedNow(alone: Alone, signal: AbortSignal): Promise<Resumed['unplannable']> {
+async function resumeEndedNow(alone: Alone, signal: AbortSignal): Promise<Unplannable[]> {
   const still: StillPaused[] = [];
   for (let isMore = true; isMore;) {
     signal.throwIfAborted();
@@ -164,25 +175,6 @@ async function resumeRuns(
   return done;
 }
 
-async function skipAll(
-  page: readonly DueSchedule[],
-  count: (schedule: DueSchedule) => Promise<Plan>,
-  { now, signal }: { now: Instant; signal: AbortSignal },
-): Promise<{ skips: Skip[]; unplannable: Resumed['unplannable'] }> {
-  const skips: Skip[] = [];
-  const unplannable: Resumed['unplannable'] = [];
-  for (const schedule of page) {
-    try {
-      const skip = skipOf(schedule, await count(schedule), now);
-      if (skip) skips.push(skip);
-    } catch (error) {
-      signal.throwIfAborted();
-      unplannable.push({ scheduleId: schedule.id, error });
-    }
-  }
-  return { skips, unplannable };
-}
-
 /** No instance lives, so no instance edits them meanwhile. */
 async function calendarsOf(db: Executor, page: readonly DueSchedule[]): Promise<Calendars> {
   const ids = new Set(page.flatMap(({ timing }) => calendarIdsIn(timing)));
@@ -194,56 +186,3 @@ async function calendarsOf(db: Executor, page: readonly DueSchedule[]): Promise<
 
 const IN_DOUBT =
   'recorded before firelock was resumed from a restored database; it is not known whether the run was sent since then';
-
-const SLICE_STEPS = 500;
-
-/** Everything due counts as missed, whatever the schedule's own policy is. */
-const SKIP_ALL = { catchUp: 'skip', catchUpLimit: 0, graceSeconds: -1 } as const;
-
-/** Schedules with one timing usually have the same cursor: one walk serves all of them. */
-function counter(
-  now: Instant,
-  signal: AbortSignal,
-): (schedule: DueSchedule, known: { onRequest: Skips | undefined; calendars: Calendars }) => Promise<Plan> {
-  const counted = new LRUCache<string, Plan>({ max: 10_000 });
-  return async (schedule, { onRequest, calendars }) => {
-    const { nextOccurrenceAt } = schedule;
-    if (!Number.isFinite(nextOccurrenceAt)) throw new Error('its next occurrence is no moment to count from');
-    const timing = readTiming(schedule.timing);
-    const isApart = onRequest !== undefined || dependsOnIdentity(timing);
-    const key = `${nextOccurrenceAt} ${isApart ? schedule.uid : ''} ${schedule.timing}`;
-    const known = counted.get(key);
-    if (known) return known;
-    const walk = walkDue(fireTimes(timing, schedule, calendars), SKIP_ALL, nextOccurrenceAt, {
-      now,
-      horizon: -Infinity,
-      plannedThrough: null,
-      skips: new Set(onRequest?.keys()),
-    });
-    for (;;) {
-      let steps = 0;
-      const plan = walk.step(() => (steps += 1) < SLICE_STEPS);
-      if (plan) {
-        counted.set(key, plan);
-        return plan;
-      }
-      await setImmediate();
-      signal.throwIfAborted();
-    }
-  };
-}
-
-/** Null: with its jitter nothing is due yet. */
-function skipOf(
-  schedule: DueSchedule,
-  { fires, nextOccurrenceAt, nextFireAt }: Plan,
-  now: Instant,
-): Skip | null {
-  if (fires.length === 0) return null;
-  const graceMs = graceMsOf(readTiming(schedule.timing));
-  const skipped = fires.map((fire) => {
-    const trigger = fire.skipped === 'request' || now - fire.dueAt <= graceMs ? 'schedule' : 'catchUp';
-    return { ...fire, trigger, skipped: fire.skipped ?? 'missed' } as const;
-  });
-  return { schedule, fires: skipped, nextOccurrenceAt, nextFireAt };
-}

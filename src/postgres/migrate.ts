@@ -59,6 +59,11 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
   }
 }
 
+/** The schema is that of this version, or of a later one. */
+export async function isMigrated(db: Executor): Promise<boolean> {
+  return (await missingOf(db, readMigrations(MIGRATIONS_FOLDER))).length === 0;
+}
+
 /** Null: another instance migrates. */
 async function applyMissing(
   database: Database,

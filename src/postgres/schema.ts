@@ -721,6 +721,23 @@ export const maintenance = pgTable(
   (t) => [check('maintenance_one_row', sql`${t.one}`)],
 );
 
+/** One row, always: whether all instances of this database only observe, since when and why; and who took over last, from when on. */
+export const installation = pgTable(
+  'installation',
+  {
+    one: boolean().primaryKey().default(true),
+    /** Null: they work. */
+    observingSince: instantColumn('observing_since'),
+    reason: text(),
+    tookOverAt: instantColumn('took_over_at'),
+    /** What was due from this moment on is fired. */
+    tookOverSince: instantColumn('took_over_since'),
+    /** The name of the caller; null: it has none. */
+    tookOverBy: text('took_over_by'),
+  },
+  (t) => [check('installation_one_row', sql`${t.one}`)],
+);
+
 /** Waiting runs that an edit recorded during maintenance: they go on when it is over. */
 export const heldRuns = pgTable('held_runs', { runId: uuid('run_id').primaryKey() });
 

@@ -19,7 +19,7 @@ import {
   type Instance,
   beatIfListed,
   declareDeadIfSilent,
-  registerInstance,
+  registerUnlessObserving,
 } from '../store/instances/instances.ts';
 import { commitsGone } from '../store/runs/commits-gone.ts';
 
@@ -40,6 +40,8 @@ interface HeartbeatDeps {
    * valid claims.
    */
   flush: () => Promise<void>;
+  /** This instance may not work any more: since it was declared dead, the instances of this database only observe. */
+  onObserving: () => void;
   /** Claims or fire-locks may have become free. */
   wakeRecovery: () => void;
 }
@@ -96,7 +98,11 @@ export function createHeartbeat(deps: HeartbeatDeps): Loop {
   async function register(): Promise<void> {
     const { host, zoneData } = instance;
     const instanceId = lease.instanceId;
-    await database.run((db) => registerInstance(db, { ...instance, id: instanceId }));
+    const isListed = await database.run((db) => registerUnlessObserving(db, { ...instance, id: instanceId }));
+    if (!isListed) {
+      deps.onObserving();
+      throw new Error('the instances of this database only observe: this one is not registered');
+    }
     events.emit({ type: 'instanceRegistered', instanceId, host, zoneData });
   }
 

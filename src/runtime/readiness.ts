@@ -1,10 +1,12 @@
 import { isoInstant } from '../core/instant.ts';
 import type { TroubledNotifiers } from '../core/alerts/alert-events.ts';
 import type { Maintenance } from '../core/maintenance.ts';
+import type { Observing } from '../core/observing.ts';
 import type { Clock } from './clock.ts';
 import type { EventBus } from './event-bus.ts';
 import type { Lease } from './instance-lease.ts';
 import type { Turning } from './loop/loop.ts';
+import type { ObservingState } from './observing-state.ts';
 
 /** An instance's answer at /readyz: `ready` if every check is `ok`; warnings do not change that. */
 export interface Readiness {
@@ -15,6 +17,8 @@ export interface Readiness {
 
 interface InstanceState {
   migrated: boolean;
+  /** It has registered, and its services have started. */
+  working: boolean;
   stopping: boolean;
   /** Claimed by an instance that is silent; as of the last sample. */
   strandedRuns: number;
@@ -58,6 +62,7 @@ export function createInstanceState(events: EventBus, clock: Clock): InstanceSta
   };
   const state: InstanceState = {
     migrated: false,
+    working: false,
     stopping: false,
     rowsSetAside: new Map(),
     ...UNSAMPLED,
@@ -92,23 +97,42 @@ export function readinessOf(
   state: InstanceState,
   lease: Lease,
   loops: readonly Turning[],
-  maintenance: Maintenance | null,
+  { maintenance, observing }: { maintenance: Maintenance | null; observing: ObservingState },
 ): Readiness {
   const { migrated, stopping } = state;
+  const observes = observing.current();
   const stuck = loops.filter((loop) => loop.inPassMs() > LOOP_LIMIT_MS).map((loop) => loop.name);
   const checks = {
     migrations: migrated ? 'ok' : 'the database has not been reached yet, or its schema is not up to date',
+    ...(observes ? checkOfLooks(observing) : checksOfLease(lease)),
+    loops: stuck.length === 0 ? 'ok' : `a pass takes too long: ${stuck.join(', ')}`,
+    shutdown: stopping ? 'stopping' : 'ok',
+  };
+  const warnings = [
+    ...(observes ? [observingWarning(observes)] : []),
+    ...(maintenance ? [maintenanceWarning(maintenance)] : []),
+    ...warningsOf(loops, state),
+  ];
+  const ready = Object.values(checks).every((check) => check === 'ok');
+  return { status: ready ? 'ready' : 'unavailable', checks, warnings };
+}
+
+/** An observer sends no heartbeats, and needs no lease for what it does. */
+function checkOfLooks(observing: ObservingState) {
+  const isInReach = observing.silentMs() <= LOOP_LIMIT_MS;
+  return {
+    database: isInReach ? 'ok' : 'no look at the database was answered lately: it is out of reach or slow',
+  };
+}
+
+function checksOfLease(lease: Lease) {
+  return {
     // Known from the heartbeats, which ask the database every few seconds anyway.
     database: lease.isValid()
       ? 'ok'
       : 'no heartbeat was answered lately: the database is out of reach or slow',
     lease: lease.isValid() ? 'ok' : 'the lease has expired: nothing is sent until a heartbeat is answered',
-    loops: stuck.length === 0 ? 'ok' : `a pass takes too long: ${stuck.join(', ')}`,
-    shutdown: stopping ? 'stopping' : 'ok',
   };
-  const warnings = [...(maintenance ? [maintenanceWarning(maintenance)] : []), ...warningsOf(loops, state)];
-  const ready = Object.values(checks).every((check) => check === 'ok');
-  return { status: ready ? 'ready' : 'unavailable', checks, warnings };
 }
 
 /** Usually it is done at once. */
@@ -194,6 +218,13 @@ function mixedZoneData(versions: readonly string[]): string {
     `living instances have different time zone data (${versions.join(', ')}) and may plan fires at different times in ` +
     'zones whose rules differ; finish the rollout'
   );
+}
+
+/** `/readyz` needs no token, so it does not say why: `GET /observing` does. */
+function observingWarning({ because, isReadOnly }: Observing): string {
+  const why = because === 'setting' ? 'FIRELOCK_OBSERVE is set' : 'the database says so';
+  const promote = isReadOnly ? '; the database is read only: promote it first' : '';
+  return `this instance only observes (${why}): it plans nothing and sends nothing until \`firelock take-over\`${promote}`;
 }
 
 /** `/readyz` needs no token, so it does not say why: `GET /maintenance` does. */

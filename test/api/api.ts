@@ -13,8 +13,10 @@ import { type ConnectionLimits, standardLimits } from '../../src/api/http/plugin
 import { createServer } from '../../src/api/server.ts';
 import { NO_SHARES, type ScopeShares } from '../../src/core/access/scope-shares.ts';
 import { NO_CAPS, type OpenRunCaps } from '../../src/operations/scope-caps.ts';
+import { takeOver } from '../../src/operations/take-over.ts';
 import type { KeyRing } from '../../src/core/secrets/key-ring.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
+import { auditorFor } from '../../src/store/audit/record-audit.ts';
 import { createLease } from '../../src/runtime/instance-lease.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { openPools } from '../../src/postgres/database-pools.ts';
@@ -159,6 +161,17 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     secrets,
     takesSecretFiles,
     sendsMail,
+    observing: () => null,
+    takeOver: async (since, caller) => ({
+      ...(await takeOver(
+        {
+          ...{ database: store, lockTtlSeconds: 60, signal: new AbortController().signal },
+          ...{ isSet: true, auditor: auditorFor(caller) },
+        },
+        { since, by: caller.name },
+      )),
+      observesOn: true,
+    }),
     readiness: () => readiness,
     metrics: { contentType: 'text/plain; version=0.0.4', text: () => Promise.resolve('up 1\n') },
     version: '0.0.0-test',

@@ -113,6 +113,13 @@ export const LISTED: readonly Listed[] = [
     why: "it needs PostgreSQL's client programs",
     doneBy: 'test/daemon/restore.test.ts',
   },
+  {
+    page: 'docs/restoring.md',
+    begins: 'pg_ctl -D standby promote',
+    why: 'it promotes a standby',
+    doneBy: 'test/daemon/observing.test.ts',
+    check: commandsExist,
+  },
   { page: 'docs/restoring.md', begins: 'kill -STOP', why: 'it kills servers of PostgreSQL' },
   {
     page: 'docs/restoring.md',

@@ -17,6 +17,7 @@ function observed() {
     zoneData: 'a',
     inFlight: () => 0,
     leaseValid: () => true,
+    observes: () => false,
     inMaintenance: () => false,
   });
   const written: string[] = [];

@@ -11,7 +11,7 @@ import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { type Lease, createLease } from '../../src/runtime/instance-lease.ts';
 import { createMaintenanceState } from '../../src/runtime/maintenance-state.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
-import { registerInstance } from '../../src/store/instances/instances.ts';
+import { registerUnlessObserving } from '../../src/store/instances/instances.ts';
 import { storeOfTest } from '../support/of-test.ts';
 import { type Store, createInstance } from '../support/pipeline.ts';
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres/postgres-proxy.ts';
@@ -59,6 +59,7 @@ async function startHeartbeat(
     lease?: Lease;
     commits?: ConfirmedCommits;
     flush?: () => Promise<void>;
+    onObserving?: () => void;
     onEvent?: (event: FirelockEvent) => void;
   } = {},
 ): Promise<Beating> {
@@ -78,6 +79,7 @@ async function startHeartbeat(
     databaseClock,
     commits,
     maintenance: createMaintenanceState(bus, databaseClock),
+    onObserving: given.onObserving ?? (() => undefined),
     events: bus,
     lease,
     instance: { host: 'test', version: 'test', zoneData: 'test', ttlSeconds: TTL_SECONDS },
@@ -112,7 +114,7 @@ const instanceRow = async (id: string): Promise<InstanceRow | undefined> => {
 async function silentPeer(ttlSeconds = TTL_SECONDS): Promise<string> {
   const id = randomUUID();
   await store.database.run((db) =>
-    registerInstance(db, { id, host: 'test', version: 'test', zoneData: 'test', ttlSeconds }),
+    registerUnlessObserving(db, { id, host: 'test', version: 'test', zoneData: 'test', ttlSeconds }),
   );
   await store.rows(
     sql`UPDATE instances SET heartbeat_at = heartbeat_at - interval '1 hour' WHERE id = ${id}`,
@@ -184,6 +186,18 @@ describe('an instance that was declared dead', () => {
     // It lost nothing that it had been told was kept: that row was never confirmed.
     expect(beating.eventsOf('databaseWentBack')).toEqual([]);
   });
+});
+
+it('an instance that was declared dead, and whose database only observes since then, learns it and sends nothing', async () => {
+  let told = false;
+  const beating = await startHeartbeat({ onObserving: () => (told = true) });
+  const { lease } = beating;
+  await beating.beats(1);
+  await store.rows(sql`UPDATE instances SET died_at = clock_timestamp() WHERE id = ${lease.instanceId}`);
+  await store.rows(sql`UPDATE installation SET observing_since = clock_timestamp()`);
+  await until(() => told || null);
+  expect([lease.isValid(), beating.eventsOf('instanceRegistered')]).toEqual([false, [expect.anything()]]);
+  expect(await instanceRow(lease.instanceId)).toBeUndefined();
 });
 
 describe('a silent peer', () => {

@@ -7,7 +7,7 @@ import { deleteSchedule } from '../../src/operations/schedules/delete-schedule.t
 import { createRecovery } from '../../src/recovery/recovery.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { declareDeadIfSilent, registerInstance } from '../../src/store/instances/instances.ts';
+import { declareDeadIfSilent, registerUnlessObserving } from '../../src/store/instances/instances.ts';
 import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
 import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/claims/take-over-lost-claims.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
@@ -38,7 +38,7 @@ beforeEach(async () => {
 
 const register = (id: string, ttlSeconds = 10) =>
   store.database.run((db) =>
-    registerInstance(db, { id, host: 'test', version: 'test', zoneData: 'test', ttlSeconds }),
+    registerUnlessObserving(db, { id, host: 'test', version: 'test', zoneData: 'test', ttlSeconds }),
   );
 
 interface RunRow {

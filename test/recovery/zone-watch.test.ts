@@ -10,7 +10,7 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { listZonedSchedules, moveCursorsIfUnplanned } from '../../src/store/schedules/zoned-cursors.ts';
 import type { Database } from '../../src/postgres/database.ts';
-import { registerInstance } from '../../src/store/instances/instances.ts';
+import { registerUnlessObserving } from '../../src/store/instances/instances.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
 import { type Store, type TestInstance, definitionOf } from '../support/pipeline.ts';
 import type { Receiver } from '../support/receiver.ts';
@@ -77,7 +77,7 @@ const record = (version: string) =>
 async function another(zoneData: string): Promise<string> {
   const id = randomUUID();
   await store.database.run((db) =>
-    registerInstance(db, { id, host: 'other', version: 'test', zoneData, ttlSeconds: 3600 }),
+    registerUnlessObserving(db, { id, host: 'other', version: 'test', zoneData, ttlSeconds: 3600 }),
   );
   return id;
 }

@@ -2,7 +2,28 @@ import { expect, it } from 'vitest';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { createLease } from '../../src/runtime/instance-lease.ts';
+import { createObservingState } from '../../src/runtime/observing-state.ts';
 import { createInstanceState, readinessOf } from '../../src/runtime/readiness.ts';
+
+const observing = (isSet: boolean) => createObservingState(createEventBus(), systemClock, isSet);
+const QUIET = { maintenance: null, observing: observing(false) };
+const WORKS = { observingSince: null, reason: null, tookOver: null };
+
+it('an instance that only observes is ready without a lease, as soon as the database answers, and says what it does', () => {
+  const state = createInstanceState(createEventBus(), systemClock);
+  state.migrated = true;
+  const observes = { maintenance: null, observing: observing(true) };
+  const now = () => readinessOf(state, createLease(systemClock, 10), [], observes);
+  expect([now().status, Object.keys(now().checks)]).toEqual([
+    'unavailable',
+    ['migrations', 'database', 'loops', 'shutdown'],
+  ]);
+  observes.observing.saw(WORKS, true);
+  expect([now().status, now().warnings]).toEqual([
+    'ready',
+    [expect.stringMatching(/only observes \(FIRELOCK_OBSERVE is set\).*take-over.*promote it first/)],
+  ]);
+});
 
 it('late schedules are a warning, which leaves an instance as ready as it was', () => {
   const events = createEventBus();
@@ -18,11 +39,11 @@ it('late schedules are a warning, which leaves an instance as ready as it was', 
     zoneData: ['2026c'],
   } as const;
   events.emit({ ...sample, schedulesLate: 2 });
-  const { status, warnings } = readinessOf(state, lease, [], null);
+  const { status, warnings } = readinessOf(state, lease, [], QUIET);
   expect(status).toBe('ready');
   expect(warnings).toEqual([expect.stringMatching(/^2 schedules are late: .*late=true/)]);
   events.emit({ ...sample, schedulesLate: 0 });
-  expect(readinessOf(state, lease, [], null).warnings).toEqual([]);
+  expect(readinessOf(state, lease, [], QUIET).warnings).toEqual([]);
 });
 
 it('notifiers that tell nobody are named, ten of them at most', () => {
@@ -30,7 +51,7 @@ it('notifiers that tell nobody are named, ten of them at most', () => {
   const state = createInstanceState(events, systemClock);
   const sampled = (undelivered: string[], waiting: string[]) => {
     events.emit({ type: 'notifiersSampled', notifiers: { undelivered, waiting } });
-    return readinessOf(state, createLease(systemClock, 10), [], null).warnings;
+    return readinessOf(state, createLease(systemClock, 10), [], QUIET).warnings;
   };
   expect(sampled(['mail', 'oncall'], ['slack'])).toEqual([
     expect.stringMatching(/^mail, oncall: the last message .* was not delivered/),
@@ -44,7 +65,7 @@ it('notifiers that tell nobody are named, ten of them at most', () => {
 it('rows that a loop has set aside are a warning, until none is left', () => {
   const events = createEventBus();
   const state = createInstanceState(events, systemClock);
-  const warnings = () => readinessOf(state, createLease(systemClock, 10), [], null).warnings;
+  const warnings = () => readinessOf(state, createLease(systemClock, 10), [], QUIET).warnings;
   events.emit({ type: 'rowsSetAside', loop: 'recovery', count: 2 });
   expect(warnings()).toEqual([expect.stringMatching(/^the recovery loop could not write 2 rows/)]);
   events.emit({ type: 'rowsSetAside', loop: 'recovery', count: 0 });
@@ -58,7 +79,7 @@ it('what follows from ends late is a warning as well, and what only waits its tu
   const sampled = (oldestEffectSeconds: number) => {
     const sample = { strandedRuns: 0, effectsFailing: 0, schedulesLate: 0, zoneData: [] } as const;
     events.emit({ type: 'gaugesSampled', ...sample, oldestEffectSeconds });
-    return readinessOf(state, lease, [], null).warnings;
+    return readinessOf(state, lease, [], QUIET).warnings;
   };
   expect(sampled(61.4)).toEqual([expect.stringMatching(/^effects of ended runs are late: .* 61 s$/)]);
   expect(sampled(59)).toEqual([]);

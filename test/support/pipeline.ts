@@ -29,7 +29,7 @@ import type { Loop } from '../../src/runtime/loop/loop.ts';
 import { type Lease, createLease } from '../../src/runtime/instance-lease.ts';
 import { type MaintenanceState, createMaintenanceState } from '../../src/runtime/maintenance-state.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
-import { registerInstance } from '../../src/store/instances/instances.ts';
+import { registerUnlessObserving } from '../../src/store/instances/instances.ts';
 import { rowsOf } from '../../src/postgres/sql/rows.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { type TargetRegistry, createTargetRegistry } from '../../src/targets/registry.ts';
@@ -169,7 +169,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     );
   };
   await database.run((db) =>
-    registerInstance(db, { id, host: 'test', version: 'test', zoneData: 'test', ttlSeconds: 3600 }),
+    registerUnlessObserving(db, { id, host: 'test', version: 'test', zoneData: 'test', ttlSeconds: 3600 }),
   );
   return {
     id,

@@ -5,7 +5,7 @@ import { createBackstop } from '../../src/recovery/backstop.ts';
 import { createRecovery } from '../../src/recovery/recovery.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { registerInstance } from '../../src/store/instances/instances.ts';
+import { registerUnlessObserving } from '../../src/store/instances/instances.ts';
 import type { Store, TestInstance } from './pipeline.ts';
 import { until } from './until.ts';
 
@@ -69,7 +69,7 @@ export function startRecovery(
 export async function deadInstance(store: Store): Promise<string> {
   const id = randomUUID();
   await store.database.run((db) =>
-    registerInstance(db, { id, host: 'test', version: 'test', zoneData: 'test', ttlSeconds: 10 }),
+    registerUnlessObserving(db, { id, host: 'test', version: 'test', zoneData: 'test', ttlSeconds: 10 }),
   );
   await store.rows(sql`UPDATE instances SET died_at = clock_timestamp() WHERE id = ${id}`);
   return id;

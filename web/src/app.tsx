@@ -3,6 +3,7 @@ import { get } from './api/http.ts';
 import type { Caller } from '../../client/src/generated/types.gen.ts';
 import { Banner } from './layout/banner.tsx';
 import { Header } from './layout/header.tsx';
+import { ObservingBanner } from './layout/observing-banner.tsx';
 import { MaintenanceBanner } from './layout/maintenance-banner.tsx';
 import { LogIn } from './layout/log-in.tsx';
 import { PAGES } from './pages/pages.ts';
@@ -37,6 +38,7 @@ function Inside() {
     <>
       <Header current={found?.name} />
       <Banner />
+      <ObservingBanner />
       <MaintenanceBanner />
       <main id="main" tabIndex={-1}>
         <Content problem={who.problem?.message} />

@@ -84,6 +84,12 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
   'FIRELOCK_SCHEDULES_FILE is not applied yet: …': 'It is retried. Bring the database back if it is away.',
   'living instances have different time zone data and may plan fires at different times in zones whose rules differ; finish the rollout':
     'See [FirelockZoneDataMixed](runbook.md#firelockzonedatamixed).',
+  'this instance only observes: it answers reads, and plans and sends nothing until a take-over':
+    'If it should fire: take over ([restoring.md](restoring.md#a-standby-that-only-observes)).',
+  'this installation has taken over, and this instance still only observes, since FIRELOCK_OBSERVE is set':
+    'Start it without `FIRELOCK_OBSERVE`, if it should fire.',
+  'this installation has taken over: this instance works, and fires what was due since then':
+    'Somebody called `firelock take-over`; `GET /audit` says who. The other installation must not work any more.',
   'maintenance has begun: no schedule is planned, and no run is handed off': MAINTENANCE,
   'maintenance has begun: no schedule is planned; recorded runs are handed off': MAINTENANCE,
   'maintenance has ended: fires that were due meanwhile are planned now, by the catchUp of each schedule':

@@ -36,7 +36,8 @@ const logLine: Recognise = (name, args, call) => {
 const warning: Recognise = (name, args, call) => {
   const [first] = args;
   if (name === 'warnings.push') return { text: first ?? null, of: '' };
-  if (name === 'maintenanceWarning') return { text: call as ts.CallExpression, of: '' };
+  if (name === 'maintenanceWarning' || name === 'observingWarning')
+    return { text: call as ts.CallExpression, of: '' };
   const isOfEach = name.endsWith('.map') && first && ts.isArrowFunction(first) && !ts.isBlock(first.body);
   return isOfEach ? { text: first.body, of: '' } : null;
 };

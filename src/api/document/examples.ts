@@ -97,6 +97,9 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
     hold: { summary: 'Begin, and hand nothing off either', value: { on: true, dispatch: 'hold' } },
     off: { summary: 'End', value: { on: false } },
   },
+  takeOver: {
+    since: { summary: 'From a moment on', value: { since: '2025-11-20T15:12:00Z' } },
+  },
   previewFires: {
     cron: { summary: 'A cron expression', value: { cron: '30 2 * * *', timezone: 'Europe/Berlin' } },
     list: {

@@ -4,8 +4,11 @@ import { StillUsed } from '../../operations/calendars/calendar-changes.ts';
 import { StillNamed } from '../../operations/named-things.ts';
 import { CapReached } from '../../operations/scope-caps.ts';
 import { ImpossibleNotifier } from '../../operations/notifier-changes.ts';
+import { InstancesLive } from '../../operations/resume.ts';
+import { TakeOverRefused } from '../../operations/take-over.ts';
 import { StillFollowed } from '../../operations/schedules/delete-schedule.ts';
 import { NotNow, isDataRefused, isRepeatable, isUnavailable } from '../../postgres/errors.ts';
+import { isoInstant } from '../../core/instant.ts';
 import { CronError } from '../../core/cron/cron.ts';
 
 /** One thing that is wrong with a request. */
@@ -114,6 +117,8 @@ export function toProblem(error: unknown, bodyLimit?: number): Problem {
   if (error instanceof StillFollowed) return new Problem(409, stillFollowed(error));
   if (error instanceof StillNamed) return new Problem(409, `the ${error.what} is ${error.message}`);
   if (error instanceof ImpossibleNotifier) return invalid(error.faults, 422);
+  if (error instanceof TakeOverRefused) return new Problem(409, error.message);
+  if (error instanceof InstancesLive) return new Problem(409, livingInstances(error));
   if (error instanceof CapReached) return new Problem(422, error.message);
   if (error instanceof StillUsed) return new Problem(409, stillUsed(error));
   if (error instanceof NotNow) return unavailable(error.message, error);
@@ -126,6 +131,14 @@ export function toProblem(error: unknown, bodyLimit?: number): Problem {
   if (status !== null && error instanceof Error)
     return new Problem(status, detailOf(status, error, bodyLimit));
   return unforeseen(error);
+}
+
+function livingInstances({ instances }: InstancesLive): string {
+  const each = instances.map(
+    ({ id, host, heartbeatAt, livesForSeconds }) =>
+      `${id} on ${host} (last heartbeat ${isoInstant(heartbeatAt)}, counts for another ${livesForSeconds} s)`,
+  );
+  return `instances work on this database, so nobody takes over: ${each.join(', ')}; stop them, or cut them off, first`;
 }
 
 function stillFollowed({ message }: StillFollowed): string {

@@ -52,6 +52,24 @@ export const INSTANCE_LINES: Lines = {
       );
     else logger.debug(fields, `a partition of history could not be ${DONE[work]}; this is retried`);
   },
+  observes: (logger, { observing: { because, reason, isReadOnly } }) =>
+    logger.warn(
+      { because: because === 'setting' ? 'FIRELOCK_OBSERVE' : 'database', reason, readOnly: isReadOnly },
+      'this instance only observes: it answers reads, and plans and sends nothing until a take-over',
+    ),
+  tookOver: (logger, { tookOver: { at, since, by }, observesOn }) => {
+    const fields = { at: isoInstant(at), since: isoInstant(since), by };
+    if (observesOn)
+      logger.warn(
+        fields,
+        'this installation has taken over, and this instance still only observes, since FIRELOCK_OBSERVE is set',
+      );
+    else
+      logger.warn(
+        fields,
+        'this installation has taken over: this instance works, and fires what was due since then',
+      );
+  },
   maintenanceBegan: (logger, { maintenance }) =>
     logger.warn(fieldsOf(maintenance), `maintenance has begun: ${MEANING[maintenance.dispatch]}`),
   maintenanceChanged: (logger, { maintenance }) =>

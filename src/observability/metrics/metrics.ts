@@ -21,6 +21,7 @@ interface MetricsDeps {
   zoneData: string;
   inFlight: () => number;
   leaseValid: () => boolean;
+  observes: () => boolean;
   inMaintenance: () => boolean;
 }
 
@@ -49,6 +50,9 @@ function observeProcess(registry: Registry, deps: MetricsDeps): void {
   readGauge('firelock_in_flight_handoffs', 'Attempts under way in this process.', deps.inFlight);
   readGauge('firelock_lease_valid', '1 while the last heartbeat is young enough to act on claims.', () =>
     deps.leaseValid() ? 1 : 0,
+  );
+  readGauge('firelock_observing', '1 while this instance only observes: it plans and sends nothing.', () =>
+    deps.observes() ? 1 : 0,
   );
   readGauge('firelock_maintenance', '1 while maintenance is in force, as far as this instance knows.', () =>
     deps.inMaintenance() ? 1 : 0,

@@ -28,12 +28,21 @@ export function isUnlisted(instanceId: SQL): SQL {
   return sql`NOT EXISTS (SELECT FROM instances i WHERE i.id = ${instanceId} AND i.died_at IS NULL)`;
 }
 
-export async function registerInstance(db: Executor, instance: Instance): Promise<void> {
-  await db.execute(sql`-- registerInstance
-    INSERT INTO instances (id, host, version, zone_data, ttl_seconds, started_at, heartbeat_at)
-    VALUES (${instance.id}, ${instance.host}, ${instance.version}, ${instance.zoneData}, ${instance.ttlSeconds},
-      clock_timestamp(), clock_timestamp())
-    ON CONFLICT DO NOTHING`);
+/**
+ * Lists it as living, without which it can neither lock nor claim. False: it is not, since the instances of this database only
+ * observe. The lock of that row decides: an instance registers before they begin to observe, or not at all.
+ */
+export async function registerUnlessObserving(db: Executor, instance: Instance): Promise<boolean> {
+  const [row] = await rowsOf<{ works: boolean }>(db)(sql`-- registerUnlessObserving
+    WITH working AS MATERIALIZED (SELECT one FROM installation WHERE observing_since IS NULL FOR SHARE),
+    registered AS (
+      INSERT INTO instances (id, host, version, zone_data, ttl_seconds, started_at, heartbeat_at)
+      SELECT ${instance.id}::uuid, ${instance.host}::text, ${instance.version}::text, ${instance.zoneData}::text,
+        ${instance.ttlSeconds}::int, clock_timestamp(), clock_timestamp() FROM working
+      ON CONFLICT DO NOTHING
+    )
+    SELECT EXISTS (SELECT FROM working) AS works`);
+  return row?.works ?? false;
 }
 
 export interface HeartbeatAnswer {

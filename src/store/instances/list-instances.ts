@@ -45,14 +45,22 @@ export async function listInstances(db: Executor): Promise<InstanceState[]> {
 export interface LivingInstance {
   id: string;
   host: string;
+  heartbeatAt: Instant;
   /** Without another heartbeat, it counts as gone after this. */
   livesForSeconds: number;
 }
 
 export async function livingInstances(db: Executor): Promise<LivingInstance[]> {
-  const rows = await rowsOf<{ id: string; host: string; lives_for: number }>(db)(sql`-- livingInstances
+  const rows = await rowsOf<{ id: string; host: string; heartbeat_at: InstantText; lives_for: number }>(
+    db,
+  )(sql`-- livingInstances
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
-    SELECT i.id, i.host, ceil(extract(epoch FROM i.heartbeat_at - clock.now) + i.ttl_seconds)::int AS lives_for
+    SELECT i.id, i.host, i.heartbeat_at, ceil(extract(epoch FROM i.heartbeat_at - clock.now) + i.ttl_seconds)::int AS lives_for
     FROM instances i, clock WHERE ${lives} ORDER BY i.started_at, i.id`);
-  return rows.map((row) => ({ id: row.id, host: row.host, livesForSeconds: row.lives_for }));
+  return rows.map((row) => ({
+    id: row.id,
+    host: row.host,
+    heartbeatAt: toInstant(row.heartbeat_at),
+    livesForSeconds: row.lives_for,
+  }));
 }

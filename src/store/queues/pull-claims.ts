@@ -5,6 +5,7 @@ import { doubles, texts, booleans, ints, uuids, anyUid } from '../../postgres/sq
 import type { Transaction, Executor } from '../../postgres/executor.ts';
 import { laneOfQueue } from '../../core/runs/queue-lane.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
+import { observes } from '../instances/installation-row.ts';
 import { noHandoffs } from '../maintenance/maintenance-row.ts';
 import { judgeBegunUnderLock } from '../runs/bounds/begun-runs.ts';
 import { IS_TO_BEGIN, setNotBegun } from '../runs/bounds/bound-columns.ts';
@@ -41,7 +42,7 @@ interface PullClaim {
 /**
  * Leases due, unclaimed runs of a queue to workers, by priority and due time. Each worker gets up to its `max`, in the order of
  * `asks`. The answer is the handoff, so all of it is read in the transaction of the claim: if the database fails in
- * between, nothing is leased. Nothing is while maintenance holds runs.
+ * between, nothing is leased. Nothing is while maintenance holds runs, or the instances only observe.
  */
 export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullClaim): Promise<Pulled> {
   const slots = claim.asks.flatMap((ask, index) =>
@@ -49,7 +50,7 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
   );
   const rows = await rowsOf<ClaimedRow>(tx)(sql`-- claimPullRuns
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
-    allowed AS MATERIALIZED (SELECT NOT ${noHandoffs} AS yes), ${dueByPriority(queue, slots.length)},
+    allowed AS MATERIALIZED (SELECT NOT ${noHandoffs} AND NOT ${observes} AS yes), ${dueByPriority(queue, slots.length)},
     due AS MATERIALIZED (
       SELECT *, row_number() OVER next AS place, sum(dependencies) OVER next AS told FROM (
         SELECT *, CASE WHEN open_dependencies IS NULL THEN 0

@@ -31,6 +31,7 @@ function access(asking: Partial<AccessDeps> = {}) {
     zoneData: '',
     inFlight: () => 0,
     leaseValid: () => true,
+    observes: () => false,
     inMaintenance: () => false,
   });
   const refusals: Refused[] = [];

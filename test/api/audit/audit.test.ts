@@ -255,6 +255,16 @@ const WALKS: Record<string, Walk> = {
   ),
   heartbeatRun: walk(claimedRun, (id) => [`/runs/${id}/heartbeat`, { workerId: 'w' }], null),
   claimRuns: walk(newRun, () => ['/queues/audited/claim', { workerId: 'w' }], null),
+  takeOver: {
+    request: () => ['/take-over', { since: '2026-01-01T00:00:00Z' }],
+    leaves: {
+      ...{ action: 'installation.take-over', subject: null, scheduleId: null },
+      detail: expect.objectContaining({ since: '2026-01-01T00:00:00.000Z', moved: 0, skipped: 0 }) as Record<
+        string,
+        unknown
+      >,
+    },
+  },
   setMaintenance: {
     request: () => ['/maintenance', { on: true, dispatch: 'hold' }],
     leaves: {

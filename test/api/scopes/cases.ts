@@ -225,6 +225,8 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
   'GET /schedules/{id}/stats': (p) => eachSchedule(p, '/stats'),
   'GET /instances': () => [{}],
   'GET /maintenance': () => [{}],
+  'GET /observing': () => [{}],
+  'POST /take-over': () => [{ body: { since: '2026-01-01T00:00:00Z' } }],
   'POST /maintenance': () => [{ body: { on: true, reason: 'r' } }],
   'GET /me': () => [{}],
   'GET /verify': () => [{}],

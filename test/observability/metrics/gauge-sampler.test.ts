@@ -32,6 +32,7 @@ function sampling(on: Database, clock: Clock = systemClock) {
     zoneData: 'a',
     inFlight: () => 0,
     leaseValid: () => true,
+    observes: () => false,
     inMaintenance: () => false,
   });
   const sampler = createGaugeSampler({

@@ -45,7 +45,7 @@ async function leave(migrated: Migrated): Promise<void> {
     const statements = tables.map(({ name, size }) =>
       size > SMALL_BYTES ? `TRUNCATE ${name}` : `DELETE FROM ${name}`,
     );
-    await sql.unsafe(statements.join(';'));
+    await sql.unsafe([...statements, 'INSERT INTO installation DEFAULT VALUES'].join(';'));
     return true;
   });
   if (isAsItWas) free.push(migrated);

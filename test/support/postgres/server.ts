@@ -42,6 +42,8 @@ export interface Cluster {
   readonly thaw: () => Promise<void>;
   /** Restarts it as a standby that waits for ever, and can be read. */
   readonly becomeStandby: () => Promise<void>;
+  /** A standby accepts writes from then on. */
+  readonly promote: () => Promise<void>;
   readonly stop: () => Promise<void>;
 }
 
@@ -81,6 +83,7 @@ export async function startCluster({
       freeze: () => signalServer(deps, 'SIGSTOP'),
       thaw: () => signalServer(deps, 'SIGCONT'),
       becomeStandby: () => restartAsStandby(deps, port),
+      promote: () => pgCtl(deps, ['promote', '--wait']),
       stop: async () => {
         process.removeListener('exit', stopAtExit);
         await stopServer(deps).catch(() => crashServer(deps));

@@ -16,7 +16,7 @@ const ACTIONS: readonly (readonly [string, string])[] = [
     ...['create', 'cancel', 'retry', 'complete'].map((act) => `run.${act}`),
     ...['schedules.bulk', 'runs.bulk', 'calendar.put', 'calendar.delete', 'limit.put', 'limit.delete'],
     ...['connection.put', 'connection.delete', 'notifier.put', 'notifier.delete', 'notifier.test'],
-    ...['maintenance.on', 'maintenance.off'],
+    ...['maintenance.on', 'maintenance.off', 'installation.take-over'],
   ].map((action) => [action, action] as const),
 ];
 

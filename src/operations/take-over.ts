@@ -1,0 +1,104 @@
+/**
+ * Guarantees: only one call takes over, and only while no instance works on this database by the database's clock. What was due before
+ *   `since` stands as skipped; open runs that the other installation may have sent are treated as after a restored backup.
+ * Transaction: those of `firelock resume`, each under the lock of the installation; the last one records the take-over.
+ * If the process dies here: nobody has taken over, and the instances still observe; called again, it goes on.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { type Instant, isoInstant } from '../core/instant.ts';
+import type { Installation, TakeOver } from '../core/observing.ts';
+import type { Executor, Transaction } from '../postgres/executor.ts';
+import { databaseNow } from '../postgres/sql/database-now.ts';
+import type { Auditor } from '../store/audit/record-audit.ts';
+import {
+  beginObserving,
+  endSilentInstances,
+  hasWorkedSince,
+  lockInstallation,
+  mayOnlyRead,
+  readInstallation,
+  recordTakeOver,
+} from '../store/instances/installation-row.ts';
+import { type Alone, type ResumeDeps, type Resumed, checkNoneLives, skipThrough } from './resume.ts';
+
+/** Nobody takes over, and nothing was recorded as taken over. */
+export class TakeOverRefused extends Error {
+  override readonly name = 'TakeOverRefused';
+}
+
+interface TakeOverDeps extends ResumeDeps {
+  /** FIRELOCK_OBSERVE is set here: then the database need not say that its instances observe. */
+  isSet: boolean;
+  auditor: Auditor;
+}
+
+export interface TookOver {
+  tookOver: TakeOver;
+  resumed: Resumed;
+}
+
+const LIMIT_MS = 60_000;
+
+/** @throws TakeOverRefused, or InstancesLive if an instance works here */
+export async function takeOver(
+  { isSet, auditor, ...deps }: TakeOverDeps,
+  { since, by }: Pick<TakeOver, 'since' | 'by'>,
+): Promise<TookOver> {
+  const { database } = deps;
+  if (await database.run(mayOnlyRead)) throw new TakeOverRefused(READ_ONLY);
+  const before = await database.run((db) => installationToTake(db, isSet));
+  const alone: Alone = (work, limitMs) =>
+    database.transaction(async (tx) => {
+      if (!isDeepStrictEqual(await lockInstallation(tx), before)) throw new TakeOverRefused(MOVED);
+      await checkNoneLives(tx);
+      return work(tx);
+    }, limitMs);
+  if (since > (await alone(databaseNow, LIMIT_MS))) throw new TakeOverRefused(IN_FUTURE);
+  const resumed = await skipThrough({ ...deps, alone, reason: IN_DOUBT }, since - 1);
+  const tookOver = await alone(async (tx) => {
+    await endSilentInstances(tx);
+    const detail = { since: isoInstant(since), ...countsOf(resumed) };
+    const at = await auditor.note(tx, {
+      ...{ action: 'installation.take-over', subject: null, scheduleId: null },
+      detail,
+    });
+    await recordTakeOver(tx, { at, since, by });
+    return { at, since, by };
+  }, LIMIT_MS);
+  return { tookOver, resumed };
+}
+
+function countsOf({ moved, skipped, runs: { ended, asked, left } }: Resumed) {
+  return { moved, skipped, unknown: ended, asked, left };
+}
+
+async function installationToTake(db: Executor, isSet: boolean): Promise<Installation> {
+  const found = await readInstallation(db);
+  if (found.observingSince !== null) return found;
+  const { tookOver } = found;
+  if (!isSet) throw new TakeOverRefused(WORKS);
+  if (tookOver !== null && !(await hasWorkedSince(db, tookOver.at)))
+    throw new TakeOverRefused(
+      `the installation took over already, at ${isoInstant(tookOver.at)}: start the instances without FIRELOCK_OBSERVE`,
+    );
+  return found;
+}
+
+/**
+ * From the commit on, no instance of this database registers, so none plans or sends, until a take-over. Answers since when.
+ * @throws InstancesLive
+ */
+export async function observe(tx: Transaction, reason: string | null): Promise<Instant> {
+  // First the lock: an instance that is about to register has done so, or waits.
+  const since = await beginObserving(tx, reason);
+  await checkNoneLives(tx);
+  await endSilentInstances(tx);
+  return since;
+}
+
+const READ_ONLY = 'the database is read only, as a standby is: promote it first; nobody has taken over';
+const MOVED = 'another call took over, or changed what the database says, in the meantime';
+const WORKS = 'this installation does not observe: its instances fire, or do so once they are started';
+const IN_FUTURE = 'since is in the future: what is due from that moment on is fired, so it must have passed';
+const IN_DOUBT =
+  'recorded before this installation took over; it is not known whether the other installation has sent the run';
