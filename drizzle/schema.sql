@@ -191,6 +191,17 @@ CREATE INDEX history_unmet ON ONLY public.history USING btree (id) WHERE (unmet 
 CREATE INDEX history_watched_failures ON ONLY public.history USING btree (schedule_uid, finished_at) WHERE (outcome_watched AND (status = ANY (ARRAY['failed'::text, 'unknown'::text, 'abandoned'::text])));
 CREATE INDEX history_watched_successes ON ONLY public.history USING btree (schedule_uid, finished_at) WHERE (outcome_watched AND (status = 'succeeded'::text));
 
+CREATE TABLE installation (
+  one boolean NOT NULL DEFAULT true,
+  observing_since timestamp(3) with time zone,
+  reason text,
+  took_over_at timestamp(3) with time zone,
+  took_over_since timestamp(3) with time zone,
+  took_over_by text,
+  CONSTRAINT installation_pkey PRIMARY KEY (one),
+  CONSTRAINT installation_one_row CHECK (one)
+);
+
 CREATE TABLE instances (
   id uuid NOT NULL,
   host text NOT NULL,

@@ -48,6 +48,8 @@ import type {
     GetMetricsResponse,
     GetNotifierData,
     GetNotifierResponse,
+    GetObservingData,
+    GetObservingResponse,
     GetReadinessData,
     GetReadinessError,
     GetReadinessResponse,
@@ -111,6 +113,8 @@ import type {
     SetMaintenanceResponse,
     SkipFireData,
     SkipFireResponse,
+    TakeOverData,
+    TakeOverResponse,
     TestNotifierData,
     TestNotifierResponse,
     TryConnectionData,
@@ -180,6 +184,8 @@ export const OPERATIONS = {
     listInstances: { method: 'GET', path: '/api/v1/instances' },
     getMaintenance: { method: 'GET', path: '/api/v1/maintenance' },
     setMaintenance: { method: 'POST', path: '/api/v1/maintenance', bodyType: 'application/json' },
+    getObserving: { method: 'GET', path: '/api/v1/observing' },
+    takeOver: { method: 'POST', path: '/api/v1/take-over', bodyType: 'application/json' },
     getMe: { method: 'GET', path: '/api/v1/me' },
     verify: { method: 'GET', path: '/api/v1/verify' },
     listAudit: { method: 'GET', path: '/api/v1/audit' },
@@ -299,6 +305,10 @@ export interface Firelock {
     getMaintenance: (input?: Input<GetMaintenanceData>, options?: CallOptions) => Promise<GetMaintenanceResponse>;
     /** Begin maintenance, replace what was said of it, or end it; in force on all instances within 5 s. `POST /api/v1/maintenance`, role admin */
     setMaintenance: (input: Input<SetMaintenanceData>, options?: CallOptions) => Promise<SetMaintenanceResponse>;
+    /** Whether this instance only observes, and why. `GET /api/v1/observing`, role viewer */
+    getObserving: (input?: Input<GetObservingData>, options?: CallOptions) => Promise<GetObservingResponse>;
+    /** Take over from another installation: fire what was due from a moment on. `POST /api/v1/take-over`, role admin */
+    takeOver: (input: Input<TakeOverData>, options?: CallOptions) => Promise<TakeOverResponse>;
     /** Who the caller is to firelock, and what they may do. `GET /api/v1/me` */
     getMe: (input?: Input<GetMeData>, options?: CallOptions) => Promise<GetMeResponse>;
     /** Check on the live database what must always hold. `GET /api/v1/verify`, role operator */

@@ -224,7 +224,7 @@ export type AuditEntry = {
     /**
      * Null: a call was refused that only reads, or several calls were.
      */
-    action: 'schedule.create' | 'schedule.update' | 'schedule.delete' | 'schedule.fire' | 'schedule.backfill' | 'schedule.skip' | 'schedule.unskip' | 'run.create' | 'run.cancel' | 'run.retry' | 'run.complete' | 'schedules.bulk' | 'runs.bulk' | 'calendar.put' | 'calendar.delete' | 'limit.put' | 'limit.delete' | 'connection.put' | 'connection.delete' | 'notifier.put' | 'notifier.delete' | 'notifier.test' | 'maintenance.on' | 'maintenance.off' | null;
+    action: 'schedule.create' | 'schedule.update' | 'schedule.delete' | 'schedule.fire' | 'schedule.backfill' | 'schedule.skip' | 'schedule.unskip' | 'run.create' | 'run.cancel' | 'run.retry' | 'run.complete' | 'schedules.bulk' | 'runs.bulk' | 'calendar.put' | 'calendar.delete' | 'limit.put' | 'limit.delete' | 'connection.put' | 'connection.delete' | 'notifier.put' | 'notifier.delete' | 'notifier.test' | 'maintenance.on' | 'maintenance.off' | 'installation.take-over' | null;
     /**
      * The id of the schedule, run, calendar or limit; null: it is about none, or many.
      */
@@ -1235,6 +1235,40 @@ export type OAuthClientInput = {
     clientSecret: string | SecretFileInput;
     scope?: string | null;
     audience?: string | null;
+};
+
+export type Observing = {
+    /**
+     * This instance plans nothing, sends nothing and changes nothing.
+     */
+    observing: boolean;
+    /**
+     * `setting`: FIRELOCK_OBSERVE, of this instance alone. `database`: all its instances do.
+     */
+    because: 'setting' | 'database' | null;
+    /**
+     * Where the database says so.
+     */
+    since: string | null;
+    reason: string | null;
+    /**
+     * The database accepts no writes: promote it before a take-over.
+     */
+    readOnly: boolean;
+    /**
+     * The last take-over.
+     */
+    tookOver: {
+        at: string;
+        /**
+         * What was due from this moment on is fired.
+         */
+        since: string;
+        /**
+         * The name of the caller.
+         */
+        by: string | null;
+    } | null;
 };
 
 export type Occurrence = {
@@ -2554,6 +2588,13 @@ export type Stats = {
     };
 };
 
+export type TakeOverInput = {
+    /**
+     * In the past. What was due before is skipped.
+     */
+    since: string;
+};
+
 /**
  * What a run is handed to, by `type`.
  */
@@ -2562,6 +2603,49 @@ export type TargetInput = ({
 } & HttpTargetInput) | ({
     type: 'pull';
 } & PullTargetInput);
+
+export type TookOver = {
+    at: string;
+    /**
+     * What was due from this moment on is fired.
+     */
+    since: string;
+    /**
+     * The name of the caller.
+     */
+    by: string | null;
+    /**
+     * Schedules of which something was due before `since`.
+     */
+    moved: number;
+    /**
+     * Fires due before `since`, recorded as one skipped run a schedule.
+     */
+    skipped: number;
+    /**
+     * Schedules whose fires cannot be counted.
+     */
+    notMoved: Array<{
+        scheduleId: string;
+        error: string;
+    }>;
+    /**
+     * At-most-once runs that may have been sent: not sent again.
+     */
+    unknown: number;
+    /**
+     * Runs whose target is asked first whether it has them.
+     */
+    asked: number;
+    /**
+     * Runs that are sent under their ids.
+     */
+    left: number;
+    /**
+     * FIRELOCK_OBSERVE is set on the instance that answered: start it without.
+     */
+    observesOn: boolean;
+};
 
 export type UpcomingFires = {
     items: Array<{
@@ -6751,6 +6835,124 @@ export type SetMaintenanceResponses = {
 
 export type SetMaintenanceResponse = SetMaintenanceResponses[keyof SetMaintenanceResponses];
 
+export type GetObservingData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/api/v1/observing';
+};
+
+export type GetObservingErrors = {
+    /**
+     * Malformed or invalid; every fault is listed
+     */
+    400: Problem;
+    /**
+     * No valid token
+     */
+    401: Problem;
+    /**
+     * The role of the token may not make this call
+     */
+    403: Problem;
+    /**
+     * The request took too long to arrive
+     */
+    408: Problem;
+    /**
+     * Too many calls; `Retry-After` says when to try again
+     */
+    429: Problem;
+    /**
+     * The request line and the headers are too large, or there are too many headers
+     */
+    431: Problem;
+    /**
+     * An error of the server
+     */
+    500: Problem;
+    /**
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
+     */
+    503: Problem;
+};
+
+export type GetObservingError = GetObservingErrors[keyof GetObservingErrors];
+
+export type GetObservingResponses = {
+    /**
+     * As it is now
+     */
+    200: Observing;
+};
+
+export type GetObservingResponse = GetObservingResponses[keyof GetObservingResponses];
+
+export type TakeOverData = {
+    body: TakeOverInput;
+    path?: never;
+    query?: never;
+    url: '/api/v1/take-over';
+};
+
+export type TakeOverErrors = {
+    /**
+     * Malformed or invalid; every fault is listed
+     */
+    400: Problem;
+    /**
+     * No valid token
+     */
+    401: Problem;
+    /**
+     * The role of the token may not make this call
+     */
+    403: Problem;
+    /**
+     * The request took too long to arrive
+     */
+    408: Problem;
+    /**
+     * Not possible in this state
+     */
+    409: Problem;
+    /**
+     * Body too large
+     */
+    413: Problem;
+    /**
+     * The body is not application/json
+     */
+    415: Problem;
+    /**
+     * Too many calls; `Retry-After` says when to try again
+     */
+    429: Problem;
+    /**
+     * The request line and the headers are too large, or there are too many headers
+     */
+    431: Problem;
+    /**
+     * An error of the server
+     */
+    500: Problem;
+    /**
+     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
+     */
+    503: Problem;
+};
+
+export type TakeOverError = TakeOverErrors[keyof TakeOverErrors];
+
+export type TakeOverResponses = {
+    /**
+     * What was done
+     */
+    200: TookOver;
+};
+
+export type TakeOverResponse = TakeOverResponses[keyof TakeOverResponses];
+
 export type GetMeData = {
     body?: never;
     path?: never;
@@ -6866,7 +7068,7 @@ export type ListAuditData = {
          */
         by?: string;
         /**
-         * Comma-separated list (OR) of schedule.create, schedule.update, schedule.delete, schedule.fire, schedule.backfill, schedule.skip, schedule.unskip, run.create, run.cancel, run.retry, run.complete, schedules.bulk, runs.bulk, calendar.put, calendar.delete, limit.put, limit.delete, connection.put, connection.delete, notifier.put, notifier.delete, notifier.test, maintenance.on, maintenance.off.
+         * Comma-separated list (OR) of schedule.create, schedule.update, schedule.delete, schedule.fire, schedule.backfill, schedule.skip, schedule.unskip, run.create, run.cancel, run.retry, run.complete, schedules.bulk, runs.bulk, calendar.put, calendar.delete, limit.put, limit.delete, connection.put, connection.delete, notifier.put, notifier.delete, notifier.test, maintenance.on, maintenance.off, installation.take-over.
          */
         action?: string;
         /**
