@@ -9,12 +9,12 @@ import { inBoth, newestOfSchedule } from './runs-of-schedule.ts';
 
 export type RecentRun = Pick<Run, 'id' | 'trigger' | 'status' | 'latenessMs'> & { scheduledFor: Instant };
 
-/** The newest runs of each of these schedules, by uid, newest first; at most so many of each, open and ended ones alike. The scope is the caller's. */
+/** The newest runs of each of these schedules, by uid, newest first; at most so many of each, open and ended ones alike. */
 export async function recentRuns(
   db: Executor,
   scheduleUids: readonly string[],
   count: number,
-  scope: Scope,
+  callersScope: Scope,
 ): Promise<ReadonlyMap<string, RecentRun[]>> {
   const found = new Map<string, RecentRun[]>(scheduleUids.map((uid) => [uid, []]));
   if (scheduleUids.length === 0 || count === 0) return found;
@@ -23,7 +23,7 @@ export async function recentRuns(
     columns,
     conditions: [],
     limit: count,
-    inScope: scope !== null,
+    inScope: callersScope !== null,
   });
   const rows = await rowsOf<Row>(db)(sql`-- recentRuns
     SELECT s.uid, p.* FROM unnest(${uuids(scheduleUids)}) AS s(uid), LATERAL (
