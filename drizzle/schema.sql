@@ -185,6 +185,7 @@ CREATE INDEX history_coalesced ON ONLY public.history USING btree (schedule_uid,
 CREATE INDEX history_ends ON ONLY public.history USING btree (status, id) WHERE (status <> 'succeeded'::text);
 CREATE INDEX history_ends_of_schedule ON ONLY public.history USING btree (schedule_uid, status, id) WHERE (status <> 'succeeded'::text);
 CREATE INDEX history_id ON ONLY public.history USING btree (id);
+CREATE INDEX history_of_notifier ON ONLY public.history USING btree (notifier_id, id) WHERE (notifier_id IS NOT NULL);
 CREATE INDEX history_of_schedule ON ONLY public.history USING btree (schedule_uid, id);
 CREATE INDEX history_seldom ON ONLY public.history USING btree (trigger, id) WHERE (trigger <> 'schedule'::text);
 CREATE INDEX history_unmet ON ONLY public.history USING btree (id) WHERE (unmet IS NOT NULL);
@@ -305,6 +306,7 @@ CREATE TABLE run_keys (
   run_id uuid NOT NULL,
   CONSTRAINT run_keys_key_scope_pk PRIMARY KEY (key, scope)
 );
+CREATE INDEX run_keys_of_one_offs ON public.run_keys USING btree (key COLLATE "C") WHERE (scope = '00000000-0000-0000-0000-000000000000'::uuid);
 CREATE INDEX run_keys_of_run ON public.run_keys USING btree (run_id);
 
 CREATE TABLE runs (

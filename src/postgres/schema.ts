@@ -408,6 +408,10 @@ export const history = pgTable('history', { ...runColumns(), ...endColumns() }, 
   index('history_seldom')
     .on(t.trigger, t.id)
     .where(sql`trigger <> 'schedule'`),
+  // For the messages of a scope: by their notifiers, which may have been deleted.
+  index('history_of_notifier')
+    .on(t.notifierId, t.id)
+    .where(sql`notifier_id IS NOT NULL`),
   index('history_unmet')
     .on(t.id)
     .where(sql`unmet IS NOT NULL`),
@@ -679,7 +683,14 @@ export const runKeys = pgTable(
     runId: uuid('run_id').notNull(),
   },
   // The key first: lists look it up by itself.
-  (t) => [primaryKey({ columns: [t.key, t.scope] }), index('run_keys_of_run').on(t.runId)],
+  (t) => [
+    primaryKey({ columns: [t.key, t.scope] }),
+    index('run_keys_of_run').on(t.runId),
+    // For the one-off runs of a scope: a range of keys, in the order of code points.
+    index('run_keys_of_one_offs')
+      .on(sql`(key COLLATE "C")`)
+      .where(sql`scope = '00000000-0000-0000-0000-000000000000'::uuid`),
+  ],
 );
 
 /** One row per daemon process. */

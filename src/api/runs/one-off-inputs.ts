@@ -1,4 +1,4 @@
-import { type Scope, owns, scopeText, sees } from '../../core/access/scope.ts';
+import { type Scope, beyondScope, owns, scopeText, sees } from '../../core/access/scope.ts';
 import { type OneOffHandoff, type OneOffRun, definitionUid } from '../../core/runs/one-off-run.ts';
 import type { Target } from '../../core/schedules/schedule.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
@@ -48,7 +48,7 @@ export function oneOffRun(
     delivery,
   };
   const uid = definitionUid(given, secrets);
-  faults.impossible.push(...beyondScope(input, scope));
+  faults.impossible.push(...ofOthers(input, scope));
   return {
     ref: 'ref' in input ? input.ref : null,
     handoff: { ...given, target: sealed(target, { secrets, uid }, null, faults.impossible) },
@@ -64,16 +64,14 @@ export function oneOffRun(
 }
 
 /** A one-off run belongs to whose scope its key is in. */
-function beyondScope({ key, target }: Pick<OneOffRunInput, 'key' | 'target'>, scope: Scope): Fault[] {
+function ofOthers({ key, target }: Pick<OneOffRunInput, 'key' | 'target'>, scope: Scope): Fault[] {
   if (scope === null) return [];
   const prefixes = scopeText(scope);
   const ofKey = key !== null && owns(scope, key);
   const ofQueue = target.type !== 'pull' || sees(scope, target.queue);
   return [
     ...(ofKey ? [] : [{ path: '/key', message: `must begin with a prefix of your scope: ${prefixes}` }]),
-    ...(ofQueue
-      ? []
-      : [{ path: '/target/queue', message: `names a queue that is not in your scope: ${target.queue}` }]),
+    ...(ofQueue ? [] : [{ path: '/target/queue', message: beyondScope(scope) }]),
   ];
 }
 

@@ -88,7 +88,7 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
         const wanted = { ...filter, limit: limit + 1 };
         const { schedules: listed, end: last } = await lookThrough(db, wanted, maxSchedules);
         const shown = listed.slice(0, limit).map(({ uid }) => uid);
-        const recents = recent === undefined ? null : await recentRuns(db, shown, recent);
+        const recents = recent === undefined ? null : await recentRuns(db, shown, recent, scope);
         return { rows: listed, runs: recents, end: last };
       });
       const answer = (one: Schedule) => ({ ...answerSchedule(one), ...recentRunsOf(one, runs) });

@@ -35,6 +35,11 @@ export function scopeText(prefixes: readonly string[]): string {
   return prefixes.join('|');
 }
 
+/** What is wrong with a name that a caller of this scope may not use. */
+export function beyondScope(scope: Scope): string {
+  return `is beyond your scope, which is ${scopeText(scope ?? [])}`;
+}
+
 /** Whether a caller of this scope may change what has this name. */
 export function owns(scope: Scope, name: string): boolean {
   return scope === null || scope.some((prefix) => name.startsWith(prefix));

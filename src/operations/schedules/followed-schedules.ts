@@ -3,7 +3,7 @@
  * Transaction: that of the edit; edits of `after` come one after the other, so that two cannot close a circle together.
  * If the process dies here: nothing of the edit is written.
  */
-import { scopeText } from '../../core/access/scope.ts';
+import { beyondScope } from '../../core/access/scope.ts';
 import { followedPrefix } from '../../core/schedules/followed-ids.ts';
 import type { After } from '../../core/schedules/schedule.ts';
 import type { Executor } from '../../postgres/executor.ts';
@@ -52,7 +52,7 @@ function followedAsUid({ scheduleId }: After, parents: ReadonlyMap<string, strin
 function faultOf({ scheduleId }: After, { scope }: NamingWrite): string {
   return followedPrefix(scheduleId) === null
     ? `names a schedule that does not exist: ${scheduleId}`
-    : `is beyond your scope, which is ${scopeText(scope ?? [])}`;
+    : beyondScope(scope);
 }
 
 /** In the call itself, or stored already. */

@@ -52,7 +52,8 @@ export async function listRuns(
   if (labels.length > 0)
     return pageOfLabelled(db, filter, labels, { read, named: namesSeen(sql`s.id`, scope) });
   if (isImpossible(filter)) return [];
-  if (scope === null || filter.scheduleUids) return read(newestFirst(filter));
+  if (scope === null) return read(newestFirst(filter));
+  if (filter.scheduleUids) return read(newestFirst(filter, { inScope: true }));
   return pageInScope(db, filter, { scope, use: 'read' }, { read });
 }
 

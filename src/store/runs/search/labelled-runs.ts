@@ -41,10 +41,11 @@ export async function pageOfLabelled<R extends { id: string }>(
   labels: Labels,
   { read, named, few: atMost = BOUNDS.few, walked = BOUNDS.walked }: Reading<R> & Partial<Bounds>,
 ): Promise<R[]> {
+  const inScope = named.length > 0;
   const few = await fewLabelled(db, filter, { labels, named }, atMost);
   const of = few ? { ...filter, scheduleUids: few } : filter;
   if (few?.length === 0 || isImpossible(of)) return [];
-  if (few) return read(newestFirst(of));
+  if (few) return read(newestFirst(of, { inScope }));
   const walk = { ...filter, limit: walked };
   const found = await read(
     sql`SELECT w.* FROM (${newestFirst(walk)}) AS w WHERE ${isLabelled(sql`w.schedule_uid`, labels, named)}
@@ -54,7 +55,10 @@ export async function pageOfLabelled<R extends { id: string }>(
   const end = limit > 0 ? await endOfWalk(db, walk) : null;
   if (end === null) return found;
   const before = { id: end, scheduledFor: scheduledForOf(end) };
-  const older = newestFirst({ ...filter, before, limit }, { schedules: sql`(${labelled(labels, named)})` });
+  const older = newestFirst(
+    { ...filter, before, limit },
+    { schedules: sql`(${labelled(labels, named)})`, inScope },
+  );
   return [...found, ...(await read(older))];
 }
 

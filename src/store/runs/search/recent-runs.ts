@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import type { Scope } from '../../../core/access/scope.ts';
 import type { Instant } from '../../../core/instant.ts';
 import type { Run } from '../../../core/runs/run.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
@@ -13,11 +14,17 @@ export async function recentRuns(
   db: Executor,
   scheduleUids: readonly string[],
   count: number,
+  callersScope: Scope,
 ): Promise<ReadonlyMap<string, RecentRun[]>> {
   const found = new Map<string, RecentRun[]>(scheduleUids.map((uid) => [uid, []]));
   if (scheduleUids.length === 0 || count === 0) return found;
   const columns = inBoth(sql`r.id, r.scheduled_for, r.trigger, r.status, r.lateness_ms`);
-  const parts = newestOfSchedule(['history', 'runs'], { columns, conditions: [], limit: count });
+  const parts = newestOfSchedule(['history', 'runs'], {
+    columns,
+    conditions: [],
+    limit: count,
+    inScope: callersScope !== null,
+  });
   const rows = await rowsOf<Row>(db)(sql`-- recentRuns
     SELECT s.uid, p.* FROM unnest(${uuids(scheduleUids)}) AS s(uid), LATERAL (
       SELECT * FROM (${sql.join(parts, sql` UNION ALL `)}) AS r ORDER BY r.id DESC LIMIT ${count}) AS p

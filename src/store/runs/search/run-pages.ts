@@ -47,6 +47,8 @@ export interface More {
   conditions?: readonly SQL[];
   /** What is answered of each run, its id among it; absent: the whole record. */
   columns?: ColumnsOfRuns;
+  /** It is a caller with a scope who asks. */
+  inScope?: boolean;
 }
 
 /**
@@ -102,7 +104,7 @@ function statusIs(status: RunStatus): SQL {
 function pageOf(
   filter: RunFilter,
   part: Part,
-  { columns = RECORD_COLUMNS, conditions: more = [] }: More,
+  { columns = RECORD_COLUMNS, conditions: more = [], inScope }: More,
 ): SQL {
   const { ids, limit, unmet } = filter;
   const { schedules, tables } = part;
@@ -110,7 +112,7 @@ function pageOf(
   const broken = unmet ? [sql`r.unmet IS NOT NULL`, sql`r.unmet && ${texts(unmet)}`] : [];
   const conditions = [...part.conditions, ...named, ...broken, ...within(filter), ...more];
   if (schedules) {
-    const pages = newestOfSchedule(tables, { columns, conditions, limit });
+    const pages = newestOfSchedule(tables, { columns, conditions, limit, inScope });
     return sql`SELECT p.* FROM ${schedules} AS s(uid), LATERAL (${sql.join(pages, sql` UNION ALL `)}) AS p`;
   }
   const where = conditions.length > 0 ? sql`WHERE ${sql.join(conditions, sql` AND `)}` : sql``;

@@ -89,13 +89,15 @@ export async function fewOneOffs(
   most = BOUNDS.fewKeys,
 ): Promise<string[] | null> {
   const parts = eachRange(sql`k.key COLLATE "C"`, scope, use).map(
-    (range) =>
-      sql`(SELECT k.run_id FROM run_keys k WHERE k.scope = ${ONE_OFF_KEYS}::uuid AND ${range} LIMIT ${most + 1})`,
+    (range) => sql`(SELECT k.run_id FROM run_keys k WHERE ${IS_ONE_OFF} AND ${range} LIMIT ${most + 1})`,
   );
   const rows = await rowsOf<{ run_id: string }>(db)(sql`-- fewOneOffs
     SELECT k.run_id FROM (${sql.join(parts, sql` UNION ALL `)}) AS k LIMIT ${most + 1}`);
   return rows.length > most ? null : rows.map((row) => row.run_id);
 }
+
+/** In the words of the index of their keys. */
+const IS_ONE_OFF = sql.raw(`k.scope = '${ONE_OFF_KEYS}'::uuid`);
 
 /** One kind of the scope's runs. */
 interface ScopePart {
@@ -131,10 +133,10 @@ async function partOfSchedules(
 ): Promise<ScopePart[]> {
   const scheduleUids = await fewSchedulesInScope(db, inScope, few);
   if (scheduleUids?.length === 0) return [];
-  if (scheduleUids) return [{ filter: { ...filter, scheduleUids }, more: {}, isMany: false }];
+  if (scheduleUids) return [{ filter: { ...filter, scheduleUids }, more: { inScope: true }, isMany: false }];
   const ranges = eachRange(sql`schedule_id`, inScope.scope, inScope.use);
   const schedules = sql`(SELECT DISTINCT schedule_uid AS uid FROM schedule_versions WHERE ${sql.join(ranges, sql` OR `)})`;
-  return [{ filter, more: { schedules }, isMany: true }];
+  return [{ filter, more: { schedules, inScope: true }, isMany: true }];
 }
 
 async function partOfOneOffs(
