@@ -100,6 +100,8 @@ function findReady(): { podman: Podman; base: string } | { reason: string } {
 async function setStage(podman: Podman, cleanup: (() => Promise<void> | void)[]): Promise<Stage> {
   const cluster = await startCluster();
   cleanup.push(() => cluster.stop());
+  // One that is left would keep this process from ending.
+  cleanup.push(() => void podman.ask('rm', '--all', '--force', '--time=0'));
   const databaseUrl = await cluster.createDatabase();
   const sql = postgres(databaseUrl, { max: 1 });
   cleanup.push(() => sql.end());
