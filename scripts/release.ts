@@ -3,6 +3,7 @@
  * (SBOM), and their checksums. `npm run release` builds first.
  *
  *     node scripts/release.ts [--tag=v1.2.3]     fails unless everything has this version, and CHANGELOG.md its date
+ *         [--base-digest=sha256:…]               also writes down on which image the release's own is to be built
  */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
@@ -11,18 +12,23 @@ import { readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { parse } from 'yaml';
+import { baseImage } from './support/base-image.ts';
 import { pack } from './support/package.ts';
 
 const root = join(import.meta.dirname, '..');
 const release = join(root, 'release');
 
-const { tag } = parseArgs({ options: { tag: { type: 'string' } } }).values;
+const { tag, 'base-digest': digest = '' } = parseArgs({
+  options: { tag: { type: 'string' }, 'base-digest': { type: 'string' } },
+}).values;
 const version = oneVersion(tag);
 rmSync(release, { recursive: true, force: true });
 pack(root, release, '--ignore-scripts');
 pack(join(root, 'client'), release);
 packChart();
 writeSbom();
+if (digest !== '')
+  writeFileSync(join(release, `firelock-${version}.base-image.txt`), `${baseImage(digest)}\n`);
 writeChecksums();
 console.log(`Release ${version}:\n${readFileSync(join(release, 'SHA256SUMS'), 'utf8')}`);
 

@@ -1,7 +1,18 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { baseImage } from '../scripts/support/base-image.ts';
 import { ATTACK } from './support/runner/attack.ts';
 
 const root = join(import.meta.dirname, '..');
@@ -40,6 +51,43 @@ describe('the workflow of a release', () => {
   });
 });
 
+describe('the base of the image', () => {
+  const digest = `sha256:${'0123456789abcdef'.repeat(4)}`;
+
+  test('is looked up once, and by its digest the release, its notes and every stage of the image name it', () => {
+    expect(scripts.match(/imagetools inspect/g)).toHaveLength(1);
+    const folder = mkdtempSync(join(tmpdir(), 'firelock-release-'));
+    try {
+      copyFileSync(join(root, 'Dockerfile'), join(folder, 'Dockerfile'));
+      // Both say what they were asked for; the one looks a digest up.
+      stub(folder, 'docker', `case "$*" in *inspect*) echo ${digest} ;; esac`);
+      stub(folder, 'gh', '');
+      runStep(folder, 'Look up the base of the image');
+      expect(readFileSync(join(folder, 'variables'), 'utf8')).toBe(`BASE_DIGEST=${digest}\n`);
+
+      const base = baseImage(digest);
+      mkdirSync(join(folder, 'release'));
+      writeFileSync(join(folder, 'release', 'firelock-1.2.3.base-image.txt'), `${base}\n`);
+      const built = runStep(folder, 'Build and push the image');
+      expect(built).toContain(`--build-context\n${baseImage()}=docker-image://${base}\n`);
+      expect(built).toContain(`org.opencontainers.image.base.name=${baseImage()}\n`);
+      expect(built).toContain(`org.opencontainers.image.base.digest=${digest}\n`);
+      expect(runStep(folder, 'Make the release')).toContain(`The image is built on ${base}.`);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test('is all that the stages of the Dockerfile begin with', () => {
+    const from = readFileSync(join(root, 'Dockerfile'), 'utf8').match(/^FROM \S+/gm);
+    expect(new Set(from)).toEqual(new Set(['FROM node:${NODE_VERSION}-slim']));
+  });
+
+  test('is named by nothing but a digest', () => {
+    expect(() => baseImage('24-slim')).toThrow('the digest of the base image');
+  });
+});
+
 test('what a release publishes has one version, and the pages that package.json lists are there', () => {
   const { version, files, private: isPrivate } = read('package.json');
   const chart = read('deploy/helm/firelock/Chart.yaml');
@@ -50,6 +98,32 @@ test('what a release publishes has one version, and the pages that package.json 
   for (const page of (files as string[]).filter((file) => file.endsWith('.md')))
     expect(existsSync(join(root, page)), page).toBe(true);
 });
+
+/** A program of this name, which writes down its words, one a line. */
+function stub(folder: string, name: string, more: string): void {
+  const text = `#!/bin/bash\nprintf '%s\\n' "$@" >>"${join(folder, 'called')}"\n${more}\n`;
+  writeFileSync(join(folder, name), text, { mode: 0o755 });
+}
+
+/** Runs the script of a step as GitHub's runner does; answers with which words it called the stubs. */
+function runStep(folder: string, name: string): string {
+  const script = steps.find((step) => step.name === name)?.run;
+  if (script === undefined) throw new Error(`there is no step "${name}"`);
+  const called = join(folder, 'called');
+  writeFileSync(called, '');
+  const variables = {
+    GITHUB_ENV: join(folder, 'variables'),
+    ...{
+      GITHUB_REF_NAME: 'v1.2.3',
+      GITHUB_REPOSITORY: 'Some/One',
+      GITHUB_SERVER_URL: 'https://forge.example.org',
+    },
+    REGISTRY: 'registry.example.org',
+  };
+  const env = { PATH: `${folder}:${process.env['PATH'] ?? ''}`, ...variables };
+  execFileSync('bash', ['-e', '-o', 'pipefail', '-c', script], { cwd: folder, env });
+  return readFileSync(called, 'utf8');
+}
 
 /** JSON is YAML. */
 function read(path: string): Record<string, unknown> {
@@ -62,7 +136,7 @@ interface Workflow {
     string,
     {
       permissions: object;
-      steps: { uses?: string; run?: string; with?: Record<string, unknown> }[];
+      steps: { name?: string; uses?: string; run?: string; with?: Record<string, unknown> }[];
     }
   >;
 }

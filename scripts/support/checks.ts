@@ -28,16 +28,18 @@ async function passAll<Stage>({ checks, setStage, wrote }: Options<Stage>) {
   const cleanup: Undo[] = [];
   let stage: Stage | undefined;
   let passed = 0;
+  let current = 'the stage is set';
   try {
     stage = await setStage(cleanup);
     for (const [sentence, check] of checks) {
-      console.log(`... ${sentence}`);
+      current = sentence;
       await check(stage);
+      console.log(`ok   ${sentence}`);
       passed += 1;
     }
     return { passed, failed: 0 };
   } catch (error) {
-    console.error('FAILED', error);
+    console.error(`FAIL ${current}`, error);
     console.error(`The programs wrote:\n${stage === undefined ? 'nothing' : wrote(stage)}`);
     return { passed, failed: 1 };
   } finally {
