@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Recurring, type Seconds, secondsIn } from './contestant.ts';
+import type { Step } from './climb.ts';
 import { type CpuTime, cpuTime, perThousand } from './cpu-time.ts';
 import {
   DUPLICATES_WAIT_MS,
@@ -20,6 +21,8 @@ interface Plan {
   /** Seconds that come first and do not count. */
   warmUp: number;
   seconds: number;
+  /** The first second (wall-clock ms), where several begin in the same; else the next for which all can be armed. */
+  from?: number;
   /** How long after the last second all must have arrived. */
   waitLimitMs: number;
   /** Whether it is asked for each run; takes as long as that takes. */
@@ -34,6 +37,8 @@ export interface EverySecond {
   /** Fires of a schedule in a second that did not arrive, and arrivals beyond the first. */
   missed: number;
   repeated: number;
+  /** All that came in the seconds that count, whenever it was due: what one gets done that is asked for more than it can. */
+  arrivedPerSecond: number;
   /** Per 1,000 fires, from the first second that counts until all is settled. */
   cpuSeconds: CpuTime;
   /** Whether all that was planned was settled when the wait ended. */
@@ -51,7 +56,8 @@ export async function fireEverySecond(contestant: Recurring, stage: Stage, plan:
   await makeCalm(contestant, database);
   // It takes as long again once all are armed.
   const calmSeconds = (performance.now() - calmFrom) / 1000;
-  const from = nextSecond(Date.now() + (contestant.leadSeconds(plan.count) + calmSeconds) * 1000);
+  const lead = (contestant.leadSeconds(plan.count) + calmSeconds) * 1000;
+  const from = plan.from ?? nextSecond(Date.now() + lead);
   const counted = { from: from + plan.warmUp * 1000, until: from + (plan.warmUp + plan.seconds) * 1000 };
   const all = { from, until: counted.until };
   await contestant.armEverySecond(plan.count, all);
@@ -80,6 +86,16 @@ export async function fireEverySecond(contestant: Recurring, stage: Stage, plan:
   return { ...judged, cpuSeconds, settled };
 }
 
+/** Good: on time, in the last second too, and each fire once. */
+export function stepOf(
+  { latenessMs, lastSecondP99Ms, missed, repeated, settled }: EverySecond,
+  limitMs: number,
+): Step {
+  if (!settled) return 'lost';
+  const kept = latenessMs.p99 <= limitMs && lastSecondP99Ms <= limitMs;
+  return kept && missed === 0 && repeated === 0 ? 'good' : 'bad';
+}
+
 function judge(
   arrivals: Arrivals,
   fires: number,
@@ -105,5 +121,7 @@ function judge(
     lastSecondP99Ms: percentile(lastSecond, 0.99),
     missed: fires - seen.size,
     repeated,
+    arrivedPerSecond:
+      arrivals.at.filter((at) => at >= from && at < until).length / secondsIn({ from, until }),
   };
 }

@@ -15,7 +15,7 @@ export interface Stage {
   probe?: Probe;
 }
 
-interface Probe {
+export interface Probe {
   start(): Promise<void>;
   stop(): Promise<void>;
 }

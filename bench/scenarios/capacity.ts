@@ -1,6 +1,6 @@
 import { type Step, climb } from '../climb.ts';
 import { bareEntry, firelockEntry, runContest } from '../contest.ts';
-import { type EverySecond, fireEverySecond } from '../every-second.ts';
+import { type EverySecond, fireEverySecond, stepOf } from '../every-second.ts';
 import { type Round, medianFigure, namesOf, ratioNote } from '../rounds.ts';
 import type { Scenario, Table } from '../scenario.ts';
 
@@ -37,7 +37,7 @@ export const capacity: Scenario = {
           async (count) => {
             const plan = { ...size, count, waitLimitMs: WAIT_LIMIT_MS, checksHistory: false };
             const measured = await fireEverySecond(contestant, stage, plan);
-            const outcome = outcomeOf(measured);
+            const outcome = stepOf(measured, LIMIT_MS);
             steps.push({ count, outcome, ...measured });
             bench.log(
               `  ${name}: ${count.toLocaleString('en')}/s, p99 ${Math.round(measured.latenessMs.p99)} ms late: ${outcome}`,
@@ -63,12 +63,6 @@ export const capacity: Scenario = {
     };
   },
 };
-
-function outcomeOf({ latenessMs, lastSecondP99Ms, missed, repeated, settled }: EverySecond): Step {
-  if (!settled) return 'lost';
-  const kept = latenessMs.p99 <= LIMIT_MS && lastSecondP99Ms <= LIMIT_MS;
-  return kept && missed === 0 && repeated === 0 ? 'good' : 'bad';
-}
 
 function rateOf({ firesPerSecond }: Climbed): number {
   return firesPerSecond;

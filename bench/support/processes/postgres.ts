@@ -15,6 +15,8 @@ export interface Server {
   /** Settings that say what a commit costs. */
   durability: string;
   createDatabase(): Promise<BenchDatabase>;
+  /** The first of its processes; null where it runs elsewhere. */
+  postmaster: number | null;
   /** Of all of its processes; null where it runs elsewhere. */
   cpuSeconds(): number | null;
   stop(): Promise<void>;
@@ -68,6 +70,7 @@ async function openAt(url: string, stopServer: () => Promise<void>): Promise<Ser
       .map((name) => `${name} ${String(row[name])}`)
       .join(', '),
     createDatabase: () => createDatabase(admin, url),
+    postmaster,
     cpuSeconds: () => (postmaster === null ? null : cpuSecondsOfTree(postmaster)),
     stop: async () => {
       await admin.end({ timeout: 5 });

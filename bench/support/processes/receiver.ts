@@ -20,6 +20,7 @@ type ArrivalsMessage = Extract<FromReceiver, { type: 'arrivals' }>;
 
 export interface Receiver {
   url: string;
+  pid: number;
   /** Forgets what came before; the promise resolves when that many requests have arrived since. */
   expect(count: number): Promise<void>;
   /** Everything since the last `expect`. */
@@ -34,6 +35,7 @@ export async function startReceiver(): Promise<Receiver> {
   let herds = 0;
   return {
     url: `http://127.0.0.1:${started.port}/herd`,
+    pid: child.process.pid ?? 0,
     expect: async (count) => {
       herds += 1;
       const herd = herds;

@@ -1,0 +1,91 @@
+import { climb } from '../climb.ts';
+import { stepOf } from '../every-second.ts';
+import { openCell, startInstances } from './cell.ts';
+import { LIMIT_MS, type Running, fireSteadily } from './steady-fires.ts';
+import { type Plan, lineOf } from './sustained.ts';
+
+/** Asked for so much more than it sustains, a cell is never without work. */
+const OVERLOAD = 1.3;
+const START = 2_000;
+/** Of what one alone sustains: the first share at which both do counts. */
+const SHARES = [1, 0.95, 0.9, 0.85, 0.8];
+const TRIES = 2;
+
+/** Fires/s that arrive from a cell that is asked for more than it can do, in one round. */
+export interface FullLoad {
+  alone: [number, number];
+  together: [number, number];
+}
+
+export interface SideBySide {
+  cores: [number, number];
+  rounds: FullLoad[];
+  /** What one alone sustains, and the highest share of it that both sustain at once; 0 if none of those tried. */
+  sustained: { alone: number; share: number };
+}
+
+/** Two installations, each on a core of its own, alone and at once. `sustains`: what one does alone, where that is known. */
+export async function measureSideBySide(plan: Plan, sustains: number | null): Promise<SideBySide> {
+  const [first, second] = plan.cores;
+  if (first === undefined || second === undefined) throw new Error('two cores are needed');
+  const running: Running[] = [];
+  try {
+    for (const [name, core] of [
+      ['cell A', first],
+      ['cell B', second],
+    ] as const) {
+      const cell = await openCell(name, [core], plan);
+      running.push({ cell, contestant: await startInstances(cell, plan.main, 1) });
+    }
+    const [a, b] = running as [Running, Running];
+    const alone = sustains ?? (await climbAlone(a, plan));
+    const rounds = await atFullLoad(a, b, Math.round(OVERLOAD * alone), plan);
+    const share = await shareOfBoth(a, b, alone, plan);
+    return { cores: [first, second], rounds, sustained: { alone, share } };
+  } finally {
+    await Promise.all(running.map(({ contestant }) => contestant.stop()));
+    await Promise.all(running.map(({ cell }) => cell.close()));
+  }
+}
+
+async function atFullLoad(a: Running, b: Running, count: number, plan: Plan): Promise<FullLoad[]> {
+  const arrive = async (running: readonly Running[]) => {
+    const all = await fireSteadily(running, { ...plan, count });
+    return all.map(({ arrivedPerSecond }) => arrivedPerSecond) as [number, number];
+  };
+  // Neither may be the first that has such a load.
+  await arrive([a, b]);
+  const rounds: FullLoad[] = [];
+  while (rounds.length < plan.rounds) {
+    const [aAlone] = await arrive([a]);
+    const together = await arrive([a, b]);
+    const [bAlone] = await arrive([b]);
+    rounds.push({ alone: [aAlone, bAlone], together });
+    const text = (values: readonly number[]) => values.map(Math.round).join(' and ');
+    plan.say(`asked for ${count} fires/s: alone ${text([aAlone, bAlone])}, at once ${text(together)}`);
+  }
+  return rounds;
+}
+
+async function climbAlone(a: Running, plan: Plan): Promise<number> {
+  return climb({ start: START, top: Infinity }, async (count) => {
+    const [step] = await fireSteadily([a], { ...plan, count });
+    if (step === undefined) return 'lost';
+    plan.say(lineOf(`${a.cell.name} alone`, step));
+    return stepOf(step, LIMIT_MS);
+  });
+}
+
+/** A slow moment of the machine does not decide: each share is tried twice. */
+async function shareOfBoth(a: Running, b: Running, alone: number, plan: Plan): Promise<number> {
+  for (const share of SHARES) {
+    for (let tries = 0; tries < TRIES; tries += 1) {
+      const count = Math.round(share * alone);
+      const both = await fireSteadily([a, b], { ...plan, count });
+      for (const [index, step] of both.entries())
+        plan.say(lineOf(`${index === 0 ? a.cell.name : b.cell.name}, both at once`, step));
+      if (both.every(({ isSustained }) => isSustained)) return share;
+    }
+  }
+  return 0;
+}
