@@ -113,6 +113,7 @@ function workTable(common: Common, workers: Workers): ServiceEntry[] {
   return [
     row(workers.heartbeat, 'settling', leaving),
     row(workers.settler, 'settling', leaving),
+    ...(workers.settlerOfMany === null ? [] : [row(workers.settlerOfMany, 'settling', leaving)]),
     row(workers.effects, 'settling', leaving),
     row(workers.begunEffects, 'settling', leaving),
     row(workers.backlogs, 'work', work),

@@ -4,7 +4,7 @@
  *   bounded number of followers and dependents. A batch that the database refuses is halved, and the one at fault is put off.
  * If the process dies here: the effects are still there; any instance finds them.
  */
-import type { ScopeShares } from '../core/access/scope-shares.ts';
+import { NO_SHARES, type ScopeShares, shareOf } from '../core/access/scope-shares.ts';
 import { ALERT_OF_BOUND } from '../core/runs/bounds.ts';
 import { BOUNDS } from '../core/schedules/expect.ts';
 import { inHalvesOnceFailed } from '../runtime/loop/batch.ts';
@@ -19,6 +19,7 @@ import { type AppliedEffects, applyEffects } from '../store/effects/apply-effect
 import { splitByFollower } from '../store/effects/follower-pairs.ts';
 import { type Effect, lockEffects, lockEffectsAgain, putOffEffect } from '../store/effects/effect-rows.ts';
 import { batchFaultOf } from '../postgres/errors.ts';
+import { PressingScopes } from './pressing-scopes.ts';
 import { emitJudged } from '../store/runs/overlaps.ts';
 
 interface EffectsDeps {
@@ -51,6 +52,9 @@ const MAX_PUT_OFF_SECONDS = 300;
 interface State extends EffectsDeps {
   /** Effects that must wait for now: passed over, or under way elsewhere in this process. */
   rests: Map<number, Rest>;
+  /** Which wait while others have theirs; of these prefixes. */
+  pressing: PressingScopes;
+  scopes: readonly string[];
   /** For effects that were begun: at least so long lies between two parts, since they are one user's volume. */
   beginAgainMs: number;
   wakeBegun: () => void;
@@ -70,7 +74,15 @@ interface Rest {
  * between two parts is time for others.
  */
 export function createEffects(deps: EffectsDeps): Record<'effects' | 'begunEffects', Loop> {
-  const state: State = { ...deps, rests: new Map(), beginAgainMs: 0, wakeBegun: () => begunEffects.wake() };
+  const { scopeShares = NO_SHARES } = deps;
+  const state: State = {
+    ...deps,
+    pressing: new PressingScopes(scopeShares, deps.clock),
+    scopes: scopeShares.map(({ prefix }) => prefix),
+    rests: new Map(),
+    beginAgainMs: 0,
+    wakeBegun: () => begunEffects.wake(),
+  };
   const { clock, events } = deps;
   const effects = createLoop({ name: 'effects', clock, events, body: () => pass(state, 'new') });
   const begunEffects = createLoop({
@@ -105,21 +117,31 @@ async function pass(state: State, which: Which): Promise<number> {
 async function applyNext(state: State, which: Which, now: number): Promise<boolean> {
   const besides = [...state.rests].filter(([, { until }]) => until > now).map(([id]) => id);
   let batch: Effect[] = [];
+  const limit = which === 'new' ? MAX_BATCH : MAX_BEGUN;
+  const besideScopes = which === 'new' ? state.pressing.toPassOver() : [];
+  const isMore = () => besideScopes.length > 0 || batch.length >= MAX_BATCH;
   try {
     const applied = await state.database.transaction(async (tx) => {
-      batch = await lockEffects(tx, { which, limit: which === 'new' ? MAX_BATCH : MAX_BEGUN, besides });
+      batch = await lockEffects(tx, { which, limit, besides, besideScopes, scopes: state.scopes });
       return batch.length === 0 ? null : applyEffects(tx, batch, state.scopeShares);
     });
-    if (!applied) return false;
+    if (which === 'new') notePressing(state, batch, besideScopes);
+    if (!applied) return isMore();
     afterCommit(state, applied);
-    if (applied.begun.length === 0) return batch.length >= MAX_BATCH;
+    if (applied.begun.length === 0) return isMore();
     state.wakeBegun();
-    return which === 'begun' || batch.length >= MAX_BATCH;
+    return which === 'begun' || isMore();
   } catch (error) {
     if (batchFaultOf(error) === null) throw error;
     await applyApart(state, batch, error);
-    return batch.length >= MAX_BATCH;
+    return isMore();
   }
+}
+
+function notePressing(state: State, batch: readonly Effect[], besideScopes: readonly string[]): void {
+  const { pressing, scopeShares = NO_SHARES } = state;
+  const prefixes = batch.map(({ scheduleId }) => shareOf(scopeShares, scheduleId).prefix);
+  pressing.found(prefixes, { isFull: batch.length >= MAX_BATCH, besideScopes });
 }
 
 /** An effect that the database refuses, or that is too much work, must not delay the others. */

@@ -40,7 +40,8 @@ import { createCalendarReader } from './plan-inputs.ts';
 import { Planner } from './plan.ts';
 import { PlanTurns } from './plan-turns.ts';
 import { type RecordIntentDeps, recordIntents } from './record-intent.ts';
-import { type Settler, createSettler } from './settle.ts';
+import type { Settler } from './settle.ts';
+import { createSettlers } from './settlers.ts';
 import { FIRE_LOCK_BATCH, type FireLockDeps, type FiredRound, createTick, takeFireLocks } from './tick.ts';
 
 interface PipelineDeps {
@@ -135,7 +136,7 @@ export function createPipeline(given: PipelineDeps) {
   });
   const backlogs = createBacklogs(deps);
   const admission = createAdmission(deps);
-  const settler = createSettler(deps);
+  const { settler, settlerOfMany } = createSettlers(deps);
   const executing: ExecuteRunDeps = {
     ...deps,
     settler,
@@ -166,6 +167,7 @@ export function createPipeline(given: PipelineDeps) {
     /** Both of them, for what is asked of all claims of this instance. */
     dispatchers,
     settler,
+    settlerOfMany,
     effects,
     begunEffects,
     backlogs,

@@ -8,6 +8,8 @@ type SettledRun = Pick<ClaimedRun, 'id' | 'scheduleId' | 'lane' | 'firstClaimedA
 export interface EndedAttempt {
   outcome: AttemptSettlement;
   run: SettledRun;
+  /** One of very many of its scope, where scopes share the instance. */
+  isOfMany?: boolean;
   /** Called once, when the outcome is written or refused for good: its claim is over. */
   onSettled: () => void;
 }

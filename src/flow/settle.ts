@@ -22,7 +22,7 @@ import { type SettledRuns, settleLockedRuns } from '../store/runs/ends/settle-lo
 import { settlePlainIfClaimed } from '../store/runs/ends/settle-plain.ts';
 import { type EndedAttempt, MIN_WAIT_MS, SettleQueue, isLimited, waitAfter } from './settle-queue.ts';
 
-interface SettleDeps {
+export interface SettleDeps {
   database: Database;
   clock: Clock;
   events: EventBus;
@@ -59,7 +59,7 @@ interface State extends SettleDeps {
   afterPass: (() => void)[];
 }
 
-export function createSettler(deps: SettleDeps): Settler {
+export function createSettler(deps: SettleDeps, name = 'settle'): Settler {
   const state: State = {
     ...deps,
     queue: new SettleQueue(),
@@ -70,7 +70,7 @@ export function createSettler(deps: SettleDeps): Settler {
     afterPass: [],
   };
   const loop: Loop = createLoop({
-    name: 'settle',
+    name,
     clock: deps.clock,
     body: () => pass(state, () => loop.wake()),
     minMs: () => (state.queue.sizes.plain >= MAX_PLAIN ? 0 : state.waitMs),

@@ -183,6 +183,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
       const { settler, effects, begunEffects, backlogs, pauser, alertWatch } = pipeline;
       const { admission, dispatcher, messageDispatcher, tick } = pipeline;
       const claiming = [admission, dispatcher, messageDispatcher, tick];
+      await pipeline.settlerOfMany?.start();
       for (const service of [settler, effects, begunEffects, backlogs, pauser, alertWatch, ...claiming])
         await service.start();
     },
@@ -195,6 +196,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
       pipeline.dispatchers.abort();
       await pipeline.dispatchers.drained();
       await pipeline.settler.stop();
+      await pipeline.settlerOfMany?.stop();
       await pipeline.effects.stop();
       await pipeline.begunEffects.stop();
       await pipeline.backlogs.stop();

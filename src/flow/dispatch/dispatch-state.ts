@@ -16,6 +16,7 @@ import type { ClaimToSend } from '../handoff/ask-target.ts';
 import type { HandoffDefinitions } from '../handoff/handoff-definitions.ts';
 import type { LaneBook } from './lane.ts';
 import type { Lanes } from './lanes.ts';
+import type { PressingScopes } from '../pressing-scopes.ts';
 import type { EndedAttempt } from '../settle-queue.ts';
 import type { Settler } from '../settle.ts';
 
@@ -62,6 +63,8 @@ export interface Dispatch {
   readonly lanes: Lanes;
   readonly loop: Loop;
   readonly refused: Rests;
+  /** Of what comes due since it was recorded. */
+  readonly pressing: PressingScopes;
   readonly aborting: AbortController;
   /** Called once no claim is left. */
   readonly onIdle: (() => void)[];

@@ -10,6 +10,7 @@ import { type ClaimRequest, NO_ROOM, claimReadyRuns, findClaimable } from '../..
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { claimDueRuns, findDue } from '../../store/runs/claims/claim-due-runs.ts';
 import { abandonRuns } from '../../store/runs/ends/abandon-runs.ts';
+import { PressingScopes } from '../pressing-scopes.ts';
 import { ClaimBuffer } from './claim-buffer.ts';
 import { ClaimRoom, type Room } from './claim-room.ts';
 import type { Dispatch, DispatchDeps } from './dispatch-state.ts';
@@ -25,6 +26,7 @@ import {
   returnWaiting,
 } from './own-claims.ts';
 import { claimUnlessRefused, createRefusedClaims } from './refused-claims.ts';
+import { createScopePace } from './scope-pace.ts';
 import { maySend, send } from './send.ts';
 
 export interface Dispatcher extends Turning {
@@ -108,6 +110,7 @@ function newDispatch(deps: DispatchDeps): Dispatch {
       perLane,
       send: (claim) => send(dispatch, claim),
       mayStart: () => maySend(deps),
+      pace: createScopePace({ book, clock, total, start: () => dispatch.lanes.start() }),
     }),
     loop: createLoop({
       name: deps.name,
@@ -120,6 +123,7 @@ function newDispatch(deps: DispatchDeps): Dispatch {
       events,
     }),
     refused: createRefusedClaims(deps),
+    pressing: new PressingScopes(scopeShares, clock),
     aborting,
     onIdle: [],
     accepting: true,
@@ -162,14 +166,16 @@ const NONE_DUE = { msUntilNext: null };
  * while there is no room for most of it: runs of one lane must not stand before those of the others.
  */
 async function claimDue(dispatch: Dispatch): Promise<{ claimed: number; msUntilNext: number | null }> {
-  const { deps, room } = dispatch;
+  const { deps, room, pressing } = dispatch;
   const { wakeWorkers, wakeMessages, lease, targets } = deps;
   const nothing = { ...NO_ROOM, instanceId: lease.instanceId, targetTypes: targets.types };
   let claimed = 0;
   for (let looks = 1; ; looks += 1) {
+    const besideScopes = pressing.toPassOver();
     const request = {
       ...(requestOf(dispatch, room.requestOfMoving()) ?? nothing),
-      ...{ atMost: MAX_DUE_PER_STATEMENT, besides: dispatch.refused.keys() },
+      ...{ atMost: MAX_DUE_PER_STATEMENT, besides: dispatch.refused.keys(), besideScopes },
+      isByScope: deps.scopeShares.length > 0,
     };
     const due = await claimUnlessRefused(deps, dispatch.refused, {
       claim: (db) => claimDueRuns(db, request),
@@ -180,6 +186,8 @@ async function claimDue(dispatch: Dispatch): Promise<{ claimed: number; msUntilN
     if (due.toNotify) wakeMessages();
     await acceptUnlessDeleted(dispatch, due.claimed);
     claimed += due.claimed.length;
+    pressing.found(due.prefixes, { isFull: due.count >= MAX_DUE_PER_STATEMENT, besideScopes });
+    if (besideScopes.length > 0 && looks < MAX_DUE_STATEMENTS) continue;
     if (due.count < MAX_DUE_PER_STATEMENT) return { claimed, msUntilNext: due.msUntilNextDue };
     const goesOn = due.claimed.length === due.count || due.blocked * 2 > due.count;
     if (!goesOn || !dispatch.accepting || looks === MAX_DUE_STATEMENTS) return { claimed, msUntilNext: 0 };

@@ -3,6 +3,7 @@ import { Line } from '../../runtime/loop/line.ts';
 import type { LaneClaim, Lane, LaneBook, LaneScope } from './lane.ts';
 import { type AttemptEnd, HANGS_AFTER_MS } from './lane-pace.ts';
 import { LaneShares } from './lane-shares.ts';
+import type { ScopePace } from './scope-pace.ts';
 
 interface LanesDeps {
   book: LaneBook;
@@ -13,6 +14,8 @@ interface LanesDeps {
   send: (claim: LaneClaim) => void;
   /** Asked before each start; false: it stays where it is. */
   mayStart: () => boolean;
+  /** Of scopes that have very many runs; null: no scopes share the instance. */
+  pace?: ScopePace | null;
 }
 
 /** If others wait too, the turn of a lane comes this much later than that of a quicker kind. So it is still tried from time to time. */
@@ -137,6 +140,7 @@ export class Lanes {
     this.#recent.push(claim);
     lane.pace.began(claim);
     book.addUnderWay(lane, 1);
+    this.#deps.pace?.began();
     // At the end of the line.
     lane.line?.remove(lane);
     this.#place(lane);
@@ -159,7 +163,9 @@ export class Lanes {
 
   /** The lane whose turn it is at a free slot; null: the slot stays free. */
   #next(now: number): Lane | null {
+    const { pace } = this.#deps;
     for (const scope of this.#shares.scopes.inTurn()) {
+      if (pace && !pace.mayBegin(scope, now)) continue;
       const lane = this.#nextOf(scope, now);
       if (lane) return lane;
     }

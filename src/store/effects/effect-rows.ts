@@ -5,6 +5,7 @@ import type { RunStatus, RunTrigger } from '../../core/runs/run.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
 import { bigints, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { isOfScope } from '../scopes/scoped-lanes.ts';
 import { type InstantText, rowsOf, scheduleIdOf, toInstant } from '../../postgres/sql/rows.ts';
 
 /** One effect of the end of a run. */
@@ -58,17 +59,29 @@ interface Row {
   failures: number;
 }
 
+interface EffectsWanted {
+  /** New ones, or those that are done in parts, and were begun. */
+  which: 'new' | 'begun';
+  limit: number;
+  /** Ids that are left out. */
+  besides: readonly number[];
+  /** Prefixes of scopes that are left out, among all of them. */
+  besideScopes?: readonly string[];
+  scopes?: readonly string[];
+}
+
 /**
- * Effects that are due now, the oldest first, without those in `besides`: new ones, or those that are done in parts, and were begun. Locks
- * their rows until the transaction ends. Effects that other instances work on are passed over.
+ * Effects that are due now, the oldest first. Locks their rows until the transaction ends. Effects that other instances work on are passed
+ * over.
  */
 export async function lockEffects(
   tx: Transaction,
-  { which, limit, besides }: { which: 'new' | 'begun'; limit: number; besides: readonly number[] },
+  { which, limit, besides, besideScopes = [], scopes = [] }: EffectsWanted,
 ): Promise<Effect[]> {
+  const others = besideScopes.map((prefix) => sql` AND NOT ${isOfScope(prefix, scopes, 'schedule_id')}`);
   const rows = await rowsOf<Row>(tx)(sql`-- lockEffects
     SELECT * FROM effects WHERE done_through IS ${which === 'new' ? sql`NULL` : sql`NOT NULL`}
-      AND coalesce(retry_at <= clock_timestamp(), true) AND id <> ALL (${idsIn(besides)}::bigint[])
+      AND coalesce(retry_at <= clock_timestamp(), true) AND id <> ALL (${idsIn(besides)}::bigint[])${sql.join(others)}
     ORDER BY id LIMIT ${limit} FOR UPDATE SKIP LOCKED`);
   return rows.map(toEffect);
 }

@@ -143,6 +143,10 @@ function sharesInTurn(request: ClaimRequest, scopes: readonly RoomOfScope[]): SQ
 /** The prefix in a lane, as `prefixOfLane` reads it. */
 const PREFIX = sql.raw(`'${BEFORE_SCOPE}([^ ]*)$'`);
 
+export function prefixOf(lane: SQL): SQL {
+  return sql`coalesce(substring(${lane} FROM ${PREFIX}), '')`;
+}
+
 /** Of what one statement claims, a lane may have at most so many times what each would have if all had the same. */
 const TIMES_EVEN_SHARE = 4;
 
