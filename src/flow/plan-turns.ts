@@ -6,6 +6,9 @@ interface ScopeBatch {
   limit: number;
 }
 
+/** Of a batch: what a pressing scope has of it. The schedules of others that come due meanwhile wait for one batch at most. */
+const PRESSING_PART = 1 / 8;
+
 /**
  * Where scopes share the instance: how many schedules of each are locked at once, while more are due than one batch takes. Then the oldest
  * ones would be those of one scope, perhaps for a long time.
@@ -27,7 +30,9 @@ export class PlanTurns {
     const pressing = this.#shares.filter(({ prefix }) => this.#pressing.has(prefix));
     return this.#shares.map((share) => ({
       prefix: share.prefix,
-      limit: this.#limitOf(share, pressing.includes(share) ? pressing : this.#shares),
+      limit: pressing.includes(share)
+        ? Math.ceil(this.#limitOf(share, pressing) * PRESSING_PART)
+        : this.#limitOf(share, this.#shares),
     }));
   }
 

@@ -59,7 +59,8 @@ interface State extends SettleDeps {
   afterPass: (() => void)[];
 }
 
-export function createSettler(deps: SettleDeps, name = 'settle'): Settler {
+/** `maxWaitMs`: so long at most lies between two passes, although many outcomes may come in between. */
+export function createSettler(deps: SettleDeps, { name = 'settle', maxWaitMs = Infinity } = {}): Settler {
   const state: State = {
     ...deps,
     queue: new SettleQueue(),
@@ -73,7 +74,7 @@ export function createSettler(deps: SettleDeps, name = 'settle'): Settler {
     name,
     clock: deps.clock,
     body: () => pass(state, () => loop.wake()),
-    minMs: () => (state.queue.sizes.plain >= MAX_PLAIN ? 0 : state.waitMs),
+    minMs: () => (state.queue.sizes.plain >= MAX_PLAIN ? 0 : Math.min(state.waitMs, maxWaitMs)),
     events: deps.events,
   });
   return {

@@ -1,4 +1,5 @@
 import type { ScopeShares } from '../core/access/scope-shares.ts';
+import { WAIT_IF_AWAITED_MS } from './settle-queue.ts';
 import { type SettleDeps, type Settler, createSettler } from './settle.ts';
 
 interface Settlers {
@@ -13,9 +14,9 @@ interface Settlers {
  * their own. So the outcomes of the other scopes, and what follows from them, wait neither for these nor for more of these.
  */
 export function createSettlers(deps: SettleDeps & { scopeShares: ScopeShares }): Settlers {
-  const settler = createSettler(deps);
-  if (deps.scopeShares.length === 0) return { settler, settlerOfMany: null };
-  const ofMany = createSettler(deps, 'settle-many');
+  if (deps.scopeShares.length === 0) return { settler: createSettler(deps), settlerOfMany: null };
+  const settler = createSettler(deps, { maxWaitMs: WAIT_IF_AWAITED_MS });
+  const ofMany = createSettler(deps, { name: 'settle-many' });
   return {
     settler: {
       ...settler,

@@ -11,7 +11,7 @@ const [SHARES] = parseScopeShares('a.:2,b.:1,a.nested.:1');
 const ids = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, index) => `${prefix}${index}`);
 
-it('while one scope has more due than a batch takes, each other one finds its share of a batch', () => {
+it('while one scope has more due than a batch takes, it has an eighth, and each other one its share of a batch', () => {
   const turns = new PlanTurns(SHARES, 500);
   expect(turns.limits()).toBeNull();
   turns.locked(null, ids('a.', 500), true);
@@ -19,15 +19,15 @@ it('while one scope has more due than a batch takes, each other one finds its sh
   expect(limits).toEqual([
     { prefix: 'a.nested.', limit: 100 },
     ...[
-      { prefix: 'a.', limit: 500 },
+      { prefix: 'a.', limit: 63 },
       { prefix: 'b.', limit: 100 },
       { prefix: '', limit: 100 },
     ],
   ]);
   // Two press now: they share what the others leave.
   turns.locked(limits, [...ids('a.', 500), ...ids('b.', 100)], true);
-  expect(turns.limits()).toContainEqual({ prefix: 'a.', limit: 334 });
-  expect(turns.limits()).toContainEqual({ prefix: 'b.', limit: 167 });
+  expect(turns.limits()).toContainEqual({ prefix: 'a.', limit: 42 });
+  expect(turns.limits()).toContainEqual({ prefix: 'b.', limit: 21 });
   turns.locked(turns.limits(), ids('a.', 10), true);
   expect(turns.limits()).toBeNull();
 });

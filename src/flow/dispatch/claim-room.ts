@@ -1,7 +1,8 @@
 import type { ClaimRequest } from '../../store/runs/claims/claims.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
-import type { LaneClaim, Lane, LaneBook } from './lane.ts';
+import type { LaneClaim, Lane, LaneBook, LaneScope } from './lane.ts';
 import { LaneShares } from './lane-shares.ts';
+import type { ScopePace } from './scope-pace.ts';
 import { ScopeRoom } from './scope-room.ts';
 
 interface ClaimRoomDeps {
@@ -9,6 +10,8 @@ interface ClaimRoomDeps {
   /** Attempts under way at once: in all, and per lane. */
   total: number;
   perLane: number;
+  /** Of scopes that have very many runs; null: no scopes share the instance. */
+  pace?: ScopePace | null;
 }
 
 /** Claims per slot of the whole. */
@@ -116,7 +119,7 @@ export class ClaimRoom {
       scopes: scopes.map((scope) => {
         const forNotMoving = this.#scopesNotMoving.freeOf(scope);
         // As in `request`: what lanes that this process has not seen may have limits all of the scope's.
-        const free = Math.min(this.#scopes.freeOf(scope), forNotMoving > 0 ? forNotMoving : Infinity);
+        const free = Math.min(this.#freeOfScope(scope), forNotMoving > 0 ? forNotMoving : Infinity);
         return { prefix: scope.prefix, weight: scope.weight, free, takesNewLanes: forNotMoving > 0 };
       }),
     };
@@ -129,9 +132,13 @@ export class ClaimRoom {
   #freeOf(lane: Lane): number {
     const { pace, scope, claims } = lane;
     const forLane = Math.min(this.#shareOf(lane), this.#free() * MAX_TIMES_FREE) - claims;
-    const forAny = Math.min(forLane, this.#scopes.freeOf(scope));
+    const forAny = Math.min(forLane, this.#freeOfScope(scope));
     if (pace.isMoving) return forAny;
     return Math.min(forAny, this.#freeForNotMoving(), this.#scopesNotMoving.freeOf(scope));
+  }
+
+  #freeOfScope(scope: LaneScope): number {
+    return Math.min(this.#scopes.freeOf(scope), this.#deps.pace?.freeOf(scope) ?? Infinity);
   }
 
   #freeForNotMoving(): number {

@@ -98,10 +98,11 @@ function newDispatch(deps: DispatchDeps): Dispatch {
   const { clock, concurrency: total, concurrencyPerLane: perLane, scopeShares, events } = deps;
   const book = new LaneBook(scopeShares);
   const aborting = new AbortController();
+  const pace = createScopePace({ book, clock, total, start: () => dispatch.lanes.start() });
   const dispatch: Dispatch = {
     deps,
     book,
-    room: new ClaimRoom({ book, total, perLane }),
+    room: new ClaimRoom({ book, total, perLane, pace }),
     buffer: new ClaimBuffer(book),
     lanes: new Lanes({
       book,
@@ -110,7 +111,7 @@ function newDispatch(deps: DispatchDeps): Dispatch {
       perLane,
       send: (claim) => send(dispatch, claim),
       mayStart: () => maySend(deps),
-      pace: createScopePace({ book, clock, total, start: () => dispatch.lanes.start() }),
+      pace,
     }),
     loop: createLoop({
       name: deps.name,

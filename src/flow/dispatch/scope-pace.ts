@@ -20,8 +20,9 @@ const AT_WORK_MS = 5_000;
 /** Attempts are counted over so many ms, and so many such windows lie between two looks at how busy the process is. */
 const WINDOW_MS = 20;
 const WINDOWS_PER_LOOK = 5;
+const AHEAD_MS = 500;
 /** Above it, everything that the process does comes late: also what it does for others. */
-const MAX_BUSY = 0.35;
+const MAX_BUSY = 0.2;
 const LESS = 0.75;
 const MORE = 1.15;
 /** Attempts in a window, in parts of all slots: the fewest, and how many at first. */
@@ -63,10 +64,21 @@ export class ScopePace {
     this.#begun += 1;
   }
 
+  /** How many more of its runs may be claimed ahead: while another scope is at work, no more than it begins in half a second. */
+  freeOf(scope: LaneScope): number {
+    if (!this.#isAnotherAtWork(scope, this.#deps.clock.monotonic())) return Infinity;
+    return Math.max(0, MANY_WAITING + Math.floor((this.#allowed * AHEAD_MS) / WINDOW_MS) - scope.waiting);
+  }
+
   #isPaced(scope: LaneScope, now: number): boolean {
-    if (!hasMany(scope)) return false;
+    return hasMany(scope) && this.#isAnotherAtWork(scope, now);
+  }
+
+  /** One that has few runs. */
+  #isAnotherAtWork(scope: LaneScope, now: number): boolean {
     return this.#deps.book.scopes.some(
-      (other) => !hasMany(other) && (other.claims > 0 || now - other.lastTurnAt < AT_WORK_MS),
+      (other) =>
+        other !== scope && !hasMany(other) && (other.claims > 0 || now - other.lastTurnAt < AT_WORK_MS),
     );
   }
 
