@@ -64,10 +64,14 @@ export class ScopePace {
     this.#begun += 1;
   }
 
-  /** How many more of its runs may be claimed ahead: while another scope is at work, no more than it begins in half a second. */
+  /**
+   * How many more of its runs may be claimed ahead: while another scope is at work, no more than it may begin in half a second. None, until
+   * it has begun half of them: a claim looks at all lanes of the scope, however few runs it takes.
+   */
   freeOf(scope: LaneScope): number {
     if (!this.#isAnotherAtWork(scope, this.#deps.clock.monotonic())) return Infinity;
-    return Math.max(0, MANY_WAITING + Math.floor((this.#allowed * AHEAD_MS) / WINDOW_MS) - scope.waiting);
+    const most = MANY_WAITING + Math.floor((this.#allowed * AHEAD_MS) / WINDOW_MS);
+    return scope.waiting > most / 2 ? 0 : most - scope.waiting;
   }
 
   #isPaced(scope: LaneScope, now: number): boolean {

@@ -9,7 +9,7 @@ import { startFaultProxy } from '../cluster/fault-proxy.ts';
 import { type Instance, createInstance } from '../cluster/instance.ts';
 import { QUICK_START } from '../../support/runner/quick-start.ts';
 import { openNameServer } from '../../support/open-name-server.ts';
-import { followingWitness, witnessesOf } from './witnesses.ts';
+import { followingWitnesses, witnessesOf } from './witnesses.ts';
 
 /** Two daemons on one PostgreSQL, the witnesses' targets, and targets for the burden. */
 export interface IsolationStage {
@@ -87,7 +87,7 @@ export async function startStage(
     const url = instances[0]?.url ?? '';
     const [last = ''] = witnesses.urls.slice(-1);
     await putSchedules(url, witnessesOf(witnesses.urls.slice(0, -1)));
-    await putSchedules(url, [followingWitness(last)]);
+    await putSchedules(url, followingWitnesses(last, WITNESS_HOSTS));
     return { cluster, instances, url, witnesses, silent, slow, scale, root, close };
   } catch (error) {
     await close();

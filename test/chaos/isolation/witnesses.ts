@@ -33,12 +33,16 @@ export function witnessesOf(urls: readonly string[]): ScheduleItem[] {
   );
 }
 
-/** One that follows the end of a witness: how late it arrives says how long effects take. */
-export function followingWitness(url: string): ScheduleItem {
-  return { id: 'witness-after', after: { scheduleId: 'witness-0-0' }, target: { type: 'http', url } };
+/** One that follows the end of a witness of each host: how late they arrive says how long effects take. */
+export function followingWitnesses(url: string, witnessHosts: number): ScheduleItem[] {
+  return Array.from({ length: witnessHosts }, (_, host) => ({
+    id: `witness-after-${host}`,
+    after: { scheduleId: `witness-${host}-0` },
+    target: { type: 'http', url },
+  }));
 }
 
-/** Measures for so many seconds. The last host is that of the follower, and all others have ten fires a second. */
+/** Measures for so many seconds. The last host is that of the followers, and all others have ten fires a second. */
 export async function measure(
   hosts: Hosts,
   witnessHosts: number,
@@ -53,15 +57,16 @@ export async function measure(
   const fires: number[] = [];
   const followers: number[] = [];
   const expected = witnessHosts * PER_HOST * seconds;
+  // A follower's moment is the end of its parent's run, which may lie on either side of the period's ends.
+  const expectedFollowers = witnessHosts * (seconds - 1);
   for (let waited = 0; waited < LATEST_MS; waited += POLL_MS) {
     const arrived = await hosts.take();
     fires.push(...latenessOf(arrived, { from, to }, (host) => host < followerHost));
     followers.push(...latenessOf(arrived, { from, to }, (host) => host === followerHost));
-    if (fires.length >= expected && followers.length >= seconds - 1) break;
+    if (fires.length >= expected && followers.length >= expectedFollowers) break;
     await sleep(POLL_MS);
   }
-  // A follower's moment is the end of its parent's run, which may lie on either side of the period's ends.
-  return { fires: periodOf(fires, expected), followers: periodOf(followers, seconds - 1) };
+  return { fires: periodOf(fires, expected), followers: periodOf(followers, expectedFollowers) };
 }
 
 function periodOf(arrived: readonly number[], expected: number): Period {
