@@ -48,9 +48,9 @@ it(
   { tags: [ATTACK] },
   () => {
     for (const [busyMs, least, most] of [
-      [0.2, 1_250, 2_000],
-      [0.1, 2_500, 4_000],
-      [0.5, 450, 800],
+      [0.2, 700, 1_200],
+      [0.1, 1_400, 2_400],
+      [0.5, 390, 500],
     ] as const) {
       const { run } = paced(busyMs);
       run(3_000);
@@ -82,4 +82,20 @@ it('a scope with few runs is never held back', () => {
   run(2_000);
   expect(hasMany(b.scope)).toBe(false);
   expect(pace.mayBegin(b.scope, 20_000)).toBe(true);
+});
+
+it('while another scope is at work, what is claimed ahead is what it may begin in half a second, and no more until half is begun', () => {
+  const { book, a, pace, run, wait } = paced(0.2);
+  run(5_000);
+  expect(pace.freeOf(a.scope)).toBe(0);
+  book.addWaiting(a, -10_000);
+  const free = pace.freeOf(a.scope);
+  expect(free).toBeGreaterThan(350);
+  expect(free).toBeLessThan(700);
+  book.addWaiting(a, Math.ceil(free * 0.6));
+  expect(pace.freeOf(a.scope)).toBe(0);
+  book.addWaiting(a, -Math.ceil(free * 0.2));
+  expect(pace.freeOf(a.scope)).toBeGreaterThan(free / 2);
+  wait(60_000);
+  expect(pace.freeOf(a.scope)).toBe(Infinity);
 });
