@@ -18,8 +18,8 @@ export function laneOfRun(shares: ScopeShares): SQL {
 }
 
 /**
- * Names in the column that belong to this one of the scopes, the rest among them: whose longest prefix it is. As ranges of ids, and as literals:
- * the server can tell from its statistics how many schedules these are, and finds few of them by the index of ids.
+ * Names in the column that belong to this one of the scopes, the rest among them: whose longest prefix it is. As ranges, and as literals:
+ * the server can tell from its statistics how many rows these are, and finds few of them by an index of names.
  */
 export function isOfScope(prefix: string, scopes: readonly string[], column = 'id'): SQL {
   const longer = scopes.filter((other) => other !== prefix && other.startsWith(prefix));

@@ -155,10 +155,13 @@ interface Member {
 
 async function membersSeenBy(nodes: readonly PatroniNode[]): Promise<Member[]> {
   for (const { address } of nodes) {
-    const answer = await fetch(`http://${address}:${PORTS.patroni}/cluster`, {
+    // The time may also be over while the body arrives.
+    const members = await fetch(`http://${address}:${PORTS.patroni}/cluster`, {
       signal: AbortSignal.timeout(1_000),
-    }).catch(() => null);
-    if (answer?.ok === true) return ((await answer.json()) as { members: Member[] }).members;
+    })
+      .then(async (answer) => (answer.ok ? ((await answer.json()) as { members: Member[] }).members : null))
+      .catch(() => null);
+    if (members) return members;
   }
   return [];
 }

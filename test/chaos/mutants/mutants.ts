@@ -488,8 +488,8 @@ export const MUTANTS: readonly Mutant[] = [
       },
       {
         file: 'src/flow/effects.ts',
-        find: '    if (!applied) return false;\n    afterCommit(state, applied);',
-        replace: `    if (!applied) return false;
+        find: '    if (!applied) return isMore();\n    afterCommit(state, applied);',
+        replace: `    if (!applied) return isMore();
     await state.database.run((db) => deleteEffects(db, applied.done.map(idOf)));
     afterCommit(state, applied);`,
       },
