@@ -6,7 +6,7 @@ import type { Cell } from './cell.ts';
 
 const TICKS_PER_SECOND = 100;
 
-export interface CoreTime {
+interface CoreTime {
   /** CPU of the target. */
   targetSeconds: number;
   /** Of the time of the cell's cores, the share that processes had which do not belong to it: 0 on a quiet machine. */

@@ -12,7 +12,7 @@ const SHARES = [1, 0.95, 0.9, 0.85, 0.8];
 const TRIES = 2;
 
 /** Fires/s that arrive from a cell that is asked for more than it can do, in one round. */
-export interface FullLoad {
+interface FullLoad {
   alone: [number, number];
   together: [number, number];
 }

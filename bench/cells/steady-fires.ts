@@ -61,7 +61,7 @@ export function othersText(measured: readonly SteadyFires[]): string {
 }
 
 /** The next for which all can be armed. */
-export function firstSecond(running: readonly Running[], count: number): number {
+function firstSecond(running: readonly Running[], count: number): number {
   const lead = Math.max(...running.map(({ contestant }) => contestant.leadSeconds(count)));
   return nextSecond(Date.now() + lead * 1000 + SPARE_MS);
 }
