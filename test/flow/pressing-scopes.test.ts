@@ -115,9 +115,7 @@ describe('while another scope has very much to do', { tags: [ATTACK] }, () => {
     );
     const nothing = { ...NO_ROOM, instanceId: instance.id, targetTypes: ['http'] };
     const look = (besideScopes: readonly string[]) =>
-      store.database.run((db) =>
-        claimDueRuns(db, { ...nothing, atMost: 125, isByScope: true, besideScopes }),
-      );
+      store.database.run((db) => claimDueRuns(db, { ...nothing, atMost: 125, besideScopes }));
     expect((await look([])).prefixes).toEqual(Array.from({ length: 125 }, () => 'a.'));
     expect((await look(['a.'])).prefixes).toEqual(Array.from({ length: 20 }, () => 'b.'));
     await store.rows(sql`UPDATE runs SET ready = false WHERE ready`);

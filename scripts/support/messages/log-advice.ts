@@ -89,7 +89,7 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
   'this installation has taken over, and this instance still only observes, since FIRELOCK_OBSERVE is set':
     'Start it without `FIRELOCK_OBSERVE`, if it should fire.',
   'this installation has taken over: this instance works, and fires what was due since then':
-    'Somebody called `firelock take-over`; `GET /audit` says who. The other installation must not work any more.',
+    'A caller used `firelock take-over`; `GET /audit` says who. The other installation must not work any more.',
   'maintenance has begun: no schedule is planned, and no run is handed off': MAINTENANCE,
   'maintenance has begun: no schedule is planned; recorded runs are handed off': MAINTENANCE,
   'maintenance has ended: fires that were due meanwhile are planned now, by the catchUp of each schedule':

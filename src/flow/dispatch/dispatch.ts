@@ -175,8 +175,8 @@ async function claimDue(dispatch: Dispatch): Promise<{ claimed: number; msUntilN
     const besideScopes = pressing.toPassOver();
     const request = {
       ...(requestOf(dispatch, room.requestOfMoving()) ?? nothing),
-      ...{ atMost: MAX_DUE_PER_STATEMENT, besides: dispatch.refused.keys(), besideScopes },
-      isByScope: deps.scopeShares.length > 0,
+      ...{ atMost: MAX_DUE_PER_STATEMENT, besides: dispatch.refused.keys() },
+      ...(deps.scopeShares.length > 0 ? { besideScopes } : {}),
     };
     const due = await claimUnlessRefused(deps, dispatch.refused, {
       claim: (db) => claimDueRuns(db, request),

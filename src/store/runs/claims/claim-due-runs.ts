@@ -35,7 +35,6 @@ interface DueRuns {
 interface DueRequest extends ClaimRequest {
   atMost: number;
   /** Where scopes share the instance: the runs of these prefixes are left out, and it is asked of which scopes the others are. */
-  isByScope?: boolean;
   besideScopes?: readonly string[];
 }
 
@@ -61,7 +60,7 @@ interface Row extends Omit<ClaimedRow, 'id'> {
  * all of them to join these few.
  */
 export async function claimDueRuns(db: Executor, request: DueRequest): Promise<DueRuns> {
-  const { instanceId, limit, freePerLane, isByScope = false } = request;
+  const { instanceId, limit, freePerLane, besideScopes } = request;
   const rows = await queryPrepared<Row>(db)(sql`-- claimDueRuns
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), due AS MATERIALIZED (${dueRuns(request)}), lanes AS MATERIALIZED (
       SELECT of_due.lane, of_due.count, coalesce(lane_room.free, ${freePerLane}) AS free,
@@ -86,7 +85,7 @@ export async function claimDueRuns(db: Executor, request: DueRequest): Promise<D
         made_ready.*,
         (SELECT extract(epoch FROM min(due_at) - (SELECT now FROM clock)) * 1000 FROM runs
           WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL
-            AND due_at > (SELECT now FROM clock))::float8 AS ms${isByScope ? PREFIXES : sql``}
+            AND due_at > (SELECT now FROM clock))::float8 AS ms${besideScopes ? PREFIXES : sql``}
       FROM (SELECT coalesce(bool_or(${isPull(sql`lane`)}), false) AS to_pull,
         coalesce(bool_or(${isOfNotifier(sql`lane`)}), false) AS to_notify FROM promoted) AS made_ready
     ) AS head FULL JOIN claimed ON false`);
