@@ -18,25 +18,16 @@ import { eachInTurn, inHalves } from '../runtime/loop/batch.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { shareFreeCalendars } from '../store/calendars/share-calendars.ts';
-import { newlyClaimedRun } from '../store/runs/claims/claimed-run.ts';
 import { recordIntentsIfLocked } from '../store/runs/intents/record-intents.ts';
 import { emitJudged, judgeOverlapsNowOrSoon, workOf } from '../store/runs/overlaps.ts';
 import { lockFreeSchedules } from '../store/schedules/search/lock-free-schedules.ts';
 import { setAsideIfLocked } from '../store/schedules/fire-locks.ts';
 import { deletePlannedSkips } from '../store/schedules/skips.ts';
-import type { Dispatcher } from './dispatch/dispatch.ts';
+import { type RoomDeps, firesWithRoom, giveUpRoom, sendClaimed } from './claim-as-recorded.ts';
 import type { Planned, PlannedSchedule, UnplannableSchedule } from './plan.ts';
-import {
-  type Fire,
-  advanceOf,
-  emitRecorded,
-  firesOf,
-  intentIn,
-  uidOf,
-  wakeForRecorded,
-} from './recorded-fires.ts';
+import { type Fire, advanceOf, emitRecorded, intentIn, uidOf, wakeForRecorded } from './recorded-fires.ts';
 
-export interface RecordIntentDeps {
+export interface RecordIntentDeps extends RoomDeps {
   database: Database;
   events: EventBus;
   commits: Pick<ConfirmedCommits, 'note'>;
@@ -44,7 +35,6 @@ export interface RecordIntentDeps {
   wake: Wake;
   /** Which scopes have lanes of their own. */
   scopeShares: ScopeShares;
-  dispatcher: Pick<Dispatcher, 'reserve' | 'unreserve' | 'accept'>;
 }
 
 export async function recordIntents(
@@ -110,23 +100,15 @@ function batchesOf(planned: readonly PlannedSchedule[]): PlannedSchedule[][] {
   return batches;
 }
 
-/**
- * Runs that may overlap are recorded with the claims that this instance has slots for, and only those claims are sent. Where another
- * transaction has a schedule's row, the batch is recorded under locks instead.
- */
+/** Where another transaction has a schedule's row, the batch is recorded under locks instead. */
 async function recordInOneStatement(
   deps: RecordIntentDeps,
   planned: readonly PlannedSchedule[],
 ): Promise<void> {
-  const { database, dispatcher, scopeShares } = deps;
+  const { database, scopeShares } = deps;
   // All of the batch is recorded under this id. If the instance gets a new id meanwhile, the statement's guard writes nothing.
   const { instanceId } = deps.lease;
-  const fires = firesOf(planned);
-  const reserved: Fire[] = [];
-  for (const fire of fires) {
-    fire.intent.claimed = mayBeClaimed(fire) && dispatcher.reserve(fire.schedule.lane);
-    if (fire.intent.claimed) reserved.push(fire);
-  }
+  const fires = firesWithRoom(deps, planned);
   const recorded = await database
     .run((db) =>
       recordIntentsIfLocked(db, instanceId, planned.map(advanceOf), fires.map(intentIn), {
@@ -135,7 +117,7 @@ async function recordInOneStatement(
       }),
     )
     .catch((error: unknown) => {
-      dispatcher.unreserve(reserved.map(({ schedule }) => schedule.lane));
+      giveUpRoom(deps, fires);
       if (isLockedByOthers(error)) return null;
       throw error;
     });
@@ -144,51 +126,63 @@ async function recordInOneStatement(
     await recordUnderLocks(deps, planned);
     return;
   }
-  const mine = reserved.filter(({ intent }) => recorded.inserted(intent.id));
-  const notMine = reserved.filter(({ intent }) => !recorded.inserted(intent.id));
-  dispatcher.unreserve(notMine.map(({ schedule }) => schedule.lane));
-  dispatcher.accept(
-    mine.map(({ schedule, intent }) => newlyClaimedRun(schedule, intent, instanceId, recorded.claimedAt)),
-  );
+  sendClaimed(deps, fires, instanceId, recorded);
   const inserted = emitRecorded(deps, planned, fires, recorded);
-  wakeForRecorded(deps.wake, inserted, recorded.effects);
-}
-
-/** Not where it is skipped, nor where it has to wait for a place of its limit. */
-function mayBeClaimed({ schedule, intent }: Fire): boolean {
-  return intent.skipped === null && schedule.limitId === null;
+  wakeForRecorded(deps.wake, inserted, recorded);
 }
 
 /**
- * Runs that must not overlap are recorded as waiting, and judged in the same transaction, under locks taken before. A row that another
- * transaction has locked holds up no other: such a schedule is left to the next round, and one with such a run is judged soon after.
+ * Runs that must not overlap start here where none of their schedule is open, under locks taken before; else they are recorded as
+ * waiting, and judged in the same transaction. A row that another transaction has locked holds up no other: such a schedule is left to
+ * the next round, and one with such a run is judged soon after.
  */
 async function recordUnderLocks(deps: RecordIntentDeps, planned: readonly PlannedSchedule[]): Promise<void> {
   const { instanceId } = deps.lease;
-  const { free, fires, recorded, judged, outdated } = await deps.database.transaction(async (tx) => {
-    const current = await withCurrentCalendars(tx, planned);
-    const locked = new Set((await lockFreeSchedules(tx, current.map(uidOf))).free);
-    const own = current.filter((one) => locked.has(uidOf(one)));
-    const toRecord = firesOf(own);
-    const advances = own.map(advanceOf);
-    const written = await recordIntentsIfLocked(tx, instanceId, advances, toRecord.map(intentIn), {
-      alone: false,
-      scopeShares: deps.scopeShares,
+  const withRoom = firesWithRoom(deps, planned);
+  const written = await deps.database
+    .transaction((tx) => writeUnderLocks(tx, deps.scopeShares, { instanceId, planned, withRoom }))
+    .catch((error: unknown) => {
+      giveUpRoom(deps, withRoom);
+      throw error;
     });
-    await deletePlannedSkips(tx, own.filter(({ schedule }) => schedule.skips.size > 0).map(uidOf));
-    return {
-      outdated: planned.length - current.length,
-      free: own,
-      fires: toRecord,
-      recorded: written,
-      judged: await judgeOverlapsNowOrSoon(tx, own.map(uidOf)),
-    };
-  });
+  const { free, fires, recorded, judged, outdated } = written;
+  const recordedOnes = new Set(fires);
+  giveUpRoom(
+    deps,
+    withRoom.filter((fire) => !recordedOnes.has(fire)),
+  );
+  sendClaimed(deps, fires, instanceId, recorded);
   if (outdated > 0) deps.events.emit({ type: 'fireLocks', outcome: 'fenced', count: outdated });
   const inserted = emitRecorded(deps, free, fires, recorded);
   emitJudged(deps.events, judged);
-  wakeForRecorded(deps.wake, inserted, recorded.effects);
+  wakeForRecorded(deps.wake, inserted, recorded);
   wakeFor(deps.wake, workOf(judged));
+}
+
+interface Batch {
+  instanceId: string;
+  planned: readonly PlannedSchedule[];
+  /** Their fires, with the claims that there is room for. */
+  withRoom: readonly Fire[];
+}
+
+async function writeUnderLocks(
+  tx: Transaction,
+  scopeShares: ScopeShares,
+  { instanceId, planned, withRoom }: Batch,
+) {
+  const current = await withCurrentCalendars(tx, planned);
+  const locked = new Set((await lockFreeSchedules(tx, current.map(uidOf))).free);
+  const free = current.filter((one) => locked.has(uidOf(one)));
+  const fires = withRoom.filter(({ schedule }) => locked.has(schedule.uid));
+  const recorded = await recordIntentsIfLocked(tx, instanceId, free.map(advanceOf), fires.map(intentIn), {
+    alone: false,
+    scopeShares,
+  });
+  await deletePlannedSkips(tx, free.filter(({ schedule }) => schedule.skips.size > 0).map(uidOf));
+  const toJudge = fires.filter(({ intent }) => recorded.waits(intent.id)).map(({ schedule }) => schedule.uid);
+  const judged = await judgeOverlapsNowOrSoon(tx, [...new Set(toJudge)]);
+  return { free, fires, recorded, judged, outdated: planned.length - current.length };
 }
 
 /**

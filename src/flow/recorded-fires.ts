@@ -82,10 +82,10 @@ function missedOf(recorded: readonly Fire[]): MissedFires {
   };
 }
 
-/** Wakes loops for the recorded runs that this instance does not send itself. */
-export function wakeForRecorded(wake: Wake, recorded: readonly Fire[], effects: number): void {
-  const open = recorded.filter(({ intent }) => !intent.claimed && intent.skipped === null);
-  const started = open.filter(({ schedule }) => schedule.overlap === 'allow');
+/** Wakes loops for the runs that were inserted, and that this instance does not send itself. */
+export function wakeForRecorded(wake: Wake, inserted: readonly Fire[], { waits, effects }: Recorded): void {
+  const open = inserted.filter(({ intent }) => !intent.claimed && intent.skipped === null);
+  const started = open.filter(({ intent }) => !waits(intent.id));
   const pending = started.filter(({ schedule }) => schedule.limitId === null);
   const toPull = pending.filter(({ schedule }) => queueOfLane(schedule.lane) !== null);
   wakeFor(wake, {

@@ -128,6 +128,29 @@ describe('a fire while an earlier run of its schedule is active', () => {
   });
 });
 
+it.each(['skip', 'queue', 'replace'] as const)(
+  'a planned fire under %s is sent by the instance that records it, unless a run of its schedule is open',
+  async (overlap) => {
+    await put(overlap, { cron: '* * * * * *' });
+    await instance.start();
+    await receiver.arrived(1);
+    const recorded = () => instance.events.filter(({ type }) => type === 'intentsRecorded');
+    await until(() => Promise.resolve(recorded().length >= 2 ? true : null));
+    expect(recorded().slice(0, 2)).toMatchObject([
+      { fires: 1, claimed: 1 },
+      { fires: 1, claimed: 0 },
+    ]);
+    // No room stays taken for runs that were recorded without a claim.
+    await store.rows(
+      sql`UPDATE schedules SET enabled = false, next_fire_at = NULL, next_occurrence_at = NULL`,
+    );
+    await until(() => {
+      for (const answer of owed.splice(0)) answer();
+      return Promise.resolve(instance.pipeline.dispatcher.claimed() === 0 ? true : null);
+    });
+  },
+);
+
 describe('fires that come together, after an outage,', () => {
   /** Five of a minute each are missed, and planned by one commit. */
   async function missFive(overlap: Overlap) {

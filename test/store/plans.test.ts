@@ -197,32 +197,24 @@ async function lockedSchedules(count: number, lockedAt: number, name = 'locked')
   return rows.map(({ uid }) => uid).sort();
 }
 
+function advanceAt(uid: string, lockedAt: number) {
+  const next = { nextOccurrenceAt: lockedAt + 60_000, nextFireAt: lockedAt + 60_000 };
+  return { uid, version: 1, lockedAt, ...next, plannedThrough: lockedAt, lastFireAt: lockedAt };
+}
+
+function fireAt(uid: string, at: number) {
+  const fire = { scheduledFor: at, dueAt: at, skipped: null, coalesced: 0, coalescedFrom: null } as const;
+  return { ...intentOf(uid, { ...fire, trigger: 'schedule' }), claimed: true };
+}
+
 test('recording a batch of fires, and settling it, comes by each row a few times, however many schedules there are', async () => {
   // An ANALYZE by autovacuum in the middle of the import would tell the planner that there is one schedule.
   await store.rows(sql`ALTER TABLE schedules SET (autovacuum_enabled = off)`);
   const lockedAt = Math.floor(Date.now() / 1000) * 1000;
   const uids = await lockedSchedules(5_000, lockedAt);
   const batch = uids.slice(0, 200);
-  const advances = batch.map((uid) => ({
-    uid,
-    version: 1,
-    lockedAt,
-    nextOccurrenceAt: lockedAt + 60_000,
-    nextFireAt: lockedAt + 60_000,
-    plannedThrough: lockedAt,
-    lastFireAt: lockedAt,
-  }));
-  const intents = batch.map((uid) => ({
-    ...intentOf(uid, {
-      scheduledFor: lockedAt,
-      trigger: 'schedule',
-      dueAt: lockedAt,
-      skipped: null,
-      coalesced: 0,
-      coalescedFrom: null,
-    }),
-    claimed: true,
-  }));
+  const advances = batch.map((uid) => advanceAt(uid, lockedAt));
+  const intents = batch.map((uid) => fireAt(uid, lockedAt));
   const record = (db: Executor) => recordIntentsIfLocked(db, instance.id, advances, intents, { alone: true });
   const readByRecording = await rowsReadBy(await statementOf(record));
   expect(await store.database.run(record)).toMatchObject({ advanced: 200 });
@@ -296,9 +288,16 @@ test('the last success and the failures since are found in few rows, however man
   expect({ success, failures }).toEqual({ success: [few, few], failures: [few, few] });
 });
 
-test('a judgement of overlaps reads a few rows, however many runs of the schedule are open, and whatever the statistics know', async () => {
+test('a fire whose runs must not overlap, and a judgement of overlaps, read a few rows, however many runs of the schedule are open, and whatever the statistics know', async () => {
   const { uid } = await instance.put('judged', { url: 'http://127.0.0.1:1', overlap: 'replace' });
+  const lockedAt = Math.floor(Date.now() / 1000) * 1000;
+  await store.rows(
+    sql`UPDATE schedules SET locked_by = ${instance.id}, locked_at = to_timestamp(${lockedAt} / 1000.0::float8) WHERE uid = ${uid}`,
+  );
+  const [advances, intents] = [[advanceAt(uid, lockedAt)], [fireAt(uid, lockedAt)]];
   const statements: Record<string, () => Promise<Statement>> = {
+    record: () =>
+      statementOf((db) => recordIntentsIfLocked(db, instance.id, advances, intents, { alone: false })),
     judge: () => statementOf((db) => readGuarded(db, [uid], 10)),
     judgeSoon: () => statementOf((db) => writeOverlapEffects(db as unknown as Transaction, [uid])),
     endOrMark: () => statementOf((db) => rowsOf(db)(openRunsOf(uid, 10))),

@@ -21,6 +21,22 @@ export function hasActive(scheduleUid: SQL): SQL {
   return sql`(${found(IS_REPLACEABLE)} OR ${found(IS_BESIDE)})`;
 }
 
+const IS_WAITING = sql`overlap_guarded AND status = 'waiting'`;
+
+/**
+ * Whether no guarded run of the schedule is open, and none is still to be marked: then one new run starts, whatever the overlap is
+ * (judgeOverlap). The caller has the schedule's row locked, by an earlier statement of the transaction.
+ */
+export function isIdleUnderLock(uid: SQL): SQL {
+  return sql`NOT ${isMarking(uid)} AND NOT ${firstOf(uid, IS_WAITING, IN_ORDER)}
+    AND NOT ${firstOf(uid, IS_REPLACEABLE, sql`created_at`)} AND NOT ${firstOf(uid, IS_BESIDE)}`;
+}
+
+/** Runs of an edited schedule are still to be marked as guarded. */
+function isMarking(uid: SQL): SQL {
+  return sql`EXISTS (SELECT FROM backlogs WHERE schedule_uid = ${uid} AND kind = 'marked')`;
+}
+
 /** Whether it is replaceable, of a run whose row is locked. */
 export function isReplaceable({ overlapGuarded, status, trigger, retriedAfter }: RunRecord): boolean {
   return overlapGuarded && status !== 'waiting' && trigger !== 'backfill' && retriedAfter === null;
@@ -53,16 +69,17 @@ export async function readGuarded(
   uids: readonly string[],
   most: number,
 ): Promise<GuardedSchedule[]> {
+  const uid = sql`s.uid`;
   const rows = await rowsOf<Row>(db)(sql`-- readGuarded
     SELECT s.uid, s.overlap, m.is_marking, m.is_active, r.id, r.status
     FROM schedules s CROSS JOIN LATERAL (
-      SELECT b.is_marking, ${firstOf(IS_REPLACEABLE, sql`created_at`)} OR ${firstOf(IS_BESIDE)}
-        OR b.is_marking AND (${firstOf(sql`${IS_OPEN} AND trigger IN (${PLANNED})`, sql`scheduled_for`)}
-          OR ${firstOf(sql`${IS_OPEN} AND trigger NOT IN (${PLANNED})`)}) AS is_active
-      FROM (SELECT EXISTS (SELECT FROM backlogs WHERE schedule_uid = s.uid AND kind = 'marked') AS is_marking OFFSET 0) AS b OFFSET 0
+      SELECT b.is_marking, ${firstOf(uid, IS_REPLACEABLE, sql`created_at`)} OR ${firstOf(uid, IS_BESIDE)}
+        OR b.is_marking AND (${firstOf(uid, sql`${IS_OPEN} AND trigger IN (${PLANNED})`, sql`scheduled_for`)}
+          OR ${firstOf(uid, sql`${IS_OPEN} AND trigger NOT IN (${PLANNED})`)}) AS is_active
+      FROM (SELECT ${isMarking(uid)} AS is_marking OFFSET 0) AS b OFFSET 0
     ) AS m LEFT JOIN LATERAL (
-      (SELECT id, status, created_at FROM runs WHERE schedule_uid = s.uid AND overlap_guarded AND status = 'waiting'
-        ORDER BY created_at, id LIMIT ${most + 1})
+      (SELECT id, status, created_at FROM runs WHERE schedule_uid = s.uid AND ${IS_WAITING}
+        ORDER BY ${IN_ORDER} LIMIT ${most + 1})
       UNION ALL (SELECT id, status, created_at FROM runs WHERE schedule_uid = s.uid AND ${IS_REPLACEABLE}
         ORDER BY created_at DESC, id DESC LIMIT CASE WHEN s.overlap = 'replace' THEN ${most + 1}::int ELSE 0 END)
     ) AS r ON true
@@ -70,6 +87,8 @@ export async function readGuarded(
   return [...Map.groupBy(rows, ({ uid }) => uid).values()].map((open) => guardedOf(open, most));
 }
 
+/** In which waiting runs came. */
+const IN_ORDER = sql`created_at, id`;
 const PLANNED = sql.raw(`'schedule', 'catchUp', 'backfill'`);
 const IS_OPEN = sql`status IN ('pending', 'running')`;
 
@@ -77,11 +96,11 @@ const IS_OPEN = sql`status IN ('pending', 'running')`;
  * Whether there is one, as a value. Where an index goes on by nothing else, the range of one uid has the server step into it: of an
  * equality it knows that any order will do, and may read the whole table until it comes by the first.
  */
-function firstOf(condition: SQL, order?: SQL): SQL {
+function firstOf(uid: SQL, condition: SQL, order?: SQL): SQL {
   const [isOf, by] = order
-    ? [sql`schedule_uid = s.uid`, order]
-    : [sql`schedule_uid BETWEEN s.uid AND s.uid`, sql`schedule_uid`];
-  return sql`(SELECT true FROM runs WHERE ${isOf} AND ${condition} ORDER BY ${by} LIMIT 1) IS NOT NULL`;
+    ? [sql`schedule_uid = ${uid}`, order]
+    : [sql`schedule_uid BETWEEN ${uid} AND ${uid}`, sql`schedule_uid`];
+  return sql`((SELECT true FROM runs WHERE ${isOf} AND ${condition} ORDER BY ${by} LIMIT 1) IS NOT NULL)`;
 }
 
 function guardedOf(rows: readonly Row[], most: number): GuardedSchedule {

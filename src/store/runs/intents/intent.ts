@@ -48,8 +48,10 @@ export interface Advance {
 export interface Recorded {
   /** Schedules whose guard was still true; the others' locks were lost and nothing of them was written. */
   advanced: number;
-  /** Whether this statement inserted the run with that id: with its claim, where one was asked for. */
-  inserted(id: string): boolean;
+  /** Whether this statement inserted the run with that id: with its claim, where one was asked for and the run does not wait. */
+  inserted: (id: string) => boolean;
+  /** Whether it inserted it as waiting, for its overlap to be judged. */
+  waits: (id: string) => boolean;
   /** When they were claimed. */
   claimedAt: Instant;
   /** Of runs that ended at once, as missed: how many effects there are to see to. */

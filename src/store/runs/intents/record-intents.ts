@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { fromMs, ints, milliseconds, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
+import { fromMs, ints, milliseconds, texts, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
 import { NO_SHARES, type ScopeShares } from '../../../core/access/scope-shares.ts';
 import { isFollowed } from '../../effects/followers.ts';
 import { isUniqueViolation } from '../../../postgres/errors.ts';
@@ -13,6 +13,8 @@ import {
   toInstant,
 } from '../../../postgres/sql/rows.ts';
 import { BOUND_COLUMNS, recordedBounds } from '../bounds/bound-columns.ts';
+import { OVERLAPS } from '../../../core/schedules/schedule.ts';
+import { isIdleUnderLock } from '../guarded-runs.ts';
 import { laneOfRun } from '../../scopes/scoped-lanes.ts';
 import { isReady } from '../ready.ts';
 import { stepTo } from '../step-to.ts';
@@ -30,8 +32,8 @@ import {
 /**
  * Records fires and moves their schedules on, in one statement: all of a schedule or nothing of it. A lock that was lost meanwhile (a
  * freeze longer than its TTL, an edit) writes nothing. A fire that is skipped is recorded as ended, in history. Where runs of a schedule
- * must not overlap, they are recorded as waiting, for judgeOverlapsUnderLock in the same transaction. Callers sort by uid: rows are
- * locked in one order everywhere.
+ * must not overlap, one fire starts where none of its runs is open; else they are recorded as waiting, for judgeOverlapsUnderLock in the
+ * same transaction. Callers sort by uid: rows are locked in one order everywhere.
  *
  * `alone`: outside of a transaction. The cursor moves on with the fires, so a run exists already only if another program has set a cursor
  * back. So the first try does not check for existing runs, which saves a sixth of the statement. If there is one, the unique index refuses
@@ -57,6 +59,10 @@ export async function recordIntentsIfLocked(
 
 const READY = isReady({ dueAt: sql`f.due_at`, limitId: sql`f.limit_id` }, sql`f.now`);
 
+const IS_UNGUARDED = sql`f.overlap = 'allow'`;
+/** An overlap that only a later version knows is left to that version. */
+const STARTS = sql`(${IS_UNGUARDED} OR f.overlap = ANY (${texts(OVERLAPS)}) AND ${isIdleUnderLock(sql`f.uid`)})`;
+
 /** Those that are there. */
 const LEAVING_OUT = sql`ON CONFLICT DO NOTHING`;
 
@@ -71,6 +77,7 @@ interface RecordedRow {
   now: InstantText;
   advanced: number;
   inserted: string | null;
+  waiting: string | null;
   effects: number;
 }
 
@@ -90,6 +97,8 @@ async function record(
   const { firsts, further } = byPlace(advances, intents);
   const isAnySkipped = intents.some(({ skipped }) => skipped !== null);
   const isAnyMissed = intents.some(wasMissed);
+  const starts = alone || further ? IS_UNGUARDED : STARTS;
+  const claims = alone ? sql`f.claimed` : sql`(f.claimed AND f.starts)`;
   // Other batches are spared what bounds cost.
   const bounds = advances.some(({ isBounded }) => isBounded === true) ? OF_BOUNDED : OF_UNBOUNDED;
   const [row] = await queryPrepared<RecordedRow>(db)(sql`-- recordIntentsIfLocked
@@ -109,27 +118,28 @@ async function record(
       WHERE s.uid = a.uid AND ${anyUid(sql`a.uid`)}
         AND CASE WHEN s.locked_by = ${instanceId} THEN s.locked_at = ${fromMs(sql`a.locked_ms`)} AND s.version = a.version END
       RETURNING s.uid, s.id AS schedule_id, s.version, ${lane}, s.priority, s.limit_id, s.overlap, s.outcome_watched${bounds.of(sql`s`)}, clock.now, a.place, ${FIRE_COLUMNS}
-    )${further ? furtherFires(further, bounds.of(sql`s`)) : sql``}, fires AS ${isAnySkipped || isAnyMissed ? sql`MATERIALIZED` : sql`NOT MATERIALIZED`} (
+    )${further ? furtherFires(further, bounds.of(sql`s`)) : sql``}, fires AS ${isAnySkipped || isAnyMissed || !alone ? sql`MATERIALIZED` : sql`NOT MATERIALIZED`} (
       SELECT f.uid, f.schedule_id, f.version, f.lane, f.priority, f.limit_id, f.overlap, f.outcome_watched${bounds.of(sql`f`)}, f.now, f.fire_id AS id,
         ${fromMs(sql`f.scheduled_ms`)} AS scheduled_for, coalesce(f.trigger, ${USUAL_TRIGGER}) AS trigger,
         ${fromMs(sql`coalesce(f.due_ms, f.scheduled_ms)`)} AS due_at, f.skipped, coalesce(f.coalesced, 0) AS coalesced,
-        ${fromMs(sql`f.coalesced_from_ms`)} AS coalesced_from, f.claimed
+        ${fromMs(sql`f.coalesced_from_ms`)} AS coalesced_from, f.claimed, ${starts} AS starts
       FROM ${further ? sql`(TABLE advanced UNION ALL TABLE further)` : sql`advanced`} AS f WHERE f.fire_id IS NOT NULL
     ), recorded AS (
       INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority, due_at,
         limit_id, ready, attempts, coalesced, coalesced_from, claimed_by, claimed_at, first_claimed_at, overlap_guarded,
         outcome_watched${bounds.names}, created_at, updated_at)
       SELECT f.id, f.scheduled_for, f.uid, f.version, f.schedule_id, f.trigger,
-        CASE WHEN f.overlap = 'allow' THEN ${sql.raw(stepTo(null, 'pending', 'recordIntentsIfLocked'))}
+        CASE WHEN f.starts THEN ${sql.raw(stepTo(null, 'pending', 'recordIntentsIfLocked'))}
           ELSE ${sql.raw(stepTo(null, 'waiting', 'recordIntentsIfLocked'))} END, f.lane, f.priority, f.due_at,
-        f.limit_id, ${READY}, f.claimed::int, f.coalesced, f.coalesced_from,
-        CASE WHEN f.claimed THEN ${instanceId}::uuid END, CASE WHEN f.claimed THEN f.now END, CASE WHEN f.claimed THEN f.now END,
+        f.limit_id, ${READY}, ${claims}::int, f.coalesced, f.coalesced_from,
+        CASE WHEN ${claims} THEN ${instanceId}::uuid END, CASE WHEN ${claims} THEN f.now END, CASE WHEN ${claims} THEN f.now END,
         f.overlap <> 'allow', f.outcome_watched${bounds.values}, f.now, f.now
       FROM fires f WHERE f.skipped IS NULL ${onConflict}
-      RETURNING id
+      RETURNING id, status
     )${isAnySkipped ? MISSED : sql``}${isAnyMissed ? BROKE : sql``}
     SELECT clock.now::timestamptz(3) AS now, (SELECT count(*) FROM advanced)::int AS advanced,
-      ${idsUnlessAll(isAnySkipped ? sql`(TABLE recorded UNION ALL TABLE missed) AS written` : sql`recorded`, intents.length)} AS inserted,
+      ${idsUnlessAll(isAnySkipped ? sql`(SELECT id FROM recorded UNION ALL TABLE missed) AS written` : sql`recorded`, intents.length)} AS inserted,
+      ${alone ? sql`NULL` : sql`(SELECT string_agg(id::text, ',') FROM recorded WHERE status = 'waiting')`} AS waiting,
       ${isAnySkipped ? sql`(SELECT count(*) FROM caused)::int` : sql`0`}
         + ${isAnyMissed ? sql`(SELECT count(*) FROM broke)::int` : sql`0`} AS effects
     FROM clock`);
@@ -138,6 +148,7 @@ async function record(
     advanced: row.advanced,
     claimedAt: toInstant(row.now),
     inserted: isAmong(row.inserted),
+    waits: isAmong(row.waiting ?? ''),
     effects: row.effects,
   };
 }
