@@ -90,6 +90,7 @@ async function fireDue(deps: FireDueDeps): Promise<FiredRound> {
   return {
     locked: due.locked.length,
     isMore: due.isFull || planner.walking().length > 0,
+    pauseMs: deps.planTurns.pauseMs(),
     nextDueAt: Math.min(due.nextDueAt ?? Infinity, ...movedTo),
   };
 }
@@ -154,7 +155,7 @@ export function createPipeline(given: PipelineDeps) {
   const messageDispatcher = createDispatcher({ ...dispatching, ...ofMessages, name: 'messages' });
   const dispatchers = joinDispatchers([dispatcher, messageDispatcher]);
   const planner = new Planner({ ...deps, readCalendars: createCalendarReader(database) });
-  const planTurns = new PlanTurns(deps.scopeShares, FIRE_LOCK_BATCH);
+  const planTurns = new PlanTurns(deps.scopeShares, FIRE_LOCK_BATCH, deps.clock);
   const firing: FireDueDeps = { ...deps, planner, planTurns, dispatcher };
   const tick = createTick({ ...deps, fireDue: () => fireDue(firing) });
   deps.maintenance.onChange(() => tick.wake());

@@ -22,6 +22,8 @@ export interface FiredRound {
   locked: number;
   /** More is due, or being planned. */
   isMore: boolean;
+  /** How long the next round waits all the same, since one scope has more than its share. */
+  pauseMs: number;
   /** When the next schedule is due, as far as is known; null: none is. */
   nextDueAt: Instant | null;
 }
@@ -41,9 +43,9 @@ export function createTick(deps: TickDeps): Loop {
 
   async function tick(): Promise<number> {
     const startedAt = clock.monotonic();
-    const { locked, isMore, nextDueAt } = await fireDue();
+    const { locked, isMore, pauseMs, nextDueAt } = await fireDue();
     events.emit({ type: 'tickFinished', durationMs: clock.monotonic() - startedAt, locked });
-    return isMore ? 0 : untilNextDue(nextDueAt ?? Infinity);
+    return isMore ? pauseMs : untilNextDue(nextDueAt ?? Infinity);
   }
 
   function untilNextDue(nextDueAt: number): number {

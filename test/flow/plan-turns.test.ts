@@ -8,11 +8,13 @@ import { createInstance } from '../support/pipeline.ts';
 import { ATTACK } from '../support/runner/attack.ts';
 
 const [SHARES] = parseScopeShares('a.:2,b.:1,a.nested.:1');
+let now = 0;
+const CLOCK = { monotonic: () => now };
 const ids = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, index) => `${prefix}${index}`);
 
 it('while one scope has more due than a batch takes, it has an eighth, and each other one its share of a batch', () => {
-  const turns = new PlanTurns(SHARES, 500);
+  const turns = new PlanTurns(SHARES, 500, CLOCK);
   expect(turns.limits()).toBeNull();
   turns.locked(null, ids('a.', 500), true);
   const limits = turns.limits();
@@ -32,8 +34,24 @@ it('while one scope has more due than a batch takes, it has an eighth, and each 
   expect(turns.limits()).toBeNull();
 });
 
+it('a scope that presses waits between its batches, while schedules of another one come due', () => {
+  const turns = new PlanTurns(SHARES, 500, CLOCK);
+  turns.locked(null, ids('a.', 500), true);
+  expect(turns.pauseMs()).toBe(0);
+  turns.locked(turns.limits(), [...ids('a.', 63), ...ids('b.', 1)], true);
+  expect(turns.pauseMs()).toBe(25);
+  now += 4_999;
+  turns.locked(turns.limits(), ids('a.', 63), true);
+  expect(turns.pauseMs()).toBe(25);
+  now += 1;
+  expect(turns.pauseMs()).toBe(0);
+  // Nothing presses any more.
+  turns.locked(turns.limits(), [...ids('a.', 3), ...ids('b.', 1)], false);
+  expect(turns.pauseMs()).toBe(0);
+});
+
 it('without scopes the oldest are locked, whosever they are', () => {
-  const turns = new PlanTurns([], 500);
+  const turns = new PlanTurns([], 500, CLOCK);
   turns.locked(null, ids('a.', 500), true);
   expect(turns.limits()).toBeNull();
 });

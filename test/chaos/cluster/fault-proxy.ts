@@ -49,6 +49,8 @@ export async function startFaultProxy(databaseUrl: string): Promise<FaultProxy> 
       losing: false,
       hasLost: false,
     };
+    // Else the last piece of a long answer waits up to 40 ms for the client to acknowledge those before it (Nagle's algorithm, RFC 896).
+    for (const socket of [way.client, way.server]) socket.setNoDelay(true);
     ways.add(way);
     forward(way, state, () => ways.delete(way));
     apply(way, state.mode);
