@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../core/access/scope.ts';
 import type { Instant } from '../../core/instant.ts';
 import { firstRunIdAt } from '../../core/runs/run.ts';
-import { uuids } from '../../postgres/sql/arrays.ts';
+import { unestimated, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { fewOneOffs, fewSchedulesInScope } from '../runs/search/runs-in-scope.ts';
@@ -131,7 +131,7 @@ async function ofScope(db: Executor, { scope, scheduleUids }: StatsFilter): Prom
   const uids = await fewSchedulesInScope(db, { scope, use: 'read' });
   const ids = await fewOneOffs(db, { scope, use: 'read' });
   const ofSchedules = uids ? [ofAny(uids)] : namesSeen(sql`schedule_id`, scope);
-  const named = ids ? [sql`id = ANY (${uuids(ids)})`] : namesSeen(sql`key COLLATE "C"`, scope);
+  const named = ids ? [sql`id = ANY (${unestimated(uuids(ids))})`] : namesSeen(sql`key COLLATE "C"`, scope);
   const oneOffs = [sql`trigger <> 'schedule'`, sql`trigger = 'api'`, ...named];
   return [...ofSchedules, sql.join(oneOffs, sql` AND `)];
 }

@@ -4,15 +4,16 @@ import { type Parent, lateParent, lateParentId, lateScheduleUid } from '../../..
 import type { ParentRun, Run } from '../../../core/runs/run.ts';
 import type { RunRecord } from '../../../core/runs/run-record.ts';
 import { type HandoffTarget, priorityOfRank } from '../../../core/schedules/schedule.ts';
-import { uuids, anyUid } from '../../../postgres/sql/arrays.ts';
+import { uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { loadHandoffs, versionKey } from '../../schedules/load-handoffs.ts';
 import { queueOfLane } from '../../../core/runs/queue-lane.ts';
 import { rowsOf, scheduleIdOf } from '../../../postgres/sql/rows.ts';
-import { namesSeen, runIsSeen, runsSeen } from '../../scopes/in-scope.ts';
+import { namesSeen } from '../../scopes/in-scope.ts';
 import { pageOfLabelled } from './labelled-runs.ts';
 import { RECORD_COLUMNS, type RecordRow, toRecord } from '../record-columns.ts';
 import { type RunFilter, isImpossible, newestFirst } from './run-pages.ts';
+import { type Shown, relatedRuns } from './related-runs.ts';
 import { pageInScope } from './runs-in-scope.ts';
 
 /**
@@ -58,11 +59,12 @@ export async function listRuns(
 }
 
 /** Ids of those that each of these runs depends on, as listed. */
-export function findDependencyIds(
+export async function findDependencyIds(
   db: Executor,
   runIds: readonly string[],
 ): Promise<ReadonlyMap<string, string[]>> {
-  return edgesOf(db, runIds, 'runId', { scope: null, limit: MAX_SHOWN });
+  const asked = { waited: runIds, waitedFor: [], parents: [] };
+  return (await relatedRuns(db, asked, { scope: null, limit: MAX_SHOWN })).dependsOn;
 }
 
 /**
@@ -120,15 +122,18 @@ async function readRuns(db: Executor, source: SQL, shown: Shown): Promise<Run[]>
   const waited = records.filter(({ openDependencies }) => openDependencies !== null);
   // With a scope all are asked about: another statement would tell that others' runs depend on a shared one.
   const waitedFor = records.filter(({ hasDependents }) => hasDependents || shown.scope !== null);
-  const dependsOn = await edgesOf(db, waited.map(idOf), 'runId', shown);
-  const dependents = await edgesOf(db, waitedFor.map(idOf), 'dependsOn', shown);
-  const parents = await parentsSeen(db, records, shown);
+  const parents = records.flatMap(({ parentId }) => parentId ?? []);
+  const related = await relatedRuns(
+    db,
+    { waited: waited.map(idOf), waitedFor: waitedFor.map(idOf), parents },
+    shown,
+  );
   return found.map(({ record, versionPayload }) =>
     toRun(
-      { ...record, parentId: parents.has(record.parentId) ? record.parentId : null },
+      { ...record, parentId: related.isSeen(record.parentId) ? record.parentId : null },
       versionPayload,
-      dependsOn.get(record.id) ?? [],
-      dependents.get(record.id) ?? [],
+      related.dependsOn.get(record.id) ?? [],
+      related.dependents.get(record.id) ?? [],
     ),
   );
 }
@@ -137,55 +142,6 @@ async function readRuns(db: Executor, source: SQL, shown: Shown): Promise<Run[]>
 const MAX_SHOWN = 1000;
 /** For each run in a list of hundreds. */
 const MAX_SHOWN_IN_LIST = 100;
-/** A run that many may name can have any number of dependents of others: of each run, so many for each one to show are looked at. */
-const LOOKED_AT_FOR_EACH = 10;
-
-/** Which other runs are shown of a run. */
-interface Shown {
-  scope: Scope;
-  /** Of each kind. */
-  limit: number;
-}
-
-/** The runs that these follow, as far as the scope allows to see them. */
-async function parentsSeen(
-  db: Executor,
-  records: readonly RunRecord[],
-  { scope }: Shown,
-): Promise<ReadonlySet<string | null>> {
-  const ids = [...new Set(records.flatMap(({ parentId }) => parentId ?? []))];
-  return scope === null ? new Set(ids) : runsSeen(db, ids, scope);
-}
-
-/** The ids at the other ends of its edges, of each run: those it depends on as listed; those that depend on it may be any number. */
-async function edgesOf(
-  db: Executor,
-  ids: readonly string[],
-  end: 'runId' | 'dependsOn',
-  shown: Shown,
-): Promise<ReadonlyMap<string, string[]>> {
-  if (ids.length === 0) return new Map();
-  const edges = edgesShown(end, shown);
-  const rows = await rowsOf<{ id: string; others: string }>(db)(sql`-- edgesOf
-    SELECT i.id, others.list AS others FROM unnest(${uuids(ids)}) AS i(id), LATERAL (
-      SELECT string_agg(other::text, ',') AS list FROM (${edges}) AS e) AS others
-    WHERE others.list IS NOT NULL AND ${anyUid(sql`i.id`)}`);
-  return new Map(rows.map(({ id, others }) => [id, others.split(',')]));
-}
-
-/** Of the run `i.id`. */
-function edgesShown(end: 'runId' | 'dependsOn', { scope, limit }: Shown): SQL {
-  const [of, order] =
-    end === 'runId'
-      ? [
-          sql`SELECT depends_on AS other, position FROM run_dependencies WHERE run_id = i.id`,
-          sql`ORDER BY position`,
-        ]
-      : [sql`SELECT run_id AS other FROM run_dependencies WHERE depends_on = i.id`, sql`ORDER BY run_id`];
-  if (scope === null) return sql`${of} ${order} LIMIT ${limit}`;
-  const lookedAt = sql`${of} ${order} LIMIT ${limit * LOOKED_AT_FOR_EACH}`;
-  return sql`SELECT l.other FROM (${lookedAt}) AS l WHERE ${runIsSeen(sql`l.other`, scope)} LIMIT ${limit}`;
-}
 
 function idOf({ id }: { id: string }): string {
   return id;
