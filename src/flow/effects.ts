@@ -29,6 +29,8 @@ interface EffectsDeps {
   wake: Wake;
   /** In whose lanes runs of followers wait. */
   scopeShares?: ScopeShares;
+  /** Followers that are ready to be sent. */
+  offer: (runs: AppliedEffects['toSend']) => void;
   /** Reports to targets that their runs were cancelled. */
   cancelTargets: (effects: readonly Effect[]) => void;
   /** Pauses schedules whose target is gone, or whose runs fail, and deletes the effect. */
@@ -211,6 +213,7 @@ function afterCommit(state: State, applied: AppliedEffects): void {
   if (applied.cancels.length > 0) state.cancelTargets(applied.cancels);
   if (applied.toPause.length > 0) state.pauseSchedules(applied.toPause);
   wakeFor(state.wake, applied);
+  if (applied.toSend.length > 0) state.offer(applied.toSend);
 }
 
 const PAUSE_REST_MS = 30_000;

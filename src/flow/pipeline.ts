@@ -134,6 +134,7 @@ export function createPipeline(given: PipelineDeps) {
   const { effects, begunEffects } = createEffects({
     ...deps,
     cancelTargets: (cancelled) => canceller.add(cancelled),
+    offer: (runs) => dispatcher.offer(runs),
   });
   const backlogs = createBacklogs(deps);
   const admission = createAdmission(deps);

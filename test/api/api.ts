@@ -211,6 +211,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
         clock: systemClock,
         events,
         wake: { ...wake, effects: () => effects.wake() },
+        offer: () => undefined,
         cancelTargets: () => undefined,
         pauseSchedules: () => undefined,
       });

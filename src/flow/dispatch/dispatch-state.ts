@@ -70,4 +70,6 @@ export interface Dispatch {
   readonly onIdle: (() => void)[];
   /** False once it stops. */
   accepting: boolean;
+  /** Of the last pass. */
+  tookMs: number;
 }

@@ -4,13 +4,13 @@
  * Transaction: claiming is one statement; one transaction ends claimed runs of deleted schedules; sending has none.
  * If the process dies here: recovery finds its claims as those of a dead instance.
  */
+import { restAfter } from '../../runtime/loop/pace.ts';
 import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
-import { wakeFor } from '../../runtime/loop/wake.ts';
 import { type ClaimRequest, NO_ROOM, claimReadyRuns, findClaimable } from '../../store/runs/claims/claims.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { claimDueRuns, findDue } from '../../store/runs/claims/claim-due-runs.ts';
-import { abandonRuns } from '../../store/runs/ends/abandon-runs.ts';
 import { PressingScopes } from '../pressing-scopes.ts';
+import { acceptUnlessDeleted } from './accept-claimed.ts';
 import { ClaimBuffer } from './claim-buffer.ts';
 import { ClaimRoom, type Room } from './claim-room.ts';
 import type { Dispatch, DispatchDeps } from './dispatch-state.ts';
@@ -25,6 +25,7 @@ import {
   returnStale,
   returnWaiting,
 } from './own-claims.ts';
+import { type OfferedRun, claimOffered } from './offered-runs.ts';
 import { claimUnlessRefused, createRefusedClaims } from './refused-claims.ts';
 import { createScopePace } from './scope-pace.ts';
 import { maySend, send } from './send.ts';
@@ -37,6 +38,8 @@ export interface Dispatcher extends Turning {
   accept(runs: readonly ClaimedRun[]): void;
   /** There is a run to claim. */
   wake(): void;
+  /** Claims runs that this process has just recorded and sends them, as far as it has room; else they are claimed as all others are. */
+  offer(runs: readonly OfferedRun[]): void;
   /** Attempts under way. */
   inFlight(): number;
   /** Claims of this process: under way, waiting for a slot, or not settled yet. */
@@ -81,6 +84,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
       if (!dispatch.accepting) void handBackAll(dispatch);
     },
     wake: () => loop.wake(),
+    offer: (runs) => void claimOffered(dispatch, runs),
     inFlight: () => book.all.slots,
     claimed: () => book.all.claims,
     hasClaim: (runId, attempt) => buffer.hasClaim(runId, attempt),
@@ -116,11 +120,8 @@ function newDispatch(deps: DispatchDeps): Dispatch {
     loop: createLoop({
       name: deps.name,
       clock,
-      body: () => pass(dispatch),
-      minMs: () => {
-        if (deps.name === 'messages') return MIN_INTERVAL_OF_MESSAGES_MS;
-        return book.all.waiting > book.silent.waiting ? MIN_INTERVAL_IF_BUSY_MS : 0;
-      },
+      body: () => timed(dispatch),
+      minMs: () => minIntervalOf(dispatch),
       events,
     }),
     refused: createRefusedClaims(deps),
@@ -128,8 +129,24 @@ function newDispatch(deps: DispatchDeps): Dispatch {
     aborting,
     onIdle: [],
     accepting: true,
+    tookMs: 0,
   };
   return dispatch;
+}
+
+async function timed(dispatch: Dispatch): Promise<number> {
+  const { clock } = dispatch.deps;
+  const beganAt = clock.monotonic();
+  const delay = await pass(dispatch);
+  dispatch.tookMs = clock.monotonic() - beganAt;
+  return delay;
+}
+
+function minIntervalOf({ deps, book, tookMs }: Dispatch): number {
+  if (deps.name === 'messages') return MIN_INTERVAL_OF_MESSAGES_MS;
+  if (book.all.waiting === book.silent.waiting) return 0;
+  // A claim looks at all lanes of all scopes, also of those that may have no more.
+  return Math.max(MIN_INTERVAL_IF_BUSY_MS, book.scopes.length > 1 ? tookMs + restAfter(tookMs) : 0);
 }
 
 async function pass(dispatch: Dispatch): Promise<number> {
@@ -205,29 +222,6 @@ function requestOf({ deps, accepting, refused }: Dispatch, free: Room | null): C
     messages: deps.name === 'messages',
     besides: refused.keys(),
   };
-}
-
-/** What is of a deleted schedule takes no room, is not sent, and stands in the way of no other run of its lane. */
-async function acceptUnlessDeleted(dispatch: Dispatch, claimed: readonly ClaimedRun[]): Promise<void> {
-  if (claimed.length === 0) return;
-  const { deps, book } = dispatch;
-  const runs = claimed.filter(({ ofDeleted }) => !ofDeleted);
-  for (const run of runs) book.addClaims(book.of(run.lane), 1);
-  acceptClaims(dispatch, runs);
-  if (runs.length < claimed.length) await abandonDeleted(deps, claimed);
-}
-
-async function abandonDeleted(
-  { database, events, wake }: DispatchDeps,
-  claimed: readonly ClaimedRun[],
-): Promise<void> {
-  const ids = claimed.filter(({ ofDeleted }) => ofDeleted).map(({ id }) => id);
-  // If this fails, or the process dies, a slice of the deletion ends them.
-  const done = await database.transaction((tx) => abandonRuns(tx, ids, 'skipLocked')).catch(() => null);
-  if (!done) return;
-  const { abandoned: count, effects } = done;
-  if (count > 0) events.emit({ type: 'runsAbandoned', reason: 'deleted', scheduleId: null, count });
-  wakeFor(wake, { effects, toAdmit: count > 0 });
 }
 
 async function stop(dispatch: Dispatch): Promise<void> {

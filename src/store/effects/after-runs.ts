@@ -14,7 +14,9 @@ import { type FollowerPair, lockFollowers, nextPairs, writePairEffects } from '.
 import { follows } from './followers.ts';
 
 interface AfterRuns {
-  /** Runs that may be claimed, and whether workers may pull some of them. */
+  /** Runs that are ready to be sent. */
+  toSend: readonly { id: string; lane: string }[];
+  /** Others that may be claimed, now or once they are due, and whether workers may pull some of them. */
   toClaim: number;
   toPull: boolean;
   /** Runs that wait for a place of their limit. */
@@ -53,9 +55,11 @@ export async function recordAfterRuns(
     scopeShares,
   );
   const pending = rows.filter(({ status }) => status === 'pending');
+  const toSend = pending.filter((row) => row.ready && !row.is_pull);
   const waiting = rows.filter(({ status }) => status === 'waiting');
   return {
-    toClaim: pending.length,
+    toSend,
+    toClaim: pending.length - toSend.length,
     toPull: pending.some(({ is_pull }) => is_pull),
     toAdmit: pending.some(({ is_limited }) => is_limited),
     toJudge: [...new Set(waiting.map(({ schedule_uid }) => schedule_uid))],
@@ -66,6 +70,7 @@ export async function recordAfterRuns(
 }
 
 const NOTHING: AfterRuns = {
+  toSend: [],
   toClaim: 0,
   toPull: false,
   toAdmit: false,
@@ -76,6 +81,9 @@ const NOTHING: AfterRuns = {
 };
 
 interface InsertedRow {
+  id: string;
+  lane: string;
+  ready: boolean;
   schedule_uid: string;
   status: 'pending' | 'waiting';
   is_pull: boolean;
@@ -123,5 +131,5 @@ async function insertRunsOf(
         AND (s.after_uid = e.schedule_uid OR NOT EXISTS (
           SELECT FROM schedules parent WHERE parent.uid = e.schedule_uid AND parent.after_uid IS NOT NULL))
     ) AS f
-    RETURNING schedule_uid, status, ${isPull(sql`lane`)} AS is_pull, limit_id IS NOT NULL AS is_limited`);
+    RETURNING id, lane, ready, schedule_uid, status, ${isPull(sql`lane`)} AS is_pull, limit_id IS NOT NULL AS is_limited`);
 }

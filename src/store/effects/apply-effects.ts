@@ -31,6 +31,8 @@ export interface AppliedEffects {
   schedules: number;
   /** Runs that failed, since one they depend on did not succeed. */
   failed: readonly string[];
+  /** Followers that are ready to be sent; `toClaim` counts other runs. */
+  toSend: readonly { id: string; lane: string }[];
   toClaim: number;
   toPull: boolean;
   toAdmit: boolean;
@@ -83,6 +85,7 @@ export async function applyEffects(
     judged,
     schedules: overlaps.schedules,
     failed: counted.failed,
+    toSend: followed.toSend,
     toClaim: counted.toClaim + followed.toClaim + judged.started,
     toPull: counted.toPull || followed.toPull || judged.toPull,
     toAdmit: counted.toAdmit || followed.toAdmit || judged.toAdmit,

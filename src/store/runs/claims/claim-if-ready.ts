@@ -1,0 +1,27 @@
+import { anyUid, uuids } from '../../../postgres/sql/arrays.ts';
+import { sql } from 'drizzle-orm';
+import type { Executor } from '../../../postgres/executor.ts';
+import { queryPrepared } from '../../../postgres/sql/rows.ts';
+import { type ClaimedRow, type ClaimedRun, claimedRun } from './claimed-run.ts';
+import { CLAIMED_COLUMNS, type ClaimRequest, MAX_ATTEMPTS, mayClaim, setClaimed } from './claims.ts';
+
+/**
+ * Claims these runs, where they are ready and nobody has claimed them; a row that another transaction has locked is passed over. As with
+ * `claimReadyRuns`, an instance that was declared dead claims nothing, and none claims what maintenance holds.
+ */
+export async function claimIfReady(
+  db: Executor,
+  ids: readonly string[],
+  request: Pick<ClaimRequest, 'instanceId' | 'targetTypes'>,
+): Promise<ClaimedRun[]> {
+  const { instanceId } = request;
+  const rows = await queryPrepared<ClaimedRow>(db)(sql`-- claimIfReady
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), chosen AS MATERIALIZED (
+      SELECT id FROM runs WHERE id = ANY (${uuids(ids)}) AND status = 'pending' AND claimed_by IS NULL AND ready
+        AND attempts < ${MAX_ATTEMPTS} AND ${mayClaim(sql`lane`, request)}
+      ORDER BY id FOR UPDATE SKIP LOCKED
+    )
+    UPDATE runs r SET ${setClaimed(instanceId)} FROM chosen, clock WHERE r.id = chosen.id AND ${anyUid(sql`chosen.id`)}
+    RETURNING ${CLAIMED_COLUMNS}`);
+  return rows.map((row) => claimedRun(row, instanceId));
+}
