@@ -16,6 +16,7 @@ import { namersOf } from '../../src/store/names/named-rows.ts';
 import { admitLocked, limitsToAdmit } from '../../src/store/limits/admit-runs.ts';
 import { findPassedBounds } from '../../src/store/runs/bounds/passed-bounds.ts';
 import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
+import { claimIfReady } from '../../src/store/runs/claims/claim-if-ready.ts';
 import { claimDueRuns } from '../../src/store/runs/claims/claim-due-runs.ts';
 import { openRunsOf } from '../../src/store/runs/ends/abandon-runs.ts';
 import { readGuarded } from '../../src/store/runs/guarded-runs.ts';
@@ -155,6 +156,21 @@ test('a claim of due runs reads none of those that wait already, also if the sta
   await dueRuns(10_000, { ready: true });
   await dueRuns(20, { ready: false });
   for (const rows of await rowsReadBy(claimDue)) expect(rows).toBeLessThan(300);
+});
+
+test('a claim by id reads the runs of these ids, however many others are ready, also if the statistics know of none', async () => {
+  await store.rows(sql`DELETE FROM runs`);
+  await dueRuns(50, { ready: true });
+  await store.rows(sql`UPDATE runs SET claimed_by = gen_random_uuid(), claimed_at = now()`);
+  await store.rows(sql`VACUUM ANALYZE runs`);
+  await dueRuns(20_000, { ready: true });
+  const runs = await store.rows<{ id: string }>(sql`SELECT id FROM runs WHERE claimed_by IS NULL LIMIT 10`);
+  const ids = runs.map(({ id }) => id);
+  const request = { instanceId: instance.id, targetTypes: ['http'] };
+  const claim = await statementOf((db) => claimIfReady(db, ids, request));
+  for (const rows of await rowsReadBy(claim)) expect(rows).toBeLessThan(200);
+  expect(await store.database.run((db) => claimIfReady(db, ids, request))).toHaveLength(10);
+  await store.rows(sql`DELETE FROM runs`);
 });
 
 /** Due runs of one limit, and some due tomorrow; with a limit that has places for five of them, and four that hold one. */

@@ -8,6 +8,9 @@ import { CLAIMED_COLUMNS, type ClaimRequest, MAX_ATTEMPTS, mayClaim, setClaimed 
 /**
  * Claims these runs, where they are ready and nobody has claimed them; a row that another transaction has locked is passed over. As with
  * `claimReadyRuns`, an instance that was declared dead claims nothing, and none claims what maintenance holds.
+ *
+ * The condition is a CASE, which hides it from the planner: the statistics may know of no ready run, and then it would read all that are
+ * ready to find these.
  */
 export async function claimIfReady(
   db: Executor,
@@ -17,8 +20,8 @@ export async function claimIfReady(
   const { instanceId } = request;
   const rows = await queryPrepared<ClaimedRow>(db)(sql`-- claimIfReady
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), chosen AS MATERIALIZED (
-      SELECT id FROM runs WHERE id = ANY (${uuids(ids)}) AND status = 'pending' AND claimed_by IS NULL AND ready
-        AND attempts < ${MAX_ATTEMPTS} AND ${mayClaim(sql`lane`, request)}
+      SELECT id FROM runs WHERE id = ANY (${uuids(ids)}) AND ${mayClaim(sql`lane`, request)}
+        AND CASE WHEN status = 'pending' AND claimed_by IS NULL AND ready THEN attempts < ${MAX_ATTEMPTS} END
       ORDER BY id FOR UPDATE SKIP LOCKED
     )
     UPDATE runs r SET ${setClaimed(instanceId)} FROM chosen, clock WHERE r.id = chosen.id AND ${anyUid(sql`chosen.id`)}
