@@ -30,10 +30,10 @@ interface RelatedRuns {
 /** A run that many may name can have any number of dependents of others: of each run, so many for each one to show are looked at. */
 const LOOKED_AT_FOR_EACH = 10;
 
-/** What the scope allows to see of it, by one statement, whatever there is. Without a scope, none if nothing is asked for. */
+/** What the scope allows to see of it, by one statement, whatever there is; none if nothing is asked for. */
 export async function relatedRuns(db: Executor, asked: Asked, shown: Shown): Promise<RelatedRuns> {
   const { scope, limit } = shown;
-  const isAsked = scope !== null || asked.waited.length + asked.waitedFor.length > 0;
+  const isAsked = asked.waited.length + asked.waitedFor.length > 0;
   const rows = isAsked ? await rowsOf<Row>(db)(related(asked, shown)) : [];
   const of = (kind: Row['kind']) =>
     new Map(
