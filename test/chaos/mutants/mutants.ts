@@ -45,17 +45,13 @@ export const MUTANTS: readonly Mutant[] = [
       {
         file: 'src/flow/record-intent.ts',
         find: '  const recorded = await database\n    .run(',
-        replace: `  dispatcher.accept(
-    reserved.map(({ schedule, intent }) => newlyClaimedRun(schedule, intent, instanceId, Date.now())),
-  );
+        replace: `  sendClaimed(deps, fires, instanceId, { inserted: () => true, waits: () => false, claimedAt: Date.now() });
   const recorded = await database\n    .run(`,
       },
       {
         file: 'src/flow/record-intent.ts',
-        find: `  dispatcher.accept(
-    mine.map(({ schedule, intent }) => newlyClaimedRun(schedule, intent, instanceId, recorded.claimedAt)),
-  );\n`,
-        replace: '',
+        find: '  sendClaimed(deps, fires, instanceId, recorded);\n  const inserted = emitRecorded(deps, planned,',
+        replace: '  const inserted = emitRecorded(deps, planned,',
       },
     ],
     caughtBy: ['phantom'],
