@@ -29,8 +29,11 @@ export async function claimOffered(dispatch: Dispatch, offered: readonly Offered
   notifyIfIdle(dispatch);
 }
 
-/** Those for which room was taken. */
-function withRoom({ deps, accepting, book, room }: Dispatch, offered: readonly OfferedRun[]): OfferedRun[] {
-  if (!accepting || !maySend(deps)) return [];
+/** Those for which room was taken: none before the dispatcher is started, or once it stops. */
+function withRoom(
+  { deps, accepting, book, room, loop }: Dispatch,
+  offered: readonly OfferedRun[],
+): OfferedRun[] {
+  if (loop.passes() === 0 || !accepting || !maySend(deps)) return [];
   return offered.filter(({ lane }) => deps.targets.canSend(lane) && room.take(book.of(lane)));
 }
