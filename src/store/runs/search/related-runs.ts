@@ -34,7 +34,10 @@ const LOOKED_AT_FOR_EACH = 10;
 export async function relatedRuns(db: Executor, asked: Asked, shown: Shown): Promise<RelatedRuns> {
   const { scope, limit } = shown;
   const isAsked = asked.waited.length + asked.waitedFor.length > 0;
-  const rows = isAsked ? await rowsOf<Row>(db)(related(asked, shown)) : [];
+  const rows = isAsked
+    ? await rowsOf<Row>(db)(sql`-- relatedRuns
+    ${related(asked, shown)}`)
+    : [];
   const of = (kind: Row['kind']) =>
     new Map(
       rows
@@ -59,8 +62,7 @@ interface Row {
 function related({ waited, waitedFor, parents }: Asked, { scope, limit }: Shown): SQL {
   const most = scope === null ? limit : limit * LOOKED_AT_FOR_EACH;
   const each = (ids: readonly string[]) => sql`unnest(${uuids(ids)}) AS i(id)`;
-  return sql`-- relatedRuns
-    WITH related AS MATERIALIZED (
+  return sql`WITH related AS MATERIALIZED (
       SELECT 'dependsOn' AS kind, i.id, e.other, e.place FROM ${each(waited)}, LATERAL (
         SELECT depends_on AS other, position AS place FROM run_dependencies WHERE run_id = i.id ORDER BY position LIMIT ${most}) AS e
       WHERE ${anyUid(sql`i.id`)}
