@@ -57,8 +57,6 @@ interface State extends EffectsDeps {
   /** Which wait while others have theirs; of these prefixes. */
   pressing: PressingScopes;
   scopes: readonly string[];
-  /** For effects that were begun: at least so long lies between two parts, since they are one user's volume. */
-  beginAgainMs: number;
   wakeBegun: () => void;
 }
 
@@ -82,25 +80,17 @@ export function createEffects(deps: EffectsDeps): Record<'effects' | 'begunEffec
     pressing: new PressingScopes(scopeShares, deps.clock),
     scopes: scopeShares.map(({ prefix }) => prefix),
     rests: new Map(),
-    beginAgainMs: 0,
     wakeBegun: () => begunEffects.wake(),
   };
   const { clock, events } = deps;
   const effects = createLoop({ name: 'effects', clock, events, body: () => pass(state, 'new') });
   const begunEffects = createLoop({
     ...{ name: 'begun-effects', clock, events },
-    body: () => passBegun(state),
-    minMs: () => state.beginAgainMs,
+    body: () => pass(state, 'begun'),
+    // They are one user's volume.
+    minMs: (tookMs) => tookMs + restAfter(tookMs),
   });
   return { effects, begunEffects };
-}
-
-async function passBegun(state: State): Promise<number> {
-  const began = state.clock.monotonic();
-  const delay = await pass(state, 'begun');
-  const took = state.clock.monotonic() - began;
-  state.beginAgainMs = took + restAfter(took);
-  return delay;
 }
 
 async function pass(state: State, which: Which): Promise<number> {

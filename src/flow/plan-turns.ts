@@ -1,4 +1,5 @@
 import type { Clock } from '../runtime/clock.ts';
+import { AT_WORK_MS } from './dispatch/scope-pace.ts';
 import { REST, type ScopeShare, type ScopeShares, shareOf } from '../core/access/scope-shares.ts';
 
 /** How many due schedules of one scope a batch may have. */
@@ -11,8 +12,6 @@ interface ScopeBatch {
 const PRESSING_PART = 1 / 8;
 /** Between two batches of a pressing scope, while schedules of others come due: else planning and recording it keep the database busy. */
 const PAUSE_MS = 25;
-/** So long after the last of its schedules was planned a scope counts as one of the others. */
-const AT_WORK_MS = 5_000;
 
 /**
  * Where scopes share the instance: how many schedules of each are locked at once, while more are due than one batch takes. Then the oldest

@@ -70,6 +70,4 @@ export interface Dispatch {
   readonly onIdle: (() => void)[];
   /** False once it stops. */
   accepting: boolean;
-  /** Of the last pass. */
-  tookMs: number;
 }

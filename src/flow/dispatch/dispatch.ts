@@ -8,6 +8,7 @@ import { restAfter } from '../../runtime/loop/pace.ts';
 import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
 import { type ClaimRequest, NO_ROOM, claimReadyRuns, findClaimable } from '../../store/runs/claims/claims.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
+import type { ReadyRun } from '../../store/runs/claims/claim-if-ready.ts';
 import { claimDueRuns, findDue } from '../../store/runs/claims/claim-due-runs.ts';
 import { PressingScopes } from '../pressing-scopes.ts';
 import { acceptUnlessDeleted } from './accept-claimed.ts';
@@ -25,7 +26,7 @@ import {
   returnStale,
   returnWaiting,
 } from './own-claims.ts';
-import { type OfferedRun, claimOffered } from './offered-runs.ts';
+import { claimOffered } from './offered-runs.ts';
 import { claimUnlessRefused, createRefusedClaims } from './refused-claims.ts';
 import { createScopePace } from './scope-pace.ts';
 import { maySend, send } from './send.ts';
@@ -39,7 +40,7 @@ export interface Dispatcher extends Turning {
   /** There is a run to claim. */
   wake(): void;
   /** Claims runs that this process has just recorded and sends them, as far as it has room; else they are claimed as all others are. */
-  offer(runs: readonly OfferedRun[]): void;
+  offer(runs: readonly ReadyRun[]): void;
   /** Attempts under way. */
   inFlight(): number;
   /** Claims of this process: under way, waiting for a slot, or not settled yet. */
@@ -120,8 +121,8 @@ function newDispatch(deps: DispatchDeps): Dispatch {
     loop: createLoop({
       name: deps.name,
       clock,
-      body: () => timed(dispatch),
-      minMs: () => minIntervalOf(dispatch),
+      body: () => pass(dispatch),
+      minMs: (tookMs) => minIntervalOf(dispatch, tookMs),
       events,
     }),
     refused: createRefusedClaims(deps),
@@ -129,20 +130,11 @@ function newDispatch(deps: DispatchDeps): Dispatch {
     aborting,
     onIdle: [],
     accepting: true,
-    tookMs: 0,
   };
   return dispatch;
 }
 
-async function timed(dispatch: Dispatch): Promise<number> {
-  const { clock } = dispatch.deps;
-  const beganAt = clock.monotonic();
-  const delay = await pass(dispatch);
-  dispatch.tookMs = clock.monotonic() - beganAt;
-  return delay;
-}
-
-function minIntervalOf({ deps, book, tookMs }: Dispatch): number {
+function minIntervalOf({ deps, book }: Dispatch, tookMs: number): number {
   if (deps.name === 'messages') return MIN_INTERVAL_OF_MESSAGES_MS;
   if (book.all.waiting === book.silent.waiting) return 0;
   // A claim looks at all lanes of all scopes, also of those that may have no more.

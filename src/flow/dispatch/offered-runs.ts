@@ -1,20 +1,14 @@
-import { claimIfReady } from '../../store/runs/claims/claim-if-ready.ts';
+import { type ReadyRun, claimIfReady } from '../../store/runs/claims/claim-if-ready.ts';
 import { acceptUnlessDeleted } from './accept-claimed.ts';
 import type { Dispatch } from './dispatch-state.ts';
 import { handBackAll, notifyIfIdle } from './own-claims.ts';
 import { maySend } from './send.ts';
 
-/** A run that is ready to be sent, and that nobody has claimed. */
-export interface OfferedRun {
-  id: string;
-  lane: string;
-}
-
 /**
  * Claims runs that this process has just recorded, by their ids: a search of all lanes would find them later, and cost more the more
  * there is to send. Where there is no room for one, or the claim fails, the loop looks for it.
  */
-export async function claimOffered(dispatch: Dispatch, offered: readonly OfferedRun[]): Promise<void> {
+export async function claimOffered(dispatch: Dispatch, offered: readonly ReadyRun[]): Promise<void> {
   const { deps, book, loop } = dispatch;
   const runs = withRoom(dispatch, offered);
   if (runs.length < offered.length) loop.wake();
@@ -30,10 +24,7 @@ export async function claimOffered(dispatch: Dispatch, offered: readonly Offered
 }
 
 /** Those for which room was taken: none before the dispatcher is started, or once it stops. */
-function withRoom(
-  { deps, accepting, book, room, loop }: Dispatch,
-  offered: readonly OfferedRun[],
-): OfferedRun[] {
+function withRoom({ deps, accepting, book, room, loop }: Dispatch, offered: readonly ReadyRun[]): ReadyRun[] {
   if (loop.passes() === 0 || !accepting || !maySend(deps)) return [];
   return offered.filter(({ lane }) => deps.targets.canSend(lane) && room.take(book.of(lane)));
 }

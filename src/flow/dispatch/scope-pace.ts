@@ -15,8 +15,8 @@ interface ScopePaceDeps {
 
 /** With this many runs that wait for a slot, a scope holds up others by its mere number. */
 const MANY_WAITING = 64;
-/** So long after its last run a scope counts as at work. */
-const AT_WORK_MS = 5_000;
+/** So long after its last run, or after the last of its schedules was planned, a scope counts as at work. */
+export const AT_WORK_MS = 5_000;
 /** Attempts are counted over so many ms, and so many such windows lie between two looks at how busy the process is. */
 const WINDOW_MS = 20;
 const WINDOWS_PER_LOOK = 5;

@@ -9,9 +9,9 @@ interface LoopOptions {
   body: () => Promise<number>;
   /**
    * At least this many ms lie between the starts of two passes, however often the loop is woken: work in between makes
-   * one batch.
+   * one batch. `tookMs`: the pass that has just ended.
    */
-  minMs?: () => number;
+  minMs?: (tookMs: number) => number;
   /** Learns how each pass ended (`loopPassed`, `loopFailed`). */
   events: EventBus;
   clock: Clock;
@@ -62,6 +62,8 @@ interface State extends LoopOptions {
   /** Monotonic, as the other moments; null while asleep. */
   passBeganAt: number | null;
   beganAt: number;
+  /** The last pass. */
+  tookMs: number;
   passes: number;
   /** In a row; and when the first of them happened. */
   failures: number;
@@ -74,7 +76,7 @@ export function createLoop(options: LoopOptions): Loop {
     ...options,
     ...{ stopping: false, woken: false, retried: false, running: undefined },
     ...{ endSleep: undefined, endSleepAtOnce: undefined },
-    ...{ passBeganAt: null, beganAt: -Infinity, passes: 0, failures: 0, failedAt: null },
+    ...{ passBeganAt: null, beganAt: -Infinity, tookMs: 0, passes: 0, failures: 0, failedAt: null },
   };
   const since = (moment: number | null) => (moment === null ? 0 : clock.monotonic() - moment);
   return {
@@ -111,6 +113,7 @@ async function run(state: State): Promise<void> {
     state.passes += 1;
     const delay = await pass(state);
     state.passBeganAt = null;
+    state.tookMs = state.clock.monotonic() - state.beganAt;
     await sleep(state, delay);
   }
 }
@@ -137,7 +140,7 @@ async function sleep(state: State, ms: number): Promise<void> {
   if (state.stopping) return;
   if (!state.woken || state.failures > 0) await sleepUntilWoken(state, ms);
   if (state.failures > 0 || state.retried) return;
-  const rest = state.beganAt + (state.minMs?.() ?? 0) - state.clock.monotonic();
+  const rest = state.beganAt + (state.minMs?.(state.tookMs) ?? 0) - state.clock.monotonic();
   if (rest >= 1) await sleepUntilWoken(state, rest, { atOnce: true });
   // A loop that is woken all the time must let other work run.
   else if (state.woken) await setImmediate();

@@ -5,6 +5,7 @@ import { instants, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { BOUND_COLUMNS, recordedBounds } from '../runs/bounds/bound-columns.ts';
 import { isPull } from '../runs/queue-lanes.ts';
+import type { ReadyRun } from '../runs/claims/claim-if-ready.ts';
 import { isReady } from '../runs/ready.ts';
 import { laneOfRun } from '../scopes/scoped-lanes.ts';
 import { stepTo } from '../runs/step-to.ts';
@@ -15,7 +16,7 @@ import { follows } from './followers.ts';
 
 interface AfterRuns {
   /** Runs that are ready to be sent. */
-  toSend: readonly { id: string; lane: string }[];
+  toSend: readonly ReadyRun[];
   /** Others that may be claimed, now or once they are due, and whether workers may pull some of them. */
   toClaim: number;
   toPull: boolean;
@@ -80,9 +81,7 @@ const NOTHING: AfterRuns = {
   effects: 0,
 };
 
-interface InsertedRow {
-  id: string;
-  lane: string;
+interface InsertedRow extends ReadyRun {
   ready: boolean;
   schedule_uid: string;
   status: 'pending' | 'waiting';

@@ -3,6 +3,7 @@ import type { EffectKind } from '../../core/runs/effect.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type ChangedAlert, applyCauses } from '../alerts/apply-causes.ts';
 import { passOnUndelivered } from '../alerts/undelivered.ts';
+import type { ReadyRun } from '../runs/claims/claim-if-ready.ts';
 import { type JudgedOverlaps, judgeOverlapsUnderLock } from '../runs/overlaps.ts';
 import { lockFreeSchedules } from '../schedules/search/lock-free-schedules.ts';
 import { lookAgainAtLate } from '../schedules/watches/late-looks.ts';
@@ -32,7 +33,7 @@ export interface AppliedEffects {
   /** Runs that failed, since one they depend on did not succeed. */
   failed: readonly string[];
   /** Followers that are ready to be sent; `toClaim` counts other runs. */
-  toSend: readonly { id: string; lane: string }[];
+  toSend: readonly ReadyRun[];
   toClaim: number;
   toPull: boolean;
   toAdmit: boolean;

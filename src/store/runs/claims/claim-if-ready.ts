@@ -5,8 +5,14 @@ import { queryPrepared } from '../../../postgres/sql/rows.ts';
 import { type ClaimedRow, type ClaimedRun, claimedRun } from './claimed-run.ts';
 import { CLAIMED_COLUMNS, type ClaimRequest, MAX_ATTEMPTS, mayClaim, setClaimed } from './claims.ts';
 
+/** A run that is due and may be sent. No instance has claimed it yet. */
+export interface ReadyRun {
+  id: string;
+  lane: string;
+}
+
 /**
- * Claims these runs, where they are ready and nobody has claimed them; a row that another transaction has locked is passed over. As with
+ * Claims those of these runs that are ready and that no instance has claimed. It skips rows that other transactions have locked. As with
  * `claimReadyRuns`, an instance that was declared dead claims nothing, and none claims what maintenance holds.
  *
  * The condition is a CASE, which hides it from the planner: the statistics may know of no ready run, and then it would read all that are
