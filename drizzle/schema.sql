@@ -380,6 +380,7 @@ CREATE INDEX runs_beside ON public.runs USING btree (schedule_uid) WHERE (overla
 CREATE INDEX runs_bounded ON public.runs USING btree (bound_at) WHERE (bound_at IS NOT NULL);
 CREATE INDEX runs_claimed ON public.runs USING btree (claimed_by) WHERE ((status = 'pending'::text) AND (claimed_by IS NOT NULL));
 CREATE INDEX runs_limited ON public.runs USING btree (limit_id, admitted_at) WHERE (limit_id IS NOT NULL);
+CREATE INDEX runs_of_notifier ON public.runs USING btree (notifier_id, id) WHERE (notifier_id IS NOT NULL);
 CREATE UNIQUE INDEX runs_one_per_fire ON public.runs USING btree (schedule_uid, scheduled_for) WHERE (trigger = ANY (ARRAY['schedule'::text, 'catchUp'::text, 'backfill'::text]));
 CREATE INDEX runs_replaceable ON public.runs USING btree (schedule_uid, created_at, id) WHERE (overlap_guarded AND (status = ANY (ARRAY['pending'::text, 'running'::text])) AND (trigger <> 'backfill'::text) AND (retried_after IS NULL));
 CREATE INDEX runs_running ON public.runs USING btree (expires_at) WHERE (status = 'running'::text);

@@ -349,6 +349,10 @@ export const runs = pgTable(
     index('runs_unmet')
       .on(t.id)
       .where(sql`unmet IS NOT NULL`),
+    // For the messages of a scope, which are few among the open runs of others.
+    index('runs_of_notifier')
+      .on(t.notifierId, t.id)
+      .where(sql`notifier_id IS NOT NULL`),
     index('runs_claimed')
       .on(t.claimedBy)
       .where(sql`status = 'pending' AND claimed_by IS NOT NULL`),

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../core/access/scope.ts';
 import type { Instant } from '../../core/instant.ts';
 import { firstRunIdAt } from '../../core/runs/run.ts';
-import { unestimated, uuids } from '../../postgres/sql/arrays.ts';
+import { bigints, unestimated, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { fewOneOffs, fewSchedulesInScope } from '../runs/search/runs-in-scope.ts';
@@ -47,13 +47,19 @@ export interface RunStats {
 export const STATS_LIMIT_MS = 30_000;
 
 type CountName = Exclude<keyof RunStats, 'lateness'>;
+/** The shares of the runs that are not later than each percentile. */
+const PARTS = { p50: 0.5, p95: 0.95, p99: 0.99 };
+type Percentile = keyof typeof PARTS;
+
+/** A percentile: the `nth` of the runs whose lateness rounds to `rounded`. */
+interface Wanted {
+  part: Percentile;
+  rounded: number;
+  nth: number;
+}
+
 /** bigint and numeric: strings on the wire. */
-type Row = Record<CountName, string> & {
-  p50: string | null;
-  p95: string | null;
-  p99: string | null;
-  max: string | null;
-};
+type Row = Record<CountName, string> & { max: string | null; wanted: Wanted[] };
 
 /**
  * One pass over the runs of the period, by id; over those of one schedule by its own index. They are grouped by all
@@ -63,6 +69,7 @@ type Row = Record<CountName, string> & {
 export async function runStats(db: Executor, filter: StatsFilter): Promise<RunStats> {
   const counts = Object.entries(COUNTS).map(([name, count]) => sql`${count} AS ${sql.identifier(name)}`);
   const runs = runsOf(filter, await ofScope(db, filter));
+  const parts = Object.entries(PARTS).map(([name, share]) => sql`(${name}, ${share}::float8)`);
   const [row] = await rowsOf<Row>(db)(sql`-- runStats
     WITH alike AS MATERIALIZED (
       SELECT status, lost_at IS NOT NULL AS lost, handed_off_at IS NOT NULL AS handed_off, ${ROUNDED} AS rounded, count(*) AS runs,
@@ -71,31 +78,43 @@ export async function runStats(db: Executor, filter: StatsFilter): Promise<RunSt
     ), ranked AS MATERIALIZED (
       SELECT rounded, sum(runs)::float8 AS runs, (sum(sum(runs)) OVER (ORDER BY rounded))::float8 AS up_to
       FROM alike WHERE rounded IS NOT NULL GROUP BY rounded
-    ), wanted AS MATERIALIZED (
-      SELECT part, w.rounded, w.nth
-      FROM unnest('{0.5,0.95,0.99}'::float8[]) AS part, (SELECT max(up_to) AS measured FROM ranked) AS m,
-        LATERAL (SELECT rounded, ceil(part * measured) - (up_to - runs) AS nth FROM ranked
-          WHERE up_to >= ceil(part * measured) ORDER BY rounded LIMIT 1) AS w
-    ), among AS MATERIALIZED (
-      SELECT rounded, lateness_ms, row_number() OVER (PARTITION BY rounded ORDER BY lateness_ms) AS nth
-      FROM (SELECT lateness_ms, ${ROUNDED} AS rounded FROM (${runs}) AS r) AS r
-      WHERE (SELECT bool_or(rounded >= ${EXACT_BELOW_MS}) FROM wanted)
-        AND rounded = ANY (ARRAY(SELECT rounded FROM wanted WHERE rounded >= ${EXACT_BELOW_MS}))
-    ), percentiles AS (
-      SELECT part, coalesce(a.lateness_ms, w.rounded) AS ms
-      FROM wanted w LEFT JOIN among a ON a.rounded = w.rounded AND a.nth = w.nth
+    ), wanted AS (
+      SELECT p.part, w.rounded, w.nth
+      FROM (VALUES ${sql.join(parts, sql`, `)}) AS p(part, share), (SELECT max(up_to) AS measured FROM ranked) AS m,
+        LATERAL (SELECT rounded, ceil(p.share * measured) - (up_to - runs) AS nth FROM ranked
+          WHERE up_to >= ceil(p.share * measured) ORDER BY rounded LIMIT 1) AS w
     )
-    SELECT ${sql.join(counts, sql`, `)}, max(latest) AS max, (SELECT ms FROM percentiles WHERE part = 0.5) AS p50,
-      (SELECT ms FROM percentiles WHERE part = 0.95) AS p95, (SELECT ms FROM percentiles WHERE part = 0.99) AS p99
+    SELECT ${sql.join(counts, sql`, `)}, max(latest) AS max,
+      (SELECT coalesce(jsonb_agg(w), '[]') FROM wanted AS w) AS wanted
     FROM alike`);
   if (!row) throw new Error('the stats statement answered no row');
-  const { p50, p95, p99, max, ...counted } = row;
+  const { max, wanted, ...counted } = row;
   return {
     ...(Object.fromEntries(
       Object.keys(COUNTS).map((name) => [name, Number(counted[name as CountName])]),
     ) as Record<CountName, number>),
-    lateness: { p50: toNumber(p50), p95: toNumber(p95), p99: toNumber(p99), max: toNumber(max) },
+    lateness: { ...(await percentiles(db, runs, wanted)), max: max === null ? null : Number(max) },
   };
+}
+
+/** A run that has ended since the first pass may move one of more than ten seconds to its neighbour. */
+async function percentiles(
+  db: Executor,
+  runs: SQL,
+  wanted: readonly Wanted[],
+): Promise<Record<Percentile, number | null>> {
+  const exact = new Map(wanted.map(({ part, rounded }) => [part, rounded]));
+  const long = wanted.filter(({ rounded }) => rounded >= EXACT_BELOW_MS);
+  if (long.length > 0) {
+    const rows = await rowsOf<{ part: Percentile; ms: string }>(db)(sql`-- percentiles
+      SELECT w.part, a.lateness_ms AS ms FROM jsonb_to_recordset(${JSON.stringify(long)}::jsonb) AS w(part text, rounded bigint, nth bigint)
+      JOIN (SELECT rounded, lateness_ms, row_number() OVER (PARTITION BY rounded ORDER BY lateness_ms) AS nth
+        FROM (SELECT lateness_ms, ${ROUNDED} AS rounded FROM (${runs}) AS r) AS r
+        WHERE rounded = ANY (${bigints(long.map(({ rounded }) => rounded))})) AS a ON a.rounded = w.rounded AND a.nth = w.nth`);
+    for (const { part, ms } of rows) exact.set(part, Number(ms));
+  }
+  const of = (part: Percentile) => exact.get(part) ?? null;
+  return { p50: of('p50'), p95: of('p95'), p99: of('p99') };
 }
 
 const EXACT_BELOW_MS = 10_000;
@@ -130,10 +149,10 @@ async function ofScope(db: Executor, { scope, scheduleUids }: StatsFilter): Prom
   if (scope === null || scheduleUids) return [];
   const uids = await fewSchedulesInScope(db, { scope, use: 'read' });
   const ids = await fewOneOffs(db, { scope, use: 'read' });
-  const ofSchedules = uids ? [ofAny(uids)] : namesSeen(sql`schedule_id`, scope);
-  const named = ids ? [sql`id = ANY (${unestimated(uuids(ids))})`] : namesSeen(sql`key COLLATE "C"`, scope);
-  const oneOffs = [sql`trigger <> 'schedule'`, sql`trigger = 'api'`, ...named];
-  return [...ofSchedules, sql.join(oneOffs, sql` AND `)];
+  const ofSchedules = uids ? ofAny(uids) : sql.join(namesSeen(sql`schedule_id`, scope), sql` AND `);
+  if (ids) return [ofSchedules, sql`id = ANY (${unestimated(uuids(ids))})`];
+  const named = [sql`trigger <> 'schedule'`, sql`trigger = 'api'`, ...namesSeen(sql`key COLLATE "C"`, scope)];
+  return [ofSchedules, sql.join(named, sql` AND `)];
 }
 
 function ofAny(scheduleUids: readonly string[]): SQL {
@@ -152,8 +171,4 @@ function runsOf({ scheduleUids, from, to }: StatsFilter, kinds: readonly SQL[]):
   const each = kinds.length === 0 ? [[]] : kinds.map((kind) => [kind]);
   const parts = each.flatMap((kind) => [select(sql`runs`, kind), select(sql`history`, kind)]);
   return sql.join(parts, sql` UNION ALL `);
-}
-
-function toNumber(text: string | null): number | null {
-  return text === null ? null : Number(text);
 }

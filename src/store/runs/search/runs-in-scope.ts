@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { isOfSchedule, scheduledForOf } from '../../../core/runs/run.ts';
+import { type RunTrigger, isOfSchedule, scheduledForOf } from '../../../core/runs/run.ts';
+import { unestimated, uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { rowsOf } from '../../../postgres/sql/rows.ts';
 import { type RunUse, eachRange, namesOwned, runsInScope } from '../../scopes/in-scope.ts';
@@ -113,12 +114,8 @@ async function partsInScope(
   inScope: InScope,
   { fewSchedules, fewKeys }: Partial<Bounds>,
 ): Promise<ScopePart[]> {
-  const { triggers } = filter;
-  return [
-    ...(isOfSchedules(filter) ? await partOfSchedules(db, filter, inScope, fewSchedules) : []),
-    ...((triggers?.includes('api') ?? true) ? await partOfOneOffs(db, filter, inScope, fewKeys) : []),
-    ...((triggers?.includes('notify') ?? true) ? [partOfMessages(filter, inScope)] : []),
-  ];
+  const ofSchedules = isOfSchedules(filter) ? await partOfSchedules(db, filter, inScope, fewSchedules) : [];
+  return [...ofSchedules, ...(await partsOfOthers(db, filter, inScope, fewKeys))];
 }
 
 function isOfSchedules({ triggers }: RunFilter): boolean {
@@ -139,28 +136,36 @@ async function partOfSchedules(
   return [{ filter, more: { schedules, inScope: true }, isMany: true }];
 }
 
-async function partOfOneOffs(
+/**
+ * One-off runs, by their keys, and messages, by their notifiers: one that has been deleted since leads to its messages only so. If the
+ * one-off runs are few, both are one part, and nothing is asked of a run that need not be: the planner has all days of history before it
+ * for each part, and for each condition.
+ */
+async function partsOfOthers(
   db: Executor,
   filter: RunFilter,
   { scope, use }: InScope,
   few: number | undefined,
 ): Promise<ScopePart[]> {
-  const oneOffs: RunFilter = { ...filter, triggers: ['api'] };
-  const ids = await fewOneOffs(db, { scope, use }, few);
-  if (ids?.length === 0) return [];
-  if (ids) return [{ filter: { ...oneOffs, ids }, more: {}, isMany: false }];
-  const named = sql`(${sql.join(eachRange(sql`r.key COLLATE "C"`, scope, use), sql` OR `)})`;
-  const conditions = [sql`r.trigger <> 'schedule'`, sql`r.trigger = 'api'`, named];
-  return [{ filter: oneOffs, more: { conditions }, isMany: true }];
+  const isAsked = (trigger: RunTrigger) => filter.triggers?.includes(trigger) ?? true;
+  const ids = isAsked('api') ? await fewOneOffs(db, { scope, use }, few) : [];
+  const oneOffs = ids?.length ? [sql`r.id = ANY (${unestimated(uuids(ids))})`] : [];
+  const messages = isAsked('notify') ? namesOwned(sql`r.notifier_id`, scope) : [];
+  const either = [...oneOffs, ...messages];
+  return [
+    ...(ids === null ? [partOfManyOneOffs(filter, { scope, use })] : []),
+    ...(either.length === 0 ? [] : [partOf(filter, [sql`(${sql.join(either, sql` OR `)})`])]),
+  ];
 }
 
-/** By their trigger, as a notifier may have been deleted since: nothing else leads from its name to its messages. */
-function partOfMessages(filter: RunFilter, { scope }: InScope): ScopePart {
-  const conditions = [
-    ...[sql`r.trigger <> 'schedule'`, sql`r.trigger = 'notify'`],
-    ...namesOwned(sql`r.notifier_id`, scope),
-  ];
-  return { filter: { ...filter, triggers: ['notify'] }, more: { conditions }, isMany: false };
+function partOf(filter: RunFilter, conditions: SQL[]): ScopePart {
+  return { filter: { ...filter, triggers: undefined }, more: { conditions }, isMany: false };
+}
+
+function partOfManyOneOffs(filter: RunFilter, { scope, use }: InScope): ScopePart {
+  const named = sql`(${sql.join(eachRange(sql`r.key COLLATE "C"`, scope, use), sql` OR `)})`;
+  const conditions = [sql`r.trigger <> 'schedule'`, sql`r.trigger = 'api'`, named];
+  return { filter: { ...filter, triggers: ['api'] }, more: { conditions }, isMany: true };
 }
 
 function newestOf(

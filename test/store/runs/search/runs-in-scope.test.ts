@@ -191,7 +191,9 @@ describe('among runs of several teams', () => {
 
 describe('among very many of others', () => {
   const MANY = 60_000;
-  const OPEN = 1_000;
+  const OPEN = 5_000;
+  /** A busy machine takes seconds for so many rows. */
+  const SEED_LIMIT_MS = 60_000;
   /** Newest first; the scope's own are the oldest of all. */
   const ownIds: string[] = [];
 
@@ -209,11 +211,13 @@ describe('among very many of others', () => {
           AS o(id text, uid uuid)) s ON s.nth = n % ${uids.length}::int,
         LATERAL (SELECT date_trunc('minute', clock_timestamp()) - (n / 4 + ${ageMinutes}::int) * interval '1 minute' AS at) t
         ON CONFLICT DO NOTHING RETURNING id`;
-    await database.run((db) => db.execute(ended(others, MANY, 0)));
-    const rows = await database.run((db) => rowsOf<{ id: string }>(db)(ended(few, 30, MANY / 4)));
+    const seed = (statement: SQL) =>
+      database.run((db) => rowsOf<{ id: string }>(db)(statement), SEED_LIMIT_MS);
+    await seed(ended(others, MANY, 0));
+    const rows = await seed(ended(few, 30, MANY / 4));
     ownIds.push(...rows.map(idOf).sort().reverse());
-    for (const statement of othersBesideSchedules()) await database.run((db) => db.execute(statement));
-    await database.run((db) => db.execute(sql`VACUUM ANALYZE history, runs, schedule_versions, run_keys`));
+    for (const statement of othersBesideSchedules()) await seed(statement);
+    await seed(sql`VACUUM ANALYZE history, runs, schedule_versions, run_keys`);
   });
 
   test.each([
@@ -235,8 +239,7 @@ describe('among very many of others', () => {
     const found = await database.run((db) => listRuns(counting(db), { ...filter, limit, scope: ['small.'] }));
     expect(found.length).toBeGreaterThan(10);
     expect(ownIds).toEqual(expect.arrayContaining(found.map(idOf)));
-    // Messages are looked for among all open runs, once.
-    expect(rowsRead).toBeLessThan(80 * limit + OPEN);
+    expect(rowsRead).toBeLessThan(80 * limit);
   });
 
   /** Keys and messages, as many as runs of schedules; and open one-off runs of one target, which are of one definition. */
