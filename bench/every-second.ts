@@ -37,8 +37,6 @@ export interface EverySecond {
   /** Fires of a schedule in a second that did not arrive, and arrivals beyond the first. */
   missed: number;
   repeated: number;
-  /** All that came in the seconds that count, whenever it was due: what one gets done that is asked for more than it can. */
-  arrivedPerSecond: number;
   /** Per 1,000 fires, from the first second that counts until all is settled. */
   cpuSeconds: CpuTime;
   /** Whether all that was planned was settled when the wait ended. */
@@ -121,7 +119,5 @@ function judge(
     lastSecondP99Ms: percentile(lastSecond, 0.99),
     missed: fires - seen.size,
     repeated,
-    arrivedPerSecond:
-      arrivals.at.filter((at) => at >= from && at < until).length / secondsIn({ from, until }),
   };
 }

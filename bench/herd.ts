@@ -40,9 +40,13 @@ export const DUPLICATES_WAIT_MS = 500;
 const HERD_LIMIT_MS = 120_000;
 
 /** Makes `count` fires due in one moment, waits for all of them, and checks that each came exactly once. */
-export async function runHerd(contestant: Contestant, stage: Stage, count: number): Promise<Measured> {
+export async function runHerd(
+  contestant: Contestant,
+  stage: Stage,
+  count: number,
+  dueAt = dueFor(contestant, count),
+): Promise<Measured> {
   const { server, database, receiver } = stage;
-  const dueAt = nextSecond(Date.now() + contestant.leadSeconds(count) * 1000);
   const armedFrom = performance.now();
   await contestant.arm(count, dueAt);
   const armSeconds = (performance.now() - armedFrom) / 1000;
@@ -72,6 +76,11 @@ export async function runHerd(contestant: Contestant, stage: Stage, count: numbe
     armSeconds,
     residentMegabytes: megabytes,
   };
+}
+
+/** The next second for which all can be armed. */
+export function dueFor(contestant: Contestant, count: number): number {
+  return nextSecond(Date.now() + contestant.leadSeconds(count) * 1000);
 }
 
 /** The database as it is to be when the measurement begins. */

@@ -1,17 +1,16 @@
 import { climb } from '../climb.ts';
 import { stepOf } from '../every-second.ts';
+import { dueFor, runHerd } from '../herd.ts';
 import { openCell, startInstances } from './cell.ts';
 import { LIMIT_MS, type Running, fireSteadily } from './steady-fires.ts';
 import { type Plan, lineOf } from './sustained.ts';
 
-/** Asked for so much more than it sustains, a cell is never without work. */
-const OVERLOAD = 1.3;
 const START = 2_000;
 /** Of what one alone sustains: the first share at which both do counts. */
 const SHARES = [1, 0.95, 0.9, 0.85, 0.8];
 const TRIES = 2;
 
-/** Fires/s that arrive from a cell that is asked for more than it can do, in one round. */
+/** Fires/s of each cell while it has a herd, in one round. */
 interface FullLoad {
   alone: [number, number];
   together: [number, number];
@@ -39,7 +38,7 @@ export async function measureSideBySide(plan: Plan, sustains: number | null): Pr
     }
     const [a, b] = running as [Running, Running];
     const alone = sustains ?? (await climbAlone(a, plan));
-    const rounds = await atFullLoad(a, b, Math.round(OVERLOAD * alone), plan);
+    const rounds = await atFullLoad(a, b, plan);
     const share = await shareOfBoth(a, b, alone, plan);
     return { cores: [first, second], rounds, sustained: { alone, share } };
   } finally {
@@ -48,21 +47,30 @@ export async function measureSideBySide(plan: Plan, sustains: number | null): Pr
   }
 }
 
-async function atFullLoad(a: Running, b: Running, count: number, plan: Plan): Promise<FullLoad[]> {
-  const arrive = async (running: readonly Running[]) => {
-    const all = await fireSteadily(running, { ...plan, count });
-    return all.map(({ arrivedPerSecond }) => arrivedPerSecond) as [number, number];
+/**
+ * A herd is the one load at which a cell has work all the time and still ends: asked for more in each second than it can do, it falls
+ * behind, and how far differs from one try to the next.
+ */
+async function atFullLoad(a: Running, b: Running, plan: Plan): Promise<FullLoad[]> {
+  const haveHerd = async (running: readonly Running[]) => {
+    const dueAt = Math.max(...running.map(({ contestant }) => dueFor(contestant, plan.herd)));
+    const all = await Promise.all(
+      running.map(({ cell, contestant }) => runHerd(contestant, cell, plan.herd, dueAt)),
+    );
+    return all.map(({ firesPerSecond }) => firesPerSecond) as [number, number];
   };
   // Neither may be the first that has such a load.
-  await arrive([a, b]);
+  await haveHerd([a, b]);
   const rounds: FullLoad[] = [];
   while (rounds.length < plan.rounds) {
-    const [aAlone] = await arrive([a]);
-    const together = await arrive([a, b]);
-    const [bAlone] = await arrive([b]);
+    const [aAlone] = await haveHerd([a]);
+    const together = await haveHerd([a, b]);
+    const [bAlone] = await haveHerd([b]);
     rounds.push({ alone: [aAlone, bAlone], together });
     const text = (values: readonly number[]) => values.map(Math.round).join(' and ');
-    plan.say(`asked for ${count} fires/s: alone ${text([aAlone, bAlone])}, at once ${text(together)}`);
+    plan.say(
+      `a herd of ${plan.herd}: alone ${text([aAlone, bAlone])} fires/s, at once ${text(together)}`,
+    );
   }
   return rounds;
 }

@@ -71,7 +71,7 @@ export function sideBySideVerdicts({ rounds, sustained }: SideBySide): Bar[] {
   const ratio = median(rounds.map(({ alone, together: both }) => (2 * sum(both)) / sum(alone)));
   const alone = whole(sustained.alone);
   return [
-    atLeast('fires/s of two cells at full load, of those of one alone', ratio, '×', AT_LEAST),
+    atLeast('fires/s of two cells that have a herd each, of those of one alone', ratio, '×', AT_LEAST),
     atLeast(
       `fires/s that two cells sustain, of the ${alone} of one alone`,
       2 * sustained.share,

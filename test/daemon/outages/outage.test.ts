@@ -136,7 +136,8 @@ describe.each(['refuse', 'hang'] as const)('a database that does not answer (%s)
 
     const perLoop = Map.groupBy(warnings(daemon), (line) => line['loop']);
     expect([...perLoop.keys()]).toEqual(expect.arrayContaining(['heartbeat', 'tick', 'settle']));
-    for (const lines of perLoop.values()) expect(lines).toHaveLength(1);
+    const repeated = [...perLoop.values()].filter(({ length }) => length > 1);
+    expect(repeated).toEqual([]);
     daemon.signal('SIGTERM');
     expect(await daemon.exited).toBe(0);
   });
