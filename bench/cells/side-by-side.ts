@@ -68,9 +68,7 @@ async function atFullLoad(a: Running, b: Running, plan: Plan): Promise<FullLoad[
     const [bAlone] = await haveHerd([b]);
     rounds.push({ alone: [aAlone, bAlone], together });
     const text = (values: readonly number[]) => values.map(Math.round).join(' and ');
-    plan.say(
-      `a herd of ${plan.herd}: alone ${text([aAlone, bAlone])} fires/s, at once ${text(together)}`,
-    );
+    plan.say(`a herd of ${plan.herd}: alone ${text([aAlone, bAlone])} fires/s, at once ${text(together)}`);
   }
   return rounds;
 }

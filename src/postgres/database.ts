@@ -50,7 +50,7 @@ export function openDatabase(url: string, size: number): Database {
       try {
         return await pool.use(work, limitMs);
       } catch (error) {
-        if (begunInTime.has(error as object) && (await answers(pool))) throw new OutOfTime(limitMs);
+        await throwIfTooMuch(pool, error, limitMs);
         if (repetition > (isReadOnly(error) ? 1 : isRepeatable(error) ? REPETITIONS : 0)) throw error;
         await delay(Math.random() * 20 * repetition);
       }
@@ -70,6 +70,13 @@ const COMMITTED_NOTHING = sql`SELECT pg_logical_emit_message(true, 'firelock', '
 /** Time limits that passed while the work was under way, and not while it waited for a connection. */
 const begunInTime = new WeakSet<object>();
 
+/** Work was too much if the database answers something else. If it does not, an idle connection hangs too, and would fail the next work. */
+async function throwIfTooMuch(pool: Pool, error: unknown, limitMs: number): Promise<void> {
+  if (!begunInTime.has(error as object)) return;
+  if (await answers(pool)) throw new OutOfTime(limitMs);
+  pool.replaceIdle();
+}
+
 async function answers(pool: Pool): Promise<boolean> {
   // It commits something: where a synchronous standby is gone, reads are answered, and commits are not.
   const answered = pool.use((db) => db.execute(COMMITTED_NOTHING), ANSWER_LIMIT_MS);
@@ -82,6 +89,8 @@ async function answers(pool: Pool): Promise<boolean> {
 interface Pool {
   usage(): PoolUsage;
   use<T>(work: (db: Executor) => Promise<T>, limitMs: number): Promise<T>;
+  /** Those that are idle were opened at about the same time as one that has failed: they would only find out one after the other. */
+  replaceIdle(): void;
   close(): Promise<void>;
 }
 
@@ -107,6 +116,13 @@ function createPool(url: string, size: number): Pool {
     const fresh = connect(url);
     all.add(fresh);
     giveBack(fresh);
+  }
+
+  function replaceIdle(): void {
+    for (const other of idle.splice(0)) {
+      void other.close();
+      replace(other);
+    }
   }
 
   async function acquire(limitMs: number): Promise<LastingConnection> {
@@ -144,11 +160,7 @@ function createPool(url: string, size: number): Pool {
       usable = !isReadOnly(error) && !isSessionLost(error);
       if (isReadOnly(error)) {
         connection.mayNotWrite();
-        // The others were opened at about the same time, and would only find out one after the other.
-        for (const other of idle.splice(0)) {
-          void other.close();
-          replace(other);
-        }
+        replaceIdle();
       }
       throw error;
     } finally {
@@ -163,6 +175,7 @@ function createPool(url: string, size: number): Pool {
   }
 
   return {
+    replaceIdle,
     usage: () => ({ size, busy: size - idle.length, waiting: waiting.length }),
     use: async (work, limitMs) => {
       const using = use(work, limitMs);

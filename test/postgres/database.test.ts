@@ -7,6 +7,7 @@ import { migrate } from '../../src/postgres/migrate.ts';
 import { queryPrepared, rowsOf } from '../../src/postgres/sql/rows.ts';
 import { startFaultProxy } from '../chaos/cluster/fault-proxy.ts';
 import { type TestDatabase, createDatabase } from '../support/postgres/cluster.ts';
+import { startPostgresProxy } from '../support/postgres/postgres-proxy.ts';
 import { notThroughPooler } from '../support/postgres/pooler.ts';
 import { until } from '../support/until.ts';
 
@@ -231,6 +232,21 @@ describe('the database', () => {
       });
     expect(await Promise.all([cross(1, 2), cross(2, 1)])).toEqual([1, 2]);
     expect(begun).toBe(3);
+  });
+
+  it('has no connection left that hung during an outage, once that is over', async () => {
+    const proxy = await startPostgresProxy(created.url);
+    const behind = openDatabase(proxy.url, 3);
+    const all = () =>
+      Promise.allSettled([1, 2, 3].map(() => behind.run((db) => db.execute(sql`SELECT pg_sleep(0.1)`))));
+    const succeeded = { status: 'fulfilled' };
+    expect(await all()).toMatchObject([succeeded, succeeded, succeeded]);
+    await proxy.interrupt('hang');
+    await expect(behind.run((db) => db.execute(sql`SELECT`), 100)).rejects.toThrow(QueryTimeout);
+    await proxy.restore();
+    expect(await all()).toMatchObject([succeeded, succeeded, succeeded]);
+    await behind.close();
+    await proxy.close();
   });
 
   it('repeats work that asks for it, and gives up in the end', async () => {
