@@ -71,7 +71,9 @@ export class ScopePace {
   freeOf(scope: LaneScope): number {
     if (!this.#isAnotherAtWork(scope, this.#deps.clock.monotonic())) return Infinity;
     const most = MANY_WAITING + Math.floor((this.#allowed * AHEAD_MS) / WINDOW_MS);
-    return scope.waiting > most / 2 ? 0 : most - scope.waiting;
+    // With those that room was taken for.
+    const ahead = scope.claims - scope.slots;
+    return ahead > most / 2 ? 0 : most - ahead;
   }
 
   #isPaced(scope: LaneScope, now: number): boolean {
