@@ -5,9 +5,9 @@ import { type DayCase, type ExpectedFire, walkDates } from './dates-oracle.ts';
 import { calendarsOfDays, dayCaseNear, timingOfDays } from './day-cases.ts';
 import { type Triple, lists, triples } from './triples.ts';
 
-const SHARDS = 10;
-const PER_SHARD = 5200;
-const LISTS_PER_SHARD = 200;
+const SHARDS = 20;
+const PER_SHARD = 2600;
+const LISTS_PER_SHARD = 100;
 const FEW = 200;
 const FIRES = 4;
 const WALKED_DAYS = 500;
