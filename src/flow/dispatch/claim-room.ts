@@ -55,11 +55,6 @@ export class ClaimRoom {
     return true;
   }
 
-  /** The same for a run that may be less urgent than others: not where the last look left some of the lane. */
-  takeIfNoneWaits(lane: Lane): boolean {
-    return !this.#lanesWithMore.has(lane.name) && this.take(lane);
-  }
-
   /** What may be claimed now; null: nothing. */
   request(): Room | null {
     const { book, perLane } = this.#deps;

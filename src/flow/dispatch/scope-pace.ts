@@ -71,9 +71,7 @@ export class ScopePace {
   freeOf(scope: LaneScope): number {
     if (!this.#isAnotherAtWork(scope, this.#deps.clock.monotonic())) return Infinity;
     const most = MANY_WAITING + Math.floor((this.#allowed * AHEAD_MS) / WINDOW_MS);
-    // With those that room was taken for.
-    const ahead = scope.claims - scope.slots;
-    return ahead > most / 2 ? 0 : most - ahead;
+    return scope.waiting > most / 2 ? 0 : most - scope.waiting;
   }
 
   #isPaced(scope: LaneScope, now: number): boolean {

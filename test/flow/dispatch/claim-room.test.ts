@@ -63,19 +63,6 @@ describe('claims taken ahead', () => {
     expect(fill('third').length).toBeGreaterThanOrEqual(CLAIMS / 32);
   });
 
-  it('for a run that was not put in order are none in a lane of which the last look left some', () => {
-    const { book, room, show } = memory();
-    show('quick');
-    const quick = book.of('quick');
-    expect(room.takeIfNoneWaits(quick)).toBe(true);
-    const request = room.request();
-    if (!request) throw new Error('there is room');
-    room.claimed({ ...request, freeByLane: new Map([['quick', 1]]) }, [claimedRun({ lane: 'quick' })]);
-    expect([room.takeIfNoneWaits(quick), room.take(quick)]).toEqual([false, true]);
-    room.claimed({ ...request, freeByLane: new Map([['quick', 2]]) }, [claimedRun({ lane: 'quick' })]);
-    expect(room.takeIfNoneWaits(quick)).toBe(true);
-  });
-
   it('for a lane that stands still are no more than its slots', () => {
     const { book, room, show, fill, pass } = memory();
     show('stops');
