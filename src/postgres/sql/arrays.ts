@@ -19,10 +19,11 @@ export const instants = (values: readonly (Instant | null)[]): SQL =>
   sql`${plain(values.map((at) => (at === null ? null : isoInstant(at))))}::timestamptz[]`;
 
 /**
- * The same array, which the planner does not look into: else it would estimate each of a thousand ids by the statistics of each day of
- * history, and that takes longer than to read them.
+ * True for the rows of these ids. The planner does not look into the array: else it would estimate each of a thousand ids by the statistics
+ * of each day of history, and that takes longer than to read them.
  */
-export const unestimated = (array: SQL): SQL => sql`ARRAY(SELECT unnest(${array}))`;
+export const hasOneOfIds = (column: SQL, ids: readonly string[]): SQL =>
+  sql`${column} = ANY (ARRAY(SELECT unnest(${uuids(ids)})))`;
 
 /**
  * Instants as milliseconds, for `fromMs`, in the statements of each fire. PostgreSQL reads them in half the time that a

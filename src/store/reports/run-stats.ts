@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../core/access/scope.ts';
 import type { Instant } from '../../core/instant.ts';
 import { firstRunIdAt } from '../../core/runs/run.ts';
-import { bigints, unestimated, uuids } from '../../postgres/sql/arrays.ts';
+import { bigints, hasOneOfIds, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { fewOneOffs, fewSchedulesInScope } from '../runs/search/runs-in-scope.ts';
@@ -150,7 +150,7 @@ async function ofScope(db: Executor, { scope, scheduleUids }: StatsFilter): Prom
   const uids = await fewSchedulesInScope(db, { scope, use: 'read' });
   const ids = await fewOneOffs(db, { scope, use: 'read' });
   const ofSchedules = uids ? ofAny(uids) : sql.join(namesSeen(sql`schedule_id`, scope), sql` AND `);
-  if (ids) return [ofSchedules, sql`id = ANY (${unestimated(uuids(ids))})`];
+  if (ids) return [ofSchedules, hasOneOfIds(sql`id`, ids)];
   const named = [sql`trigger <> 'schedule'`, sql`trigger = 'api'`, ...namesSeen(sql`key COLLATE "C"`, scope)];
   return [ofSchedules, sql.join(named, sql` AND `)];
 }

@@ -9,7 +9,7 @@ import {
   isOfSchedule,
 } from '../../../core/runs/run.ts';
 import type { Bound } from '../../../core/schedules/expect.ts';
-import { texts, unestimated, uuids } from '../../../postgres/sql/arrays.ts';
+import { hasOneOfIds, texts, uuids } from '../../../postgres/sql/arrays.ts';
 import type { Labels } from '../../schedules/search/labelled-schedules.ts';
 import { RECORD_COLUMNS, type RunTable } from '../record-columns.ts';
 import { type ColumnsOfRuns, newestOfSchedule } from './runs-of-schedule.ts';
@@ -108,7 +108,7 @@ function pageOf(
 ): SQL {
   const { ids, limit, unmet } = filter;
   const { schedules, tables } = part;
-  const named = ids ? [sql`r.id = ANY (${unestimated(uuids(ids))})`] : [];
+  const named = ids ? [hasOneOfIds(sql`r.id`, ids)] : [];
   const broken = unmet ? [sql`r.unmet IS NOT NULL`, sql`r.unmet && ${texts(unmet)}`] : [];
   const conditions = [...part.conditions, ...named, ...broken, ...within(filter), ...more];
   if (schedules) {

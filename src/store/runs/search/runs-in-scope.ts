@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { type RunTrigger, isOfSchedule, scheduledForOf } from '../../../core/runs/run.ts';
-import { unestimated, uuids } from '../../../postgres/sql/arrays.ts';
+import { hasOneOfIds } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { rowsOf } from '../../../postgres/sql/rows.ts';
 import { type RunUse, eachRange, namesOwned, runsInScope } from '../../scopes/in-scope.ts';
@@ -149,17 +149,15 @@ async function partsOfOthers(
 ): Promise<ScopePart[]> {
   const isAsked = (trigger: RunTrigger) => filter.triggers?.includes(trigger) ?? true;
   const ids = isAsked('api') ? await fewOneOffs(db, { scope, use }, few) : [];
-  const oneOffs = ids?.length ? [sql`r.id = ANY (${unestimated(uuids(ids))})`] : [];
+  const oneOffs = ids?.length ? [hasOneOfIds(sql`r.id`, ids)] : [];
   const messages = isAsked('notify') ? namesOwned(sql`r.notifier_id`, scope) : [];
   const either = [...oneOffs, ...messages];
+  const conditions = [sql`(${sql.join(either, sql` OR `)})`];
+  const part: ScopePart = { filter: { ...filter, triggers: undefined }, more: { conditions }, isMany: false };
   return [
     ...(ids === null ? [partOfManyOneOffs(filter, { scope, use })] : []),
-    ...(either.length === 0 ? [] : [partOf(filter, [sql`(${sql.join(either, sql` OR `)})`])]),
+    ...(either.length === 0 ? [] : [part]),
   ];
-}
-
-function partOf(filter: RunFilter, conditions: SQL[]): ScopePart {
-  return { filter: { ...filter, triggers: undefined }, more: { conditions }, isMany: false };
 }
 
 function partOfManyOneOffs(filter: RunFilter, { scope, use }: InScope): ScopePart {
