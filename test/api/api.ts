@@ -12,7 +12,7 @@ import type { Dashboard } from '../../src/api/dashboard/built-files.ts';
 import { type ConnectionLimits, standardLimits } from '../../src/api/http/plugins/quiet-connections.ts';
 import { createServer } from '../../src/api/server.ts';
 import { NO_SHARES, type ScopeShares } from '../../src/core/access/scope-shares.ts';
-import { NO_CAPS, type OpenRunCaps } from '../../src/operations/scope-caps.ts';
+import { type OpenRunCaps, createOpenRunCaps } from '../../src/operations/scope-caps.ts';
 import { takeOver } from '../../src/operations/take-over.ts';
 import type { KeyRing } from '../../src/core/secrets/key-ring.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
@@ -95,7 +95,7 @@ type Options = Partial<AccessDeps & BrowserRulesDeps> & {
 export async function startApi(databaseUrl?: string, options: Options = {}): Promise<Api> {
   const { basePath = '', dashboard = null, secrets = SECRETS, limits = {}, ...more } = options;
   const { takesSecretFiles = false, sendsMail = false, scopeShares = NO_SHARES, ...rest } = more;
-  const { openRunCaps = NO_CAPS, ...asking } = rest;
+  const { openRunCaps, ...asking } = rest;
   const database = databaseUrl === undefined ? await createMigrated() : null;
   const url = databaseUrl ?? database?.url ?? '';
   const pools = openPools({ databaseUrl: url, connections: 9, openDatabase });
@@ -153,7 +153,9 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     pullQueues,
     wake,
     scopeShares,
-    openRunCaps,
+    // Nothing counts the open runs again, unless a test does: what calls have asked for is added up.
+    openRunCaps:
+      openRunCaps ?? createOpenRunCaps({ database: store, clock: systemClock, events, scopeShares }).caps,
     retentionDays: 30,
     basePath,
     dashboard,

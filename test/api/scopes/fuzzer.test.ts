@@ -1,13 +1,18 @@
 // @module-tag attack
 // @module-tag long
 import { expect, test } from 'vitest';
+import { parseScopeShares } from '../../../src/core/access/scope-shares.ts';
 import { createRandom } from '../../chaos/random.ts';
 import { CASES } from './cases.ts';
 import { type Asked, type World, startTwins } from './twins.ts';
 import { BILLING, OPS, type Team } from './worlds.ts';
 
+/** Each team has nearly as many schedules and open runs as it may. */
+const [SHARES] = parseScopeShares('billing.:1:13:24,ops.:1:9:16');
+const CAP_REACHED = /names that begin with \S+ may have at most \d+ (?:schedules|open runs)/g;
+const capsReached = new Set<string>();
 // It names anything in its own things, and finds them later.
-const twins = startTwins(() => true);
+const twins = startTwins(() => true, SHARES);
 const CALLS = 1500;
 const SEEDS = [1, 2];
 
@@ -41,12 +46,20 @@ test.for(SEEDS)('random calls of ops are answered as if there were no billing: s
     const route = random.pick(ROUTES.filter((name) => !UNSTEADY.includes(name)));
     const caller = random.pick([...OPS, ...OPS.slice(-2), ...OPS.slice(-2)]);
     const call = randomCall(random, route);
-    const { status } = await twins.ask(caller, call);
+    const { status, text } = await twins.ask(caller, call);
     statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    for (const [cap] of text.matchAll(CAP_REACHED)) capsReached.add(cap);
     if (below(random, 5) === 0) await billingActs(random, before);
   }
   for (const status of [200, 400, 403, 404, 422]) expect([...statuses.keys()]).toContain(status);
   expect([...statuses.keys()].filter((status) => status >= 500)).toEqual([]);
+});
+
+test('among those calls were some that a cap refused', () => {
+  expect([...capsReached].toSorted()).toEqual([
+    'names that begin with ops. may have at most 16 open runs',
+    'names that begin with ops. may have at most 9 schedules',
+  ]);
 });
 
 type Random = ReturnType<typeof createRandom>;

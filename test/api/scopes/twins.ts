@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect } from 'vitest';
+import { NO_SHARES, type ScopeShares } from '../../../src/core/access/scope-shares.ts';
 import { type Answer, type Api, startApi } from '../api.ts';
 import {
   API_TOKENS,
@@ -41,12 +42,19 @@ interface Twins {
   rowsOfBilling(): Promise<string[]>;
 }
 
-/** `remembers`: whether an answer to a call of this path may have what ops itself has said earlier. They start before the tests of a file, and stop after them. */
-export function startTwins(remembers: (path: string) => boolean): Twins {
+/**
+ * `remembers`: whether an answer to a call of this path may have what ops itself has said earlier. They start before the tests of a file,
+ * and stop after them.
+ */
+export function startTwins(
+  remembers: (path: string) => boolean,
+  scopeShares: ScopeShares = NO_SHARES,
+): Twins {
   let twins: Twins | undefined;
   const apis: Api[] = [];
   beforeAll(async () => {
-    for (let n = 0; n < 2; n += 1) apis.push(await startApi(undefined, { apiTokens: API_TOKENS }));
+    for (let n = 0; n < 2; n += 1)
+      apis.push(await startApi(undefined, { apiTokens: API_TOKENS, scopeShares }));
     const [first, second] = apis as [Api, Api];
     const billing = await fillTeam(first, 'billing.');
     await actAsBilling(first);
