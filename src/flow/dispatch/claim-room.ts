@@ -11,7 +11,7 @@ interface ClaimRoomDeps {
   total: number;
   perLane: number;
   /** Of scopes that have very many runs; null: no scopes share the instance. */
-  pace?: ScopePace | null;
+  pace?: Pick<ScopePace, 'freeOf'> | null;
 }
 
 /** Claims per slot of the whole. */
@@ -53,6 +53,21 @@ export class ClaimRoom {
     if (this.#freeOf(lane) <= 0) return false;
     this.#deps.book.addClaims(lane, 1);
     return true;
+  }
+
+  /**
+   * The same for runs that nothing has put in order of priority: not where the last look at the database left some of the lane, which may
+   * be more urgent; and of a scope that is held back no more in all than a look might take.
+   */
+  takeEach(lanes: readonly Lane[]): boolean[] {
+    const freeByScope = new Map<LaneScope, number>();
+    return lanes.map((lane) => {
+      const { name, scope } = lane;
+      const free = freeByScope.get(scope) ?? this.#deps.pace?.freeOf(scope) ?? Infinity;
+      const isTaken = free > 0 && !this.#lanesWithMore.has(name) && this.take(lane);
+      freeByScope.set(scope, isTaken ? free - 1 : free);
+      return isTaken;
+    });
   }
 
   /** What may be claimed now; null: nothing. */

@@ -26,5 +26,7 @@ export async function claimOffered(dispatch: Dispatch, offered: readonly ReadyRu
 /** Those for which room was taken: none before the dispatcher is started, or once it stops. */
 function withRoom({ deps, accepting, book, room, loop }: Dispatch, offered: readonly ReadyRun[]): ReadyRun[] {
   if (loop.passes() === 0 || !accepting || !maySend(deps)) return [];
-  return offered.filter(({ lane }) => deps.targets.canSend(lane) && room.take(book.of(lane)));
+  const sendable = offered.filter(({ lane }) => deps.targets.canSend(lane));
+  const taken = room.takeEach(sendable.map(({ lane }) => book.of(lane)));
+  return sendable.filter((_, index) => taken[index]);
 }
