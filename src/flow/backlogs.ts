@@ -31,7 +31,7 @@ interface BacklogsDeps {
 }
 
 /** Runs of a slice. It takes some tens of milliseconds, for which effects and settlements of other schedules may have to wait. */
-const MAX_RUNS = 250;
+const MAX_RUNS = 100;
 /** Other instances wake their own loop; this finds what a dead one has left. */
 const IDLE_MS = 2_000;
 /** Before rows that other transactions have locked are tried again. */

@@ -57,15 +57,17 @@ export async function endSlice(
       ? locked.map((run) => abandonedAsDeleted(run, now))
       : locked.filter(isReplaceable).map((run) => replacedBy(run, now));
   const saved = await saveLockedRuns(tx, changes);
-  // What is waiting may start once nothing is active: these ends cause no judgement of their own.
-  const judged = kind === 'replaced' ? await writeOverlapEffects(tx, [scheduleUid]) : 0;
   const stays = found.length > ids.length || locked.length < ids.length || besides.length > 0;
+  const isDone =
+    !stays && ids.length < limit && !(kind === 'replaced' && (await isBeingMarked(tx, scheduleUid)));
+  // What is waiting may start once nothing is active: these ends cause no judgement of their own.
+  const judged = isDone && kind === 'replaced' ? await writeOverlapEffects(tx, [scheduleUid]) : 0;
   return {
     changed: changes.length,
     effects: saved + judged,
     toAdmit: locked.some(({ limitId }) => limitId !== null),
     position,
-    isDone: !stays && ids.length < limit && !(kind === 'replaced' && (await isBeingMarked(tx, scheduleUid))),
+    isDone,
     isBlocked: changes.length === 0,
   };
 }

@@ -46,7 +46,7 @@ export interface GuardedSchedule extends OpenRuns {
   uid: string;
   overlap: Overlap;
   statuses: ReadonlyMap<string, RunRecord['status']>;
-  /** There are more replaceable runs than these, or some are still to be marked. */
+  /** There are more of them than one judgement ends, or some are still to be marked: `replaceable` is empty. */
   moreReplaceable: boolean;
 }
 
@@ -108,6 +108,7 @@ function guardedOf(rows: readonly Row[], most: number): GuardedSchedule {
   const waiting = found.filter(({ status }) => status === 'waiting').map(({ id }) => id);
   const active = found.filter(({ status }) => status !== 'waiting').map(({ id }) => id);
   const [first] = rows;
+  const moreReplaceable = active.length > most || (first?.is_marking ?? false);
   return {
     uid: first?.uid ?? '',
     overlap: first?.overlap ?? 'allow',
@@ -115,7 +116,7 @@ function guardedOf(rows: readonly Row[], most: number): GuardedSchedule {
     waiting: waiting.slice(0, most),
     moreWait: waiting.length > most,
     isActive: first?.is_active ?? false,
-    replaceable: active.slice(-most),
-    moreReplaceable: active.length > most || (first?.is_marking ?? false),
+    replaceable: moreReplaceable ? [] : active,
+    moreReplaceable,
   };
 }

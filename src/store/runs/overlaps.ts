@@ -38,7 +38,8 @@ const MOST_OF_ALL = 2_000;
  * Decides which waiting runs of these schedules start, go on waiting or are skipped, and which give way (core/schedules/overlap.ts). The
  * caller has the schedules' rows locked, by an earlier statement of this transaction. No row of a run is waited for: a schedule
  * of which another transaction has a run locked is left as it is. It reads and changes a few hundred runs of a schedule at most: if more
- * wait, the schedule is to be judged again; if more are to give way, the newest starts all the same, and they do so in slices (backlogs).
+ * wait, the schedule is to be judged again; if more are to give way, the newest starts all the same, and all others do so in slices
+ * (backlogs).
  */
 export async function judgeOverlapsUnderLock(
   tx: Transaction,
@@ -108,16 +109,12 @@ interface Judged extends GuardedSchedule {
 
 type LockedRuns = ReadonlyMap<string, RunRecord>;
 
-/** Another transaction works on one of its runs, or has just ended it. Where many give way, a slice comes back to those. */
-function isBlocked(
-  { verdicts, statuses, replaceable, moreReplaceable }: Judged,
-  locked: LockedRuns,
-): boolean {
-  const mayMiss = new Set(moreReplaceable ? replaceable : []);
-  return [...verdicts.keys()].some((id) => !mayMiss.has(id) && locked.get(id)?.status !== statuses.get(id));
+/** Another transaction works on one of its runs, or has just ended it. */
+function isBlocked({ verdicts, statuses }: Judged, locked: LockedRuns): boolean {
+  return [...verdicts.keys()].some((id) => locked.get(id)?.status !== statuses.get(id));
 }
 
-/** Runs that are to give way, and of which this transaction has ended some: the others follow in slices. Answers how many wait for that. */
+/** Runs that are to give way, and are too many for this transaction: they do so in slices. Answers for how many schedules. */
 function leaveReplaced(tx: Transaction, judged: readonly Judged[], locked: LockedRuns): Promise<number> {
   const more = judged.filter(({ overlap, moreReplaceable }) => overlap === 'replace' && moreReplaceable);
   return writeBacklogs(
