@@ -11,7 +11,7 @@ const SHARED = 'shared.';
 const MAX_PREFIXES = 32;
 
 export const SCOPE_RULE =
-  `1 to ${MAX_PREFIXES} different prefixes of names, separated by "|", such as billing.|ops.: each 1 to 128 letters ` +
+  `1 to ${MAX_PREFIXES} different prefixes of names, separated by "|", such as billing.|ops.: each has 1 to 128 letters ` +
   '(A-Z, a-z), digits, dots, dashes and underscores, and begins with a letter or digit';
 
 /** Reads `billing.|ops.`; null: it breaks SCOPE_RULE. */
