@@ -39,7 +39,7 @@ import { createObservingState } from '../runtime/observing-state.ts';
 import { createInstanceState } from '../runtime/readiness.ts';
 import type { ServicesDeps } from '../runtime/service-table.ts';
 import { openPools } from '../postgres/database-pools.ts';
-import { type Database, openDatabase } from '../postgres/database.ts';
+import { openDatabase } from '../postgres/database.ts';
 import { readingOnly } from '../postgres/reading-only.ts';
 import { type AddressGuard, createAddressGuard } from '../targets/address-guard.ts';
 import { createEmailTarget } from '../targets/email.ts';
@@ -63,7 +63,7 @@ export interface DaemonOptions {
 export interface Parts {
   clock: Clock;
   events: EventBus;
-  openDatabase: (url: string, size: number) => Database;
+  openDatabase: typeof openDatabase;
   httpTarget: (deps: Parameters<typeof createHttpTarget>[0]) => TargetKind<HttpTarget<string>>;
 }
 
@@ -113,8 +113,8 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
 
 /** With FIRELOCK_OBSERVE, PostgreSQL refuses what the pools might write; a take-over has a connection of its own. */
 function createPools({ config, databaseUrl }: DaemonOptions, parts: Parts) {
-  const open: Parts['openDatabase'] = (url, size) => {
-    const database = parts.openDatabase(url, size);
+  const open: Parts['openDatabase'] = (...asked) => {
+    const database = parts.openDatabase(...asked);
     return config.observe ? readingOnly(database) : database;
   };
   return {

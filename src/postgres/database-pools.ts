@@ -1,4 +1,4 @@
-import { type Database, STATEMENT_LIMIT_MS } from './database.ts';
+import { type Database, STATEMENT_LIMIT_MS, type openDatabase } from './database.ts';
 import { createTurns } from '../runtime/loop/turns.ts';
 import { QueryTimeout } from './errors.ts';
 import { TRANSACTION_LIMIT_MS } from './transaction.ts';
@@ -21,7 +21,7 @@ interface PoolOptions {
   databaseUrl: string;
   /** For main, api and background together; at least 2. */
   connections: number;
-  openDatabase: (url: string, size: number) => Database;
+  openDatabase: typeof openDatabase;
 }
 
 export function openPools({ databaseUrl, connections, openDatabase }: PoolOptions) {
@@ -33,7 +33,8 @@ export function openPools({ databaseUrl, connections, openDatabase }: PoolOption
     api,
     calls: shareOf(api, Math.max(1, shares.api - 1)),
     background,
-    heartbeat: openDatabase(databaseUrl, 1),
+    // A second try must come while the lease is valid.
+    heartbeat: openDatabase(databaseUrl, 1, { mayBeTooMuch: false }),
   } satisfies DatabasePools;
 }
 

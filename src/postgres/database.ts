@@ -41,8 +41,20 @@ export interface PoolUsage {
 export const STATEMENT_LIMIT_MS = 5_000;
 const REPETITIONS = 5;
 
+export interface DatabaseOptions {
+  /**
+   * False: none of its work can be too much. Work that runs out of time fails at once with QueryTimeout, so that it can be tried again
+   * without waiting for whether the database answers something else.
+   */
+  mayBeTooMuch?: boolean;
+}
+
 /** Nothing here depends on session state, so it works behind a pooler in transaction mode. */
-export function openDatabase(url: string, size: number): Database {
+export function openDatabase(
+  url: string,
+  size: number,
+  { mayBeTooMuch = true }: DatabaseOptions = {},
+): Database {
   const pool = createPool(url, size);
 
   async function within<T>(work: (db: Executor) => Promise<T>, limitMs: number): Promise<T> {
@@ -50,7 +62,7 @@ export function openDatabase(url: string, size: number): Database {
       try {
         return await pool.use(work, limitMs);
       } catch (error) {
-        await throwIfTooMuch(pool, error, limitMs);
+        if (mayBeTooMuch) await throwIfTooMuch(pool, error, limitMs);
         if (repetition > (isReadOnly(error) ? 1 : isRepeatable(error) ? REPETITIONS : 0)) throw error;
         await delay(Math.random() * 20 * repetition);
       }
@@ -89,7 +101,10 @@ async function answers(pool: Pool): Promise<boolean> {
 interface Pool {
   usage(): PoolUsage;
   use<T>(work: (db: Executor) => Promise<T>, limitMs: number): Promise<T>;
-  /** Those that are idle were opened at about the same time as one that has failed: they would only find out one after the other. */
+  /**
+   * Those that are idle were opened at about the same time as one that has failed: they would only find out one after the other. One that
+   * opens just now goes on: where the way to the database is slow, another would only begin later.
+   */
   replaceIdle(): void;
   close(): Promise<void>;
 }
@@ -120,8 +135,12 @@ function createPool(url: string, size: number): Pool {
 
   function replaceIdle(): void {
     for (const other of idle.splice(0)) {
-      void other.close();
-      replace(other);
+      if (other.isOpening()) {
+        giveBack(other);
+      } else {
+        void other.close();
+        replace(other);
+      }
     }
   }
 

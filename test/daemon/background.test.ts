@@ -62,9 +62,9 @@ function start(pool: number): Promise<unknown> {
   daemon = createDaemon(
     { config, databaseUrl: store.url, version: 'test', logger, onStuck },
     {
-      openDatabase: (url, size) => {
+      openDatabase: (url, size, options) => {
         sizes.push(size);
-        return hangingWhereSlow(openDatabase(url, size));
+        return hangingWhereSlow(openDatabase(url, size, options));
       },
     },
   );

@@ -249,6 +249,34 @@ describe('the database', () => {
     await proxy.close();
   });
 
+  it('lets a session go on opening whose database is far away, though it was asked in vain meanwhile', async () => {
+    const proxy = await startFaultProxy(created.url);
+    const far = openDatabase(proxy.url, 1);
+    const ask = (limitMs: number) => far.run((db) => rowsOf(db)(sql`SELECT 1 AS one`), limitMs);
+    await ask(5_000);
+    // Some five round trips: more than the question waits whether the database answers, less than a session may take to open.
+    proxy.delay(280);
+    await expect(ask(100)).rejects.toThrow(QueryTimeout);
+    expect(await until(() => ask(5_000).catch(() => null))).toEqual([{ one: 1 }]);
+    // The first session, the cancel request of its statement, and the second session.
+    expect(proxy.connections()).toBe(3);
+    await far.close();
+    await proxy.close();
+  });
+
+  it('tells at once of work that is never too much, so that it can be tried again: the database is not asked first', async () => {
+    const proxy = await startPostgresProxy(created.url);
+    const small = openDatabase(proxy.url, 1, { mayBeTooMuch: false });
+    await small.run((db) => db.execute(sql`SELECT`));
+    await proxy.interrupt('hang');
+    await expect(small.run((db) => db.execute(sql`SELECT`), 100)).rejects.toThrow(QueryTimeout);
+    // Besides the session, a cancel request may be on its way.
+    expect(proxy.connections()).toBeLessThan(3);
+    await proxy.restore();
+    await small.close();
+    await proxy.close();
+  });
+
   it('repeats work that asks for it, and gives up in the end', async () => {
     let tries = 0;
     const work = database.run(() => {

@@ -34,6 +34,8 @@ export function connect(url: string): LastingConnection {
   };
   return {
     session: async () => {
+      // Begun for earlier work, perhaps during an outage that is over: if it fails, this work tries once for itself.
+      await opening?.catch(() => undefined);
       if (session?.isUsable() === true && !hosts.isLeft(session.host)) return session;
       opening ??= open().finally(() => (opening = undefined));
       return opening;

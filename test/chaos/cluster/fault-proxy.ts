@@ -13,6 +13,8 @@ export type ProxyMode = 'open' | 'refuse' | 'hang' | 'mute' | 'lose';
 /** One instance's way to the database. */
 export interface FaultProxy {
   readonly url: string;
+  /** How many connections were tried so far. */
+  connections(): number;
   set(mode: ProxyMode): void;
   /** Added to every piece, both ways. */
   delay(ms: number): void;
@@ -37,7 +39,9 @@ export async function startFaultProxy(databaseUrl: string): Promise<FaultProxy> 
   const target = new URL(databaseUrl);
   const ways = new Set<Way>();
   const state = { mode: 'open' as ProxyMode, delayMs: 0 };
+  let connections = 0;
   const server = createServer((client) => {
+    connections += 1;
     if (state.mode === 'refuse') {
       client.on('error', () => undefined);
       client.resetAndDestroy();
@@ -59,6 +63,7 @@ export async function startFaultProxy(databaseUrl: string): Promise<FaultProxy> 
   url.port = String(await listenOnLoopback(server));
   return {
     url: url.href,
+    connections: () => connections,
     set: (mode) => {
       state.mode = mode;
       for (const way of ways) apply(way, mode);

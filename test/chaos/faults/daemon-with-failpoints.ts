@@ -43,7 +43,7 @@ const daemon = createDaemon(
     onStuck: () => process.exit(1),
   },
   {
-    openDatabase: (url, size) => watched(openDatabase(url, size)),
+    openDatabase: (...asked) => watched(openDatabase(...asked)),
     httpTarget: (deps) => watchedTarget(createHttpTarget(deps)),
   },
 );
