@@ -60,14 +60,33 @@ test('a message that is missing, doubled, undelivered or not recorded is noticed
   );
 });
 
+/** A failure 60 s after the schedule was made, and no success; what else is recorded of it? */
+function untold(change: (history: History) => void = () => undefined): boolean {
+  return !told((history) => {
+    Object.assign(history, { notices: [] });
+    const { dump } = history;
+    Object.assign(dump, { runs: [run(1, { status: 'failed' })], alerts: [], messages: [] });
+    dump.versions = dump.versions.slice(0, 1);
+    Object.assign(dump.versions[0] ?? {}, { at: at(-60) });
+    change(history);
+  });
+}
+
 test('a failure that nothing followed, and that no episode tells of, is noticed', () => {
-  const untold = (history: History) => {
-    history.dump.runs = [run(1, { status: 'failed' })];
-    history.dump.alerts = [];
-    history.dump.messages = [];
-    history.notices = [];
-    history.dump.versions = history.dump.versions.slice(0, 1);
-    Object.assign(history.dump.versions[0] ?? {}, { at: at(-60) });
+  expect(untold()).toBe(true);
+});
+
+test('a failure of a schedule that a person had paused needs no episode, unless it was enabled again before', () => {
+  const edited = ({ dump }: History, seconds: number, marker: string) => {
+    const version = dump.versions.length + 1;
+    for (const made of dump.versions.slice(0, 1))
+      dump.versions.push({ ...made, version, change: 'updated', at: at(seconds), marker });
   };
-  expect(told(untold)).toBe(false);
+  const paused = (history: History) => edited(history, -30, 'm2');
+  expect(untold(paused)).toBe(false);
+  const enabledAgain = (history: History) => {
+    paused(history);
+    edited(history, -20, 'm1');
+  };
+  expect(untold(enabledAgain)).toBe(true);
 });

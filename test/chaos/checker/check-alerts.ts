@@ -101,14 +101,19 @@ function heals({ finishedAt }: RunRow, { since, until }: AlertRow): boolean {
   );
 }
 
-/** A failure that no success, pause or deletion followed, and no episode tells of. */
-function checkMissed({ runs, alerts }: History['dump'], stops: readonly VersionRow[], report: Report): void {
+/** A failure of a schedule that was not paused, that no success, pause or deletion followed, and no episode tells of. */
+function checkMissed(
+  { runs, alerts, versions }: History['dump'],
+  stops: readonly VersionRow[],
+  report: Report,
+): void {
   const ofSchedule = grouped(
     alerts.filter(({ kind }) => kind === 'failed'),
     ({ scheduleUid }) => scheduleUid,
   );
   const endings = grouped(runs, ({ scheduleUid }) => scheduleUid);
   const stopped = grouped(stops, ({ scheduleUid }) => scheduleUid);
+  const edited = grouped(versions, ({ scheduleUid }) => scheduleUid);
   for (const run of runs) {
     const { finishedAt: at, scheduleUid, status, reason } = run;
     if (at === null || !FAILING.includes(status) || reason === 'deleted') continue;
@@ -118,8 +123,15 @@ function checkMissed({ runs, alerts }: History['dump'], stops: readonly VersionR
     const isAnswered =
       (endings.get(scheduleUid) ?? []).some(
         (other) => other.status === 'succeeded' && (other.finishedAt ?? -Infinity) >= at - CLOCKS_MS,
-      ) || (stopped.get(scheduleUid) ?? []).some((stop) => stop.at >= at - EDIT_MS);
+      ) ||
+      (stopped.get(scheduleUid) ?? []).some((stop) => stop.at >= at - EDIT_MS) ||
+      stops.some((stop) => stop === versionAt(at, edited.get(scheduleUid)));
     if (!isTold && !isAnswered)
       report.add('alerts', `run ${run.id} of ${run.scheduleId} is ${status}, and no episode tells of it`);
   }
+}
+
+/** The newest version up to a moment: the definition at that time. */
+function versionAt(moment: number, versions: readonly VersionRow[] = []): VersionRow | undefined {
+  return versions.filter(({ at }) => at <= moment).sort((a, b) => b.version - a.version)[0];
 }
