@@ -41,7 +41,7 @@ export interface PoolUsage {
 export const STATEMENT_LIMIT_MS = 5_000;
 const REPETITIONS = 5;
 
-export interface DatabaseOptions {
+interface DatabaseOptions {
   /**
    * False: none of its work can be too much. Work that runs out of time fails at once with QueryTimeout, so that it can be tried again
    * without waiting for whether the database answers something else.

@@ -2,6 +2,7 @@ import { type DayPattern, dayPatternOf, everyDay } from './day-pattern.ts';
 import { type FieldValues, valuesOf } from './cron-field-parse.ts';
 import { DAY_OF_MONTH, DAY_OF_WEEK, type Field } from './cron-fields.ts';
 import type { ParsedCron } from './cron-parse.ts';
+import { remembering } from './remembering.ts';
 import type { Second } from '../zones/zone-offsets.ts';
 import { LATEST } from '../instant.ts';
 import { DAY_MS, type DayNumber } from '../utc-day.ts';
@@ -122,8 +123,8 @@ function cronerText(field: Field, values: FieldValues): string {
 
 /** The days that an expression selects, and the last month that was computed: questions usually come in order. */
 interface Days {
-  /** Null: it keeps all days. */
-  rule: DayRule | null;
+  /** The first day at or after one that a rule keeps as well; null: there is no rule. */
+  keptFrom: ((day: DayNumber) => DayNumber | null) | null;
   pattern: DayPattern;
   /** Bit 0 is January. */
   months: number;
@@ -136,18 +137,15 @@ interface Days {
 /** Every month, with its weekdays, recurs within 40 years, also over century years: after that, there is no match. */
 const MONTHS_TO_SCAN = 41 * 12;
 
-export const daysOfPattern = (pattern: DayPattern, months: number, rule: DayRule | null = null): Days => ({
-  rule,
-  pattern,
-  months,
-  first: 0,
-  end: 0,
-  mask: 0,
-});
+export function daysOfPattern(pattern: DayPattern, months: number, rule: DayRule | null = null): Days {
+  const days: Days = { keptFrom: null, pattern, months, first: 0, end: 0, mask: 0 };
+  if (rule !== null) days.keptFrom = remembering((from) => nextKept(days, rule, from));
+  return days;
+}
 
 /** The first selected day at or after one; null: there never is one. */
 export function nextDay(days: Days, from: DayNumber): DayNumber | null {
-  return days.rule === null ? nextSelected(days, from) : nextKept(days, days.rule, from);
+  return days.keptFrom === null ? nextSelected(days, from) : days.keptFrom(from);
 }
 
 /** Each step passes a day at least, and none goes beyond the years of the API. */

@@ -136,16 +136,18 @@ const NOTHING_EXCLUDED: ExclusionViews = {
 };
 const NOTHING_MOVED = { excludedBy: () => null, moveOf: () => null };
 
-/** Null: all days are kept. */
-function together(rules: readonly DayRule[]): DayRule | null {
-  const [first, ...others] = rules;
-  if (!first || others.length === 0) return first ?? null;
+/** Its days, too, are searched for once. */
+const EVERY_DAY: DayRule = { firstFrom: (day) => day };
+
+/** The days that all rules keep. */
+function together([first = EVERY_DAY, ...others]: readonly DayRule[]): DayRule {
+  if (others.length === 0) return first;
   const rest = together(others);
   return {
     firstFrom: (asked) => {
       for (let day: DayNumber | null = asked; ;) {
         day = first.firstFrom(day);
-        if (day === null || !rest) return day;
+        if (day === null) return day;
         const next: DayNumber | null = rest.firstFrom(day);
         if (next === null || next === day) return next;
         day = next;

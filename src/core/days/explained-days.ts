@@ -1,3 +1,4 @@
+import { remembering } from '../cron/remembering.ts';
 import { dateOfDay } from '../exclusions/date-entries.ts';
 import type { Instant } from '../instant.ts';
 import type { Timing } from '../schedules/schedule.ts';
@@ -7,7 +8,7 @@ import { zoneOffsets } from '../zones/zone-offsets.ts';
 import { hasDayRule } from './day-times.ts';
 import { PERIODS } from './every-days.ts';
 import { dateAt, spansOf } from './local-dates.ts';
-import { NOWHERE, type OwnFate, type Ruled, firesDuring, ownFates, remembering } from './own-fates.ts';
+import { NOWHERE, type OwnFate, type Ruled, firesDuring, ownFates } from './own-fates.ts';
 
 /** Why a date fires or not. Of a date without fires: the step that left it without. */
 export const DAY_VERDICTS = [
@@ -52,15 +53,15 @@ export function dayExplainer(ruled: Ruled, maxFires: number): (day: DayNumber) =
   const { timing, identity, calendars } = ruled;
   const zone = zoneOffsets(timing.timezone);
   const unbounded = withoutBounds(timing);
-  const nextOf = (of: Timing) => {
+  const firesOf = (of: Timing) => {
     const times = fireTimes(of, identity, calendars);
-    return remembering((after) => times.next(after));
+    return remembering((from) => times.next(from - 1));
   };
-  const [next, nextEver] = [nextOf(timing), nextOf(unbounded)];
+  const [fires, firesEver] = [firesOf(timing), firesOf(unbounded)];
   const fateOf = ownFates({ ...ruled, timing: unbounded });
   return (day) => {
     const spans = spansOf(zone, day);
-    const found = firesDuring(spans, next, maxFires + 1);
+    const found = firesDuring(spans, fires, maxFires + 1);
     const shown = {
       date: dateOfDay(day),
       fires: found.slice(0, maxFires),
@@ -69,7 +70,7 @@ export function dayExplainer(ruled: Ruled, maxFires: number): (day: DayNumber) =
     if (spans.length === 0) return { ...shown, ...NOWHERE, verdict: 'noSuchDate' };
     const own = fateOf(day, spans);
     if (found.length > 0) return { ...shown, ...own, verdict: 'fires' };
-    if (unbounded !== timing && firesDuring(spans, nextEver, 1).length > 0)
+    if (unbounded !== timing && firesDuring(spans, firesEver, 1).length > 0)
       return { ...shown, ...NOWHERE, verdict: 'outside' };
     return { ...shown, ...own, verdict: own.verdict === 'fires' ? 'clocks' : own.verdict };
   };

@@ -1,6 +1,7 @@
 import type { Calendars } from '../exclusions/calendar-history.ts';
 import { readCron } from '../cron/cron.ts';
 import type { WallTimes } from '../cron/cron-wall.ts';
+import { remembering } from '../cron/remembering.ts';
 import type { Cron } from '../cron/cron-expressions.ts';
 import { dateOfDay } from '../exclusions/date-entries.ts';
 import { exclusionOf } from '../exclusions/exclusion.ts';
@@ -56,9 +57,9 @@ function fatesByMoment(ruled: Ruled): Fates {
 function reasonsAtMoments({ timing, identity, calendars }: Ruled) {
   const exclusion = exclusionOf(timing, calendars);
   const times = fireTimes(timing, identity, calendars);
-  const next = remembering((after) => times.nextOnAnyDay(after));
+  const firstFrom = remembering((from) => times.nextOnAnyDay(from - 1));
   return (day: DayNumber, spans: readonly DateSpan[]): string | null | undefined => {
-    const [first] = firesDuring(spans, next, 1);
+    const [first] = firesDuring(spans, firstFrom, 1);
     if (first === undefined || exclusion === null) return first === undefined ? undefined : null;
     const reason = exclusion.views.reasonOf(exclusion.views.indexAt(first), day);
     return reason && inWords(reason);
@@ -122,30 +123,19 @@ function withKept({ kept, timezone }: Timing, fates: Fates): Fates {
 }
 
 function isDayOf(walls: readonly WallTimes[]): (day: DayNumber) => boolean {
-  const next = remembering((after) => nextSource(walls, after + 1));
-  return (day) => next(day - 1) === day;
-}
-
-/** Remembers its last answer: what does not come for years is searched once, not for each date. */
-export function remembering(next: (after: number) => number | null): (after: number) => number | null {
-  let asked = Infinity;
-  let answer: number | null = null;
-  return (after) => {
-    if (after >= asked && (answer === null || after < answer)) return answer;
-    asked = after;
-    return (answer = next(after));
-  };
+  const firstFrom = remembering((from) => nextSource(walls, from));
+  return (day) => firstFrom(day) === day;
 }
 
 export function firesDuring(
   spans: readonly DateSpan[],
-  next: (after: Instant) => Instant | null,
+  firstFrom: (from: Instant) => Instant | null,
   most: number,
 ): Instant[] {
   const found: Instant[] = [];
   for (const { from, until } of spans) {
-    let at = next(from - 1);
-    for (; at !== null && at < until && found.length < most; at = next(at)) found.push(at);
+    let at = firstFrom(from);
+    for (; at !== null && at < until && found.length < most; at = firstFrom(at + 1)) found.push(at);
   }
   return found;
 }

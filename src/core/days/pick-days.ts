@@ -1,5 +1,6 @@
 import type { DayNumber } from '../utc-day.ts';
 import { type DayRule, LAST_KEPT_DAY } from '../cron/cron-wall.ts';
+import { remembering } from '../cron/remembering.ts';
 import type { ExclusionViews } from '../exclusions/exclusion.ts';
 import type { DayPick } from './day-rules.ts';
 import { PERIODS } from './every-days.ts';
@@ -51,18 +52,18 @@ function newRule(picking: Picking): DayRule {
       if (exists(zone, day)) candidates.push(day);
     return numberedOf(picking, candidates);
   };
-  return {
-    firstFrom: (asked) => {
-      for (let day: DayNumber | null = asked; ;) {
-        day = nextCandidate(day);
-        if (day === null || day > LAST_KEPT_DAY) return null;
-        const period = indexOf(day);
-        const found = picked(period).find((one) => one >= asked);
-        if (found !== undefined) return found;
-        day = startOf(period + 1);
-      }
-    },
+  const firstFrom = (asked: DayNumber): DayNumber | null => {
+    for (let day: DayNumber | null = asked; ;) {
+      day = nextCandidate(day);
+      if (day === null || day > LAST_KEPT_DAY) return null;
+      const period = indexOf(day);
+      const found = picked(period).find((one) => one >= asked);
+      if (found !== undefined) return found;
+      day = startOf(period + 1);
+    }
   };
+  // Each expression asks.
+  return { firstFrom: remembering(firstFrom) };
 }
 
 /** Questions usually come in order. */
