@@ -59,7 +59,13 @@ export interface Walk extends DayCase {
   selections: Selection[];
 }
 
-export const dateOf = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10);
+const dates = new Map<number, string>();
+
+export function dateOf(day: number): string {
+  const known = dates.get(day) ?? new Date(day * DAY_MS).toISOString().slice(0, 10);
+  dates.set(day, known);
+  return known;
+}
 
 export function dayOf({ clock }: Walk, at: number): number {
   return Math.floor(clock(Math.floor(at / 60_000)) / DAY);

@@ -3,7 +3,10 @@ export type LocalClock = (utcMinute: number) => number;
 
 const clocks = new Map<string, LocalClock>();
 
-/** Read off Intl's formatted date and time: once an hour, and each minute of an hour in which the offset changes. */
+/**
+ * Read off Intl's formatted date and time: every six hours; where the offset changes in between, every hour, and each minute of an hour in
+ * which it changes.
+ */
 export function localClock(zone: string): LocalClock {
   const known = clocks.get(zone);
   if (known) return known;
@@ -17,12 +20,14 @@ export function localClock(zone: string): LocalClock {
     }
     return offset;
   };
-  const clock: LocalClock = (utcMinute) => {
-    const hour = utcMinute - (utcMinute % 60);
-    const before = offsetAt(hour);
-    const offset = before === offsetAt(hour + 60) ? before : offsetAt(utcMinute);
-    return utcMinute + offset;
+  /** The offset during a span of minutes, unless it changes in it. */
+  const steady = (utcMinute: number, span: number): number | undefined => {
+    const from = Math.floor(utcMinute / span) * span;
+    const offset = offsetAt(from);
+    return offset === offsetAt(from + span) ? offset : undefined;
   };
+  const clock: LocalClock = (utcMinute) =>
+    utcMinute + (steady(utcMinute, 360) ?? steady(utcMinute, 60) ?? offsetAt(utcMinute));
   clocks.set(zone, clock);
   return clock;
 }
