@@ -83,7 +83,15 @@ async function* round(state: State): AsyncGenerator<void, void, void> {
   const { events, definitions } = state;
   const before = await keptSince(state);
   const failures: unknown[] = [];
-  const [dropped, partitions] = yield* dropDays(state, before, failures);
+  const partitions: Partition[] = [];
+  for (const parent of BY_DAY)
+    partitions.push(...(await state.database.run((db) => listPartitions(db, parent))));
+  const old = partitions.filter(({ day }) => day + DAY_MS <= before);
+  const inUse: Partition[] = [];
+  const dropped = yield* dropEach(old, {
+    drop: (partition) => drop(state, partition, () => inUse.push(partition)),
+    failures,
+  });
   for (const parent of BY_DAY) {
     yield* deleteInPages(state, (db, limit) => deleteOtherBefore(db, before, limit, parent));
   }
@@ -91,6 +99,12 @@ async function* round(state: State): AsyncGenerator<void, void, void> {
   yield* sweep(state, before, sweepDependencies);
   while (await definitions.step(before)) yield;
   yield* deleteInPages(state, (db, limit) => dropReplacedBefore(db, before - LONGEST_REACH_MS, limit));
+  // Once more, since a statement, or a loop that makes partitions, may have used them for a moment only.
+  const later = yield* dropEach(inUse, {
+    drop: (partition) => drop(state, partition, (error) => tellOfDelay(state, partition, error)),
+    failures,
+  });
+  dropped.push(...later);
   const days = dropped.flatMap(({ parent, day }) => (parent === 'history' ? [day] : []));
   events.emit({ type: 'historyDropped', days, definitions: definitions.dropped() });
   const kept = partitions.filter(({ parent, day }) => parent === 'history' && !days.includes(day));
@@ -99,43 +113,44 @@ async function* round(state: State): AsyncGenerator<void, void, void> {
   if (failures.length > 0) throw failures[0];
 }
 
-/** Answers what it dropped, and all days that there were. */
-async function* dropDays(
-  state: State,
-  before: Instant,
-  failures: unknown[],
-): AsyncGenerator<void, [dropped: Partition[], all: Partition[]], void> {
-  const partitions: Partition[] = [];
-  for (const parent of BY_DAY)
-    partitions.push(...(await state.database.run((db) => listPartitions(db, parent))));
-  const dropped: Partition[] = [];
-  for (const partition of partitions.filter(({ day }) => day + DAY_MS <= before)) {
-    // A day that cannot be dropped, for example because a user's view depends on it, delays no other.
-    if (await drop(state, partition).catch((error: unknown) => void failures.push(error)))
-      dropped.push(partition);
-    yield;
-  }
-  return [dropped, partitions];
+interface Dropping {
+  /** False: it is not dropped. */
+  drop: (partition: Partition) => Promise<boolean>;
+  failures: unknown[];
 }
 
-/** False: another transaction uses it, or another instance has dropped it; then the next round tries again. */
-async function drop({ database, events }: State, partition: Partition): Promise<boolean> {
+/** Answers what it dropped. A day that cannot be dropped, for example because a user's view depends on it, delays no other. */
+async function* dropEach(
+  partitions: readonly Partition[],
+  { drop, failures }: Dropping,
+): AsyncGenerator<void, Partition[], void> {
+  const dropped: Partition[] = [];
+  for (const partition of partitions) {
+    if (await drop(partition).catch((error: unknown) => void failures.push(error))) dropped.push(partition);
+    yield;
+  }
+  return dropped;
+}
+
+/** False: another transaction uses it, or another instance has dropped it. */
+async function drop(
+  { database }: State,
+  partition: Partition,
+  onInUse: (error: unknown) => void,
+): Promise<boolean> {
   try {
     await database.run((db) => dropPartition(db, partition));
     return true;
   } catch (error) {
-    if (!isNotNow(error) && !isTableGone(error)) throw error;
-    if (isNotNow(error))
-      events.emit({
-        type: 'historyDelayed',
-        work: 'drop',
-        day: partition.day,
-        error,
-        forMs: 0,
-        lasts: false,
-      });
+    if (isNotNow(error)) onInUse(error);
+    else if (!isTableGone(error)) throw error;
     return false;
   }
+}
+
+/** The next round tries again. */
+function tellOfDelay({ events }: State, { day }: Partition, error: unknown): void {
+  events.emit({ type: 'historyDelayed', work: 'drop', day, error, forMs: 0, lasts: false });
 }
 
 /** `page` deletes as many rows as it may, and answers how many it has deleted. */

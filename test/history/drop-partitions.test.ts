@@ -261,6 +261,30 @@ describe('a day on which very much ended', () => {
 });
 
 describe('a day that another transaction uses', () => {
+  it('for a moment is dropped at the end of the same round', async () => {
+    const [locked, refused] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+    const holding = store.database.transaction(async (tx) => {
+      await tx.execute(sql`SELECT pg_advisory_xact_lock(hashtext('firelock history ' || current_schema()))`);
+      locked.resolve(undefined);
+      await refused.promise;
+    });
+    await locked.promise;
+    const database: typeof store.database = {
+      ...store.database,
+      run: async (work, limitMs) => {
+        try {
+          return await store.database.run(work, limitMs);
+        } catch (error) {
+          refused.resolve(undefined);
+          await holding;
+          throw error;
+        }
+      },
+    };
+    const [first, ...others] = TO_GO;
+    expect(await dropAll({ database })).toEqual({ days: [...others, first], definitions: 0 });
+  });
+
   it('stays for now, while all others go on; later it is dropped', async () => {
     await endedRun(store, { endedAt: noonAgo(OLD) });
     const dropper = startDropper();

@@ -119,8 +119,9 @@ test.skipIf(THROUGH_POOLER)(
       await until(async () => !(await there(table)) || null);
     daemon.signal('SIGTERM');
     expect(await daemon.exited).toBe(0);
-    // No loop has found that it may not do something.
-    expect(daemon.log().filter(({ level }) => level >= 40)).toEqual([]);
+    // No loop has found that it may not do something. A run may have been open when its schedule was deleted.
+    const told = daemon.log().filter(({ level, msg }) => level >= 40 && msg !== 'open runs abandoned');
+    expect(told).toEqual([]);
   },
 );
 
