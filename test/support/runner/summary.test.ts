@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { summaryOf } from './summary.ts';
+import { slowestOf, summaryOf } from './summary.ts';
 import { workersFor } from './workers.ts';
 
 it('a run says how long it took, what it left to the long one, and what it skipped and why', () => {
@@ -15,6 +15,14 @@ it('a run says how long it took, what it left to the long one, and what it skipp
     '- b.test.ts > as root: only as root',
   ]);
   expect(summaryOf(59.4, { long: 0, skipped: [] })).toBe('Took 59 s.\nSkipped nothing.');
+});
+
+it('a run names the twenty files that took longest, the slowest first', () => {
+  const files = Array.from({ length: 25 }, (_, index) => ({ name: `${index}.test.ts`, seconds: index }));
+  const lines = slowestOf(files).split('\n');
+  expect(lines.slice(0, 2)).toEqual(['The 20 slowest of 25 files, in seconds:', '  24.0  24.test.ts']);
+  expect(lines).toHaveLength(21);
+  expect(lines.at(-1)).toBe('   5.0  5.test.ts');
 });
 
 it('as many test files run at once as cores and free memory carry, and always one', () => {

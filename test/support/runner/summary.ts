@@ -9,7 +9,10 @@ interface LeftOut {
   skipped: { name: string; reason: string }[];
 }
 
-/** Says at the end of a run how long it took, and what was left out and why. */
+/** How many of the slowest files a summary names. */
+const SLOWEST = 20;
+
+/** Says at the end of a run how long it took, which files took longest, and what was left out and why. */
 export class Summary implements Reporter {
   private vitest: Vitest | undefined;
 
@@ -30,6 +33,11 @@ export class Summary implements Reporter {
         leftOut.skipped.push({ name, reason: note ?? 'it gives no reason' });
       } else if (test.tags.includes(LONG) && tagsFilter?.includes(`!${LONG}`) === true) leftOut.long += 1;
     }
+    const files = modules.map((module) => {
+      const { collectDuration, duration } = module.diagnostic();
+      return { name: module.relativeModuleId, seconds: (collectDuration + duration) / 1000 };
+    });
+    console.log(`\n${slowestOf(files)}`);
     // By the process's own clock: what came before the first test is part of it.
     console.log(`\n${summaryOf(performance.now() / 1000, leftOut)}\n`);
   }
@@ -45,6 +53,15 @@ export function summaryOf(seconds: number, { long, skipped }: LeftOut): string {
     ...(long > 0 ? [`Left to \`npm run test:long\`: ${testsOf(long)}.`] : []),
     skipped.length > 0 ? `Skipped ${testsOf(skipped.length)}:` : `Skipped nothing${long > 0 ? ' else' : ''}.`,
     ...skipped.map(({ name, reason }) => `- ${name}: ${reason}`),
+  ].join('\n');
+}
+
+/** The slowest files, a line each, the slowest first. Files that run at once share the cores, so these seconds add up to more than the run took. */
+export function slowestOf(files: readonly { name: string; seconds: number }[]): string {
+  const slowest = files.toSorted((a, b) => b.seconds - a.seconds).slice(0, SLOWEST);
+  return [
+    `The ${slowest.length} slowest of ${files.length} files, in seconds:`,
+    ...slowest.map(({ name, seconds }) => `${seconds.toFixed(1).padStart(6)}  ${name}`),
   ].join('\n');
 }
 
