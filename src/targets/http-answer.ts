@@ -2,7 +2,12 @@ import type { Dispatcher } from 'undici';
 import { parseRetryAfter } from '../core/http/retry-after.ts';
 import type { Instant } from '../core/instant.ts';
 import { keptText, storable } from '../core/runs/attempts/kept-text.ts';
-import { type AttemptError, type Outcome, answerError } from '../core/runs/attempts/outcome.ts';
+import {
+  type AttemptError,
+  type Outcome,
+  answerError,
+  rejectionError,
+} from '../core/runs/attempts/outcome.ts';
 import { judge } from '../core/runs/attempts/outcome-rules.ts';
 import type { OutcomeRules } from '../core/schedules/target-parts.ts';
 import type { Delivery } from '../core/schedules/schedule.ts';
@@ -19,6 +24,7 @@ interface Answer {
   headers: AnswerHeaders;
   /** Cut at ANSWER_LIMIT_BYTES. */
   body: Buffer;
+  isDecoded: boolean;
 }
 
 /** How an answer is judged. */
@@ -97,9 +103,8 @@ export function lookupAnswerOf(outcome: Outcome): LookupAnswer {
       return { ...outcome, kind: 'arrived' };
     }
     case 'rejected': {
-      const { statusCode } = outcome;
-      if (statusCode === 404) return { kind: 'notArrived' };
-      return unclear(answerError(statusCode));
+      if (outcome.statusCode === 404) return { kind: 'notArrived' };
+      return unclear(rejectionError(outcome));
     }
     case 'blocked':
     case 'transient':

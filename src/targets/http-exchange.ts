@@ -4,6 +4,8 @@ import type { Clock } from '../runtime/clock.ts';
 import { AddressBlocked } from './address-guard.ts';
 import { ANSWER_LIMIT_BYTES, type AnswerHeaders, type Judging, outcomeOf } from './http-answer.ts';
 import { plainMessage } from './http-connect.ts';
+import { type Content, contentOf } from './http-content.ts';
+import { type AnswerHeads, isUnreadable } from './http-head.ts';
 import type { Borrower, HttpConnection, OriginPool } from './http-pool.ts';
 import type { HttpRequest } from './http-request.ts';
 
@@ -36,6 +38,8 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
   readonly #deadline: NodeJS.Timeout;
   #connection: HttpConnection | null = null;
   #written = false;
+  /** It was sent over a kept connection that ended before any byte of an answer. */
+  #repeats = false;
   #ended = false;
   #statusCode = 0;
   #headers: AnswerHeaders = {};
@@ -55,7 +59,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
   }
 
   get wantsFresh(): boolean {
-    return this.#options.freshConnection;
+    return this.#options.freshConnection || this.#repeats;
   }
 
   begin(): void {
@@ -92,13 +96,9 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     }
   }
 
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    statusCode: number,
-    headers: AnswerHeaders,
-  ): void {
+  onResponseStart(_: Dispatcher.DispatchController, statusCode: number, headers: AnswerHeaders): void {
     // Interim answers (103) come before the final one; their headers are ignored.
-    this.#statusCode = statusCode;
+    this.#statusCode = this.#connection?.heads.statusCode ?? statusCode;
     this.#headers = headers;
   }
 
@@ -135,8 +135,18 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
       connection.destroy(error);
       return;
     }
+    if (this.#written && connection?.proven === true && !connection.heads.began && !this.wantsFresh) {
+      // It may have arrived, and is sent once more at once, over a connection that cannot have grown stale.
+      this.#repeats = true;
+      this.#written = false;
+      this.begin();
+      connection.destroy(error);
+      return;
+    }
     connection?.destroy(error);
-    if (this.#written) {
+    if (this.#written && connection !== null && isUnreadable(error)) {
+      this.#endUnread(connection.heads);
+    } else if (this.#written || this.#repeats) {
       const cut =
         this.#statusCode >= 200 ? 'the answer was cut short' : 'the request was sent, and no answer came';
       const reason = describe(connection?.tlsError ?? error);
@@ -172,17 +182,40 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
   #endWithAnswer(): void {
     const chunks = this.#chunks;
     const read = chunks.length > 1 ? Buffer.concat(chunks) : (chunks[0] ?? NO_BYTES);
-    const body = read.length > ANSWER_LIMIT_BYTES ? read.subarray(0, ANSWER_LIMIT_BYTES) : read;
+    const bytes = read.length > ANSWER_LIMIT_BYTES ? read.subarray(0, ANSWER_LIMIT_BYTES) : read;
+    const content = contentOf(this.#headers, bytes, ANSWER_LIMIT_BYTES);
+    if (content instanceof Promise) {
+      this.#isOver();
+      void content.then((unpacked) => this.#judge(unpacked));
+    } else this.#judge(content);
+  }
+
+  /** A parser gave up. The status line says what became of the run, if it was read. */
+  #endUnread({ statusCode, garbage }: AnswerHeads): void {
+    if (statusCode === null) {
+      const message = `what the target answered is not HTTP: ${JSON.stringify(garbage ?? '')}`;
+      this.#end({ kind: 'rejected', statusCode: null, body: null, error: { kind: 'network', message } });
+    } else {
+      this.#statusCode = statusCode;
+      this.#judge({ body: Buffer.concat(this.#chunks), isDecoded: false });
+    }
+  }
+
+  #judge(content: Content): void {
     const { clock, judging } = this.#options;
-    const answer = { statusCode: this.#statusCode, headers: this.#headers, body };
+    const answer = { statusCode: this.#statusCode, headers: this.#headers, ...content };
     this.#options.onAnswer?.(answer);
     this.#end(outcomeOf(answer, clock.now(), judging));
   }
 
   #end(outcome: Outcome): void {
+    this.#isOver();
+    this.#options.onEnd(this, outcome);
+  }
+
+  #isOver(): void {
     this.#ended = true;
     clearTimeout(this.#deadline);
-    this.#options.onEnd(this, outcome);
   }
 }
 

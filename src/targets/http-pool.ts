@@ -1,5 +1,7 @@
 import { type Dispatcher, Client } from 'undici';
 import type { Dial, ResettableSocket } from './http-connect.ts';
+import { HEAD_LIMIT_BYTES } from '../core/http/answer-head.ts';
+import { AnswerHeads } from './http-head.ts';
 import type { HttpRequest } from './http-request.ts';
 
 /** An attempt that waits for a connection. */
@@ -147,6 +149,7 @@ const UNSAID_IDLE_MS = 4_000;
 
 /** One connection, one request at a time. */
 export class HttpConnection {
+  readonly heads = new AnswerHeads();
   readonly #once: boolean;
   readonly #client: Client;
   readonly #pool: OriginPool;
@@ -163,11 +166,12 @@ export class HttpConnection {
       bodyTimeout: 0,
       keepAliveTimeout: Math.min(UNSAID_IDLE_MS, maxIdleMs),
       keepAliveMaxTimeout: maxIdleMs,
+      maxHeaderSize: 2 * HEAD_LIMIT_BYTES, // `heads` cuts before.
       connect: (options, callback) => {
         // undici would open a new connection to send a request whose connection was closed.
-        const spent = once && this.#socket !== null;
-        if (spent) callback(new Error('the connection was closed before the request was sent'), null);
-        else this.#socket = dial(options, callback);
+        if (once && this.#socket !== null)
+          callback(new Error('the connection was closed before the request was sent'), null);
+        else this.#socket = dial(options, this.heads.reading(callback));
       },
     });
     this.#client.on('disconnect', () => pool.dropIfIdle(this, 'the kept connection was closed'));
@@ -190,6 +194,7 @@ export class HttpConnection {
 
   /** The first byte of a request is about to be written: from here on, the connection ends only by reset. */
   requestBegins(): void {
+    this.heads.requestBegins();
     if (this.#socket !== null) this.#socket.resetOnDestroy = true;
   }
 

@@ -1,4 +1,4 @@
-import { type Outcome, answerError } from '../core/runs/attempts/outcome.ts';
+import { type Outcome, rejectionError } from '../core/runs/attempts/outcome.ts';
 import type { HttpTarget } from '../core/schedules/schedule.ts';
 import { newSpanId } from '../runtime/span-id.ts';
 import { type Judging, lookupAnswerOf, unclear } from './http-answer.ts';
@@ -62,7 +62,7 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
     const prepare = () => prepareCall(cancel, target, attempt.connection);
     const outcome = await this.#beside(attempt, { call: cancel, prepare, judging: CANCEL, signal });
     if (outcome.kind === 'accepted') return null;
-    return outcome.kind === 'rejected' ? answerError(outcome.statusCode) : outcome.error;
+    return outcome.kind === 'rejected' ? rejectionError(outcome) : outcome.error;
   }
 
   close(): Promise<void> {

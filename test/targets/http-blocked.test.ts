@@ -219,7 +219,7 @@ test('a redirect to a blocked address is an answer like any other, and is not fo
   expect(blocked).toEqual([]);
 });
 
-test('a compressed answer is not unpacked', async () => {
+test('a compressed answer is unpacked no further than is read', async () => {
   const bomb = gzipSync(Buffer.alloc(32 * 1024 * 1024));
   const { url } = await receive((_, response) =>
     response.writeHead(200, { 'content-encoding': 'gzip', 'content-type': 'application/json' }).end(bomb),

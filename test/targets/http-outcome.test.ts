@@ -158,21 +158,15 @@ describe('after the request was written, without a whole answer', () => {
     ['headers that drip', () => answerWith('HTTP/1.1 200 OK\r\nx-a'), 'timeout'],
     ['a close', () => receiveTcp((socket) => socket.once('data', () => socket.end())), 'network'],
     ['a reset', () => receiveTcp((socket) => socket.once('data', () => socket.resetAndDestroy())), 'network'],
-    ['an answer that is no HTTP', () => answerWith('SSH-2.0-x\r\n'), 'network'],
     [
       'an upgrade nobody asked for',
       () => answerWith('HTTP/1.1 101 X\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
-      'network',
+      'timeout',
     ],
     ['an answer cut short by a close', () => answerWith(cut, (socket) => socket.end()), 'network'],
     [
       'an answer cut short by a reset',
       () => answerWith(cut, (socket) => socket.resetAndDestroy()),
-      'network',
-    ],
-    [
-      'headers without end',
-      () => answerWith(`HTTP/1.1 200 OK\r\nx: ${'y'.repeat(40_000)}\r\n\r\n`),
       'network',
     ],
   ])('%s leaves the outcome unknown', async (_, server, kind) => {

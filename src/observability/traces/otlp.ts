@@ -1,3 +1,4 @@
+import { rejectionError } from '../../core/runs/attempts/outcome.ts';
 import type { EventOf } from '../handlers.ts';
 
 /** A span in OTLP's JSON: ids in hexadecimal, times as text in nanoseconds since 1970. */
@@ -69,9 +70,7 @@ export function exportRequest(spans: readonly Span[], { attributes, version }: R
 
 function errorOf({ result }: EventOf<'attemptEnded'>): { kind: string; message: string } | undefined {
   if (result.kind === 'accepted') return undefined;
-  if (result.kind === 'rejected')
-    return { kind: 'http', message: `the target answered ${result.statusCode}` };
-  return result.error;
+  return result.kind === 'rejected' ? rejectionError(result) : result.error;
 }
 
 /** Empty if the URL contains templates, or is none. */

@@ -11,6 +11,8 @@ interface WholeAnswer {
   statusCode: number;
   /** As much of it as is read. */
   body: Buffer;
+  /** False: what it says cannot be told. */
+  isDecoded: boolean;
 }
 
 /**
@@ -23,13 +25,17 @@ export function judge(rules: OutcomeRules | null, answer: WholeAnswer, delivery:
   const listed = LISTS.find((list) => rules[list].some((pattern) => matches(pattern, statusCode)));
   const verdict = listed === undefined ? byStatus(statusCode) : byList(listed, statusCode);
   if (verdict.kind !== 'accepted' || rules.require === null) return verdict;
-  const missing = missingFrom(answer.body, rules.require);
+  const missing = answer.isDecoded ? missingFrom(answer.body, rules.require) : UNDECODED;
   if (missing === null) return verdict;
   const { message } = answerError(statusCode);
   const error: AttemptError = { kind: 'http', message: `${message}, and ${missing}`, statusCode };
+  // Another attempt would get such bytes again.
+  if (!answer.isDecoded) return { kind: 'rejected', error };
   const otherwise = rules.otherwise ?? (delivery === 'atMostOnce' ? 'fail' : 'retry');
   return { kind: otherwise === 'fail' ? 'rejected' : 'transient', error };
 }
+
+const UNDECODED = 'its body cannot be decoded, so outcome.require is not met';
 
 /** What is wrong with a pattern as text or number; null: nothing. */
 export function patternFault(pattern: StatusPattern): string | null {

@@ -13,12 +13,22 @@ export interface Accepted {
 }
 
 /** A permanent answer: another attempt would get the same. */
-export interface Rejected {
+export type Rejected = Answered | Unreadable;
+
+interface Answered {
   kind: 'rejected';
   statusCode: number;
   body: string;
   /** The rule of the schedule that says so; absent: the status does. */
   error?: AttemptError;
+}
+
+/** Something came, so the target has the request, but no status could be read in it. */
+interface Unreadable {
+  kind: 'rejected';
+  statusCode: null;
+  body: null;
+  error: AttemptError;
 }
 
 /** The target did not take the run this time: provably not sent, or an answer that says "later". */
@@ -73,14 +83,19 @@ export function answerError(statusCode: number): AttemptError {
   return { kind: 'http', message: `the target answered ${statusCode}`, statusCode };
 }
 
+/** Why it was rejected. */
+export function rejectionError(rejected: Omit<Answered, 'kind'> | Omit<Unreadable, 'kind'>): AttemptError {
+  return rejected.statusCode === null ? rejected.error : (rejected.error ?? answerError(rejected.statusCode));
+}
+
 /** The target wants no more runs, unless a rule of the schedule says what a 410 means. */
 export function isGone(outcome: Outcome): boolean {
   return outcome.kind === 'rejected' && outcome.statusCode === 410 && outcome.error === undefined;
 }
 
-/** What a 2xx, 4xx or 5xx leads to: 408, 425, 429 and 5xx say "later"; other 3xx and 4xx are final. */
+/** What a status leads to: 408, 425, 429 and 5xx say "later"; all others but 2xx are final. */
 export function classifyStatus(statusCode: number): 'accepted' | 'rejected' | 'transient' {
   if (statusCode >= 200 && statusCode < 300) return 'accepted';
-  if (statusCode >= 500 || statusCode === 408 || statusCode === 425 || statusCode === 429) return 'transient';
-  return 'rejected';
+  if (statusCode === 408 || statusCode === 425 || statusCode === 429) return 'transient';
+  return statusCode >= 500 && statusCode < 600 ? 'transient' : 'rejected';
 }

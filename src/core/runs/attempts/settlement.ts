@@ -3,10 +3,9 @@ import {
   type Accepted,
   type AttemptError,
   type Outcome,
-  type Rejected,
   type Transient,
   type Unknown,
-  answerError,
+  rejectionError,
 } from './outcome.ts';
 import type { Completion, Delivery, RetryPolicy } from '../../schedules/schedule.ts';
 import { backoffMs } from './backoff.ts';
@@ -158,11 +157,9 @@ function triedAgain(
   return { ...ended('pending', count, outcome.error), retryAt };
 }
 
-function failed(
-  { failures }: Attempted,
-  { statusCode, body, error = answerError(statusCode) }: Omit<Rejected, 'kind'>,
-): Settlement {
-  return { ...ended('failed', failures, error), statusCode, body };
+function failed({ failures }: Attempted, rejected: Parameters<typeof rejectionError>[0]): Settlement {
+  const { statusCode, body } = rejected;
+  return { ...ended('failed', failures, rejectionError(rejected)), statusCode, body };
 }
 
 export function ended(

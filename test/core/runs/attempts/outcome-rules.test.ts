@@ -10,7 +10,7 @@ function verdict(
   body = '',
   delivery = 'atLeastOnce' as const,
 ) {
-  return judge({ ...NO_RULES, ...rules }, { statusCode, body: Buffer.from(body) }, delivery);
+  return judge({ ...NO_RULES, ...rules }, { statusCode, body: Buffer.from(body), isDecoded: true }, delivery);
 }
 
 test('a status in a list is what the list says, and the error names the list', () => {
@@ -87,10 +87,21 @@ describe('what is required', () => {
     expect(verdict(isTrue, 500, '{"ok":true}')).toEqual({ kind: 'transient', error: null });
   });
 
+  test('a body that cannot be decoded does not meet it, and is not asked for again whatever is said', () => {
+    const answer = { statusCode: 200, body: Buffer.from('{"ok":true}'), isDecoded: false };
+    expect(judge({ ...NO_RULES, ...isTrue, otherwise: 'retry' }, answer, 'atLeastOnce').kind).toBe(
+      'rejected',
+    );
+    expect(judge(NO_RULES, answer, 'atLeastOnce').kind).toBe('accepted');
+  });
+
   test('what is without it is tried again, or has failed: as said, else by the delivery', () => {
     const atMostOnce = (rules: Partial<OutcomeRules>) =>
-      judge({ ...NO_RULES, ...isTrue, ...rules }, { statusCode: 200, body: Buffer.alloc(0) }, 'atMostOnce')
-        .kind;
+      judge(
+        { ...NO_RULES, ...isTrue, ...rules },
+        { statusCode: 200, body: Buffer.alloc(0), isDecoded: true },
+        'atMostOnce',
+      ).kind;
     expect(verdict({ ...isTrue, otherwise: 'fail' }, 200).kind).toBe('rejected');
     expect(atMostOnce({})).toBe('rejected');
     expect(atMostOnce({ otherwise: 'retry' })).toBe('transient');
