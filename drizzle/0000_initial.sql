@@ -1,3 +1,24 @@
+CREATE TABLE "alert_tellings" (
+	"alert_id" uuid NOT NULL,
+	"notifier_id" text COLLATE "C" NOT NULL,
+	"remind_at" timestamp (3) with time zone,
+	CONSTRAINT "alert_tellings_alert_id_notifier_id_pk" PRIMARY KEY("alert_id","notifier_id")
+);
+--> statement-breakpoint
+CREATE TABLE "alerts" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"schedule_uid" uuid NOT NULL,
+	"schedule_id" text COLLATE "C" NOT NULL,
+	"kind" text NOT NULL,
+	"since" timestamp (3) with time zone NOT NULL,
+	"broken_at" timestamp (3) with time zone NOT NULL,
+	"until" timestamp (3) with time zone,
+	"run_id" uuid,
+	"status" text,
+	"error" text,
+	"look_at" timestamp (3) with time zone
+);
+--> statement-breakpoint
 CREATE TABLE "audit" (
 	"at" timestamp (3) with time zone NOT NULL,
 	"id" uuid DEFAULT gen_random_uuid() NOT NULL,
@@ -8,6 +29,8 @@ CREATE TABLE "audit" (
 	"schedule_id" text COLLATE "C",
 	"outcome" text NOT NULL,
 	"detail" jsonb NOT NULL,
+	"name" text COLLATE "C",
+	"scope" text[],
 	CONSTRAINT "audit_at_id_pk" PRIMARY KEY("at","id")
 ) PARTITION BY RANGE ("at");
 --> statement-breakpoint
@@ -40,6 +63,17 @@ CREATE TABLE "calendars" (
 	"updated_at" timestamp (3) with time zone NOT NULL
 );
 --> statement-breakpoint
+CREATE TABLE "connections" (
+	"id" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"uid" uuid NOT NULL,
+	"description" text,
+	"url" text NOT NULL,
+	"definition" jsonb NOT NULL,
+	"version" integer NOT NULL,
+	"updated_at" timestamp (3) with time zone NOT NULL,
+	"placed_at" timestamp (3) with time zone NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "effects" (
 	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "effects_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"kind" text NOT NULL,
@@ -56,7 +90,8 @@ CREATE TABLE "effects" (
 	"retry_at" timestamp (3) with time zone,
 	"error" text,
 	"done_through" uuid,
-	"created_at" timestamp (3) with time zone DEFAULT clock_timestamp()
+	"created_at" timestamp (3) with time zone DEFAULT clock_timestamp(),
+	"alert_kind" text
 );
 --> statement-breakpoint
 CREATE TABLE "held_runs" (
@@ -114,8 +149,20 @@ CREATE TABLE "history" (
 	"ended_at" timestamp (3) with time zone NOT NULL,
 	"limit_id" text COLLATE "C",
 	"admitted_at" timestamp (3) with time zone,
-	"outcome_watched" boolean DEFAULT false NOT NULL
+	"outcome_watched" boolean DEFAULT false NOT NULL,
+	"notifier_id" text COLLATE "C",
+	"unmet" text[]
 ) PARTITION BY RANGE ("ended_at");
+--> statement-breakpoint
+CREATE TABLE "installation" (
+	"one" boolean PRIMARY KEY DEFAULT true NOT NULL,
+	"observing_since" timestamp (3) with time zone,
+	"reason" text,
+	"took_over_at" timestamp (3) with time zone,
+	"took_over_since" timestamp (3) with time zone,
+	"took_over_by" text,
+	CONSTRAINT "installation_one_row" CHECK ("installation"."one")
+);
 --> statement-breakpoint
 CREATE TABLE "instances" (
 	"id" uuid PRIMARY KEY NOT NULL,
@@ -143,6 +190,35 @@ CREATE TABLE "maintenance" (
 	"reason" text,
 	"dispatch" text NOT NULL,
 	CONSTRAINT "maintenance_one_row" CHECK ("maintenance"."one")
+);
+--> statement-breakpoint
+CREATE TABLE "message_alerts" (
+	"run_id" uuid NOT NULL,
+	"alert_id" uuid NOT NULL,
+	CONSTRAINT "message_alerts_run_id_alert_id_pk" PRIMARY KEY("run_id","alert_id")
+);
+--> statement-breakpoint
+CREATE TABLE "messages" (
+	"run_id" uuid PRIMARY KEY NOT NULL,
+	"notifier_id" text COLLATE "C" NOT NULL,
+	"event" text NOT NULL,
+	"gathers_until" timestamp (3) with time zone,
+	"fallback_for" text COLLATE "C",
+	"created_at" timestamp (3) with time zone NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "notifiers" (
+	"id" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"uid" uuid NOT NULL,
+	"description" text,
+	"enabled" boolean NOT NULL,
+	"kinds" text[] NOT NULL,
+	"filter" jsonb NOT NULL,
+	"channel" text NOT NULL,
+	"remind_seconds" integer,
+	"fallback" text COLLATE "C",
+	"version" integer NOT NULL,
+	"updated_at" timestamp (3) with time zone NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "outcome_watches" (
@@ -229,6 +305,11 @@ CREATE TABLE "runs" (
 	"limit_id" text COLLATE "C",
 	"admitted_at" timestamp (3) with time zone,
 	"outcome_watched" boolean DEFAULT false NOT NULL,
+	"notifier_id" text COLLATE "C",
+	"unmet" text[],
+	"next_bound" text,
+	"bound_at" timestamp (3) with time zone,
+	"finish_within_seconds" integer,
 	CONSTRAINT "runs_id_pk" PRIMARY KEY("id"),
 	CONSTRAINT "runs_finite" CHECK (isfinite(scheduled_for) AND isfinite(due_at) AND isfinite(created_at)),
 	CONSTRAINT "runs_finite_claim" CHECK (isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(in_doubt_until) AND isfinite(admitted_at)),
@@ -286,6 +367,8 @@ CREATE TABLE "schedules" (
 	"outcome_watched" boolean DEFAULT false NOT NULL,
 	"limit_id" text COLLATE "C",
 	"has_skips" boolean DEFAULT false NOT NULL,
+	"start_within_seconds" integer,
+	"finish_within_seconds" integer,
 	CONSTRAINT "schedules_lane" CHECK (octet_length(lane) <= 1000)
 );
 --> statement-breakpoint
@@ -305,6 +388,13 @@ CREATE TABLE "zone_data" (
 	CONSTRAINT "zone_data_one_row" CHECK ("zone_data"."one")
 );
 --> statement-breakpoint
+CREATE INDEX "alert_tellings_to_remind" ON "alert_tellings" USING btree ("remind_at") WHERE remind_at IS NOT NULL;--> statement-breakpoint
+CREATE UNIQUE INDEX "alerts_open" ON "alerts" USING btree ("schedule_uid","kind") WHERE until IS NULL;--> statement-breakpoint
+CREATE INDEX "alerts_open_in_order" ON "alerts" USING btree ("id") WHERE until IS NULL;--> statement-breakpoint
+CREATE INDEX "alerts_of_schedule" ON "alerts" USING btree ("schedule_id","id");--> statement-breakpoint
+CREATE INDEX "alerts_over" ON "alerts" USING btree ("until") WHERE until IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "alerts_to_look" ON "alerts" USING btree ("look_at") WHERE look_at IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "audit_of_name" ON "audit" USING btree ("name","at","id") WHERE name IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "audit_by" ON "audit" USING btree ("by","at","id");--> statement-breakpoint
 CREATE INDEX "audit_of_schedule" ON "audit" USING btree ("schedule_id","at","id") WHERE schedule_id IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "audit_seldom" ON "audit" USING btree ("action","at","id") WHERE action <> 'run.complete';--> statement-breakpoint
@@ -317,14 +407,19 @@ CREATE INDEX "history_coalesced" ON "history" USING btree ("schedule_uid","id") 
 CREATE INDEX "history_ends" ON "history" USING btree ("status","id") WHERE status <> 'succeeded';--> statement-breakpoint
 CREATE INDEX "history_ends_of_schedule" ON "history" USING btree ("schedule_uid","status","id") WHERE status <> 'succeeded';--> statement-breakpoint
 CREATE INDEX "history_seldom" ON "history" USING btree ("trigger","id") WHERE trigger <> 'schedule';--> statement-breakpoint
+CREATE INDEX "history_of_notifier" ON "history" USING btree ("notifier_id","id") WHERE notifier_id IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "history_unmet" ON "history" USING btree ("id") WHERE unmet IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "history_watched_successes" ON "history" USING btree ("schedule_uid","finished_at") WHERE outcome_watched AND status = 'succeeded';--> statement-breakpoint
 CREATE INDEX "history_watched_failures" ON "history" USING btree ("schedule_uid","finished_at") WHERE outcome_watched AND status IN ('failed', 'unknown', 'abandoned');--> statement-breakpoint
+CREATE INDEX "messages_to_close" ON "messages" USING btree ("gathers_until") WHERE gathers_until IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "messages_by_age" ON "messages" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "outcome_watches_to_look" ON "outcome_watches" USING btree ("look_at") WHERE look_at IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "outcome_watches_late" ON "outcome_watches" USING btree ("schedule_uid") WHERE late_since IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "queue_workers_seen" ON "queue_workers" USING btree ("seen_at");--> statement-breakpoint
 CREATE INDEX "run_dependencies_of" ON "run_dependencies" USING btree ("run_id","position");--> statement-breakpoint
 CREATE INDEX "run_dependencies_open" ON "run_dependencies" USING btree ("depends_on","run_id") WHERE counted_at IS NULL;--> statement-breakpoint
 CREATE INDEX "run_keys_of_run" ON "run_keys" USING btree ("run_id");--> statement-breakpoint
+CREATE INDEX "run_keys_of_one_offs" ON "run_keys" USING btree ((key COLLATE "C")) WHERE scope = '00000000-0000-0000-0000-000000000000'::uuid;--> statement-breakpoint
 CREATE UNIQUE INDEX "runs_one_per_fire" ON "runs" USING btree ("schedule_uid","scheduled_for") WHERE trigger IN ('schedule', 'catchUp', 'backfill');--> statement-breakpoint
 CREATE INDEX "runs_unplanned" ON "runs" USING btree ("schedule_uid") WHERE trigger NOT IN ('schedule', 'catchUp', 'backfill');--> statement-breakpoint
 CREATE INDEX "runs_waiting_in_order" ON "runs" USING btree ("schedule_uid","created_at","id") WHERE status = 'waiting';--> statement-breakpoint
@@ -332,6 +427,9 @@ CREATE INDEX "runs_replaceable" ON "runs" USING btree ("schedule_uid","created_a
 CREATE INDEX "runs_beside" ON "runs" USING btree ("schedule_uid") WHERE overlap_guarded AND status IN ('pending', 'running') AND (trigger = 'backfill' OR retried_after IS NOT NULL);--> statement-breakpoint
 CREATE INDEX "runs_unclaimed" ON "runs" USING btree ("lane","priority","due_at") WHERE status = 'pending' AND claimed_by IS NULL AND ready;--> statement-breakpoint
 CREATE INDEX "runs_to_come" ON "runs" USING btree ("due_at") WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL;--> statement-breakpoint
+CREATE INDEX "runs_bounded" ON "runs" USING btree ("bound_at") WHERE bound_at IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "runs_unmet" ON "runs" USING btree ("id") WHERE unmet IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "runs_of_notifier" ON "runs" USING btree ("notifier_id","id") WHERE notifier_id IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "runs_claimed" ON "runs" USING btree ("claimed_by") WHERE status = 'pending' AND claimed_by IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "runs_running" ON "runs" USING btree ("expires_at") WHERE status = 'running';--> statement-breakpoint
 CREATE INDEX "runs_to_admit" ON "runs" USING btree ("limit_id","priority","due_at") WHERE status = 'pending' AND limit_id IS NOT NULL AND admitted_at IS NULL;--> statement-breakpoint
@@ -343,12 +441,13 @@ CREATE INDEX "schedules_due" ON "schedules" USING btree ("next_fire_at") WHERE e
 CREATE INDEX "schedules_followers_in_order" ON "schedules" USING btree ("after_uid","uid") WHERE after_uid IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "schedules_limited" ON "schedules" USING btree ("limit_id","id") WHERE limit_id IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "schedules_apart" ON "schedules" USING btree ("id") WHERE NOT enabled OR error IS NOT NULL OR next_fire_at IS NULL;--> statement-breakpoint
+CREATE INDEX "schedules_of_connections" ON "schedules" USING btree ("lane","id") WHERE starts_with(lane, 'http connection ');--> statement-breakpoint
 CREATE INDEX "schedules_pausing" ON "schedules" USING btree ("pause_until") WHERE pause_until IS NOT NULL;--> statement-breakpoint
 -- What ends on a day that has no partition yet.
 CREATE TABLE "history_other" PARTITION OF "history" DEFAULT;--> statement-breakpoint
 -- A run stands in exactly one of the two tables: for reads.
-CREATE VIEW "all_runs" AS SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "in_doubt_until", "attempt_in_doubt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", NULL::text AS "reason", NULL::timestamp (3) with time zone AS "finished_at", "limit_id", "admitted_at", "outcome_watched" FROM "runs"
-UNION ALL SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "in_doubt_until", "attempt_in_doubt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", "reason", "finished_at", "limit_id", "admitted_at", "outcome_watched" FROM "history";--> statement-breakpoint
+CREATE VIEW "all_runs" AS SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "in_doubt_until", "attempt_in_doubt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", NULL::text AS "reason", NULL::timestamp (3) with time zone AS "finished_at", "limit_id", "admitted_at", "outcome_watched", "notifier_id", "unmet" FROM "runs"
+UNION ALL SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "in_doubt_until", "attempt_in_doubt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", "reason", "finished_at", "limit_id", "admitted_at", "outcome_watched", "notifier_id", "unmet" FROM "history";--> statement-breakpoint
 -- A herd locks all schedules of a page at once, and a fire rewrites its schedule's row twice: each row needs room for a second version in its
 -- page, or the update enters all indexes. An instance beats every two seconds. These tables are small and hot: autovacuum comes early to
 -- them, and works without pauses.
@@ -413,4 +512,5 @@ BEGIN
   EXECUTE format('ALTER FUNCTION firelock_drop_day(text, date) SET search_path = %I, pg_temp', current_schema());
 END
 $body$;--> statement-breakpoint
-REVOKE EXECUTE ON FUNCTION "firelock_create_day"(text, date), "firelock_drop_day"(text, date) FROM PUBLIC;
+REVOKE EXECUTE ON FUNCTION "firelock_create_day"(text, date), "firelock_drop_day"(text, date) FROM PUBLIC;--> statement-breakpoint
+INSERT INTO "installation" DEFAULT VALUES;

@@ -8,19 +8,13 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import config from '../drizzle.config.ts';
 import { readMigrations } from '../src/postgres/migrations/read-migrations.ts';
+import { misplacedStatements } from './support/misplaced-statements.ts';
 
 const root = join(import.meta.dirname, '..');
 const scratch = mkdtempSync(join(tmpdir(), 'firelock-migrations-'));
 const copy = join(scratch, 'drizzle');
 const configFile = join(scratch, 'drizzle.config.json');
 const advice = 'The schema and drizzle/ differ. Run `npm run migration` and commit what it writes.';
-
-/** What may run outside of a transaction, since it can be repeated after a crash. The first is built anew where it was broken off. */
-const REPEATABLE = [
-  /^CREATE (UNIQUE )?INDEX CONCURRENTLY "\w+" ON "\w+" /,
-  /^DROP INDEX CONCURRENTLY IF EXISTS "\w+";?$/,
-  /^ALTER TABLE "\w+" VALIDATE CONSTRAINT "\w+";?$/,
-];
 
 try {
   cpSync(join(root, 'drizzle'), copy, { recursive: true });
@@ -51,15 +45,8 @@ function strayFiles(): string | undefined {
   return faults.length === 0 ? undefined : `drizzle/: ${faults.join('; ')}.`;
 }
 
-/** A statement outside of a transaction that cannot be repeated, and one inside that PostgreSQL refuses there. */
 function wrongPlace(): string | undefined {
-  const faults = readMigrations(copy).flatMap(({ name, isOutside, statements }) =>
-    statements
-      .filter((statement) =>
-        isOutside ? !REPEATABLE.some((form) => form.test(statement)) : statement.includes(' CONCURRENTLY '),
-      )
-      .map((statement) => `${name}: ${statement.split('\n')[0] ?? ''}`),
-  );
+  const faults = misplacedStatements(readMigrations(copy));
   if (faults.length === 0) return undefined;
   return [
     'These statements stand in the wrong kind of migration (CONTRIBUTING.md, "A migration"):',

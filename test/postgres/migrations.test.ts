@@ -6,7 +6,8 @@ import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { migrate } from '../../src/postgres/migrate.ts';
-import { OUTSIDE } from '../../src/postgres/migrations/read-migrations.ts';
+import { OUTSIDE, readMigrations } from '../../src/postgres/migrations/read-migrations.ts';
+import { misplacedStatements } from '../../scripts/support/misplaced-statements.ts';
 import { storeOfTest } from '../support/of-test.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { type Store, createInstance } from '../support/pipeline.ts';
@@ -202,5 +203,40 @@ describe('an index on a full table', () => {
     await second;
     await first;
     expect(await indexes()).toEqual([{ table: 'runs', valid: true }]);
+  });
+});
+
+describe('a migration outside of a transaction', () => {
+  const CHECK = 'ALTER TABLE "runs" ADD CONSTRAINT "later" CHECK (attempts < 1000000) NOT VALID;';
+  const VALIDATE = 'ALTER TABLE "runs" VALIDATE CONSTRAINT "later";';
+
+  test('makes a constraint count for the rows before it, beside their writers', async () => {
+    release('9000_check', CHECK);
+    release('9001_validate', OUTSIDE, VALIDATE);
+    await openTransaction(INSERT);
+    const migrated = start();
+    await until(() => (waits.length > 0 ? true : null));
+    expect(waits[0]).toMatchObject({ migration: '9000_check' });
+    for (const client of clients) await client.unsafe('COMMIT');
+    expect(await migrated).toBe(2);
+    expect(await store.rows(sql`SELECT convalidated FROM pg_constraint WHERE conname = 'later'`)).toEqual([
+      { convalidated: true },
+    ]);
+  });
+
+  test('has nothing that may not be repeated, and one inside nothing that PostgreSQL refuses there', () => {
+    const DROP = 'DROP INDEX CONCURRENTLY IF EXISTS "none";';
+    const repeatable = [INDEX, INDEX.replace('INDEX', 'UNIQUE INDEX'), DROP, VALIDATE];
+    const between = '--> statement-breakpoint\n';
+    release('9000_good', OUTSIDE, repeatable.join(between));
+    release('9001_good', CHECK);
+    expect(misplacedStatements(readMigrations(folder))).toEqual([]);
+    release('9002_outside', OUTSIDE, [CHECK, DROP, INDEX.replace('CONCURRENTLY ', '')].join(between));
+    release('9003_inside', [CHECK, INDEX].join(between));
+    expect(misplacedStatements(readMigrations(folder))).toEqual([
+      `9002_outside: ${CHECK}`,
+      `9002_outside: ${INDEX.replace('CONCURRENTLY ', '')}`,
+      `9003_inside: ${INDEX}`,
+    ]);
   });
 });

@@ -1,1 +1,0 @@
-ALTER TABLE "effects" ADD COLUMN "alert_kind" text;
