@@ -5,7 +5,8 @@
  *
  *     npm run upgrade-drill -- [--from=REF] [--schedules=N] [--report=FILE]
  *
- * REF is a tag or a commit; unless given, the newest tag, and while there is none, the commit before the newest migration.
+ * REF is a tag or a commit; unless given, the newest tag. While there is none, what is checked out here is both versions, and the
+ * present one has migrations that are made up, of each kind.
  */
 import assert from 'node:assert/strict';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
@@ -14,7 +15,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import postgres from 'postgres';
+import { OUTSIDE, readMigrations } from '../src/postgres/migrations/read-migrations.ts';
 import { freePort } from '../test/support/loopback.ts';
+import { addMigration } from '../test/support/postgres/add-migration.ts';
 import { startCluster } from '../test/support/postgres/server.ts';
 import { type Daemon, listening, startCommand } from '../test/support/programs.ts';
 import { type Receiver, startReceiver } from '../test/support/receiver.ts';
@@ -22,7 +25,7 @@ import { until } from '../test/support/until.ts';
 import { within } from '../test/support/within.ts';
 import { type Check, runChecks } from './support/checks.ts';
 import { commandIn, install, shellOf } from './support/package.ts';
-import { packCommit, packFolder, versionBefore } from './support/versions.ts';
+import { newestRelease, packCommit, packFolder } from './support/versions.ts';
 
 interface Stage {
   /** Where the two versions are installed. */
@@ -41,7 +44,7 @@ interface Stage {
 
 const { values: options } = parseArgs({
   options: {
-    from: { type: 'string', default: versionBefore() },
+    from: { type: 'string', default: newestRelease() },
     schedules: { type: 'string', default: '50' },
     report: { type: 'string' },
   },
@@ -52,6 +55,18 @@ assert.ok(count >= 1 && count <= 1000, '--schedules must be from 1 to 1000');
 /** Under load before and after each step. */
 const STEP_MS = 8_000;
 const LIMIT_MS = 90_000;
+
+/** What the next version might add: columns of tables that every fire writes, and indexes, one of them of each day of history. */
+const MADE_UP: readonly (readonly [name: string, ...lines: string[]])[] = [
+  ['9000_drill_runs', 'ALTER TABLE "runs" ADD COLUMN "drill" integer;'],
+  ['9001_drill_schedules', 'ALTER TABLE "schedules" ADD COLUMN "drill" integer DEFAULT 0 NOT NULL;'],
+  [
+    '9002_drill_indexes',
+    OUTSIDE,
+    'CREATE INDEX CONCURRENTLY "runs_drill" ON "runs" USING btree ("drill");--> statement-breakpoint',
+    'CREATE INDEX CONCURRENTLY "history_drill" ON "history" USING btree ("created_at");',
+  ],
+];
 
 const checks: Check<Stage>[] = [
   ['two daemons of the version before fire', startsBefore],
@@ -73,9 +88,7 @@ async function setStage(cleanup: (() => Promise<void> | void)[]): Promise<Stage>
   chmodSync(folder, 0o755);
   cleanup.push(() => rmSync(folder, { recursive: true, force: true }));
   const [before, now] = [join(folder, 'before'), join(folder, 'now')];
-  console.log(`From ${options.from} to what is checked out here`);
-  install(packCommit(options.from, join(before, 'packed')), before, '--omit=optional');
-  install(packFolder(join(import.meta.dirname, '..'), join(now, 'packed')), now, '--omit=optional');
+  installBoth(before, now);
   const cluster = await startCluster();
   cleanup.push(() => cluster.stop());
   const databaseUrl = await cluster.createDatabase();
@@ -101,6 +114,20 @@ async function setStage(cleanup: (() => Promise<void> | void)[]): Promise<Stage>
   return stage;
 }
 
+function installBoth(before: string, now: string) {
+  const { from } = options;
+  const present = packFolder(join(import.meta.dirname, '..'), join(now, 'packed'));
+  install(present, now, '--omit=optional');
+  if (from === undefined) {
+    console.log('From what is checked out here to the same with migrations that are made up');
+    install(present, before, '--omit=optional');
+    for (const migration of MADE_UP) addMigration(migrationsOf(now), ...migration);
+  } else {
+    console.log(`From ${from} to what is checked out here`);
+    install(packCommit(from, join(before, 'packed')), before, '--omit=optional');
+  }
+}
+
 async function startsBefore(stage: Stage) {
   for (let started = 0; started < 2; started += 1) await startIn(stage, stage.before);
   const [first] = stage.daemons;
@@ -110,7 +137,7 @@ async function startsBefore(stage: Stage) {
     assert.equal(status, 201, text);
   }
   stage.from = Math.ceil(Date.now() / 1000 + 1) * 1000;
-  stage.migrations = await migrationsIn(stage);
+  stage.migrations = (await migrationsIn(stage)).length;
   await sleep(STEP_MS);
 }
 
@@ -126,9 +153,10 @@ async function replace(stage: Stage, version: string) {
 }
 
 async function hasMigrated(stage: Stage) {
-  const migrations = await migrationsIn(stage);
-  console.log(`    ${migrations - stage.migrations} migrations were applied under load`);
-  assert.ok(migrations >= stage.migrations);
+  const applied = await migrationsIn(stage);
+  console.log(`    ${applied.length - stage.migrations} migrations were applied under load`);
+  const missing = readMigrations(migrationsOf(stage.now)).filter(({ hash }) => !applied.includes(hash));
+  assert.deepEqual(missing, []);
 }
 
 async function drains(stage: Stage) {
@@ -182,9 +210,14 @@ async function startIn(stage: Stage, version: string) {
   await within(LIMIT_MS, daemon.ready(), 'it was not ready');
 }
 
-async function migrationsIn({ sql }: Stage): Promise<number> {
-  const [row] = await sql`SELECT count(*)::int AS count FROM firelock_migrations`;
-  return row?.['count'] as number;
+async function migrationsIn({ sql }: Stage): Promise<string[]> {
+  const rows = await sql<{ hash: string }[]>`SELECT hash FROM firelock_migrations`;
+  return rows.map(({ hash }) => hash);
+}
+
+/** Where a package that is installed has them. */
+function migrationsOf(version: string): string {
+  return join(version, 'node_modules', 'firelock', 'drizzle');
 }
 
 function counted(moments: readonly string[]): ReadonlyMap<string, number> {

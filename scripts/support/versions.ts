@@ -1,16 +1,14 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pack } from './package.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 
-/** The newest tag of a release; while there is none, the commit before the newest migration. */
-export function versionBefore(): string {
-  const [tag = ''] = git('tag', '--list', 'v*', '--sort=-v:refname').split('\n');
-  if (tag !== '') return tag;
-  return git('rev-parse', `${git('log', '-1', '--format=%H', '--', 'drizzle/meta/_journal.json')}^`);
+/** The newest tag of a release, if there is one. */
+export function newestRelease(): string | undefined {
+  return git('tag', '--list', 'v*', '--sort=-v:refname').split('\n').find(Boolean);
 }
 
 /** Builds what a commit has, in a folder of its own, and packs it into `destination`; answers the archive. */
@@ -19,11 +17,6 @@ export function packCommit(ref: string, destination: string): string {
   git('worktree', 'add', '--detach', '--force', checkout, ref);
   try {
     symlinkSync(join(root, 'node_modules'), join(checkout, 'node_modules'));
-    const manifest = join(checkout, 'package.json');
-    const own = JSON.parse(readFileSync(manifest, 'utf8')) as { files?: string[] };
-    // From before there were packages.
-    if (own.files === undefined)
-      writeFileSync(manifest, JSON.stringify({ ...own, files: ['dist', 'drizzle'] }));
     return packFolder(checkout, destination);
   } finally {
     git('worktree', 'remove', '--force', checkout);

@@ -1,5 +1,5 @@
 import type { MigrationWait } from '../../src/core/migration-wait.ts';
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
@@ -11,6 +11,7 @@ import { misplacedStatements } from '../../scripts/support/misplaced-statements.
 import { storeOfTest } from '../support/of-test.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { type Store, createInstance } from '../support/pipeline.ts';
+import { addMigration } from '../support/postgres/add-migration.ts';
 import { ATTACK } from '../support/runner/attack.ts';
 import { until } from '../support/until.ts';
 
@@ -34,13 +35,7 @@ afterEach(async () => {
 });
 
 /** The next version has one more migration. */
-function release(name: string, ...lines: string[]): void {
-  const file = join(folder, 'meta', '_journal.json');
-  const journal = JSON.parse(readFileSync(file, 'utf8')) as { entries: { tag: string }[] };
-  journal.entries.push({ tag: name });
-  writeFileSync(file, JSON.stringify(journal));
-  writeFileSync(join(folder, `${name}.sql`), lines.join('\n'));
-}
+const release = (name: string, ...lines: string[]) => addMigration(folder, name, ...lines);
 
 const start = (signal?: AbortSignal) =>
   migrate(store.url, {

@@ -1,8 +1,9 @@
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { callApi, send } from '../../support/calls.ts';
+import { addMigration } from '../../support/postgres/add-migration.ts';
 import { copyStatement } from '../../../bench/support/copy-rows.ts';
 import type { Hosts } from '../../../bench/support/processes/hosts.ts';
 import { putSchedules } from '../../../bench/support/schedules.ts';
@@ -140,9 +141,12 @@ const migration: Burden = {
   begin: async ({ cluster, root }) => {
     const folder = await mkdtemp(join(tmpdir(), 'firelock-migration-'));
     await cp(join(root, 'drizzle'), folder, { recursive: true });
-    await addMigration(
+    addMigration(
       folder,
-      'ALTER TABLE runs ADD COLUMN isolation text; ALTER TABLE schedules ADD COLUMN isolation text',
+      '9999_isolation',
+      'ALTER TABLE runs ADD COLUMN isolation text;',
+      '--> statement-breakpoint',
+      'ALTER TABLE schedules ADD COLUMN isolation text;',
     );
     const reader = cluster.admin(LONG_READ);
     let waits = 0;
@@ -159,19 +163,6 @@ const migration: Burden = {
 
 const LONG_READ =
   'SELECT pg_sleep(20) FROM (SELECT (SELECT count(*) FROM runs), (SELECT count(*) FROM schedules)) AS rows';
-
-async function addMigration(folder: string, statements: string): Promise<void> {
-  const file = join(folder, 'meta', '_journal.json');
-  const journal = JSON.parse(await readFile(file, 'utf8')) as { entries: { idx: number; when: number }[] };
-  const last = journal.entries.at(-1);
-  const added = { ...last, idx: journal.entries.length, when: (last?.when ?? 0) + 1, tag: '9999_isolation' };
-  journal.entries.push(added);
-  await writeFile(file, JSON.stringify(journal));
-  await writeFile(
-    join(folder, '9999_isolation.sql'),
-    statements.replace('; ', ';\n--> statement-breakpoint\n'),
-  );
-}
 
 export const BURDENS: readonly Burden[] = [
   ...[replaced, deleted, guarded, followers, hanging, silentNames, migration],
