@@ -3,6 +3,7 @@ import { text } from 'node:stream/consumers';
 import type { Clock } from '../runtime/clock.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Surroundings } from './surroundings.ts';
+import { readerZone } from './terminal/reader-zone.ts';
 
 interface Given extends Pick<Surroundings, 'version' | 'daemon'> {
   clock: Clock;
@@ -30,7 +31,7 @@ export function processSurroundings({ clock, version, daemon }: Given): Surround
     },
     env,
     now: () => clock.now(),
-    zone: Intl.DateTimeFormat().resolvedOptions().timeZone,
+    zone: readerZone(env['TZ'], Intl.DateTimeFormat().resolvedOptions().timeZone),
     // The daemon handles signals itself: only a command that uses the signal listens for Ctrl-C.
     get signal() {
       return (interrupted ??= untilInterrupted(clock));

@@ -21,8 +21,8 @@ export interface Surroundings {
   };
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly now: () => Instant;
-  /** IANA name of the reader's zone. */
-  readonly zone: string;
+  /** IANA name of the reader's zone; null: it has none that is known. */
+  readonly zone: string | null;
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal;
   readonly version: string;

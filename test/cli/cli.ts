@@ -20,7 +20,7 @@ interface Around {
   /** All of standard input. */
   input?: string;
   now?: number;
-  zone?: string;
+  zone?: string | null;
   signal?: AbortSignal;
   onOut?: (text: string) => void;
   daemon?: Partial<Surroundings['daemon']>;
@@ -54,7 +54,7 @@ export function surroundings(around: Around = {}, said = { out: '', err: '' }): 
     },
     env: { ...(around.url === undefined ? {} : { FIRELOCK_URL: around.url }), ...around.env },
     now: () => around.now ?? Date.UTC(2030, 0, 1),
-    zone: around.zone ?? 'UTC',
+    zone: around.zone === undefined ? 'UTC' : around.zone,
     signal: around.signal ?? new AbortController().signal,
     version: '0.0.0-test',
     daemon: { serve: noDaemon, onDatabase: noDaemon, ...around.daemon },

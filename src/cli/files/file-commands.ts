@@ -114,12 +114,15 @@ async function importCrontab(cli: Cli, path: string, options: ImportCommandOptio
   });
   const { out, err, zone } = cli.surroundings;
   const isKubernetes = isManifest(text);
+  const standardZone = timezone ?? (isKubernetes ? 'UTC' : zone);
+  if (standardZone === null)
+    throw usageError('--timezone: TZ names no zone, so say which one the times are in');
   const into = {
     target:
       targetUrl === undefined
         ? { type: 'pull', queue: queue ?? STANDARD_QUEUE }
         : { type: 'http', url: targetUrl },
-    timezone: timezone ?? (isKubernetes ? 'UTC' : zone),
+    timezone: standardZone,
   };
   const read = isKubernetes
     ? readCronJobs(text, into)

@@ -39,9 +39,10 @@ const NARROWEST_TERMINAL = 40;
 const LOCAL_FROM = 100;
 
 export function createOutput(
-  { out, err, env, zone, now }: Surroundings,
+  { out, err, env, zone: known, now }: Surroundings,
   { json, wide }: OutputOptions,
 ): Output {
+  const zone = known ?? 'UTC';
   const isJson = json ?? !out.isTerminal;
   const paint = marking(paintFor(out.isTerminal, env));
   const width = Math.max(NARROWEST_TERMINAL, out.columns ?? 80);

@@ -57,7 +57,7 @@ export function yearsIn(
   text: string | undefined,
   { now, zone }: Pick<Surroundings, 'now' | 'zone'>,
 ): DayRange {
-  const current = DateTime.fromMillis(now(), { zone }).year;
+  const current = DateTime.fromMillis(now(), { zone: zone ?? 'UTC' }).year;
   const [, from = '', to = from] =
     /^(\d{4})(?:\.\.(\d{4}))?$/.exec(text ?? `${current}..${current + 2}`) ?? [];
   if (from === '' || from > to)
