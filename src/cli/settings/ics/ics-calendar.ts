@@ -1,4 +1,3 @@
-import { runInNewContext } from 'node:vm';
 import { DateTime } from 'luxon';
 import {
   type DayRange,
@@ -26,60 +25,20 @@ interface IcsOptions {
   /** For messages. */
   file: string;
   years: DayRange;
-  /** A rule may keep the library busy for ever. */
-  limitMs?: number;
 }
 
 const MAX_LENGTH = 4 * 1024 * 1024;
 const MAX_STEPS = 100_000;
-const LIMIT_MS = 10_000;
 
 /** The days of these years on which an iCalendar file has events of whole days. @throws CliError that names what is wrong */
-export function holidaysIn(text: string, options: IcsOptions): IcsHolidays {
-  const { file, limitMs = LIMIT_MS } = options;
+export function holidaysIn(text: string, { file, years }: IcsOptions): IcsHolidays {
   if (text.length > MAX_LENGTH) throw usageError(`${file}: longer than ${MAX_LENGTH} characters`);
-  const progress: Progress = { at: null };
-  try {
-    return runInNewContext(
-      'read()',
-      { read: () => read(text, options, progress) },
-      { timeout: limitMs },
-    ) as IcsHolidays;
-  } catch (error) {
-    if ((error as { code?: unknown }).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
-    const where = progress.at === null ? file : `${file}: ${progress.at.name}`;
-    throw usageError(`${where}: not read within ${limitMs / 1000} s`);
-  }
-}
-
-/** `2026`, or `2026..2028`. Undefined: this year and the next two. @throws CliError */
-export function yearsIn(
-  text: string | undefined,
-  { now, zone }: Pick<Surroundings, 'now' | 'zone'>,
-): DayRange {
-  const current = DateTime.fromMillis(now(), { zone: zone ?? 'UTC' }).year;
-  const [, from = '', to = from] =
-    /^(\d{4})(?:\.\.(\d{4}))?$/.exec(text ?? `${current}..${current + 2}`) ?? [];
-  if (from === '' || from > to)
-    throw usageError(`--years ${text} must be a year such as 2026, or several such as 2026..2028`);
-  const first = dayOfDate(`${from}-01-01`) ?? FIRST_DAY;
-  const last = dayOfDate(`${to}-12-31`) ?? LAST_DAY;
-  return { first: Math.max(first, FIRST_DAY), last: Math.min(last, LAST_DAY) };
-}
-
-interface Progress {
-  /** The event that is being read. */
-  at: IcsEvent | null;
-}
-
-function read(text: string, { file, years }: IcsOptions, progress: Progress): IcsHolidays {
   const events = eventsIn(text, file);
   const budget = { steps: MAX_STEPS };
   const replaced = replacedDays(events);
   const left = { timed: [] as IcsEvent[], cancelled: [] as IcsEvent[], outside: 0 };
   const ranges: DayRange[] = [];
   for (const event of events) {
-    progress.at = event;
     if (isCancelled(event)) left.cancelled.push(event);
     else {
       const found = rangesOfEvent(event, { years, budget, replaced: replaced.get(uidOf(event)) });
@@ -98,6 +57,21 @@ function read(text: string, { file, years }: IcsOptions, progress: Progress): Ic
     `${countOf(days, 'day')} from ${countOf(taken, 'event')}, ${yearOf(years.first)} to ${yearOf(years.last)}`,
   ];
   return { dates: merged.map(entryOf), notes: notes.map((note) => `${file}: ${note}`) };
+}
+
+/** `2026`, or `2026..2028`. Undefined: this year and the next two. @throws CliError */
+export function yearsIn(
+  text: string | undefined,
+  { now, zone }: Pick<Surroundings, 'now' | 'zone'>,
+): DayRange {
+  const current = DateTime.fromMillis(now(), { zone: zone ?? 'UTC' }).year;
+  const [, from = '', to = from] =
+    /^(\d{4})(?:\.\.(\d{4}))?$/.exec(text ?? `${current}..${current + 2}`) ?? [];
+  if (from === '' || from > to)
+    throw usageError(`--years ${text} must be a year such as 2026, or several such as 2026..2028`);
+  const first = dayOfDate(`${from}-01-01`) ?? FIRST_DAY;
+  const last = dayOfDate(`${to}-12-31`) ?? LAST_DAY;
+  return { first: Math.max(first, FIRST_DAY), last: Math.min(last, LAST_DAY) };
 }
 
 /** By the UID of their series. */

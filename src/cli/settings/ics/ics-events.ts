@@ -33,24 +33,41 @@ export function eventsIn(text: string, file: string): IcsEvent[] {
 
 function eventOf(source: readonly string[], first: number, file: string): IcsEvent {
   const logical = unfolded(source, first);
-  const lines = logical.map(({ text }) => text);
-  const component = componentOf(lines);
+  const faultAt = ({ text, line }: Line, why: string) =>
+    usageError(`${file}:${line}: ${why}${shortened(text)}`);
+  for (const one of logical) {
+    if (!one.text.includes(':')) throw faultAt(one, 'cannot be read: ');
+    if (READ.test(one.text) && one.text.length > MAX_LINE)
+      throw faultAt(one, `longer than ${MAX_LINE} characters: `);
+  }
+  const read = logical.filter(({ text }) => READ.test(text));
+  const component = componentOf(read.map(({ text }) => text));
   if (component === null) {
-    const broken = logical
+    const broken = read
       .slice(1, -1)
       .find(({ text }) => !isBound(text) && componentOf([BEGIN, text, END]) === null);
-    throw usageError(`${file}:${broken?.line ?? first}: cannot be read: ${shortened(broken?.text ?? BEGIN)}`);
+    throw faultAt(broken ?? { text: BEGIN, line: first }, 'cannot be read: ');
   }
   const title = component.getFirstPropertyValue('summary');
   const name = `“${shortened(typeof title === 'string' ? title : 'an event without a title')}” (line ${first})`;
   const refuse = (why: string): never => {
     throw usageError(`${file}:${first}: ${name.replace(/ \(.*?\)$/, '')}: ${why}`);
   };
-  return { component, lines, name, refuse };
+  return { component, lines: logical.map(({ text }) => text), name, refuse };
+}
+
+/** The library takes the square of a line's length for its parameters, so it gets no others, and none that are long. */
+const READ =
+  /^(?:BEGIN|END|DTSTART|DTEND|DURATION|RDATE|EXDATE|RRULE|RECURRENCE-ID|UID|STATUS|SUMMARY|X-MICROSOFT-CDO-ALLDAYEVENT)[;:]/i;
+const MAX_LINE = 65_536;
+
+interface Line {
+  text: string;
+  line: number;
 }
 
 /** A line that begins with a blank goes on with the one before it. */
-function unfolded(source: readonly string[], first: number): { text: string; line: number }[] {
+function unfolded(source: readonly string[], first: number): Line[] {
   const found: { parts: string[]; line: number }[] = [];
   for (const [index, line] of source.entries())
     if (/^[ \t]/.test(line)) found.at(-1)?.parts.push(line.slice(1));

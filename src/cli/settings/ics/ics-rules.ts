@@ -1,9 +1,11 @@
 import ICAL from 'ical.js';
-import { dateOfDay, dayOfDate } from '../../../core/exclusions/date-entries.ts';
+import { dayOfDate } from '../../../core/exclusions/date-entries.ts';
+import { weekdayOf } from '../../../core/exclusions/day-set.ts';
 import type { DayNumber } from '../../../core/utc-day.ts';
 import type { IcsEvent } from './ics-events.ts';
+import { type IcsRule, dateParts, icsPeriodOf, weekdayKey } from './ics-periods.ts';
 
-/** What is read at most of the rules of a whole file: hostile ones have no end. */
+/** How many days are found, and months and weeks looked at, for the rules of a whole file: hostile ones have no end. */
 export interface Budget {
   steps: number;
 }
@@ -17,14 +19,17 @@ interface Repeated {
 
 /** Adds the days on which the rules of an event repeat it, up to `last`. */
 export function addRepeated(starts: Set<DayNumber>, repeated: Repeated): void {
-  const { event, first } = repeated;
+  const { event, first, last } = repeated;
   if (event.lines.some((line) => /^(?:EXRULE|RRULE.*[;:]RSCALE=)/i.test(line)))
     event.refuse(`EXRULE and RSCALE are ${WHY_NOT}`);
   for (const property of event.component.getAllProperties('rrule')) {
-    const rule: unknown = property.getFirstValue();
-    if (!(rule instanceof ICAL.Recur) || !completeRule(rule, first))
-      return event.refuse(`its RRULE is ${WHY_NOT}`);
-    addDays(starts, rule, repeated);
+    const written: unknown = property.getFirstValue();
+    if (!(written instanceof ICAL.Recur)) return event.refuse(`its RRULE is ${WHY_NOT}`);
+    const rule = ruleOf(written, first);
+    if (rule === null) return event.refuse(`its RRULE is ${WHY_NOT}`);
+    const until = untilOf(property);
+    if (until === null) return event.refuse('its RRULE has an UNTIL that is no date');
+    addDays(starts, rule, { count: written.count ?? Infinity, end: Math.min(last, until) }, repeated);
   }
 }
 
@@ -32,7 +37,7 @@ const WHY_NOT = 'not supported: delete the event from the file, and name its day
 
 const MAX_INTERVAL = 1000;
 
-/** The parts that the library reads as RFC 5545 says, by walks over days. */
+/** The parts of a rule that are followed, as RFC 5545, 3.3.10, says it. */
 const PARTS: Readonly<Record<string, readonly string[]>> = {
   DAILY: [],
   WEEKLY: ['BYDAY'],
@@ -40,61 +45,72 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   YEARLY: ['BYMONTH', 'BYDAY', 'BYMONTHDAY', 'BYSETPOS'],
 };
 
-/** Says by itself what the first day would say: the library makes 1 March of 29 February. False: the rule is another one. */
-function completeRule(rule: ICAL.Recur, first: DayNumber): boolean {
-  const known = PARTS[rule.freq];
-  if (
-    known === undefined ||
-    rule.interval > MAX_INTERVAL ||
-    !Object.keys(rule.parts).every((part) => known.includes(part))
-  )
-    return false;
-  if (rule.until?.isDate === false) rule.until = lastDayOf(rule.until);
-  if (rule.freq !== 'YEARLY') return true;
-  const [, month, day] = dateOfDay(first).split('-').map(Number);
-  const has = (part: string) => rule.getComponent(part).length > 0;
-  // It counts positions within each month.
-  if (has('BYSETPOS') && rule.getComponent('BYMONTH').length > 1) return false;
-  if (!has('BYMONTH')) {
-    if (has('BYDAY') || has('BYMONTHDAY')) return false;
-    rule.setComponent('BYMONTH', [month]);
+/** What a rule leaves out, its first day says. Null: the rule is another one. */
+function ruleOf(written: ICAL.Recur, first: DayNumber): IcsRule | null {
+  const { freq, interval, parts } = written;
+  const known = PARTS[freq];
+  if (known === undefined || interval > MAX_INTERVAL) return null;
+  if (!Object.keys(parts).every((part) => known.includes(part))) return null;
+  const { month, monthDay } = dateParts(first);
+  const numbers = (part: string) => new Set(written.getComponent(part).map(Number));
+  const rule = {
+    ...{ freq, interval, weekStart: (written.wkst + 5) % 7 },
+    ...{ months: numbers('BYMONTH'), monthDays: numbers('BYMONTHDAY'), positions: numbers('BYSETPOS') },
+    weekdays: new Set(written.getComponent('BYDAY').map((name) => keyOf(String(name)))),
+  };
+  const namesDays = rule.weekdays.size + rule.monthDays.size > 0;
+  if (freq === 'WEEKLY' && !namesDays) rule.weekdays.add(weekdayOf(first));
+  if (freq === 'WEEKLY' && [...rule.weekdays].some((key) => key < 0 || key > 6)) return null;
+  if (freq === 'YEARLY' && rule.months.size === 0) {
+    if (namesDays) return null;
+    rule.months.add(month);
   }
-  if (!has('BYDAY') && !has('BYMONTHDAY')) rule.setComponent('BYMONTHDAY', [day]);
-  return monthDaysOf(rule).every((one) => one > 0);
+  if ((freq === 'MONTHLY' || freq === 'YEARLY') && !namesDays) rule.monthDays.add(monthDay);
+  return rule;
 }
 
-function addDays(starts: Set<DayNumber>, rule: ICAL.Recur, { event, first, last, budget }: Repeated): void {
-  const monthDays = rule.freq === 'YEARLY' ? monthDaysOf(rule) : [];
-  let left = rule.count ?? Infinity;
-  rule.count = null;
-  for (const iterator = rule.iterator(icalDate(first)); left > 0;) {
-    const next = iterator.next() as ICAL.Time | null;
-    // Null: the library's own 29 February 1700.
-    const day = next === null ? null : dayOfDate(next.toString());
-    if (next === null || (day !== null && day > last)) return;
-    budget.steps -= 1;
+/** Of `FR`, `1FR` or `-1FR`. */
+function keyOf(name: string): number {
+  return weekdayKey(WEEKDAYS.indexOf(name.slice(-2)), Number(name.slice(0, -2)));
+}
+
+const WEEKDAYS = ['MO', 'TU', 'WE', 'TH', 'FR', 'SA', 'SU'];
+
+interface Bounds {
+  count: number;
+  end: DayNumber;
+}
+
+function addDays(
+  starts: Set<DayNumber>,
+  rule: IcsRule,
+  { count, end }: Bounds,
+  { event, first, budget }: Repeated,
+): void {
+  let left = count;
+  for (let index = 0; left > 0; index += 1) {
+    const { begin, days } = icsPeriodOf(rule, first, index);
+    const found = days.filter((day) => day >= first && day <= end).slice(0, left);
+    budget.steps -= Math.max(1, rule.months.size, found.length);
     if (budget.steps < 0) event.refuse('it repeats too often to be a holiday');
-    // Of a 31st of April, the library makes 1 May.
-    if (day === null || (monthDays.length > 0 && !monthDays.includes(next.day))) continue;
-    left -= 1;
-    starts.add(day);
+    if (begin > end) return;
+    for (const day of found) starts.add(day);
+    left -= found.length;
   }
 }
 
-function monthDaysOf(rule: ICAL.Recur): number[] {
-  return rule.getComponent('BYMONTHDAY').map(Number);
+/** From its text: the library makes 3 March of 31 February. */
+function untilOf(property: ICAL.Property): DayNumber | null {
+  const [, , , { until }] = property.toJSON() as unknown as [string, object, string, { until?: string }];
+  return until === undefined ? Infinity : lastDayOf(until);
 }
 
 /**
  * A whole day has no zone, but Outlook ends a series by the UTC of its last midnight. 13 hours later it is that day in each zone from
- * Hawaii to New Zealand.
+ * Hawaii to New Zealand. Null: there is no such day.
  */
-function lastDayOf(until: ICAL.Time): ICAL.Time {
-  const shifted = until.clone();
-  if (shifted.zone.tzid === 'UTC') shifted.addDuration(ICAL.Duration.fromSeconds(13 * 3600));
-  return icalDate(dayOfDate(shifted.toString().slice(0, 10)) ?? 0);
-}
-
-function icalDate(day: DayNumber): ICAL.Time {
-  return ICAL.Time.fromDateString(dateOfDay(day));
+function lastDayOf(until: string): DayNumber | null {
+  const [, date = '', hour = 0] = /^(\d{4}-\d\d-\d\d)(?:T(\d\d).*Z|T.*)?$/.exec(until) ?? [];
+  const day = date === '' ? null : dayOfDate(date);
+  return day !== null && Number(hour) + 13 >= 24 ? day + 1 : day;
 }
