@@ -3,21 +3,21 @@
  *
  *     node scripts/build-web.ts [--if-stale]     with it: only if dist/web/ was made of other sources
  */
-import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { cp, readFile, readdir, rename, rm, writeFile } from 'node:fs/promises';
-import { join, relative } from 'node:path';
+import { cp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { filesBelow, sourcesHash } from './support/sources-hash.ts';
 
 const MAX_BYTES = 80_000;
 
 const root = join(import.meta.dirname, '..');
 const built = join(root, 'dist', 'web');
-const sourcesHash = await hashOf([
+const hash = await sourcesHash(root, [
   ...['web', 'client/src/json-text.ts', 'src/core/http', 'src/core/json-text.ts', 'src/core/instant.ts'],
   ...['src/core/connections/join-url.ts', 'src/core/alerts/texts', 'package-lock.json'],
 ]);
-const isFresh = (await readFile(join(built, 'SOURCES'), 'utf8').catch(() => '')) === sourcesHash;
+const isFresh = (await readFile(join(built, 'SOURCES'), 'utf8').catch(() => '')) === hash;
 
 if (!(process.argv.includes('--if-stale') && isFresh)) await build();
 
@@ -40,7 +40,7 @@ async function build(): Promise<void> {
     const outDir = { build: { outDir: fresh, emptyOutDir: true } };
     await vite.build({ configFile: join(root, 'web', 'vite.config.ts'), logLevel: 'warn', ...outDir });
     await cp(join(root, 'web', 'pages.json'), join(fresh, 'pages.json'));
-    await writeFile(join(fresh, 'SOURCES'), sourcesHash);
+    await writeFile(join(fresh, 'SOURCES'), hash);
     await replace(fresh);
   } finally {
     await rm(fresh, { recursive: true, force: true });
@@ -66,26 +66,6 @@ async function weigh(): Promise<void> {
   if (bytes <= MAX_BYTES) return;
   console.error(`That is more than ${inKilobytes(MAX_BYTES)}.`);
   process.exitCode = 1;
-}
-
-async function hashOf(paths: readonly string[]): Promise<string> {
-  const hash = createHash('sha256');
-  for (const path of paths) {
-    for (const file of await filesBelow(join(root, path))) {
-      hash.update(`${relative(root, file)}\0`).update(await readFile(file));
-    }
-  }
-  return hash.digest('hex');
-}
-
-/** In the same order everywhere. */
-async function filesBelow(path: string): Promise<string[]> {
-  const entries = await readdir(path, { withFileTypes: true, recursive: true }).catch(() => null);
-  if (entries === null) return [path];
-  return entries
-    .filter((entry) => entry.isFile() && !entry.name.endsWith('.md'))
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort();
 }
 
 function inKilobytes(bytes: number): string {

@@ -1,5 +1,7 @@
 import { runCommand } from '../../src/cli/program.ts';
-import type { Surroundings } from '../../src/cli/surroundings.ts';
+import type { DatabaseWork, Surroundings } from '../../src/cli/surroundings.ts';
+import { printable } from '../../src/cli/terminal/shown-text.ts';
+import { readConfig } from '../../src/config/config.ts';
 
 interface Run {
   code: number;
@@ -12,6 +14,8 @@ interface Run {
 interface Around {
   /** Of the server. */
   url?: string;
+  /** Of the database of commands that work on one. */
+  databaseUrl?: string;
   env?: Record<string, string>;
   /** Both streams and the input are a terminal, so many columns wide. */
   terminal?: number;
@@ -37,6 +41,14 @@ export function surroundings(around: Around = {}, said = { out: '', err: '' }): 
   const { terminal, typed = [] } = around;
   const isTerminal = terminal !== undefined;
   const noDaemon = () => Promise.reject(new Error('no daemon here'));
+  const signal = around.signal ?? new AbortController().signal;
+  const print = (line: string) => void (said.out += `${printable(line)}\n`);
+  const onDatabase = (work: DatabaseWork) => {
+    const { databaseUrl = '', env } = around;
+    const read = readConfig({ DATABASE_URL: databaseUrl, ...env });
+    if ('faults' in read) throw new Error(read.faults.join('\n'));
+    return work({ ...read.config, databaseUrl, signal, print });
+  };
   return {
     out: {
       write: (text) => {
@@ -55,8 +67,12 @@ export function surroundings(around: Around = {}, said = { out: '', err: '' }): 
     env: { ...(around.url === undefined ? {} : { FIRELOCK_URL: around.url }), ...around.env },
     now: () => around.now ?? Date.UTC(2030, 0, 1),
     zone: around.zone === undefined ? 'UTC' : around.zone,
-    signal: around.signal ?? new AbortController().signal,
+    signal,
     version: '0.0.0-test',
-    daemon: { serve: noDaemon, onDatabase: noDaemon, ...around.daemon },
+    daemon: {
+      serve: noDaemon,
+      onDatabase: around.databaseUrl === undefined ? noDaemon : onDatabase,
+      ...around.daemon,
+    },
   };
 }

@@ -6,9 +6,8 @@ import { newToken } from '../api/access/support.ts';
 import { databaseOfTest } from '../support/of-test.ts';
 import { createMigrated } from '../support/postgres/cluster.ts';
 import { call } from '../support/calls.ts';
-import { type Variables, readyDaemon } from '../support/daemon.ts';
+import { type Variables, ofThisRun, readyDaemon } from '../support/daemon.ts';
 import { type Daemon, type Program, listening, startCommand, startProgram } from '../support/programs.ts';
-import { QUICK_START } from '../support/runner/quick-start.ts';
 import { until } from '../support/until.ts';
 
 export interface AnsweredRun {
@@ -55,8 +54,7 @@ export function sharedDaemon(more: Variables = {}): Api {
     ends.push(() => database.drop());
     const lines = [...tokens.values()].map(({ known }) => tokenLine(known));
     const settings = { DATABASE_URL: database.url, PORT: '0', FIRELOCK_API_TOKENS: lines.join(',') };
-    const variables = { ...QUICK_START, ...settings, ...more };
-    const program = startProgram({ variables });
+    const program = startProgram(ofThisRun({ ...settings, ...more }));
     ends.push(() => program.kill());
     const daemon = await listening(program);
     ({ url } = daemon);

@@ -9,30 +9,33 @@ import { plannedRunId } from '../../../src/core/runs/run.ts';
 import { openDatabase } from '../../../src/postgres/database.ts';
 import { listDueSchedules, skipDueIfUnmoved } from '../../../src/store/schedules/skip-to-now.ts';
 import { type Api, startApi } from '../../api/api.ts';
+import { firelock } from '../../cli/cli.ts';
 import { serverPid } from '../../local-postgres/user-process.ts';
-import { databaseOfTest, sqlOfTest } from '../../support/of-test.ts';
-import type { TestDatabase } from '../../support/postgres/cluster.ts';
+import { sqlOfTest, storeOfTest } from '../../support/of-test.ts';
+import type { Store } from '../../support/pipeline.ts';
 import { runCommand, spawnDaemon, startDaemon } from '../../support/daemon.ts';
 import { notThroughPooler } from '../../support/postgres/pooler.ts';
 import { insertRuns } from '../../support/run-rows.ts';
 import { until } from '../../support/until.ts';
 import { LONG } from '../../support/runner/long.ts';
 
-let database: TestDatabase;
+let database: Store;
 let sql: postgres.Sql;
 let api: Api;
 
 beforeEach(async () => {
-  database = await databaseOfTest();
+  database = await storeOfTest();
   sql = sqlOfTest(database.url);
   api = await startApi(database.url);
 });
 
 afterEach(() => api.stop());
 
-const run = (args: readonly string[], variables: Record<string, string> = {}) =>
-  runCommand(database.url, args, variables);
+const run = (args: readonly string[]) => firelock(args, { databaseUrl: database.url });
 const resume = () => run(['resume', '--from-now']);
+/** As a process of its own. */
+const start = (args: readonly string[], variables: Record<string, string> = {}) =>
+  runCommand(database.url, args, variables);
 
 /** The only number of the line that begins so. */
 function countIn({ out }: { out: string }, beginning: string): number {
@@ -507,10 +510,10 @@ test('works on the embedded PostgreSQL, and leaves it stopped', { tags: [LONG] }
   try {
     const daemon = await startDaemon({ FIRELOCK_DATA_DIR: variables.FIRELOCK_DATA_DIR });
     await daemon.ready();
-    expect(await run(['resume', '--from-now'], variables)).toMatchObject({ code: 1 });
+    expect(await start(['resume', '--from-now'], variables)).toMatchObject({ code: 1 });
     daemon.signal('SIGTERM');
     expect(await daemon.exited).toBe(0);
-    expect(await run(['resume', '--from-now'], variables)).toMatchObject({ code: 0, err: '' });
+    expect(await start(['resume', '--from-now'], variables)).toMatchObject({ code: 0, err: '' });
     expect(await serverPid(variables.FIRELOCK_DATA_DIR)).toBeUndefined();
   } finally {
     const pid = await serverPid(variables.FIRELOCK_DATA_DIR);
@@ -522,7 +525,7 @@ test('works on the embedded PostgreSQL, and leaves it stopped', { tags: [LONG] }
 
 test('a database out of reach is an error, without its password', async () => {
   const url = 'postgres://firelock:hidden-word@127.0.0.1:9/nowhere';
-  const { code, out, err } = await run(['resume', '--from-now'], { DATABASE_URL: url });
+  const { code, out, err } = await start(['resume', '--from-now'], { DATABASE_URL: url });
   expect(code).toBe(1);
   expect(out + err).toContain('127.0.0.1:9');
   expect(out + err).not.toContain('hidden-word');
@@ -538,7 +541,7 @@ test.each([[['resume']], [['resume', '--from-then']], [['resume', '--from-now', 
 );
 
 test('--version prints the version', async () => {
-  const { code, out } = await run(['--version']);
+  const { code, out } = await start(['--version']);
   expect([code, out]).toEqual([0, expect.stringMatching(/^firelock \d+\.\d+\.\d+\n$/)]);
 });
 

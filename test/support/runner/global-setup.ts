@@ -2,6 +2,14 @@ import type { TestProject } from 'vitest/node';
 import { dropTemplates, makeTemplates } from '../postgres/cluster.ts';
 import { THROUGH_POOLER } from '../postgres/pooler.ts';
 import { startCluster } from '../postgres/server.ts';
+import { daemonBundle } from './daemon-bundle.ts';
+
+declare module 'vitest' {
+  export interface ProvidedContext {
+    /** What `node` runs to start a daemon. */
+    daemonMain: string;
+  }
+}
 
 /**
  * One server for the whole run, thrown away in the end. FIRELOCK_TEST_DATABASE_URL names another to use instead; it gets
@@ -9,7 +17,13 @@ import { startCluster } from '../postgres/server.ts';
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const given = process.env['FIRELOCK_TEST_DATABASE_URL'];
-  const cluster = given === undefined || given === '' ? await startCluster() : null;
+  const [daemonMain, cluster] = await Promise.all([
+    daemonBundle(),
+    given === undefined || given === '' ? startCluster() : null,
+  ]);
+  project.provide('daemonMain', daemonMain);
+  // Where vitest watches, sources change between two runs.
+  project.onTestsRerun(async () => project.provide('daemonMain', await daemonBundle()));
   const url = cluster?.url ?? given ?? '';
   project.provide('postgresUrl', url);
   // A pooler keeps sessions open, and what a session has open cannot be copied.
