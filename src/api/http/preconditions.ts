@@ -51,7 +51,11 @@ export function checkPreconditions(
   const etag = current && etagOf(current);
   if (match !== undefined && etag === null) throw noSuch(what);
   if (match !== undefined && !matches(match, etag)) {
-    throw new Problem(412, `${what} has changed: its ETag is ${etag ?? 'gone'}`);
+    const isWeakened = etag !== null && matches(match, `W/${etag}`);
+    throw new Problem(
+      412,
+      isWeakened ? weakened(etag) : `${what} has changed: its ETag is ${etag ?? 'gone'}`,
+    );
   }
   // Only here, a weak tag counts like a strong one.
   if (
@@ -61,6 +65,11 @@ export function checkPreconditions(
   ) {
     throw new Problem(412, `${what} already exists, with the ETag ${etag}`);
   }
+}
+
+/** A proxy that compresses answers makes a weak tag of a strong one (RFC 9110, 8.8.1), which If-Match never takes (13.1.1). */
+function weakened(etag: string): string {
+  return `If-Match takes no weak tag, and W/${etag} is one: send ${etag}. A proxy that compresses answers may have changed it`;
 }
 
 function matches(tagged: Tags, etag: string | null): boolean {
