@@ -11,7 +11,7 @@ const SYNTAX = [
 
 const CLOCK = 'Time comes from runtime/clock.ts.';
 
-/** The house rules that a tool can hold; CONTRIBUTING.md has the ones that it cannot. */
+/** The house rules that a tool can hold; .oxlintrc.json has those that need types, CONTRIBUTING.md the ones that no tool can hold. */
 export default tseslint.config(
   {
     ignores: [
@@ -26,23 +26,13 @@ export default tseslint.config(
     ],
   },
   js.configs.recommended,
-  ...tseslint.configs.strictTypeChecked,
-  ...tseslint.configs.stylisticTypeChecked,
+  ...tseslint.configs.strict,
+  ...tseslint.configs.stylistic,
   {
-    languageOptions: {
-      parserOptions: {
-        projectService: { allowDefaultProject: ['eslint.config.js', '.dependency-cruiser.cjs'] },
-        tsconfigRootDir: import.meta.dirname,
-      },
-    },
     rules: {
-      '@typescript-eslint/no-floating-promises': 'error',
       // A name beside a rest operator leaves that field out.
       '@typescript-eslint/no-unused-vars': ['error', { ignoreRestSiblings: true }],
-      '@typescript-eslint/switch-exhaustiveness-check': 'error',
       '@typescript-eslint/consistent-type-definitions': ['error', 'interface'],
-      '@typescript-eslint/restrict-template-expressions': ['error', { allowNumber: true }],
-      '@typescript-eslint/no-confusing-void-expression': ['error', { ignoreArrowShorthand: true }],
       '@typescript-eslint/no-non-null-assertion': 'error',
       'no-console': 'error',
       eqeqeq: 'error',
@@ -94,10 +84,9 @@ export default tseslint.config(
     files: ['test/**', 'bench/**', 'scripts/**', '*.config.{ts,js}', 'web/*.config.ts'],
     rules: { 'no-console': 'off', 'no-restricted-syntax': 'off' },
   },
-  { files: ['**/*.cjs', 'eslint.config.js', 'examples/**'], ...tseslint.configs.disableTypeChecked },
   { files: ['**/*.cjs'], languageOptions: { globals: { module: 'writable' } } },
   {
-    // Programs to copy, in plain JavaScript for Node 20: they are not part of the project that the types are checked of.
+    // Programs to copy, in plain JavaScript for Node 20.
     files: ['examples/**'],
     rules: { 'no-console': 'off' },
     languageOptions: {

@@ -80,7 +80,11 @@ async function withDatabase(
       contestant,
       stage,
       stop: async () => {
-        await contestant.stop().finally(() => database.drop());
+        try {
+          await contestant.stop();
+        } finally {
+          await database.drop();
+        }
       },
     };
   } catch (error) {

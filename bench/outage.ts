@@ -48,7 +48,11 @@ async function run(): Promise<void> {
     const databaseUrl = await cluster.createDatabase();
     const query: Query = async (statement) => {
       const sql = postgres(databaseUrl, { max: 1 });
-      return [...(await sql.unsafe(statement).finally(() => sql.end({ timeout: 5 })))];
+      try {
+        return [...(await sql.unsafe(statement))];
+      } finally {
+        await sql.end({ timeout: 5 });
+      }
     };
     const fleet = await startFleet(DAEMONS, { main: build.main, databaseUrl, query });
     try {

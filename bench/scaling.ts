@@ -109,8 +109,7 @@ async function withStandby(stage: Stage): Promise<Measured> {
 
 /** Up and down in turn, so that none always comes first. */
 async function measureAll(stage: Stage): Promise<Measured> {
-  const database = await stage.server.createDatabase();
-  const commitMs = await commitLatency(database).finally(() => database.drop());
+  const commitMs = await commitLatencyOn(stage.server);
   console.log(`a commit of one row takes ${commitMs.p50.toFixed(2)} ms (p99 ${commitMs.p99.toFixed(2)} ms)`);
   const herds: Herd[] = [];
   for (let round = 1; round <= rounds; round += 1) {
@@ -124,6 +123,15 @@ async function measureAll(stage: Stage): Promise<Measured> {
     }
   }
   return { commitMs, herds };
+}
+
+async function commitLatencyOn(server: Stage['server']): ReturnType<typeof commitLatency> {
+  const database = await server.createDatabase();
+  try {
+    return await commitLatency(database);
+  } finally {
+    await database.drop();
+  }
 }
 
 async function oneSize(stage: Stage, instances: number): Promise<Herd> {

@@ -77,7 +77,7 @@ async function createSchedules(stage: Stage): Promise<{ from: number; to: number
 }
 
 function hasEnded({ stats, dueInAll }: Watch): boolean {
-  return stats !== null && stats.openRuns === 0 && stats.totalRuns >= dueInAll();
+  return stats?.openRuns === 0 && stats.totalRuns >= dueInAll();
 }
 
 async function conclude(

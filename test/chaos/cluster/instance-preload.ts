@@ -11,7 +11,7 @@ const {
 } = process.env;
 
 type Connect = (this: Socket, ...args: unknown[]) => Socket;
-// eslint-disable-next-line @typescript-eslint/unbound-method -- called with its `this` below
+// oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
 const connect = Socket.prototype.connect as Connect;
 
 Socket.prototype.connect = function (this: Socket, ...args: unknown[]): Socket {
