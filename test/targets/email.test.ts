@@ -6,6 +6,7 @@ import { type AddressGuard, AddressBlocked, createAddressGuard } from '../../src
 import { createEmailTarget } from '../../src/targets/email.ts';
 import { createAuthority } from '../support/certificates.ts';
 import { ATTACK } from '../support/runner/attack.ts';
+import { settableTimers } from '../support/settable-timers.ts';
 import { startSmtp } from '../support/smtp-server.ts';
 import { attemptOf, listen, never } from './receivers.ts';
 
@@ -152,14 +153,24 @@ describe('without an answer', () => {
   });
 
   test('in time, it is a time-out: before the text nothing was sent, after it that is unknown', async () => {
-    const before = await startSmtp({ instead: (line) => (line.startsWith('MAIL') ? 'silence' : undefined) });
-    expect(await sent(`smtp://127.0.0.1:${before.port}`, { timeoutSeconds: 0.3 })).toMatchObject({
-      ...{ kind: 'transient', error: { kind: 'timeout' } },
-    });
-    const after = await startSmtp({ instead: (line) => (line === '.' ? 'silence' : undefined) });
-    expect(await sent(`smtp://127.0.0.1:${after.port}`, { timeoutSeconds: 2 })).toMatchObject({
-      ...{ kind: 'unknown', error: { kind: 'timeout' } },
-    });
+    const { pass } = settableTimers();
+    for (const [start, kind] of [
+      ['MAIL', 'transient'],
+      ['.', 'unknown'],
+    ] as const) {
+      const said = Promise.withResolvers<undefined>();
+      const smtp = await startSmtp({
+        instead: (line) => {
+          if (!line.startsWith(start)) return undefined;
+          said.resolve(undefined);
+          return 'silence';
+        },
+      });
+      const outcome = sent(`smtp://127.0.0.1:${smtp.port}`, { timeoutSeconds: 3 });
+      await said.promise;
+      pass(3);
+      expect(await outcome).toMatchObject({ kind, error: { kind: 'timeout' } });
+    }
   });
 
   test('since firelock stops, it says so, and the kind closes', async () => {

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Delivery } from '../../src/core/schedules/schedule.ts';
 import type { TargetKind } from '../../src/targets/target.ts';
 import { attemptOf, httpTarget, never, receive, receiveTcp } from './receivers.ts';
+import { settableTimers } from '../support/settable-timers.ts';
 import { targetAt } from '../support/targets.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
@@ -111,13 +112,21 @@ describe('at the cap', () => {
   });
 
   test('an attempt leaves the line at its deadline, with nothing sent', async () => {
-    const { url, arrivals } = await receive(() => undefined);
+    const { pass } = settableTimers();
+    const arrived = Promise.withResolvers<undefined>();
+    const { url, arrivals } = await receive(() => arrived.resolve(undefined));
     const kind = httpTarget(1);
     const stop = new AbortController();
     const busy = kind.deliver(targetAt(url), attemptOf(), stop.signal);
-    const attempt = attemptOf({ delivery: 'atMostOnce', timeoutSeconds: 0.3 });
-    const waited = await kind.deliver(targetAt(url), attempt, never);
-    expect(waited).toMatchObject({ kind: 'transient', error: { kind: 'timeout' }, senderStopped: false });
+    const attempt = attemptOf({ delivery: 'atMostOnce', timeoutSeconds: 3 });
+    const waited = kind.deliver(targetAt(url), attempt, never);
+    await arrived.promise;
+    pass(3);
+    expect(await waited).toMatchObject({
+      kind: 'transient',
+      error: { kind: 'timeout' },
+      senderStopped: false,
+    });
     stop.abort();
     expect(await busy).toMatchObject({ kind: 'unknown' });
     expect(arrivals).toHaveLength(1);
@@ -157,14 +166,22 @@ describe('after its first byte', () => {
   );
 
   test('silence is unknown, and its socket is reset', async () => {
-    const died = Promise.withResolvers<string | undefined>();
+    const { pass } = settableTimers();
+    const [arrived, died] = [Promise.withResolvers<unknown>(), Promise.withResolvers<string | undefined>()];
     const url = await receiveTcp((socket) => {
+      socket.once('data', arrived.resolve);
       socket.once('error', (error: NodeJS.ErrnoException) => died.resolve(error.code));
       socket.once('close', () => died.resolve('closed'));
     });
-    const attempt = attemptOf({ delivery: 'atMostOnce', timeoutSeconds: 0.3 });
-    const outcome = await httpTarget().deliver(targetAt(url), attempt, never);
-    expect(outcome).toMatchObject({ kind: 'unknown', error: { kind: 'timeout' }, senderStopped: false });
+    const attempt = attemptOf({ delivery: 'atMostOnce', timeoutSeconds: 3 });
+    const outcome = httpTarget().deliver(targetAt(url), attempt, never);
+    await arrived.promise;
+    pass(3);
+    expect(await outcome).toMatchObject({
+      kind: 'unknown',
+      error: { kind: 'timeout' },
+      senderStopped: false,
+    });
     expect(await died.promise).toBe('ECONNRESET');
   });
 });

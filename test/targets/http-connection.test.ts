@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { ATTACK } from '../support/runner/attack.ts';
 import type { TargetKind } from '../../src/targets/target.ts';
 import { answerWith, attemptOf, httpTarget, never, receive, receiveTcp } from './receivers.ts';
+import { settableTimers } from '../support/settable-timers.ts';
 import { targetAt } from '../support/targets.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';
@@ -107,9 +108,12 @@ describe('idle connections', { tags: [ATTACK] }, () => {
 
 describe('an attempt that is given up', () => {
   test('resets its socket at the deadline', async () => {
-    const { url, died } = await silentReceiver();
-    const outcome = await httpTarget().deliver(targetAt(url), attemptOf({ timeoutSeconds: 0.3 }), never);
-    expect(outcome).toMatchObject({ kind: 'unknown', error: { kind: 'timeout' } });
+    const { pass } = settableTimers();
+    const { url, died, arrived } = await silentReceiver();
+    const outcome = httpTarget().deliver(targetAt(url), attemptOf({ timeoutSeconds: 3 }), never);
+    await arrived;
+    pass(3);
+    expect(await outcome).toMatchObject({ kind: 'unknown', error: { kind: 'timeout' } });
     expect(await died).toBe('ECONNRESET');
   });
 
@@ -145,14 +149,22 @@ describe('an attempt that is given up', () => {
       socket.once('data', () => socket.write(OK));
       socket.on('data', (chunk) => (received += chunk.length));
     });
+    const { pass } = settableTimers();
     const kind = httpTarget(1);
     await warmUp(kind, url);
     served?.pause();
     const warm = received;
     // More than the buffers between the two hold, so that a part of it stays with the sender.
     const payload = `"${'x'.repeat(32 * 1024 * 1024)}"`;
-    const outcome = await kind.deliver(targetAt(url), attemptOf({ payload, timeoutSeconds: 0.5 }), never);
-    expect(outcome).toMatchObject({ kind: 'unknown', error: { kind: 'timeout' } });
+    const begun = Promise.withResolvers<undefined>();
+    const mayStart = () => {
+      begun.resolve(undefined);
+      return true;
+    };
+    const outcome = kind.deliver(targetAt(url), attemptOf({ payload, mayStart, timeoutSeconds: 3 }), never);
+    await begun.promise;
+    pass(3);
+    expect(await outcome).toMatchObject({ kind: 'unknown', error: { kind: 'timeout' } });
     const died = deathOf(served);
     served?.resume();
     expect(await died).toBe('ECONNRESET');
@@ -160,13 +172,18 @@ describe('an attempt that is given up', () => {
   });
 
   test('leaves its place to the next', async () => {
+    const { pass } = settableTimers();
+    const arrived = Promise.withResolvers<unknown>();
     let connections = 0;
     const url = await receiveTcp((socket) => {
+      socket.once('data', arrived.resolve);
       if (++connections > 1) socket.on('data', () => socket.write(OK));
     });
     const kind = httpTarget(1);
-    const silent = kind.deliver(targetAt(url), attemptOf({ timeoutSeconds: 0.3 }), never);
+    const silent = kind.deliver(targetAt(url), attemptOf({ timeoutSeconds: 3 }), never);
     const next = kind.deliver(targetAt(url), attemptOf(), never);
+    await arrived.promise;
+    pass(3);
     expect(await silent).toMatchObject({ kind: 'unknown' });
     expect(await next).toMatchObject({ kind: 'accepted' });
   });

@@ -1,10 +1,11 @@
 import { createServer } from 'node:http';
 import { describe, expect, test } from 'vitest';
+import { settableTimers } from '../support/settable-timers.ts';
 import { targetAt } from '../support/targets.ts';
 import { answerWith, attemptOf, httpTarget, listen, never, receive, receiveTcp } from './receivers.ts';
 
-function deliverTo(url: string, timeoutSeconds = 20) {
-  return httpTarget().deliver(targetAt(url), attemptOf({ timeoutSeconds }), never);
+function deliverTo(url: string) {
+  return httpTarget().deliver(targetAt(url), attemptOf(), never);
 }
 
 describe('a whole answer', () => {
@@ -129,11 +130,16 @@ describe('before anything was written', () => {
   });
 
   test('a deadline while waiting for a free connection is transient', async () => {
-    const url = await receiveTcp(() => undefined);
+    const { pass } = settableTimers();
+    const arrived = Promise.withResolvers<unknown>();
+    const url = await receiveTcp((socket) => socket.once('data', arrived.resolve));
     const kind = httpTarget(1);
-    const first = kind.deliver(targetAt(url), attemptOf({ timeoutSeconds: 1 }), never);
-    const second = kind.deliver(targetAt(url), attemptOf({ timeoutSeconds: 0.3 }), never);
+    const first = kind.deliver(targetAt(url), attemptOf({ timeoutSeconds: 9 }), never);
+    const second = kind.deliver(targetAt(url), attemptOf({ timeoutSeconds: 3 }), never);
+    await arrived.promise;
+    pass(3);
     expect(await second).toMatchObject({ kind: 'transient', error: { kind: 'timeout' } });
+    pass(6);
     expect(await first).toMatchObject({ kind: 'unknown', error: { kind: 'timeout' } });
   });
 
@@ -153,31 +159,42 @@ describe('after the request was written, without a whole answer', () => {
   const cut = 'HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf';
 
   test.each([
-    ['silence', () => receiveTcp(() => undefined), 'timeout'],
-    ['an answer that drips', dripping, 'timeout'],
-    ['headers that drip', () => answerWith('HTTP/1.1 200 OK\r\nx-a'), 'timeout'],
-    ['a close', () => receiveTcp((socket) => socket.once('data', () => socket.end())), 'network'],
-    ['a reset', () => receiveTcp((socket) => socket.once('data', () => socket.resetAndDestroy())), 'network'],
+    ['silence', (arrived: () => void) => receiveTcp((socket) => socket.once('data', arrived))],
+    ['an answer that drips', dripping],
+    ['headers that drip', (arrived: () => void) => answerWith('HTTP/1.1 200 OK\r\nx-a', arrived)],
     [
       'an upgrade nobody asked for',
-      () => answerWith('HTTP/1.1 101 X\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n'),
-      'timeout',
+      (arrived: () => void) =>
+        answerWith('HTTP/1.1 101 X\r\nconnection: upgrade\r\nupgrade: x\r\n\r\n', arrived),
     ],
-    ['an answer cut short by a close', () => answerWith(cut, (socket) => socket.end()), 'network'],
-    [
-      'an answer cut short by a reset',
-      () => answerWith(cut, (socket) => socket.resetAndDestroy()),
-      'network',
-    ],
-  ])('%s leaves the outcome unknown', async (_, server, kind) => {
-    const outcome = await deliverTo(await server(), 1);
-    expect(outcome).toMatchObject({ kind: 'unknown', error: { kind }, senderStopped: false });
+  ])('%s leaves the outcome unknown at the deadline', async (_, server) => {
+    const { pass } = settableTimers();
+    const arrived = Promise.withResolvers<undefined>();
+    const outcome = deliverTo(await server(() => arrived.resolve(undefined)));
+    await arrived.promise;
+    pass(attemptOf().timeoutSeconds);
+    expect(await outcome).toMatchObject({
+      kind: 'unknown',
+      error: { kind: 'timeout' },
+      senderStopped: false,
+    });
+  });
+
+  test.each([
+    ['a close', () => receiveTcp((socket) => socket.once('data', () => socket.end()))],
+    ['a reset', () => receiveTcp((socket) => socket.once('data', () => socket.resetAndDestroy()))],
+    ['an answer cut short by a close', () => answerWith(cut, (socket) => socket.end())],
+    ['an answer cut short by a reset', () => answerWith(cut, (socket) => socket.resetAndDestroy())],
+  ])('%s leaves the outcome unknown', async (_, server) => {
+    settableTimers();
+    const outcome = await deliverTo(await server());
+    expect(outcome).toMatchObject({ kind: 'unknown', error: { kind: 'network' }, senderStopped: false });
   });
 });
 
-function dripping(): Promise<string> {
+function dripping(arrived: () => void): Promise<string> {
   return answerWith('HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n', (socket) => {
-    const timer = setInterval(() => socket.write('x'), 50);
+    const timer = setInterval(() => socket.write('x', arrived), 50);
     socket.on('close', () => clearInterval(timer));
   });
 }

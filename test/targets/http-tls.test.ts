@@ -5,6 +5,7 @@ import tls, { type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { attemptOf, httpTarget, never, receiveTcp } from './receivers.ts';
 import { listenOnLoopback } from '../support/loopback.ts';
+import { settableTimers } from '../support/settable-timers.ts';
 import { targetAt } from '../support/targets.ts';
 
 /** Self-signed for 127.0.0.1 and localhost, made for these tests and used nowhere else. */
@@ -17,6 +18,8 @@ let url: string;
 const sockets: TLSSocket[] = [];
 const deaths: string[] = [];
 let requests = 0;
+/** A request that gets no answer has arrived. */
+let onSilence = () => undefined as unknown;
 /** Of each request, in turn. */
 const carriers: Socket[] = [];
 
@@ -25,7 +28,8 @@ beforeAll(async () => {
     requests++;
     carriers.push(request.socket);
     request.resume();
-    if (request.url !== '/silent') response.end('{"executionId":"e-1"}');
+    if (request.url === '/silent') onSilence();
+    else response.end('{"executionId":"e-1"}');
   });
   server.on('secureConnection', (socket: TLSSocket) => {
     sockets.push(socket);
@@ -59,10 +63,14 @@ test('a server that speaks no TLS is a failed connection', async () => {
 });
 
 test('a handshake that hangs until the deadline has sent nothing', async () => {
-  const stalled = await receiveTcp(() => undefined);
+  const { pass } = settableTimers();
+  const begun = Promise.withResolvers<unknown>();
+  const stalled = await receiveTcp((socket) => socket.once('data', begun.resolve));
   const target = targetAt(stalled.replace('http:', 'https:'));
-  const outcome = await httpTarget().deliver(target, attemptOf({ timeoutSeconds: 0.3 }), never);
-  expect(outcome).toMatchObject({ kind: 'transient', error: { kind: 'timeout' } });
+  const outcome = httpTarget().deliver(target, attemptOf({ timeoutSeconds: 3 }), never);
+  await begun.promise;
+  pass(3);
+  expect(await outcome).toMatchObject({ kind: 'transient', error: { kind: 'timeout' } });
 });
 
 test('over TLS a run is handed off on a kept connection, and given up by a reset', async () => {
@@ -75,8 +83,12 @@ test('over TLS a run is handed off on a kept connection, and given up by a reset
   }
   expect(sockets).toHaveLength(before + 1);
   const closed = new Promise((resolve) => sockets[before]?.once('close', resolve));
-  const outcome = await kind.deliver(targetAt(`${url}/silent`), attemptOf({ timeoutSeconds: 0.3 }), never);
-  expect(outcome).toMatchObject({ kind: 'unknown', error: { kind: 'timeout' } });
+  const { pass } = settableTimers();
+  const arrived = new Promise((resolve) => (onSilence = () => resolve(undefined)));
+  const outcome = kind.deliver(targetAt(`${url}/silent`), attemptOf({ timeoutSeconds: 3 }), never);
+  await arrived;
+  pass(3);
+  expect(await outcome).toMatchObject({ kind: 'unknown', error: { kind: 'timeout' } });
   await closed;
   expect(deaths).toContain('ECONNRESET');
 });
