@@ -238,18 +238,6 @@ describe('a schedule that cannot be planned', () => {
     expect(row?.error).toContain('no moment to plan from');
   });
 
-  it('because it is due at infinity does not keep the tick from sleeping', async () => {
-    await instance.put('never', { cron: '* * * * * *', url: receiver.url });
-    await store.rows(sql`UPDATE schedules SET next_fire_at = 'infinity'`);
-    await instance.start();
-    const ticks = () => instance.events.filter((event) => event.type === 'tickFinished').length;
-    await until(() => (ticks() >= 3 ? true : null));
-    const before = ticks();
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    // One each 100 ms; without an end to the sleep there would be hundreds.
-    expect(ticks() - before).toBeLessThan(20);
-  });
-
   it('fires again, missed fires included, once it is mended', async () => {
     await instance.put('mended', { cron: '* * * * * *', url: receiver.url });
     await store.rows(

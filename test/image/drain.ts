@@ -7,7 +7,7 @@ import { EVERY_SECOND } from '../support/fires.ts';
 import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 import { within } from '../support/within.ts';
-import { type Container, GRACE_SECONDS, LIMIT_MS, stopContainer } from './container.ts';
+import { type Container, LIMIT_MS, stopContainer } from './container.ts';
 import type { Podman } from './podman.ts';
 
 interface Scene {
@@ -36,9 +36,8 @@ export async function drains({ podman, container, receiver, held, sql }: Scene):
   for (const response of held) response.end('{}');
   assert.equal(await within(LIMIT_MS, container.exited, 'it did not end'), 0);
   assert.equal(await within(LIMIT_MS, stopping.exited, 'podman stop did not end'), 0);
-  const tookMs = Date.now() - began;
-  console.log(`     attempts under way: ${held.length}; it ended after ${(tookMs / 1000).toFixed(1)} s`);
-  assert.ok(tookMs < GRACE_SECONDS * 1000);
+  const seconds = ((Date.now() - began) / 1000).toFixed(1);
+  console.log(`     attempts under way: ${held.length}; it ended after ${seconds} s`);
   assert.equal(receiver.arrivals.length, before, 'something was sent while it drained');
   const arrived = receiver.arrivals.map(({ body: { runId } }) => runId);
   const [bad] = await sql`

@@ -130,7 +130,7 @@ describe('an episode', () => {
     await store.rows(sql`UPDATE schedules SET next_occurrence_at = date_trunc('second', clock_timestamp()) - interval '60 seconds',
       next_fire_at = date_trunc('second', clock_timestamp()) - interval '60 seconds'`);
     await instance.start();
-    await until(async () => ((await alerts()).some(({ is_open }) => !is_open) ? true : null), 15_000);
+    await until(async () => ((await alerts()).some(({ is_open }) => !is_open) ? true : null));
     const [missed] = await alerts();
     expect(missed).toMatchObject({ kind: 'missed' });
     expect(missed?.error).toMatch(/^(59|6\d) fires were missed, the first of them that of /);
@@ -142,7 +142,7 @@ describe('an episode', () => {
     await instance.start();
     await until(async () => ((await kindsOpen())[0] === 'error' ? true : null));
     await put('job', { cron: '* * * * * *', description: 'mended' });
-    await until(async () => ((await kindsOpen()).includes('error') ? null : true), 15_000);
+    await until(async () => ((await kindsOpen()).includes('error') ? null : true));
   });
 });
 
