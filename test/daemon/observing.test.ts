@@ -4,7 +4,7 @@ import { isoInstant } from '../../src/core/instant.ts';
 import { startApi } from '../api/api.ts';
 import { type Daemon, readyDaemon, runCommand } from '../support/daemon.ts';
 import { databaseOfTest, receiverOfTest, sqlOfTest } from '../support/of-test.ts';
-import { startCluster } from '../support/postgres/server.ts';
+import { ownCluster } from '../support/postgres/cluster.ts';
 import type { Receiver } from '../support/receiver.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { LONG } from '../support/runner/long.ts';
@@ -176,7 +176,7 @@ test(
   'an observer of a hot standby answers reads, takes over only once it is promoted, and not from a server that lives',
   { tags: [LONG] },
   async () => {
-    const cluster = await startCluster();
+    const cluster = await ownCluster();
     onTestFinished(() => cluster.stop());
     const url = await cluster.createDatabase();
     await migrate(url);

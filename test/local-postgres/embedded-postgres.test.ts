@@ -16,8 +16,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, inject, test } from 'vitest';
+import { chooseAccount } from '../../src/local-postgres/account.ts';
+import { homeLink, openHome } from '../../src/local-postgres/home.ts';
 import { identifyProcess } from '../../src/local-postgres/process-identity.ts';
+import { copyCluster } from '../support/postgres/server.ts';
 import type { UserProcess } from './user-process.ts';
 import { readyUser, serverPid, startUser } from './user-process.ts';
 
@@ -42,6 +45,7 @@ afterEach(async () => {
 });
 
 test('data are kept between starts, on the same port', async () => {
+  await haveCluster();
   const first = await ready();
   await run(first.url, 'create table kept as select 42 as answer');
   await first.end('SIGTERM');
@@ -53,6 +57,7 @@ test('data are kept between starts, on the same port', async () => {
 });
 
 test('the server is UTF-8, in UTC, in no country, and asks for the password', async () => {
+  await haveCluster();
   const { url } = await ready();
   const [row] = await run(
     url,
@@ -81,6 +86,7 @@ test('users that start at once on an empty directory share one server', async ()
 });
 
 test('a user that leaves does not stop the server of the others; the last one does', async () => {
+  await haveCluster();
   const first = await ready();
   const pid = await serverPid(dataDir);
   const second = await ready();
@@ -94,6 +100,7 @@ test('a user that leaves does not stop the server of the others; the last one do
 });
 
 test('Ctrl-C or kill -9 of the user that started the server leaves it to the other, who stops it in the end', async () => {
+  await haveCluster();
   const first = await ready();
   const pid = await serverPid(dataDir);
   const second = await ready();
@@ -108,6 +115,7 @@ test('Ctrl-C or kill -9 of the user that started the server leaves it to the oth
 });
 
 test('the server of a user killed with -9 is joined by the next start, and stopped by it', async () => {
+  await haveCluster();
   const first = await ready();
   const pid = await serverPid(dataDir);
   await first.end('SIGKILL');
@@ -120,6 +128,7 @@ test('the server of a user killed with -9 is joined by the next start, and stopp
 });
 
 test('a note of a user whose pid now belongs to another process keeps no server alive', async () => {
+  await haveCluster();
   const user = await ready();
   await writeFile(
     join(dataDir, 'postgres', 'users', `${process.pid}-left-over`),
@@ -130,6 +139,7 @@ test('a note of a user whose pid now belongs to another process keeps no server 
 });
 
 test('a server killed with -9 is started again on its port while users live', async () => {
+  await haveCluster();
   const [first, second] = [await ready(), await ready()];
   await run(first.url, 'create table kept as select 42 as answer');
   const pid = await serverPid(dataDir);
@@ -145,6 +155,7 @@ test('a server killed with -9 is started again on its port while users live', as
 });
 
 test('a lock file that names a living foreign process stops no start and harms no process', async () => {
+  await haveCluster();
   const user = await ready();
   const pid = await serverPid(dataDir);
   await user.end('SIGKILL');
@@ -193,6 +204,7 @@ test('data of another major version are refused, and left as they are', async ()
 });
 
 test('a port that was taken since the last start is replaced by another', async () => {
+  await haveCluster();
   const first = await ready();
   await first.end('SIGTERM');
   const other = spawn(process.execPath, [
@@ -229,6 +241,12 @@ describe('as root, with the data where only root can enter', () => {
     expect(await serverPid(dataDir)).toBeUndefined();
   });
 });
+
+/** As an earlier start has left it: making it takes most of what such a test takes. */
+async function haveCluster(): Promise<void> {
+  const { cluster } = await openHome(dataDir, await chooseAccount(homeLink(dataDir)));
+  await copyCluster(inject('unstarted'), cluster);
+}
 
 async function ready(): ReturnType<typeof readyUser> {
   const user = await readyUser(dataDir);

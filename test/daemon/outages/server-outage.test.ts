@@ -3,7 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
 import { receiverOfTest } from '../../support/of-test.ts';
-import { type Cluster, startCluster } from '../../support/postgres/server.ts';
+import { ownCluster } from '../../support/postgres/cluster.ts';
+import type { Cluster } from '../../support/postgres/server.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
 import {
   endedRuns,
@@ -31,7 +32,7 @@ let url: URL;
 let name: string;
 
 beforeAll(async () => {
-  cluster = await startCluster({ survivesCrashes: true });
+  cluster = await ownCluster({ survivesCrashes: true });
 });
 
 afterAll(() => cluster.stop());

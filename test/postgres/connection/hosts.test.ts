@@ -11,7 +11,8 @@ import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import { QueryTimeout, isUnavailable } from '../../../src/postgres/errors.ts';
 import { migrate } from '../../../src/postgres/migrate.ts';
 import { rowsOf } from '../../../src/postgres/sql/rows.ts';
-import { type Cluster, startCluster } from '../../support/postgres/server.ts';
+import { ownCluster } from '../../support/postgres/cluster.ts';
+import type { Cluster } from '../../support/postgres/server.ts';
 import { readyDaemon } from '../../support/daemon.ts';
 import { until } from '../../support/until.ts';
 
@@ -41,8 +42,8 @@ const administer = async (cluster: Cluster, statements: readonly string[], datab
   await admin.end();
 };
 
-async function startBoth(): Promise<void> {
-  const start = () => startCluster({ survivesCrashes: true });
+beforeAll(async () => {
+  const start = () => ownCluster({ survivesCrashes: true });
   [first, second] = await Promise.all([start(), start()]);
   for (const [cluster, name] of [
     [first, 'first'],
@@ -55,8 +56,8 @@ async function startBoth(): Promise<void> {
       'work',
     );
   }
-}
-const stopBoth = () => Promise.all([first, second].map((cluster) => cluster.stop()));
+});
+afterAll(() => Promise.all([first, second].map((cluster) => cluster.stop())));
 
 const portOf = (cluster: Cluster) => Number(new URL(cluster.url).port);
 const urlOf = (ports: readonly number[], more = '') =>
@@ -74,9 +75,6 @@ const untilOn = (name: string, database: Database) =>
   until(async () => ((await serverOf(database).catch(() => '')) === name ? true : null));
 
 describe('where the URL names several servers', () => {
-  beforeAll(startBoth);
-  afterAll(stopBoth);
-
   it('the first is used while it accepts writes', async () => {
     expect(await serverOf(opened(bothUrl()))).toBe('first');
   });
@@ -158,16 +156,19 @@ describe.each([
     'is set to be read only',
     () =>
       administer(first, ['ALTER SYSTEM SET default_transaction_read_only = on', 'SELECT pg_reload_conf()']),
+    () => administer(first, ['ALTER SYSTEM RESET default_transaction_read_only', 'SELECT pg_reload_conf()']),
   ],
-  ['is a standby', () => first.becomeStandby()],
-])('where the first server %s', (_, makeReadOnly) => {
+  ['is a standby', () => first.becomeStandby(), () => first.promote()],
+])('where the first server %s', (_, makeReadOnly, makeWritable) => {
+  // Settings are read again a moment later.
   beforeAll(async () => {
-    await startBoth();
     await makeReadOnly();
-    // Settings are read again a moment later.
     await until(async () => ((await isReadOnly()) ? true : null));
   });
-  afterAll(stopBoth);
+  afterAll(async () => {
+    await makeWritable();
+    await until(async () => ((await isReadOnly()) ? null : true));
+  });
 
   async function isReadOnly(): Promise<boolean> {
     const database = openDatabase(urlOf([portOf(first)]), 1);
@@ -215,21 +216,16 @@ describe.each([
 });
 
 describe('a server is reached', () => {
-  let cluster: Cluster;
   let folder: string;
   beforeAll(async () => {
-    cluster = await startCluster();
     folder = await mkdtemp(join(tmpdir(), 'firelock-socket-'));
   });
-  afterAll(async () => {
-    await cluster.stop();
-    await rm(folder, { recursive: true });
-  });
+  afterAll(() => rm(folder, { recursive: true }));
 
   /** Forwards what comes to this address or path. */
   async function forwarder(at: { host: string; port: number } | { path: string }): Promise<Server> {
     const server = createServer((client) => {
-      const way = connect(portOf(cluster), '127.0.0.1');
+      const way = connect(portOf(second), '127.0.0.1');
       client.pipe(way).pipe(client);
       for (const socket of [client, way]) {
         socket.on('error', () => undefined);
@@ -242,7 +238,7 @@ describe('a server is reached', () => {
   }
 
   async function expectReached(authority: string): Promise<void> {
-    const { username, password, pathname } = new URL(cluster.url);
+    const { username, password, pathname } = new URL(second.url);
     const database = opened(`postgres://${username}:${password}@${authority}${pathname}`);
     const slow = database.run((db) => db.execute(sql`SELECT pg_sleep(600)`), 500);
     await expect(slow).rejects.toThrow(QueryTimeout);
@@ -258,9 +254,9 @@ describe('a server is reached', () => {
     ] as const) {
       const lines = (await readFile(join(fixtures, file), 'utf8')).trim();
       const rows = `SELECT unnest(string_to_array('${lines}', E'\\n'))`;
-      await administer(cluster, [`COPY (${rows}) TO PROGRAM 'umask 077; cat > ${name}'`]);
+      await administer(second, [`COPY (${rows}) TO PROGRAM 'umask 077; cat > ${name}'`]);
     }
-    await administer(cluster, ['ALTER SYSTEM SET ssl = on', 'SELECT pg_reload_conf()']);
+    await administer(second, ['ALTER SYSTEM SET ssl = on', 'SELECT pg_reload_conf()']);
     const [plain] = await until(() => encryption('').then((rows) => (rows[0]?.ssl === false ? rows : null)));
     expect(plain).toEqual({ ssl: false });
     await until(() =>
@@ -273,7 +269,7 @@ describe('a server is reached', () => {
   });
 
   async function encryption(search: string): Promise<{ ssl: boolean }[]> {
-    const database = openDatabase(cluster.url + search, 1);
+    const database = openDatabase(second.url + search, 1);
     try {
       const own = sql`SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()`;
       return await database.run((db) => rowsOf<{ ssl: boolean }>(db)(own));

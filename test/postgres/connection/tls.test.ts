@@ -10,7 +10,8 @@ import { isUnavailable } from '../../../src/postgres/errors.ts';
 import { openDatabase } from '../../../src/postgres/database.ts';
 import { listenOnLoopback } from '../../support/loopback.ts';
 import { startDaemon } from '../../support/daemon.ts';
-import { type Cluster, startCluster } from '../../support/postgres/server.ts';
+import { ownCluster } from '../../support/postgres/cluster.ts';
+import type { Cluster } from '../../support/postgres/server.ts';
 import { until } from '../../support/until.ts';
 
 const fixture = (name: string) => join(import.meta.dirname, 'fixtures', name);
@@ -22,7 +23,7 @@ let url: string;
 
 /** A server that speaks TLS, with a certificate for the name localhost. It listens on 127.0.0.1. */
 beforeAll(async () => {
-  cluster = await startCluster();
+  cluster = await ownCluster();
   const admin = postgres(cluster.url, { max: 1, onnotice: () => undefined });
   directory = await realpath(await mkdtemp(join(tmpdir(), 'firelock-tls-')));
   chmodSync(directory, 0o755);

@@ -1,6 +1,6 @@
 import { inject } from 'vitest';
 import { migrate } from '../../../src/postgres/migrate.ts';
-import { type TestDatabase, createDatabaseOn, executeAt } from './server.ts';
+import { type Cluster, type TestDatabase, createDatabaseOn, executeAt, startCluster } from './server.ts';
 
 export type { TestDatabase } from './server.ts';
 
@@ -10,12 +10,19 @@ declare module 'vitest' {
     postgresUrl: string;
     /** Databases of that server to be copied; null: it is reached through a pooler. */
     templates: Templates | null;
+    /** The files of a cluster that was never started. */
+    unstarted: string;
   }
 }
 
 interface Templates {
   /** It has the schema, and partitions for the coming days. */
   migrated: string;
+}
+
+/** A server for tests of what happens to one. */
+export function ownCluster(options: { survivesCrashes?: boolean } = {}): Promise<Cluster> {
+  return startCluster({ ...options, from: inject('unstarted') });
 }
 
 /** A fresh, empty database on the server of this vitest run. */

@@ -51,6 +51,8 @@ interface Options {
   survivesCrashes?: boolean;
   /** Further ones of the server. */
   settings?: readonly string[];
+  /** The files of a cluster that has not been started yet: to copy them takes a tenth of what it takes to make them. */
+  from?: string | undefined;
 }
 
 const SETTINGS = ['fsync=off', 'full_page_writes=off'];
@@ -59,12 +61,14 @@ const SETTINGS = ['fsync=off', 'full_page_writes=off'];
 export async function startCluster({
   survivesCrashes = false,
   settings = [],
+  from,
 }: Options = {}): Promise<Cluster> {
   const { home, account, remove } = await temporaryHome('firelock-test-');
   try {
     const binaries = await provideBinaries(account);
     const deps = { home, binaries, account, clock: systemClock };
-    await ensureCluster(home, { binaries, account, sync: false });
+    if (from === undefined) await ensureCluster(home, { binaries, account, sync: false });
+    else await copyCluster(from, home.cluster);
     const port = await choosePort(home);
     // Written out before it is acknowledged, a commit outlives its server, if not the machine.
     const commits = `synchronous_commit=${survivesCrashes ? 'on' : 'off'}`;
@@ -94,6 +98,18 @@ export async function startCluster({
     await remove();
     throw error;
   }
+}
+
+/** Makes a cluster that nothing starts, for others to be copied from. */
+export async function makeUnstarted(): Promise<{ path: string; remove: () => Promise<void> }> {
+  const { home, account, remove } = await temporaryHome('firelock-test-');
+  await ensureCluster(home, { binaries: await provideBinaries(account), account, sync: false });
+  return { path: home.cluster, remove };
+}
+
+/** With its owner and its rights. */
+export async function copyCluster(from: string, to: string): Promise<void> {
+  await promisify(execFile)('cp', ['-Rp', from, to]);
 }
 
 function crashServer(deps: ServerDeps): Promise<void> {

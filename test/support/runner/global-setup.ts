@@ -1,7 +1,7 @@
 import type { TestProject } from 'vitest/node';
 import { dropTemplates, makeTemplates } from '../postgres/cluster.ts';
 import { THROUGH_POOLER } from '../postgres/pooler.ts';
-import { startCluster } from '../postgres/server.ts';
+import { makeUnstarted, startCluster } from '../postgres/server.ts';
 import { daemonBundle } from './daemon-bundle.ts';
 
 declare module 'vitest' {
@@ -17,11 +17,10 @@ declare module 'vitest' {
  */
 export async function setup(project: TestProject): Promise<() => Promise<void>> {
   const given = process.env['FIRELOCK_TEST_DATABASE_URL'];
-  const [daemonMain, cluster] = await Promise.all([
-    daemonBundle(),
-    given === undefined || given === '' ? startCluster() : null,
-  ]);
+  const [daemonMain, unstarted] = await Promise.all([daemonBundle(), makeUnstarted()]);
+  const cluster = given === undefined || given === '' ? await startCluster({ from: unstarted.path }) : null;
   project.provide('daemonMain', daemonMain);
+  project.provide('unstarted', unstarted.path);
   // Where vitest watches, sources change between two runs.
   project.onTestsRerun(async () => project.provide('daemonMain', await daemonBundle()));
   const url = cluster?.url ?? given ?? '';
@@ -30,6 +29,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   const templates = THROUGH_POOLER ? null : await makeTemplates(url);
   project.provide('templates', templates);
   return async () => {
+    await unstarted.remove();
     if (cluster !== null) await cluster.stop();
     else if (templates !== null) await dropTemplates(url, templates);
   };
