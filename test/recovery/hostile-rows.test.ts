@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
 import { isDataRefused } from '../../src/postgres/errors.ts';
-import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import { FAR, instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
 import { endedRunsOf, leaveRuns, runsOf } from '../support/pending-runs.ts';
 import type { Store, TestInstance } from '../support/pipeline.ts';
 import type { Receiver } from '../support/receiver.ts';
@@ -21,7 +21,7 @@ let dead: string;
 let receiver: Receiver;
 
 beforeEach(async () => {
-  store = await storeOfTest();
+  store = await storeOfTest(FAR);
   receiver = await receiverOfTest(({ path }, response) => {
     if (path === '/cut') {
       response.destroy();

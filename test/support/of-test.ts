@@ -10,9 +10,12 @@ import {
 import { type TestDatabase, createMigrated } from './postgres/cluster.ts';
 import { type Answer, type Receiver, startReceiver } from './receiver.ts';
 
+/** A store whose database is as far away as in the next data centre: what needs a round trip for each row shows there. */
+export const FAR = { delayMs: 3 };
+
 /** What is made by these, in a test or before each, ends with the test: the last one first. */
-export async function storeOfTest(): Promise<Store> {
-  const store = await createStore();
+export async function storeOfTest(options?: { delayMs: number }): Promise<Store> {
+  const store = await createStore(options);
   onTestFinished(() => store.drop());
   return store;
 }

@@ -34,6 +34,7 @@ import { rowsOf } from '../../src/postgres/sql/rows.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { type TargetRegistry, createTargetRegistry } from '../../src/targets/registry.ts';
 import { createMigratedDatabase } from './postgres/migrated-database.ts';
+import { startPostgresProxy } from './postgres/postgres-proxy.ts';
 import { SECRETS } from './secrets.ts';
 import { targetAt } from './targets.ts';
 
@@ -45,8 +46,11 @@ export interface Store {
   drop(): Promise<void>;
 }
 
-export async function createStore(): Promise<Store> {
-  const { url, drop } = await createMigratedDatabase();
+/** `delayMs`: how much longer each round trip to it takes. */
+export async function createStore({ delayMs = 0 } = {}): Promise<Store> {
+  const { url: direct, drop } = await createMigratedDatabase();
+  const way = delayMs > 0 ? await startPostgresProxy(direct, { delayMs }) : null;
+  const url = way?.url ?? direct;
   const database = openDatabase(url, 5);
   return {
     url,
@@ -54,6 +58,7 @@ export async function createStore(): Promise<Store> {
     rows: <Row extends object>(statement: SQL) => database.run((db) => rowsOf<Row>(db)(statement)),
     drop: async () => {
       await database.close();
+      await way?.close();
       await drop();
     },
   };

@@ -71,7 +71,7 @@ function warnings(daemon: Daemon) {
 
 describe.each(['refuse', 'hang'] as const)('a database that does not answer (%s)', (how) => {
   it('at the start makes the daemon wait, with one line that says so, and it fires once the database is there', async () => {
-    proxy = await startPostgresProxy(database.url, how);
+    proxy = await startPostgresProxy(database.url, { interrupted: how });
     const daemon = await startDaemon({ DATABASE_URL: proxy.url });
     await daemon.logged(/^the migrations loop failed/);
     await sleep(2_000);
@@ -91,7 +91,7 @@ describe.each(['refuse', 'hang'] as const)('a database that does not answer (%s)
   });
 
   it('at the start keeps no process from leaving', async () => {
-    proxy = await startPostgresProxy(database.url, how);
+    proxy = await startPostgresProxy(database.url, { interrupted: how });
     const daemon = await startDaemon({ DATABASE_URL: proxy.url });
     await until(() => proxy.connections() > 0 || how === 'refuse' || null);
     daemon.signal('SIGTERM');

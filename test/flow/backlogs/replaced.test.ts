@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Overlap } from '../../../src/core/schedules/schedule.ts';
 import { writeOverlapEffects } from '../../../src/store/effects/insert-effects.ts';
-import { instanceOfTest, storeOfTest } from '../../support/of-test.ts';
+import { FAR, instanceOfTest, storeOfTest } from '../../support/of-test.ts';
 import { countRuns, leaveOpenRuns } from '../../support/open-runs.ts';
 import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
 import { until } from '../../support/until.ts';
@@ -12,7 +12,7 @@ let store: Store;
 let instance: TestInstance;
 
 beforeEach(async () => {
-  store = await storeOfTest();
+  store = await storeOfTest(FAR);
   instance = await instanceOfTest(store);
 });
 

@@ -2,7 +2,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { beforeEach, expect, it } from 'vitest';
 import type { Definition } from '../../../src/core/schedules/schedule.ts';
-import { instanceOfTest, storeOfTest } from '../../support/of-test.ts';
+import { FAR, instanceOfTest, storeOfTest } from '../../support/of-test.ts';
 import { applyAll, applyNext } from '../../support/effects.ts';
 import { runIdAt } from '../../support/pending-runs.ts';
 import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
@@ -12,7 +12,7 @@ let store: Store;
 let instance: TestInstance;
 
 beforeEach(async () => {
-  store = await storeOfTest();
+  store = await storeOfTest(FAR);
   instance = await instanceOfTest(store);
   for (const id of ['parent', 'other']) await put(id, { enabled: false });
   await follow('lone', 'other');

@@ -3,7 +3,7 @@ import { type Socket, connect, createServer } from 'node:net';
 import { listenOnLoopback } from '../loopback.ts';
 import { until } from '../until.ts';
 
-/** A way to PostgreSQL that a test can close. Forwards whole messages, so that a closed way leaves no statement in doubt. */
+/** A way to PostgreSQL that a test can close, or make longer. Forwards whole messages, so that a closed one leaves no statement in doubt. */
 export interface PostgresProxy {
   /** The database's URL by this way. */
   readonly url: string;
@@ -25,10 +25,16 @@ interface Way {
   cut(): void;
 }
 
-/** Starts interrupted where told so: as if the database were not there yet. */
+interface ProxyOptions {
+  /** It starts interrupted: as if the database were not there yet. */
+  interrupted?: 'refuse' | 'hang';
+  /** How long each round trip takes longer: as if the database were so far away. */
+  delayMs?: number;
+}
+
 export async function startPostgresProxy(
   databaseUrl: string,
-  interrupted?: 'refuse' | 'hang',
+  { interrupted, delayMs = 0 }: ProxyOptions = {},
 ): Promise<PostgresProxy> {
   const target = new URL(databaseUrl);
   const ways = new Set<Way>();
@@ -36,7 +42,7 @@ export async function startPostgresProxy(
   let connections = 0;
   const server = createServer((client) => {
     connections += 1;
-    const way = forward(client, target, () => open);
+    const way = forward(client, target, { isOpen: () => open, delayMs });
     ways.add(way);
     client.on('close', () => {
       way.cut();
@@ -72,7 +78,11 @@ export async function startPostgresProxy(
   };
 }
 
-function forward(client: Socket, target: URL, isOpen: () => boolean): Way {
+function forward(
+  client: Socket,
+  target: URL,
+  { isOpen, delayMs }: { isOpen: () => boolean; delayMs: number },
+): Way {
   const server = connect(Number(target.port), target.hostname);
   const way: Way = {
     unanswered: 0,
@@ -93,13 +103,23 @@ function forward(client: Socket, target: URL, isOpen: () => boolean): Way {
   });
   server.on('data', (chunk: Buffer) => {
     for (const { type } of fromServer(chunk)) if (type === 'Z') way.unanswered -= 1;
-    client.write(chunk);
+    later(delayMs, () => client.write(chunk));
   });
   for (const socket of [client, server]) {
     socket.on('error', () => way.cut());
-    socket.on('close', () => way.cut());
+    // Else a piece of a long answer waits up to 40 ms for the one before it to be acknowledged (Nagle's algorithm, RFC 896).
+    socket.setNoDelay(true);
   }
+  client.on('close', () => way.cut());
+  // Behind what it has said before.
+  server.on('close', () => later(delayMs, () => way.cut()));
   return way;
+}
+
+/** In the order of the calls: timers of one length are. */
+function later(delayMs: number, act: () => void): void {
+  if (delayMs === 0) act();
+  else setTimeout(act, delayMs);
 }
 
 interface Message {
