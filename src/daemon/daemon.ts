@@ -108,7 +108,7 @@ function abortHandoffs(dispatchers: Workers['dispatchers'], logger: Common['logg
  * In the order of their starts. The heartbeat is first: other instances treat locks and claims of an unlisted instance
  * as free.
  */
-function workTable(common: Common, workers: Workers): ServiceEntry[] {
+export function workTable(common: Common, workers: Workers): ServiceEntry[] {
   const { work, look, leaving, always } = STOP_LIMIT_MS;
   return [
     row(workers.heartbeat, 'settling', leaving),

@@ -28,7 +28,7 @@ import { call as callAt } from '../support/calls.ts';
 import { createMigrated } from '../support/postgres/cluster.ts';
 import { SECRETS } from '../support/secrets.ts';
 import { until } from '../support/until.ts';
-import { noting } from '../support/postgres/noting.ts';
+import { notingAll } from '../support/postgres/noting.ts';
 import { targetAt } from '../support/targets.ts';
 
 export interface Answer {
@@ -102,14 +102,14 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
   const store = pools.main;
   const poolsUsed = new Set<string>();
   const statements: string[] = [];
-  const noted = (pool: Database, name: string, into = statements): Database => ({
-    ...pool,
-    run: (work, limitMs) => (poolsUsed.add(name), pool.run((db) => work(noting(db, into)), limitMs)),
-    transaction: (work, limitMs) => (
-      poolsUsed.add(name),
-      pool.transaction((tx) => work(noting(tx, into)), limitMs)
-    ),
-  });
+  const noted = (pool: Database, name: string, into = statements): Database => {
+    const noting = notingAll(pool, into);
+    return {
+      ...noting,
+      run: (work, limitMs) => (poolsUsed.add(name), noting.run(work, limitMs)),
+      transaction: (work, limitMs) => (poolsUsed.add(name), noting.transaction(work, limitMs)),
+    };
+  };
   const targets = createTargetRegistry([
     createHttpTarget({ clock: systemClock, version: '0', connectionsPerOrigin: 1 }),
   ]);

@@ -13,10 +13,10 @@ interface OpenRunsGiven {
   secondsAgo?: number;
 }
 
-/** So many open runs of a schedule, under its present version, for which nothing has happened yet unless it is said here. */
+/** So many open runs of a schedule (null: of each), under its present version, for which nothing has happened yet unless it is said here. */
 export async function leaveOpenRuns(
   store: Store,
-  scheduleId: string,
+  scheduleId: string | null,
   count: number,
   given: OpenRunsGiven = {},
 ): Promise<void> {
@@ -31,7 +31,7 @@ export async function leaveOpenRuns(
       statement_timestamp() - make_interval(secs => ${secondsAgo}), statement_timestamp() - make_interval(secs => ${secondsAgo})
     FROM schedules s, generate_series(1, ${count}::int) AS n,
       LATERAL (SELECT date_trunc('second', statement_timestamp()) - make_interval(secs => ${secondsAgo} + n) AS at) AS t
-    WHERE s.id = ${scheduleId}`);
+    WHERE s.id = ${scheduleId} OR ${scheduleId}::text IS NULL`);
 }
 
 /** How many runs of a schedule there are in each state: `pending`, `cancelled replaced`. */

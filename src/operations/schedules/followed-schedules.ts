@@ -8,7 +8,7 @@ import { followedPrefix } from '../../core/schedules/followed-ids.ts';
 import type { After } from '../../core/schedules/schedule.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import {
-  followedUid,
+  followedFrom,
   isOfPrefix,
   keepFollowed,
   lockFollowing,
@@ -69,7 +69,11 @@ async function circlesOf(
   tx: Executor,
   writes: readonly ScheduleWrite[],
 ): Promise<{ scheduleId: string; message: string }[]> {
-  const following = new Map<string, string | null>(writes.map(({ uid, afterUid }) => [uid, afterUid]));
+  const written = new Map(writes.map(({ uid, afterUid }) => [uid, afterUid]));
+  const stored = writes.flatMap(({ afterUid }) =>
+    afterUid === null || written.has(afterUid) || isOfPrefix(afterUid) ? [] : [afterUid],
+  );
+  const following = new Map([...(await followedFrom(tx, [...new Set(stored)])), ...written]);
   const faults: { scheduleId: string; message: string }[] = [];
   /** From here up, there is no cycle. */
   const straight = new Set<string | null>([null]);
@@ -79,12 +83,7 @@ async function circlesOf(
     const passed = new Set<string>();
     while (above !== null && !isStraight(above) && above !== uid && !passed.has(above)) {
       passed.add(above);
-      let next = following.get(above);
-      if (next === undefined) {
-        next = await followedUid(tx, above);
-        following.set(above, next);
-      }
-      above = next;
+      above = following.get(above) ?? null;
     }
     if (above === uid) {
       const parent = definition.after?.scheduleId ?? '';

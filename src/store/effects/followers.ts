@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../core/access/scope.ts';
-import { texts } from '../../postgres/sql/arrays.ts';
+import { texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { namesSeen } from '../scopes/in-scope.ts';
@@ -82,11 +82,18 @@ export async function keepFollowed(tx: Executor, ids: readonly string[]): Promis
   return new Map(rows.map(({ uid, id }) => [id, uid]));
 }
 
-/** The schedule that the one of this uid follows; null: it follows none, or is not there. */
-export async function followedUid(tx: Executor, uid: string): Promise<string | null> {
-  const [row] = await rowsOf<{ after_uid: string | null }>(tx)(sql`-- followedUid
-    SELECT after_uid FROM schedules WHERE uid = ${uid}`);
-  return row?.after_uid ?? null;
+/** What these schedules follow, and what those follow, and so on, by uid; null: it follows none. */
+export async function followedFrom(
+  tx: Executor,
+  uids: readonly string[],
+): Promise<Map<string, string | null>> {
+  if (uids.length === 0) return new Map();
+  const rows = await rowsOf<{ uid: string; after_uid: string | null }>(tx)(sql`-- followedFrom
+    WITH RECURSIVE above AS (
+      SELECT uid, after_uid FROM schedules WHERE uid = ANY (${uuids(uids)})
+      UNION SELECT s.uid, s.after_uid FROM above a JOIN schedules s ON s.uid = a.after_uid
+    ) SELECT uid, after_uid FROM above`);
+  return new Map(rows.map((row) => [row.uid, row.after_uid]));
 }
 
 /** Ids of schedules that follow this one, by id: at most `limit` that a caller of this scope may read. */

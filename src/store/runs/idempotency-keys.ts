@@ -45,12 +45,12 @@ export async function takeKeysUnlessTaken(
     tx,
     [...holders.values()].map(({ runId }) => runId),
   );
-  for (const wanted of sorted) {
+  const free = sorted.flatMap((wanted) => {
     const holder = holders.get(wanted.key);
-    if (!holder || present.has(holder.runId)) continue;
-    await replaceHolder(tx, scope, holder, wanted);
-    holders.delete(wanted.key);
-  }
+    return !holder || present.has(holder.runId) ? [] : [{ ...wanted, goneId: holder.runId }];
+  });
+  await replaceHolders(tx, scope, free);
+  for (const { key } of free) holders.delete(key);
   return holders;
 }
 
@@ -72,16 +72,23 @@ async function holdersOf(
   return new Map(others.map(({ key, body_hash, run_id }) => [key, { runId: run_id, bodyHash: body_hash }]));
 }
 
-async function replaceHolder(
+async function replaceHolders(
   tx: Transaction,
   scope: string,
-  gone: KeyHolder,
-  { key, bodyHash, runId }: KeyToTake,
+  free: readonly (KeyToTake & { goneId: string })[],
 ): Promise<void> {
-  const rows = await rowsOf(tx)(sql`-- replaceHolder
-    UPDATE run_keys SET body_hash = decode(${bodyHash.toString('hex')}, 'hex'), run_id = ${runId}::uuid
-    WHERE key = ${key} AND scope = ${scope}::uuid AND run_id = ${gone.runId}::uuid RETURNING key`);
-  if (rows.length === 0) throw new TryAgain('a key was taken at the same moment');
+  if (free.length === 0) return;
+  const rows = await rowsOf(tx)(sql`-- replaceHolders
+    WITH held AS MATERIALIZED (
+      SELECT k.key, f.hash, f.run_id
+      FROM unnest(${texts(free.map(({ key }) => key))}, ${texts(free.map(({ bodyHash }) => bodyHash.toString('hex')))},
+        ${uuids(free.map(({ runId }) => runId))}, ${uuids(free.map(({ goneId }) => goneId))}) AS f(key, hash, run_id, gone_id)
+      JOIN run_keys k ON k.key = f.key AND k.scope = ${scope}::uuid AND k.run_id = f.gone_id
+      ORDER BY k.key COLLATE "C" FOR UPDATE OF k
+    )
+    UPDATE run_keys k SET body_hash = decode(h.hash, 'hex'), run_id = h.run_id
+    FROM held h WHERE k.key = h.key AND k.scope = ${scope}::uuid RETURNING k.key`);
+  if (rows.length < free.length) throw new TryAgain('a key was taken at the same moment');
 }
 
 /** Ids of the runs in scope that a client's key stands for: one for each schedule it was used with, and a one-off run. */

@@ -1,0 +1,67 @@
+import { sql } from 'drizzle-orm';
+import type { AlertKind } from '../../src/core/alerts/alert.ts';
+import type { EffectKind } from '../../src/core/runs/effect.ts';
+import type { Definition } from '../../src/core/schedules/schedule.ts';
+import { lockCalendar } from '../../src/store/calendars/find-calendars.ts';
+import { changeLockedCalendar } from '../../src/store/calendars/write-calendars.ts';
+import { runIdAt } from '../support/pending-runs.ts';
+import type { Volume } from './volume.ts';
+
+export const PULLED = { url: '', target: { type: 'pull', queue: 'q' } } as const;
+
+export const idsOf = (count: number, prefix = 's') =>
+  Array.from({ length: count }, (_, n) => `${prefix}${n}`);
+
+export const putSchedules = ({ instance }: Volume, count: number, more: Partial<Definition> = {}) =>
+  instance.putMany(idsOf(count), { ...PULLED, ...more });
+
+export async function putDue(volume: Volume, count: number, more: Partial<Definition> = {}): Promise<void> {
+  await putSchedules(volume, count, more);
+  await volume.store.rows(sql`UPDATE schedules SET next_fire_at = at, next_occurrence_at = at
+    FROM (SELECT date_trunc('second', clock_timestamp()) AS at) AS t`);
+}
+
+/** Of each schedule, what follows from an end of a run that is not there any more. */
+export const leaveEffects = (
+  { store }: Volume,
+  kind: EffectKind,
+  { status = 'failed', alertKind = null }: { status?: string; alertKind?: AlertKind | null } = {},
+) =>
+  store.rows(sql`INSERT INTO effects
+    (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt, alert_kind)
+    SELECT ${kind}, ${runIdAt(sql`clock_timestamp()`)}, uid, version, id, 'schedule', ${status}, clock_timestamp(), 1, ${alertKind}
+    FROM schedules WHERE id LIKE 's%'`);
+
+/** Open episodes of all schedules, to be looked at by now. */
+export const leaveAlerts = ({ store }: Volume, kind: AlertKind) =>
+  store.rows(sql`INSERT INTO alerts (id, schedule_uid, schedule_id, kind, since, broken_at, look_at)
+    SELECT ${runIdAt(sql`clock_timestamp()`)}, uid, id, ${kind}, now(), now(), now() FROM schedules`);
+
+export const leaveKeys = ({ store }: Volume, count: number) =>
+  store.rows(sql`INSERT INTO run_keys (scope, key, body_hash, run_id)
+    SELECT gen_random_uuid(), n::text, '', ${runIdAt(sql`now() - interval '90 days'`)} FROM generate_series(1, ${count}::int) AS n`);
+
+export const HOLIDAYS = { exclude: { dates: [], calendars: ['holidays'] } };
+
+export async function putCalendar({ store }: Volume): Promise<void> {
+  await store.rows(
+    sql`INSERT INTO calendars (id, version, applied_version, updated_at) VALUES ('holidays', 1, 1, now())`,
+  );
+  await store.rows(
+    sql`INSERT INTO calendar_versions (calendar_id, version, at, dates) VALUES ('holidays', 1, now() - interval '1 hour', '[]')`,
+  );
+}
+
+/** As an instance edits it that dies before anything follows. */
+export async function editCalendar({ store }: Volume, dates: string[]): Promise<void> {
+  await store.database.transaction(async (tx) => {
+    const current = await lockCalendar(tx, 'holidays');
+    if (current) await changeLockedCalendar(tx, current, { description: null, dates }, { movesFires: true });
+  });
+  await store.rows(sql`UPDATE calendars SET updated_at = updated_at - interval '1 minute'`);
+}
+
+export const DUE = sql`SELECT count(*)::int FROM schedules WHERE next_fire_at <= clock_timestamp()`;
+export const PENDING = sql`SELECT count(*)::int FROM runs WHERE status = 'pending'`;
+export const EFFECTS = sql`SELECT count(*)::int FROM effects`;
+export const UNAPPLIED = sql`SELECT count(*)::int FROM calendars WHERE applied_version < version`;

@@ -1,0 +1,183 @@
+import { sql } from 'drizzle-orm';
+import { sealTarget } from '../../src/core/secrets/target-secrets.ts';
+import { putCalendar as putCalendarAs } from '../../src/operations/calendars/calendar-changes.ts';
+import { resumeFromNow } from '../../src/operations/resume.ts';
+import { rotateSecrets } from '../../src/operations/rotate-secrets.ts';
+import { backfill } from '../../src/operations/runs/backfill.ts';
+import { actOnMatchingRuns } from '../../src/operations/runs/bulk-runs.ts';
+import { acceptRuns } from '../../src/operations/runs/submit-one-off-runs.ts';
+import { setEnabledOfMatching } from '../../src/operations/schedules/bulk-schedules.ts';
+import { deleteSchedule } from '../../src/operations/schedules/delete-schedule.ts';
+import { changeSchedules } from '../../src/operations/schedules/schedule-changes.ts';
+import { texts, uuids } from '../../src/postgres/sql/arrays.ts';
+import { leaveOpenRuns } from '../support/open-runs.ts';
+import { definitionOf, oneOffOf } from '../support/pipeline.ts';
+import { SECRETS, SECRET_KEYS, ringOf } from '../support/secrets.ts';
+import { targetAt } from '../support/targets.ts';
+import { HOLIDAYS, PULLED, idsOf, putCalendar, putDue, putSchedules } from './leave.ts';
+import type { Volume } from './volume.ts';
+
+/** An operation over rows: so many of them are there, and one call is about all of them. */
+interface OperationCase {
+  name: string;
+  leave?: (volume: Volume, count: number) => Promise<unknown>;
+  call: (volume: Volume, count: number) => Promise<unknown>;
+}
+
+const depsOf = ({ common, workers }: Volume) => ({
+  ...{ ...common, ...common.config, database: common.database, wake: workers.wake },
+  ...{ scope: null, signal: new AbortController().signal },
+});
+const ACCEPTED = () => undefined;
+const HOUR = 3_600_000;
+
+const change = (volume: Volume, definitions: ReadonlyMap<string, ReturnType<typeof definitionOf>>) =>
+  changeSchedules(
+    depsOf(volume),
+    [...definitions].map(([id, definition]) => ({
+      ...{ id, by: null, scope: null, decide: () => definition },
+      calendars: definition.exclude?.calendars ?? [],
+    })),
+  );
+
+const put = (volume: Volume, ids: readonly string[], more = {}) =>
+  change(volume, new Map(ids.map((id) => [id, definitionOf({ ...PULLED, ...more })])));
+
+const oneOffs = (count: number, more = {}) =>
+  idsOf(count).map((key) => oneOffOf({ queue: 'q', key, ...more }));
+
+export const OPERATIONS: readonly OperationCase[] = [
+  { name: 'schedules created', call: (volume, count) => put(volume, idsOf(count)) },
+  {
+    name: 'schedules edited that are due, and have open runs that count from now on',
+    leave: async (volume, count) => {
+      await putDue(volume, count);
+      await leaveOpenRuns(volume.store, null, 2, { guarded: false });
+    },
+    call: (volume, count) =>
+      put(volume, idsOf(count), { overlap: 'replace', pauseAfterFailures: 3, cron: '0 0 2 1 *' }),
+  },
+  {
+    name: 'schedules edited that name calendars',
+    leave: async (volume, count) => {
+      await putCalendar(volume);
+      await putSchedules(volume, count, { ...HOLIDAYS, successWithinSeconds: 60 });
+    },
+    call: (volume, count) => put(volume, idsOf(count), { ...HOLIDAYS, onExcluded: 'previous' }),
+  },
+  {
+    name: 'schedules that each follow another one',
+    leave: (volume, count) => putSchedules(volume, count),
+    call: (volume, count) =>
+      change(
+        volume,
+        new Map(
+          idsOf(count).map((scheduleId) => [
+            `after-${scheduleId}`,
+            definitionOf({ ...PULLED, cron: null, after: { scheduleId, on: ['failed'] } }),
+          ]),
+        ),
+      ),
+  },
+  {
+    name: 'schedules paused by a filter',
+    leave: (volume, count) => putDue(volume, count),
+    call: (volume) =>
+      setEnabledOfMatching(depsOf(volume), {
+        ...{ action: 'pause', filter: { scope: null }, reason: null, until: null, dryRun: false, by: null },
+      }),
+  },
+  {
+    name: 'a schedule deleted with its runs',
+    leave: async (volume, count) => {
+      await putSchedules(volume, 1);
+      await leaveOpenRuns(volume.store, null, count);
+    },
+    call: (volume) => deleteSchedule(depsOf(volume), { id: 's0', by: null, scope: null }, ACCEPTED),
+  },
+  {
+    name: 'fires of a past period',
+    leave: (volume) => volume.instance.put('hourly', { ...PULLED, cron: '0 * * * *' }),
+    call: (volume, count) => {
+      const to = Math.floor(Date.now() / HOUR) * HOUR - 48 * HOUR;
+      return backfill(depsOf(volume), { scheduleId: 'hourly', from: to - count * HOUR, to, limit: 1_000 });
+    },
+  },
+  { name: 'one-off runs', call: (volume, count) => acceptRuns(depsOf(volume), oneOffs(count)) },
+  {
+    name: 'one-off runs whose keys stood for runs that are gone',
+    leave: async (volume, count) => {
+      await acceptRuns(depsOf(volume), oneOffs(count));
+      await volume.store.rows(sql`DELETE FROM runs`);
+    },
+    call: (volume, count) => acceptRuns(depsOf(volume), oneOffs(count)),
+  },
+  {
+    name: 'a run that depends on many',
+    leave: ({ instance }, count) => instance.accept(...idsOf(count).map(() => ({ queue: 'q' }))),
+    call: async (volume) => {
+      const runs = await volume.store.rows<{ id: string }>(sql`SELECT id FROM runs`);
+      return acceptRuns(depsOf(volume), [oneOffOf({ queue: 'q', dependsOn: runs.map(({ id }) => id) })]);
+    },
+  },
+  {
+    name: 'runs cancelled by a filter',
+    leave: async (volume, count) => {
+      await putSchedules(volume, count);
+      await leaveOpenRuns(volume.store, null, 1);
+    },
+    call: (volume) =>
+      actOnMatchingRuns(depsOf(volume), { ...{ action: 'cancel', filter: {}, limit: 1_000, dryRun: false } }),
+  },
+  {
+    name: 'runs retried by a filter',
+    leave: async (volume, count) => {
+      await putSchedules(volume, count);
+      await leaveOpenRuns(volume.store, null, 1);
+      await actOnMatchingRuns(depsOf(volume), {
+        ...{ action: 'cancel', filter: {}, limit: 1_000, dryRun: false },
+      });
+    },
+    call: (volume) =>
+      actOnMatchingRuns(depsOf(volume), { ...{ action: 'retry', filter: {}, limit: 1_000, dryRun: false } }),
+  },
+  {
+    name: 'a calendar edited: next fires moved',
+    leave: async (volume, count) => {
+      await putCalendar(volume);
+      await putSchedules(volume, count, { ...HOLIDAYS, cron: '0 0 * * *' });
+    },
+    call: (volume) =>
+      putCalendarAs(
+        depsOf(volume),
+        { id: 'holidays', description: null, dates: ['2000-01-01/2099-01-01'] },
+        ACCEPTED,
+      ),
+  },
+  {
+    name: 'schedules moved to now (resume)',
+    leave: async (volume, count) => {
+      await putDue(volume, count);
+      await volume.store.rows(sql`UPDATE instances SET died_at = now()`);
+    },
+    call: (volume) => resumeFromNow(depsOf(volume)),
+  },
+  {
+    name: 'secrets encrypted anew',
+    leave: async (volume, count) => {
+      await putSchedules(volume, count);
+      const rows = await volume.store.rows<{ uid: string }>(sql`SELECT uid FROM schedules`);
+      const targets = rows.map(({ uid }) => {
+        const target = targetAt('http://127.0.0.1/', { secret: 'whsec_dGhlIHNlY3JldCBvZiBhIHRlc3Q=' });
+        return JSON.stringify(sealTarget(target, { ring: SECRETS, uid, before: null }).target);
+      });
+      await volume.store
+        .rows(sql`UPDATE schedule_versions v SET definition = jsonb_set(v.definition, '{target}', t.target::jsonb)
+        FROM unnest(${uuids(rows.map(({ uid }) => uid))}, ${texts(targets)}) AS t(uid, target) WHERE v.schedule_uid = t.uid`);
+    },
+    call: (volume) => {
+      const newer = `newer:${Buffer.alloc(32, 9).toString('base64')}`;
+      return rotateSecrets({ ...depsOf(volume), secrets: ringOf(`${newer},${SECRET_KEYS}`) });
+    },
+  },
+];
