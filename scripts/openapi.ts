@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { pino } from 'pino';
 import type { ApiDeps } from '../src/api/deps.ts';
 import { createAccess } from '../src/api/access/access.ts';
-import { standardLimits } from '../src/api/http/plugins/quiet-connections.ts';
+import { standardLimits } from '../src/api/http/plugins/strangers.ts';
 import { createServer } from '../src/api/server.ts';
 import { NO_SHARES } from '../src/core/access/scope-shares.ts';
 import { NO_CAPS } from '../src/operations/scope-caps.ts';

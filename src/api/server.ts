@@ -5,7 +5,7 @@ import { countCallsUnderWay, guardRoutes } from './access/guard.ts';
 import { createRefusals } from './audit/refusals.ts';
 import { addAuditRoute } from './audit/routes.ts';
 import { BODY_LIMIT, acceptJsonBodies } from './http/plugins/bodies.ts';
-import { answerProblems, sendProblem } from './http/plugins/answer-problems.ts';
+import { answerProblems, notFound, sendProblem } from './http/plugins/answer-problems.ts';
 import { documentRoutes } from './document/openapi.ts';
 import { takeLargeBodiesInTurn, takeSlowCallsInTurn } from './http/plugins/in-turn.ts';
 import { SOCKET_LIMITS, guardSockets, refuseConnection } from './http/plugins/sockets.ts';
@@ -41,7 +41,7 @@ import { parseQueryString, validateRequest } from './http/validation.ts';
 
 /** The whole HTTP side, not yet listening. Every answer that is no success is problem+json. */
 export async function createServer(deps: ApiDeps): Promise<Api> {
-  const { server, answerNotFound } = emptyServer(deps);
+  const { server, strangers } = emptyServer(deps);
   acceptJsonBodies(server);
   takeLargeBodiesInTurn(server);
   const serveDocument = await documentRoutes(server, deps);
@@ -56,6 +56,7 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
           const refusals = createRefusals(deps);
           guardRoutes(api, {
             ...deps,
+            strangers,
             onRefused: (call) => {
               // An instance that observes writes nothing.
               if (deps.observing() === null) refusals.note(call);
@@ -63,7 +64,7 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
           });
           countCallsUnderWay(api, deps.access);
           api.addHook('onClose', () => refusals.close());
-          api.setNotFoundHandler(answerNotFound);
+          api.setNotFoundHandler(notFound);
           addApi(api, deps);
           apiDone();
         },
@@ -98,12 +99,12 @@ export async function createSignsServer(
  * server never listens. So the daemon's own changes are checked and recorded like those of any other caller.
  */
 export async function createInnerServer(deps: ApiDeps): Promise<Api> {
-  const { server } = emptyServer(deps);
+  const { server, strangers } = emptyServer(deps);
   acceptJsonBodies(server);
   await server.register(
     (api: Api, _options, done) => {
       // It calls as an admin, so its role allows every call.
-      guardRoutes(api, { ...deps, onRefused: () => undefined });
+      guardRoutes(api, { ...deps, strangers, onRefused: () => undefined });
       addApi(api, deps);
       done();
     },
@@ -131,8 +132,8 @@ function emptyServer(deps: Pick<ApiDeps, 'logger' | 'connectionLimits' | 'browse
   server.setValidatorCompiler(() => (value: unknown) => ({ value }));
   server.setSerializerCompiler(() => stringify);
   server.setReplySerializer(stringify);
-  const answerNotFound = answerProblems(server);
-  guardSockets(server, deps.connectionLimits);
+  answerProblems(server);
+  const strangers = guardSockets(server, deps.connectionLimits);
   server.addHook('onRequest', async ({ raw }) => {
     const problem = deps.browserRules(raw);
     if (problem !== null) throw problem;
@@ -140,7 +141,7 @@ function emptyServer(deps: Pick<ApiDeps, 'logger' | 'connectionLimits' | 'browse
   });
   logRequests(server);
   addSecurityHeaders(server);
-  return { server, answerNotFound };
+  return { server, strangers };
 }
 
 /** Routes name their paths without the base path. */

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { Socket } from 'node:net';
+import { promisify } from 'node:util';
 import { pino } from 'pino';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect } from 'vitest';
@@ -9,7 +10,7 @@ import type { Readiness } from '../../src/runtime/readiness.ts';
 import { type Access, type AccessDeps, createAccess } from '../../src/api/access/access.ts';
 import { type BrowserRulesDeps, createBrowserRules } from '../../src/api/access/browser-rules.ts';
 import type { Dashboard } from '../../src/api/dashboard/built-files.ts';
-import { type ConnectionLimits, standardLimits } from '../../src/api/http/plugins/quiet-connections.ts';
+import { type ConnectionLimits, standardLimits } from '../../src/api/http/plugins/strangers.ts';
 import { createServer } from '../../src/api/server.ts';
 import { NO_SHARES, type ScopeShares } from '../../src/core/access/scope-shares.ts';
 import { type OpenRunCaps, createOpenRunCaps } from '../../src/operations/scope-caps.ts';
@@ -69,6 +70,8 @@ export interface Api {
   /** The statements that calls have sent, by the function that each names; tests clear it. */
   readonly statements: string[];
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+  /** How many connections it has. */
+  connections(): Promise<number>;
   /** Bytes as they are, for what no HTTP client would send. */
   raw(bytes: string): Promise<string>;
   stop(): Promise<void>;
@@ -228,6 +231,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     statements,
     access,
     call: (method, path, body, headers) => call(base, method, path, body, headers),
+    connections: promisify(server.server.getConnections.bind(server.server)),
     raw: (bytes) => sendBytes(base, bytes),
     stop: async () => {
       await pullQueues.stop();

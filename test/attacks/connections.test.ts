@@ -1,31 +1,12 @@
 // @module-tag attack
 import { once } from 'node:events';
-import { Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type Api, startApi } from '../api/api.ts';
+import { expect, test } from 'vitest';
+import { sharedApi } from '../api/api.ts';
 import { until } from '../support/until.ts';
+import { openConnection } from './raw-connection.ts';
 
-let api: Api;
-const sockets: Socket[] = [];
-beforeAll(async () => {
-  api = await startApi();
-});
-afterEach(() => {
-  for (const socket of sockets.splice(0)) socket.destroy();
-});
-afterAll(() => api.stop());
-
-/** A connection of its own, and what has come over it so far. */
-async function connect(): Promise<{ socket: Socket; received: () => string }> {
-  const { hostname, port } = new URL(api.url);
-  const socket = new Socket().connect(Number(port), hostname);
-  sockets.push(socket);
-  let received = '';
-  socket.setEncoding('latin1').on('data', (chunk: string) => (received += chunk));
-  socket.on('error', () => undefined);
-  await once(socket, 'connect');
-  return { socket, received: () => received };
-}
+const api = sharedApi();
+const connect = () => openConnection(api.url);
 
 test('five hundred requests at once over one connection are answered in their order', async () => {
   const { socket, received } = await connect();

@@ -1,38 +1,21 @@
 // @module-tag attack
-import { once } from 'node:events';
-import { Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { startApi } from '../api/api.ts';
 import { until } from '../support/until.ts';
+import { openConnection } from './raw-connection.ts';
 
 const HALF = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n';
 
 async function startLimited(limits: Parameters<typeof startApi>[1] & object) {
   const api = await startApi(undefined, limits);
   onTestFinished(() => api.stop());
-  const { hostname, port } = new URL(api.url);
-  /** Over a connection of its own, which stays. Other addresses of this machine are other callers. */
-  const connect = async (beginning: string, localAddress = '127.0.0.1') => {
-    const socket = new Socket().connect({ host: hostname, port: Number(port), localAddress });
-    onTestFinished(() => {
-      socket.destroy();
-    });
-    let received = '';
-    socket.setEncoding('latin1').on('data', (chunk: string) => (received += chunk));
-    socket.on('error', () => undefined);
-    await once(socket, 'connect');
-    socket.write(beginning);
-    return {
-      socket,
-      answered: (times = 1) => until(() => (received.split('HTTP/1.1 200').length > times ? true : null)),
-      closed: () => until(() => (socket.destroyed ? true : null)),
-    };
-  };
+  const connect = (beginning: string, localAddress?: string) =>
+    openConnection(api.url, { beginning, ...(localAddress === undefined ? {} : { localAddress }) });
   return { api, connect };
 }
 
 test('of half-open connections from one address the oldest give way; those of others stay, and requests are answered', async () => {
-  const { connect } = await startLimited({ limits: { mostQuietOfAddress: 10 } });
+  const { connect } = await startLimited({ limits: { mostOfAddress: 10 } });
   const neighbour = await connect(`${HALF}\r\n`, '127.0.0.2');
   await neighbour.answered();
   const opened = [];
@@ -57,7 +40,7 @@ test('when all connections are taken, from however many addresses, one that brin
 });
 
 test('a request under way, such as a claim that waits, does not give way', async () => {
-  const { api, connect } = await startLimited({ limits: { most: 10, mostQuietOfAddress: 5 } });
+  const { api, connect } = await startLimited({ limits: { most: 10, mostOfAddress: 5 } });
   const claim = { workerId: 'w', waitSeconds: 60 };
   const waiting = api.call('POST', '/api/v1/queues/work/claim', claim);
   await until(async () => ((await api.sql`SELECT FROM queue_workers`).length > 0 ? true : null));
@@ -69,7 +52,7 @@ test('a request under way, such as a claim that waits, does not give way', async
 });
 
 test('a trusted proxy may keep as many connections as it likes, as long as there is room', async () => {
-  const limits = { mostQuietOfAddress: 3, isProxy: (address: string) => address === '127.0.0.1' };
+  const limits = { mostOfAddress: 3, isProxy: (address: string) => address === '127.0.0.1' };
   const { connect } = await startLimited({ limits });
   const idle = [];
   for (let count = 0; count < 10; count += 1) idle.push(await connect(`${HALF}\r\n`));

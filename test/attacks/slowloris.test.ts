@@ -71,19 +71,22 @@ interface Connection {
   ended: Promise<unknown>;
 }
 
-/** By kind. Those that have begun a request go on with it, byte by byte. */
+/** By kind, each from an address of its own. Those that have begun a request go on with it, byte by byte. */
 async function openAll(daemon: Daemon): Promise<Connection[][]> {
   const kinds: Connection[][] = [];
   for (const [kind, beginning] of KINDS.entries()) {
-    const connections = await Promise.all(Array.from({ length: SOCKETS }, () => open(daemon, beginning)));
+    const localAddress = `127.0.0.${2 + kind}`;
+    const connections = await Promise.all(
+      Array.from({ length: SOCKETS }, () => open(daemon, beginning, localAddress)),
+    );
     kinds.push(connections);
     if (kind < 2) void drip(connections);
   }
   return kinds;
 }
 
-async function open({ port }: Daemon, beginning: string): Promise<Connection> {
-  const socket = new Socket().connect(port, '127.0.0.1');
+async function open({ port }: Daemon, beginning: string, localAddress: string): Promise<Connection> {
+  const socket = new Socket().connect({ port, host: '127.0.0.1', localAddress });
   onTestFinished(() => {
     socket.destroy();
   });

@@ -4,6 +4,7 @@ import { type Caller, type RoleNeeded, mayCall } from '../../core/access/roles.t
 import type { AuditAction } from '../../core/audit.ts';
 import type { RefusedCall } from '../../store/audit/record-audit.ts';
 import type { Database } from '../../postgres/database.ts';
+import type { Strangers } from '../http/plugins/strangers.ts';
 import type { Access } from './access.ts';
 import type { CallPace } from './calls-under-way.ts';
 import { guardRuns, refusedByScope } from './scope-guard.ts';
@@ -26,6 +27,7 @@ declare module 'fastify' {
 
 interface GuardDeps {
   access: Access;
+  strangers: Strangers;
   database: Database;
   onRefused: (call: RefusedCall) => void;
 }
@@ -34,7 +36,7 @@ interface GuardDeps {
  * Asks the callers of all routes that are added after this one who they are, also where there is no route: without a
  * token, a stranger does not learn which paths exist.
  */
-export function guardRoutes(api: Api, { access, database, onRefused }: GuardDeps): void {
+export function guardRoutes(api: Api, { access, strangers, database, onRefused }: GuardDeps): void {
   api.decorateRequest('caller', null as unknown as Caller);
   api.addHook('onRoute', ({ method, url, config }) => {
     const methods = [method].flat();
@@ -43,8 +45,18 @@ export function guardRoutes(api: Api, { access, database, onRefused }: GuardDeps
     if (!methods.every((one) => READING.includes(one)) && config.audits === undefined)
       throw new Error(noAudits(methods.join(', '), url));
   });
+  const identify = ({ raw }: FastifyRequest): Caller => {
+    try {
+      const caller = access.identify(raw);
+      strangers.letIn(raw.socket, caller.name !== null);
+      return caller;
+    } catch (error) {
+      strangers.refused(raw.socket);
+      throw error;
+    }
+  };
   api.addHook('onRequest', async (request) => {
-    request.caller = access.identify(request.raw);
+    request.caller = identify(request);
     if (request.is404) return Promise.resolve();
     const { role } = request.routeOptions.config;
     if (role === undefined) throw new Error(noRole(request.method, request.url));

@@ -1,3 +1,4 @@
+import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { Api, ApiDeps } from '../deps.ts';
 import { TAGS, json } from '../http/response-schemas.ts';
@@ -16,7 +17,7 @@ const readiness = z
 
 const tags = [TAGS.signs];
 
-export type SignsDeps = Pick<ApiDeps, 'readiness' | 'metrics'>;
+export type SignsDeps = Pick<ApiDeps, 'readiness' | 'metrics' | 'clock'>;
 
 /** Outside /api/v1, and answered whatever state the database is in. */
 export function addSignsOfLife(server: Api, deps: SignsDeps): void {
@@ -50,7 +51,8 @@ export function addSignsOfLife(server: Api, deps: SignsDeps): void {
   addMetrics(server, deps);
 }
 
-function addMetrics(server: Api, { metrics }: SignsDeps): void {
+function addMetrics(server: Api, { metrics, clock }: SignsDeps): void {
+  const text = onceASecond(clock, metrics.text);
   server.get(
     '/metrics',
     {
@@ -63,6 +65,17 @@ function addMetrics(server: Api, { metrics }: SignsDeps): void {
         },
       },
     },
-    async (_request, reply) => reply.type(metrics.contentType).send(await metrics.text()),
+    async (_request, reply: FastifyReply) => reply.type(metrics.contentType).send(await text()),
   );
+}
+
+/** Anybody may ask, as often as they like: then all get the same bytes, which are held once. */
+function onceASecond(clock: ApiDeps['clock'], write: () => Promise<string>): () => Promise<Buffer> {
+  let written: { at: number; bytes: Promise<Buffer> } | undefined;
+  return () => {
+    const now = clock.monotonic();
+    if (written === undefined || now - written.at >= 1000)
+      written = { at: now, bytes: write().then((text) => Buffer.from(text)) };
+    return written.bytes;
+  };
 }

@@ -144,7 +144,9 @@ test('the body of a refused call is not read: nothing of it is stored', async ()
 
 test('a route that names no role cannot be added', () => {
   const server = Fastify() as unknown as Server;
-  guardRoutes(server, { access: api.access, database: {} as Database, onRefused: () => undefined });
+  const strangers = { letIn: () => undefined, refused: () => undefined };
+  const database = {} as Database;
+  guardRoutes(server, { access: api.access, strangers, database, onRefused: () => undefined });
   expect(() => server.get('/forgotten', () => ({}))).toThrow(
     /^the route GET \/forgotten does not say who may call it: add "config: \{ role: … \}"/,
   );

@@ -4,30 +4,31 @@ import { SECURITY_HEADERS } from './security-headers.ts';
 import { PROBLEM_TYPE, Problem, nothingHere, problemBody, toProblem } from '../problem.ts';
 import { z } from 'zod';
 
-type Handler = (request: FastifyRequest, reply: FastifyReply) => void;
-
-/**
- * Answers every error as problem+json, also where no route was found. Returns the function that answers, for parts of
- * the server with hooks of their own.
- */
-export function answerProblems(server: Api): Handler {
+/** Answers every error as problem+json, also where no route was found. */
+export function answerProblems(server: Api): void {
   const paths = createKnownPaths();
   server.addHook('onRoute', (route) => paths.add(route));
-  server.addHook('preValidation', async ({ url, routeOptions }) => {
-    if (paths.isMeantFor(pathOf(url), routeOptions)) return Promise.resolve();
-    throw methodNotAllowed(paths.methodsAt(pathOf(url)));
+  const elsewhere = ({ url }: FastifyRequest): Problem => {
+    const allowed = paths.methodsAt(pathOf(url));
+    return allowed.length === 0 ? nothingHere() : methodNotAllowed(allowed);
+  };
+  // After the hooks that ask who calls, and before the body.
+  server.addHook('preParsing', async (request) => {
+    const { url, is404, routeOptions } = request;
+    if (is404 || !paths.isMeantFor(pathOf(url), routeOptions)) throw elsewhere(request);
+    return Promise.resolve(undefined);
   });
   server.setErrorHandler((error: unknown, request, reply) => {
-    // Without a route, faults of the body do not matter.
-    if (request.is404 && [400, 413, 415].includes(toProblem(error).status)) answerNotFound(request, reply);
-    else sendProblem(error, request, reply);
+    // Without a route, faults of the request do not matter.
+    const isFault = request.is404 && toProblem(error).status === 400;
+    sendProblem(isFault ? elsewhere(request) : error, request, reply);
   });
-  const answerNotFound: Handler = (request, reply) => {
-    const allowed = paths.methodsAt(pathOf(request.url));
-    sendProblem(allowed.length === 0 ? nothingHere() : methodNotAllowed(allowed), request, reply);
-  };
-  server.setNotFoundHandler(answerNotFound);
-  return answerNotFound;
+  server.setNotFoundHandler(notFound);
+}
+
+/** For each part of a server whose hooks are to run where there is no route, too: they have answered before it is called. */
+export function notFound(): never {
+  throw nothingHere();
 }
 
 /** Also for requests that the framework refuses before there is a route, such as a path that cannot be decoded. */

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import type { FastifyError } from 'fastify';
 import type { Api } from '../../deps.ts';
 import { PROBLEM_TYPE, Problem, problemBody } from '../problem.ts';
-import { type ConnectionLimits, limitQuietConnections } from './quiet-connections.ts';
+import { type ConnectionLimits, type Strangers, limitStrangers } from './strangers.ts';
 import { SECURITY_HEADERS } from './security-headers.ts';
 
 /** For the request line and the headers together. */
@@ -30,11 +30,21 @@ export const SOCKET_LIMITS = {
 } as const;
 
 /** The other limits, which the framework does not know, and an answer where the framework would send none. */
-export function guardSockets(api: Api, limits: ConnectionLimits): void {
+export function guardSockets(api: Api, limits: ConnectionLimits): Strangers {
   const { server } = api;
-  limitQuietConnections(server, limits);
+  const strangers = limitStrangers(server, limits);
   // One more than allowed, to notice that there are more.
   server.maxHeadersCount = MAX_HEADERS + 1;
+  const expecting = new WeakSet<IncomingMessage>();
+  server.on('checkContinue', (request: IncomingMessage, response: ServerResponse) => {
+    expecting.add(request);
+    server.emit('request', request, response);
+  });
+  // Nobody is asked for a body that is refused unread.
+  api.addHook('preParsing', async ({ raw }, reply) => {
+    if (expecting.has(raw)) reply.raw.writeContinue();
+    return Promise.resolve(undefined);
+  });
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     const body = JSON.stringify(problemBody(new Problem(417, 'Expect supports only 100-continue')));
     const headers = { ...SECURITY_HEADERS, 'Content-Type': PROBLEM_TYPE, Connection: 'close' };
@@ -49,6 +59,7 @@ export function guardSockets(api: Api, limits: ConnectionLimits): void {
     void reply.header('Connection', 'close');
     throw problem;
   });
+  return strangers;
 }
 
 /** The request is not even HTTP, or too slow, or too large: the socket is answered and closed. */

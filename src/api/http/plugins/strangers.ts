@@ -1,0 +1,191 @@
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { networkOf, remoteAddressOf } from '../remote-address.ts';
+
+/** What a client may hold that has shown no valid token, and the connections of all. */
+export interface ConnectionLimits {
+  /** Connections: far below the number of files that a process may open, since targets and the database need sockets too. */
+  most: number;
+  /** Of strangers, from one address (IPv6: from one /64). */
+  mostOfAddress: number;
+  /** Requests of one connection that wait behind the one that is being answered, and those of all connections. */
+  mostWaiting: number;
+  mostWaitingInAll: number;
+  /** How long a stranger may take to read an answer, and how long an answer to others may stand still. */
+  strangerSeconds: number;
+  stillSeconds: number;
+  /** How often unread answers are looked for. */
+  lookEveryMs: number;
+  /** Addresses that stand for many clients. */
+  isProxy: (address: string) => boolean;
+}
+
+/** With the limits of every installation. */
+export function standardLimits(isProxy: ConnectionLimits['isProxy']): ConnectionLimits {
+  return {
+    ...{ most: 4096, mostOfAddress: 512, mostWaiting: 500, mostWaitingInAll: 2000 },
+    ...{ strangerSeconds: 15, stillSeconds: 60, lookEveryMs: 1000 },
+    isProxy,
+  };
+}
+
+/** What the rest of the server says of a request that asks for more than strangers get. */
+export interface Strangers {
+  /** It gets it, and gives way to none until it is answered. `hasName`: its token, or its proxy, says whose it is. */
+  letIn(socket: object, hasName: boolean): void;
+  refused(socket: object): void;
+}
+
+type Exchange = [request: IncomingMessage, response: ServerResponse];
+
+interface Connection {
+  /** Null: it is of a proxy. */
+  network: string | null;
+  isKnown: boolean;
+  isLetIn: boolean;
+  /** What is being answered. */
+  current: ServerResponse | null;
+  waiting: Exchange[];
+  /** How often an answer was found that was begun and not yet read. */
+  looks: number;
+}
+
+interface State {
+  limits: ConnectionLimits;
+  handle: RequestListener;
+  silentMs: number;
+  all: Map<object, Connection>;
+  waiting: number;
+  /** Those of strangers that nothing was let in over; the one that was answered, or opened, longest ago comes first. */
+  strangers: Set<Socket>;
+  strangersOf: Map<string, Set<Socket>>;
+  /** Those of others on which nothing is being answered, in the same order. */
+  idle: Set<Socket>;
+}
+
+/**
+ * Takes the requests of a server. Those of one connection are answered one after the other, and the loop turns in between, so
+ * that a pipeline holds up nobody. When there are too many connections, a stranger's gives way to the newcomer: so one that brings a
+ * request is always taken.
+ */
+export function limitStrangers(server: Server, limits: ConnectionLimits): Strangers {
+  const [handle] = server.listeners('request') as RequestListener[];
+  if (handle === undefined) throw new Error('this server takes no requests');
+  const state: State = {
+    ...{ limits, handle, silentMs: server.timeout },
+    ...{ all: new Map(), waiting: 0, strangers: new Set(), strangersOf: new Map(), idle: new Set() },
+  };
+  server.maxConnections = limits.most;
+  server.removeAllListeners('request');
+  const take = (...exchange: Exchange) => takeRequest(state, exchange);
+  server.on('request', take);
+  server.on('connection', (socket: Socket) => begin(state, socket));
+  const looking = setInterval(() => endUnread(state), limits.lookEveryMs).unref();
+  server.once('close', () => clearInterval(looking));
+  return {
+    letIn: (socket, hasName) => is(state, socket, { isKnown: hasName, isLetIn: true }),
+    refused: (socket) => is(state, socket, { isKnown: false, isLetIn: false }),
+  };
+}
+
+function begin(state: State, socket: Socket): void {
+  const { all, strangers, idle, limits } = state;
+  const address = remoteAddressOf(socket);
+  const network = limits.isProxy(address) ? null : networkOf(address);
+  const fresh = { isKnown: false, isLetIn: false, current: null, waiting: [], looks: 0 };
+  all.set(socket, { network, ...fresh });
+  socket.once('close', () => forget(state, socket));
+  place(state, socket);
+  if (all.size < limits.most) return;
+  // Room for the next one: the server itself would refuse it, whatever it brings.
+  const [first] = strangers;
+  giveWay(state, first === socket ? idle : strangers);
+}
+
+function takeRequest(state: State, exchange: Exchange): void {
+  const { socket } = exchange[0];
+  const { all, limits } = state;
+  const known = all.get(socket);
+  // It has given way meanwhile.
+  if (known === undefined) return;
+  if (known.current === null) {
+    known.current = exchange[1];
+    answer(state, exchange);
+  } else if (known.waiting.length < limits.mostWaiting && state.waiting < limits.mostWaitingInAll) {
+    known.waiting.push(exchange);
+    state.waiting += 1;
+  } else drop(state, socket);
+}
+
+function answer(state: State, exchange: Exchange): void {
+  const [{ socket }, response] = exchange;
+  response.once('close', () => {
+    const known = state.all.get(socket);
+    if (known === undefined) return;
+    const next = known.waiting.shift();
+    if (next) state.waiting -= 1;
+    if (next && known.looks > 0) socket.setTimeout(state.silentMs);
+    Object.assign(known, { looks: 0, isLetIn: false, current: next?.[1] ?? null });
+    place(state, socket);
+    if (next) setImmediate(() => state.all.has(socket) && answer(state, next));
+  });
+  state.handle(...exchange);
+}
+
+function is(state: State, socket: object, what: Pick<Connection, 'isKnown' | 'isLetIn'>): void {
+  const known = state.all.get(socket);
+  if (known === undefined) return;
+  Object.assign(known, what);
+  place(state, socket as Socket);
+}
+
+/** Gives a connection the last place among those that may give way, if it is one of them. */
+function place(state: State, socket: Socket): void {
+  const known = state.all.get(socket);
+  if (known === undefined) return;
+  remove(state, socket, known);
+  const { isKnown, isLetIn, current, network } = known;
+  if (isKnown && current === null) state.idle.add(socket);
+  if (isKnown || isLetIn) return;
+  state.strangers.add(socket);
+  if (network === null) return;
+  const group = state.strangersOf.get(network) ?? new Set();
+  state.strangersOf.set(network, group.add(socket));
+  if (group.size > state.limits.mostOfAddress) giveWay(state, group);
+}
+
+function giveWay(state: State, [first]: Iterable<Socket>): void {
+  if (first !== undefined) drop(state, first);
+}
+
+function drop(state: State, socket: Socket): void {
+  forget(state, socket);
+  socket.destroy();
+}
+
+function forget(state: State, socket: Socket): void {
+  const known = state.all.get(socket);
+  state.all.delete(socket);
+  state.waiting -= known?.waiting.length ?? 0;
+  if (known) remove(state, socket, known);
+}
+
+function remove({ strangers, strangersOf, idle }: State, socket: Socket, { network }: Connection): void {
+  strangers.delete(socket);
+  idle.delete(socket);
+  const group = network === null ? undefined : strangersOf.get(network);
+  group?.delete(socket);
+  if (network !== null && group?.size === 0) strangersOf.delete(network);
+}
+
+/** An answer that is not read fills this machine's memory, and may be dripped for ever. */
+function endUnread(state: State): void {
+  const { strangerSeconds, stillSeconds, lookEveryMs } = state.limits;
+  for (const [socket, known] of state.all as Map<Socket, Connection>) {
+    if (known.current?.headersSent !== true) continue;
+    known.looks += 1;
+    // Node ends it then, unless some of it has moved.
+    if (known.looks === 1) socket.setTimeout(stillSeconds * 1000);
+    if (!known.isKnown && (known.looks - 1) * lookEveryMs >= strangerSeconds * 1000) drop(state, socket);
+  }
+}
