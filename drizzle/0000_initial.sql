@@ -52,6 +52,7 @@ CREATE TABLE "calendar_versions" (
 	"version" integer NOT NULL,
 	"at" timestamp (3) with time zone NOT NULL,
 	"dates" jsonb,
+	"edition" uuid,
 	CONSTRAINT "calendar_versions_calendar_id_version_pk" PRIMARY KEY("calendar_id","version")
 );
 --> statement-breakpoint
@@ -71,7 +72,8 @@ CREATE TABLE "connections" (
 	"definition" jsonb NOT NULL,
 	"version" integer NOT NULL,
 	"updated_at" timestamp (3) with time zone NOT NULL,
-	"placed_at" timestamp (3) with time zone NOT NULL
+	"placed_at" timestamp (3) with time zone NOT NULL,
+	"edition" uuid
 );
 --> statement-breakpoint
 CREATE TABLE "effects" (
@@ -335,6 +337,7 @@ CREATE TABLE "schedule_versions" (
 	"by" text,
 	"definition" jsonb NOT NULL,
 	"payload" text,
+	"edition" uuid,
 	CONSTRAINT "schedule_versions_schedule_uid_version_pk" PRIMARY KEY("schedule_uid","version")
 );
 --> statement-breakpoint
@@ -369,6 +372,7 @@ CREATE TABLE "schedules" (
 	"has_skips" boolean DEFAULT false NOT NULL,
 	"start_within_seconds" integer,
 	"finish_within_seconds" integer,
+	"edition" uuid,
 	CONSTRAINT "schedules_lane" CHECK (octet_length(lane) <= 1000)
 );
 --> statement-breakpoint

@@ -68,6 +68,7 @@ CREATE TABLE calendar_versions (
   version integer NOT NULL,
   at timestamp(3) with time zone NOT NULL,
   dates jsonb,
+  edition uuid,
   CONSTRAINT calendar_versions_calendar_id_version_pk PRIMARY KEY (calendar_id, version)
 );
 
@@ -90,6 +91,7 @@ CREATE TABLE connections (
   version integer NOT NULL,
   updated_at timestamp(3) with time zone NOT NULL,
   placed_at timestamp(3) with time zone NOT NULL,
+  edition uuid,
   CONSTRAINT connections_pkey PRIMARY KEY (id)
 );
 
@@ -406,6 +408,7 @@ CREATE TABLE schedule_versions (
   by text,
   definition jsonb NOT NULL,
   payload text,
+  edition uuid,
   CONSTRAINT schedule_versions_schedule_uid_version_pk PRIMARY KEY (schedule_uid, version)
 );
 CREATE INDEX schedule_versions_by_id ON public.schedule_versions USING btree (schedule_id, schedule_uid);
@@ -442,6 +445,7 @@ CREATE TABLE schedules (
   has_skips boolean NOT NULL DEFAULT false,
   start_within_seconds integer,
   finish_within_seconds integer,
+  edition uuid,
   CONSTRAINT schedules_pkey PRIMARY KEY (uid),
   CONSTRAINT schedules_lane CHECK ((octet_length(lane) <= 1000))
 ) WITH (autovacuum_vacuum_scale_factor=0.05, autovacuum_vacuum_cost_delay=0, fillfactor=50);

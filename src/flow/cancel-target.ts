@@ -75,7 +75,7 @@ export class TargetCanceller implements Service {
   async #enqueue(runs: readonly Effect[]): Promise<void> {
     const { definitions, targets } = this.#deps;
     try {
-      const found = await definitions.load(runs);
+      const found = await definitions.read(runs);
       for (const run of runs) {
         const handoff = found.get(versionKey(run));
         if (!handoff) continue;

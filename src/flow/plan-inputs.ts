@@ -30,7 +30,8 @@ export function timingOf(text: string): Timing {
 /** What planning a schedule needs of the calendars that it names. */
 export interface ScheduleCalendars {
   histories: Calendars;
-  versions: ReadonlyMap<string, number>;
+  /** null: there is no such calendar. */
+  editions: ReadonlyMap<string, string | null>;
   /** An edit that its cursor may not follow yet, and when the schedule itself was last written. */
   unapplied: { editedAt: Instant; updatedAt: Instant } | null;
 }
@@ -101,7 +102,7 @@ function calendarsOf(
   const editedAt = unappliedSince(known, ids);
   return {
     histories: known.histories,
-    versions: new Map(ids.map((id) => [id, known.versions.get(id) ?? 0])),
+    editions: new Map(ids.map((id) => [id, known.editions.get(id) ?? null])),
     unapplied: editedAt === null || updatedAt === undefined ? null : { editedAt, updatedAt },
   };
 }

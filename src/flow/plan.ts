@@ -9,8 +9,8 @@ import { type CalendarReader, type ScheduleCalendars, beginningOf, timingOf } fr
 export interface PlannedSchedule {
   schedule: LockedSchedule;
   plan: Plan;
-  /** The versions of its calendars that it was planned by; null: it names none. */
-  calendars: ReadonlyMap<string, number> | null;
+  /** The editions of its calendars that it was planned by; null: it names none. */
+  calendars: ScheduleCalendars['editions'] | null;
 }
 
 export interface UnplannableSchedule {
@@ -83,7 +83,7 @@ export class Planner {
       if (this.#isSliceOver()) await this.#nextSlice();
       const own = calendars.get(schedule.uid);
       const begin = () => walkOf(schedule, period, own);
-      this.#stepInto(done, { schedule, calendars: own?.versions ?? null }, begin, atMost(FIRST_STEPS));
+      this.#stepInto(done, { schedule, calendars: own?.editions ?? null }, begin, atMost(FIRST_STEPS));
     }
     // A finished plan waits for the end of this round, so a round is short: the walks take turns.
     const roundEnd = clock.monotonic() + ROUND_MS;
@@ -108,7 +108,8 @@ export class Planner {
   /** The newest lock of a walk that goes on: it guards the commit. */
   #renewed(schedule: LockedSchedule): boolean {
     const going = this.#walks.get(schedule.uid);
-    if (going?.schedule.version !== schedule.version) return false;
+    if (going?.schedule.version !== schedule.version || going.schedule.edition !== schedule.edition)
+      return false;
     if (going.schedule.nextOccurrenceAt !== schedule.nextOccurrenceAt) return false;
     this.#walks.set(schedule.uid, { ...going, schedule, isUnlocked: false });
     return true;
@@ -146,8 +147,8 @@ function walkOf(
   if (!Number.isFinite(schedule.nextOccurrenceAt))
     throw new Error('its next occurrence is no moment to plan from');
   const timing = timingOf(schedule.timing);
-  for (const [id, version] of calendars?.versions ?? [])
-    if (version === 0) throw new Error(`it names a calendar that does not exist: ${id}`);
+  for (const [id, edition] of calendars?.editions ?? [])
+    if (edition === null) throw new Error(`it names a calendar that does not exist: ${id}`);
   const { plannedThrough, skips } = schedule;
   const times = fireTimes(timing, schedule, calendars?.histories);
   const from = beginningOf(times, schedule, calendars);

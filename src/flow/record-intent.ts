@@ -197,7 +197,7 @@ async function withCurrentCalendars(
   if (ids.size === 0) return planned;
   const current = await shareFreeCalendars(tx, [...ids]);
   return planned.filter(({ calendars }) =>
-    [...(calendars ?? [])].every(([id, version]) => current.get(id) === version),
+    [...(calendars ?? [])].every(([id, edition]) => current.get(id) === edition),
   );
 }
 

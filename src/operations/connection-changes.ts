@@ -94,7 +94,15 @@ async function planPut(tx: Transaction, { secrets, scope, id, decide }: Put): Pr
   const isMoved = current !== null && originOf(current.url) !== originOf(content.url);
   if (isMoved) await refuseToMove(tx, id, scope);
   const placedAt = current === null || isMoved ? updatedAt : current.placedAt;
-  const connection = resealConnection(secrets, { ...content, uid, id, version, updatedAt, placedAt });
+  const connection = resealConnection(secrets, {
+    ...content,
+    uid,
+    id,
+    version,
+    edition: randomUUID(),
+    updatedAt,
+    placedAt,
+  });
   return { before: current, connection, change: current ? 'updated' : 'created', fields };
 }
 

@@ -40,6 +40,11 @@ const instantColumn = customType<{ data: Instant; driverData: string }>({
   toDriver: (at) => new Date(at).toISOString(),
   fromDriver: (text) => Date.parse(text),
 });
+/**
+ * Which writing of a version it is, at random. After a failover that lost commits a version's number is written again: what a process
+ * remembers of a version it remembers by this. Null: it was written by a firelock that knew no editions.
+ */
+const edition = () => uuid();
 const bytes = customType<{ data: Buffer; driverData: Buffer }>({ dataType: () => 'bytea' });
 
 /**
@@ -98,6 +103,8 @@ export const schedules = pgTable(
     finishWithinSeconds: integer('finish_within_seconds'),
     createdAt: instantColumn('created_at').notNull(),
     updatedAt: instantColumn('updated_at').notNull(),
+    /** Of `version`: here as well, so that a fire does not look it up. */
+    edition: edition(),
   },
   (t) => [
     uniqueIndex('schedules_id').on(t.id),
@@ -156,6 +163,7 @@ export const scheduleVersions = pgTable(
     by: text(),
     definition: jsonb().$type<StoredDefinition>().notNull(),
     payload: text(),
+    edition: edition(),
   },
   (t) => [
     primaryKey({ columns: [t.scheduleUid, t.version] }),
@@ -201,6 +209,7 @@ export const calendarVersions = pgTable(
     at: instantColumn().notNull(),
     /** As they were sent. Null: the calendar was deleted. */
     dates: jsonb().$type<string[]>(),
+    edition: edition(),
   },
   (t) => [primaryKey({ columns: [t.calendarId, t.version] })],
 );
@@ -663,6 +672,7 @@ export const connections = pgTable('connections', {
   updatedAt: instantColumn('updated_at').notNull(),
   /** Since when its URL has this origin: values that runs were given before are not sent there. */
   placedAt: instantColumn('placed_at').notNull(),
+  edition: edition(),
 });
 
 /** Pull workers that asked for work, shown with the queues. */

@@ -93,7 +93,7 @@ export function createZoneWatch({ database, clock, events, zoneData }: ZoneWatch
     const page = await database.run((db) => listZonedSchedules(db, { after: at.after, limit }));
     const known = await calendarsOf(database, page.schedules, page.now);
     const moves = await movesOf(page.schedules, known.histories, page.now);
-    const moved = await write(moves, known.versions);
+    const moved = await write(moves, known.editions);
     if (moved === null) return CALENDARS_MS;
     at.moved += moved;
     if (page.last !== null) {
@@ -108,13 +108,13 @@ export function createZoneWatch({ database, clock, events, zoneData }: ZoneWatch
   /** Null: calendars are being edited, or were edited meanwhile. The page must be checked again. */
   async function write(
     moves: readonly CursorMove[],
-    versions: KnownCalendars['versions'],
+    editions: KnownCalendars['editions'],
   ): Promise<number | null> {
     if (moves.length === 0) return 0;
-    if (versions.size === 0) return database.run((db) => moveCursorsIfUnplanned(db, zoneData, moves));
+    if (editions.size === 0) return database.run((db) => moveCursorsIfUnplanned(db, zoneData, moves));
     return database.transaction(async (tx) => {
-      const current = await shareFreeCalendars(tx, [...versions.keys()]);
-      if ([...versions].some(([id, version]) => current.get(id) !== version)) return null;
+      const current = await shareFreeCalendars(tx, [...editions.keys()]);
+      if ([...editions].some(([id, edition]) => current.get(id) !== edition)) return null;
       return moveCursorsIfUnplanned(tx, zoneData, moves);
     });
   }

@@ -70,7 +70,7 @@ test('a reader learns in one look what has changed, and what is gone', async () 
     ['kept', 'edited', 'gone', 'again'].map((id) => put(id)),
   );
   const known: KnownConnection[] = [kept, edited, gone, again].map(
-    (one) => one?.connection ?? { id: '', uid: null, version: null },
+    (one) => one?.connection ?? { id: '', uid: null, version: null, edition: null },
   );
   const look = () => database.run((db) => findChangedConnections(db, known));
   expect(await look()).toEqual({ changed: [], missing: [] });
@@ -84,7 +84,7 @@ test('a reader learns in one look what has changed, and what is gone', async () 
     ['again', 1],
     ['edited', 2],
   ]);
-  const fresh = { id: 'kept', uid: null, version: null };
+  const fresh = { id: 'kept', uid: null, version: null, edition: null };
   const first = await database.run((db) => findChangedConnections(db, [fresh]));
   expect(first).toEqual({ changed: [kept?.connection], missing: [] });
   expect(await database.run((db) => findChangedConnections(db, []))).toEqual({ changed: [], missing: [] });

@@ -9,6 +9,7 @@ export function claimedRun(given: Partial<ClaimedRun> = {}): ClaimedRun {
     scheduledFor: 0,
     scheduleUid: randomUUID(),
     scheduleVersion: 1,
+    edition: null,
     scheduleId: 's',
     trigger: 'schedule',
     lane: 'http http://127.0.0.1',

@@ -120,10 +120,10 @@ interface FireContext {
 /** Calendars that the timing names and that do not exist. */
 export function unknownCalendars(
   timing: Pick<Timing, 'exclude'>,
-  { versions }: Pick<KnownCalendars, 'versions'>,
+  { editions }: Pick<KnownCalendars, 'editions'>,
 ): Fault[] {
   return calendarIdsOf(timing).flatMap((id, index) =>
-    versions.has(id)
+    editions.has(id)
       ? []
       : [{ path: `/exclude/calendars/${index}`, message: `names a calendar that does not exist: ${id}` }],
   );

@@ -27,6 +27,8 @@ export interface Connection<C = Credential> {
   auth: ConnectionAuth<C> | null;
   tls: ConnectionTls<C> | null;
   version: number;
+  /** Which writing of that version it is; null: it was written by a firelock that knew no editions. */
+  edition: string | null;
   updatedAt: Instant;
   /** Since when its URL has this origin. */
   placedAt: Instant;

@@ -8,7 +8,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { claimOf, returnClaimsIfMine } from '../../store/runs/claims/held-claims.ts';
-import { versionKey } from '../../store/schedules/load-handoffs.ts';
+import { editionKey } from '../../store/schedules/load-handoffs.ts';
 import { withoutDefinition } from '../handoff/handoff.ts';
 import type { EndedAttempt } from '../settle-queue.ts';
 import type { Dispatch } from './dispatch-state.ts';
@@ -66,7 +66,7 @@ async function loadDefinitions(dispatch: Dispatch, claims: readonly LaneClaim[])
     .finally(() => claims.forEach((claim) => (claim.isLoadingDefinition = false)));
   // Some may have been given up meanwhile.
   const left = claims.filter(awaitsDefinition);
-  for (const claim of left) claim.handoff = found.get(versionKey(claim.run)) ?? null;
+  for (const claim of left) claim.handoff = found.get(editionKey(claim.run)) ?? null;
   lanes.add(left.filter(hasDefinition));
   for (const claim of left) {
     if (hasDefinition(claim)) continue;

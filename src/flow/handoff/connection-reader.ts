@@ -75,6 +75,7 @@ async function readChanged(
     id,
     uid: one?.uid ?? null,
     version: one?.version ?? null,
+    edition: one?.edition ?? null,
   }));
   const { changed, missing } = await database.run((db) => findChangedConnections(db, asked));
   const now = new Map([...before, ...changed.map((one) => [one.id, one] as const)]);

@@ -4,7 +4,14 @@ import { CannotOpen, type KeyRing } from '../../core/secrets/key-ring.ts';
 import { openTarget, withoutSecrets } from '../../core/secrets/target-secrets.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Database } from '../../postgres/database.ts';
-import { type VersionKey, loadHandoffs, versionKey } from '../../store/schedules/load-handoffs.ts';
+import {
+  type Edition,
+  type VersionKey,
+  editionKey,
+  loadEditions,
+  loadHandoffs,
+  versionKey,
+} from '../../store/schedules/load-handoffs.ts';
 
 /** The definition that an attempt uses. */
 export interface SendableHandoff extends Handoff<string> {
@@ -14,12 +21,14 @@ export interface SendableHandoff extends Handoff<string> {
 
 /**
  * The definitions of the versions that runs were planned under, with their secret values decrypted: here and nowhere before. What
- * versions say never changes, so what was read once may be kept.
+ * an edition of a version says never changes, so what was read once may be kept.
  */
 export interface HandoffDefinitions {
-  known(key: VersionKey): SendableHandoff | undefined;
-  /** Reads the definitions that are not known; answers all that exist, including those too many to be kept. */
-  load(keys: readonly VersionKey[]): Promise<ReadonlyMap<string, SendableHandoff>>;
+  known(key: Edition): SendableHandoff | undefined;
+  /** Reads the definitions that are not known; answers all that exist, by editionKey(), including those too many to be kept. */
+  load(keys: readonly Edition[]): Promise<ReadonlyMap<string, SendableHandoff>>;
+  /** Those that the database has now, by versionKey(): for what seldom happens. */
+  read(keys: readonly VersionKey[]): Promise<ReadonlyMap<string, SendableHandoff>>;
 }
 
 export const MAX_KEPT = 20_000;
@@ -34,18 +43,18 @@ export function createHandoffDefinitions(database: Database, secrets: KeyRing): 
     sizeCalculation: (handoff) => DEFINITION_BYTES + (handoff.payload?.length ?? 0),
   });
   return {
-    known: (key) => kept.get(versionKey(key)),
+    known: (key) => kept.get(editionKey(key)),
     load: async (keys) => {
       const found = new Map<string, SendableHandoff>();
-      const missing = new Map<string, VersionKey>();
+      const missing = new Map<string, Edition>();
       for (const key of keys) {
-        const name = versionKey(key);
+        const name = editionKey(key);
         const handoff = kept.get(name);
         if (handoff) found.set(name, handoff);
         else missing.set(name, key);
       }
       if (missing.size === 0) return found;
-      const loaded = await database.run((db) => loadHandoffs(db, [...missing.values()]));
+      const loaded = await database.run((db) => loadEditions(db, [...missing.values()]));
       for (const [name, { scheduleUid }] of missing) {
         const stored = loaded.get(name);
         if (!stored) continue;
@@ -53,6 +62,15 @@ export function createHandoffDefinitions(database: Database, secrets: KeyRing): 
         // It may be encrypted anew, with a key that this instance has.
         if (handoff.lockedBecause === null) kept.set(name, handoff);
         found.set(name, handoff);
+      }
+      return found;
+    },
+    read: async (keys) => {
+      const stored = await database.run((db) => loadHandoffs(db, keys));
+      const found = new Map<string, SendableHandoff>();
+      for (const key of keys) {
+        const handoff = stored.get(versionKey(key));
+        if (handoff) found.set(versionKey(key), opened(secrets, key.scheduleUid, handoff));
       }
       return found;
     },

@@ -2,7 +2,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../../runtime/loop/loop.ts';
 import type { Database } from '../../postgres/database.ts';
-import { versionsDueWithin } from '../../store/schedules/load-handoffs.ts';
+import { editionsDueWithin } from '../../store/schedules/load-handoffs.ts';
 import { type HandoffDefinitions, MAX_KEPT } from './handoff-definitions.ts';
 
 interface ReadAheadDeps {
@@ -23,7 +23,7 @@ const BATCH = 500;
 /** Saves time: definitions that a herd needs are read before it is due. Without it, the attempts that need them read them. */
 export function createReadAhead({ database, clock, events, definitions }: ReadAheadDeps): Loop {
   async function pass(): Promise<number> {
-    const due = await database.run((db) => versionsDueWithin(db, { ms: AHEAD_MS, atMost: MAX_AHEAD }));
+    const due = await database.run((db) => editionsDueWithin(db, { ms: AHEAD_MS, atMost: MAX_AHEAD }));
     const unknown = due.filter((key) => definitions.known(key) === undefined);
     for (let from = 0; from < unknown.length; from += BATCH) {
       await definitions.load(unknown.slice(from, from + BATCH));

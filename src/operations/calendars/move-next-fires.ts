@@ -1,7 +1,7 @@
 /**
  * Guarantees: after an edit of a calendar, the next fires of all schedules that name it follow its newest version: they leave days that
  *   are excluded now, and come back to days that are not excluded any more, but never to what was planned or lies before the edit.
- * Transaction: one for each page of schedules, which shares the calendars and compares their versions before it writes.
+ * Transaction: one for each page of schedules, which shares the calendars and compares their editions before it writes.
  * If the process dies here: `applied_version` says that there is more to do; the calendar watch of any instance begins anew, and finds
  *   what was moved done.
  */
@@ -43,9 +43,9 @@ export interface MoveNextFiresDeps {
   retentionDays?: number;
 }
 
-/** How far a process has come with the users of a calendar. Each version of the calendar begins anew. */
+/** How far a process has come with the users of a calendar. Each edition of the calendar begins anew. */
 export interface MoveProgress {
-  version: number;
+  edition: string;
   /** The uid of the last user that was seen to. */
   after: string | null;
   isAtEnd: boolean;
@@ -73,7 +73,7 @@ const AGAIN_MS = 50;
 const REST_MS = 60_000;
 
 export function noProgress(): MoveProgress {
-  return { version: 0, after: null, isAtEnd: false, limit: PAGE, left: new Map(), schedules: 0, moved: 0 };
+  return { edition: '', after: null, isAtEnd: false, limit: PAGE, left: new Map(), schedules: 0, moved: 0 };
 }
 
 /** Answers whether all is done. What it did stays done, and the next call with the same progress goes on behind it. */
@@ -84,10 +84,11 @@ export async function moveNextFires(
 ): Promise<boolean> {
   const { database, events } = deps;
   const known = await database.run((db) => readCalendars(db, [calendarId], LATEST));
-  const version = known.versions.get(calendarId);
-  const editedAt = known.unapplied.get(calendarId);
-  if (version === undefined || editedAt === undefined) return true;
-  if (progress.version !== version) Object.assign(progress, noProgress(), { version });
+  const edition = known.editions.get(calendarId);
+  const unapplied = known.unapplied.get(calendarId);
+  if (edition === undefined || unapplied === undefined) return true;
+  if (progress.edition !== edition) Object.assign(progress, noProgress(), { edition });
+  const { editedAt, version } = unapplied;
   const walk = { ...deps, calendarId, editedAt, progress };
   const { left } = progress;
   while (mayGoOn()) {
@@ -181,8 +182,8 @@ async function writeMoves(
 ): Promise<void> {
   const ids = [...known.histories.keys()];
   const moved = await database.transaction(async (tx) => {
-    const versions = await shareFreeCalendars(tx, ids);
-    if (ids.some((id) => versions.get(id) !== known.versions.get(id))) return new Set<string>();
+    const editions = await shareFreeCalendars(tx, ids);
+    if (ids.some((id) => editions.get(id) !== known.editions.get(id))) return new Set<string>();
     return moveCursorsUnderSharedCalendars(tx, moves);
   });
   progress.moved += moved.size;

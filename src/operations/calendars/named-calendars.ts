@@ -68,11 +68,11 @@ function timesOrNull(schedule: Schedule, { histories }: KnownCalendars): FireTim
  * The new links; none if it names no calendar, before and after.
  * @throws Error if a newly named calendar is not shared
  */
-export function namedBy({ schedule, write }: Edited, { versions }: KnownCalendars): NamedCalendars[] {
+export function namedBy({ schedule, write }: Edited, { editions }: KnownCalendars): NamedCalendars[] {
   if (!write) return [];
   const before = schedule ? calendarIdsOf(schedule.definition) : [];
   const after = calendarIdsOf(write.definition);
-  const unknown = after.find((id) => !before.includes(id) && !versions.has(id));
+  const unknown = after.find((id) => !before.includes(id) && !editions.has(id));
   if (unknown !== undefined) throw new Error(`there is no calendar ${unknown}, or it is not shared`);
   return before.length + after.length === 0 ? [] : [{ uid: write.uid, before, after }];
 }

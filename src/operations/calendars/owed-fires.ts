@@ -1,6 +1,6 @@
 /**
  * Guarantees: fires that an edit of a calendar moves to a moment that has passed are recorded once, as `catchUp` says.
- * Transaction: one for each schedule, under its row lock; it shares the calendars and compares their versions.
+ * Transaction: one for each schedule, under its row lock; it shares the calendars and compares their editions.
  * If the process dies here: nothing is written; the calendar watch of any instance begins anew, and finds what was recorded.
  */
 import { NO_SHARES, type ScopeShares, laneInScope } from '../../core/access/scope-shares.ts';
@@ -51,8 +51,8 @@ export async function recordOwed(
   known: KnownCalendars,
 ): Promise<boolean> {
   const judged = await database.transaction(async (tx) => {
-    const versions = await shareFreeCalendars(tx, [...known.histories.keys()]);
-    if ([...known.histories.keys()].some((id) => versions.get(id) !== known.versions.get(id))) return null;
+    const editions = await shareFreeCalendars(tx, [...known.histories.keys()]);
+    if ([...known.histories.keys()].some((id) => editions.get(id) !== known.editions.get(id))) return null;
     if ((await lockFreeSchedules(tx, [user.uid])).free.length === 0) return null;
     const schedule = (await lockSchedules(tx, [user.id])).get(user.id);
     if (schedule?.uid !== user.uid || !schedule.definition.enabled) return 'nothing';

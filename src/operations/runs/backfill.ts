@@ -107,7 +107,7 @@ function record(
     const schedule = (await lockSchedules(tx, [listed.id])).get(listed.id);
     if (schedule?.uid !== listed.uid || schedule.version !== listed.version) return null;
     const calendars = await shareCalendarsOf(tx, [schedule]);
-    if ([...calendars.versions].some(([id, version]) => known.versions.get(id) !== version)) return null;
+    if ([...calendars.editions].some(([id, edition]) => known.editions.get(id) !== edition)) return null;
     const now = await databaseNow(tx);
     refuseWhileDue(schedule, calendars.histories, { to, now });
     const toRecord = fires.filter((fire) => isPlanned(schedule, fire));

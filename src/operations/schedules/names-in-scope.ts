@@ -36,10 +36,10 @@ export function calendarsFor(
   const unseen = asked.filter((id) => !sees(scope, id) && !named.includes(id));
   if (unseen.length === 0) return known;
   const histories = new Map(known.histories);
-  const versions = new Map(known.versions);
+  const editions = new Map(known.editions);
   for (const id of unseen) {
     histories.set(id, { id, versions: [] });
-    versions.delete(id);
+    editions.delete(id);
   }
-  return { ...known, histories, versions };
+  return { ...known, histories, editions };
 }

@@ -26,7 +26,7 @@ interface PauserDeps extends ScheduleChangeDeps {
   clock: Clock;
   /** What versions say, with their secret values decrypted. */
   definitions: {
-    load(keys: readonly VersionKey[]): Promise<ReadonlyMap<string, { target: HandoffTarget<string> }>>;
+    read(keys: readonly VersionKey[]): Promise<ReadonlyMap<string, { target: HandoffTarget<string> }>>;
   };
   secrets: KeyRing;
 }
@@ -86,7 +86,7 @@ async function putOff({ database }: PauserDeps, id: number, error: unknown): Pro
 
 async function pauseGone(deps: PauserDeps, gone: Effect): Promise<void> {
   const { runId, scheduleId } = gone;
-  const handoff = (await deps.definitions.load([gone])).get(versionKey(gone));
+  const handoff = (await deps.definitions.read([gone])).get(versionKey(gone));
   // Its version has gone with old history, or cannot be read: what it pointed at is not known any more.
   if (!handoff || scheduleId === null) return;
   const reason = `the target answered 410 Gone to run ${runId}`;

@@ -15,15 +15,20 @@ import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts'
 export interface KnownCalendars {
   /** The history of each calendar that was asked for; empty for an unknown one. */
   histories: Calendars;
-  /** The version of each existing calendar: a transaction that writes results of the histories compares it under the lock. */
-  versions: ReadonlyMap<string, number>;
-  /** For edited calendars: the moment of the first edit that the next fires of their users may not follow yet. */
-  unapplied: ReadonlyMap<string, Instant>;
+  /** By `calendarEdition`, of each existing calendar: a transaction that writes results of the histories compares it under the lock. */
+  editions: ReadonlyMap<string, string>;
+  /** For edited calendars, with their version: the moment of the first edit that the next fires of their users may not follow yet. */
+  unapplied: ReadonlyMap<string, { editedAt: Instant; version: number }>;
+}
+
+/** A version's number may be written again, after a failover that lost commits. */
+export function calendarEdition({ version, edition }: { version: number; edition: string | null }): string {
+  return `${version} ${edition}`;
 }
 
 export const NO_KNOWN_CALENDARS: KnownCalendars = {
   histories: new Map(),
-  versions: new Map(),
+  editions: new Map(),
   unapplied: new Map(),
 };
 
@@ -37,22 +42,23 @@ export async function readCalendars(
   const heads = await readHeads(db, [...new Set(ids)], since);
   const contentOf = await readContents(db, heads);
   const histories = new Map<string, CalendarHistory>();
-  const versions = new Map<string, number>();
-  const unapplied = new Map<string, Instant>();
+  const editions = new Map<string, string>();
+  const unapplied = new Map<string, { editedAt: Instant; version: number }>();
   for (const [id, own] of grouped(heads)) {
     histories.set(id, historyOf(id, own, contentOf));
-    const [head] = own;
-    if (!head?.current) continue;
-    versions.set(id, head.current);
-    const edit = own.find(({ version }) => version > (head.applied ?? 0));
-    if (edit && (head.applied ?? 0) < head.current) unapplied.set(id, edit.at);
+    const head = own.find(({ version, current }) => version === current);
+    if (!head) continue;
+    editions.set(id, calendarEdition(head));
+    const { version, applied } = head;
+    const edit = own.find((one) => one.version > (applied ?? 0));
+    if (edit && (applied ?? 0) < version) unapplied.set(id, { editedAt: edit.at, version });
   }
-  return { histories, versions, unapplied };
+  return { histories, editions, unapplied };
 }
 
 /** The first edit of one of these calendars that next fires may not follow yet; null: they follow all edits. */
 export function unappliedSince({ unapplied }: KnownCalendars, ids: readonly string[]): Instant | null {
-  const edits = ids.flatMap((id) => unapplied.get(id) ?? []);
+  const edits = ids.flatMap((id) => unapplied.get(id)?.editedAt ?? []);
   return edits.length === 0 ? null : Math.min(...edits);
 }
 
@@ -65,9 +71,10 @@ async function readHeads(db: Executor, ids: readonly string[], since: Instant): 
     current: number | null;
     applied: number | null;
     version: number | null;
+    edition: string | null;
     at: InstantText | null;
   }>(db)(sql`-- readHeads
-    SELECT asked.id, c.version AS current, c.applied_version AS applied, v.version, v.at
+    SELECT asked.id, c.version AS current, c.applied_version AS applied, v.version, v.edition, v.at
     FROM unnest(${texts(ids)}) AS asked(id)
     LEFT JOIN calendars c ON c.id = asked.id
     LEFT JOIN LATERAL (
@@ -77,10 +84,8 @@ async function readHeads(db: Executor, ids: readonly string[], since: Instant): 
     LEFT JOIN calendar_versions v
       ON v.calendar_id = asked.id AND v.version >= least(coalesce(first.version, 0), c.applied_version)
     ORDER BY asked.id, v.version`);
-  return rows.map(({ id, current, applied, version, at }) => ({
-    id,
-    current,
-    applied,
+  return rows.map(({ version, at, ...row }) => ({
+    ...row,
     version: version ?? 0,
     at: at === null ? 0 : toInstant(at),
   }));
@@ -91,9 +96,11 @@ const histories = new LRUCache<string, CalendarHistory>({ max: 1_000 });
 
 /** The same object for the same versions, so that results computed from it can be kept. */
 function historyOf(id: string, heads: readonly Head[], known: Contents): CalendarHistory {
-  const versions = heads.flatMap((head) => known.get(keyOf(head)) ?? []);
-  const [first, last] = [versions[0], versions.at(-1)];
-  const key = `${id} ${first?.version ?? 0} ${last?.version ?? 0} ${last?.at ?? 0} ${versions.length}`;
+  const there = heads.filter((head) => known.has(keyOf(head)));
+  const versions = there.flatMap((head) => known.get(keyOf(head)) ?? []);
+  // The versions before the last one were there when it was written.
+  const [first, last] = [there[0], there.at(-1)];
+  const key = `${first?.version ?? 0} ${versions.length} ${last ? keyOf(last) : id}`;
   const kept = histories.get(key);
   if (kept) return kept;
   const history = { id, versions };
@@ -118,15 +125,17 @@ interface Head {
   current: number | null;
   applied: number | null;
   version: number;
+  edition: string | null;
   at: Instant;
 }
 
 /** By `keyOf`. */
 type Contents = Map<string, CalendarVersion>;
 
-const keyOf = ({ id, version, at }: Head): string => `${id} ${version} ${at}`;
+/** `at` for those without an edition. */
+const keyOf = ({ id, at, ...head }: Head): string => `${id} ${at} ${calendarEdition(head)}`;
 
-/** Versions never change. `at` distinguishes them from those of a restored database, or of another one. */
+/** Editions of versions never change. */
 const contents = new LRUCache<string, CalendarVersion>({ max: 10_000 });
 
 /** The days of each version, by its key. */
@@ -138,16 +147,19 @@ async function readContents(db: Executor, heads: readonly Head[]): Promise<Conte
   }
   const missing = heads.filter((head) => head.version > 0 && !known.has(keyOf(head)));
   if (missing.length === 0) return known;
-  const rows = await rowsOf<{ id: string; version: number; dates: string[] | object | null }>(
-    db,
-  )(sql`-- readContents
-    SELECT v.calendar_id AS id, v.version, v.dates
+  const rows = await rowsOf<{
+    id: string;
+    version: number;
+    edition: string | null;
+    dates: string[] | object | null;
+  }>(db)(sql`-- readContents
+    SELECT v.calendar_id AS id, v.version, v.edition, v.dates
     FROM unnest(${texts(missing.map(({ id }) => id))}, ${ints(missing.map(({ version }) => version))}) AS m(id, version)
     JOIN calendar_versions v ON v.calendar_id = m.id AND v.version = m.version`);
-  const found = new Map(rows.map(({ id, version, dates }) => [`${id} ${version}`, dates ?? []]));
+  const found = new Map(rows.map((row) => [`${row.id} ${calendarEdition(row)}`, row.dates ?? []]));
   for (const head of missing) {
     const { id, version, at } = head;
-    const dates = found.get(`${id} ${version}`);
+    const dates = found.get(`${id} ${calendarEdition(head)}`);
     // The version was old and has been dropped; or another program wrote it, which must not keep other schedules from
     // being planned.
     if (!Array.isArray(dates)) continue;

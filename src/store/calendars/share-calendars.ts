@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { texts } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
+import { calendarEdition } from './calendar-histories.ts';
 
 /**
  * Keeps calendars from being edited or deleted until the transaction ends. A separate statement before the one that reads or compares
@@ -14,15 +15,18 @@ export async function shareCalendars(tx: Transaction, ids: readonly string[]): P
 }
 
 /**
- * The same, and answers the versions. A calendar that is being edited at this moment is passed over, and missing in the
- * answer: no fire waits for an edit.
+ * The same, and answers their editions (`calendarEdition`). A calendar that is being edited at this moment is passed over, and missing
+ * in the answer: no fire waits for an edit.
  */
 export async function shareFreeCalendars(
   tx: Transaction,
   ids: readonly string[],
-): Promise<Map<string, number>> {
+): Promise<Map<string, string>> {
   if (ids.length === 0) return new Map();
-  const rows = await rowsOf<{ id: string; version: number }>(tx)(sql`-- shareFreeCalendars
-    SELECT id, version FROM calendars WHERE id = ANY (${texts(ids)}) ORDER BY id FOR SHARE SKIP LOCKED`);
-  return new Map(rows.map(({ id, version }) => [id, version]));
+  const rows = await rowsOf<{ id: string; version: number; edition: string | null }>(
+    tx,
+  )(sql`-- shareFreeCalendars
+    SELECT c.id, c.version, v.edition FROM calendars c JOIN calendar_versions v ON v.calendar_id = c.id AND v.version = c.version
+    WHERE c.id = ANY (${texts(ids)}) ORDER BY c.id FOR SHARE OF c SKIP LOCKED`);
+  return new Map(rows.map((row) => [row.id, calendarEdition(row)]));
 }

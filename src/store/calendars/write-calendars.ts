@@ -85,9 +85,9 @@ async function addVersion(
   dates: SQL,
 ): Promise<{ version: number; at: Instant }> {
   const [row] = await rowsOf<{ version: number; at: InstantText }>(tx)(sql`-- addVersion
-    INSERT INTO calendar_versions (calendar_id, version, at, dates)
+    INSERT INTO calendar_versions (calendar_id, version, at, dates, edition)
     SELECT ${id}, coalesce(last.version, 0) + 1,
-      greatest(clock_timestamp(), last.at + interval '1 millisecond'), ${dates}
+      greatest(clock_timestamp(), last.at + interval '1 millisecond'), ${dates}, gen_random_uuid()
     FROM (VALUES (1)) AS one LEFT JOIN LATERAL (
       SELECT version, at FROM calendar_versions WHERE calendar_id = ${id} ORDER BY version DESC LIMIT 1
     ) AS last ON true

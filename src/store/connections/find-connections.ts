@@ -55,6 +55,7 @@ export interface KnownConnection {
   id: string;
   uid: string | null;
   version: number | null;
+  edition: string | null;
 }
 
 /** Those of these connections that are not as they are known, and the ids of those that do not exist. */
@@ -67,10 +68,11 @@ export async function findChangedConnections(
     db,
   )(sql`-- findChangedConnections
     SELECT k.id AS asked, c.*
-    FROM unnest(${texts(known.map(({ id }) => id))}, ${uuids(known.map(({ uid }) => uid))}, ${ints(known.map(({ version }) => version))})
-      AS k(id, uid, version)
+    FROM unnest(${texts(known.map(({ id }) => id))}, ${uuids(known.map(({ uid }) => uid))}, ${ints(known.map(({ version }) => version))},
+      ${uuids(known.map(({ edition }) => edition))})
+      AS k(id, uid, version, edition)
     LEFT JOIN connections c ON c.id = k.id
-    WHERE c.id IS NULL OR (c.uid, c.version) IS DISTINCT FROM (k.uid, k.version)`);
+    WHERE c.id IS NULL OR (c.uid, c.version, c.edition) IS DISTINCT FROM (k.uid, k.version, k.edition)`);
   return {
     changed: rows.flatMap((row) => (row.id === null ? [] : [toConnection(row)])),
     missing: rows.flatMap(({ asked, id }) => (id === null ? [asked] : [])),
@@ -84,12 +86,13 @@ export interface ConnectionRow {
   url: string;
   definition: Omit<ConnectionFields, 'url'>;
   version: number;
+  edition: string | null;
   updated_at: InstantText;
   placed_at: InstantText;
 }
 
 export function toConnection(row: ConnectionRow): Connection {
-  const { uid, id, description, url, definition, version, updated_at, placed_at } = row;
+  const { uid, id, description, url, definition, version, edition, updated_at, placed_at } = row;
   const times = { updatedAt: toInstant(updated_at), placedAt: toInstant(placed_at) };
-  return { uid, id, description, url, ...definition, version, ...times };
+  return { uid, id, description, url, ...definition, version, edition, ...times };
 }

@@ -50,7 +50,7 @@ async function keepVersion(
   change: 'created' | 'updated',
 ): Promise<void> {
   await tx.execute(sql`-- keepVersion
-    INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
+    INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition, edition)
     VALUES (${uid}, ${version}, ${NO_SCHEDULE}, ${change}, ${isoInstant(updatedAt)}::timestamptz,
-      ${JSON.stringify(handoffOf(target))}::jsonb)`);
+      ${JSON.stringify(handoffOf(target))}::jsonb, gen_random_uuid())`);
 }

@@ -78,7 +78,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
     ), locked AS (
       UPDATE schedules s SET locked_by = ${instanceId}, locked_at = (SELECT now FROM clock)
       FROM (SELECT * FROM due LIMIT (SELECT ${most}::int)) AS due WHERE s.ctid = due.ctid
-      RETURNING s.uid, s.id, s.version, s.timing, s.planned_through, nullif(s.overlap, 'allow') AS overlap, s.lane, s.priority, s.limit_id,
+      RETURNING s.uid, s.id, s.version, s.edition, s.timing, s.planned_through, nullif(s.overlap, 'allow') AS overlap, s.lane, s.priority, s.limit_id,
         s.next_occurrence_at, nullif(s.plan_failures, 0) AS plan_failures, s.created_at,
         nullif(s.has_skips, false) AS has_skips,
         nullif(s.start_within_seconds IS NOT NULL OR s.finish_within_seconds IS NOT NULL, false) AS is_bounded,

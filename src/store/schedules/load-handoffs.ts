@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
 import type { Handoff } from '../../core/schedules/schedule.ts';
 import { ints, uuids } from '../../postgres/sql/arrays.ts';
@@ -12,10 +12,21 @@ export interface VersionKey {
   scheduleVersion: number;
 }
 
+/**
+ * One writing of a version. A failover that lost commits takes a version back, and its number is written again: what is kept in memory
+ * is kept by edition. A row of `runs` needs none: the commits that a database has were made one after the other, so beside a run stands
+ * the version that it was recorded under.
+ */
+export interface Edition extends VersionKey {
+  /** Null: it was written by a firelock that knew no editions. */
+  edition: string | null;
+}
+
 /** The members of a definition that handing off needs, each as JSON; null: it does not say so. */
 interface HandoffRow {
   schedule_uid: string;
   version: number;
+  edition: string | null;
   target: string | null;
   retry: string | null;
   timeout: string | null;
@@ -26,25 +37,45 @@ interface HandoffRow {
 }
 
 /**
- * What the named versions say about handing off, keyed by versionKey(). Versions never change, so callers may keep them.
- * A version that cannot be read is left out, like one that is missing.
- *
- * It asks for the members that are needed, as text: the server writes them out in half the time of the whole definition.
+ * What the named versions say about handing off, as the database has them now, keyed by versionKey(). A version that cannot be read is
+ * left out, like one that is missing.
  */
-export async function loadHandoffs(db: Executor, keys: readonly VersionKey[]): Promise<Map<string, Handoff>> {
+export function loadHandoffs(db: Executor, keys: readonly VersionKey[]): Promise<Map<string, Handoff>> {
+  return load(db, keys, { isIt: sql``, keyOf: versionKey });
+}
+
+/**
+ * What these editions say, and no other edition of their versions, keyed by editionKey(). They never change, so callers may keep them.
+ * A version without an edition is the only one of its number.
+ */
+export function loadEditions(db: Executor, keys: readonly Edition[]): Promise<Map<string, Handoff>> {
+  return load(db, keys, {
+    isIt: sql` AND coalesce(v.edition = k.edition, v.edition IS NULL)`,
+    keyOf: editionKey,
+  });
+}
+
+/** It asks for the members that are needed, as text: the server writes them out in half the time of the whole definition. */
+async function load(
+  db: Executor,
+  keys: readonly (VersionKey & Partial<Edition>)[],
+  { isIt, keyOf }: { isIt: SQL; keyOf: (edition: Edition) => string },
+): Promise<Map<string, Handoff>> {
   const rows = await queryPrepared<HandoffRow>(db)(sql`-- loadHandoffs
-    SELECT v.schedule_uid, v.version, v.definition->>'target' AS target, v.definition->>'retry' AS retry,
+    SELECT v.schedule_uid, v.version, k.edition, v.definition->>'target' AS target, v.definition->>'retry' AS retry,
       v.definition->>'timeoutSeconds' AS timeout, v.definition->>'delivery' AS delivery,
       v.definition->>'completion' AS completion, v.definition->>'completionTimeoutSeconds' AS completion_timeout, v.payload
     FROM schedule_versions v
-    JOIN unnest(${uuids(keys.map((key) => key.scheduleUid))}, ${ints(keys.map((key) => key.scheduleVersion))})
-      AS k(uid, version) ON v.schedule_uid = k.uid AND v.version = k.version`);
+    JOIN unnest(${uuids(keys.map((key) => key.scheduleUid))}, ${ints(keys.map((key) => key.scheduleVersion))},
+      ${uuids(keys.map((key) => key.edition ?? null))})
+      AS k(uid, version, edition) ON v.schedule_uid = k.uid AND v.version = k.version${isIt}`);
   const found = new Map<string, Handoff>();
   for (const row of rows) {
     const said = sharedHandoff(row);
     if (said === null) continue;
-    const key = versionKey({ scheduleUid: row.schedule_uid, scheduleVersion: row.version });
-    found.set(key, row.payload === null ? said : { ...said, payload: row.payload });
+    const { schedule_uid: scheduleUid, version: scheduleVersion, edition, payload } = row;
+    const key = keyOf({ scheduleUid, scheduleVersion, edition });
+    found.set(key, payload === null ? said : { ...said, payload });
   }
   return found;
 }
@@ -95,22 +126,28 @@ export function versionKey(key: VersionKey): string {
   return `${key.scheduleUid}/${key.scheduleVersion}`;
 }
 
+export function editionKey(key: Edition): string {
+  return `${key.edition ?? key.scheduleUid}/${key.scheduleVersion}`;
+}
+
 /**
  * The versions of enabled schedules whose runs are sent and that are due within so many ms, the first due ones first; none at all where
  * more of them are than asked for.
  */
-export async function versionsDueWithin(
+export async function editionsDueWithin(
   db: Executor,
   { ms, atMost }: { ms: number; atMost: number },
-): Promise<VersionKey[]> {
-  const rows = await queryPrepared<{ uid: string; version: number }>(db)(sql`-- versionsDueWithin
+): Promise<Edition[]> {
+  const rows = await queryPrepared<{ uid: string; version: number; edition: string | null }>(
+    db,
+  )(sql`-- editionsDueWithin
     WITH due AS MATERIALIZED (
-      SELECT uid, version, next_fire_at FROM schedules
+      SELECT uid, version, edition, next_fire_at FROM schedules
       WHERE enabled AND next_fire_at > (SELECT clock_timestamp())
         AND next_fire_at <= (SELECT clock_timestamp() + make_interval(secs => ${ms / 1000}))
         AND NOT ${isPull(sql`lane`)}
       ORDER BY next_fire_at LIMIT ${atMost + 1}
     )
-    SELECT uid, version FROM due WHERE (SELECT count(*) FROM due) <= ${atMost} ORDER BY next_fire_at`);
-  return rows.map(({ uid, version }) => ({ scheduleUid: uid, scheduleVersion: version }));
+    SELECT uid, version, edition FROM due WHERE (SELECT count(*) FROM due) <= ${atMost} ORDER BY next_fire_at`);
+  return rows.map(({ uid, version, edition }) => ({ scheduleUid: uid, scheduleVersion: version, edition }));
 }

@@ -7,6 +7,8 @@ export interface LockedSchedule {
   uid: string;
   id: string;
   version: number;
+  /** Of that version (`Edition`). */
+  edition: string | null;
   /** For `readTiming`. */
   timing: string;
   overlap: Overlap;
@@ -36,6 +38,7 @@ export interface LockedRow {
   uid: string;
   id: string;
   version: number;
+  edition: string | null;
   overlap: Exclude<Overlap, 'allow'> | null;
   lane: string;
   priority: number;
@@ -55,6 +58,7 @@ export function lockedSchedule(row: LockedRow, lockedAt: Instant): LockedSchedul
     uid: row.uid,
     id: row.id,
     version: row.version,
+    edition: row.edition,
     timing: row.timing,
     overlap: row.overlap ?? 'allow',
     lane: row.lane,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { type Instant, isoOrNull } from '../../core/instant.ts';
 import { isOutcomeWatched } from '../../core/schedules/outcome-watch.ts';
@@ -79,11 +80,12 @@ interface VersionedWrite extends ScheduleWrite {
   /** The content of its version, as JSON, without the payload. */
   said: string;
   change: 'created' | 'updated' | 'deleted';
+  edition: string;
 }
 
 function versioned(write: ScheduleWrite): VersionedWrite {
   const said = JSON.stringify({ ...write.definition, payload: undefined });
-  return { ...write, said, change: write.version === 1 ? 'created' : 'updated' };
+  return { ...write, said, change: write.version === 1 ? 'created' : 'updated', edition: randomUUID() };
 }
 
 /**
@@ -112,16 +114,16 @@ const MAX_LENGTH_AT_ONCE = 512 * 1024;
  * the statement took most of an import's time.
  */
 // eslint-disable-next-line max-lines-per-function -- one statement
-async function upsertSchedules(tx: Executor, writes: readonly ScheduleWrite[], now: Instant): Promise<void> {
+async function upsertSchedules(tx: Executor, writes: readonly VersionedWrite[], now: Instant): Promise<void> {
   const definitions = writes.map((write) => write.definition);
   const followers = writes.map(({ afterUid, definition }) => (afterUid === null ? null : definition));
   await tx.execute(sql`-- writeSchedules
     INSERT INTO schedules (uid, id, version, enabled, pause_until, outcome_watched, timing, zoned, overlap, lane, priority, limit_id,
       planned_through, next_occurrence_at, next_fire_at, last_fire_at, created_at, after_uid, after_on, after_start_at, after_end_at,
-      after_jitter_seconds, start_within_seconds, finish_within_seconds, updated_at)
+      after_jitter_seconds, start_within_seconds, finish_within_seconds, updated_at, edition)
     SELECT w.uid, w.id, w.version, w.enabled, w.pause_until, w.outcome_watched, w.timing, w.zoned, w.overlap, w.lane, w.priority, w.limit_id,
       w.planned_through, w.next_occurrence_at, w.next_fire_at, w.last_fire_at, w.created_at, w.after_uid, string_to_array(w.after_on, ','),
-      w.after_start_at, w.after_end_at, w.after_jitter_seconds, w.start_within_seconds, w.finish_within_seconds, w.at
+      w.after_start_at, w.after_end_at, w.after_jitter_seconds, w.start_within_seconds, w.finish_within_seconds, w.at, w.edition
     FROM unnest(
       ${uuids(writes.map((write) => write.uid))}, ${texts(writes.map((write) => write.id))},
       ${ints(writes.map((write) => write.version))}, ${booleans(definitions.map(({ enabled }) => enabled))},
@@ -139,11 +141,12 @@ async function upsertSchedules(tx: Executor, writes: readonly ScheduleWrite[], n
       ${instants(followers.map((follower) => follower?.endAt ?? null))},
       ${ints(followers.map((follower) => follower?.jitterSeconds ?? null))},
       ${ints(definitions.map(({ expect }) => expect?.startWithinSeconds ?? null))},
-      ${ints(definitions.map(({ expect }) => expect?.finishWithinSeconds ?? null))})
+      ${ints(definitions.map(({ expect }) => expect?.finishWithinSeconds ?? null))},
+      ${uuids(writes.map((write) => write.edition))})
       AS w(uid, id, version, enabled, pause_until, outcome_watched, at, timing, zoned, overlap, lane, priority, limit_id,
         planned_through, next_occurrence_at, next_fire_at,
         last_fire_at, created_at, after_uid, after_on, after_start_at, after_end_at, after_jitter_seconds, start_within_seconds,
-        finish_within_seconds)
+        finish_within_seconds, edition)
     ON CONFLICT (uid) DO UPDATE SET version = excluded.version, enabled = excluded.enabled,
       pause_until = excluded.pause_until, outcome_watched = excluded.outcome_watched, timing = excluded.timing,
       zoned = excluded.zoned, planned_through = greatest(schedules.planned_through, excluded.planned_through),
@@ -153,17 +156,18 @@ async function upsertSchedules(tx: Executor, writes: readonly ScheduleWrite[], n
       after_start_at = excluded.after_start_at, after_end_at = excluded.after_end_at,
       after_jitter_seconds = excluded.after_jitter_seconds, start_within_seconds = excluded.start_within_seconds,
       finish_within_seconds = excluded.finish_within_seconds, locked_by = NULL, locked_at = NULL, error = NULL,
-      plan_failures = 0, updated_at = excluded.updated_at`);
+      plan_failures = 0, updated_at = excluded.updated_at, edition = excluded.edition`);
 }
 
 async function insertVersions(tx: Executor, writes: readonly VersionedWrite[], now: Instant): Promise<void> {
   await tx.execute(sql`-- writeSchedules
-    INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, by, definition, payload)
-    SELECT w.uid, w.version, w.id, w.change, w.at, w.by, w.definition::jsonb, w.payload
+    INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, by, definition, payload, edition)
+    SELECT w.uid, w.version, w.id, w.change, w.at, w.by, w.definition::jsonb, w.payload, w.edition
     FROM unnest(${uuids(writes.map((write) => write.uid))}, ${ints(writes.map((write) => write.version))},
       ${texts(writes.map((write) => write.id))}, ${texts(writes.map(({ change }) => change))}, ${instants(writes.map(({ at }) => at ?? now))}, ${texts(writes.map((write) => write.by))},
-      ${texts(writes.map((write) => write.said))}, ${texts(writes.map((write) => write.definition.payload))})
-      AS w(uid, version, id, change, at, by, definition, payload)`);
+      ${texts(writes.map((write) => write.said))}, ${texts(writes.map((write) => write.definition.payload))},
+      ${uuids(writes.map((write) => write.edition))})
+      AS w(uid, version, id, change, at, by, definition, payload, edition)`);
 }
 
 /** Zone data decides when it fires: a cron, or excluded days, in a zone other than UTC. */

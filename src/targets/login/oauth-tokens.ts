@@ -3,7 +3,7 @@ import type { Connection, OAuthClient } from '../../core/connections/connection.
 import type { Clock } from '../../runtime/clock.ts';
 
 /** What of a connection decides over its access tokens. */
-export interface TokenClient extends Pick<Connection<string>, 'uid' | 'version' | 'url' | 'tls'> {
+export interface TokenClient extends Pick<Connection<string>, 'uid' | 'version' | 'edition' | 'url' | 'tls'> {
   auth: OAuthClient<string>;
 }
 
@@ -105,8 +105,8 @@ class Tokens implements OAuthTokens {
 }
 
 /** A changed connection and a rotated secret have other tokens. */
-function keyOf({ uid, version, auth }: TokenClient): string {
-  return JSON.stringify([uid, version, auth.clientSecret]);
+function keyOf({ uid, version, edition, auth }: TokenClient): string {
+  return JSON.stringify([uid, version, edition, auth.clientSecret]);
 }
 
 function usableMs(lifetimeSeconds: number | null): number {

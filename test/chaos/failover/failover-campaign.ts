@@ -4,6 +4,7 @@ import type { Definition } from '../checker/history.ts';
 import { FAULTLESS } from '../cluster/receiver.ts';
 import { plain } from '../load/load-definitions.ts';
 import { USUAL } from '../times.ts';
+import { type EditsTrial, tryEdits } from './edits-trial.ts';
 import { type FailoverReport, reportOf } from './failover-report.ts';
 import { type Failover, type Kind, failOver } from './failovers.ts';
 import type { Programs } from './needs.ts';
@@ -41,6 +42,7 @@ export async function runFailovers(options: FailoverOptions): Promise<FailoverRe
   const lagMs = options.lagSeconds * 1000;
   const failovers: Failover[] = [];
   let metric = NaN;
+  let edits: EditsTrial | null = null;
   let resumed: ResumeTrial | null = null;
   const result = await runCampaign({
     ...{ seed, schedules, root, say },
@@ -55,7 +57,12 @@ export async function runFailovers(options: FailoverOptions): Promise<FailoverRe
     }),
     ...(replication === 'sync'
       ? {}
-      : { afterwards: async (deps) => void (resumed = await tryResume(deps, { cluster, root, lagMs })) }),
+      : {
+          afterwards: async (deps) => {
+            edits = await tryEdits(deps, { cluster, lagMs });
+            resumed = await tryResume(deps, { cluster, root, lagMs });
+          },
+        }),
     rates: FAULTLESS,
     drainSeconds: DRAIN_SECONDS,
     times: USUAL,
@@ -64,7 +71,7 @@ export async function runFailovers(options: FailoverOptions): Promise<FailoverRe
     cluster: cluster.database,
   }).finally(() => cluster.stop());
   const told = { metric, logLines: await loggedIn(result.directory, INSTANCES) };
-  const report = reportOf(result, { mode, replication, seed, failovers, told, resumed });
+  const report = reportOf(result, { mode, replication, seed, failovers, told, edits, resumed });
   if (report.ok) await rm(result.directory, { recursive: true, force: true });
   return report;
 }

@@ -1,6 +1,7 @@
 import { median } from '../../../bench/support/measures/statistics.ts';
 import type { CampaignResult } from '../campaign.ts';
 import { VIOLATIONS, type Violation } from '../checker/violations.ts';
+import type { EditsTrial } from './edits-trial.ts';
 import type { Failover, Kind } from './failovers.ts';
 import type { Mode } from './patroni-cluster.ts';
 import type { Replication } from './patroni-configuration.ts';
@@ -23,7 +24,8 @@ export interface FailoverReport {
   /** At least once, and came again; without a cause: in sync mode a fault. */
   repeats: { explained: number; unexplained: number };
   told: Told;
-  /** Only with asynchronous replication. */
+  /** Only with asynchronous replication, as `resumed`. */
+  edits: EditsTrial | null;
   resumed: ResumeTrial | null;
   violations: Record<string, number>;
   examples: Record<string, string[]>;
@@ -56,6 +58,7 @@ interface Given {
   seed: number;
   failovers: readonly Failover[];
   told: Told;
+  edits: EditsTrial | null;
   resumed: ResumeTrial | null;
 }
 
@@ -71,6 +74,7 @@ export function reportOf({ history, verdict, directory }: CampaignResult, given:
       ? verdict.ok && told.metric === 0
       : isKept &&
         isTold(told, repeats.unexplained + atMostOnceRepeats) &&
+        areKept(named.edits) &&
         named.resumed?.atMostOnceRepeats === 0;
   return {
     ...named,
@@ -95,6 +99,13 @@ function isTold({ logLines, metric }: Told, repeated: number): boolean {
   return repeated === 0 || (logLines > 0 && metric > 0);
 }
 
+/** What was lost is sent no more, and what was edited anew is. */
+function areKept(edits: EditsTrial | null): boolean {
+  return (
+    edits !== null && edits.lostBefore > 0 && edits.lostAfter === 0 && edits.right > 0 && edits.wrong === 0
+  );
+}
+
 export function failoverPage(report: FailoverReport): string {
   const { failovers, mode, replication, violations, examples, told, repeats } = report;
   const kinds = [...new Set(failovers.map(({ kind }) => kind))];
@@ -111,10 +122,19 @@ export function failoverPage(report: FailoverReport): string {
     `  lost ${report.lost}, planned twice ${report.plannedTwice}, at-most-once repeats ${report.atMostOnceRepeats}`,
     `  at least once, sent again: ${repeats.explained} with a cause, ${repeats.unexplained} without; at most once, unknown: ${report.unknown}`,
     `  lost commits: ${told.logLines} lines of the log, firelock_database_went_back_total ${told.metric}`,
+    ...editsLines(report),
     ...resumedLines(report),
     ...others.map(([name, count]) => `  ${name}: ${count}, such as ${examples[name]?.[0] ?? ''}`),
     report.ok ? 'PASS' : `FAIL; the logs: ${report.logs}`,
   ].join('\n');
+}
+
+function editsLines({ edits }: FailoverReport): string[] {
+  if (edits === null) return [];
+  const { lostBefore, lostAfter, right, wrong } = edits;
+  return [
+    `  calls by edits that were lost: ${lostBefore} before, ${lostAfter} after; by what the database says: ${right}, otherwise: ${wrong}`,
+  ];
 }
 
 function resumedLines({ resumed }: FailoverReport): string[] {

@@ -40,5 +40,6 @@ test('what an asynchronous failover has lost is sent again, and is told', async 
   expect(report).toMatchObject({ ok: true, lost: 0, plannedTwice: 0 });
   expect(report.atMostOnceRepeats).toBeGreaterThan(0);
   expect(report.told.metric).toBeGreaterThan(0);
+  expect(report.edits).toMatchObject({ lostAfter: 0, wrong: 0 });
   expect(report.resumed).toMatchObject({ atMostOnceRepeats: 0 });
 });

@@ -16,7 +16,7 @@ const OAUTH: OAuthClient = {
   ...{ scope: null, audience: null },
 };
 const GIVEN: Connection = {
-  ...{ uid: 'u', id: 'i', description: null, version: 1, updatedAt: 0, placedAt: 0 },
+  ...{ uid: 'u', id: 'i', description: null, version: 1, edition: null, updatedAt: 0, placedAt: 0 },
   url: 'https://api.example/v1',
   urlSeal: null,
   headers: { 'X-Key': 'k', 'X-File': { file: 'header', seal: null } },

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Database } from '../../../src/postgres/database.ts';
-import { versionsDueWithin } from '../../../src/store/schedules/load-handoffs.ts';
+import { editionsDueWithin } from '../../../src/store/schedules/load-handoffs.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import type { Store, TestInstance } from '../../support/pipeline.ts';
 import type { Receiver } from '../../support/receiver.ts';
@@ -70,8 +70,9 @@ it('looks for enabled schedules whose runs are sent, the first due ones first; w
   await dueIn('pulled', 8);
   await store.rows(sql`UPDATE schedules SET lane = 'pull q' WHERE id = 'pulled'`);
   const within = (atMost: number) =>
-    store.database.run((db) => versionsDueWithin(db, { ms: 15_000, atMost }));
-  const found = uids.map((scheduleUid) => ({ scheduleUid, scheduleVersion: 1 })).reverse();
+    store.database.run((db) => editionsDueWithin(db, { ms: 15_000, atMost }));
+  const edition = expect.stringMatching(/^[0-9a-f-]{36}$/) as string;
+  const found = uids.map((scheduleUid) => ({ scheduleUid, scheduleVersion: 1, edition })).reverse();
   expect(await within(2)).toEqual(found);
   expect(await within(1)).toEqual([]);
 });

@@ -8,6 +8,7 @@ export function tokenClient({
   return {
     uid: 'u-1',
     version: 1,
+    edition: null,
     url: 'https://api.example',
     tls: null,
     auth: {

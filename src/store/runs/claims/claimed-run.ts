@@ -12,6 +12,8 @@ export interface ClaimedRun {
   scheduledFor: Instant;
   scheduleUid: string;
   scheduleVersion: number;
+  /** Of that version (`Edition`). */
+  edition: string | null;
   /** Null: a one-off run. */
   scheduleId: string | null;
   trigger: RunTrigger;
@@ -57,6 +59,7 @@ export interface ClaimedRow {
   scheduled_for: InstantText;
   schedule_uid: string;
   schedule_version: number;
+  edition: string | null;
   schedule_id: string;
   trigger: RunTrigger;
   lane: string;
@@ -92,6 +95,7 @@ export function claimedRun(row: ClaimedRow, instanceId: string): ClaimedRun {
     scheduledFor,
     scheduleUid: row.schedule_uid,
     scheduleVersion: row.schedule_version,
+    edition: row.edition,
     scheduleId: scheduleIdOf(row.schedule_id),
     trigger: row.trigger,
     lane: row.lane,
@@ -130,6 +134,7 @@ export function newlyClaimedRun(
     scheduledFor: intent.scheduledFor,
     scheduleUid: schedule.uid,
     scheduleVersion: schedule.version,
+    edition: schedule.edition,
     scheduleId: schedule.id,
     trigger: intent.trigger,
     lane: schedule.lane,

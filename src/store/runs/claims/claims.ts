@@ -165,10 +165,13 @@ export function setClaimed(instanceId: string): SQL {
 /** Schedules that were deleted, and of which runs are still open: none of those is handed off. Usually an empty table, read once. */
 export const BEING_DELETED = sql`ARRAY(SELECT schedule_uid FROM backlogs WHERE kind = 'deleted')`;
 
+/** Of the version of `r`. */
+const EDITION = sql`(SELECT edition FROM schedule_versions WHERE schedule_uid = r.schedule_uid AND version = r.schedule_version)`;
+
 /** A ClaimedRow of `r`. */
-export const CLAIMED_COLUMNS = sql`r.id, r.scheduled_for, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, r.lane,
-      r.priority, r.limit_id, nullif(r.due_at, r.scheduled_for) AS due_at, r.attempts, nullif(r.failures, 0) AS failures,
-      nullif(r.recoveries, 0) AS recoveries, r.own_payload, r.parent_run_id,
+export const CLAIMED_COLUMNS = sql`r.id, r.scheduled_for, r.schedule_uid, r.schedule_version,
+      ${EDITION} AS edition, r.schedule_id, r.trigger, r.lane, r.priority,
+      r.limit_id, nullif(r.due_at, r.scheduled_for) AS due_at, r.attempts, nullif(r.failures, 0) AS failures, nullif(r.recoveries, 0) AS recoveries, r.own_payload, r.parent_run_id,
       nullif(r.open_dependencies IS NOT NULL, false) AS has_dependencies,
       r.claimed_at, nullif(r.first_claimed_at, r.claimed_at) AS first_claimed_at,
       nullif(r.handed_off_at IS NOT NULL, false) AS was_handed_off, r.lateness_ms, r.recovered_at,

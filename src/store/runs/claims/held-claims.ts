@@ -1,14 +1,20 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { Instant } from '../../../core/instant.ts';
 import type { Claim } from '../../../core/runs/run-record.ts';
-import { ints, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
+import { anyUid, fromMs, ints, milliseconds, uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
 import { BEFORE_BEGINNING, causesOfBeginnings, setBegun } from '../bounds/bound-columns.ts';
 import { isReady } from '../ready.ts';
 import type { ClaimedRun } from './claimed-run.ts';
 
-export function claimOf({ id, instanceId, attempt }: ClaimedRun): Claim {
-  return { runId: id, instanceId, attempt };
+/** Its moment tells it from another claim of the same attempt, after a failover that lost the first. */
+interface HeldClaim extends Claim {
+  claimedAt: Instant;
+}
+
+export function claimOf({ id, instanceId, attempt, claimedAt }: ClaimedRun): HeldClaim {
+  return { runId: id, instanceId, attempt, claimedAt };
 }
 
 /** A run with a limit keeps its place. */
@@ -26,7 +32,7 @@ export const RUNS_RETURNED = 'firelock_runs_returned';
  */
 export async function returnClaimsIfMine(
   db: Executor,
-  claims: readonly Claim[],
+  claims: readonly HeldClaim[],
 ): Promise<{ returned: number; locked: ReadonlySet<string> }> {
   const returned = await rowsOf<{ id: string }>(db)(sql`-- returnClaimsIfMine
     WITH free AS MATERIALIZED (${stillClaimed(claims)} ORDER BY r.id FOR UPDATE OF r SKIP LOCKED)
@@ -49,7 +55,7 @@ export async function returnClaimsIfMine(
  */
 export async function startHandoffsIfClaimed(
   db: Executor,
-  claims: readonly Claim[],
+  claims: readonly HeldClaim[],
   { bounded }: { bounded: boolean },
 ): Promise<ReadonlySet<string>> {
   const now = sql`clock.now`;
@@ -67,10 +73,12 @@ export async function startHandoffsIfClaimed(
 const RUN_ID = sql`r.id`;
 
 /** Runs `r` that are still claimed so. */
-function stillClaimed(claims: readonly Claim[], columns = RUN_ID): SQL {
+function stillClaimed(claims: readonly HeldClaim[], columns = RUN_ID): SQL {
   return sql`SELECT ${columns} FROM unnest(${uuids(claims.map((claim) => claim.runId))},
-      ${uuids(claims.map((claim) => claim.instanceId))}, ${ints(claims.map((claim) => claim.attempt))})
-      AS c(id, claimed_by, attempt)
+      ${uuids(claims.map((claim) => claim.instanceId))}, ${ints(claims.map((claim) => claim.attempt))},
+      ${milliseconds(claims.map((claim) => claim.claimedAt))})
+      AS c(id, claimed_by, attempt, claimed_ms)
     JOIN runs r ON r.id = c.id AND ${anyUid(sql`c.id`)}
-    WHERE CASE WHEN r.status = 'pending' THEN r.claimed_by = c.claimed_by AND r.attempts = c.attempt END`;
+    WHERE CASE WHEN r.status = 'pending' THEN r.claimed_by = c.claimed_by AND r.attempts = c.attempt
+      AND r.claimed_at = ${fromMs(sql`c.claimed_ms`)} END`;
 }
