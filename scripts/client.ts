@@ -13,8 +13,14 @@ const directory = join(root, 'client', 'src', 'generated');
 const document = JSON.parse(await readFile(join(root, 'openapi', 'openapi.json'), 'utf8')) as Document;
 
 interface Document {
-  paths: Record<string, unknown>;
-  components: { schemas: Record<string, { properties?: Record<string, { readOnly?: boolean }> }> };
+  paths: Record<string, Record<string, { responses: Record<string, { $ref?: string }> }>>;
+  components: { schemas: Record<string, Schema>; responses?: unknown };
+}
+
+interface Schema {
+  properties?: Record<string, { readOnly?: boolean }>;
+  if?: Schema;
+  else?: unknown;
 }
 
 const files = {
@@ -39,7 +45,7 @@ async function renderTypes(whole: Document): Promise<string> {
   const output = await mkdtemp(join(tmpdir(), 'firelock-client-types-'));
   try {
     await createClient({
-      input: withoutReadOnly(whole) as unknown as Record<string, unknown>,
+      input: forTypes(whole) as unknown as Record<string, unknown>,
       output: { path: output },
       plugins: ['@hey-api/typescript'],
       logs: { level: 'silent' },
@@ -50,25 +56,37 @@ async function renderTypes(whole: Document): Promise<string> {
   }
 }
 
-/** Callers need not see what the daemon ignores; and with it each input would have two types. */
-function withoutReadOnly(whole: Document): Document {
-  const copy = structuredClone(whole);
-  for (const { properties } of Object.values(copy.components.schemas)) {
-    for (const [name, property] of Object.entries(properties ?? {})) {
-      if (property.readOnly === true) delete properties?.[name];
-    }
+/**
+ * Callers need not see what the daemon ignores; and with it each input would have two types. Of which fields exclude each
+ * other, types can say more than the generators of other languages (src/api/document/plain-schemas.ts). Problems are thrown,
+ * whatever their status.
+ */
+function forTypes(whole: Document): Document {
+  const { paths, components } = structuredClone(whole);
+  const schemas = Object.entries(components.schemas).map(([name, { if: rule, else: _, ...schema }]) => {
+    const told = Object.entries(schema.properties ?? {}).filter(([, { readOnly }]) => readOnly !== true);
+    const properties = schema.properties && { properties: Object.fromEntries(told) };
+    return [name, { ...schema, ...properties, ...rule }] as const;
+  });
+  for (const operation of Object.values(paths).flatMap((methods) => Object.values(methods))) {
+    const own = Object.entries(operation.responses).filter(([, { $ref }]) => $ref === undefined);
+    operation.responses = Object.fromEntries(own);
   }
-  return copy;
+  return {
+    ...whole,
+    paths,
+    components: { ...components, responses: {}, schemas: Object.fromEntries(schemas) },
+  };
 }
 
 /** Any JSON in an answer is a JsonText for the client, which keeps every digit (client/src/json-text.ts). */
 function withTexts(types: string): string {
   const texts = types.replaceAll(/^( +(?:payload|before|after)): unknown;$/gm, '$1: JsonText;');
   const count = [...texts.matchAll(/: JsonText;/g)].length;
-  // Run, WholeRun, ClaimedRun, Schedule, VersionedSchedule; and a change of a field before and after, of schedules,
-  // connections and notifiers.
-  if (count !== 11)
+  // Run and VersionedSchedule, which others extend; and a change of a field before and after, of schedules, connections and
+  // notifiers.
+  if (count !== 8)
     throw new Error(`${count} places of any JSON in answers: does the client keep all as text?`);
-  const [first = '', ...rest] = texts.split('\n');
+  const [first = '', ...rest] = texts.replaceAll(/\/\*\*\n *\* (.+)\n *\*\//g, '/** $1 */').split('\n');
   return [first, '', "import type { JsonText } from '../json-text.ts';", ...rest].join('\n');
 }

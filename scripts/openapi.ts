@@ -5,6 +5,7 @@
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pino } from 'pino';
+import { format, resolveConfig } from 'prettier';
 import type { ApiDeps } from '../src/api/deps.ts';
 import { createAccess } from '../src/api/access/access.ts';
 import { standardLimits } from '../src/api/http/plugins/strangers.ts';
@@ -71,7 +72,7 @@ async function render(): Promise<string> {
     logger: pino({ level: 'silent' }),
   };
   const server = await createServer(deps);
-  const text = `${JSON.stringify(server.swagger(), null, 2)}\n`;
+  const text = JSON.stringify(server.swagger());
   await server.close();
-  return text;
+  return format(text, { ...(await resolveConfig(file)), filepath: file });
 }

@@ -8,7 +8,13 @@ interface Operation {
   operationId: string;
   parameters?: { name: string; in: string; schema: { example?: unknown } }[];
   requestBody?: { required?: boolean; content: Record<string, Media> };
-  responses: Record<string, { content?: Record<string, Media> }>;
+  responses: Record<string, Response | { $ref: string }>;
+}
+
+interface Response {
+  description: string;
+  headers?: Record<string, object>;
+  content?: Record<string, Media>;
 }
 
 interface Media {
@@ -18,7 +24,28 @@ interface Media {
 
 interface Document {
   paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, { oneOf?: unknown[]; discriminator?: object }> };
+  servers: { url: string }[];
+  components: {
+    schemas: Record<string, Schema>;
+    responses: Record<string, Response>;
+  };
+}
+
+interface Schema {
+  $ref?: string;
+  type?: string | string[];
+  format?: string;
+  enum?: unknown[];
+  example?: unknown;
+  default?: unknown;
+  items?: Schema;
+  properties?: Record<string, Schema>;
+  additionalProperties?: Schema | boolean;
+  anyOf?: Schema[];
+  oneOf?: Schema[];
+  allOf?: Schema[];
+  if?: Schema;
+  discriminator?: object;
 }
 
 const file = join(import.meta.dirname, '..', '..', 'openapi', 'openapi.json');
@@ -37,12 +64,19 @@ const PROBLEM = ['application/problem+json', '#/components/schemas/Problem'];
 function answersOf(
   responses: Operation['responses'],
 ): [status: string, type: string, named: string | undefined][] {
-  return Object.entries(responses).flatMap(([status, { content = {} }]) =>
-    Object.entries(content).map(
+  return Object.entries(responses).flatMap(([status, response]) =>
+    Object.entries(answer(response).content ?? {}).map(
       ([type, { schema }]) =>
         [status, type, schema.$ref ?? schema.type] as [string, string, string | undefined],
     ),
   );
+}
+
+function answer(response: Response | { $ref: string }): Response {
+  if (!('$ref' in response)) return response;
+  const found = document.components.responses[response.$ref.replace('#/components/responses/', '')];
+  if (found === undefined) throw new Error(`${response.$ref} leads nowhere`);
+  return found;
 }
 
 describe('the document', () => {
@@ -88,7 +122,7 @@ describe('the document', () => {
 
   test('tells kinds of triggers and of targets apart', () => {
     const { schemas } = document.components;
-    expect(schemas['ScheduleInput']?.oneOf).toHaveLength(4);
+    expect(schemas['ScheduleInput']?.if?.oneOf).toHaveLength(4);
     for (const name of ['TargetInput', 'AnsweredTarget'])
       expect(schemas[name]?.discriminator).toMatchObject({
         propertyName: 'type',
@@ -98,6 +132,23 @@ describe('the document', () => {
       expect(schemas[name]?.discriminator).toMatchObject({
         mapping: { bearer: expect.any(String) as string },
       });
+  });
+
+  test('says each problem that operations answer alike once, with its headers', () => {
+    const { responses } = document.components;
+    expect(Object.keys(responses)).toHaveLength(14);
+    expect(responses['Problem401']?.headers).toHaveProperty('WWW-Authenticate');
+    for (const name of ['Problem429', 'Problem503'])
+      expect(responses[name]?.headers).toHaveProperty('Retry-After');
+    const used = new Set<string>();
+    for (const { operation } of operations.values())
+      for (const [status, response] of Object.entries(operation.responses)) {
+        const isProblem = 'application/problem+json' in (answer(response).content ?? {});
+        if (!isProblem) continue;
+        expect(response).toEqual({ $ref: `#/components/responses/Problem${status}` });
+        used.add(`Problem${status}`);
+      }
+    expect([...used].sort()).toEqual(Object.keys(responses).sort());
   });
 
   test('has only patterns that every tool reads', () => {

@@ -41,7 +41,7 @@ FORMATS = {
     "time-zone": ZONES,
     "date-or-range": st.builds(entry, DAYS, st.none() | st.integers(0, 400)),
     "date-time": st.builds(instant, INSTANTS, st.sampled_from(["Z", "+02:00", "-0330", "+14:00"])),
-    "uri-template": st.sampled_from(
+    "url-template": st.sampled_from(
         ["https://example.com/a", "http://example.com:8080/b?run={{runId}}", "https://example.com/{{scheduleId}}"]
     ),
     "body-template": st.sampled_from(['{"run": "{{runId}}"}', '[{{payload}}, {{attempt}}]', '"{{parent/status}}"']),

@@ -6,17 +6,11 @@ export type ClientOptions = {
     baseUrl: `${string}://${string}` | (string & {});
 };
 
-/**
- * One run for each run of another schedule that ends so; `scheduledFor` is the moment it ended.
- */
+/** One run for each run of another schedule that ends so; `scheduledFor` is the moment it ended. */
 export type AfterInput = {
-    /**
-     * Whose runs it follows: of one schedule; or, with a beginning of ids and a `*` (`billing.*`), of every such schedule that is not itself an `after` schedule. `*`: of every one.
-     */
+    /** Whose runs it follows: of one schedule; or, with a beginning of ids and a `*` (`billing.*`), of every such schedule that is not itself an `after` schedule. `*`: of every one. */
     scheduleId: string;
-    /**
-     * How such a run must have ended; `late`: one run when the schedule becomes late.
-     */
+    /** How such a run must have ended; `late`: one run when the schedule becomes late. */
     on?: Array<'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled' | 'late'>;
 };
 
@@ -25,49 +19,31 @@ export type Alert = {
     scheduleId: string;
     kind: 'failed' | 'late' | 'unstarted' | 'slow' | 'missed' | 'paused' | 'error';
     since: string;
-    /**
-     * Null: it is open.
-     */
+    /** Null: it is open. */
     until: string | null;
-    /**
-     * The run that opened it; null: none did.
-     */
+    /** The run that opened it; null: none did. */
     runId: string | null;
-    /**
-     * The status of that run when it opened.
-     */
-    status: 'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled' | null;
-    /**
-     * What was wrong when it opened.
-     */
+    /** The status of that run when it opened. */
+    status: RunStatus | null;
+    /** What was wrong when it opened. */
     error: string | null;
 };
 
-/**
- * One run for each run of another schedule that ends so; `scheduledFor` is the moment it ended.
- */
+/** One run for each run of another schedule that ends so; `scheduledFor` is the moment it ended. */
 export type AnsweredAfter = {
-    /**
-     * Whose runs it follows: of one schedule; or, with a beginning of ids and a `*` (`billing.*`), of every such schedule that is not itself an `after` schedule. `*`: of every one.
-     */
+    /** Whose runs it follows: of one schedule; or, with a beginning of ids and a `*` (`billing.*`), of every such schedule that is not itself an `after` schedule. `*`: of every one. */
     scheduleId: string;
-    /**
-     * How such a run must have ended; `late`: one run when the schedule becomes late.
-     */
+    /** How such a run must have ended; `late`: one run when the schedule becomes late. */
     on: Array<'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled' | 'late'>;
 };
 
-/**
- * A text with placeholders.
- */
+/** A text with placeholders. */
 export type AnsweredBodyTemplate = {
     template: string;
     contentType: string;
 };
 
-/**
- * A cancel call; each header value is "***".
- */
+/** A cancel call; each header value is "***". */
 export type AnsweredCancel = {
     url: string;
     method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -76,9 +52,7 @@ export type AnsweredCancel = {
     };
 };
 
-/**
- * A channel; each secret value is "***".
- */
+/** A channel; each secret value is "***". */
 export type AnsweredChannel = ({
     type: 'webhook';
 } & AnsweredWebhookChannel) | ({
@@ -94,20 +68,17 @@ export type AnsweredEmailChannel = {
     to: Array<string>;
 };
 
-/**
- * Local days, in `timezone`, on which it does not fire. Its moments on these days are no fires: nothing is caught up with or backfilled there, and `/occurrences` answers them as `excluded`. `onExcluded` can move its fires to other days.
- */
+/** Local days, in `timezone`, on which it does not fire. Its moments on these days are no fires: nothing is caught up with or backfilled there, and `/occurrences` answers them as `excluded`. `onExcluded` can move its fires to other days. */
 export type AnsweredExclude = {
     dates: Array<string>;
     calendars: Array<string>;
     weekdays: Array<'mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun'>;
 };
 
-/**
- * Each header value, and the secret, is "***".
- */
+/** Each header value, and the secret, is "***". */
 export type AnsweredHttpTarget = {
     type: 'http';
+    /** The connection below whose URL the calls of the target go, and that logs in. */
     connection: string | null;
     url: string;
     method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -121,9 +92,7 @@ export type AnsweredHttpTarget = {
     cancel: AnsweredCancel | null;
 };
 
-/**
- * A lookup; each header value is "***".
- */
+/** A lookup; each header value is "***". */
 export type AnsweredLookup = {
     url: string;
     method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -132,21 +101,13 @@ export type AnsweredLookup = {
     };
 };
 
-/**
- * How whole answers are judged.
- */
+/** How whole answers are judged. */
 export type AnsweredOutcomeRules = {
-    /**
-     * A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599.
-     */
+    /** A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599. */
     succeed: Array<number | string>;
-    /**
-     * A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599.
-     */
+    /** A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599. */
     retry: Array<number | string>;
-    /**
-     * A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599.
-     */
+    /** A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599. */
     fail: Array<number | string>;
     require: {
         pointer: string;
@@ -157,9 +118,7 @@ export type AnsweredOutcomeRules = {
     otherwise: 'retry' | 'fail' | null;
 };
 
-/**
- * The routing key is "***".
- */
+/** The routing key is "***". */
 export type AnsweredPagerDutyChannel = {
     type: 'pagerduty';
     target: AnsweredHttpTarget;
@@ -176,9 +135,7 @@ export type AnsweredSlackChannel = {
     target: AnsweredHttpTarget;
 };
 
-/**
- * A target; each header value, and the secret, is "***".
- */
+/** A target; each header value, and the secret, is "***". */
 export type AnsweredTarget = ({
     type: 'http';
 } & AnsweredHttpTarget) | ({
@@ -195,16 +152,12 @@ export type Attempt = {
     instanceId: string;
     startedAt: string;
     finishedAt: string;
-    /**
-     * `acceptedLate`: a 2xx that came when the run had ended otherwise; it changes nothing but this log.
-     */
+    /** `acceptedLate`: a 2xx that came when the run had ended otherwise; it changes nothing but this log. */
     outcome: 'accepted' | 'acceptedLate' | 'rejected' | 'transient' | 'unknown' | 'blocked';
     statusCode?: number;
     error?: AttemptError;
     recovery: boolean;
-    /**
-     * What the target said of an earlier attempt, asked before anything else was done. `arrived`: nothing was sent this time.
-     */
+    /** What the target said of an earlier attempt, asked before anything else was done. `arrived`: nothing was sent this time. */
     lookup?: 'arrived' | 'notArrived' | 'unclear';
 };
 
@@ -216,189 +169,125 @@ export type AttemptError = {
 
 export type AuditEntry = {
     at: string;
-    /**
-     * Null: this firelock did not ask callers who they are.
-     */
+    /** Null: this firelock did not ask callers who they are. */
     by: string | null;
     role: 'viewer' | 'worker' | 'operator' | 'admin';
-    /**
-     * Null: a call was refused that only reads, or several calls were.
-     */
+    /** Null: a call was refused that only reads, or several calls were. */
     action: 'schedule.create' | 'schedule.update' | 'schedule.delete' | 'schedule.fire' | 'schedule.backfill' | 'schedule.skip' | 'schedule.unskip' | 'run.create' | 'run.cancel' | 'run.retry' | 'run.complete' | 'schedules.bulk' | 'runs.bulk' | 'calendar.put' | 'calendar.delete' | 'limit.put' | 'limit.delete' | 'connection.put' | 'connection.delete' | 'notifier.put' | 'notifier.delete' | 'notifier.test' | 'maintenance.on' | 'maintenance.off' | 'installation.take-over' | null;
-    /**
-     * The id of the schedule, run, calendar or limit; null: it is about none, or many.
-     */
+    /** The id of the schedule, run, calendar or limit; null: it is about none, or many. */
     subject: string | null;
-    /**
-     * The schedule, also where the subject is a run of it.
-     */
+    /** The schedule, also where the subject is a run of it. */
     scheduleId: string | null;
     outcome: 'done' | 'refused';
-    /**
-     * The change: paths of fields, versions, counts; of `/runs/bulk` the filter and the runs. Never a payload or a secret.
-     */
+    /** The change: paths of fields, versions, counts; of `/runs/bulk` the filter and the runs. Never a payload or a secret. */
     detail: {
         [key: string]: unknown;
     };
 };
 
 export type BackfillInput = {
-    /**
-     * Inclusive; however long ago, from 2000 on.
-     */
+    /** Inclusive; however long ago, from 2000 on. */
     from: string;
-    /**
-     * Exclusive; not later than now.
-     */
+    /** Exclusive; not later than now. */
     to: string;
     limit?: number;
 };
 
 export type BackfillResult = {
-    /**
-     * Runs that are to be handed off now: new ones, and re-opened ones.
-     */
+    /** Runs that are to be handed off now: new ones, and re-opened ones. */
     created: number;
-    /**
-     * Occurrences that have a run already, which is left as it is.
-     */
+    /** Occurrences that have a run already, which is left as it is. */
     existing: number;
-    /**
-     * The first occurrence beyond `limit`, to go on from; null: there is none.
-     */
+    /** The first occurrence beyond `limit`, to go on from; null: there is none. */
     remainingFrom: string | null;
 };
 
-/**
- * A name and a password (RFC 7617).
- */
-export type BasicAuth = {
+/** A name and a password (RFC 7617). */
+export type BasicLogin = {
     type: 'basic';
-    /**
-     * No secret; without a colon.
-     */
+    /** No secret; without a colon. */
     username: string;
-    /**
-     * Write-only: a password. Answered as "***", which sent back keeps the stored value where the origins that it is bound to are unchanged.
-     */
+    /** Write-only: a password. Answered as "***", which sent back keeps the stored value where the origins that it is bound to are unchanged. */
     password: string | SecretFile;
 };
 
-/**
- * A name and a password (RFC 7617).
- */
-export type BasicAuthInput = {
+/** A name and a password (RFC 7617). */
+export type BasicLoginInput = {
     type: 'basic';
-    /**
-     * No secret; without a colon.
-     */
+    /** No secret; without a colon. */
     username: string;
-    /**
-     * Write-only: a password. Answered as "***", which sent back keeps the stored value where the origins that it is bound to are unchanged.
-     */
+    /** Write-only: a password. Answered as "***", which sent back keeps the stored value where the origins that it is bound to are unchanged. */
     password: string | SecretFileInput;
 };
 
-/**
- * Sends the token as it is: `Authorization: Bearer TOKEN`.
- */
+/** Sends the token as it is: `Authorization: Bearer TOKEN`. */
 export type BearerAuth = {
     type: 'bearer';
-    /**
-     * Write-only: a token. Answered as "***", which sent back keeps the stored value where the origins that it is bound to are unchanged.
-     */
+    /** Write-only: a token. Answered as "***", which sent back keeps the stored value where the origins that it is bound to are unchanged. */
     token: string | SecretFile;
 };
 
-/**
- * Sends the token as it is: `Authorization: Bearer TOKEN`.
- */
+/** Sends the token as it is: `Authorization: Bearer TOKEN`. */
 export type BearerAuthInput = {
     type: 'bearer';
-    /**
-     * Write-only: a token. Answered as "***", which sent back keeps the stored value where the origins that it is bound to are unchanged.
-     */
+    /** Write-only: a token. Answered as "***", which sent back keeps the stored value where the origins that it is bound to are unchanged. */
     token: string | SecretFileInput;
 };
 
-/**
- * A text of your own, up to 64 KiB. In JSON, a placeholder inside quotes becomes escaped text, and one outside of them a JSON value; in a form it is percent-encoded; elsewhere it is inserted as text. Placeholders: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}} {{trigger}} {{payload}} {{payload/…}} {{dependencies}} {{parent/…}}. `payload/…` and `parent/…` go on with a JSON pointer (null where it leads to nothing).
- */
+/** A text of your own, up to 64 KiB. In JSON, a placeholder inside quotes becomes escaped text, and one outside of them a JSON value; in a form it is percent-encoded; elsewhere it is inserted as text. Placeholders: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}} {{trigger}} {{payload}} {{payload/…}} {{dependencies}} {{parent/…}}. `payload/…` and `parent/…` go on with a JSON pointer (null where it leads to nothing). */
 export type BodyTemplateInput = {
     template: string;
     contentType?: string;
 };
 
+export type Bound = 'start' | 'finish';
+
 export type Calendar = {
-    /**
-     * Chosen by the client.
-     */
+    /** Chosen by the client. */
     id: string;
     description: string | null;
     dates: Array<string>;
     version: number;
     updatedAt: string;
-    /**
-     * Whether the next fires of all schedules that exclude it follow this version. Where not yet, firelock goes on by itself.
-     */
+    /** Whether the next fires of all schedules that exclude it follow this version. Where not yet, firelock goes on by itself. */
     nextFiresMoved: boolean;
 };
 
 export type CalendarInput = {
-    /**
-     * Chosen by the client.
-     */
+    /** Chosen by the client. */
     id?: string;
     description?: string | null;
-    /**
-     * Dates, and ranges of dates that include both ends; between 2000 and 2100.
-     */
+    /** Dates, and ranges of dates that include both ends; between 2000 and 2100. */
     dates: Array<string>;
 };
 
 export type CalendarPage = {
     items: Array<Calendar>;
-    /**
-     * Null: this is the last page.
-     */
+    /** Null: this is the last page. */
     nextCursor: string | null;
 };
 
 export type Caller = {
-    /**
-     * Null: this firelock does not ask callers who they are.
-     */
+    /** Null: this firelock does not ask callers who they are. */
     name: string | null;
-    /**
-     * What the caller may do.
-     */
+    /** What the caller may do. */
     role: 'viewer' | 'worker' | 'operator' | 'admin';
-    /**
-     * The caller sees and changes only what has a name that begins with one of these; null: everything.
-     */
+    /** The caller sees and changes only what has a name that begins with one of these; null: everything. */
     scope: Array<string> | null;
 };
 
-/**
- * Called once, best effort and without a body, when a running run is cancelled or replaced.
- */
+/** Called once, best effort and without a body, when a running run is cancelled or replaced. */
 export type CancelInput = {
-    /**
-     * http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}. With a `connection`, a path (and a query) below its URL, which it cannot leave: no dot segments, no `//`, no encoded slashes.
-     */
+    /** http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}. With a `connection`, a path (and a query) below its URL, which it cannot leave: no dot segments, no `//`, no encoded slashes. */
     url: string;
     method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-    /**
-     * Write-only values, stored encrypted: answered as "***", which sent back keeps the stored value where the URL's origin is unchanged. Templates: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}
-     */
+    /** Write-only values, stored encrypted: answered as "***", which sent back keeps the stored value where the URL's origin is unchanged. Templates: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}} */
     headers?: {
         [key: string]: string;
     };
 };
 
-/**
- * Where its messages go, and in which form, by `type`.
- */
+/** Where its messages go, and in which form, by `type`. */
 export type ChannelInput = ({
     type: 'webhook';
 } & WebhookChannelInput) | ({
@@ -409,166 +298,28 @@ export type ChannelInput = ({
     type: 'email';
 } & EmailChannelInput);
 
-/**
- * A worker asks for work.
- */
+/** A worker asks for work. */
 export type ClaimInput = {
-    /**
-     * Any name that no other worker has, the same in each of its calls.
-     */
+    /** Any name that no other worker has, the same in each of its calls. */
     workerId: string;
-    /**
-     * At most that many runs.
-     */
+    /** At most that many runs. */
     max?: number;
-    /**
-     * For how long they are leased; each `/heartbeat` extends that by as much. A lease that runs out is an attempt of unknown outcome.
-     */
+    /** For how long they are leased; each `/heartbeat` extends that by as much. A lease that runs out is an attempt of unknown outcome. */
     leaseSeconds?: number;
-    /**
-     * For how long to wait for the first of them where there is none yet.
-     */
+    /** For how long to wait for the first of them where there is none yet. */
     waitSeconds?: number;
 };
 
-/**
- * A run that is leased to the worker that asked.
- */
-export type ClaimedRun = {
-    id: string;
-    /**
-     * `scheduleId@scheduledFor` for planned fires.
-     */
-    name: string | null;
-    /**
-     * Null: a one-off run, or a message of a notifier.
-     */
-    scheduleId: string | null;
-    /**
-     * By which its attempts go. Null: it is of no schedule.
-     */
-    scheduleVersion: number | null;
-    /**
-     * The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted.
-     */
-    scheduledFor: string;
-    /**
-     * `notify`: a message of a notifier.
-     */
-    trigger: 'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api' | 'notify';
-    status: 'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled';
-    reason: string | null;
-    /**
-     * Starts of an attempt; never lowered: the fencing token.
-     */
-    attempts: number;
-    failures: number;
-    recoveries: number;
-    /**
-     * First found with a claim that no instance acted on; null: never.
-     */
-    lostAt: string | null;
-    /**
-     * An attempt may have arrived, and the target is asked; at most once, a 404 counts from then on. Null: no doubt.
-     */
-    inDoubtUntil: string | null;
-    nextAttemptAt: string | null;
-    /**
-     * How many other fire times this record stands for.
-     */
-    coalesced: number;
-    coalescedFrom: string | null;
-    claimedBy: string | null;
-    claimedAt: string | null;
-    handoffStartedAt: string | null;
-    handedOffAt: string | null;
-    finishedAt: string | null;
-    latenessMs: number | null;
-    executionId: string | null;
-    /**
-     * The last answer of its target, or the result reported with `/complete`.
-     */
-    result: {
-        /**
-         * Of the last answer to a handoff. Null: the body was reported with the end, or nothing was answered.
-         */
-        statusCode: number | null;
-        /**
-         * Text, cut at 4 KiB.
-         */
-        body: string;
-    } | null;
-    error: AttemptError | null;
-    /**
-     * Of the client: the `key` of a one-off run, or the `Idempotency-Key` of a fire.
-     */
-    key: string | null;
-    payload: JsonText;
-    /**
-     * `schedule`: its schedule has the payload, which an admin wrote. `request`: it came with the call that made the run, by an operator.
-     */
-    payloadFrom: 'schedule' | 'request';
-    priority: 'high' | 'normal' | 'low';
-    /**
-     * The limit that it counts against. Null: none.
-     */
-    limit: string | null;
-    /**
-     * Ids of the runs that have to end before it starts, as they were listed.
-     */
-    dependsOn: Array<string>;
-    /**
-     * Ids of the runs that depend on this one: the first 1000.
-     */
-    dependents: Array<string>;
-    /**
-     * Whose end made it: of `after` schedules.
-     */
-    parentRunId: string | null;
-    /**
-     * The notifier whose message it is. Null: it is none.
-     */
-    notifierId: string | null;
-    /**
-     * Where workers claim it. Null: it is sent.
-     */
-    queue: string | null;
-    /**
-     * The worker that claimed it last.
-     */
-    workerId: string | null;
-    /**
-     * While it is leased by a worker: until when that one must `/heartbeat` or `/complete`.
-     */
-    leaseUntil: string | null;
-    /**
-     * While its completion is awaited: until when `/heartbeat` or `/complete` must come.
-     */
-    completionDueAt: string | null;
-    /**
-     * How much of it is done, by the last `/heartbeat`.
-     */
-    progress: number | null;
-    /**
-     * Bounds of `expect` that did not hold.
-     */
-    unmet: Array<'start' | 'finish'>;
-    createdAt: string;
-    updatedAt: string;
-    /**
-     * Of runs that had some, the one included that an `after` run follows; without those that are not kept any more.
-     */
+/** A run that is leased to the worker that asked. */
+export type ClaimedRun = Run & {
+    /** Of runs that had some, the one included that an `after` run follows; without those that are not kept any more. */
     dependencies?: Array<Dependency>;
-    /**
-     * Of an `after` run that follows a late schedule.
-     */
+    /** Of an `after` run that follows a late schedule. */
     parent?: LateParent;
 };
 
 export type ClaimedRuns = {
-    /**
-     * High priorities first, then the longest due.
-     */
+    /** High priorities first, then the longest due. */
     items: Array<ClaimedRun>;
 };
 
@@ -578,44 +329,26 @@ export type CompletionInput = ({
 } | {
     status: 'failed';
 }) & {
-    /**
-     * `failed` is final: it is not tried again.
-     */
+    /** `failed` is final: it is not tried again. */
     status: 'succeeded' | 'failed';
-    /**
-     * Kept as the `result.body` of the run: a string as it is, anything else as its JSON; cut at 4 KiB.
-     */
+    /** Kept as the `result.body` of the run: a string as it is, anything else as its JSON; cut at 4 KiB. */
     result?: unknown;
-    /**
-     * Why it failed; only with `failed`. Kept as the `error.message` of the run, cut at 4 KiB.
-     */
+    /** Why it failed; only with `failed`. Kept as the `error.message` of the run, cut at 4 KiB. */
     error?: string | null;
-    /**
-     * The `attempt` that was handed over: where another one has started since, it is 409. Null: whichever is current.
-     */
+    /** The `attempt` that was handed over: where another one has started since, it is 409. Null: whichever is current. */
     attempt?: number | null;
-    /**
-     * The worker that claimed it: a run that a worker has claimed answers 409 without it, and with that of another one. Null: it is no run of a worker.
-     */
+    /** The worker that claimed it: a run that a worker has claimed answers 409 without it, and with that of another one. Null: it is no run of a worker. */
     workerId?: string | null;
 };
 
-/**
- * Where a system is, and how to log in to it. Secret values are "***".
- */
+/** Where a system is, and how to log in to it. Secret values are "***". */
 export type Connection = {
-    /**
-     * Chosen by the client.
-     */
+    /** Chosen by the client. */
     id: string;
     description: string | null;
-    /**
-     * An origin, with or without a path, and no query: http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Secret values are bound to its origin.
-     */
+    /** An origin, with or without a path, and no query: http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Secret values are bound to its origin. */
     url: string;
-    /**
-     * Added to each request. Write-only values, stored encrypted: answered as "***", which sent back keeps the stored value where the origin of `url` is unchanged.
-     */
+    /** Added to each request. Write-only values, stored encrypted: answered as "***", which sent back keeps the stored value where the origin of `url` is unchanged. */
     headers: {
         [key: string]: string | SecretFile;
     };
@@ -625,66 +358,46 @@ export type Connection = {
     updatedAt: string;
 };
 
-/**
- * How to log in. A header `authorization` beside it is refused.
- */
+/** How to log in. A header `authorization` beside it is refused. */
 export type ConnectionAuth = ({
     type: 'bearer';
 } & BearerAuth) | ({
     type: 'basic';
-} & BasicAuth) | ({
+} & BasicLogin) | ({
     type: 'oauth2';
 } & OAuthClient);
 
-/**
- * How to log in. A header `authorization` beside it is refused.
- */
+/** How to log in. A header `authorization` beside it is refused. */
 export type ConnectionAuthInput = ({
     type: 'bearer';
 } & BearerAuthInput) | ({
     type: 'basic';
-} & BasicAuthInput) | ({
+} & BasicLoginInput) | ({
     type: 'oauth2';
 } & OAuthClientInput);
 
-/**
- * What a write makes of a connection.
- */
+/** What a write makes of a connection. */
 export type ConnectionDiff = {
-    /**
-     * Chosen by the client.
-     */
+    /** Chosen by the client. */
     id: string;
     change: 'created' | 'updated' | 'unchanged';
-    /**
-     * The changed fields of an update; `path` is a JSON pointer.
-     */
+    /** The changed fields of an update; `path` is a JSON pointer. */
     fields: Array<{
         path: string;
-        /**
-         * Null: there is none. Secret values are masked.
-         */
+        /** Null: there is none. Secret values are masked. */
         before: JsonText;
-        /**
-         * Null: there is none. Secret values are masked.
-         */
+        /** Null: there is none. Secret values are masked. */
         after: JsonText;
     }>;
 };
 
 export type ConnectionInput = {
-    /**
-     * Chosen by the client.
-     */
+    /** Chosen by the client. */
     id?: string;
     description?: string | null;
-    /**
-     * An origin, with or without a path, and no query: http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Secret values are bound to its origin.
-     */
+    /** An origin, with or without a path, and no query: http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Secret values are bound to its origin. */
     url: string;
-    /**
-     * Added to each request. Write-only values, stored encrypted: answered as "***", which sent back keeps the stored value where the origin of `url` is unchanged.
-     */
+    /** Added to each request. Write-only values, stored encrypted: answered as "***", which sent back keeps the stored value where the origin of `url` is unchanged. */
     headers?: {
         [key: string]: string | SecretFileInput;
     };
@@ -694,164 +407,106 @@ export type ConnectionInput = {
 
 export type ConnectionPage = {
     items: Array<Connection>;
-    /**
-     * Null: this is the last page.
-     */
+    /** Null: this is the last page. */
     nextCursor: string | null;
 };
 
-/**
- * In PEM; `cert` and `key` go together.
- */
+/** In PEM; `cert` and `key` go together. */
 export type ConnectionTls = {
     ca: string | SecretFile | null;
     cert: string | SecretFile | null;
     key: string | SecretFile | null;
 };
 
-/**
- * In PEM; `cert` and `key` go together.
- */
+/** In PEM; `cert` and `key` go together. */
 export type ConnectionTlsInput = {
     ca?: string | SecretFileInput | null;
     cert?: string | SecretFileInput | null;
     key?: string | SecretFileInput | null;
 };
 
-/**
- * How a run ended that another one depended on.
- */
+/** How a run ended that another one depended on. */
 export type Dependency = {
     runId: string;
-    status: 'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled';
+    status: RunStatus;
     error: AttemptError | null;
     result: {
-        /**
-         * Of the last answer to a handoff. Null: the body was reported with the end, or nothing was answered.
-         */
+        /** Of the last answer to a handoff. Null: the body was reported with the end, or nothing was answered. */
         statusCode: number | null;
-        /**
-         * Text, cut at 4 KiB.
-         */
+        /** Text, cut at 4 KiB. */
         body: string;
     } | null;
 };
 
-/**
- * Mail by `FIRELOCK_SMTP_URL`, from `FIRELOCK_MAIL_FROM`.
- */
+/** Mail by `FIRELOCK_SMTP_URL`, from `FIRELOCK_MAIL_FROM`. */
 export type EmailChannelInput = {
     type: 'email';
     to: Array<string>;
 };
 
-/**
- * With `cron` only: it fires only on local days, in ISO weeks or in months whose distance from the one of `from` is a multiple of `n`.
- */
+/** With `cron` only: it fires only on local days, in ISO weeks or in months whose distance from the one of `from` is a multiple of `n`. */
 export type Every = {
-    /**
-     * Every n-th period.
-     */
+    /** Every n-th period. */
     n: number;
-    /**
-     * Weeks begin on Monday.
-     */
+    /** Weeks begin on Monday. */
     unit: 'day' | 'week' | 'month';
-    /**
-     * A day of the first period. It never fires before that day.
-     */
+    /** A day of the first period. It never fires before that day. */
     from: string;
 };
 
-/**
- * With `cron` only: it fires only on local days, in ISO weeks or in months whose distance from the one of `from` is a multiple of `n`.
- */
+/** With `cron` only: it fires only on local days, in ISO weeks or in months whose distance from the one of `from` is a multiple of `n`. */
 export type EveryInput = {
-    /**
-     * Every n-th period.
-     */
+    /** Every n-th period. */
     n: number;
-    /**
-     * Weeks begin on Monday.
-     */
+    /** Weeks begin on Monday. */
     unit: 'day' | 'week' | 'month';
-    /**
-     * A day of the first period. It never fires before that day.
-     */
+    /** A day of the first period. It never fires before that day. */
     from: string;
 };
 
-/**
- * Local days, in `timezone`, on which it does not fire. Its moments on these days are no fires: nothing is caught up with or backfilled there, and `/occurrences` answers them as `excluded`. `onExcluded` can move its fires to other days.
- */
+/** Local days, in `timezone`, on which it does not fire. Its moments on these days are no fires: nothing is caught up with or backfilled there, and `/occurrences` answers them as `excluded`. `onExcluded` can move its fires to other days. */
 export type ExcludeInput = {
-    /**
-     * Dates and ranges of dates.
-     */
+    /** Dates and ranges of dates. */
     dates?: Array<string>;
-    /**
-     * Ids of calendars.
-     */
+    /** Ids of calendars. */
     calendars?: Array<string>;
-    /**
-     * Weekdays, each week.
-     */
+    /** Weekdays, each week. */
     weekdays?: Array<'mon' | 'tue' | 'wed' | 'thu' | 'fri' | 'sat' | 'sun'>;
 };
 
-/**
- * Bounds that each run is judged by, once, when the bound passes (noticed within 10 s), whatever it does then. What did not hold stands in its `unmet`. Null: none.
- */
+/** Bounds that each run is judged by, once, when the bound passes (noticed within 10 s), whatever it does then. What did not hold stands in its `unmet`. Null: none. */
 export type ExpectInput = {
+    /** From `scheduledFor` + jitter until its first attempt begins. A backfilled run has no such bound. */
     startWithinSeconds?: number | null;
+    /** From the beginning of its first attempt until its end, through all attempts. */
     finishWithinSeconds?: number | null;
 };
 
 export type ExplainedDay = {
-    /**
-     * In the zone of the schedule.
-     */
+    /** In the zone of the schedule. */
     date: string;
-    /**
-     * `fires`: at least once · `notSelected`: by no expression · `notItsTurn`: by `every` · `excluded` · `moved`: excluded, and its fires are made on `movedTo` · `notPicked`: by `pick` · `outside`: before `startAt`, or not before `endAt` · `clocks`: clocks were set forward over its fires, which the next day makes · `noSuchDate`: its zone left it out.
-     */
+    /** `fires`: at least once · `notSelected`: by no expression · `notItsTurn`: by `every` · `excluded` · `moved`: excluded, and its fires are made on `movedTo` · `notPicked`: by `pick` · `outside`: before `startAt`, or not before `endAt` · `clocks`: clocks were set forward over its fires, which the next day makes · `noSuchDate`: its zone left it out. */
     verdict: 'fires' | 'notSelected' | 'notItsTurn' | 'excluded' | 'moved' | 'notPicked' | 'outside' | 'clocks' | 'noSuchDate';
-    /**
-     * The first 8, also those before `from`.
-     */
+    /** The first 8, also those before `from`. */
     fires: Array<{
         fireAt: string;
-        /**
-         * In its zone.
-         */
+        /** In its zone. */
         local: string;
-        /**
-         * What a change of the clocks did to it: `moved by DST` or `repeated hour`; or from which day it was moved, and why.
-         */
+        /** What a change of the clocks did to it: `moved by DST` or `repeated hour`; or from which day it was moved, and why. */
         note?: string;
     }>;
-    /**
-     * There only where it has more fires than these.
-     */
+    /** There only where it has more fires than these. */
     more?: true;
-    /**
-     * What excludes it.
-     */
+    /** What excludes it. */
     reason?: string;
-    /**
-     * Where its own fires are made, by `onExcluded`.
-     */
+    /** Where its own fires are made, by `onExcluded`. */
     movedTo?: string;
-    /**
-     * Excluded days whose fires are made on it, by `onExcluded`.
-     */
+    /** Excluded days whose fires are made on it, by `onExcluded`. */
     movedFrom?: Array<string>;
 };
 
 export type FireInput = {
-    /**
-     * Instead of the schedule’s payload, unless null.
-     */
+    /** Instead of the schedule’s payload, unless null. */
     payload?: unknown;
 };
 
@@ -859,51 +514,34 @@ export type Health = {
     status: 'ok';
 };
 
-/**
- * It is still being worked on.
- */
+/** It is still being worked on. */
 export type HeartbeatInput = {
-    /**
-     * The `attempt` that was handed over: where another one has started since, it is 409. Null: whichever is current.
-     */
+    /** The `attempt` that was handed over: where another one has started since, it is 409. Null: whichever is current. */
     attempt?: number | null;
-    /**
-     * The worker that claimed it: a run that a worker has claimed answers 409 without it, and with that of another one. Null: it is no run of a worker.
-     */
+    /** The worker that claimed it: a run that a worker has claimed answers 409 without it, and with that of another one. Null: it is no run of a worker. */
     workerId?: string | null;
-    /**
-     * How much of it is done, 0 … 1. Null: as it was.
-     */
+    /** How much of it is done, 0 … 1. Null: as it was. */
     progress?: number | null;
 };
 
-/**
- * Sends an HTTP request.
- */
+/** Sends an HTTP request. */
 export type HttpTargetInput = {
     type: 'http';
+    /** The connection below whose URL the calls of the target go, and that logs in. */
     connection?: string | null;
-    /**
-     * http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}. With a `connection`, a path (and a query) below its URL, which it cannot leave: no dot segments, no `//`, no encoded slashes.
-     */
+    /** http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}. With a `connection`, a path (and a query) below its URL, which it cannot leave: no dot segments, no `//`, no encoded slashes. */
     url: string;
     method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-    /**
-     * Write-only values, stored encrypted: answered as "***", which sent back keeps the stored value where the URL's origin is unchanged. Templates: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}
-     */
+    /** Write-only values, stored encrypted: answered as "***", which sent back keeps the stored value where the URL's origin is unchanged. Templates: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}} */
     headers?: {
         [key: string]: string;
     };
-    /**
-     * What is sent, except with GET and HEAD. envelope: firelock's own JSON about the run. payload: the run's payload byte for byte.
-     */
+    /** What is sent, except with GET and HEAD. envelope, the default: firelock's own JSON about the run. payload: the run's payload byte for byte. */
     body?: 'envelope' | 'payload' | BodyTemplateInput;
-    outcome?: OutcomeRulesInput;
+    outcome?: OutcomeRulesInput | null;
     lookup?: LookupInput | null;
     cancel?: CancelInput | null;
-    /**
-     * Signs each request as Standard Webhooks has it: "whsec_" and base64 of 24 to 64 bytes; a list of two while receivers change from one to the other. Write-only, stored encrypted: answered as "***", which sent back keeps the stored value where the URL's origin is unchanged.
-     */
+    /** Signs each request as Standard Webhooks has it: "whsec_" and base64 of 24 to 64 bytes; a list of two while receivers change from one to the other. Write-only, stored encrypted: answered as "***", which sent back keeps the stored value where the URL's origin is unchanged. */
     secret?: string | [
         string,
         string
@@ -914,16 +552,12 @@ export type Instance = {
     id: string;
     host: string;
     version: string;
-    /**
-     * Version of the time zone data that it plans with. Where the living differ, /readyz warns.
-     */
+    /** Version of the time zone data that it plans with. Where the living differ, /readyz warns. */
     zoneData: string;
     startedAt: string;
     heartbeatAt: string;
     alive: boolean;
-    /**
-     * Runs it has claimed and not settled.
-     */
+    /** Runs it has claimed and not settled. */
     inFlight: number;
 };
 
@@ -931,9 +565,7 @@ export type InstanceList = {
     items: Array<Instance>;
 };
 
-/**
- * The schedule that is late. No run has ended.
- */
+/** The schedule that is late. No run has ended. */
 export type LateParent = {
     runId: null;
     scheduleId: string;
@@ -944,69 +576,47 @@ export type LateParent = {
 };
 
 export type Limit = {
-    /**
-     * The limit that its runs count against: of them, no more than its `maxRunning` are under way at once.
-     */
+    /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
     id: string;
     description: string | null;
-    /**
-     * So many of the runs that name it may be under way at once: with an attempt in flight, or `running`.
-     */
+    /** So many of the runs that name it may be under way at once: with an attempt in flight, or `running`. */
     maxRunning: number;
-    /**
-     * Runs that are under way.
-     */
+    /** Runs that are under way. */
     running: number;
-    /**
-     * Runs that are due, and not under way.
-     */
+    /** Runs that are due, and not under way. */
     waiting: number;
     updatedAt: string;
 };
 
 export type LimitInput = {
-    /**
-     * The limit that its runs count against: of them, no more than its `maxRunning` are under way at once.
-     */
+    /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
     id?: string;
     description?: string | null;
-    /**
-     * So many of the runs that name it may be under way at once: with an attempt in flight, or `running`.
-     */
+    /** So many of the runs that name it may be under way at once: with an attempt in flight, or `running`. */
     maxRunning: number;
 };
 
 export type LimitPage = {
     items: Array<Limit>;
-    /**
-     * Null: this is the last page.
-     */
+    /** Null: this is the last page. */
     nextCursor: string | null;
 };
 
 export type ListAlertsAnswer = {
     items: Array<Alert>;
-    /**
-     * Null: this is the last page.
-     */
+    /** Null: this is the last page. */
     nextCursor: string | null;
 };
 
 export type ListAuditAnswer = {
     items: Array<AuditEntry>;
-    /**
-     * Null: this is the last page.
-     */
+    /** Null: this is the last page. */
     nextCursor: string | null;
 };
 
-/**
- * What lies before now is counted as if the schedules had always been as they are: not what fired, which `/stats` and `/schedules/{id}/occurrences` tell.
- */
+/** What lies before now is counted as if the schedules had always been as they are: not what fired, which `/stats` and `/schedules/{id}/occurrences` tell. */
 export type Load = {
-    /**
-     * Buckets with fires, by the moment they begin; jitter included.
-     */
+    /** Buckets with fires, by the moment they begin; jitter included. */
     items: Array<{
         at: string;
         fires: number;
@@ -1015,54 +625,36 @@ export type Load = {
         at: string;
         fires: number;
     } | null;
-    /**
-     * How many enabled schedules with fire times were counted.
-     */
+    /** How many enabled schedules with fire times were counted. */
     schedules: number;
-    /**
-     * With `top`: schedules that fire in the period, those with the most fires first.
-     */
+    /** With `top`: schedules that fire in the period, those with the most fires first. */
     firing?: Array<{
         id: string;
         fires: number;
     }>;
-    /**
-     * With `maxSchedules`: where to go on; null: all schedules were counted.
-     */
+    /** With `maxSchedules`: where to go on; null: all schedules were counted. */
     nextCursor?: string | null;
 };
 
-/**
- * Asked, without a body, whether a run arrived, before an attempt of unknown outcome is repeated or given up: 2xx = it did, 404 = it did not, anything else = still unknown. A JSON `status` of `running`, `succeeded` or `failed` in a 2xx is taken over where `completion` is `callback`.
- */
+/** Asked, without a body, whether a run arrived, before an attempt of unknown outcome is repeated or given up: 2xx = it did, 404 = it did not, anything else = still unknown. A JSON `status` of `running`, `succeeded` or `failed` in a 2xx is taken over where `completion` is `callback`. */
 export type LookupInput = {
-    /**
-     * http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}. With a `connection`, a path (and a query) below its URL, which it cannot leave: no dot segments, no `//`, no encoded slashes.
-     */
+    /** http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}. With a `connection`, a path (and a query) below its URL, which it cannot leave: no dot segments, no `//`, no encoded slashes. */
     url: string;
     method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-    /**
-     * Write-only values, stored encrypted: answered as "***", which sent back keeps the stored value where the URL's origin is unchanged. Templates: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}
-     */
+    /** Write-only values, stored encrypted: answered as "***", which sent back keeps the stored value where the URL's origin is unchanged. Templates: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}} */
     headers?: {
         [key: string]: string;
     };
 };
 
 export type Maintenance = {
-    /**
-     * While it is on, no instance plans a schedule.
-     */
+    /** While it is on, no instance plans a schedule. */
     on: boolean;
     reason: string | null;
     until: string | null;
-    /**
-     * `continue`: runs that are recorded already, retries, manual fires and one-off runs are handed off. `hold`: they wait for the end.
-     */
+    /** `continue`: runs that are recorded already, retries, manual fires and one-off runs are handed off. `hold`: they wait for the end. */
     dispatch: 'continue' | 'hold';
-    /**
-     * When it began.
-     */
+    /** When it began. */
     since: string | null;
 };
 
@@ -1076,17 +668,11 @@ export type MaintenanceInput = ({
 }) & {
     on: boolean;
     reason?: string | null;
-    /**
-     * It ends by itself at this moment; null: it lasts until it is ended.
-     */
+    /** It ends by itself at this moment; null: it lasts until it is ended. */
     until?: string | null;
-    /**
-     * `continue`: runs that are recorded already, retries, manual fires and one-off runs are handed off. `hold`: they wait for the end.
-     */
+    /** `continue`: runs that are recorded already, retries, manual fires and one-off runs are handed off. `hold`: they wait for the end. */
     dispatch?: 'continue' | 'hold';
-    /**
-     * Read only, ignored.
-     */
+    /** Read only, ignored. */
     since?: unknown;
 };
 
@@ -1094,30 +680,18 @@ export type NothingInput = {
     [key: string]: never;
 };
 
-/**
- * Who is told what, once when it breaks and once when it heals.
- */
+/** Who is told what, once when it breaks and once when it heals. */
 export type Notifier = {
-    /**
-     * Chosen by the client.
-     */
+    /** Chosen by the client. */
     id: string;
     description: string | null;
-    /**
-     * false: it is told nothing.
-     */
+    /** false: it is told nothing. */
     enabled: boolean;
-    /**
-     * What it tells of. `failed`: a run ended failed, unknown or abandoned. `late`: no success in time. `unstarted`, `slow`: `expect` did not hold. `missed`: an occurrence was not made in time. `paused`: by firelock. `error`: it cannot be planned.
-     */
+    /** What it tells of. `failed`: a run ended failed, unknown or abandoned. `late`: no success in time. `unstarted`, `slow`: `expect` did not hold. `missed`: an occurrence was not made in time. `paused`: by firelock. `error`: it cannot be planned. */
     on: Array<'failed' | 'late' | 'unstarted' | 'slow' | 'missed' | 'paused' | 'error'>;
-    /**
-     * While something stays broken, it is told again after so long. Null: never.
-     */
+    /** While something stays broken, it is told again after so long. Null: never. */
     remindSeconds: number | null;
-    /**
-     * The notifier that gets what could not be delivered.
-     */
+    /** The notifier that gets what could not be delivered. */
     fallback: string | null;
     filter: {
         ids: Array<string>;
@@ -1128,189 +702,117 @@ export type Notifier = {
     updatedAt: string;
 };
 
-/**
- * What a write makes of a notifier.
- */
+/** What a write makes of a notifier. */
 export type NotifierDiff = {
-    /**
-     * Chosen by the client.
-     */
+    /** Chosen by the client. */
     id: string;
     change: 'created' | 'updated' | 'unchanged';
-    /**
-     * The changed fields of an update; `path` is a JSON pointer.
-     */
+    /** The changed fields of an update; `path` is a JSON pointer. */
     fields: Array<{
         path: string;
-        /**
-         * Null: there is none. Secret values are masked.
-         */
+        /** Null: there is none. Secret values are masked. */
         before: JsonText;
-        /**
-         * Null: there is none. Secret values are masked.
-         */
+        /** Null: there is none. Secret values are masked. */
         after: JsonText;
     }>;
 };
 
-/**
- * Of which schedules it tells. Empty: of all.
- */
+/** Of which schedules it tells. Empty: of all. */
 export type NotifierFilterInput = {
-    /**
-     * Ids, or their beginnings and a `*`: one of them fits. A caller with a scope must name some, all within it.
-     */
+    /** Ids, or their beginnings and a `*`: one of them fits. A caller with a scope must name some, all within it. */
     ids?: Array<string>;
-    /**
-     * `key:value`: the schedule has all of them.
-     */
+    /** `key:value`: the schedule has all of them. */
     label?: Array<string>;
 };
 
 export type NotifierInput = {
-    /**
-     * Chosen by the client.
-     */
+    /** Chosen by the client. */
     id?: string;
     description?: string | null;
-    /**
-     * false: it is told nothing.
-     */
+    /** false: it is told nothing. */
     enabled?: boolean;
-    /**
-     * What it tells of. `failed`: a run ended failed, unknown or abandoned. `late`: no success in time. `unstarted`, `slow`: `expect` did not hold. `missed`: an occurrence was not made in time. `paused`: by firelock. `error`: it cannot be planned.
-     */
+    /** What it tells of. `failed`: a run ended failed, unknown or abandoned. `late`: no success in time. `unstarted`, `slow`: `expect` did not hold. `missed`: an occurrence was not made in time. `paused`: by firelock. `error`: it cannot be planned. */
     on?: Array<'failed' | 'late' | 'unstarted' | 'slow' | 'missed' | 'paused' | 'error'>;
     filter?: NotifierFilterInput;
     channel: ChannelInput;
-    /**
-     * While something stays broken, it is told again after so long. Null: never.
-     */
+    /** While something stays broken, it is told again after so long. Null: never. */
     remindSeconds?: number | null;
-    /**
-     * The notifier that gets what could not be delivered.
-     */
+    /** The notifier that gets what could not be delivered. */
     fallback?: string | null;
 };
 
 export type NotifierPage = {
     items: Array<Notifier>;
-    /**
-     * Null: this is the last page.
-     */
+    /** Null: this is the last page. */
     nextCursor: string | null;
 };
 
-/**
- * OAuth 2 client credentials (RFC 6749, 4.4).
- */
+/** OAuth 2 client credentials (RFC 6749, 4.4). */
 export type OAuthClient = {
     type: 'oauth2';
-    /**
-     * Where access tokens are fetched: http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. `clientSecret` is bound to its origin too.
-     */
+    /** Where access tokens are fetched: http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. `clientSecret` is bound to its origin too. */
     tokenUrl: string;
     clientId: string;
-    /**
-     * Write-only: the secret of the client. Answered as "***", which sent back keeps the stored value where the origins that it is bound to are unchanged.
-     */
+    /** Write-only: the secret of the client. Answered as "***", which sent back keeps the stored value where the origins that it is bound to are unchanged. */
     clientSecret: string | SecretFile;
     scope: string | null;
     audience: string | null;
 };
 
-/**
- * OAuth 2 client credentials (RFC 6749, 4.4).
- */
+/** OAuth 2 client credentials (RFC 6749, 4.4). */
 export type OAuthClientInput = {
     type: 'oauth2';
-    /**
-     * Where access tokens are fetched: http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. `clientSecret` is bound to its origin too.
-     */
+    /** Where access tokens are fetched: http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. `clientSecret` is bound to its origin too. */
     tokenUrl: string;
     clientId: string;
-    /**
-     * Write-only: the secret of the client. Answered as "***", which sent back keeps the stored value where the origins that it is bound to are unchanged.
-     */
+    /** Write-only: the secret of the client. Answered as "***", which sent back keeps the stored value where the origins that it is bound to are unchanged. */
     clientSecret: string | SecretFileInput;
     scope?: string | null;
     audience?: string | null;
 };
 
 export type Observing = {
-    /**
-     * This instance plans nothing, sends nothing and changes nothing.
-     */
+    /** This instance plans nothing, sends nothing and changes nothing. */
     observing: boolean;
-    /**
-     * `setting`: FIRELOCK_OBSERVE, of this instance alone. `database`: all its instances do.
-     */
+    /** `setting`: FIRELOCK_OBSERVE, of this instance alone. `database`: all its instances do. */
     because: 'setting' | 'database' | null;
-    /**
-     * Where the database says so.
-     */
+    /** Where the database says so. */
     since: string | null;
     reason: string | null;
-    /**
-     * The database accepts no writes: promote it before a take-over.
-     */
+    /** The database accepts no writes: promote it before a take-over. */
     readOnly: boolean;
-    /**
-     * The last take-over.
-     */
+    /** The last take-over. */
     tookOver: {
         at: string;
-        /**
-         * What was due from this moment on is fired.
-         */
+        /** What was due from this moment on is fired. */
         since: string;
-        /**
-         * The name of the caller.
-         */
+        /** The name of the caller. */
         by: string | null;
     } | null;
 };
 
 export type Occurrence = {
     fireAt: string;
-    /**
-     * `fired`: it has a run of its own, whatever became of that · `missed`: it was too late when it was planned · `skipped`: an earlier run was active, or a caller asked for it · `paused` · `excluded`: its day is excluded · `upcoming`: not planned yet.
-     */
+    /** `fired`: it has a run of its own, whatever became of that · `missed`: it was too late when it was planned · `skipped`: an earlier run was active, or a caller asked for it · `paused` · `excluded`: its day is excluded · `upcoming`: not planned yet. */
     state: 'fired' | 'missed' | 'skipped' | 'paused' | 'excluded' | 'upcoming';
-    /**
-     * Of `missed`: the value of `catchUp` that decided (`latest`, `skip`, or `limit`: more than `catchUpLimit`), or `retention`: older than records are kept: it was not planned, or its run, which may have fired, was dropped since. `unknown`: no record explains it; that happens where records were removed, the retention was shorter for a while, or the rules of the zone were others then. Of `skipped`: `overlap`, or `request`: it was asked for, by `/skip`; before its moment it has no `runId` yet. Of `excluded`: the date or range, as the schedule has it, the id of the calendar, or the weekday. Of `upcoming`: `error`, the schedule cannot be planned at present.
-     */
+    /** Of `missed`: the value of `catchUp` that decided (`latest`, `skip`, or `limit`: more than `catchUpLimit`), or `retention`: older than records are kept: it was not planned, or its run, which may have fired, was dropped since. `unknown`: no record explains it; that happens where records were removed, the retention was shorter for a while, or the rules of the zone were others then. Of `skipped`: `overlap`, or `request`: it was asked for, by `/skip`; before its moment it has no `runId` yet. Of `excluded`: the date or range, as the schedule has it, the id of the calendar, or the weekday. Of `upcoming`: `error`, the schedule cannot be planned at present. */
     reason?: string;
-    /**
-     * Its own run, or the record that stands for it.
-     */
+    /** Its own run, or the record that stands for it. */
     runId?: string;
-    /**
-     * The excluded day whose fire it is, by `onExcluded`.
-     */
+    /** The excluded day whose fire it is, by `onExcluded`. */
     movedFrom?: string;
-    /**
-     * Of `excluded`: the day on which its fires are made, by `onExcluded`.
-     */
+    /** Of `excluded`: the day on which its fires are made, by `onExcluded`. */
     movedTo?: string;
-    /**
-     * Of the schedule, under which it was due.
-     */
+    /** Of the schedule, under which it was due. */
     version: number;
 };
 
-/**
- * A page can hold fewer than `limit`, even none, and have a `nextCursor`.
- */
+/** A page can hold fewer than `limit`, even none, and have a `nextCursor`. */
 export type OccurrencePage = {
     items: Array<Occurrence>;
-    /**
-     * Null: this is the last page.
-     */
+    /** Null: this is the last page. */
     nextCursor: string | null;
-    /**
-     * Versions of the period whose fire times cannot be told, and while they were in force; there only where there are some.
-     */
+    /** Versions of the period whose fire times cannot be told, and while they were in force; there only where there are some. */
     unplannable?: Array<{
         version: number;
         from: string;
@@ -1319,117 +821,69 @@ export type OccurrencePage = {
     }>;
 };
 
-/**
- * A piece of work that is done once, of no schedule.
- */
+/** A piece of work that is done once, of no schedule. */
 export type OneOffRunInput = {
     target: TargetInput;
-    /**
-     * Any JSON up to 64 KiB, carried in the handoff byte for byte.
-     */
+    /** Any JSON up to 64 KiB, carried in the handoff byte for byte. */
     payload?: unknown;
     retry?: RetryInput;
-    /**
-     * One attempt, from name resolution to the last byte of the answer.
-     */
+    /** One attempt, from name resolution to the last byte of the answer. */
     timeoutSeconds?: number;
-    /**
-     * response: a 2xx ends the run. callback: a 2xx means accepted, and the run is `running` until `/complete` says how it ended.
-     */
+    /** response: a 2xx ends the run. callback: a 2xx means accepted, and the run is `running` until `/complete` says how it ended. */
     completion?: 'response' | 'callback';
-    /**
-     * Of `callback`: after that long without `/heartbeat` or `/complete` the outcome is unknown. At most 31 days.
-     */
+    /** Of `callback`: after that long without `/heartbeat` or `/complete` the outcome is unknown. At most 31 days. */
     completionTimeoutSeconds?: number;
-    /**
-     * After an attempt of unknown outcome (it may have arrived): atLeastOnce sends again, under the same run id; atMostOnce ends as `unknown` and never sends again, unless the `lookup` of the target settles it.
-     */
+    /** After an attempt of unknown outcome (it may have arrived): atLeastOnce sends again, under the same run id; atMostOnce ends as `unknown` and never sends again, unless the `lookup` of the target settles it. */
     delivery?: 'atLeastOnce' | 'atMostOnce';
-    /**
-     * Unique over all one-off runs, as long as its run is kept: the same key with the same body answers the run it made, with another body 422.
-     */
+    /** Unique over all one-off runs, as long as its run is kept: the same key with the same body answers the run it made, with another body 422. */
     key?: string | null;
-    /**
-     * Not before then; null, or in the past, however long ago: at once. The `scheduledFor` of the run.
-     */
+    /** Not before then; null, or in the past, however long ago: at once. The `scheduledFor` of the run. */
     runAt?: string | null;
-    /**
-     * What becomes of it when a run that it depends on does not end as `succeeded`: it fails without having been started (`error.kind` is `dependency`), or runs all the same.
-     */
+    /** What becomes of it when a run that it depends on does not end as `succeeded`: it fails without having been started (`error.kind` is `dependency`), or runs all the same. */
     onDependencyFailure?: 'fail' | 'run';
     priority?: 'high' | 'normal' | 'low';
+    /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
     limit?: string | null;
-    /**
-     * Ids of the runs that have to end before it starts; their ends go with its handoff.
-     */
+    /** Ids of the runs that have to end before it starts; their ends go with its handoff. */
     dependsOn?: Array<string>;
 };
 
-/**
- * A one-off run that other items of the call can name.
- */
+/** A one-off run that other items of the call can name. */
 export type OneOffRunWithRefInput = {
-    /**
-     * By which other items of this call name it; kept nowhere.
-     */
+    /** By which other items of this call name it; kept nowhere. */
     ref: string;
     target: TargetInput;
-    /**
-     * Any JSON up to 64 KiB, carried in the handoff byte for byte.
-     */
+    /** Any JSON up to 64 KiB, carried in the handoff byte for byte. */
     payload?: unknown;
     retry?: RetryInput;
-    /**
-     * One attempt, from name resolution to the last byte of the answer.
-     */
+    /** One attempt, from name resolution to the last byte of the answer. */
     timeoutSeconds?: number;
-    /**
-     * response: a 2xx ends the run. callback: a 2xx means accepted, and the run is `running` until `/complete` says how it ended.
-     */
+    /** response: a 2xx ends the run. callback: a 2xx means accepted, and the run is `running` until `/complete` says how it ended. */
     completion?: 'response' | 'callback';
-    /**
-     * Of `callback`: after that long without `/heartbeat` or `/complete` the outcome is unknown. At most 31 days.
-     */
+    /** Of `callback`: after that long without `/heartbeat` or `/complete` the outcome is unknown. At most 31 days. */
     completionTimeoutSeconds?: number;
-    /**
-     * After an attempt of unknown outcome (it may have arrived): atLeastOnce sends again, under the same run id; atMostOnce ends as `unknown` and never sends again, unless the `lookup` of the target settles it.
-     */
+    /** After an attempt of unknown outcome (it may have arrived): atLeastOnce sends again, under the same run id; atMostOnce ends as `unknown` and never sends again, unless the `lookup` of the target settles it. */
     delivery?: 'atLeastOnce' | 'atMostOnce';
-    /**
-     * Unique over all one-off runs, as long as its run is kept: the same key with the same body answers the run it made, with another body 422.
-     */
+    /** Unique over all one-off runs, as long as its run is kept: the same key with the same body answers the run it made, with another body 422. */
     key?: string | null;
-    /**
-     * Not before then; null, or in the past, however long ago: at once. The `scheduledFor` of the run.
-     */
+    /** Not before then; null, or in the past, however long ago: at once. The `scheduledFor` of the run. */
     runAt?: string | null;
-    /**
-     * What becomes of it when a run that it depends on does not end as `succeeded`: it fails without having been started (`error.kind` is `dependency`), or runs all the same.
-     */
+    /** What becomes of it when a run that it depends on does not end as `succeeded`: it fails without having been started (`error.kind` is `dependency`), or runs all the same. */
     onDependencyFailure?: 'fail' | 'run';
     priority?: 'high' | 'normal' | 'low';
+    /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
     limit?: string | null;
-    /**
-     * What has to end before it starts: the `ref` of another item of this call, before or after it, or the id of a run.
-     */
+    /** What has to end before it starts: the `ref` of another item of this call, before or after it, or the id of a run. */
     dependsOn?: Array<string>;
 };
 
-/**
- * How whole answers are judged: statuses that count as handed off (`succeed`), as "try again" (`retry`) and as final (`fail`); a status in no list is judged as without rules. What would have succeeded must have what `require` names in its first 64 KiB; without it, it is `otherwise`: null means retry, and under `atMostOnce` fail. A status in `retry` is sent again under `atMostOnce` too.
- */
+/** How whole answers are judged: statuses that count as handed off (`succeed`), as "try again" (`retry`) and as final (`fail`); a status in no list is judged as without rules. What would have succeeded must have what `require` names in its first 64 KiB; without it, it is `otherwise`: null means retry, and under `atMostOnce` fail. A status in `retry` is sent again under `atMostOnce` too. */
 export type OutcomeRulesInput = {
-    /**
-     * A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599.
-     */
+    /** A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599. */
     succeed?: Array<number | string>;
-    /**
-     * A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599.
-     */
+    /** A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599. */
     retry?: Array<number | string>;
-    /**
-     * A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599.
-     */
+    /** A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599. */
     fail?: Array<number | string>;
     require?: {
         pointer: string;
@@ -1438,77 +892,51 @@ export type OutcomeRulesInput = {
         contains: string;
     } | null;
     otherwise?: 'retry' | 'fail' | null;
-} | null;
+};
 
-/**
- * One incident for each episode, which its end resolves.
- */
+/** One incident for each episode, which its end resolves. Without a `target`: to https://events.pagerduty.com/v2/enqueue. */
 export type PagerDutyChannelInput = {
     type: 'pagerduty';
     target?: HttpTargetInput;
-    /**
-     * Of an integration of the Events API v2. Write-only, stored encrypted: answered as "***", which sent back keeps the stored value where the origin of the target's URL is unchanged.
-     */
+    /** Of an integration of the Events API v2. Write-only, stored encrypted: answered as "***", which sent back keeps the stored value where the origin of the target's URL is unchanged. */
     routingKey: string;
 };
 
-/**
- * With `cron` only: of the local days of each period on which it would fire after `every` and `exclude`, only the n-th ones; all fires of these days.
- */
+/** With `cron` only: of the local days of each period on which it would fire after `every` and `exclude`, only the n-th ones; all fires of these days. */
 export type Pick = {
-    /**
-     * Weeks begin on Monday.
-     */
+    /** Weeks begin on Monday. */
     of: 'week' | 'month' | 'quarter' | 'year';
-    /**
-     * From 1 on; negative: from the end.
-     */
+    /** From 1 on; negative: from the end. */
     nth: Array<number>;
 };
 
-/**
- * With `cron` only: of the local days of each period on which it would fire after `every` and `exclude`, only the n-th ones; all fires of these days.
- */
+/** With `cron` only: of the local days of each period on which it would fire after `every` and `exclude`, only the n-th ones; all fires of these days. */
 export type PickInput = {
-    /**
-     * Weeks begin on Monday.
-     */
+    /** Weeks begin on Monday. */
     of: 'week' | 'month' | 'quarter' | 'year';
-    /**
-     * From 1 on; negative: from the end.
-     */
+    /** From 1 on; negative: from the end. */
     nth: Array<number>;
 };
 
 export type Preview = {
-    /**
-     * In plain English.
-     */
+    /** In plain English. */
     description: string;
     items: Array<{
         fireAt: string;
-        /**
-         * In its zone.
-         */
+        /** In its zone. */
         local: string;
-        /**
-         * What a change of the clocks did to it: `moved by DST` or `repeated hour`; or from which day it was moved, and why.
-         */
+        /** What a change of the clocks did to it: `moved by DST` or `repeated hour`; or from which day it was moved, and why. */
         note?: string;
     }>;
-    /**
-     * Each day of the local month of `from`, and why it fires or not; there only where `exclude`, `every` or `pick` decide about days, and `cron` is given.
-     */
+    /** Each day of the local month of `from`, and why it fires or not; there only where `exclude`, `every` or `pick` decide about days, and `cron` is given. */
     days?: Array<ExplainedDay>;
-    /**
-     * There only where the times hang on what was not given: `cron` has `H` or `?`, and there is no `id`.
-     */
+    /** There only where the times hang on what was not given: `cron` has `H` or `?`, and there is no `id`. */
     assumes?: string;
 };
 
 export type PreviewInput = ({
     everySeconds?: null;
-    cron: string | Array<unknown>;
+    cron: string | Array<string>;
 } | {
     cron?: null;
     every?: null;
@@ -1516,87 +944,61 @@ export type PreviewInput = ({
     onExcluded?: 'skip';
     everySeconds: number;
 }) & {
-    /**
-     * A cron expression, or a list of 2 to 16 of them.
-     */
+    /** A cron expression, or a list of 2 to 16 of them. */
     cron?: string | Array<string> | null;
+    /** An interval. Fires stand at `startAt` + n × `everySeconds`, the first at `startAt`; without it at the creation + n × `everySeconds`, the first one interval after the creation. They never drift. */
     everySeconds?: number | null;
+    /** IANA name of the zone that `cron` is evaluated in, and whose days `exclude` names; null = UTC. */
     timezone?: string | null;
     exclude?: ExcludeInput | null;
-    /**
-     * What becomes of the fires of an excluded day: not made · moved to the next, or to the previous, day that is not excluded, at most 31 days away, at the same local time. Fires that then coincide are one.
-     */
+    /** What becomes of the fires of an excluded day: not made · moved to the next, or to the previous, day that is not excluded, at most 31 days away, at the same local time. Fires that then coincide are one. */
     onExcluded?: 'skip' | 'next' | 'previous';
     every?: EveryInput | null;
     pick?: PickInput | null;
-    /**
-     * Fires strictly after it; an interval is anchored here. Now where it is not given.
-     */
+    /** Fires strictly after it; an interval is anchored here. Now where it is not given. */
     from?: string | null;
     count?: number;
-    /**
-     * The schedule that it is meant for: `H` and `?` are picked by its id. Without it, `assumes` says so in the answer.
-     */
+    /** The schedule that it is meant for: `H` and `?` are picked by its id. Without it, `assumes` says so in the answer. */
     id?: string | null;
 };
 
-/**
- * RFC 9457.
- */
+/** RFC 9457. */
 export type Problem = {
     type: string;
     title: string;
     status: number;
     detail: string;
-    /**
-     * Every fault, or the first 10,000; `path` is a JSON pointer into the body, or a parameter’s name.
-     */
+    /** Every fault, or the first 10,000; `path` is a JSON pointer into the body, or a parameter’s name. */
     errors?: Array<{
         path: string;
         message: string;
     }>;
-    /**
-     * Where something is not possible with a run: what that is instead.
-     */
+    /** Where something is not possible with a run: what that is instead. */
     run?: {
-        status: 'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled';
+        status: RunStatus;
         reason: string | null;
         attempts: number;
     };
 };
 
-/**
- * Sends nothing: the run waits for a worker to claim it.
- */
+/** Sends nothing: the run waits for a worker to claim it. */
 export type PullTargetInput = {
     type: 'pull';
-    /**
-     * Workers claim from it by `/queues/{queue}/claim`.
-     */
+    /** Workers claim from it by `/queues/{queue}/claim`. */
     queue: string;
 };
 
 export type Queue = {
     queue: string;
-    /**
-     * Due, and not claimed.
-     */
+    /** Due, and not claimed. */
     pending: number;
-    /**
-     * Recorded, and not due yet: later runs and retries.
-     */
+    /** Recorded, and not due yet: later runs and retries. */
     scheduled: number;
-    /**
-     * Leased to workers.
-     */
+    /** Leased to workers. */
     running: number;
-    /**
-     * How long the oldest pending run has been due; 0 where there is none.
-     */
+    /** How long the oldest pending run has been due; 0 where there is none. */
     oldestPendingSeconds: number;
-    /**
-     * That asked for work within the last five minutes.
-     */
+    /** That asked for work within the last five minutes. */
     workers: number;
 };
 
@@ -1606,72 +1008,46 @@ export type QueueList = {
 
 export type Readiness = {
     status: 'ready' | 'unavailable';
-    /**
-     * `ok` or the fault, by name.
-     */
+    /** `ok` or the fault, by name. */
     checks: {
         [key: string]: string;
     };
-    /**
-     * What an operator should know and what does not stop the work: loops that fail, stranded runs, late schedules, instances that differ in their time zone data.
-     */
+    /** What an operator should know and what does not stop the work: loops that fail, stranded runs, late schedules, instances that differ in their time zone data. */
     warnings: Array<string>;
 };
 
-/**
- * wait = min · 2^(failures−1), capped at max, ±10 %.
- */
+/** wait = min · 2^(failures−1), capped at max, ±10 %. */
 export type RetryInput = {
     maxAttempts?: number;
     minBackoffSeconds?: number;
     maxBackoffSeconds?: number;
 };
 
-/**
- * The durable record of one fire, or of one one-off task.
- */
+/** The durable record of one fire, or of one one-off task. */
 export type Run = {
     id: string;
-    /**
-     * `scheduleId@scheduledFor` for planned fires.
-     */
+    /** `scheduleId@scheduledFor` for planned fires. */
     name: string | null;
-    /**
-     * Null: a one-off run, or a message of a notifier.
-     */
+    /** Null: a one-off run, or a message of a notifier. */
     scheduleId: string | null;
-    /**
-     * By which its attempts go. Null: it is of no schedule.
-     */
+    /** By which its attempts go. Null: it is of no schedule. */
     scheduleVersion: number | null;
-    /**
-     * The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted.
-     */
+    /** The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted. */
     scheduledFor: string;
-    /**
-     * `notify`: a message of a notifier.
-     */
-    trigger: 'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api' | 'notify';
-    status: 'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled';
+    /** `notify`: a message of a notifier. */
+    trigger: RunTrigger;
+    status: RunStatus;
     reason: string | null;
-    /**
-     * Starts of an attempt; never lowered: the fencing token.
-     */
+    /** Starts of an attempt; never lowered: the fencing token. */
     attempts: number;
     failures: number;
     recoveries: number;
-    /**
-     * First found with a claim that no instance acted on; null: never.
-     */
+    /** First found with a claim that no instance acted on; null: never. */
     lostAt: string | null;
-    /**
-     * An attempt may have arrived, and the target is asked; at most once, a 404 counts from then on. Null: no doubt.
-     */
+    /** An attempt may have arrived, and the target is asked; at most once, a 404 counts from then on. Null: no doubt. */
     inDoubtUntil: string | null;
     nextAttemptAt: string | null;
-    /**
-     * How many other fire times this record stands for.
-     */
+    /** How many other fire times this record stands for. */
     coalesced: number;
     coalescedFrom: string | null;
     claimedBy: string | null;
@@ -1681,74 +1057,42 @@ export type Run = {
     finishedAt: string | null;
     latenessMs: number | null;
     executionId: string | null;
-    /**
-     * The last answer of its target, or the result reported with `/complete`.
-     */
+    /** The last answer of its target, or the result reported with `/complete`. */
     result: {
-        /**
-         * Of the last answer to a handoff. Null: the body was reported with the end, or nothing was answered.
-         */
+        /** Of the last answer to a handoff. Null: the body was reported with the end, or nothing was answered. */
         statusCode: number | null;
-        /**
-         * Text, cut at 4 KiB.
-         */
+        /** Text, cut at 4 KiB. */
         body: string;
     } | null;
     error: AttemptError | null;
-    /**
-     * Of the client: the `key` of a one-off run, or the `Idempotency-Key` of a fire.
-     */
+    /** Of the client: the `key` of a one-off run, or the `Idempotency-Key` of a fire. */
     key: string | null;
     payload: JsonText;
-    /**
-     * `schedule`: its schedule has the payload, which an admin wrote. `request`: it came with the call that made the run, by an operator.
-     */
+    /** `schedule`: its schedule has the payload, which an admin wrote. `request`: it came with the call that made the run, by an operator. */
     payloadFrom: 'schedule' | 'request';
     priority: 'high' | 'normal' | 'low';
-    /**
-     * The limit that it counts against. Null: none.
-     */
+    /** The limit that it counts against. Null: none. */
     limit: string | null;
-    /**
-     * Ids of the runs that have to end before it starts, as they were listed.
-     */
+    /** Ids of the runs that have to end before it starts, as they were listed. */
     dependsOn: Array<string>;
-    /**
-     * Ids of the runs that depend on this one: the first 1000.
-     */
+    /** Ids of the runs that depend on this one: the first 1000. */
     dependents: Array<string>;
-    /**
-     * Whose end made it: of `after` schedules.
-     */
+    /** Whose end made it: of `after` schedules. */
     parentRunId: string | null;
-    /**
-     * The notifier whose message it is. Null: it is none.
-     */
+    /** The notifier whose message it is. Null: it is none. */
     notifierId: string | null;
-    /**
-     * Where workers claim it. Null: it is sent.
-     */
+    /** Where workers claim it. Null: it is sent. */
     queue: string | null;
-    /**
-     * The worker that claimed it last.
-     */
+    /** The worker that claimed it last. */
     workerId: string | null;
-    /**
-     * While it is leased by a worker: until when that one must `/heartbeat` or `/complete`.
-     */
+    /** While it is leased by a worker: until when that one must `/heartbeat` or `/complete`. */
     leaseUntil: string | null;
-    /**
-     * While its completion is awaited: until when `/heartbeat` or `/complete` must come.
-     */
+    /** While its completion is awaited: until when `/heartbeat` or `/complete` must come. */
     completionDueAt: string | null;
-    /**
-     * How much of it is done, by the last `/heartbeat`.
-     */
+    /** How much of it is done, by the last `/heartbeat`. */
     progress: number | null;
-    /**
-     * Bounds of `expect` that did not hold.
-     */
-    unmet: Array<'start' | 'finish'>;
+    /** Bounds of `expect` that did not hold. */
+    unmet: Array<Bound>;
     createdAt: string;
     updatedAt: string;
 };
@@ -1758,9 +1102,7 @@ export type RunBatchInput = {
 };
 
 export type RunBatchResult = {
-    /**
-     * In the order in which they were sent.
-     */
+    /** In the order in which they were sent. */
     items: Array<{
         ref: string;
         id: string;
@@ -1770,199 +1112,59 @@ export type RunBatchResult = {
 export type RunBulkInput = {
     action: 'retry' | 'cancel';
     filter: RunFilterInput;
-    /**
-     * How many runs the call acts on at most, the newest first.
-     */
+    /** How many runs the call acts on at most, the newest first. */
     limit?: number;
-    /**
-     * Change nothing: answer how much matches, and a sample.
-     */
+    /** Change nothing: answer how much matches, and a sample. */
     dryRun?: boolean;
 };
 
 export type RunBulkResult = {
-    /**
-     * How many runs matched when it began, counted up to 100,000.
-     */
+    /** How many runs matched when it began, counted up to 100,000. */
     matched: number;
-    /**
-     * How many of them the call has changed; 0 in a dry run.
-     */
+    /** How many of them the call has changed; 0 in a dry run. */
     changed: number;
-    /**
-     * How many of them are still to be changed: the same call, sent again, goes on with these.
-     */
+    /** How many of them are still to be changed: the same call, sent again, goes on with these. */
     remaining: number;
-    /**
-     * Ids of the first runs that match, at most 10.
-     */
+    /** Ids of the first runs that match, at most 10. */
     sample: Array<string>;
 };
 
-/**
- * As in `GET /runs`: all that is named must hold. `from` and `to` mean `scheduledFor`.
- */
+/** As in `GET /runs`: all that is named must hold. `from` and `to` mean `scheduledFor`. */
 export type RunFilterInput = {
-    /**
-     * Chosen by the client.
-     */
+    /** Chosen by the client. */
     scheduleId?: string;
-    /**
-     * `key:value`, or a list of them (AND).
-     */
+    /** `key:value`, or a list of them (AND). */
     label?: string | Array<string>;
-    /**
-     * Comma-separated, or a list (OR): waiting, pending, running, succeeded, failed, unknown, abandoned, skipped, cancelled.
-     */
-    status?: string | Array<'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled'>;
-    /**
-     * Comma-separated, or a list (OR): schedule, catchUp, backfill, manual, after, api, notify.
-     */
-    trigger?: string | Array<'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api' | 'notify'>;
-    /**
-     * Comma-separated, or a list (OR): start, finish.
-     */
-    unmet?: string | Array<'start' | 'finish'>;
-    /**
-     * ISO 8601 with an offset, between 2000 and 2100.
-     */
+    /** Comma-separated, or a list (OR): waiting, pending, running, succeeded, failed, unknown, abandoned, skipped, cancelled. */
+    status?: string | Array<RunStatus>;
+    /** Comma-separated, or a list (OR): schedule, catchUp, backfill, manual, after, api, notify. */
+    trigger?: string | Array<RunTrigger>;
+    /** Comma-separated, or a list (OR): start, finish. */
+    unmet?: string | Array<Bound>;
+    /** ISO 8601 with an offset, between 2000 and 2100. */
     from?: string;
-    /**
-     * ISO 8601 with an offset, between 2000 and 2100.
-     */
+    /** ISO 8601 with an offset, between 2000 and 2100. */
     to?: string;
 };
 
 export type RunPage = {
     items: Array<Run>;
-    /**
-     * Null: this is the last page.
-     */
+    /** Null: this is the last page. */
     nextCursor: string | null;
 };
 
-export type Schedule = {
-    /**
-     * Chosen by the client.
-     */
-    id: string;
-    description: string | null;
-    /**
-     * One of `cron`, `everySeconds`, `at` and `after` is not null: it says when the schedule fires.
-     */
-    cron: string | Array<string> | null;
-    /**
-     * The interval in seconds.
-     */
-    everySeconds: number | null;
-    /**
-     * The one fire.
-     */
-    at: string | null;
-    after: AnsweredAfter | null;
-    /**
-     * Of `cron` and `exclude`; null = UTC.
-     */
-    timezone: string | null;
-    exclude: AnsweredExclude | null;
-    /**
-     * What becomes of the fires of an excluded day: not made · moved to the next, or to the previous, day that is not excluded, at most 31 days away, at the same local time. Fires that then coincide are one.
-     */
-    onExcluded: 'skip' | 'next' | 'previous';
-    every: Every | null;
-    pick: Pick | null;
-    /**
-     * Inclusive.
-     */
-    startAt: string | null;
-    /**
-     * Exclusive.
-     */
-    endAt: string | null;
-    /**
-     * What becomes of fires *missed*, that is more than `graceSeconds` late when planned: none of them fires · the newest does, and stands for the others · each does, oldest first.
-     */
-    catchUp: 'skip' | 'latest' | 'all';
-    /**
-     * `all` fires at most that many per outage, the newest.
-     */
-    catchUpLimit: number;
-    /**
-     * A fire at most that late is on time, and fires whatever `catchUp` says; so is one at most a second late.
-     */
-    graceSeconds: number;
-    /**
-     * While an earlier run is active (pending or running): start another · record this one as `skipped` · let it wait, and a newer one take its place · cancel the active one and start.
-     */
-    overlap: 'allow' | 'skip' | 'queue' | 'replace';
-    /**
-     * Each fire is due at `scheduledFor` + a delay of at most that, fixed per schedule and fire, and never past the next fire.
-     */
-    jitterSeconds: number;
-    /**
-     * false = paused.
-     */
-    enabled: boolean;
-    pauseReason: string | null;
-    /**
-     * When its pause ends by itself.
-     */
-    pauseUntil: string | null;
-    pauseAfterFailures: number | null;
-    successWithinSeconds: number | null;
-    /**
-     * Bounds that each run is judged by, once, when the bound passes (noticed within 10 s), whatever it does then. What did not hold stands in its `unmet`. Null: none.
-     */
-    expect: {
-        startWithinSeconds: number | null;
-        finishWithinSeconds: number | null;
-    } | null;
-    target: AnsweredTarget;
-    /**
-     * Any JSON up to 64 KiB, carried in the handoff byte for byte.
-     */
-    payload: JsonText;
-    retry: {
-        maxAttempts: number;
-        minBackoffSeconds: number;
-        maxBackoffSeconds: number;
-    };
-    /**
-     * One attempt, from name resolution to the last byte of the answer.
-     */
-    timeoutSeconds: number;
-    /**
-     * response: a 2xx ends the run. callback: a 2xx means accepted, and the run is `running` until `/complete` says how it ended.
-     */
-    completion: 'response' | 'callback';
-    /**
-     * Of `callback`: after that long without `/heartbeat` or `/complete` the outcome is unknown. At most 31 days.
-     */
-    completionTimeoutSeconds: number;
-    /**
-     * After an attempt of unknown outcome (it may have arrived): atLeastOnce sends again, under the same run id; atMostOnce ends as `unknown` and never sends again, unless the `lookup` of the target settles it.
-     */
-    delivery: 'atLeastOnce' | 'atMostOnce';
-    priority: 'high' | 'normal' | 'low';
-    limit: string | null;
-    labels: {
-        [key: string]: string;
-    };
-    /**
-     * `ended`: nothing is left to fire; `error`: it cannot be planned, and `error` says why.
-     */
-    status: 'active' | 'paused' | 'ended' | 'error';
-    /**
-     * No run has succeeded within `successWithinSeconds`; never of a paused or ended one.
-     */
+export type RunStatus = 'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled';
+
+export type RunTrigger = 'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api' | 'notify';
+
+export type Schedule = VersionedSchedule & {
+    /** `ended`: nothing is left to fire; `error`: it cannot be planned, and `error` says why. */
+    status: ScheduleStatus;
+    /** No run has succeeded within `successWithinSeconds`; never of a paused or ended one. */
     late: boolean;
-    /**
-     * Why it cannot be planned.
-     */
+    /** Why it cannot be planned. */
     error: string | null;
-    /**
-     * With its jitter; null unless active. Fires that are to be skipped are passed over.
-     */
+    /** With its jitter; null unless active. Fires that are to be skipped are passed over. */
     nextFireAt: string | null;
     lastFireAt: string | null;
     lockedBy: string | null;
@@ -1974,9 +1176,7 @@ export type Schedule = {
 
 export type ScheduleBatchInput = {
     items: Array<ScheduleWithIdInput>;
-    /**
-     * Change nothing, and answer what would change. It is refused as the call itself would be.
-     */
+    /** Change nothing, and answer what would change. It is refused as the call itself would be. */
     dryRun?: boolean;
 };
 
@@ -1984,9 +1184,7 @@ export type ScheduleBatchResult = {
     created: number;
     updated: number;
     unchanged: number;
-    /**
-     * Of a dry run: for each item, in their order.
-     */
+    /** Of a dry run: for each item, in their order. */
     changes?: Array<ScheduleDiff>;
 };
 
@@ -1999,77 +1197,47 @@ export type ScheduleBulkInput = ({
 }) & {
     action: 'pause' | 'resume';
     filter: ScheduleFilterInput;
-    /**
-     * Only with `pause`: becomes the `pauseReason` of each.
-     */
+    /** Only with `pause`: becomes the `pauseReason` of each. */
     reason?: string | null;
-    /**
-     * Only with `pause`: becomes the `pauseUntil` of each; in the future.
-     */
+    /** Only with `pause`: becomes the `pauseUntil` of each; in the future. */
     until?: string | null;
-    /**
-     * Change nothing: answer how much matches, and a sample.
-     */
+    /** Change nothing: answer how much matches, and a sample. */
     dryRun?: boolean;
 };
 
 export type ScheduleBulkResult = {
-    /**
-     * How many schedules matched when it began.
-     */
+    /** How many schedules matched when it began. */
     matched: number;
-    /**
-     * How many of them the call has changed; 0 in a dry run.
-     */
+    /** How many of them the call has changed; 0 in a dry run. */
     changed: number;
-    /**
-     * How many of them are still to be changed: the same call, sent again, goes on with these.
-     */
+    /** How many of them are still to be changed: the same call, sent again, goes on with these. */
     remaining: number;
-    /**
-     * Ids of the first schedules that match, at most 10.
-     */
+    /** Ids of the first schedules that match, at most 10. */
     sample: Array<string>;
 };
 
-/**
- * What a write makes of a schedule.
- */
+/** What a write makes of a schedule. */
 export type ScheduleDiff = {
     id: string;
     change: 'created' | 'updated' | 'unchanged';
-    /**
-     * The changed fields; `path` is a JSON pointer into the schedule.
-     */
+    /** The changed fields; `path` is a JSON pointer into the schedule. */
     fields: Array<{
         path: string;
-        /**
-         * Null: there is none. Header values and secrets are masked.
-         */
+        /** Null: there is none. Header values and secrets are masked. */
         before: JsonText;
-        /**
-         * Null: there is none. Header values and secrets are masked.
-         */
+        /** Null: there is none. Header values and secrets are masked. */
         after: JsonText;
     }>;
 };
 
-/**
- * As in `GET /schedules`: all that is named must hold.
- */
+/** As in `GET /schedules`: all that is named must hold. */
 export type ScheduleFilterInput = {
-    /**
-     * `key:value`, or a list of them (AND).
-     */
+    /** `key:value`, or a list of them (AND). */
     label?: string | Array<string>;
-    /**
-     * Part of the id or the description, in any letter case.
-     */
+    /** Part of the id or the description, in any letter case. */
     q?: string;
-    /**
-     * Comma-separated, or a list (OR): active, paused, ended, error.
-     */
-    status?: string | Array<'active' | 'paused' | 'ended' | 'error'>;
+    /** Comma-separated, or a list (OR): active, paused, ended, error. */
+    status?: string | Array<ScheduleStatus>;
     late?: boolean;
 };
 
@@ -2077,7 +1245,7 @@ export type ScheduleInput = ({
     everySeconds?: null;
     at?: null;
     after?: null;
-    cron: string | Array<unknown>;
+    cron: string | Array<string>;
 } | {
     cron?: null;
     at?: null;
@@ -2106,80 +1274,62 @@ export type ScheduleInput = ({
         [key: string]: unknown;
     };
 }) & {
-    /**
-     * Chosen by the client.
-     */
+    /** Chosen by the client. */
     id?: string;
     description?: string | null;
-    /**
-     * A cron expression, or a list of 2 to 16 of them.
-     */
+    /** A cron expression, or a list of 2 to 16 of them. */
     cron?: string | Array<string> | null;
+    /** An interval. Fires stand at `startAt` + n × `everySeconds`, the first at `startAt`; without it at the creation + n × `everySeconds`, the first one interval after the creation. They never drift. */
     everySeconds?: number | null;
+    /** One fire at this instant, late if need be (unless `catchUp` says otherwise); then it is `ended`. */
     at?: string | null;
     after?: AfterInput | null;
+    /** IANA name of the zone that `cron` is evaluated in, and whose days `exclude` names; null = UTC. */
     timezone?: string | null;
     exclude?: ExcludeInput | null;
-    /**
-     * What becomes of the fires of an excluded day: not made · moved to the next, or to the previous, day that is not excluded, at most 31 days away, at the same local time. Fires that then coincide are one.
-     */
+    /** What becomes of the fires of an excluded day: not made · moved to the next, or to the previous, day that is not excluded, at most 31 days away, at the same local time. Fires that then coincide are one. */
     onExcluded?: 'skip' | 'next' | 'previous';
     every?: EveryInput | null;
     pick?: PickInput | null;
+    /** Inclusive: fires from here on only. An interval is anchored here. */
     startAt?: string | null;
+    /** Exclusive: fires before this only. */
     endAt?: string | null;
-    /**
-     * What becomes of fires *missed*, that is more than `graceSeconds` late when planned: none of them fires · the newest does, and stands for the others · each does, oldest first.
-     */
+    /** What becomes of fires *missed*, that is more than `graceSeconds` late when planned: none of them fires · the newest does, and stands for the others · each does, oldest first. */
     catchUp?: 'skip' | 'latest' | 'all';
-    /**
-     * `all` fires at most that many per outage, the newest.
-     */
+    /** `all` fires at most that many per outage, the newest. */
     catchUpLimit?: number;
-    /**
-     * A fire at most that late is on time, and fires whatever `catchUp` says; so is one at most a second late.
-     */
+    /** A fire at most that late is on time, and fires whatever `catchUp` says; so is one at most a second late. */
     graceSeconds?: number;
-    /**
-     * While an earlier run is active (pending or running): start another · record this one as `skipped` · let it wait, and a newer one take its place · cancel the active one and start.
-     */
+    /** While an earlier run is active (pending or running): start another · record this one as `skipped` · let it wait, and a newer one take its place · cancel the active one and start. */
     overlap?: 'allow' | 'skip' | 'queue' | 'replace';
-    /**
-     * Each fire is due at `scheduledFor` + a delay of at most that, fixed per schedule and fire, and never past the next fire.
-     */
+    /** Each fire is due at `scheduledFor` + a delay of at most that, fixed per schedule and fire, and never past the next fire. */
     jitterSeconds?: number;
-    /**
-     * false = paused.
-     */
+    /** false = paused. */
     enabled?: boolean;
+    /** Why it is paused: set by hand, or by the daemon where the target answered 410 Gone or too many runs failed. Null whenever `enabled` is true. */
     pauseReason?: string | null;
+    /** The pause ends by itself at this moment: only with `enabled: false`, and in the future. What lay between was paused. Null whenever `enabled` is true. */
     pauseUntil?: string | null;
+    /** So many runs in a row that ended `failed`, `unknown` or `abandoned` pause the schedule. A success begins anew; `cancelled` and `skipped` do not count. */
     pauseAfterFailures?: number | null;
+    /** Without a success for that long the schedule is `late`: since the last one, or since it was created, resumed or given this. */
     successWithinSeconds?: number | null;
     expect?: ExpectInput | null;
     target: TargetInput;
-    /**
-     * Any JSON up to 64 KiB, carried in the handoff byte for byte.
-     */
+    /** Any JSON up to 64 KiB, carried in the handoff byte for byte. */
     payload?: unknown;
     retry?: RetryInput;
-    /**
-     * One attempt, from name resolution to the last byte of the answer.
-     */
+    /** One attempt, from name resolution to the last byte of the answer. */
     timeoutSeconds?: number;
-    /**
-     * response: a 2xx ends the run. callback: a 2xx means accepted, and the run is `running` until `/complete` says how it ended.
-     */
+    /** response: a 2xx ends the run. callback: a 2xx means accepted, and the run is `running` until `/complete` says how it ended. */
     completion?: 'response' | 'callback';
-    /**
-     * Of `callback`: after that long without `/heartbeat` or `/complete` the outcome is unknown. At most 31 days.
-     */
+    /** Of `callback`: after that long without `/heartbeat` or `/complete` the outcome is unknown. At most 31 days. */
     completionTimeoutSeconds?: number;
-    /**
-     * After an attempt of unknown outcome (it may have arrived): atLeastOnce sends again, under the same run id; atMostOnce ends as `unknown` and never sends again, unless the `lookup` of the target settles it.
-     */
+    /** After an attempt of unknown outcome (it may have arrived): atLeastOnce sends again, under the same run id; atMostOnce ends as `unknown` and never sends again, unless the `lookup` of the target settles it. */
     delivery?: 'atLeastOnce' | 'atMostOnce';
     priority?: 'high' | 'normal' | 'low';
+    /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
     limit?: string | null;
     labels?: {
         [key: string]: string;
@@ -2188,26 +1338,17 @@ export type ScheduleInput = ({
 
 export type SchedulePage = {
     items: Array<Schedule & {
-        /**
-         * Its newest runs, newest first; only where `recent` is given.
-         */
+        /** Its newest runs, newest first; only where `recent` is given. */
         recentRuns?: Array<{
             id: string;
-            /**
-             * The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted.
-             */
+            /** The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted. */
             scheduledFor: string;
-            /**
-             * `notify`: a message of a notifier.
-             */
-            trigger: 'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api' | 'notify';
-            status: 'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled';
+            trigger: RunTrigger;
+            status: RunStatus;
             latenessMs: number | null;
         }>;
     }>;
-    /**
-     * Null: this is the last page.
-     */
+    /** Null: this is the last page. */
     nextCursor: string | null;
 };
 
@@ -2238,24 +1379,21 @@ export type SchedulePatchInput = ({
     onExcluded?: 'skip';
     exclude?: null;
 }) & {
-    /**
-     * Chosen by the client.
-     */
+    /** Chosen by the client. */
     id?: string;
     description?: string | null;
-    /**
-     * A cron expression, or a list of 2 to 16 of them.
-     */
+    /** A cron expression, or a list of 2 to 16 of them. */
     cron?: string | Array<string> | null;
+    /** An interval. Fires stand at `startAt` + n × `everySeconds`, the first at `startAt`; without it at the creation + n × `everySeconds`, the first one interval after the creation. They never drift. */
     everySeconds?: number | null;
+    /** One fire at this instant, late if need be (unless `catchUp` says otherwise); then it is `ended`. */
     at?: string | null;
     after?: {
-        /**
-         * Whose runs it follows: of one schedule; or, with a beginning of ids and a `*` (`billing.*`), of every such schedule that is not itself an `after` schedule. `*`: of every one.
-         */
+        /** Whose runs it follows: of one schedule; or, with a beginning of ids and a `*` (`billing.*`), of every such schedule that is not itself an `after` schedule. `*`: of every one. */
         scheduleId?: string;
         on?: Array<'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled' | 'late'> | null;
     } | null;
+    /** IANA name of the zone that `cron` is evaluated in, and whose days `exclude` names; null = UTC. */
     timezone?: string | null;
     exclude?: {
         dates?: Array<string> | null;
@@ -2264,48 +1402,52 @@ export type SchedulePatchInput = ({
     } | null;
     onExcluded?: 'skip' | 'next' | 'previous' | null;
     every?: {
-        /**
-         * Every n-th period.
-         */
+        /** Every n-th period. */
         n?: number;
-        /**
-         * Weeks begin on Monday.
-         */
+        /** Weeks begin on Monday. */
         unit?: 'day' | 'week' | 'month';
-        /**
-         * A day of the first period. It never fires before that day.
-         */
+        /** A day of the first period. It never fires before that day. */
         from?: string;
     } | null;
     pick?: {
-        /**
-         * Weeks begin on Monday.
-         */
+        /** Weeks begin on Monday. */
         of?: 'week' | 'month' | 'quarter' | 'year';
-        /**
-         * From 1 on; negative: from the end.
-         */
+        /** From 1 on; negative: from the end. */
         nth?: Array<number>;
     } | null;
+    /** Inclusive: fires from here on only. An interval is anchored here. */
     startAt?: string | null;
+    /** Exclusive: fires before this only. */
     endAt?: string | null;
     catchUp?: 'skip' | 'latest' | 'all' | null;
+    /** `all` fires at most that many per outage, the newest. */
     catchUpLimit?: number | null;
+    /** A fire at most that late is on time, and fires whatever `catchUp` says; so is one at most a second late. */
     graceSeconds?: number | null;
     overlap?: 'allow' | 'skip' | 'queue' | 'replace' | null;
+    /** Each fire is due at `scheduledFor` + a delay of at most that, fixed per schedule and fire, and never past the next fire. */
     jitterSeconds?: number | null;
+    /** false = paused. */
     enabled?: boolean | null;
+    /** Why it is paused: set by hand, or by the daemon where the target answered 410 Gone or too many runs failed. Null whenever `enabled` is true. */
     pauseReason?: string | null;
+    /** The pause ends by itself at this moment: only with `enabled: false`, and in the future. What lay between was paused. Null whenever `enabled` is true. */
     pauseUntil?: string | null;
+    /** So many runs in a row that ended `failed`, `unknown` or `abandoned` pause the schedule. A success begins anew; `cancelled` and `skipped` do not count. */
     pauseAfterFailures?: number | null;
+    /** Without a success for that long the schedule is `late`: since the last one, or since it was created, resumed or given this. */
     successWithinSeconds?: number | null;
     expect?: {
+        /** From `scheduledFor` + jitter until its first attempt begins. A backfilled run has no such bound. */
         startWithinSeconds?: number | null;
+        /** From the beginning of its first attempt until its end, through all attempts. */
         finishWithinSeconds?: number | null;
     } | null;
     target?: {
         type?: 'http' | 'pull';
+        /** The connection below whose URL the calls of the target go, and that logs in. */
         connection?: string | null;
+        /** http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}. With a `connection`, a path (and a query) below its URL, which it cannot leave: no dot segments, no `//`, no encoded slashes. */
         url?: string | null;
         method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | null;
         headers?: {
@@ -2327,9 +1469,7 @@ export type SchedulePatchInput = ({
             otherwise?: 'retry' | 'fail' | null;
         } | null;
         lookup?: {
-            /**
-             * http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}. With a `connection`, a path (and a query) below its URL, which it cannot leave: no dot segments, no `//`, no encoded slashes.
-             */
+            /** http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}. With a `connection`, a path (and a query) below its URL, which it cannot leave: no dot segments, no `//`, no encoded slashes. */
             url?: string;
             method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | null;
             headers?: {
@@ -2337,9 +1477,7 @@ export type SchedulePatchInput = ({
             } | null;
         } | null;
         cancel?: {
-            /**
-             * http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}. With a `connection`, a path (and a query) below its URL, which it cannot leave: no dot segments, no `//`, no encoded slashes.
-             */
+            /** http or https, without credentials; its hostname, in ASCII, at most 253 characters, 63 between dots. Templates in path and query: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}}. With a `connection`, a path (and a query) below its URL, which it cannot leave: no dot segments, no `//`, no encoded slashes. */
             url?: string;
             method?: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | null;
             headers?: {
@@ -2347,174 +1485,61 @@ export type SchedulePatchInput = ({
             } | null;
         } | null;
         secret?: string | Array<string> | null;
+        /** Workers claim from it by `/queues/{queue}/claim`. */
         queue?: string | null;
     };
-    /**
-     * Any JSON up to 64 KiB, carried in the handoff byte for byte.
-     */
+    /** Any JSON up to 64 KiB, carried in the handoff byte for byte. */
     payload?: unknown;
     retry?: {
         maxAttempts?: number | null;
         minBackoffSeconds?: number | null;
         maxBackoffSeconds?: number | null;
     } | null;
+    /** One attempt, from name resolution to the last byte of the answer. */
     timeoutSeconds?: number | null;
     completion?: 'response' | 'callback' | null;
+    /** Of `callback`: after that long without `/heartbeat` or `/complete` the outcome is unknown. At most 31 days. */
     completionTimeoutSeconds?: number | null;
     delivery?: 'atLeastOnce' | 'atMostOnce' | null;
     priority?: 'high' | 'normal' | 'low' | null;
+    /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
     limit?: string | null;
     labels?: {
         [key: string]: string | null;
     } | null;
 };
 
+export type ScheduleStatus = 'active' | 'paused' | 'ended' | 'error';
+
 export type ScheduleVersion = {
     version: number;
     at: string;
-    /**
-     * Who wrote it; null: a caller without a token.
-     */
+    /** Who wrote it; null: a caller without a token. */
     by: string | null;
     change: 'created' | 'updated' | 'deleted';
+    /** As it was from then on; of `deleted`: until then. */
     schedule: VersionedSchedule;
 };
 
-export type ScheduleWithIdInput = ({
-    everySeconds?: null;
-    at?: null;
-    after?: null;
-    cron: string | Array<unknown>;
-} | {
-    cron?: null;
-    at?: null;
-    after?: null;
-    every?: null;
-    pick?: null;
-    onExcluded?: 'skip';
-    everySeconds: number;
-} | {
-    cron?: null;
-    everySeconds?: null;
-    after?: null;
-    every?: null;
-    pick?: null;
-    onExcluded?: 'skip';
-    at: string;
-} | {
-    cron?: null;
-    everySeconds?: null;
-    at?: null;
-    every?: null;
-    pick?: null;
-    onExcluded?: 'skip';
-    exclude?: null;
-    after: {
-        [key: string]: unknown;
-    };
-}) & {
-    /**
-     * Chosen by the client.
-     */
+export type ScheduleWithIdInput = ScheduleInput & {
+    /** Chosen by the client. */
     id: string;
-    description?: string | null;
-    /**
-     * A cron expression, or a list of 2 to 16 of them.
-     */
-    cron?: string | Array<string> | null;
-    everySeconds?: number | null;
-    at?: string | null;
-    after?: AfterInput | null;
-    timezone?: string | null;
-    exclude?: ExcludeInput | null;
-    /**
-     * What becomes of the fires of an excluded day: not made · moved to the next, or to the previous, day that is not excluded, at most 31 days away, at the same local time. Fires that then coincide are one.
-     */
-    onExcluded?: 'skip' | 'next' | 'previous';
-    every?: EveryInput | null;
-    pick?: PickInput | null;
-    startAt?: string | null;
-    endAt?: string | null;
-    /**
-     * What becomes of fires *missed*, that is more than `graceSeconds` late when planned: none of them fires · the newest does, and stands for the others · each does, oldest first.
-     */
-    catchUp?: 'skip' | 'latest' | 'all';
-    /**
-     * `all` fires at most that many per outage, the newest.
-     */
-    catchUpLimit?: number;
-    /**
-     * A fire at most that late is on time, and fires whatever `catchUp` says; so is one at most a second late.
-     */
-    graceSeconds?: number;
-    /**
-     * While an earlier run is active (pending or running): start another · record this one as `skipped` · let it wait, and a newer one take its place · cancel the active one and start.
-     */
-    overlap?: 'allow' | 'skip' | 'queue' | 'replace';
-    /**
-     * Each fire is due at `scheduledFor` + a delay of at most that, fixed per schedule and fire, and never past the next fire.
-     */
-    jitterSeconds?: number;
-    /**
-     * false = paused.
-     */
-    enabled?: boolean;
-    pauseReason?: string | null;
-    pauseUntil?: string | null;
-    pauseAfterFailures?: number | null;
-    successWithinSeconds?: number | null;
-    expect?: ExpectInput | null;
-    target: TargetInput;
-    /**
-     * Any JSON up to 64 KiB, carried in the handoff byte for byte.
-     */
-    payload?: unknown;
-    retry?: RetryInput;
-    /**
-     * One attempt, from name resolution to the last byte of the answer.
-     */
-    timeoutSeconds?: number;
-    /**
-     * response: a 2xx ends the run. callback: a 2xx means accepted, and the run is `running` until `/complete` says how it ended.
-     */
-    completion?: 'response' | 'callback';
-    /**
-     * Of `callback`: after that long without `/heartbeat` or `/complete` the outcome is unknown. At most 31 days.
-     */
-    completionTimeoutSeconds?: number;
-    /**
-     * After an attempt of unknown outcome (it may have arrived): atLeastOnce sends again, under the same run id; atMostOnce ends as `unknown` and never sends again, unless the `lookup` of the target settles it.
-     */
-    delivery?: 'atLeastOnce' | 'atMostOnce';
-    priority?: 'high' | 'normal' | 'low';
-    limit?: string | null;
-    labels?: {
-        [key: string]: string;
-    };
 };
 
-/**
- * A file of `FIRELOCK_SECRETS_DIR`, whose content is the value.
- */
+/** A file of `FIRELOCK_SECRETS_DIR`, whose content is the value. */
 export type SecretFile = {
     file: string;
 };
 
-/**
- * A file of `FIRELOCK_SECRETS_DIR`, whose content is the value.
- */
+/** A file of `FIRELOCK_SECRETS_DIR`, whose content is the value. */
 export type SecretFileInput = {
     file: string;
 };
 
 export type SkipInput = {
-    /**
-     * The fire: its nominal time, as `upcoming` answers it.
-     */
+    /** The fire: its nominal time, as `upcoming` answers it. */
     fireAt: string;
-    /**
-     * In your words, for those who read `upcoming`.
-     */
+    /** In your words, for those who read `upcoming`. */
     reason?: string | null;
 };
 
@@ -2523,9 +1548,7 @@ export type SkippedFire = {
     skipped: boolean;
 };
 
-/**
- * Sends a text as the incoming webhooks of Slack, Mattermost, Rocket.Chat and Discord (`/slack`) take it.
- */
+/** Sends a text as the incoming webhooks of Slack, Mattermost, Rocket.Chat and Discord (`/slack`) take it. */
 export type SlackChannelInput = {
     type: 'slack';
     target: HttpTargetInput;
@@ -2539,47 +1562,27 @@ export type Stats = {
     abandonedRuns: number;
     skippedRuns: number;
     cancelledRuns: number;
-    /**
-     * `waiting`, `pending` or `running`.
-     */
+    /** `waiting`, `pending` or `running`. */
     openRuns: number;
-    /**
-     * Ever found with an intent and a claimant that was gone.
-     */
+    /** Ever found with an intent and a claimant that was gone. */
     lostRuns: number;
-    /**
-     * Of those, handed off since.
-     */
+    /** Of those, handed off since. */
     recoveredRuns: number;
-    /**
-     * Succeeded of those that succeeded, failed, are unknown or were abandoned; null where there was none.
-     */
+    /** Succeeded of those that succeeded, failed, are unknown or were abandoned; null where there was none. */
     successRate: number | null;
     recovery: {
-        /**
-         * Take-overs by recovery.
-         */
+        /** Take-overs by recovery. */
         attempts: number;
-        /**
-         * Lost runs that were handed off since.
-         */
+        /** Lost runs that were handed off since. */
         succeeded: number;
-        /**
-         * Lost runs that never were, and ended `failed` or `unknown`.
-         */
+        /** Lost runs that never were, and ended `failed` or `unknown`. */
         failed: number;
-        /**
-         * Lost runs that never were, and were given up.
-         */
+        /** Lost runs that never were, and were given up. */
         abandoned: number;
-        /**
-         * Succeeded of these three; null where there was none.
-         */
+        /** Succeeded of these three; null where there was none. */
         successRate: number | null;
     };
-    /**
-     * Of `latenessMs`, nearest rank; null where no run has one.
-     */
+    /** Of `latenessMs`, nearest rank; null where no run has one. */
     lateness: {
         p50Ms: number | null;
         p95Ms: number | null;
@@ -2589,15 +1592,11 @@ export type Stats = {
 };
 
 export type TakeOverInput = {
-    /**
-     * In the past. What was due before is skipped.
-     */
+    /** In the past. What was due before is skipped. */
     since: string;
 };
 
-/**
- * What a run is handed to, by `type`.
- */
+/** What a run is handed to, by `type`. */
 export type TargetInput = ({
     type: 'http';
 } & HttpTargetInput) | ({
@@ -2606,355 +1605,151 @@ export type TargetInput = ({
 
 export type TookOver = {
     at: string;
-    /**
-     * What was due from this moment on is fired.
-     */
+    /** What was due from this moment on is fired. */
     since: string;
-    /**
-     * The name of the caller.
-     */
+    /** The name of the caller. */
     by: string | null;
-    /**
-     * Schedules of which something was due before `since`.
-     */
+    /** Schedules of which something was due before `since`. */
     moved: number;
-    /**
-     * Fires due before `since`, recorded as one skipped run a schedule.
-     */
+    /** Fires due before `since`, recorded as one skipped run a schedule. */
     skipped: number;
-    /**
-     * Schedules whose fires cannot be counted.
-     */
+    /** Schedules whose fires cannot be counted. */
     notMoved: Array<{
         scheduleId: string;
         error: string;
     }>;
-    /**
-     * At-most-once runs that may have been sent: not sent again.
-     */
+    /** At-most-once runs that may have been sent: not sent again. */
     unknown: number;
-    /**
-     * Runs whose target is asked first whether it has them.
-     */
+    /** Runs whose target is asked first whether it has them. */
     asked: number;
-    /**
-     * Runs that are sent under their ids.
-     */
+    /** Runs that are sent under their ids. */
     left: number;
-    /**
-     * FIRELOCK_OBSERVE is set on the instance that answered: start it without.
-     */
+    /** FIRELOCK_OBSERVE is set on the instance that answered: start it without. */
     observesOn: boolean;
 };
 
 export type UpcomingFires = {
     items: Array<{
         fireAt: string;
-        /**
-         * In its zone.
-         */
+        /** In its zone. */
         local: string;
-        /**
-         * What a change of the clocks did to it: `moved by DST` or `repeated hour`; or from which day it was moved, and why.
-         */
+        /** What a change of the clocks did to it: `moved by DST` or `repeated hour`; or from which day it was moved, and why. */
         note?: string;
-        /**
-         * `fireAt` and its jitter, where the schedule has one.
-         */
+        /** `fireAt` and its jitter, where the schedule has one. */
         dueAt?: string;
-        /**
-         * It is not made: `/skip` was called for it.
-         */
+        /** It is not made: `/skip` was called for it. */
         skipped?: true;
-        /**
-         * Why, in the words of that call.
-         */
+        /** Why, in the words of that call. */
         skipReason?: string;
     }>;
-    /**
-     * Each day of the local month of `from`, and why it fires or not; there only where `exclude`, `every` or `pick` decide about days. Fires that `/skip` leaves out are among them.
-     */
+    /** Each day of the local month of `from`, and why it fires or not; there only where `exclude`, `every` or `pick` decide about days. Fires that `/skip` leaves out are among them. */
     days?: Array<ExplainedDay>;
 };
 
 export type Verification = {
-    /**
-     * Every check was completed, and none found a violation.
-     */
+    /** Every check was completed, and none found a violation. */
     ok: boolean;
     checks: Array<{
         name: string;
-        /**
-         * What the check looks for violations of.
-         */
+        /** What the check looks for violations of. */
         holds: string;
-        /**
-         * False: it took longer than 5 seconds, and was stopped.
-         */
+        /** False: it took longer than 5 seconds, and was stopped. */
         complete: boolean;
-        /**
-         * Counted up to 10,000.
-         */
+        /** Counted up to 10,000. */
         violations: number;
-        /**
-         * The first 10 of them.
-         */
+        /** The first 10 of them. */
         examples: Array<string>;
     }>;
 };
 
 export type VersionPage = {
     items: Array<ScheduleVersion>;
-    /**
-     * Null: this is the last page.
-     */
+    /** Null: this is the last page. */
     nextCursor: string | null;
 };
 
-/**
- * As it was from then on; of `deleted`: until then.
- */
+/** What was written of a schedule. */
 export type VersionedSchedule = {
-    /**
-     * Chosen by the client.
-     */
+    /** Chosen by the client. */
     id: string;
     description: string | null;
-    /**
-     * One of `cron`, `everySeconds`, `at` and `after` is not null: it says when the schedule fires.
-     */
+    /** One of `cron`, `everySeconds`, `at` and `after` is not null: it says when the schedule fires. */
     cron: string | Array<string> | null;
-    /**
-     * The interval in seconds.
-     */
+    /** The interval in seconds. */
     everySeconds: number | null;
-    /**
-     * The one fire.
-     */
+    /** The one fire. */
     at: string | null;
     after: AnsweredAfter | null;
-    /**
-     * Of `cron` and `exclude`; null = UTC.
-     */
+    /** Of `cron` and `exclude`; null = UTC. */
     timezone: string | null;
     exclude: AnsweredExclude | null;
-    /**
-     * What becomes of the fires of an excluded day: not made · moved to the next, or to the previous, day that is not excluded, at most 31 days away, at the same local time. Fires that then coincide are one.
-     */
+    /** What becomes of the fires of an excluded day: not made · moved to the next, or to the previous, day that is not excluded, at most 31 days away, at the same local time. Fires that then coincide are one. */
     onExcluded: 'skip' | 'next' | 'previous';
     every: Every | null;
     pick: Pick | null;
-    /**
-     * Inclusive.
-     */
+    /** Inclusive. */
     startAt: string | null;
-    /**
-     * Exclusive.
-     */
+    /** Exclusive. */
     endAt: string | null;
-    /**
-     * What becomes of fires *missed*, that is more than `graceSeconds` late when planned: none of them fires · the newest does, and stands for the others · each does, oldest first.
-     */
+    /** What becomes of fires *missed*, that is more than `graceSeconds` late when planned: none of them fires · the newest does, and stands for the others · each does, oldest first. */
     catchUp: 'skip' | 'latest' | 'all';
-    /**
-     * `all` fires at most that many per outage, the newest.
-     */
+    /** `all` fires at most that many per outage, the newest. */
     catchUpLimit: number;
-    /**
-     * A fire at most that late is on time, and fires whatever `catchUp` says; so is one at most a second late.
-     */
+    /** A fire at most that late is on time, and fires whatever `catchUp` says; so is one at most a second late. */
     graceSeconds: number;
-    /**
-     * While an earlier run is active (pending or running): start another · record this one as `skipped` · let it wait, and a newer one take its place · cancel the active one and start.
-     */
+    /** While an earlier run is active (pending or running): start another · record this one as `skipped` · let it wait, and a newer one take its place · cancel the active one and start. */
     overlap: 'allow' | 'skip' | 'queue' | 'replace';
-    /**
-     * Each fire is due at `scheduledFor` + a delay of at most that, fixed per schedule and fire, and never past the next fire.
-     */
+    /** Each fire is due at `scheduledFor` + a delay of at most that, fixed per schedule and fire, and never past the next fire. */
     jitterSeconds: number;
-    /**
-     * false = paused.
-     */
+    /** false = paused. */
     enabled: boolean;
+    /** Why it is paused: set by hand, or by the daemon where the target answered 410 Gone or too many runs failed. Null whenever `enabled` is true. */
     pauseReason: string | null;
-    /**
-     * When its pause ends by itself.
-     */
+    /** When its pause ends by itself. */
     pauseUntil: string | null;
+    /** So many runs in a row that ended `failed`, `unknown` or `abandoned` pause the schedule. A success begins anew; `cancelled` and `skipped` do not count. */
     pauseAfterFailures: number | null;
+    /** Without a success for that long the schedule is `late`: since the last one, or since it was created, resumed or given this. */
     successWithinSeconds: number | null;
-    /**
-     * Bounds that each run is judged by, once, when the bound passes (noticed within 10 s), whatever it does then. What did not hold stands in its `unmet`. Null: none.
-     */
+    /** Bounds that each run is judged by, once, when the bound passes (noticed within 10 s), whatever it does then. What did not hold stands in its `unmet`. Null: none. */
     expect: {
+        /** From `scheduledFor` + jitter until its first attempt begins. A backfilled run has no such bound. */
         startWithinSeconds: number | null;
+        /** From the beginning of its first attempt until its end, through all attempts. */
         finishWithinSeconds: number | null;
     } | null;
     target: AnsweredTarget;
-    /**
-     * Any JSON up to 64 KiB, carried in the handoff byte for byte.
-     */
+    /** Any JSON up to 64 KiB, carried in the handoff byte for byte. */
     payload: JsonText;
     retry: {
         maxAttempts: number;
         minBackoffSeconds: number;
         maxBackoffSeconds: number;
     };
-    /**
-     * One attempt, from name resolution to the last byte of the answer.
-     */
+    /** One attempt, from name resolution to the last byte of the answer. */
     timeoutSeconds: number;
-    /**
-     * response: a 2xx ends the run. callback: a 2xx means accepted, and the run is `running` until `/complete` says how it ended.
-     */
+    /** response: a 2xx ends the run. callback: a 2xx means accepted, and the run is `running` until `/complete` says how it ended. */
     completion: 'response' | 'callback';
-    /**
-     * Of `callback`: after that long without `/heartbeat` or `/complete` the outcome is unknown. At most 31 days.
-     */
+    /** Of `callback`: after that long without `/heartbeat` or `/complete` the outcome is unknown. At most 31 days. */
     completionTimeoutSeconds: number;
-    /**
-     * After an attempt of unknown outcome (it may have arrived): atLeastOnce sends again, under the same run id; atMostOnce ends as `unknown` and never sends again, unless the `lookup` of the target settles it.
-     */
+    /** After an attempt of unknown outcome (it may have arrived): atLeastOnce sends again, under the same run id; atMostOnce ends as `unknown` and never sends again, unless the `lookup` of the target settles it. */
     delivery: 'atLeastOnce' | 'atMostOnce';
     priority: 'high' | 'normal' | 'low';
+    /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
     limit: string | null;
     labels: {
         [key: string]: string;
     };
 };
 
-/**
- * Sends the message as JSON, or what `body` makes of it.
- */
+/** Sends the message as JSON, or what `body` makes of it. */
 export type WebhookChannelInput = {
     type: 'webhook';
     target: HttpTargetInput;
 };
 
-export type WholeRun = {
-    id: string;
-    /**
-     * `scheduleId@scheduledFor` for planned fires.
-     */
-    name: string | null;
-    /**
-     * Null: a one-off run, or a message of a notifier.
-     */
-    scheduleId: string | null;
-    /**
-     * By which its attempts go. Null: it is of no schedule.
-     */
-    scheduleVersion: number | null;
-    /**
-     * The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted.
-     */
-    scheduledFor: string;
-    /**
-     * `notify`: a message of a notifier.
-     */
-    trigger: 'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api' | 'notify';
-    status: 'waiting' | 'pending' | 'running' | 'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled';
-    reason: string | null;
-    /**
-     * Starts of an attempt; never lowered: the fencing token.
-     */
-    attempts: number;
-    failures: number;
-    recoveries: number;
-    /**
-     * First found with a claim that no instance acted on; null: never.
-     */
-    lostAt: string | null;
-    /**
-     * An attempt may have arrived, and the target is asked; at most once, a 404 counts from then on. Null: no doubt.
-     */
-    inDoubtUntil: string | null;
-    nextAttemptAt: string | null;
-    /**
-     * How many other fire times this record stands for.
-     */
-    coalesced: number;
-    coalescedFrom: string | null;
-    claimedBy: string | null;
-    claimedAt: string | null;
-    handoffStartedAt: string | null;
-    handedOffAt: string | null;
-    finishedAt: string | null;
-    latenessMs: number | null;
-    executionId: string | null;
-    /**
-     * The last answer of its target, or the result reported with `/complete`.
-     */
-    result: {
-        /**
-         * Of the last answer to a handoff. Null: the body was reported with the end, or nothing was answered.
-         */
-        statusCode: number | null;
-        /**
-         * Text, cut at 4 KiB.
-         */
-        body: string;
-    } | null;
-    error: AttemptError | null;
-    /**
-     * Of the client: the `key` of a one-off run, or the `Idempotency-Key` of a fire.
-     */
-    key: string | null;
-    payload: JsonText;
-    /**
-     * `schedule`: its schedule has the payload, which an admin wrote. `request`: it came with the call that made the run, by an operator.
-     */
-    payloadFrom: 'schedule' | 'request';
-    priority: 'high' | 'normal' | 'low';
-    /**
-     * The limit that it counts against. Null: none.
-     */
-    limit: string | null;
-    /**
-     * Ids of the runs that have to end before it starts, as they were listed.
-     */
-    dependsOn: Array<string>;
-    /**
-     * Ids of the runs that depend on this one: the first 1000.
-     */
-    dependents: Array<string>;
-    /**
-     * Whose end made it: of `after` schedules.
-     */
-    parentRunId: string | null;
-    /**
-     * The notifier whose message it is. Null: it is none.
-     */
-    notifierId: string | null;
-    /**
-     * Where workers claim it. Null: it is sent.
-     */
-    queue: string | null;
-    /**
-     * The worker that claimed it last.
-     */
-    workerId: string | null;
-    /**
-     * While it is leased by a worker: until when that one must `/heartbeat` or `/complete`.
-     */
-    leaseUntil: string | null;
-    /**
-     * While its completion is awaited: until when `/heartbeat` or `/complete` must come.
-     */
-    completionDueAt: string | null;
-    /**
-     * How much of it is done, by the last `/heartbeat`.
-     */
-    progress: number | null;
-    /**
-     * Bounds of `expect` that did not hold.
-     */
-    unmet: Array<'start' | 'finish'>;
-    createdAt: string;
-    updatedAt: string;
-    /**
-     * Of the version it runs by. Null: that cannot be read, or it is mail or PagerDuty of a notifier.
-     */
+export type WholeRun = Run & {
+    /** Of the version it runs by. Null: that cannot be read, or it is mail or PagerDuty of a notifier. */
     target: AnsweredTarget | null;
     attemptLog: Array<Attempt>;
 };
@@ -2967,9 +1762,7 @@ export type GetHealthData = {
 };
 
 export type GetHealthResponses = {
-    /**
-     * Alive
-     */
+    /** Alive */
     200: Health;
 };
 
@@ -2983,18 +1776,14 @@ export type GetReadinessData = {
 };
 
 export type GetReadinessErrors = {
-    /**
-     * Not ready
-     */
+    /** Not ready */
     503: Readiness;
 };
 
 export type GetReadinessError = GetReadinessErrors[keyof GetReadinessErrors];
 
 export type GetReadinessResponses = {
-    /**
-     * Ready
-     */
+    /** Ready */
     200: Readiness;
 };
 
@@ -3008,9 +1797,7 @@ export type GetMetricsData = {
 };
 
 export type GetMetricsResponses = {
-    /**
-     * Exposition format
-     */
+    /** Exposition format */
     200: string;
 };
 
@@ -3021,80 +1808,27 @@ export type ListSchedulesData = {
     path?: never;
     query?: {
         enabled?: boolean;
-        /**
-         * Comma-separated list (OR) of active, paused, ended, error.
-         */
+        /** Comma-separated list (OR) of active, paused, ended, error. */
         status?: string;
         late?: boolean;
-        /**
-         * `key:value`; repeated, all must match (AND).
-         */
+        /** `key:value`; repeated, all must match (AND). */
         label?: Array<string>;
-        /**
-         * Part of the id or the description, in any letter case.
-         */
+        /** Part of the id or the description, in any letter case. */
         q?: string;
-        /**
-         * Adds `recentRuns`: so many of its newest runs.
-         */
+        /** Adds `recentRuns`: so many of its newest runs. */
         recent?: number;
-        /**
-         * Looks at only so many schedules. The page may then hold fewer than `limit`, even none, and have a `nextCursor`. Use it for a quick answer where few of very many schedules match.
-         */
+        /** Looks at only so many schedules. The page may then hold fewer than `limit`, even none, and have a `nextCursor`. Use it for a quick answer where few of very many schedules match. */
         maxSchedules?: number;
-        /**
-         * 50 where it is not given.
-         */
+        /** 50 where it is not given. */
         limit?: number;
-        /**
-         * The `nextCursor` of the page before, as it is.
-         */
+        /** The `nextCursor` of the page before, as it is. */
         cursor?: string;
     };
     url: '/api/v1/schedules';
 };
 
-export type ListSchedulesErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type ListSchedulesError = ListSchedulesErrors[keyof ListSchedulesErrors];
-
 export type ListSchedulesResponses = {
-    /**
-     * A page of schedules
-     */
+    /** A page of schedules */
     200: SchedulePage;
 };
 
@@ -3103,74 +1837,19 @@ export type ListSchedulesResponse = ListSchedulesResponses[keyof ListSchedulesRe
 export type DeleteScheduleData = {
     body?: never;
     headers?: {
-        /**
-         * Only if the version is still this `ETag`, else 412.
-         */
+        /** Only if the version is still this `ETag`, else 412. */
         'If-Match'?: string;
     };
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: never;
     url: '/api/v1/schedules/{id}';
 };
 
-export type DeleteScheduleErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Not possible in this state
-     */
-    409: Problem;
-    /**
-     * Failed precondition
-     */
-    412: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type DeleteScheduleError = DeleteScheduleErrors[keyof DeleteScheduleErrors];
-
 export type DeleteScheduleResponses = {
-    /**
-     * Deleted
-     */
+    /** Deleted */
     204: void;
 };
 
@@ -3179,60 +1858,15 @@ export type DeleteScheduleResponse = DeleteScheduleResponses[keyof DeleteSchedul
 export type GetScheduleData = {
     body?: never;
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: never;
     url: '/api/v1/schedules/{id}';
 };
 
-export type GetScheduleErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type GetScheduleError = GetScheduleErrors[keyof GetScheduleErrors];
-
 export type GetScheduleResponses = {
-    /**
-     * The schedule
-     */
+    /** The schedule */
     200: Schedule;
 };
 
@@ -3241,82 +1875,19 @@ export type GetScheduleResponse = GetScheduleResponses[keyof GetScheduleResponse
 export type PatchScheduleData = {
     body: SchedulePatchInput;
     headers?: {
-        /**
-         * Only if the version is still this `ETag`, else 412.
-         */
+        /** Only if the version is still this `ETag`, else 412. */
         'If-Match'?: string;
     };
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: never;
     url: '/api/v1/schedules/{id}';
 };
 
-export type PatchScheduleErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Failed precondition
-     */
-    412: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Well-formed but impossible
-     */
-    422: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type PatchScheduleError = PatchScheduleErrors[keyof PatchScheduleErrors];
-
 export type PatchScheduleResponses = {
-    /**
-     * Changed, or as it was: then its version stays
-     */
+    /** Changed, or as it was: then its version stays */
     200: Schedule;
 };
 
@@ -3325,90 +1896,23 @@ export type PatchScheduleResponse = PatchScheduleResponses[keyof PatchScheduleRe
 export type PutScheduleData = {
     body: ScheduleInput;
     headers?: {
-        /**
-         * Only if the version is still this `ETag`, else 412.
-         */
+        /** Only if the version is still this `ETag`, else 412. */
         'If-Match'?: string;
-        /**
-         * `*`: create only, 412 where it exists.
-         */
+        /** `*`: create only, 412 where it exists. */
         'If-None-Match'?: string;
     };
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: never;
     url: '/api/v1/schedules/{id}';
 };
 
-export type PutScheduleErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Failed precondition
-     */
-    412: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Well-formed but impossible
-     */
-    422: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type PutScheduleError = PutScheduleErrors[keyof PutScheduleErrors];
-
 export type PutScheduleResponses = {
-    /**
-     * Replaced, or as it was: then its version stays
-     */
+    /** Replaced, or as it was: then its version stays */
     200: Schedule;
-    /**
-     * Created
-     */
+    /** Created */
     201: Schedule;
 };
 
@@ -3421,59 +1925,8 @@ export type PutSchedulesData = {
     url: '/api/v1/schedules/batch';
 };
 
-export type PutSchedulesErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Well-formed but impossible
-     */
-    422: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type PutSchedulesError = PutSchedulesErrors[keyof PutSchedulesErrors];
-
 export type PutSchedulesResponses = {
-    /**
-     * What became of them
-     */
+    /** What became of them */
     200: ScheduleBatchResult;
 };
 
@@ -3486,59 +1939,8 @@ export type ActOnSchedulesData = {
     url: '/api/v1/schedules/bulk';
 };
 
-export type ActOnSchedulesErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Well-formed but impossible
-     */
-    422: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type ActOnSchedulesError = ActOnSchedulesErrors[keyof ActOnSchedulesErrors];
-
 export type ActOnSchedulesResponses = {
-    /**
-     * What became of them
-     */
+    /** What became of them */
     200: ScheduleBulkResult;
 };
 
@@ -3547,82 +1949,21 @@ export type ActOnSchedulesResponse = ActOnSchedulesResponses[keyof ActOnSchedule
 export type FireScheduleData = {
     body?: FireInput;
     headers?: {
-        /**
-         * Unique per schedule: the same key with the same body answers the run it made.
-         */
+        /** Unique per schedule: the same key with the same body answers the run it made. */
         'Idempotency-Key'?: string;
     };
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: never;
     url: '/api/v1/schedules/{id}/fire';
 };
 
-export type FireScheduleErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Well-formed but impossible
-     */
-    422: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type FireScheduleError = FireScheduleErrors[keyof FireScheduleErrors];
-
 export type FireScheduleResponses = {
-    /**
-     * The run that this key made before
-     */
+    /** The run that this key made before */
     200: Run;
-    /**
-     * A new run, not yet handed off
-     */
+    /** A new run, not yet handed off */
     202: Run;
 };
 
@@ -3631,76 +1972,15 @@ export type FireScheduleResponse = FireScheduleResponses[keyof FireScheduleRespo
 export type SkipFireData = {
     body: SkipInput;
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: never;
     url: '/api/v1/schedules/{id}/skip';
 };
 
-export type SkipFireErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Not possible in this state
-     */
-    409: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Well-formed but impossible
-     */
-    422: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type SkipFireError = SkipFireErrors[keyof SkipFireErrors];
-
 export type SkipFireResponses = {
-    /**
-     * It is so, perhaps since earlier
-     */
+    /** It is so, perhaps since earlier */
     200: SkippedFire;
 };
 
@@ -3709,76 +1989,15 @@ export type SkipFireResponse = SkipFireResponses[keyof SkipFireResponses];
 export type UnskipFireData = {
     body: SkipInput;
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: never;
     url: '/api/v1/schedules/{id}/unskip';
 };
 
-export type UnskipFireErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Not possible in this state
-     */
-    409: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Well-formed but impossible
-     */
-    422: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type UnskipFireError = UnskipFireErrors[keyof UnskipFireErrors];
-
 export type UnskipFireResponses = {
-    /**
-     * It is so, perhaps since earlier
-     */
+    /** It is so, perhaps since earlier */
     200: SkippedFire;
 };
 
@@ -3787,76 +2006,15 @@ export type UnskipFireResponse = UnskipFireResponses[keyof UnskipFireResponses];
 export type BackfillScheduleData = {
     body: BackfillInput;
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: never;
     url: '/api/v1/schedules/{id}/backfill';
 };
 
-export type BackfillScheduleErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Not possible in this state
-     */
-    409: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Well-formed but impossible
-     */
-    422: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type BackfillScheduleError = BackfillScheduleErrors[keyof BackfillScheduleErrors];
-
 export type BackfillScheduleResponses = {
-    /**
-     * Runs that are to be handed off now
-     */
+    /** Runs that are to be handed off now */
     202: BackfillResult;
 };
 
@@ -3865,69 +2023,20 @@ export type BackfillScheduleResponse = BackfillScheduleResponses[keyof BackfillS
 export type ListVersionsData = {
     body?: never;
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: {
-        /**
-         * 50 where it is not given.
-         */
+        /** 50 where it is not given. */
         limit?: number;
-        /**
-         * The `nextCursor` of the page before, as it is.
-         */
+        /** The `nextCursor` of the page before, as it is. */
         cursor?: string;
     };
     url: '/api/v1/schedules/{id}/versions';
 };
 
-export type ListVersionsErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type ListVersionsError = ListVersionsErrors[keyof ListVersionsErrors];
-
 export type ListVersionsResponses = {
-    /**
-     * A page of versions
-     */
+    /** A page of versions */
     200: VersionPage;
 };
 
@@ -3936,141 +2045,35 @@ export type ListVersionsResponse = ListVersionsResponses[keyof ListVersionsRespo
 export type ListUpcomingFiresData = {
     body?: never;
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: {
-        /**
-         * 10 where it is not given.
-         */
+        /** 10 where it is not given. */
         count?: number;
-        /**
-         * ISO 8601 with an offset, between 2000 and 2100.
-         */
+        /** ISO 8601 with an offset, between 2000 and 2100. */
         from?: string;
     };
     url: '/api/v1/schedules/{id}/upcoming';
 };
 
-export type ListUpcomingFiresErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Not possible in this state
-     */
-    409: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type ListUpcomingFiresError = ListUpcomingFiresErrors[keyof ListUpcomingFiresErrors];
-
 export type ListUpcomingFiresResponses = {
-    /**
-     * Fire times
-     */
+    /** Fire times */
     200: UpcomingFires;
 };
 
 export type ListUpcomingFiresResponse = ListUpcomingFiresResponses[keyof ListUpcomingFiresResponses];
 
 export type PreviewFiresData = {
-    /**
-     * Exactly one of `cron` and `everySeconds`.
-     */
+    /** Exactly one of `cron` and `everySeconds`. */
     body: PreviewInput;
     path?: never;
     query?: never;
     url: '/api/v1/preview';
 };
 
-export type PreviewFiresErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Well-formed but impossible
-     */
-    422: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type PreviewFiresError = PreviewFiresErrors[keyof PreviewFiresErrors];
-
 export type PreviewFiresResponses = {
-    /**
-     * Fire times
-     */
+    /** Fire times */
     200: Preview;
 };
 
@@ -4079,81 +2082,24 @@ export type PreviewFiresResponse = PreviewFiresResponses[keyof PreviewFiresRespo
 export type ListOccurrencesData = {
     body?: never;
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: {
-        /**
-         * Inclusive; 24 h before `to`, or before now.
-         */
+        /** Inclusive; 24 h before `to`, or before now. */
         from?: string;
-        /**
-         * Exclusive, also in the future; now where it is not given.
-         */
+        /** Exclusive, also in the future; now where it is not given. */
         to?: string;
-        /**
-         * 50 where it is not given.
-         */
+        /** 50 where it is not given. */
         limit?: number;
-        /**
-         * The `nextCursor` of the page before, as it is.
-         */
+        /** The `nextCursor` of the page before, as it is. */
         cursor?: string;
     };
     url: '/api/v1/schedules/{id}/occurrences';
 };
 
-export type ListOccurrencesErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Not possible in this state
-     */
-    409: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type ListOccurrencesError = ListOccurrencesErrors[keyof ListOccurrencesErrors];
-
 export type ListOccurrencesResponses = {
-    /**
-     * A page of occurrences, by time
-     */
+    /** A page of occurrences, by time */
     200: OccurrencePage;
 };
 
@@ -4163,79 +2109,24 @@ export type GetLoadData = {
     body?: never;
     path?: never;
     query?: {
-        /**
-         * Inclusive; now where it is not given.
-         */
+        /** Inclusive; now where it is not given. */
         from?: string;
-        /**
-         * Exclusive; 24 h after `from`, or 2000 buckets, where it is not given.
-         */
+        /** Exclusive; 24 h after `from`, or 2000 buckets, where it is not given. */
         to?: string;
-        /**
-         * 60 where it is not given.
-         */
+        /** 60 where it is not given. */
         bucketSeconds?: number;
-        /**
-         * Adds `firing`: so many of the schedules that fire in the period, those with the most fires first.
-         */
+        /** Adds `firing`: so many of the schedules that fire in the period, those with the most fires first. */
         top?: number;
-        /**
-         * Counts only so many schedules, or fewer if these take long, and adds `nextCursor`. The sums over all pages are the whole. Use it to see a first part at once where schedules are very many.
-         */
+        /** Counts only so many schedules, or fewer if these take long, and adds `nextCursor`. The sums over all pages are the whole. Use it to see a first part at once where schedules are very many. */
         maxSchedules?: number;
-        /**
-         * The `nextCursor` of the page before, as it is.
-         */
+        /** The `nextCursor` of the page before, as it is. */
         cursor?: string;
     };
     url: '/api/v1/load';
 };
 
-export type GetLoadErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Well-formed but impossible
-     */
-    422: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type GetLoadError = GetLoadErrors[keyof GetLoadErrors];
-
 export type GetLoadResponses = {
-    /**
-     * The load
-     */
+    /** The load */
     200: Load;
 };
 
@@ -4245,63 +2136,18 @@ export type ListCalendarsData = {
     body?: never;
     path?: never;
     query?: {
-        /**
-         * Part of the id or the description, in any letter case.
-         */
+        /** Part of the id or the description, in any letter case. */
         q?: string;
-        /**
-         * 50 where it is not given.
-         */
+        /** 50 where it is not given. */
         limit?: number;
-        /**
-         * The `nextCursor` of the page before, as it is.
-         */
+        /** The `nextCursor` of the page before, as it is. */
         cursor?: string;
     };
     url: '/api/v1/calendars';
 };
 
-export type ListCalendarsErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type ListCalendarsError = ListCalendarsErrors[keyof ListCalendarsErrors];
-
 export type ListCalendarsResponses = {
-    /**
-     * A page of calendars
-     */
+    /** A page of calendars */
     200: CalendarPage;
 };
 
@@ -4310,74 +2156,19 @@ export type ListCalendarsResponse = ListCalendarsResponses[keyof ListCalendarsRe
 export type DeleteCalendarData = {
     body?: never;
     headers?: {
-        /**
-         * Only if the version is still this `ETag`, else 412.
-         */
+        /** Only if the version is still this `ETag`, else 412. */
         'If-Match'?: string;
     };
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: never;
     url: '/api/v1/calendars/{id}';
 };
 
-export type DeleteCalendarErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Not possible in this state
-     */
-    409: Problem;
-    /**
-     * Failed precondition
-     */
-    412: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type DeleteCalendarError = DeleteCalendarErrors[keyof DeleteCalendarErrors];
-
 export type DeleteCalendarResponses = {
-    /**
-     * Deleted
-     */
+    /** Deleted */
     204: void;
 };
 
@@ -4386,60 +2177,15 @@ export type DeleteCalendarResponse = DeleteCalendarResponses[keyof DeleteCalenda
 export type GetCalendarData = {
     body?: never;
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: never;
     url: '/api/v1/calendars/{id}';
 };
 
-export type GetCalendarErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type GetCalendarError = GetCalendarErrors[keyof GetCalendarErrors];
-
 export type GetCalendarResponses = {
-    /**
-     * The calendar
-     */
+    /** The calendar */
     200: Calendar;
 };
 
@@ -4448,86 +2194,23 @@ export type GetCalendarResponse = GetCalendarResponses[keyof GetCalendarResponse
 export type PutCalendarData = {
     body: CalendarInput;
     headers?: {
-        /**
-         * Only if the version is still this `ETag`, else 412.
-         */
+        /** Only if the version is still this `ETag`, else 412. */
         'If-Match'?: string;
-        /**
-         * `*`: create only, 412 where it exists.
-         */
+        /** `*`: create only, 412 where it exists. */
         'If-None-Match'?: string;
     };
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: never;
     url: '/api/v1/calendars/{id}';
 };
 
-export type PutCalendarErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Failed precondition
-     */
-    412: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type PutCalendarError = PutCalendarErrors[keyof PutCalendarErrors];
-
 export type PutCalendarResponses = {
-    /**
-     * Replaced, or as it was: then its version stays
-     */
+    /** Replaced, or as it was: then its version stays */
     200: Calendar;
-    /**
-     * Created
-     */
+    /** Created */
     201: Calendar;
 };
 
@@ -4537,63 +2220,18 @@ export type ListConnectionsData = {
     body?: never;
     path?: never;
     query?: {
-        /**
-         * Part of the id or the description, in any letter case.
-         */
+        /** Part of the id or the description, in any letter case. */
         q?: string;
-        /**
-         * 50 where it is not given.
-         */
+        /** 50 where it is not given. */
         limit?: number;
-        /**
-         * The `nextCursor` of the page before, as it is.
-         */
+        /** The `nextCursor` of the page before, as it is. */
         cursor?: string;
     };
     url: '/api/v1/connections';
 };
 
-export type ListConnectionsErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type ListConnectionsError = ListConnectionsErrors[keyof ListConnectionsErrors];
-
 export type ListConnectionsResponses = {
-    /**
-     * A page of connections
-     */
+    /** A page of connections */
     200: ConnectionPage;
 };
 
@@ -4602,74 +2240,19 @@ export type ListConnectionsResponse = ListConnectionsResponses[keyof ListConnect
 export type DeleteConnectionData = {
     body?: never;
     headers?: {
-        /**
-         * Only if the version is still this `ETag`, else 412.
-         */
+        /** Only if the version is still this `ETag`, else 412. */
         'If-Match'?: string;
     };
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: never;
     url: '/api/v1/connections/{id}';
 };
 
-export type DeleteConnectionErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Not possible in this state
-     */
-    409: Problem;
-    /**
-     * Failed precondition
-     */
-    412: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type DeleteConnectionError = DeleteConnectionErrors[keyof DeleteConnectionErrors];
-
 export type DeleteConnectionResponses = {
-    /**
-     * Deleted
-     */
+    /** Deleted */
     204: void;
 };
 
@@ -4678,60 +2261,15 @@ export type DeleteConnectionResponse = DeleteConnectionResponses[keyof DeleteCon
 export type GetConnectionData = {
     body?: never;
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: never;
     url: '/api/v1/connections/{id}';
 };
 
-export type GetConnectionErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type GetConnectionError = GetConnectionErrors[keyof GetConnectionErrors];
-
 export type GetConnectionResponses = {
-    /**
-     * The connection
-     */
+    /** The connection */
     200: Connection;
 };
 
@@ -4740,94 +2278,23 @@ export type GetConnectionResponse = GetConnectionResponses[keyof GetConnectionRe
 export type PutConnectionData = {
     body: ConnectionInput;
     headers?: {
-        /**
-         * Only if the version is still this `ETag`, else 412.
-         */
+        /** Only if the version is still this `ETag`, else 412. */
         'If-Match'?: string;
-        /**
-         * `*`: create only, 412 where it exists.
-         */
+        /** `*`: create only, 412 where it exists. */
         'If-None-Match'?: string;
     };
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: never;
     url: '/api/v1/connections/{id}';
 };
 
-export type PutConnectionErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Not possible in this state
-     */
-    409: Problem;
-    /**
-     * Failed precondition
-     */
-    412: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Well-formed but impossible
-     */
-    422: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type PutConnectionError = PutConnectionErrors[keyof PutConnectionErrors];
-
 export type PutConnectionResponses = {
-    /**
-     * Replaced, or as it was: then its version stays
-     */
+    /** Replaced, or as it was: then its version stays */
     200: Connection;
-    /**
-     * Created
-     */
+    /** Created */
     201: Connection;
 };
 
@@ -4836,76 +2303,15 @@ export type PutConnectionResponse = PutConnectionResponses[keyof PutConnectionRe
 export type TryConnectionData = {
     body: ConnectionInput;
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: never;
     url: '/api/v1/connections/{id}/dry-run';
 };
 
-export type TryConnectionErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Not possible in this state
-     */
-    409: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Well-formed but impossible
-     */
-    422: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type TryConnectionError = TryConnectionErrors[keyof TryConnectionErrors];
-
 export type TryConnectionResponses = {
-    /**
-     * What PUT would make of the connection
-     */
+    /** What PUT would make of the connection */
     200: ConnectionDiff;
 };
 
@@ -4915,63 +2321,18 @@ export type ListNotifiersData = {
     body?: never;
     path?: never;
     query?: {
-        /**
-         * Part of the id or the description, in any letter case.
-         */
+        /** Part of the id or the description, in any letter case. */
         q?: string;
-        /**
-         * 50 where it is not given.
-         */
+        /** 50 where it is not given. */
         limit?: number;
-        /**
-         * The `nextCursor` of the page before, as it is.
-         */
+        /** The `nextCursor` of the page before, as it is. */
         cursor?: string;
     };
     url: '/api/v1/notifiers';
 };
 
-export type ListNotifiersErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type ListNotifiersError = ListNotifiersErrors[keyof ListNotifiersErrors];
-
 export type ListNotifiersResponses = {
-    /**
-     * A page of notifiers
-     */
+    /** A page of notifiers */
     200: NotifierPage;
 };
 
@@ -4980,74 +2341,19 @@ export type ListNotifiersResponse = ListNotifiersResponses[keyof ListNotifiersRe
 export type DeleteNotifierData = {
     body?: never;
     headers?: {
-        /**
-         * Only if the version is still this `ETag`, else 412.
-         */
+        /** Only if the version is still this `ETag`, else 412. */
         'If-Match'?: string;
     };
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: never;
     url: '/api/v1/notifiers/{id}';
 };
 
-export type DeleteNotifierErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Not possible in this state
-     */
-    409: Problem;
-    /**
-     * Failed precondition
-     */
-    412: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type DeleteNotifierError = DeleteNotifierErrors[keyof DeleteNotifierErrors];
-
 export type DeleteNotifierResponses = {
-    /**
-     * Deleted
-     */
+    /** Deleted */
     204: void;
 };
 
@@ -5056,60 +2362,15 @@ export type DeleteNotifierResponse = DeleteNotifierResponses[keyof DeleteNotifie
 export type GetNotifierData = {
     body?: never;
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: never;
     url: '/api/v1/notifiers/{id}';
 };
 
-export type GetNotifierErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type GetNotifierError = GetNotifierErrors[keyof GetNotifierErrors];
-
 export type GetNotifierResponses = {
-    /**
-     * The notifier
-     */
+    /** The notifier */
     200: Notifier;
 };
 
@@ -5118,90 +2379,23 @@ export type GetNotifierResponse = GetNotifierResponses[keyof GetNotifierResponse
 export type PutNotifierData = {
     body: NotifierInput;
     headers?: {
-        /**
-         * Only if the version is still this `ETag`, else 412.
-         */
+        /** Only if the version is still this `ETag`, else 412. */
         'If-Match'?: string;
-        /**
-         * `*`: create only, 412 where it exists.
-         */
+        /** `*`: create only, 412 where it exists. */
         'If-None-Match'?: string;
     };
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: never;
     url: '/api/v1/notifiers/{id}';
 };
 
-export type PutNotifierErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Failed precondition
-     */
-    412: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Well-formed but impossible
-     */
-    422: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type PutNotifierError = PutNotifierErrors[keyof PutNotifierErrors];
-
 export type PutNotifierResponses = {
-    /**
-     * Replaced, or as it was: then its version stays
-     */
+    /** Replaced, or as it was: then its version stays */
     200: Notifier;
-    /**
-     * Created
-     */
+    /** Created */
     201: Notifier;
 };
 
@@ -5210,72 +2404,15 @@ export type PutNotifierResponse = PutNotifierResponses[keyof PutNotifierResponse
 export type TryNotifierData = {
     body: NotifierInput;
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: never;
     url: '/api/v1/notifiers/{id}/dry-run';
 };
 
-export type TryNotifierErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Well-formed but impossible
-     */
-    422: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type TryNotifierError = TryNotifierErrors[keyof TryNotifierErrors];
-
 export type TryNotifierResponses = {
-    /**
-     * What PUT would make of the notifier
-     */
+    /** What PUT would make of the notifier */
     200: NotifierDiff;
 };
 
@@ -5284,60 +2421,15 @@ export type TryNotifierResponse = TryNotifierResponses[keyof TryNotifierResponse
 export type TestNotifierData = {
     body?: never;
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: never;
     url: '/api/v1/notifiers/{id}/test';
 };
 
-export type TestNotifierErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type TestNotifierError = TestNotifierErrors[keyof TestNotifierErrors];
-
 export type TestNotifierResponses = {
-    /**
-     * The run of the message
-     */
+    /** The run of the message */
     202: Run;
 };
 
@@ -5347,88 +2439,31 @@ export type ListRunsData = {
     body?: never;
     path?: never;
     query?: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         scheduleId?: string;
-        /**
-         * `key:value`; repeated, all must match (AND).
-         */
+        /** `key:value`; repeated, all must match (AND). */
         label?: Array<string>;
         key?: string;
-        /**
-         * Comma-separated list (OR) of waiting, pending, running, succeeded, failed, unknown, abandoned, skipped, cancelled.
-         */
+        /** Comma-separated list (OR) of waiting, pending, running, succeeded, failed, unknown, abandoned, skipped, cancelled. */
         status?: string;
-        /**
-         * Comma-separated list (OR) of schedule, catchUp, backfill, manual, after, api, notify.
-         */
+        /** Comma-separated list (OR) of schedule, catchUp, backfill, manual, after, api, notify. */
         trigger?: string;
-        /**
-         * Comma-separated list (OR) of start, finish.
-         */
+        /** Comma-separated list (OR) of start, finish. */
         unmet?: string;
-        /**
-         * Inclusive.
-         */
+        /** Inclusive. */
         from?: string;
-        /**
-         * Exclusive.
-         */
+        /** Exclusive. */
         to?: string;
-        /**
-         * 50 where it is not given.
-         */
+        /** 50 where it is not given. */
         limit?: number;
-        /**
-         * The `nextCursor` of the page before, as it is.
-         */
+        /** The `nextCursor` of the page before, as it is. */
         cursor?: string;
     };
     url: '/api/v1/runs';
 };
 
-export type ListRunsErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type ListRunsError = ListRunsErrors[keyof ListRunsErrors];
-
 export type ListRunsResponses = {
-    /**
-     * A page of runs
-     */
+    /** A page of runs */
     200: RunPage;
 };
 
@@ -5441,63 +2476,10 @@ export type CreateRunData = {
     url: '/api/v1/runs';
 };
 
-export type CreateRunErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Well-formed but impossible
-     */
-    422: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type CreateRunError = CreateRunErrors[keyof CreateRunErrors];
-
 export type CreateRunResponses = {
-    /**
-     * The run that this key made before
-     */
+    /** The run that this key made before */
     200: Run;
-    /**
-     * A new run, not yet handed off
-     */
+    /** A new run, not yet handed off */
     201: Run;
 };
 
@@ -5506,89 +2488,30 @@ export type CreateRunResponse = CreateRunResponses[keyof CreateRunResponses];
 export type ListRunsOfScheduleData = {
     body?: never;
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: {
-        /**
-         * Comma-separated list (OR) of waiting, pending, running, succeeded, failed, unknown, abandoned, skipped, cancelled.
-         */
+        /** Comma-separated list (OR) of waiting, pending, running, succeeded, failed, unknown, abandoned, skipped, cancelled. */
         status?: string;
-        /**
-         * Comma-separated list (OR) of schedule, catchUp, backfill, manual, after, api, notify.
-         */
+        /** Comma-separated list (OR) of schedule, catchUp, backfill, manual, after, api, notify. */
         trigger?: string;
-        /**
-         * Comma-separated list (OR) of start, finish.
-         */
+        /** Comma-separated list (OR) of start, finish. */
         unmet?: string;
-        /**
-         * Inclusive.
-         */
+        /** Inclusive. */
         from?: string;
-        /**
-         * Exclusive.
-         */
+        /** Exclusive. */
         to?: string;
-        /**
-         * 50 where it is not given.
-         */
+        /** 50 where it is not given. */
         limit?: number;
-        /**
-         * The `nextCursor` of the page before, as it is.
-         */
+        /** The `nextCursor` of the page before, as it is. */
         cursor?: string;
     };
     url: '/api/v1/schedules/{id}/runs';
 };
 
-export type ListRunsOfScheduleErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type ListRunsOfScheduleError = ListRunsOfScheduleErrors[keyof ListRunsOfScheduleErrors];
-
 export type ListRunsOfScheduleResponses = {
-    /**
-     * A page of runs
-     */
+    /** A page of runs */
     200: RunPage;
 };
 
@@ -5597,60 +2520,15 @@ export type ListRunsOfScheduleResponse = ListRunsOfScheduleResponses[keyof ListR
 export type GetRunData = {
     body?: never;
     path: {
-        /**
-         * A UUID in version-7 layout whose time bits are `scheduledFor`.
-         */
+        /** A UUID in version-7 layout whose time bits are `scheduledFor`. */
         id: string;
     };
     query?: never;
     url: '/api/v1/runs/{id}';
 };
 
-export type GetRunErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type GetRunError = GetRunErrors[keyof GetRunErrors];
-
 export type GetRunResponses = {
-    /**
-     * The run
-     */
+    /** The run */
     200: WholeRun;
 };
 
@@ -5663,63 +2541,10 @@ export type CreateRunsData = {
     url: '/api/v1/runs/batch';
 };
 
-export type CreateRunsErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Well-formed but impossible
-     */
-    422: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type CreateRunsError = CreateRunsErrors[keyof CreateRunsErrors];
-
 export type CreateRunsResponses = {
-    /**
-     * The keys of all items had made these before
-     */
+    /** The keys of all items had made these before */
     200: RunBatchResult;
-    /**
-     * Their ids; those of new runs, and those that a key had made before
-     */
+    /** Their ids; those of new runs, and those that a key had made before */
     201: RunBatchResult;
 };
 
@@ -5728,72 +2553,15 @@ export type CreateRunsResponse = CreateRunsResponses[keyof CreateRunsResponses];
 export type CancelRunData = {
     body?: NothingInput;
     path: {
-        /**
-         * A UUID in version-7 layout whose time bits are `scheduledFor`.
-         */
+        /** A UUID in version-7 layout whose time bits are `scheduledFor`. */
         id: string;
     };
     query?: never;
     url: '/api/v1/runs/{id}/cancel';
 };
 
-export type CancelRunErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Not possible in this state
-     */
-    409: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type CancelRunError = CancelRunErrors[keyof CancelRunErrors];
-
 export type CancelRunResponses = {
-    /**
-     * The run
-     */
+    /** The run */
     200: Run;
 };
 
@@ -5802,72 +2570,15 @@ export type CancelRunResponse = CancelRunResponses[keyof CancelRunResponses];
 export type RetryRunData = {
     body?: NothingInput;
     path: {
-        /**
-         * A UUID in version-7 layout whose time bits are `scheduledFor`.
-         */
+        /** A UUID in version-7 layout whose time bits are `scheduledFor`. */
         id: string;
     };
     query?: never;
     url: '/api/v1/runs/{id}/retry';
 };
 
-export type RetryRunErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Not possible in this state
-     */
-    409: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type RetryRunError = RetryRunErrors[keyof RetryRunErrors];
-
 export type RetryRunResponses = {
-    /**
-     * The run
-     */
+    /** The run */
     200: Run;
 };
 
@@ -5876,72 +2587,15 @@ export type RetryRunResponse = RetryRunResponses[keyof RetryRunResponses];
 export type CompleteRunData = {
     body: CompletionInput;
     path: {
-        /**
-         * A UUID in version-7 layout whose time bits are `scheduledFor`.
-         */
+        /** A UUID in version-7 layout whose time bits are `scheduledFor`. */
         id: string;
     };
     query?: never;
     url: '/api/v1/runs/{id}/complete';
 };
 
-export type CompleteRunErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Not possible in this state
-     */
-    409: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type CompleteRunError = CompleteRunErrors[keyof CompleteRunErrors];
-
 export type CompleteRunResponses = {
-    /**
-     * The run
-     */
+    /** The run */
     200: Run;
 };
 
@@ -5950,72 +2604,15 @@ export type CompleteRunResponse = CompleteRunResponses[keyof CompleteRunResponse
 export type HeartbeatRunData = {
     body?: HeartbeatInput;
     path: {
-        /**
-         * A UUID in version-7 layout whose time bits are `scheduledFor`.
-         */
+        /** A UUID in version-7 layout whose time bits are `scheduledFor`. */
         id: string;
     };
     query?: never;
     url: '/api/v1/runs/{id}/heartbeat';
 };
 
-export type HeartbeatRunErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Not possible in this state
-     */
-    409: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type HeartbeatRunError = HeartbeatRunErrors[keyof HeartbeatRunErrors];
-
 export type HeartbeatRunResponses = {
-    /**
-     * The run
-     */
+    /** The run */
     200: Run;
 };
 
@@ -6028,55 +2625,8 @@ export type ActOnRunsData = {
     url: '/api/v1/runs/bulk';
 };
 
-export type ActOnRunsErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type ActOnRunsError = ActOnRunsErrors[keyof ActOnRunsErrors];
-
 export type ActOnRunsResponses = {
-    /**
-     * What became of them
-     */
+    /** What became of them */
     200: RunBulkResult;
 };
 
@@ -6085,64 +2635,15 @@ export type ActOnRunsResponse = ActOnRunsResponses[keyof ActOnRunsResponses];
 export type ClaimRunsData = {
     body: ClaimInput;
     path: {
-        /**
-         * Workers claim from it by `/queues/{queue}/claim`.
-         */
+        /** Workers claim from it by `/queues/{queue}/claim`. */
         queue: string;
     };
     query?: never;
     url: '/api/v1/queues/{queue}/claim';
 };
 
-export type ClaimRunsErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type ClaimRunsError = ClaimRunsErrors[keyof ClaimRunsErrors];
-
 export type ClaimRunsResponses = {
-    /**
-     * The runs, or none
-     */
+    /** The runs, or none */
     200: ClaimedRuns;
 };
 
@@ -6155,47 +2656,8 @@ export type ListQueuesData = {
     url: '/api/v1/queues';
 };
 
-export type ListQueuesErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type ListQueuesError = ListQueuesErrors[keyof ListQueuesErrors];
-
 export type ListQueuesResponses = {
-    /**
-     * All queues
-     */
+    /** All queues */
     200: QueueList;
 };
 
@@ -6205,59 +2667,16 @@ export type ListLimitsData = {
     body?: never;
     path?: never;
     query?: {
-        /**
-         * 50 where it is not given.
-         */
+        /** 50 where it is not given. */
         limit?: number;
-        /**
-         * The `nextCursor` of the page before, as it is.
-         */
+        /** The `nextCursor` of the page before, as it is. */
         cursor?: string;
     };
     url: '/api/v1/limits';
 };
 
-export type ListLimitsErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type ListLimitsError = ListLimitsErrors[keyof ListLimitsErrors];
-
 export type ListLimitsResponses = {
-    /**
-     * A page of limits
-     */
+    /** A page of limits */
     200: LimitPage;
 };
 
@@ -6266,64 +2685,15 @@ export type ListLimitsResponse = ListLimitsResponses[keyof ListLimitsResponses];
 export type DeleteLimitData = {
     body?: never;
     path: {
-        /**
-         * The limit that its runs count against: of them, no more than its `maxRunning` are under way at once.
-         */
+        /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
         id: string;
     };
     query?: never;
     url: '/api/v1/limits/{id}';
 };
 
-export type DeleteLimitErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Not possible in this state
-     */
-    409: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type DeleteLimitError = DeleteLimitErrors[keyof DeleteLimitErrors];
-
 export type DeleteLimitResponses = {
-    /**
-     * Deleted
-     */
+    /** Deleted */
     204: void;
 };
 
@@ -6332,60 +2702,15 @@ export type DeleteLimitResponse = DeleteLimitResponses[keyof DeleteLimitResponse
 export type GetLimitData = {
     body?: never;
     path: {
-        /**
-         * The limit that its runs count against: of them, no more than its `maxRunning` are under way at once.
-         */
+        /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
         id: string;
     };
     query?: never;
     url: '/api/v1/limits/{id}';
 };
 
-export type GetLimitErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type GetLimitError = GetLimitErrors[keyof GetLimitErrors];
-
 export type GetLimitResponses = {
-    /**
-     * The limit
-     */
+    /** The limit */
     200: Limit;
 };
 
@@ -6394,68 +2719,17 @@ export type GetLimitResponse = GetLimitResponses[keyof GetLimitResponses];
 export type PutLimitData = {
     body: LimitInput;
     path: {
-        /**
-         * The limit that its runs count against: of them, no more than its `maxRunning` are under way at once.
-         */
+        /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
         id: string;
     };
     query?: never;
     url: '/api/v1/limits/{id}';
 };
 
-export type PutLimitErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type PutLimitError = PutLimitErrors[keyof PutLimitErrors];
-
 export type PutLimitResponses = {
-    /**
-     * Replaced
-     */
+    /** Replaced */
     200: Limit;
-    /**
-     * Created
-     */
+    /** Created */
     201: Limit;
 };
 
@@ -6465,67 +2739,20 @@ export type ListAlertsData = {
     body?: never;
     path?: never;
     query?: {
-        /**
-         * `true`: only those that are open.
-         */
+        /** `true`: only those that are open. */
         open?: boolean;
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         scheduleId?: string;
-        /**
-         * 50 where it is not given.
-         */
+        /** 50 where it is not given. */
         limit?: number;
-        /**
-         * The `nextCursor` of the page before, as it is.
-         */
+        /** The `nextCursor` of the page before, as it is. */
         cursor?: string;
     };
     url: '/api/v1/alerts';
 };
 
-export type ListAlertsErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type ListAlertsError = ListAlertsErrors[keyof ListAlertsErrors];
-
 export type ListAlertsResponses = {
-    /**
-     * A page of episodes
-     */
+    /** A page of episodes */
     200: ListAlertsAnswer;
 };
 
@@ -6535,59 +2762,16 @@ export type GetStatsData = {
     body?: never;
     path?: never;
     query?: {
-        /**
-         * Inclusive.
-         */
+        /** Inclusive. */
         from?: string;
-        /**
-         * Exclusive.
-         */
+        /** Exclusive. */
         to?: string;
     };
     url: '/api/v1/stats';
 };
 
-export type GetStatsErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type GetStatsError = GetStatsErrors[keyof GetStatsErrors];
-
 export type GetStatsResponses = {
-    /**
-     * The figures
-     */
+    /** The figures */
     200: Stats;
 };
 
@@ -6596,69 +2780,20 @@ export type GetStatsResponse = GetStatsResponses[keyof GetStatsResponses];
 export type GetStatsOfScheduleData = {
     body?: never;
     path: {
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         id: string;
     };
     query?: {
-        /**
-         * Inclusive.
-         */
+        /** Inclusive. */
         from?: string;
-        /**
-         * Exclusive.
-         */
+        /** Exclusive. */
         to?: string;
     };
     url: '/api/v1/schedules/{id}/stats';
 };
 
-export type GetStatsOfScheduleErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * Unknown id
-     */
-    404: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type GetStatsOfScheduleError = GetStatsOfScheduleErrors[keyof GetStatsOfScheduleErrors];
-
 export type GetStatsOfScheduleResponses = {
-    /**
-     * The figures
-     */
+    /** The figures */
     200: Stats;
 };
 
@@ -6671,47 +2806,8 @@ export type ListInstancesData = {
     url: '/api/v1/instances';
 };
 
-export type ListInstancesErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type ListInstancesError = ListInstancesErrors[keyof ListInstancesErrors];
-
 export type ListInstancesResponses = {
-    /**
-     * All instances
-     */
+    /** All instances */
     200: InstanceList;
 };
 
@@ -6724,47 +2820,8 @@ export type GetMaintenanceData = {
     url: '/api/v1/maintenance';
 };
 
-export type GetMaintenanceErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type GetMaintenanceError = GetMaintenanceErrors[keyof GetMaintenanceErrors];
-
 export type GetMaintenanceResponses = {
-    /**
-     * As it is now
-     */
+    /** As it is now */
     200: Maintenance;
 };
 
@@ -6777,59 +2834,8 @@ export type SetMaintenanceData = {
     url: '/api/v1/maintenance';
 };
 
-export type SetMaintenanceErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Well-formed but impossible
-     */
-    422: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type SetMaintenanceError = SetMaintenanceErrors[keyof SetMaintenanceErrors];
-
 export type SetMaintenanceResponses = {
-    /**
-     * As it is now
-     */
+    /** As it is now */
     200: Maintenance;
 };
 
@@ -6842,47 +2848,8 @@ export type GetObservingData = {
     url: '/api/v1/observing';
 };
 
-export type GetObservingErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type GetObservingError = GetObservingErrors[keyof GetObservingErrors];
-
 export type GetObservingResponses = {
-    /**
-     * As it is now
-     */
+    /** As it is now */
     200: Observing;
 };
 
@@ -6895,59 +2862,8 @@ export type TakeOverData = {
     url: '/api/v1/take-over';
 };
 
-export type TakeOverErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Not possible in this state
-     */
-    409: Problem;
-    /**
-     * Body too large
-     */
-    413: Problem;
-    /**
-     * The body is not application/json
-     */
-    415: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type TakeOverError = TakeOverErrors[keyof TakeOverErrors];
-
 export type TakeOverResponses = {
-    /**
-     * What was done
-     */
+    /** What was done */
     200: TookOver;
 };
 
@@ -6960,47 +2876,8 @@ export type GetMeData = {
     url: '/api/v1/me';
 };
 
-export type GetMeErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type GetMeError = GetMeErrors[keyof GetMeErrors];
-
 export type GetMeResponses = {
-    /**
-     * The caller
-     */
+    /** The caller */
     200: Caller;
 };
 
@@ -7013,47 +2890,8 @@ export type VerifyData = {
     url: '/api/v1/verify';
 };
 
-export type VerifyErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type VerifyError = VerifyErrors[keyof VerifyErrors];
-
 export type VerifyResponses = {
-    /**
-     * What was found
-     */
+    /** What was found */
     200: Verification;
 };
 
@@ -7063,79 +2901,26 @@ export type ListAuditData = {
     body?: never;
     path?: never;
     query?: {
-        /**
-         * The name of a token, or of a user that a proxy names.
-         */
+        /** The name of a token, or of a user that a proxy names. */
         by?: string;
-        /**
-         * Comma-separated list (OR) of schedule.create, schedule.update, schedule.delete, schedule.fire, schedule.backfill, schedule.skip, schedule.unskip, run.create, run.cancel, run.retry, run.complete, schedules.bulk, runs.bulk, calendar.put, calendar.delete, limit.put, limit.delete, connection.put, connection.delete, notifier.put, notifier.delete, notifier.test, maintenance.on, maintenance.off, installation.take-over.
-         */
+        /** Comma-separated list (OR) of schedule.create, schedule.update, schedule.delete, schedule.fire, schedule.backfill, schedule.skip, schedule.unskip, run.create, run.cancel, run.retry, run.complete, schedules.bulk, runs.bulk, calendar.put, calendar.delete, limit.put, limit.delete, connection.put, connection.delete, notifier.put, notifier.delete, notifier.test, maintenance.on, maintenance.off, installation.take-over. */
         action?: string;
-        /**
-         * Chosen by the client.
-         */
+        /** Chosen by the client. */
         scheduleId?: string;
-        /**
-         * ISO 8601 with an offset, between 2000 and 2100.
-         */
+        /** ISO 8601 with an offset, between 2000 and 2100. */
         from?: string;
-        /**
-         * ISO 8601 with an offset, between 2000 and 2100.
-         */
+        /** ISO 8601 with an offset, between 2000 and 2100. */
         to?: string;
-        /**
-         * 50 where it is not given.
-         */
+        /** 50 where it is not given. */
         limit?: number;
-        /**
-         * The `nextCursor` of the page before, as it is.
-         */
+        /** The `nextCursor` of the page before, as it is. */
         cursor?: string;
     };
     url: '/api/v1/audit';
 };
 
-export type ListAuditErrors = {
-    /**
-     * Malformed or invalid; every fault is listed
-     */
-    400: Problem;
-    /**
-     * No valid token
-     */
-    401: Problem;
-    /**
-     * The role of the token may not make this call
-     */
-    403: Problem;
-    /**
-     * The request took too long to arrive
-     */
-    408: Problem;
-    /**
-     * Too many calls; `Retry-After` says when to try again
-     */
-    429: Problem;
-    /**
-     * The request line and the headers are too large, or there are too many headers
-     */
-    431: Problem;
-    /**
-     * An error of the server
-     */
-    500: Problem;
-    /**
-     * Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again
-     */
-    503: Problem;
-};
-
-export type ListAuditError = ListAuditErrors[keyof ListAuditErrors];
-
 export type ListAuditResponses = {
-    /**
-     * A page of entries
-     */
+    /** A page of entries */
     200: ListAuditAnswer;
 };
 

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { ALERT_KINDS, type Alert } from '../../core/alerts/alert.ts';
 import { isoInstant, isoOrNull } from '../../core/instant.ts';
-import { RUN_STATUSES } from '../../core/runs/run.ts';
 import { listAlerts } from '../../store/alerts/list-alerts.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { answeredInstant, queryBoolean, scheduleIdText } from '../http/common-schemas.ts';
 import { alertCursor, limitQuery, pageOf, pageSchema } from '../http/pages.ts';
 import { TAGS, json, problems } from '../http/response-schemas.ts';
+import { runStatus } from '../http/word-schemas.ts';
 
 const alertsQuery = z.strictObject({
   open: queryBoolean.optional().meta({ description: '`true`: only those that are open.' }),
@@ -23,7 +23,7 @@ export const answeredAlert = z
     since: answeredInstant,
     until: answeredInstant.nullable().meta({ description: 'Null: it is open.' }),
     runId: z.uuid().nullable().meta({ description: 'The run that opened it; null: none did.' }),
-    status: z.enum(RUN_STATUSES).nullable().meta({ description: 'The status of that run when it opened.' }),
+    status: runStatus.nullable().meta({ description: 'The status of that run when it opened.' }),
     error: z.string().nullable().meta({ description: 'What was wrong when it opened.' }),
   })
   .meta({ id: 'Alert' });

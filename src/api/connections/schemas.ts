@@ -61,7 +61,7 @@ const basic = z
     },
     ofAuth('basic'),
   )
-  .meta({ id: 'BasicAuth', description: 'A name and a password (RFC 7617).' });
+  .meta({ id: 'BasicLogin', description: 'A name and a password (RFC 7617).' });
 
 /** RFC 6749, 3.3: words with a space between them. */
 const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]+( [\x21\x23-\x5b\x5d-\x7e]+)*$/;

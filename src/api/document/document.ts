@@ -8,28 +8,31 @@ import {
   withDiscriminators,
   withoutExamples,
   operationIdOf,
+  type SchemaTree,
 } from './schemas.ts';
 import { EXAMPLES } from './examples.ts';
-
-type Tree = Record<string, unknown>;
+import { inPlainForm } from './plain-schemas.ts';
+import { isProblem, sharedAnswers, withoutRepeats } from './shared-parts.ts';
 
 /** Turns the plugin's description of the routes into the document from which clients and dashboards are generated. */
 export function finishDocument<Document extends object>(made: Document): Document {
-  const document = tidy(made) as Tree;
+  const document = tidy(made) as SchemaTree;
   const components = isObject(document['components']) ? document['components'] : {};
   const schemas: Schemas = new Map(
     Object.entries(isObject(components['schemas']) ? components['schemas'] : {}),
   );
-  for (const operation of operationsOf(document)) {
+  const operations = operationsOf(document);
+  for (const operation of operations) {
     nameInlineSchemas(operation, schemas);
     addExamples(operation);
     addHeaders(operation);
   }
+  const shared = { ...components, responses: sharedAnswers(operations) };
   const finished = [...schemas].map(([name, schema]) => {
     const tidied = isInput(name) ? withoutExamples(schema) : opened(schema);
-    return [name, withDiscriminators(tidied, schemas)] as const;
+    return [name, withDiscriminators(inPlainForm(tidied), schemas)] as const;
   });
-  const named = withUsedSchemas(document, components, new Map(finished));
+  const named = withUsedSchemas(document, shared, withoutRepeats(new Map(finished)));
   return JSON.parse(renamed(JSON.stringify(named))) as Document;
 }
 
@@ -47,19 +50,23 @@ function tidy(document: object): unknown {
   return JSON.parse(text);
 }
 
-function withOptionalBody(operation: Tree): Tree {
+function withOptionalBody(operation: SchemaTree): SchemaTree {
   const body = operation['requestBody'];
   const requestBody = isObject(body) ? { ...body, required: false } : body;
   return { ...operation, 'x-body-optional': undefined, requestBody };
 }
 
-function operationsOf({ paths }: Tree): Tree[] {
+function operationsOf({ paths }: SchemaTree): SchemaTree[] {
   const methods = Object.values(isObject(paths) ? paths : {}).filter(isObject);
   return methods.flatMap((operations) => Object.values(operations).filter(isObject));
 }
 
 /** Every registered schema has two forms, as sent and as answered; most are needed in one form only. */
-function withUsedSchemas({ paths, ...rest }: Tree, components: Tree, schemas: Schemas): Tree {
+function withUsedSchemas(
+  { paths, ...rest }: SchemaTree,
+  components: SchemaTree,
+  schemas: Schemas,
+): SchemaTree {
   const used = new Map<string, unknown>();
   const visit = (text: string): void => {
     for (const [, name = ''] of text.matchAll(/"#\/components\/schemas\/([^"]+)"/g)) {
@@ -68,10 +75,10 @@ function withUsedSchemas({ paths, ...rest }: Tree, components: Tree, schemas: Sc
       visit(JSON.stringify(schemas.get(name)));
     }
   };
-  visit(JSON.stringify(paths));
+  visit(JSON.stringify([paths, components['responses']]));
   const sorted = [...used].sort(([a], [b]) => (shortName(a) < shortName(b) ? -1 : 1));
   const named = sorted.map(([name, schema]) => [shortName(name), schema]);
-  return { ...rest, components: { ...components, schemas: Object.fromEntries(named) as Tree }, paths };
+  return { ...rest, components: { ...components, schemas: Object.fromEntries(named) as SchemaTree }, paths };
 }
 
 function renamed(text: string): string {
@@ -79,7 +86,7 @@ function renamed(text: string): string {
 }
 
 /** Whole bodies, beside the schema of the body. */
-function addExamples(operation: Tree): void {
+function addExamples(operation: SchemaTree): void {
   const examples = EXAMPLES[operationIdOf(operation)];
   const body = operation['requestBody'];
   const content = isObject(body) ? body['content'] : undefined;
@@ -87,26 +94,22 @@ function addExamples(operation: Tree): void {
   for (const media of Object.values(content)) if (isObject(media)) media['examples'] = examples;
 }
 
-const HEADERS: Readonly<Record<string, Tree>> = {
+const HEADERS: Readonly<Record<string, SchemaTree>> = {
   401: { 'WWW-Authenticate': { description: 'Always `Bearer`.', schema: { type: 'string' } } },
   429: { 'Retry-After': retryAfter() },
   503: { 'Retry-After': retryAfter() },
 };
 
 /** Headers of the refusals that all of the API shares. */
-function addHeaders(operation: Tree): void {
+function addHeaders(operation: SchemaTree): void {
   const { responses } = operation;
   for (const [status, headers] of Object.entries(HEADERS)) {
     const response = isObject(responses) ? responses[status] : undefined;
-    if (isObject(response) && isProblem(response)) response['headers'] = headers;
+    if (isProblem(response)) response['headers'] = headers;
   }
 }
 
-function isProblem(response: Tree): boolean {
-  return isObject(response['content']) && 'application/problem+json' in response['content'];
-}
-
-function retryAfter(): Tree {
+function retryAfter(): SchemaTree {
   return {
     description: 'Seconds after which to try again.',
     schema: { type: 'string', pattern: '^[0-9]+$' },

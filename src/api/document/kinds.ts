@@ -5,7 +5,10 @@
 export const NOT_GIVEN = { type: 'null' } as const;
 
 const TRIGGERS = {
-  cron: { title: 'By cron expression', given: { type: ['string', 'array'] } },
+  cron: {
+    title: 'By cron expression',
+    given: { anyOf: [{ type: 'string' }, { type: 'array', items: { type: 'string' } }] },
+  },
   everySeconds: { title: 'By interval', given: { type: 'integer' } },
   at: { title: 'Once', given: { type: 'string' } },
   after: { title: 'After runs of another schedule', given: { type: 'object' } },

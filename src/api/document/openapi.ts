@@ -38,8 +38,8 @@ export async function documentRoutes(
         description: 'A cron daemon: schedules that fire HTTP targets, and the record of every fire.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
-      // The paths of the document are below it.
-      ...(basePath === '' ? {} : { servers: [{ url: basePath }] }),
+      // The paths of the document are below it; it is relative to where the document is.
+      servers: [{ url: basePath === '' ? '/' : basePath }],
       tags: Object.values(TAGS).map((name) => ({ name })),
       components: { securitySchemes: { bearer: BEARER } },
     },

@@ -1,10 +1,10 @@
 import { isObject } from '../http/json/json-body.ts';
 
-type Tree = Record<string, unknown>;
+export type SchemaTree = Record<string, unknown>;
 export type Schemas = Map<string, unknown>;
 
 /** Turns inline bodies and answers of an operation into schemas with names. */
-export function nameInlineSchemas(operation: Tree, schemas: Schemas): void {
+export function nameInlineSchemas(operation: SchemaTree, schemas: Schemas): void {
   const id = operationIdOf(operation);
   const names = NAMES[id] ?? {};
   const called = `${id.slice(0, 1).toUpperCase()}${id.slice(1)}`;
@@ -14,7 +14,7 @@ export function nameInlineSchemas(operation: Tree, schemas: Schemas): void {
     if (status.startsWith('2')) nameIn(response, names.answer ?? `${called}Answer`, schemas);
 }
 
-export function operationIdOf({ operationId }: Tree): string {
+export function operationIdOf({ operationId }: SchemaTree): string {
   return typeof operationId === 'string' ? operationId : '';
 }
 
@@ -71,7 +71,7 @@ export function withDiscriminators(schema: unknown, schemas: Schemas): unknown {
 }
 
 /** Visits a schema and every schema within it. Values such as defaults and constants are no schemas. */
-function edited(schema: unknown, edit: (schema: Tree) => Tree): unknown {
+export function edited(schema: unknown, edit: (schema: SchemaTree) => SchemaTree): unknown {
   if (!isObject(schema)) return schema;
   const inner = Object.entries(schema).map(([key, value]): [string, unknown] => {
     if (key === 'properties' && isObject(value)) {

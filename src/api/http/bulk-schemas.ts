@@ -19,8 +19,9 @@ export function bulkAnswer(items: string, counted: string) {
   });
 }
 
-/** For the filter in a body: words of a known set, comma-separated as in a query, or as a list. */
-export function filterWords<const Word extends string>(words: readonly Word[]) {
+/** For the filter in a body: words of a set with a name, comma-separated as in a query, or as a list. */
+export function filterWords<Word extends string>(word: z.ZodEnum<Readonly<Record<Word, Word>>>) {
+  const words = word.options;
   const known = (value: unknown): value is Word => (words as readonly unknown[]).includes(value);
   return z
     .unknown()
@@ -34,7 +35,7 @@ export function filterWords<const Word extends string>(words: readonly Word[]) {
     .meta({
       anyOf: [
         { type: 'string', pattern: listPattern(words) },
-        { type: 'array', minItems: 1, items: { type: 'string', enum: [...words] } },
+        { type: 'array', minItems: 1, items: { $ref: `#/components/schemas/${word.meta()?.id ?? ''}` } },
       ],
       description: `Comma-separated, or a list (OR): ${words.join(', ')}.`,
       example: words.slice(0, 2).join(','),

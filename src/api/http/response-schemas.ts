@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import { z } from 'zod';
-import { RUN_STATUSES } from '../../core/runs/run.ts';
 import { PROBLEM_TYPE } from './problem.ts';
+import { runStatus } from './word-schemas.ts';
 
 /** The sections of the document. */
 export const TAGS = {
@@ -53,7 +53,7 @@ const problem = z
           'Every fault, or the first 10,000; `path` is a JSON pointer into the body, or a parameter’s name.',
       }),
     run: z
-      .object({ status: z.enum(RUN_STATUSES), reason: z.string().nullable(), attempts: z.int() })
+      .object({ status: runStatus, reason: z.string().nullable(), attempts: z.int() })
       .optional()
       .meta({ description: 'Where something is not possible with a run: what that is instead.' }),
   })

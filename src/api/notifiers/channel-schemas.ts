@@ -39,7 +39,10 @@ const pagerduty = z
     },
     ofChannel('pagerduty'),
   )
-  .meta({ id: 'PagerDutyChannel', description: 'One incident for each episode, which its end resolves.' });
+  .meta({
+    id: 'PagerDutyChannel',
+    description: `One incident for each episode, which its end resolves. Without a \`target\`: to ${PAGERDUTY_URL}.`,
+  });
 
 const address = text(MAX_ADDRESS_LENGTH)
   // eslint-disable-next-line no-control-regex -- these are what it refuses; not by \\P{Cc}, which few tools read

@@ -6,9 +6,9 @@ import type { Api, ApiDeps } from '../deps.ts';
 import { answerRun } from '../runs/answers.ts';
 import { whenGone } from '../http/plugins/in-turn.ts';
 import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
-import { RUN_STATUSES } from '../../core/runs/run.ts';
 import { whole, workerIdText } from '../http/common-schemas.ts';
-import { attemptError, runFields, runResult } from '../runs/schemas.ts';
+import { runStatus } from '../http/word-schemas.ts';
+import { attemptError, run, runResult } from '../runs/schemas.ts';
 import { queue } from '../targets/schemas.ts';
 
 const queueParams = z.strictObject({ queue });
@@ -30,7 +30,7 @@ const claimInput = z
 const dependency = z
   .object({
     runId: z.string(),
-    status: z.enum(RUN_STATUSES),
+    status: runStatus,
     error: attemptError.nullable(),
     result: runResult.nullable(),
   })
@@ -47,15 +47,16 @@ const lateParent = z
   })
   .meta({ id: 'LateParent', description: 'The schedule that is late. No run has ended.' });
 
-const claimedRun = z
-  .object({
-    ...runFields,
-    dependencies: z.array(dependency).optional().meta({
-      description:
-        'Of runs that had some, the one included that an `after` run follows; without those that are not kept any more.',
+const claimedRun = run
+  .and(
+    z.object({
+      dependencies: z.array(dependency).optional().meta({
+        description:
+          'Of runs that had some, the one included that an `after` run follows; without those that are not kept any more.',
+      }),
+      parent: lateParent.optional().meta({ description: 'Of an `after` run that follows a late schedule.' }),
     }),
-    parent: lateParent.optional().meta({ description: 'Of an `after` run that follows a late schedule.' }),
-  })
+  )
   .meta({ id: 'ClaimedRun', description: 'A run that is leased to the worker that asked.' });
 
 const claimedRuns = z.object({

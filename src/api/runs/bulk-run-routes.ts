@@ -1,6 +1,4 @@
 import { z } from 'zod';
-import { RUN_STATUSES, RUN_TRIGGERS } from '../../core/runs/run.ts';
-import { BOUNDS } from '../../core/schedules/expect.ts';
 import { actOnMatchingRuns } from '../../operations/runs/bulk-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
@@ -8,14 +6,15 @@ import { bulkAnswer, dryRunInput, filterLabels, filterWords, namesSomething } fr
 import { LATER_THAN_FROM } from '../http/also-checks.ts';
 import { instant, scheduleIdText, whole, ALWAYS } from '../http/common-schemas.ts';
 import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
+import { expectBound, runStatus, runTrigger } from '../http/word-schemas.ts';
 
 const runFilter = z
   .strictObject({
     scheduleId: scheduleIdText.optional(),
     label: filterLabels,
-    status: filterWords(RUN_STATUSES),
-    trigger: filterWords(RUN_TRIGGERS),
-    unmet: filterWords(BOUNDS),
+    status: filterWords(runStatus),
+    trigger: filterWords(runTrigger),
+    unmet: filterWords(expectBound),
     from: instant.optional(),
     to: instant.optional(),
   })

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { LOOKUP_ANSWERS } from '../../core/runs/attempts/attempt.ts';
-import { PAYLOAD_SOURCES, RUN_STATUSES, RUN_TRIGGERS } from '../../core/runs/run.ts';
-import { BOUNDS } from '../../core/schedules/expect.ts';
+import { PAYLOAD_SOURCES } from '../../core/runs/run.ts';
 import { answeredInstant } from '../http/common-schemas.ts';
+import { expectBound, runStatus, runTrigger } from '../http/word-schemas.ts';
 import { answeredTarget } from '../targets/schemas.ts';
 
 export const attemptError = z
@@ -21,7 +21,7 @@ export const runResult = z.object({
   body: z.string().meta({ description: 'Text, cut at 4 KiB.' }),
 });
 
-export const runFields = {
+const runFields = {
   id: z.string().meta({ format: 'uuid' }),
   name: z.string().nullable().meta({ description: '`scheduleId@scheduledFor` for planned fires.' }),
   scheduleId: z.string().nullable().meta({ description: 'Null: a one-off run, or a message of a notifier.' }),
@@ -32,8 +32,8 @@ export const runFields = {
   scheduledFor: answeredInstant.meta({
     description: 'The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted.',
   }),
-  trigger: z.enum(RUN_TRIGGERS).meta({ description: '`notify`: a message of a notifier.' }),
-  status: z.enum(RUN_STATUSES),
+  trigger: runTrigger.meta({ description: '`notify`: a message of a notifier.' }),
+  status: runStatus,
   reason: z.string().nullable(),
   attempts: z.int().meta({ description: 'Starts of an attempt; never lowered: the fencing token.' }),
   failures: z.int(),
@@ -94,7 +94,7 @@ export const runFields = {
     .max(1)
     .nullable()
     .meta({ description: 'How much of it is done, by the last `/heartbeat`.' }),
-  unmet: z.array(z.enum(BOUNDS)).meta({ description: 'Bounds of `expect` that did not hold.', example: [] }),
+  unmet: z.array(expectBound).meta({ description: 'Bounds of `expect` that did not hold.', example: [] }),
   createdAt: answeredInstant,
   updatedAt: answeredInstant,
 };
@@ -123,13 +123,14 @@ const attempt = z
   })
   .meta({ id: 'Attempt' });
 
-export const wholeRun = z
-  .object({
-    ...runFields,
-    target: answeredTarget.nullable().meta({
-      description:
-        'Of the version it runs by. Null: that cannot be read, or it is mail or PagerDuty of a notifier.',
+export const wholeRun = run
+  .and(
+    z.object({
+      target: answeredTarget.nullable().meta({
+        description:
+          'Of the version it runs by. Null: that cannot be read, or it is mail or PagerDuty of a notifier.',
+      }),
+      attemptLog: z.array(attempt),
     }),
-    attemptLog: z.array(attempt),
-  })
+  )
   .meta({ id: 'WholeRun' });

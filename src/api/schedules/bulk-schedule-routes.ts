@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { SCHEDULE_STATUSES } from '../../core/schedules/schedule.ts';
 import { setEnabledOfMatching } from '../../operations/schedules/bulk-schedules.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Api, ApiDeps } from '../deps.ts';
@@ -9,6 +8,7 @@ import { bulkAnswer, dryRunInput, filterLabels, filterWords, namesSomething } fr
 import { instant, text, ALWAYS } from '../http/common-schemas.ts';
 import { invalid } from '../http/problem.ts';
 import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
+import { scheduleStatus } from '../http/word-schemas.ts';
 
 const scheduleFilter = z
   .strictObject({
@@ -17,7 +17,7 @@ const scheduleFilter = z
       .min(1)
       .optional()
       .meta({ description: 'Part of the id or the description, in any letter case.' }),
-    status: filterWords(SCHEDULE_STATUSES),
+    status: filterWords(scheduleStatus),
     late: z.boolean().optional(),
   })
   .superRefine(namesSomething, ALWAYS)

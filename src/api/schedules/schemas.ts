@@ -13,6 +13,7 @@ import {
   whole,
 } from '../http/common-schemas.ts';
 import { MAX_ITEMS } from '../http/json/json-parts.ts';
+import { scheduleStatus } from '../http/word-schemas.ts';
 import { handoffAnswer, handoffInput, handoffPatch, turnInput } from '../targets/handoff-schemas.ts';
 import { answeredExpect, expectInput, expectPatch } from './expect-schemas.ts';
 import {
@@ -129,7 +130,7 @@ export const schedulePatch = z
     ...atMostOneOf(),
   });
 
-export const schedule = z
+export const versionedSchedule = z
   .object({
     id: scheduleIdText,
     description: description.nullable(),
@@ -144,21 +145,26 @@ export const schedule = z
     expect: answeredExpect,
     ...handoffAnswer,
     labels: z.record(z.string(), z.string()),
-    status: z.enum(['active', 'paused', 'ended', 'error']).meta({
-      description: '`ended`: nothing is left to fire; `error`: it cannot be planned, and `error` says why.',
-    }),
-    late: z.boolean().meta({
-      description: 'No run has succeeded within `successWithinSeconds`; never of a paused or ended one.',
-    }),
-    error: z.string().nullable().meta({ description: 'Why it cannot be planned.' }),
-    nextFireAt: answeredInstant.nullable().meta({
-      description: 'With its jitter; null unless active. Fires that are to be skipped are passed over.',
-    }),
-    lastFireAt: answeredInstant.nullable(),
-    lockedBy: z.string().nullable(),
-    lockedAt: answeredInstant.nullable(),
-    version: z.int(),
-    createdAt: answeredInstant,
-    updatedAt: answeredInstant,
   })
-  .meta({ id: 'Schedule' });
+  .meta({ id: 'VersionedSchedule', description: 'What was written of a schedule.' });
+
+const planned = z.object({
+  status: scheduleStatus.meta({
+    description: '`ended`: nothing is left to fire; `error`: it cannot be planned, and `error` says why.',
+  }),
+  late: z.boolean().meta({
+    description: 'No run has succeeded within `successWithinSeconds`; never of a paused or ended one.',
+  }),
+  error: z.string().nullable().meta({ description: 'Why it cannot be planned.' }),
+  nextFireAt: answeredInstant.nullable().meta({
+    description: 'With its jitter; null unless active. Fires that are to be skipped are passed over.',
+  }),
+  lastFireAt: answeredInstant.nullable(),
+  lockedBy: z.string().nullable(),
+  lockedAt: answeredInstant.nullable(),
+  version: z.int(),
+  createdAt: answeredInstant,
+  updatedAt: answeredInstant,
+});
+
+export const schedule = versionedSchedule.and(planned).meta({ id: 'Schedule' });

@@ -44,7 +44,7 @@ const bodyTemplate = z
 const KINDS = { error: 'must be "envelope", "payload" or an object with a template' };
 export const body = z.union([z.enum(['envelope', 'payload']), bodyTemplate], KINDS).meta({
   description:
-    "What is sent, except with GET and HEAD. envelope: firelock's own JSON about the run. payload: the run's payload byte for byte.",
+    "What is sent, except with GET and HEAD. envelope, the default: firelock's own JSON about the run. payload: the run's payload byte for byte.",
 });
 /** For a merge patch: the whole is checked once it is merged. */
 export const patchedBody = z
@@ -105,7 +105,6 @@ export const outcome = z
   .superRefine((rules, context) => {
     for (const [path, message] of twiceIn(rules)) context.addIssue({ code: 'custom', path, message });
   })
-  .nullable()
   .meta({
     id: 'OutcomeRules',
     description:
@@ -114,7 +113,8 @@ export const outcome = z
       'its first 64 KiB; without it, it is `otherwise`: null means retry, and under `atMostOnce` fail. A status in `retry` is ' +
       'sent again under `atMostOnce` too.',
     example: { succeed: [409], require: { pointer: '/success', equals: true } },
-  });
+  })
+  .nullable();
 export const patchedOutcome = z
   .strictObject({
     succeed: fields.succeed.nullish(),

@@ -25,7 +25,7 @@ export const url = z
   .string()
   .max(MAX_URL_LENGTH)
   .meta({
-    format: 'uri-template',
+    format: 'url-template',
     maxLength: MAX_URL_LENGTH,
     description:
       `${HOST_RULE} Templates in path and query: ${KNOWN_TEMPLATES}. With a \`connection\`, a path (and a query) below its URL, ` +
