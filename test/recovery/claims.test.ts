@@ -66,7 +66,7 @@ describe('a claimed run that waits for its slot behind slow ones', () => {
       const isLost = how === 'is not answered';
       const busy = await instanceOf({ concurrency: 2, databaseClock }, (isLost ? lossy : store).database);
       await busy.put('slow', { url: slow.url, timeoutSeconds: 3600 });
-      await busy.put('quick', { url: quick.url, timeoutSeconds: 1 });
+      await busy.put('quick', { url: quick.url });
       await leaveRuns(store, 'slow', { count: 2 });
       await busy.start();
       await slow.arrived(2);

@@ -368,7 +368,6 @@ describe('a completion that does not come', () => {
         delivery,
         retry: { ...AT_ONCE, maxAttempts: 1 },
         target: { ...target, lookup },
-        timeoutSeconds: 1,
       });
       await rewind(id);
       const { events } = expiring();

@@ -75,7 +75,7 @@ async function haveRuns(): Promise<void> {
     await call('POST', `/schedules/s${index}/fire`);
     await call('POST', '/runs', { ...ONCE, key: `k${index}`, target: targetOf(path) });
   }
-  const callback = { ...ONCE, completion: 'callback', target: targetOf('200/callback') };
+  const callback = { ...ONCE, timeoutSeconds: 60, completion: 'callback', target: targetOf('200/callback') };
   const { id } = (await call('POST', '/runs', callback)) as { id: string };
   await until(
     async () => ((await call('GET', `/runs/${id}`)) as { status: string }).status === 'running' || null,

