@@ -11,13 +11,15 @@ target gives, is not listed. \`npm run reference\` writes this page from the sou
 
 /** The page of all messages. `paths`: the TypeScript files of `src/`. */
 export function messagesReference(root: string, paths: readonly string[]): string {
-  const among = (isIncluded: (path: string) => boolean) => new SourceTexts(root, paths.filter(isIncluded));
+  const texts = new SourceTexts(root, paths);
+  const isCommand = (path: string) => path.startsWith('src/cli/');
+  const isDaemon = (path: string) => !isCommand(path);
   return [
     HEAD,
-    logSection(among((path) => !path.startsWith('src/cli/')).said(logLine)),
-    warningSection(among((path) => path === 'src/runtime/readiness.ts').said(warning)),
-    apiSection(among((path) => !path.startsWith('src/cli/')).said(problem)),
-    commandSection(among((path) => path.startsWith('src/cli/')).said(commandError)),
+    logSection(texts.said(logLine, isDaemon)),
+    warningSection(texts.said(warning, (path) => path === 'src/runtime/readiness.ts')),
+    apiSection(texts.said(problem, isDaemon)),
+    commandSection(texts.said(commandError, isCommand)),
   ].join('\n');
 }
 

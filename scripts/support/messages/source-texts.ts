@@ -19,22 +19,31 @@ interface Saying {
 /** Recognises a call of one kind of message; null: it is another call. */
 export type Recognise = (name: string, args: readonly ts.Expression[], call: ts.Node) => Saying | null;
 
+interface Call {
+  file: ts.SourceFile;
+  name: string;
+  args: readonly ts.Expression[];
+  node: ts.Node;
+}
+
 const COMPUTED = '…';
 
 /** Reads texts from the syntax of the sources, and follows constants and functions of the same file. */
 export class SourceTexts {
-  readonly #files: ts.SourceFile[];
+  readonly #calls: readonly Call[];
 
   constructor(root: string, paths: readonly string[]) {
-    this.#files = paths.map((path) =>
-      ts.createSourceFile(path, readFileSync(join(root, path), 'utf8'), ts.ScriptTarget.Latest, true),
+    this.#calls = paths.flatMap((path) =>
+      callsOf(
+        ts.createSourceFile(path, readFileSync(join(root, path), 'utf8'), ts.ScriptTarget.Latest, true),
+      ),
     );
   }
 
   /**
-   * The texts of all calls that are recognised, and those of the functions that hand a parameter on to such a call. Sorted, each once.
+   * The texts of all calls in some of the files that are recognised, and those of the functions that hand a parameter on to such a call. Sorted, each once.
    */
-  said(recognise: Recognise): SaidText[] {
+  said(recognise: Recognise, isIncluded: (path: string) => boolean): SaidText[] {
     const texts = new Map<string, SaidText>();
     const helpers = new Map<string, { index: number; of: ts.Expression | string; file: ts.SourceFile }>();
     const visit = (file: ts.SourceFile, saying: Saying, from: ts.SourceFile): string | null => {
@@ -50,7 +59,7 @@ export class SourceTexts {
         if (/[a-z]/i.test(text)) texts.set(`${of} ${text}`, { text, of });
       return null;
     };
-    const found = this.#calls();
+    const found = this.#calls.filter(({ file }) => isIncluded(file.fileName));
     for (const { file, name, args, node } of found) {
       const saying = recognise(name, args, node);
       if (saying !== null) visit(file, saying, file);
@@ -62,19 +71,17 @@ export class SourceTexts {
           visit(file, { text: args[helper.index] ?? null, of: helper.of }, helper.file);
     return [...texts.values()].sort((one, other) => (one.text < other.text ? -1 : 1));
   }
+}
 
-  #calls() {
-    const calls: { file: ts.SourceFile; name: string; args: readonly ts.Expression[]; node: ts.Node }[] = [];
-    for (const file of this.#files) {
-      const walk = (node: ts.Node): void => {
-        if (ts.isCallExpression(node) || ts.isNewExpression(node))
-          calls.push({ file, name: node.expression.getText(), args: node.arguments ?? [], node });
-        ts.forEachChild(node, walk);
-      };
-      walk(file);
-    }
-    return calls;
-  }
+function callsOf(file: ts.SourceFile): Call[] {
+  const calls: Call[] = [];
+  const walk = (node: ts.Node): void => {
+    if (ts.isCallExpression(node) || ts.isNewExpression(node))
+      calls.push({ file, name: node.expression.getText(file), args: node.arguments ?? [], node });
+    ts.forEachChild(node, walk);
+  };
+  walk(file);
+  return calls;
 }
 
 /** The function whose parameter this is, if it is one. */
