@@ -22,6 +22,45 @@ export function parseKeepingDigits(text: string): unknown {
   );
 }
 
+/** Whether two such trees say the same: members in any order, numbers by their decimal value, however many digits they have. */
+export function equalTrees(one: unknown, other: unknown): boolean {
+  const [digits, others] = [numberText(one), numberText(other)];
+  if (digits !== null || others !== null)
+    return digits !== null && others !== null && decimalOf(digits) === decimalOf(others);
+  if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null)
+    return one === other;
+  if (Array.isArray(one) !== Array.isArray(other)) return false;
+  const names = Object.keys(one);
+  return (
+    names.length === Object.keys(other).length &&
+    names.every(
+      (name) => Object.hasOwn(other, name) && equalTrees(memberOf(one, name), memberOf(other, name)),
+    )
+  );
+}
+
+function memberOf(tree: object, name: string): unknown {
+  return (tree as Record<string, unknown>)[name];
+}
+
+/** Null: it is no number. */
+function numberText(value: unknown): string | null {
+  if (typeof value === 'number') return String(value);
+  return JSON.isRawJSON(value) ? (value as { rawJSON: string }).rawJSON : null;
+}
+
+/** Of `1.0`, `1` and `10e-1` the same text. */
+function decimalOf(text: string): string {
+  const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER.exec(text) ?? [];
+  const digits = (whole + fraction).replace(/^0+/, '');
+  const kept = digits.replace(/0+$/, '');
+  if (kept === '') return '0';
+  const power = BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - kept.length);
+  return `${sign}${kept}e${power}`;
+}
+
+const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]\+?(-?\d+))?$/;
+
 export function isJson(text: string): boolean {
   try {
     JSON.parse(text);

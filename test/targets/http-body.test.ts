@@ -83,7 +83,7 @@ test('rules judge the answer of the handoff', async () => {
     succeed: [],
     retry: [404],
     fail: [],
-    require: { pointer: '/ok', equals: true },
+    require: { pointer: '/ok', json: 'true' },
     otherwise: 'fail',
   };
   const deliver = async (statusCode: number, body: string) => {

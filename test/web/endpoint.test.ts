@@ -38,7 +38,7 @@ function stored(target: Partial<AnsweredHttpTarget>): Schedule {
     onExcluded: 'skip',
     every: null,
     pick: null,
-    target: targetAt('http://a/', target),
+    target: { ...targetAt('http://a/'), ...target },
   } as never;
 }
 

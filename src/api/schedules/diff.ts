@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
 import type { ChangedSchedule } from '../../operations/schedules/schedule-writes.ts';
 import { isObject, pointer } from '../http/json/json-body.ts';
+import { isTree } from '../http/json/merge-patch.ts';
 import { rawJsonOrNull } from '../http/json/raw-json.ts';
 import { MASK } from '../targets/http-call-schemas.ts';
 import { answerDefinition } from './answers.ts';
@@ -50,7 +51,7 @@ interface Part {
 
 /** Objects are compared by their members, lists as a whole. */
 function differences(before: Part, after: Part, path: readonly string[]): Diff['fields'] {
-  if (isObject(before.shown) && isObject(after.shown)) {
+  if (isTree(before.shown) && isTree(after.shown)) {
     const names = new Set([...Object.keys(before.shown), ...Object.keys(after.shown)]);
     return [...names].flatMap((name) =>
       differences(memberOf(before, name), memberOf(after, name), [...path, name]),

@@ -1,3 +1,5 @@
+import { parseKeepingDigits } from '../../core/json-text.ts';
+import type { OutcomeRules } from '../../core/schedules/target-parts.ts';
 import type { HttpCall, HttpTarget, Target } from '../../core/schedules/schedule.ts';
 import { MASK } from './http-call-schemas.ts';
 
@@ -13,11 +15,20 @@ export function answerHttpTarget(target: HttpTarget) {
     connection,
     ...masked(target),
     body,
-    outcome,
+    outcome: outcome && { ...outcome, require: answeredRule(outcome.require) },
     secret: Array.isArray(secret) ? secret.map(() => MASK) : secret && MASK,
     lookup: lookup && masked(lookup),
     cancel: cancel && masked(cancel),
   };
+}
+
+export interface AnsweredRules extends Omit<OutcomeRules, 'require'> {
+  require: ReturnType<typeof answeredRule>;
+}
+
+function answeredRule(rule: OutcomeRules['require']) {
+  if (rule === null || 'contains' in rule) return rule;
+  return { pointer: rule.pointer, equals: parseKeepingDigits(rule.json) };
 }
 
 function masked({ url, method, headers }: HttpCall): HttpCall<string> {

@@ -5,7 +5,7 @@ import { isObject, pointer } from '../http/json/json-body.ts';
 import type { Fault } from '../http/problem.ts';
 import { MASK } from './http-call-schemas.ts';
 import type { TargetInput } from './schemas.ts';
-import { answerTarget } from './answers.ts';
+import { type AnsweredRules, answerTarget } from './answers.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { sealTarget } from '../../core/secrets/target-secrets.ts';
 
@@ -34,11 +34,18 @@ export function unmaskHttpTarget(
     connection,
     ...unmask(placed(target), known, '/target/headers', faults),
     body,
-    outcome,
+    outcome: outcome && { ...outcome, require: storedRule(outcome.require) },
     secret: unmaskSecret({ connection, url: target.url, secret }, known, faults),
     lookup: lookup && callOf('lookup', lookup),
     cancel: cancel && callOf('cancel', cancel),
   };
+}
+
+type SentRule = NonNullable<Extract<TargetInput, { type: 'http' }>['outcome']>['require'];
+
+function storedRule(rule: SentRule): OutcomeRules['require'] {
+  if (rule === null || 'contains' in rule) return rule;
+  return { pointer: rule.pointer, json: JSON.stringify(rule.equals) };
 }
 
 /** A call of a target, and the connection of the target. */
@@ -127,7 +134,7 @@ function withoutRenamedHeaders<T extends HttpCall<string>>(shown: T, patch: unkn
 }
 
 /** What is required by its text replaces what is required by a pointer, and the other way round. */
-function withoutReplacedRule(rules: OutcomeRules, required: Record<string, unknown>): OutcomeRules {
+function withoutReplacedRule(rules: AnsweredRules, required: Record<string, unknown>): AnsweredRules {
   const stays = Object.keys(required).every((name) => rules.require !== null && name in rules.require);
   return stays ? rules : { ...rules, require: null };
 }

@@ -24,8 +24,8 @@ export interface OutcomeRules {
   succeed: StatusPattern[];
   retry: StatusPattern[];
   fail: StatusPattern[];
-  /** What an answer must contain to count as a success; null: nothing. */
-  require: { pointer: string; equals: unknown } | { contains: string } | null;
+  /** What an answer must contain to count as a success; null: nothing. `json`: the text of `equals`, whose numbers keep their digits. */
+  require: { pointer: string; json: string } | { contains: string } | null;
   /** What an answer without it means; null: `retry`, and under atMostOnce `fail`. */
   otherwise: 'retry' | 'fail' | null;
 }

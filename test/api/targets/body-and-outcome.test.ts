@@ -83,6 +83,30 @@ describe('the rules of a target', () => {
     expect(targetOf(await patch('o', { outcome: null }))['outcome']).toBeNull();
   });
 
+  test('keep the digits of `equals`, wherever they were sent', async () => {
+    const text = '{"pointer":"/n","equals":{"n":[1.10,1e2,12345678901234567890],"m":9007199254740993}}';
+    const target = `{"type":"http","url":"http://127.0.0.1:9","outcome":{"require":${text}}}`;
+    const answerOf = async (method: string, path: string, sent?: string) =>
+      (await api.call(method, `/api/v1${path}`, sent)).text;
+    const definition = `"cron":"0 0 1 1 *","target":${target}`;
+    const shown = [
+      await answerOf('PUT', '/schedules/digits', `{${definition}}`),
+      await answerOf('GET', '/schedules/digits'),
+      await answerOf('PATCH', '/schedules/digits', `{"target":{"outcome":{"require":${text}}}}`),
+      await answerOf('GET', '/schedules/digits/versions'),
+    ];
+    for (const answer of shown) expect(answer).toContain(text);
+    expect(JSON.parse(shown[2] ?? '')).toMatchObject({ version: 1 });
+    const other = definition.replace('1.10', '1.100');
+    const diff = await answerOf(
+      'POST',
+      '/schedules/batch',
+      `{"dryRun":true,"items":[{"id":"digits",${other}}]}`,
+    );
+    expect(diff).toContain('"path":"/target/outcome/require/equals/n"');
+    expect(diff).toContain('1.100');
+  });
+
   test('have defaults', async () => {
     expect(targetOf(await put('d', { outcome: {} }))['outcome']).toEqual({
       succeed: [],

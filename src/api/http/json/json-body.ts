@@ -1,4 +1,5 @@
 import { yieldToEventLoop } from '../../../runtime/loop/slices.ts';
+import { parseKeepingDigits } from '../../../core/json-text.ts';
 import { type Part, SLICE_BYTES, splitJson } from './json-parts.ts';
 import { type Fault, MAX_FAULTS, Problem } from '../problem.ts';
 
@@ -91,7 +92,19 @@ function parsePart(bytes: Buffer, part: Part): unknown {
     start = hole.end;
   }
   const rest = bytes.subarray(start, part.end);
-  return parse(decode(pieces.length === 0 ? rest : Buffer.concat([...pieces, rest])), part, bytes);
+  const text = decode(pieces.length === 0 ? rest : Buffer.concat([...pieces, rest]));
+  const value = parse(text, part, bytes);
+  if (text.includes('"equals"')) keepDigits(value, parseKeepingDigits(text));
+  return value;
+}
+
+/** Members of this name hold any JSON, which is compared with other JSON: there, numbers keep their digits. */
+function keepDigits(value: unknown, exact: unknown): void {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [name, member] of Object.entries(exact as object)) {
+    if (name === 'equals') (value as Record<string, unknown>)[name] = member;
+    else keepDigits((value as Record<string, unknown>)[name], member);
+  }
 }
 
 const NULL = Buffer.from('null');

@@ -1,5 +1,4 @@
-import { isDeepStrictEqual } from 'node:util';
-import { parseKeepingDigits, pointerSteps, valueAt } from '../../json-text.ts';
+import { equalTrees, parseKeepingDigits, pointerSteps, valueAt } from '../../json-text.ts';
 import type { OutcomeRules, StatusPattern } from '../../schedules/target-parts.ts';
 import type { Delivery } from '../../schedules/schedule.ts';
 import { type AttemptError, answerError, classifyStatus } from './outcome.ts';
@@ -88,9 +87,9 @@ function missingFrom(body: Buffer, required: NonNullable<OutcomeRules['require']
     return text.includes(required.contains)
       ? null
       : 'its text does not contain what outcome.require.contains says';
-  const { pointer, equals } = required;
+  const { pointer, json } = required;
   const found = valueAt(treeOf(text), pointerSteps(pointer) ?? [pointer]);
-  if (found !== undefined && isDeepStrictEqual(found, treeOf(JSON.stringify(equals)))) return null;
+  if (found !== undefined && equalTrees(found, treeOf(json))) return null;
   return `its JSON at ${JSON.stringify(pointer)} is not what outcome.require.equals says`;
 }
 

@@ -39,7 +39,7 @@ test('a status in no list is judged as without rules', () => {
 });
 
 describe('what is required', () => {
-  const isTrue = { require: { pointer: '/ok', equals: true } };
+  const isTrue = { require: { pointer: '/ok', json: 'true' } };
 
   test.each([
     ['{"ok":true}', 'accepted'],
@@ -56,15 +56,37 @@ describe('what is required', () => {
   });
 
   test('the value must be exactly the one that is named, null and large numbers too', () => {
-    const equal = (equals: unknown, body: string) =>
-      verdict({ require: { pointer: '', equals } }, 200, body).kind;
-    expect(equal(null, 'null')).toBe('accepted');
-    expect(equal(null, '')).toBe('transient');
-    expect(equal({ a: [1, { b: null }] }, '{"a":[1,{"b":null}]}')).toBe('accepted');
-    expect(equal({ a: [1, { b: null }] }, '{"a":[1,{"b":null}],"c":1}')).toBe('transient');
-    expect(equal('x', '"x"')).toBe('accepted');
-    expect(equal(9007199254740992, '9007199254740993')).toBe('transient');
-    expect(verdict({ require: { pointer: '/a', equals: null } }, 200, '{}').kind).toBe('transient');
+    const equal = (json: string, body: string) => verdict({ require: { pointer: '', json } }, 200, body).kind;
+    expect(equal('null', 'null')).toBe('accepted');
+    expect(equal('null', '')).toBe('transient');
+    expect(equal('{"a":[1,{"b":null}]}', '{"a":[1,{"b":null}]}')).toBe('accepted');
+    expect(equal('{"a":[1,{"b":null}]}', '{"a":[1,{"b":null}],"c":1}')).toBe('transient');
+    expect(equal('{"a":1,"b":[]}', '{"b":[],"a":1}')).toBe('accepted');
+    expect(equal('[]', '{}')).toBe('transient');
+    expect(equal('{"a":1}', '{"b":1}')).toBe('transient');
+    expect(equal('"x"', '"x"')).toBe('accepted');
+    expect(verdict({ require: { pointer: '/a', json: 'null' } }, 200, '{}').kind).toBe('transient');
+  });
+
+  test.each([
+    ['1.10', '1.10', true],
+    ['1.0', '1', true],
+    ['1e2', '100', true],
+    ['100', '1.0E+2', true],
+    ['0.001', '1e-3', true],
+    ['-0', '0.00', true],
+    ['12345678901234567890', '12345678901234567890', true],
+    ['12345678901234567890', '12345678901234567891', false],
+    ['9007199254740992', '9007199254740993', false],
+    ['1e999999999999999999999', '1e999999999999999999999', true],
+    ['1e999999999999999999999', '1e999999999999999999998', false],
+    ['1', '-1', false],
+    ['10', '1', false],
+    ['1', '"1"', false],
+    ['{"a":[1.50]}', '{"a":[15e-1]}', true],
+  ])('numbers are compared by their decimal value: %s and %s', (json, body, isEqual) => {
+    const { kind } = verdict({ require: { pointer: '', json } }, 200, body);
+    expect(kind).toBe(isEqual ? 'accepted' : 'transient');
   });
 
   test('a text must contain it', () => {
