@@ -49,7 +49,7 @@ describe('a form that generators of clients can read:', () => {
   test('a default stays where it is a plain value of a plain type, an example where it is not null', () => {
     const named = { $ref: '#/components/schemas/A' };
     const kept = [
-      { type: 'integer', default: 30, example: 1 },
+      { type: 'integer', maximum: 60, default: 30, example: 1 },
       { type: 'boolean', default: false },
       { type: 'array', items: A_TEXT, default: [] },
     ];
@@ -57,9 +57,18 @@ describe('a form that generators of clients can read:', () => {
     expect(inPlainForm({ ...named, default: {} })).toEqual(named);
     expect(inPlainForm({ type: 'object', default: {} })).toEqual({ type: 'object' });
     expect(inPlainForm({ anyOf: [A_TEXT, named], default: 'a' })).toEqual({ anyOf: [A_TEXT, named] });
-    expect(inPlainForm({ anyOf: [{ type: 'integer' }, NULL], default: 5, example: null })).toEqual({
-      ...{ type: ['integer', 'null'], default: 5 },
+    expect(inPlainForm({ anyOf: [{ type: 'boolean' }, NULL], default: true, example: null })).toEqual({
+      ...{ type: ['boolean', 'null'], default: true },
     });
+  });
+
+  test('a number that 32 bits may not hold says how large it may be', () => {
+    const sized = (schema: Tree) => (inPlainForm(schema) as Tree)['format'];
+    expect(sized({ type: 'integer', maximum: 2 ** 31 - 1 })).toBeUndefined();
+    expect(sized({ type: 'integer', maximum: 2 ** 31 })).toBe('int64');
+    expect(sized({ anyOf: [{ type: 'integer' }, NULL] })).toBe('int64');
+    expect(sized({ type: 'number', maximum: 1 })).toBe('double');
+    expect(sized({ type: 'string' })).toBeUndefined();
   });
 });
 

@@ -6,7 +6,7 @@ import { type SchemaTree, edited } from './schemas.ts';
  * fits a schema before fits it afterwards, and the other way round.
  */
 export function inPlainForm(schema: unknown): unknown {
-  return edited(schema, (one) => asRule(withNulls(withoutFillers(nullableInOne(one)))));
+  return edited(schema, (one) => asRule(withNulls(withSize(withoutFillers(nullableInOne(one))))));
 }
 
 /**
@@ -30,6 +30,14 @@ function nullableInOne(schema: SchemaTree): SchemaTree {
 }
 
 const SCALARS: ReadonlySet<unknown> = new Set(['string', 'integer', 'number', 'boolean']);
+
+/** How large a number may be, where it is not said: many languages would take it for one of 32 bits. */
+function withSize(schema: SchemaTree): SchemaTree {
+  const types = [schema['type']].flat();
+  if (types.includes('number')) return { ...schema, format: 'double' };
+  const isSmall = Number(schema['maximum'] ?? Infinity) < 2 ** 31;
+  return types.includes('integer') && !isSmall ? { ...schema, format: 'int64' } : schema;
+}
 
 /** A field that is always null: not every language has a type that is only that. */
 function withNulls(schema: SchemaTree): SchemaTree {
