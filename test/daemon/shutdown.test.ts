@@ -201,7 +201,8 @@ describe('SIGTERM', () => {
       await sleep(pause);
       daemon.signal('SIGINT');
     }
-    await sleep(700);
+    // It answers, so it has heard them.
+    await until(async () => (await daemon.call('GET', '/readyz')).status === 503 || null);
     expect(reset).toBe(0);
     answerAll();
     expect(await daemon.exited).toBe(0);

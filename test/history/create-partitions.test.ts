@@ -27,6 +27,7 @@ import {
 import { LONG } from '../support/runner/long.ts';
 import { type Store, createInstance } from '../support/pipeline.ts';
 import { startReceiver } from '../support/receiver.ts';
+import { passingClock } from '../support/passing-clocks.ts';
 import { until } from '../support/until.ts';
 
 const TODAY = dayAgo(0);
@@ -209,8 +210,8 @@ describe('after a week in which none were made', () => {
 describe('a partition that cannot be made because of a lock', () => {
   it('is tried again, and logged after an hour; meanwhile all works on', async () => {
     await dropAllPartitions(store);
-    let ahead = 0;
-    const maker = startMaker({ ...systemClock, monotonic: () => systemClock.monotonic() + ahead });
+    const { clock, pass } = passingClock();
+    const maker = startMaker(clock);
     const instance = await createInstance(store);
     const receiver = await startReceiver();
     await instance.start();
@@ -219,7 +220,7 @@ describe('a partition that cannot be made because of a lock', () => {
       expect(maker.of('historyDelayed')[0]).toMatchObject({ work: 'create', day: TODAY, lasts: false });
       await instance.accept({ url: receiver.url });
       await until(async () => (await endedIds(store)).length === 1 || null);
-      ahead = 3_600_000;
+      pass(3_600_000);
       await maker.passes();
       await maker.passes();
       expect(maker.of('historyDelayed').map(({ lasts }) => lasts)).toEqual([false, true, false]);

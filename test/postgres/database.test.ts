@@ -93,11 +93,13 @@ describe('the database', () => {
 
   it('counts the wait for a connection as part of that time, and says how much work waits', async () => {
     expect(database.usage?.()).toEqual({ size: 2, busy: 0, waiting: 0 });
-    const holders = [1, 2].map(() => database.run((db) => db.execute(sql`SELECT pg_sleep(1)`)));
+    const release = Promise.withResolvers<undefined>();
+    const holders = [1, 2].map(() => database.run(() => release.promise, 600_000));
     const another = database.run((db) => db.execute(sql`SELECT 1`), 100);
     expect(database.usage?.()).toEqual({ size: 2, busy: 2, waiting: 1 });
     await expect(another).rejects.toThrow(QueryTimeout);
     expect(database.usage?.()).toEqual({ size: 2, busy: 2, waiting: 0 });
+    release.resolve(undefined);
     await Promise.all(holders);
     expect(await one()).toEqual([{ one: 1 }]);
   });
@@ -153,13 +155,13 @@ describe('the database', () => {
 
   it('sends nothing of a transaction that is over', async () => {
     await database.run((db) => db.execute(sql`CREATE TABLE t (n int)`));
-    let late: Promise<unknown> = Promise.resolve();
+    let insert: (() => Promise<unknown>) | undefined;
     const failing = database.transaction((tx) => {
-      late = setTimeout(50).then(() => tx.execute(sql`INSERT INTO t VALUES (1)`));
+      insert = () => tx.execute(sql`INSERT INTO t VALUES (1)`);
       return Promise.reject(new Error('no'));
     });
     await expect(failing).rejects.toThrow('no');
-    await expect(late).rejects.toThrow();
+    await expect(insert?.()).rejects.toThrow();
     expect(await database.run((db) => rowsOf(db)(sql`SELECT * FROM t`))).toEqual([]);
   });
 
@@ -231,7 +233,8 @@ describe('the database', () => {
         return first;
       });
     expect(await Promise.all([cross(1, 2), cross(2, 1)])).toEqual([1, 2]);
-    expect(begun).toBe(3);
+    // More often where the one that begins again is quicker than the one that has waited.
+    expect(begun).toBeGreaterThanOrEqual(3);
   });
 
   it('has no connection left that hung during an outage, once that is over', async () => {

@@ -335,10 +335,12 @@ describe('while the database is away', () => {
     await expect(cutOff.claim({ waitSeconds: 0.2 })).rejects.toSatisfy(isUnavailable);
   });
 
-  it('and back before its time is up, a worker without work gets an empty answer', async () => {
-    const answer = cutOff.claim({ waitSeconds: 3 });
+  it('and back before its wait is over, a worker without work gets an empty answer', async () => {
+    const answer = cutOff.claim(LONG);
     await until(() => cutOff.events.some(({ type }) => type === 'loopFailed') || null);
     await proxy.restore();
+    expect(await until(() => cutOff.claim().catch(() => null))).toEqual([]);
+    await cutOff.queues.stop();
     expect(await answer).toEqual([]);
   });
 });

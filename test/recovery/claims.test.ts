@@ -2,8 +2,6 @@ import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
-import { createDatabaseClock } from '../../src/runtime/database-clock.ts';
 import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
 import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/claims/take-over-lost-claims.ts';
 import { storeOfTest } from '../support/of-test.ts';
@@ -11,6 +9,7 @@ import { endedRunsOf, leaveRuns, lockRuns, loseAnswerOf, runsOf } from '../suppo
 import { type InstanceOptions, type Store, type TestInstance, createInstance } from '../support/pipeline.ts';
 import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
 import { deadInstance, startRecovery } from '../support/recovering.ts';
+import { passingDatabaseClock } from '../support/passing-clocks.ts';
 import { until } from '../support/until.ts';
 import { targetAt } from '../support/targets.ts';
 
@@ -41,14 +40,6 @@ async function instanceOf(options: InstanceOptions = {}, database = store.databa
   return instance;
 }
 
-/** The database's time as an instance takes it, which can be let pass. */
-function adjustableClock() {
-  const real = createDatabaseClock(systemClock);
-  let ahead = 0;
-  const databaseClock: typeof real = { ...real, now: () => real.now() + ahead };
-  return { databaseClock, pass: (ms: number) => void (ahead += ms) };
-}
-
 /** Its last heartbeat was too long ago. */
 function lapse({ lease }: TestInstance): void {
   const { monotonic, wall } = lease.moment();
@@ -61,7 +52,7 @@ describe('a claimed run that waits for its slot behind slow ones', () => {
     async (how) => {
       const slow = await receiverThat(() => undefined);
       const quick = await receiverThat();
-      const { databaseClock, pass } = adjustableClock();
+      const { databaseClock, pass } = passingDatabaseClock();
       const lossy = loseAnswerOf(store.database, 'returnClaimsIfMine');
       const isLost = how === 'is not answered';
       const busy = await instanceOf({ concurrency: 2, databaseClock }, (isLost ? lossy : store).database);
@@ -95,7 +86,7 @@ describe('a claimed run that waits for its slot behind slow ones', () => {
   it('keeps no other from being claimed and sent, if another transaction has it locked', async () => {
     const slow = await receiverThat(() => undefined);
     const quick = await receiverThat();
-    const { databaseClock, pass } = adjustableClock();
+    const { databaseClock, pass } = passingDatabaseClock();
     const busy = await instanceOf({ concurrency: 8, concurrencyPerLane: 1, databaseClock });
     await busy.put('slow', { url: slow.url, timeoutSeconds: 3600 });
     await busy.put('waits', { url: slow.url });
@@ -124,7 +115,7 @@ describe('a claimed run that waits for its slot behind slow ones', () => {
     const owed: (() => void)[] = [];
     const slow = await receiverThat((_, response) => owed.push(() => response.end('{}')));
     const quick = await receiverThat();
-    const { databaseClock, pass } = adjustableClock();
+    const { databaseClock, pass } = passingDatabaseClock();
     const only = await instanceOf({ concurrency: 1, databaseClock });
     await only.put('slow', { url: slow.url });
     await only.put('quick', { url: quick.url });
@@ -209,7 +200,7 @@ describe('a run whose first try ended unsent', () => {
   });
 
   it('because the lease ran out at the last moment does not count as started', async () => {
-    const { databaseClock, pass } = adjustableClock();
+    const { databaseClock, pass } = passingDatabaseClock();
     const receiver = await receiverThat();
     const instance = await instanceOf({ databaseClock });
     // Between the question whether an earlier attempt arrived and the next attempt.

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
 import { deleteSchedule } from '../../src/operations/schedules/delete-schedule.ts';
+import { STATEMENT_LIMIT_MS } from '../../src/postgres/database.ts';
 import { createRecovery } from '../../src/recovery/recovery.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
@@ -13,11 +14,11 @@ import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/claims
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
+import { passingClock, passingDatabaseClock } from '../support/passing-clocks.ts';
 import { runIdAt } from '../support/pending-runs.ts';
 import { type Store, type TestInstance, createInstance } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-import { LONG } from '../support/runner/long.ts';
 import { targetAt } from '../support/targets.ts';
 
 const POLICY = { maxRecoveries: 3, maxRecoveryAgeSeconds: 86_400, lockTtlSeconds: 120 };
@@ -104,7 +105,13 @@ function startRecovery(overrides: Partial<Parameters<typeof createRecovery>[0]> 
     ...overrides,
   });
   void loop.start();
-  return { events, stop: () => loop.stop() };
+  const passes = () => events.filter(({ type }) => type === 'recoveryFinished').length;
+  /** Passes that begin from now on; the one that is under way may have looked already. */
+  const looked = async () => {
+    const before = passes();
+    await until(() => passes() > before + 2 || null);
+  };
+  return { events, looked, stop: () => loop.stop() };
 }
 
 /** One pass over what instances that are gone have left. */
@@ -319,10 +326,13 @@ describe('a run whose instance is gone', () => {
 });
 
 describe('a claim that its instance does not know of', () => {
-  it('is lost as well, after a statement’s time limit, and taken over', { tags: [LONG] }, async () => {
+  it('is lost as well, after a statement’s time limit, and taken over', async () => {
     await instance.start();
     await lostRuns({}, { by: instance.id });
-    const recovery = startRecovery();
+    const { clock, pass } = passingClock();
+    const recovery = startRecovery({ clock });
+    await recovery.looked();
+    pass(STATEMENT_LIMIT_MS);
     const [row] = await ended();
     await recovery.stop();
     expect(row).toMatchObject({ status: 'succeeded', attempts: 2, recoveries: 1 });
@@ -331,7 +341,7 @@ describe('a claim that its instance does not know of', () => {
     );
   });
 
-  it('is not confused with one that is held for long', { tags: [LONG] }, async () => {
+  it('is not confused with one that is held for long', async () => {
     let answer: (() => void) | undefined;
     const slow = await startReceiver((_arrival, response) => {
       answer = () => response.end('{}');
@@ -341,12 +351,12 @@ describe('a claim that its instance does not know of', () => {
     });
     await store.rows(sql`UPDATE runs SET claimed_by = NULL, attempts = 0`);
     await instance.start();
-    const recovery = startRecovery();
+    const { clock, pass } = passingClock();
+    const recovery = startRecovery({ clock });
     await until(() => (slow.arrivals.length === 1 ? true : null));
-    const passes = () => recovery.events.filter((event) => event.type === 'recoveryFinished').length;
-    const before = systemClock.monotonic();
-    // Longer than it takes to call a claim forgotten.
-    await until(() => (systemClock.monotonic() - before > 6_000 && passes() > 10 ? true : null));
+    await recovery.looked();
+    pass(STATEMENT_LIMIT_MS);
+    await recovery.looked();
     answer?.();
     expect(await ended()).toMatchObject([{ status: 'succeeded', attempts: 1, recoveries: 0 }]);
     await recovery.stop();
@@ -362,14 +372,12 @@ describe('a claim that is too old', () => {
     await store.rows(sql`UPDATE runs SET claimed_at = clock_timestamp() - CASE WHEN id = (SELECT min(id::text)::uuid FROM all_runs)
       THEN interval '350 seconds' ELSE interval '361 seconds' END`);
     await instance.start();
-    let ahead = 0;
-    const clock = { now: () => systemClock.now(), monotonic: () => systemClock.monotonic() + ahead };
+    const { clock, pass } = passingClock();
     const recovery = startRecovery({ clock });
-    const passes = () => recovery.events.filter((event) => event.type === 'recoveryFinished').length;
-    await until(() => (passes() > 2 ? true : null));
+    await recovery.looked();
     // That the database's clock says so is not enough: it may have stepped.
     expect((await runs()).map((row) => row.recoveries)).toEqual([0, 0]);
-    ahead = 301_000;
+    pass(301_000);
     await until(async () => ((await runs()).some((row) => row.status === 'succeeded') ? true : null));
     await recovery.stop();
     expect((await runs()).map((row) => row.recoveries).sort()).toEqual([0, 1]);
@@ -554,7 +562,8 @@ describe('a claim that has waited', () => {
     const slow = await startReceiver((_arrival, response) => {
       owed.push(() => response.end('{}'));
     });
-    const narrow = await createInstance(store, { concurrency: 1, concurrencyPerLane: 1 });
+    const { databaseClock, pass } = passingDatabaseClock();
+    const narrow = await createInstance(store, { concurrency: 1, concurrencyPerLane: 1, databaseClock });
     await instance.put('first', { url: slow.url });
     await lostRuns(
       {
@@ -579,7 +588,7 @@ describe('a claim that has waited', () => {
       wake: instance.pipeline.wake,
     };
     await deleteSchedule(deps, { id: 'lost', by: null, scope: null }, () => undefined);
-    await store.rows(sql`SELECT pg_sleep(1.1)`);
+    pass(1_100);
     owed[0]?.();
     await until(() => (narrow.pipeline.dispatcher.claimed() === 0 ? true : null));
     expect(slow.arrivals).toHaveLength(1);

@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
+import { passingClock } from '../../support/passing-clocks.ts';
 import { until } from '../../support/until.ts';
 import { SECRETS } from '../../support/secrets.ts';
 
@@ -66,15 +67,14 @@ test('a sample that fails does not stop the others, and is taken again when poss
 });
 
 test('samples that take their full time do not add up in one pass: the watchdog would take it for one that hangs', async () => {
-  let ahead = 0;
-  const clock = { now: () => systemClock.now(), monotonic: () => systemClock.monotonic() + ahead };
+  const { clock, pass } = passingClock();
   const inPasses: number[] = [];
   const slow: Database = {
     ...database,
     run: () => {
       inPasses.push(sampler.passes());
       // For a connection, and for the answer.
-      ahead += 60_000;
+      pass(60_000);
       return Promise.reject(new Error('too slow'));
     },
   };

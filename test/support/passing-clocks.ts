@@ -1,0 +1,17 @@
+import { type Clock, systemClock } from '../../src/runtime/clock.ts';
+import { type DatabaseClock, createDatabaseClock } from '../../src/runtime/database-clock.ts';
+
+/** This machine's clock; time that a test does not wait for can be let pass. */
+export function passingClock(): { clock: Clock; pass: (ms: number) => void } {
+  let ahead = 0;
+  const clock = { now: () => systemClock.now(), monotonic: () => systemClock.monotonic() + ahead };
+  return { clock, pass: (ms) => void (ahead += ms) };
+}
+
+/** The same of the database's time, as an instance takes it. */
+export function passingDatabaseClock(): { databaseClock: DatabaseClock; pass: (ms: number) => void } {
+  const real = createDatabaseClock(systemClock);
+  let ahead = 0;
+  const databaseClock = { ...real, now: () => real.now() + ahead };
+  return { databaseClock, pass: (ms) => void (ahead += ms) };
+}
