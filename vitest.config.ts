@@ -13,6 +13,8 @@ export default defineConfig({
     testTimeout: HUNG_AFTER_MS,
     hookTimeout: HUNG_AFTER_MS,
     teardownTimeout: HUNG_AFTER_MS,
+    // A second by default.
+    expect: { poll: { timeout: HUNG_AFTER_MS } },
     tags: [
       { name: ATTACK, description: 'tries to break in, to starve others or to mislead' },
       { name: LONG, description: 'takes more than a few seconds by itself', timeout: 5 * HUNG_AFTER_MS },

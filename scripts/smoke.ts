@@ -13,6 +13,7 @@ import { freePort } from '../test/support/loopback.ts';
 import { startCluster } from '../test/support/postgres/server.ts';
 import type { Program } from '../test/support/programs.ts';
 import { type Receiver, startReceiver } from '../test/support/receiver.ts';
+import { HUNG_AFTER_MS } from '../test/support/until.ts';
 import { within } from '../test/support/within.ts';
 import { type Check, runChecks } from './support/checks.ts';
 import { buildImage, type Image } from './support/image.ts';
@@ -72,7 +73,7 @@ function carriesWhatRuns({ image }: Stage) {
 
 async function refusesToRunWithoutDatabase(stage: Stage) {
   stage.daemon = stage.image.start({ HOST: '127.0.0.1', PORT: String(stage.port) });
-  assert.equal(await within(30_000, stage.daemon.exited, 'it did not end'), 1);
+  assert.equal(await within(HUNG_AFTER_MS, stage.daemon.exited, 'it did not end'), 1);
   assert.match(stage.daemon.lines.join('\n'), /DATABASE_URL/);
 }
 
@@ -155,16 +156,16 @@ async function endsOnSigterm({ daemon }: Stage) {
   assert.ok(daemon);
   assert.ok(daemon.isRunning());
   daemon.signal('SIGTERM');
-  assert.equal(await within(40_000, daemon.exited, 'it did not end'), 0);
+  assert.equal(await within(HUNG_AFTER_MS, daemon.exited, 'it did not end'), 0);
 }
 
 function request(stage: Stage, path: string, method = 'GET', body?: object): Promise<Answer> {
   return call(`http://127.0.0.1:${stage.port}${path}`, method, { body, limitMs: 10_000 });
 }
 
-/** Waits for at most 60 s, and no longer than the daemon lives. */
+/** Waits no longer than the daemon lives. */
 async function eventually(stage: Stage, what: string, probe: () => Promise<boolean> | boolean) {
-  const deadline = Date.now() + 60_000;
+  const deadline = Date.now() + HUNG_AFTER_MS;
   let last: unknown = 'not yet';
   while (Date.now() < deadline && stage.daemon?.isRunning() === true) {
     try {

@@ -21,7 +21,7 @@ import { addMigration } from '../test/support/postgres/add-migration.ts';
 import { startCluster } from '../test/support/postgres/server.ts';
 import { type Daemon, listening, startCommand } from '../test/support/programs.ts';
 import { type Receiver, startReceiver } from '../test/support/receiver.ts';
-import { until } from '../test/support/until.ts';
+import { HUNG_AFTER_MS, until } from '../test/support/until.ts';
 import { within } from '../test/support/within.ts';
 import { type Check, runChecks } from './support/checks.ts';
 import { commandIn, install, shellOf } from './support/package.ts';
@@ -54,7 +54,6 @@ assert.ok(count >= 1 && count <= 1000, '--schedules must be from 1 to 1000');
 
 /** Under load before and after each step. */
 const STEP_MS = 8_000;
-const LIMIT_MS = 90_000;
 
 /** What the next version might add: columns of tables that every fire writes, and indexes, one of them of each day of history. */
 const MADE_UP: readonly (readonly [name: string, ...lines: string[]])[] = [
@@ -148,7 +147,7 @@ async function replace(stage: Stage, version: string) {
   await startIn(stage, version);
   await sleep(STEP_MS / 2);
   oldest.signal('SIGTERM');
-  assert.equal(await within(LIMIT_MS, oldest.exited, 'it did not leave'), 0);
+  assert.equal(await within(HUNG_AFTER_MS, oldest.exited, 'it did not leave'), 0);
   await sleep(STEP_MS);
 }
 
@@ -166,10 +165,10 @@ async function drains(stage: Stage) {
     stage.sql`SELECT count(*)::int AS count FROM runs WHERE scheduled_for <= ${last}`.then(
       ([row]) => row?.['count'] as number,
     );
-  await until(async () => (await open()) === 0 || null, LIMIT_MS);
+  await until(async () => (await open()) === 0 || null, HUNG_AFTER_MS);
   for (const daemon of stage.daemons) if (daemon.isRunning()) daemon.signal('SIGTERM');
   for (const daemon of stage.daemons)
-    assert.equal(await within(LIMIT_MS, daemon.exited, 'it did not leave'), 0);
+    assert.equal(await within(HUNG_AFTER_MS, daemon.exited, 'it did not leave'), 0);
 }
 
 /** A moment is a schedule and a second. */
@@ -205,9 +204,9 @@ async function startIn(stage: Stage, version: string) {
   const program = startCommand(commandIn(version), [], {
     ...{ cwd, env: { ...env, ...variables }, stdio: ['ignore', 'pipe', 'pipe'] },
   });
-  const daemon = await within(LIMIT_MS, listening(program), 'it did not listen');
+  const daemon = await within(HUNG_AFTER_MS, listening(program), 'it did not listen');
   stage.daemons.push(daemon);
-  await within(LIMIT_MS, daemon.ready(), 'it was not ready');
+  await within(HUNG_AFTER_MS, daemon.ready(), 'it was not ready');
 }
 
 async function migrationsIn({ sql }: Stage): Promise<string[]> {

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { call } from '../support/calls.ts';
 import { freePort } from '../support/loopback.ts';
 import { type Program, ready, startCommand } from '../support/programs.ts';
+import { HUNG_AFTER_MS } from '../support/until.ts';
 import { within } from '../support/within.ts';
 import { IMAGE } from './build-image.ts';
 import type { Podman } from './podman.ts';
@@ -13,7 +14,6 @@ export interface Container extends Program {
   put(schedule: string, body: object): Promise<void>;
 }
 
-export const LIMIT_MS = 90_000;
 /** As docker-compose.yml gives it. */
 export const GRACE_SECONDS = 40;
 
@@ -46,7 +46,7 @@ export async function startContainer(podman: Podman, name: string, databaseUrl: 
   );
   const program = startCommand('podman', words, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const url = `http://127.0.0.1:${port}`;
-  await within(LIMIT_MS, ready(program, url), `${name} was not ready`).catch((cause: unknown) => {
+  await within(HUNG_AFTER_MS, ready(program, url), `${name} was not ready`).catch((cause: unknown) => {
     throw new Error(`It wrote:\n${program.lines.join('\n')}`, { cause });
   });
   const headers = { authorization: `Bearer ${token}` };

@@ -5,9 +5,9 @@ import type postgres from 'postgres';
 import { isReady } from '../support/calls.ts';
 import { EVERY_SECOND } from '../support/fires.ts';
 import type { Receiver } from '../support/receiver.ts';
-import { until } from '../support/until.ts';
+import { HUNG_AFTER_MS, until } from '../support/until.ts';
 import { within } from '../support/within.ts';
-import { type Container, LIMIT_MS, stopContainer } from './container.ts';
+import { type Container, stopContainer } from './container.ts';
 import type { Podman } from './podman.ts';
 
 interface Scene {
@@ -26,16 +26,16 @@ const MEANWHILE_MS = 2_500;
 export async function drains({ podman, container, receiver, held, sql }: Scene): Promise<void> {
   const body = { cron: EVERY_SECOND, target: { type: 'http', url: `${receiver.url}/held` } };
   await container.put('held', body);
-  await until(() => held.length > 0 || null, LIMIT_MS);
+  await until(() => held.length > 0 || null, HUNG_AFTER_MS);
   const began = Date.now();
   const stopping = stopContainer(podman, container);
-  await until(async () => !(await isReady(container.url)) || null, LIMIT_MS);
+  await until(async () => !(await isReady(container.url)) || null, HUNG_AFTER_MS);
   const before = receiver.arrivals.length;
   await sleep(MEANWHILE_MS);
   assert.ok(container.isRunning(), 'it did not wait for the attempts under way');
   for (const response of held) response.end('{}');
-  assert.equal(await within(LIMIT_MS, container.exited, 'it did not end'), 0);
-  assert.equal(await within(LIMIT_MS, stopping.exited, 'podman stop did not end'), 0);
+  assert.equal(await within(HUNG_AFTER_MS, container.exited, 'it did not end'), 0);
+  assert.equal(await within(HUNG_AFTER_MS, stopping.exited, 'podman stop did not end'), 0);
   const seconds = ((Date.now() - began) / 1000).toFixed(1);
   console.log(`     attempts under way: ${held.length}; it ended after ${seconds} s`);
   assert.equal(receiver.arrivals.length, before, 'something was sent while it drained');

@@ -16,12 +16,12 @@ import { type Check, runChecks } from '../../scripts/support/checks.ts';
 import { EVERY_SECOND } from '../support/fires.ts';
 import { type Cluster, startCluster } from '../support/postgres/server.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { until } from '../support/until.ts';
+import { HUNG_AFTER_MS, until } from '../support/until.ts';
 import { within } from '../support/within.ts';
 import { BASE, provideBase } from './base-image.ts';
 import { IMAGE, buildImage, describeImage, packedBytes } from './build-image.ts';
 import { carriesWhatRuns, ownsNoFile } from './contents.ts';
-import { type Container, GRACE_SECONDS, LIMIT_MS, firstProcess, startContainer } from './container.ts';
+import { type Container, GRACE_SECONDS, firstProcess, startContainer } from './container.ts';
 import { drains } from './drain.ts';
 import { type Podman, findPodman, reasonOf, tryRuntimes } from './podman.ts';
 import { isSending, losesNothing, outlivesKill, putFires } from './two-containers.ts';
@@ -159,7 +159,7 @@ async function fires({ receiver, containers: [container] }: Stage) {
     cron: EVERY_SECOND,
     target: { type: 'http', url: `${receiver.url}/fired` },
   });
-  const [fire] = await within(LIMIT_MS, receiver.arrived(1), 'nothing was fired');
+  const [fire] = await within(HUNG_AFTER_MS, receiver.arrived(1), 'nothing was fired');
   assert.equal(fire?.body.scheduleId, 'fired');
 }
 
@@ -180,11 +180,11 @@ async function outlives({ podman, cluster, receiver, containers }: Stage) {
     await isSending(first);
     podman.ask('kill', '--signal=KILL', first.name);
     const killedAt = Date.now();
-    assert.equal(await within(LIMIT_MS, first.exited, 'it was not killed'), 137);
+    assert.equal(await within(HUNG_AFTER_MS, first.exited, 'it was not killed'), 137);
     const last = await outlivesKill(sql, receiver, killedAt);
     await losesNothing(sql, receiver, from, last);
     podman.ask('stop', `--time=${GRACE_SECONDS}`, second.name);
-    assert.equal(await within(LIMIT_MS, second.exited, 'it did not end'), 0);
+    assert.equal(await within(HUNG_AFTER_MS, second.exited, 'it did not end'), 0);
   } finally {
     await sql.end();
   }

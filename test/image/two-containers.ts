@@ -3,8 +3,8 @@ import type postgres from 'postgres';
 import { send } from '../support/calls.ts';
 import { EVERY_SECOND } from '../support/fires.ts';
 import type { Receiver } from '../support/receiver.ts';
-import { until } from '../support/until.ts';
-import { type Container, LIMIT_MS } from './container.ts';
+import { HUNG_AFTER_MS, until } from '../support/until.ts';
+import { type Container } from './container.ts';
 
 const LEAST = 20;
 const MOST = 5;
@@ -33,7 +33,7 @@ export async function isSending({ url }: Container): Promise<void> {
   await until(async () => {
     const { text } = await send(`${url}/metrics`, 'GET');
     return Number(/^firelock_in_flight_handoffs (\d+)/m.exec(text)?.[1]) > 0 || null;
-  }, LIMIT_MS);
+  }, HUNG_AFTER_MS);
 }
 
 /** Resolves with the last second whose fires count, once these have ended. */
@@ -41,12 +41,12 @@ export async function outlivesKill(sql: postgres.Sql, receiver: Receiver, killed
   const last = Math.floor((killedAt + AFTERWARDS_MS) / 1000) * 1000;
   await until(
     () => receiver.arrivals.some(({ body }) => Date.parse(body.scheduledFor) > last) || null,
-    LIMIT_MS,
+    HUNG_AFTER_MS,
   );
   await until(async () => {
     const [open] = await sql`SELECT 1 FROM runs WHERE scheduled_for <= ${new Date(last)} LIMIT 1`;
     return open === undefined || null;
-  }, LIMIT_MS);
+  }, HUNG_AFTER_MS);
   return last;
 }
 

@@ -29,7 +29,7 @@ it('what breaks is seen at once, on all pages that tell of it, until it is well 
   // A page's place is that of its newest row: each must have broken before the second page is asked for.
   const countOpen = async () =>
     ((await call('GET', '/alerts?open=true&limit=100')).body as { items: unknown[] }).items.length;
-  await expect.poll(countOpen, { timeout: 30_000 }).toBe(BROKEN);
+  await expect.poll(countOpen).toBe(BROKEN);
   await alerts.getByText('answered 400').first().waitFor();
   await page.getByText('and more: these are the newest').waitFor();
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Alerts' }).click();
