@@ -2,12 +2,14 @@ import { defineConfig } from 'vitest/config';
 import { ATTACK } from './test/support/runner/attack.ts';
 import { LONG } from './test/support/runner/long.ts';
 import { QUICK_RESOLVE } from './test/support/runner/quick-start.ts';
+import { projectsOf } from './test/support/runner/projects.ts';
 import { HUNG_AFTER_MS } from './test/support/until.ts';
 import { workersHere } from './test/support/runner/workers.ts';
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    ...projectsOf(process.env['FIRELOCK_TEST_POSTGRES']),
     globalSetup: ['test/support/runner/global-setup.ts'],
     // These are for what hangs. What is slow, on whatever machine, is never to come near them.
     testTimeout: HUNG_AFTER_MS,

@@ -14,7 +14,6 @@ import { packagedMajors } from './support/postgres-packages.ts';
 import { startPostgres } from './support/postgres-server.ts';
 
 const root = join(import.meta.dirname, '..');
-const SETTINGS = ['fsync=off', 'full_page_writes=off', 'synchronous_commit=off'];
 
 interface Counts {
   passed: number;
@@ -59,7 +58,7 @@ function readArguments(args: readonly string[]): {
 /** A version that cannot be had, or whose tests do not come to an end, counts as one failed test. */
 async function testOn(major: number, args: readonly string[]): Promise<[string, Counts]> {
   try {
-    const server = await startPostgres(major, { from: 'packaged', settings: SETTINGS, durable: false });
+    const server = await startPostgres(major, { from: 'packaged', durable: false });
     try {
       console.log(`\n== PostgreSQL ${server.version}`);
       return [server.version, await vitest(server.url, args)];

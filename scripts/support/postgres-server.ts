@@ -30,6 +30,8 @@ interface PostgresOptions {
   durable: boolean;
 }
 
+const NOT_DURABLE = ['fsync=off', 'full_page_writes=off', 'synchronous_commit=off'];
+
 /** A server of this major version with a cluster of its own in a temporary directory. */
 export async function startPostgres(major: number, options: PostgresOptions): Promise<PostgresServer> {
   const { home, account, remove } = await temporaryHome('firelock-postgres-');
@@ -38,7 +40,7 @@ export async function startPostgres(major: number, options: PostgresOptions): Pr
     const password = await makeCluster(home, { binaries, account, durable: options.durable });
     const deps = { home, binaries, account, clock: systemClock };
     const port = await choosePort(home);
-    await startServer(deps, port, options.settings);
+    await startServer(deps, port, [...(options.durable ? [] : NOT_DURABLE), ...(options.settings ?? [])]);
     const url = `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/postgres`;
     return { url, version: binaries.version, stop: () => stopServer(deps).then(remove) };
   } catch (error) {
