@@ -4,7 +4,8 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { newToken } from '../api/access/support.ts';
 import { type Answer, type Api, SCHEDULE, startApi } from '../api/api.ts';
-import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
+import type { TestDatabase } from '../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { until } from '../support/until.ts';
 
 const eve = newToken('eve', 'admin');
@@ -14,7 +15,7 @@ const worker = newToken('worker', 'worker');
 let api: Api;
 let database: TestDatabase;
 beforeAll(async () => {
-  database = await createMigrated();
+  database = await createMigratedDatabase();
   api = await startApi(database.url, {
     apiTokens: [eve.known, bob.known, worker.known],
     tokenRequestsPerSecond: 10_000,

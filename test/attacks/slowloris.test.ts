@@ -13,7 +13,7 @@ import {
   pauseAll,
   putEverySecond,
 } from '../support/fires.ts';
-import { createMigrated } from '../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
@@ -33,7 +33,7 @@ const KINDS = [
 ];
 
 it('a thousand connections that drip headers and bodies, or stay silent, delay none of two hundred fires a second', async () => {
-  const database = await createMigrated();
+  const database = await createMigratedDatabase();
   onTestFinished(() => database.drop());
   const sql = postgres(database.url, { max: 1, onnotice: () => undefined });
   onTestFinished(() => sql.end());

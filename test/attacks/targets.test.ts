@@ -7,7 +7,8 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { listenOnLoopback } from '../support/loopback.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
-import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
+import type { TestDatabase } from '../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { QUICK_START } from '../support/runner/quick-start.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -130,7 +131,7 @@ interface Run {
 let database: TestDatabase;
 const servers: Server[] = [];
 beforeAll(async () => {
-  database = await createMigrated();
+  database = await createMigratedDatabase();
 });
 afterAll(async () => {
   for (const server of servers) server.close();

@@ -11,7 +11,7 @@ import {
 import { readyDaemon } from '../support/daemon.ts';
 import { type AnsweredRun, runOnce, sharedDaemon, tokenOf } from '../examples/program.ts';
 import { serveHttp } from '../support/loopback.ts';
-import { createMigrated } from '../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { LONG } from '../support/runner/long.ts';
 import { SECRET_KEYS } from '../support/secrets.ts';
 import { runIdOf, secretOf, signedHandoff } from '../support/signed.ts';
@@ -86,7 +86,7 @@ describe('runs of a daemon', () => {
     'a run whose daemon is killed in the middle comes again, and both are one piece of work',
     { tags: [LONG] },
     async () => {
-      const database = await createMigrated();
+      const database = await createMigratedDatabase();
       onTestFinished(() => database.drop());
       const quick = {
         FIRELOCK_SECRET_KEYS: SECRET_KEYS,

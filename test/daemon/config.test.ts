@@ -7,7 +7,8 @@ import { delimiter, join } from 'node:path';
 import ts from 'typescript';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listenOnLoopback } from '../support/loopback.ts';
-import { createDatabase, createMigrated } from '../support/postgres/cluster.ts';
+import { createDatabase } from '../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { type Variables, spawnDaemon, startDaemon } from '../support/daemon.ts';
 import { THROUGH_POOLER } from '../support/postgres/pooler.ts';
 
@@ -145,7 +146,7 @@ it('an address that is not loopback needs a setting, and one that this machine l
 });
 
 it('a port in use is named, with advice', async () => {
-  const { url, drop } = await createMigrated();
+  const { url, drop } = await createMigratedDatabase();
   const first = await startDaemon({ DATABASE_URL: url });
   const second = spawnDaemon({ DATABASE_URL: url, PORT: String(first.port) });
   expect(await second.exited).toBe(1);

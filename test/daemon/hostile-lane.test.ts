@@ -2,7 +2,8 @@ import postgres from 'postgres';
 import { expect, it, onTestFinished } from 'vitest';
 import { isoInstant } from '../../src/core/instant.ts';
 import { randomRunId } from '../../src/core/runs/run.ts';
-import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
+import type { TestDatabase } from '../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import {
   type RunRow,
@@ -23,7 +24,7 @@ const CJK = Array.from({ length: 2000 }, (_, n) => String.fromCodePoint(0x4e00 +
 const HOSTILE_LANE = `http https://${CJK}`;
 
 it('a hostname that no index row can take is refused, and if such a lane is stored all the same, the others go on', async () => {
-  const database = await createMigrated();
+  const database = await createMigratedDatabase();
   onTestFinished(() => database.drop());
   const sql = connect(database);
   // What hangs fills its share of the slots: then its fires are recorded to be claimed later.

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { attributesOf, startCollector } from '../observability/traces/collector.ts';
 import { readyDaemon } from '../support/daemon.ts';
-import { createMigrated } from '../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
 test('each attempt is a span, and the target gets that span; without a collector fires go on', async () => {
-  const database = await createMigrated();
+  const database = await createMigratedDatabase();
   const collector = await startCollector();
   const receiver = await startReceiver(({ body }, response) => {
     response.statusCode = body.attempt === 1 ? 503 : 200;

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
 import { readyDaemon } from '../support/daemon.ts';
-import { createMigrated } from '../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { metricsIn, readAlerts, readText } from './kit.ts';
 
 const runbook = readText('docs/runbook.md');
 
 test('a daemon has every metric that rules, dashboard and pages name, and answers as the runbook says', async () => {
-  const database = await createMigrated();
+  const database = await createMigratedDatabase();
   try {
     const daemon = await readyDaemon(database.url);
     const text = String((await daemon.call('GET', '/metrics')).body);

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createMigrated } from '../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { until } from '../support/until.ts';
 import { LONG } from '../support/runner/long.ts';
@@ -36,7 +36,7 @@ test('the commands of examples/README.md end well', { tags: [LONG] }, async () =
 });
 
 async function onDaemon(work: (daemon: Daemon) => Promise<void>): Promise<void> {
-  const database = await createMigrated();
+  const database = await createMigratedDatabase();
   onTestFinished(() => database.drop());
   await work(await readyDaemon(database.url));
 }

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { createAuthority } from '../support/certificates.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { listenOnLoopback, serveHttp, withBody } from '../support/loopback.ts';
-import { createMigrated } from '../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { SECRET_KEYS } from '../support/secrets.ts';
 import { until } from '../support/until.ts';
 import {
@@ -99,7 +99,7 @@ async function startDaemon(files: Record<string, string>): Promise<Daemon> {
     await mkdir(join(secrets, dirname(name)), { recursive: true });
     await writeFile(join(secrets, name), text);
   }
-  const database = await createMigrated();
+  const database = await createMigratedDatabase();
   onTestFinished(() => database.drop());
   return readyDaemon(database.url, {
     FIRELOCK_SECRET_KEYS: SECRET_KEYS,

@@ -4,7 +4,7 @@ import { ROLES, type Role } from '../../src/core/access/roles.ts';
 import { tokenLine } from '../../src/core/access/token-lines.ts';
 import { newToken } from '../api/access/support.ts';
 import { databaseOfTest } from '../support/of-test.ts';
-import { createMigrated } from '../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { call } from '../support/calls.ts';
 import { type Variables, ofThisRun, readyDaemon } from '../support/daemon.ts';
 import { type Daemon, type Program, listening, startCommand, startProgram } from '../support/programs.ts';
@@ -50,7 +50,7 @@ export function sharedDaemon(more: Variables = {}): Api {
   const ends: (() => Promise<void>)[] = [];
   let url = '';
   beforeAll(async () => {
-    const database = await createMigrated();
+    const database = await createMigratedDatabase();
     ends.push(() => database.drop());
     const lines = [...tokens.values()].map(({ known }) => tokenLine(known));
     const settings = { DATABASE_URL: database.url, PORT: '0', FIRELOCK_API_TOKENS: lines.join(',') };

@@ -5,7 +5,7 @@ import { type Browser, type Page, chromium } from 'playwright-core';
 import { type TestContext, onTestFinished } from 'vitest';
 import { type Daemon, type Variables, startDaemon } from '../support/daemon.ts';
 import { browserHere } from '../../scripts/support/browser.ts';
-import { createMigrated } from '../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { until } from '../support/until.ts';
 
 export interface Stage {
@@ -44,7 +44,7 @@ export async function startStage(
   const executablePath = browserHere();
   if (executablePath === null) context.skip('no browser is installed (Debian: apt-get install chromium)');
   await promisify(execFile)(process.execPath, [join(root, 'scripts', 'build-web.ts'), '--if-stale']);
-  const database = await createMigrated();
+  const database = await createMigratedDatabase();
   onTestFinished(() => database.drop());
   const basePath = variables['FIRELOCK_BASE_PATH'] ?? '';
   const [daemon, browser] = await Promise.all([

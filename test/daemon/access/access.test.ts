@@ -6,7 +6,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { tokenLine } from '../../../src/core/access/token-lines.ts';
 import { newToken } from '../../api/access/support.ts';
-import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
+import type { TestDatabase } from '../../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 import { type Daemon, spawnDaemon, startDaemon } from '../../support/daemon.ts';
 import { QUICK_START } from '../../support/runner/quick-start.ts';
 import { until } from '../../support/until.ts';
@@ -18,7 +19,7 @@ const main = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
 let database: TestDatabase;
 let folder: string;
 beforeAll(async () => {
-  database = await createMigrated();
+  database = await createMigratedDatabase();
   folder = await mkdtemp(join(tmpdir(), 'firelock-tokens-'));
 });
 afterAll(async () => {

@@ -1,7 +1,7 @@
 // @module-tag long
 import postgres from 'postgres';
 import { expect, it, onTestFinished } from 'vitest';
-import { createMigrated } from '../../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
 import {
   EVERY_SECOND,
@@ -72,7 +72,7 @@ const EXPECTED: Record<string, object> = {
 };
 
 it('targets that are down, hang, drip or lose their answers delay only themselves, and history says what each did', async () => {
-  const database = await createMigrated();
+  const database = await createMigratedDatabase();
   onTestFinished(() => database.drop());
   const sql = postgres(database.url, { max: 1 });
   onTestFinished(() => sql.end());

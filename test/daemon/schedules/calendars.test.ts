@@ -2,7 +2,7 @@ import postgres from 'postgres';
 import { beforeEach, expect, it } from 'vitest';
 import { databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
-import { createMigrated } from '../../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 import type { Receiver } from '../../support/receiver.ts';
 import { LONG } from '../../support/runner/long.ts';
 import { until } from '../../support/until.ts';
@@ -10,7 +10,7 @@ import { until } from '../../support/until.ts';
 const USERS = 10_000;
 const DAY = 86_400_000;
 
-let database: Awaited<ReturnType<typeof createMigrated>>;
+let database: Awaited<ReturnType<typeof createMigratedDatabase>>;
 let sql: postgres.Sql;
 let receiver: Receiver;
 

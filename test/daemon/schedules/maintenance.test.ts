@@ -1,7 +1,7 @@
 // @module-tag long
 import { expect, it } from 'vitest';
 import { type Daemon, readyDaemon, startDaemon } from '../../support/daemon.ts';
-import { createMigrated } from '../../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 
@@ -18,7 +18,7 @@ const gauge = async (daemon: Daemon) =>
 const items = (body: unknown) => (body as { items: Record<string, unknown>[] }).items;
 
 it('maintenance is in force on every daemon, outlives the one that began it, and ends for all, by itself too', async () => {
-  const database = await createMigrated();
+  const database = await createMigratedDatabase();
   const receiver = await startReceiver();
   const [asked, other] = await Promise.all([readyDaemon(database.url), readyDaemon(database.url)]);
   const target = { type: 'http', url: receiver.url };

@@ -2,7 +2,7 @@
 import postgres from 'postgres';
 import { expect, it, onTestFinished } from 'vitest';
 import { runPage } from '../../docs/shell.ts';
-import { createMigrated } from '../../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 import { type Daemon, readyDaemon } from '../../support/daemon.ts';
 import { startReceiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
@@ -27,7 +27,7 @@ const versions = async (daemon: Daemon, id: string) =>
   ((await get(daemon, `/schedules/${id}/versions`)) as Listed<Version>).items;
 
 it('a pause ends to the second, failures pause once, and lateness is reported once, though an instance is killed', async () => {
-  const database = await createMigrated();
+  const database = await createMigratedDatabase();
   onTestFinished(() => database.drop());
   const sql = postgres(database.url, { max: 1, onnotice: () => undefined });
   onTestFinished(() => sql.end());

@@ -5,8 +5,9 @@ import { createMetrics } from '../../../src/observability/metrics/metrics.ts';
 import { type Clock, systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
-import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
 import { passingClock } from '../../support/passing-clocks.ts';
+import type { TestDatabase } from '../../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 import { until } from '../../support/until.ts';
 import { SECRETS } from '../../support/secrets.ts';
 
@@ -14,7 +15,7 @@ let own: TestDatabase;
 let database: Database;
 let sql: postgres.Sql;
 beforeAll(async () => {
-  own = await createMigrated();
+  own = await createMigratedDatabase();
   database = openDatabase(own.url, 1);
   sql = postgres(own.url, { max: 1, onnotice: () => undefined });
 });
