@@ -56,6 +56,16 @@ CREATE TABLE "calendar_versions" (
 	CONSTRAINT "calendar_versions_calendar_id_version_pk" PRIMARY KEY("calendar_id","version")
 );
 --> statement-breakpoint
+CREATE TABLE "calendar_walks" (
+	"calendar_id" text COLLATE "C" PRIMARY KEY NOT NULL,
+	"version" integer NOT NULL,
+	"walker" uuid NOT NULL,
+	"until" timestamp (3) with time zone NOT NULL,
+	"owing" boolean NOT NULL,
+	"after" uuid,
+	"has_left" boolean NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "calendars" (
 	"id" text COLLATE "C" PRIMARY KEY NOT NULL,
 	"description" text,

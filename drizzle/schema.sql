@@ -72,6 +72,17 @@ CREATE TABLE calendar_versions (
   CONSTRAINT calendar_versions_calendar_id_version_pk PRIMARY KEY (calendar_id, version)
 );
 
+CREATE TABLE calendar_walks (
+  calendar_id text COLLATE "C" NOT NULL,
+  version integer NOT NULL,
+  walker uuid NOT NULL,
+  until timestamp(3) with time zone NOT NULL,
+  owing boolean NOT NULL,
+  after uuid,
+  has_left boolean NOT NULL,
+  CONSTRAINT calendar_walks_pkey PRIMARY KEY (calendar_id)
+);
+
 CREATE TABLE calendars (
   id text COLLATE "C" NOT NULL,
   description text,

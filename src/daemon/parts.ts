@@ -224,7 +224,7 @@ export function createWorkers(common: Common) {
     partitionMaker: createPartitionMaker(background),
     partitionDropper: createPartitionDropper({ ...background, ...config }),
     zoneWatch: createZoneWatch(background),
-    calendarWatch: createCalendarWatch(background),
+    calendarWatch: createCalendarWatch({ ...background, ...config }),
     idleMemory: createIdleMemory(common),
     gauges: createGaugeSampler({ ...background, ...config, metrics }),
   };

@@ -214,6 +214,22 @@ export const calendarVersions = pgTable(
   (t) => [primaryKey({ columns: [t.calendarId, t.version] })],
 );
 
+/** Who moves the next fires of an edited calendar's users, and how far that is; deleted once all are moved. */
+export const calendarWalks = pgTable('calendar_walks', {
+  calendarId: identifier('calendar_id').primaryKey(),
+  /** Of the calendar. A walk for a newer version takes the place of this one. */
+  version: integer().notNull(),
+  walker: uuid().notNull(),
+  /** Until then nobody else walks for this version. */
+  until: instantColumn().notNull(),
+  /** All next fires are moved, and what is owed is being recorded. */
+  owing: boolean().notNull(),
+  /** The uid of the last user that was seen to; null: none was. */
+  after: uuid(),
+  /** Some users before that one were left for later. */
+  hasLeft: boolean('has_left').notNull(),
+});
+
 /** Which schedules name which calendars: found without reading all schedules, and without an index on their hot rows. */
 export const scheduleCalendars = pgTable(
   'schedule_calendars',

@@ -4,11 +4,8 @@ import type { FirelockEvent } from '../../src/core/events.ts';
 import { isoInstant } from '../../src/core/instant.ts';
 import { deleteCalendar, putCalendar } from '../../src/operations/calendars/calendar-changes.ts';
 import { createCalendarWatch } from '../../src/operations/calendars/calendar-watch.ts';
-import {
-  type MoveProgress,
-  moveNextFires,
-  noProgress,
-} from '../../src/operations/calendars/move-next-fires.ts';
+import { moveNextFires } from '../../src/operations/calendars/move-next-fires.ts';
+import { type MoveProgress, noProgress } from '../../src/operations/calendars/walk-progress.ts';
 import { resumeFromNow } from '../../src/operations/resume.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';

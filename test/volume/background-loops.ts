@@ -6,11 +6,13 @@ import { deadInstance } from '../support/recovering.ts';
 import {
   HOLIDAYS,
   UNAPPLIED,
+  dayToExclude,
   editCalendar,
   idsOf,
   leaveAlerts,
   leaveKeys,
   putCalendar,
+  putOwing,
   putSchedules,
 } from './leave.ts';
 import type { LoopTable } from './loop-case.ts';
@@ -170,6 +172,14 @@ export const BACKGROUND_LOOPS: LoopTable = {
         ]);
       },
       left: UNAPPLIED,
+    },
+    {
+      of: 'schedules to which an edit of their calendar owes a fire',
+      leave: async (volume, count) => {
+        await putOwing(volume, count);
+        await editCalendar(volume, [dayToExclude()]);
+      },
+      left: sql`SELECT (${UNAPPLIED}) + (SELECT count(*)::int FROM schedules) - (SELECT count(*)::int FROM runs) AS count`,
     },
   ],
   gauges: [{ of: 'schedules', leave: (volume, count) => putSchedules(volume, count) }],

@@ -1,11 +1,13 @@
 import { sql } from 'drizzle-orm';
 import type { AlertKind } from '../../src/core/alerts/alert.ts';
 import type { EffectKind } from '../../src/core/runs/effect.ts';
-import type { Definition } from '../../src/core/schedules/schedule.ts';
+import type { Definition, Timing } from '../../src/core/schedules/schedule.ts';
 import { lockCalendar } from '../../src/store/calendars/find-calendars.ts';
 import { changeLockedCalendar } from '../../src/store/calendars/write-calendars.ts';
 import { runIdAt } from '../support/pending-runs.ts';
 import type { Volume } from './volume.ts';
+
+type OnExcluded = Timing['onExcluded'];
 
 export const PULLED = { url: '', target: { type: 'pull', queue: 'q' } } as const;
 
@@ -59,6 +61,38 @@ export async function editCalendar({ store }: Volume, dates: string[]): Promise<
     if (current) await changeLockedCalendar(tx, current, { description: null, dates }, { movesFires: true });
   });
   await store.rows(sql`UPDATE calendars SET updated_at = updated_at - interval '1 minute'`);
+}
+
+const HOUR = 3_600_000;
+
+// A zone in which it is about noon, so that no date ends meanwhile.
+const AWAY = 12 - new Date().getUTCHours();
+const inAnHourLessThanADay = () => new Date(Date.now() + (AWAY + 23) * HOUR);
+const dateOf = (at: Date) => at.toISOString().slice(0, 10);
+
+/** Tomorrow, there; and so many days before it. */
+export const dayToExclude = (daysBefore = 0) => {
+  const tomorrow = inAnHourLessThanADay();
+  return `${dateOf(new Date(tomorrow.getTime() - daysBefore * 24 * HOUR))}/${dateOf(tomorrow)}`;
+};
+
+/** Schedules that fire tomorrow; if that day is excluded, they should have fired an hour ago. Answers what their definitions say. */
+export async function putOwing(volume: Volume, count: number, onExcluded: OnExcluded = 'previous') {
+  const { store } = volume;
+  const there = inAnHourLessThanADay();
+  const timing = {
+    ...{ ...HOLIDAYS, timezone: `Etc/GMT${AWAY > 0 ? '-' : '+'}${Math.abs(AWAY)}`, onExcluded },
+    cron: `${there.getUTCMinutes()} ${there.getUTCHours()} ${there.getUTCDate()} ${there.getUTCMonth() + 1} *`,
+  };
+  await putCalendar(volume);
+  await putSchedules(volume, count, timing);
+  const earlier = sql`- interval '9 days'`;
+  await store.rows(
+    sql`UPDATE schedules SET created_at = created_at ${earlier}, updated_at = updated_at ${earlier}`,
+  );
+  await store.rows(sql`UPDATE schedule_versions SET at = at ${earlier}`);
+  await store.rows(sql`UPDATE calendar_versions SET at = at ${earlier}`);
+  return timing;
 }
 
 export const DUE = sql`SELECT count(*)::int FROM schedules WHERE next_fire_at <= clock_timestamp()`;

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { expect } from 'vitest';
 import { sealTarget } from '../../src/core/secrets/target-secrets.ts';
 import { putCalendar as putCalendarAs } from '../../src/operations/calendars/calendar-changes.ts';
 import { resumeFromNow } from '../../src/operations/resume.ts';
@@ -14,7 +15,17 @@ import { leaveOpenRuns } from '../support/open-runs.ts';
 import { definitionOf, oneOffOf } from '../support/pipeline.ts';
 import { SECRETS, SECRET_KEYS, ringOf } from '../support/secrets.ts';
 import { targetAt } from '../support/targets.ts';
-import { HOLIDAYS, PULLED, idsOf, putCalendar, putDue, putSchedules } from './leave.ts';
+import {
+  HOLIDAYS,
+  PULLED,
+  dayToExclude,
+  editCalendar,
+  idsOf,
+  putCalendar,
+  putDue,
+  putOwing,
+  putSchedules,
+} from './leave.ts';
 import type { Volume } from './volume.ts';
 
 /** An operation over rows: so many of them are there, and one call is about all of them. */
@@ -58,12 +69,20 @@ export const OPERATIONS: readonly OperationCase[] = [
       put(volume, idsOf(count), { overlap: 'replace', pauseAfterFailures: 3, cron: '0 0 2 1 *' }),
   },
   {
-    name: 'schedules edited that name calendars',
+    name: 'schedules edited, of which each owes a fire since then',
     leave: async (volume, count) => {
-      await putCalendar(volume);
-      await putSchedules(volume, count, { ...HOLIDAYS, successWithinSeconds: 60 });
+      await putOwing(volume, count, 'skip');
+      await editCalendar(volume, [dayToExclude()]);
+      await volume.store.rows(sql`UPDATE calendars SET applied_version = version`);
+      await volume.store.rows(sql`UPDATE calendar_versions SET at = at - interval '1 hour'`);
     },
-    call: (volume, count) => put(volume, idsOf(count), { ...HOLIDAYS, onExcluded: 'previous' }),
+    call: async (volume, count) => {
+      const [row] = await volume.store.rows<{ timing: string }>(sql`SELECT timing FROM schedules LIMIT 1`);
+      const timing = JSON.parse(row?.timing ?? '') as object;
+      await put(volume, idsOf(count), { ...timing, onExcluded: 'previous', successWithinSeconds: 60 });
+      const runs = await volume.store.rows(sql`SELECT FROM runs`);
+      expect(runs).toHaveLength(count);
+    },
   },
   {
     name: 'schedules that each follow another one',
@@ -153,6 +172,12 @@ export const OPERATIONS: readonly OperationCase[] = [
         { id: 'holidays', description: null, dates: ['2000-01-01/2099-01-01'] },
         ACCEPTED,
       ),
+  },
+  {
+    name: 'a calendar edited that owes each of its schedules a fire',
+    leave: (volume, count) => putOwing(volume, count),
+    call: (volume) =>
+      putCalendarAs(depsOf(volume), { id: 'holidays', description: null, dates: [dayToExclude()] }, ACCEPTED),
   },
   {
     name: 'schedules moved to now (resume)',

@@ -44,11 +44,18 @@ const SETTINGS = {
   },
 };
 
-export async function volumeOfTest(): Promise<Volume> {
-  const store = await storeOfTest();
+interface VolumeOptions {
+  /** How much longer each round trip to the database takes. */
+  delayMs?: number;
+  /** Of the daemon, beside those above. */
+  settings?: Readonly<Record<string, string>>;
+}
+
+export async function volumeOfTest({ delayMs = 0, settings = {} }: VolumeOptions = {}): Promise<Volume> {
+  const store = await storeOfTest({ delayMs });
   const receiver = await receiverOfTest();
   const instance = await instanceOfTest(store);
-  const read = readConfig({ ...SETTINGS, DATABASE_URL: store.url });
+  const read = readConfig({ ...SETTINGS, ...settings, DATABASE_URL: store.url });
   if ('faults' in read) throw new Error(read.faults.join());
   const statements: string[] = [];
   const common = createCommon(

@@ -18,8 +18,10 @@ import {
   deleteLockedCalendar,
 } from '../../store/calendars/write-calendars.ts';
 import { usersOf } from '../../store/calendars/calendar-users.ts';
+import { giveUpWalks } from '../../store/calendars/calendar-walks.ts';
 import { byWhom } from '../named-things.ts';
 import { type MoveNextFiresDeps, moveNextFires } from './move-next-fires.ts';
+import { noProgress } from './walk-progress.ts';
 
 /** Schedules name the calendar: it cannot be deleted. */
 export class StillUsed extends Error {
@@ -116,19 +118,20 @@ async function refuseWhileUsed(tx: Transaction, id: string, scope: Scope): Promi
 /** A reader does not need more; the answer says that there are more. */
 const MAX_NAMED = 100;
 
-/** The edit is committed. Whatever happens here, the caller learns of the edit, and the calendar watch goes on. */
+/** The edit is committed. Whatever happens here, the caller learns of the edit, and the calendar watch goes on where this call ends. */
 async function withNextFiresMoved(deps: MoveNextFiresDeps, calendar: Calendar): Promise<Calendar> {
   if (calendar.appliedVersion >= calendar.version) return calendar;
   const { id } = calendar;
+  const { database } = deps;
   const until = systemClock.monotonic() + MOVING_LIMIT_MS;
+  const progress = noProgress();
+  const mayGoOn = () => systemClock.monotonic() < until;
   try {
-    const isDone = await moveNextFires(deps, id, {
-      mayGoOn: () => systemClock.monotonic() < until,
-      waits: true,
-    });
-    return isDone ? { ...calendar, appliedVersion: calendar.version } : calendar;
+    const isDone = await moveNextFires(deps, id, { mayGoOn, waits: true, progress });
+    if (isDone) return { ...calendar, appliedVersion: calendar.version };
   } catch (error) {
     deps.events.emit({ type: 'nextFiresNotMoved', calendarId: id, scheduleId: null, error });
-    return (await deps.database.run((db) => findCalendar(db, id)).catch(() => null)) ?? calendar;
   }
+  await database.run((db) => giveUpWalks(db, [progress.walker])).catch(() => undefined);
+  return (await database.run((db) => findCalendar(db, id)).catch(() => null)) ?? calendar;
 }

@@ -1,20 +1,22 @@
 /**
  * Guarantees: an edit of a calendar reaches the next fires of all its users, also if the instance that took the edit died meanwhile.
  * Transaction: those of move-next-fires.ts.
- * If the process dies here: any other instance finds the calendar, and moves what is not moved yet.
+ * If the process dies here: any other instance finds the calendar, and goes on where this one was.
  */
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type Loop, createLoop } from '../../runtime/loop/loop.ts';
+import { giveUpWalks } from '../../store/calendars/calendar-walks.ts';
 import { listUnapplied } from '../../store/calendars/find-calendars.ts';
-import { type MoveNextFiresDeps, type MoveProgress, moveNextFires, noProgress } from './move-next-fires.ts';
+import { type MoveNextFiresDeps, moveNextFires } from './move-next-fires.ts';
+import { type MoveProgress, noProgress } from './walk-progress.ts';
 
 interface CalendarWatchDeps extends MoveNextFiresDeps {
   clock: Clock;
 }
 
 const INTERVAL_MS = 2_000;
-/** The call that made the edit moves them itself, which usually takes less time. If both do it, each finds less to do. */
+/** The call that made the edit moves them itself, as far as it comes in its time. */
 const LEFT_TO_CALLER_SECONDS = 5;
 const BATCH = 100;
 /** After this time a calendar gives way to the next one, which is long enough for a page. */
@@ -39,6 +41,7 @@ export function createCalendarWatch(deps: CalendarWatchDeps): Loop {
     stop: async () => {
       state.stopping = true;
       await loop.stop();
+      await deps.database.run((db) => giveUpWalks(db, walkersOf(state))).catch(() => undefined);
     },
   };
 }
@@ -47,7 +50,10 @@ async function pass(state: State): Promise<number> {
   const { clock, database, events, progress } = state;
   const passEnd = clock.monotonic() + PASS_MS;
   const ids = await database.run((db) =>
-    listUnapplied(db, { seconds: LEFT_TO_CALLER_SECONDS, after: state.last, limit: BATCH }),
+    listUnapplied(db, {
+      ...{ seconds: LEFT_TO_CALLER_SECONDS, after: state.last, limit: BATCH },
+      walkers: walkersOf(state),
+    }),
   );
   if (ids.length < BATCH) for (const id of progress.keys()) if (!ids.includes(id)) progress.delete(id);
   const failures: unknown[] = [];
@@ -73,6 +79,10 @@ async function pass(state: State): Promise<number> {
 
 const MORE_MS = 50;
 
+function walkersOf({ progress }: State): string[] {
+  return [...progress.values()].map(({ walker }) => walker);
+}
+
 /** Answers whether there is more to do for this calendar now. */
 async function turn(state: State, id: string): Promise<boolean> {
   const { clock } = state;
@@ -82,5 +92,5 @@ async function turn(state: State, id: string): Promise<boolean> {
   const mayGoOn = () => !state.stopping && clock.monotonic() < until;
   const isDone = await moveNextFires(state, id, { mayGoOn, waits: false, progress });
   if (isDone) state.progress.delete(id);
-  return !isDone && !progress.isAtEnd;
+  return !isDone && progress.isTaken && !progress.isAtEnd;
 }

@@ -1,17 +1,13 @@
 /**
  * Guarantees: after an edit of a calendar, the next fires of all schedules that name it follow its newest version: they leave days that
  *   are excluded now, and come back to days that are not excluded any more, but never to what was planned or lies before the edit.
+ *   All next fires are moved before the first of what is owed to some (owed-fires.ts): else those that move ahead would be missed.
  * Transaction: one for each page of schedules, which shares the calendars and compares their editions before it writes.
- * If the process dies here: `applied_version` says that there is more to do; the calendar watch of any instance begins anew, and finds
- *   what was moved done.
+ * If the process dies here: `applied_version` says that there is more to do, and calendar_walks how far it has come; the calendar watch of
+ *   any instance goes on there.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { cursorByCalendars } from '../../core/exclusions/calendar-cursor.ts';
-import { calendarReachOf } from '../../core/days/day-times.ts';
 import { type Instant, LATEST } from '../../core/instant.ts';
-import { calendarIdsOf } from '../../core/schedules/schedule.ts';
-import { readTiming } from '../../core/schedules/stored-definition.ts';
-import { fireTimes } from '../../core/time/fire-times.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { systemClock } from '../../runtime/clock.ts';
@@ -27,14 +23,21 @@ import {
   listCalendarUsers,
   moveCursorsUnderSharedCalendars,
 } from '../../store/calendars/calendar-cursors.ts';
-import {
-  type KnownCalendars,
-  readCalendars,
-  unappliedSince,
-} from '../../store/calendars/calendar-histories.ts';
-import { mayBeOwed, recordOwed } from './owed-fires.ts';
+import { type KnownCalendars, readCalendars } from '../../store/calendars/calendar-histories.ts';
+import { takeWalk } from '../../store/calendars/calendar-walks.ts';
 import { shareFreeCalendars } from '../../store/calendars/share-calendars.ts';
 import { recordApplied } from '../../store/calendars/write-calendars.ts';
+import { type KnownUsers, knownUsers, moveOf } from './known-users.ts';
+import { mayBeOwed, recordOwed } from './owed-fires.ts';
+import {
+  type MoveProgress,
+  PAGE,
+  goOnAt,
+  noProgress,
+  passPage,
+  positionOf,
+  walkAgain,
+} from './walk-progress.ts';
 
 export interface MoveNextFiresDeps {
   database: Database;
@@ -43,61 +46,50 @@ export interface MoveNextFiresDeps {
   retentionDays?: number;
 }
 
-/** How far a process has come with the users of a calendar. Each edition of the calendar begins anew. */
-export interface MoveProgress {
-  edition: string;
-  /** The uid of the last user that was seen to. */
-  after: string | null;
-  isAtEnd: boolean;
-  /** Of a page: smaller after one that failed. */
-  limit: number;
-  /** Users whose next fire could not be moved, and until when (monotonic) they are left alone. */
-  left: Map<string, number>;
-  schedules: number;
-  moved: number;
-}
-
 interface MoveOptions {
-  /** Asked before each page. */
+  /** Asked before each step: a page of users, or a hundred to whom a fire may be owed. */
   mayGoOn: () => boolean;
-  /** Whether it waits for users whose rows others have locked. */
+  /** Whether it waits for users whose rows others have locked, and for another walker. */
   waits: boolean;
   /** Where the last call ended; this one changes it. */
   progress?: MoveProgress;
 }
 
-const PAGE = 500;
 /** The wait before it looks again at a user of which another transaction had a row locked. */
 const AGAIN_MS = 50;
+/** The wait before it looks again whether another walker is done. */
+const OTHER_MS = 200;
 /** The wait for a user whose row cannot be written. */
 const REST_MS = 60_000;
 
-export function noProgress(): MoveProgress {
-  return { edition: '', after: null, isAtEnd: false, limit: PAGE, left: new Map(), schedules: 0, moved: 0 };
-}
-
-/** Answers whether all is done. What it did stays done, and the next call with the same progress goes on behind it. */
+/**
+ * Answers whether all is done. What it did stays done, and the next call with the same progress goes on behind it. Where somebody else
+ * walks, it answers false; or waits until that one is done.
+ */
 export async function moveNextFires(
   deps: MoveNextFiresDeps,
   calendarId: string,
   { mayGoOn, waits, progress = noProgress() }: MoveOptions,
 ): Promise<boolean> {
   const { database, events } = deps;
-  const known = await database.run((db) => readCalendars(db, [calendarId], LATEST));
-  const edition = known.editions.get(calendarId);
-  const unapplied = known.unapplied.get(calendarId);
-  if (edition === undefined || unapplied === undefined) return true;
-  if (progress.edition !== edition) Object.assign(progress, noProgress(), { edition });
-  const { editedAt, version } = unapplied;
+  const edit = await unappliedEdit(deps, calendarId);
+  if (!edit) return true;
+  const { edition, version, editedAt } = edit;
+  if (progress.edition !== edition) Object.assign(progress, noProgress(), { edition, version });
   const walk = { ...deps, calendarId, editedAt, progress };
-  const { left } = progress;
   while (mayGoOn()) {
-    if (!progress.isAtEnd) await movePage(walk);
-    else if (left.size > 0) {
+    if (!(await holdWalk(walk))) {
+      if (!waits) return false;
+      await delay(OTHER_MS);
+      const present = await unappliedEdit(deps, calendarId);
+      if (present?.edition !== edition) return !present;
+    } else if (!progress.isAtEnd) await stepAlong(walk);
+    else if (progress.left.size > 0) {
       if (await moveLeft(walk)) continue;
-      if (!waits || Math.min(...left.values()) > systemClock.monotonic() + AGAIN_MS) return false;
+      if (!waits || Math.min(...progress.left.values()) > systemClock.monotonic() + AGAIN_MS) return false;
       await delay(AGAIN_MS);
-    } else {
+    } else if (progress.walksAgain) walkAgain(progress);
+    else {
       await database.run((db) => recordApplied(db, calendarId, version));
       const { schedules, moved } = progress;
       events.emit({ type: 'nextFiresMoved', calendarId, version, schedules, moved });
@@ -107,19 +99,43 @@ export async function moveNextFires(
   return false;
 }
 
+/** The newest version of a calendar, and when it was edited first that next fires may not follow yet; null: they follow all edits. */
+async function unappliedEdit({ database }: MoveNextFiresDeps, calendarId: string) {
+  const known = await database.run((db) => readCalendars(db, [calendarId], LATEST));
+  const edition = known.editions.get(calendarId);
+  const unapplied = known.unapplied.get(calendarId);
+  return edition === undefined || unapplied === undefined ? null : { edition, ...unapplied };
+}
+
 interface MoveWalk extends MoveNextFiresDeps {
   calendarId: string;
   editedAt: Instant;
   progress: MoveProgress;
 }
 
+/** False: somebody else walks along the users of this calendar. */
+async function holdWalk({ database, calendarId, progress }: MoveWalk): Promise<boolean> {
+  const { version, walker, isTaken } = progress;
+  const at = await database.run((db) =>
+    takeWalk(db, { calendarId, version, walker }, isTaken ? positionOf(progress) : null),
+  );
+  if (at && !isTaken) goOnAt(progress, at);
+  if (!at && isTaken) Object.assign(progress, noProgress(), { version });
+  return at !== null;
+}
+
+function stepAlong(walk: MoveWalk): Promise<void> {
+  return walk.progress.isOwing ? recordOwedOfPage(walk) : movePage(walk);
+}
+
 async function movePage(walk: MoveWalk): Promise<void> {
   const { database, calendarId, progress } = walk;
   const { after, limit } = progress;
-  const page: UserPage = await database.run((db) => listCalendarUsers(db, calendarId, { after, limit }));
+  const asked = { after, limit, onlyOwing: false };
+  const page: UserPage = await database.run((db) => listCalendarUsers(db, calendarId, asked));
   const [first, ...others] = page.users;
   try {
-    await moveUsers(walk, page.users);
+    await moveUsers(walk, await knownUsers(walk, page.users));
     progress.limit = Math.min(PAGE, limit * 2);
   } catch (error) {
     // It may have been too much at once. A user that is too much alone is passed over for now.
@@ -128,8 +144,16 @@ async function movePage(walk: MoveWalk): Promise<void> {
     setAside(walk, first, error);
   }
   progress.schedules += page.users.length;
-  progress.after = page.last;
-  progress.isAtEnd = page.last === null;
+  passPage(progress, page.last);
+}
+
+async function recordOwedOfPage(walk: MoveWalk): Promise<void> {
+  const { database, calendarId, progress } = walk;
+  const asked = { after: progress.after, limit: PAGE, onlyOwing: true };
+  const page = await database.run((db) => listCalendarUsers(db, calendarId, asked));
+  const users = await knownUsers(walk, page.users);
+  const looked = await recordOwedTo(walk, users);
+  passPage(progress, users.naming.length > looked ? (users.naming[looked - 1]?.user.uid ?? null) : page.last);
 }
 
 /** Users that were passed over. False: none of them may be tried yet. */
@@ -140,46 +164,65 @@ async function moveLeft(walk: MoveWalk): Promise<boolean> {
     .flatMap(([uid, until]) => (until <= now ? [uid] : []))
     .slice(0, progress.limit);
   if (due.length === 0) return false;
-  const users = await database.run((db) => findCalendarUsers(db, calendarId, due));
+  const found = await database.run((db) => findCalendarUsers(db, calendarId, due));
   for (const uid of due) progress.left.delete(uid);
-  await moveUsers(walk, users).catch((error: unknown) => {
+  try {
+    const users = await knownUsers(walk, found);
+    await moveUsers(walk, users);
+    const looked = await recordOwedTo(walk, users);
+    for (const { user } of users.naming.slice(looked)) progress.left.set(user.uid, now);
+  } catch (error) {
     for (const uid of due) progress.left.set(uid, now + REST_MS);
     throw error;
-  });
+  }
   return true;
 }
 
 /** Where an edit or a fire is in the way of some of them, they are left for later. */
-async function moveUsers(walk: MoveWalk, users: readonly CalendarUser[]): Promise<void> {
-  const { database, editedAt } = walk;
-  const naming = users.flatMap((user) => namingOf(user) ?? []);
-  const ids = [...new Set(naming.flatMap((one) => one.ids))];
-  const reach = Math.max(0, ...naming.map(({ timing }) => calendarReachOf(timing)));
-  const known = await database.run((db) => readCalendars(db, ids, editedAt - reach));
+async function moveUsers(walk: MoveWalk, { naming, known }: KnownUsers): Promise<void> {
   const moves: CalendarMove[] = [];
   const pace = createPace();
   for (const one of naming) {
     await pace();
     const move = moveOf(one, known);
     if (move) moves.push(move);
+    walk.progress.mayOwe ||= one.timing.onExcluded === 'previous';
   }
   await inHalves(moves, {
     work: (part) => writeMoves(walk, part, known),
     faultOf: batchFaultOf,
     setAside: ({ user }, error) => setAside(walk, user, error),
   });
-  for (const one of naming) {
-    if (!mayBeOwed(one, known, systemClock.now())) continue;
-    if (!(await recordOwed(walk, one, known)))
-      walk.progress.left.set(one.user.uid, systemClock.monotonic() + AGAIN_MS);
-  }
+}
+
+/** As many of the first of them as one transaction takes. Answers how many it has seen to, or left for later. */
+async function recordOwedTo(walk: MoveWalk, { naming, known }: KnownUsers): Promise<number> {
+  const { owing, looked } = await mayBeOwed(naming, known);
+  await inHalves(owing, {
+    work: async (part) => {
+      const done = await recordOwed(walk, part, known);
+      leave(
+        walk,
+        part.filter(({ user }) => !done.has(user.uid)),
+      );
+    },
+    faultOf: batchFaultOf,
+    setAside: ({ user }, error) => setAside(walk, user, error),
+  });
+  return looked;
+}
+
+function leave({ progress }: MoveWalk, some: readonly { user: CalendarUser }[]): void {
+  const until = systemClock.monotonic() + AGAIN_MS;
+  for (const { user } of some) progress.left.set(user.uid, until);
 }
 
 async function writeMoves(
-  { database, progress }: MoveWalk,
+  walk: MoveWalk,
   moves: readonly CalendarMove[],
   known: KnownCalendars,
 ): Promise<void> {
+  const { database, progress } = walk;
   const ids = [...known.histories.keys()];
   const moved = await database.transaction(async (tx) => {
     const editions = await shareFreeCalendars(tx, ids);
@@ -187,8 +230,10 @@ async function writeMoves(
     return moveCursorsUnderSharedCalendars(tx, moves);
   });
   progress.moved += moved.size;
-  const until = systemClock.monotonic() + AGAIN_MS;
-  for (const { user } of moves) if (!moved.has(user.uid)) progress.left.set(user.uid, until);
+  leave(
+    walk,
+    moves.filter(({ user }) => !moved.has(user.uid)),
+  );
 }
 
 function setAside(
@@ -198,37 +243,4 @@ function setAside(
 ): void {
   progress.left.set(uid, systemClock.monotonic() + REST_MS);
   events.emit({ type: 'nextFiresNotMoved', calendarId, scheduleId: id, error: reasonOf(error) });
-}
-
-interface Naming {
-  user: CalendarUser;
-  timing: ReturnType<typeof readTiming>;
-  ids: readonly string[];
-}
-
-/** Null if its row cannot be planned: the tick reports that. */
-function namingOf(user: CalendarUser): Naming | null {
-  const moments = [user.nextOccurrenceAt ?? 0, user.plannedThrough ?? 0, user.updatedAt, user.createdAt];
-  if (!moments.every(Number.isFinite)) return null;
-  try {
-    const timing = readTiming(user.timing);
-    return { user, timing, ids: calendarIdsOf(timing) };
-  } catch {
-    return null;
-  }
-}
-
-/** Null: its cursor is right. */
-function moveOf({ user, timing, ids }: Naming, known: KnownCalendars): CalendarMove | null {
-  const editedAt = unappliedSince(known, ids);
-  if (editedAt === null) return null;
-  try {
-    const times = fireTimes(timing, user, known.histories);
-    const nextOccurrenceAt = cursorByCalendars(times, user, editedAt);
-    if (nextOccurrenceAt === user.nextOccurrenceAt) return null;
-    const nextFireAt = nextOccurrenceAt === null ? null : times.dueAt(nextOccurrenceAt);
-    return { user, nextOccurrenceAt, nextFireAt };
-  } catch {
-    return null;
-  }
 }

@@ -8,7 +8,7 @@ import { boundsOf } from '../../core/runs/bounds.ts';
 import { UNGUARDED, newRun, runOfSchedule } from '../../core/runs/new-run.ts';
 import { plannedRunId } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
-import type { CatchUp, Schedule, Target } from '../../core/schedules/schedule.ts';
+import type { Schedule, Target } from '../../core/schedules/schedule.ts';
 import { type PlannedFire, horizonOf, walkDue } from '../../core/time/plan-due.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { presentAmong } from '../../store/runs/lock-runs.ts';
@@ -29,30 +29,32 @@ interface MayOwe {
 
 /** Those that owe a fire which has no run yet. */
 export async function owedOf(tx: Transaction, edited: readonly MayOwe[]): Promise<Owing[]> {
-  const found: Owing[] = [];
-  for (const { schedule, write, owed = [] } of edited) {
-    if (!schedule || !write || owed.length === 0) continue;
-    const left = await withoutRun(tx, schedule, write.definition.catchUp, owed);
-    if (left.length > 0) found.push({ schedule, write, owed: left });
-  }
-  return found;
+  const owing = edited.flatMap(({ schedule, write, owed = [] }) =>
+    schedule && write && owed.length > 0 ? [{ schedule, write, owed }] : [],
+  );
+  const ids = owing.flatMap(({ schedule, owed }) => owed.map((at) => plannedRunId(schedule.uid, at)));
+  const made = new Set<string>();
+  for (let first = 0; first < ids.length; first += MAX_ASKED)
+    for (const id of await presentAmong(tx, ids.slice(first, first + MAX_ASKED))) made.add(id);
+  return owing.flatMap((one) => {
+    const left = withoutRun(one, made);
+    return left.length > 0 ? [{ ...one, owed: left }] : [];
+  });
 }
 
-/** Of the fires that an edit owes, in order, those that have no run: an earlier definition, or a try before, may have made some. */
-export async function withoutRun(
-  tx: Transaction,
-  { uid, createdAt, definition: { kept } }: Schedule,
-  catchUp: CatchUp,
-  owed: readonly Instant[],
-): Promise<Instant[]> {
-  const made = await presentAmong(
-    tx,
-    owed.map((at) => plannedRunId(uid, at)),
-  );
+/** Each is looked up in each day of history. */
+const MAX_ASKED = 10_000;
+
+/** Of the fires that it owes, in order, those that have no run: an earlier definition, or a try before, may have made some. */
+function withoutRun({ schedule, write, owed }: Owing, made: ReadonlySet<string>): Instant[] {
+  const { uid, createdAt, definition } = schedule;
   const isMade = (at: Instant) => made.has(plannedRunId(uid, at));
   const newest = owed.at(-1);
   // Where no earlier definition can have made it, a try before did: it stands for the others.
-  const mayStandForAll = newest !== undefined && newest > (kept?.since ?? createdAt) && catchUp !== 'all';
+  const mayStandForAll =
+    newest !== undefined &&
+    newest > (definition.kept?.since ?? createdAt) &&
+    write.definition.catchUp !== 'all';
   return mayStandForAll && isMade(newest) ? [] : owed.filter((at) => !isMade(at));
 }
 

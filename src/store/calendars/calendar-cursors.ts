@@ -1,4 +1,4 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import type { PlannedUpTo } from '../../core/exclusions/calendar-cursor.ts';
 import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
@@ -20,7 +20,7 @@ interface Row {
   uid: string;
   id: string;
   version: number;
-  timing: string;
+  timing: string | null;
   enabled: boolean;
   next_occurrence_at: InstantText | null;
   planned_through: InstantText | null;
@@ -35,20 +35,26 @@ export interface UserPage {
   last: string | null;
 }
 
-/** The next `limit` schedules that name a calendar, by uid. */
+interface PageAsked {
+  after: string | null;
+  limit: number;
+  /** Only those whose fires an edit may move to a moment that has passed. */
+  onlyOwing: boolean;
+}
+
+/** Of the next `limit` schedules that name a calendar, by uid, those that are asked for. */
 export async function listCalendarUsers(
   db: Executor,
   calendarId: string,
-  { after, limit }: { after: string | null; limit: number },
+  { after, limit, onlyOwing }: PageAsked,
 ): Promise<UserPage> {
   const rows = await rowsOf<Row>(db)(sql`-- listCalendarUsers
-    ${USERS} WHERE l.calendar_id = ${calendarId} AND l.schedule_uid > ${after ?? FIRST}::uuid
+    ${usersWith(onlyOwing ? MAY_OWE : sql`true`)} WHERE l.calendar_id = ${calendarId} AND l.schedule_uid > ${after ?? FIRST}::uuid
     ORDER BY l.schedule_uid LIMIT ${limit}`);
-  return {
-    users: rows.filter(({ enabled }) => enabled).map(toUser),
-    last: rows.length < limit ? null : (rows.at(-1)?.uid ?? null),
-  };
+  return { users: rows.flatMap(userOf), last: rows.length < limit ? null : (rows.at(-1)?.uid ?? null) };
 }
+
+const MAY_OWE = sql`s.timing ~ '"onExcluded"\s*:\s*"previous"'`;
 
 /** Those of these schedules that name a calendar, and are enabled. */
 export async function findCalendarUsers(
@@ -57,11 +63,14 @@ export async function findCalendarUsers(
   uids: readonly string[],
 ): Promise<CalendarUser[]> {
   const rows = await rowsOf<Row>(db)(sql`-- findCalendarUsers
-    ${USERS} WHERE l.calendar_id = ${calendarId} AND l.schedule_uid = ANY (${uuids(uids)}) ORDER BY l.schedule_uid`);
-  return rows.filter(({ enabled }) => enabled).map(toUser);
+    ${usersWith(sql`true`)} WHERE l.calendar_id = ${calendarId} AND l.schedule_uid = ANY (${uuids(uids)}) ORDER BY l.schedule_uid`);
+  return rows.flatMap(userOf);
 }
 
-const USERS = sql`SELECT s.uid, s.id, s.version, s.timing, s.enabled, s.next_occurrence_at, s.planned_through, s.updated_at, s.created_at
+/** Of others, which the page counts as well, nothing else is read. */
+const usersWith = (
+  condition: SQL,
+) => sql`SELECT s.uid, s.id, s.version, CASE WHEN ${condition} THEN s.timing END AS timing, s.enabled, s.next_occurrence_at, s.planned_through, s.updated_at, s.created_at
   FROM schedule_calendars l JOIN schedules s ON s.uid = l.schedule_uid`;
 const FIRST = '00000000-0000-0000-0000-000000000000';
 
@@ -115,15 +124,15 @@ export async function moveCursorsUnderSharedCalendars(
   return new Set(rows.map(({ uid }) => uid));
 }
 
-function toUser(row: Row): CalendarUser {
-  return {
-    uid: row.uid,
-    id: row.id,
-    version: row.version,
-    timing: row.timing,
-    nextOccurrenceAt: toInstantOrNull(row.next_occurrence_at),
-    plannedThrough: toInstantOrNull(row.planned_through),
-    updatedAt: toInstant(row.updated_at),
-    createdAt: toInstant(row.created_at),
-  };
+function userOf({ uid, id, version, timing, enabled, ...row }: Row): CalendarUser[] {
+  if (!enabled || timing === null) return [];
+  return [
+    {
+      ...{ uid, id, version, timing },
+      nextOccurrenceAt: toInstantOrNull(row.next_occurrence_at),
+      plannedThrough: toInstantOrNull(row.planned_through),
+      updatedAt: toInstant(row.updated_at),
+      createdAt: toInstant(row.created_at),
+    },
+  ];
 }

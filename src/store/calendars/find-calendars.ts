@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../core/access/scope.ts';
 import type { Instant } from '../../core/instant.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
 import { containing } from '../../postgres/sql/containing.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
@@ -56,18 +57,27 @@ export async function lockCalendar(tx: Transaction, id: string): Promise<Calenda
   return findCalendar(tx, id);
 }
 
-/**
- * Calendars that were edited at least `seconds` ago, and whose users' next fires do not all follow that edit yet: by id, those behind
- * `after` first.
- */
+interface UnappliedAsked {
+  /** Edited at least so long ago. */
+  seconds: number;
+  /** Those behind this id first. */
+  after: string;
+  limit: number;
+  /** Who of this process walks along users of calendars. */
+  walkers: readonly string[];
+}
+
+/** Calendars by id whose users' next fires do not all follow the last edit yet, and along whose users nobody else walks. */
 export async function listUnapplied(
   db: Executor,
-  { seconds, after, limit }: { seconds: number; after: string; limit: number },
+  { seconds, after, limit, walkers }: UnappliedAsked,
 ): Promise<string[]> {
   const rows = await rowsOf<{ id: string }>(db)(sql`-- listUnapplied
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
-    SELECT id FROM calendars WHERE applied_version < version
+    SELECT id FROM calendars c WHERE applied_version < version
       AND updated_at <= (SELECT now FROM clock) - make_interval(secs => ${seconds})
+      AND NOT EXISTS (SELECT FROM calendar_walks w WHERE w.calendar_id = c.id AND w.version = c.version
+        AND w.until > (SELECT now FROM clock) AND w.walker <> ALL (${uuids(walkers)}))
     ORDER BY id <= ${after}, id LIMIT ${limit}`);
   return rows.map((row) => row.id);
 }

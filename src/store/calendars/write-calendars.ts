@@ -58,8 +58,9 @@ export async function deleteLockedCalendar(tx: Transaction, id: string): Promise
 /** All users' next fires follow this version. If an edit has made a newer one meanwhile, that one remains to be applied. */
 export async function recordApplied(db: Executor, id: string, version: number): Promise<void> {
   await db.execute(sql`-- recordApplied
-    UPDATE calendars SET applied_version = ${version}
-    WHERE id = ${id} AND applied_version < ${version} AND version >= ${version}`);
+    WITH applied AS (UPDATE calendars SET applied_version = ${version}
+      WHERE id = ${id} AND applied_version < ${version} AND version >= ${version})
+    DELETE FROM calendar_walks WHERE calendar_id = ${id} AND version <= ${version}`);
 }
 
 /**

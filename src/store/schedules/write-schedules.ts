@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { type Instant, isoOrNull } from '../../core/instant.ts';
+import type { Instant } from '../../core/instant.ts';
 import { isOutcomeWatched } from '../../core/schedules/outcome-watch.ts';
 import { type Definition, PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { booleans, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
@@ -66,14 +66,15 @@ export async function deleteScheduleAndAbandon(
   return abandoned;
 }
 
-/** After fires were recorded that the cursor had passed already. */
+/** After fires were recorded that the cursors had passed already. */
 export async function raisePlannedUnderLock(
   tx: Transaction,
-  { uid, plannedThrough, lastFireAt }: Pick<ScheduleWrite, 'uid' | 'plannedThrough' | 'lastFireAt'>,
+  writes: readonly Pick<ScheduleWrite, 'uid' | 'plannedThrough' | 'lastFireAt'>[],
 ): Promise<void> {
   await tx.execute(sql`-- raisePlannedUnderLock
-    UPDATE schedules SET planned_through = greatest(planned_through, ${isoOrNull(plannedThrough)}::timestamptz),
-      last_fire_at = greatest(last_fire_at, ${isoOrNull(lastFireAt)}::timestamptz) WHERE uid = ${uid}`);
+    UPDATE schedules s SET planned_through = greatest(s.planned_through, w.planned), last_fire_at = greatest(s.last_fire_at, w.fired)
+    FROM unnest(${uuids(writes.map(({ uid }) => uid))}, ${instants(writes.map(({ plannedThrough }) => plannedThrough))},
+      ${instants(writes.map(({ lastFireAt }) => lastFireAt))}) AS w(uid, planned, fired) WHERE s.uid = w.uid`);
 }
 
 interface VersionedWrite extends ScheduleWrite {
