@@ -2,12 +2,14 @@
 import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
+import { LATEST } from '../../src/core/instant.ts';
 import { putCalendar as putCalendarAs } from '../../src/operations/calendars/calendar-changes.ts';
 import { createCalendarWatch } from '../../src/operations/calendars/calendar-watch.ts';
 import { moveNextFires } from '../../src/operations/calendars/move-next-fires.ts';
 import { type MoveProgress, noProgress } from '../../src/operations/calendars/walk-progress.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
+import { readCalendars } from '../../src/store/calendars/calendar-histories.ts';
 import { FAR } from '../support/of-test.ts';
 import { until } from '../support/until.ts';
 import { UNAPPLIED, dayToExclude, editCalendar, putOwing } from '../volume/leave.ts';
@@ -36,7 +38,11 @@ const unapplied = () => count(UNAPPLIED);
 /** So many steps, by whoever holds this progress. */
 const walk = (progress: MoveProgress, steps: number, waits = false) =>
   moveNextFires(deps(), 'holidays', { mayGoOn: () => (steps -= 1) >= 0, waits, progress });
-const walker = (limit = 500) => ({ ...noProgress(), limit, version: 2 });
+const walker = (limit = 500, edition = '') => ({ ...noProgress(), limit, edition, version: 2 });
+const present = async () => {
+  const { editions } = await volume.store.database.run((db) => readCalendars(db, ['holidays'], LATEST));
+  return editions.get('holidays');
+};
 
 describe('an edit of a calendar that owes two hundred and fifty schedules a fire', () => {
   beforeEach(async () => {
@@ -45,7 +51,7 @@ describe('an edit of a calendar that owes two hundred and fifty schedules a fire
   });
 
   it('moves all next fires first; what is owed follows a hundred schedules at a time, each once', async () => {
-    const progress = walker(100);
+    const progress = walker(100, await present());
     await walk(progress, 2);
     expect([await moved(), await runs()]).toEqual([250, 0]);
     await walk(progress, 1);
