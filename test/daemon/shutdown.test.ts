@@ -97,7 +97,8 @@ describe('SIGTERM', () => {
         if (id === sent?.body.runId) expect(claimed_by).not.toBeNull();
         else expect(claimed_by).toBeNull();
       }
-      setTimeout(answerAll, 2_000);
+      expect(first.isRunning()).toBe(true);
+      answerAll();
       expect(await first.exited).toBe(0);
       const [finished] = await sql<RunRow[]>`SELECT * FROM all_runs WHERE id = ${sent?.body.runId ?? ''}`;
       expect(finished).toMatchObject({ status: 'succeeded', attempts: 1, failures: 0 });
