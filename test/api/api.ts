@@ -26,7 +26,7 @@ import type { Wake } from '../../src/runtime/loop/wake.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/registry.ts';
 import { call as callAt } from '../support/calls.ts';
-import { createMigrated } from '../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { SECRETS } from '../support/secrets.ts';
 import { until } from '../support/until.ts';
 import { notingAll } from '../support/postgres/noting.ts';
@@ -99,9 +99,13 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
   const { basePath = '', dashboard = null, secrets = SECRETS, limits = {}, ...more } = options;
   const { takesSecretFiles = false, sendsMail = false, scopeShares = NO_SHARES, ...rest } = more;
   const { openRunCaps, ...asking } = rest;
-  const database = databaseUrl === undefined ? await createMigrated() : null;
+  const database = databaseUrl === undefined ? await createMigratedDatabase() : null;
   const url = databaseUrl ?? database?.url ?? '';
-  const pools = openPools({ databaseUrl: url, connections: 9, openDatabase });
+  const pools = openPools({
+    databaseUrl: url,
+    connections: 9,
+    openDatabase: database?.openDatabase ?? openDatabase,
+  });
   const store = pools.main;
   const poolsUsed = new Set<string>();
   const statements: string[] = [];

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../src/postgres/database.ts';
 import { rowsOf } from '../../src/postgres/sql/rows.ts';
 import { type Api, startApi } from '../api/api.ts';
-import { createMigrated } from '../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { type Store, type TestInstance, createInstance } from '../support/pipeline.ts';
 import { THROUGH_POOLER } from '../support/postgres/pooler.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
@@ -14,7 +14,7 @@ const cleanUp: (() => Promise<unknown>)[] = [];
 
 /** A role of its own, with a database of its own. */
 beforeEach(async () => {
-  const { url: adminUrl, drop } = await createMigrated();
+  const { url: adminUrl, drop } = await createMigratedDatabase();
   const admin = openDatabase(adminUrl, 1);
   const name = new URL(adminUrl).pathname.slice(1);
   const alter = (statement: string) => admin.run((db) => db.execute(sql.raw(statement)));

@@ -16,18 +16,18 @@ import {
   type KnownConnection,
   findChangedConnections,
 } from '../../src/store/connections/find-connections.ts';
-import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
+import { type MigratedDatabase, createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { SECRETS } from '../support/secrets.ts';
 import type { HttpTarget } from '../../src/core/schedules/schedule.ts';
 import { ATTACK } from '../support/runner/attack.ts';
 import { targetAt } from '../support/targets.ts';
 import { until } from '../support/until.ts';
 
-let server: TestDatabase;
+let server: MigratedDatabase;
 let database: Database;
 const events = createEventBus();
 beforeAll(async () => {
-  server = await createMigrated();
+  server = await createMigratedDatabase();
   database = openDatabase(server.url, 4);
 });
 afterAll(async () => {

@@ -5,12 +5,12 @@ import { createLogger } from '../../src/observability/log/logger.ts';
 import { putLimit, removeLimit } from '../../src/operations/limit-changes.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
+import { type MigratedDatabase, createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 
-let server: TestDatabase;
+let server: MigratedDatabase;
 let database: Database;
 beforeAll(async () => {
-  server = await createMigrated();
+  server = await createMigratedDatabase();
   database = openDatabase(server.url, 2);
 });
 afterAll(async () => {

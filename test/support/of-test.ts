@@ -7,7 +7,7 @@ import {
   createInstance,
   createStore,
 } from './pipeline.ts';
-import { type TestDatabase, createMigrated } from './postgres/cluster.ts';
+import { type MigratedDatabase, createMigratedDatabase } from './postgres/migrated-database.ts';
 import { type Answer, type Receiver, startReceiver } from './receiver.ts';
 
 /** A store whose database is as far away as in the next data centre: what needs a round trip for each row shows there. */
@@ -33,8 +33,8 @@ export async function receiverOfTest(answer?: Answer): Promise<Receiver> {
 }
 
 /** With the schema. */
-export async function databaseOfTest(): Promise<TestDatabase> {
-  const database = await createMigrated();
+export async function databaseOfTest(): Promise<MigratedDatabase> {
+  const database = await createMigratedDatabase();
   onTestFinished(() => database.drop());
   return database;
 }

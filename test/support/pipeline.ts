@@ -48,10 +48,10 @@ export interface Store {
 
 /** `delayMs`: how much longer each round trip to it takes. */
 export async function createStore({ delayMs = 0 } = {}): Promise<Store> {
-  const { url: direct, drop } = await createMigratedDatabase();
-  const way = delayMs > 0 ? await startPostgresProxy(direct, { delayMs }) : null;
-  const url = way?.url ?? direct;
-  const database = openDatabase(url, 5);
+  const migrated = await createMigratedDatabase();
+  const way = delayMs > 0 ? await startPostgresProxy(migrated.url, { delayMs }) : null;
+  const url = way?.url ?? migrated.url;
+  const database = way === null ? migrated.openDatabase(url, 5) : openDatabase(url, 5);
   return {
     url,
     database,
@@ -59,7 +59,7 @@ export async function createStore({ delayMs = 0 } = {}): Promise<Store> {
     drop: async () => {
       await database.close();
       await way?.close();
-      await drop();
+      await migrated.drop();
     },
   };
 }

@@ -5,7 +5,7 @@ import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import type { Loop } from '../../../src/runtime/loop/loop.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
-import { createMigrated } from '../../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
 import { until } from '../../support/until.ts';
 import { type Api, SCHEDULE, TARGET, startApi } from '../api.ts';
@@ -15,14 +15,14 @@ const [SHARES] = parseScopeShares('billing.:1:3:4,billing.eu.:1:2');
 const MANY_SCHEDULES = 'names that begin with billing. may have at most 3 schedules (FIRELOCK_SCOPES)';
 const MANY_RUNS = 'names that begin with billing. may have at most 4 open runs (FIRELOCK_SCOPES)';
 
-let server: Awaited<ReturnType<typeof createMigrated>>;
+let server: Awaited<ReturnType<typeof createMigratedDatabase>>;
 let database: Database;
 let api: Api;
 let other: Api;
 let counting: Loop;
 
 beforeAll(async () => {
-  server = await createMigrated();
+  server = await createMigratedDatabase();
   database = openDatabase(server.url, 2);
   const deps = { database, clock: systemClock, events: createEventBus(), scopeShares: SHARES };
   const { caps, loop } = createOpenRunCaps(deps);

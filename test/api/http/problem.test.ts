@@ -3,7 +3,7 @@ import { toProblem } from '../../../src/api/http/problem.ts';
 import { changeOrRefuse } from '../../../src/api/schedules/writes.ts';
 import type { ApiDeps } from '../../../src/api/deps.ts';
 import { openDatabase } from '../../../src/postgres/database.ts';
-import { createMigrated } from '../../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 
 const thrown = (work: Promise<unknown>) =>
   work.then(
@@ -21,7 +21,7 @@ test.each([new RangeError('Maximum call stack size exceeded'), new TypeError('x 
 );
 
 test('a value that the database cannot store is 400, and a mistake of the program with a value is 500', async () => {
-  const { url, drop } = await createMigrated();
+  const { url, drop } = await createMigratedDatabase();
   const database = openDatabase(url, 1);
   const invalidTime = () => Promise.reject(new RangeError('Invalid time value'));
   for (const refused of [

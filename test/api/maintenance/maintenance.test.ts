@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { releaseHeldRuns } from '../../../src/store/runs/held-runs.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
-import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
+import { type MigratedDatabase, createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 import { type Api, type Json, TARGET, faultPaths, startApi } from '../api.ts';
 
-let created: TestDatabase;
+let created: MigratedDatabase;
 let api: Api;
 let database: Database;
 beforeAll(async () => {
-  created = await createMigrated();
+  created = await createMigratedDatabase();
   api = await startApi(created.url);
   database = openDatabase(created.url, 1);
 });

@@ -5,7 +5,7 @@ import { isoInstant } from '../../../src/core/instant.ts';
 import { randomRunId } from '../../../src/core/runs/run.ts';
 import { openDatabase } from '../../../src/postgres/database.ts';
 import { ALL_CHECKS, checkOnSnapshot } from '../../../src/store/verify/check-on-snapshot.ts';
-import { createMigrated } from '../../support/postgres/cluster.ts';
+import { createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 import { insertRuns } from '../../support/run-rows.ts';
 import { type Api, SCHEDULE, TARGET, startApi } from '../api.ts';
 
@@ -15,7 +15,7 @@ let databaseUrl: string;
 let uid: string;
 let drop: () => Promise<void>;
 beforeAll(async () => {
-  const database = await createMigrated();
+  const database = await createMigratedDatabase();
   ({ url: databaseUrl, drop } = database);
   api = await startApi(databaseUrl);
 });

@@ -7,6 +7,7 @@ import { type Pauser, createPauser } from '../../../src/operations/schedules/pau
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
+import { rowsOf } from '../../../src/postgres/sql/rows.ts';
 import { type Effect, lockEffectsAgain } from '../../../src/store/effects/effect-rows.ts';
 import { findSchedule } from '../../../src/store/schedules/search/find-schedules.ts';
 import { createHttpTarget } from '../../../src/targets/http.ts';
@@ -40,11 +41,14 @@ const put = (id: string, more: Partial<Definition> = {}, path = id) =>
 const find = (id: string) => store.database.run((db) => findSchedule(db, id));
 /** The effect of a run that its target answered 410, written as the end of that run writes it. */
 async function goneOf({ id, uid, version }: Schedule, runId = RUN): Promise<Effect> {
-  const [row] = await store.rows<{ id: number }>(sql`INSERT INTO effects
-    (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
-    VALUES ('gone', ${runId}, ${uid}, ${version}, ${id}, 'schedule', 'failed', clock_timestamp(), 1)
-    RETURNING id::int`);
-  const [effect] = await store.database.transaction((tx) => lockEffectsAgain(tx, [row?.id ?? 0]));
+  // In one transaction: a loop that runs beside would hold the row for a moment.
+  const [effect] = await store.database.transaction(async (tx) => {
+    const [row] = await rowsOf<{ id: number }>(tx)(sql`INSERT INTO effects
+      (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
+      VALUES ('gone', ${runId}, ${uid}, ${version}, ${id}, 'schedule', 'failed', clock_timestamp(), 1)
+      RETURNING id::int`);
+    return lockEffectsAgain(tx, [row?.id ?? 0]);
+  });
   if (!effect) throw new Error('it was not written');
   return effect;
 }

@@ -3,13 +3,13 @@ import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import { countOpenRuns, countSchedules } from '../../../src/store/reports/counts.ts';
 import { sampleWork } from '../../../src/store/reports/gauges.ts';
 import { type Api, SCHEDULE, TARGET, startApi } from '../../api/api.ts';
-import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
+import { type MigratedDatabase, createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 
-let own: TestDatabase;
+let own: MigratedDatabase;
 let database: Database;
 let api: Api;
 beforeAll(async () => {
-  own = await createMigrated();
+  own = await createMigratedDatabase();
   database = openDatabase(own.url, 1);
   api = await startApi(own.url);
 });

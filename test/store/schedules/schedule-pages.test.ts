@@ -9,9 +9,9 @@ import {
 } from '../../../src/store/schedules/search/find-schedules.ts';
 import { type Api, SCHEDULE, startApi } from '../../api/api.ts';
 import { type PlanNode, rowsIn } from '../../support/postgres/plans.ts';
-import { type TestDatabase, createMigrated } from '../../support/postgres/cluster.ts';
+import { type MigratedDatabase, createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 
-let own: TestDatabase;
+let own: MigratedDatabase;
 let database: Database;
 let api: Api;
 
@@ -19,7 +19,7 @@ const MANY = 20_000;
 const limit = 50;
 
 beforeAll(async () => {
-  own = await createMigrated();
+  own = await createMigratedDatabase();
   api = await startApi(own.url);
   database = openDatabase(own.url, 1);
   await api.call('PUT', '/api/v1/schedules/one', SCHEDULE);
