@@ -34,7 +34,7 @@ const NOT_DURABLE = ['fsync=off', 'full_page_writes=off', 'synchronous_commit=of
 
 /** A server of this major version with a cluster of its own in a temporary directory. */
 export async function startPostgres(major: number, options: PostgresOptions): Promise<PostgresServer> {
-  const { home, account, remove } = await temporaryHome('firelock-postgres-');
+  const { home, account, remove } = await temporaryHome('firelock-postgres-', options);
   try {
     const binaries = await binariesOf(major, options.from, account);
     const password = await makeCluster(home, { binaries, account, durable: options.durable });

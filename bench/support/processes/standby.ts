@@ -27,7 +27,7 @@ const SYNC_LIMIT_MS = 60_000;
  * one, as its files are copied; the URL is a superuser's.
  */
 export async function startStandby(primaryUrl: string): Promise<Standby> {
-  const { home, account, remove } = await temporaryHome('firelock-bench-standby-');
+  const { home, account, remove } = await temporaryHome('firelock-bench-standby-', { durable: true });
   const deps = { home, account, binaries: await provideBinaries(account), clock: systemClock };
   const admin = postgres(primaryUrl, { max: 1, onnotice: () => undefined });
   const stop = async () => {

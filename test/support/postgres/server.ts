@@ -55,7 +55,9 @@ interface Options {
   from?: string | undefined;
 }
 
-const SETTINGS = ['fsync=off', 'full_page_writes=off'];
+/** Each login takes as many rounds of a hash as there were when the password was set: 4096 are a third of what a session costs. */
+const CHEAP_LOGIN = 'scram_iterations=1';
+const SETTINGS = ['fsync=off', 'full_page_writes=off', CHEAP_LOGIN];
 
 /** For what runs outside of vitest, and tests of what happens to a server; else all share the run's. */
 export async function startCluster({
@@ -63,7 +65,9 @@ export async function startCluster({
   settings = [],
   from,
 }: Options = {}): Promise<Cluster> {
-  const { home, account, remove } = await temporaryHome('firelock-test-');
+  const { home, account, remove, removeAtOnce } = await temporaryHome('firelock-test-', {
+    durable: survivesCrashes,
+  });
   try {
     const binaries = await provideBinaries(account);
     const deps = { home, binaries, account, clock: systemClock };
@@ -75,10 +79,15 @@ export async function startCluster({
     const start = async () => {
       await startServer(deps, port, [...SETTINGS, commits, ...settings]);
     };
-    const stopAtExit = () => crashAtOnce(deps);
+    const stopAtExit = () => {
+      crashAtOnce(deps);
+      removeAtOnce();
+    };
     process.once('exit', stopAtExit);
     await start();
-    const url = `postgres://${SUPERUSER}:${await readFile(home.passwordFile, 'utf8')}@127.0.0.1:${port}/postgres`;
+    const password = await readFile(home.passwordFile, 'utf8');
+    const url = `postgres://${SUPERUSER}:${password}@127.0.0.1:${port}/postgres`;
+    await executeAt(url, `alter role ${SUPERUSER} password '${password}'`);
     return {
       url,
       createDatabase: async () => (await createDatabaseOn(url)).url,
