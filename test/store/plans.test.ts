@@ -130,7 +130,7 @@ test('a claim reads the same few rows, however much is recorded for next week, f
   const claimDue = await statementOf((db) => claimDueRuns(db, { ...request, atMost: 100 }));
   const read: Record<string, number[]> = {};
   let recorded = 0;
-  for (const count of [1_000, 10_000, 50_000]) {
+  for (const count of [1_000, 5_000, 20_000]) {
     await runsToCome(count - recorded);
     recorded = count;
     read[`claim, ${count}`] = await rowsReadBy(claim);
@@ -152,8 +152,8 @@ test('a claim of due runs reads none of those that wait already, also if the sta
       atMost: 125,
     }),
   );
-  await runsToCome(20_000);
-  await dueRuns(10_000, { ready: true });
+  await runsToCome(10_000);
+  await dueRuns(5_000, { ready: true });
   await dueRuns(20, { ready: false });
   for (const rows of await rowsReadBy(claimDue)) expect(rows).toBeLessThan(300);
 });
@@ -163,7 +163,7 @@ test('a claim by id reads the runs of these ids, however many others are ready, 
   await dueRuns(50, { ready: true });
   await store.rows(sql`UPDATE runs SET claimed_by = gen_random_uuid(), claimed_at = now()`);
   await store.rows(sql`VACUUM ANALYZE runs`);
-  await dueRuns(20_000, { ready: true });
+  await dueRuns(10_000, { ready: true });
   const runs = await store.rows<{ id: string }>(sql`SELECT id FROM runs WHERE claimed_by IS NULL LIMIT 10`);
   const ids = runs.map(({ id }) => id);
   const request = { instanceId: instance.id, targetTypes: ['http'] };
@@ -190,7 +190,7 @@ test('admission reads the same few rows, however many runs wait for their limit'
   const admit = await statementOf((db) => admitLocked(db, ['l']));
   const read: Record<string, number[]> = {};
   let recorded = 0;
-  for (const count of [100, 2_000, 20_000]) {
+  for (const count of [100, 1_000, 8_000]) {
     await runsThatWait(recorded, count);
     recorded = count;
     read[`find, ${count}`] = await rowsReadBy(find);
@@ -291,9 +291,9 @@ test('the last success and the failures since are found in few rows, however man
   // Not analyzed, as after an import.
   await store.rows(sql`INSERT INTO history (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane,
       priority, due_at, attempts, outcome_watched, created_at, updated_at, finished_at, ended_at)
-    SELECT gen_random_uuid(), at, ${uid}, 1, 'watched', 'schedule', CASE WHEN i % 10000 = 0 THEN 'succeeded' ELSE 'failed' END,
+    SELECT gen_random_uuid(), at, ${uid}, 1, 'watched', 'schedule', CASE WHEN i % 4000 = 0 THEN 'succeeded' ELSE 'failed' END,
       'http http://127.0.0.1:1', 1, at, 1, true, at, at, at, at
-    FROM generate_series(1, 30000) AS i, LATERAL (SELECT now() - make_interval(secs => i) AS at) AS t`);
+    FROM generate_series(1, 10000) AS i, LATERAL (SELECT now() - make_interval(secs => i) AS at) AS t`);
   const found = await store.database.run((db) => lastSuccesses(db, [watchOf(uid)]));
   expect(found.get(uid)).toBeGreaterThan(Date.now() - 20_000_000);
   const success = await rowsReadBy(await statementOf((db) => lastSuccesses(db, [watchOf(uid)])));
@@ -326,11 +326,11 @@ test('a fire whose runs must not overlap, and a judgement of overlaps, read a fe
         read[`${name}, ${overlap}, ${when}`] = await rowsReadBy(await statement());
     }
   };
-  await leaveOpenRuns(store, 'judged', 10_000, { trigger: 'backfill', secondsAgo: 20_000 });
+  await leaveOpenRuns(store, 'judged', 4_000, { trigger: 'backfill', secondsAgo: 20_000 });
   await readAll('all backfilled, not analyzed');
-  await leaveOpenRuns(store, 'judged', 10_000, { retried: true, secondsAgo: 40_000 });
-  await leaveOpenRuns(store, 'judged', 10_000);
-  await leaveOpenRuns(store, 'judged', 5_000, { status: 'waiting', secondsAgo: 60_000 });
+  await leaveOpenRuns(store, 'judged', 4_000, { retried: true, secondsAgo: 40_000 });
+  await leaveOpenRuns(store, 'judged', 4_000);
+  await leaveOpenRuns(store, 'judged', 2_000, { status: 'waiting', secondsAgo: 60_000 });
   await readAll('not analyzed');
   await store.rows(sql`VACUUM ANALYZE runs`);
   await readAll('analyzed');
@@ -371,7 +371,7 @@ test('the next followers of an end are read, and not those behind or before them
     (db) =>
       db.execute(sql`INSERT INTO schedules
         SELECT (jsonb_populate_record(s, jsonb_build_object('uid', gen_random_uuid(), 'id', s.id || n))).*
-        FROM schedules s, generate_series(1, 10000) AS n WHERE id = 'follower'`),
+        FROM schedules s, generate_series(1, 4000) AS n WHERE id = 'follower'`),
     60_000,
   );
   const end = { followerUid: null, scheduleUid: uid, doneThrough: '80000000-0000-4000-8000-000000000000' };
@@ -386,7 +386,7 @@ test('whether a schedule is followed is read by a few steps of an index, also wh
   await instance.put('follows-prefix', { ...following, after: { scheduleId: 'team.*', on: ['succeeded'] } });
   await store.rows(sql`INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority, created_at, updated_at)
     SELECT gen_random_uuid(), 'unknown-' || n, 1, false, '{}', false, 'allow', 'pull x', 1, now(), now()
-    FROM generate_series(1, 20000) AS n`);
+    FROM generate_series(1, 6000) AS n`);
   await store.rows(sql`DELETE FROM pg_statistic WHERE starelid = 'schedules'::regclass`);
   const late = Array.from({ length: 20 }, (_, n) => ({
     ...{ uid: newScheduleUid(Date.now()), id: `${n % 2 === 0 ? 'team' : 'other'}.${n}`, version: 1 },
@@ -409,7 +409,7 @@ test('who names a connection is found among very many schedules by reading only 
   await store.rows(sql`INSERT INTO schedules (uid, id, version, enabled, timing, zoned, overlap, lane, priority, created_at, updated_at)
     SELECT gen_random_uuid(), 'lane-' || n, 1, false, '{}', false, 'allow',
       'http ' || CASE WHEN n % 1000 = 0 THEN 'connection c' || n % 3000 ELSE 'https://host-' || n END, 1, now(), now()
-    FROM generate_series(1, 20000) AS n`);
+    FROM generate_series(1, 9000) AS n`);
   await store.rows(sql`VACUUM ANALYZE schedules`);
   const ofSchedules = await statementOf((db) => {
     const isFirst = (statement: SQL) =>
@@ -443,11 +443,11 @@ test('bounds that have passed, and runs that kept none, are found among very man
 test('what a small scope may read of alerts and of the audit is found among very many rows of others by reading only those', async () => {
   await store.rows(sql`INSERT INTO alerts (id, schedule_uid, schedule_id, kind, since, broken_at, until)
     SELECT gen_random_uuid(), gen_random_uuid(), CASE WHEN n % 1000 = 0 THEN 'billing.' ELSE 'x' END || n, 'failed', now(), now(), now()
-    FROM generate_series(1, 20000) AS n`);
+    FROM generate_series(1, 8000) AS n`);
   await store.rows(sql`INSERT INTO audit (at, role, action, subject, schedule_id, outcome, detail, name, scope)
     SELECT now(), 'admin', CASE WHEN n % 2 = 0 THEN 'run.cancel' ELSE 'run.complete' END, n, CASE WHEN n % 3 = 0 THEN owner || n END,
       'done', '{}', CASE WHEN n % 3 = 1 THEN owner || n WHEN n % 3 = 2 THEN owner END, CASE WHEN n % 3 = 2 THEN ARRAY[owner] END
-    FROM generate_series(1, 20000) AS n, LATERAL (SELECT CASE WHEN n % 1000 = 0 THEN 'billing.' ELSE 'x' END AS owner) AS o`);
+    FROM generate_series(1, 8000) AS n, LATERAL (SELECT CASE WHEN n % 1000 = 0 THEN 'billing.' ELSE 'x' END AS owner) AS o`);
   await store.rows(sql`VACUUM ANALYZE alerts, audit`);
   const asked = { scope: ['billing.'], limit: 50 };
   const alerts = await statementOf((db) => listAlerts(db, { ...asked, open: false }));
