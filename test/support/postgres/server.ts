@@ -111,7 +111,7 @@ export async function startCluster({
 
 /** Makes a cluster that nothing starts, for others to be copied from. */
 export async function makeUnstarted(): Promise<{ path: string; remove: () => Promise<void> }> {
-  const { home, account, remove } = await temporaryHome('firelock-test-');
+  const { home, account, remove } = await temporaryHome('firelock-test-', { durable: false });
   await ensureCluster(home, { binaries: await provideBinaries(account), account, sync: false });
   return { path: home.cluster, remove };
 }
