@@ -111,7 +111,8 @@ export async function startCluster({
 
 /** Makes a cluster that nothing starts, for others to be copied from. */
 export async function makeUnstarted(): Promise<{ path: string; remove: () => Promise<void> }> {
-  const { home, account, remove } = await temporaryHome('firelock-test-', { durable: false });
+  const { home, account, remove, removeAtOnce } = await temporaryHome('firelock-test-', { durable: false });
+  process.once('exit', removeAtOnce);
   await ensureCluster(home, { binaries: await provideBinaries(account), account, sync: false });
   return { path: home.cluster, remove };
 }
