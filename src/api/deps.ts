@@ -16,6 +16,7 @@ import type { Wake } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Access } from './access/access.ts';
 import type { BrowserRules } from './access/browser-rules.ts';
+import type { AnswerLimits } from './http/plugins/answer-bytes.ts';
 import type { ConnectionLimits } from './http/plugins/strangers.ts';
 import type { Dashboard } from './dashboard/built-files.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
@@ -27,6 +28,7 @@ export interface ApiDeps {
   /** Refuses, on every path, what a page of another site may have sent. */
   browserRules: BrowserRules;
   connectionLimits: ConnectionLimits;
+  answerLimits: AnswerLimits;
   database: Database;
   /** For routes whose pace is `prompt`: other calls do not take all of its connections. */
   promptDatabase: Database;

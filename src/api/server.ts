@@ -6,6 +6,7 @@ import { createRefusals } from './audit/refusals.ts';
 import { addAuditRoute } from './audit/routes.ts';
 import { BODY_LIMIT, acceptJsonBodies } from './http/plugins/bodies.ts';
 import { answerProblems, notFound, sendProblem } from './http/plugins/answer-problems.ts';
+import { limitAnswers } from './http/plugins/answer-bytes.ts';
 import { documentRoutes } from './document/openapi.ts';
 import { takeLargeBodiesInTurn, takeSlowCallsInTurn } from './http/plugins/in-turn.ts';
 import { SOCKET_LIMITS, guardSockets, refuseConnection } from './http/plugins/sockets.ts';
@@ -63,6 +64,7 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
             },
           });
           countCallsUnderWay(api, deps.access);
+          limitAnswers(api, deps);
           api.addHook('onClose', () => refusals.close());
           api.setNotFoundHandler(notFound);
           addApi(api, deps);

@@ -2,6 +2,7 @@ import { hostname } from 'node:os';
 import { createAccess } from '../api/access/access.ts';
 import { createBrowserRules } from '../api/access/browser-rules.ts';
 import { createTrustedProxies } from '../api/access/trusted-proxies.ts';
+import { ANSWER_LIMITS } from '../api/http/plugins/answer-bytes.ts';
 import { standardLimits } from '../api/http/plugins/strangers.ts';
 import { readApiTokens } from '../config/api-tokens.ts';
 import type { Config } from '../config/config.ts';
@@ -143,6 +144,7 @@ function createDaemonAccess(config: Config, deps: Pick<Parts, 'clock' | 'events'
     access,
     browserRules: createBrowserRules({ ...deps, ...config }),
     connectionLimits: standardLimits((address) => proxies.isOne(address)),
+    answerLimits: ANSWER_LIMITS,
     /** Reads the file of tokens again. If it has a fault, the tokens stay what they were, and the log says so. */
     rereadTokens: () => {
       const read = readApiTokens(config.tokenSources);

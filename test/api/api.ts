@@ -10,6 +10,7 @@ import type { Readiness } from '../../src/runtime/readiness.ts';
 import { type Access, type AccessDeps, createAccess } from '../../src/api/access/access.ts';
 import { type BrowserRulesDeps, createBrowserRules } from '../../src/api/access/browser-rules.ts';
 import type { Dashboard } from '../../src/api/dashboard/built-files.ts';
+import { ANSWER_LIMITS, type AnswerLimits } from '../../src/api/http/plugins/answer-bytes.ts';
 import { type ConnectionLimits, standardLimits } from '../../src/api/http/plugins/strangers.ts';
 import { createServer } from '../../src/api/server.ts';
 import { NO_SHARES, type ScopeShares } from '../../src/core/access/scope-shares.ts';
@@ -92,14 +93,15 @@ type Options = Partial<AccessDeps & BrowserRulesDeps> & {
   scopeShares?: ScopeShares;
   openRunCaps?: OpenRunCaps;
   limits?: Partial<ConnectionLimits>;
+  answerLimits?: AnswerLimits;
 };
 
 /** The API alone, listening, on a migrated database of its own (or on the one named). Nothing fires here. */
 export async function startApi(databaseUrl?: string, options: Options = {}): Promise<Api> {
   const { basePath = '', dashboard = null, secrets = SECRETS, limits = {}, ...more } = options;
   const { takesSecretFiles = false, sendsMail = false, scopeShares = NO_SHARES, ...rest } = more;
-  const { openRunCaps, ...asking } = rest;
   const database = databaseUrl === undefined ? await createMigratedDatabase() : null;
+  const { openRunCaps, answerLimits = ANSWER_LIMITS, ...asking } = rest;
   const url = databaseUrl ?? database?.url ?? '';
   const pools = openPools({
     databaseUrl: url,
@@ -151,6 +153,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     browserRules: createBrowserRules(asked),
     clock: systemClock,
     connectionLimits: { ...standardLimits(() => false), ...limits },
+    answerLimits,
     hasSignsElsewhere: false,
     database: noted(pools.calls, 'calls'),
     promptDatabase: noted(pools.api, 'api'),

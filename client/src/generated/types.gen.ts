@@ -263,7 +263,7 @@ export type CalendarInput = {
 
 export type CalendarPage = {
     items: Array<Calendar>;
-    /** Null: this is the last page. */
+    /** Null: this is the last page. One that ends before `limit` may have a next one: it ends at about 4 MiB. */
     nextCursor: string | null;
 };
 
@@ -407,7 +407,7 @@ export type ConnectionInput = {
 
 export type ConnectionPage = {
     items: Array<Connection>;
-    /** Null: this is the last page. */
+    /** Null: this is the last page. One that ends before `limit` may have a next one: it ends at about 4 MiB. */
     nextCursor: string | null;
 };
 
@@ -598,19 +598,19 @@ export type LimitInput = {
 
 export type LimitPage = {
     items: Array<Limit>;
-    /** Null: this is the last page. */
+    /** Null: this is the last page. One that ends before `limit` may have a next one: it ends at about 4 MiB. */
     nextCursor: string | null;
 };
 
 export type ListAlertsAnswer = {
     items: Array<Alert>;
-    /** Null: this is the last page. */
+    /** Null: this is the last page. One that ends before `limit` may have a next one: it ends at about 4 MiB. */
     nextCursor: string | null;
 };
 
 export type ListAuditAnswer = {
     items: Array<AuditEntry>;
-    /** Null: this is the last page. */
+    /** Null: this is the last page. One that ends before `limit` may have a next one: it ends at about 4 MiB. */
     nextCursor: string | null;
 };
 
@@ -743,7 +743,7 @@ export type NotifierInput = {
 
 export type NotifierPage = {
     items: Array<Notifier>;
-    /** Null: this is the last page. */
+    /** Null: this is the last page. One that ends before `limit` may have a next one: it ends at about 4 MiB. */
     nextCursor: string | null;
 };
 
@@ -810,7 +810,7 @@ export type Occurrence = {
 /** A page can hold fewer than `limit`, even none, and have a `nextCursor`. */
 export type OccurrencePage = {
     items: Array<Occurrence>;
-    /** Null: this is the last page. */
+    /** Null: this is the last page. One that ends before `limit` may have a next one: it ends at about 4 MiB. */
     nextCursor: string | null;
     /** Versions of the period whose fire times cannot be told, and while they were in force; there only where there are some. */
     unplannable?: Array<{
@@ -1149,7 +1149,7 @@ export type RunFilterInput = {
 
 export type RunPage = {
     items: Array<Run>;
-    /** Null: this is the last page. */
+    /** Null: this is the last page. One that ends before `limit` may have a next one: it ends at about 4 MiB. */
     nextCursor: string | null;
 };
 
@@ -1348,7 +1348,7 @@ export type SchedulePage = {
             latenessMs: number | null;
         }>;
     }>;
-    /** Null: this is the last page. */
+    /** Null: this is the last page. One that ends before `limit` may have a next one: it ends at about 4 MiB. */
     nextCursor: string | null;
 };
 
@@ -1664,7 +1664,7 @@ export type Verification = {
 
 export type VersionPage = {
     items: Array<ScheduleVersion>;
-    /** Null: this is the last page. */
+    /** Null: this is the last page. One that ends before `limit` may have a next one: it ends at about 4 MiB. */
     nextCursor: string | null;
 };
 

@@ -27,8 +27,8 @@ export interface Access {
   identify: (request: Request) => Caller;
   /** @throws Problem 403 */
   authorize: (request: Request, caller: Caller, needed: RoleNeeded) => void;
-  /** Notes that a call was refused because of its caller's scope. */
-  refuse: (request: Request, caller: Caller) => void;
+  /** Notes that a call of a known caller was refused, and why. */
+  refuse: (request: Request, caller: Caller, reason: CallRefusal) => void;
   /**
    * Counts a call of an identified caller, until the function that it answers is called. Callers without names are not
    * told apart, so their calls are not counted.
@@ -92,7 +92,7 @@ export function createAccess({ clock, events, ...settings }: AccessDeps): Access
   return {
     replaceTokens: (present) => state.tokens.replace(present),
     identify: (request) => (state.isAnonymous ? ANONYMOUS : identify(state, request)),
-    refuse: (request, { name }) => emitRefused(state, request, 'scope', name),
+    refuse: (request, { name }, reason) => emitRefused(state, request, reason, name),
     enter: (request, pace) => enter(state, request, pace),
     authorize: (request, { name, role }, needed) => {
       if (mayCall(role, needed)) return;

@@ -66,7 +66,7 @@ export function guardRoutes(api: Api, { access, strangers, database, onRefused }
     access.authorize(request.raw, request.caller, role);
     if (beyond === null) return Promise.resolve();
     onRefused(refusedCall(request, 'another scope'));
-    access.refuse(request.raw, request.caller);
+    access.refuse(request.raw, request.caller, 'scope');
     throw beyond;
   });
   guardRuns(api, database);

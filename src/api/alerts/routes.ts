@@ -48,7 +48,7 @@ export function addAlertRoute(api: Api, { database }: ApiDeps): void {
     async ({ query: { open = false, scheduleId, limit, cursor }, caller: { scope } }) => {
       const filter = { scope, open, scheduleId, after: cursor?.after, limit: limit + 1 };
       const rows = await database.run((db) => listAlerts(db, filter));
-      return pageOf(rows, limit, answerAlert, ({ id }) => ({ after: id }));
+      return pageOf({ rows, limit }, answerAlert, ({ id }) => ({ after: id }));
     },
   );
 }

@@ -66,7 +66,7 @@ export function addAuditRoute(api: Api, { database }: ApiDeps): void {
     }) => {
       const filter = { scope, by, actions, scheduleId, from, to, after, limit: limit + 1 };
       const rows = await database.run((db) => listAudit(db, filter));
-      return pageOf(rows, limit, answerEntry, ({ at, id }) => ({ at, id }));
+      return pageOf({ rows, limit }, answerEntry, ({ at, id }) => ({ at, id }));
     },
   );
 }

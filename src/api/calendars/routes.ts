@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { isoInstant } from '../../core/instant.ts';
 import { deleteCalendar, putCalendar } from '../../operations/calendars/calendar-changes.ts';
+import { pageRoom } from '../../postgres/sql/page-room.ts';
 import { type Calendar, findCalendar, listCalendars } from '../../store/calendars/find-calendars.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
@@ -34,9 +35,10 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
       },
     },
     async ({ query: { q, limit, cursor }, caller: { scope } }) => {
-      const filter = { scope, text: q, after: cursor?.after, limit: limit + 1 };
+      const room = pageRoom();
+      const filter = { scope, text: q, after: cursor?.after, limit: limit + 1, room };
       const rows = await database.run((db) => listCalendars(db, filter));
-      return pageOf(rows, limit, answerCalendar, (last) => ({ after: last.id }));
+      return pageOf({ rows, limit, room }, answerCalendar, (last) => ({ after: last.id }));
     },
   );
 }

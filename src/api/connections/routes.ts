@@ -1,4 +1,5 @@
 import { deleteConnection, putConnection, tryToPutConnection } from '../../operations/connection-changes.ts';
+import { pageRoom } from '../../postgres/sql/page-room.ts';
 import { findConnection, listConnections } from '../../store/connections/find-connections.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
@@ -42,9 +43,10 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
       },
     },
     async ({ query: { q, limit, cursor }, caller: { scope } }) => {
-      const filter = { scope, text: q, after: cursor?.after, limit: limit + 1 };
+      const room = pageRoom();
+      const filter = { scope, text: q, after: cursor?.after, limit: limit + 1, room };
       const rows = await database.run((db) => listConnections(db, filter));
-      return pageOf(rows, limit, answerConnection, (last) => ({ after: last.id }));
+      return pageOf({ rows, limit, room }, answerConnection, (last) => ({ after: last.id }));
     },
   );
 }

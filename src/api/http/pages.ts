@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import { EARLIEST, LATEST } from '../../core/instant.ts';
+import { PAGE_BYTES, type PageRoom, isFull } from '../../postgres/sql/page-room.ts';
+import { RawJson, stringify } from './json/raw-json.ts';
 import { type Problem, invalid } from './problem.ts';
 import { queryInteger, refused, scheduleIdText } from './common-schemas.ts';
 
@@ -47,17 +49,33 @@ export function foreignCursor(): Problem {
   return invalid([{ path: 'cursor', message: FOREIGN }]);
 }
 
-/** The caller has asked for one row more than the limit, to know whether there is a next page. */
+interface Read<Row> {
+  /** One more than the limit, where there are so many: then there is a next page. */
+  rows: readonly Row[];
+  limit: number;
+  /** Where they may have ended for their bytes. */
+  room?: PageRoom;
+}
+
+/** Ends after the row with which it has PAGE_BYTES, if it does not end before. */
 export function pageOf<Row, Answer>(
-  rows: readonly Row[],
-  limit: number,
+  { rows, limit, room }: Read<Row>,
   answer: (row: Row) => Answer,
   cursor: (last: Row) => object,
 ): { items: Answer[]; nextCursor: string | null } {
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  const more = rows.length > limit && last !== undefined;
-  return { items: page.map(answer), nextCursor: more ? encodeCursor(cursor(last)) : null };
+  const written: RawJson[] = [];
+  let bytes = 0;
+  for (const row of rows.slice(0, limit)) {
+    if (bytes >= PAGE_BYTES) break;
+    const item = new RawJson(stringify(answer(row)));
+    bytes += Buffer.byteLength(item.text);
+    written.push(item);
+  }
+  const last = rows[written.length - 1];
+  const more = last !== undefined && (rows.length > written.length || isFull(room));
+  // They are answers still, written only once.
+  const items = written as unknown as Answer[];
+  return { items, nextCursor: more ? encodeCursor(cursor(last)) : null };
 }
 
 export function encodeCursor(content: object): string {
@@ -67,7 +85,10 @@ export function encodeCursor(content: object): string {
 export function pageSchema(item: z.ZodType) {
   return z.object({
     items: z.array(item),
-    nextCursor: z.string().nullable().meta({ description: 'Null: this is the last page.' }),
+    nextCursor: z.string().nullable().meta({
+      description:
+        'Null: this is the last page. One that ends before `limit` may have a next one: it ends at about 4 MiB.',
+    }),
   });
 }
 

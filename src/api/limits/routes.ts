@@ -36,7 +36,7 @@ function addReadRoutes(api: Api, { database }: ApiDeps): void {
     async ({ query: { limit, cursor }, caller: { scope } }) => {
       const filter = { scope, after: cursor?.after, limit: limit + 1 };
       const rows = await database.run((db) => listLimits(db, filter));
-      return pageOf(rows, limit, answerLimit, (last) => ({ after: last.id }));
+      return pageOf({ rows, limit }, answerLimit, (last) => ({ after: last.id }));
     },
   );
   api.get(

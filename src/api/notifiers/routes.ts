@@ -4,6 +4,7 @@ import {
   testNotifier,
   tryToPutNotifier,
 } from '../../operations/notifier-changes.ts';
+import { pageRoom } from '../../postgres/sql/page-room.ts';
 import { findNotifier, listNotifiers } from '../../store/notifiers/find-notifiers.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import { audited } from '../audit/audited.ts';
@@ -51,9 +52,10 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
       },
     },
     async ({ query: { q, limit, cursor }, caller: { scope } }) => {
-      const filter = { scope, text: q, after: cursor?.after, limit: limit + 1 };
+      const room = pageRoom();
+      const filter = { scope, text: q, after: cursor?.after, limit: limit + 1, room };
       const rows = await database.run((db) => listNotifiers(db, filter));
-      return pageOf(rows, limit, answerNotifier, (last) => ({ after: last.id }));
+      return pageOf({ rows, limit, room }, answerNotifier, (last) => ({ after: last.id }));
     },
   );
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { RUN_STATUSES, RUN_TRIGGERS, type Run, mayBeRunId } from '../../core/runs/run.ts';
 import { BOUNDS } from '../../core/schedules/expect.ts';
 import { findRun, findTarget, listRuns } from '../../store/runs/search/find-runs.ts';
+import { type PageRoom, pageRoom } from '../../postgres/sql/page-room.ts';
 import { runIdsOfKey } from '../../store/runs/idempotency-keys.ts';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
@@ -62,13 +63,14 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
     },
     async ({ query: { scheduleId, label: labels, key, ...query }, caller: { scope } }) => {
       const filter = filterOf(query, null);
+      const room = pageRoom();
       const rows = await database.run(async (db) => {
         const scheduleUids = scheduleId === undefined ? undefined : await uidsOf(db, scheduleId, scope);
         const ids = key === undefined ? undefined : await runIdsOfKey(db, key, scope);
         if (scheduleUids?.length === 0 || ids?.length === 0) return [];
-        return listRuns(db, { ...filter, scheduleUids, labels, ids, scope });
+        return listRuns(db, { ...filter, scheduleUids, labels, ids, scope, room });
       });
-      return pageOfRuns(rows, query.limit, null);
+      return pageOfRuns({ rows, limit: query.limit, room }, null);
     },
   );
 }
@@ -89,12 +91,13 @@ function addListOfScheduleRoute(api: Api, { database }: ApiDeps): void {
     },
     async ({ params: { id }, query, caller: { scope } }) => {
       const filter = filterOf(query, id);
+      const room = pageRoom();
       const rows = await database.run(async (db) => {
         const scheduleUids = await uidsOf(db, id, scope);
         if (scheduleUids.length === 0) throw noSuch(`schedule ${id}`);
-        return listRuns(db, { ...filter, scheduleUids, scope });
+        return listRuns(db, { ...filter, scheduleUids, scope, room });
       });
-      return pageOfRuns(rows, query.limit, id);
+      return pageOfRuns({ rows, limit: query.limit, room }, id);
     },
   );
 }
@@ -132,6 +135,6 @@ function filterOf(
   return { statuses: status, triggers: trigger, unmet, from, to, before, limit: limit + 1 };
 }
 
-function pageOfRuns(rows: readonly Run[], limit: number, listOf: string | null) {
-  return pageOf(rows, limit, answerRun, ({ scheduledFor, id }) => ({ of: listOf, scheduledFor, id }));
+function pageOfRuns(read: { rows: readonly Run[]; limit: number; room: PageRoom }, listOf: string | null) {
+  return pageOf(read, answerRun, ({ scheduledFor, id }) => ({ of: listOf, scheduledFor, id }));
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { isoInstant } from '../../core/instant.ts';
 import { SCHEDULE_STATUSES, type Schedule } from '../../core/schedules/schedule.ts';
 import { deleteSchedule } from '../../operations/schedules/delete-schedule.ts';
+import { pageRoom } from '../../postgres/sql/page-room.ts';
 import { findSchedule } from '../../store/schedules/search/find-schedules.ts';
 import { lookThrough } from '../../store/schedules/search/matching-schedules.ts';
 import { type RecentRun, recentRuns } from '../../store/runs/search/recent-runs.ts';
@@ -83,7 +84,8 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
     async ({ query: { enabled, status, late, label, q, recent, maxSchedules, limit, cursor }, caller }) => {
       const after = cursor?.after;
       const { scope } = caller;
-      const filter = { scope, enabled, late, statuses: status, labels: label, text: q, after };
+      const room = pageRoom();
+      const filter = { scope, enabled, late, statuses: status, labels: label, text: q, after, room };
       const { rows, runs, end } = await database.run(async (db) => {
         const wanted = { ...filter, limit: limit + 1 };
         const { schedules: listed, end: last } = await lookThrough(db, wanted, maxSchedules);
@@ -93,7 +95,7 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
       });
       const answer = (one: Schedule) => ({ ...answerSchedule(one), ...recentRunsOf(one, runs) });
       const cursorOf = ({ id }: { id: string }) => ({ after: id });
-      const page = pageOf(await withNextFires(database, rows), limit, answer, cursorOf);
+      const page = pageOf({ rows: await withNextFires(database, rows), limit, room }, answer, cursorOf);
       return {
         ...page,
         nextCursor: page.nextCursor ?? (end === null ? null : encodeCursor(cursorOf({ id: end }))),

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isoInstant } from '../../core/instant.ts';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
+import { pageRoom } from '../../postgres/sql/page-room.ts';
 import { type ScheduleVersion, listVersions } from '../../store/schedules/schedule-versions.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { cursorIn, limitQuery, pageOf, pageSchema, versionCursor } from '../http/pages.ts';
@@ -39,14 +40,14 @@ export function addVersionsRoute(api: Api, { database }: ApiDeps): void {
     },
     async ({ params: { id }, query: { limit, cursor }, caller: { scope } }) => {
       const before = cursorIn(cursor, id);
+      const room = pageRoom();
       const rows = await database.run(async (db) => {
-        const found = await listVersions(db, id, { before, limit: limit + 1 });
+        const found = await listVersions(db, id, { before, limit: limit + 1, room });
         if (found.length === 0 && (await uidsOf(db, id, scope)).length === 0) throw noSuch(`schedule ${id}`);
         return found;
       });
       return pageOf(
-        rows,
-        limit,
+        { rows, limit, room },
         (row) => answerVersion(id, row),
         ({ at, uid, version }) => ({ of: id, at, uid, version }),
       );

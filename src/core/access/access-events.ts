@@ -59,7 +59,7 @@ export const BROWSER_REFUSALS = ['foreignHost', 'proxyMark', 'otherSite'] as con
 
 /**
  * Also 403: the role or the scope does not allow it; 429: too many failures from an address, or too many calls of a token, in a second or
- * under way.
+ * under way, or too many bytes of answers that it has not read.
  */
 export type CallRefusal =
   | (typeof FAILED_AUTHENTICATION)[number]
@@ -68,4 +68,5 @@ export type CallRefusal =
   | 'scope'
   | 'tooManyFailures'
   | 'tooManyCalls'
-  | 'tooManyAtOnce';
+  | 'tooManyAtOnce'
+  | 'tooMuchUnread';

@@ -143,7 +143,7 @@ function historyHandlers(registry: Registry): Handlers {
 const REFUSALS = [
   ...FAILED_AUTHENTICATION,
   ...BROWSER_REFUSALS,
-  ...['role', 'tooManyFailures', 'tooManyCalls', 'tooManyAtOnce'],
+  ...['role', 'tooManyFailures', 'tooManyCalls', 'tooManyAtOnce', 'tooMuchUnread'],
 ];
 
 /** Calls that the API refused because of their caller. No label names a caller. */

@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../core/access/scope.ts';
 import type { Instant } from '../../core/instant.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
+import { type PageRoom, type Sized, readInRoom, rowBytes, withinRoom } from '../../postgres/sql/page-room.ts';
 import { containing } from '../../postgres/sql/containing.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
@@ -25,6 +26,8 @@ interface CalendarFilter {
   /** Only ids after this one. */
   after?: string | undefined;
   limit: number;
+  /** Where its bytes end, the list ends. */
+  room?: PageRoom;
 }
 
 export async function findCalendar(db: Executor, id: string): Promise<Calendar | null> {
@@ -35,17 +38,20 @@ export async function findCalendar(db: Executor, id: string): Promise<Calendar |
 
 /** Ordered by id. */
 export async function listCalendars(db: Executor, filter: CalendarFilter): Promise<Calendar[]> {
-  const { text, after } = filter;
+  const { text, after, room } = filter;
   const conditions: SQL[] = [sql`true`];
   if (after !== undefined) conditions.push(sql`c.id > ${after}`);
   if (text !== undefined) {
     const pattern = containing(text);
     conditions.push(sql`(c.id ILIKE ${pattern} OR c.description ILIKE ${pattern})`);
   }
-  const rows = await readRangeByRange(filter, sql`c.id`, (inRange, limit) =>
-    rowsOf<Row>(db)(sql`-- listCalendars
-    ${SELECTED} WHERE ${sql.join([...conditions, ...inRange], sql` AND `)} ORDER BY c.id LIMIT ${limit}`),
-  );
+  const rows = await readRangeByRange(filter, sql`c.id`, (inRange, limit) => {
+    const page = sql`${SELECTED} WHERE ${sql.join([...conditions, ...inRange], sql` AND `)} ORDER BY c.id LIMIT ${limit}`;
+    const read = () =>
+      rowsOf<Row & Sized>(db)(sql`-- listCalendars
+    ${withinRoom(page, sql`p.id`, room)}`);
+    return readInRoom(room, read, ({ row_bytes }) => row_bytes);
+  });
   return rows.map(toCalendar);
 }
 
@@ -91,7 +97,8 @@ interface Row {
   updated_at: InstantText;
 }
 
-const SELECTED = sql`SELECT c.id, c.description, v.dates, c.version, c.applied_version, c.updated_at
+const SELECTED = sql`SELECT c.id, c.description, v.dates, c.version, c.applied_version, c.updated_at,
+    ${rowBytes({ documents: [sql`v.dates`] })} AS row_bytes
   FROM calendars c JOIN calendar_versions v ON v.calendar_id = c.id AND v.version = c.version`;
 
 function toCalendar(row: Row): Calendar {

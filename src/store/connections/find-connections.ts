@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../core/access/scope.ts';
 import type { Connection, ConnectionFields } from '../../core/connections/connection.ts';
 import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
+import { type PageRoom, type Sized, readInRoom, rowBytes, withinRoom } from '../../postgres/sql/page-room.ts';
 import { containing } from '../../postgres/sql/containing.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
@@ -14,6 +15,8 @@ interface ConnectionFilter {
   /** Only ids after this one. */
   after?: string | undefined;
   limit: number;
+  /** Where its bytes end, the list ends. */
+  room?: PageRoom;
 }
 
 export async function findConnection(db: Executor, id: string): Promise<Connection | null> {
@@ -24,17 +27,22 @@ export async function findConnection(db: Executor, id: string): Promise<Connecti
 
 /** Ordered by id. */
 export async function listConnections(db: Executor, filter: ConnectionFilter): Promise<Connection[]> {
-  const { text, after } = filter;
+  const { text, after, room } = filter;
   const conditions: SQL[] = [sql`true`];
   if (after !== undefined) conditions.push(sql`id > ${after}`);
   if (text !== undefined) {
     const pattern = containing(text);
     conditions.push(sql`(id ILIKE ${pattern} OR description ILIKE ${pattern})`);
   }
-  const rows = await readRangeByRange(filter, sql`id`, (inRange, limit) =>
-    rowsOf<ConnectionRow>(db)(sql`-- listConnections
-    SELECT * FROM connections WHERE ${sql.join([...conditions, ...inRange], sql` AND `)} ORDER BY id LIMIT ${limit}`),
-  );
+  const bytes = rowBytes({ documents: [sql`definition`] });
+  const rows = await readRangeByRange(filter, sql`id`, (inRange, limit) => {
+    const page = sql`SELECT *, ${bytes} AS row_bytes FROM connections
+      WHERE ${sql.join([...conditions, ...inRange], sql` AND `)} ORDER BY id LIMIT ${limit}`;
+    const read = () =>
+      rowsOf<ConnectionRow & Sized>(db)(sql`-- listConnections
+    ${withinRoom(page, sql`p.id`, room)}`);
+    return readInRoom(room, read, ({ row_bytes }) => row_bytes);
+  });
   return rows.map(toConnection);
 }
 

@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../core/access/scope.ts';
 import type { Notifier } from '../../core/alerts/notifier.ts';
 import type { HandoffTarget } from '../../core/schedules/schedule.ts';
+import { type PageRoom, type Sized, readInRoom, rowBytes, withinRoom } from '../../postgres/sql/page-room.ts';
 import { containing } from '../../postgres/sql/containing.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
@@ -20,6 +21,8 @@ interface NotifierFilterText {
   /** Only ids after this one. */
   after?: string | undefined;
   limit: number;
+  /** Where its bytes end, the list ends. */
+  room?: PageRoom;
 }
 
 export async function findNotifier(db: Executor, id: string): Promise<StoredNotifier | null> {
@@ -28,7 +31,7 @@ export async function findNotifier(db: Executor, id: string): Promise<StoredNoti
 
 /** Ordered by id. */
 export async function listNotifiers(db: Executor, filter: NotifierFilterText): Promise<StoredNotifier[]> {
-  const { text, after } = filter;
+  const { text, after, room } = filter;
   const conditions: SQL[] = [sql`true`];
   if (after !== undefined) conditions.push(sql`n.id > ${after}`);
   if (text !== undefined) {
@@ -36,7 +39,7 @@ export async function listNotifiers(db: Executor, filter: NotifierFilterText): P
     conditions.push(sql`(n.id ILIKE ${pattern} OR n.description ILIKE ${pattern})`);
   }
   return readRangeByRange(filter, sql`n.id`, (inRange, limit) =>
-    storedWhere(db, sql.join([...conditions, ...inRange], sql` AND `), limit),
+    storedWhere(db, sql.join([...conditions, ...inRange], sql` AND `), { limit, room }),
   );
 }
 
@@ -65,10 +68,18 @@ export async function readFallbacks(tx: Transaction): Promise<Map<string, string
   return new Map(rows.map(({ id, fallback }) => [id, fallback]));
 }
 
-async function storedWhere(db: Executor, condition: SQL, limit = 1): Promise<StoredNotifier[]> {
-  const rows = await rowsOf<NotifierRow & { target: HandoffTarget }>(db)(sql`-- storedWhere
-    SELECT ${NOTIFIER_COLUMNS}, v.definition -> 'target' AS target
+async function storedWhere(
+  db: Executor,
+  condition: SQL,
+  { limit, room }: { limit: number; room?: PageRoom | undefined } = { limit: 1 },
+): Promise<StoredNotifier[]> {
+  const page = sql`SELECT ${NOTIFIER_COLUMNS}, v.definition -> 'target' AS target,
+      ${rowBytes({ documents: [sql`v.definition`] })} AS row_bytes
     FROM notifiers n JOIN schedule_versions v ON v.schedule_uid = n.uid AND v.version = n.version
-    WHERE ${condition} ORDER BY n.id LIMIT ${limit}`);
+    WHERE ${condition} ORDER BY n.id LIMIT ${limit}`;
+  const read = () =>
+    rowsOf<NotifierRow & Sized & { target: HandoffTarget }>(db)(sql`-- storedWhere
+    ${withinRoom(page, sql`p.id`, room)}`);
+  const rows = await readInRoom(room, read, ({ row_bytes }) => row_bytes);
   return rows.map((row) => ({ ...toNotifier(row), target: row.target }));
 }

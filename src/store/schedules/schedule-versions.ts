@@ -3,6 +3,7 @@ import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { Definition } from '../../core/schedules/schedule.ts';
 import { type StoredDefinition, readDefinition } from '../../core/schedules/stored-definition.ts';
 import type { Executor } from '../../postgres/executor.ts';
+import { type PageRoom, type Sized, readInRoom, rowBytes, withinRoom } from '../../postgres/sql/page-room.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 
 /** One write of a schedule. */
@@ -22,17 +23,17 @@ interface VersionPosition {
   version: number;
 }
 
-/** For every schedule that ever had the id, newest first: (at, uid, version) descending. */
+/** For every schedule that ever had the id, newest first: (at, uid, version) descending. `room`: where its bytes end, the list ends. */
 export async function listVersions(
   db: Executor,
   scheduleId: string,
-  { before, limit }: { before: VersionPosition | undefined; limit: number },
+  { before, limit, room }: { before: VersionPosition | undefined; limit: number; room: PageRoom },
 ): Promise<ScheduleVersion[]> {
   const older = before
     ? sql`AND (at, schedule_uid, version) < (${isoInstant(before.at)}::timestamptz, ${before.uid}::uuid, ${before.version}::int)`
     : sql``;
   // The page is chosen by its keys: definitions are large, and an id may have had many.
-  const rows = await rowsOf<{
+  interface Row extends Sized {
     uid: string;
     version: number;
     at: InstantText;
@@ -40,17 +41,21 @@ export async function listVersions(
     change: ScheduleVersion['change'];
     definition: StoredDefinition;
     payload: string | null;
-  }>(db)(sql`-- listVersions
-    WITH page AS MATERIALIZED (
+  }
+  const bytes = rowBytes({ texts: [sql`v.payload`], documents: [sql`v.definition`] });
+  const page = sql`WITH page AS MATERIALIZED (
       SELECT schedule_uid, version FROM schedule_versions WHERE schedule_id = ${scheduleId} ${older}
       ORDER BY at DESC, schedule_uid DESC, version DESC LIMIT ${limit}
     )
-    SELECT v.schedule_uid AS uid, v.version, v.at, v.by, v.change, v.definition, v.payload
+    SELECT v.schedule_uid AS uid, v.version, v.at, v.by, v.change, v.definition, v.payload, ${bytes} AS row_bytes
     FROM page JOIN schedule_versions v ON v.schedule_uid = page.schedule_uid AND v.version = page.version
-    ORDER BY v.at DESC, v.schedule_uid DESC, v.version DESC`);
-  return rows.map(({ definition, payload, at, ...row }) => ({
-    ...row,
-    at: toInstant(at),
+    ORDER BY v.at DESC, v.schedule_uid DESC, v.version DESC`;
+  const read = () =>
+    rowsOf<Row>(db)(sql`-- listVersions
+    ${withinRoom(page, sql`p.at DESC, p.uid DESC, p.version DESC`, room)}`);
+  const rows = await readInRoom(room, read, ({ row_bytes }) => row_bytes);
+  return rows.map(({ uid, version, at, by, change, definition, payload }) => ({
+    ...{ uid, version, at: toInstant(at), by, change },
     definition: readDefinition(definition, payload),
   }));
 }

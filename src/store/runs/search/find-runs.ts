@@ -6,6 +6,13 @@ import type { RunRecord } from '../../../core/runs/run-record.ts';
 import { type HandoffTarget, priorityOfRank } from '../../../core/schedules/schedule.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
+import {
+  type PageRoom,
+  type Sized,
+  readInRoom,
+  rowBytes,
+  withinRoom,
+} from '../../../postgres/sql/page-room.ts';
 import { loadHandoffs, versionKey } from '../../schedules/load-handoffs.ts';
 import { queueOfLane } from '../../../core/runs/queue-lane.ts';
 import { rowsOf, scheduleIdOf } from '../../../postgres/sql/rows.ts';
@@ -40,16 +47,16 @@ export async function findTarget(
 
 /**
  * Newest first. Each run has up to `maxEdges` of its dependencies, and of its dependents. `scheduleUids` are ones that a caller of the
- * scope may read.
+ * scope may read. `room`: where its bytes end, the list ends.
  */
 export async function listRuns(
   db: Executor,
-  { scope, ...filter }: RunFilter & { scope: Scope },
+  { scope, room, ...filter }: RunFilter & { scope: Scope; room?: PageRoom },
   maxEdges = MAX_SHOWN_IN_LIST,
 ): Promise<Run[]> {
   const { labels = [] } = filter;
   // Whole rows at once: to look for each id again would ask every day of history for it.
-  const read = (page: SQL) => readRuns(db, page, { scope, limit: maxEdges });
+  const read = (page: SQL) => readRuns(db, page, { scope, limit: maxEdges }, room);
   if (labels.length > 0)
     return pageOfLabelled(db, filter, labels, { read, named: namesSeen(sql`s.id`, scope) });
   if (isImpossible(filter)) return [];
@@ -112,11 +119,19 @@ async function lateParents(db: Executor, parentIds: readonly string[]): Promise<
 }
 
 /** What `source` answers, a SELECT of RECORD_COLUMNS; newest first. */
-async function readRuns(db: Executor, source: SQL, shown: Shown): Promise<Run[]> {
-  const rows = await rowsOf<RecordRow & { version_payload: string | null }>(db)(sql`-- readRuns
-    SELECT r.*, v.payload AS version_payload FROM (${source}) AS r
+async function readRuns(db: Executor, source: SQL, shown: Shown, room?: PageRoom): Promise<Run[]> {
+  const bytes = rowBytes({
+    texts: [sql`coalesce(r.own_payload, v.payload)`, sql`r.result_body`],
+    documents: [sql`r.error`, sql`r.attempt_log`],
+  });
+  const page = sql`SELECT r.*, v.payload AS version_payload, ${bytes} AS row_bytes FROM (${source}) AS r
     LEFT JOIN schedule_versions v ON v.schedule_uid = r.schedule_uid AND v.version = r.schedule_version
-    ORDER BY r.id DESC`);
+    ORDER BY r.id DESC`;
+  type Row = RecordRow & Sized & { version_payload: string | null };
+  const read = () =>
+    rowsOf<Row>(db)(sql`-- readRuns
+    ${withinRoom(page, sql`p.id DESC`, room)}`);
+  const rows = await readInRoom(room, read, ({ row_bytes }) => row_bytes);
   const found = rows.map((row) => ({ record: toRecord(row), versionPayload: row.version_payload }));
   const records = found.map(({ record }) => record);
   const waited = records.filter(({ openDependencies }) => openDependencies !== null);

@@ -5,6 +5,7 @@ import { readDefinition } from '../../../core/schedules/stored-definition.ts';
 import { texts } from '../../../postgres/sql/arrays.ts';
 import { TryAgain } from '../../../postgres/errors.ts';
 import type { Executor } from '../../../postgres/executor.ts';
+import { type PageRoom, readInRoom, rowBytes, withinRoom } from '../../../postgres/sql/page-room.ts';
 import { containing } from '../../../postgres/sql/containing.ts';
 import { rowsOf } from '../../../postgres/sql/rows.ts';
 import { scheduleVersions, schedules } from '../../../postgres/schema.ts';
@@ -19,6 +20,11 @@ const status = sql<ScheduleStatus>`CASE WHEN NOT ${schedules.enabled} THEN 'paus
 /** Evaluated for each row of a result, but only few schedules need more than their own row. */
 const late = sql<boolean>`CASE WHEN ${schedules.outcomeWatched} AND ${schedules.enabled} AND NOT ${isOver}
   THEN ${schedules.uid} IN (${LATE_UIDS}) ELSE false END`;
+
+const bytesOfDefinition = sql<number>`(${rowBytes({
+  texts: [sql`${scheduleVersions.payload}`],
+  documents: [sql`${scheduleVersions.definition}`],
+})})`;
 
 export interface ScheduleFilter {
   enabled?: boolean | undefined;
@@ -35,6 +41,8 @@ export interface ScheduleFilter {
   /** Only ids of this range. */
   within?: NameRange | undefined;
   limit: number;
+  /** Where its bytes end, the list ends. */
+  room?: PageRoom;
 }
 
 export async function findSchedule(db: Executor, id: string): Promise<Schedule | null> {
@@ -44,7 +52,11 @@ export async function findSchedule(db: Executor, id: string): Promise<Schedule |
 
 /** Ordered by id. */
 export async function listSchedules(db: Executor, filter: ScheduleFilter): Promise<Schedule[]> {
-  const rows = await pageOfSchedules(db, filter);
+  const rows = await readInRoom(
+    filter.room,
+    () => pageOfSchedules(db, filter),
+    ({ bytes }) => bytes,
+  );
   return rows.map(toSchedule);
 }
 
@@ -53,7 +65,9 @@ export async function listSchedules(db: Executor, filter: ScheduleFilter): Promi
  * text, labels or a rare status it may read all schedules.
  */
 export function pageOfSchedules(db: Executor, filter: ScheduleFilter) {
-  return select(db, 'listSchedules').where(conditions(filter)).orderBy(asc(schedules.id)).limit(filter.limit);
+  const { limit, room } = filter;
+  const query = select(db, 'listSchedules', room);
+  return query.where(conditions(filter)).orderBy(asc(schedules.id)).limit(limit);
 }
 
 /**
@@ -88,7 +102,7 @@ export async function uidsOf(db: Executor, id: string, scope: Scope): Promise<st
 }
 
 /** A statement of the query builder, which begins with its name as those by hand do. */
-function select(db: Executor, name: string) {
+function select(db: Executor, name: string, room?: PageRoom) {
   const query = db
     .select({
       schedule: schedules,
@@ -96,6 +110,7 @@ function select(db: Executor, name: string) {
       late,
       definition: scheduleVersions.definition,
       payload: scheduleVersions.payload,
+      bytes: bytesOfDefinition.as('row_bytes'),
     })
     .from(schedules)
     .innerJoin(
@@ -104,11 +119,11 @@ function select(db: Executor, name: string) {
     )
     .$dynamic();
   const built = query.getSQL.bind(query);
-  query.getSQL = () => sql`${sql.raw(`-- ${name}\n`)}${built()}`;
+  query.getSQL = () => sql`${sql.raw(`-- ${name}\n`)}${withinRoom(built(), sql`p.id`, room)}`;
   return query;
 }
 
-export function conditions(filter: Omit<ScheduleFilter, 'limit'>): SQL | undefined {
+export function conditions(filter: Omit<ScheduleFilter, 'limit' | 'room'>): SQL | undefined {
   const { enabled, late: isLate, statuses, labels = [], text, after, upTo, within } = filter;
   const pattern = text === undefined ? undefined : containing(text);
   return and(
