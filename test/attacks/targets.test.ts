@@ -57,12 +57,9 @@ const TARGETS: [name: string, answer: Answer, end: End][] = [
     forEver(`${OK}Transfer-Encoding: chunked\r\n\r\n`, chunk(65_536)),
     { status: 'succeeded' },
   ],
-  ['headers that never end', forEver(OK, `X-A: ${'x'.repeat(60_000)}\r\n`), { error: { kind: 'network' } }],
-  [
-    'a hundred thousand headers',
-    say(`${OK}${'a:b\r\n'.repeat(100_000)}\r\n`),
-    { error: { kind: 'network' } },
-  ],
+  // The status was read, and judges.
+  ['headers that never end', forEver(OK, `X-A: ${'x'.repeat(60_000)}\r\n`), { status: 'succeeded' }],
+  ['a hundred thousand headers', say(`${OK}${'a:b\r\n'.repeat(100_000)}\r\n`), { status: 'succeeded' }],
   ['provisional answers without end', forEver('', 'HTTP/1.1 103 Early Hints\r\n\r\n'), { status: 'failed' }],
   ['a body byte by byte', drip(`${OK}Content-Length: 100000\r\n\r\n`, 'x'), { error: { kind: 'timeout' } }],
   ['a head byte by byte', drip(`${OK}X-A: `, 'x'), { error: { kind: 'timeout' } }],
@@ -71,7 +68,7 @@ const TARGETS: [name: string, answer: Answer, end: End][] = [
   [
     'two lengths',
     say(`${OK}Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx`),
-    { error: { kind: 'network' } },
+    { status: 'succeeded' },
   ],
   ['less than its length', say(`${OK}Content-Length: 100\r\n\r\nxx`), { status: 'failed' }],
   [
