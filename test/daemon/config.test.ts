@@ -1,76 +1,75 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { type Server, createServer } from 'node:net';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import ts from 'typescript';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
+import { readConfig } from '../../src/config/config.ts';
 import { listenOnLoopback } from '../support/loopback.ts';
 import { createDatabase } from '../support/postgres/cluster.ts';
 import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
-import { type Variables, spawnDaemon, startDaemon } from '../support/daemon.ts';
+import { type Variables, spawnDaemon } from '../support/daemon.ts';
+import { startDaemonHere } from '../support/daemon-here.ts';
 import { THROUGH_POOLER } from '../support/postgres/pooler.ts';
 
 const root = join(import.meta.dirname, '..', '..');
 
-describe('with a bad configuration the process ends with code 1 before it touches the database', () => {
-  let database: Server;
-  let databaseUrl: string;
-  let connections: number;
+const DATABASE_URL = 'postgres://firelock:swordfish@127.0.0.1:9/firelock';
 
-  beforeEach(async () => {
-    connections = 0;
-    database = createServer((socket) => {
-      connections += 1;
-      socket.destroy();
-    });
-    databaseUrl = `postgres://firelock:swordfish@127.0.0.1:${await listenOnLoopback(database)}/firelock`;
+test('with a bad configuration the process ends with code 1 before it touches the database, naming every bad variable with a hint', async () => {
+  let connections = 0;
+  const database = createServer((socket) => {
+    connections += 1;
+    socket.destroy();
   });
-
-  afterEach(async () => {
-    expect(connections).toBe(0);
-    database.close();
-    await once(database, 'close');
+  const port = await listenOnLoopback(database);
+  const daemon = spawnDaemon({
+    DATABASE_URL: DATABASE_URL.replace(':9/', `:${port}/`),
+    PORT: 'eighty',
+    LOG_LEVEL: 'loud',
+    HOST: 'not a host',
+    FIRELOCK_TICK_INTERVAL_MS: '5',
+    FIRELOCK_SHUTDOWN_SECONDS: '-1',
+    FIRELOCK_RETENTION_DAYS: '0',
+    FIRELOCK_ALLOW_ANONYMOUS: 'perhaps',
+    FIRELOCK_TICK_INTERVALL_MS: '1000',
   });
+  expect(await daemon.exited).toBe(1);
+  const output = daemon.lines.join('\n');
+  const faults = output.split('\n').slice(1);
+  expect(faults).toHaveLength(8);
+  for (const line of [
+    /PORT is "eighty"; expected: .* from 0 to 65535/,
+    /LOG_LEVEL is "loud"; expected: .*debug/,
+    /HOST is "not a host"; expected: an address/,
+    /FIRELOCK_TICK_INTERVAL_MS is "5"; expected: .*milliseconds: .* from 10 to 60000/,
+    /FIRELOCK_SHUTDOWN_SECONDS is "-1"; expected: .*seconds: .* from 0 to 3600/,
+    /FIRELOCK_RETENTION_DAYS is "0"; expected: .*days: .* from 1 to 36500/,
+    /FIRELOCK_ALLOW_ANONYMOUS is "perhaps"; expected: 1/,
+    /FIRELOCK_TICK_INTERVALL_MS is not a variable of firelock; known: .*FIRELOCK_TICK_INTERVAL_MS/,
+  ]) {
+    expect(faults).toContainEqual(expect.stringMatching(line));
+  }
+  expect(output).not.toContain('swordfish');
+  expect(connections).toBe(0);
+  database.close();
+  await once(database, 'close');
+});
 
-  async function refused(variables: Variables): Promise<string> {
-    const daemon = spawnDaemon({ DATABASE_URL: databaseUrl, ...variables });
-    expect(await daemon.exited).toBe(1);
-    const output = daemon.lines.join('\n');
+describe('a bad configuration is refused', () => {
+  /** As the process says it. */
+  function refused(variables: Variables): string {
+    const read = readConfig({ DATABASE_URL, ...variables });
+    if (!('faults' in read)) throw new Error('it is taken');
+    const output = read.faults.join('\n');
     expect(output).not.toContain('swordfish');
     return output;
   }
 
-  it('naming every bad variable with a hint', async () => {
-    const output = await refused({
-      PORT: 'eighty',
-      LOG_LEVEL: 'loud',
-      HOST: 'not a host',
-      FIRELOCK_TICK_INTERVAL_MS: '5',
-      FIRELOCK_SHUTDOWN_SECONDS: '-1',
-      FIRELOCK_RETENTION_DAYS: '0',
-      FIRELOCK_ALLOW_ANONYMOUS: 'perhaps',
-      FIRELOCK_TICK_INTERVALL_MS: '1000',
-    });
-    const faults = output.split('\n').slice(1);
-    expect(faults).toHaveLength(8);
-    for (const line of [
-      /PORT is "eighty"; expected: .* from 0 to 65535/,
-      /LOG_LEVEL is "loud"; expected: .*debug/,
-      /HOST is "not a host"; expected: an address/,
-      /FIRELOCK_TICK_INTERVAL_MS is "5"; expected: .*milliseconds: .* from 10 to 60000/,
-      /FIRELOCK_SHUTDOWN_SECONDS is "-1"; expected: .*seconds: .* from 0 to 3600/,
-      /FIRELOCK_RETENTION_DAYS is "0"; expected: .*days: .* from 1 to 36500/,
-      /FIRELOCK_ALLOW_ANONYMOUS is "perhaps"; expected: 1/,
-      /FIRELOCK_TICK_INTERVALL_MS is not a variable of firelock; known: .*FIRELOCK_TICK_INTERVAL_MS/,
-    ]) {
-      expect(faults).toContainEqual(expect.stringMatching(line));
-    }
-  });
-
-  it('and without the contents of a database’s URL', async () => {
-    const output = await refused({
+  it('without the contents of a database’s URL', () => {
+    const output = refused({
       DATABASE_URL: 'mysql://firelock:swordfish@127.0.0.1/firelock',
       FIRELOCK_MIGRATION_DATABASE_URL: 'host=127.0.0.1 password=swordfish',
     });
@@ -78,8 +77,8 @@ describe('with a bad configuration the process ends with code 1 before it touche
     expect(output).toMatch(/FIRELOCK_MIGRATION_DATABASE_URL is not a URL of PostgreSQL; expected: postgres:/);
   });
 
-  it('if a URL asks for servers that cannot be written', async () => {
-    const output = await refused({
+  it('if a URL asks for servers that cannot be written', () => {
+    const output = refused({
       DATABASE_URL: 'postgres://firelock:swordfish@h1:5432,h2:5433/firelock?target_session_attrs=standby',
     });
     expect(output).toMatch(
@@ -87,28 +86,28 @@ describe('with a bad configuration the process ends with code 1 before it touche
     );
   });
 
-  it('naming each parameter of a URL that it does not follow, and each missing file', async () => {
-    const output = await refused({
-      DATABASE_URL: `${databaseUrl}?sslmode=allow&channel_binding=require`,
-      FIRELOCK_MIGRATION_DATABASE_URL: `${databaseUrl}?sslmode=verify-full&sslrootcert=/nowhere.pem`,
+  it('naming each parameter of a URL that it does not follow, and each missing file', () => {
+    const output = refused({
+      DATABASE_URL: `${DATABASE_URL}?sslmode=allow&channel_binding=require`,
+      FIRELOCK_MIGRATION_DATABASE_URL: `${DATABASE_URL}?sslmode=verify-full&sslrootcert=/nowhere.pem`,
     });
     expect(output).toMatch(
-      /^ {2}DATABASE_URL is not .*; "channel_binding" is not supported.*; "sslmode" must be one of disable, /m,
+      /^DATABASE_URL is not .*; "channel_binding" is not supported.*; "sslmode" must be one of disable, /m,
     );
     expect(output).toMatch(
       /FIRELOCK_MIGRATION_DATABASE_URL is not .*; "sslrootcert" names \/nowhere\.pem, which cannot be read \(ENOENT\)/,
     );
   });
 
-  it('if it would answer any caller on an address that is not loopback', async () => {
-    const output = await refused({ HOST: '0.0.0.0' });
+  it('if it would answer any caller on an address that is not loopback', () => {
+    const output = refused({ HOST: '0.0.0.0' });
     expect(output).toMatch(
       /HOST is 0\.0\.0\.0.*expected: a loopback address, or FIRELOCK_API_TOKENS.*FIRELOCK_ALLOW_ANONYMOUS=1/,
     );
   });
 
-  it('if values are right by themselves and wrong together', async () => {
-    const output = await refused({
+  it('if values are right by themselves and wrong together', () => {
+    const output = refused({
       FIRELOCK_INSTANCE_TTL_SECONDS: '5',
       FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: '4',
     });
@@ -117,8 +116,8 @@ describe('with a bad configuration the process ends with code 1 before it touche
     );
   });
 
-  it('naming values that are wrong by themselves and together at once', async () => {
-    const output = await refused({ HOST: '0.0.0.0', PORT: 'eighty', FIRELOCK_INSTANCE_TTL_SECONDS: '4' });
+  it('naming values that are wrong by themselves and together at once', () => {
+    const output = refused({ HOST: '0.0.0.0', PORT: 'eighty', FIRELOCK_INSTANCE_TTL_SECONDS: '4' });
     expect(output).toMatch(/PORT is "eighty"/);
     expect(output).toMatch(/HOST is 0\.0\.0\.0/);
     expect(output).toMatch(/FIRELOCK_INSTANCE_TTL_SECONDS is 4; expected: at least 2/);
@@ -147,12 +146,11 @@ it('an address that is not loopback needs a setting, and one that this machine l
 
 it('a port in use is named, with advice', async () => {
   const { url, drop } = await createMigratedDatabase();
-  const first = await startDaemon({ DATABASE_URL: url });
+  const first = await startDaemonHere(url);
   const second = spawnDaemon({ DATABASE_URL: url, PORT: String(first.port) });
   expect(await second.exited).toBe(1);
   expect(second.log().at(-1)?.msg).toBe(`port ${first.port} of 127.0.0.1 is taken; set PORT to another one`);
-  first.signal('SIGTERM');
-  expect(await first.exited).toBe(0);
+  await first.stop();
   await drop();
 });
 
@@ -160,7 +158,7 @@ it('passwords stay out of the log, also when the database refuses them', async (
   const { url, drop } = await createDatabase();
   const wrong = new URL(url);
   wrong.password = 'swordfish';
-  const daemon = await startDaemon({ DATABASE_URL: wrong.href, LOG_LEVEL: 'trace' });
+  const daemon = await startDaemonHere(wrong.href, { LOG_LEVEL: 'trace' });
   expect(await daemon.logged(/^the migrations loop failed/)).toMatchObject({
     level: 40,
     // PgBouncer answers for a wrong password itself.
@@ -168,8 +166,7 @@ it('passwords stay out of the log, also when the database refuses them', async (
       `${THROUGH_POOLER ? 'SASL' : 'password'} authentication failed`,
     ) as string,
   });
-  daemon.signal('SIGTERM');
-  expect(await daemon.exited).toBe(0);
+  await daemon.stop();
   expect(daemon.lines.join('\n')).not.toContain('swordfish');
   await drop();
 });

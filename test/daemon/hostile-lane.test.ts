@@ -4,7 +4,7 @@ import { isoInstant } from '../../src/core/instant.ts';
 import { randomRunId } from '../../src/core/runs/run.ts';
 import type { TestDatabase } from '../support/postgres/cluster.ts';
 import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
-import { type Daemon, readyDaemon } from '../support/daemon.ts';
+import { type DaemonHere, daemonHere } from '../support/daemon-here.ts';
 import {
   type RunRow,
   expectArrived,
@@ -29,7 +29,7 @@ it('a hostname that no index row can take is refused, and if such a lane is stor
   const sql = connect(database);
   // What hangs fills its share of the slots: then its fires are recorded to be claimed later.
   const [healthy, hostile] = [await receive(), await receive(() => undefined)];
-  const daemon = await readyDaemon(database.url, { FIRELOCK_SHUTDOWN_SECONDS: '0' });
+  const daemon = await daemonHere(database.url);
   await putEverySecond(daemon, healthy, HEALTHY);
 
   const refused = await putHostile(daemon, `https://${CJK}/x`);
@@ -62,8 +62,6 @@ it('a hostname that no index row can take is refused, and if such a lane is stor
     new Set(['succeeded 1']),
   );
   expect(healthy.arrivals).toHaveLength(runs.length);
-  daemon.signal('SIGTERM');
-  expect(await daemon.exited).toBe(0);
 });
 
 function connect({ url }: TestDatabase): postgres.Sql {
@@ -78,7 +76,7 @@ async function receive(answer?: Answer): Promise<Receiver> {
   return receiver;
 }
 
-function putHostile(daemon: Daemon, url: string) {
+function putHostile(daemon: DaemonHere, url: string) {
   return daemon.call('PUT', '/api/v1/schedules/hostile', { everySeconds: 1, target: { type: 'http', url } });
 }
 
@@ -104,7 +102,7 @@ async function leaveHostileRun(sql: postgres.Sql): Promise<void> {
   await expect(insertRuns(sql, [row])).rejects.toMatchObject({ constraint_name: 'runs_lane' });
 }
 
-async function oneOffIn(daemon: Daemon, { url }: Receiver, ms: number): Promise<string> {
+async function oneOffIn(daemon: DaemonHere, { url }: Receiver, ms: number): Promise<string> {
   const runAt = new Date(Date.now() + ms).toISOString();
   const { status, body } = await daemon.call('POST', '/api/v1/runs', {
     runAt,

@@ -2,9 +2,12 @@ import postgres from 'postgres';
 import { beforeEach, expect, onTestFinished, test } from 'vitest';
 import { isoInstant } from '../../src/core/instant.ts';
 import { startApi } from '../api/api.ts';
-import { type Daemon, readyDaemon, runCommand } from '../support/daemon.ts';
+import { firelock } from '../cli/cli.ts';
+import { readyDaemon } from '../support/daemon.ts';
+import { daemonHere } from '../support/daemon-here.ts';
 import { databaseOfTest, receiverOfTest, sqlOfTest } from '../support/of-test.ts';
 import { ownCluster } from '../support/postgres/cluster.ts';
+import type { AnyDaemon } from '../support/programs.ts';
 import type { Receiver } from '../support/receiver.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { LONG } from '../support/runner/long.ts';
@@ -55,17 +58,19 @@ function firedOf(id: string): number[] {
     .sort((a, b) => a - b);
 }
 
-const takeOver = (daemon: Daemon, url: string, since: string) =>
-  runCommand(url, ['take-over', '--since', since, '--no-json'], { FIRELOCK_URL: daemon.url });
+const takeOver = (daemon: AnyDaemon, since: string) =>
+  firelock(['take-over', '--since', since, '--no-json'], { url: daemon.url });
 
-const observing = async (daemon: Daemon) => (await daemon.call('GET', '/api/v1/observing')).body;
+const observe = (databaseUrl: string, ...more: string[]) => firelock(['observe', ...more], { databaseUrl });
+
+const observing = async (daemon: AnyDaemon) => (await daemon.call('GET', '/api/v1/observing')).body;
 
 test('with FIRELOCK_OBSERVE an instance answers reads, and plans, sends and writes nothing that is due', async () => {
   const { url } = await databaseOfTest();
   await dueFor10Minutes(url, 'seen');
   const sql = sqlOfTest(url);
   const before = await sql`SELECT * FROM schedules`;
-  const daemon = await readyDaemon(url, SET);
+  const daemon = await daemonHere(url, SET);
   const ready = await daemon.call('GET', '/readyz');
   expect(JSON.stringify(ready.body)).toContain('only observes (FIRELOCK_OBSERVE is set)');
   expect((await daemon.call('GET', '/api/v1/schedules/seen')).status).toBe(200);
@@ -87,8 +92,7 @@ test('with FIRELOCK_OBSERVE an instance answers reads, and plans, sends and writ
   // A route that only reads, by another method.
   const preview = { cron: '* * * * *', count: 1 };
   expect((await daemon.call('POST', '/api/v1/preview', preview)).status).toBe(200);
-  daemon.signal('SIGTERM');
-  expect(await daemon.exited).toBe(0);
+  await daemon.stop();
   expect(await sql`SELECT * FROM schedules`).toEqual(before);
   expect(await sql`SELECT FROM all_runs UNION ALL SELECT FROM instances`).toHaveLength(0);
   expect(receiver.arrivals).toEqual([]);
@@ -96,16 +100,16 @@ test('with FIRELOCK_OBSERVE an instance answers reads, and plans, sends and writ
 
 test('a take-over is refused as long as the other instance writes heartbeats, and names it', async () => {
   const { url } = await databaseOfTest();
-  const working = await readyDaemon(url);
-  const observer = await readyDaemon(url, SET);
+  const working = await daemonHere(url);
+  const observer = await daemonHere(url, SET);
   const [instance] = await sqlOfTest(url)<{ id: string }[]>`SELECT id FROM instances`;
-  const refused = await takeOver(observer, url, '2026-01-01T00:00:00Z');
+  const refused = await takeOver(observer, '2026-01-01T00:00:00Z');
   expect([refused.code, refused.err]).toEqual([1, expect.stringContaining(instance?.id ?? 'none')]);
   expect(refused.err).toMatch(/\(last heartbeat 20\S+Z, counts for another \d+ s\)/);
-  const atWorking = await takeOver(working, url, '2026-01-01T00:00:00Z');
+  const atWorking = await takeOver(working, '2026-01-01T00:00:00Z');
   expect([atWorking.code, atWorking.err]).toEqual([1, expect.stringContaining('does not observe')]);
   // Nor can they be told to observe.
-  const told = await runCommand(url, ['observe']);
+  const told = await observe(url);
   expect([told.code, told.out]).toEqual([1, expect.stringMatching(/still running, and may be firing/)]);
   expect(await observing(working)).toMatchObject({ observing: false, tookOver: null });
 });
@@ -113,17 +117,17 @@ test('a take-over is refused as long as the other instance writes heartbeats, an
 test('after a take-over an instance with FIRELOCK_OBSERVE still observes; one without fires', async () => {
   const { url } = await databaseOfTest();
   const [first = 0, , third = 0] = await dueFor10Minutes(url, 'handed');
-  const observer = await readyDaemon(url, SET);
-  const taken = await takeOver(observer, url, isoInstant(third));
+  const observer = await daemonHere(url, SET);
+  const taken = await takeOver(observer, isoInstant(third));
   expect([taken.code, taken.out]).toEqual([
     0,
     expect.stringMatching(/skipped: 2, of 1 schedules[^]*nothing fires yet: start the instances without/),
   ]);
-  const again = await takeOver(observer, url, isoInstant(first));
+  const again = await takeOver(observer, isoInstant(first));
   expect([again.code, again.err]).toEqual([1, expect.stringContaining('took over already')]);
-  await until(() => (observer.text.out.includes('still only observes') ? true : null));
+  await observer.said(/still only observes/);
   expect(receiver.arrivals).toEqual([]);
-  await readyDaemon(url);
+  await daemonHere(url);
   await until(() => (firedOf('handed').length >= 8 ? true : null));
   expect(firedOf('handed')[0]).toBe(third);
 });
@@ -136,10 +140,10 @@ test(
     const sql = sqlOfTest(url);
     const moments = await dueFor10Minutes(url, 'restored');
     const third = moments[2] ?? 0;
-    const told = await runCommand(url, ['observe', '--reason', 'a drill']);
+    const told = await observe(url, '--reason', 'a drill');
     expect([told.code, told.out]).toEqual([0, expect.stringContaining('only observe, since')]);
     await recordAtMostOnce(url);
-    const daemon = await readyDaemon(url);
+    const daemon = await daemonHere(url);
     expect(await observing(daemon)).toMatchObject({
       observing: true,
       because: 'database',
@@ -147,9 +151,9 @@ test(
     });
     expect((await daemon.call('POST', '/api/v1/schedules/restored/fire', {})).status).toBe(503);
     expect(await sql`SELECT FROM instances`).toHaveLength(0);
-    const future = await takeOver(daemon, url, '2099-01-01T00:00:00Z');
+    const future = await takeOver(daemon, '2099-01-01T00:00:00Z');
     expect([future.code, future.err]).toEqual([1, expect.stringContaining('in the future')]);
-    const taken = await takeOver(daemon, url, isoInstant(third));
+    const taken = await takeOver(daemon, isoInstant(third));
     expect([taken.code, taken.out]).toEqual([
       0,
       expect.stringMatching(/marked unknown: 1[^]*the instances begin to work within seconds/),
@@ -186,7 +190,7 @@ test(
     VALUES (gen_random_uuid(), 'other-site', '1', '2026a', 3600, now(), now())`;
     await sent.end();
     await cluster.becomeStandby();
-    const observer = await readyDaemon(url, SET);
+    const observer = await daemonHere(url, SET);
     expect((await observer.call('GET', '/api/v1/schedules/afar')).status).toBe(200);
     expect((await observer.call('GET', '/api/v1/stats')).status).toBe(200);
     expect(await observing(observer)).toMatchObject({ observing: true, readOnly: true });
@@ -195,17 +199,17 @@ test(
       503,
       expect.stringContaining('promote the database'),
     ]);
-    const early = await takeOver(observer, url, isoInstant(second));
+    const early = await takeOver(observer, isoInstant(second));
     expect([early.code, early.err]).toEqual([1, expect.stringContaining('promote it first')]);
     await cluster.promote();
-    const alive = await takeOver(observer, url, isoInstant(second));
+    const alive = await takeOver(observer, isoInstant(second));
     expect([alive.code, alive.err]).toEqual([1, expect.stringContaining('other-site')]);
     const promoted = sqlOfTest(url);
     await promoted`UPDATE instances SET heartbeat_at = heartbeat_at - interval '2 hours'`;
-    const taken = await takeOver(observer, url, isoInstant(second));
+    const taken = await takeOver(observer, isoInstant(second));
     expect([taken.code, taken.out]).toEqual([0, expect.stringMatching(/skipped: 1, of 1 schedules/)]);
     expect(receiver.arrivals).toEqual([]);
-    await readyDaemon(url);
+    await daemonHere(url);
     await until(() => (firedOf('afar').length >= 9 ? true : null));
     expect(firedOf('afar')[0]).toBe(second);
   },
@@ -227,7 +231,7 @@ test(
     await until(() => (firedOf('each').length >= 2 ? true : null));
     frozen.signal('SIGSTOP');
     // Until its heartbeat is too old.
-    await until(async () => ((await runCommand(url, ['observe'])).code === 0 ? true : null));
+    await until(async () => ((await observe(url)).code === 0 ? true : null));
     const before = firedOf('each');
     const sql = sqlOfTest(url);
     const planned = await sql`SELECT id FROM all_runs ORDER BY id`;

@@ -2,7 +2,7 @@ import postgres from 'postgres';
 import { beforeEach, expect, test } from 'vitest';
 import { databaseOfTest, receiverOfTest } from '../support/of-test.ts';
 import type { TestDatabase } from '../support/postgres/cluster.ts';
-import { type Daemon, readyDaemon } from '../support/daemon.ts';
+import { type DaemonHere, daemonHere } from '../support/daemon-here.ts';
 import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 import { LONG } from '../support/runner/long.ts';
@@ -30,24 +30,24 @@ beforeEach(async () => {
 
 const http = (path: string, more: object = {}) => ({ type: 'http', url: receiver.url + path, ...more });
 
-async function post<T>(daemon: Daemon, path: string, body?: unknown, status = 200): Promise<T> {
+async function post<T>(daemon: DaemonHere, path: string, body?: unknown, status = 200): Promise<T> {
   const answer = await daemon.call('POST', `/api/v1${path}`, body);
   expect([path, answer.status, answer.body]).toEqual([path, status, expect.anything()]);
   return answer.body as T;
 }
 
-async function runOf(daemon: Daemon, id: string | undefined): Promise<Run> {
+async function runOf(daemon: DaemonHere, id: string | undefined): Promise<Run> {
   return (await daemon.call('GET', `/api/v1/runs/${id ?? ''}`)).body as Run;
 }
 
-const inStatus = (daemon: Daemon, id: string | undefined, status: string) =>
+const inStatus = (daemon: DaemonHere, id: string | undefined, status: string) =>
   until(async () => {
     const run = await runOf(daemon, id);
     return run.status === status ? run : null;
   });
 
 async function claimed(
-  daemon: Daemon,
+  daemon: DaemonHere,
   queue: string,
   workerId: string,
 ): Promise<Run & { dependencies: unknown }> {
@@ -65,7 +65,7 @@ test(
   'runs that depend on each other follow the outcomes of the others, sent, called back and pulled, over two daemons',
   { tags: [LONG] },
   async () => {
-    const [one, two] = await Promise.all([readyDaemon(database.url), readyDaemon(database.url)]);
+    const [one, two] = await Promise.all([daemonHere(database.url), daemonHere(database.url)]);
     const { items } = await post<{ items: { ref: string; id: string }[] }>(
       one,
       '/runs/batch',
@@ -149,7 +149,7 @@ test(
 );
 
 test('cancelling a run that its target works on calls the target and fails its dependents, and a retry does it again', async () => {
-  const daemon = await readyDaemon(database.url);
+  const daemon = await daemonHere(database.url);
   const target = http('/work', { cancel: { url: `${receiver.url}/stop?run={{runId}}` } });
   const work = await post<Run>(daemon, '/runs', { target, completion: 'callback' }, 201);
   const next = await post<Run>(daemon, '/runs', { target: http('/next'), dependsOn: [work.id] }, 201);
@@ -176,7 +176,7 @@ test('cancelling a run that its target works on calls the target and fails its d
 });
 
 test('a run for a future moment is sent then, once, and a worker’s report ends no other run', async () => {
-  const daemon = await readyDaemon(database.url);
+  const daemon = await daemonHere(database.url);
   const runAt = new Date(Date.now() + 3_600_000).toISOString();
   const key = 'later';
   const later = await post<Run>(daemon, '/runs', { target: http('/later'), runAt, key }, 201);

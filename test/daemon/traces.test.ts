@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { attributesOf, startCollector } from '../observability/traces/collector.ts';
-import { readyDaemon } from '../support/daemon.ts';
+import { daemonHere } from '../support/daemon-here.ts';
 import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
@@ -13,15 +13,17 @@ test('each attempt is a span, and the target gets that span; without a collector
     response.end('{}');
   });
   try {
-    const daemon = await readyDaemon(database.url, { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url });
+    const daemon = await daemonHere(database.url, {
+      OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
+      FIRELOCK_SHUTDOWN_SECONDS: '60',
+    });
     const fired = await daemon.call('POST', '/api/v1/runs', {
       target: { type: 'http', url: `${receiver.url}/hook?token=s3cret` },
       retry: { minBackoffSeconds: 1, maxBackoffSeconds: 1 },
     });
     const { id } = fired.body as { id: string };
     await receiver.arrived(2);
-    daemon.signal('SIGTERM');
-    expect(await daemon.exited).toBe(0);
+    await daemon.stop();
 
     const spans = collector.spans();
     expect(spans.map((span) => `00-${span.traceId}-${span.spanId}-01`)).toEqual(
@@ -40,7 +42,7 @@ test('each attempt is a span, and the target gets that span; without a collector
     expect(collector.calls[0]?.attributes).toMatchObject({ 'service.name': 'firelock' });
     expect(JSON.stringify(collector.calls)).not.toContain('s3cret');
 
-    const alone = await readyDaemon(database.url, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' });
+    const alone = await daemonHere(database.url, { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' });
     await alone.call('POST', '/api/v1/runs', { target: { type: 'http', url: receiver.url } });
     await alone.logged(/the trace collector does not accept spans/);
     const metrics = await until(async () => {
@@ -48,8 +50,7 @@ test('each attempt is a span, and the target gets that span; without a collector
       return /^firelock_runs_succeeded_total \d/m.test(text) ? text : null;
     });
     expect(metrics).toMatch(/^firelock_spans_exported_total 0$/m);
-    alone.signal('SIGTERM');
-    expect(await alone.exited).toBe(0);
+    await alone.stop();
   } finally {
     await receiver.close();
     await database.drop();

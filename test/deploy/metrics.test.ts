@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readyDaemon } from '../support/daemon.ts';
+import { daemonHere } from '../support/daemon-here.ts';
 import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { metricsIn, readAlerts, readText } from './kit.ts';
 
@@ -8,7 +8,7 @@ const runbook = readText('docs/runbook.md');
 test('a daemon has every metric that rules, dashboard and pages name, and answers as the runbook says', async () => {
   const database = await createMigratedDatabase();
   try {
-    const daemon = await readyDaemon(database.url);
+    const daemon = await daemonHere(database.url);
     const text = String((await daemon.call('GET', '/metrics')).body);
     const known = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
     const sources = {

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
-import { type Daemon, readyDaemon } from '../support/daemon.ts';
+import { type DaemonHere, daemonHere } from '../support/daemon-here.ts';
 import { until } from '../support/until.ts';
 import { LONG } from '../support/runner/long.ts';
 import { askedBy, blocksOf, kindOf, placeOf, shellBlocksOf } from './blocks.ts';
@@ -35,15 +35,15 @@ test('the commands of examples/README.md end well', { tags: [LONG] }, async () =
   });
 });
 
-async function onDaemon(work: (daemon: Daemon) => Promise<void>): Promise<void> {
+async function onDaemon(work: (daemon: DaemonHere) => Promise<void>): Promise<void> {
   const database = await createMigratedDatabase();
   onTestFinished(() => database.drop());
-  await work(await readyDaemon(database.url));
+  await work(await daemonHere(database.url));
 }
 
 /** Its target prints the key and the body of a fire. */
 async function firesAsTheReadmeSays(
-  daemon: Daemon,
+  daemon: DaemonHere,
   said: readonly Said[],
   terminal: () => Promise<string>,
 ): Promise<void> {
@@ -58,7 +58,7 @@ async function firesAsTheReadmeSays(
 }
 
 /** What a page shows, asked for again until it is so: a run takes its time. */
-async function answersAsThePageSays(daemon: Daemon, page: string, said: readonly Said[]): Promise<void> {
+async function answersAsThePageSays(daemon: DaemonHere, page: string, said: readonly Said[]): Promise<void> {
   for (const answer of blocksOf(page).filter((block) => kindOf(block) === 'answer')) {
     const asked = said.find(({ block }) => block.line === askedBy(answer)?.line);
     const [, path = ''] = /^curl 'http:\/\/127\.0\.0\.1:8080(\S+)'$/m.exec(asked?.block.text ?? '') ?? [];

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createAuthority } from '../support/certificates.ts';
-import { type Daemon, readyDaemon } from '../support/daemon.ts';
+import { type DaemonHere, daemonHere } from '../support/daemon-here.ts';
 import { listenOnLoopback, serveHttp, withBody } from '../support/loopback.ts';
 import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { SECRET_KEYS } from '../support/secrets.ts';
@@ -77,7 +77,7 @@ test('each recipe sends what its system wants, byte for byte, and takes its answ
 });
 
 /** A run once it has had so many attempts. */
-function judged(daemon: Daemon, id: string, attempts: number): Promise<Run> {
+function judged(daemon: DaemonHere, id: string, attempts: number): Promise<Run> {
   return until(async () => {
     const { body } = await daemon.call('GET', `/api/v1/runs/${id}`);
     const run = body as Run;
@@ -85,14 +85,14 @@ function judged(daemon: Daemon, id: string, attempts: number): Promise<Run> {
   });
 }
 
-function pagedBy(daemon: Daemon, parent: string): Promise<string> {
+function pagedBy(daemon: DaemonHere, parent: string): Promise<string> {
   return until(async () => {
     const { body } = await daemon.call('GET', '/api/v1/schedules/pager/runs?limit=100');
     return (body as { items: Run[] }).items.find(({ parentRunId }) => parentRunId === parent)?.id ?? null;
   });
 }
 
-async function startDaemon(files: Record<string, string>): Promise<Daemon> {
+async function startDaemon(files: Record<string, string>): Promise<DaemonHere> {
   const secrets = await mkdtemp(join(tmpdir(), 'firelock-secrets-'));
   onTestFinished(() => rm(secrets, { recursive: true }));
   for (const [name, text] of Object.entries(files)) {
@@ -101,7 +101,7 @@ async function startDaemon(files: Record<string, string>): Promise<Daemon> {
   }
   const database = await createMigratedDatabase();
   onTestFinished(() => database.drop());
-  return readyDaemon(database.url, {
+  return daemonHere(database.url, {
     FIRELOCK_SECRET_KEYS: SECRET_KEYS,
     FIRELOCK_SECRETS_DIR: secrets,
   });

@@ -6,8 +6,9 @@ import { newToken } from '../api/access/support.ts';
 import { databaseOfTest } from '../support/of-test.ts';
 import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { call } from '../support/calls.ts';
-import { type Variables, ofThisRun, readyDaemon } from '../support/daemon.ts';
-import { type Daemon, type Program, listening, startCommand, startProgram } from '../support/programs.ts';
+import { type Variables, readyDaemon } from '../support/daemon.ts';
+import { startDaemonHere } from '../support/daemon-here.ts';
+import { type Daemon, type Program, startCommand } from '../support/programs.ts';
 import { until } from '../support/until.ts';
 
 export interface AnsweredRun {
@@ -53,12 +54,10 @@ export function sharedDaemon(more: Variables = {}): Api {
     const database = await createMigratedDatabase();
     ends.push(() => database.drop());
     const lines = [...tokens.values()].map(({ known }) => tokenLine(known));
-    const settings = { DATABASE_URL: database.url, PORT: '0', FIRELOCK_API_TOKENS: lines.join(',') };
-    const program = startProgram(ofThisRun({ ...settings, ...more }));
-    ends.push(() => program.kill());
-    const daemon = await listening(program);
-    ({ url } = daemon);
+    const daemon = await startDaemonHere(database.url, { FIRELOCK_API_TOKENS: lines.join(','), ...more });
+    ends.push(() => daemon.stop());
     await daemon.ready();
+    ({ url } = daemon);
   });
   afterAll(async () => {
     for (const end of ends.reverse()) await end();

@@ -5,14 +5,10 @@ import { QUICK_START } from './runner/quick-start.ts';
 export type { Daemon } from './programs.ts';
 export type Variables = Record<string, string>;
 
-/** The program of this run, as it starts quickly. */
-export function ofThisRun(variables: Variables) {
-  return { main: inject('daemonMain'), variables: { ...QUICK_START, ...variables } };
-}
-
 /** Starts the daemon, or one of its commands. What is left of it at the end of the test is killed. */
 export function spawnDaemon(variables: Variables, ...args: string[]): Program {
-  const program = startProgram({ ...ofThisRun(variables), args });
+  const main = inject('daemonMain');
+  const program = startProgram({ main, variables: { ...QUICK_START, ...variables }, args });
   onTestFinished(() => program.kill());
   return program;
 }

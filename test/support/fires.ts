@@ -1,6 +1,6 @@
 import type postgres from 'postgres';
 import { expect } from 'vitest';
-import type { Daemon } from './daemon.ts';
+import type { AnyDaemon } from './programs.ts';
 import type { Receiver } from './receiver.ts';
 import { until } from './until.ts';
 
@@ -68,7 +68,7 @@ export function expectArrived(receiver: Receiver, runs: readonly RunRow[]): void
 
 /** Schedules `s0`… that fire every second at the receiver, until paused. */
 export async function putEverySecond(
-  daemon: Daemon,
+  daemon: AnyDaemon,
   receiver: Receiver,
   count: number,
   more: object = {},
@@ -83,7 +83,7 @@ export async function putEverySecond(
   expect(answer.status).toBe(200);
 }
 
-export async function pauseAll(daemon: Daemon, count: number): Promise<void> {
+export async function pauseAll(daemon: AnyDaemon, count: number): Promise<void> {
   for (let index = 0; index < count; index += 1) {
     const answer = await daemon.call('PATCH', `/api/v1/schedules/s${index}`, { enabled: false });
     expect(answer.status).toBe(200);
@@ -91,7 +91,7 @@ export async function pauseAll(daemon: Daemon, count: number): Promise<void> {
 }
 
 /** A counter or gauge of each of these daemons, summed. */
-export async function summed(daemons: readonly Daemon[], name: string): Promise<number> {
+export async function summed(daemons: readonly AnyDaemon[], name: string): Promise<number> {
   const values = await Promise.all(
     daemons.map(async (daemon) => {
       const { body } = await daemon.call('GET', '/metrics');

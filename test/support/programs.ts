@@ -11,19 +11,22 @@ interface LogLine {
   [field: string]: unknown;
 }
 
-/** A process that this one has started. It is killed when this one ends. */
-export interface Program {
-  readonly pid: number;
-  /** What it has written so far, to either stream; nothing where its output goes elsewhere. */
+/** What it has said so far, to either stream; nothing where its output goes elsewhere. */
+interface Output {
   readonly lines: readonly string[];
-  /** The same, stream by stream. */
-  readonly text: Readonly<Record<'out' | 'err', string>>;
   /** Resolves with the first line that matches, from a line on; rejects if the process ends without it. */
   said(what: RegExp, from?: number): Promise<string>;
   /** Those of the lines that are JSON, as all of a daemon are once its configuration is read. */
   log(): LogLine[];
   /** Resolves with the first such line; rejects if the process ends without it. */
   logged(message: RegExp): Promise<LogLine>;
+}
+
+/** A process that this one has started. It is killed when this one ends. */
+export interface Program extends Output {
+  readonly pid: number;
+  /** What it has said, stream by stream. */
+  readonly text: Readonly<Record<'out' | 'err', string>>;
   isRunning(): boolean;
   signal(name: NodeJS.Signals): void;
   /** Kills it, with its process group if it leads one; resolves when it is gone. */
@@ -32,10 +35,14 @@ export interface Program {
   readonly exited: Promise<number | NodeJS.Signals>;
 }
 
-export interface Daemon extends Program {
+/** A daemon, whether it is a process of its own or not. */
+export interface AnyDaemon extends Output {
   readonly url: string;
   readonly port: number;
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer>;
+}
+
+export interface Daemon extends Program, AnyDaemon {
   /** Resolves once /readyz says so. */
   ready(): Promise<void>;
 }
@@ -93,20 +100,10 @@ export function startCommand(command: string, args: readonly string[], options: 
     if (options.detached !== true) running.delete(kill);
     return (code ?? signal) as number | NodeJS.Signals;
   });
-  const found = <T>(what: RegExp, find: () => T | undefined) =>
-    until(() => {
-      const one = find();
-      if (one === undefined && hasClosed) throw new Error(`ended without ${what}:\n${lines.join('\n')}`);
-      return one ?? null;
-    });
-  const log = () => lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as LogLine);
   return {
+    ...outputOf(lines, () => hasClosed),
     pid: child.pid ?? 0,
-    lines,
     text,
-    said: (what, from = 0) => found(what, () => lines.slice(from).find((line) => what.test(line))),
-    log,
-    logged: (message) => found(message, () => log().find(({ msg }) => message.test(msg))),
     isRunning: () => child.exitCode === null && child.signalCode === null,
     signal: (name) => {
       child.kill(name);
@@ -120,16 +117,35 @@ export function startCommand(command: string, args: readonly string[], options: 
   };
 }
 
+/** Of these lines, to which more come until it has ended. */
+export function outputOf(lines: readonly string[], hasEnded: () => boolean): Output {
+  const found = <T>(what: RegExp, find: () => T | undefined) =>
+    until(() => {
+      const one = find();
+      if (one === undefined && hasEnded()) throw new Error(`ended without ${what}:\n${lines.join('\n')}`);
+      return one ?? null;
+    });
+  const log = () => lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as LogLine);
+  return {
+    lines,
+    said: (what, from = 0) => found(what, () => lines.slice(from).find((line) => what.test(line))),
+    log,
+    logged: (message) => found(message, () => log().find(({ msg }) => message.test(msg))),
+  };
+}
+
 /** Resolves when a daemon listens; it may not be ready yet. */
 export async function listening(program: Program): Promise<Daemon> {
   const { msg } = await program.logged(/^firelock \S+ listens on /);
   const url = /http:\S+:\d+/.exec(msg)?.[0] ?? '';
+  return { ...program, ...servedAt(url), ready: () => ready(program, url) };
+}
+
+export function servedAt(url: string): Pick<AnyDaemon, 'url' | 'port' | 'call'> {
   return {
-    ...program,
     url,
     port: Number(new URL(url).port),
     call: (method, path, body, headers = {}) => call(url + path, method, { body, headers }),
-    ready: () => ready(program, url),
   };
 }
 

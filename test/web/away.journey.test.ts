@@ -1,12 +1,13 @@
 // @module-tag long
 import { expect, it, onTestFinished } from 'vitest';
-import { startDaemon } from '../support/daemon.ts';
+import { readyDaemon } from '../support/daemon.ts';
+import { daemonHere } from '../support/daemon-here.ts';
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres/postgres-proxy.ts';
 import { until } from '../support/until.ts';
-import { startStage } from './browser.ts';
+import { startStageOf } from './browser.ts';
 
 it('a hidden tab asks nothing, and one whose instance dies says so and comes back by itself', async (context) => {
-  const { open, daemon, databaseUrl } = await startStage(context);
+  const { open, daemon, databaseUrl } = await startStageOf(readyDaemon, context);
   await daemon.call('PUT', '/api/v1/schedules/nightly', {
     cron: '0 2 * * *',
     target: { type: 'http', url: 'http://127.0.0.1:9/' },
@@ -36,7 +37,7 @@ it('a hidden tab asks nothing, and one whose instance dies says so and comes bac
     return (await banner.isVisible()) ? true : null;
   });
   expect(await page.getByText('nightly').isVisible()).toBe(true);
-  await startDaemon({ DATABASE_URL: databaseUrl, PORT: String(daemon.port) });
+  await readyDaemon(databaseUrl, { PORT: String(daemon.port) });
   await until(async () => {
     await page.clock.runFor('00:30');
     return (await banner.isVisible()) ? null : true;
@@ -46,12 +47,12 @@ it('a hidden tab asks nothing, and one whose instance dies says so and comes bac
 
 it('a page whose database is away says so, keeps what it had, and goes on by itself when it is back', async (context) => {
   const ways: PostgresProxy[] = [];
-  const { open, daemon } = await startStage(context, {}, async (url) => {
+  const { open, daemon } = await startStageOf(async (url) => {
     const way = await startPostgresProxy(url);
     onTestFinished(() => way.close());
     ways.push(way);
-    return way.url;
-  });
+    return daemonHere(way.url);
+  }, context);
   const target = { type: 'http', url: 'http://127.0.0.1:9/' };
   const put = (id: string) => daemon.call('PUT', `/api/v1/schedules/${id}`, { cron: '0 2 29 2 *', target });
   await put('nightly');

@@ -3,13 +3,14 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Browser, type Page, chromium } from 'playwright-core';
 import { type TestContext, onTestFinished } from 'vitest';
-import { type Daemon, type Variables, startDaemon } from '../support/daemon.ts';
+import type { Variables } from '../support/daemon.ts';
+import { type DaemonHere, daemonHere } from '../support/daemon-here.ts';
 import { browserHere } from '../../scripts/support/browser.ts';
 import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
-import { until } from '../support/until.ts';
+import type { AnyDaemon } from '../support/programs.ts';
 
-export interface Stage {
-  daemon: Daemon;
+export interface Stage<Served extends AnyDaemon = DaemonHere> {
+  daemon: Served;
   databaseUrl: string;
   browser: Browser;
   /** What a new user sees at this path, below the base path. */
@@ -29,26 +30,31 @@ interface Watched {
   faults: readonly string[];
 }
 
+/** For the tests of a worker. */
+let built: Promise<unknown> | undefined;
 const root = join(import.meta.dirname, '..', '..');
 const WIDE = 1280;
 
-/**
- * A real daemon on a real database, and a real browser. Skips the test where none is installed.
- * All of it ends with the test that asked for it. The daemon reaches its database by the way that is given, if one is.
- */
-export async function startStage(
+/** A whole daemon on a real database, and a real browser. Skips the test where none is installed. */
+export function startStage(context: TestContext, variables: Variables = {}): Promise<Stage> {
+  const start = (databaseUrl: string) => daemonHere(databaseUrl, variables);
+  return startStageOf(start, context, variables['FIRELOCK_BASE_PATH']);
+}
+
+/** The same with a daemon that is started in another way. All of it ends with the test that asked for it. */
+export async function startStageOf<Served extends AnyDaemon>(
+  start: (databaseUrl: string) => Promise<Served>,
   context: TestContext,
-  variables: Variables = {},
-  wayTo: (databaseUrl: string) => Promise<string> = (url) => Promise.resolve(url),
-): Promise<Stage> {
+  basePath = '',
+): Promise<Stage<Served>> {
   const executablePath = browserHere();
   if (executablePath === null) context.skip('no browser is installed (Debian: apt-get install chromium)');
-  await promisify(execFile)(process.execPath, [join(root, 'scripts', 'build-web.ts'), '--if-stale']);
+  built ??= promisify(execFile)(process.execPath, [join(root, 'scripts', 'build-web.ts'), '--if-stale']);
+  await built;
   const database = await createMigratedDatabase();
   onTestFinished(() => database.drop());
-  const basePath = variables['FIRELOCK_BASE_PATH'] ?? '';
   const [daemon, browser] = await Promise.all([
-    startDaemon({ DATABASE_URL: await wayTo(database.url), ...variables }),
+    start(database.url),
     // Chromium's own sandbox needs rights that containers do not give; it visits our own pages only.
     chromium.launch({
       executablePath,
@@ -56,9 +62,6 @@ export async function startStage(
     }),
   ]);
   onTestFinished(() => browser.close());
-  // Where its signs of life are on another port, the API tells; it does so to those with a token, or where none is needed.
-  const sign = 'FIRELOCK_METRICS_PORT' in variables ? '/api/v1/maintenance' : '/readyz';
-  await until(async () => ((await daemon.call('GET', basePath + sign)).status === 200 ? true : null));
   const open: Stage['open'] = async (path, options = {}) =>
     openPage(browser, daemon.url + basePath, path, options);
   return { daemon, databaseUrl: database.url, browser, open };

@@ -5,9 +5,10 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { expect, it, onTestFinished } from 'vitest';
 import { newToken } from '../api/access/support.ts';
+import { type Daemon, readyDaemon } from '../support/daemon.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
-import { type Stage, startStage } from './browser.ts';
+import { type Stage, startStageOf } from './browser.ts';
 
 const BIG = '{"big":12345678901234567890.10}';
 const HOSTILE = `<script>document.title = 'taken over'</script> \u202e evil \u202c ${'long'.repeat(230)}`;
@@ -29,7 +30,8 @@ it('an admin makes a schedule in the browser, fires it, pauses it, learns why it
   onTestFinished(() => rm(folder, { recursive: true }));
   const tokens = join(folder, 'tokens');
   await writeFile(tokens, tokenLines('operator'));
-  const stage = await startStage(context, { FIRELOCK_API_TOKENS_FILE: tokens });
+  const start = (url: string) => readyDaemon(url, { FIRELOCK_API_TOKENS_FILE: tokens });
+  const stage = await startStageOf(start, context);
   const receiver = await startReceiver();
   // What is half typed is refused by the preview, and what is wrong by the save.
   const { page, faults } = await stage.open('/schedules', {
@@ -100,7 +102,7 @@ async function fireTwice(page: Page, receiver: Awaited<ReturnType<typeof startRe
   await page.getByRole('region', { name: 'Last runs' }).getByText('succeeded').nth(1).waitFor();
 }
 
-async function pauseAndAskWhy(page: Page, { daemon }: Stage): Promise<void> {
+async function pauseAndAskWhy(page: Page, { daemon }: Stage<Daemon>): Promise<void> {
   await page.getByRole('button', { name: 'Skip…' }).first().click();
   await page.getByLabel('Reason').fill('closed that day');
   await page.getByRole('button', { name: 'Skip it' }).click();
@@ -139,7 +141,7 @@ async function pauseAndAskWhy(page: Page, { daemon }: Stage): Promise<void> {
   await page.getByText(/Fires next at/).waitFor();
 }
 
-async function changeAndRevert(page: Page, { daemon }: Stage): Promise<void> {
+async function changeAndRevert(page: Page, { daemon }: Stage<Daemon>): Promise<void> {
   await page.getByRole('link', { name: 'Edit' }).click();
   await page.getByLabel('Cron expression').fill('0 4 * * *');
   await page.getByRole('button', { name: 'Save' }).click();
@@ -154,7 +156,7 @@ async function changeAndRevert(page: Page, { daemon }: Stage): Promise<void> {
 }
 
 /** Who changes it while the form is open. */
-async function meetSomebodyElse(page: Page, { daemon }: Stage): Promise<void> {
+async function meetSomebodyElse(page: Page, { daemon }: Stage<Daemon>): Promise<void> {
   await page.getByRole('link', { name: 'Edit' }).click();
   await page.getByLabel('Cron expression').fill('0 5 * * *');
   const theirs = { labels: { team: 'billing' } };
@@ -170,7 +172,10 @@ async function meetSomebodyElse(page: Page, { daemon }: Stage): Promise<void> {
 }
 
 /** A viewer is offered nothing, an operator what is theirs; and whose rights end meanwhile is told so. */
-async function lookWithoutRights({ daemon, open }: Stage, demote: () => Promise<void>): Promise<void> {
+async function lookWithoutRights(
+  { daemon, open }: Stage<Daemon>,
+  demote: () => Promise<void>,
+): Promise<void> {
   const viewer = await open('/schedules/journey', { token: tokenOf('viewer') });
   await viewer.page.getByText(/Fires next at/).waitFor();
   await viewer.page.getByRole('region', { name: 'Versions' }).waitFor();

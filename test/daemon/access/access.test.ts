@@ -1,20 +1,17 @@
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { tokenLine } from '../../../src/core/access/token-lines.ts';
 import { newToken } from '../../api/access/support.ts';
+import { firelock } from '../../cli/cli.ts';
 import type { TestDatabase } from '../../support/postgres/cluster.ts';
 import { createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 import { type Daemon, spawnDaemon, startDaemon } from '../../support/daemon.ts';
-import { QUICK_START } from '../../support/runner/quick-start.ts';
 import { until } from '../../support/until.ts';
 
 /** Before every path, on both ports. */
 const BASE = '/cron';
-const main = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts');
 
 let database: TestDatabase;
 let folder: string;
@@ -28,11 +25,8 @@ afterAll(async () => {
 });
 
 async function createToken(name: string, role: string): Promise<{ token: string; line: string }> {
-  const args = [main, 'token', 'create', name, '--role', role];
-  const { stdout } = await promisify(execFile)(process.execPath, args, {
-    env: { ...process.env, ...QUICK_START },
-  });
-  const [token = '', line = ''] = stdout.split('\n');
+  const { out } = await firelock(['token', 'create', name, '--role', role]);
+  const [token = '', line = ''] = out.split('\n');
   return { token, line };
 }
 

@@ -1,7 +1,7 @@
 // @module-tag attack
 import { beforeEach, expect, test } from 'vitest';
 import { databaseOfTest, receiverOfTest } from '../../support/of-test.ts';
-import { type Daemon, readyDaemon } from '../../support/daemon.ts';
+import { type DaemonHere, daemonHere } from '../../support/daemon-here.ts';
 import type { TestDatabase } from '../../support/postgres/cluster.ts';
 import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
@@ -23,7 +23,7 @@ beforeEach(async () => {
 });
 
 /** How runs to these URLs end, in the order of the URLs. */
-async function endsOf(daemon: Daemon, urls: string[]): Promise<Run[]> {
+async function endsOf(daemon: DaemonHere, urls: string[]): Promise<Run[]> {
   const items = urls.map((url, index) => ({ ref: `r${index}`, target: { type: 'http', url } }));
   const { status, body } = await daemon.call('POST', '/api/v1/runs/batch', { items });
   expect(status).toBe(201);
@@ -45,7 +45,7 @@ const BLOCKED = {
 };
 
 test('runs to denied addresses, to firelock itself and to its database fail, and only the log says why', async () => {
-  const daemon = await readyDaemon(database.url, {
+  const daemon = await daemonHere(database.url, {
     FIRELOCK_TARGET_DENY_CIDRS: 'default, 127.0.0.0/8',
     FIRELOCK_TARGET_ALLOW_CIDRS: '127.0.0.1',
   });

@@ -7,7 +7,7 @@ import { isoInstant } from '../../../src/core/instant.ts';
 import { openDatabase } from '../../../src/postgres/database.ts';
 import { migrate } from '../../../src/postgres/migrate.ts';
 import { checkRights } from '../../../src/postgres/privileges.ts';
-import { type Daemon, startDaemon } from '../../support/daemon.ts';
+import { type DaemonHere, daemonHere, startDaemonHere } from '../../support/daemon-here.ts';
 import { dayAgo, partitionOf } from '../../support/history.ts';
 import { type TestDatabase, createDatabase } from '../../support/postgres/cluster.ts';
 import { THROUGH_POOLER } from '../../support/postgres/pooler.ts';
@@ -67,7 +67,7 @@ const there = async (table: string) =>
   (await admin`SELECT to_regclass(${table}) IS NOT NULL AS there`)[0]?.['there'] as boolean;
 
 test.skipIf(THROUGH_POOLER)('a daemon whose role may not migrate says so, and what to do', async () => {
-  const daemon = await startDaemon({ DATABASE_URL: urlOf(APP) });
+  const daemon = await startDaemonHere(urlOf(APP));
   const { reason } = await daemon.logged(/^the migrations loop failed/);
   expect(reason).toMatch(
     new RegExp(
@@ -75,8 +75,7 @@ test.skipIf(THROUGH_POOLER)('a daemon whose role may not migrate says so, and wh
     ),
   );
   expect((await daemon.call('GET', '/readyz')).status).toBe(503);
-  daemon.signal('SIGTERM');
-  expect(await daemon.exited).toBe(0);
+  await daemon.stop();
   expect(await there('runs')).toBe(false);
 });
 
@@ -110,15 +109,13 @@ test.skipIf(THROUGH_POOLER)(
     await app.unsafe(`SELECT firelock_create_day('audit', '${isoInstant(OLD).slice(0, 10)}')`);
     await admin.unsafe(`DROP TABLE ${partitionOf(dayAgo(0))}, ${partitionOf(dayAgo(-2))}`);
 
-    const daemon = await startDaemon({ DATABASE_URL: urlOf(APP) });
-    await daemon.ready();
+    const daemon = await daemonHere(urlOf(APP));
     await works(daemon);
     for (const day of [dayAgo(0), dayAgo(-2)])
       await until(async () => (await there(partitionOf(day))) || null);
     for (const table of [partitionOf(OLD), partitionOf(OLD).replace('history', 'audit')])
       await until(async () => !(await there(table)) || null);
-    daemon.signal('SIGTERM');
-    expect(await daemon.exited).toBe(0);
+    await daemon.stop();
     // No loop has found that it may not do something. A run may have been open when its schedule was deleted.
     const told = daemon.log().filter(({ level, msg }) => level >= 40 && msg !== 'open runs abandoned');
     expect(told).toEqual([]);
@@ -126,7 +123,7 @@ test.skipIf(THROUGH_POOLER)(
 );
 
 /** Fires, runs once, is edited, and tells of it. */
-async function works(daemon: Daemon): Promise<void> {
+async function works(daemon: DaemonHere): Promise<void> {
   const receiver = await startReceiver();
   const target = { type: 'http', url: receiver.url };
   const put = await daemon.call('PUT', '/api/v1/schedules/s', { cron: '* * * * * *', target });

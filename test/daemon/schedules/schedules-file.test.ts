@@ -4,9 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { databaseOfTest } from '../../support/of-test.ts';
-import { readyDaemon, spawnDaemon } from '../../support/daemon.ts';
+import { spawnDaemon } from '../../support/daemon.ts';
+import { daemonHere } from '../../support/daemon-here.ts';
 import type { TestDatabase } from '../../support/postgres/cluster.ts';
 import { SECRET_KEYS } from '../../support/secrets.ts';
 
@@ -35,14 +36,15 @@ schedules:
 
 test('instances that start together apply the file once, and later starts change only the differences', async () => {
   await writeFile(path, FILE);
+  vi.stubEnv('JOB_TOKEN', 'secret');
+  onTestFinished(() => void vi.unstubAllEnvs());
   const variables = {
     FIRELOCK_SCHEDULES_FILE: path,
     FIRELOCK_SECRET_KEYS: SECRET_KEYS,
     FIRELOCK_FILE_VARIABLES: 'JOB_TOKEN',
-    JOB_TOKEN: 'secret',
     FIRELOCK_API_TOKENS: '',
   };
-  const daemons = await Promise.all([1, 2].map(() => readyDaemon(database.url, variables)));
+  const daemons = await Promise.all([1, 2].map(() => daemonHere(database.url, variables)));
   const [daemon] = daemons;
   const versions = async (id: string) => {
     const answer = await daemon?.call('GET', `/api/v1/schedules/${id}/versions`);
@@ -58,7 +60,7 @@ test('instances that start together apply the file once, and later starts change
   ]);
 
   await writeFile(path, FILE.replace('0 2 * * *', '0 3 * * *').replace(/ {2}- id: report[^]*/, ''));
-  await readyDaemon(database.url, variables);
+  await daemonHere(database.url, variables);
   expect(await versions('nightly')).toEqual([
     [2, 'schedules-file', 'updated'],
     [1, 'schedules-file', 'created'],
@@ -69,7 +71,7 @@ test('instances that start together apply the file once, and later starts change
 
 test('the file is read before the lock is taken, however long that takes', async () => {
   await promisify(execFile)('mkfifo', [path]);
-  const started = readyDaemon(database.url, { FIRELOCK_SCHEDULES_FILE: path });
+  const started = daemonHere(database.url, { FIRELOCK_SCHEDULES_FILE: path });
   // Opens when the daemon begins to read.
   const pipe = await open(path, 'w');
   const sql = postgres(database.url, { max: 1 });
@@ -94,7 +96,7 @@ test('a file with faults keeps the daemon from starting: each is named with its 
     /schedules\.yaml:8: schedule nightly, .*JOB_TOKEN is not in the list .*: FIRELOCK_FILE_VARIABLES"/,
   );
 
-  const plain = await readyDaemon(database.url);
+  const plain = await daemonHere(database.url);
   expect((await plain.call('GET', '/api/v1/schedules')).body).toMatchObject({ items: [] });
   expect((await plain.call('GET', '/api/v1/limits')).body).toMatchObject({ items: [] });
 });

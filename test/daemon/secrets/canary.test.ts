@@ -2,7 +2,7 @@
 import postgres from 'postgres';
 import { beforeEach, expect, test } from 'vitest';
 import { databaseOfTest, receiverOfTest } from '../../support/of-test.ts';
-import { type Daemon, readyDaemon } from '../../support/daemon.ts';
+import { type DaemonHere, daemonHere } from '../../support/daemon-here.ts';
 import type { TestDatabase } from '../../support/postgres/cluster.ts';
 import type { Receiver } from '../../support/receiver.ts';
 import { SECRET_KEYS } from '../../support/secrets.ts';
@@ -17,7 +17,7 @@ const CONTROL = 'control-Vq8sZt3xWm5k';
 
 let database: TestDatabase;
 let receiver: Receiver;
-let daemon: Daemon;
+let daemon: DaemonHere;
 let seen: string[];
 
 beforeEach(async () => {
@@ -28,7 +28,7 @@ beforeEach(async () => {
     response.writeHead(Number(answer) || 200, { 'content-type': 'application/json' });
     response.end('{"executionId":"e"}');
   });
-  daemon = await readyDaemon(database.url, {
+  daemon = await daemonHere(database.url, {
     LOG_LEVEL: 'trace',
     FIRELOCK_SECRET_KEYS: SECRET_KEYS,
     FIRELOCK_TICK_INTERVAL_MS: '50',
@@ -198,8 +198,7 @@ test('no header value and no secret is found in any log, answer, metric or table
   await edit();
   await haveConnections();
   await readEverything();
-  daemon.signal('SIGTERM');
-  expect(await daemon.exited).toBe(0);
+  await daemon.stop();
 
   // It was sent all the same, and what is no secret is found.
   const arrived = JSON.stringify(receiver.arrivals.map(({ headers }) => headers));

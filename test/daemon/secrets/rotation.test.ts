@@ -1,7 +1,8 @@
 import postgres from 'postgres';
 import { beforeEach, expect, test } from 'vitest';
 import { databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';
-import { type Daemon, readyDaemon, runCommand } from '../../support/daemon.ts';
+import { firelock } from '../../cli/cli.ts';
+import { type DaemonHere, daemonHere } from '../../support/daemon-here.ts';
 import type { TestDatabase } from '../../support/postgres/cluster.ts';
 import type { Receiver } from '../../support/receiver.ts';
 import { LONG } from '../../support/runner/long.ts';
@@ -23,16 +24,15 @@ beforeEach(async () => {
 });
 
 const daemonWith = (keys: string) =>
-  readyDaemon(database.url, { FIRELOCK_SECRET_KEYS: keys, FIRELOCK_TICK_INTERVAL_MS: '50' });
+  daemonHere(database.url, { FIRELOCK_SECRET_KEYS: keys, FIRELOCK_TICK_INTERVAL_MS: '50' });
 
 async function rotate(keys: string) {
-  const { code, out, err } = await runCommand(database.url, ['rotate-secrets'], {
-    FIRELOCK_SECRET_KEYS: keys,
-  });
+  const around = { databaseUrl: database.url, env: { FIRELOCK_SECRET_KEYS: keys } };
+  const { code, out, err } = await firelock(['rotate-secrets'], around);
   return { code, out: out + err };
 }
 
-const put = (daemon: Daemon, id: string, more: object = {}) =>
+const put = (daemon: DaemonHere, id: string, more: object = {}) =>
   daemon.call('PUT', `/api/v1/schedules/${id}`, {
     ...FAR,
     ...more,
@@ -45,14 +45,14 @@ interface Run {
   error: { message: string } | null;
 }
 
-async function endOf(daemon: Daemon, id: string): Promise<Run> {
+async function endOf(daemon: DaemonHere, id: string): Promise<Run> {
   return until(async () => {
     const { body } = await daemon.call('GET', `/api/v1/runs/${id}`);
     return (body as Run).status === 'pending' ? null : (body as Run);
   });
 }
 
-async function fire(daemon: Daemon, id: string): Promise<Run> {
+async function fire(daemon: DaemonHere, id: string): Promise<Run> {
   const { body } = await daemon.call('POST', `/api/v1/schedules/${id}/fire`);
   return endOf(daemon, (body as Run).id);
 }
@@ -97,8 +97,7 @@ test(
     // The instance goes on with what it had read, and another one needs the new key only.
     expect(await fire(daemon, 'a')).toMatchObject({ status: 'succeeded' });
     const other = await daemonWith(NEW);
-    daemon.signal('SIGTERM');
-    await daemon.exited;
+    await daemon.stop();
     expect(await fire(other, 'held')).toMatchObject({ status: 'succeeded' });
     const again = await other.call('POST', '/api/v1/runs', later);
     expect([again.status, again.body]).toMatchObject([200, { id: (waiting as Run).id }]);
@@ -113,8 +112,7 @@ test(
   async () => {
     const first = await daemonWith(OLD);
     await put(first, 'locked');
-    first.signal('SIGTERM');
-    await first.exited;
+    await first.stop();
 
     const without = await daemonWith(NEW);
     await put(without, 'other');
@@ -145,8 +143,7 @@ test(
     });
 
     const back = await daemonWith(`${NEW},${OLD}`);
-    without.signal('SIGTERM');
-    await without.exited;
+    await without.stop();
     await back.call('POST', `/api/v1/runs/${locked.id}/retry`);
     expect(await endOf(back, locked.id)).toMatchObject({ status: 'succeeded', error: null });
     expect(receiver.arrivals[1]?.headers['x-key']).toBe('value of locked');
