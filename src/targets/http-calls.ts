@@ -13,9 +13,9 @@ import { Exchange } from './http-exchange.ts';
 import { HttpPools, type TlsOwner } from './http-pools.ts';
 import { type HttpRequest, type PreparedTarget, buildRequest } from './http-request.ts';
 import { AttemptTime } from './login/attempt-time.ts';
-import { type OAuthTokens, type TokenClient, createOAuthTokens } from './login/oauth-tokens.ts';
+import { type OAuthTokens, type TokenClient, clientOf, createOAuthTokens } from './login/oauth-tokens.ts';
 import { TokenCalls } from './login/token-calls.ts';
-import { withToken } from './login/with-token.ts';
+import { faultOfToken, withToken } from './login/with-token.ts';
 import type { Attempt } from './target.ts';
 
 export interface HttpTargetDeps {
@@ -106,16 +106,29 @@ export class HttpCalls {
         notSent({ kind: 'network', message: 'firelock stopped before the request was sent' }, true),
       );
     }
-    const { connection } = attempt;
-    return connection?.auth?.type === 'oauth2'
-      ? this.#sendWithToken({ ...connection, auth: connection.auth }, attempt, options)
-      : this.#sendOnce(attempt, options);
+    const client = clientOf(attempt.connection);
+    return client ? this.#sendWithToken(client, attempt, options) : this.#sendOnce(attempt, options);
+  }
+
+  /** Where its connection logs in with an access token, fetches that; null: there is one, or none is needed. Never throws. */
+  async logIn(attempt: Attempt, signal: AbortSignal): Promise<Outcome | null> {
+    const client = clientOf(attempt.connection);
+    if (client === null) return null;
+    this.#begin();
+    try {
+      return await faultOfToken({ tokens: this.#tokens, client, time: this.#timeOf(attempt, signal) });
+    } finally {
+      this.#end();
+    }
+  }
+
+  #timeOf({ timeoutSeconds, spentMs = 0 }: Attempt, signal: AbortSignal): AttemptTime {
+    return new AttemptTime({ clock: this.#deps.clock, timeoutSeconds, spentMs, signal });
   }
 
   /** A lookup or a cancel call does no harm twice. */
   async #sendWithToken(client: TokenClient, attempt: Attempt, options: SendOptions): Promise<Outcome> {
-    const { timeoutSeconds } = attempt;
-    const time = new AttemptTime({ clock: this.#deps.clock, timeoutSeconds, signal: options.signal });
+    const time = this.#timeOf(attempt, options.signal);
     const mayRepeat = !options.freshConnection;
     this.#begin();
     try {

@@ -33,6 +33,10 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
     }
   }
 
+  prepare(attempt: Attempt, signal: AbortSignal): Promise<Outcome | null> {
+    return this.#calls.logIn(attempt, signal);
+  }
+
   deliver(target: HttpTarget<string>, attempt: Attempt, signal: AbortSignal): Promise<Outcome> {
     const freshConnection = attempt.delivery === 'atMostOnce';
     const prepare = () => prepareTarget(target, attempt.connection);

@@ -26,6 +26,8 @@ export interface Attempt {
   /** At most once: over a connection over which nothing was sent before, and never sent twice by the kind itself. */
   delivery: Delivery;
   recovery: { recoveries: number; recoveredAt: Instant } | null;
+  /** How much of its time `prepare` has taken, in whole milliseconds; absent: nothing. */
+  spentMs?: number;
   /** The outcomes of the runs that it waited for. */
   dependencies: readonly Dependency[];
   /** The end, or the late schedule, that it follows; null: none, or it is no longer kept. */
@@ -64,6 +66,11 @@ export interface TargetKind<T extends HandoffTarget<string> = HandoffTarget<stri
   readonly type: T['type'];
   /** Runs of one lane share a cap, so that a slow target delays only itself. */
   laneOf(target: HandoffTarget): string;
+  /**
+   * Gets what the attempt needs of others before it can be sent, such as an access token; absent: it needs nothing. Called before it is
+   * durable that the handoff begins. Never throws, and ends as `deliver` does; null: it may be sent.
+   */
+  prepare?(attempt: Attempt, signal: AbortSignal): Promise<Outcome | null>;
   deliver(target: T, attempt: Attempt, signal: AbortSignal): Promise<Outcome>;
   /** Whether `lookup` can be called for this target. */
   hasLookup(target: HandoffTarget): boolean;

@@ -1,6 +1,7 @@
 /**
  * Guarantees: one attempt of one claimed run, whose outcome is a value whatever happens; an attempt in doubt is asked about before the
- *   run is sent again. Where it matters, nothing is sent before it is durable that the attempt began, under a claim that is still its own.
+ *   run is sent again. Where it matters, nothing is sent before it is durable that the attempt began, under a claim that is still its own;
+ *   and that is not said before all is there that it needs.
  * Transaction: one statement for all attempts that begin at the moment and must be durable; an answer that does not come counts as no.
  *   The intent is durable already, the outcome is settled after.
  * If the process dies here: the target may or may not have it; the run is still pending under the dead claim. At most once, it becomes
@@ -54,16 +55,18 @@ export async function attemptHandoff(deps: HandoffDeps, claim: ClaimToSend): Pro
   try {
     const ready = readyAtOnce(deps, claim) ?? (await prepared(deps, claim));
     if ('settled' in ready) return ready.settled;
-    const startedAt = databaseClock.now();
-    const began = clock.monotonic();
-    const { kind, attempt } = ready;
+    const { kind, attempt, fault } = ready;
+    const { spentMs = 0 } = attempt;
+    const startedAt = databaseClock.now() - spentMs;
+    const began = clock.monotonic() - spentMs;
     let outcome: Outcome;
     try {
-      outcome = await kind.deliver(handoff.target, attempt, signal);
+      outcome = fault ?? (await kind.deliver(handoff.target, attempt, signal));
     } catch (error) {
       outcome = mayHaveArrived(error);
     }
     const sent = settledSending(deps, ready, outcome, { startedAt, durationMs: clock.monotonic() - began });
+    if (fault !== null) return stillInDoubt(run, sent);
     return ready.lookup === null ? sent : { ...sent, lookup: ready.lookup };
   } catch (error) {
     // An error of ours, or a definition that cannot be sent, must not end the process: it would end the next one too.
@@ -90,8 +93,8 @@ function stillInDoubt(run: ClaimedRun, settled: AttemptSettlement): AttemptSettl
   return { ...settled, settlement: { ...settled.settlement, doubt: doubtOf(run) } };
 }
 
-/** To be sent now; `lookup`: what the target has said of an earlier attempt. */
-type Ready = Sending & { lookup: LookedUp | null };
+/** To be sent now, but for `fault`: why it cannot; `lookup`: what the target has said of an earlier attempt. */
+type Ready = Sending & { lookup: LookedUp | null; fault: Outcome | null };
 
 /** What nearly every attempt is, without a wait and what that costs; null: something has to be read, asked or confirmed first. */
 function readyAtOnce(
@@ -104,14 +107,14 @@ function readyAtOnce(
   if (connectionOf(handoff.target) !== null) return null;
   if (mustBeStarted(run, handoff.delivery, databaseClock)) return null;
   const attempt = attemptOf(lease, run, handoff, { ...NO_OUTCOMES, connection: null });
-  return { kind, run, handoff, attempt, signal, lookup: null };
+  return { kind, run, handoff, attempt, signal, lookup: null, fault: null };
 }
 
 async function prepared(
   deps: HandoffDeps,
   { run, handoff, signal }: ClaimToSend,
 ): Promise<Ready | { settled: AttemptSettlement }> {
-  const { databaseClock, targets } = deps;
+  const { databaseClock, clock, targets } = deps;
   const kind = targets.kindOf(handoff.target);
   const startedAt = databaseClock.now();
   const notSent = (message: string, senderStopped = false) => {
@@ -129,12 +132,17 @@ async function prepared(
   if ('fault' in read) return { settled: stillInDoubt(run, notSent(read.fault).settled) };
   const attempt = attemptOf(deps.lease, run, handoff, { ...outcomes, ...read });
   const sending = { kind, run, handoff, attempt, signal };
+  const began = clock.monotonic();
+  const fault = (await kind.prepare?.(attempt, signal)) ?? null;
+  const spentMs = Math.round(clock.monotonic() - began);
+  const readied = { ...sending, attempt: { ...attempt, spentMs }, fault };
+  if (fault !== null) return { ...readied, lookup: null };
   const asked = run.inDoubtUntil === null ? null : await askIfInDoubt(deps, sending, startedAt);
   if (asked && 'settled' in asked) return asked;
   if (mustBeStarted(run, handoff.delivery, databaseClock) && !(await deps.startHandoff(run))) {
     return notSent('not begun: the claim could not be confirmed', true);
   }
-  return { ...sending, lookup: asked?.lookup ?? null };
+  return { ...readied, lookup: asked?.lookup ?? null };
 }
 
 /** Most runs: before they are sent, nothing waits, neither in the database nor here. */

@@ -4,6 +4,8 @@ import type { Clock } from '../../runtime/clock.ts';
 interface AttemptTimeOptions {
   clock: Pick<Clock, 'monotonic'>;
   timeoutSeconds: number;
+  /** How much of it went by before; absent: nothing. */
+  spentMs?: number;
   /** The daemon is stopping. */
   signal: AbortSignal;
 }
@@ -15,7 +17,8 @@ export class AttemptTime {
 
   constructor(options: AttemptTimeOptions) {
     this.#options = options;
-    this.#end = options.clock.monotonic() + options.timeoutSeconds * 1000;
+    const { clock, timeoutSeconds, spentMs = 0 } = options;
+    this.#end = clock.monotonic() + timeoutSeconds * 1000 - spentMs;
   }
 
   /** Below zero: it is over. */
@@ -28,7 +31,7 @@ export class AttemptTime {
     const { signal, timeoutSeconds } = this.#options;
     return new Promise((resolve, reject) => {
       const stop = () => reject(new WaitOver('firelock stopped before the request was sent', true));
-      const late = () => reject(new WaitOver(`no ${what} within ${timeoutSeconds} s`, false));
+      const late = () => reject(new WaitOver(`not sent: no ${what} within ${timeoutSeconds} s`, false));
       const timer = setTimeout(late, this.leftMs());
       if (signal.aborted) stop();
       signal.addEventListener('abort', stop, { once: true });

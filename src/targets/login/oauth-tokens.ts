@@ -7,6 +7,11 @@ export interface TokenClient extends Pick<Connection<string>, 'uid' | 'version' 
   auth: OAuthClient<string>;
 }
 
+/** Null: it logs in without an access token. */
+export function clientOf(connection: Connection<string> | null): TokenClient | null {
+  return connection?.auth?.type === 'oauth2' ? { ...connection, auth: connection.auth } : null;
+}
+
 export interface FetchedToken {
   token: string;
   /** Null: the server does not say. */

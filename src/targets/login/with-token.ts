@@ -36,7 +36,23 @@ export async function withToken(use: TokenUse, send: (token: string) => Promise<
   return another === token ? first : send(another);
 }
 
-function tokenInTime({ tokens, client, time }: TokenUse): string | Promise<string> {
+/** Why there is no token to send with; null: there is one. Never throws. */
+export async function faultOfToken(
+  use: Pick<TokenUse, 'tokens' | 'client' | 'time'>,
+): Promise<Outcome | null> {
+  try {
+    await tokenInTime(use);
+    return null;
+  } catch (error) {
+    return notSentFor(error);
+  }
+}
+
+function tokenInTime({
+  tokens,
+  client,
+  time,
+}: Pick<TokenUse, 'tokens' | 'client' | 'time'>): string | Promise<string> {
   const token = tokens.get(client);
   return typeof token === 'string' ? token : time.waitFor('access token', token);
 }

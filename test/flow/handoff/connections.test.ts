@@ -234,6 +234,23 @@ describe('OAuth 2 client credentials', () => {
     },
   );
 
+  it('at most once, the handoff begins once there is a token: a death before that is not unknown, and a time-out says so', async () => {
+    const receiver = await receiverOfTest();
+    const server = await oauth(() => undefined, receiver.url);
+    const once = { delivery: 'atMostOnce', timeoutSeconds: 1, retry: { ...RETRY, maxAttempts: 1 } } as const;
+    const id = await run(await start(), { connection: 'api' }, once);
+    await server.arrived(1);
+    expect(await store.rows(sql`SELECT status, handoff_started_at FROM runs WHERE id = ${id}`)).toEqual([
+      { status: 'pending', handoff_started_at: null },
+    ]);
+    expect(await ended(id)).toMatchObject({
+      status: 'failed',
+      error: { kind: 'timeout', message: 'not sent: no access token within 1 s' },
+      attemptLog: [{ outcome: 'transient' }],
+    });
+    expect(receiver.arrivals).toEqual([]);
+  });
+
   it('a token server that hangs delays no other target', { tags: [ATTACK] }, async () => {
     const receiver = await receiverOfTest();
     await oauth(() => undefined, receiver.url);

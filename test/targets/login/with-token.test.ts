@@ -90,7 +90,7 @@ describe('without a token nothing is sent', () => {
     const { send } = target();
     const late = time({ timeoutSeconds: 0.01 });
     const outcome = await withToken({ ...tokensOf(NEVER), client, time: late, mayRepeat: true }, send);
-    const error = { kind: 'timeout', message: 'no access token within 0.01 s' };
+    const error = { kind: 'timeout', message: 'not sent: no access token within 0.01 s' };
     expect(outcome).toEqual({ ...transient(null), error });
   });
 
