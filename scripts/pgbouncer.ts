@@ -8,10 +8,11 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { startCluster } from '../test/support/postgres/server.ts';
-import { findPgBouncer, startPgBouncer } from './support/pgbouncer.ts';
+import { startPgBouncer } from './support/pgbouncer.ts';
+import { findProgram } from './support/programs-here.ts';
 
 const root = join(import.meta.dirname, '..');
-const program = findPgBouncer();
+const program = findProgram('pgbouncer');
 if (program === undefined) {
   console.error('there is no pgbouncer; install it (Debian, Ubuntu: apt-get install pgbouncer)');
   process.exitCode = 2;

@@ -15,21 +15,20 @@ import { isReady } from '../test/support/calls.ts';
 import { startCluster } from '../test/support/postgres/server.ts';
 import { type Program, listening, startProgram } from '../test/support/programs.ts';
 import { QUICK_START } from '../test/support/runner/quick-start.ts';
+import { findProgram } from './support/programs-here.ts';
 
 const root = join(import.meta.dirname, '..');
 const REPORT = '--report=';
 const report = process.argv.find((argument) => argument.startsWith(REPORT))?.slice(REPORT.length);
 const rest = process.argv.slice(2).filter((argument) => !argument.startsWith(REPORT));
-const directory = mkdtempSync(join(tmpdir(), 'firelock-schemathesis-'));
-const cluster = await startCluster();
-try {
-  const tally = await run(await cluster.createDatabase());
-  console.log(`schemathesis: ${tally.passed} passed, ${tally.failed} failed`);
-  if (report !== undefined) writeFileSync(report, JSON.stringify(tally));
-  if (tally.failed > 0) process.exitCode = 1;
-} finally {
-  await cluster.stop();
-  rmSync(directory, { recursive: true, force: true });
+// As the README of test/schemathesis installs it, or whichever there is.
+const installed = join(root, 'node_modules', '.cache', 'schemathesis', 'bin', 'st');
+const schemathesis = existsSync(installed) ? installed : findProgram('st');
+if (schemathesis === undefined) {
+  console.error('there is no schemathesis; test/schemathesis/README.md says how it is installed');
+  process.exitCode = 2;
+} else {
+  await compare(schemathesis);
 }
 
 interface Tally {
@@ -38,13 +37,34 @@ interface Tally {
   failed: number;
 }
 
-async function run(databaseUrl: string): Promise<Tally> {
+async function compare(schemathesis: string): Promise<void> {
+  const directory = mkdtempSync(join(tmpdir(), 'firelock-schemathesis-'));
+  const cluster = await startCluster();
+  try {
+    const tally = await run(await cluster.createDatabase(), { schemathesis, directory });
+    console.log(`schemathesis: ${tally.passed} passed, ${tally.failed} failed`);
+    if (report !== undefined) writeFileSync(report, JSON.stringify(tally));
+    if (tally.failed > 0) process.exitCode = 1;
+  } finally {
+    await cluster.stop();
+    rmSync(directory, { recursive: true, force: true });
+  }
+}
+
+interface Where {
+  /** The program. */
+  schemathesis: string;
+  /** It keeps files where it runs. */
+  directory: string;
+}
+
+async function run(databaseUrl: string, where: Where): Promise<Tally> {
   const token = createToken((end) => randomInt(end));
   const program = startDaemon(databaseUrl, token);
   try {
     const daemon = await listening(program);
     await daemon.ready();
-    const operations = await callSchemathesis(daemon.url, token);
+    const operations = await callSchemathesis(daemon.url, token, where);
     const notReady = (await isReady(daemon.url)) ? [] : ['it is no longer ready'];
     const faults = [...faultsOf(program), ...notReady, ...(await stop(program))];
     for (const fault of faults) console.error(`== the daemon: ${fault}`);
@@ -83,13 +103,16 @@ async function stop(program: Program): Promise<string[]> {
 }
 
 /** Of the operations of the document, those that did all that was asked of them. */
-async function callSchemathesis(url: string, token: string): Promise<Tally> {
+async function callSchemathesis(
+  url: string,
+  token: string,
+  { schemathesis, directory }: Where,
+): Promise<Tally> {
   const file = join(directory, 'report.json');
   const tests = join(root, 'test', 'schemathesis');
   const config = ['--config-file', join(tests, 'schemathesis.toml')];
   const options = ['run', `${url}/openapi.json`, '--report-json-path', file, '--no-color', ...rest];
-  const child = spawn(program(), [...config, ...options], {
-    // It keeps files where it runs.
+  const child = spawn(schemathesis, [...config, ...options], {
     cwd: directory,
     env: { ...process.env, FIRELOCK_TOKEN: token, SCHEMATHESIS_HOOKS: join(tests, 'hooks.py') },
     stdio: ['ignore', 'inherit', 'inherit'],
@@ -104,10 +127,4 @@ async function callSchemathesis(url: string, token: string): Promise<Tally> {
 interface Report {
   operations: { tested: number };
   failures: { operations: string[] }[];
-}
-
-/** As the README of test/schemathesis installs it, or whichever there is. */
-function program(): string {
-  const installed = join(root, 'node_modules', '.cache', 'schemathesis', 'bin', 'st');
-  return existsSync(installed) ? installed : 'st';
 }

@@ -3,23 +3,16 @@ import { once } from 'node:events';
 import { openSync, readFileSync } from 'node:fs';
 import { chmod, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { type Account, chooseAccount, giveTo, spawnAs } from '../../src/local-postgres/account.ts';
 import { freePort } from '../../test/support/loopback.ts';
-import { isExecutable } from './is-executable.ts';
 
 interface PgBouncer {
   /** As that of the server, by way of the pooler. */
   url: string;
   stop(): Promise<void>;
-}
-
-/** Where the program is; undefined: not installed. Debian keeps it where ordinary users do not look. */
-export function findPgBouncer(): string | undefined {
-  const directories = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
-  return directories.map((directory) => join(directory, 'pgbouncer')).find(isExecutable);
 }
 
 /** A pooler in transaction mode on loopback, for every database of the server that there is or will be. */

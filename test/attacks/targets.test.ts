@@ -65,11 +65,7 @@ const TARGETS: [name: string, answer: Answer, end: End][] = [
   ['a head byte by byte', drip(`${OK}X-A: `, 'x'), { error: { kind: 'timeout' } }],
   ['silence', () => undefined, { error: { kind: 'timeout' } }],
   ['no HTTP', say('\u0000\u0001SSH-2.0-OpenSSH\r\n'), { error: { kind: 'network' } }],
-  [
-    'two lengths',
-    say(`${OK}Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx`),
-    { status: 'succeeded' },
-  ],
+  ['two lengths', say(`${OK}Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx`), { status: 'succeeded' }],
   ['less than its length', say(`${OK}Content-Length: 100\r\n\r\nxx`), { status: 'failed' }],
   [
     'a redirect to the metadata service',

@@ -37,12 +37,12 @@ export async function tool(
   return stdout + stderr;
 }
 
-/** Where `.ci/run` puts what the chart is tested with. */
+/** Where `scripts/python-tools.ts` puts what the chart is tested with. */
 const PYTHON = join(root, 'node_modules', '.cache', 'firelock-chart-tools', 'bin', 'python');
 
 /** What `render_chart.py` answers to a request. */
 export async function askHelm<T>(context: TestContext, request: object): Promise<T> {
-  if (!existsSync(PYTHON)) context.skip('Helm is not installed; .ci/run says how');
+  if (!existsSync(PYTHON)) context.skip('Helm is not installed: npm run verify:all -- --only=chart-tools');
   const script = join(import.meta.dirname, 'render_chart.py');
   const { stdout } = await run(PYTHON, [script, JSON.stringify(request)], {
     cwd: root,

@@ -169,7 +169,7 @@ export const LISTED: readonly Listed[] = [
   {
     page: 'test/schemathesis/README.md',
     begins: 'python3 -m venv',
-    why: 'CI does this: .ci/run',
+    why: 'npm run verify:all does this',
     check: scriptsExist,
   },
   {

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { globSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
-import { isExecutable } from '../../../scripts/support/is-executable.ts';
+import { join } from 'node:path';
+import { findProgram, isExecutable } from '../../../scripts/support/programs-here.ts';
 
 /** Where the programs are that a cluster consists of. */
 export interface Programs {
@@ -23,19 +23,14 @@ export function findPrograms(): Programs | { missing: string[] } {
     return path ?? '';
   };
   const programs = {
-    patroni: found('patroni', inPath('patroni')),
-    etcd: found('etcd', inPath('etcd')),
-    haproxy: found('haproxy', inPath('haproxy')),
+    patroni: found('patroni', findProgram('patroni')),
+    etcd: found('etcd', findProgram('etcd')),
+    haproxy: found('haproxy', findProgram('haproxy')),
     postgres: found('PostgreSQL with pg_basebackup and pg_rewind', newestPostgres()),
   };
   if (!hasPython('psycopg2')) missing.push('python3-psycopg2');
   if (!hasPython('etcd')) missing.push('python3-etcd');
   return missing.length > 0 ? { missing } : programs;
-}
-
-function inPath(name: string): string | undefined {
-  const folders = [...(process.env['PATH'] ?? '').split(delimiter), '/usr/sbin', '/usr/local/sbin'];
-  return folders.map((folder) => join(folder, name)).find(isExecutable);
 }
 
 /** The embedded servers lack both: without them no standby comes about, and no old primary comes back. */

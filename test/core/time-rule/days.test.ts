@@ -3,16 +3,16 @@ import { fireTimes } from '../../../src/core/time/fire-times.ts';
 import { LONG } from '../../support/runner/long.ts';
 import { type DayCase, type ExpectedFire, walkDates } from './dates-oracle.ts';
 import { calendarsOfDays, dayCaseNear, timingOfDays } from './day-cases.ts';
+import { casesOf, shardsOf } from './depth.ts';
 import { type Triple, lists, triples } from './triples.ts';
 
 const SHARDS = 20;
 const PER_SHARD = 2600;
 const LISTS_PER_SHARD = 100;
-const FEW = 200;
+const FEW = casesOf(200);
 const FIRES = 4;
 const WALKED_DAYS = 500;
-// One shard tells of most faults; `npm run test:time` runs them all.
-const shards = process.env['FIRELOCK_TIME_SHARDS'] === 'all' ? [...Array(SHARDS).keys()] : [0];
+const shards = shardsOf(SHARDS);
 
 const UTC: DayCase = {
   ...{ expressions: ['0 9 * * *'], zone: 'UTC', from: Date.parse('2026-12-20T00:00Z'), since: 0 },

@@ -1,13 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { LONG } from '../../support/runner/long.ts';
+import { casesOf, shardsOf } from './depth.ts';
 import { playStory } from './edited-schedule.ts';
 import { stories } from './edit-stories.ts';
 import { type Story, firesOfStory } from './edits-oracle.ts';
 
 const SHARDS = 10;
 const PER_SHARD = 1000;
-const FEW = 60;
-const shards = process.env['FIRELOCK_TIME_SHARDS'] === 'all' ? [...Array(SHARDS).keys()] : [0];
+const FEW = casesOf(60);
+const shards = shardsOf(SHARDS);
 
 describe('while calendars and definitions are edited, no date fires twice and none is lost', () => {
   const holdsFor = (some: Story[]) => {

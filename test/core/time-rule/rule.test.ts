@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { LONG } from '../../support/runner/long.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
 import { cronTimes } from '../../../src/core/cron/cron.ts';
+import { casesOf, shardsOf } from './depth.ts';
 import { type Excluding, calendarsOf, exclusionNear, timingOf } from './exclusions.ts';
 import { expectedFires } from './oracle.ts';
 import { type Triple, lists, triples } from './triples.ts';
@@ -10,13 +11,12 @@ import { recentTransitions } from './zones.ts';
 const SHARDS = 10;
 const TRIPLES_PER_SHARD = 6000;
 /** Done in a second or two. */
-const FEW = 600;
+const FEW = casesOf(600);
 const LISTS_PER_SHARD = 1500;
-const FEW_LISTS = 60;
+const FEW_LISTS = casesOf(60);
 const FIRES = 3;
 const LIMITS = { days: 1500, walkedDays: 16 };
-// One shard tells of most faults; `npm run test:time` runs them all.
-const shards = process.env['FIRELOCK_TIME_SHARDS'] === 'all' ? [...Array(SHARDS).keys()] : [0];
+const shards = shardsOf(SHARDS);
 
 describe('the oracle, which walks the minutes of a wall clock,', () => {
   // Each can be checked against a calendar: the last Sundays of March and October, and a date that Samoa left out.
@@ -73,7 +73,7 @@ describe('a cron expression fires when, and only when, its zone’s wall clock s
 });
 
 describe('a cron expression with excluded days fires when, and only when, the wall clock shows a day that is not excluded', () => {
-  const FEW_EXCLUDING = 300;
+  const FEW_EXCLUDING = casesOf(300);
   const holdsFor = (cases: Excluding[]) => {
     const different = cases.flatMap(differenceExcluding);
     expect(different.slice(0, 20).join('\n'), `${different.length} cases differ`).toBe('');

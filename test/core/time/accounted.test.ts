@@ -14,6 +14,7 @@ import { type VersionSpan, createExpectation } from '../../../src/core/time/expe
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
 import { type PlannedRun, accountFor } from '../../../src/core/time/occurrences.ts';
 import { definitionOf } from '../../support/pipeline.ts';
+import { casesOf } from '../time-rule/depth.ts';
 
 const UID = '00000000-0000-4000-8000-00000000000a';
 const FIRST = '00000000-0000-0000-0000-000000000000';
@@ -21,7 +22,7 @@ const START = Date.UTC(2026, 9, 24, 12);
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const RETENTION_DAYS = 2;
-const SEEDS = 80;
+const SEEDS = casesOf(80);
 
 /** The same for the same seed (a linear congruential generator, constants of Numerical Recipes). */
 function randomOf(seed: number) {

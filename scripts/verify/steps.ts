@@ -1,0 +1,84 @@
+import { COUNTS, type Step } from './run-steps.ts';
+
+/** Long tests of what nothing else in CI looks at: faults while fires go on, each gap of the protocol, and whether the checkers see. */
+const CAMPAIGNS = ['short', 'faults/failpoints', 'graph/graph', 'mutants/caught'].map(
+  (name) => `test/chaos/${name}.test.ts`,
+);
+
+const chartTools: Step = {
+  ...node('chart-tools', 'scripts/python-tools.ts', 'firelock-chart-tools', 'test/deploy/chart-tools.txt'),
+  needs: 'python3 with venv',
+};
+const release: Step[] = [
+  // Builds what the two after it take.
+  npm('release'),
+  { ...tallied('smoke'), after: ['release'] },
+  { ...tallied('release:check'), after: ['release'] },
+];
+
+/** What every change has to pass: `.ci/run`. It installs what these need. */
+export const CI_STEPS: readonly Step[] = [
+  chartTools,
+  npm('check'),
+  // What talks to the database, on the oldest PostgreSQL that is supported; npm brings it.
+  { ...tests('test'), env: { FIRELOCK_TEST_POSTGRES: '14' } },
+  tests('test:long', ...CAMPAIGNS),
+  tallied('spec', '--quick'),
+  ...release,
+];
+
+/** All that there is, in a night: `npm run verify:all`. */
+export const ALL_STEPS: readonly Step[] = [
+  chartTools,
+  npm('check'),
+  tests('test'),
+  tests('test:long'),
+  tests('test:time'),
+  { ...tallied('spec'), needs: 'spin and gcc' },
+  ...release,
+  { ...tallied('image:check'), needs: 'podman and a runtime that starts containers here' },
+  tallied('upgrade-drill'),
+  {
+    ...node(
+      'schemathesis-tools',
+      'scripts/python-tools.ts',
+      'schemathesis',
+      'test/schemathesis/requirements.txt',
+    ),
+    needs: 'python3 with venv',
+  },
+  { ...tallied('schemathesis'), needs: 'schemathesis' },
+  npm('mutants:days'),
+  npm('chaos'),
+  npm('chaos:graph'),
+  npm('chaos:isolation'),
+  { ...npm('chaos', '--mutants'), name: 'chaos:mutants' },
+  { ...npm('failover', '--replication=sync'), name: 'failover:sync', needs: 'patroni, etcd and haproxy' },
+  { ...npm('failover', '--replication=async'), name: 'failover:async', needs: 'patroni, etcd and haproxy' },
+  { ...tests('test:pgbouncer'), needs: 'pgbouncer' },
+  tallied('test:postgres', '14', '15', '16', '17'),
+];
+
+function npm(script: string, ...words: string[]): Step {
+  return {
+    name: script,
+    command: ['npm', 'run', '--silent', script, ...(words.length > 0 ? ['--', ...words] : [])],
+  };
+}
+
+/** Scripts that write `{"passed": N, "failed": M}` where `--report` says. */
+function tallied(script: string, ...words: string[]): Step {
+  return { ...npm(script, `--report=${COUNTS}`, ...words), counts: true };
+}
+
+/** Scripts that hand their words to vitest. */
+function tests(script: string, ...words: string[]): Step {
+  const reporters = ['default', './test/support/runner/summary.ts', 'json'].map(
+    (name) => `--reporter=${name}`,
+  );
+  return { ...npm(script, ...reporters, `--outputFile.json=${COUNTS}`, ...words), counts: true };
+}
+
+function node(name: string, ...words: string[]): Step {
+  return { name, command: [process.execPath, ...words] };
+}
