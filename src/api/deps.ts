@@ -16,7 +16,7 @@ import type { Wake } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Access } from './access/access.ts';
 import type { BrowserRules } from './access/browser-rules.ts';
-import type { AnswerLimits } from './http/plugins/answer-bytes.ts';
+import type { AnswerLimits } from './http/plugins/answer-limits.ts';
 import type { ConnectionLimits } from './http/plugins/strangers.ts';
 import type { Dashboard } from './dashboard/built-files.ts';
 import type { TargetRegistry } from '../targets/registry.ts';

@@ -64,7 +64,10 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
             },
           });
           countCallsUnderWay(api, deps.access);
-          limitAnswers(api, deps);
+          limitAnswers(api, {
+            limits: deps.answerLimits,
+            onRefused: ({ raw, caller }) => deps.access.refuse(raw, caller, 'tooMuchUnread'),
+          });
           api.addHook('onClose', () => refusals.close());
           api.setNotFoundHandler(notFound);
           addApi(api, deps);

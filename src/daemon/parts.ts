@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import { createAccess } from '../api/access/access.ts';
 import { createBrowserRules } from '../api/access/browser-rules.ts';
 import { createTrustedProxies } from '../api/access/trusted-proxies.ts';
-import { ANSWER_LIMITS } from '../api/http/plugins/answer-bytes.ts';
+import { ANSWER_LIMITS } from '../api/http/plugins/answer-limits.ts';
 import { standardLimits } from '../api/http/plugins/strangers.ts';
 import { readApiTokens } from '../config/api-tokens.ts';
 import type { Config } from '../config/config.ts';

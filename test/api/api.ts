@@ -10,7 +10,7 @@ import type { Readiness } from '../../src/runtime/readiness.ts';
 import { type Access, type AccessDeps, createAccess } from '../../src/api/access/access.ts';
 import { type BrowserRulesDeps, createBrowserRules } from '../../src/api/access/browser-rules.ts';
 import type { Dashboard } from '../../src/api/dashboard/built-files.ts';
-import { ANSWER_LIMITS, type AnswerLimits } from '../../src/api/http/plugins/answer-bytes.ts';
+import { ANSWER_LIMITS, type AnswerLimits } from '../../src/api/http/plugins/answer-limits.ts';
 import { type ConnectionLimits, standardLimits } from '../../src/api/http/plugins/strangers.ts';
 import { createServer } from '../../src/api/server.ts';
 import { NO_SHARES, type ScopeShares } from '../../src/core/access/scope-shares.ts';

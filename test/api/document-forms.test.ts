@@ -142,6 +142,7 @@ describe('in the document', () => {
       (one) => 'default' in one && typeof one['default'] === 'object' && !Array.isArray(one['default']),
     ],
     ['no default is beside a choice or a name', (one) => 'default' in one && !('type' in one)],
+    ['no answer extends another', (one, path) => 'allOf' in one && !/^[A-Za-z]+Input\b/.test(path)],
     [
       'a list of words beside another type names their set',
       ({ anyOf }) =>

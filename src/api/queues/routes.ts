@@ -8,7 +8,7 @@ import { whenGone } from '../http/plugins/in-turn.ts';
 import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 import { whole, workerIdText } from '../http/common-schemas.ts';
 import { runStatus } from '../http/word-schemas.ts';
-import { attemptError, run, runResult } from '../runs/schemas.ts';
+import { attemptError, runFields, runResult } from '../runs/schemas.ts';
 import { queue } from '../targets/schemas.ts';
 
 const queueParams = z.strictObject({ queue });
@@ -47,16 +47,15 @@ const lateParent = z
   })
   .meta({ id: 'LateParent', description: 'The schedule that is late. No run has ended.' });
 
-const claimedRun = run
-  .and(
-    z.object({
-      dependencies: z.array(dependency).optional().meta({
-        description:
-          'Of runs that had some, the one included that an `after` run follows; without those that are not kept any more.',
-      }),
-      parent: lateParent.optional().meta({ description: 'Of an `after` run that follows a late schedule.' }),
+const claimedRun = z
+  .object({
+    ...runFields,
+    dependencies: z.array(dependency).optional().meta({
+      description:
+        'Of runs that had some, the one included that an `after` run follows; without those that are not kept any more.',
     }),
-  )
+    parent: lateParent.optional().meta({ description: 'Of an `after` run that follows a late schedule.' }),
+  })
   .meta({ id: 'ClaimedRun', description: 'A run that is leased to the worker that asked.' });
 
 const claimedRuns = z.object({

@@ -21,7 +21,7 @@ export const runResult = z.object({
   body: z.string().meta({ description: 'Text, cut at 4 KiB.' }),
 });
 
-const runFields = {
+export const runFields = {
   id: z.string().meta({ format: 'uuid' }),
   name: z.string().nullable().meta({ description: '`scheduleId@scheduledFor` for planned fires.' }),
   scheduleId: z.string().nullable().meta({ description: 'Null: a one-off run, or a message of a notifier.' }),
@@ -123,14 +123,13 @@ const attempt = z
   })
   .meta({ id: 'Attempt' });
 
-export const wholeRun = run
-  .and(
-    z.object({
-      target: answeredTarget.nullable().meta({
-        description:
-          'Of the version it runs by. Null: that cannot be read, or it is mail or PagerDuty of a notifier.',
-      }),
-      attemptLog: z.array(attempt),
+export const wholeRun = z
+  .object({
+    ...runFields,
+    target: answeredTarget.nullable().meta({
+      description:
+        'Of the version it runs by. Null: that cannot be read, or it is mail or PagerDuty of a notifier.',
     }),
-  )
+    attemptLog: z.array(attempt),
+  })
   .meta({ id: 'WholeRun' });

@@ -59,14 +59,14 @@ const listQuery = z.strictObject({
 });
 
 /** A schedule in a list. */
-const listedSchedule = schedule.and(
-  z.object({
+const listedSchedule = schedule
+  .extend({
     recentRuns: z
       .array(run.pick({ id: true, scheduledFor: true, trigger: true, status: true, latenessMs: true }))
       .optional()
       .meta({ description: 'Its newest runs, newest first; only where `recent` is given.' }),
-  }),
-);
+  })
+  .meta({ id: 'ListedSchedule' });
 
 function addListRoute(api: Api, { database }: ApiDeps): void {
   api.get(

@@ -130,7 +130,7 @@ export const schedulePatch = z
     ...atMostOneOf(),
   });
 
-export const versionedSchedule = z
+export const schedule = z
   .object({
     id: scheduleIdText,
     description: description.nullable(),
@@ -145,26 +145,21 @@ export const versionedSchedule = z
     expect: answeredExpect,
     ...handoffAnswer,
     labels: z.record(z.string(), z.string()),
+    status: scheduleStatus.meta({
+      description: '`ended`: nothing is left to fire; `error`: it cannot be planned, and `error` says why.',
+    }),
+    late: z.boolean().meta({
+      description: 'No run has succeeded within `successWithinSeconds`; never of a paused or ended one.',
+    }),
+    error: z.string().nullable().meta({ description: 'Why it cannot be planned.' }),
+    nextFireAt: answeredInstant.nullable().meta({
+      description: 'With its jitter; null unless active. Fires that are to be skipped are passed over.',
+    }),
+    lastFireAt: answeredInstant.nullable(),
+    lockedBy: z.string().nullable(),
+    lockedAt: answeredInstant.nullable(),
+    version: z.int(),
+    createdAt: answeredInstant,
+    updatedAt: answeredInstant,
   })
-  .meta({ id: 'VersionedSchedule', description: 'What was written of a schedule.' });
-
-const planned = z.object({
-  status: scheduleStatus.meta({
-    description: '`ended`: nothing is left to fire; `error`: it cannot be planned, and `error` says why.',
-  }),
-  late: z.boolean().meta({
-    description: 'No run has succeeded within `successWithinSeconds`; never of a paused or ended one.',
-  }),
-  error: z.string().nullable().meta({ description: 'Why it cannot be planned.' }),
-  nextFireAt: answeredInstant.nullable().meta({
-    description: 'With its jitter; null unless active. Fires that are to be skipped are passed over.',
-  }),
-  lastFireAt: answeredInstant.nullable(),
-  lockedBy: z.string().nullable(),
-  lockedAt: answeredInstant.nullable(),
-  version: z.int(),
-  createdAt: answeredInstant,
-  updatedAt: answeredInstant,
-});
-
-export const schedule = versionedSchedule.and(planned).meta({ id: 'Schedule' });
+  .meta({ id: 'Schedule' });

@@ -10,7 +10,7 @@ import { rawJsonOrNull } from '../http/json/raw-json.ts';
 import { answerDefinition } from './answers.ts';
 import { TAGS, json, problems } from '../http/response-schemas.ts';
 import { answeredInstant, scheduleIdParams } from '../http/common-schemas.ts';
-import { versionedSchedule } from './schemas.ts';
+import { schedule } from './schemas.ts';
 
 const scheduleVersion = z
   .object({
@@ -18,7 +18,20 @@ const scheduleVersion = z
     at: answeredInstant,
     by: z.string().nullable().meta({ description: 'Who wrote it; null: a caller without a token.' }),
     change: z.enum(['created', 'updated', 'deleted']),
-    schedule: versionedSchedule.meta({ description: 'As it was from then on; of `deleted`: until then.' }),
+    schedule: schedule
+      .omit({
+        status: true,
+        late: true,
+        error: true,
+        nextFireAt: true,
+        lastFireAt: true,
+        lockedBy: true,
+        lockedAt: true,
+        version: true,
+        createdAt: true,
+        updatedAt: true,
+      })
+      .meta({ id: 'VersionedSchedule', description: 'As it was from then on; of `deleted`: until then.' }),
   })
   .meta({ id: 'ScheduleVersion' });
 

@@ -1,5 +1,5 @@
 /** The head of an answer. */
-export interface AnswerHead {
+interface AnswerHead {
   statusCode: number;
   /** Of the same meaning, as a strict parser reads it; null: it does not say where the body ends. */
   text: string | null;

@@ -1,19 +1,7 @@
 import type { FastifyRequest } from 'fastify';
-import type { Access } from '../../access/access.ts';
 import type { Api } from '../../deps.ts';
+import type { AnswerLimits } from './answer-limits.ts';
 import { Problem, unavailable } from '../problem.ts';
-
-/** Bytes of answers that are written and not yet read. A page of a list has 4 MiB (PAGE_BYTES). */
-export interface AnswerLimits {
-  /** Of one caller; where callers have no names, of one address. */
-  ofCaller: number;
-  inAll: number;
-}
-
-const MIB = 1024 * 1024;
-
-/** With the limits of every installation. */
-export const ANSWER_LIMITS: AnswerLimits = { ofCaller: 32 * MIB, inAll: 128 * MIB };
 
 /** So small an answer is sent in any case, and a refusal is one. */
 const SMALL = 16 * 1024;
@@ -23,13 +11,13 @@ const RETRY_SECONDS = 1;
  * Counts the bytes of answers under way. Beyond a limit, a call that only reads is answered 429 or 503 in its place: before its work, or
  * after it, where the answer would not fit beside others. What changes something is never refused once it is done.
  */
-export function limitAnswers(api: Api, { answerLimits: limits, access }: Deps): void {
+export function limitAnswers(api: Api, { limits, onRefused }: Deps): void {
   const held = createHeld();
   /** Null: so many bytes more have room. What is under way alone always has. */
   const faultOf = (request: FastifyRequest, more: number): Problem | null => {
     const { own, all } = held.by(keyOf(request));
     if (own > 0 && own + more > limits.ofCaller) {
-      access.refuse(request.raw, request.caller, 'tooMuchUnread');
+      onRefused(request);
       const headers = { 'Retry-After': String(RETRY_SECONDS) };
       return new Problem(429, 'too many bytes of answers to you are not read yet', { headers });
     }
@@ -55,7 +43,7 @@ export function limitAnswers(api: Api, { answerLimits: limits, access }: Deps): 
       reply.raw.once('close', () => held.add(key, -bytes));
     }
     // A text would be kept beside the bytes that are sent.
-    return typeof payload === 'string' && bytes > SMALL ? Buffer.from(payload) : payload;
+    return Promise.resolve(typeof payload === 'string' && bytes > SMALL ? Buffer.from(payload) : payload);
   });
 }
 
@@ -75,8 +63,9 @@ function createHeld() {
 }
 
 interface Deps {
-  answerLimits: AnswerLimits;
-  access: Access;
+  limits: AnswerLimits;
+  /** A call was refused because its caller leaves too much unread. */
+  onRefused: (request: FastifyRequest) => void;
 }
 
 const READING = ['GET', 'HEAD'];

@@ -13,7 +13,7 @@ export interface Accepted {
 }
 
 /** A permanent answer: another attempt would get the same. */
-export type Rejected = Answered | Unreadable;
+type Rejected = Answered | Unreadable;
 
 interface Answered {
   kind: 'rejected';
