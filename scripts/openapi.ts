@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { format, resolveConfig } from 'prettier';
 import type { ApiDeps } from '../src/api/deps.ts';
 import { createAccess } from '../src/api/access/access.ts';
-import { ANSWER_LIMITS } from '../src/api/http/plugins/answer-bytes.ts';
+import { ANSWER_LIMITS } from '../src/api/http/plugins/answer-limits.ts';
 import { standardLimits } from '../src/api/http/plugins/strangers.ts';
 import { createServer } from '../src/api/server.ts';
 import { NO_SHARES } from '../src/core/access/scope-shares.ts';

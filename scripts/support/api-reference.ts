@@ -42,7 +42,8 @@ For callers of the API. Each instance serves the same document at \`/openapi.jso
 \`application/problem+json\` and name every fault at once: 400 malformed or invalid, 401 and 403 no token or not its role, 404
 unknown, 405 not a method of this path, 408 too slow, 409 not possible in this state, 412 a stale \`If-Match\`, 413 and 431 too
 large, 415 another media type, 422 well-formed but impossible, 429 too many calls, 503 the database is away.
-[guide.md](guide.md) begins with examples.`;
+Generators of clients can read the document: \`npm run clients:check\` makes a Go client by oapi-codegen and a Python client
+by openapi-python-client, and uses them. [guide.md](guide.md) begins with examples.`;
 
 /** The operations of an OpenAPI document by their tags, with parameters, bodies and answers. */
 export function apiReference(document: unknown): string {

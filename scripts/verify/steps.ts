@@ -38,6 +38,7 @@ export const ALL_STEPS: readonly Step[] = [
   ...release,
   { ...tallied('image:check'), needs: 'podman and a runtime that starts containers here' },
   tallied('upgrade-drill'),
+  { ...tallied('clients:check'), needs: 'Go 1.26 and Python 3.11' },
   {
     ...node(
       'schemathesis-tools',

@@ -311,7 +311,77 @@ export type ClaimInput = {
 };
 
 /** A run that is leased to the worker that asked. */
-export type ClaimedRun = Run & {
+export type ClaimedRun = {
+    id: string;
+    /** `scheduleId@scheduledFor` for planned fires. */
+    name: string | null;
+    /** Null: a one-off run, or a message of a notifier. */
+    scheduleId: string | null;
+    /** By which its attempts go. Null: it is of no schedule. */
+    scheduleVersion: number | null;
+    /** The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted. */
+    scheduledFor: string;
+    /** `notify`: a message of a notifier. */
+    trigger: RunTrigger;
+    status: RunStatus;
+    reason: string | null;
+    /** Starts of an attempt; never lowered: the fencing token. */
+    attempts: number;
+    failures: number;
+    recoveries: number;
+    /** First found with a claim that no instance acted on; null: never. */
+    lostAt: string | null;
+    /** An attempt may have arrived, and the target is asked; at most once, a 404 counts from then on. Null: no doubt. */
+    inDoubtUntil: string | null;
+    nextAttemptAt: string | null;
+    /** How many other fire times this record stands for. */
+    coalesced: number;
+    coalescedFrom: string | null;
+    claimedBy: string | null;
+    claimedAt: string | null;
+    handoffStartedAt: string | null;
+    handedOffAt: string | null;
+    finishedAt: string | null;
+    latenessMs: number | null;
+    executionId: string | null;
+    /** The last answer of its target, or the result reported with `/complete`. */
+    result: {
+        /** Of the last answer to a handoff. Null: the body was reported with the end, or nothing was answered. */
+        statusCode: number | null;
+        /** Text, cut at 4 KiB. */
+        body: string;
+    } | null;
+    error: AttemptError | null;
+    /** Of the client: the `key` of a one-off run, or the `Idempotency-Key` of a fire. */
+    key: string | null;
+    payload: JsonText;
+    /** `schedule`: its schedule has the payload, which an admin wrote. `request`: it came with the call that made the run, by an operator. */
+    payloadFrom: 'schedule' | 'request';
+    priority: 'high' | 'normal' | 'low';
+    /** The limit that it counts against. Null: none. */
+    limit: string | null;
+    /** Ids of the runs that have to end before it starts, as they were listed. */
+    dependsOn: Array<string>;
+    /** Ids of the runs that depend on this one: the first 1000. */
+    dependents: Array<string>;
+    /** Whose end made it: of `after` schedules. */
+    parentRunId: string | null;
+    /** The notifier whose message it is. Null: it is none. */
+    notifierId: string | null;
+    /** Where workers claim it. Null: it is sent. */
+    queue: string | null;
+    /** The worker that claimed it last. */
+    workerId: string | null;
+    /** While it is leased by a worker: until when that one must `/heartbeat` or `/complete`. */
+    leaseUntil: string | null;
+    /** While its completion is awaited: until when `/heartbeat` or `/complete` must come. */
+    completionDueAt: string | null;
+    /** How much of it is done, by the last `/heartbeat`. */
+    progress: number | null;
+    /** Bounds of `expect` that did not hold. */
+    unmet: Array<Bound>;
+    createdAt: string;
+    updatedAt: string;
     /** Of runs that had some, the one included that an `after` run follows; without those that are not kept any more. */
     dependencies?: Array<Dependency>;
     /** Of an `after` run that follows a late schedule. */
@@ -612,6 +682,103 @@ export type ListAuditAnswer = {
     items: Array<AuditEntry>;
     /** Null: this is the last page. One that ends before `limit` may have a next one: it ends at about 4 MiB. */
     nextCursor: string | null;
+};
+
+export type ListedSchedule = {
+    /** Chosen by the client. */
+    id: string;
+    description: string | null;
+    /** One of `cron`, `everySeconds`, `at` and `after` is not null: it says when the schedule fires. */
+    cron: string | Array<string> | null;
+    /** The interval in seconds. */
+    everySeconds: number | null;
+    /** The one fire. */
+    at: string | null;
+    after: AnsweredAfter | null;
+    /** Of `cron` and `exclude`; null = UTC. */
+    timezone: string | null;
+    exclude: AnsweredExclude | null;
+    /** What becomes of the fires of an excluded day: not made · moved to the next, or to the previous, day that is not excluded, at most 31 days away, at the same local time. Fires that then coincide are one. */
+    onExcluded: 'skip' | 'next' | 'previous';
+    every: Every | null;
+    pick: Pick | null;
+    /** Inclusive. */
+    startAt: string | null;
+    /** Exclusive. */
+    endAt: string | null;
+    /** What becomes of fires *missed*, that is more than `graceSeconds` late when planned: none of them fires · the newest does, and stands for the others · each does, oldest first. */
+    catchUp: 'skip' | 'latest' | 'all';
+    /** `all` fires at most that many per outage, the newest. */
+    catchUpLimit: number;
+    /** A fire at most that late is on time, and fires whatever `catchUp` says; so is one at most a second late. */
+    graceSeconds: number;
+    /** While an earlier run is active (pending or running): start another · record this one as `skipped` · let it wait, and a newer one take its place · cancel the active one and start. */
+    overlap: 'allow' | 'skip' | 'queue' | 'replace';
+    /** Each fire is due at `scheduledFor` + a delay of at most that, fixed per schedule and fire, and never past the next fire. */
+    jitterSeconds: number;
+    /** false = paused. */
+    enabled: boolean;
+    /** Why it is paused: set by hand, or by the daemon where the target answered 410 Gone or too many runs failed. Null whenever `enabled` is true. */
+    pauseReason: string | null;
+    /** When its pause ends by itself. */
+    pauseUntil: string | null;
+    /** So many runs in a row that ended `failed`, `unknown` or `abandoned` pause the schedule. A success begins anew; `cancelled` and `skipped` do not count. */
+    pauseAfterFailures: number | null;
+    /** Without a success for that long the schedule is `late`: since the last one, or since it was created, resumed or given this. */
+    successWithinSeconds: number | null;
+    /** Bounds that each run is judged by, once, when the bound passes (noticed within 10 s), whatever it does then. What did not hold stands in its `unmet`. Null: none. */
+    expect: {
+        /** From `scheduledFor` + jitter until its first attempt begins. A backfilled run has no such bound. */
+        startWithinSeconds: number | null;
+        /** From the beginning of its first attempt until its end, through all attempts. */
+        finishWithinSeconds: number | null;
+    } | null;
+    target: AnsweredTarget;
+    /** Any JSON up to 64 KiB, carried in the handoff byte for byte. */
+    payload: JsonText;
+    retry: {
+        maxAttempts: number;
+        minBackoffSeconds: number;
+        maxBackoffSeconds: number;
+    };
+    /** One attempt, from name resolution to the last byte of the answer. */
+    timeoutSeconds: number;
+    /** response: a 2xx ends the run. callback: a 2xx means accepted, and the run is `running` until `/complete` says how it ended. */
+    completion: 'response' | 'callback';
+    /** Of `callback`: after that long without `/heartbeat` or `/complete` the outcome is unknown. At most 31 days. */
+    completionTimeoutSeconds: number;
+    /** After an attempt of unknown outcome (it may have arrived): atLeastOnce sends again, under the same run id; atMostOnce ends as `unknown` and never sends again, unless the `lookup` of the target settles it. */
+    delivery: 'atLeastOnce' | 'atMostOnce';
+    priority: 'high' | 'normal' | 'low';
+    /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
+    limit: string | null;
+    labels: {
+        [key: string]: string;
+    };
+    /** `ended`: nothing is left to fire; `error`: it cannot be planned, and `error` says why. */
+    status: ScheduleStatus;
+    /** No run has succeeded within `successWithinSeconds`; never of a paused or ended one. */
+    late: boolean;
+    /** Why it cannot be planned. */
+    error: string | null;
+    /** With its jitter; null unless active. Fires that are to be skipped are passed over. */
+    nextFireAt: string | null;
+    lastFireAt: string | null;
+    lockedBy: string | null;
+    lockedAt: string | null;
+    version: number;
+    createdAt: string;
+    updatedAt: string;
+    /** Its newest runs, newest first; only where `recent` is given. */
+    recentRuns?: Array<{
+        id: string;
+        /** The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted. */
+        scheduledFor: string;
+        /** `notify`: a message of a notifier. */
+        trigger: RunTrigger;
+        status: RunStatus;
+        latenessMs: number | null;
+    }>;
 };
 
 /** What lies before now is counted as if the schedules had always been as they are: not what fired, which `/stats` and `/schedules/{id}/occurrences` tell. */
@@ -1157,7 +1324,77 @@ export type RunStatus = 'waiting' | 'pending' | 'running' | 'succeeded' | 'faile
 
 export type RunTrigger = 'schedule' | 'catchUp' | 'backfill' | 'manual' | 'after' | 'api' | 'notify';
 
-export type Schedule = VersionedSchedule & {
+export type Schedule = {
+    /** Chosen by the client. */
+    id: string;
+    description: string | null;
+    /** One of `cron`, `everySeconds`, `at` and `after` is not null: it says when the schedule fires. */
+    cron: string | Array<string> | null;
+    /** The interval in seconds. */
+    everySeconds: number | null;
+    /** The one fire. */
+    at: string | null;
+    after: AnsweredAfter | null;
+    /** Of `cron` and `exclude`; null = UTC. */
+    timezone: string | null;
+    exclude: AnsweredExclude | null;
+    /** What becomes of the fires of an excluded day: not made · moved to the next, or to the previous, day that is not excluded, at most 31 days away, at the same local time. Fires that then coincide are one. */
+    onExcluded: 'skip' | 'next' | 'previous';
+    every: Every | null;
+    pick: Pick | null;
+    /** Inclusive. */
+    startAt: string | null;
+    /** Exclusive. */
+    endAt: string | null;
+    /** What becomes of fires *missed*, that is more than `graceSeconds` late when planned: none of them fires · the newest does, and stands for the others · each does, oldest first. */
+    catchUp: 'skip' | 'latest' | 'all';
+    /** `all` fires at most that many per outage, the newest. */
+    catchUpLimit: number;
+    /** A fire at most that late is on time, and fires whatever `catchUp` says; so is one at most a second late. */
+    graceSeconds: number;
+    /** While an earlier run is active (pending or running): start another · record this one as `skipped` · let it wait, and a newer one take its place · cancel the active one and start. */
+    overlap: 'allow' | 'skip' | 'queue' | 'replace';
+    /** Each fire is due at `scheduledFor` + a delay of at most that, fixed per schedule and fire, and never past the next fire. */
+    jitterSeconds: number;
+    /** false = paused. */
+    enabled: boolean;
+    /** Why it is paused: set by hand, or by the daemon where the target answered 410 Gone or too many runs failed. Null whenever `enabled` is true. */
+    pauseReason: string | null;
+    /** When its pause ends by itself. */
+    pauseUntil: string | null;
+    /** So many runs in a row that ended `failed`, `unknown` or `abandoned` pause the schedule. A success begins anew; `cancelled` and `skipped` do not count. */
+    pauseAfterFailures: number | null;
+    /** Without a success for that long the schedule is `late`: since the last one, or since it was created, resumed or given this. */
+    successWithinSeconds: number | null;
+    /** Bounds that each run is judged by, once, when the bound passes (noticed within 10 s), whatever it does then. What did not hold stands in its `unmet`. Null: none. */
+    expect: {
+        /** From `scheduledFor` + jitter until its first attempt begins. A backfilled run has no such bound. */
+        startWithinSeconds: number | null;
+        /** From the beginning of its first attempt until its end, through all attempts. */
+        finishWithinSeconds: number | null;
+    } | null;
+    target: AnsweredTarget;
+    /** Any JSON up to 64 KiB, carried in the handoff byte for byte. */
+    payload: JsonText;
+    retry: {
+        maxAttempts: number;
+        minBackoffSeconds: number;
+        maxBackoffSeconds: number;
+    };
+    /** One attempt, from name resolution to the last byte of the answer. */
+    timeoutSeconds: number;
+    /** response: a 2xx ends the run. callback: a 2xx means accepted, and the run is `running` until `/complete` says how it ended. */
+    completion: 'response' | 'callback';
+    /** Of `callback`: after that long without `/heartbeat` or `/complete` the outcome is unknown. At most 31 days. */
+    completionTimeoutSeconds: number;
+    /** After an attempt of unknown outcome (it may have arrived): atLeastOnce sends again, under the same run id; atMostOnce ends as `unknown` and never sends again, unless the `lookup` of the target settles it. */
+    delivery: 'atLeastOnce' | 'atMostOnce';
+    priority: 'high' | 'normal' | 'low';
+    /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
+    limit: string | null;
+    labels: {
+        [key: string]: string;
+    };
     /** `ended`: nothing is left to fire; `error`: it cannot be planned, and `error` says why. */
     status: ScheduleStatus;
     /** No run has succeeded within `successWithinSeconds`; never of a paused or ended one. */
@@ -1337,17 +1574,7 @@ export type ScheduleInput = ({
 };
 
 export type SchedulePage = {
-    items: Array<Schedule & {
-        /** Its newest runs, newest first; only where `recent` is given. */
-        recentRuns?: Array<{
-            id: string;
-            /** The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted. */
-            scheduledFor: string;
-            trigger: RunTrigger;
-            status: RunStatus;
-            latenessMs: number | null;
-        }>;
-    }>;
+    items: Array<ListedSchedule>;
     /** Null: this is the last page. One that ends before `limit` may have a next one: it ends at about 4 MiB. */
     nextCursor: string | null;
 };
@@ -1517,7 +1744,6 @@ export type ScheduleVersion = {
     /** Who wrote it; null: a caller without a token. */
     by: string | null;
     change: 'created' | 'updated' | 'deleted';
-    /** As it was from then on; of `deleted`: until then. */
     schedule: VersionedSchedule;
 };
 
@@ -1668,7 +1894,7 @@ export type VersionPage = {
     nextCursor: string | null;
 };
 
-/** What was written of a schedule. */
+/** As it was from then on; of `deleted`: until then. */
 export type VersionedSchedule = {
     /** Chosen by the client. */
     id: string;
@@ -1748,7 +1974,77 @@ export type WebhookChannelInput = {
     target: HttpTargetInput;
 };
 
-export type WholeRun = Run & {
+export type WholeRun = {
+    id: string;
+    /** `scheduleId@scheduledFor` for planned fires. */
+    name: string | null;
+    /** Null: a one-off run, or a message of a notifier. */
+    scheduleId: string | null;
+    /** By which its attempts go. Null: it is of no schedule. */
+    scheduleVersion: number | null;
+    /** The fire time that it stands for; of a one-off run: its `runAt`, or when it was accepted. */
+    scheduledFor: string;
+    /** `notify`: a message of a notifier. */
+    trigger: RunTrigger;
+    status: RunStatus;
+    reason: string | null;
+    /** Starts of an attempt; never lowered: the fencing token. */
+    attempts: number;
+    failures: number;
+    recoveries: number;
+    /** First found with a claim that no instance acted on; null: never. */
+    lostAt: string | null;
+    /** An attempt may have arrived, and the target is asked; at most once, a 404 counts from then on. Null: no doubt. */
+    inDoubtUntil: string | null;
+    nextAttemptAt: string | null;
+    /** How many other fire times this record stands for. */
+    coalesced: number;
+    coalescedFrom: string | null;
+    claimedBy: string | null;
+    claimedAt: string | null;
+    handoffStartedAt: string | null;
+    handedOffAt: string | null;
+    finishedAt: string | null;
+    latenessMs: number | null;
+    executionId: string | null;
+    /** The last answer of its target, or the result reported with `/complete`. */
+    result: {
+        /** Of the last answer to a handoff. Null: the body was reported with the end, or nothing was answered. */
+        statusCode: number | null;
+        /** Text, cut at 4 KiB. */
+        body: string;
+    } | null;
+    error: AttemptError | null;
+    /** Of the client: the `key` of a one-off run, or the `Idempotency-Key` of a fire. */
+    key: string | null;
+    payload: JsonText;
+    /** `schedule`: its schedule has the payload, which an admin wrote. `request`: it came with the call that made the run, by an operator. */
+    payloadFrom: 'schedule' | 'request';
+    priority: 'high' | 'normal' | 'low';
+    /** The limit that it counts against. Null: none. */
+    limit: string | null;
+    /** Ids of the runs that have to end before it starts, as they were listed. */
+    dependsOn: Array<string>;
+    /** Ids of the runs that depend on this one: the first 1000. */
+    dependents: Array<string>;
+    /** Whose end made it: of `after` schedules. */
+    parentRunId: string | null;
+    /** The notifier whose message it is. Null: it is none. */
+    notifierId: string | null;
+    /** Where workers claim it. Null: it is sent. */
+    queue: string | null;
+    /** The worker that claimed it last. */
+    workerId: string | null;
+    /** While it is leased by a worker: until when that one must `/heartbeat` or `/complete`. */
+    leaseUntil: string | null;
+    /** While its completion is awaited: until when `/heartbeat` or `/complete` must come. */
+    completionDueAt: string | null;
+    /** How much of it is done, by the last `/heartbeat`. */
+    progress: number | null;
+    /** Bounds of `expect` that did not hold. */
+    unmet: Array<Bound>;
+    createdAt: string;
+    updatedAt: string;
     /** Of the version it runs by. Null: that cannot be read, or it is mail or PagerDuty of a notifier. */
     target: AnsweredTarget | null;
     attemptLog: Array<Attempt>;

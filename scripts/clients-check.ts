@@ -1,0 +1,168 @@
+/**
+ * Generates a Go client and a Python client from the OpenAPI document of a daemon, as people who have only that do, and runs
+ * a program with each against the daemon. test/generated-clients/README.md says more.
+ *
+ *     npm run clients:check [-- --report=FILE]     FILE gets {"passed": N, "failed": M}
+ */
+import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { createToken, tokenHash } from '../src/core/access/token.ts';
+import { startCluster } from '../test/support/postgres/server.ts';
+import { type Daemon, listening, startCommand, startProgram } from '../test/support/programs.ts';
+import { type Receiver, startReceiver } from '../test/support/receiver.ts';
+import { QUICK_START } from '../test/support/runner/quick-start.ts';
+import { within } from '../test/support/within.ts';
+import { type Check, runChecks } from './support/checks.ts';
+
+interface Stage {
+  /** Where the clients are made: nothing of them stays. */
+  readonly go: string;
+  readonly python: string;
+  readonly receiver: Receiver;
+  readonly daemon: Daemon;
+  readonly token: string;
+  readonly operationIds: string[];
+  readonly written: string[];
+}
+
+const LIMIT_MS = 600_000;
+
+const checks: Check<Stage>[] = [
+  ['oapi-codegen makes a method of each operation', generatesGo],
+  ['its Go client compiles, and so does a program that uses it', compilesGo],
+  ['that program previews, makes, fires, lists and deletes', (stage) => uses(stage, stage.go, ['./program'])],
+  ['openapi-python-client is installed', installsPython],
+  ['it warns of nothing, and makes a module of each operation', generatesPython],
+  [
+    'a program imports all of its Python client, and previews, makes, fires, lists and deletes',
+    (stage) => uses(stage, stage.python, ['python', 'program.py']),
+  ],
+  ['the daemon has logged no error', loggedNoError],
+];
+
+await runChecks({
+  ...{ name: 'generated clients', checks, setStage },
+  wrote: ({ written, daemon }) => [...written.slice(-200), ...daemon.lines.slice(-20)].join('\n'),
+  report: parseArgs({ options: { report: { type: 'string' } } }).values.report,
+});
+
+async function setStage(cleanup: (() => Promise<void> | void)[]): Promise<Stage> {
+  const folder = mkdtempSync(join(tmpdir(), 'firelock-clients-'));
+  cleanup.push(() => rmSync(folder, { recursive: true, force: true }));
+  cpSync(join(import.meta.dirname, '..', 'test', 'generated-clients'), folder, { recursive: true });
+  const cluster = await startCluster();
+  cleanup.push(() => cluster.stop());
+  const receiver = await startReceiver();
+  cleanup.push(() => receiver.close());
+  const token = createToken((end) => randomInt(end));
+  const program = startProgram({
+    variables: {
+      ...QUICK_START,
+      DATABASE_URL: await cluster.createDatabase(),
+      PORT: '0',
+      FIRELOCK_API_TOKENS: `clients:admin:${tokenHash(token).toString('hex')}`,
+    },
+  });
+  cleanup.push(() => program.kill());
+  const daemon = await listening(program);
+  await daemon.ready();
+  const [go, python] = [join(folder, 'go'), join(folder, 'python')];
+  const { text } = await daemon.call('GET', '/openapi.json');
+  for (const place of [go, python]) writeFileSync(join(place, 'openapi.json'), text);
+  return { go, python, receiver, daemon, token, operationIds: operationIdsIn(text), written: [] };
+}
+
+function operationIdsIn(text: string): string[] {
+  const { paths } = JSON.parse(text) as { paths: Record<string, Record<string, { operationId: string }>> };
+  return Object.values(paths).flatMap((methods) =>
+    Object.values(methods).map(({ operationId }) => operationId),
+  );
+}
+
+async function generatesGo(stage: Stage) {
+  mkdirSync(join(stage.go, 'firelock'));
+  await run(stage, stage.go, ['go', 'generate', './...']);
+  const text = readFileSync(join(stage.go, 'firelock', 'client.gen.go'), 'utf8');
+  const methods = [...text.matchAll(/^func \(c \*ClientWithResponses\) (\w+)WithResponse\(/gm)].map(
+    ([, name = '']) => name.slice(0, 1).toLowerCase() + name.slice(1),
+  );
+  hasEach(stage, methods);
+}
+
+async function compilesGo(stage: Stage) {
+  await run(stage, stage.go, ['go', 'vet', './...']);
+  await run(stage, stage.go, ['go', 'build', '-o', 'program', '.']);
+}
+
+async function installsPython(stage: Stage) {
+  await run(stage, stage.python, ['python3', '-m', 'venv', 'venv']);
+  await run(stage, stage.python, [
+    'pip',
+    'install',
+    '--quiet',
+    '--disable-pip-version-check',
+    '-r',
+    'requirements.txt',
+  ]);
+}
+
+async function generatesPython(stage: Stage) {
+  const options = [
+    '--path=openapi.json',
+    '--output-path=firelock_client',
+    '--meta=none',
+    '--fail-on-warning',
+  ];
+  await run(stage, stage.python, ['openapi-python-client', 'generate', ...options]);
+  const folder = join(stage.python, 'firelock_client', 'api');
+  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) =>
+    basename(path, '.py'),
+  );
+  hasEach(
+    stage,
+    files.map((name) => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase())),
+  );
+}
+
+function hasEach({ operationIds }: Stage, made: readonly string[]) {
+  assert.ok(operationIds.length > 50);
+  assert.deepEqual(
+    operationIds.filter((id) => !made.includes(id)),
+    [],
+  );
+}
+
+/** The program writes the id of its run, which has to be the one that arrived. */
+async function uses(stage: Stage, folder: string, words: Words) {
+  const { daemon, token, receiver } = stage;
+  const before = receiver.arrivals.length;
+  const said = await run(stage, folder, words, {
+    ...{ FIRELOCK_URL: daemon.url, FIRELOCK_TOKEN: token, TARGET_URL: `${receiver.url}/job` },
+  });
+  const arrived = receiver.arrivals.slice(before).map(({ body }) => [body.runId, body.payload]);
+  assert.deepEqual(arrived, [[said.trim(), { report: 'daily' }]]);
+}
+
+function loggedNoError({ daemon }: Stage) {
+  assert.deepEqual(
+    daemon.log().filter(({ level }) => level >= 50),
+    [],
+  );
+}
+
+type Words = readonly [command: string, ...args: string[]];
+
+/** Answers what it wrote; throws unless it succeeds. */
+async function run(stage: Stage, cwd: string, [command, ...args]: Words, variables: NodeJS.ProcessEnv = {}) {
+  const PATH = `${join(cwd, 'venv', 'bin')}:${process.env['PATH'] ?? ''}`;
+  const env = { ...process.env, PATH, ...variables };
+  const program = startCommand(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const code = await within(LIMIT_MS, program.exited, `${command} did not end`);
+  stage.written.push(...program.lines);
+  assert.equal(code, 0, [command, ...args].join(' '));
+  return program.text.out;
+}
