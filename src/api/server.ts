@@ -64,10 +64,9 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
             },
           });
           countCallsUnderWay(api, deps.access);
-          limitAnswers(api, {
-            limits: deps.answerLimits,
-            onRefused: ({ raw, caller }) => deps.access.refuse(raw, caller, 'tooMuchUnread'),
-          });
+          limitAnswers(api, deps.answerLimits, ({ raw, caller }) =>
+            deps.access.refuse(raw, caller, 'tooMuchUnread'),
+          );
           api.addHook('onClose', () => refusals.close());
           api.setNotFoundHandler(notFound);
           addApi(api, deps);

@@ -11,7 +11,12 @@ const RETRY_SECONDS = 1;
  * Counts the bytes of answers under way. Beyond a limit, a call that only reads is answered 429 or 503 in its place: before its work, or
  * after it, where the answer would not fit beside others. What changes something is never refused once it is done.
  */
-export function limitAnswers(api: Api, { limits, onRefused }: Deps): void {
+export function limitAnswers(
+  api: Api,
+  limits: AnswerLimits,
+  /** A call was refused because its caller leaves too much unread. */
+  onRefused: (request: FastifyRequest) => void,
+): void {
   const held = createHeld();
   /** Null: so many bytes more have room. What is under way alone always has. */
   const faultOf = (request: FastifyRequest, more: number): Problem | null => {
@@ -60,12 +65,6 @@ function createHeld() {
       else byCaller.delete(key);
     },
   };
-}
-
-interface Deps {
-  limits: AnswerLimits;
-  /** A call was refused because its caller leaves too much unread. */
-  onRefused: (request: FastifyRequest) => void;
 }
 
 const READING = ['GET', 'HEAD'];
