@@ -26,7 +26,7 @@ describe('of the steps of a verification', () => {
 
   test('one that fails, counts a failure, writes no count or cannot be started has failed, and the next one runs', async () => {
     const { outcomes } = await run([
-      step('status', 'console.log("this is why"); process.exit(3)'),
+      step('status', 'console.log("this is why"); process.exitCode = 3'),
       writing('a failure', '{"passed": 3, "failed": 2}'),
       writing('a failed file', '{"numPassedTests": 5, "numFailedTests": 0}', 'process.exitCode = 1'),
       { ...step('no count', ''), counts: true },
@@ -48,7 +48,7 @@ describe('of the steps of a verification', () => {
 
   test('one that lacks what it needs is skipped with its own words, but not where all is said to be there', async () => {
     const steps = [
-      { ...step('spec', 'console.error("no spin here"); process.exit(2)'), needs: 'spin' },
+      { ...step('spec', 'console.error("no spin here"); process.exitCode = 2'), needs: 'spin' },
       { ...step('image', 'console.log("SKIP image:check: no podman"); console.log("bye")'), needs: 'podman' },
       // Of what needs nothing, it is a failure as any other.
       step('status 2', 'process.exit(2)'),
@@ -78,7 +78,7 @@ describe('of the steps of a verification', () => {
 
   test('what one writes is shown as it comes, with its command, and of a long output what failed is said once more', async () => {
     const noise = 'for (let n = 0; n < 500; n++) console.log("ok     " + n);';
-    const script = `${noise} console.log("FAILED this one\\n  because of that"); ${noise} process.exit(1)`;
+    const script = `${noise} console.log("FAILED this one\\n  because of that"); ${noise} process.exitCode = 1`;
     const { outcomes, said } = await run([step('long', script)]);
     expect(said).toMatch(/^\n== .*node.* -e /);
     expect(said).toContain('because of that');
