@@ -89,10 +89,10 @@ function checkInTime({ history, attempts, report }: Context, arrival: Arrival): 
 function checkRepeats(context: Context, run: RunRow, arrivals: Arrival[], repeats: Repeats): void {
   const { timelines, lookups, report } = context;
   const definition = spanOf(timelines.get(run.scheduleUid), run)?.definition;
-  const attempts = new Set<number>();
   for (const [index, arrival] of arrivals.entries()) {
-    if (attempts.has(arrival.attempt)) report.add('sameAttemptTwice', textOf(arrival));
-    attempts.add(arrival.attempt);
+    const same = arrivals.slice(0, index).filter(({ attempt }) => attempt === arrival.attempt);
+    if (same.length > 0 && !isSentOnceMore(same, arrival, definition?.delivery))
+      report.add('sameAttemptTwice', textOf(arrival));
     const before = arrivals[index - 1];
     if (!before) continue;
     const text = `${textOf(before)}, then ${textOf(arrival)}`;
@@ -104,6 +104,13 @@ function checkRepeats(context: Context, run: RunRow, arrivals: Arrival[], repeat
       report.add('unexplainedRepeat', text);
     }
   }
+}
+
+/** By its sender, as its kept connection ended before any byte of an answer: once, and not at most once. */
+function isSentOnceMore(same: readonly Arrival[], arrival: Arrival, delivery: string | undefined): boolean {
+  const [first, ...more] = same;
+  const wasCut = first?.answer === 'lost' || first?.delivered === false;
+  return more.length === 0 && wasCut && first?.sender === arrival.sender && delivery !== 'atMostOnce';
 }
 
 /** The receiver said itself that it did not take it: by its answer, or when it was asked. */

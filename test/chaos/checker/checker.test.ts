@@ -98,6 +98,14 @@ const BROKEN: [Violation, string, (history: History) => void][] = [
     'one attempt that came twice',
     ({ arrivals }) => void arrivals.push(arrival(2, { at: at(5) })),
   ],
+  [
+    'sameAttemptTwice',
+    'one attempt that another process sent again, and one that came three times',
+    (history) => {
+      const cut = arrival(2, { answer: 'lost', delivered: false });
+      history.arrivals.splice(1, 1, cut, { ...cut, sender: '3.1' }, arrival(2, { at: at(5) }));
+    },
+  ],
   ['falseAccept', 'succeeded without an answer', ({ arrivals }) => void arrivals.splice(1, 1)],
   [
     'falseAccept',
@@ -208,6 +216,13 @@ const BROKEN: [Violation, string, (history: History) => void][] = [
 
 test.for(BROKEN)('%s: %s', ([violation, , change]) => {
   expect(violationsOf(changed(change))).toContain(violation);
+});
+
+test('an attempt may come twice where its kept connection ended before an answer, from the same process', () => {
+  const history = changed(({ arrivals }) => {
+    arrivals.splice(1, 1, arrival(2, { answer: 'lost', delivered: false }), arrival(2, { at: at(5) }));
+  });
+  expect(violationsOf(history)).toEqual([]);
 });
 
 test('atMostOnceRepeat: a second delivery under at most once, whatever happened to the sender', () => {

@@ -5,7 +5,7 @@ export const VIOLATIONS = {
   early: 'fired before its time',
   plannedTwice: 'two runs for one occurrence',
   unexplainedRepeat: 'delivered again although it was acknowledged and nothing happened to its sender',
-  sameAttemptTwice: 'one attempt that arrived twice',
+  sameAttemptTwice: 'one attempt that arrived twice, though its connection did not end before an answer',
   atMostOnceRepeat: 'a schedule that wants at most one delivery got two',
   falseAccept: 'succeeded, and the receiver never said so',
   missedAccept: 'acknowledged to an undisturbed sender, and not succeeded',
