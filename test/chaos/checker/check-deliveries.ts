@@ -110,7 +110,7 @@ function checkRepeats(context: Context, run: RunRow, arrivals: Arrival[], repeat
 function isSentOnceMore(same: readonly Arrival[], arrival: Arrival, delivery: string | undefined): boolean {
   const [first, ...more] = same;
   const wasCut = first?.answer === 'lost' || first?.delivered === false;
-  return more.length === 0 && wasCut && first?.sender === arrival.sender && delivery !== 'atMostOnce';
+  return more.length === 0 && wasCut && first.sender === arrival.sender && delivery !== 'atMostOnce';
 }
 
 /** The receiver said itself that it did not take it: by its answer, or when it was asked. */
