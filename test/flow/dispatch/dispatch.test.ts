@@ -240,10 +240,14 @@ describe('dispatch', () => {
     await instance.start();
     await hanging.arrived(4);
     let release: () => void = () => undefined;
+    const holds = Promise.withResolvers<undefined>();
     const locked = store.database.transaction(async (tx) => {
       await tx.execute(sql`LOCK TABLE schedule_versions`);
+      holds.resolve(undefined);
       await new Promise<void>((resolve) => (release = resolve));
     });
+    // Else its own wait for the lock would be taken for that of the pass.
+    await holds.promise;
     const waiting = () =>
       store.rows(sql`SELECT FROM pg_locks WHERE NOT granted AND relation = 'schedule_versions'::regclass`);
     await unclaimedRuns('unread', 1);
