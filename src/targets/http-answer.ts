@@ -92,7 +92,7 @@ function jsonFields(body: Buffer): AnswerFields {
   }
 }
 
-function firstValue(value: string | string[] | undefined): string | undefined {
+export function firstValue(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 

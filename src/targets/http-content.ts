@@ -1,5 +1,5 @@
 import { createGunzip, constants } from 'node:zlib';
-import type { AnswerHeaders } from './http-answer.ts';
+import { type AnswerHeaders, firstValue } from './http-answer.ts';
 
 /** The body of an answer as UTF-8 without a byte order mark. */
 export interface Content {
@@ -13,7 +13,7 @@ export interface Content {
  * charset of its own (RFC 9110, 8.3.2), or puts a byte order mark before them. At most `limit` bytes are unpacked.
  */
 export function contentOf(headers: AnswerHeaders, bytes: Buffer, limit: number): Content | Promise<Content> {
-  const coding = single(headers['content-encoding'])?.trim().toLowerCase() ?? '';
+  const coding = firstValue(headers['content-encoding'])?.trim().toLowerCase() ?? '';
   if (coding === '' || coding === 'identity') return inUtf8(headers, bytes, bytes.length >= limit);
   if (bytes.length === 0) return { body: bytes, isDecoded: true };
   if (!GZIP.has(coding)) return { body: bytes, isDecoded: false };
@@ -60,12 +60,8 @@ function markedCharset(bytes: Buffer): string | null {
 
 /** Null: it is UTF-8, as that of an answer that says nothing. */
 function namedCharset(headers: AnswerHeaders): string | null {
-  const type = single(headers['content-type']);
+  const type = firstValue(headers['content-type']);
   if (type === undefined || !/charset/i.test(type)) return null;
   const charset = /;\s*charset\s*=\s*"?([^\s";,]+)/i.exec(type)?.[1]?.toLowerCase() ?? 'utf-8';
   return charset === 'utf-8' || charset === 'utf8' ? null : charset;
-}
-
-function single(value: string | string[] | undefined): string | undefined {
-  return Array.isArray(value) ? value[0] : value;
 }

@@ -18,21 +18,17 @@ export class AnswerHeads {
   statusCode: number | null = null;
   /** True once a byte has come since the request began. */
   began = false;
+  /** What stood in place of a status line; null: nothing. */
+  garbage: string | null = null;
   /** Bytes of a head that has not ended; null: none is expected. */
   #held: Buffer | null = null;
-  #garbage: string | null = null;
-
-  /** What stood in place of a status line; null: nothing. */
-  get garbage(): string | null {
-    return this.#garbage;
-  }
 
   /** A request is about to be written: the next bytes are the head of its answer. */
   requestBegins(): void {
     this.statusCode = null;
     this.began = false;
     this.#held = NO_BYTES;
-    this.#garbage = null;
+    this.garbage = null;
   }
 
   /** Opens a connection whose answers are read through it. */
@@ -94,9 +90,12 @@ export class AnswerHeads {
     const line = bytes.toString('latin1', 0, isWhole ? bytes.indexOf(LF) : LONGEST_STATUS_LINE);
     const status = isWhole ? statusOf(line) : null;
     const isGarbage = isWhole ? status === null : !mayBeginAnswer(line);
-    if (isGarbage) this.#garbage = quoted(line.slice(0, QUOTED_CHARACTERS));
+    if (isGarbage) this.garbage = quoted(line.slice(0, QUOTED_CHARACTERS));
     else if (status !== null && status >= 200) this.statusCode = status;
-    return isGarbage || bytes.length > HEAD_LIMIT_BYTES ? this.#giveUp() : NO_BYTES;
+    if (!isGarbage && bytes.length <= HEAD_LIMIT_BYTES) return NO_BYTES;
+    const rest = this.#giveUp();
+    // As it is, the parser might take it for an answer of another protocol.
+    return isGarbage ? NOT_HTTP : rest;
   }
 
   #giveUp(): Buffer {

@@ -100,6 +100,7 @@ describe('where more than the status line cannot be followed, the status judges'
     ['headers above 64 KiB', `HTTP/1.1 503 Busy\r\nX: ${'x'.repeat(130 * 1024)}`, 'transient', 503],
     ['a status above 599', 'HTTP/1.1 999 Denied\r\ncontent-length: 0\r\n\r\n', 'rejected', 999],
     ['a status of four digits', 'HTTP/1.1 1200 X\r\ncontent-length: 0\r\n\r\n', 'rejected', 1200],
+    ['one that begins as a success', 'HTTP/1.1 2000 X\r\ncontent-length: 0\r\n\r\n', 'rejected', 2000],
   ])('%s', async (_, answer, kind, statusCode) => {
     const url = await answerWith(answer);
     expect(await deliverTo(url)).toMatchObject({ kind, statusCode });
@@ -120,6 +121,8 @@ describe('what is no HTTP at all is rejected, and says what came', () => {
     ['SSH-2.0-OpenSSH_9.2\r\n', 'SSH-2.0-OpenSSH_9.2'],
     ['220 mail ESMTP\r\n', '220 mail ESMTP'],
     ['HTTP/1.1 OK\r\n\r\n', 'HTTP/1.1 OK'],
+    ['HTTP/1.1 2a0 OK\r\n\r\n', 'HTTP/1.1 2a0 OK'],
+    ['RTSP/1.0 200 OK\r\n\r\n', 'RTSP/1.0 200 OK'],
     ['\x15\x03\x03\0\x02\x02', '......'],
   ])('%j', async (answer, quoted) => {
     expect(await deliverTo(await answerWith(answer))).toEqual({

@@ -12,6 +12,7 @@ test.each([
   ['that has not ended', plain.slice(0, -2)],
   ['that is cut within a value', plain.slice(0, 30)],
   ['with bare line ends', plain.replaceAll('\r', '')],
+  ['with one bare line end', plain.replace('OK\r\n', 'OK\n')],
   ['with a folded line', plain.replace('\r\nContent', '\r\n more\r\nContent')],
   ['with a blank before a colon', plain.replace('Date:', 'Date :')],
   ['with a control character', plain.replace('Fri', 'F\x01i')],
@@ -21,6 +22,10 @@ test.each([
   ['with a status above 599', plain.replace('200', '600')],
   ['with no name', plain.replace('Date', '')],
   ['of another protocol', 'SSH-2.0-OpenSSH_9.2p1\r\n\r\n'],
+  ['of one that looks like it', 'RTSP/1.0 200 OK\r\n\r\n'],
+  ['with a status of four digits', plain.replace('200', '2000')],
+  ['with a status that is no number', plain.replace('200', '2a0')],
+  ['with no blank behind its status', plain.replace('200 ', '200')],
 ])('a head %s is not', (_, head) => {
   expect(isPlainHead(bytesOf(head))).toBe(false);
 });
