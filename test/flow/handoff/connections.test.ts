@@ -1,6 +1,4 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
@@ -13,6 +11,7 @@ import { putConnection } from '../../../src/operations/connection-changes.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { findRun } from '../../../src/store/runs/search/find-runs.ts';
 import { createAuthority } from '../../support/certificates.ts';
+import { askingForCertificates } from '../../support/certificates-server.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import type { InstanceOptions, Store, TestInstance } from '../../support/pipeline.ts';
 import type { Answer, Receiver } from '../../support/receiver.ts';
@@ -283,15 +282,7 @@ describe('OAuth 2 client credentials', () => {
 
 it('a system that asks for a certificate gets the one of the connection, and another authority is not believed', async () => {
   const authority = createAuthority();
-  const seen: string[] = [];
-  const server = createServer(
-    { ...authority.issue('server'), ca: authority.ca, requestCert: true, rejectUnauthorized: true },
-    (_, response) => response.end('{}'),
-  );
-  server.on('secureConnection', (socket) => seen.push(String(socket.getPeerCertificate().subject.CN)));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url, seen } = await askingForCertificates(authority);
   await connect('mtls', { url, tls: { ca: authority.ca, ...authority.issue('firelock') } });
   await connect('stranger', {
     url,

@@ -1,5 +1,3 @@
-import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { sql } from 'drizzle-orm';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { isoInstant, LATEST } from '../../../src/core/instant.ts';
@@ -15,6 +13,7 @@ import { shareFreeCalendars } from '../../../src/store/calendars/share-calendars
 import { claimIfReady } from '../../../src/store/runs/claims/claim-if-ready.ts';
 import { claimOf, startHandoffsIfClaimed } from '../../../src/store/runs/claims/held-claims.ts';
 import { createAuthority } from '../../support/certificates.ts';
+import { askingForCertificates } from '../../support/certificates-server.ts';
 import { EVERY_SECOND } from '../../support/fires.ts';
 import { standbyOf } from '../../support/lost-commits.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
@@ -137,15 +136,7 @@ it('its access token is that of the client of the new edit', async () => {
 
 it('its client certificate is that of the new edit, over a connection of its own', async () => {
   const authority = createAuthority();
-  const seen: string[] = [];
-  const server = createServer(
-    { ...authority.issue('server'), ca: authority.ca, requestCert: true, rejectUnauthorized: true },
-    (_, response) => response.end('{}'),
-  );
-  server.on('secureConnection', (socket) => seen.push(String(socket.getPeerCertificate().subject.CN)));
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url, seen } = await askingForCertificates(authority);
   const fire = await throughConnection();
   await failOver(
     (word) => connect({ url, tls: { ca: authority.ca, ...authority.issue(word) } }),

@@ -75,7 +75,7 @@ function mayBeRefused(request: FastifyRequest): boolean {
   return !request.is404 && (READING.includes(request.method) || pace === 'waits');
 }
 
-/** Its caller is null where nobody was found. */
+/** Before the token is looked at, there is none. */
 function hasCaller({ caller }: { caller: FastifyRequest['caller'] | null }): boolean {
   return caller !== null;
 }

@@ -40,7 +40,7 @@ export function guardSockets(api: Api, limits: ConnectionLimits): Strangers {
     expecting.add(request);
     server.emit('request', request, response);
   });
-  // Nobody is asked for a body that is refused unread.
+  // A client is asked for its body only once the request is not refused.
   api.addHook('preParsing', async ({ raw }, reply) => {
     if (expecting.has(raw)) reply.raw.writeContinue();
     return Promise.resolve(undefined);

@@ -65,7 +65,7 @@ interface State {
 
 /**
  * Takes the requests of a server. Those of one connection are answered one after the other, and the loop turns in between, so
- * that a pipeline holds up nobody. When there are too many connections, a stranger's gives way to the newcomer: so one that brings a
+ * that one pipeline does not delay other connections. When there are too many connections, a stranger's gives way to the newcomer: so one that brings a
  * request is always taken.
  */
 export function limitStrangers(server: Server, limits: ConnectionLimits): Strangers {
