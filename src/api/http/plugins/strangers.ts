@@ -65,8 +65,8 @@ interface State {
 
 /**
  * Takes the requests of a server. Those of one connection are answered one after the other, and the loop turns in between, so
- * that one pipeline does not delay other connections. When there are too many connections, a stranger's gives way to the newcomer: so one that brings a
- * request is always taken.
+ * that one pipeline does not delay other connections. When there are too many connections, a stranger's gives way to the
+ * newcomer: so one that brings a request is always taken.
  */
 export function limitStrangers(server: Server, limits: ConnectionLimits): Strangers {
   const [handle] = server.listeners('request') as RequestListener[];
