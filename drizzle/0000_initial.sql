@@ -415,6 +415,9 @@ CREATE INDEX "audit_seldom" ON "audit" USING btree ("action","at","id") WHERE ac
 CREATE INDEX "backlogs_of_schedule" ON "backlogs" USING btree ("schedule_uid");--> statement-breakpoint
 CREATE INDEX "calendars_unapplied" ON "calendars" USING btree ("id") WHERE applied_version < version;--> statement-breakpoint
 CREATE INDEX "effects_of_run" ON "effects" USING btree ("run_id");--> statement-breakpoint
+CREATE INDEX "effects_new" ON "effects" USING btree ("id") WHERE done_through IS NULL AND NOT kind IN ('breaks', 'heals', 'undelivered');--> statement-breakpoint
+CREATE INDEX "effects_of_alerts" ON "effects" USING btree ("id") WHERE done_through IS NULL AND kind IN ('breaks', 'heals', 'undelivered');--> statement-breakpoint
+CREATE INDEX "effects_begun" ON "effects" USING btree ("id") WHERE done_through IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "history_id" ON "history" USING btree ("id");--> statement-breakpoint
 CREATE INDEX "history_of_schedule" ON "history" USING btree ("schedule_uid","id");--> statement-breakpoint
 CREATE INDEX "history_coalesced" ON "history" USING btree ("schedule_uid","id") WHERE coalesced > 0;--> statement-breakpoint

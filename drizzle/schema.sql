@@ -126,6 +126,9 @@ CREATE TABLE effects (
   alert_kind text,
   CONSTRAINT effects_pkey PRIMARY KEY (id)
 ) WITH (autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000, autovacuum_vacuum_cost_delay=0);
+CREATE INDEX effects_begun ON public.effects USING btree (id) WHERE (done_through IS NOT NULL);
+CREATE INDEX effects_new ON public.effects USING btree (id) WHERE ((done_through IS NULL) AND (NOT (kind = ANY (ARRAY['breaks'::text, 'heals'::text, 'undelivered'::text]))));
+CREATE INDEX effects_of_alerts ON public.effects USING btree (id) WHERE ((done_through IS NULL) AND (kind = ANY (ARRAY['breaks'::text, 'heals'::text, 'undelivered'::text])));
 CREATE INDEX effects_of_run ON public.effects USING btree (run_id);
 
 CREATE TABLE firelock_migrations (

@@ -115,6 +115,7 @@ export function workTable(common: Common, workers: Workers): ServiceEntry[] {
     row(workers.settler, 'settling', leaving),
     ...(workers.settlerOfMany === null ? [] : [row(workers.settlerOfMany, 'settling', leaving)]),
     row(workers.effects, 'settling', leaving),
+    row(workers.alertEffects, 'settling', leaving),
     row(workers.begunEffects, 'settling', leaving),
     row(workers.backlogs, 'work', work),
     row(workers.pauser, 'settling', leaving),

@@ -1,5 +1,6 @@
 /**
- * Guarantees: what follows from the end of a run is done once, soon after, by any instance. An effect that fails holds up no other.
+ * Guarantees: what follows from the end of a run is done once, soon after, by any instance. An effect that fails holds up no other; nor
+ *   do those about alerts, or those that are done in parts: each of these has a line of its own.
  * Transaction: one for a batch of effects, which deletes them with what it does, or says how far it did them: one transaction sees to a
  *   bounded number of followers and dependents. A batch that the database refuses is halved, and the one at fault is put off.
  * If the process dies here: the effects are still there; any instance finds them.
@@ -17,7 +18,13 @@ import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
 import { type AppliedEffects, applyEffects } from '../store/effects/apply-effects.ts';
 import { splitByFollower } from '../store/effects/follower-pairs.ts';
-import { type Effect, lockEffects, lockEffectsAgain, putOffEffect } from '../store/effects/effect-rows.ts';
+import {
+  type Effect,
+  type EffectLine,
+  lockEffects,
+  lockEffectsAgain,
+  putOffEffect,
+} from '../store/effects/effect-rows.ts';
 import { batchFaultOf } from '../postgres/errors.ts';
 import { PressingScopes } from './pressing-scopes.ts';
 import { emitJudged } from '../store/runs/overlaps.ts';
@@ -29,6 +36,8 @@ interface EffectsDeps {
   wake: Wake;
   /** In whose lanes runs of followers wait. */
   scopeShares?: ScopeShares;
+  /** Where the dashboard is; null: messages have no links. */
+  publicUrl: string | null;
   /** Followers that are ready to be sent. */
   offer: (runs: AppliedEffects['toSend']) => void;
   /** Reports to targets that their runs were cancelled. */
@@ -54,14 +63,11 @@ const MAX_PUT_OFF_SECONDS = 300;
 interface State extends EffectsDeps {
   /** Effects that must wait for now: passed over, or under way elsewhere in this process. */
   rests: Map<number, Rest>;
-  /** Which wait while others have theirs; of these prefixes. */
-  pressing: PressingScopes;
+  /** Which wait while others have theirs, in each line; of these prefixes. */
+  pressing: Record<Exclude<EffectLine, 'begun'>, PressingScopes>;
   scopes: readonly string[];
   wakeBegun: () => void;
 }
-
-/** New effects; or those that are done in parts, and were begun. */
-type Which = 'new' | 'begun';
 
 interface Rest {
   /** Monotonic. */
@@ -70,30 +76,37 @@ interface Rest {
 }
 
 /**
- * To be woken when some were written. A loop of their own goes on with those that are done in parts: no new effect waits for a part, and
- * between two parts is time for others.
+ * The first two are to be woken when some were written. A loop of their own goes on with those that are done in parts: no new effect waits
+ * for a part, and between two parts is time for others.
  */
-export function createEffects(deps: EffectsDeps): Record<'effects' | 'begunEffects', Loop> {
+export function createEffects(deps: EffectsDeps): Record<'effects' | 'alertEffects' | 'begunEffects', Loop> {
   const { scopeShares = NO_SHARES } = deps;
+  const pressing = () => new PressingScopes(scopeShares, deps.clock);
   const state: State = {
     ...deps,
-    pressing: new PressingScopes(scopeShares, deps.clock),
+    pressing: { new: pressing(), alerts: pressing() },
     scopes: scopeShares.map(({ prefix }) => prefix),
     rests: new Map(),
     wakeBegun: () => begunEffects.wake(),
   };
   const { clock, events } = deps;
   const effects = createLoop({ name: 'effects', clock, events, body: () => pass(state, 'new') });
+  const alertEffects = createLoop({
+    name: 'alert-effects',
+    clock,
+    events,
+    body: () => pass(state, 'alerts'),
+  });
   const begunEffects = createLoop({
     ...{ name: 'begun-effects', clock, events },
     body: () => pass(state, 'begun'),
     // They are one user's volume.
     minMs: (tookMs) => tookMs + restAfter(tookMs),
   });
-  return { effects, begunEffects };
+  return { effects, alertEffects, begunEffects };
 }
 
-async function pass(state: State, which: Which): Promise<number> {
+async function pass(state: State, which: EffectLine): Promise<number> {
   const { clock, rests } = state;
   const now = clock.monotonic();
   // A rest is kept for a while after its end: an effect that is passed over again meanwhile rests for longer.
@@ -106,23 +119,23 @@ async function pass(state: State, which: Which): Promise<number> {
 }
 
 /** Answers whether there may be more that can be done at once. */
-async function applyNext(state: State, which: Which, now: number): Promise<boolean> {
+async function applyNext(state: State, which: EffectLine, now: number): Promise<boolean> {
   const besides = [...state.rests].filter(([, { until }]) => until > now).map(([id]) => id);
   let batch: Effect[] = [];
-  const limit = which === 'new' ? MAX_BATCH : MAX_BEGUN;
-  const besideScopes = which === 'new' ? state.pressing.toPassOver() : [];
+  const limit = which === 'begun' ? MAX_BEGUN : MAX_BATCH;
+  const pressing = which === 'begun' ? null : state.pressing[which];
+  const besideScopes = pressing?.toPassOver() ?? [];
   const isMore = () => besideScopes.length > 0 || batch.length >= MAX_BATCH;
   try {
     const applied = await state.database.transaction(async (tx) => {
       batch = await lockEffects(tx, { which, limit, besides, besideScopes, scopes: state.scopes });
-      return batch.length === 0 ? null : applyEffects(tx, batch, state.scopeShares);
+      return batch.length === 0 ? null : applyEffects(tx, batch, state);
     });
-    if (which === 'new') notePressing(state, batch, besideScopes);
+    notePressing(state, pressing, { batch, besideScopes });
     if (!applied) return isMore();
     afterCommit(state, applied);
-    if (applied.begun.length === 0) return isMore();
-    state.wakeBegun();
-    return which === 'begun' || isMore();
+    if (applied.begun.length > 0) state.wakeBegun();
+    return isMore() || applied.later.length > 0 || (which === 'begun' && applied.begun.length > 0);
   } catch (error) {
     if (batchFaultOf(error) === null) throw error;
     await applyApart(state, batch, error);
@@ -130,10 +143,13 @@ async function applyNext(state: State, which: Which, now: number): Promise<boole
   }
 }
 
-function notePressing(state: State, batch: readonly Effect[], besideScopes: readonly string[]): void {
-  const { pressing, scopeShares = NO_SHARES } = state;
+function notePressing(
+  { scopeShares = NO_SHARES }: State,
+  pressing: PressingScopes | null,
+  { batch, besideScopes }: { batch: readonly Effect[]; besideScopes: readonly string[] },
+): void {
   const prefixes = batch.map(({ scheduleId }) => shareOf(scopeShares, scheduleId).prefix);
-  pressing.found(prefixes, { isFull: batch.length >= MAX_BATCH, besideScopes });
+  pressing?.found(prefixes, { isFull: batch.length >= MAX_BATCH, besideScopes });
 }
 
 /** An effect that the database refuses, or that is too much work, must not delay the others. */
@@ -141,7 +157,7 @@ async function applyApart(state: State, batch: readonly Effect[], error: unknown
   await inHalvesOnceFailed(batch, error, {
     work: async (part) => {
       const applied = await state.database.transaction(async (tx) =>
-        applyEffects(tx, await lockEffectsAgain(tx, part.map(idOf)), state.scopeShares),
+        applyEffects(tx, await lockEffectsAgain(tx, part.map(idOf)), state),
       );
       afterCommit(state, applied);
     },

@@ -68,6 +68,8 @@ interface PipelineDeps {
   maxRecoveries: number;
   /** Nothing older is planned. */
   retentionDays: number;
+  /** Where the dashboard is; null: messages of notifiers have no links. */
+  publicUrl: string | null;
   /** There may be work for workers that pull. */
   wakeWorkers: () => void;
   /** Messages of notifiers were recorded. */
@@ -120,6 +122,7 @@ export function createPipeline(given: PipelineDeps) {
   const wake: Wake = {
     effects: () => {
       effects.wake();
+      alertEffects.wake();
       backlogs.wake();
     },
     dispatch: () => dispatchers.wake(),
@@ -131,7 +134,7 @@ export function createPipeline(given: PipelineDeps) {
   const definitions = createHandoffDefinitions(database, given.secrets);
   const readConnection = createConnectionReader({ ...deps, files: createSecretFiles(given.secretsDir) });
   const canceller = new TargetCanceller({ ...deps, definitions, readConnection });
-  const { effects, begunEffects } = createEffects({
+  const { effects, alertEffects, begunEffects } = createEffects({
     ...deps,
     cancelTargets: (cancelled) => canceller.add(cancelled),
     offer: (runs) => dispatcher.offer(runs),
@@ -171,6 +174,7 @@ export function createPipeline(given: PipelineDeps) {
     settler,
     settlerOfMany,
     effects,
+    alertEffects,
     begunEffects,
     backlogs,
     canceller,

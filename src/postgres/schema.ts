@@ -481,6 +481,9 @@ export const outcomeWatches = pgTable(
   ],
 );
 
+/** Kinds of effects: ALERT_EFFECTS. */
+const OF_ALERTS = sql`kind IN ('breaks', 'heals', 'undelivered')`;
+
 /** What is to follow from the end of a run: written in the commit of the end, done and deleted in another one (flow/effects.ts). */
 export const effects = pgTable(
   'effects',
@@ -510,7 +513,19 @@ export const effects = pgTable(
     retryAt: instantColumn('retry_at'),
     error: text(),
   },
-  (t) => [index('effects_of_run').on(t.runId)],
+  (t) => [
+    index('effects_of_run').on(t.runId),
+    // Each loop steps along its own line, however many stand in the others.
+    index('effects_new')
+      .on(t.id)
+      .where(sql`done_through IS NULL AND NOT ${OF_ALERTS}`),
+    index('effects_of_alerts')
+      .on(t.id)
+      .where(sql`done_through IS NULL AND ${OF_ALERTS}`),
+    index('effects_begun')
+      .on(t.id)
+      .where(sql`done_through IS NOT NULL`),
+  ],
 );
 
 /**

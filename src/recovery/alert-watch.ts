@@ -1,24 +1,23 @@
 /**
  * Guarantees: a message is closed when it has gathered, once over all instances, and then sent; open episodes are told of again; those
  *   that no effect ends are looked at; what is older than the retention is deleted.
- * Transaction: one for each message and each notifier, under the lock of the notifier's row; one for a batch of looks.
+ * Transaction: one for a batch of messages, or of reminders, under the locks of the notifiers' rows; one for a batch of looks.
  * If the process dies here: the rows say what is left, and any instance goes on.
  */
-import { payloadOf } from '../core/alerts/texts/payload-of.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import { inHalves } from '../runtime/loop/batch.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
-import { type Rests, createRests } from '../runtime/loop/rests.ts';
+import { type Passed, type Rests, createPassed, createRests } from '../runtime/loop/rests.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import type { Database } from '../postgres/database.ts';
 import { batchFaultOf } from '../postgres/errors.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { findAlertLooks, forgetOldAlerts, lookAtAlerts } from '../store/alerts/alert-looks.ts';
-import { type MessageTexts, closeMessage, findGathered } from '../store/alerts/close-messages.ts';
-import { findReminders, remind } from '../store/alerts/reminders.ts';
+import { closeMessages, findGathered } from '../store/alerts/close-messages.ts';
+import { type Reminder, findReminders, remind } from '../store/alerts/reminders.ts';
 
 interface AlertWatchDeps {
   database: Database;
@@ -33,112 +32,137 @@ interface AlertWatchDeps {
 
 const IDLE_MS = 2_000;
 const BATCH = 100;
+/** Reminders are as many messages, where they go to PagerDuty. */
+const REMINDERS = 500;
 /** Before a row that another transaction has locked is tried again. */
 const LOCKED_MS = 200;
 const FORGET_EVERY_MS = 600_000;
 const FORGET_BATCH = 1_000;
 const DAY_MS = 86_400_000;
+/** Then the pass ends; the next one goes on with the step behind it. */
+const PASS_MS = 10_000;
 
 interface State extends AlertWatchDeps {
-  texts: MessageTexts;
-  /** Messages, notifiers and episodes whose rows were refused. */
+  /** Messages, reminders and episodes whose rows were refused. */
   rests: Rests;
+  /** What other transactions had at the last looks. */
+  messages: Passed;
+  notifiers: Passed;
   /** Monotonic. */
   forgetAt: number;
+  /** The place of the step that is next. */
+  next: number;
 }
 
 export function createAlertWatch(deps: AlertWatchDeps): Loop {
-  const { clock, events, publicUrl } = deps;
-  const texts = { payloadOf, urlOf: urlsBelow(publicUrl) };
+  const { clock, events } = deps;
   const rests = createRests({ clock, events, loop: 'alert-watch' });
-  const state: State = { ...deps, texts, rests, forgetAt: -Infinity };
+  const [messages, notifiers] = [createPassed(clock, LOCKED_MS), createPassed(clock, LOCKED_MS)];
+  const state: State = { ...deps, rests, messages, notifiers, forgetAt: -Infinity, next: 0 };
   return createLoop({ name: 'alert-watch', clock, events, body: () => pass(state) });
 }
 
-/** The page of the run that opened the episode, else that of its schedule. */
-function urlsBelow(publicUrl: string | null): MessageTexts['urlOf'] {
-  const base = publicUrl?.replace(/\/+$/, '');
-  return ({ scheduleId, runId }) => {
-    if (base === undefined) return null;
-    return runId === null ? `${base}/schedules/${scheduleId}` : `${base}/runs/${runId}`;
-  };
-}
+/** Each answers in how many ms it has more to do. */
+const STEPS = [closeGathered, remindDue, look, forget];
 
 async function pass(state: State): Promise<number> {
-  if (!state.lease.isValid()) return IDLE_MS;
-  const waits = [await closeGathered(state), await remindDue(state), await look(state)];
-  await forget(state);
-  return Math.max(0, Math.min(IDLE_MS, ...waits));
+  const { clock, lease } = state;
+  if (!lease.isValid()) return IDLE_MS;
+  const passEnd = clock.monotonic() + PASS_MS;
+  let wait = IDLE_MS;
+  for (const step of [...STEPS.slice(state.next), ...STEPS.slice(0, state.next)]) {
+    if (clock.monotonic() >= passEnd) return 0;
+    // Also where it fails: it must not keep the others from their turn.
+    state.next = (state.next + 1) % STEPS.length;
+    wait = Math.min(wait, await step(state));
+  }
+  return Math.max(0, wait);
 }
 
 async function closeGathered(state: State): Promise<number> {
-  const { database, rests, wake } = state;
-  const { due, nextInMs } = await database.run((db) => findGathered(db, BATCH));
-  const resting = new Set(rests.keys());
-  let wait = nextInMs ?? IDLE_MS;
-  for (const message of due) {
-    if (resting.has(message.runId)) continue;
-    const goesOn = await apart(state, message.runId, () =>
-      database.transaction((tx) => closeMessage(tx, message, state.texts)),
-    );
-    if (goesOn === null) wait = Math.min(wait, LOCKED_MS);
-    if (goesOn === true) wakeFor(wake, { toClaim: 1 });
-  }
-  return due.length === BATCH ? 0 : wait;
+  const { database, rests, wake, messages, publicUrl } = state;
+  const besides = [...restingOf(rests, 'message'), ...messages.keys()];
+  const { due, nextInMs } = await database.run((db) => findGathered(db, { limit: BATCH, besides }));
+  await inHalves(due, {
+    work: async (some) => {
+      const { toSend, locked } = await database.transaction((tx) => closeMessages(tx, some, publicUrl));
+      messages.add(locked);
+      wakeFor(wake, { toClaim: toSend });
+    },
+    ...settingAside(state, 'message', ({ runId }: { runId: string }) => runId),
+  });
+  if (due.length === BATCH) return 0;
+  return Math.min(nextInMs ?? IDLE_MS, messages.keys().length > 0 ? LOCKED_MS : IDLE_MS);
 }
 
 async function remindDue(state: State): Promise<number> {
-  const { database, rests } = state;
-  const { notifierIds, nextInMs } = await database.run(findReminders);
-  const resting = new Set(rests.keys());
-  let wait = nextInMs ?? IDLE_MS;
-  for (const id of notifierIds) {
-    if (resting.has(`notifier ${id}`)) continue;
-    await apart(state, `notifier ${id}`, () => database.transaction((tx) => remind(tx, id)));
-    wait = Math.min(wait, LOCKED_MS);
-  }
-  return wait;
+  const { database, rests, wake, notifiers, publicUrl } = state;
+  const besides = restingOf(rests, 'reminder').map(reminderOf);
+  const asked = { limit: REMINDERS, besides, besideNotifiers: notifiers.keys() };
+  const { due, nextInMs } = await database.run((db) => findReminders(db, asked));
+  await inHalves(due, {
+    work: async (some) => {
+      const { messages, locked } = await database.transaction((tx) => remind(tx, some, publicUrl));
+      notifiers.add(locked);
+      wakeFor(wake, { toClaim: messages.toSend });
+    },
+    ...settingAside(state, 'reminder', keyOfReminder),
+  });
+  if (due.length === REMINDERS) return 0;
+  return Math.min(nextInMs ?? IDLE_MS, due.length > 0 || notifiers.keys().length > 0 ? LOCKED_MS : IDLE_MS);
+}
+
+function keyOfReminder({ alertId, notifierId }: Reminder): string {
+  return `${alertId} ${notifierId}`;
+}
+
+function reminderOf(key: string): Reminder {
+  const [alertId = '', ...notifierId] = key.split(' ');
+  return { alertId, notifierId: notifierId.join(' ') };
 }
 
 async function look(state: State): Promise<number> {
   const { database, rests, wake } = state;
-  const besides = rests.keys().filter((key) => !key.startsWith('notifier '));
+  const besides = restingOf(rests, 'episode');
   const ids = await database.run((db) => findAlertLooks(db, { limit: BATCH, besides }));
-  let effects = 0;
   await inHalves(ids, {
     work: async (some) => {
-      effects += await database.transaction((tx) => lookAtAlerts(tx, some));
+      const effects = await database.transaction((tx) => lookAtAlerts(tx, some));
+      wakeFor(wake, { effects });
     },
-    faultOf: batchFaultOf,
-    wasSetAside: (id) => rests.wasSetAside(id),
-    setAside: (id, error) => setAside(state, id, error),
+    ...settingAside(state, 'episode', (id: string) => id),
   });
-  wakeFor(wake, { effects });
   return ids.length === BATCH ? LOCKED_MS : IDLE_MS;
 }
 
-/** A row that the database refuses rests, and holds up no other. Null: it was refused. */
-async function apart<T>(state: State, key: string, work: () => Promise<T>): Promise<T | null> {
-  try {
-    return await work();
-  } catch (error) {
-    if (batchFaultOf(error) === null) throw error;
-    setAside(state, key, error);
-    return null;
-  }
+type Kind = 'message' | 'reminder' | 'episode';
+
+/** The keys of that kind. */
+function restingOf(rests: Rests, kind: Kind): string[] {
+  const begin = `${kind} `;
+  return rests.keys().flatMap((key) => (key.startsWith(begin) ? [key.slice(begin.length)] : []));
 }
 
-function setAside({ rests, events }: State, key: string, error: unknown): void {
-  rests.add(key);
-  events.emit({ type: 'alertLookRefused', key, error: reasonOf(error) });
+/** What the database refuses rests, and holds up no other. */
+function settingAside<One>({ rests, events }: State, kind: Kind, keyOf: (one: One) => string) {
+  const restOf = (one: One) => `${kind} ${keyOf(one)}`;
+  return {
+    faultOf: batchFaultOf,
+    wasSetAside: (one: One) => rests.wasSetAside(restOf(one)),
+    setAside: (one: One, error: unknown) => {
+      rests.add(restOf(one));
+      events.emit({ type: 'alertLookRefused', key: restOf(one), error: reasonOf(error) });
+    },
+  };
 }
 
-async function forget(state: State): Promise<void> {
+async function forget(state: State): Promise<number> {
   const { database, clock, retentionDays } = state;
-  if (clock.monotonic() < state.forgetAt) return;
+  if (clock.monotonic() < state.forgetAt) return IDLE_MS;
   const isMore = await database.transaction(async (tx) => {
     const before = (await databaseNow(tx)) - retentionDays * DAY_MS;
     return forgetOldAlerts(tx, before, FORGET_BATCH);
   });
   state.forgetAt = isMore ? -Infinity : clock.monotonic() + FORGET_EVERY_MS;
+  return IDLE_MS;
 }

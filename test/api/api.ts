@@ -218,20 +218,21 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
       return rows.map(({ id }) => id);
     },
     applyEffects: async () => {
-      const { effects } = createEffects({
+      const { effects, alertEffects } = createEffects({
+        publicUrl: null,
         database: store,
         clock: systemClock,
         events,
-        wake: { ...wake, effects: () => effects.wake() },
+        wake: { ...wake, effects: () => [effects, alertEffects].forEach((loop) => loop.wake()) },
         offer: () => undefined,
         cancelTargets: () => undefined,
         pauseSchedules: () => undefined,
       });
-      await effects.start();
+      await Promise.all([effects.start(), alertEffects.start()]);
       await until(async () =>
         (await sql`SELECT FROM effects WHERE kind NOT IN ('gone', 'failing')`).length === 0 ? true : null,
       );
-      await effects.stop();
+      await Promise.all([effects.stop(), alertEffects.stop()]);
     },
     pullQueues,
     poolsUsed,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { ALERT_KINDS, type AlertKind } from '../../src/core/alerts/alert.ts';
-import type { NotifierFilter } from '../../src/core/alerts/notifier.ts';
+import type { ChannelType, NotifierFilter } from '../../src/core/alerts/notifier.ts';
 import { texts } from '../../src/postgres/sql/arrays.ts';
 import type { Store } from './pipeline.ts';
 
@@ -10,13 +10,16 @@ interface GivenNotifier {
   url: string;
   on?: readonly AlertKind[];
   filter?: NotifierFilter;
+  channel?: ChannelType;
+  fallback?: string;
 }
 
-/** A webhook notifier, as its rows are; one attempt for each message. */
+/** A notifier, as its rows are: a webhook unless told otherwise; one attempt for each message. */
 export async function putNotifier(
   store: Pick<Store, 'rows'>,
-  { id, url, on = ALERT_KINDS, filter = { ids: [], label: [] } }: GivenNotifier,
+  { id, url, on = ALERT_KINDS, filter = { ids: [], label: [] }, ...given }: GivenNotifier,
 ): Promise<void> {
+  const { channel = 'webhook', fallback = null } = given;
   const uid = randomUUID();
   const target = {
     ...{ type: 'http', url, method: 'POST', headers: {}, body: 'envelope', outcome: null },
@@ -32,8 +35,8 @@ export async function putNotifier(
       completionTimeoutSeconds: 3600,
     },
   };
-  await store.rows(sql`INSERT INTO notifiers (id, uid, enabled, kinds, filter, channel, remind_seconds, version, updated_at)
-    VALUES (${id}, ${uid}, true, ${texts(on)}, ${JSON.stringify(filter)}::jsonb, 'webhook', 86400, 1, clock_timestamp())`);
+  await store.rows(sql`INSERT INTO notifiers (id, uid, enabled, kinds, filter, channel, fallback, remind_seconds, version, updated_at)
+    VALUES (${id}, ${uid}, true, ${texts(on)}, ${JSON.stringify(filter)}::jsonb, ${channel}, ${fallback}, 86400, 1, clock_timestamp())`);
   await store.rows(sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
     VALUES (${uid}, 1, '', 'created', clock_timestamp(), ${JSON.stringify(definition)}::jsonb)`);
 }

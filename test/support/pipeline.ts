@@ -70,7 +70,7 @@ export interface TestInstance {
   lease: Lease;
   /** What its heartbeats would have told it. */
   maintenance: MaintenanceState;
-  pipeline: Pipeline & { pauser: Pauser; resumer: Loop };
+  pipeline: Pipeline & { pauser: Pauser; resumer: Loop; alertWatch: Loop };
   targets: TargetRegistry;
   events: FirelockEvent[];
   /** What its heartbeats would look for. */
@@ -105,6 +105,8 @@ export interface InstanceOptions {
   secretsDir?: string;
 }
 
+const PUBLIC_URL = 'https://cron.example.com/';
+
 export async function createInstance(store: Store, options: InstanceOptions = {}): Promise<TestInstance> {
   const { database } = store;
   const bus = createEventBus();
@@ -128,6 +130,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     lease,
     maxRecoveries: 3,
     retentionDays: 30,
+    publicUrl: PUBLIC_URL,
     targets,
     events: bus,
     commits,
@@ -157,7 +160,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
   const pipeline = {
     ...stages,
     pauser: createPauser(loopDeps),
-    alertWatch: createAlertWatch({ ...loopDeps, lease, publicUrl: 'https://cron.example.com/' }),
+    alertWatch: createAlertWatch({ ...loopDeps, lease, publicUrl: PUBLIC_URL }),
     resumer: createResumer({ ...loopDeps, tickIntervalMs, wakeTick: () => stages.tick.wake() }),
   };
   const change = (ids: readonly string[], given: Partial<Definition> & { url: string }) => {
@@ -185,12 +188,12 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     events,
     commits,
     start: async () => {
-      const { settler, effects, begunEffects, backlogs, pauser, alertWatch } = pipeline;
+      const { settler, effects, alertEffects, begunEffects, backlogs, pauser, alertWatch } = pipeline;
       const { admission, dispatcher, messageDispatcher, tick } = pipeline;
       const claiming = [admission, dispatcher, messageDispatcher, tick];
       await pipeline.settlerOfMany?.start();
-      for (const service of [settler, effects, begunEffects, backlogs, pauser, alertWatch, ...claiming])
-        await service.start();
+      const following = [effects, alertEffects, begunEffects, backlogs, pauser, alertWatch];
+      for (const service of [settler, ...following, ...claiming]) await service.start();
     },
     stop: async () => {
       await pipeline.resumer.stop();
@@ -203,6 +206,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
       await pipeline.settler.stop();
       await pipeline.settlerOfMany?.stop();
       await pipeline.effects.stop();
+      await pipeline.alertEffects.stop();
       await pipeline.begunEffects.stop();
       await pipeline.backlogs.stop();
       await pipeline.pauser.stop();

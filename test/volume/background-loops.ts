@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { createExpiry } from '../../src/recovery/expiry.ts';
+import { findReminders, remind } from '../../src/store/alerts/reminders.ts';
 import { leaveOpenRuns } from '../support/open-runs.ts';
 import { leaveRuns, runIdAt } from '../support/pending-runs.ts';
 import { deadInstance } from '../support/recovering.ts';
@@ -11,11 +12,14 @@ import {
   idsOf,
   leaveAlerts,
   leaveKeys,
+  leaveReminders,
   putCalendar,
   putOwing,
   putSchedules,
 } from './leave.ts';
 import type { LoopTable } from './loop-case.ts';
+
+const REMINDERS = sql`SELECT count(*)::int FROM alert_tellings WHERE remind_at <= clock_timestamp()`;
 
 /** All other loops. */
 export const BACKGROUND_LOOPS: LoopTable = {
@@ -114,6 +118,30 @@ export const BACKGROUND_LOOPS: LoopTable = {
         await leaveAlerts(volume, 'missed');
       },
       left: sql`SELECT count(*)::int FROM alerts WHERE look_at <= clock_timestamp()`,
+    },
+    {
+      of: 'reminders of a notifier, of which each is an incident of PagerDuty',
+      leave: (volume, count) =>
+        leaveReminders(volume, { notifiers: 1, episodes: count, channel: 'pagerduty' }),
+      left: REMINDERS,
+    },
+    {
+      of: 'notifiers to be reminded',
+      leave: (volume, count) => leaveReminders(volume, { notifiers: count, episodes: 1 }),
+      left: REMINDERS,
+    },
+    {
+      of: 'messages that have gathered',
+      leave: async (volume, count) => {
+        await leaveReminders(volume, { notifiers: count, episodes: 1 });
+        const { database } = volume.store;
+        const due = await database.run((db) =>
+          findReminders(db, { limit: 1_000, besides: [], besideNotifiers: [] }),
+        );
+        await database.transaction((tx) => remind(tx, due.due, null));
+        await volume.store.rows(sql`UPDATE messages SET gathers_until = now() - interval '1 second'`);
+      },
+      left: sql`SELECT count(*)::int FROM messages WHERE gathers_until IS NOT NULL`,
     },
   ],
   'expect-watch': [

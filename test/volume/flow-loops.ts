@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { leaveMessages } from '../support/messages.ts';
+import { putNotifier } from '../support/notifiers.ts';
 import { leaveOpenRuns } from '../support/open-runs.ts';
 import { leaveRuns } from '../support/pending-runs.ts';
 import { plainSuccess } from '../support/plain-success.ts';
@@ -12,6 +13,7 @@ import {
   idsOf,
   leaveAlerts,
   leaveEffects,
+  leaveUndelivered,
   putCalendar,
   putDue,
   putSchedules,
@@ -105,10 +107,31 @@ export const FLOW_LOOPS: LoopTable = {
       },
       left: EFFECTS,
     },
+  ],
+  'alert-effects': [
     {
       of: 'schedules that break',
       leave: async (volume, count) => {
         await putSchedules(volume, count);
+        await putNotifier(volume.store, { id: 'chat', url: '' });
+        await leaveEffects(volume, 'breaks', { alertKind: 'failed' });
+      },
+      left: EFFECTS,
+    },
+    {
+      of: 'schedules that break, of which each is an incident of PagerDuty',
+      leave: async (volume, count) => {
+        await putSchedules(volume, count);
+        await putNotifier(volume.store, { id: 'pager', url: '', channel: 'pagerduty' });
+        await leaveEffects(volume, 'breaks', { alertKind: 'failed' });
+      },
+      left: EFFECTS,
+    },
+    {
+      of: 'notifiers that are told of one schedule',
+      leave: async (volume, count) => {
+        await putSchedules(volume, 1);
+        for (const id of idsOf(count)) await putNotifier(volume.store, { id, url: '' });
         await leaveEffects(volume, 'breaks', { alertKind: 'failed' });
       },
       left: EFFECTS,
@@ -117,9 +140,24 @@ export const FLOW_LOOPS: LoopTable = {
       of: 'episodes that are over',
       leave: async (volume, count) => {
         await putSchedules(volume, count);
+        await putNotifier(volume.store, { id: 'pager', url: '', channel: 'pagerduty' });
         await leaveAlerts(volume, 'late');
+        await volume.store.rows(
+          sql`INSERT INTO alert_tellings (alert_id, notifier_id) SELECT id, 'pager' FROM alerts`,
+        );
         await leaveEffects(volume, 'heals', { alertKind: 'late' });
       },
+      left: EFFECTS,
+    },
+    {
+      of: 'messages that could not be delivered',
+      leave: (volume, count) => leaveUndelivered(volume, { messages: count, episodes: 1 }),
+      left: EFFECTS,
+    },
+    {
+      of: 'episodes of a message that could not be delivered',
+      leave: (volume, count) =>
+        leaveUndelivered(volume, { messages: 1, episodes: count, channel: 'pagerduty' }),
       left: EFFECTS,
     },
   ],
@@ -134,6 +172,16 @@ export const FLOW_LOOPS: LoopTable = {
             finished_at, attempt, done_through)
           SELECT 'followers', gen_random_uuid(), uid, 1, id, 'schedule', 'failed', clock_timestamp(), 1,
             '00000000-0000-0000-0000-000000000000' FROM schedules WHERE id = 'parent'`);
+      },
+      left: EFFECTS,
+    },
+    {
+      of: 'episodes of a message that could not be delivered, part by part',
+      leave: async (volume, count) => {
+        await leaveUndelivered(volume, { messages: 1, episodes: count, channel: 'pagerduty' });
+        await volume.store.rows(
+          sql`UPDATE effects SET done_through = '00000000-0000-0000-0000-000000000000'`,
+        );
       },
       left: EFFECTS,
     },

@@ -1,9 +1,11 @@
 import { sql } from 'drizzle-orm';
 import type { AlertKind } from '../../src/core/alerts/alert.ts';
+import type { ChannelType } from '../../src/core/alerts/notifier.ts';
 import type { EffectKind } from '../../src/core/runs/effect.ts';
 import type { Definition, Timing } from '../../src/core/schedules/schedule.ts';
 import { lockCalendar } from '../../src/store/calendars/find-calendars.ts';
 import { changeLockedCalendar } from '../../src/store/calendars/write-calendars.ts';
+import { putNotifier } from '../support/notifiers.ts';
 import { runIdAt } from '../support/pending-runs.ts';
 import type { Volume } from './volume.ts';
 
@@ -38,6 +40,42 @@ export const leaveEffects = (
 export const leaveAlerts = ({ store }: Volume, kind: AlertKind) =>
   store.rows(sql`INSERT INTO alerts (id, schedule_uid, schedule_id, kind, since, broken_at, look_at)
     SELECT ${runIdAt(sql`clock_timestamp()`)}, uid, id, ${kind}, now(), now(), now() FROM schedules`);
+
+/** Messages of a notifier about open episodes, of which none could be delivered; they go to the fallback. */
+export async function leaveUndelivered(
+  volume: Volume,
+  { messages, episodes, channel = 'webhook' }: { messages: number; episodes: number; channel?: ChannelType },
+): Promise<void> {
+  const { store } = volume;
+  await putSchedules(volume, episodes);
+  await leaveAlerts(volume, 'late');
+  await putNotifier(store, { id: 'last', url: '', channel, on: [] });
+  await putNotifier(store, { id: 'first', url: '', fallback: 'last' });
+  await store.rows(sql`INSERT INTO messages (run_id, notifier_id, event, created_at)
+    SELECT gen_random_uuid(), 'first', 'opened', now() FROM generate_series(1, ${messages}::int)`);
+  await store.rows(sql`INSERT INTO message_alerts SELECT m.run_id, a.id FROM messages m, alerts a`);
+  await store.rows(sql`INSERT INTO effects
+    (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
+    SELECT 'undelivered', run_id, gen_random_uuid(), 1, '', 'notify', 'failed', now(), 1 FROM messages`);
+}
+
+/** Episodes of so many schedules, of which so many notifiers are to be reminded now. */
+export async function leaveReminders(
+  volume: Volume,
+  {
+    notifiers,
+    episodes,
+    channel = 'webhook',
+  }: { notifiers: number; episodes: number; channel?: ChannelType },
+): Promise<void> {
+  const { store } = volume;
+  await putSchedules(volume, episodes);
+  await leaveAlerts(volume, 'late');
+  await store.rows(sql`UPDATE alerts SET look_at = NULL`);
+  for (const id of idsOf(notifiers)) await putNotifier(store, { id, url: '', channel });
+  await store.rows(sql`INSERT INTO alert_tellings (alert_id, notifier_id, remind_at)
+    SELECT a.id, n.id, now() - interval '1 second' FROM alerts a, notifiers n`);
+}
 
 export const leaveKeys = ({ store }: Volume, count: number) =>
   store.rows(sql`INSERT INTO run_keys (scope, key, body_hash, run_id)

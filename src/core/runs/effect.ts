@@ -19,6 +19,9 @@ export type EffectKind =
   | 'heals'
   | 'undelivered';
 
+/** Those about episodes and who is told of them. However many there are, no follower and no dependent waits behind them. */
+export const ALERT_EFFECTS = ['breaks', 'heals', 'undelivered'] as const satisfies readonly EffectKind[];
+
 /**
  * What becomes of the open runs of a schedule, if they are too many for one transaction. `deleted`: their schedule was, and they are
  * abandoned · `replaced`: a newer run of it started, and those before it are cancelled · `marked`: it was edited, and from now on they

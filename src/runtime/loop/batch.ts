@@ -1,3 +1,5 @@
+import { systemClock } from '../clock.ts';
+
 /** `refused`: the error is about one of the items. `outOfTime`: the items were too much work for one batch, or one of them is. */
 export type BatchFault = 'refused' | 'outOfTime';
 
@@ -15,13 +17,13 @@ interface HalvingWork<T> {
 /**
  * Does a batch. If it is at fault, divides it down to the one item that is, and sets that item aside, so that it holds up no other. Any
  * other error is thrown, once all parts have had their turn. A batch that ran out of time is divided by eight, and after a few such
- * parts the error is thrown: a pass of a loop must end in time, and what it has set aside stays so.
+ * parts the error is thrown, or once dividing has taken very long: a pass of a loop must end in time, and what it has set aside stays so.
  */
 export async function inHalves<T>(items: readonly T[], halving: HalvingWork<T>): Promise<void> {
   const { wasSetAside = () => false } = halving;
   const again = items.filter(wasSetAside);
   const others = again.length === 0 ? items : items.filter((item) => !wasSetAside(item));
-  const met: Met = { outOfTime: 0, lastOutOfTime: null, errors: [] };
+  const met: Met = { outOfTime: 0, lastFault: null, dividesUntil: Infinity, errors: [] };
   await inParts([others, again], halving, met);
   if (met.errors.length > 0) throw met.errors[0];
 }
@@ -45,9 +47,14 @@ const PARTS = { refused: 2, outOfTime: 8 } as const;
 /** From 4,096 items down to one. At 15 s each, a pass ends before the watchdog takes the loop for dead. */
 const MOST_OUT_OF_TIME = 5;
 
+/** Where each item is refused, one after the other. */
+const MOST_DIVIDING_MS = 60_000;
+
 interface Met {
   outOfTime: number;
-  lastOutOfTime: unknown;
+  lastFault: unknown;
+  /** Monotonic: set by the first fault. */
+  dividesUntil: number;
   /** The first one is thrown in the end. */
   errors: unknown[];
 }
@@ -59,9 +66,9 @@ interface Met {
 async function inParts<T>(parts: Iterable<readonly T[]>, halving: HalvingWork<T>, met: Met): Promise<void> {
   let pieces: readonly T[][] = [];
   for (const part of parts) {
-    if (met.outOfTime >= MOST_OUT_OF_TIME) {
+    if (met.outOfTime >= MOST_OUT_OF_TIME || systemClock.monotonic() >= met.dividesUntil) {
       // The next pass goes on with what is left.
-      met.errors.push(met.lastOutOfTime);
+      met.errors.push(met.lastFault);
       return;
     }
     const found = await attempt(part, halving, met).catch((error: unknown) => {
@@ -85,10 +92,9 @@ async function attempt<T>(part: readonly T[], halving: HalvingWork<T>, met: Met)
   } catch (error) {
     const fault = halving.faultOf(error);
     if (fault === null) throw error;
-    if (fault === 'outOfTime') {
-      met.outOfTime += 1;
-      met.lastOutOfTime = error;
-    }
+    met.lastFault = error;
+    if (met.dividesUntil === Infinity) met.dividesUntil = systemClock.monotonic() + MOST_DIVIDING_MS;
+    if (fault === 'outOfTime') met.outOfTime += 1;
     if (others.length > 0) return partsOf(part, PARTS[fault]);
     await halving.setAside(only, error);
     return [];

@@ -51,6 +51,27 @@ export function createRests({ clock, events, loop }: RestsOptions): Rests {
   };
 }
 
+/** Keys of rows that other transactions have locked: a look leaves them out for a moment, so that they hide none of those behind them. */
+export interface Passed {
+  keys(): string[];
+  add(keys: Iterable<string>): void;
+}
+
+export function createPassed(clock: Pick<Clock, 'monotonic'>, ms: number): Passed {
+  const passed = new Map<string, number>();
+  return {
+    keys: () => {
+      const now = clock.monotonic();
+      for (const [key, until] of passed) if (until <= now) passed.delete(key);
+      return [...passed.keys()];
+    },
+    add: (keys) => {
+      const until = clock.monotonic() + ms;
+      for (const key of keys) passed.set(key, until);
+    },
+  };
+}
+
 /**
  * Rows that other transactions have locked are passed over, so that they hold up no other. A row that is passed over at every look
  * starves, since each time a new transaction may have it. The caller must wait for such a row.

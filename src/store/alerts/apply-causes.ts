@@ -1,20 +1,17 @@
 import { sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
 import { type Cause, type Judged, judgeCauses } from '../../core/alerts/episode.ts';
-import { type Notifier, speaksOf } from '../../core/alerts/notifier.ts';
 import { type BreakingRun, whatIsWrong } from '../../core/alerts/what-is-wrong.ts';
 import type { Instant } from '../../core/instant.ts';
 import { randomRunId } from '../../core/runs/run.ts';
 import { instants, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
 import type { Effect } from '../effects/effect-rows.ts';
 import { lockFreeSchedules } from '../schedules/search/lock-free-schedules.ts';
 import { type BrokenScheduleRow, readBreakingRuns, readBrokenSchedules } from './broken-schedules.ts';
-import { readNotifiers } from '../notifiers/notifier-rows.ts';
-import { lockNotifiersToTell } from './notifiers-to-tell.ts';
-import { type Telling, recordMessages } from './record-messages.ts';
+import { NO_MESSAGES, type RecordedMessages } from './record-messages.ts';
+import { lockTellers, tell } from './tell-notifiers.ts';
 
 export interface ChangedAlert {
   scheduleId: string;
@@ -24,10 +21,12 @@ export interface ChangedAlert {
 interface AppliedCauses {
   /** Another transaction has locked the schedule, or a notifier that is to be told. */
   unfinished: readonly Effect[];
+  /** One transaction records no more messages: of these schedules nothing is decided yet. */
+  later: readonly Effect[];
   opened: ChangedAlert[];
   closed: ChangedAlert[];
   /** Messages that it recorded. */
-  messages: number;
+  messages: RecordedMessages;
 }
 
 /** An episode that is opened here. */
@@ -55,18 +54,22 @@ interface JudgedSchedule {
  * transaction decides at a time, under the lock of its row: so no episode of a kind is opened twice, and an edit that pauses or deletes the
  * schedule comes wholly before or after.
  */
-export async function applyCauses(tx: Transaction, effects: readonly Effect[]): Promise<AppliedCauses> {
+export async function applyCauses(
+  tx: Transaction,
+  effects: readonly Effect[],
+  publicUrl: string | null,
+): Promise<AppliedCauses> {
   if (effects.length === 0) return NOTHING;
   const { free, locked } = await lockFreeSchedules(tx, [
     ...new Set(effects.map(({ scheduleUid }) => scheduleUid)),
   ]);
   const judged = await judge(tx, effects, free);
-  const toldOf = await tellingsOf(tx, judged);
-  const told = await tellersOf(tx, judged, toldOf);
-  const { free: notifiers, locked: busy } = await lockNotifiersToTell(tx, [...told.values()].flat());
+  const { toldOf, told, notifiers, busy } = await lockTellers(tx, judged);
   const isBusy = ({ schedule }: JudgedSchedule) => (told.get(schedule.uid) ?? []).some((id) => busy.has(id));
   const waiting = new Set([...locked, ...judged.filter(isBusy).map(({ schedule }) => schedule.uid)]);
-  const decided = judged.filter((one) => !isBusy(one));
+  const ready = judged.filter((one) => !isBusy(one));
+  const decided = asManyAsOneTakes(ready, ({ schedule }) => told.get(schedule.uid)?.length ?? 0);
+  const later = new Set(ready.slice(decided.length).map(({ schedule }) => schedule.uid));
   const now = await databaseNow(tx);
   await openAlerts(
     tx,
@@ -74,10 +77,12 @@ export async function applyCauses(tx: Transaction, effects: readonly Effect[]): 
     now,
   );
   await breakAgain(tx, decided);
-  const messages = await tell(tx, decided, { notifiers: [...notifiers.values()], toldOf }, now);
+  // Before they are told of: a message that is closed at once says until when it was.
   await closeAlerts(tx, decided);
+  const messages = await tell(tx, decided, { notifiers, toldOf }, { now, publicUrl });
   return {
     unfinished: effects.filter(({ scheduleUid }) => waiting.has(scheduleUid)),
+    later: effects.filter(({ scheduleUid }) => later.has(scheduleUid)),
     opened: decided.flatMap(({ opened }) => opened.map(changedOf)),
     closed: decided.flatMap(({ schedule, judged: { closed } }) =>
       closed.map(({ kind }) => changedOf({ schedule, kind })),
@@ -86,7 +91,17 @@ export async function applyCauses(tx: Transaction, effects: readonly Effect[]): 
   };
 }
 
-const NOTHING: AppliedCauses = { unfinished: [], opened: [], closed: [], messages: 0 };
+const NOTHING: AppliedCauses = { unfinished: [], later: [], opened: [], closed: [], messages: NO_MESSAGES };
+
+/** Of each takes some KiB: what it says. */
+const MOST_MESSAGES = 1_000;
+
+/** At least one. */
+function asManyAsOneTakes<One>(all: readonly One[], messagesOf: (one: One) => number): One[] {
+  let messages = 0;
+  const end = all.findIndex((one, index) => (messages += messagesOf(one)) > MOST_MESSAGES && index > 0);
+  return end === -1 ? [...all] : all.slice(0, end);
+}
 
 function changedOf({ schedule, kind }: Pick<NewAlert, 'schedule' | 'kind'>): ChangedAlert {
   return { scheduleId: schedule.id, kind };
@@ -134,77 +149,6 @@ function isCause(effect: Effect): effect is CauseEffect {
 
 function toCause({ kind, alertKind, finishedAt, runId, attempt }: CauseEffect): Cause {
   return { kind, alertKind, at: finishedAt, runId: runId === '' ? null : runId, count: attempt };
-}
-
-/** By the uid of the schedule: ids of the notifiers that are to be told. */
-async function tellersOf(
-  tx: Transaction,
-  judged: readonly JudgedSchedule[],
-  toldOf: ReadonlyMap<string, string[]>,
-): Promise<Map<string, string[]>> {
-  const isAny = judged.some((one) => one.opened.length > 0);
-  const notifiers = isAny ? await readNotifiers(tx) : [];
-  return new Map(
-    judged.map(({ schedule, opened, judged: { closed } }) => [
-      schedule.uid,
-      [
-        ...opened.flatMap(({ kind }) =>
-          notifiers.filter((one) => speaksOf(one, kind, schedule)).map(({ id }) => id),
-        ),
-        ...closed.flatMap(({ id }) => toldOf.get(id) ?? []),
-      ],
-    ]),
-  );
-}
-
-/** By the id of an episode that is over: the notifiers that were told of it. */
-async function tellingsOf(
-  tx: Transaction,
-  judged: readonly JudgedSchedule[],
-): Promise<Map<string, string[]>> {
-  const ids = judged.flatMap(({ judged: { closed } }) => closed.map(({ id }) => id));
-  if (ids.length === 0) return new Map();
-  const rows = await rowsOf<{ alert_id: string; notifier_id: string }>(tx)(sql`-- tellingsOf
-    SELECT alert_id, notifier_id FROM alert_tellings WHERE alert_id = ANY (${uuids(ids)})`);
-  const found = Map.groupBy(rows, ({ alert_id }) => alert_id);
-  return new Map([...found].map(([id, of]) => [id, of.map(({ notifier_id }) => notifier_id)]));
-}
-
-async function tell(
-  tx: Transaction,
-  decided: readonly JudgedSchedule[],
-  { notifiers, toldOf }: { notifiers: readonly Notifier[]; toldOf: ReadonlyMap<string, string[]> },
-  now: Instant,
-): Promise<number> {
-  const closed = decided.flatMap(({ judged }) => judged.closed);
-  const tellings = notifiers.flatMap((notifier): Telling[] => {
-    const opened = decided.flatMap(({ schedule, opened: of }) =>
-      of.filter(({ kind }) => speaksOf(notifier, kind, schedule)).map(({ id }) => id),
-    );
-    const recovered = closed.filter(({ id }) => toldOf.get(id)?.includes(notifier.id)).map(({ id }) => id);
-    return [
-      { notifier, event: 'opened' as const, alertIds: opened },
-      { notifier, event: 'recovered' as const, alertIds: recovered },
-    ].filter(({ alertIds }) => alertIds.length > 0);
-  });
-  await noteTellings(
-    tx,
-    tellings.filter(({ event }) => event === 'opened'),
-    now,
-  );
-  return recordMessages(tx, tellings, now);
-}
-
-async function noteTellings(tx: Transaction, opened: readonly Telling[], now: Instant): Promise<void> {
-  const rows = opened.flatMap(({ notifier: { id, remindSeconds }, alertIds }) => {
-    const remindAt = remindSeconds === null ? null : now + remindSeconds * 1000;
-    return alertIds.map((alertId) => ({ alertId, notifierId: id, remindAt }));
-  });
-  if (rows.length === 0) return;
-  await tx.execute(sql`-- noteTellings
-    INSERT INTO alert_tellings (alert_id, notifier_id, remind_at)
-    SELECT * FROM unnest(${uuids(rows.map(({ alertId }) => alertId))}, ${texts(rows.map(({ notifierId }) => notifierId))},
-      ${instants(rows.map(({ remindAt }) => remindAt))})`);
 }
 
 /** When it is looked at whether it is over, where no effect tells so, or one may have been written too early. */

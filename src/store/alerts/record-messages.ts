@@ -2,13 +2,15 @@ import { sql } from 'drizzle-orm';
 import { GATHER_SECONDS, type MessageEvent } from '../../core/alerts/message.ts';
 import { messageRun } from '../../core/alerts/message-run.ts';
 import type { Notifier } from '../../core/alerts/notifier.ts';
-import type { Instant } from '../../core/instant.ts';
+import { type Instant, isoInstant } from '../../core/instant.ts';
 import { randomRunId } from '../../core/runs/run.ts';
+import type { RunRecord } from '../../core/runs/run-record.ts';
 import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
-import { uuids } from '../../postgres/sql/arrays.ts';
+import { instants, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { recordRuns } from '../runs/save-runs.ts';
+import { type GatheredTelling, type TextsAt, payloadsOf } from './message-payloads.ts';
 
 /** What a notifier is to be told, whose row this transaction has locked. */
 export interface Telling {
@@ -17,61 +19,127 @@ export interface Telling {
   alertIds: readonly string[];
   /** The notifier that could not deliver it. */
   fallbackFor?: string;
+  /** The message of that notifier, whose episodes this one is about instead of `alertIds`. */
+  copiedFrom?: string;
 }
 
+export interface RecordedMessages {
+  /** Those that still gather. */
+  gathering: number;
+  /** Those that may be sent. */
+  toSend: number;
+}
+
+export const NO_MESSAGES: RecordedMessages = { gathering: 0, toSend: 0 };
+
 /**
- * Adds these episodes to the message of that event that the notifier still gathers, or records a new message, which is a run that waits
- * until it is closed. PagerDuty has one incident for each episode, so each is a message of its own, and nothing is gathered. Answers how
- * many messages it recorded.
+ * Adds these episodes to the messages that the notifiers still gather, or records new ones, each of which is a run: one that waits until it
+ * is closed, or one that may be sent at once. PagerDuty has one incident for each episode, so each is a message of its own, and nothing is
+ * gathered; nor is what another notifier could not deliver. The statements are as many for one as for a thousand.
  */
 export async function recordMessages(
   tx: Transaction,
   tellings: readonly Telling[],
-  now: Instant,
-): Promise<number> {
-  let recorded = 0;
-  for (const telling of tellings) {
-    const { notifier, event, alertIds, fallbackFor } = telling;
-    if (notifier.channel === 'pagerduty') {
-      for (const id of alertIds) await recordMessage(tx, { ...telling, alertIds: [id] }, now, now);
-      recorded += alertIds.length;
-      continue;
-    }
-    const gathering = fallbackFor === undefined ? await gatheringOf(tx, notifier.id, event) : null;
-    if (gathering !== null) await addAlerts(tx, gathering, alertIds);
-    else {
-      const until = fallbackFor === undefined ? now + GATHER_SECONDS * 1000 : now;
-      await recordMessage(tx, telling, now, until);
-      recorded += 1;
-    }
-  }
-  return recorded;
+  at: TextsAt,
+): Promise<RecordedMessages> {
+  if (tellings.length === 0) return NO_MESSAGES;
+  const gathering = await gatheringOf(tx, tellings.filter(gathers));
+  const isGathered = (telling: Telling) => gathers(telling) && gathering.has(keyOf(telling));
+  const drafts = tellings.filter((one) => !isGathered(one)).flatMap((one) => draftsOf(one, at.now));
+  const closed = drafts.filter(({ gathersUntil }) => gathersUntil === null);
+  const joining = tellings
+    .filter(isGathered)
+    .map((telling) => ({ runId: gathering.get(keyOf(telling)) ?? '', alertIds: telling.alertIds }));
+  await insertMessages(tx, drafts, at.now);
+  await addAlerts(tx, [...joining, ...drafts]);
+  await copyAlerts(tx, drafts);
+  const payloads = await payloadsOf(tx, closed, at);
+  const runs = drafts.map((draft) => runOf(draft, payloads.get(draft.runId) ?? null, at.now));
+  await recordRuns(tx, runs);
+  return { gathering: drafts.length - closed.length, toSend: closed.length };
 }
 
-/** The run of the message that is not closed: it is closed under the same lock. */
-async function gatheringOf(tx: Transaction, notifierId: string, event: MessageEvent): Promise<string | null> {
-  const [row] = await rowsOf<{ run_id: string }>(tx)(sql`-- gatheringOf
-    SELECT run_id FROM messages WHERE gathers_until IS NOT NULL AND fallback_for IS NULL
-      AND notifier_id = ${notifierId} AND event = ${event} ORDER BY gathers_until LIMIT 1`);
-  return row?.run_id ?? null;
+/** A message that is recorded here. */
+interface Draft extends GatheredTelling {
+  alertIds: readonly string[];
+  copiedFrom: string | null;
+  /** Null: it is closed. */
+  gathersUntil: Instant | null;
 }
 
-async function recordMessage(
-  tx: Transaction,
-  { notifier, event, alertIds, fallbackFor }: Telling,
+function gathers({ notifier, fallbackFor }: Telling): boolean {
+  return notifier.channel !== 'pagerduty' && fallbackFor === undefined;
+}
+
+function draftsOf(telling: Telling, now: Instant): Draft[] {
+  const { notifier, event, alertIds: all, fallbackFor = null, copiedFrom = null } = telling;
+  const each = notifier.channel === 'pagerduty' ? all.map((id) => [id]) : [all];
+  const gathersUntil = gathers(telling) ? now + GATHER_SECONDS * 1000 : null;
+  return each.map((alertIds) => ({
+    ...{ runId: randomRunId(now), notifier, event, alertIds, fallbackFor, copiedFrom, gathersUntil },
+  }));
+}
+
+function runOf(
+  { runId: id, notifier, gathersUntil }: Draft,
+  ownPayload: string | null,
   now: Instant,
-  gathersUntil: Instant,
-): Promise<void> {
-  const id = randomRunId(now);
-  const run = { id, status: 'waiting', dueAt: gathersUntil, priority: PRIORITY_RANK.high } as const;
-  await recordRuns(tx, [messageRun(notifier, run, now)]);
-  await tx.execute(sql`-- recordMessage
+): RunRecord {
+  const status = gathersUntil === null ? 'pending' : 'waiting';
+  const given = { id, status, dueAt: gathersUntil ?? now, priority: PRIORITY_RANK.high, ownPayload } as const;
+  return messageRun(notifier, given, now);
+}
+
+function keyOf({ notifier, event }: Pick<Telling, 'notifier' | 'event'>): string {
+  return `${event} ${notifier.id}`;
+}
+
+/** The runs of messages that are not closed: they are closed under the same locks. */
+async function gatheringOf(tx: Transaction, tellings: readonly Telling[]): Promise<Map<string, string>> {
+  if (tellings.length === 0) return new Map();
+  const rows = await rowsOf<{ place: string; run_id: string }>(tx)(sql`-- gatheringOf
+    SELECT DISTINCT ON (t.place) t.place, m.run_id
+    FROM unnest(${texts(tellings.map(({ notifier }) => notifier.id))}, ${texts(tellings.map(({ event }) => event))})
+      WITH ORDINALITY AS t(notifier_id, event, place)
+    JOIN messages m ON m.gathers_until IS NOT NULL AND m.fallback_for IS NULL
+      AND m.notifier_id = t.notifier_id AND m.event = t.event
+    ORDER BY t.place, m.gathers_until`);
+  return new Map(
+    rows.flatMap(({ place, run_id }) => {
+      const telling = tellings[Number(place) - 1];
+      return telling ? [[keyOf(telling), run_id] as const] : [];
+    }),
+  );
+}
+
+async function insertMessages(tx: Transaction, drafts: readonly Draft[], now: Instant): Promise<void> {
+  if (drafts.length === 0) return;
+  await tx.execute(sql`-- insertMessages
     INSERT INTO messages (run_id, notifier_id, event, gathers_until, fallback_for, created_at)
-    VALUES (${id}, ${notifier.id}, ${event}, ${new Date(gathersUntil).toISOString()}, ${fallbackFor ?? null}, ${new Date(now).toISOString()})`);
-  await addAlerts(tx, id, alertIds);
+    SELECT d.*, ${isoInstant(now)}::timestamptz
+    FROM unnest(${uuids(drafts.map(({ runId }) => runId))}, ${texts(drafts.map(({ notifier }) => notifier.id))},
+      ${texts(drafts.map(({ event }) => event))}, ${instants(drafts.map(({ gathersUntil }) => gathersUntil))},
+      ${texts(drafts.map(({ fallbackFor }) => fallbackFor))}) AS d`);
 }
 
-async function addAlerts(tx: Transaction, runId: string, alertIds: readonly string[]): Promise<void> {
+async function addAlerts(
+  tx: Transaction,
+  messages: readonly { runId: string; alertIds: readonly string[] }[],
+): Promise<void> {
+  const pairs = messages.flatMap(({ runId, alertIds }) => alertIds.map((alertId) => ({ runId, alertId })));
+  if (pairs.length === 0) return;
   await tx.execute(sql`-- addAlerts
-    INSERT INTO message_alerts (run_id, alert_id) SELECT ${runId}, unnest(${uuids(alertIds)}) ON CONFLICT DO NOTHING`);
+    INSERT INTO message_alerts (run_id, alert_id)
+    SELECT * FROM unnest(${uuids(pairs.map(({ runId }) => runId))}, ${uuids(pairs.map(({ alertId }) => alertId))})
+    ON CONFLICT DO NOTHING`);
+}
+
+/** However many these are: they do not come here. */
+async function copyAlerts(tx: Transaction, drafts: readonly Draft[]): Promise<void> {
+  const copies = drafts.filter(({ copiedFrom }) => copiedFrom !== null);
+  if (copies.length === 0) return;
+  await tx.execute(sql`-- copyAlerts
+    INSERT INTO message_alerts (run_id, alert_id) SELECT c.run_id, a.alert_id
+    FROM unnest(${uuids(copies.map(({ runId }) => runId))}, ${uuids(copies.map(({ copiedFrom }) => copiedFrom))})
+      AS c(run_id, copied_from) JOIN message_alerts a ON a.run_id = c.copied_from`);
 }

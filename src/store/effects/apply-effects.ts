@@ -18,6 +18,8 @@ export interface AppliedEffects {
   done: readonly Effect[];
   /** Another transaction has locked a row that one of these needs: try again. */
   unfinished: readonly Effect[];
+  /** Nothing of these is done yet, since it would have been too much: they come next. */
+  later: readonly Effect[];
   /** Done in part: later transactions go on with them. */
   begun: readonly Effect[];
   /**
@@ -41,8 +43,15 @@ export interface AppliedEffects {
   effects: number;
   /** Episodes that were opened and closed. */
   alerts: { opened: readonly ChangedAlert[]; closed: readonly ChangedAlert[] };
-  /** Messages of notifiers that were recorded. */
+  /** Messages of notifiers that gather from now on. */
   messages: number;
+}
+
+interface ApplyingDeps {
+  /** In whose lanes runs of followers wait. */
+  scopeShares?: ScopeShares;
+  /** Where the dashboard is; null: messages have no links. */
+  publicUrl: string | null;
 }
 
 /**
@@ -53,16 +62,18 @@ export interface AppliedEffects {
 export async function applyEffects(
   tx: Transaction,
   effects: readonly Effect[],
-  scopeShares?: ScopeShares,
+  { scopeShares, publicUrl }: ApplyingDeps,
 ): Promise<AppliedEffects> {
   const of = (kind: EffectKind) => effects.filter((effect) => effect.kind === kind);
   const counted = await countEnds(tx, of('dependents'));
   const followed = await recordAfterRuns(tx, of('followers'), scopeShares);
   const overlaps = await judgeAgain(tx, of('overlap'), followed.toJudge);
-  const alerts = await applyCauses(tx, [...of('breaks'), ...of('heals')]);
-  const passedOn = await passOnUndelivered(tx, of('undelivered'));
+  const alerts = await applyCauses(tx, [...of('breaks'), ...of('heals')], publicUrl);
+  const passedOn = await passOnUndelivered(tx, of('undelivered'), publicUrl);
   const { judged } = overlaps;
-  const begun = [...counted.begun, ...followed.begun, ...overlaps.begun];
+  const toSend = alerts.messages.toSend + passedOn.messages.toSend;
+  const begun = [...counted.begun, ...followed.begun, ...overlaps.begun, ...passedOn.begun];
+  const { later } = alerts;
   await moveBehind(tx, begun);
   const unfinished = [
     ...counted.unfinished,
@@ -73,13 +84,14 @@ export async function applyEffects(
     ...passedOn.unfinished,
   ];
   const toPause = [...of('gone'), ...of('failing')];
-  const staying = new Set([...unfinished, ...begun, ...toPause].map(({ id }) => id));
+  const staying = new Set([...unfinished, ...begun, ...later, ...toPause].map(({ id }) => id));
   const done = effects.filter(({ id }) => !staying.has(id));
   const ids = done.map(({ id }) => id);
   await deleteEffects(tx, ids);
   return {
     done,
     unfinished,
+    later,
     begun,
     cancels: of('cancel'),
     toPause,
@@ -87,12 +99,12 @@ export async function applyEffects(
     schedules: overlaps.schedules,
     failed: counted.failed,
     toSend: followed.toSend,
-    toClaim: counted.toClaim + followed.toClaim + judged.started,
+    toClaim: counted.toClaim + followed.toClaim + judged.started + toSend,
     toPull: counted.toPull || followed.toPull || judged.toPull,
     toAdmit: counted.toAdmit || followed.toAdmit || judged.toAdmit,
     effects: counted.effects + followed.effects + judged.effects + overlaps.effects,
     alerts,
-    messages: alerts.messages + passedOn.messages,
+    messages: alerts.messages.gathering + passedOn.messages.gathering,
   };
 }
 

@@ -1,8 +1,8 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { RunStatus, RunTrigger } from '../../core/runs/run.ts';
-import type { EffectKind } from '../../core/runs/effect.ts';
+import { ALERT_EFFECTS, type EffectKind } from '../../core/runs/effect.ts';
 import { bigints, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { isOfScope } from '../scopes/scoped-lanes.ts';
@@ -59,9 +59,11 @@ interface Row {
   failures: number;
 }
 
+/** New ones; new ones about alerts; or those that are done in parts, and were begun. */
+export type EffectLine = 'new' | 'alerts' | 'begun';
+
 interface EffectsWanted {
-  /** New ones, or those that are done in parts, and were begun. */
-  which: 'new' | 'begun';
+  which: EffectLine;
   limit: number;
   /** Ids that are left out. */
   besides: readonly number[];
@@ -80,11 +82,19 @@ export async function lockEffects(
 ): Promise<Effect[]> {
   const others = besideScopes.map((prefix) => sql` AND NOT ${isOfScope(prefix, scopes, 'schedule_id')}`);
   const rows = await rowsOf<Row>(tx)(sql`-- lockEffects
-    SELECT * FROM effects WHERE done_through IS ${which === 'new' ? sql`NULL` : sql`NOT NULL`}
+    SELECT * FROM effects WHERE ${IN_LINE[which]}
       AND coalesce(retry_at <= clock_timestamp(), true) AND id <> ALL (${idsIn(besides)}::bigint[])${sql.join(others)}
     ORDER BY id LIMIT ${limit} FOR UPDATE SKIP LOCKED`);
   return rows.map(toEffect);
 }
+
+/** In the words of the index of each line. */
+const OF_ALERTS = sql.raw(`kind IN (${ALERT_EFFECTS.map((kind) => `'${kind}'`).join(', ')})`);
+const IN_LINE: Record<EffectLine, SQL> = {
+  new: sql`done_through IS NULL AND NOT ${OF_ALERTS}`,
+  alerts: sql`done_through IS NULL AND ${OF_ALERTS}`,
+  begun: sql`done_through IS NOT NULL`,
+};
 
 /** These effects, where they are still there and no other instance works on them. */
 export async function lockEffectsAgain(tx: Transaction, ids: readonly number[]): Promise<Effect[]> {

@@ -417,16 +417,16 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/flow/effects.ts',
-        find: '      return batch.length === 0 ? null : applyEffects(tx, batch, state.scopeShares);\n    });',
+        find: '      return batch.length === 0 ? null : applyEffects(tx, batch, state);\n    });',
         replace: `      await deleteEffects(tx, batch.map(idOf));
       return null;
     });
-    if (batch.length > 0) afterCommit(state, await state.database.transaction((tx) => applyEffects(tx, batch, state.scopeShares)));`,
+    if (batch.length > 0) afterCommit(state, await state.database.transaction((tx) => applyEffects(tx, batch, state)));`,
       },
       {
         file: 'src/flow/effects.ts',
-        find: 'import { type Effect, lockEffects,',
-        replace: 'import { type Effect, deleteEffects, lockEffects,',
+        find: 'import {\n  type Effect,\n',
+        replace: 'import {\n  type Effect,\n  deleteEffects,\n',
       },
       {
         file: 'src/flow/effects.ts',
@@ -447,7 +447,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'an episode is closed, and nobody is told that it is over',
     edits: [
       {
-        file: 'src/store/alerts/apply-causes.ts',
+        file: 'src/store/alerts/tell-notifiers.ts',
         find: "      { notifier, event: 'recovered' as const, alertIds: recovered },",
         replace: "      { notifier, event: 'recovered' as const, alertIds: recovered.slice(1) },",
       },
@@ -491,8 +491,8 @@ export const MUTANTS: readonly Mutant[] = [
       },
       {
         file: 'src/flow/effects.ts',
-        find: 'import { type Effect, lockEffects,',
-        replace: 'import { type Effect, deleteEffects, lockEffects,',
+        find: 'import {\n  type Effect,\n',
+        replace: 'import {\n  type Effect,\n  deleteEffects,\n',
       },
     ],
     caughtBy: ['effects'],

@@ -1,5 +1,6 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { type BatchFault, inHalves } from '../../../src/runtime/loop/batch.ts';
+import { systemClock } from '../../../src/runtime/clock.ts';
 
 /** Batches with one of these items are at fault. */
 function workOn(bad: ReadonlyMap<number, BatchFault>) {
@@ -111,4 +112,24 @@ it('a fault that an item cannot be set aside for keeps no other part from its tu
   const setAside = () => Promise.reject(new Error('gone'));
   await expect(inHalves(items(8), { ...halving, setAside })).rejects.toThrow('gone');
   expect(done.sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 6, 7]);
+});
+
+it('where each item is refused, a pass ends after a minute, and the next ones go on with those that are not set aside yet', async () => {
+  let seconds = 0;
+  const clock = vi.spyOn(systemClock, 'monotonic').mockImplementation(() => seconds * 1000);
+  onTestFinished(() => clock.mockRestore());
+  const { halving, aside } = workOn(new Map(items(500).map((item) => [item, 'refused'])));
+  const work = (some: readonly number[]) => {
+    seconds += 1;
+    return halving.work(some);
+  };
+  let left = items(500);
+  for (let passes = 1; left.length > 0; passes += 1) {
+    const began = seconds;
+    await inHalves(left, { ...halving, work }).catch(() => undefined);
+    expect(seconds - began).toBeLessThan(63);
+    expect(passes).toBeLessThan(30);
+    left = left.filter((item) => !aside.includes(item));
+  }
+  expect(aside).toHaveLength(500);
 });

@@ -87,7 +87,7 @@ describe('an episode', () => {
       SELECT 'breaks', 'failed', uid, version, id, 'schedule', 'failed', clock_timestamp(), 0
       FROM schedules, generate_series(1, 900)`);
     await putNotifier(store, { id: 'ops', url: `${receiver.url}/ops` });
-    await Promise.all([instance.pipeline.effects.start(), other.pipeline.effects.start()]);
+    for (const { pipeline } of [instance, other]) await pipeline.alertEffects.start();
     await noEffects();
     await other.stop();
     expect(await kindsOpen()).toEqual(['failed']);

@@ -1,0 +1,62 @@
+import { sql } from 'drizzle-orm';
+import { MAX_TOLD, type MessageEvent, type ToldAlert } from '../../core/alerts/message.ts';
+import type { Notifier } from '../../core/alerts/notifier.ts';
+import { alertUrl } from '../../core/alerts/texts/alert-url.ts';
+import { payloadOf } from '../../core/alerts/texts/payload-of.ts';
+import type { Instant } from '../../core/instant.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
+import { ALERT_COLUMNS, type AlertRow, toAlert } from './alert-rows.ts';
+
+/** A message whose episodes stand in message_alerts. */
+export interface GatheredTelling {
+  runId: string;
+  notifier: Notifier;
+  event: MessageEvent;
+  fallbackFor: string | null;
+}
+
+/** When its text is made, and where the dashboard is; null: messages have no links. */
+export interface TextsAt {
+  now: Instant;
+  publicUrl: string | null;
+}
+
+interface ToldRow extends AlertRow {
+  message_id: string;
+  labels: Record<string, string> | null;
+  count: number;
+}
+
+/** What the run of each of these messages carries, by the id of the run. */
+export async function payloadsOf(
+  tx: Transaction,
+  messages: readonly GatheredTelling[],
+  { now, publicUrl }: TextsAt,
+): Promise<Map<string, string>> {
+  if (messages.length === 0) return new Map();
+  const rows = await rowsOf<ToldRow>(tx)(sql`-- payloadsOf
+    SELECT m.run_id AS message_id, told.count, ${ALERT_COLUMNS}, v.definition->'labels' AS labels
+    FROM unnest(${uuids(messages.map(({ runId }) => runId))}) AS m(run_id)
+      CROSS JOIN LATERAL (SELECT alert_id, (count(*) OVER ())::int AS count FROM message_alerts WHERE run_id = m.run_id
+        ORDER BY alert_id LIMIT ${MAX_TOLD}) AS told
+      JOIN alerts a ON a.id = told.alert_id LEFT JOIN schedules s ON s.uid = a.schedule_uid
+      LEFT JOIN schedule_versions v ON v.schedule_uid = s.uid AND v.version = s.version
+    ORDER BY a.id`);
+  const told = Map.groupBy(rows, ({ message_id }) => message_id);
+  return new Map(
+    messages.map(({ runId, notifier, event, fallbackFor }) => {
+      const own = told.get(runId) ?? [];
+      const more = Math.max(0, (own[0]?.count ?? 0) - MAX_TOLD);
+      const alerts = own.map((row) => toldAlert(row, publicUrl));
+      const message = { notifier: notifier.id, event, at: now, alerts, more, fallbackFor };
+      return [runId, payloadOf(notifier.channel, message)];
+    }),
+  );
+}
+
+function toldAlert({ labels, ...row }: ToldRow, publicUrl: string | null): ToldAlert {
+  const alert = toAlert(row);
+  return { ...alert, labels: labels ?? {}, url: alertUrl(publicUrl, alert) };
+}
