@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest';
 import { ATTACK } from '../../support/runner/attack.ts';
 import type { Answer } from '../api.ts';
-import { type Teammate, twoTeams, walked } from '../access/two-teams.ts';
+import { type Teammate, twoTeams } from '../access/two-teams.ts';
 
-const teams = twoTeams();
-const { call, done, ids } = teams;
+const { call, done } = twoTeams();
 const HOOK = { type: 'http', url: 'https://hooks.example/x' };
 const body = (more: object = {}) => ({ channel: { type: 'webhook', target: HOOK }, ...more });
 const telling = (...patterns: string[]) => body({ filter: { ids: patterns } });
@@ -22,13 +21,6 @@ async function faults(who: Teammate, id: string, sent: object): Promise<unknown>
   expect(faultsOf(dryRun)).toEqual(faultsOf(put));
   return faultsOf(put);
 }
-
-test('a team lists its own notifiers and what is shared', { tags: [ATTACK] }, async () => {
-  for (const id of ['billing.a', 'ops.a', 'shared.a', 'a'])
-    await done('all', 'PUT', `/notifiers/${id}`, body());
-  expect(await walked(teams, 'reader', '/notifiers?limit=1')).toEqual(['billing.a', 'shared.a']);
-  expect(await ids('ops', '/notifiers?q=a')).toEqual(['ops.a', 'shared.a']);
-});
 
 test('the notifier of a team tells only of schedules that the team sees', { tags: [ATTACK] }, async () => {
   const within = 'must be within your scope, billing.';
@@ -99,21 +91,6 @@ test('a circle of fallbacks is refused without the names of others in it', { tag
     { path: '/fallback', message: 'makes a circle: billing.ring → shared.ring → … → billing.ring' },
   ]);
 });
-
-test(
-  'the fallback of others is not deleted, and the answer does not name them',
-  { tags: [ATTACK] },
-  async () => {
-    await done('all', 'PUT', '/notifiers/billing.last', body());
-    await done('all', 'PUT', '/notifiers/ops.first', body({ fallback: 'billing.last' }));
-    const refused = async () => (await call('billing', 'DELETE', '/notifiers/billing.last')).body['detail'];
-    expect(await refused()).toBe('the notifier is named by others, outside of your scope');
-    await done('billing', 'PUT', '/notifiers/billing.first', body({ fallback: 'billing.last', ...OWN }));
-    expect(await refused()).toBe(
-      'the notifier is named by notifiers billing.first and by others, outside of your scope',
-    );
-  },
-);
 
 test(
   'a team tests its own notifiers, and neither shared ones nor those of others',

@@ -1,0 +1,183 @@
+import { ANSWERED_TARGET, TARGET } from '../api.ts';
+
+/** A resource whose things have names: what is put, what is answered, what is refused, and what may name one. */
+export interface Thing {
+  /** The last part of its list's path. */
+  list: string;
+  word: string;
+  /** Two definitions; the second one says no more than it has to. */
+  definitions: readonly [object, object];
+  /** What is answered of each, beside its id and `updatedAt`. */
+  answers: readonly [object, object];
+  /** Whether it has a version, and an ETag. */
+  hasVersions: boolean;
+  /** Whether a list can be searched by a part of the description. */
+  isSearched: boolean;
+  /** What is refused, with the paths of all of its faults. */
+  faulty: readonly [body: object, paths: readonly string[]][];
+  /** What names it: of these kinds, in the order in which a refusal names them. */
+  namers: readonly [Namer, ...Namer[]];
+  /** How the refusal to delete it begins and ends. */
+  refusal: readonly [before: string, after: string];
+}
+
+interface Namer {
+  /** As a refusal says it before the ids. */
+  kind: string;
+  method: 'PUT' | 'POST';
+  /** With the id that the namer is to have. */
+  path: (id: string) => string;
+  body: (named: string, id: string) => object;
+}
+
+const WEBHOOK = { type: 'webhook', target: TARGET };
+const YEARLY = { cron: '0 0 1 1 *' };
+const below = (connection: string) => ({ type: 'http', connection, url: '/' });
+
+const schedule = (of: (named: string) => object, kind = 'schedules'): Namer => ({
+  kind,
+  method: 'PUT',
+  path: (id) => `/schedules/${id}`,
+  body: (named) => ({ ...YEARLY, target: TARGET, ...of(named) }),
+});
+const run = (of: (named: string) => object): Namer => ({
+  kind: 'open runs',
+  method: 'POST',
+  path: () => '/runs',
+  body: (named, key) => ({ target: TARGET, key, ...of(named) }),
+});
+const notifier = (of: (named: string) => object): Namer => ({
+  kind: 'notifiers',
+  method: 'PUT',
+  path: (id) => `/notifiers/${id}`,
+  body: (named, id) => ({ channel: WEBHOOK, filter: { ids: [id] }, ...of(named) }),
+});
+
+export const THINGS: readonly Thing[] = [
+  {
+    ...{ list: 'calendars', word: 'calendar', hasVersions: true, isSearched: true },
+    definitions: [
+      { description: 'of Bavaria', dates: ['2030-01-06', '2030-12-24/2031-01-02'] },
+      { dates: [] },
+    ],
+    answers: [
+      {
+        ...{ description: 'of Bavaria', dates: ['2030-01-06', '2030-12-24/2031-01-02'] },
+        ...{ version: 1, nextFiresMoved: true },
+      },
+      { description: null, dates: [], version: 2, nextFiresMoved: true },
+    ],
+    faulty: [
+      [
+        {
+          dates: ['2030-02-30', '2030-01-02/2030-01-01', '1999-12-31', 'Christmas', 5, '2030-01-01'],
+          ...{ days: [], description: 5, id: 'other' },
+        },
+        ['/dates/0', '/dates/1', '/dates/2', '/dates/3', '/dates/4', '/days', '/description', '/id'],
+      ],
+      [{ dates: Array.from({ length: 2001 }, () => '2030-01-01') }, ['/dates']],
+      [{}, ['/dates']],
+    ],
+    namers: [schedule((named) => ({ exclude: { calendars: [named] } }), '')],
+    refusal: ['the calendar is excluded by ', ': change these schedules first'],
+  },
+  {
+    ...{ list: 'limits', word: 'limit', hasVersions: false, isSearched: false },
+    definitions: [{ description: 'the warehouse', maxRunning: 3 }, { maxRunning: 10_000 }],
+    answers: [
+      { description: 'the warehouse', maxRunning: 3, running: 0, waiting: 0 },
+      { description: null, maxRunning: 10_000, running: 0, waiting: 0 },
+    ],
+    faulty: [
+      [
+        { maxRunning: 0, description: 7, burst: 1, id: 'other' },
+        ['/burst', '/description', '/id', '/maxRunning'],
+      ],
+      ...[10_001, 1.5, '3', null, undefined].map(
+        (maxRunning) => [{ maxRunning }, ['/maxRunning']] as [object, string[]],
+      ),
+    ],
+    namers: [schedule((limit) => ({ limit })), run((limit) => ({ limit }))],
+    refusal: ['the limit is named by ', ''],
+  },
+  {
+    ...{ list: 'connections', word: 'connection', hasVersions: true, isSearched: true },
+    definitions: [
+      { description: 'the CRM', url: 'https://api.example/v1', headers: { 'X-File': { file: 'team/x' } } },
+      { url: 'http://localhost:9000/' },
+    ],
+    answers: [
+      {
+        ...{
+          description: 'the CRM',
+          url: 'https://api.example/v1',
+          headers: { 'X-File': { file: 'team/x' } },
+        },
+        ...{ auth: null, tls: null, version: 1 },
+      },
+      { description: null, url: 'http://localhost:9000/', headers: {}, auth: null, tls: null, version: 2 },
+    ],
+    faulty: [
+      [
+        { url: 'ftp://a.example', description: 7, headers: [], token: 'x', id: 'other' },
+        ['/description', '/headers', '/id', '/token', '/url'],
+      ],
+      [{}, ['/url']],
+    ],
+    namers: [
+      schedule((connection) => ({ target: below(connection) })),
+      run((connection) => ({ target: below(connection) })),
+      notifier((connection) => ({ channel: { type: 'webhook', target: below(connection) } })),
+    ],
+    refusal: ['the connection is named by ', ''],
+  },
+  {
+    ...{ list: 'notifiers', word: 'notifier', hasVersions: true, isSearched: true },
+    definitions: [
+      {
+        ...{ description: 'Night shift', enabled: false, on: ['late', 'failed'], remindSeconds: null },
+        filter: { ids: ['billing.*', 'one'], label: ['team:a:b'] },
+        channel: WEBHOOK,
+      },
+      { channel: WEBHOOK },
+    ],
+    answers: [
+      {
+        ...{ description: 'Night shift', enabled: false, on: ['late', 'failed'], remindSeconds: null },
+        filter: { ids: ['billing.*', 'one'], label: ['team:a:b'] },
+        channel: { type: 'webhook', target: ANSWERED_TARGET },
+        ...{ fallback: null, version: 1 },
+      },
+      {
+        ...{ description: null, enabled: true, filter: { ids: [], label: [] }, remindSeconds: 86_400 },
+        on: ['failed', 'late', 'unstarted', 'slow', 'missed', 'paused', 'error'],
+        channel: { type: 'webhook', target: ANSWERED_TARGET },
+        ...{ fallback: null, version: 2 },
+      },
+    ],
+    faulty: [
+      [
+        {
+          ...{
+            on: ['failed', 'failed'],
+            remindSeconds: 1,
+            fallback: '-',
+            enabled: 'yes',
+            also: 1,
+            id: 'other',
+          },
+          filter: { ids: ['b*c'], label: ['nocolon'], tags: [] },
+          channel: { type: 'email', to: ['no address', 'a@b', 'a@b'] },
+        },
+        [
+          ...['/also', '/channel/to', '/channel/to/0', '/enabled', '/fallback', '/filter/ids/0'],
+          ...['/filter/label/0', '/filter/tags', '/id', '/on', '/remindSeconds'],
+        ],
+      ],
+      [{ on: [], channel: { type: 'sms' } }, ['/channel/type', '/on']],
+      [{}, ['/channel']],
+    ],
+    namers: [notifier((fallback) => ({ fallback }))],
+    refusal: ['the notifier is named by ', ''],
+  },
+];
