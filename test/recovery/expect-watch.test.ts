@@ -66,7 +66,7 @@ async function look(): Promise<void> {
 }
 
 it('a run is sent once it is durable that it begins, and two watches find once that it takes too long', async () => {
-  const { settler, dispatcher, effects: follow } = instance.pipeline;
+  const { settler, dispatcher, alertEffects } = instance.pipeline;
   for (const service of [settler, dispatcher]) await service.start();
   await put('slow');
   const { id } = await instance.fire('slow');
@@ -83,7 +83,7 @@ it('a run is sent once it is durable that it begins, and two watches find once t
     { status: 'succeeded', unmet: ['finish'] },
     [effect],
   ]);
-  await follow.start();
+  await alertEffects.start();
   const found = { runId: id, scheduleId: 'slow', bound: 'finish', passedAt: expect.any(Number) as number };
   await until(() => instance.events.some(({ type }) => type === 'runsUnmet') || null);
   expect(instance.events.filter(({ type }) => type === 'runsUnmet')).toEqual([
