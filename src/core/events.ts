@@ -91,6 +91,8 @@ export type FirelockEvent =
   | { type: 'cursorsMoved'; count: number; zoneData: string }
   /** How many rows the loop leaves out for now, since it could not write them. */
   | { type: 'rowsSetAside'; loop: string; count: number }
+  /** Work of this instance failed because of its database (database-trouble.ts). */
+  | { type: 'databaseFailed'; error: unknown }
   | { type: 'loopFailed'; loop: string; error: unknown; retryInMs: number }
   /** A whole pass of the loop succeeded. */
   | { type: 'loopPassed'; loop: string }

@@ -35,13 +35,14 @@ import { createDatabaseClock } from '../runtime/database-clock.ts';
 import { type EventBus, createEventBus } from '../runtime/event-bus.ts';
 import { createIdleMemory } from '../runtime/idle-memory.ts';
 import { createLease } from '../runtime/instance-lease.ts';
+import { createInstanceState } from '../runtime/instance-state.ts';
 import { createMaintenanceState } from '../runtime/maintenance-state.ts';
 import { createObservingState } from '../runtime/observing-state.ts';
-import { createInstanceState } from '../runtime/readiness.ts';
 import type { ServicesDeps } from '../runtime/service-table.ts';
 import { openPools } from '../postgres/database-pools.ts';
 import { openDatabase } from '../postgres/database.ts';
 import { readingOnly } from '../postgres/reading-only.ts';
+import { tellingTroubles } from '../postgres/telling-troubles.ts';
 import { type AddressGuard, createAddressGuard } from '../targets/address-guard.ts';
 import { createEmailTarget } from '../targets/email.ts';
 import { createHttpTarget } from '../targets/http.ts';
@@ -78,7 +79,7 @@ export type Common = ReturnType<typeof createCommon>;
 export function createCommon(options: DaemonOptions, parts: Parts) {
   const { config, version, logger } = options;
   const { clock, events } = parts;
-  logEvents(events, logger);
+  logEvents(events, logger, clock);
   const { pools, openWriting } = createPools(options, parts);
   const databaseClock = createDatabaseClock(clock);
   const ownPorts = new Set<number>();
@@ -115,7 +116,7 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
 /** With FIRELOCK_OBSERVE, PostgreSQL refuses what the pools might write; a take-over has a connection of its own. */
 function createPools({ config, databaseUrl }: DaemonOptions, parts: Parts) {
   const open: Parts['openDatabase'] = (...asked) => {
-    const database = parts.openDatabase(...asked);
+    const database = tellingTroubles(parts.openDatabase(...asked), parts.events);
     return config.observe ? readingOnly(database) : database;
   };
   return {

@@ -1,4 +1,5 @@
 /** The errors on which the store's callers can act. Recognised by SQLSTATE and connection codes, never by an error's text. */
+import { CONNECTION_CODES, codeOf } from '../core/database-trouble.ts';
 import type { BatchFault } from '../runtime/loop/batch.ts';
 
 /** The client-side time limit of a statement or transaction passed: its effect is unknown. */
@@ -162,33 +163,8 @@ const READ_ONLY = '25006';
 const TLS_FAILED = 'TLS_FAILED';
 const NOT_READ_COMMITTED = 'NOT_READ_COMMITTED';
 const LOCK_NOT_AVAILABLE = '55P03';
-const CONNECTION_CODES = new Set([
-  'CONNECTION_CLOSED',
-  'CONNECTION_ENDED',
-  'CONNECTION_DESTROYED',
-  'CONNECT_TIMEOUT',
-  'ECONNREFUSED',
-  'ECONNRESET',
-  'ECONNABORTED',
-  'EPIPE',
-  'ETIMEDOUT',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ENETDOWN',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'ENOENT',
-]);
 
 function messageOf(error: unknown): string {
   // If a name has several addresses, the error that covers all of them has no text.
   return error instanceof Error && error.message !== '' ? error.message : (codeOf(error) ?? String(error));
-}
-
-/** The code of the error or of what caused it (the query builder wraps the driver's error). */
-function codeOf(error: unknown): string | undefined {
-  for (let at = error; at instanceof Error; at = at.cause) {
-    if ('code' in at && typeof at.code === 'string') return at.code;
-  }
-  return undefined;
 }

@@ -23,6 +23,7 @@ const FUNCTIONS = ['firelock_create_day(text, date)', 'firelock_drop_day(text, d
 /** The role lacks rights that it needs. */
 export class RightsMissing extends Error {
   override readonly name = 'RightsMissing';
+  readonly code = '42501';
 }
 
 const MAX_NAMED = 5;

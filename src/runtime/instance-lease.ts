@@ -9,6 +9,7 @@ import type { Clock } from './clock.ts';
 export interface Lease {
   /** The id under which it locks and claims now. */
   readonly instanceId: string;
+  readonly ttlSeconds: number;
   /** False: nothing may be sent until a heartbeat is answered again. */
   isValid(): boolean;
   /** Call it before a heartbeat is sent, and keep the result. */
@@ -35,6 +36,7 @@ export function createLease(clock: Clock, ttlSeconds: number): Lease {
     get instanceId() {
       return instanceId;
     },
+    ttlSeconds,
     isValid: () => isLeaseValid(heartbeatSent, moment(), ttlSeconds),
     moment,
     renew: (sent) => {

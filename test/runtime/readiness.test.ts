@@ -1,9 +1,13 @@
 import { expect, it } from 'vitest';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { type Clock, systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { createLease } from '../../src/runtime/instance-lease.ts';
+import { createLoop } from '../../src/runtime/loop/loop.ts';
 import { createObservingState } from '../../src/runtime/observing-state.ts';
-import { createInstanceState, readinessOf } from '../../src/runtime/readiness.ts';
+import { createInstanceState } from '../../src/runtime/instance-state.ts';
+import { readinessOf } from '../../src/runtime/readiness.ts';
+import { passingClock } from '../support/passing-clocks.ts';
+import { until } from '../support/until.ts';
 
 const observing = (isSet: boolean) => createObservingState(createEventBus(), systemClock, isSet);
 const QUIET = { maintenance: null, observing: observing(false) };
@@ -83,4 +87,75 @@ it('what follows from ends late is a warning as well, and what only waits its tu
   };
   expect(sampled(61.4)).toEqual([expect.stringMatching(/^effects of ended runs are late: .* 61 s$/)]);
   expect(sampled(59)).toEqual([]);
+});
+
+/** An instance with a lease of 10 s, which `beats` renews. */
+function migratedInstance(clock: Clock) {
+  const events = createEventBus();
+  const lease = createLease(clock, 10);
+  const state = createInstanceState(events, clock);
+  state.migrated = true;
+  const beats = () => lease.renew(lease.moment());
+  beats();
+  return { events, lease, state, beats };
+}
+
+const FULL = Object.assign(new Error('could not extend file'), { code: '53100' });
+
+it.each(['tick', 'dispatch'])(
+  'an instance whose %s loop fails for longer than two TTLs is not ready, and says why',
+  async (name) => {
+    const { clock, pass } = passingClock();
+    const { events, lease, state, beats } = migratedInstance(clock);
+    let fails = true;
+    const body = () => (fails ? Promise.reject(FULL) : Promise.resolve(10));
+    const loop = createLoop({ name, clock, events, body });
+    const other = createLoop({ name: 'gauges', clock, events, body });
+    const now = () => readinessOf(state, lease, [loop, other], QUIET);
+    await Promise.all([loop.start(), other.start()]);
+    await until(() => loop.failingMs() > 0 || null);
+    expect(now()).toMatchObject({
+      status: 'ready',
+      // The disk is full before anything has failed for long.
+      warnings: [expect.stringMatching(/^the disk of the database is full: /)],
+    });
+    pass(20_000);
+    // Other loops may fail for longer.
+    expect(readinessOf(state, lease, [other], QUIET).checks['loops']).toBe('ok');
+    beats();
+    expect(now().status).toBe('unavailable');
+    expect(now().checks).toMatchObject({
+      ...{ database: 'ok', lease: 'ok' },
+      loops: expect.stringMatching(
+        `^the ${name} loop has failed for 2\\d s, and nothing fires: the disk of the database is full$`,
+      ) as string,
+    });
+    fails = false;
+    await until(() => loop.failingMs() + other.failingMs() === 0 || null);
+    expect(now().checks['loops']).toBe('ok');
+    await Promise.all([loop.stop(), other.stop()]);
+    pass(61_000);
+    expect(now().warnings).toEqual([]);
+  },
+);
+
+it('why no heartbeat was answered stands in the check of the database, for as long as it is the reason', () => {
+  const { clock, pass } = passingClock();
+  const { events, lease, state, beats } = migratedInstance(clock);
+  const database = () => readinessOf(state, lease, [], QUIET).checks['database'];
+  const fails = (code: string) =>
+    events.emit({ type: 'databaseFailed', error: Object.assign(new Error('no'), { code }) });
+  fails('28P01');
+  expect(database()).toBe('ok');
+  pass(10_000);
+  fails('ECONNREFUSED');
+  expect(database()).toBe('no heartbeat was answered lately: the database is out of reach');
+  fails('28P01');
+  expect(database()).toMatch(/^no heartbeat was answered lately: the database refuses the login: its role/);
+  fails('3D000');
+  expect(database()).toBe('no heartbeat was answered lately: the database does not exist');
+  pass(61_000);
+  expect(database()).toBe('no heartbeat was answered lately: the database is out of reach or slow');
+  beats();
+  expect(database()).toBe('ok');
 });

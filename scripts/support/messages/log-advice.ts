@@ -50,6 +50,8 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
     'Add the keys that `keyIds` names to `FIRELOCK_SECRET_KEYS`, in every instance, and restart it.',
   'the database lost commits that it had confirmed (a failover, or a restored backup); fires of the lost time are planned again under their old ids (docs/restoring.md)':
     'See [FirelockDatabaseWentBack](runbook.md#firelockdatabasewentback).',
+  '…: firelock tries again until somebody mends that':
+    'Mend what the line says; `reason` is what the database said. See [FirelockNoLease](runbook.md#firelocknolease).',
   'the file of tokens has faults; the tokens known before stay in force':
     'Correct the lines that `faults` names, and send SIGHUP again.',
   'the watchdog thread has ended: a blocked event loop will not be noticed':

@@ -17,7 +17,7 @@ export function messagesReference(root: string, paths: readonly string[]): strin
   return [
     HEAD,
     logSection(texts.said(logLine, isDaemon)),
-    warningSection(texts.said(warning, (path) => path === 'src/runtime/readiness.ts')),
+    warningSection(texts.said(warning, (path) => path.startsWith('src/runtime/readiness'))),
     apiSection(texts.said(problem, isDaemon)),
     commandSection(texts.said(commandError, isCommand)),
   ].join('\n');

@@ -8,6 +8,7 @@ import { InstancesLive } from '../../operations/resume.ts';
 import { TakeOverRefused } from '../../operations/take-over.ts';
 import { StillFollowed } from '../../operations/schedules/delete-schedule.ts';
 import { NotNow, isDataRefused, isRepeatable, isUnavailable } from '../../postgres/errors.ts';
+import { OUT_OF_REACH, databaseTrouble } from '../../core/database-trouble.ts';
 import { isoInstant } from '../../core/instant.ts';
 import { CronError } from '../../core/cron/cron.ts';
 
@@ -122,7 +123,8 @@ export function toProblem(error: unknown, bodyLimit?: number): Problem {
   if (error instanceof CapReached) return new Problem(422, error.message);
   if (error instanceof StillUsed) return new Problem(409, stillUsed(error));
   if (error instanceof NotNow) return unavailable(error.message, error);
-  if (isUnavailable(error)) return unavailable('the database is out of reach', error);
+  const trouble = databaseTrouble(error) ?? (isUnavailable(error) ? OUT_OF_REACH : null);
+  if (trouble !== null) return unavailable(trouble, error);
   if (isRepeatable(error)) return unavailable('too many calls change the same rows at once', error);
   if (isDataRefused(error)) {
     return new Problem(400, 'the request has a value that the database cannot store', { cause: error });

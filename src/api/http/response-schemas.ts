@@ -73,7 +73,7 @@ const DESCRIPTIONS: Record<number, string> = {
   429: 'Too many calls; `Retry-After` says when to try again',
   431: 'The request line and the headers are too large, or there are too many headers',
   500: 'An error of the server',
-  503: 'Database out of reach, or too many slow calls wait already; `Retry-After` says when to try again',
+  503: 'The database does not do its work, which `detail` says why, or too many slow calls wait already; `Retry-After` says when to try again',
 };
 
 /** An answer without a body. */

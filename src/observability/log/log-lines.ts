@@ -1,4 +1,6 @@
+import { lastingTrouble } from '../../core/database-trouble.ts';
 import type { FirelockEvent } from '../../core/events.ts';
+import { type Clock, systemClock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { EventOf } from '../handlers.ts';
@@ -8,8 +10,15 @@ import { RUN_LINES } from './run-lines.ts';
 import { SCHEDULE_LINES } from './schedule-lines.ts';
 
 /** Turns events into log lines: events on which an operator acts at info and above, each fire at debug. */
-export function logEvents(events: EventBus, logger: Logger): void {
-  const said: Said = { failing: new Set(), notStarted: 0, zoneData: '', missingKeys: '', waiting: '' };
+export function logEvents(
+  events: EventBus,
+  logger: Logger,
+  clock: Pick<Clock, 'monotonic'> = systemClock,
+): void {
+  const said: Said = {
+    ...{ failing: new Set(), troubles: new Map(), notStarted: 0, zoneData: '', missingKeys: '', waiting: '' },
+    now: () => clock.monotonic(),
+  };
   events.subscribe((event) => LINES[event.type]?.(logger, event, said));
 }
 
@@ -17,6 +26,9 @@ export function logEvents(events: EventBus, logger: Logger): void {
 interface Said {
   /** Loops whose last pass failed. */
   failing: Set<string>;
+  /** When each trouble of the database that lasts was said last. */
+  troubles: Map<string, number>;
+  now: () => number;
   /** Handoffs since the last heartbeat. */
   notStarted: number;
   zoneData: string;
@@ -31,12 +43,15 @@ type ChangeLines = {
 
 const CHANGE_LINES: ChangeLines = {
   /** The first failure of a loop is a warning with all details; a line for each of the following ones would hide it. */
-  loopFailed: (logger, { loop, error, retryInMs }, { failing }) => {
+  loopFailed: (logger, { loop, error, retryInMs }, said) => {
+    const { failing } = said;
+    sayTrouble(logger, error, said);
     const fields = { loop, retryInMs, reason: reasonOf(error) };
     if (failing.has(loop)) logger.debug(fields, `the ${loop} loop failed again`);
     else logger.warn(fields, `the ${loop} loop failed; it is retried until it works`);
     failing.add(loop);
   },
+  databaseFailed: (logger, { error }, said) => sayTrouble(logger, error, said),
   loopPassed: (logger, { loop }, { failing }) => {
     if (failing.delete(loop)) logger.info({ loop }, `the ${loop} loop works again`);
   },
@@ -93,6 +108,16 @@ const CHANGE_LINES: ChangeLines = {
     said.waiting = names;
   },
 };
+
+const SAY_AGAIN_MS = 60_000;
+
+/** Whoever looks at the log an hour later must still see why nothing fires. */
+function sayTrouble(logger: Logger, error: unknown, { troubles, now }: Said): void {
+  const trouble = lastingTrouble(error);
+  if (trouble === null || now() - (troubles.get(trouble) ?? -Infinity) < SAY_AGAIN_MS) return;
+  troubles.set(trouble, now());
+  logger.error({ reason: reasonOf(error) }, `${trouble}: firelock tries again until somebody mends that`);
+}
 
 /** Events that have no line here are for the metrics only. */
 const LINES = { ...RUN_LINES, ...SCHEDULE_LINES, ...INSTANCE_LINES, ...CHANGE_LINES } as Partial<

@@ -58,7 +58,7 @@ const cutConnections = () =>
   admin`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = ${name} AND datname = ${name}`;
 
 /** It is alive, says that it is not ready, and refuses what it cannot do, with a reason that names no more than it should. */
-async function expectUnavailable(daemon: Daemon, method = 'GET'): Promise<void> {
+async function expectUnavailable(daemon: Daemon, detail: string, method = 'GET'): Promise<void> {
   await until(async () => (await daemon.call('GET', '/readyz')).status === 503 || null);
   const body = { cron: '0 0 1 1 *', target: { type: 'http', url: receiver.url } };
   const answer = await daemon.call(method, '/api/v1/schedules/refused', method === 'GET' ? undefined : body);
@@ -69,7 +69,7 @@ async function expectUnavailable(daemon: Daemon, method = 'GET'): Promise<void> 
     type: 'about:blank',
     title: 'Service Unavailable',
     status: 503,
-    detail: 'the database is out of reach',
+    detail,
   });
   expect(await daemon.call('GET', '/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } });
 }
@@ -96,7 +96,7 @@ async function throughAnOutage(fault: (daemons: Daemon[]) => Promise<void>, mend
 it('a PostgreSQL that crashes, stays away and comes back ends no daemon, and every fire is made up for', () =>
   throughAnOutage(async (daemons) => {
     await cluster.crash();
-    for (const daemon of daemons) await expectUnavailable(daemon);
+    for (const daemon of daemons) await expectUnavailable(daemon, 'the database is out of reach');
     await sleep(2_000);
   }, cluster.restart));
 
@@ -118,7 +118,7 @@ it('a database that becomes read-only makes daemons not ready, can still be read
       await admin.unsafe(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
       await cutConnections();
       for (const daemon of daemons) {
-        await expectUnavailable(daemon, 'PUT');
+        await expectUnavailable(daemon, 'the database may only be read', 'PUT');
         expect((await daemon.call('GET', '/api/v1/schedules')).status).toBe(200);
       }
     },
@@ -131,7 +131,7 @@ it('daemons wait for a database that takes no more connections', () =>
     async (daemons) => {
       await admin.unsafe(`ALTER ROLE ${name} CONNECTION LIMIT 0`);
       await cutConnections();
-      for (const daemon of daemons) await expectUnavailable(daemon);
+      for (const daemon of daemons) await expectUnavailable(daemon, 'the database has too many connections');
     },
     () => admin.unsafe(`ALTER ROLE ${name} CONNECTION LIMIT -1`),
   ));

@@ -1,0 +1,121 @@
+import { databaseTrouble, lastingTrouble } from '../core/database-trouble.ts';
+import type { TroubledNotifiers } from '../core/alerts/alert-events.ts';
+import type { FirelockEvent } from '../core/events.ts';
+import type { Clock } from './clock.ts';
+import type { EventBus } from './event-bus.ts';
+
+/** What the instance knows about itself since its start. */
+export interface InstanceState {
+  migrated: boolean;
+  /** It has registered, and its services have started. */
+  working: boolean;
+  stopping: boolean;
+  /** Claimed by an instance that is silent; as of the last sample. */
+  strandedRuns: number;
+  /** Why the last pass of a loop failed; null: the log says it. A loop whose last pass succeeded is not there. */
+  failures: Map<string, string | null>;
+  /** Why work failed because of the database in the last minute, the newest reason first. */
+  troubles: () => Trouble[];
+  /** How many rows each loop leaves out for now, since it could not write them. */
+  rowsSetAside: Map<string, number>;
+  /** Effects of ends that have failed; as of the last sample. */
+  effectsFailing: number;
+  /** For how long the oldest effect has waited that has not failed; as of the last sample. */
+  oldestEffectSeconds: number;
+  /** Schedules without a success in time; as of the last sample. */
+  schedulesLate: number;
+  /** Versions of the time zone data that the living instances plan with; as of the last sample. */
+  zoneData: readonly string[];
+  /** Ids of keys that secrets of schedules need, and this instance does not have; as of the last sample. */
+  missingKeys: readonly string[];
+  /** Notifiers that tell nobody; as of the last sample. */
+  notifiers: TroubledNotifiers;
+  /** How many fires this instance has found missed in the last minutes. */
+  missedLately: () => number;
+}
+
+export interface Trouble {
+  words: string;
+  /** Until somebody mends it. */
+  lasts: boolean;
+}
+
+const LATELY_MS = 10 * 60_000;
+const TROUBLED_MS = 60_000;
+
+const UNSAMPLED = {
+  strandedRuns: 0,
+  effectsFailing: 0,
+  oldestEffectSeconds: 0,
+  schedulesLate: 0,
+  zoneData: [],
+  missingKeys: [],
+  notifiers: { undelivered: [], waiting: [] },
+};
+
+export function createInstanceState(events: EventBus, clock: Clock): InstanceState {
+  const missed: { at: number; fires: number }[] = [];
+  const missedLately = (): number => {
+    const since = clock.monotonic() - LATELY_MS;
+    while (missed[0] !== undefined && missed[0].at < since) missed.shift();
+    return missed.reduce((sum, { fires }) => sum + fires, 0);
+  };
+  const troubled = createTroubles(clock);
+  const state: InstanceState = {
+    ...{ migrated: false, working: false, stopping: false },
+    failures: new Map(),
+    troubles: troubled.lately,
+    rowsSetAside: new Map(),
+    ...UNSAMPLED,
+    missedLately,
+  };
+  events.subscribe((event) => {
+    if (event.type === 'firesMissed') {
+      const { caughtUp, folded, skipped } = event;
+      missedLately();
+      missed.push({ at: clock.monotonic(), fires: caughtUp + folded + skipped });
+    } else if (event.type === 'databaseFailed' || event.type === 'loopFailed') {
+      troubled.met(event.error);
+    }
+    learn(state, event);
+  });
+  return state;
+}
+
+function learn(state: InstanceState, event: FirelockEvent): void {
+  if (event.type === 'loopFailed') {
+    state.failures.set(event.loop, databaseTrouble(event.error));
+  } else if (event.type === 'loopPassed') {
+    state.failures.delete(event.loop);
+  } else if (event.type === 'gaugesSampled') {
+    state.strandedRuns = event.strandedRuns;
+    state.effectsFailing = event.effectsFailing;
+    state.oldestEffectSeconds = event.oldestEffectSeconds;
+    state.schedulesLate = event.schedulesLate;
+    state.zoneData = event.zoneData;
+  } else if (event.type === 'rowsSetAside') {
+    state.rowsSetAside.set(event.loop, event.count);
+  } else if (event.type === 'secretKeysSampled') {
+    state.missingKeys = event.missing;
+  } else if (event.type === 'notifiersSampled') {
+    state.notifiers = event.notifiers;
+  }
+}
+
+function createTroubles(clock: Pick<Clock, 'monotonic'>) {
+  /** By its words, the newest last. */
+  const met = new Map<string, { lasts: boolean; at: number }>();
+  return {
+    met: (error: unknown): void => {
+      const words = databaseTrouble(error);
+      if (words === null) return;
+      met.delete(words);
+      met.set(words, { lasts: lastingTrouble(error) !== null, at: clock.monotonic() });
+    },
+    lately: (): Trouble[] => {
+      const since = clock.monotonic() - TROUBLED_MS;
+      for (const [words, { at }] of met) if (at < since) met.delete(words);
+      return [...met].map(([words, { lasts }]) => ({ words, lasts })).reverse();
+    },
+  };
+}

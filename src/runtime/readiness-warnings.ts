@@ -1,0 +1,98 @@
+import type { InstanceState } from './instance-state.ts';
+import type { Turning } from './loop/loop.ts';
+
+/** A pass that takes longer is a fault of `/readyz`, and a loop that fails for longer a warning. */
+export const LOOP_LIMIT_MS = 30_000;
+
+/** Usually it is done at once. */
+const MAX_EFFECT_SECONDS = 60;
+
+/** What an operator should know, and what does not stop the work. */
+export function warningsOf(loops: readonly Turning[], state: InstanceState): string[] {
+  const { strandedRuns, effectsFailing, schedulesLate, zoneData, missingKeys, missedLately } = state;
+  const warnings = [...troublesOf(state), ...failingOf(loops), ...setAsideOf(state)];
+  if (strandedRuns > 0) {
+    warnings.push(
+      `${strandedRuns} runs are claimed by an instance that is silent; other instances take them over once it is declared dead`,
+    );
+  }
+  if (effectsFailing > 0) {
+    warnings.push(
+      `${effectsFailing} effects of ended runs failed and will be retried; the log names the runs and says why`,
+    );
+  }
+  if (state.oldestEffectSeconds > MAX_EFFECT_SECONDS) {
+    warnings.push(
+      `effects of ended runs are late: the oldest has waited for ${Math.round(state.oldestEffectSeconds)} s`,
+    );
+  }
+  if (schedulesLate > 0) {
+    warnings.push(
+      `${schedulesLate} schedules are late: no run has succeeded in time; GET /api/v1/schedules?late=true names them`,
+    );
+  }
+  const missed = missedLately();
+  if (missed > 0) {
+    warnings.push(
+      `${missed} fires were missed in the last ten minutes; the log names the schedules, and their occurrences say what became of each fire`,
+    );
+  }
+  warnings.push(...untoldOf(state));
+  if (zoneData.length > 1) warnings.push(mixedZoneData(zoneData));
+  if (missingKeys.length > 0) {
+    warnings.push(
+      `schedules or connections have secrets that are encrypted with keys missing in FIRELOCK_SECRET_KEYS (${missingKeys.join(', ')}): ` +
+        'their targets cannot be called',
+    );
+  }
+  return warnings;
+}
+
+/** Of calls of the API as well: the loops may find nothing to write. */
+function troublesOf({ troubles }: InstanceState): string[] {
+  return troubles()
+    .filter(({ lasts }) => lasts)
+    .map(({ words }) => `${words}: work failed in the last minute, and the log has the reason`);
+}
+
+function failingOf(loops: readonly Turning[]): string[] {
+  return loops
+    .filter((loop) => loop.failingMs() > LOOP_LIMIT_MS)
+    .map(
+      (loop) =>
+        `the ${loop.name} loop has failed for ${Math.round(loop.failingMs() / 1000)} s; the log says why`,
+    );
+}
+
+function setAsideOf({ rowsSetAside }: InstanceState): string[] {
+  return [...rowsSetAside]
+    .filter(([, count]) => count > 0)
+    .map(
+      ([loop, count]) =>
+        `the ${loop} loop could not write ${count} rows, and tries them again later; the log names them`,
+    );
+}
+
+function untoldOf({ notifiers: { undelivered, waiting } }: InstanceState): string[] {
+  const named = (ids: readonly string[], rest: string) =>
+    ids.length === 0 ? [] : [`${namesOf(ids)}: ${rest}`];
+  return [
+    ...named(undelivered, 'the last message of these notifiers was not delivered; the log says why'),
+    ...named(waiting, 'a message of these notifiers has waited for longer than five minutes'),
+  ];
+}
+
+const MAX_NAMED = 10;
+
+function namesOf(ids: readonly string[]): string {
+  const more = ids.length - MAX_NAMED;
+  return ids.slice(0, MAX_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+/** The consequence if living instances differ in their time zone data. */
+function mixedZoneData(versions: readonly string[]): string {
+  return (
+    `living instances have different time zone data (${versions.join(', ')}) and may plan fires at different times in ` +
+    'zones whose rules differ; finish the rollout'
+  );
+}
