@@ -5,7 +5,7 @@ import type { Clock } from '../runtime/clock.ts';
 import { type Account, chooseAccount } from './account.ts';
 import { provideBinaries } from './binaries.ts';
 import { choosePort, ensureCluster, refuseOtherMajor, SUPERUSER } from './cluster.ts';
-import { errorCode, unlessMissing, writeNew } from './files.ts';
+import { errorCode, isFull, unlessMissing, writeNew } from './files.ts';
 import { type Home, homeLink, makeDirectory, openHome, ownKey } from './home.ts';
 import { withLock } from './lock.ts';
 import {
@@ -92,28 +92,38 @@ async function joinServer(
   }
 }
 
-async function leaveServer(
-  deps: ServerDeps,
-  { note, last, onEvent }: { note: string; last: RunningServer; onEvent: EmbeddedPostgresOptions['onEvent'] },
-): Promise<void> {
+interface Leaving {
+  note: string;
+  last: RunningServer;
+  onEvent: EmbeddedPostgresOptions['onEvent'];
+}
+
+async function leaveServer(deps: ServerDeps, leaving: Leaving): Promise<void> {
   const { home } = deps;
   try {
-    await withLock(home.directory, async () => {
-      const others = await unregisterUser(home.users, note);
-      if (others > 0) {
-        onEvent('PostgreSQL keeps running for the other processes that use it', { others });
-        return;
-      }
-      await stopServer(deps);
-      onEvent('PostgreSQL stopped', {});
+    await withLock(home.directory, () => stopUnlessUsed(deps, leaving)).catch(async (error: unknown) => {
+      // A lock takes room on the disk. Nobody joins meanwhile: that takes room as well.
+      if (!isFull(error)) throw error;
+      await stopUnlessUsed(deps, leaving);
     });
   } catch (error) {
     if (errorCode(error) !== 'ENOENT' || (await unlessMissing(stat(home.directory))) !== undefined)
       throw error;
+    const { last, onEvent } = leaving;
     // The directory was removed while the server ran: there is nothing to save, and no lock file names it.
     if (await isAlive(last.identity)) process.kill(last.identity.pid, 'SIGQUIT');
     onEvent('PostgreSQL was ended because its directory was removed', {});
   }
+}
+
+async function stopUnlessUsed(deps: ServerDeps, { note, onEvent }: Leaving): Promise<void> {
+  const others = await unregisterUser(deps.home.users, note);
+  if (others > 0) {
+    onEvent('PostgreSQL keeps running for the other processes that use it', { others });
+    return;
+  }
+  await stopServer(deps);
+  onEvent('PostgreSQL stopped', {});
 }
 
 function describe(

@@ -6,6 +6,11 @@ export function errorCode(error: unknown): string | undefined {
   return undefined;
 }
 
+/** Nothing can be written there: the disk, or the user's share of it, is full. */
+export function isFull(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT'].includes(errorCode(error) ?? '');
+}
+
 /** The result, or undefined if a file or directory on the way does not exist. */
 export async function unlessMissing<T>(result: Promise<T>): Promise<T | undefined> {
   try {

@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { link, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { link, readdir, readFile, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { errorCode, writeNew } from './files.ts';
+import { errorCode, unlessMissing, writeNew } from './files.ts';
 import { formatIdentity, isAlive, ownIdentity, parseIdentity } from './process-identity.ts';
 
 const POLL_MS = 25;
-const RELEASED = 'released\n';
 
 /**
  * Runs `body` while no other process runs one under a lock of the same directory, and returns its result. A lock whose
@@ -14,12 +13,12 @@ const RELEASED = 'released\n';
  *
  * Node has no flock, and removing a dead owner's lock file races with other processes that do the same. Hence generations: the
  * file `lock.N` with the highest N is the lock; it is taken by creating N+1, which only one can, and a file is removed
- * only when a higher one exists. Releasing marks the file and leaves it.
+ * only when a higher one exists. Releasing empties the file and leaves it: that needs no room on a full disk.
  */
 export async function withLock<T>(directory: string, body: () => Promise<T>): Promise<T> {
   const draft = join(directory, `lock-draft-${randomUUID()}`);
-  await writeNew(draft, formatIdentity(await ownIdentity()));
   try {
+    await writeNew(draft, formatIdentity(await ownIdentity()));
     const generation = await acquire(directory, draft);
     try {
       return await body();
@@ -61,14 +60,8 @@ async function tryAcquire(directory: string, draft: string): Promise<number | un
 }
 
 async function release(directory: string, generation: number): Promise<void> {
-  const draft = join(directory, `lock-draft-${randomUUID()}`);
-  try {
-    await writeNew(draft, RELEASED);
-    await rename(draft, lockFile(directory, generation));
-  } catch (error) {
-    // The directory was removed meanwhile, and the lock with it.
-    if (errorCode(error) !== 'ENOENT') throw error;
-  }
+  // The directory may have been removed meanwhile, and the lock with it.
+  await unlessMissing(truncate(lockFile(directory, generation)));
 }
 
 async function isHeld(path: string): Promise<boolean> {

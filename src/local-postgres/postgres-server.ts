@@ -67,27 +67,33 @@ export async function startServer(
   }
 }
 
-/** Stops the server if it runs: open transactions are rolled back, what is committed is on disk. */
+/**
+ * Stops the server if it runs: open transactions are rolled back, what is committed is on disk. One that cannot write its last
+ * checkpoint, since the disk is full, ends without it, and reads its log at its next start.
+ */
 export async function stopServer(deps: ServerDeps): Promise<void> {
-  const { home, binaries, account } = deps;
-  if ((await findServer(deps)) === undefined) return;
-  const options = [
-    'stop',
-    '--mode=fast',
-    '--wait',
-    `--timeout=${STOP_LIMIT_SECONDS}`,
-    `--pgdata=${home.data}`,
-  ];
-  try {
-    await promisify(execFile)(binaries.pgCtl, options, {
-      cwd: home.cluster,
-      env: serverEnvironment(),
-      ...spawnAs(account),
-    });
-  } catch (error) {
+  for (const mode of ['fast', 'immediate'] as const) {
     if ((await findServer(deps)) === undefined) return;
-    throw new Error(`PostgreSQL did not stop:\n${await lastLines(home.logFile, 10)}`, { cause: error });
+    try {
+      await pgCtlStop(deps, mode);
+      return;
+    } catch (error) {
+      if ((await findServer(deps)) === undefined) return;
+      if (mode === 'immediate')
+        throw new Error(`PostgreSQL did not stop:\n${await lastLines(deps.home.logFile, 10)}`, {
+          cause: error,
+        });
+    }
   }
+}
+
+async function pgCtlStop({ home, binaries, account }: ServerDeps, mode: 'fast' | 'immediate'): Promise<void> {
+  const options = ['stop', `--mode=${mode}`, '--wait', `--timeout=${STOP_LIMIT_SECONDS}`];
+  await promisify(execFile)(binaries.pgCtl, [...options, `--pgdata=${home.data}`], {
+    cwd: home.cluster,
+    env: serverEnvironment(),
+    ...spawnAs(account),
+  });
 }
 
 /** Waits until a server that another process has begun to start or stop is ready, or is gone. */
