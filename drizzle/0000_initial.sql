@@ -163,7 +163,8 @@ CREATE TABLE "history" (
 	"admitted_at" timestamp (3) with time zone,
 	"outcome_watched" boolean DEFAULT false NOT NULL,
 	"notifier_id" text COLLATE "C",
-	"unmet" text[]
+	"unmet" text[],
+	CONSTRAINT "history_id_ended_at_pk" PRIMARY KEY("id","ended_at")
 ) PARTITION BY RANGE ("ended_at");
 --> statement-breakpoint
 CREATE TABLE "installation" (
@@ -418,7 +419,6 @@ CREATE INDEX "effects_of_run" ON "effects" USING btree ("run_id");--> statement-
 CREATE INDEX "effects_new" ON "effects" USING btree ("id") WHERE done_through IS NULL AND NOT kind IN ('breaks', 'heals', 'undelivered');--> statement-breakpoint
 CREATE INDEX "effects_of_alerts" ON "effects" USING btree ("id") WHERE done_through IS NULL AND kind IN ('breaks', 'heals', 'undelivered');--> statement-breakpoint
 CREATE INDEX "effects_begun" ON "effects" USING btree ("id") WHERE done_through IS NOT NULL;--> statement-breakpoint
-CREATE INDEX "history_id" ON "history" USING btree ("id");--> statement-breakpoint
 CREATE INDEX "history_of_schedule" ON "history" USING btree ("schedule_uid","id");--> statement-breakpoint
 CREATE INDEX "history_coalesced" ON "history" USING btree ("schedule_uid","id") WHERE coalesced > 0;--> statement-breakpoint
 CREATE INDEX "history_ends" ON "history" USING btree ("status","id") WHERE status <> 'succeeded';--> statement-breakpoint

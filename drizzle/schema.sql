@@ -195,12 +195,12 @@ CREATE TABLE history (
   admitted_at timestamp(3) with time zone,
   outcome_watched boolean NOT NULL DEFAULT false,
   notifier_id text COLLATE "C",
-  unmet text[]
+  unmet text[],
+  CONSTRAINT history_id_ended_at_pk PRIMARY KEY (id, ended_at)
 ) PARTITION BY RANGE (ended_at);
 CREATE INDEX history_coalesced ON ONLY public.history USING btree (schedule_uid, id) WHERE (coalesced > 0);
 CREATE INDEX history_ends ON ONLY public.history USING btree (status, id) WHERE (status <> 'succeeded'::text);
 CREATE INDEX history_ends_of_schedule ON ONLY public.history USING btree (schedule_uid, status, id) WHERE (status <> 'succeeded'::text);
-CREATE INDEX history_id ON ONLY public.history USING btree (id);
 CREATE INDEX history_of_notifier ON ONLY public.history USING btree (notifier_id, id) WHERE (notifier_id IS NOT NULL);
 CREATE INDEX history_of_schedule ON ONLY public.history USING btree (schedule_uid, id);
 CREATE INDEX history_seldom ON ONLY public.history USING btree (trigger, id) WHERE (trigger <> 'schedule'::text);

@@ -422,7 +422,8 @@ const endColumns = () => ({
  * ended lately enters today's partition, however old its scheduledFor is.
  */
 export const history = pgTable('history', { ...runColumns(), ...endColumns() }, (t) => [
-  index('history_id').on(t.id),
+  // Found by its id; and a publication of all tables refuses to change rows of a table without a key, which has to name the day.
+  primaryKey({ columns: [t.id, t.endedAt] }),
   index('history_of_schedule').on(t.scheduleUid, t.id),
   index('history_coalesced')
     .on(t.scheduleUid, t.id)

@@ -180,6 +180,8 @@ export async function createDatabaseOn(adminUrl: string, template?: string): Pro
   });
   const url = new URL(adminUrl);
   url.pathname = `/${name}`;
+  // As change data capture and upgrades by replication do: then no row of a table without a key can be changed or deleted.
+  if (template === undefined) await executeAt(url.href, 'create publication everything for all tables');
   return { url: url.href, drop: () => executeAt(adminUrl, `drop database if exists ${name} with (force)`) };
 }
 
