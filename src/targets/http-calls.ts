@@ -8,10 +8,18 @@ import type { Resolve } from '../runtime/names/resolve.ts';
 import { createResolver } from '../runtime/names/resolver.ts';
 import { type AddressBlocked, type AddressGuard, createAddressGuard } from './address-guard.ts';
 import type { Judging } from './http-answer.ts';
+import { BodyRoom } from './body-room.ts';
+import { notBuilt } from './exchange-outcomes.ts';
 import { createDialWith } from './http-connect.ts';
 import { Exchange } from './http-exchange.ts';
 import { HttpPools, type TlsOwner } from './http-pools.ts';
-import { type HttpRequest, type PreparedTarget, buildRequest } from './http-request.ts';
+import {
+  type BegunRequest,
+  type PreparedTarget,
+  type RequestHead,
+  beginRequest,
+  remembered,
+} from './http-request.ts';
 import { AttemptTime } from './login/attempt-time.ts';
 import { type OAuthTokens, type TokenClient, clientOf, createOAuthTokens } from './login/oauth-tokens.ts';
 import { TokenCalls } from './login/token-calls.ts';
@@ -35,6 +43,8 @@ export interface HttpTargetDeps {
   proxy?: EgressProxy | null;
   /** Gets events about blocked addresses. */
   events?: EventBus;
+  /** Absent: 64 MiB. */
+  bodyRoom?: BodyRoom;
 }
 
 /** A call, and how it is sent and judged. */
@@ -66,6 +76,8 @@ export class HttpCalls {
   readonly #pools: HttpPools;
   /** Of messages of notifiers: they wait for no connection that runs to the same origin have. */
   readonly #messagePools: HttpPools;
+  /** Of runs: messages are few at once. */
+  readonly #room: BodyRoom;
   readonly #tokenCalls: TokenCalls;
   readonly #tokens: OAuthTokens;
   /** One listener per signal rather than per attempt: thousands of attempts share the signal that the daemon stops. */
@@ -84,6 +96,7 @@ export class HttpCalls {
     const pools = () => new HttpPools({ dialWith, connectionsPerOrigin, mostIdle: concurrency, maxIdleMs });
     this.#pools = pools();
     this.#messagePools = pools();
+    this.#room = deps.bodyRoom ?? new BodyRoom();
     this.#tokenCalls = new TokenCalls({ pools: pools(), clock, userAgent: this.#userAgent });
     this.#tokens = createOAuthTokens({ clock, fetch: (client) => this.#tokenCalls.fetch(client) });
   }
@@ -142,7 +155,7 @@ export class HttpCalls {
 
   #sendOnce(attempt: Attempt, options: SendWith): Promise<Outcome> {
     const { spanId, accessToken } = options;
-    let request: HttpRequest;
+    let request: BegunRequest;
     try {
       const now = this.#deps.clock.now();
       const sender = {
@@ -151,26 +164,28 @@ export class HttpCalls {
         spanId,
         ...(accessToken !== undefined && { accessToken }),
       };
-      request = buildRequest(remembered(options, attempt.connection), attempt, sender);
+      request = beginRequest(remembered(options, attempt.connection), attempt, sender);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      return Promise.resolve(notSent({ kind: 'network', message: `the request cannot be built: ${reason}` }));
+      return Promise.resolve(notBuilt(error));
     }
     return this.#exchange(request, attempt, options);
   }
 
   #exchange(
-    request: HttpRequest,
+    request: BegunRequest,
     attempt: Attempt,
     { judging, freshConnection, signal, leftMs }: SendWith,
   ): Promise<Outcome> {
     const { timeoutSeconds, mayStart } = attempt;
-    const pools = attempt.trigger === 'notify' ? this.#messagePools : this.#pools;
+    const isMessage = attempt.trigger === 'notify';
+    const pools = isMessage ? this.#messagePools : this.#pools;
+    const { head } = request;
     const followers = this.#followers(signal);
     return new Promise((resolve) => {
       const exchange = new Exchange({
         request,
-        pool: pools.poolOf(request.origin, ownerOf(attempt.connection)),
+        pool: pools.poolOf(head.origin, ownerOf(attempt.connection)),
+        ...(!isMessage && { room: this.#room }),
         clock: this.#deps.clock,
         timeoutSeconds,
         ...(leftMs !== undefined && { leftMs }),
@@ -179,7 +194,7 @@ export class HttpCalls {
         mayStart,
         onEnd: (ended, outcome) => {
           followers.delete(ended);
-          if (ended.blockedBy !== null) this.#reportBlocked(attempt, request, ended.blockedBy);
+          if (ended.blockedBy !== null) this.#reportBlocked(attempt, head, ended.blockedBy);
           resolve(outcome);
           this.#end();
         },
@@ -201,7 +216,7 @@ export class HttpCalls {
   /** For the operator: the outcome does not contain it. */
   #reportBlocked(
     { runId, scheduleId, attempt }: Attempt,
-    { origin }: HttpRequest,
+    { origin }: RequestHead,
     { address, because }: AddressBlocked,
   ): void {
     const type = 'targetBlocked';
@@ -223,24 +238,4 @@ export class HttpCalls {
 function ownerOf(connection: Connection<string> | null): TlsOwner | null {
   const tls = connection?.tls ?? null;
   return connection === null || tls === null ? null : { uid: connection.uid, tls };
-}
-
-/** Made once for each call and each state of its connection. */
-function remembered(
-  { call, prepare }: Pick<SendOptions, 'call' | 'prepare'>,
-  connection: Connection<string> | null,
-): PreparedTarget {
-  const known = (call as Remembering)[PREPARED];
-  if (known?.connection === connection) return known.prepared;
-  const prepared = prepare();
-  // Not enumerable: a changed copy of the call must not take it along. Not a WeakMap: with a key for each of 10,000
-  // targets, that is a good part of the cost of garbage collection.
-  Object.defineProperty(call, PREPARED, { value: { connection, prepared }, configurable: true });
-  return prepared;
-}
-
-const PREPARED = Symbol('prepared');
-
-interface Remembering {
-  [PREPARED]?: { connection: Connection<string> | null; prepared: PreparedTarget };
 }

@@ -23,6 +23,14 @@ export function contentOf(headers: AnswerHeaders, bytes: Buffer, limit: number):
   );
 }
 
+/** At most `limit` bytes of them. */
+export function joined(chunks: readonly Buffer[], limit: number): Buffer {
+  const read = chunks.length > 1 ? Buffer.concat(chunks) : (chunks[0] ?? NO_BYTES);
+  return read.length > limit ? read.subarray(0, limit) : read;
+}
+
+const NO_BYTES = Buffer.alloc(0);
+
 const GZIP: ReadonlySet<string> = new Set(['gzip', 'x-gzip']);
 
 /** In a thread of libuv's, and no further than is read: 64 KiB can hold 64 MiB. The bytes may end anywhere. */

@@ -2,18 +2,23 @@ import type { Dispatcher } from 'undici';
 import { type AttemptError, type Outcome, blocked, notSent } from '../core/runs/attempts/outcome.ts';
 import type { Clock } from '../runtime/clock.ts';
 import { AddressBlocked } from './address-guard.ts';
+import { type BodyRoom, BodyPlace, UNCOUNTED_BYTES } from './body-room.ts';
+import { startDeadline } from './exchange-deadline.ts';
+import { LOST, cutShort, describeError, notBuilt, notHttp, unknown } from './exchange-outcomes.ts';
 import { ANSWER_LIMIT_BYTES, type AnswerHeaders, type Judging, outcomeOf } from './http-answer.ts';
-import { plainMessage } from './http-connect.ts';
-import { type Content, contentOf } from './http-content.ts';
+import { type Content, contentOf, joined } from './http-content.ts';
 import { type AnswerHeads, isUnreadable } from './http-head.ts';
-import type { Borrower, HttpConnection, OriginPool } from './http-pool.ts';
-import type { HttpRequest } from './http-request.ts';
+import type { HttpConnection } from './http-connection.ts';
+import type { Borrower, OriginPool } from './http-pool.ts';
+import type { BegunRequest, HttpRequest } from './http-request.ts';
 
 export type WholeAnswer = Parameters<typeof outcomeOf>[0];
 
 interface ExchangeOptions {
-  request: HttpRequest;
+  request: BegunRequest;
   pool: OriginPool;
+  /** Where its body finds room; absent: it is small. */
+  room?: BodyRoom;
   clock: Clock;
   timeoutSeconds: number;
   /** What is left of it if it began before; absent: all. */
@@ -37,6 +42,8 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
   readonly #options: ExchangeOptions;
   readonly #deadline: NodeJS.Timeout;
   #connection: HttpConnection | null = null;
+  /** Of a large body. */
+  #place: BodyPlace | null = null;
   #written = false;
   /** It was sent over a kept connection that ended before any byte of an answer. */
   #repeats = false;
@@ -50,7 +57,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
   constructor(options: ExchangeOptions) {
     this.#options = options;
     const { timeoutSeconds, leftMs = timeoutSeconds * 1000 } = options;
-    this.#deadline = setTimeout(onDeadline, Math.min(leftMs, MAX_TIMER_MS), this);
+    this.#deadline = startDeadline(this, leftMs);
   }
 
   /** Why no connection was opened; null: another reason, or none. */
@@ -68,21 +75,25 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
 
   start(connection: HttpConnection): void {
     this.#connection = connection;
-    connection.send(this.#options.request, this);
+    connection.open(this.#options.request.head, (error) => {
+      if (this.#connection !== connection) return;
+      if (error === null) this.#send(connection);
+      else this.onResponseError(null, error);
+    });
   }
 
   expire(): void {
-    const limit = `within ${this.#options.timeoutSeconds} s`;
-    const message = this.#written ? `no complete answer ${limit}` : `no connection ${limit}`;
-    this.#abandon({ kind: 'timeout', message }, false);
+    const isWaiting = this.#place?.has === false;
+    const missing = isWaiting ? 'room here for its body' : 'connection';
+    const what = this.#written ? 'complete answer' : missing;
+    const message = `no ${what} within ${this.#options.timeoutSeconds} s`;
+    this.#abandon({ kind: 'timeout', message }, isWaiting);
   }
 
   /** The daemon is stopping. */
   stop(): void {
-    const message = this.#written
-      ? 'firelock stopped before the target answered'
-      : 'firelock stopped before the request was sent';
-    this.#abandon({ kind: 'network', message }, true);
+    const what = this.#written ? 'the target answered' : 'the request was sent';
+    this.#abandon({ kind: 'network', message: `firelock stopped before ${what}` }, true);
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -114,15 +125,12 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
   onResponseEnd(): void {
     if (this.#ended) return;
     this.#endWithAnswer();
-    const connection = this.#connection;
-    this.#connection = null;
-    connection?.giveBack();
+    this.#letGo()?.giveBack();
   }
 
   onResponseError(_controller: Dispatcher.DispatchController | null, error: Error): void {
     if (this.#ended) return;
-    const connection = this.#connection;
-    this.#connection = null;
+    const connection = this.#letGo();
     if (error instanceof AddressBlocked) {
       connection?.destroy(error);
       this.#blockedBy = error;
@@ -147,19 +155,39 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     if (this.#written && connection !== null && isUnreadable(error)) {
       this.#endUnread(connection.heads);
     } else if (this.#written || this.#repeats) {
-      const cut =
-        this.#statusCode >= 200 ? 'the answer was cut short' : 'the request was sent, and no answer came';
-      const reason = describe(connection?.tlsError ?? error);
-      this.#end(unknown({ kind: 'network', message: `${cut}: ${reason}` }, false));
+      this.#end(cutShort(this.#statusCode, connection?.tlsError ?? error));
     } else {
-      this.#end(notSent({ kind: 'network', message: describe(error) }));
+      this.#end(notSent({ kind: 'network', message: describeError(error) }));
     }
+  }
+
+  /** The body is built only now, and not kept here. */
+  #send(connection: HttpConnection): void {
+    let request: HttpRequest;
+    try {
+      request = this.#options.request.finish();
+    } catch (error) {
+      this.#letGo()?.putBack();
+      this.#end(notBuilt(error));
+      return;
+    }
+    if (this.#hasRoomFor(request)) connection.send(request, this);
+    // While the attempt waits in line, it could grow stale.
+    else this.#letGo()?.putBack();
+  }
+
+  #hasRoomFor({ origin, body }: HttpRequest): boolean {
+    const { room } = this.#options;
+    if (this.#place !== null) return this.#place.has;
+    const bytes = body === null ? 0 : Buffer.byteLength(body);
+    if (bytes <= UNCOUNTED_BYTES || room === undefined) return true;
+    this.#place = new BodyPlace({ room, origin, bytes, onRoom: () => this.begin() });
+    return this.#place.has;
   }
 
   /** Ends before undici writes: undici checks whether the request was aborted when `onRequestStart` returns. */
   #refuse(controller: Dispatcher.DispatchController, message: string): void {
-    const connection = this.#connection;
-    this.#connection = null;
+    const connection = this.#letGo();
     const error: AttemptError = { kind: 'network', message };
     this.#end(this.#written ? unknown(error, false) : notSent(error, true));
     controller.abort(new Error(message));
@@ -173,17 +201,18 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     else this.#dropConnection(error.message);
   }
 
-  #dropConnection(reason: string): void {
+  #letGo(): HttpConnection | null {
     const connection = this.#connection;
     this.#connection = null;
-    connection?.destroy(new Error(reason));
+    return connection;
+  }
+
+  #dropConnection(reason: string): void {
+    this.#letGo()?.destroy(new Error(reason));
   }
 
   #endWithAnswer(): void {
-    const chunks = this.#chunks;
-    const read = chunks.length > 1 ? Buffer.concat(chunks) : (chunks[0] ?? NO_BYTES);
-    const bytes = read.length > ANSWER_LIMIT_BYTES ? read.subarray(0, ANSWER_LIMIT_BYTES) : read;
-    const content = contentOf(this.#headers, bytes, ANSWER_LIMIT_BYTES);
+    const content = contentOf(this.#headers, joined(this.#chunks, ANSWER_LIMIT_BYTES), ANSWER_LIMIT_BYTES);
     if (content instanceof Promise) {
       this.#isOver();
       void content.then((unpacked) => this.#judge(unpacked));
@@ -193,8 +222,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
   /** A parser gave up. The status line says what became of the run, if it was read. */
   #endUnread({ statusCode, garbage }: AnswerHeads): void {
     if (statusCode === null) {
-      const message = `what the target answered is not HTTP: ${JSON.stringify(garbage ?? '')}`;
-      this.#end({ kind: 'rejected', statusCode: null, body: null, error: { kind: 'network', message } });
+      this.#end(notHttp(garbage ?? ''));
     } else {
       this.#statusCode = statusCode;
       this.#judge({ body: Buffer.concat(this.#chunks), isDecoded: false });
@@ -216,33 +244,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
   #isOver(): void {
     this.#ended = true;
     clearTimeout(this.#deadline);
+    this.#place?.leave();
+    this.#place = null;
   }
-}
-
-const LOST: AttemptError = {
-  kind: 'network',
-  message: 'the connection was lost after the request was sent',
-};
-
-const NO_BYTES = Buffer.alloc(0);
-
-/** A longer timer would fire at once. */
-const MAX_TIMER_MS = 2 ** 31 - 1;
-
-function unknown(error: AttemptError, senderStopped: boolean): Outcome {
-  return { kind: 'unknown', error, senderStopped };
-}
-
-/** By setImmediate, so that an answer which arrived while the loop was busy is read first. */
-function onDeadline(exchange: Exchange): void {
-  setImmediate(expire, exchange);
-}
-
-function expire(exchange: Exchange): void {
-  exchange.expire();
-}
-
-function describe(error: NodeJS.ErrnoException): string {
-  const message = plainMessage(error);
-  return error.code === undefined || message.includes(error.code) ? message : `${message} (${error.code})`;
 }

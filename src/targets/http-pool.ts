@@ -1,8 +1,5 @@
-import { type Dispatcher, Client } from 'undici';
-import type { Dial, ResettableSocket } from './http-connect.ts';
-import { HEAD_LIMIT_BYTES } from '../core/http/answer-head.ts';
-import { AnswerHeads } from './http-head.ts';
-import type { HttpRequest } from './http-request.ts';
+import type { Dial } from './http-connect.ts';
+import { HttpConnection } from './http-connection.ts';
 
 /** An attempt that waits for a connection. */
 export interface Borrower {
@@ -135,92 +132,6 @@ export class OriginPool {
 }
 
 const RETIRED = 'the credentials of the kept connection are no longer used';
-
-interface ConnectionOptions {
-  dial: Dial;
-  maxIdleMs: number;
-  pool: OriginPool;
-  /** For one request: opened once and closed after the answer, so that nothing can be sent twice. */
-  once: boolean;
-}
-
-/** For a target that does not say how long it keeps a connection. */
-const UNSAID_IDLE_MS = 4_000;
-
-/** One connection, one request at a time. */
-export class HttpConnection {
-  readonly heads = new AnswerHeads();
-  readonly #once: boolean;
-  readonly #client: Client;
-  readonly #pool: OriginPool;
-  #socket: ResettableSocket | null = null;
-  #proven = false;
-
-  constructor(origin: string, { dial, maxIdleMs, pool, once }: ConnectionOptions) {
-    this.#once = once;
-    this.#pool = pool;
-    this.#client = new Client(origin, {
-      pipelining: 1,
-      allowH2: false,
-      headersTimeout: 0,
-      bodyTimeout: 0,
-      keepAliveTimeout: Math.min(UNSAID_IDLE_MS, maxIdleMs),
-      keepAliveMaxTimeout: maxIdleMs,
-      maxHeaderSize: 2 * HEAD_LIMIT_BYTES, // `heads` cuts before.
-      connect: (options, callback) => {
-        // undici would open a new connection to send a request whose connection was closed.
-        if (once && this.#socket !== null)
-          callback(new Error('the connection was closed before the request was sent'), null);
-        else this.#socket = dial(options, this.heads.reading(callback));
-      },
-    });
-    this.#client.on('disconnect', () => pool.dropIfIdle(this, 'the kept connection was closed'));
-  }
-
-  /** True once an answer came over it: if it then fails before the next request is written, it had only grown stale. */
-  get proven(): boolean {
-    return this.#proven;
-  }
-
-  get tlsError(): Error | null {
-    return this.#socket?.tlsError ?? null;
-  }
-
-  send(request: HttpRequest, handler: Dispatcher.DispatchHandler): void {
-    const { path, method, headers, body } = request;
-    // `reset` tells the server not to keep the connection either; false would keep it after HEAD, which undici does not.
-    this.#client.dispatch({ path, method, headers, body, ...(this.#once && { reset: true }) }, handler);
-  }
-
-  /** The first byte of a request is about to be written: from here on, the connection ends only by reset. */
-  requestBegins(): void {
-    this.heads.requestBegins();
-    if (this.#socket !== null) this.#socket.resetOnDestroy = true;
-  }
-
-  /** The answer was read completely. */
-  giveBack(): void {
-    this.#proven = true;
-    if (this.#socket !== null) this.#socket.resetOnDestroy = false;
-    if (this.#once) this.destroy(new Error('the connection was for one request'));
-    else this.#pool.takeBack(this);
-  }
-
-  /** Too many others are idle. */
-  dropIfIdle(): void {
-    this.#pool.dropIfIdle(this, 'too many kept connections are idle');
-  }
-
-  destroy(error: Error): void {
-    this.#socket?.destroy(error);
-    void this.#client.destroy(error);
-    this.#pool.remove();
-  }
-
-  async close(): Promise<void> {
-    await this.#client.close();
-  }
-}
 
 interface Idle {
   /** Called when it has been idle longest of too many. */

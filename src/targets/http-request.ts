@@ -11,14 +11,26 @@ import type { HttpCall, HttpTarget } from '../core/schedules/schedule.ts';
 import { WEBHOOK_SECRET_RULE, webhookKey } from '../core/secrets/webhook-secret.ts';
 import type { Attempt } from './target.ts';
 
-export interface HttpRequest {
+/** All of a request that its body does not decide. */
+export interface RequestHead {
   origin: string;
   /** Path and query, as they are sent. */
   path: string;
   method: HttpMethod;
   /** Names and values in turn. */
+  headers: readonly string[];
+}
+
+export interface HttpRequest extends RequestHead {
   headers: string[];
   body: string | null;
+}
+
+/** A request that is finished when there is a connection for it: while it waits, its body takes no memory. */
+export interface BegunRequest {
+  head: RequestHead;
+  /** @throws BodyTooLong */
+  finish(): HttpRequest;
 }
 
 /** The parts that are computed once per target, or per call beside it. */
@@ -71,18 +83,40 @@ interface Sending extends Sender {
 }
 
 /** @throws TypeError or URIError if the rendered URL is none, or no header can carry a rendered value */
-export function buildRequest(prepared: PreparedTarget, attempt: Attempt, sender: Sending): HttpRequest {
-  const address =
+export function beginRequest(prepared: PreparedTarget, attempt: Attempt, sender: Sending): BegunRequest {
+  const { origin, path } =
     prepared.address ?? addressOf(prepared.base, renderTemplate(prepared.url, attempt, encodeURIComponent));
-  const body = writeBody(prepared.body, attempt);
-  const { origin, path } = address;
-  return {
-    origin,
-    path,
-    method: prepared.method,
-    headers: buildHeaders(prepared, attempt, sender, body),
-    body,
+  const head = { origin, path, method: prepared.method, headers: buildHeaders(prepared, attempt, sender) };
+  const finish = () => {
+    const body = writeBody(prepared.body, attempt);
+    return { ...head, headers: [...head.headers, ...headersOfBody(prepared, attempt, sender, body)], body };
   };
+  return { head, finish };
+}
+
+/** @throws as `beginRequest`, and BodyTooLong */
+export function buildRequest(prepared: PreparedTarget, attempt: Attempt, sender: Sending): HttpRequest {
+  return beginRequest(prepared, attempt, sender).finish();
+}
+
+/** Made once for each call and each state of its connection. */
+export function remembered(
+  { call, prepare }: { call: HttpCall<string>; prepare: () => PreparedTarget },
+  connection: Connection<string> | null,
+): PreparedTarget {
+  const known = (call as Remembering)[PREPARED];
+  if (known?.connection === connection) return known.prepared;
+  const prepared = prepare();
+  // Not enumerable: a changed copy of the call must not take it along. Not a WeakMap: with a key for each of 10,000
+  // targets, that is a good part of the cost of garbage collection.
+  Object.defineProperty(call, PREPARED, { value: { connection, prepared }, configurable: true });
+  return prepared;
+}
+
+const PREPARED = Symbol('prepared');
+
+interface Remembering {
+  [PREPARED]?: { connection: Connection<string> | null; prepared: PreparedTarget };
 }
 
 /** @throws TypeError */
@@ -156,20 +190,24 @@ function compiledBody(body: BodyTemplate): CompiledBody {
   return compiled;
 }
 
-function buildHeaders(
-  prepared: PreparedTarget,
-  attempt: Attempt,
-  sender: Sending,
-  body: string | null,
-): string[] {
+function buildHeaders(prepared: PreparedTarget, attempt: Attempt, sender: Sending): string[] {
   const headers = ownHeaders(attempt, sender);
-  if (prepared.keys.length > 0) {
-    const timestamp = String(Math.floor(sender.now / 1000));
-    const signed = `${attempt.runId}.${timestamp}.${body ?? ''}`;
-    headers.push('webhook-signature', signatureOf(prepared.keys, signed));
-  }
   for (const [name, value] of prepared.headers) headers.push(name, rendered(name, value, attempt));
   if (sender.accessToken !== undefined) headers.push(AUTHORIZATION, `Bearer ${sender.accessToken}`);
+  return headers;
+}
+
+function headersOfBody(
+  prepared: PreparedTarget,
+  { runId }: Attempt,
+  { now }: Sending,
+  body: string | null,
+): string[] {
+  const headers: string[] = [];
+  if (prepared.keys.length > 0) {
+    const timestamp = String(Math.floor(now / 1000));
+    headers.push('webhook-signature', signatureOf(prepared.keys, `${runId}.${timestamp}.${body ?? ''}`));
+  }
   // Servers refuse an empty body that claims to be JSON.
   if (prepared.contentType !== null && body !== '') headers.push('content-type', prepared.contentType);
   return headers;

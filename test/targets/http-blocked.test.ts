@@ -233,13 +233,14 @@ test('a request that was written stays of unknown outcome, also if its next conn
   const ended: Outcome[] = [];
   const destroyed: Error[] = [];
   const connection = {
+    open: (_: unknown, onOpen: (error: null) => void) => onOpen(null),
     send: () => undefined,
     requestBegins: () => undefined,
     destroy: (e: Error) => destroyed.push(e),
   };
   const exchange = new Exchange({
     pool: { lend: (borrower: Exchange) => borrower.start(connection as never) } as never,
-    request: {} as never,
+    request: { finish: () => ({ body: null }) } as never,
     clock: systemClock,
     timeoutSeconds: 20,
     freshConnection: false,

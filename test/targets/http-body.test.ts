@@ -68,12 +68,13 @@ test('a GET carries no body, whatever another program has stored', async () => {
   expect(headers).not.toHaveProperty('content-type');
 });
 
-test('a body that cannot be built is not sent', async () => {
+test('a body of more than 1 MiB is not sent, and its run does not wait for another attempt', async () => {
   const body = { template: `[${Array(200).fill('{{payload}}').join(',')}]`, contentType: 'application/json' };
   const { outcome, arrivals } = await sent({ body }, { payload: JSON.stringify('x'.repeat(60_000)) });
   expect(outcome).toMatchObject({
-    kind: 'transient',
-    error: { message: 'the request cannot be built: the body would be longer than 8 MiB' },
+    kind: 'rejected',
+    statusCode: null,
+    error: { kind: 'body', message: 'the body would be longer than 1 MiB' },
   });
   expect(arrivals).toEqual([]);
 });

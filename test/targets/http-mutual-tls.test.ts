@@ -211,8 +211,9 @@ function sender(): Send {
   return (url, owner) =>
     new Promise((resolve) => {
       const { origin } = new URL(url);
+      const head = { origin, path: '/', method: 'POST', headers: [] } as const;
       const exchange = new Exchange({
-        request: { origin, path: '/', method: 'POST', headers: [], body: '{}' },
+        request: { head, finish: () => ({ ...head, headers: [], body: '{}' }) },
         pool: pools.poolOf(origin, owner),
         clock: systemClock,
         timeoutSeconds: 60,

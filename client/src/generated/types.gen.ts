@@ -162,7 +162,7 @@ export type Attempt = {
 };
 
 export type AttemptError = {
-    kind: 'http' | 'timeout' | 'network' | 'blocked' | 'expired' | 'dependency' | 'reported';
+    kind: 'http' | 'timeout' | 'network' | 'blocked' | 'expired' | 'dependency' | 'reported' | 'body';
     message: string;
     statusCode?: number;
 };
@@ -234,7 +234,7 @@ export type BearerAuthInput = {
     token: string | SecretFileInput;
 };
 
-/** A text of your own, up to 64 KiB. In JSON, a placeholder inside quotes becomes escaped text, and one outside of them a JSON value; in a form it is percent-encoded; elsewhere it is inserted as text. Placeholders: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}} {{trigger}} {{payload}} {{payload/…}} {{dependencies}} {{parent/…}}. `payload/…` and `parent/…` go on with a JSON pointer (null where it leads to nothing). */
+/** A text of your own, up to 64 KiB, and 1 MiB once it is filled in. In JSON, a placeholder inside quotes becomes escaped text, and one outside of them a JSON value; in a form it is percent-encoded; elsewhere it is inserted as text. Placeholders: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}} {{trigger}} {{payload}} {{payload/…}} {{dependencies}} {{parent/…}}. `payload/…` and `parent/…` go on with a JSON pointer (null where it leads to nothing). */
 export type BodyTemplateInput = {
     template: string;
     contentType?: string;

@@ -6,6 +6,7 @@ import { acceptRuns } from '../../operations/runs/submit-one-off-runs.ts';
 import { CannotAccept } from '../../operations/runs/one-off-links.ts';
 import { type Fault, invalid, MAX_FAULTS } from '../http/problem.ts';
 import { type OneOffItemInput, type OneOffRunInput, MAX_DEPENDENCIES } from './one-off-schemas.ts';
+import { bodySizeFaults } from '../targets/body-and-outcome.ts';
 import { unmaskTarget, sealed } from '../targets/inputs.ts';
 import type { FastifyRequest } from 'fastify';
 import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
@@ -39,6 +40,7 @@ export function oneOffRun(
   const { retry, timeoutSeconds, completion, completionTimeoutSeconds, delivery } = input;
   // There is no stored definition with secret values to keep, so all values are those that were sent.
   const target = unmaskTarget(input.target, null, faults.invalid) as Target<string>;
+  faults.invalid.push(...bodySizeFaults(input.target, payload));
   const given: OneOffHandoff<string> = {
     target,
     retry,

@@ -7,7 +7,7 @@ import { answeredTarget } from '../targets/schemas.ts';
 
 export const attemptError = z
   .object({
-    kind: z.enum(['http', 'timeout', 'network', 'blocked', 'expired', 'dependency', 'reported']),
+    kind: z.enum(['http', 'timeout', 'network', 'blocked', 'expired', 'dependency', 'reported', 'body']),
     message: z.string(),
     statusCode: z.int().optional(),
   })

@@ -10,6 +10,7 @@ import { answerCron, answerDefinition } from './answers.ts';
 import { type ScheduleInput, scheduleInput } from './schemas.ts';
 import { dayRuleFaults } from './timing/day-schemas.ts';
 import { TIMING_KINDS, kindsOf } from './timing/timing-schemas.ts';
+import { bodySizeFaults } from '../targets/body-and-outcome.ts';
 import { patchableTarget, unmaskTarget, type Sealing, sealed } from '../targets/inputs.ts';
 import { checkValue } from '../http/validation.ts';
 import { fireFaults } from './fire-faults.ts';
@@ -41,7 +42,7 @@ export function resolveInput(
   const { id, status, late, error, nextFireAt, lastFireAt, lockedBy, lockedAt, version, ...rest } = input;
   const { createdAt, updatedAt, ...sent } = rest;
   // A patch may leave out the expression that is stored, which was not read with it.
-  faults.push(...dayRuleFaults({ ...sent }));
+  faults.push(...dayRuleFaults({ ...sent }), ...bodySizeFaults(input.target, payload));
   const { enabled, pauseReason, pauseUntil } = sent;
   return {
     faults,

@@ -1,10 +1,16 @@
 import { z } from 'zod';
-import { BODY_PLACEHOLDERS, compileBody, readContentType } from '../../core/http/body-template.ts';
+import {
+  BODY_PLACEHOLDERS,
+  compileBody,
+  isTooLongWith,
+  readContentType,
+} from '../../core/http/body-template.ts';
 import { pointerSteps } from '../../core/json-text.ts';
 import { overlap, patternFault } from '../../core/runs/attempts/outcome-rules.ts';
-import type { OutcomeRules, StatusPattern } from '../../core/schedules/target-parts.ts';
+import type { BodyTemplate, OutcomeRules, StatusPattern } from '../../core/schedules/target-parts.ts';
 import { withoutFault } from '../http/common-schemas.ts';
 import { isObject } from '../http/json/json-body.ts';
+import type { Fault } from '../http/problem.ts';
 
 const MAX_TEMPLATE_BYTES = 64 * 1024;
 const MAX_TEXT = 1024;
@@ -35,7 +41,7 @@ const bodyTemplate = z
   .meta({
     id: 'BodyTemplate',
     description:
-      'A text of your own, up to 64 KiB. In JSON, a placeholder inside quotes becomes escaped text, and one outside of them a JSON ' +
+      'A text of your own, up to 64 KiB, and 1 MiB once it is filled in. In JSON, a placeholder inside quotes becomes escaped text, and one outside of them a JSON ' +
       `value; in a form it is percent-encoded; elsewhere it is inserted as text. Placeholders: ${BODY_PLACEHOLDERS}. ` +
       '`payload/…` and `parent/…` go on with a JSON pointer (null where it leads to nothing).',
     example: { template: '{"text": "run {{runId}} of {{scheduleId}}: {{payload/title}}"}' },
@@ -152,6 +158,15 @@ export function bodyFaults(target: Record<string, unknown>): { path: string[]; m
   if (!isObject(given) || typed === undefined) return [];
   const message = `must not have ${typed}: the content type stands in body.contentType`;
   return [{ path: ['headers'], message }];
+}
+
+/** Of a body that no run with this payload could be sent with. */
+export function bodySizeFaults(target: object, payload: string | undefined): Fault[] {
+  const template =
+    'body' in target && isObject(target.body) ? (target.body as unknown as BodyTemplate) : null;
+  const compiled = template && compileBody(template);
+  if (compiled === null || 'fault' in compiled || !isTooLongWith(compiled, payload ?? null)) return [];
+  return [{ path: '/target/body/template', message: 'is longer than 1 MiB with this payload' }];
 }
 
 /** Each pattern that matches a status of an earlier one. */

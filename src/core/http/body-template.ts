@@ -37,7 +37,10 @@ const NAMES = [...TEMPLATE_NAMES, 'trigger', 'payload', 'payload/…', 'dependen
 export const BODY_PLACEHOLDERS = NAMES.map((name) => `{{${name}}}`).join(' ');
 
 /** A filled-in body of more bytes is not sent: a few kilobytes of placeholders could ask for any amount of memory. */
-const MAX_BODY_LENGTH = 8 * 1024 * 1024;
+const MAX_BODY_BYTES = 1024 * 1024;
+
+/** A body that is not built any further. */
+export class BodyTooLong extends Error {}
 
 /**
  * A value cannot leave its place, whatever it contains. In JSON, a placeholder inside quotes becomes escaped text, and one
@@ -60,16 +63,35 @@ export function compileBody({ template, contentType }: BodyTemplate): CompiledBo
   return compiled(pieces, (index) => (places[index] === 'quoted' ? inQuotes : asValue));
 }
 
-/** @throws RangeError if the body would be too long */
+/** @throws BodyTooLong */
 export function renderBody(body: CompiledBody, values: BodyValues): string {
   const filling = new Filling(values);
   let text = '';
+  let bytes = 0;
   for (const part of body) {
-    text += typeof part === 'string' ? part : part.write(part.read(filling));
-    if (text.length > MAX_BODY_LENGTH) throw new RangeError('the body would be longer than 8 MiB');
+    const written = typeof part === 'string' ? part : part.write(part.read(filling));
+    bytes += Buffer.byteLength(written);
+    if (bytes > MAX_BODY_BYTES) throw new BodyTooLong('the body would be longer than 1 MiB');
+    text += written;
   }
   return text;
 }
+
+/** Whether no run with this payload can be sent, whatever else there is to fill in. */
+export function isTooLongWith(body: CompiledBody, payload: string | null): boolean {
+  try {
+    renderBody(body, { ...SHORTEST, payload });
+    return false;
+  } catch (error) {
+    if (error instanceof BodyTooLong) return true;
+    throw error;
+  }
+}
+
+const SHORTEST: BodyValues = {
+  ...{ runId: '', runName: '', scheduleId: null, scheduledFor: 0, attempt: 1, trigger: 'api' },
+  ...{ payload: null, dependencies: [], parent: null },
+};
 
 /** How values are written into a body of this type; or what is wrong with the type. */
 export function readContentType(

@@ -26,7 +26,7 @@ export function contentTypeOf(
   return typeof body === 'string' ? 'application/json' : body.contentType;
 }
 
-/** Null: there is no body. Of a notifier's message, the message itself is the envelope. @throws RangeError if it would be too long */
+/** Null: there is no body. Of a notifier's message, the message itself is the envelope. @throws BodyTooLong */
 export function writeBody(body: PreparedBody, values: RequestValues): string | null {
   if (body === 'envelope' && values.trigger !== 'notify') return envelopeOf(values);
   if (body === 'none') return null;

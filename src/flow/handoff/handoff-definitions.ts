@@ -33,14 +33,15 @@ export interface HandoffDefinitions {
 
 export const MAX_KEPT = 20_000;
 const MAX_BYTES_KEPT = 32 * 1024 * 1024;
-/** About what a definition weighs beside its payload. */
+/** About what a definition weighs beside its texts, and a placeholder of its body once it is compiled. */
 const DEFINITION_BYTES = 1_000;
+const PLACEHOLDER_BYTES = 200;
 
 export function createHandoffDefinitions(database: Database, secrets: KeyRing): HandoffDefinitions {
   const kept = new LRUCache<string, SendableHandoff>({
     max: MAX_KEPT,
     maxSize: MAX_BYTES_KEPT,
-    sizeCalculation: (handoff) => DEFINITION_BYTES + (handoff.payload?.length ?? 0),
+    sizeCalculation: weightOf,
   });
   return {
     known: (key) => kept.get(editionKey(key)),
@@ -75,6 +76,12 @@ export function createHandoffDefinitions(database: Database, secrets: KeyRing): 
       return found;
     },
   };
+}
+
+function weightOf({ payload, target }: SendableHandoff): number {
+  const text = JSON.stringify(target);
+  const placeholders = text.split('{{').length - 1;
+  return DEFINITION_BYTES + (payload?.length ?? 0) + text.length + PLACEHOLDER_BYTES * placeholders;
 }
 
 /** One definition that cannot be opened keeps no other from being sent. */

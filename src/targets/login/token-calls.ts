@@ -47,7 +47,7 @@ export class TokenCalls {
     const { pools, clock, onBlocked } = this.#deps;
     return new Promise((resolve, reject) => {
       const exchange = new Exchange({
-        request,
+        request: { head: request, finish: () => request },
         pool: pools.poolOf(request.origin, owner),
         clock,
         timeoutSeconds: LIMIT_SECONDS,

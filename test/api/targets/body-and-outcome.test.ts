@@ -51,6 +51,23 @@ describe('the body of a target', () => {
     expect((await api.call('GET', '/api/v1/schedules/bad')).status).toBe(404);
   });
 
+  test('that is longer than 1 MiB with the payload is refused, of a schedule and of a one-off run', async () => {
+    const body = { template: '{{payload}}'.repeat(20), contentType: 'text/plain' };
+    const definition = { ...SCHEDULE, payload: 'x'.repeat(60_000), target: { ...TARGET, body } };
+    const refused = await api.call('PUT', '/api/v1/schedules/long', definition);
+    expect([refused.status, faultPaths(refused)]).toEqual([400, ['/target/body/template']]);
+    expect(faultsOf(refused)[0]?.message).toBe('is longer than 1 MiB with this payload');
+    expect((await api.call('GET', '/api/v1/schedules/long')).status).toBe(404);
+    const { target, payload } = definition;
+    const run = await api.call('POST', '/api/v1/runs', { target, payload });
+    expect([run.status, faultPaths(run)]).toEqual([400, ['/target/body/template']]);
+    expect((await api.call('PUT', '/api/v1/schedules/long', { ...definition, payload: 'x' })).status).toBe(
+      201,
+    );
+    const longer = await api.call('PATCH', '/api/v1/schedules/long', { payload });
+    expect([longer.status, faultPaths(longer)]).toEqual([400, ['/target/body/template']]);
+  });
+
   test('of a method that carries none may be the default', async () => {
     expect((await put('get', { method: 'GET', body: 'envelope' })).status).toBe(201);
     expect(faultPaths(await patch('get', { body: 'payload' }))).toEqual(['/target/body']);

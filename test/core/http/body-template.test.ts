@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import {
   type BodyValues,
+  BodyTooLong,
   compileBody,
+  isTooLongWith,
   readContentType,
   renderBody,
 } from '../../../src/core/http/body-template.ts';
@@ -32,9 +34,13 @@ function filled(
   contentType = 'application/json',
   values: Partial<BodyValues> = {},
 ): string {
+  return renderBody(compiledOf(template, contentType), { ...VALUES, ...values });
+}
+
+function compiledOf(template: string, contentType = 'text/plain') {
   const compiled = compileBody({ template, contentType });
   if ('fault' in compiled) throw new Error(compiled.fault);
-  return renderBody(compiled, { ...VALUES, ...values });
+  return compiled;
 }
 
 function faultOf(template: string, contentType = 'application/json'): string | null {
@@ -153,11 +159,19 @@ test('media types: what is JSON, what is a form, and which are refused', () => {
     expect(readContentType(type)).toHaveProperty('fault');
 });
 
-test('a body of more than 8 MiB is not built', () => {
-  const payload = JSON.stringify('x'.repeat(60_000));
-  expect(() => filled(`[${Array(200).fill('{{payload}}').join(',')}]`, undefined, { payload })).toThrow(
-    RangeError,
-  );
+test('a body of more than 1 MiB is not built, counted in bytes', () => {
+  const filledWith = (text: string) =>
+    filled(`[${Array(16).fill('{{payload}}').join(',')}]`, undefined, { payload: JSON.stringify(text) });
+  expect(filledWith('x'.repeat(65_000))).toHaveLength(16 * 65_003 + 1);
+  expect(() => filledWith('é'.repeat(33_000))).toThrow(BodyTooLong);
+});
+
+test('of a payload it is known whether every body with it is too long, but not of what only an attempt has', () => {
+  const long = JSON.stringify('x'.repeat(65_000));
+  const body = compiledOf('{{payload}}'.repeat(17));
+  expect(isTooLongWith(body, long)).toBe(true);
+  expect(isTooLongWith(body, null)).toBe(false);
+  expect(isTooLongWith(compiledOf('{{runName}}'.repeat(5_900)), long)).toBe(false);
 });
 
 describe('whatever a value contains, it stays in its place', { tags: [ATTACK] }, () => {

@@ -13,7 +13,7 @@ export interface Accepted {
 }
 
 /** A permanent answer: another attempt would get the same. */
-type Rejected = Answered | Unreadable;
+type Rejected = Answered | Unanswered;
 
 interface Answered {
   kind: 'rejected';
@@ -23,8 +23,8 @@ interface Answered {
   error?: AttemptError;
 }
 
-/** Something came, so the target has the request, but no status could be read in it. */
-interface Unreadable {
+/** Something came, so the target has the request, but no status could be read in it; or nothing can be sent. */
+interface Unanswered {
   kind: 'rejected';
   statusCode: null;
   body: null;
@@ -60,7 +60,7 @@ interface Blocked {
 }
 
 export interface AttemptError {
-  kind: 'http' | 'timeout' | 'network' | 'blocked' | 'expired' | 'dependency' | 'reported';
+  kind: 'http' | 'timeout' | 'network' | 'blocked' | 'expired' | 'dependency' | 'reported' | 'body';
   message: string;
   statusCode?: number;
 }
@@ -84,7 +84,7 @@ export function answerError(statusCode: number): AttemptError {
 }
 
 /** Why it was rejected. */
-export function rejectionError(rejected: Omit<Answered, 'kind'> | Omit<Unreadable, 'kind'>): AttemptError {
+export function rejectionError(rejected: Omit<Answered, 'kind'> | Omit<Unanswered, 'kind'>): AttemptError {
   return rejected.statusCode === null ? rejected.error : (rejected.error ?? answerError(rejected.statusCode));
 }
 

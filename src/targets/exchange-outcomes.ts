@@ -1,0 +1,39 @@
+import { BodyTooLong } from '../core/http/body-template.ts';
+import { type AttemptError, type Outcome, notSent } from '../core/runs/attempts/outcome.ts';
+import { plainMessage } from './http-connect.ts';
+
+export const LOST: AttemptError = {
+  kind: 'network',
+  message: 'the connection was lost after the request was sent',
+};
+
+/** The request may have arrived. */
+export function unknown(error: AttemptError, senderStopped: boolean): Outcome {
+  return { kind: 'unknown', error, senderStopped };
+}
+
+export function cutShort(statusCode: number, error: Error): Outcome {
+  const cut = statusCode >= 200 ? 'the answer was cut short' : 'the request was sent, and no answer came';
+  return unknown({ kind: 'network', message: `${cut}: ${describeError(error)}` }, false);
+}
+
+export function notHttp(garbage: string): Outcome {
+  const message = `what the target answered is not HTTP: ${JSON.stringify(garbage)}`;
+  return rejectedUnanswered({ kind: 'network', message });
+}
+
+/** Another attempt would have the same body. */
+export function notBuilt(error: unknown): Outcome {
+  const reason = error instanceof Error ? error.message : String(error);
+  if (error instanceof BodyTooLong) return rejectedUnanswered({ kind: 'body', message: reason });
+  return notSent({ kind: 'network', message: `the request cannot be built: ${reason}` });
+}
+
+function rejectedUnanswered(error: AttemptError): Outcome {
+  return { kind: 'rejected', statusCode: null, body: null, error };
+}
+
+export function describeError(error: NodeJS.ErrnoException): string {
+  const message = plainMessage(error);
+  return error.code === undefined || message.includes(error.code) ? message : `${message} (${error.code})`;
+}
