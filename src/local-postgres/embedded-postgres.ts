@@ -5,7 +5,7 @@ import type { Clock } from '../runtime/clock.ts';
 import { type Account, chooseAccount } from './account.ts';
 import { provideBinaries } from './binaries.ts';
 import { choosePort, ensureCluster, refuseOtherMajor, SUPERUSER } from './cluster.ts';
-import { errorCode, isFull, unlessMissing, writeNew } from './files.ts';
+import { errorCode, isDiskFull, unlessMissing, writeNew } from './files.ts';
 import { type Home, homeLink, makeDirectory, openHome, ownKey } from './home.ts';
 import { withLock } from './lock.ts';
 import {
@@ -103,7 +103,7 @@ async function leaveServer(deps: ServerDeps, leaving: Leaving): Promise<void> {
   try {
     await withLock(home.directory, () => stopUnlessUsed(deps, leaving)).catch(async (error: unknown) => {
       // A lock takes room on the disk. Nobody joins meanwhile: that takes room as well.
-      if (!isFull(error)) throw error;
+      if (!isDiskFull(error)) throw error;
       await stopUnlessUsed(deps, leaving);
     });
   } catch (error) {

@@ -7,7 +7,7 @@ export function errorCode(error: unknown): string | undefined {
 }
 
 /** Nothing can be written there: the disk, or the user's share of it, is full. */
-export function isFull(error: unknown): boolean {
+export function isDiskFull(error: unknown): boolean {
   return ['ENOSPC', 'EDQUOT'].includes(errorCode(error) ?? '');
 }
 
