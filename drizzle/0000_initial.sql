@@ -16,6 +16,7 @@ CREATE TABLE "alerts" (
 	"run_id" uuid,
 	"status" text,
 	"error" text,
+	"over_by" text,
 	"look_at" timestamp (3) with time zone
 );
 --> statement-breakpoint
@@ -241,8 +242,7 @@ CREATE TABLE "outcome_watches" (
 	"success_within_seconds" integer,
 	"success_since" timestamp (3) with time zone NOT NULL,
 	"last_success_at" timestamp (3) with time zone,
-	"look_at" timestamp (3) with time zone,
-	"late_since" timestamp (3) with time zone
+	"look_at" timestamp (3) with time zone
 );
 --> statement-breakpoint
 CREATE TABLE "queue_workers" (
@@ -405,6 +405,7 @@ CREATE TABLE "zone_data" (
 --> statement-breakpoint
 CREATE INDEX "alert_tellings_to_remind" ON "alert_tellings" USING btree ("remind_at") WHERE remind_at IS NOT NULL;--> statement-breakpoint
 CREATE UNIQUE INDEX "alerts_open" ON "alerts" USING btree ("schedule_uid","kind") WHERE until IS NULL;--> statement-breakpoint
+CREATE INDEX "alerts_late" ON "alerts" USING btree ("schedule_uid") WHERE kind = 'late' AND until IS NULL;--> statement-breakpoint
 CREATE INDEX "alerts_open_in_order" ON "alerts" USING btree ("id") WHERE until IS NULL;--> statement-breakpoint
 CREATE INDEX "alerts_of_schedule" ON "alerts" USING btree ("schedule_id","id");--> statement-breakpoint
 CREATE INDEX "alerts_over" ON "alerts" USING btree ("until") WHERE until IS NOT NULL;--> statement-breakpoint
@@ -429,9 +430,9 @@ CREATE INDEX "history_unmet" ON "history" USING btree ("id") WHERE unmet IS NOT 
 CREATE INDEX "history_watched_successes" ON "history" USING btree ("schedule_uid","finished_at") WHERE outcome_watched AND status = 'succeeded';--> statement-breakpoint
 CREATE INDEX "history_watched_failures" ON "history" USING btree ("schedule_uid","finished_at") WHERE outcome_watched AND status IN ('failed', 'unknown', 'abandoned');--> statement-breakpoint
 CREATE INDEX "messages_to_close" ON "messages" USING btree ("gathers_until") WHERE gathers_until IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "message_alerts_by_alert" ON "message_alerts" USING btree ("alert_id");--> statement-breakpoint
 CREATE INDEX "messages_by_age" ON "messages" USING btree ("created_at");--> statement-breakpoint
 CREATE INDEX "outcome_watches_to_look" ON "outcome_watches" USING btree ("look_at") WHERE look_at IS NOT NULL;--> statement-breakpoint
-CREATE INDEX "outcome_watches_late" ON "outcome_watches" USING btree ("schedule_uid") WHERE late_since IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "queue_workers_seen" ON "queue_workers" USING btree ("seen_at");--> statement-breakpoint
 CREATE INDEX "run_dependencies_of" ON "run_dependencies" USING btree ("run_id","position");--> statement-breakpoint
 CREATE INDEX "run_dependencies_open" ON "run_dependencies" USING btree ("depends_on","run_id") WHERE counted_at IS NULL;--> statement-breakpoint

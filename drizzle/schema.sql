@@ -20,9 +20,11 @@ CREATE TABLE alerts (
   run_id uuid,
   status text,
   error text,
+  over_by text,
   look_at timestamp(3) with time zone,
   CONSTRAINT alerts_pkey PRIMARY KEY (id)
 );
+CREATE INDEX alerts_late ON public.alerts USING btree (schedule_uid) WHERE ((kind = 'late'::text) AND (until IS NULL));
 CREATE INDEX alerts_of_schedule ON public.alerts USING btree (schedule_id, id);
 CREATE UNIQUE INDEX alerts_open ON public.alerts USING btree (schedule_uid, kind) WHERE (until IS NULL);
 CREATE INDEX alerts_open_in_order ON public.alerts USING btree (id) WHERE (until IS NULL);
@@ -255,6 +257,7 @@ CREATE TABLE message_alerts (
   alert_id uuid NOT NULL,
   CONSTRAINT message_alerts_run_id_alert_id_pk PRIMARY KEY (run_id, alert_id)
 );
+CREATE INDEX message_alerts_by_alert ON public.message_alerts USING btree (alert_id);
 
 CREATE TABLE messages (
   run_id uuid NOT NULL,
@@ -291,10 +294,8 @@ CREATE TABLE outcome_watches (
   success_since timestamp(3) with time zone NOT NULL,
   last_success_at timestamp(3) with time zone,
   look_at timestamp(3) with time zone,
-  late_since timestamp(3) with time zone,
   CONSTRAINT outcome_watches_pkey PRIMARY KEY (schedule_uid)
 );
-CREATE INDEX outcome_watches_late ON public.outcome_watches USING btree (schedule_uid) WHERE (late_since IS NOT NULL);
 CREATE INDEX outcome_watches_to_look ON public.outcome_watches USING btree (look_at) WHERE (look_at IS NOT NULL);
 
 CREATE TABLE queue_workers (

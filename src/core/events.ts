@@ -105,8 +105,6 @@ export type FirelockEvent =
   | { type: 'schedulesLate'; schedules: readonly { scheduleId: string; since: Instant }[] }
   /** These schedules were late, and now a run has succeeded. */
   | { type: 'schedulesLateNoMore'; scheduleIds: readonly string[] }
-  /** The lateness of a schedule could not be written; the daemon tries again. */
-  | { type: 'lateLookRefused'; scheduleUid: string; error: string }
   /** How many definitions were read of schedules that are due soon. */
   | { type: 'definitionsReadAhead'; count: number }
   /** Runs that were recorded and never handed off, because of their schedule's policy. */

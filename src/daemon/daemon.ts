@@ -131,7 +131,6 @@ export function workTable(common: Common, workers: Workers): ServiceEntry[] {
     row(workers.recovery, 'work', work),
     row(workers.backstop, 'work', look),
     row(workers.expiry, 'work', work),
-    row(workers.lateWatch, 'work', look),
     row(workers.alertWatch, 'work', look),
     row(workers.expectWatch, 'work', look),
     row(workers.partitionMaker, 'work', look),

@@ -26,7 +26,6 @@ import { createBackstop } from '../recovery/backstop.ts';
 import { createExpiry } from '../recovery/expiry.ts';
 import { createHeartbeat } from '../recovery/heartbeat.ts';
 import { createExpectWatch } from '../recovery/expect-watch.ts';
-import { createLateWatch } from '../recovery/late-watch.ts';
 import { createRecovery } from '../recovery/recovery.ts';
 import { createZoneWatch } from '../recovery/zone-watch.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
@@ -222,7 +221,6 @@ export function createWorkers(common: Common) {
     backstop,
     expiry: createExpiry({ ...common, wake }),
     alertWatch,
-    lateWatch: createLateWatch({ ...background, wake }),
     expectWatch: createExpectWatch({ ...background, wake }),
     partitionMaker: createPartitionMaker(background),
     partitionDropper: createPartitionDropper({ ...background, ...config }),

@@ -26,6 +26,7 @@ import {
   putOffEffect,
 } from '../store/effects/effect-rows.ts';
 import { batchFaultOf } from '../postgres/errors.ts';
+import { emitAlerts } from '../store/alerts/apply-causes.ts';
 import { PressingScopes } from './pressing-scopes.ts';
 import { emitJudged } from '../store/runs/overlaps.ts';
 
@@ -212,9 +213,7 @@ function afterCommit(state: State, applied: AppliedEffects): void {
       count: applied.failed.length,
       runIds: applied.failed.slice(0, MAX_NAMED),
     });
-  const { opened, closed } = applied.alerts;
-  if (opened.length > 0) events.emit({ type: 'alertsOpened', alerts: opened });
-  if (closed.length > 0) events.emit({ type: 'alertsClosed', alerts: closed });
+  emitAlerts(events, applied.alerts);
   emitUnmet(events, applied.done);
   if (applied.cancels.length > 0) state.cancelTargets(applied.cancels);
   if (applied.toPause.length > 0) state.pauseSchedules(applied.toPause);

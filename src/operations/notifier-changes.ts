@@ -13,6 +13,7 @@ import type { Transaction } from '../postgres/executor.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
+import { resetReminders } from '../store/alerts/reminders.ts';
 import type { Auditor } from '../store/audit/record-audit.ts';
 import { type StoredNotifier, lockFallbacks, lockNotifier } from '../store/notifiers/find-notifiers.ts';
 import { recordTestMessage } from '../store/notifiers/test-message.ts';
@@ -73,6 +74,7 @@ export async function putNotifier(
     const { before, notifier, change, fields } = planned;
     if (change === 'unchanged') return planned;
     await (before ? changeLockedNotifier : createNotifier)(tx, notifier);
+    if (fields.some((field) => REMINDING.includes(field))) await resetReminders(tx, notifier);
     const detail = { change, version: notifier.version, ...(before && { fields }) };
     await auditor?.note(tx, { action: 'notifier.put', subject: id, scheduleId: null, detail });
     return planned;
@@ -158,6 +160,8 @@ export async function testNotifier(
   return runId;
 }
 
+/** As JSON pointers: when what is open is told again follows from these. */
+const REMINDING: readonly string[] = ['/enabled', '/remindSeconds'];
 const FIELDS = ['description', 'enabled', 'on', 'filter', 'remindSeconds', 'fallback'] as const;
 
 /** As JSON pointers, and names only: a value may be a secret. */

@@ -454,7 +454,7 @@ export const history = pgTable('history', { ...runColumns(), ...endColumns() }, 
     .where(sql`outcome_watched AND status IN ('failed', 'unknown', 'abandoned')`),
 ]);
 
-/** Schedules that have pauseAfterFailures or successWithinSeconds: from when on their runs count, and which are late. */
+/** Schedules that have pauseAfterFailures or successWithinSeconds: from when on their runs count. */
 export const outcomeWatches = pgTable(
   'outcome_watches',
   {
@@ -467,18 +467,13 @@ export const outcomeWatches = pgTable(
     successSince: instantColumn('success_since').notNull(),
     /** As far as anyone has looked. */
     lastSuccessAt: instantColumn('last_success_at'),
-    /** When to look for a success again; null: it cannot be late now. */
+    /** When to look whether it has become late; null: it cannot. */
     lookAt: instantColumn('look_at'),
-    /** Null: it is not late. */
-    lateSince: instantColumn('late_since'),
   },
   (t) => [
     index('outcome_watches_to_look')
       .on(t.lookAt)
       .where(sql`look_at IS NOT NULL`),
-    index('outcome_watches_late')
-      .on(t.scheduleUid)
-      .where(sql`late_since IS NOT NULL`),
   ],
 );
 
@@ -566,13 +561,18 @@ export const alerts = pgTable(
     runId: uuid('run_id'),
     status: text().$type<RunStatus>(),
     error: text(),
-    /** When to look whether it is over; null: an effect says so. */
+    /** Why it is over, where the schedule did not get well; null: it did, or it is open. */
+    overBy: text('over_by'),
+    /** When to look whether it is over; null: an effect or an edit says so. */
     lookAt: instantColumn('look_at'),
   },
   (t) => [
     uniqueIndex('alerts_open')
       .on(t.scheduleUid, t.kind)
       .where(sql`until IS NULL`),
+    index('alerts_late')
+      .on(t.scheduleUid)
+      .where(sql`kind = 'late' AND until IS NULL`),
     index('alerts_open_in_order')
       .on(t.id)
       .where(sql`until IS NULL`),
@@ -586,13 +586,13 @@ export const alerts = pgTable(
   ],
 );
 
-/** Which notifier was told that an episode opened; deleted when it is told that it is over. */
+/** Which notifier was told of an episode; deleted when it is told that it is over. */
 export const alertTellings = pgTable(
   'alert_tellings',
   {
     alertId: uuid('alert_id').notNull(),
     notifierId: identifier('notifier_id').notNull(),
-    /** When it is told again; null: never. */
+    /** When it is told again, or that a person's act ended the episode; null: never. */
     remindAt: instantColumn('remind_at'),
   },
   (t) => [
@@ -631,7 +631,7 @@ export const messageAlerts = pgTable(
     runId: uuid('run_id').notNull(),
     alertId: uuid('alert_id').notNull(),
   },
-  (t) => [primaryKey({ columns: [t.runId, t.alertId] })],
+  (t) => [primaryKey({ columns: [t.runId, t.alertId] }), index('message_alerts_by_alert').on(t.alertId)],
 );
 
 /** Open runs of one schedule, too many for the transaction that decided about them: they are ended or marked in slices. */

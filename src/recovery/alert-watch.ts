@@ -1,7 +1,9 @@
 /**
- * Guarantees: a message is closed when it has gathered, once over all instances, and then sent; open episodes are told of again; those
- *   that no effect ends are looked at; what is older than the retention is deleted.
- * Transaction: one for a batch of messages, or of reminders, under the locks of the notifiers' rows; one for a batch of looks.
+ * Guarantees: a message is closed when it has gathered, once over all instances, and then sent; open episodes are told of again; a
+ *   schedule is found late within seconds, once over any instances, and an episode of which the state is over is closed; what is older
+ *   than the retention is deleted.
+ * Transaction: one for a batch of messages, or of reminders, under the locks of the notifiers' rows; one for a batch of schedules, under
+ *   the locks of theirs.
  * If the process dies here: the rows say what is left, and any instance goes on.
  */
 import type { Clock } from '../runtime/clock.ts';
@@ -15,7 +17,8 @@ import { reasonOf } from '../runtime/reason.ts';
 import type { Database } from '../postgres/database.ts';
 import { batchFaultOf } from '../postgres/errors.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
-import { findAlertLooks, forgetOldAlerts, lookAtAlerts } from '../store/alerts/alert-looks.ts';
+import { findAlertLooks, forgetOldAlerts } from '../store/alerts/alert-looks.ts';
+import { applyCauses, emitAlerts } from '../store/alerts/apply-causes.ts';
 import { closeMessages, findGathered } from '../store/alerts/close-messages.ts';
 import { type Reminder, findReminders, remind } from '../store/alerts/reminders.ts';
 
@@ -32,6 +35,8 @@ interface AlertWatchDeps {
 
 const IDLE_MS = 2_000;
 const BATCH = 100;
+/** The API promises that lateness is noticed within ten seconds; a success has one of them to be written in. */
+const LOOKS = 200;
 /** Reminders are as many messages, where they go to PagerDuty. */
 const REMINDERS = 500;
 /** Before a row that another transaction has locked is tried again. */
@@ -43,11 +48,12 @@ const DAY_MS = 86_400_000;
 const PASS_MS = 10_000;
 
 interface State extends AlertWatchDeps {
-  /** Messages, reminders and episodes whose rows were refused. */
+  /** Messages, reminders and schedules whose rows were refused. */
   rests: Rests;
   /** What other transactions had at the last looks. */
   messages: Passed;
   notifiers: Passed;
+  schedules: Passed;
   /** Monotonic. */
   forgetAt: number;
   /** The place of the step that is next. */
@@ -57,8 +63,9 @@ interface State extends AlertWatchDeps {
 export function createAlertWatch(deps: AlertWatchDeps): Loop {
   const { clock, events } = deps;
   const rests = createRests({ clock, events, loop: 'alert-watch' });
-  const [messages, notifiers] = [createPassed(clock, LOCKED_MS), createPassed(clock, LOCKED_MS)];
-  const state: State = { ...deps, rests, messages, notifiers, forgetAt: -Infinity, next: 0 };
+  const passed = () => createPassed(clock, LOCKED_MS);
+  const lookedAt = { messages: passed(), notifiers: passed(), schedules: passed() };
+  const state: State = { ...deps, ...lookedAt, rests, forgetAt: -Infinity, next: 0 };
   return createLoop({ name: 'alert-watch', clock, events, body: () => pass(state) });
 }
 
@@ -122,20 +129,24 @@ function reminderOf(key: string): Reminder {
 }
 
 async function look(state: State): Promise<number> {
-  const { database, rests, wake } = state;
-  const besides = restingOf(rests, 'episode');
-  const ids = await database.run((db) => findAlertLooks(db, { limit: BATCH, besides }));
-  await inHalves(ids, {
+  // After an outage, the waiting outcomes are written before the lease is valid again: a success among them counts.
+  const { database, events, rests, wake, schedules, publicUrl } = state;
+  const besides = [...restingOf(rests, 'schedule'), ...schedules.keys()];
+  const uids = await database.run((db) => findAlertLooks(db, { limit: LOOKS, besides }));
+  await inHalves(uids, {
     work: async (some) => {
-      const effects = await database.transaction((tx) => lookAtAlerts(tx, some));
-      wakeFor(wake, { effects });
+      const applied = await database.transaction((tx) => applyCauses(tx, { looks: some }, publicUrl));
+      schedules.add(applied.waiting);
+      emitAlerts(events, applied);
+      const { effects, messages } = applied;
+      wakeFor(wake, { effects, toClaim: messages.toSend });
     },
-    ...settingAside(state, 'episode', (id: string) => id),
+    ...settingAside(state, 'schedule', (uid: string) => uid),
   });
-  return ids.length === BATCH ? LOCKED_MS : IDLE_MS;
+  return uids.length === LOOKS || schedules.keys().length > 0 ? LOCKED_MS : IDLE_MS;
 }
 
-type Kind = 'message' | 'reminder' | 'episode';
+type Kind = 'message' | 'reminder' | 'schedule';
 
 /** The keys of that kind. */
 function restingOf(rests: Rests, kind: Kind): string[] {

@@ -27,8 +27,7 @@ import { newestFirst } from '../../src/store/runs/search/run-pages.ts';
 import { listTimings } from '../../src/store/reports/enabled-timings.ts';
 import { matchingSchedules } from '../../src/store/schedules/search/matching-schedules.ts';
 import { settlePlainIfClaimed } from '../../src/store/runs/ends/settle-plain.ts';
-import { lastSuccesses } from '../../src/store/schedules/watches/late-looks.ts';
-import { countFailuresInARow } from '../../src/store/schedules/watches/outcome-watches.ts';
+import { countFailuresInARow, lastSuccesses } from '../../src/store/schedules/watches/outcome-watches.ts';
 import { leaveOpenRuns } from '../support/open-runs.ts';
 import { leaveRuns, runIdAt } from '../support/pending-runs.ts';
 import { plainSuccess } from '../support/plain-success.ts';
@@ -355,7 +354,6 @@ function watchOf(uid: string): OutcomeWatch {
     failuresSince: since,
     successSince: since,
     lookAt: null,
-    lateSince: null,
   };
 }
 

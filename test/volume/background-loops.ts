@@ -98,7 +98,7 @@ export const BACKGROUND_LOOPS: LoopTable = {
       loop: ({ common, workers }) => createExpiry({ ...common, wake: workers.wake, graceSeconds: 0 }),
     },
   ],
-  'late-watch': [
+  'alert-watch': [
     {
       of: 'schedules that are late',
       leave: async (volume, count) => {
@@ -107,10 +107,8 @@ export const BACKGROUND_LOOPS: LoopTable = {
           sql`UPDATE outcome_watches SET look_at = now(), success_since = now() - interval '1 hour'`,
         );
       },
-      left: sql`SELECT count(*)::int FROM outcome_watches WHERE late_since IS NULL`,
+      left: sql`SELECT count(*)::int FROM outcome_watches WHERE look_at <= clock_timestamp()`,
     },
-  ],
-  'alert-watch': [
     {
       of: 'open episodes to look at',
       leave: async (volume, count) => {

@@ -99,16 +99,17 @@ export const FLOW_LOOPS: LoopTable = {
       },
       left: EFFECTS,
     },
+  ],
+  'alert-effects': [
     {
       of: 'late schedules that have succeeded',
       leave: async (volume, count) => {
         await putSchedules(volume, count, { successWithinSeconds: 60 });
-        await leaveEffects(volume, 'recovered');
+        await leaveAlerts(volume, 'late');
+        await leaveEffects(volume, 'heals', { alertKind: 'late' });
       },
       left: EFFECTS,
     },
-  ],
-  'alert-effects': [
     {
       of: 'schedules that break',
       leave: async (volume, count) => {

@@ -26,7 +26,6 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
   'runs of a limit cannot get places because the database refuses to write a row': row('limit'),
   'the database refused an outcome; it is saved without the response body':
     'Usually nothing: the run has ended. `error` says what the body contained.',
-  'the lateness of a schedule could not be recorded; this is retried': row('schedule'),
   'an alert or its message could not be written; this is retried': row('alert'),
   'that a run did not keep a bound could not be recorded; this is retried': row('run'),
   'the pause of a schedule has ended, but the schedule could not be enabled; this is retried':

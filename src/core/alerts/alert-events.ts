@@ -7,7 +7,7 @@ export type AlertEvent =
   /** Episodes of schedules that have begun, and that are over. */
   | { type: 'alertsOpened'; alerts: readonly { scheduleId: string; kind: AlertKind }[] }
   | { type: 'alertsClosed'; alerts: readonly { scheduleId: string; kind: AlertKind }[] }
-  /** `key`: a message, an episode or a notifier whose row the database refused; the daemon tries again. */
+  /** `key`: a message, a schedule or a notifier whose row the database refused; the daemon tries again. */
   | { type: 'alertLookRefused'; key: string; error: string }
   /** These runs did not keep a bound of `expect`. */
   | { type: 'runsUnmet'; runs: readonly UnmetRun[] }

@@ -5,8 +5,8 @@ import type { RunStatus } from '../runs/run.ts';
  * What can be wrong with a schedule. Of each kind, one episode of a schedule is open at a time.
  * `failed`: a run ended failed, unknown or abandoned; over with the next success · `late`: no success in time; over with the next one ·
  * `unstarted`, `slow`: a run did not keep a bound of `expect`; over with the next run that keeps it · `missed`: an occurrence was not made
- * in time; over with the next fire · `paused`: firelock paused it; over once it is enabled · `error`: it cannot be planned; over once it
- * is planned.
+ * in time; over with the next fire, or once it was caught up with · `paused`: firelock paused it; over once it is enabled · `error`: it
+ * cannot be planned; over once it is planned. Each is over, too, once its state cannot be any more (`episode.ts`).
  */
 export const ALERT_KINDS = ['failed', 'late', 'unstarted', 'slow', 'missed', 'paused', 'error'] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
@@ -26,4 +26,6 @@ export interface Alert {
   status: RunStatus | null;
   /** What was wrong, in a sentence or a few words. */
   error: string | null;
+  /** Why it is over, where the schedule did not get well: whose act it was, or that its state cannot be any more. */
+  overBy: string | null;
 }

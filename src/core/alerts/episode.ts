@@ -1,4 +1,5 @@
 import type { Instant } from '../instant.ts';
+import type { Expect } from '../schedules/expect.ts';
 import type { AlertKind } from './alert.ts';
 
 /** Something that breaks a schedule, or heals it. */
@@ -17,8 +18,18 @@ export interface Known {
   isEnabled: boolean;
   /** Firelock paused it, not a person. */
   isPausedByFirelock: boolean;
-  /** The newest success that is known; null: none is. */
-  lastSuccessAt: Instant | null;
+  /** When it was last enabled after a person had paused it; null: not since these causes. */
+  resumedAt: Instant | null;
+  /** Nothing is left for it to fire. */
+  isOver: boolean;
+  lastFireAt: Instant | null;
+  /** Why it cannot be planned. */
+  error: string | null;
+  /** When its time for a success was up; null: it is not late. */
+  lateSince: Instant | null;
+  expect: Expect | null;
+  /** By kind, when a run last showed that it is well: a success, one that kept its bound, what was caught up with. */
+  wellAt: ReadonlyMap<AlertKind, Instant>;
   open: ReadonlyMap<AlertKind, OpenEpisode>;
 }
 
@@ -28,68 +39,102 @@ export interface OpenEpisode {
   brokenAt: Instant;
 }
 
-/** What opened an episode, and when the schedule broke last since. */
-interface Opened {
-  cause: Cause;
-  brokenAt: Instant;
+/** Since when it is over, and why, where it did not get well; null: it did. */
+interface End {
+  until: Instant;
+  overBy: string | null;
 }
 
 /** What becomes of the episodes of one schedule. */
 export interface Judged {
-  opened: Opened[];
+  /** What opened it, and when the schedule broke last since. */
+  opened: { cause: Cause; brokenAt: Instant }[];
   /** Episodes that are open already broke again. */
   brokenAgain: OpenEpisode[];
-  /** Episodes that are over, and since when. */
-  closed: { id: string; kind: AlertKind; until: Instant }[];
+  closed: ({ id: string; kind: AlertKind } & End)[];
 }
-
-/** Null: it is over. */
-type Episode = { id: string | null; brokenAt: Instant; opening: Cause | null; until: Instant | null } | null;
 
 /**
- * What these causes make of the episodes of a schedule. Instances may see to them in any order, so each is judged by its moment: what
- * breaks opens an episode unless one is open; what heals ends it unless it broke later. A failure before a success that is known opens
- * nothing, and of what broke and was healed among these causes nothing is left.
+ * What becomes of the episodes of a schedule. Each is open exactly while its state holds. Causes may come late and in any order, so they
+ * only say that and when something broke: whether it still is, what is known by now decides (`endOf`). Of what broke and is well by now
+ * nothing is left.
  */
-export function judgeCauses(known: Known, causes: readonly Cause[]): Judged {
-  const episodes = new Map<AlertKind, Episode>(
-    [...known.open].map(([kind, open]) => [kind, { ...open, opening: null, until: null }]),
-  );
-  for (const cause of [...causes].sort((a, b) => a.at - b.at)) {
-    const present = episodes.get(cause.alertKind) ?? null;
-    episodes.set(cause.alertKind, after(known, present, cause));
+export function judgeEpisodes(known: Known, causes: readonly Cause[], now: Instant): Judged {
+  const judged: Judged = { opened: [], brokenAgain: [], closed: [] };
+  const late = known.lateSince === null ? [] : [breaksLate(known.lateSince)];
+  const all = Map.groupBy([...causes, ...late], ({ alertKind }) => alertKind);
+  for (const kind of new Set([...known.open.keys(), ...all.keys()])) {
+    const own = all.get(kind) ?? [];
+    const knownBy = withHeals(known, kind, own);
+    const breaks = own.filter((cause) => cause.kind === 'breaks').sort((a, b) => a.at - b.at);
+    const open = known.open.get(kind);
+    const brokenAt = Math.max(open?.brokenAt ?? -Infinity, ...breaks.map(({ at }) => at));
+    const end = endOf(knownBy, kind, open?.brokenAt ?? brokenAt, now);
+    if (open && end === null) {
+      if (brokenAt > open.brokenAt) judged.brokenAgain.push({ id: open.id, brokenAt });
+      continue;
+    }
+    // What broke again since goes on as the same episode, but for a schedule that was on time and is late anew.
+    const cause = breaks.find(({ at }) => mayOpen(knownBy, kind, at, now));
+    if (open && end) {
+      if (cause && kind !== 'late') judged.brokenAgain.push({ id: open.id, brokenAt });
+      else judged.closed.push({ id: open.id, kind, ...end });
+    }
+    if (cause && (!open || kind === 'late')) judged.opened.push({ cause, brokenAt });
   }
-  return judged(known, episodes);
+  return judged;
 }
 
-function after(known: Known, present: Episode, cause: Cause): Episode {
-  const { kind, alertKind, at } = cause;
-  if (kind === 'heals') {
-    if (present === null || present.brokenAt > at) return present;
-    // It is closed, or was never opened.
-    return present.id === null ? null : { ...present, until: at };
-  }
-  // What breaks again while its end is not written yet goes on as the same episode.
-  if (present !== null) return { ...present, brokenAt: Math.max(present.brokenAt, at), until: null };
-  return mayOpen(known, alertKind, at) ? { id: null, brokenAt: at, opening: cause, until: null } : null;
+function breaksLate(at: Instant): Cause {
+  return { kind: 'breaks', alertKind: 'late', at, runId: null, count: 0 };
 }
 
-/** While a person keeps it paused, nothing is said about it. */
-function mayOpen({ isEnabled, isPausedByFirelock, lastSuccessAt }: Known, kind: AlertKind, at: Instant) {
-  if (kind === 'paused') return !isEnabled;
-  if (!isEnabled && !isPausedByFirelock) return false;
-  return kind !== 'failed' || lastSuccessAt === null || lastSuccessAt < at;
+function withHeals(known: Known, kind: AlertKind, causes: readonly Cause[]): Known {
+  const heals = causes.filter((cause) => cause.kind === 'heals').map(({ at }) => at);
+  if (heals.length === 0 || kind === 'late') return known;
+  const at = Math.max(known.wellAt.get(kind) ?? -Infinity, ...heals);
+  return { ...known, wellAt: new Map([...known.wellAt, [kind, at]]) };
 }
 
-function judged(known: Known, episodes: ReadonlyMap<AlertKind, Episode>): Judged {
-  const result: Judged = { opened: [], brokenAgain: [], closed: [] };
-  for (const [kind, episode] of episodes) {
-    if (episode === null) continue;
-    const { id, brokenAt, opening, until } = episode;
-    if (id === null) {
-      if (opening) result.opened.push({ cause: opening, brokenAt });
-    } else if (until !== null) result.closed.push({ id, kind, until });
-    else if (known.open.get(kind)?.brokenAt !== brokenAt) result.brokenAgain.push({ id, brokenAt });
+/** Of what a person keeps paused, or had paused since, nothing is said; of fires that were missed, something in every case. */
+function mayOpen(known: Known, kind: AlertKind, at: Instant, now: Instant): boolean {
+  if (kind !== 'missed') return endOf(known, kind, at, now) === null;
+  return !isPausedByPerson(known) && at > (known.resumedAt ?? -Infinity);
+}
+
+function isPausedByPerson({ isEnabled, isPausedByFirelock }: Known): boolean {
+  return !isEnabled && !isPausedByFirelock;
+}
+
+/** Of what broke last at that moment; null: its state holds. */
+function endOf(known: Known, kind: AlertKind, brokenAt: Instant, now: Instant): End | null {
+  if (isPausedByPerson(known)) return { until: now, overBy: 'a person paused it' };
+  const healed = healedAt(known, kind, brokenAt, now);
+  if (healed !== null) return { until: healed, overBy: null };
+  const overBy = whyOver(known, kind);
+  if (overBy !== null) return { until: now, overBy };
+  return brokenAt > (known.resumedAt ?? -Infinity) ? null : { until: now, overBy: 'a person had paused it' };
+}
+
+function healedAt(known: Known, kind: AlertKind, brokenAt: Instant, now: Instant): Instant | null {
+  const { isEnabled, lastFireAt, error, lateSince, wellAt } = known;
+  const well = wellAt.get(kind) ?? null;
+  // A success that ended before may have been written after.
+  if (kind === 'late') return lateSince === brokenAt ? null : well;
+  if (kind === 'paused') return isEnabled ? now : null;
+  if (kind === 'error') return error === null ? now : null;
+  if (well !== null && well >= brokenAt) return well;
+  return kind === 'missed' && lastFireAt !== null && lastFireAt > brokenAt ? lastFireAt : null;
+}
+
+/** Why it cannot be, whatever runs show; null: it can. */
+function whyOver({ isEnabled, isOver, lateSince, expect }: Known, kind: AlertKind): string | null {
+  if (kind === 'late' && lateSince === null) {
+    if (!isEnabled) return 'firelock paused it';
+    return isOver ? 'nothing is left to fire' : 'it may be longer without a success now';
   }
-  return result;
+  const bound = { unstarted: 'startWithinSeconds', slow: 'finishWithinSeconds' } as const;
+  if ((kind === 'unstarted' || kind === 'slow') && typeof expect?.[bound[kind]] !== 'number')
+    return 'no such bound is left';
+  return kind === 'missed' && isOver ? 'nothing is left to fire' : null;
 }

@@ -12,9 +12,8 @@ export interface OutcomeWatch {
   successSince: Instant;
   /** The newest success that was found so far; null: none since `successSince`. */
   lastSuccessAt: Instant | null;
-  /** When to look for a success again; null: it cannot become late. */
+  /** When to look whether it has become late; null: it cannot. An episode that is open is looked at by itself. */
   lookAt: Instant | null;
-  lateSince: Instant | null;
 }
 
 export function isOutcomeWatched({
@@ -26,41 +25,34 @@ export function isOutcomeWatched({
 
 /** A success that came in time may be written a moment later. */
 const ALLOWANCE_MS = 1_000;
-/**
- * A success of a late schedule has an effect, which has it looked at. Only a success that was being written when the schedule was found
- * late has none: by then it is written. Later looks are there for what should not happen.
- */
-const STRAGGLERS_MS = 20_000;
-const LATE_LOOK_MS = 600_000;
 /** A day of history may be dropped a day later: by then, a success in it has been seen. */
 const MAX_LOOK_MS = 12 * 3_600_000;
 
 /**
- * Whether a schedule is late, given its last success. An episode begins when the time is up, and ends with a success. A success that was
- * found only after the time was up again ends one episode and begins another, so `begins` may be true although it was late before.
- * `isResting`: it is paused, or nothing is left for it to fire; only an edit changes that, and has a look taken again.
+ * Since when a schedule is late, given its last success; null: it is not. `isResting`: it is paused, or nothing is left for it to fire;
+ * only an edit changes that, and has a look taken again.
  */
 export function judgeLateness(
-  watch: OutcomeWatch,
+  watch: Omit<OutcomeWatch, 'lookAt'>,
   now: Instant,
   isResting = false,
-): Pick<OutcomeWatch, 'lookAt' | 'lateSince'> & { begins: boolean } {
+): { lookAt: Instant | null; lateSince: Instant | null } {
   const deadline = deadlineOf(watch);
-  if (deadline === null) return { lookAt: null, lateSince: null, begins: false };
-  if (isResting) return { lookAt: now + MAX_LOOK_MS, lateSince: null, begins: false };
-  if (now < deadline + ALLOWANCE_MS) {
-    return {
-      lookAt: Math.min(deadline + ALLOWANCE_MS, now + MAX_LOOK_MS),
-      lateSince: null,
-      begins: false,
-    };
-  }
-  const begins = watch.lateSince === null || deadline > watch.lateSince;
-  return { lookAt: now + (begins ? STRAGGLERS_MS : LATE_LOOK_MS), lateSince: deadline, begins };
+  if (deadline === null) return { lookAt: null, lateSince: null };
+  const isLate = !isResting && now >= deadline + ALLOWANCE_MS;
+  const isToCome = !isResting && !isLate;
+  return {
+    lookAt: Math.min(isToCome ? deadline + ALLOWANCE_MS : Infinity, now + MAX_LOOK_MS),
+    lateSince: isLate ? deadline : null,
+  };
 }
 
 /** Null: it has none. */
-function deadlineOf({ successWithinSeconds, successSince, lastSuccessAt }: OutcomeWatch): Instant | null {
+function deadlineOf({
+  successWithinSeconds,
+  successSince,
+  lastSuccessAt,
+}: Omit<OutcomeWatch, 'lookAt'>): Instant | null {
   if (successWithinSeconds === null) return null;
   return Math.max(successSince, lastSuccessAt ?? successSince) + successWithinSeconds * 1000;
 }
@@ -92,13 +84,10 @@ export function watchAfterEdit(
     successSince: successGoesOn ? known.successSince : at,
     lastSuccessAt: successGoesOn ? known.lastSuccessAt : null,
     lookAt: null,
-    lateSince: null,
   };
   if (isResting || successWithinSeconds === null) return watch;
-  // Under another limit it may not be late any more. If it still is, that is no new episode.
-  const isLate = successGoesOn && known.lateSince !== null;
   const { lookAt, lateSince } = judgeLateness(watch, at);
-  return { ...watch, lookAt: lateSince === null ? lookAt : at, lateSince: isLate ? lateSince : null };
+  return { ...watch, lookAt: lateSince === null ? lookAt : at };
 }
 
 /** Neither is ever late. */

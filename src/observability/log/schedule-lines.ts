@@ -57,11 +57,8 @@ export const SCHEDULE_LINES: Lines = {
       );
   },
   schedulesLateNoMore: (logger, { scheduleIds }) => {
-    for (const scheduleId of scheduleIds)
-      logger.info({ scheduleId }, 'a schedule is no longer late: a run has succeeded');
+    for (const scheduleId of scheduleIds) logger.info({ scheduleId }, 'a schedule is no longer late');
   },
-  lateLookRefused: (logger, { scheduleUid, error }) =>
-    logger.error({ scheduleUid, error }, 'the lateness of a schedule could not be recorded; this is retried'),
   alertsOpened: (logger, { alerts }) => {
     for (const { scheduleId, kind } of alerts) logger.warn({ scheduleId, kind }, 'an alert opened');
   },

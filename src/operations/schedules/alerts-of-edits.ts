@@ -1,18 +1,15 @@
 /**
- * Guarantees: a pause by firelock opens an episode, and enabling the schedule ends it; what a person pauses is not told of any more; an
- *   episode whose bound an edit takes away is over.
+ * Guarantees: a pause by firelock opens an episode; what a person pauses is not told of any more; any other edit has the open episodes of
+ *   the schedule looked at.
  * Transaction: that of the edit, under the row locks of the schedules.
  * If the process dies here: nothing of the edit is written.
  */
-import type { AlertKind } from '../../core/alerts/alert.ts';
 import { BY_FIRELOCK } from '../../core/schedules/definition-change.ts';
-import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import {
   type AlertCause,
-  type Healed,
-  closeAlertsSilently,
-  healOpenAlerts,
+  closeAlertsOf,
+  lookAtAlertsOf,
   writeAlertEffects,
 } from '../../store/alerts/alert-effects.ts';
 import type { WatchedEdit } from './watch-outcomes.ts';
@@ -24,36 +21,29 @@ export type SignedEdit = WatchedEdit & { by: string | null };
 export async function keepAlerts(tx: Transaction, edits: readonly SignedEdit[]): Promise<number> {
   const byHand = edits.filter((edit) => isPaused(edit) && edit.by !== BY_FIRELOCK);
   const [first] = byHand;
-  if (first) await closeAlertsSilently(tx, byHand.map(uidOf), first.at);
-  const paused = edits.filter((edit) => isPaused(edit) && edit.by === BY_FIRELOCK);
-  return (
-    (await writeAlertEffects(tx, paused.map(causeOf))) + (await healOpenAlerts(tx, edits.flatMap(healedBy)))
+  const taken = byHand.map(({ after: { uid }, by }) => ({ uid, overBy: byPerson('paused', by) }));
+  if (first) await closeAlertsOf(tx, taken, first.at);
+  const edited = edits.filter(({ before }) => before !== null);
+  await lookAtAlertsOf(
+    tx,
+    edited.map(({ after: { uid } }) => uid),
   );
+  const paused = edits.filter((edit) => isPaused(edit) && edit.by === BY_FIRELOCK);
+  return writeAlertEffects(tx, paused.map(causeOf));
+}
+
+/** Why episodes of a schedule are over that a person paused or deleted. */
+export function byPerson(did: 'paused' | 'deleted', by: string | null): string {
+  return by === null ? did : `${did} by ${by}`;
 }
 
 function isPaused({ before, after }: SignedEdit): boolean {
   return before?.definition.enabled === true && !after.definition.enabled;
 }
 
-function uidOf({ after }: SignedEdit): string {
-  return after.uid;
-}
-
-function causeOf({ after, at }: SignedEdit): AlertCause {
+function causeOf({ after: { uid, id, version }, at }: SignedEdit): AlertCause {
   return {
     ...{ kind: 'breaks', alertKind: 'paused', runId: null, status: 'cancelled' },
-    ...{ schedule: scheduleOf(after), at },
+    ...{ schedule: { uid, id, version }, at },
   };
-}
-
-function healedBy({ before, after, at }: SignedEdit): Healed[] {
-  if (!before) return [];
-  const alertKinds: AlertKind[] = [];
-  if (!before.definition.enabled && after.definition.enabled) alertKinds.push('paused');
-  if (before.late && !after.late) alertKinds.push('late');
-  return alertKinds.length === 0 ? [] : [{ schedule: scheduleOf(after), alertKinds, at }];
-}
-
-function scheduleOf({ uid, id, version }: Schedule) {
-  return { uid, id, version };
 }

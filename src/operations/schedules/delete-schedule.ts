@@ -11,7 +11,8 @@ import { wakeFor } from '../../runtime/loop/wake.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
-import { closeAlertsSilently } from '../../store/alerts/alert-effects.ts';
+import { closeAlertsOf } from '../../store/alerts/alert-effects.ts';
+import { byPerson } from './alerts-of-edits.ts';
 import { linkCalendars } from '../../store/calendars/calendar-users.ts';
 import { followersOf, isFollowedByUnseen } from '../../store/effects/followers.ts';
 import { deleteScheduleAndAbandon } from '../../store/schedules/write-schedules.ts';
@@ -67,7 +68,7 @@ export async function deleteSchedule(
     const recorded = await planBeforeUpdate(tx, [edited], { ...planningOf(deps, now, calendars), skips });
     await writeResumed(tx, ended, now);
     await linkCalendars(tx, [{ uid: write.uid, before: calendarIdsOf(schedule.definition), after: [] }]);
-    await forgetWhatIsOpen(tx, schedule, now);
+    await forgetWhatIsOpen(tx, { schedule, by }, now);
     const { abandoned, isMore, effects } = await deleteScheduleAndAbandon(tx, write, now);
     await deps.auditor?.note(tx, {
       ...{ action: 'schedule.delete', subject: id, scheduleId: id },
@@ -98,9 +99,13 @@ async function refuseWhileFollowed(tx: Transaction, { uid }: Schedule, scope: Sc
 }
 
 /** Requests to skip its fires, and what is wrong with it. */
-async function forgetWhatIsOpen(tx: Transaction, { uid, hasSkips }: Schedule, now: Instant): Promise<void> {
+async function forgetWhatIsOpen(
+  tx: Transaction,
+  { schedule: { uid, hasSkips }, by }: { schedule: Schedule; by: string | null },
+  now: Instant,
+): Promise<void> {
   if (hasSkips) await deleteAllSkips(tx, uid);
-  await closeAlertsSilently(tx, [uid], now);
+  await closeAlertsOf(tx, [{ uid, overBy: byPerson('deleted', by) }], now);
 }
 
 /** A reader does not need more; the answer says that there are more. */

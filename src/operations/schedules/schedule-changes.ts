@@ -137,12 +137,9 @@ function announce(deps: ScheduleChangeDeps, { changed, ended, recorded, judged }
     change === 'unchanged' ? [] : [{ scheduleId: id, change, version }],
   );
   if (written.length > 0) deps.events.emit({ type: 'schedulesWritten', changes: written });
-  wakeFor(deps.wake, {
-    effects: recorded.effects,
-    toClaim: recorded.recorded,
-    toPull: recorded.recorded > 0,
-    toAdmit: recorded.recorded > 0,
-  });
+  const isAny = recorded.recorded > 0;
+  const { effects, recorded: toClaim } = recorded;
+  wakeFor(deps.wake, { effects, toClaim, toPull: isAny, toAdmit: isAny, messages: written.length });
   emitJudged(deps.events, judged);
   wakeFor(deps.wake, workOf(judged));
 }

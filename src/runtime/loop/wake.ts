@@ -8,7 +8,7 @@ export interface Wake {
   workers(): void;
   /** Runs with a limit are due, or have given up their places. */
   admission(): void;
-  /** Messages of notifiers were recorded. */
+  /** Messages of notifiers were recorded, or episodes of schedules that were edited are to be looked at. */
   alerts(): void;
 }
 

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
-import type { Instant } from '../../core/instant.ts';
+import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { RunStatus } from '../../core/runs/run.ts';
 import { instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
@@ -13,7 +13,7 @@ export interface AlertCause {
   schedule: { uid: string; id: string; version: number };
   /** The run that it is about; null: about none. */
   runId: string | null;
-  status: RunStatus | 'late';
+  status: RunStatus;
   /** When it broke or was healed. What heals an episode must come after everything that broke it. */
   at: Instant;
   /** For `missed`: how many fires were. */
@@ -36,7 +36,7 @@ export async function writeAlertEffects(tx: Transaction, causes: readonly AlertC
 }
 
 /** A schedule of which these kinds are healed at that moment. */
-export interface Healed {
+interface Healed {
   schedule: AlertCause['schedule'];
   alertKinds: readonly AlertKind[];
   at: Instant;
@@ -60,34 +60,46 @@ export async function healOpenAlerts(tx: Transaction, healed: readonly Healed[])
   return written.length;
 }
 
-/** Closes all episodes of these schedules without a word: a person paused or deleted them. */
-export async function closeAlertsSilently(
+/** Of schedules that a person paused or deleted: who, and how. */
+interface TakenAway {
+  uid: string;
+  overBy: string;
+}
+
+/**
+ * Closes all episodes of these schedules: a person paused or deleted them. The notifiers that were told of one are seen to by the watch:
+ * an incident is resolved, and no chat hears of it.
+ */
+export async function closeAlertsOf(
   tx: Transaction,
-  uids: readonly string[],
+  taken: readonly TakenAway[],
   at: Instant,
 ): Promise<void> {
-  if (uids.length === 0) return;
-  await tx.execute(sql`-- closeAlertsSilently
+  if (taken.length === 0) return;
+  await tx.execute(sql`-- closeAlertsOf
     WITH closed AS (
-      UPDATE alerts SET until = greatest(${new Date(at).toISOString()}::timestamptz, since), look_at = NULL
-      WHERE schedule_uid = ANY (${uuids(uids)}) AND until IS NULL RETURNING id
+      UPDATE alerts a SET until = greatest(${isoInstant(at)}::timestamptz, since), look_at = NULL, over_by = t.over_by
+      FROM unnest(${uuids(taken.map(({ uid }) => uid))}, ${texts(taken.map(({ overBy }) => overBy))}) AS t(uid, over_by)
+      WHERE a.schedule_uid = t.uid AND a.until IS NULL RETURNING a.id
     )
-    DELETE FROM alert_tellings WHERE alert_id IN (SELECT id FROM closed)`);
+    UPDATE alert_tellings SET remind_at = clock_timestamp() WHERE alert_id IN (SELECT id FROM closed)`);
+}
+
+/** Has the watch look at all open episodes of these schedules, which were edited. */
+export async function lookAtAlertsOf(tx: Transaction, uids: readonly string[]): Promise<void> {
+  if (uids.length === 0) return;
+  await tx.execute(sql`-- lookAtAlertsOf
+    UPDATE alerts SET look_at = clock_timestamp() WHERE schedule_uid = ANY (${uuids(uids)}) AND until IS NULL`);
 }
 
 /** Whether any episode is open. Ordered as its index is: one look for all rows of a statement, which finds none where all is well. */
 const ANY_OPEN_ALERT = sql`(SELECT id FROM alerts WHERE until IS NULL ORDER BY id LIMIT 1) IS NOT NULL`;
 
-/** True if an episode of that kind is open, else false or null. */
-export function hasOpenAlert(uid: SQL, kind: AlertKind): SQL {
+/** True if an episode of that kind, as SQL, is open, else false or null. */
+export function hasOpenAlert(uid: SQL, kind: SQL): SQL {
   return sql`(${ANY_OPEN_ALERT}
-        AND (SELECT true FROM alerts a WHERE a.schedule_uid = ${uid} AND a.kind = ${sql.raw(`'${kind}'`)} AND a.until IS NULL))`;
+        AND (SELECT true FROM alerts a WHERE a.schedule_uid = ${uid} AND a.kind = ${kind} AND a.until IS NULL))`;
 }
 
-/** The kind of episode that a success ends, as SQL. */
-export const ENDED_BY_SUCCESS = sql.raw(`'${'failed' satisfies AlertKind}'`);
-
-/** True if a success of the schedule ends an episode, else false or null. */
-export function isFailing(uid: SQL): SQL {
-  return hasOpenAlert(uid, 'failed');
-}
+/** The kinds of episodes that a success may end. */
+export const ENDED_BY_SUCCESS = ['failed', 'late'] as const satisfies readonly AlertKind[];

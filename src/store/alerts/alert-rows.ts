@@ -8,11 +8,13 @@ export interface AlertRow extends Pick<Alert, 'id' | 'kind' | 'status' | 'error'
   schedule_id: string;
   since: InstantText;
   until: InstantText | null;
+  over_by: string | null;
   run_id: string | null;
 }
 
 /** Of a row `a` of `alerts`. */
-export const ALERT_COLUMNS: SQL = sql`a.id, a.schedule_uid, a.schedule_id, a.kind, a.since, a.until, a.run_id, a.status, a.error`;
+export const ALERT_COLUMNS: SQL = sql`a.id, a.schedule_uid, a.schedule_id, a.kind, a.since, a.until, a.run_id, a.status, a.error,
+  a.over_by`;
 
 export function toAlert({ id, kind, status, error, ...row }: AlertRow): Alert {
   return {
@@ -22,5 +24,6 @@ export function toAlert({ id, kind, status, error, ...row }: AlertRow): Alert {
     since: toInstant(row.since),
     until: toInstantOrNull(row.until),
     runId: row.run_id,
+    overBy: row.over_by,
   };
 }

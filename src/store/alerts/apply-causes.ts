@@ -1,32 +1,45 @@
 import { sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
-import { type Cause, type Judged, judgeCauses } from '../../core/alerts/episode.ts';
+import { type Judged, judgeEpisodes } from '../../core/alerts/episode.ts';
 import { type BreakingRun, whatIsWrong } from '../../core/alerts/what-is-wrong.ts';
-import type { Instant } from '../../core/instant.ts';
+import { type Instant, isoInstant } from '../../core/instant.ts';
 import { randomRunId } from '../../core/runs/run.ts';
 import { instants, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Transaction } from '../../postgres/executor.ts';
+import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Effect } from '../effects/effect-rows.ts';
+import { type LateSchedule, writeLateEffects } from '../effects/insert-effects.ts';
 import { lockFreeSchedules } from '../schedules/search/lock-free-schedules.ts';
-import { type BrokenScheduleRow, readBreakingRuns, readBrokenSchedules } from './broken-schedules.ts';
+import { saveWatches } from '../schedules/watches/outcome-watches.ts';
+import { closeAlertsOf } from './alert-effects.ts';
+import {
+  type BrokenScheduleRow,
+  type VersionedCause,
+  readBreakingRuns,
+  readBrokenSchedules,
+} from './broken-schedules.ts';
 import { NO_MESSAGES, type RecordedMessages } from './record-messages.ts';
 import { lockTellers, tell } from './tell-notifiers.ts';
 
-export interface ChangedAlert {
+interface ChangedAlert {
   scheduleId: string;
   kind: AlertKind;
+  since: Instant;
 }
 
-interface AppliedCauses {
-  /** Another transaction has locked the schedule, or a notifier that is to be told. */
-  unfinished: readonly Effect[];
-  /** One transaction records no more messages: of these schedules nothing is decided yet. */
-  later: readonly Effect[];
+export interface AppliedCauses {
+  /** Uids. Another transaction has locked the schedule, or a notifier that is to be told. */
+  waiting: ReadonlySet<string>;
+  /** Uids. One transaction records no more messages: of these schedules nothing is decided yet. */
+  later: ReadonlySet<string>;
   opened: ChangedAlert[];
   closed: ChangedAlert[];
   /** Messages that it recorded. */
   messages: RecordedMessages;
+  /** Effects that it wrote: what follows schedules that are late. */
+  effects: number;
 }
 
 /** An episode that is opened here. */
@@ -50,48 +63,74 @@ interface JudgedSchedule {
 }
 
 /**
- * Opens and closes episodes for these effects, and records in the same transaction the messages that tell of it. Of each schedule one
- * transaction decides at a time, under the lock of its row: so no episode of a kind is opened twice, and an edit that pauses or deletes the
- * schedule comes wholly before or after.
+ * Opens and closes the episodes of these schedules, as they stand and as these effects tell, and records in the same transaction the
+ * messages that tell of it. Of each schedule one transaction decides at a time, under the lock of its row: so no episode of a kind is
+ * opened twice, and an edit that pauses or deletes the schedule comes wholly before or after.
  */
 export async function applyCauses(
   tx: Transaction,
-  effects: readonly Effect[],
+  { effects = [], looks = [] }: { effects?: readonly Effect[]; looks?: readonly string[] },
   publicUrl: string | null,
 ): Promise<AppliedCauses> {
-  if (effects.length === 0) return NOTHING;
-  const { free, locked } = await lockFreeSchedules(tx, [
-    ...new Set(effects.map(({ scheduleUid }) => scheduleUid)),
-  ]);
-  const judged = await judge(tx, effects, free);
+  const uids = [...new Set([...looks, ...effects.map(({ scheduleUid }) => scheduleUid)])];
+  if (uids.length === 0) return NOTHING;
+  const { free, locked } = await lockFreeSchedules(tx, uids);
+  // After the locks: what is not visible here was written later.
+  const now = await databaseNow(tx);
+  const there = new Set([...free, ...locked]);
+  const gone = uids.filter((uid) => !there.has(uid)).map((uid) => ({ uid, overBy: 'deleted' }));
+  await closeAlertsOf(tx, gone, now);
+  const judged = await judge(tx, effects, free, now);
   const { toldOf, told, notifiers, busy } = await lockTellers(tx, judged);
   const isBusy = ({ schedule }: JudgedSchedule) => (told.get(schedule.uid) ?? []).some((id) => busy.has(id));
-  const waiting = new Set([...locked, ...judged.filter(isBusy).map(({ schedule }) => schedule.uid)]);
   const ready = judged.filter((one) => !isBusy(one));
   const decided = asManyAsOneTakes(ready, ({ schedule }) => told.get(schedule.uid)?.length ?? 0);
-  const later = new Set(ready.slice(decided.length).map(({ schedule }) => schedule.uid));
-  const now = await databaseNow(tx);
-  await openAlerts(
-    tx,
-    decided.flatMap(({ opened }) => opened),
-    now,
-  );
+  const opened = decided.flatMap((one) => one.opened);
+  // Before others are opened, of which there is one of a kind; and before they are told of: a message says until when it was.
+  const closed = await closeAlerts(tx, decided);
+  await openAlerts(tx, opened);
   await breakAgain(tx, decided);
-  // Before they are told of: a message that is closed at once says until when it was.
-  await closeAlerts(tx, decided);
-  const messages = await tell(tx, decided, { notifiers, toldOf }, { now, publicUrl });
+  await setLooks(tx, decided, now);
   return {
-    unfinished: effects.filter(({ scheduleUid }) => waiting.has(scheduleUid)),
-    later: effects.filter(({ scheduleUid }) => later.has(scheduleUid)),
-    opened: decided.flatMap(({ opened }) => opened.map(changedOf)),
-    closed: decided.flatMap(({ schedule, judged: { closed } }) =>
-      closed.map(({ kind }) => changedOf({ schedule, kind })),
-    ),
-    messages,
+    waiting: new Set([...locked, ...judged.filter(isBusy).map(uidOf)]),
+    later: new Set(ready.slice(decided.length).map(uidOf)),
+    opened: opened.map(({ schedule: { id: scheduleId }, kind, since }) => ({ scheduleId, kind, since })),
+    closed,
+    messages: await tell(tx, decided, { notifiers, toldOf }, { now, publicUrl }),
+    effects: await writeLateEffects(tx, opened.flatMap(lateOf)),
   };
 }
 
-const NOTHING: AppliedCauses = { unfinished: [], later: [], opened: [], closed: [], messages: NO_MESSAGES };
+function lateOf({ kind, schedule: { uid, id, version }, since: lateSince }: NewAlert): LateSchedule[] {
+  return kind === 'late' ? [{ uid, id, version, lateSince }] : [];
+}
+
+const NONE: ReadonlySet<string> = new Set();
+const NOTHING: AppliedCauses = {
+  waiting: NONE,
+  later: NONE,
+  opened: [],
+  closed: [],
+  messages: NO_MESSAGES,
+  effects: 0,
+};
+
+/** Once that is committed. */
+export function emitAlerts(
+  events: EventBus,
+  { opened, closed }: Pick<AppliedCauses, 'opened' | 'closed'>,
+): void {
+  if (opened.length > 0) events.emit({ type: 'alertsOpened', alerts: opened });
+  if (closed.length > 0) events.emit({ type: 'alertsClosed', alerts: closed });
+  const late = opened.filter(({ kind }) => kind === 'late');
+  if (late.length > 0) events.emit({ type: 'schedulesLate', schedules: late });
+  const scheduleIds = closed.flatMap(({ kind, scheduleId }) => (kind === 'late' ? [scheduleId] : []));
+  if (scheduleIds.length > 0) events.emit({ type: 'schedulesLateNoMore', scheduleIds });
+}
+
+function uidOf({ schedule }: JudgedSchedule): string {
+  return schedule.uid;
+}
 
 /** Of each takes some KiB: what it says. */
 const MOST_MESSAGES = 1_000;
@@ -103,27 +142,18 @@ function asManyAsOneTakes<One>(all: readonly One[], messagesOf: (one: One) => nu
   return end === -1 ? [...all] : all.slice(0, end);
 }
 
-function changedOf({ schedule, kind }: Pick<NewAlert, 'schedule' | 'kind'>): ChangedAlert {
-  return { scheduleId: schedule.id, kind };
-}
-
 /** What is of a deleted schedule is left out. */
 async function judge(
   tx: Transaction,
   effects: readonly Effect[],
   free: readonly string[],
+  now: Instant,
 ): Promise<JudgedSchedule[]> {
-  const causes = Map.groupBy(effects.filter(isCause), ({ scheduleUid }) => scheduleUid);
-  const failures = [...causes].flatMap(([uid, of]) => {
-    const failed = of.filter(({ kind, alertKind }) => kind === 'breaks' && alertKind === 'failed');
-    return failed.length === 0
-      ? []
-      : [[uid, Math.max(...failed.map(({ finishedAt }) => finishedAt))] as const];
-  });
-  const schedules = await readBrokenSchedules(tx, free, new Map(failures));
-  const verdicts = [...schedules.values()].map((schedule) => ({
+  const causes = Map.groupBy(effects.flatMap(causesOf), ({ uid }) => uid);
+  const schedules = await readBrokenSchedules(tx, free, causes, now);
+  const verdicts = schedules.map((schedule) => ({
     schedule,
-    judged: judgeCauses(schedule, (causes.get(schedule.uid) ?? []).map(toCause)),
+    judged: judgeEpisodes(schedule, causes.get(schedule.uid) ?? [], now),
   }));
   const runs = await readBreakingRuns(
     tx,
@@ -141,32 +171,21 @@ async function judge(
   }));
 }
 
-type CauseEffect = Effect & { kind: 'breaks' | 'heals'; alertKind: AlertKind };
-
-function isCause(effect: Effect): effect is CauseEffect {
-  return (effect.kind === 'breaks' || effect.kind === 'heals') && effect.alertKind !== null;
+function causesOf({ kind, alertKind, ...effect }: Effect): (VersionedCause & { uid: string })[] {
+  if ((kind !== 'breaks' && kind !== 'heals') || alertKind === null) return [];
+  const { scheduleUid: uid, scheduleVersion, finishedAt: at, runId, attempt: count } = effect;
+  return [{ kind, alertKind, uid, scheduleVersion, at, runId: runId === '' ? null : runId, count }];
 }
 
-function toCause({ kind, alertKind, finishedAt, runId, attempt }: CauseEffect): Cause {
-  return { kind, alertKind, at: finishedAt, runId: runId === '' ? null : runId, count: attempt };
-}
-
-/** When it is looked at whether it is over, where no effect tells so, or one may have been written too early. */
-const FIRST_LOOK_MS: Partial<Record<AlertKind, number>> = { failed: 20_000, missed: 1_000, error: 4_000 };
-
-async function openAlerts(tx: Transaction, opened: readonly NewAlert[], now: Instant): Promise<void> {
+async function openAlerts(tx: Transaction, opened: readonly NewAlert[]): Promise<void> {
   if (opened.length === 0) return;
-  const lookAt = ({ kind }: NewAlert) => {
-    const after = FIRST_LOOK_MS[kind];
-    return after === undefined ? null : now + after;
-  };
   await tx.execute(sql`-- openAlerts
-    INSERT INTO alerts (id, schedule_uid, schedule_id, kind, since, broken_at, run_id, status, error, look_at)
+    INSERT INTO alerts (id, schedule_uid, schedule_id, kind, since, broken_at, run_id, status, error)
     SELECT * FROM unnest(${uuids(opened.map(({ id }) => id))}, ${uuids(opened.map(({ schedule }) => schedule.uid))},
       ${texts(opened.map(({ schedule }) => schedule.id))}, ${texts(opened.map(({ kind }) => kind))},
       ${instants(opened.map(({ since }) => since))}, ${instants(opened.map(({ brokenAt }) => brokenAt))},
       ${uuids(opened.map(({ runId }) => runId))}, ${texts(opened.map(({ run }) => run?.status ?? null))},
-      ${texts(opened.map(({ kind, schedule, ...broken }) => whatIsWrong(kind, broken, schedule)))}, ${instants(opened.map(lookAt))})`);
+      ${texts(opened.map(({ kind, schedule, ...broken }) => whatIsWrong(kind, broken, schedule)))})`);
 }
 
 async function breakAgain(tx: Transaction, decided: readonly JudgedSchedule[]): Promise<void> {
@@ -178,13 +197,37 @@ async function breakAgain(tx: Transaction, decided: readonly JudgedSchedule[]): 
     WHERE alerts.id = b.id`);
 }
 
-async function closeAlerts(tx: Transaction, decided: readonly JudgedSchedule[]): Promise<void> {
+async function closeAlerts(tx: Transaction, decided: readonly JudgedSchedule[]): Promise<ChangedAlert[]> {
   const closed = decided.flatMap(({ judged }) => judged.closed);
-  if (closed.length === 0) return;
-  const ids = uuids(closed.map(({ id }) => id));
+  if (closed.length === 0) return [];
+  const rows = await rowsOf<{ schedule_id: string; kind: AlertKind; since: InstantText }>(
+    tx,
+  )(sql`-- closeAlerts
+    UPDATE alerts SET until = greatest(c.until, alerts.since), over_by = c.over_by, look_at = NULL
+    FROM unnest(${uuids(closed.map(({ id }) => id))}, ${instants(closed.map(({ until }) => until))},
+      ${texts(closed.map(({ overBy }) => overBy))}) AS c(id, until, over_by)
+    WHERE alerts.id = c.id RETURNING alerts.schedule_id, alerts.kind, alerts.since`);
   await tx.execute(sql`-- closeAlerts
-    UPDATE alerts SET until = greatest(c.until, alerts.since), look_at = NULL
-    FROM unnest(${ids}, ${instants(closed.map(({ until }) => until))}) AS c(id, until) WHERE alerts.id = c.id`);
-  await tx.execute(sql`-- closeAlerts
-    DELETE FROM alert_tellings WHERE alert_id = ANY (${ids})`);
+    DELETE FROM alert_tellings WHERE alert_id = ANY (${uuids(closed.map(({ id }) => id))})`);
+  return rows.map((row) => ({ scheduleId: row.schedule_id, kind: row.kind, since: toInstant(row.since) }));
+}
+
+/**
+ * When these schedules are looked at again: where nothing tells that an episode is over, and where what tells it was being written when the
+ * episode was found. The longer it is open, the seldomer.
+ */
+async function setLooks(tx: Transaction, decided: readonly JudgedSchedule[], now: Instant): Promise<void> {
+  await saveWatches(
+    tx,
+    decided.flatMap(({ schedule: { watch } }) => watch ?? []),
+  );
+  const soonest = decided.map(({ schedule: { nextFireAt } }) => nextFireAt ?? now);
+  await tx.execute(sql`-- setLooks
+    UPDATE alerts a SET look_at = CASE a.kind WHEN 'paused' THEN NULL
+      WHEN 'missed' THEN least(greatest(n.next_fire_at, n.now + interval '1 second'), n.now + interval '1 minute')
+      ELSE n.now + least(greatest(n.now - a.since, CASE a.kind WHEN 'error' THEN interval '4 seconds' ELSE interval '20 seconds' END),
+        CASE a.kind WHEN 'error' THEN interval '1 minute' ELSE interval '1 hour' END) END
+    FROM (SELECT u.*, ${isoInstant(now)}::timestamptz AS now FROM unnest(${uuids(decided.map(uidOf))}, ${instants(soonest)})
+      AS u(uid, next_fire_at)) AS n
+    WHERE a.schedule_uid = n.uid AND a.until IS NULL`);
 }

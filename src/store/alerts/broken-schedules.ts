@@ -1,67 +1,153 @@
 import { sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
-import type { Known, OpenEpisode } from '../../core/alerts/episode.ts';
+import type { Cause, Known, OpenEpisode } from '../../core/alerts/episode.ts';
 import type { BreakingRun, BrokenSchedule } from '../../core/alerts/what-is-wrong.ts';
 import type { Instant } from '../../core/instant.ts';
 import { BY_FIRELOCK } from '../../core/schedules/definition-change.ts';
 import type { Expect } from '../../core/schedules/expect.ts';
-import { instants, uuids } from '../../postgres/sql/arrays.ts';
+import { type OutcomeWatch, judgeLateness } from '../../core/schedules/outcome-watch.ts';
+import { ints, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+import { isOver } from '../schedules/search/status-conditions.ts';
+import { lastSuccesses, lockWatches } from '../schedules/watches/outcome-watches.ts';
+import { shownByRuns } from './shown-by-runs.ts';
 
 /** A schedule whose row this transaction has locked, as its alerts need it. */
 export interface BrokenScheduleRow extends Known, BrokenSchedule {
   uid: string;
   id: string;
+  version: number;
   labels: Readonly<Record<string, string>>;
+  nextFireAt: Instant | null;
+  /** As it is to be stored; null: it is not watched. */
+  watch: OutcomeWatch | null;
 }
 
 interface ScheduleRow {
   uid: string;
   id: string;
+  version: number;
   enabled: boolean;
+  is_over: boolean;
   by: string | null;
   error: string | null;
+  last_fire_at: InstantText | null;
+  next_fire_at: InstantText | null;
   labels: Record<string, string> | null;
   pause_reason: string | null;
   success_within: number | null;
   expect: Expect | null;
 }
 
-/** By uid. `failedAt`: of which a success after that moment is looked for. */
+/** A cause, and the version of the schedule that it is about. */
+export type VersionedCause = Cause & { scheduleVersion: number };
+
+/** All that decides about the episodes of these schedules, as it is at this moment. `causes`: by uid. */
 export async function readBrokenSchedules(
   tx: Transaction,
   uids: readonly string[],
-  failedAt: ReadonlyMap<string, Instant>,
-): Promise<Map<string, BrokenScheduleRow>> {
+  causes: ReadonlyMap<string, readonly VersionedCause[]>,
+  now: Instant,
+): Promise<BrokenScheduleRow[]> {
+  if (uids.length === 0) return [];
   const rows = await rowsOf<ScheduleRow>(tx)(sql`-- readBrokenSchedules
-    SELECT s.uid, s.id, s.enabled, v.by, s.error, v.definition->'labels' AS labels, v.definition->>'pauseReason' AS pause_reason,
-      (v.definition->>'successWithinSeconds')::float8::int AS success_within, nullif(v.definition->'expect', 'null') AS expect
-    FROM schedules s JOIN schedule_versions v ON v.schedule_uid = s.uid AND v.version = s.version
-    WHERE s.uid = ANY (${uuids(uids)})`);
+    SELECT schedules.uid, schedules.id, schedules.version, schedules.enabled, ${isOver} AND schedules.error IS NULL AS is_over,
+      schedules.error, schedules.last_fire_at, schedules.next_fire_at, v.by, v.definition->'labels' AS labels,
+      v.definition->>'pauseReason' AS pause_reason, (v.definition->>'successWithinSeconds')::float8::int AS success_within,
+      nullif(v.definition->'expect', 'null') AS expect
+    FROM schedules JOIN schedule_versions v ON v.schedule_uid = schedules.uid AND v.version = schedules.version
+    WHERE schedules.uid = ANY (${uuids(uids)})`);
   const open = await openEpisodes(tx, uids);
-  const successes = await newestSuccesses(tx, failedAt);
+  const broken = rows.map(({ uid, expect }) => ({
+    ...{ uid, expect },
+    brokenAt: newestBreaks(open.get(uid), causes.get(uid)),
+  }));
+  const shown = await shownByRuns(tx, broken);
+  const resumed = await resumedAfter(tx, causes);
+  const lateness = await readLateness(tx, rows, now);
+  return rows.map((row): BrokenScheduleRow => {
+    const { uid, id, version, error, expect, enabled: isEnabled, is_over: isOver } = row;
+    const { succeededAt, ...late } = lateness.get(uid) ?? NOT_WATCHED;
+    const episodes = open.get(uid) ?? new Map<AlertKind, OpenEpisode>();
+    return {
+      ...{ uid, id, version, error, expect, isEnabled, isOver, ...late },
+      labels: row.labels ?? {},
+      isPausedByFirelock: !isEnabled && (row.by === BY_FIRELOCK || episodes.has('paused')),
+      resumedAt: resumed.get(uid) ?? null,
+      lastFireAt: toInstantOrNull(row.last_fire_at),
+      nextFireAt: toInstantOrNull(row.next_fire_at),
+      wellAt: new Map([...(shown.get(uid) ?? []), ...succeededAt]),
+      open: episodes,
+      pauseReason: row.pause_reason,
+      successWithinSeconds: row.success_within,
+    };
+  });
+}
+
+/** By kind. */
+function newestBreaks(
+  open: ReadonlyMap<AlertKind, OpenEpisode> = new Map(),
+  causes: readonly Cause[] = [],
+): Map<AlertKind, Instant> {
+  const newest = new Map([...open].map(([kind, { brokenAt }]) => [kind, brokenAt]));
+  for (const { kind, alertKind, at } of causes)
+    if (kind === 'breaks') newest.set(alertKind, Math.max(at, newest.get(alertKind) ?? at));
+  return newest;
+}
+
+interface Lateness {
+  watch: OutcomeWatch | null;
+  lateSince: Instant | null;
+  /** Of a success that nobody has seen before. */
+  succeededAt: readonly (readonly ['late', Instant])[];
+}
+
+const NOT_WATCHED: Lateness = { watch: null, lateSince: null, succeededAt: [] };
+
+/** A success that is not visible under the lock of the schedule is written later, and is seen by the next look. */
+async function readLateness(
+  tx: Transaction,
+  rows: readonly ScheduleRow[],
+  now: Instant,
+): Promise<Map<string, Lateness>> {
+  const watched = rows.filter(({ success_within }) => success_within !== null);
+  const watches = await lockWatches(
+    tx,
+    watched.map(({ uid }) => uid),
+  );
+  const successes = await lastSuccesses(tx, [...watches.values()]);
   return new Map(
-    rows.map((row) => {
-      const episodes = open.get(row.uid) ?? new Map<AlertKind, OpenEpisode>();
-      return [
-        row.uid,
-        {
-          uid: row.uid,
-          id: row.id,
-          labels: row.labels ?? {},
-          isEnabled: row.enabled,
-          isPausedByFirelock: !row.enabled && (row.by === BY_FIRELOCK || episodes.has('paused')),
-          lastSuccessAt: successes.get(row.uid) ?? null,
-          open: episodes,
-          pauseReason: row.pause_reason,
-          error: row.error,
-          successWithinSeconds: row.success_within,
-          expect: row.expect,
-        },
-      ];
+    watched.flatMap(({ uid, enabled, is_over }) => {
+      const known = watches.get(uid);
+      if (!known) return [];
+      const found = successes.get(uid) ?? null;
+      const isNew = found !== null && found > (known.lastSuccessAt ?? -Infinity);
+      const watch = isNew ? { ...known, lastSuccessAt: found } : known;
+      const { lookAt, lateSince } = judgeLateness(watch, now, !enabled || is_over);
+      return [[uid, { watch: { ...watch, lookAt }, lateSince, succeededAt: isNew ? [['late', found]] : [] }]];
     }),
   );
+}
+
+/** By uid: when each was last enabled after a person had paused it, by a version later than what broke it. */
+async function resumedAfter(
+  tx: Transaction,
+  causes: ReadonlyMap<string, readonly VersionedCause[]>,
+): Promise<Map<string, Instant>> {
+  const asked = [...causes].flatMap(([uid, of]) => {
+    const breaks = of.filter(({ kind }) => kind === 'breaks');
+    const version = Math.min(...breaks.map(({ scheduleVersion }) => scheduleVersion));
+    return breaks.length === 0 ? [] : [{ uid, version }];
+  });
+  if (asked.length === 0) return new Map();
+  const rows = await rowsOf<{ uid: string; at: InstantText | null }>(tx)(sql`-- resumedAfter
+    SELECT u.uid, (SELECT max(v.at) FROM schedule_versions v
+        JOIN schedule_versions b ON b.schedule_uid = v.schedule_uid AND b.version = v.version - 1
+      WHERE v.schedule_uid = u.uid AND v.version > u.version AND v.definition->>'enabled' = 'true'
+        AND b.definition->>'enabled' = 'false' AND b.by IS DISTINCT FROM ${BY_FIRELOCK}) AS at
+    FROM unnest(${uuids(asked.map(({ uid }) => uid))}, ${ints(asked.map(({ version }) => version))}) AS u(uid, version)`);
+  return new Map(rows.flatMap(({ uid, at }) => (at === null ? [] : [[uid, toInstant(at)]])));
 }
 
 async function openEpisodes(
@@ -78,29 +164,6 @@ async function openEpisodes(
     found.set(schedule_uid, ofSchedule.set(kind, { id, brokenAt: toInstant(broken_at) }));
   }
   return found;
-}
-
-/** Runs of a schedule, the newest by `scheduledFor`, among which a success is looked for. */
-const LOOKED_AT = 50;
-
-/**
- * When each of these schedules last succeeded since the given moment, as far as its newest runs tell. A success of an older run, which
- * ended after newer ones had failed, is not seen: then the next success ends the episode.
- */
-export async function newestSuccesses(
-  tx: Transaction,
-  since: ReadonlyMap<string, Instant>,
-): Promise<Map<string, Instant>> {
-  if (since.size === 0) return new Map();
-  const first = new Date(Math.min(...since.values())).toISOString();
-  const rows = await rowsOf<{ uid: string; at: InstantText | null }>(tx)(sql`-- newestSuccesses
-    SELECT u.uid, (SELECT max(h.finished_at) FROM (
-        SELECT status, finished_at FROM history WHERE schedule_uid = u.uid AND ended_at >= ${first}
-        ORDER BY id DESC LIMIT ${LOOKED_AT}) AS h WHERE h.status = 'succeeded' AND h.finished_at >= u.since) AS at
-    FROM unnest(${uuids([...since.keys()])}, ${instants([...since.values()])}) AS u(uid, since)`);
-  return new Map(
-    rows.flatMap(({ uid, at }) => (at === null ? [] : [[uid, toInstant(at)] as [string, Instant]])),
-  );
 }
 
 interface RunRow extends Omit<BreakingRun, 'scheduledFor' | 'coalescedFrom'> {

@@ -1,10 +1,11 @@
 import { sql } from 'drizzle-orm';
+import type { Notifier } from '../../core/alerts/notifier.ts';
 import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { lockNotifiersToTell } from './notifiers-to-tell.ts';
-import { NO_MESSAGES, type RecordedMessages, recordMessages } from './record-messages.ts';
+import { NO_MESSAGES, type RecordedMessages, type Telling, recordMessages } from './record-messages.ts';
 
 /** A notifier is to be reminded of an episode that is open. */
 export interface Reminder {
@@ -42,8 +43,8 @@ function pairsOf(reminders: readonly Reminder[]) {
 }
 
 /**
- * Reminds notifiers of open episodes, and says when next. One that is gone or disabled is not reminded any more. `locked`: notifiers
- * whose rows other transactions have.
+ * Reminds notifiers of open episodes, and says when next; resolves incidents that a person's act ended, of which chats hear nothing. One
+ * that is gone or disabled is not reminded any more. `locked`: notifiers whose rows other transactions have.
  */
 export async function remind(
   tx: Transaction,
@@ -56,22 +57,49 @@ export async function remind(
   );
   const mine = reminders.filter(({ notifierId }) => !locked.has(notifierId));
   const secondsOf = ({ notifierId }: Reminder) => free.get(notifierId)?.remindSeconds ?? null;
-  const rows = await rowsOf<{ alert_id: string; notifier_id: string }>(tx)(sql`-- remind
+  const due = await lockDue(tx, mine);
+  const rows = await rowsOf<{ alert_id: string; notifier_id: string; is_over: boolean }>(tx)(sql`-- remind
     WITH due AS MATERIALIZED (
-      SELECT t.alert_id, t.notifier_id, r.seconds
-      FROM unnest(${uuids(mine.map(({ alertId }) => alertId))}, ${texts(mine.map(({ notifierId }) => notifierId))},
-        ${ints(mine.map(secondsOf))}) AS r(alert_id, notifier_id, seconds)
-      JOIN alert_tellings t ON t.alert_id = r.alert_id AND t.notifier_id = r.notifier_id
-      WHERE t.remind_at <= (SELECT clock_timestamp()) ORDER BY t.alert_id, t.notifier_id FOR UPDATE OF t SKIP LOCKED
+      SELECT r.*, NOT EXISTS (SELECT FROM alerts a WHERE a.id = r.alert_id AND a.until IS NULL) AS is_over
+      FROM unnest(${uuids(due.map(({ alertId }) => alertId))}, ${texts(due.map(({ notifierId }) => notifierId))},
+        ${ints(due.map(secondsOf))}) AS r(alert_id, notifier_id, seconds)
+    ), forgotten AS (
+      DELETE FROM alert_tellings t USING due d
+      WHERE t.alert_id = d.alert_id AND t.notifier_id = d.notifier_id AND d.is_over
+    ), again AS (
+      UPDATE alert_tellings t SET remind_at = clock_timestamp() + make_interval(secs => d.seconds::float8)
+      FROM due d WHERE t.alert_id = d.alert_id AND t.notifier_id = d.notifier_id AND NOT d.is_over
     )
-    UPDATE alert_tellings t SET remind_at = clock_timestamp() + make_interval(secs => d.seconds::float8)
-    FROM due d WHERE t.alert_id = d.alert_id AND t.notifier_id = d.notifier_id RETURNING t.alert_id, t.notifier_id`);
-  const told = Map.groupBy(rows, ({ notifier_id }) => notifier_id);
+    SELECT alert_id, notifier_id, is_over FROM due`);
   const tellings = [...free.values()].flatMap((notifier) => {
-    const alertIds = (told.get(notifier.id) ?? []).map(({ alert_id }) => alert_id);
-    if (notifier.remindSeconds === null || alertIds.length === 0) return [];
-    return [{ notifier, event: 'reminder' as const, alertIds }];
+    const idsOf = (isOver: boolean) =>
+      rows.flatMap((row) =>
+        row.notifier_id === notifier.id && row.is_over === isOver ? [row.alert_id] : [],
+      );
+    const told: Telling[] = [];
+    if (notifier.remindSeconds !== null) told.push({ notifier, event: 'reminder', alertIds: idsOf(false) });
+    if (notifier.channel === 'pagerduty') told.push({ notifier, event: 'recovered', alertIds: idsOf(true) });
+    return told.filter(({ alertIds }) => alertIds.length > 0);
   });
   if (tellings.length === 0) return { messages: NO_MESSAGES, locked };
   return { messages: await recordMessages(tx, tellings, { now: await databaseNow(tx), publicUrl }), locked };
+}
+
+/** A separate statement: what a transaction has ended of which a row was waited for is seen by the next one only. */
+async function lockDue(tx: Transaction, reminders: readonly Reminder[]): Promise<Reminder[]> {
+  const rows = await rowsOf<{ alert_id: string; notifier_id: string }>(tx)(sql`-- lockDue
+    SELECT t.alert_id, t.notifier_id FROM alert_tellings t
+    WHERE (t.alert_id, t.notifier_id) IN (SELECT * FROM ${pairsOf(reminders)}) AND t.remind_at <= (SELECT clock_timestamp())
+    ORDER BY t.alert_id, t.notifier_id FOR UPDATE SKIP LOCKED`);
+  return rows.map((row) => ({ alertId: row.alert_id, notifierId: row.notifier_id }));
+}
+
+/** After an edit that says anew whether and how often the notifier, whose row is locked, is reminded of what is open. */
+export async function resetReminders(
+  tx: Transaction,
+  { id, enabled, remindSeconds }: Pick<Notifier, 'id' | 'enabled' | 'remindSeconds'>,
+): Promise<void> {
+  await tx.execute(sql`-- resetReminders
+    UPDATE alert_tellings t SET remind_at = clock_timestamp() + make_interval(secs => ${enabled ? remindSeconds : null}::float8)
+    FROM alerts a WHERE t.notifier_id = ${id} AND a.id = t.alert_id AND a.until IS NULL`);
 }

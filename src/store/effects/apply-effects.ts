@@ -1,12 +1,11 @@
 import type { ScopeShares } from '../../core/access/scope-shares.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { type ChangedAlert, applyCauses } from '../alerts/apply-causes.ts';
+import { type AppliedCauses, applyCauses } from '../alerts/apply-causes.ts';
 import { passOnUndelivered } from '../alerts/undelivered.ts';
 import type { ReadyRun } from '../runs/claims/claim-if-ready.ts';
 import { type JudgedOverlaps, judgeOverlapsUnderLock } from '../runs/overlaps.ts';
 import { lockFreeSchedules } from '../schedules/search/lock-free-schedules.ts';
-import { lookAgainAtLate } from '../schedules/watches/late-looks.ts';
 import { recordAfterRuns } from './after-runs.ts';
 import { countDependencies } from './dependents.ts';
 import { type Effect, deleteEffects, moveBehind } from './effect-rows.ts';
@@ -42,7 +41,7 @@ export interface AppliedEffects {
   /** Effects that these effects have written. */
   effects: number;
   /** Episodes that were opened and closed. */
-  alerts: { opened: readonly ChangedAlert[]; closed: readonly ChangedAlert[] };
+  alerts: Pick<AppliedCauses, 'opened' | 'closed'>;
   /** Messages of notifiers that gather from now on. */
   messages: number;
 }
@@ -68,19 +67,19 @@ export async function applyEffects(
   const counted = await countEnds(tx, of('dependents'));
   const followed = await recordAfterRuns(tx, of('followers'), scopeShares);
   const overlaps = await judgeAgain(tx, of('overlap'), followed.toJudge);
-  const alerts = await applyCauses(tx, [...of('breaks'), ...of('heals')], publicUrl);
+  const causes = [...of('breaks'), ...of('heals')];
+  const alerts = await applyCauses(tx, { effects: causes }, publicUrl);
   const passedOn = await passOnUndelivered(tx, of('undelivered'), publicUrl);
   const { judged } = overlaps;
   const toSend = alerts.messages.toSend + passedOn.messages.toSend;
   const begun = [...counted.begun, ...followed.begun, ...overlaps.begun, ...passedOn.begun];
-  const { later } = alerts;
+  const later = causes.filter(({ scheduleUid }) => alerts.later.has(scheduleUid));
   await moveBehind(tx, begun);
   const unfinished = [
     ...counted.unfinished,
     ...followed.passedOver,
-    ...(await lookAgain(tx, of('recovered'))),
     ...overlaps.unfinished,
-    ...alerts.unfinished,
+    ...causes.filter(({ scheduleUid }) => alerts.waiting.has(scheduleUid)),
     ...passedOn.unfinished,
   ];
   const toPause = [...of('gone'), ...of('failing')];
@@ -102,7 +101,7 @@ export async function applyEffects(
     toClaim: counted.toClaim + followed.toClaim + judged.started + toSend,
     toPull: counted.toPull || followed.toPull || judged.toPull,
     toAdmit: counted.toAdmit || followed.toAdmit || judged.toAdmit,
-    effects: counted.effects + followed.effects + judged.effects + overlaps.effects,
+    effects: counted.effects + followed.effects + judged.effects + overlaps.effects + alerts.effects,
     alerts,
     messages: alerts.messages.gathering + passedOn.messages.gathering,
   };
@@ -137,11 +136,4 @@ async function judgeAgain(tx: Transaction, toJudge: readonly Effect[], lockedUid
     unfinished: judged.isMore ? passedOver : [...passedOver, ...again],
     effects: await writeOverlapEffects(tx, left),
   };
-}
-
-/** Has the late watch look for these successes now. Answers those whose watch another transaction judges or edits at this moment. */
-async function lookAgain(tx: Transaction, recovered: readonly Effect[]): Promise<readonly Effect[]> {
-  const uids = recovered.map(({ scheduleUid }) => scheduleUid);
-  const locked = new Set(await lookAgainAtLate(tx, uids));
-  return recovered.filter(({ scheduleUid }) => locked.has(scheduleUid));
 }

@@ -7,8 +7,8 @@ import type { RunRecord } from '../../core/runs/run-record.ts';
 import { booleans, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
-import { isFailing } from '../alerts/alert-effects.ts';
-import { isLate } from '../schedules/search/status-conditions.ts';
+import { ENDED_BY_SUCCESS, hasOpenAlert } from '../alerts/alert-effects.ts';
+import type { AlertKind } from '../../core/alerts/alert.ts';
 import { isFollowed } from './followers.ts';
 
 interface End {
@@ -20,36 +20,38 @@ interface End {
 export async function insertEffects(tx: Transaction, ends: readonly End[]): Promise<number> {
   return writeEffects(
     tx,
-    ends.flatMap(({ to, also = [] }) => [...kindsOf(to), ...also].map((kind) => ({ kind, run: to }))),
+    ends.flatMap(({ to, also = [] }) => [
+      ...[...kindsOf(to), ...also].map((kind) => ({ kind, run: to })),
+      ...alertsOf(to).map((alert) => ({ ...alert, run: to })),
+    ]),
   );
 }
 
 /**
  * `followers` is written only if some schedule follows at this moment. When the effect is done, it decides which schedules follow and
- * whether they fire. `failing` is written only of schedules that failures pause, `recovered` only of late ones,
- * and `heals` only where an episode `failed` is open.
+ * whether they fire. `failing` is written only of schedules that failures pause, and `heals` only where such an episode is open.
  */
 export async function writeEffects(
   tx: Transaction,
-  wanted: readonly { kind: EffectKind; run: RunRecord }[],
+  wanted: readonly { kind: EffectKind; alertKind?: AlertKind; run: RunRecord }[],
 ): Promise<number> {
   if (wanted.length === 0) return 0;
   const runs = wanted.map(({ run }) => run);
   const rows = await rowsOf(tx)(sql`-- writeEffects
     INSERT INTO effects (kind, alert_kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
-    SELECT e.kind, CASE WHEN e.kind IN ('breaks', 'heals') THEN 'failed' END, e.run_id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, e.status, e.finished_at, e.attempt
+    SELECT e.kind, e.alert_kind, e.run_id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, e.status, e.finished_at, e.attempt
     FROM unnest(${texts(wanted.map(({ kind }) => kind))}, ${uuids(runs.map(({ id }) => id))},
       ${uuids(runs.map(({ scheduleUid }) => scheduleUid))}, ${ints(runs.map(({ scheduleVersion }) => scheduleVersion))},
       ${texts(runs.map(({ scheduleId }) => scheduleId))}, ${texts(runs.map(({ trigger }) => trigger))},
       ${texts(runs.map(({ status }) => status))}, ${instants(runs.map(({ finishedAt }) => finishedAt))},
-      ${ints(runs.map(({ attempts }) => attempts))}, ${booleans(wanted.map(({ kind }) => kind === 'followers'))})
-      AS e(kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt, if_followed)
+      ${ints(runs.map(({ attempts }) => attempts))}, ${booleans(wanted.map(({ kind }) => kind === 'followers'))},
+      ${texts(wanted.map(({ alertKind = null }) => alertKind))})
+      AS e(kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt, if_followed, alert_kind)
     WHERE (NOT e.if_followed
         OR ${isFollowed({ uid: sql`e.schedule_uid`, id: sql`e.schedule_id` })})
       AND (e.kind <> 'failing' OR EXISTS (SELECT FROM outcome_watches w
         WHERE w.schedule_uid = e.schedule_uid AND w.pause_after_failures IS NOT NULL))
-      AND (e.kind <> 'recovered' OR ${isLate(sql`e.schedule_uid`)})
-      AND (e.kind <> 'heals' OR ${isFailing(sql`e.schedule_uid`)})
+      AND (e.kind <> 'heals' OR ${hasOpenAlert(sql`e.schedule_uid`, sql`e.alert_kind`)})
     RETURNING id`);
   return rows.length;
 }
@@ -60,14 +62,15 @@ function kindsOf(run: RunRecord): EffectKind[] {
   if (run.hasDependents) kinds.push('dependents');
   if (run.overlapGuarded) kinds.push('overlap');
   if (run.outcomeWatched && FAILING_ENDS.includes(run.status)) kinds.push('failing');
-  if (run.outcomeWatched && run.status === 'succeeded') kinds.push('recovered');
-  if (FAILING_ENDS.includes(run.status)) {
-    if (run.trigger === 'notify') kinds.push('undelivered');
-    // Of a schedule that is gone there is nothing to tell.
-    if (isOfSchedule(run) && run.reason !== 'deleted') kinds.push('breaks');
-  }
-  if (isOfSchedule(run) && run.status === 'succeeded') kinds.push('heals');
+  if (run.trigger === 'notify' && FAILING_ENDS.includes(run.status)) kinds.push('undelivered');
   return kinds;
+}
+
+/** Of a schedule that is gone there is nothing to tell. */
+function alertsOf(run: RunRecord): { kind: 'breaks' | 'heals'; alertKind: AlertKind }[] {
+  if (!isOfSchedule(run) || run.reason === 'deleted') return [];
+  if (run.status === 'succeeded') return ENDED_BY_SUCCESS.map((alertKind) => ({ kind: 'heals', alertKind }));
+  return FAILING_ENDS.includes(run.status) ? [{ kind: 'breaks', alertKind: 'failed' }] : [];
 }
 
 /**

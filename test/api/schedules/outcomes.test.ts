@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createLateWatch } from '../../../src/recovery/late-watch.ts';
+import { createAlertWatch } from '../../../src/recovery/alert-watch.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import type { Loop } from '../../../src/runtime/loop/loop.ts';
@@ -35,7 +35,8 @@ beforeAll(async () => {
   bus.subscribe((event) => void events.push(event));
   const { lease, pipeline } = instance;
   const deps = { database: store.database, clock: systemClock, events: bus, lease, wake: pipeline.wake };
-  watches = [createLateWatch(deps), createLateWatch(deps)];
+  await pipeline.alertWatch.stop();
+  watches = [0, 1].map(() => createAlertWatch({ ...deps, retentionDays: 30, publicUrl: null }));
   for (const watch of watches) await watch.start();
 });
 afterAll(async () => {
@@ -226,17 +227,14 @@ describe('successWithinSeconds', () => {
   });
 
   test('ends the episode with a success of any run, and the next episode has a run of its own', async () => {
-    const looksAt = async () =>
-      (
-        await api.sql`SELECT look_at > clock_timestamp() + interval '10 s' AS later FROM outcome_watches w
-        JOIN schedules s ON s.uid = w.schedule_uid WHERE s.id = 'watched'`
-      )[0]?.['later'] as unknown as boolean;
-    expect(await looksAt()).toBe(true);
+    const looksAt = await api.sql`SELECT look_at > clock_timestamp() + interval '10 s' AS later FROM alerts
+      WHERE schedule_id = 'watched' AND until IS NULL`;
+    expect(looksAt).toEqual([{ later: true }]);
     await fire('watched', 200);
     await effectsDone();
     await look();
     expect(await get('watched')).toMatchObject({ late: false });
-    expect(events.some((event) => event.type === 'schedulesLateNoMore')).toBe(true);
+    expect(instance.events.some(({ type }) => type === 'schedulesLateNoMore')).toBe(true);
     const due = await rewind('watched');
     await look();
     expect(await get('watched')).toMatchObject({ late: true });
@@ -305,7 +303,7 @@ describe('successWithinSeconds', () => {
       WHERE s.uid = schedule_uid AND s.id = 'bad'`;
     await look();
     expect(await lateIds()).toContain('good');
-    expect(events.some((event) => event.type === 'lateLookRefused')).toBe(true);
+    expect(events.some((event) => event.type === 'alertLookRefused')).toBe(true);
   });
 
   test('tells the target which schedule is late, also where two became late at one moment, in a text, to a worker, and again', async () => {

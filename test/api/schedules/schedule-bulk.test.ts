@@ -83,8 +83,8 @@ test('a bulk pause can end by itself, and a resume removes that end', async () =
 
 test('a filter on late schedules alone can pause them', async () => {
   const [, second = ''] = await made('late', 3, () => ({ successWithinSeconds: 60 }));
-  await api.sql`UPDATE outcome_watches SET late_since = now()
-    WHERE schedule_uid = (SELECT uid FROM schedules WHERE id = ${second})`;
+  await api.sql`INSERT INTO alerts (id, schedule_uid, schedule_id, kind, since, broken_at)
+    SELECT gen_random_uuid(), uid, id, 'late', now(), now() FROM schedules WHERE id = ${second}`;
   const { body } = await bulk({ action: 'pause', filter: { late: true } });
   expect(body).toEqual({ matched: 1, changed: 1, remaining: 0, sample: [second] });
 });

@@ -79,8 +79,8 @@ async function putSchedules(api: Api, p: Prefix): Promise<void> {
   await admin(api, 'POST', `/schedules/${p}active/skip`, { ...firstFire(p), reason: `${p}skip` });
   await api.sql`UPDATE schedules SET next_fire_at = NULL, next_occurrence_at = NULL WHERE id = ${`${p}ended`}`;
   await api.sql`UPDATE schedules SET error = ${`${p}fault`}, next_fire_at = NULL WHERE id = ${`${p}error`}`;
-  await api.sql`UPDATE outcome_watches w SET late_since = now()
-    FROM schedules s WHERE s.uid = w.schedule_uid AND s.id = ${`${p}late`}`;
+  await api.sql`INSERT INTO alerts (id, schedule_uid, schedule_id, kind, since, broken_at)
+    SELECT gen_random_uuid(), uid, id, 'late', now(), now() FROM schedules WHERE id = ${`${p}late`}`;
 }
 
 export function firstFire(prefix: Prefix) {

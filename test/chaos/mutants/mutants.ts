@@ -461,13 +461,13 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/core/alerts/episode.ts',
-        find: '    if (present === null || present.brokenAt > at) return present;',
-        replace: '    if (present === null) return present;',
+        find: '  if (well !== null && well >= brokenAt) return well;',
+        replace: '  if (well !== null) return well;',
       },
       {
-        file: 'src/store/alerts/alert-looks.ts',
-        find: "  if (kind === 'failed') return successAt;",
-        replace: "  if (kind === 'failed') return successAt ?? now;",
+        file: 'src/store/alerts/shown-by-runs.ts',
+        find: ' AND ended_at >= ${new Date(first).toISOString()}',
+        replace: ' AND ended_at >= ${new Date(first - 30_000).toISOString()}',
       },
     ],
     caughtBy: ['alerts'],

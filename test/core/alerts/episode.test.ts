@@ -1,32 +1,53 @@
 import { describe, expect, it } from 'vitest';
-import { type Cause, type Known, judgeCauses } from '../../../src/core/alerts/episode.ts';
+import type { AlertKind } from '../../../src/core/alerts/alert.ts';
+import { type Cause, type Known, judgeEpisodes } from '../../../src/core/alerts/episode.ts';
 import { permutationsOf } from '../../support/permutations.ts';
 
-const HEALTHY: Known = { isEnabled: true, isPausedByFirelock: false, lastSuccessAt: null, open: new Map() };
+const NOW = 1_000;
+const WELL: Known = {
+  ...{
+    isEnabled: true,
+    isPausedByFirelock: false,
+    resumedAt: null,
+    isOver: false,
+    lastFireAt: null,
+    error: null,
+  },
+  ...{ lateSince: null, expect: null, wellAt: new Map(), open: new Map() },
+};
 const NOTHING = { opened: [], brokenAgain: [], closed: [] };
 
-const breaks = (at: number, alertKind: Cause['alertKind'] = 'failed'): Cause => ({
+const breaks = (at: number, alertKind: AlertKind = 'failed'): Cause => ({
   ...{ kind: 'breaks', alertKind, at },
   ...{ runId: `run-${at}`, count: 0 },
 });
-const heals = (at: number, alertKind: Cause['alertKind'] = 'failed'): Cause => ({
+const heals = (at: number, alertKind: AlertKind = 'failed'): Cause => ({
   ...{ kind: 'heals', alertKind, at },
   ...{ runId: null, count: 0 },
 });
-const open = (brokenAt: number): Known => ({
-  ...HEALTHY,
-  open: new Map([['failed', { id: 'open', brokenAt }]]),
+const well = (at: number, kind: AlertKind = 'failed'): Partial<Known> => ({ wellAt: new Map([[kind, at]]) });
+const open = (brokenAt: number, kind: AlertKind = 'failed'): Partial<Known> => ({
+  open: new Map([[kind, { id: 'open', brokenAt }]]),
+});
+const judge = (known: Partial<Known>, ...causes: Cause[]) =>
+  judgeEpisodes({ ...WELL, ...known }, causes, NOW);
+const closed = (
+  until: number,
+  { overBy = null, kind = 'failed' }: { overBy?: string | null; kind?: AlertKind } = {},
+) => ({
+  ...NOTHING,
+  closed: [{ id: 'open', kind, until, overBy }],
 });
 
-/** What is open once each of them was judged by itself. */
+/** What is open once each of them was judged by itself, with all that runs show known all the time. */
 function openAfter(causes: readonly Cause[], lastSuccessAt: number): Known['open'] {
-  let known: Known = { ...HEALTHY, lastSuccessAt };
+  let known: Known = { ...WELL, ...well(lastSuccessAt) };
   for (const cause of causes) {
-    const { opened, brokenAgain, closed } = judgeCauses(known, [cause]);
+    const { opened, brokenAgain, closed: over } = judgeEpisodes(known, [cause], NOW);
     const episodes = new Map(known.open);
+    if (over.length > 0) episodes.delete('failed');
     for (const one of opened) episodes.set('failed', { id: 'new', brokenAt: one.brokenAt });
     for (const one of brokenAgain) episodes.set('failed', one);
-    if (closed.length > 0) episodes.delete('failed');
     known = { ...known, open: episodes };
   }
   return known.open;
@@ -34,43 +55,49 @@ function openAfter(causes: readonly Cause[], lastSuccessAt: number): Known['open
 
 describe('of the causes of one schedule', () => {
   it('the first that breaks opens an episode, and the later ones belong to it', () => {
-    expect(judgeCauses(HEALTHY, [breaks(10), breaks(30), breaks(20)])).toEqual({
+    expect(judge({}, breaks(10), breaks(30), breaks(20))).toEqual({
       ...NOTHING,
       opened: [{ cause: breaks(10), brokenAt: 30 }],
     });
-    expect(judgeCauses(open(10), [breaks(20)])).toEqual({
-      ...NOTHING,
-      brokenAgain: [{ id: 'open', brokenAt: 20 }],
-    });
+    expect(judge(open(10), breaks(20))).toEqual({ ...NOTHING, brokenAgain: [{ id: 'open', brokenAt: 20 }] });
   });
 
   it('what heals ends an open episode, unless it broke later', () => {
-    expect(judgeCauses(open(10), [heals(20)])).toEqual({
+    expect(judge(open(10), heals(20))).toEqual(closed(20));
+    expect(judge({ ...open(10), ...well(20) })).toEqual(closed(20));
+    expect(judge(open(30), heals(20))).toEqual(NOTHING);
+    expect(judge(open(10), heals(20, 'late'))).toEqual(NOTHING);
+    expect(judge(open(10), heals(20), breaks(30))).toEqual({
       ...NOTHING,
-      closed: [{ id: 'open', kind: 'failed', until: 20 }],
+      brokenAgain: [{ id: 'open', brokenAt: 30 }],
     });
-    expect(judgeCauses(open(30), [heals(20)])).toEqual(NOTHING);
-    expect(judgeCauses(open(10), [heals(20, 'late')])).toEqual(NOTHING);
   });
 
-  it('what broke and was healed since opens nothing, whether both come at once or the success is known', () => {
-    expect(judgeCauses(HEALTHY, [heals(20), breaks(10)])).toEqual(NOTHING);
-    expect(judgeCauses({ ...HEALTHY, lastSuccessAt: 20 }, [breaks(10)])).toEqual(NOTHING);
-    expect(judgeCauses({ ...HEALTHY, lastSuccessAt: 5 }, [breaks(10)]).opened).toHaveLength(1);
+  it('what broke and was healed since opens nothing, whether both come at once or a run shows it', () => {
+    expect(judge({}, heals(20), breaks(10))).toEqual(NOTHING);
+    for (const kind of ['failed', 'slow', 'unstarted'] as const) {
+      const known = { ...well(20, kind), expect: { startWithinSeconds: 1, finishWithinSeconds: 1 } };
+      expect(judge(known, breaks(10, kind))).toEqual(NOTHING);
+      expect(judge(known, breaks(20, kind))).toEqual(NOTHING);
+      expect(judge(known, breaks(21, kind)).opened).toHaveLength(1);
+    }
   });
 
   it('kinds do not mix', () => {
-    const judged = judgeCauses(open(10), [breaks(11, 'late'), heals(12), breaks(13, 'paused')]);
+    const judged = judge({ ...open(10), lateSince: 11 }, heals(12), breaks(13, 'error'));
     expect(judged.opened.map(({ cause }) => cause.alertKind)).toEqual(['late']);
-    expect(judged.closed).toEqual([{ id: 'open', kind: 'failed', until: 12 }]);
+    expect(judged.closed).toMatchObject([{ id: 'open', kind: 'failed', until: 12 }]);
   });
 
-  it('a schedule that a person paused opens nothing, one that firelock paused does', () => {
-    const byHand = { ...HEALTHY, isEnabled: false };
-    expect(judgeCauses(byHand, [breaks(10)])).toEqual(NOTHING);
+  it('a schedule that a person paused opens nothing, also by what came before it was resumed; one that firelock paused does', () => {
+    const byHand = { isEnabled: false };
+    expect(judge(byHand, breaks(10))).toEqual(NOTHING);
+    expect(judge({ resumedAt: 20 }, breaks(20), breaks(10, 'missed'))).toEqual(NOTHING);
+    expect(judge({ resumedAt: 20 }, breaks(21)).opened).toHaveLength(1);
     const byFirelock = { ...byHand, isPausedByFirelock: true };
-    const kinds = judgeCauses(byFirelock, [breaks(10), breaks(11, 'paused')]).opened;
+    const kinds = judge(byFirelock, breaks(10), breaks(11, 'paused')).opened;
     expect(kinds.map(({ cause }) => cause.alertKind)).toEqual(['failed', 'paused']);
+    expect(judge({ ...byHand, ...open(10) })).toEqual(closed(NOW, { overBy: 'a person paused it' }));
   });
 
   it('the end is the same in whatever order instances see to them, one by one', () => {
@@ -78,5 +105,52 @@ describe('of the causes of one schedule', () => {
     for (const order of permutationsOf(causes)) expect(openAfter(order, 50).size).toBe(0);
     for (const order of permutationsOf([breaks(10), heals(20), breaks(30)]))
       expect([...openAfter(order, 20).values()]).toEqual([{ id: 'new', brokenAt: 30 }]);
+  });
+});
+
+describe('an episode', () => {
+  it('of a schedule that is late is open while it is, is over by a success whenever that was, and begins anew with the next', () => {
+    expect(judge({ lateSince: 10 }).opened).toEqual([
+      { cause: { ...breaks(10, 'late'), runId: null }, brokenAt: 10 },
+    ]);
+    const late = open(10, 'late');
+    expect(judge({ ...late, lateSince: 10 })).toEqual(NOTHING);
+    expect(judge({ ...late, ...well(9, 'late') })).toEqual(closed(9, { kind: 'late' }));
+    const anew = judge({ ...late, ...well(15, 'late'), lateSince: 75 });
+    expect(anew.closed).toMatchObject([{ id: 'open', until: 15, overBy: null }]);
+    expect(anew.opened).toMatchObject([{ brokenAt: 75 }]);
+    // Under another bound it is late since another moment, in the same episode.
+    expect(judge({ ...late, lateSince: 75 })).toEqual({
+      ...NOTHING,
+      brokenAgain: [{ id: 'open', brokenAt: 75 }],
+    });
+    expect(judge({ ...late, lateSince: 5 })).toEqual(NOTHING);
+  });
+
+  it('is over where its state cannot be any more, and says why', () => {
+    const overBy = (known: Partial<Known>, kind: AlertKind) =>
+      judge({ ...known, ...open(10, kind) }).closed[0]?.overBy;
+    expect(overBy({}, 'late')).toBe('it may be longer without a success now');
+    expect(overBy({ isOver: true }, 'late')).toBe('nothing is left to fire');
+    expect(overBy({ isEnabled: false, isPausedByFirelock: true }, 'late')).toBe('firelock paused it');
+    expect(overBy({ isOver: true }, 'missed')).toBe('nothing is left to fire');
+    const one = { startWithinSeconds: null, finishWithinSeconds: 1 };
+    expect(overBy({ expect: one }, 'unstarted')).toBe('no such bound is left');
+    expect(overBy({ expect: one }, 'slow')).toBeUndefined();
+    expect(overBy({ isEnabled: false, isPausedByFirelock: true }, 'failed')).toBeUndefined();
+  });
+
+  it('of missed fires opens in every case, and is over with the next fire or what was caught up with', () => {
+    expect(judge({ isOver: true, ...well(20, 'missed') }, breaks(10, 'missed')).opened).toHaveLength(1);
+    expect(judge({ ...open(10, 'missed'), lastFireAt: 10 })).toEqual(NOTHING);
+    expect(judge({ ...open(10, 'missed'), lastFireAt: 11 })).toEqual(closed(11, { kind: 'missed' }));
+    expect(judge({ ...open(10, 'missed'), ...well(12, 'missed') })).toEqual(closed(12, { kind: 'missed' }));
+  });
+
+  it('of a pause by firelock is over once it is enabled, and one of an error once it is planned', () => {
+    expect(judge(open(10, 'paused'))).toEqual(closed(NOW, { kind: 'paused' }));
+    expect(judge({ ...open(10, 'error'), error: 'nonsense' })).toEqual(NOTHING);
+    expect(judge(open(10, 'error'))).toEqual(closed(NOW, { kind: 'error' }));
+    expect(judge({}, breaks(10, 'error'), breaks(10, 'paused'))).toEqual(NOTHING);
   });
 });

@@ -13,6 +13,7 @@ function alertOf(more: Partial<ToldAlert> = {}): ToldAlert {
     ...{ id: '01990000-0000-7000-8000-000000000001', scheduleId: 'billing.invoices', kind: 'failed' },
     ...{ since: Date.UTC(2026, 10, 20, 9), until: null, runId: '01990000-0000-7000-8000-00000000000a' },
     ...{ status: 'failed', error: 'the target answered 503', labels: { team: 'billing' }, url: URL },
+    overBy: null,
     ...more,
   };
 }

@@ -18,42 +18,31 @@ const WATCH: OutcomeWatch = {
   successSince: T,
   lastSuccessAt: null,
   lookAt: null,
-  lateSince: null,
 };
 const DEADLINE = T + 60 * MINUTE;
 
 describe('a schedule that must succeed in time', () => {
   it('is checked when its time is up, or half a day later at the latest', () => {
-    expect(judgeLateness(WATCH, T)).toEqual({ lookAt: DEADLINE + 1000, lateSince: null, begins: false });
+    expect(judgeLateness(WATCH, T)).toEqual({ lookAt: DEADLINE + 1000, lateSince: null });
     const longer = { ...WATCH, successWithinSeconds: (366 * DAY) / 1000 };
     expect(judgeLateness(longer, T).lookAt).toBe(T + DAY / 2);
   });
 
   it('is late as of the moment at which its time was up, and a success ends that', () => {
-    const late = judgeLateness(WATCH, DEADLINE + 5 * MINUTE);
-    expect(late).toMatchObject({ lateSince: DEADLINE, begins: true });
-    const seen = { ...WATCH, lateSince: DEADLINE };
-    expect(judgeLateness(seen, DEADLINE + DAY)).toMatchObject({ lateSince: DEADLINE, begins: false });
-    const done = { ...seen, lastSuccessAt: DEADLINE + MINUTE };
-    expect(judgeLateness(done, DEADLINE + 2 * MINUTE)).toMatchObject({ lateSince: null, begins: false });
-  });
-
-  it('is looked at once more for a success that was being written, then seldom: successes have it looked at', () => {
-    const found = judgeLateness(WATCH, DEADLINE + DAY);
-    expect(found).toMatchObject({ begins: true, lookAt: DEADLINE + DAY + 20_000 });
-    const again = judgeLateness({ ...WATCH, lateSince: DEADLINE }, DEADLINE + DAY);
-    expect(again).toMatchObject({ begins: false, lookAt: DEADLINE + DAY + 10 * MINUTE });
-  });
-
-  it('is late anew if a success in between was found only after its time was up again', () => {
-    const seen = { ...WATCH, lateSince: DEADLINE, lastSuccessAt: DEADLINE + MINUTE };
+    const late = { lateSince: DEADLINE, lookAt: DEADLINE + 5 * MINUTE + DAY / 2 };
+    expect(judgeLateness(WATCH, DEADLINE + 5 * MINUTE)).toEqual(late);
+    const done = { ...WATCH, lastSuccessAt: DEADLINE + MINUTE };
+    expect(judgeLateness(done, DEADLINE + 2 * MINUTE)).toMatchObject({ lateSince: null });
     const again = DEADLINE + 61 * MINUTE;
-    expect(judgeLateness(seen, again + 2000)).toMatchObject({ lateSince: again, begins: true });
+    expect(judgeLateness(done, again + 2000)).toMatchObject({ lateSince: again });
   });
 
   it('is not late while a success that came in time may still be written, nor while it rests', () => {
     expect(judgeLateness(WATCH, DEADLINE + 999).lateSince).toBeNull();
-    expect(judgeLateness({ ...WATCH, lateSince: DEADLINE }, DEADLINE + DAY, true).lateSince).toBeNull();
+    expect(judgeLateness(WATCH, DEADLINE + DAY, true)).toEqual({
+      lateSince: null,
+      lookAt: DEADLINE + DAY + DAY / 2,
+    });
   });
 });
 
@@ -87,22 +76,19 @@ describe('after an edit', () => {
     expect(since(stands('error', 3600))).toBe(T);
   });
 
-  it('a paused or ended schedule is neither late nor checked', () => {
+  it('a paused or ended schedule is not checked', () => {
     for (const status of ['paused', 'ended'] as const) {
-      const late = { ...WATCH, lateSince: T, lookAt: T };
+      const late = { ...WATCH, lookAt: T };
       const kept = watchAfterEdit(late, { before: stands('active', 60), after: stands(status, 60), at });
-      expect(kept).toMatchObject({ lateSince: null, lookAt: null });
+      expect(kept).toMatchObject({ lookAt: null });
     }
   });
 
-  it('of the time allowed, a late schedule stays so in the same episode, or is no longer late', () => {
-    const late = { ...WATCH, successWithinSeconds: 60, lateSince: T + MINUTE };
+  it('of the time allowed, a schedule that is late by then is checked at once', () => {
     const edit = (within: number) =>
-      watchAfterEdit(late, { before: stands('active', 60), after: stands('active', within), at });
-    const still = edit(120);
-    expect(still).toMatchObject({ lateSince: T + 2 * MINUTE, lookAt: at });
-    expect(still && judgeLateness(still, at)).toMatchObject({ begins: false });
-    expect(edit(3600)).toMatchObject({ lateSince: null, lookAt: DEADLINE + 1000 });
+      watchAfterEdit(WATCH, { before: stands('active', 60), after: stands('active', within), at });
+    expect(edit(120)).toMatchObject({ lookAt: at });
+    expect(edit(3600)).toMatchObject({ lookAt: DEADLINE + 1000 });
   });
 
   it('failures count from enabling the schedule or setting the number, and otherwise go on', () => {

@@ -5,6 +5,7 @@ import type { Definition } from '../../../src/core/schedules/schedule.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
 import type { Receiver } from '../../support/receiver.ts';
+import { applyAll } from '../../support/effects.ts';
 import { until } from '../../support/until.ts';
 import { putNotifier } from '../../support/notifiers.ts';
 
@@ -110,6 +111,22 @@ describe('an episode', () => {
     expect(await messages('recovered')).toEqual([]);
   });
 
+  it('is not opened by a run of a schedule that a person has paused, nor once that is resumed', async () => {
+    await put('job', { enabled: false });
+    await put('under-way', {});
+    await instance.start();
+    statusOf = () => 400;
+    await fire('job');
+    expect(await alerts()).toEqual([]);
+    await instance.pipeline.alertEffects.stop();
+    const { id } = await instance.fire('under-way');
+    await until(async () => (await store.rows(sql`SELECT FROM history WHERE id = ${id}`)).length > 0 || null);
+    await put('under-way', { enabled: false });
+    await put('under-way', {});
+    await applyAll(store);
+    expect(await alerts()).toEqual([]);
+  });
+
   it('opens when firelock pauses the schedule, and is over once it is enabled', async () => {
     await put('job', { pauseAfterFailures: 1 });
     await instance.start();
@@ -121,7 +138,7 @@ describe('an episode', () => {
       { kind: 'paused', is_open: true, error: expect.stringContaining('a run did not succeed') as unknown },
     ]);
     await put('job');
-    await noEffects();
+    await until(async () => ((await kindsOpen()).length === 1 ? true : null));
     expect(await kindsOpen()).toEqual(['failed']);
   });
 

@@ -16,13 +16,15 @@ interface AlertText {
 
 /** `maxError`: of so many characters. */
 export function alertText({ event, at }: Message, alert: ToldAlert, maxError: number): AlertText {
-  const { scheduleId, kind, since, until, error } = alert;
+  const { scheduleId, kind, since, until, error, overBy } = alert;
   const isOver = event === 'recovered';
   const end = until ?? at;
   const lasted = howLong(end - since);
   return {
     headline: isOver
-      ? `${scheduleId} ${HEALED[kind]}`
+      ? overBy === null
+        ? `${scheduleId} ${HEALED[kind]}`
+        : `Over: ${scheduleId} ${brokenWords(alert)} (${overBy})`
       : `${event === 'reminder' ? 'Still: ' : ''}${scheduleId} ${brokenWords(alert)}`,
     when: isOver
       ? `from ${utcText(since)} to ${utcText(end)} (${lasted})`

@@ -3,6 +3,8 @@ import { ALERT_OF_BOUND } from '../../../core/runs/bounds.ts';
 import { MAX_EXPECT_SECONDS } from '../../../core/schedules/expect.ts';
 import { hasOpenAlert } from '../../alerts/alert-effects.ts';
 
+const [START, FINISH] = [sql.raw(`'${ALERT_OF_BOUND.start}'`), sql.raw(`'${ALERT_OF_BOUND.finish}'`)];
+
 /** What is left of a run's bounds, as columns of its row. */
 export const BOUND_COLUMNS = sql`next_bound, bound_at, finish_within_seconds`;
 
@@ -36,13 +38,13 @@ export function causesOfBeginnings(begun: SQL, at: SQL): SQL {
   return sql`INSERT INTO effects (kind, alert_kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
       SELECT CASE WHEN b.bound_at < ${at} THEN 'breaks' ELSE 'heals' END, 'unstarted', b.id, b.schedule_uid, b.schedule_version,
         b.schedule_id, b.trigger, b.status, least(b.bound_at, ${at}), 0
-      FROM ${begun} WHERE b.next_bound = 'start' AND (b.bound_at < ${at} OR ${hasOpenAlert(sql`b.schedule_uid`, ALERT_OF_BOUND.start)})`;
+      FROM ${begun} WHERE b.next_bound = 'start' AND (b.bound_at < ${at} OR ${hasOpenAlert(sql`b.schedule_uid`, START)})`;
 }
 
 /** Whether the end of a run `r` at that moment says nothing of a bound: it has none, or keeps it, and heals no episode by that. */
 export function keepsBoundQuietly(finishedAt: SQL): SQL {
   return sql`CASE WHEN r.bound_at IS NULL THEN true
-          ELSE ${finishedAt} <= r.bound_at AND ${hasOpenAlert(sql`r.schedule_uid`, ALERT_OF_BOUND.finish)} IS NOT TRUE END`;
+          ELSE ${finishedAt} <= r.bound_at AND ${hasOpenAlert(sql`r.schedule_uid`, FINISH)} IS NOT TRUE END`;
 }
 
 /**

@@ -1,9 +1,8 @@
 import { sql } from 'drizzle-orm';
 import type { AttemptSettlement } from '../../../core/runs/attempts/settle-attempt.ts';
 import { bigints, fromMs, ints, milliseconds, texts, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
-import { ENDED_BY_SUCCESS, isFailing } from '../../alerts/alert-effects.ts';
+import { hasOpenAlert } from '../../alerts/alert-effects.ts';
 import { isFollowed } from '../../effects/followers.ts';
-import { isLate } from '../../schedules/search/status-conditions.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { LOCK_LIMIT } from '../../../postgres/sql/lock-limit.ts';
 import { queryPrepared, idsUnlessAll, isAmong } from '../../../postgres/sql/rows.ts';
@@ -72,15 +71,17 @@ export async function settlePlainIfClaimed(
       WHERE e.trigger NOT IN ('api', 'notify') AND (${ANY_FOLLOWER}) IS NOT NULL
         AND ${isFollowed({ uid: sql`e.schedule_uid`, id: sql`e.schedule_id` })}
     ), healed AS MATERIALIZED (
-      SELECT e.id FROM ended e WHERE ${isFailing(sql`e.schedule_uid`)}
+      SELECT e.id, k.kind FROM ended e CROSS JOIN (VALUES ('failed'), ('late')) AS k(kind)
+      WHERE ${hasOpenAlert(sql`e.schedule_uid`, sql`k.kind`)}
     ), caused AS (
       INSERT INTO effects (kind, alert_kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
-      SELECT k.kind, CASE k.kind WHEN 'heals' THEN ${ENDED_BY_SUCCESS} END, e.id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, 'succeeded', e.answered_at, 1
-      FROM (SELECT *, id IN (SELECT id FROM followed) AS is_followed, id IN (SELECT id FROM healed) AS heals FROM ended) AS e
-        CROSS JOIN LATERAL (VALUES ('overlap', e.overlap_guarded), ('dependents', e.has_dependents),
-          ('followers', e.is_followed), ('heals', e.heals), ('recovered', e.outcome_watched AND ${isLate(sql`e.schedule_uid`)}))
+      SELECT k.kind, NULL, e.id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, 'succeeded', e.answered_at, 1
+      FROM (SELECT *, id IN (SELECT id FROM followed) AS is_followed FROM ended) AS e
+        CROSS JOIN LATERAL (VALUES ('overlap', e.overlap_guarded), ('dependents', e.has_dependents), ('followers', e.is_followed))
           AS k(kind, is_caused)
-      WHERE (e.overlap_guarded OR e.has_dependents OR e.is_followed OR e.heals OR e.outcome_watched) AND k.is_caused RETURNING 1
+      WHERE (e.overlap_guarded OR e.has_dependents OR e.is_followed) AND k.is_caused
+      UNION ALL SELECT 'heals', h.kind, e.id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, 'succeeded', e.answered_at, 1
+      FROM ended e JOIN healed h ON h.id = e.id RETURNING 1
     )
     SELECT ${idsUnlessAll(sql`ended`, plain.length)} AS settled, (SELECT count(*) FROM caused)::int AS effects`);
   if (!row) throw new Error('the settling statement answered no row');

@@ -1,4 +1,4 @@
-import { type SQL, sql } from 'drizzle-orm';
+import { sql } from 'drizzle-orm';
 
 /** For a row named `schedules`: whether nothing is left for it to fire, or to follow. */
 export const isOver = sql`(schedules.next_fire_at IS NULL AND (schedules.after_uid IS NULL
@@ -10,9 +10,5 @@ export const isOver = sql`(schedules.next_fire_at IS NULL AND (schedules.after_u
  */
 export const isApart = sql`(NOT schedules.enabled OR schedules.error IS NOT NULL OR schedules.next_fire_at IS NULL)`;
 
-/** Of schedules that are late, unless they are paused or over. */
-export const LATE_UIDS = sql`SELECT w.schedule_uid FROM outcome_watches w WHERE w.late_since IS NOT NULL`;
-
-/** True if the schedule of that uid was found late, else null. By its key: for an EXISTS the planner may read all that are late. */
-export const isLate = (uid: SQL): SQL =>
-  sql`(SELECT true FROM outcome_watches w WHERE w.schedule_uid = ${uid} AND w.late_since IS NOT NULL)`;
+/** Of schedules that are late: of which such an episode is open. */
+export const LATE_UIDS = sql`SELECT a.schedule_uid FROM alerts a WHERE a.kind = 'late' AND a.until IS NULL`;

@@ -4,7 +4,7 @@ import { instants, ints, uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../../postgres/sql/rows.ts';
 
-export interface WatchRow {
+interface WatchRow {
   schedule_uid: string;
   pause_after_failures: number | null;
   failures_since: InstantText;
@@ -12,10 +12,9 @@ export interface WatchRow {
   success_since: InstantText;
   last_success_at: InstantText | null;
   look_at: InstantText | null;
-  late_since: InstantText | null;
 }
 
-export function toWatch(row: WatchRow): OutcomeWatch {
+function toWatch(row: WatchRow): OutcomeWatch {
   return {
     scheduleUid: row.schedule_uid,
     pauseAfterFailures: row.pause_after_failures,
@@ -24,7 +23,6 @@ export function toWatch(row: WatchRow): OutcomeWatch {
     successSince: toInstant(row.success_since),
     lastSuccessAt: toInstantOrNull(row.last_success_at),
     lookAt: toInstantOrNull(row.look_at),
-    lateSince: toInstantOrNull(row.late_since),
   };
 }
 
@@ -44,17 +42,30 @@ export async function saveWatches(tx: Executor, watches: readonly OutcomeWatch[]
   if (watches.length === 0) return;
   await tx.execute(sql`-- saveWatches
     INSERT INTO outcome_watches (schedule_uid, pause_after_failures, failures_since, success_within_seconds, success_since,
-      last_success_at, look_at, late_since)
+      last_success_at, look_at)
     SELECT * FROM unnest(${uuids(watches.map(({ scheduleUid }) => scheduleUid))},
       ${ints(watches.map(({ pauseAfterFailures }) => pauseAfterFailures))},
       ${instants(watches.map(({ failuresSince }) => failuresSince))},
       ${ints(watches.map(({ successWithinSeconds }) => successWithinSeconds))},
       ${instants(watches.map(({ successSince }) => successSince))}, ${instants(watches.map(({ lastSuccessAt }) => lastSuccessAt))},
-      ${instants(watches.map(({ lookAt }) => lookAt))}, ${instants(watches.map(({ lateSince }) => lateSince))})
+      ${instants(watches.map(({ lookAt }) => lookAt))})
     ON CONFLICT (schedule_uid) DO UPDATE SET pause_after_failures = excluded.pause_after_failures,
       failures_since = excluded.failures_since, success_within_seconds = excluded.success_within_seconds,
-      success_since = excluded.success_since, last_success_at = excluded.last_success_at, look_at = excluded.look_at,
-      late_since = excluded.late_since`);
+      success_since = excluded.success_since, last_success_at = excluded.last_success_at, look_at = excluded.look_at`);
+}
+
+/** When each of these schedules last had a successful run; null: none since its time began to count. */
+export async function lastSuccesses(
+  db: Executor,
+  watches: readonly OutcomeWatch[],
+): Promise<Map<string, number | null>> {
+  if (watches.length === 0) return new Map();
+  const rows = await rowsOf<{ uid: string; at: InstantText | null }>(db)(sql`-- lastSuccesses
+    SELECT u.uid, (SELECT max(h.finished_at) FROM history h WHERE h.schedule_uid = u.uid AND h.outcome_watched
+        AND h.status = 'succeeded' AND h.finished_at > u.since) AS at
+    FROM unnest(${uuids(watches.map(({ scheduleUid }) => scheduleUid))},
+      ${instants(watches.map(({ successSince }) => successSince))}) AS u(uid, since)`);
+  return new Map(rows.map(({ uid, at }) => [uid, toInstantOrNull(at)]));
 }
 
 export async function deleteWatches(tx: Executor, uids: readonly string[]): Promise<void> {

@@ -16,7 +16,7 @@ function payloadIn({ channel, on }: NotifierDraft, notifier: string, at: number)
     alerts: [
       {
         ...{ id: '019ac0de-0000-7000-8000-000000000002', scheduleId: SCHEDULE, kind },
-        ...{ since: at - MINUTE_MS, until: null, error: ERRORS[kind] ?? null },
+        ...{ since: at - MINUTE_MS, until: null, error: ERRORS[kind] ?? null, overBy: null },
         ...(kind === 'failed' ? { runId: RUN, status: 'failed' } : { runId: null, status: null }),
         labels: { team: 'billing' },
         url: `https://firelock.example.com/schedules/${SCHEDULE}`,
