@@ -8,7 +8,7 @@ import { BODY_LIMIT, acceptJsonBodies } from './http/plugins/bodies.ts';
 import { answerProblems, notFound, sendProblem } from './http/plugins/answer-problems.ts';
 import { limitAnswers } from './http/plugins/answer-bytes.ts';
 import { documentRoutes } from './document/openapi.ts';
-import { takeLargeBodiesInTurn, takeSlowCallsInTurn } from './http/plugins/in-turn.ts';
+import { takeCallsInTurn, takeLargeBodiesInTurn } from './http/plugins/in-turn.ts';
 import { SOCKET_LIMITS, guardSockets, refuseConnection } from './http/plugins/sockets.ts';
 import { addSecurityHeaders } from './http/plugins/security-headers.ts';
 import { unavailable } from './http/problem.ts';
@@ -170,7 +170,7 @@ function addApi(api: Api, deps: ApiDeps): void {
   });
   refuseWhileObserving(api, deps.observing);
   api.addHook('preValidation', validateRequest);
-  takeSlowCallsInTurn(api);
+  takeCallsInTurn(api);
   const prompt = { ...deps, database: deps.promptDatabase };
   const slow = { ...deps, database: deps.slowDatabase };
   addScheduleRoutes(api, deps);

@@ -1,4 +1,5 @@
 import { type Database, STATEMENT_LIMIT_MS, type openDatabase } from './database.ts';
+import { currentAsker } from '../runtime/loop/asker.ts';
 import { createTurns } from '../runtime/loop/turns.ts';
 import { QueryTimeout } from './errors.ts';
 import { TRANSACTION_LIMIT_MS } from './transaction.ts';
@@ -48,12 +49,20 @@ function sharesOf(connections: number): { main: number; api: number; background:
   return { main: connections - api - background, api, background };
 }
 
-/** At most so many connections of a pool at once: work that uses the pool itself finds the others free. */
+const ITSELF = { key: '', isModest: false };
+
+/**
+ * At most so many connections of a pool at once: work that uses the pool itself finds the others free. Callers take turns, and one
+ * that only reads has half of them at most.
+ */
 function shareOf(database: Database, connections: number): Database {
   const turns = createTurns({ places: connections, mostWaiting: Infinity, mostOfKey: Infinity });
 
+  const half = Math.max(1, Math.floor(connections / 2));
+
   async function inTurn<T>(limitMs: number, work: () => Promise<T>): Promise<T> {
-    const leave = await turns.take('', { limitMs });
+    const { key, isModest } = currentAsker() ?? ITSELF;
+    const leave = await turns.take(key, { limitMs, ...(isModest && { most: half }) });
     if (leave === null) throw new QueryTimeout(limitMs);
     try {
       return await work();

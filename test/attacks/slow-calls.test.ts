@@ -64,7 +64,9 @@ test('while twenty slow calls hang, one at a time, workers claim, beat and compl
   const held = await holdCalendars();
   const hanging = Array.from({ length: 20 }, () => call(eve, 'GET', 'load'));
   // These are no slow calls, but they wait too.
-  const lists = Array.from({ length: 10 }, () => call(eve, 'GET', 'calendars'));
+  const lists = Array.from({ length: 10 }, (_, index) =>
+    call([eve, bob][index % 2] ?? eve, 'GET', 'calendars'),
+  );
   await until(async () => ((await held.waiting()) === 3 ? true : null));
   for (const [path, body] of prompt) {
     const { status } = await call(bob, 'POST', path, body);
@@ -75,6 +77,19 @@ test('while twenty slow calls hang, one at a time, workers claim, beat and compl
   await held.release();
   expect(new Set((await Promise.all(hanging)).map(({ status }) => status))).toEqual(new Set([200]));
   await Promise.all(lists);
+});
+
+test('reading calls of one caller have half of the connections: while fifty of them hang, another caller is answered', async () => {
+  const held = await holdCalendars();
+  const searches = Array.from({ length: 50 }, () => call(eve, 'GET', 'calendars'));
+  await until(async () => ((await held.waiting()) > 0 ? true : null));
+  for (const path of ['schedules?q=there', 'runs', 'limits'])
+    expect([path, (await call(bob, 'GET', path)).status]).toEqual([path, 200]);
+  // A change of the same caller does not wait for what it only reads.
+  expect((await call(eve, 'PUT', 'limits/mine', { maxRunning: 1 })).status).toBe(201);
+  expect(await held.waiting()).toBe(1);
+  await held.release();
+  expect(new Set((await Promise.all(searches)).map(({ status }) => status))).toEqual(new Set([200]));
 });
 
 test('slow calls of one caller beyond fifty are refused, and delay another’s by one call', async () => {

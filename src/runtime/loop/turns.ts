@@ -9,6 +9,8 @@ interface Turns {
 
 interface Patience {
   limitMs: number;
+  /** Of the places, so many at once for this key; absent: all. */
+  most?: number;
   /** Aborted when the one that asks has gone. */
   signal?: AbortSignal;
 }
@@ -21,42 +23,60 @@ interface TurnsOptions {
   mostOfKey: number;
 }
 
+interface Waiter {
+  called: () => void;
+  most: number;
+}
+
 interface State extends TurnsOptions {
   free: number;
   waiting: number;
+  taken: Map<string, number>;
   /** The key whose turn is next comes first. */
-  lines: Map<string, Set<() => void>>;
+  lines: Map<string, Set<Waiter>>;
 }
 
 /** Lets only so much go on at once, and no key hold up another. */
 export function createTurns(options: TurnsOptions): Turns {
-  const state: State = { ...options, free: options.places, waiting: 0, lines: new Map() };
-  const leave = () => callNext(state);
+  const state: State = { ...options, free: options.places, waiting: 0, taken: new Map(), lines: new Map() };
   return {
     take: async (key, patience) => {
-      if (state.free > 0) state.free -= 1;
+      if (mayTake(state, key, patience.most)) take(state, key);
       else if (!(await wait(state, key, patience))) return null;
-      return leave;
+      return () => leave(state, key);
     },
     waiting: () => state.waiting,
   };
 }
 
-/** Hands a place on, or keeps it free. */
-function callNext(state: State): void {
-  const [next] = state.lines;
-  if (next === undefined) {
-    state.free += 1;
-    return;
-  }
-  const [key, line] = next;
-  const [first] = line;
-  state.lines.delete(key);
-  state.lines.set(key, line);
-  first?.();
+function mayTake({ free, taken }: State, key: string, most = Infinity): boolean {
+  return free > 0 && (taken.get(key) ?? 0) < most;
 }
 
-function wait(state: State, key: string, { limitMs, signal }: Patience): Promise<boolean> {
+function take(state: State, key: string): void {
+  state.free -= 1;
+  state.taken.set(key, (state.taken.get(key) ?? 0) + 1);
+}
+
+/** Hands the place on, or keeps it free. */
+function leave(state: State, left: string): void {
+  const { taken, lines } = state;
+  state.free += 1;
+  const rest = (taken.get(left) ?? 0) - 1;
+  if (rest > 0) taken.set(left, rest);
+  else taken.delete(left);
+  for (const [key, line] of lines) {
+    const [first] = line;
+    if (first === undefined || !mayTake(state, key, first.most)) continue;
+    lines.delete(key);
+    lines.set(key, line);
+    take(state, key);
+    first.called();
+    return;
+  }
+}
+
+function wait(state: State, key: string, { limitMs, most = Infinity, signal }: Patience): Promise<boolean> {
   const line = state.lines.get(key) ?? new Set();
   const isFull = state.waiting >= state.mostWaiting || line.size >= state.mostOfKey;
   if (isFull || signal?.aborted === true) return Promise.resolve(false);
@@ -67,14 +87,14 @@ function wait(state: State, key: string, { limitMs, signal }: Patience): Promise
       clearTimeout(timer);
       signal?.removeEventListener('abort', giveUp);
       state.waiting -= 1;
-      line.delete(called);
+      line.delete(waiter);
       if (line.size === 0) state.lines.delete(key);
       resolve(hasPlace);
     };
-    const called = () => end(true);
+    const waiter = { called: () => end(true), most };
     const giveUp = () => end(false);
     const timer = setTimeout(giveUp, limitMs);
     signal?.addEventListener('abort', giveUp);
-    line.add(called);
+    line.add(waiter);
   });
 }

@@ -45,6 +45,24 @@ test('beyond the bounds of one key, and of all, none waits', async () => {
   expect(order.slice(3)).toEqual(['a2', 'b1', 'a3']);
 });
 
+test('a key has no more places than it says, and leaves the others to whoever comes', async () => {
+  const turns = createTurns({ places: 4, mostWaiting: 10, mostOfKey: 10 });
+  const modest = { ...PATIENT, most: 2 };
+  const first = await turns.take('a', modest);
+  await turns.take('a', modest);
+  const order: string[] = [];
+  const third = turns.take('a', modest).then((leave) => (order.push('a'), leave));
+  expect(await turns.take('b', PATIENT)).not.toBeNull();
+  const last = await turns.take('b', PATIENT);
+  const waiting = turns.take('c', PATIENT).then((leave) => (order.push('c'), leave));
+  last?.();
+  await waiting;
+  expect([order, turns.waiting()]).toEqual([['c'], 1]);
+  first?.();
+  await third;
+  expect(order).toEqual(['c', 'a']);
+});
+
 test('one that has gone, or whose time is up, loses its turn and no other’s', async () => {
   const turns = createTurns({ places: 1, mostWaiting: 10, mostOfKey: 10 });
   const leave = await turns.take('a', PATIENT);

@@ -1,8 +1,14 @@
 import type { RouteOptions, FastifyReply, preParsingAsyncHookHandler } from 'fastify';
+import { onBehalfOf } from '../../../runtime/loop/asker.ts';
 import { createTurns } from '../../../runtime/loop/turns.ts';
 import type { Api } from '../../deps.ts';
 import { unavailable } from '../problem.ts';
 import { BATCH_BODY_LIMIT, BODY_LIMIT } from './bodies.ts';
+
+export function takeCallsInTurn(api: Api): void {
+  takeSlowCallsInTurn(api);
+  askInTurn(api);
+}
 
 const MOST_WAITING = 200;
 /** Of one caller; where callers have no names, from one address. */
@@ -14,7 +20,7 @@ const LONGEST_WAIT_MS = 60_000;
  * background work needs. Callers take turns. A call goes on to its end, also when its client has gone: the next one waits for
  * that too.
  */
-export function takeSlowCallsInTurn(api: Api): void {
+function takeSlowCallsInTurn(api: Api): void {
   const turns = createTurns({ places: 1, mostWaiting: MOST_WAITING, mostOfKey: MOST_OF_CALLER });
   const inTurn = (handler: RouteOptions['handler']): RouteOptions['handler'] =>
     async function takeTurn(request, reply) {
@@ -32,6 +38,21 @@ export function takeSlowCallsInTurn(api: Api): void {
     if (route.config?.pace === 'slow') route.handler = inTurn(route.handler);
   });
 }
+
+/** The statements of callers take turns, and one caller's that only read have half of the connections at most. */
+function askInTurn(api: Api): void {
+  api.addHook('onRoute', (route) => {
+    const { handler } = route;
+    route.handler = function askInTurn(request, reply) {
+      const { caller, ip, method } = request;
+      const isModest = caller.name !== null && READING.includes(method);
+      const key = `${isModest ? 'reads ' : ''}${caller.name ?? ip}`;
+      return onBehalfOf({ key, isModest }, () => handler.call(this, request, reply));
+    };
+  });
+}
+
+const READING = ['GET', 'HEAD'];
 
 /** Aborted when the client goes away without an answer. The request does not show that: it ends once its body is read. */
 export function whenGone({ raw }: FastifyReply): AbortSignal {
