@@ -93,6 +93,8 @@ export type FirelockEvent =
   | { type: 'rowsSetAside'; loop: string; count: number }
   /** Work of this instance failed because of its database (database-trouble.ts). */
   | { type: 'databaseFailed'; error: unknown }
+  /** This instance has looked after its connections; `without`: for what it has none. */
+  | { type: 'connectionsOpened'; without: readonly string[] }
   | { type: 'loopFailed'; loop: string; error: unknown; retryInMs: number }
   /** A whole pass of the loop succeeded. */
   | { type: 'loopPassed'; loop: string }

@@ -105,12 +105,13 @@ function abortHandoffs(dispatchers: Workers['dispatchers'], logger: Common['logg
 }
 
 /**
- * In the order of their starts. The heartbeat is first: other instances treat locks and claims of an unlisted instance
- * as free.
+ * In the order of their starts. Once there are connections, the heartbeat is first: other instances treat locks and
+ * claims of an unlisted instance as free.
  */
 export function workTable(common: Common, workers: Workers): ServiceEntry[] {
   const { work, look, leaving, always } = STOP_LIMIT_MS;
   return [
+    row(workers.connections, 'work', look),
     row(workers.heartbeat, 'settling', leaving),
     row(workers.settler, 'settling', leaving),
     ...(workers.settlerOfMany === null ? [] : [row(workers.settlerOfMany, 'settling', leaving)]),
@@ -140,6 +141,8 @@ export function workTable(common: Common, workers: Workers): ServiceEntry[] {
     row(workers.gauges, 'work', look),
     ...(workers.scopeCaps === null ? [] : [row(workers.scopeCaps, 'work', look)]),
     row(workers.idleMemory, 'work', look),
+    // Its connection comes after those of all others.
+    row(createHints(common, workers), 'work', look),
   ];
 }
 
@@ -151,7 +154,7 @@ interface Base {
 
 /** The services that the others need. Those that stop last do so from the bottom up: the API answers nearly to the end. */
 function baseTable(common: Common, workers: Workers, { api, migrations, ending }: Base): ServiceEntry[] {
-  const { work, look, leaving, closing } = STOP_LIMIT_MS;
+  const { work, leaving, closing } = STOP_LIMIT_MS;
   const { pools, targets } = common;
   const closeAll = () => Promise.all([...new Set(Object.values(pools))].map((pool) => pool.close()));
   return [
@@ -166,7 +169,6 @@ function baseTable(common: Common, workers: Workers, { api, migrations, ending }
     { ...row(createTracing(common, leaving), 'settling', leaving), starts: 'atOnce' },
     // The watchdog does not watch it: it takes as long as the migration takes.
     { ...row(plain(migrations), 'work', work), starts: 'atOnce' },
-    row(createHints(common, workers), 'work', look),
   ];
 }
 

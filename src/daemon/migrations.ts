@@ -19,11 +19,13 @@ export function createMigrations(common: Common, workers: Workers, startWorkers:
       const lookAgainMs = config.heartbeatIntervalSeconds * 1000;
       if (config.observe) {
         await lookReadingOnly(common);
+        await workers.connections.start();
         return lookAgainMs;
       }
       if (!state.migrated && !(await migrateNow(common, signal))) return Infinity;
       if (await onlyObserves(common)) {
         state.migrated = true;
+        await workers.connections.start();
         return lookAgainMs;
       }
       if (!(await isPrepared(common, workers)) || state.stopping) return Infinity;

@@ -23,6 +23,7 @@ import type { Logger } from '../observability/log/logger.ts';
 import { createMetrics } from '../observability/metrics/metrics.ts';
 import { createAlertWatch } from '../recovery/alert-watch.ts';
 import { createBackstop } from '../recovery/backstop.ts';
+import { createConnectionWatch } from '../recovery/connection-watch.ts';
 import { createExpiry } from '../recovery/expiry.ts';
 import { createHeartbeat } from '../recovery/heartbeat.ts';
 import { createExpectWatch } from '../recovery/expect-watch.ts';
@@ -38,6 +39,7 @@ import { createInstanceState } from '../runtime/instance-state.ts';
 import { createMaintenanceState } from '../runtime/maintenance-state.ts';
 import { createObservingState } from '../runtime/observing-state.ts';
 import type { ServicesDeps } from '../runtime/service-table.ts';
+import { createConnectionBudget } from '../postgres/connection-budget.ts';
 import { openPools } from '../postgres/database-pools.ts';
 import { openDatabase } from '../postgres/database.ts';
 import { readingOnly } from '../postgres/reading-only.ts';
@@ -79,7 +81,8 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
   const { config, version, logger } = options;
   const { clock, events } = parts;
   logEvents(events, logger, clock);
-  const { pools, openWriting } = createPools(options, parts);
+  const connections = createPools(options, parts);
+  const { pools } = connections;
   const databaseClock = createDatabaseClock(clock);
   const ownPorts = new Set<number>();
   const guard = createGuard(options, ownPorts);
@@ -95,7 +98,7 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
     maintenance: createMaintenanceState(events, databaseClock),
     observing: createObservingState(events, clock, config.observe),
     lease: createLease(clock, config.instanceTtlSeconds),
-    ...{ pools, database: pools.main, openWriting },
+    ...{ ...connections, database: pools.main },
     targets: createTargetRegistry([
       httpTarget,
       createPagerDutyTarget(httpTarget),
@@ -118,8 +121,10 @@ function createPools({ config, databaseUrl }: DaemonOptions, parts: Parts) {
     const database = tellingTroubles(parts.openDatabase(...asked), parts.events);
     return config.observe ? readingOnly(database) : database;
   };
+  const budget = createConnectionBudget();
   return {
-    pools: openPools({ databaseUrl, connections: config.databasePool, openDatabase: open }),
+    budget,
+    pools: openPools({ databaseUrl, connections: config.databasePool, openDatabase: open, budget }),
     openWriting: () => parts.openDatabase(databaseUrl, 1),
   };
 }
@@ -219,6 +224,7 @@ export function createWorkers(common: Common) {
     heartbeat,
     metrics,
     backstop,
+    connections: createConnectionWatch(common),
     expiry: createExpiry({ ...common, wake }),
     alertWatch,
     expectWatch: createExpectWatch({ ...background, wake }),

@@ -4,9 +4,10 @@ import type { ApiDeps } from '../api/deps.ts';
 import { createServer, createSignsServer } from '../api/server.ts';
 import { takeOver } from '../operations/take-over.ts';
 import type { Turning } from '../runtime/loop/loop.ts';
-import { listen } from '../postgres/connection/lasting-connection.ts';
+import { isTooMany } from '../postgres/connection-budget.ts';
+import { listen } from '../postgres/connection/listening.ts';
 import { readinessOf } from '../runtime/readiness.ts';
-import { type Service, onlyStopping } from '../runtime/service.ts';
+import type { Service } from '../runtime/service.ts';
 import { auditorFor } from '../store/audit/record-audit.ts';
 import { MAINTENANCE_CHANGED } from '../store/maintenance/maintenance-row.ts';
 import { WORK_FOR_PULL } from '../store/queues/queue-workers.ts';
@@ -78,15 +79,27 @@ function takingOver({ config, openWriting }: Common, lookAgain: () => void): Api
 }
 
 /** Wakes the loops that have work because of what another instance did. If a hint is lost, the work only waits longer. */
-export function createHints({ databaseUrl }: Common, workers: Workers): Service {
+export function createHints({ databaseUrl, budget }: Common, workers: Workers): Service {
   const { tick, resumer, dispatchers, pullQueues, heartbeat } = workers;
-  const hints = listen(databaseUrl, {
+  const sparing = {
+    mayListen: () => budget.hasAllFirsts(),
+    isTooMany,
+    onScarce: (giveUp: () => void) => budget.onScarce(giveUp),
+  };
+  const heard = {
     [SCHEDULES_CHANGED]: () => [tick, resumer].forEach((loop) => loop.wake()),
     [RUNS_RETURNED]: () => dispatchers.wake(),
     [WORK_FOR_PULL]: () => pullQueues.wake(),
     [MAINTENANCE_CHANGED]: () => heartbeat.wake(),
-  });
-  return onlyStopping('hints', () => hints.stop());
+  };
+  let hints: ReturnType<typeof listen> | undefined;
+  return {
+    name: 'hints',
+    start: () => {
+      hints = listen(databaseUrl, heard, sparing);
+    },
+    stop: () => hints?.stop(),
+  };
 }
 
 /** Stops once the last attempt has ended, a little before the daemon would abort it. */

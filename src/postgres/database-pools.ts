@@ -1,5 +1,6 @@
 import { type Database, STATEMENT_LIMIT_MS, type openDatabase } from './database.ts';
 import { currentAsker } from '../runtime/loop/asker.ts';
+import { type ConnectionBudget, createConnectionBudget } from './connection-budget.ts';
 import { createTurns } from '../runtime/loop/turns.ts';
 import { QueryTimeout } from './errors.ts';
 import { TRANSACTION_LIMIT_MS } from './transaction.ts';
@@ -23,19 +24,27 @@ interface PoolOptions {
   /** For main, api and background together; at least 2. */
   connections: number;
   openDatabase: typeof openDatabase;
+  /** What all of them take of the connections of the server. */
+  budget?: ConnectionBudget;
 }
 
-export function openPools({ databaseUrl, connections, openDatabase }: PoolOptions) {
+export function openPools({
+  databaseUrl,
+  connections,
+  openDatabase,
+  budget = createConnectionBudget(),
+}: PoolOptions) {
   const shares = sharesOf(connections);
-  const api = openDatabase(databaseUrl, shares.api);
-  const background = shares.background === 0 ? api : openDatabase(databaseUrl, shares.background);
+  const open = (size: number) => openDatabase(databaseUrl, size, { budget });
+  const api = open(shares.api);
+  const background = shares.background === 0 ? api : open(shares.background);
   return {
-    main: openDatabase(databaseUrl, shares.main),
+    main: open(shares.main),
     api,
     calls: shareOf(api, Math.max(1, shares.api - 1)),
     background,
     // A second try must come while the lease is valid.
-    heartbeat: openDatabase(databaseUrl, 1, { mayBeTooMuch: false }),
+    heartbeat: openDatabase(databaseUrl, 1, { mayBeTooMuch: false, budget }),
   } satisfies DatabasePools;
 }
 

@@ -16,6 +16,10 @@ export interface InstanceState {
   failures: Map<string, string | null>;
   /** Why work failed because of the database in the last minute, the newest reason first. */
   troubles: () => Trouble[];
+  /** Since when (monotonic ms) this instance has had no connection, by what for. */
+  without: Map<string, number>;
+  /** How long a moment of `without` is ago, in ms. */
+  since: (moment: number) => number;
   /** How many rows each loop leaves out for now, since it could not write them. */
   rowsSetAside: Map<string, number>;
   /** Effects of ends that have failed; as of the last sample. */
@@ -65,6 +69,8 @@ export function createInstanceState(events: EventBus, clock: Clock): InstanceSta
     ...{ migrated: false, working: false, stopping: false },
     failures: new Map(),
     troubles: troubled.lately,
+    without: new Map(),
+    since: (moment) => clock.monotonic() - moment,
     rowsSetAside: new Map(),
     ...UNSAMPLED,
     missedLately,
@@ -77,9 +83,15 @@ export function createInstanceState(events: EventBus, clock: Clock): InstanceSta
     } else if (event.type === 'databaseFailed' || event.type === 'loopFailed') {
       troubled.met(event.error);
     }
+    if (event.type === 'connectionsOpened') noteWithout(state, event.without, clock.monotonic());
     learn(state, event);
   });
   return state;
+}
+
+function noteWithout({ without }: InstanceState, now: readonly string[], at: number): void {
+  for (const purpose of without.keys()) if (!now.includes(purpose)) without.delete(purpose);
+  for (const purpose of now) if (!without.has(purpose)) without.set(purpose, at);
 }
 
 function learn(state: InstanceState, event: FirelockEvent): void {

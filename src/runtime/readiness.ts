@@ -25,7 +25,7 @@ export function readinessOf(
   const [trouble] = state.troubles();
   const checks = {
     migrations: migrated ? 'ok' : 'the database has not been reached yet, or its schema is not up to date',
-    ...(observes ? checkOfLooks(observing, trouble) : checksOfLease(lease, trouble)),
+    ...(observes ? checkOfLooks(observing, trouble) : checksOfLease(state, lease, trouble)),
     loops: checkOfLoops(state, lease, loops),
     shutdown: stopping ? 'stopping' : 'ok',
   };
@@ -49,14 +49,27 @@ function checkOfLooks(observing: ObservingState, trouble: Trouble | undefined) {
   };
 }
 
-function checksOfLease(lease: Lease, trouble: Trouble | undefined) {
+function checksOfLease(state: InstanceState, lease: Lease, trouble: Trouble | undefined) {
+  const why = trouble?.words ?? OUT_OF_REACH_OR_SLOW;
+  const without = withoutConnection(state, lease);
   return {
     // Known from the heartbeats, which ask the database every few seconds anyway.
-    database: lease.isValid()
-      ? 'ok'
-      : `no heartbeat was answered lately: ${trouble?.words ?? OUT_OF_REACH_OR_SLOW}`,
+    database: !lease.isValid()
+      ? `no heartbeat was answered lately: ${why}`
+      : without.length > 0
+        ? `there is no connection for ${without.join(', ')}: ${why}`
+        : 'ok',
     lease: lease.isValid() ? 'ok' : 'the lease has expired: nothing is sent until a heartbeat is answered',
   };
+}
+
+function withoutConnection({ without, since }: InstanceState, lease: Lease): string[] {
+  return [...without].filter(([, at]) => since(at) > ttlsMs(lease)).map(([purpose]) => purpose);
+}
+
+/** What fails for longer is a fault. */
+function ttlsMs({ ttlSeconds }: Lease): number {
+  return 2 * ttlSeconds * 1000;
 }
 
 /** While one of them fails, nothing fires. */
@@ -64,8 +77,7 @@ const FIRING = ['tick', 'dispatch'];
 
 function checkOfLoops({ failures }: InstanceState, lease: Lease, loops: readonly Turning[]): string {
   const stuck = loops.filter((loop) => loop.inPassMs() > LOOP_LIMIT_MS).map((loop) => loop.name);
-  const limitMs = 2 * lease.ttlSeconds * 1000;
-  const failing = loops.filter((loop) => FIRING.includes(loop.name) && loop.failingMs() > limitMs);
+  const failing = loops.filter((loop) => FIRING.includes(loop.name) && loop.failingMs() > ttlsMs(lease));
   const faults = [
     ...(stuck.length === 0 ? [] : [`a pass takes too long: ${stuck.join(', ')}`]),
     ...failing.map(

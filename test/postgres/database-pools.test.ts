@@ -1,9 +1,14 @@
 import { sql } from 'drizzle-orm';
-import { expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { createConnectionBudget } from '../../src/postgres/connection-budget.ts';
 import { openPools } from '../../src/postgres/database-pools.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { QueryTimeout } from '../../src/postgres/errors.ts';
+import { freeConnections } from '../../src/postgres/free-connections.ts';
 import { createDatabase } from '../support/postgres/cluster.ts';
+import { THROUGH_POOLER } from '../support/postgres/pooler.ts';
+import { roleOfTest } from '../support/postgres/role.ts';
+import { until } from '../support/until.ts';
 
 async function pools(connections: number) {
   const created = await createDatabase();
@@ -48,4 +53,79 @@ it.each([
   const { main, api, background } = await pools(connections);
   const used = { main: main.usage?.().size, api: api.usage?.().size };
   expect({ ...used, background: background.usage?.().size }).toEqual(sizes);
+});
+
+/** Pools of a role that gets no more than so many connections. */
+async function scarce(limit: number) {
+  const { url, name, admin } = await roleOfTest();
+  await admin.unsafe(`ALTER ROLE ${name} CONNECTION LIMIT ${limit}`);
+  const budget = createConnectionBudget();
+  const opened = openPools({ databaseUrl: url, connections: 10, openDatabase, budget });
+  onTestFinished(async () => {
+    await Promise.all(Object.values(opened).map((pool) => pool.close()));
+  });
+  const count = async () => {
+    const [row] = await admin`SELECT count(*)::int FROM pg_stat_activity WHERE usename = ${name}`;
+    return row?.['count'] as number;
+  };
+  return { ...opened, budget, count };
+}
+
+/** Waits until the server has answered it. */
+const begun = (database: Database) =>
+  new Promise<ReturnType<typeof hold>>((resolve, reject) => {
+    let release = (): void => undefined;
+    const released = new Promise<void>((end) => (release = end));
+    const done = database.run(async (db) => {
+      await db.execute(sql`SELECT 1`);
+      resolve({ release, done });
+      await released;
+    }, 60_000);
+    done.catch(reject);
+  });
+
+// A pooler gives each of them a connection.
+describe.skipIf(THROUGH_POOLER)('with fewer connections than are asked for', () => {
+  it('each purpose gets its first, whatever the others want, and what waits gets its turn', async () => {
+    const { main, heartbeat, api, background, count } = await scarce(4);
+    for (const pool of [main, heartbeat, api, background]) await pool.open?.();
+    const first = await begun(main);
+    const others = Array.from({ length: 8 }, () => main.run((db) => db.execute(sql`SELECT 1`), 60_000));
+    for (const pool of [api, background]) await pool.run((db) => db.execute(sql`SELECT 1`));
+    expect(await count()).toBeLessThanOrEqual(4);
+    first.release();
+    await Promise.all([first.done, ...others]);
+    const held = await Promise.all([main, heartbeat, api, background].map(begun));
+    for (const { release } of held) release();
+  });
+
+  it('none has a second while another lacks its first, and those that have some give them back', async () => {
+    const { main, api, budget, count } = await scarce(3);
+    const held = [await begun(main), await begun(main), await begun(main)];
+    await expect(api.run((db) => db.execute(sql`SELECT 1`))).rejects.toThrow();
+    expect(budget.hasAllFirsts()).toBe(false);
+    for (const { release } of held) release();
+    await until(async () => (await count()) === 1 || null);
+    await api.run((db) => db.execute(sql`SELECT 1`));
+    expect(budget.hasAllFirsts()).toBe(true);
+  });
+
+  it('as many are left free as another instance begins with', async () => {
+    const { main, background, budget, count } = await scarce(9);
+    const held = await Promise.all([main, main, main, main, main].map(begun));
+    const learn = async () => {
+      const free = await background.run(freeConnections);
+      budget.learnFree(free);
+      return free;
+    };
+    expect(await learn()).toBe(3);
+    for (const { release } of held) release();
+    await until(async () => (await count()) === 4 || null);
+    expect(await learn()).toBe(5);
+    const again = await Promise.all([main, main, main].map(begun));
+    const another = begun(main);
+    await expect(main.run(() => Promise.resolve(), 200)).rejects.toThrow(QueryTimeout);
+    budget.learnFree(6);
+    for (const { release } of [...again, await another]) release();
+  });
 });

@@ -70,6 +70,18 @@ describe('the database', () => {
     await proxy.close();
   });
 
+  it('takes work for too much also while all of its other connections are busy for longer', async () => {
+    await Promise.all([1, 2].map(() => database.run((db) => db.execute(sql`SELECT pg_sleep(0.1)`))));
+    const release = Promise.withResolvers<undefined>();
+    const other = database.run(() => release.promise, 600_000);
+    const waiting = database.run((db) => rowsOf<{ one: number }>(db)(sql`SELECT 1 AS one`), 600_000);
+    const tooMuch = database.run((db) => db.execute(sql`SELECT pg_sleep(60)`), 100);
+    expect(batchFaultOf(await tooMuch.catch((error: unknown) => error))).toBe('outOfTime');
+    expect(await waiting).toEqual([{ one: 1 }]);
+    release.resolve(undefined);
+    await other;
+  });
+
   it('ends it on the server too, in a transaction as well, so that a statement that waits for a lock holds no connection', async () => {
     const watcher = openDatabase(created.url, 1);
     await database.run((db) => db.execute(sql`CREATE TABLE locked ()`));

@@ -159,3 +159,22 @@ it('why no heartbeat was answered stands in the check of the database, for as lo
   beats();
   expect(database()).toBe('ok');
 });
+
+it('a purpose without a connection for longer than two TTLs makes an instance not ready, and is named', () => {
+  const { clock, pass } = passingClock();
+  const { events, lease, state, beats } = migratedInstance(clock);
+  const opened = (...without: string[]) => {
+    beats();
+    events.emit({ type: 'connectionsOpened', without });
+    return readinessOf(state, lease, [], QUIET).checks['database'];
+  };
+  expect(opened('the API', 'background work')).toBe('ok');
+  pass(12_000);
+  expect(opened('the API')).toBe('ok');
+  pass(12_000);
+  events.emit({ type: 'databaseFailed', error: Object.assign(new Error('no'), { code: '53300' }) });
+  expect(opened('the API', 'background work')).toBe(
+    'there is no connection for the API: the database has too many connections',
+  );
+  expect(opened('background work')).toBe('ok');
+});

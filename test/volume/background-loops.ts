@@ -217,4 +217,5 @@ export const BACKGROUND_LOOPS: LoopTable = {
     },
   ],
   memory: 'it asks no database',
+  connections: 'it opens a few, whatever is in the database',
 };

@@ -2,7 +2,8 @@ import type { Registry } from 'prom-client';
 import type { Clock } from '../../runtime/clock.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import type { Turning } from '../../runtime/loop/loop.ts';
-import type { Database, PoolUsage } from '../../postgres/database.ts';
+import type { Database } from '../../postgres/database.ts';
+import type { PoolUsage } from '../../postgres/pool.ts';
 import { metricsIn } from './metric-kinds.ts';
 
 /** The parts of an instance; known once all of them have been built. */

@@ -1,4 +1,3 @@
-import { sql } from 'drizzle-orm';
 import { hostText } from '../../config/database-url.ts';
 import { ConnectionLost, NoServer, ServerReadOnly } from '../errors.ts';
 import { type Hosts, hostsOf } from './hosts.ts';
@@ -9,6 +8,8 @@ export interface LastingConnection {
   /** Called before each piece of work. An opening that takes longer than the work can wait goes on for the next one. */
   session(): Promise<Session>;
   isOpening(): boolean;
+  /** Its session is there, and can be used. */
+  isOpen(): boolean;
   /** The last session may not write: try another server. */
   mayNotWrite(): void;
   /** Waits for the statement that runs on it. */
@@ -32,15 +33,18 @@ export function connect(url: string): LastingConnection {
     isWanted = false;
     return session?.[how]() ?? Promise.resolve();
   };
+  const usable = () => (session?.isUsable() === true && !hosts.isLeft(session.host) ? session : undefined);
   return {
     session: async () => {
       // Begun for earlier work, perhaps during an outage that is over: if it fails, this work tries once for itself.
       await opening?.catch(() => undefined);
-      if (session?.isUsable() === true && !hosts.isLeft(session.host)) return session;
+      const there = usable();
+      if (there) return there;
       opening ??= open().finally(() => (opening = undefined));
       return opening;
     },
     isOpening: () => opening !== undefined,
+    isOpen: () => opening === undefined && usable() !== undefined,
     mayNotWrite: () => {
       if (session) hosts.failed(session.host);
     },
@@ -48,53 +52,6 @@ export function connect(url: string): LastingConnection {
     destroy: () => end('destroy'),
   };
 }
-
-/**
- * Calls the function of a channel (an SQL identifier) for each NOTIFY on it, and all functions after every
- * (re)connection, when some may have been missed. A hint: behind a pooler in transaction mode, no NOTIFY arrives.
- */
-export function listen(url: string, channels: Record<string, () => void>): { stop: () => Promise<void> } {
-  const hosts = hostsOf(url);
-  const statement = Object.keys(channels)
-    .map((channel) => `LISTEN ${channel}`)
-    .join(';');
-  let retry: NodeJS.Timeout | undefined;
-  let session: Session | undefined;
-  let isWanted = true;
-
-  async function subscribe(): Promise<void> {
-    retry = undefined;
-    let opened: Session | undefined;
-    try {
-      const onNotify = (channel: string) => channels[channel]?.();
-      opened = session = await openBest(hosts, { isWanted: () => isWanted, onNotify });
-      await session.executor.execute(sql.raw(statement));
-      for (const heard of Object.values(channels)) heard();
-      await session.lost;
-    } catch {
-      void opened?.destroy();
-    }
-    again();
-  }
-
-  function again(): void {
-    if (isWanted) retry ??= setTimeout(() => void subscribe(), LISTEN_RETRY_MS);
-  }
-
-  // A frozen server sends nothing, and does not close its connections.
-  const unwatch = hosts.onMoved(() => void session?.destroy());
-  void subscribe();
-  return {
-    stop: async () => {
-      isWanted = false;
-      unwatch();
-      clearTimeout(retry);
-      await session?.close();
-    },
-  };
-}
-
-const LISTEN_RETRY_MS = 1_000;
 
 /** A single server gets all the time that a statement has. If there are several, the next one must get its turn. */
 const ONLY_HOST_MS = 5_000;
@@ -109,7 +66,7 @@ interface OpenOptions extends SessionOptions {
  * A session on the server that accepts writes: the last such server is tried first. If none does, a session on a server
  * that can be read, unless the URL demands one that accepts writes.
  */
-async function openBest(hosts: Hosts, { isWanted, ...options }: OpenOptions): Promise<Session> {
+export async function openBest(hosts: Hosts, { isWanted, ...options }: OpenOptions): Promise<Session> {
   const { mustWrite } = hosts.url;
   const order = hosts.inOrder();
   const tried: { host: string; error: unknown }[] = [];

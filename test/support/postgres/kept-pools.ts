@@ -28,7 +28,10 @@ export function createKeptPools(databaseUrl: string): KeptPools {
       const key = `${size} ${options?.mayBeTooMuch}`;
       const pools = idle.get(key) ?? [];
       idle.set(key, pools);
-      const pool = pools.pop() ?? openDatabase(url.href, size, options);
+      // Each has a budget of its own: what one test's instance may take says nothing of the next one's.
+      const { mayBeTooMuch } = options ?? {};
+      const pool =
+        pools.pop() ?? openDatabase(url.href, size, mayBeTooMuch === undefined ? {} : { mayBeTooMuch });
       const one = lend(pool, async (isIdle) => {
         lent.delete(one);
         if (isIdle) pools.push(pool);
