@@ -87,6 +87,7 @@ async function innerCaller(
     authorize: () => undefined,
     refuse: () => undefined,
     enter: () => () => undefined,
+    standing: () => 'same',
     replaceTokens: () => undefined,
   };
   const { pools, config } = common;

@@ -16,6 +16,8 @@ export interface PullRequest extends PullAsk {
   waitSeconds: number;
   /** Aborted when the caller has gone away. */
   signal: AbortSignal;
+  /** Aborted when it is to wait no longer, as if its time were up. */
+  enough?: AbortSignal;
 }
 
 /** The workers that wait at one queue. */
@@ -117,19 +119,22 @@ export function createPullLine(deps: PullLineDeps): PullLine {
   }
 
   function join(request: PullRequest, answer: (runs: PulledRun[] | Error) => void): void {
-    const { waitSeconds, signal } = request;
+    const { waitSeconds, signal, enough } = request;
     const gone = (): void => end(waiter, []);
-    const timer = waitSeconds > 0 ? setTimeout(() => timeIsUp(waiter), waitSeconds * 1000) : undefined;
+    const hasWaited = (): void => timeIsUp(waiter);
+    const timer = waitSeconds > 0 ? setTimeout(hasWaited, waitSeconds * 1000) : undefined;
     const waiter: Waiter = {
       request,
-      over: waitSeconds === 0,
+      over: waitSeconds === 0 || enough?.aborted === true,
       answer: (given) => {
         clearTimeout(timer);
         signal.removeEventListener('abort', gone);
+        enough?.removeEventListener('abort', hasWaited);
         answer(given);
       },
     };
     signal.addEventListener('abort', gone);
+    enough?.addEventListener('abort', hasWaited);
     waiters.add(waiter);
     look();
   }

@@ -35,6 +35,11 @@ export interface Access {
    * @throws Problem 429
    */
   enter: (request: Request, pace: CallPace) => () => void;
+  /**
+   * Whether what allowed a call that goes on is still so: `changed` if its token has another role or scope by now; the problem to answer
+   * with if it was revoked or has expired.
+   */
+  standing: (request: Request) => 'same' | 'changed' | Problem;
   replaceTokens: (tokens: readonly ApiToken[]) => void;
 }
 
@@ -94,6 +99,7 @@ export function createAccess({ clock, events, ...settings }: AccessDeps): Access
     identify: (request) => (state.isAnonymous ? ANONYMOUS : identify(state, request)),
     refuse: (request, { name }, reason) => emitRefused(state, request, reason, name),
     enter: (request, pace) => enter(state, request, pace),
+    standing: (request) => standing(state, request),
     authorize: (request, { name, role }, needed) => {
       if (mayCall(role, needed)) return;
       emitRefused(state, request, 'role', name);
@@ -125,6 +131,15 @@ function enter(state: State, request: Request, pace: CallPace): () => void {
   throw tooMany('too many calls are in progress', AT_ONCE_WAIT_SECONDS);
 }
 
+function standing(state: State, request: Request): ReturnType<Access['standing']> {
+  const known = state.identified.get(request);
+  if (!known?.token) return 'same';
+  const now = state.tokens.now(known.token);
+  if (now === 'same' || now === 'changed') return now;
+  emitRefused(state, request, now, known.caller.name);
+  return unauthorized();
+}
+
 function emitRefused({ events }: State, { socket }: Request, reason: CallRefusal, name: string | null): void {
   events.emit({ type: 'callRefused', reason, address: remoteAddressOf(socket), name });
 }
@@ -133,20 +148,23 @@ function emitRefused({ events }: State, { socket }: Request, reason: CallRefusal
 interface Known {
   caller: Caller;
   key: string;
+  /** Null: a proxy has named the caller. */
+  token: ApiToken | null;
 }
 
 function findCaller({ tokens, proxies }: State, request: Request): Known | { refused: CallRefusal } {
   const { headers, socket } = request;
   const proxied = proxies.callerOf(remoteAddressOf(socket), headers);
   if (proxied === 'unusable') return { refused: 'proxyHeaders' };
-  if (proxied !== null) return { caller: proxied, key: `user ${proxied.name ?? ''}` };
+  if (proxied !== null) return { caller: proxied, key: `user ${proxied.name ?? ''}`, token: null };
   if (headers.authorization === undefined) return { refused: 'missing' };
   const [, sent] = /^Bearer +(\S+)$/i.exec(headers.authorization) ?? [];
   if (sent === undefined) return { refused: 'malformed' };
   const found = tokens.find(sent);
   if ('refused' in found) return found;
-  const { name, role, scope, hash } = found.token;
-  return { caller: { name, role, scope }, key: `token ${hash.toString('hex')}` };
+  const { token } = found;
+  const { name, role, scope, hash } = token;
+  return { caller: { name, role, scope }, key: `token ${hash.toString('hex')}`, token };
 }
 
 /** The same answer for every reason. Only the owner of a token should learn what is wrong with it, and the log says it. */

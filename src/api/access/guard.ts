@@ -7,6 +7,7 @@ import type { Database } from '../../postgres/database.ts';
 import type { Strangers } from '../http/plugins/strangers.ts';
 import type { Access } from './access.ts';
 import type { CallPace } from './calls-under-way.ts';
+import { letCallsWait } from './waiting-calls.ts';
 import { guardRuns, refusedByScope } from './scope-guard.ts';
 
 declare module 'fastify' {
@@ -70,6 +71,7 @@ export function guardRoutes(api: Api, { access, strangers, database, onRefused }
     throw beyond;
   });
   guardRuns(api, database);
+  letCallsWait(api, { access, strangers });
 }
 
 const READING = ['GET', 'HEAD'];

@@ -1,4 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { CallRefusal, TokenUse } from '../../core/access/access-events.ts';
 import type { Instant } from '../../core/instant.ts';
 import { tokenForm, tokenHash } from '../../core/access/token.ts';
@@ -16,6 +17,8 @@ interface TokenRegistryDeps {
 export interface TokenRegistry {
   /** The entry of the token that was sent, if it is known and has not expired. */
   find(sent: string): { token: ApiToken } | { refused: CallRefusal };
+  /** What became of a token that was found before. */
+  now(token: ApiToken): 'same' | 'changed' | 'unknown' | 'expired';
   /** From now on, a token that is not among these is refused. */
   replace(tokens: readonly ApiToken[]): void;
 }
@@ -37,6 +40,12 @@ export function createTokenRegistry({ clock, events, tokens }: TokenRegistryDeps
   replace(tokens);
   return {
     replace,
+    now: (token) => {
+      const present = known.find(({ hash }) => hash.equals(token.hash));
+      if (present === undefined) return 'unknown';
+      if (present.expiresAt !== null && present.expiresAt <= clock.now()) return 'expired';
+      return present.role === token.role && isDeepStrictEqual(present.scope, token.scope) ? 'same' : 'changed';
+    },
     find: (sent) => {
       const form = tokenForm(sent);
       if (form !== 'token') return { refused: form === 'mistyped' ? 'mistyped' : 'malformed' };

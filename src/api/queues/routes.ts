@@ -4,7 +4,6 @@ import { isParentRun } from '../../core/runs/parent.ts';
 import type { PulledRun } from '../../store/queues/pulled-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { answerRun } from '../runs/answers.ts';
-import { whenGone } from '../http/plugins/in-turn.ts';
 import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 import { whole, workerIdText } from '../http/common-schemas.ts';
 import { runStatus } from '../http/word-schemas.ts';
@@ -104,13 +103,15 @@ function addClaimRoute(api: Api, { pullQueues }: ApiDeps): void {
       },
     },
     async (
-      { params: { queue }, body, caller: { name, scope } },
+      { params: { queue }, body, caller: { name, scope }, patience },
       reply,
     ): Promise<z.output<typeof claimedRuns>> => {
       const runs = await pullQueues.claim({
         ...{ ...body, queue, scope },
-        ...{ caller: name ?? '', signal: whenGone(reply) },
+        ...{ caller: name ?? '', signal: patience.gone, enough: patience.enough },
       });
+      const refusal = runs.length === 0 ? patience.refusal() : null;
+      if (refusal !== null) throw refusal;
       // The next call should go to an instance that stays.
       if (pullQueues.isStopping()) void reply.header('Connection', 'close');
       return { items: runs.map(answerPulled) };

@@ -144,7 +144,7 @@ test('the body of a refused call is not read: nothing of it is stored', async ()
 
 test('a route that names no role cannot be added', () => {
   const server = Fastify() as unknown as Server;
-  const strangers = { letIn: () => undefined, refused: () => undefined };
+  const strangers = { letIn: () => undefined, refused: () => undefined, waits: () => () => undefined };
   const database = {} as Database;
   guardRoutes(server, { access: api.access, strangers, database, onRefused: () => undefined });
   expect(() => server.get('/forgotten', () => ({}))).toThrow(

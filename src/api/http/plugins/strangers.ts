@@ -6,6 +6,8 @@ import { networkOf, remoteAddressOf } from '../remote-address.ts';
 export interface ConnectionLimits {
   /** Connections: far below the number of files that a process may open, since targets and the database need sockets too. */
   most: number;
+  /** From so many on they are scarce: calls that wait for work give way. */
+  scarceFrom: number;
   /** Of strangers, from one address (IPv6: from one /64). */
   mostOfAddress: number;
   /** Requests of one connection that wait behind the one that is being answered, and those of all connections. */
@@ -23,7 +25,7 @@ export interface ConnectionLimits {
 /** With the limits of every installation. */
 export function standardLimits(isProxy: ConnectionLimits['isProxy']): ConnectionLimits {
   return {
-    ...{ most: 4096, mostOfAddress: 512, mostWaiting: 500, mostWaitingInAll: 2000 },
+    ...{ most: 4096, scarceFrom: 3584, mostOfAddress: 512, mostWaiting: 500, mostWaitingInAll: 2000 },
     ...{ strangerSeconds: 15, stillSeconds: 60, lookEveryMs: 1000 },
     isProxy,
   };
@@ -34,6 +36,15 @@ export interface Strangers {
   /** It gets it, and gives way to none until it is answered. `hasName`: its token, or its proxy, says whose it is. */
   letIn(socket: object, hasName: boolean): void;
   refused(socket: object): void;
+  /** A call over it waits for work. Answers a function to call when it is over. */
+  waits(socket: object, call: PatientCall): () => void;
+}
+
+interface PatientCall {
+  /** It has waited longest while connections are scarce: it is to be answered soon, so that it is not cut off. */
+  giveWay(): void;
+  /** Called about once a second. */
+  look(): void;
 }
 
 type Exchange = [request: IncomingMessage, response: ServerResponse];
@@ -61,6 +72,8 @@ interface State {
   strangersOf: Map<string, Set<Socket>>;
   /** Those of others on which nothing is being answered, in the same order. */
   idle: Set<Socket>;
+  /** Calls that wait for work; the longest waiting first. */
+  patient: Set<PatientCall>;
 }
 
 /**
@@ -74,17 +87,22 @@ export function limitStrangers(server: Server, limits: ConnectionLimits): Strang
   const state: State = {
     ...{ limits, handle, silentMs: server.timeout },
     ...{ all: new Map(), waiting: 0, strangers: new Set(), strangersOf: new Map(), idle: new Set() },
+    patient: new Set(),
   };
   server.maxConnections = limits.most;
   server.removeAllListeners('request');
   const take = (...exchange: Exchange) => takeRequest(state, exchange);
   server.on('request', take);
   server.on('connection', (socket: Socket) => begin(state, socket));
-  const looking = setInterval(() => endUnread(state), limits.lookEveryMs).unref();
+  const looking = setInterval(() => lookAround(state), limits.lookEveryMs).unref();
   server.once('close', () => clearInterval(looking));
   return {
     letIn: (socket, hasName) => is(state, socket, { isKnown: hasName, isLetIn: true }),
     refused: (socket) => is(state, socket, { isKnown: false, isLetIn: false }),
+    waits: (socket, call) => {
+      if (state.all.has(socket)) state.patient.add(call);
+      return () => void state.patient.delete(call);
+    },
   };
 }
 
@@ -96,10 +114,18 @@ function begin(state: State, socket: Socket): void {
   all.set(socket, { network, ...fresh });
   socket.once('close', () => forget(state, socket));
   place(state, socket);
+  if (all.size > limits.scarceFrom) endLongestWait(state);
   if (all.size < limits.most) return;
   // Room for the next one: the server itself would refuse it, whatever it brings.
   const [first] = strangers;
   giveWay(state, first === socket ? idle : strangers);
+}
+
+function endLongestWait({ patient }: State): void {
+  const [longest] = patient;
+  if (longest === undefined) return;
+  patient.delete(longest);
+  longest.giveWay();
 }
 
 function takeRequest(state: State, exchange: Exchange): void {
@@ -176,6 +202,11 @@ function remove({ strangers, strangersOf, idle }: State, socket: Socket, { netwo
   const group = network === null ? undefined : strangersOf.get(network);
   group?.delete(socket);
   if (network !== null && group?.size === 0) strangersOf.delete(network);
+}
+
+function lookAround(state: State): void {
+  for (const call of state.patient) call.look();
+  endUnread(state);
 }
 
 /** An answer that is not read fills this machine's memory, and may be dripped for ever. */
