@@ -12,7 +12,12 @@ export function escaped(text: string): string {
 
 /** The same on one line: others have written descriptions and errors. */
 export function printable(text: string): string {
-  return escaped(text.replace(/\s*[\r\n\u2028\u2029]+\s*/g, ' ').replaceAll('\t', ' '));
+  return escaped(text.replace(/\s+/g, onOneLine));
+}
+
+/** A run of white space. A pattern of what stands around an end of line would look at each blank as often as there are blanks. */
+function onOneLine(space: string): string {
+  return /[\r\n\u2028\u2029]/.test(space) ? ' ' : space.replaceAll('\t', ' ');
 }
 
 /** Colours as marks, which become colours when they are written: all else that looks like a colour is escaped then. */

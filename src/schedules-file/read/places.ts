@@ -1,9 +1,28 @@
-import { type Document, isAlias, isMap, isNode, isScalar, isSeq, type Node } from 'yaml';
+import { type Alias, type Document, isAlias, isMap, isNode, isScalar, isSeq, type Node, visit } from 'yaml';
 
 /** The node itself, or the node that an alias stands for. */
 export function resolved(node: unknown, document: Document): Node | null {
-  const target = isAlias(node) ? node.resolve(document) : node;
-  return isNode(target) ? target : null;
+  if (isAlias(node)) return targetsIn(document).get(node) ?? null;
+  return isNode(node) ? node : null;
+}
+
+const known = new WeakMap<Document, ReadonlyMap<Alias, Node>>();
+
+/** What each alias stands for, found in one walk: `Alias.resolve` walks through the whole document for each. */
+function targetsIn(document: Document): ReadonlyMap<Alias, Node> {
+  const before = known.get(document);
+  if (before !== undefined) return before;
+  const anchored = new Map<string, Node>();
+  const targets = new Map<Alias, Node>();
+  visit(document, {
+    Node: (_, node) => {
+      const target = isAlias(node) ? anchored.get(node.source) : undefined;
+      if (isAlias(node) && target !== undefined) targets.set(node, target);
+      else if (!isAlias(node) && node.anchor !== undefined) anchored.set(node.anchor, node);
+    },
+  });
+  known.set(document, targets);
+  return targets;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { ATTACK } from '../../support/runner/attack.ts';
 import { cutToWidth, displayWidth, printable } from '../../../src/cli/terminal/shown-text.ts';
 import { paintFor, plain } from '../../../src/cli/terminal/paint.ts';
 import { type Column, tableLines } from '../../../src/cli/terminal/table.ts';
@@ -33,6 +34,12 @@ test('text by others cannot command the terminal, nor leave its line', () => {
   expect(printable('one\r\n  two\u2028three')).toBe('one two three');
   expect(printable('abc\u202edef\u009b')).toBe('abc\\u202edef\\u009b');
   expect(printable('👩‍👩‍👧 é')).toBe('👩‍👩‍👧 é');
+  expect(printable('a \t b\t\n  c')).toBe('a   b c');
+});
+
+test('a text of blanks takes as long as any other of its length', { tags: [ATTACK] }, () => {
+  const blanks = ' '.repeat(2 ** 20);
+  expect(printable(`a${blanks}b`)).toBe(`a${blanks}b`);
 });
 
 interface Row {
