@@ -16,7 +16,7 @@ import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import { resetReminders } from '../store/alerts/reminders.ts';
 import type { Auditor } from '../store/audit/record-audit.ts';
 import { type StoredNotifier, lockFallbacks, lockNotifier } from '../store/notifiers/find-notifiers.ts';
-import { recordTestMessage } from '../store/notifiers/test-message.ts';
+import { recordTestMessage, waitForTestMs } from '../store/notifiers/test-message.ts';
 import {
   changeLockedNotifier,
   createNotifier,
@@ -139,25 +139,31 @@ export async function deleteNotifier(
   return true;
 }
 
-/** Sends a message of the event `test` now, also while it is not enabled. Answers the id of its run; null: there is no such notifier. */
+/**
+ * Sends a message of the event `test` now, also while it is not enabled. Answers the id of its run, or how long it has to wait for those
+ * of the last minute; null: there is no such notifier.
+ */
 export async function testNotifier(
   { database, wake, auditor }: Omit<NotifierChangeDeps, 'scope'>,
   id: string,
-): Promise<string | null> {
-  const runId = await database.transaction(async (tx) => {
+): Promise<{ runId: string } | { waitMs: number } | null> {
+  const tested = await database.transaction(async (tx) => {
     const notifier = await lockNotifier(tx, id, { toDelete: false });
     if (!notifier) return null;
-    const recorded = await recordTestMessage(tx, notifier, await databaseNow(tx));
+    const now = await databaseNow(tx);
+    const waitMs = await waitForTestMs(tx, id, now);
+    if (waitMs > 0) return { waitMs };
+    const recorded = await recordTestMessage(tx, notifier, now);
     await auditor?.note(tx, {
       action: 'notifier.test',
       subject: id,
       scheduleId: null,
       detail: { runId: recorded },
     });
-    return recorded;
+    return { runId: recorded };
   });
-  if (runId !== null) wakeFor(wake, { toClaim: 1 });
-  return runId;
+  if (tested && 'runId' in tested) wakeFor(wake, { toClaim: 1 });
+  return tested;
 }
 
 /** As JSON pointers: when what is open is told again follows from these. */

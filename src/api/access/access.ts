@@ -173,6 +173,6 @@ function unauthorized(): Problem {
   return new Problem(401, detail, { headers: { 'WWW-Authenticate': 'Bearer' } });
 }
 
-function tooMany(detail: string, waitSeconds: number): Problem {
+export function tooMany(detail: string, waitSeconds: number): Problem {
   return new Problem(429, detail, { headers: { 'Retry-After': String(waitSeconds) } });
 }

@@ -7,6 +7,7 @@ import {
 import { pageRoom } from '../../postgres/sql/page-room.ts';
 import { findNotifier, listNotifiers } from '../../store/notifiers/find-notifiers.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
+import { tooMany } from '../access/access.ts';
 import { audited } from '../audit/audited.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { idOfAnother, unexpectedBody } from '../http/also-checks.ts';
@@ -166,8 +167,11 @@ function addTestRoute(api: Api, deps: ApiDeps): void {
       },
     },
     async ({ params: { id }, caller }, reply) => {
-      const runId = await testNotifier(audited(deps, { caller }), id);
-      if (runId === null) throw noSuch(`notifier ${id}`);
+      const tested = await testNotifier(audited(deps, { caller }), id);
+      if (tested === null) throw noSuch(`notifier ${id}`);
+      if ('waitMs' in tested)
+        throw tooMany('too many tests of this notifier', Math.ceil(tested.waitMs / 1000));
+      const { runId } = tested;
       const stored = await deps.database.run((db) => findRun(db, runId, caller.scope));
       if (!stored)
         throw unavailable('the message was recorded, and cannot be found; list the runs of the notifier');

@@ -226,6 +226,21 @@ describe('a test', () => {
     expect(read.body['target']).toEqual(ANSWERED);
   });
 
+  test('is refused from the eleventh within a minute on, and that of another notifier is not', async () => {
+    await put('often', SLACK);
+    for (let sent = 0; sent < 10; sent += 1)
+      expect((await api.call('POST', `${at('often')}/test`)).status).toBe(202);
+    const refusal = await api.call('POST', `${at('often')}/test`);
+    expect(detail(refusal)).toEqual([429, 'too many tests of this notifier']);
+    expect(Number(refusal.headers.get('retry-after'))).toBeOneOf(
+      Array.from({ length: 60 }, (_, index) => index + 1),
+    );
+    await put('seldom', SLACK);
+    expect((await api.call('POST', `${at('seldom')}/test`)).status).toBe(202);
+    await api.sql`UPDATE messages SET created_at = created_at - interval '1 minute' WHERE notifier_id = 'often'`;
+    expect((await api.call('POST', `${at('often')}/test`)).status).toBe(202);
+  });
+
   test('of mail and PagerDuty shows no target', async () => {
     await put('paging', { channel: { type: 'pagerduty', routingKey: 'canary' } });
     const { body } = await api.call('POST', `${at('paging')}/test`);
