@@ -478,6 +478,7 @@ CREATE TABLE skips (
   reason text,
   by text,
   asked_at timestamp(3) with time zone NOT NULL,
+  made boolean NOT NULL DEFAULT false,
   CONSTRAINT skips_schedule_uid_fire_at_pk PRIMARY KEY (schedule_uid, fire_at)
 );
 

@@ -20,9 +20,10 @@ export function addDaemonCommands(program: Command, cli: Cli): void {
   const resume = program
     .command('resume')
     .description(
-      'after a restored backup or a failover that lost data, with every instance stopped: skip what was due before now',
+      'after a restored backup or a failover that lost data, with every instance stopped: skip what was due before now; ' +
+        'after the clock of the database was ahead, also while instances run: plan from now on',
     )
-    .requiredOption('--from-now', 'record what was due before now as skipped (docs/restoring.md)')
+    .requiredOption('--from-now', 'from which moment on fires are made (docs/restoring.md)')
     .action(async () => {
       const { resume } = await import('./database-commands.ts');
       cli.exitCode = await daemon.onDatabase(resume);

@@ -2,6 +2,7 @@ import { isoInstant } from '../core/instant.ts';
 import type { MigrationWait } from '../core/migration-wait.ts';
 import { createKeyRing } from '../core/secrets/key-ring.ts';
 import { InstancesLive, type Resumed, resumeFromNow } from '../operations/resume.ts';
+import { type CursorsSetBack, setBackCursors } from '../operations/set-back-cursors.ts';
 import { observe } from '../operations/take-over.ts';
 import { type Rotation, rotateSecrets } from '../operations/rotate-secrets.ts';
 import { type Database, openDatabase } from '../postgres/database.ts';
@@ -31,8 +32,14 @@ export function resume(options: DatabaseOptions): Promise<number> {
   const { databaseUrl, migrationDatabaseUrl = databaseUrl, print, lockTtlSeconds, signal } = options;
   const work = async (database: Database) => {
     await migrateTo(migrationDatabaseUrl, options);
-    const resumed = await resumeFromNow({ database, lockTtlSeconds, signal });
-    for (const line of resumedLines(resumed)) print(line);
+    const ahead = await setBackCursors({ database, signal });
+    for (const line of setBackLines(ahead)) print(line);
+    const resumed = await resumeFromNow({ database, lockTtlSeconds, signal }).catch((error: unknown) => {
+      // That was all there is to do while instances run: they fire what is due.
+      if (error instanceof InstancesLive && ahead.setBack > 0) return null;
+      throw error;
+    });
+    for (const line of resumed === null ? [INSTANCES_RUN] : resumedLines(resumed)) print(line);
     return 0;
   };
   return onDatabase(databaseUrl, options, work, (error) =>
@@ -41,6 +48,8 @@ export function resume(options: DatabaseOptions): Promise<number> {
       : [undone(error, signal)],
   );
 }
+
+const INSTANCES_RUN = 'instances are running, and fire what is due: nothing was skipped';
 
 /** `firelock observe [--reason TEXT]` */
 export function observeOnly(options: DatabaseOptions, reason: string | null): Promise<number> {
@@ -110,6 +119,20 @@ function waitLine({ migration, statement, error, tries, retryInMs, oldest }: Mig
 function undone(error: unknown, signal: AbortSignal): string {
   const why = signal.aborted ? 'interrupted' : `failed: ${reasonOf(error)}`;
   return `${why}; completed changes are kept, run the command again for the rest`;
+}
+
+function setBackLines({ now, setBack, made, fenced, unplannable }: CursorsSetBack): string[] {
+  if (setBack + fenced + unplannable.length === 0) return [];
+  return [
+    `schedules that were planned while the clock of the database was ahead, set back to ${isoInstant(now)}: ${setBack}`,
+    `fires after that which have a run already, and are not made again: ${made}`,
+    ...(fenced === 0
+      ? []
+      : [`schedules planned or edited in the meantime, and not set back: ${fenced}; run the command again`]),
+    ...unplannable.map(
+      ({ scheduleId, error }) => `schedule ${scheduleId} was not set back: ${reasonOf(error)}`,
+    ),
+  ];
 }
 
 function resumedLines({ now, moved, skipped, fenced, unplannable, runs, resting }: Resumed): string[] {

@@ -85,6 +85,8 @@ export type FirelockEvent =
       schedulesLate: number;
       zoneData: readonly string[];
     }
+  /** How many enabled schedules were planned or written while the database's clock was ahead, and are silent until it comes there again. */
+  | { type: 'schedulesAheadCounted'; schedules: number }
   /** Ids of keys that stored secret values of schedules need, and this instance does not have. */
   | { type: 'secretKeysSampled'; missing: readonly string[] }
   /** Next fires that other time zone data had computed, moved to the moments that the present data gives. */

@@ -100,7 +100,7 @@ async function withSkips(database: Database, due: DueSchedules): Promise<DueSche
   const found = await database.run((db) => skipsOf(db, uids, due.now));
   const locked = due.locked.map((schedule) => {
     const skips = found.get(schedule.uid);
-    return skips ? { ...schedule, skips: new Set(skips.keys()) } : schedule;
+    return skips ? { ...schedule, skips } : schedule;
   });
   return { ...due, locked };
 }

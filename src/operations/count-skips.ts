@@ -56,7 +56,7 @@ export function createCounter(
       now,
       horizon: -Infinity,
       plannedThrough: null,
-      skips: new Set(onRequest?.keys()),
+      ...(onRequest && { skips: onRequest }),
     });
     for (;;) {
       let steps = 0;

@@ -131,7 +131,10 @@ export const schedules = pgTable(
   ],
 );
 
-/** Fires to come that a caller asked not to be made. A row is deleted once its fire is planned: recorded as skipped. */
+/**
+ * Fires to come that are not to be made: a caller asked for it, or they were made while the database's clock was ahead. A row is deleted
+ * once its fire is planned: recorded as skipped, or passed over.
+ */
 export const skips = pgTable(
   'skips',
   {
@@ -142,6 +145,8 @@ export const skips = pgTable(
     /** The name of the caller; null: it has none. */
     by: text(),
     askedAt: instantColumn('asked_at').notNull(),
+    /** It has its run: no other is recorded. */
+    made: boolean().notNull().default(false),
   },
   (t) => [primaryKey({ columns: [t.scheduleUid, t.fireAt] })],
 );

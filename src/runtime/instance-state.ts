@@ -28,6 +28,8 @@ export interface InstanceState {
   oldestEffectSeconds: number;
   /** Schedules without a success in time; as of the last sample. */
   schedulesLate: number;
+  /** Schedules that are silent, since the database's clock was ahead; as of the last sample. */
+  schedulesAhead: number;
   /** Versions of the time zone data that the living instances plan with; as of the last sample. */
   zoneData: readonly string[];
   /** Ids of keys that secrets of schedules need, and this instance does not have; as of the last sample. */
@@ -52,6 +54,7 @@ const UNSAMPLED = {
   effectsFailing: 0,
   oldestEffectSeconds: 0,
   schedulesLate: 0,
+  schedulesAhead: 0,
   zoneData: [],
   missingKeys: [],
   notifiers: { undelivered: [], waiting: [] },
@@ -105,6 +108,8 @@ function learn(state: InstanceState, event: FirelockEvent): void {
     state.oldestEffectSeconds = event.oldestEffectSeconds;
     state.schedulesLate = event.schedulesLate;
     state.zoneData = event.zoneData;
+  } else if (event.type === 'schedulesAheadCounted') {
+    state.schedulesAhead = event.schedules;
   } else if (event.type === 'rowsSetAside') {
     state.rowsSetAside.set(event.loop, event.count);
   } else if (event.type === 'secretKeysSampled') {

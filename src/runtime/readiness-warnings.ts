@@ -9,7 +9,7 @@ const MAX_EFFECT_SECONDS = 60;
 
 /** What an operator should know, and what does not stop the work. */
 export function warningsOf(loops: readonly Turning[], state: InstanceState): string[] {
-  const { strandedRuns, effectsFailing, schedulesLate, zoneData, missingKeys, missedLately } = state;
+  const { strandedRuns, effectsFailing, zoneData, missingKeys, missedLately } = state;
   const warnings = [...troublesOf(state), ...failingOf(loops), ...setAsideOf(state)];
   if (strandedRuns > 0) {
     warnings.push(
@@ -26,11 +26,7 @@ export function warningsOf(loops: readonly Turning[], state: InstanceState): str
       `effects of ended runs are late: the oldest has waited for ${Math.round(state.oldestEffectSeconds)} s`,
     );
   }
-  if (schedulesLate > 0) {
-    warnings.push(
-      `${schedulesLate} schedules are late: no run has succeeded in time; GET /api/v1/schedules?late=true names them`,
-    );
-  }
+  warnings.push(...silentOf(state));
   const missed = missedLately();
   if (missed > 0) {
     warnings.push(
@@ -53,6 +49,12 @@ function troublesOf({ troubles }: InstanceState): string[] {
   return troubles()
     .filter(({ lasts }) => lasts)
     .map(({ words }) => `${words}: work failed in the last minute, and the log has the reason`);
+}
+
+function silentOf({ schedulesLate, schedulesAhead }: InstanceState): string[] {
+  const late = `${schedulesLate} schedules are late: no run has succeeded in time; GET /api/v1/schedules?late=true names them`;
+  const ahead = `${schedulesAhead} schedules were planned while the clock of the database was ahead, and are silent until it comes there again; \`firelock resume --from-now\` sets them back`;
+  return [...(schedulesLate > 0 ? [late] : []), ...(schedulesAhead > 0 ? [ahead] : [])];
 }
 
 function failingOf(loops: readonly Turning[]): string[] {

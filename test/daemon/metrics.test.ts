@@ -28,6 +28,7 @@ const NAMES = [
   'firelock_runs_open',
   'firelock_oldest_pending_seconds',
   'firelock_oldest_effect_seconds',
+  'firelock_schedules_ahead',
   'firelock_schedules_late',
   'firelock_schedules_overdue',
   'firelock_oldest_snapshot_seconds',

@@ -42,6 +42,11 @@ it('late schedules are a warning, which leaves an instance as ready as it was', 
     oldestEffectSeconds: 0,
     zoneData: ['2026c'],
   } as const;
+  events.emit({ type: 'schedulesAheadCounted', schedules: 3 });
+  expect(readinessOf(state, lease, [], QUIET).warnings).toEqual([
+    expect.stringMatching(/^3 schedules were planned while the clock of the database was ahead/),
+  ]);
+  events.emit({ type: 'schedulesAheadCounted', schedules: 0 });
   events.emit({ ...sample, schedulesLate: 2 });
   const { status, warnings } = readinessOf(state, lease, [], QUIET);
   expect(status).toBe('ready');

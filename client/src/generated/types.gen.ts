@@ -962,7 +962,7 @@ export type Occurrence = {
     fireAt: string;
     /** `fired`: it has a run of its own, whatever became of that · `missed`: it was too late when it was planned · `skipped`: an earlier run was active, or a caller asked for it · `paused` · `excluded`: its day is excluded · `upcoming`: not planned yet. */
     state: 'fired' | 'missed' | 'skipped' | 'paused' | 'excluded' | 'upcoming';
-    /** Of `missed`: the value of `catchUp` that decided (`latest`, `skip`, or `limit`: more than `catchUpLimit`), or `retention`: older than records are kept: it was not planned, or its run, which may have fired, was dropped since. `unknown`: no record explains it; that happens where records were removed, the retention was shorter for a while, or the rules of the zone were others then. Of `skipped`: `overlap`, or `request`: it was asked for, by `/skip`; before its moment it has no `runId` yet. Of `excluded`: the date or range, as the schedule has it, the id of the calendar, or the weekday. Of `upcoming`: `error`, the schedule cannot be planned at present. */
+    /** Of `missed`: the value of `catchUp` that decided (`latest`, `skip`, or `limit`: more than `catchUpLimit`), or `retention`: older than records are kept: it was not planned, or its run, which may have fired, was dropped since. `unknown`: no record explains it; that happens where records were removed, the retention was shorter for a while, or the rules of the zone were others then. `clock`: it is still to come, and counts as planned, since the clock of the database was ahead. Of `skipped`: `overlap`, or `request`: it was asked for, by `/skip`; before its moment it has no `runId` yet. Of `excluded`: the date or range, as the schedule has it, the id of the calendar, or the weekday. Of `upcoming`: `error`, the schedule cannot be planned at present. */
     reason?: string;
     /** Its own run, or the record that stands for it. */
     runId?: string;
@@ -979,6 +979,8 @@ export type OccurrencePage = {
     items: Array<Occurrence>;
     /** Null: this is the last page. One that ends before `limit` may have a next one: it ends at about 4 MiB. */
     nextCursor: string | null;
+    /** Up to when no fire is planned any more; there only where that is still to come, since the clock of the database was ahead: `firelock resume --from-now` sets it back. */
+    plannedThrough?: string;
     /** Versions of the period whose fire times cannot be told, and while they were in force; there only where there are some. */
     unplannable?: Array<{
         version: number;

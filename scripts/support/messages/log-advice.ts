@@ -116,6 +116,8 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
   // warn: schedules
   'a schedule is late: no run of it has succeeded in time':
     'See [FirelockSchedulesLate](runbook.md#firelockscheduleslate).',
+  'schedules were planned while the clock of the database was ahead, and are silent until it comes there again; `firelock resume --from-now` sets them back':
+    'See [FirelockSchedulesAhead](runbook.md#firelockschedulesahead).',
   'firelock paused a schedule because its target is gone, or too many of its runs failed':
     'See [FirelockSchedulePaused](runbook.md#firelockschedulepaused).',
   'fires were missed: when they were planned, they had been due for longer than their grace period':

@@ -16,7 +16,7 @@ import { inSlices } from '../../runtime/loop/slices.ts';
 import type { Database } from '../../postgres/database.ts';
 import { readCalendars } from '../../store/calendars/calendar-histories.ts';
 import { type TimingPage, listTimings } from '../../store/reports/enabled-timings.ts';
-import { type Skips, skipsOf } from '../../store/schedules/skips.ts';
+import { type Skips, firstSkipsOf } from '../../store/schedules/skips.ts';
 import { type Problem, invalid } from '../http/problem.ts';
 
 interface Asked {
@@ -117,9 +117,12 @@ async function countSome({ database, scope, period, top, isGone }: Asked, some: 
   return { load, ...spent };
 }
 
-function* addTo(count: LoadCount, { identity, timing, skips }: Timed): Generator<void, void, void> {
+function* addTo(
+  count: LoadCount,
+  { identity, timing, skips, goesOnAfter }: Timed,
+): Generator<void, void, void> {
   if (skips) yield* count.leaveOut(timing, identity, skips.keys());
-  yield* count.add(timing, identity);
+  yield* count.add(timing, identity, goesOnAfter);
 }
 
 function* tallied(steps: Iterable<void>, spent: Pick<Counted, 'slices'>): Generator<void, void, void> {
@@ -133,6 +136,7 @@ interface Timed {
   identity: Identity;
   timing: Timing;
   skips: Skips | undefined;
+  goesOnAfter: Instant | null;
 }
 
 type Histories = Map<string, CalendarHistory>;
@@ -145,11 +149,11 @@ async function timingsAfter(
 ) {
   const page = await database.run((db) => listTimings(db, asked));
   const uids = page.flatMap(({ uid, hasSkips }) => (hasSkips ? [uid] : []));
-  const skips = uids.length === 0 ? null : await database.run((db) => skipsOf(db, uids));
+  const skips = uids.length === 0 ? null : await database.run((db) => firstSkipsOf(db, uids));
   await readInto(calendars, database, { timings: page.flatMap(({ timing }) => timing ?? []), since });
   return {
-    timings: page.flatMap(({ uid, identity, timing }) =>
-      timing ? [{ identity, timing, skips: skips?.get(uid) }] : [],
+    timings: page.flatMap(({ uid, identity, timing, goesOnAfter }) =>
+      timing ? [{ identity, timing, goesOnAfter, skips: skips?.get(uid) }] : [],
     ),
     read: page.length,
     next: page.length < asked.limit ? null : placeOf(page.at(-1), asked.scope),

@@ -22,7 +22,7 @@ import {
 } from '../../store/reports/occurrence-rows.ts';
 import { withMovesByEdits } from './moves-by-edits.ts';
 
-interface OccurrencePage {
+export interface OccurrencePage {
   items: Occurrence[];
   /** The position after which the next page begins; null: this is the last page. */
   end: Position | null;

@@ -5,6 +5,8 @@ import { calendarReachOf } from '../../core/days/day-times.ts';
 import { type Cron, expressionsOf } from '../../core/cron/cron-expressions.ts';
 import type { Calendars } from '../../core/exclusions/calendar-history.ts';
 import { MAX_JITTER_MS } from '../../core/time/expected-occurrences.ts';
+import { planningGoesOnAfter } from '../../core/time/clock-ahead.ts';
+import { firstUnskipped } from '../../core/time/skipped-fires.ts';
 import { parseCron } from '../../core/cron/cron-parse.ts';
 import { dayRulesInWords } from '../../core/describe/describe-day-rules.ts';
 import { describeCron, describeInterval } from '../../core/describe/describe.ts';
@@ -59,8 +61,8 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
       const { definition, createdAt, nextOccurrenceAt: delayed } = found;
       if (definition.after !== null) throw hasNoTimesOfItsOwn(id);
       try {
-        const times = fireTimes(definition, { id, createdAt }, calendars);
-        const next = times.next(from ?? now);
+        const times = withoutMade(fireTimes(definition, { id, createdAt }, calendars), skips);
+        const next = times.next(Math.max(from ?? now, planningGoesOnAfter(found, now)));
         // With jitter, the moment of a coming fire may have passed already.
         const isDelayed = from === undefined && delayed !== null && times.dueAt(delayed) > now;
         const isNext = isDelayed && (next === null || delayed < next) && times.excludedBy(delayed) === null;
@@ -175,9 +177,18 @@ function answerFire(times: FireTimes, { timezone }: Pick<Timing, 'timezone'>, at
   return { fireAt: isoInstant(at), local: localTime(at, timezone), ...(note === null ? {} : { note }) };
 }
 
+/** Those that were made while the database's clock was ahead are not to come. */
+function withoutMade(times: FireTimes, skips: Skips | undefined): FireTimes {
+  const made = new Map([...(skips ?? [])].filter(([, skip]) => skip.made));
+  return made.size === 0
+    ? times
+    : { ...times, next: (after) => firstUnskipped(times, times.next(after), made) };
+}
+
 function answerSkip(skips: Skips | undefined, at: Instant) {
-  if (!skips?.has(at)) return {};
-  const reason = skips.get(at) ?? null;
+  const skip = skips?.get(at);
+  if (!skip) return {};
+  const { reason } = skip;
   return { skipped: true, ...(reason === null ? {} : { skipReason: reason }) };
 }
 

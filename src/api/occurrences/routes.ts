@@ -2,10 +2,15 @@ import { z } from 'zod';
 import { DAY_MS } from '../../core/utc-day.ts';
 import { EARLIEST, type Instant, isoInstant, isoOrNull } from '../../core/instant.ts';
 import { horizonOf } from '../../core/time/plan-due.ts';
-import type { Occurrence } from '../../core/time/occurrences.ts';
+import type { Occurrence, PlanningState } from '../../core/time/occurrences.ts';
 import { isFollower, incarnationsOf, readPlanningState } from '../../store/reports/occurrence-rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { BEFORE_ALL, type UnplannableSpan, readOccurrencePage } from './occurrence-page.ts';
+import {
+  BEFORE_ALL,
+  type OccurrencePage,
+  type UnplannableSpan,
+  readOccurrencePage,
+} from './occurrence-page.ts';
 import { cursorIn, encodeCursor, limitQuery, occurrenceCursor } from '../http/pages.ts';
 import { emptyPeriod } from '../http/also-checks.ts';
 import { hasNoTimesOfItsOwn, noSuch } from '../http/problem.ts';
@@ -47,18 +52,14 @@ export function addOccurrencesRoute(api: Api, { database, retentionDays }: ApiDe
         return { seen, incarnations };
       });
       const { from, to } = periodOf(period, seen.now);
-      const { items, end, unplannable } = await readOccurrencePage(database, {
+      const page = await readOccurrencePage(database, {
         incarnations,
         planning: { ...seen, horizon: horizonOf(seen.now, retentionDays) },
         after: after ?? { fireAt: from, uid: BEFORE_ALL },
         to,
         limit,
       });
-      return {
-        items: items.map(answerOccurrence),
-        nextCursor: end === null ? null : encodeCursor({ of: id, fireAt: end.fireAt, uid: end.uid }),
-        ...(unplannable.length === 0 ? {} : { unplannable: unplannable.map(answerUnplannable) }),
-      };
+      return { ...answerPage(page, id), ...answerAhead(seen) };
     },
   );
 }
@@ -68,6 +69,20 @@ function periodOf(given: { from?: Instant | undefined; to?: Instant | undefined 
   const { from, to } = given;
   const end = to ?? (from !== undefined && from >= now ? from + DAY_MS : now);
   return { from: from ?? Math.max(Math.min(now, end) - DAY_MS, EARLIEST), to: end };
+}
+
+function answerPage({ items, end, unplannable }: OccurrencePage, id: string) {
+  return {
+    items: items.map(answerOccurrence),
+    nextCursor: end === null ? null : encodeCursor({ of: id, fireAt: end.fireAt, uid: end.uid }),
+    ...(unplannable.length === 0 ? {} : { unplannable: unplannable.map(answerUnplannable) }),
+  };
+}
+
+function answerAhead({ now, current }: { now: Instant; current: PlanningState['current'] }) {
+  return current === null || current.goesOnAfter <= now
+    ? {}
+    : { plannedThrough: isoInstant(current.goesOnAfter) };
 }
 
 function answerOccurrence({ fireAt, state, reason, runId, version, movedFrom, movedTo }: Occurrence) {

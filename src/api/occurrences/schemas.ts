@@ -19,6 +19,7 @@ export const occurrence = z
           'Of `missed`: the value of `catchUp` that decided (`latest`, `skip`, or `limit`: more than `catchUpLimit`), ' +
           'or `retention`: older than records are kept: it was not planned, or its run, which may have fired, was dropped since. `unknown`: no record explains it; ' +
           'that happens where records were removed, the retention was shorter for a while, or the rules of the zone were others then. ' +
+          '`clock`: it is still to come, and counts as planned, since the clock of the database was ahead. ' +
           'Of `skipped`: `overlap`, or `request`: it was asked for, by `/skip`; before its moment it has no `runId` yet. ' +
           'Of `excluded`: the date or range, as the schedule has it, the id of the calendar, or the weekday. Of `upcoming`: `error`, the schedule cannot be planned at present.',
       }),
@@ -41,6 +42,10 @@ export const occurrence = z
 
 export const occurrencePage = pageSchema(occurrence)
   .extend({
+    plannedThrough: answeredInstant.optional().meta({
+      description:
+        'Up to when no fire is planned any more; there only where that is still to come, since the clock of the database was ahead: `firelock resume --from-now` sets it back.',
+    }),
     unplannable: z
       .array(
         z.object({

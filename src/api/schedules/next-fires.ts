@@ -6,7 +6,7 @@ import { firstUnskipped } from '../../core/time/skipped-fires.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import type { Database } from '../../postgres/database.ts';
 import { readCalendars } from '../../store/calendars/calendar-histories.ts';
-import { type Skips, skipsOf } from '../../store/schedules/skips.ts';
+import { type Skips, firstSkipsOf } from '../../store/schedules/skips.ts';
 
 /**
  * Completes schedules for an answer: `nextFireAt` is the next fire that will be made. The stored value is the next
@@ -23,7 +23,10 @@ export async function withNextFires(database: Database, schedules: readonly Sche
       ),
     );
     const ids = skipping.flatMap(({ definition }) => calendarIdsOf(definition));
-    return { skips: await skipsOf(db, uids), calendars: (await readCalendars(db, ids, since)).histories };
+    return {
+      skips: await firstSkipsOf(db, uids),
+      calendars: (await readCalendars(db, ids, since)).histories,
+    };
   });
   const pace = createPace();
   const answered: Schedule[] = [];
@@ -40,7 +43,7 @@ function withNextFire(schedule: Schedule, skips: Skips, calendars: Calendars): S
   if (nextFireAt === null || nextOccurrenceAt === null || !skips.has(nextOccurrenceAt)) return schedule;
   try {
     const times = fireTimes(definition, schedule, calendars);
-    const next = firstUnskipped(times, nextOccurrenceAt, new Set(skips.keys()));
+    const next = firstUnskipped(times, nextOccurrenceAt, skips);
     return { ...schedule, nextFireAt: next === null ? null : times.dueAt(next) };
   } catch {
     // The schedule cannot be planned: the tick will report that.

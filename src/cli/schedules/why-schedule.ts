@@ -23,10 +23,10 @@ export function addWhySchedule(parent: Command, cli: Cli): void {
     .action(async (id: string, { from, to, ...pages }: Options) => {
       const period = periodOf({ from, to }, cli.surroundings);
       const explained = await explain(cli.server(), id, { period, pages });
-      const { occurrences, otherRuns, nextCursor, schedule } = explained;
+      const { occurrences, otherRuns, nextCursor, schedule, plannedThrough } = explained;
       cli
         .output()
-        .show({ schedule, items: occurrences, otherRuns, nextCursor }, (view) => [
+        .show({ schedule, items: occurrences, otherRuns, nextCursor, plannedThrough }, (view) => [
           ...explanationLines(explained, view),
           ...moreNote(explained),
         ]);
@@ -46,6 +46,12 @@ interface Explained {
   /** Runs that belong to no occurrence: manual ones, for example. */
   otherRuns: RunAnswer[];
   nextCursor: string | null;
+  /** No fire up to then is planned any more: the clock of the database was ahead. Null: it was not. */
+  plannedThrough: string | null;
+}
+
+interface OccurrencesFound extends Page<OccurrenceAnswer> {
+  plannedThrough?: string;
 }
 
 /** Reads the schedule, its occurrences, and the runs of the period that these cover. */
@@ -56,9 +62,9 @@ async function explain(
 ): Promise<Explained> {
   const schedule = (await server.call('GET', pathOf('schedules', id))).body() as ScheduleAnswer;
   const path = pathOf('schedules', id, 'occurrences');
-  const found: Page<OccurrenceAnswer> = schedule.after
+  const found: OccurrencesFound = schedule.after
     ? { items: [], nextCursor: null }
-    : await readPages<OccurrenceAnswer>(server, path, period, pages);
+    : await readPages<OccurrenceAnswer, OccurrencesFound>(server, path, period, pages);
   const isWhole = found.nextCursor === null;
   const last = found.items.at(-1)?.fireAt;
   const stretch = isWhole || last === undefined ? period : { from: period.from, to: justAfter(last) };
@@ -71,7 +77,8 @@ async function explain(
   }));
   const explained = new Set(found.items.map(({ runId }) => runId));
   const otherRuns = runs.items.filter((run) => !explained.has(run.id)).reverse();
-  return { schedule, period, occurrences, otherRuns, nextCursor: found.nextCursor };
+  const { nextCursor, plannedThrough = null } = found;
+  return { schedule, period, occurrences, otherRuns, nextCursor, plannedThrough };
 }
 
 /** Instants are whole milliseconds. */
@@ -81,13 +88,21 @@ function justAfter(instant: string): string {
 
 /** What happened to each fire, in words; then the runs that no schedule planned. */
 function explanationLines(explained: Explained, view: View): string[] {
-  const { schedule, occurrences, otherRuns } = explained;
+  const { schedule, occurrences, otherRuns, plannedThrough } = explained;
   return [
     standing(schedule, view),
+    ...(plannedThrough === null ? [] : [aheadLine(plannedThrough, view)]),
     ...(occurrences.length > 0 ? occurrenceLines(occurrences, view) : noneLines(explained, view)),
     ...(otherRuns.length > 0 ? otherRunLines(otherRuns, view) : []),
     view.zones,
   ];
+}
+
+function aheadLine(plannedThrough: string, view: View): string {
+  return (
+    `no fire up to ${view.time(plannedThrough)} is planned any more: the clock of the database was ahead when the schedule was ` +
+    'planned or written last; firelock resume --from-now sets it back'
+  );
 }
 
 /** Sentences, not a table: a user reads them as a whole. */
@@ -150,6 +165,7 @@ const WORDS: Readonly<Record<string, string>> = {
   'missed skip': 'no instance could plan it in time; catchUp "skip" makes no run afterwards',
   'missed limit': 'no instance could plan it in time, and there were more than catchUpLimit',
   'missed retention': 'it is older than the retention',
+  'missed clock': 'it counts as planned already, since the clock of the database was ahead',
   'missed unknown': 'no record explains it',
   skipped: 'it was skipped',
   'skipped overlap': 'an earlier run was still active, and overlap is "skip"',

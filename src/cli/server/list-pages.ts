@@ -23,23 +23,23 @@ export function listOptions(command: Command): Command {
     .option('--cursor <cursor>', 'go on where a list ended: its nextCursor');
 }
 
-/** Reads as many items as wanted, in as many pages as needed, and answers them as one page. */
-export async function readPages<Item>(
+/** Reads as many items as wanted, in as many pages as needed, and answers them as one page, with what the last one says beside them. */
+export async function readPages<Item, Answer extends Page<Item> = Page<Item>>(
   server: Server,
   path: string,
   query: Query,
   { limit = STANDARD_LIMIT, all, cursor }: ListOptions,
-): Promise<Page<Item>> {
+): Promise<Answer> {
   const items: Item[] = [];
   let next: string | null = cursor ?? null;
-  do {
+  for (;;) {
     const wanted = all ? LARGEST_PAGE : Math.min(LARGEST_PAGE, limit - items.length);
     const asked: Query = { ...query, limit: wanted, cursor: next ?? undefined };
-    const page = (await server.call('GET', path, { query: asked })).body() as Page<Item>;
+    const page = (await server.call('GET', path, { query: asked })).body() as Answer;
     items.push(...page.items);
     next = page.nextCursor ?? null;
-  } while (next !== null && (all || items.length < limit));
-  return { items, nextCursor: next };
+    if (next === null || (!all && items.length >= limit)) return { ...page, items, nextCursor: next };
+  }
 }
 
 interface Listing {

@@ -25,8 +25,8 @@ type Steps = Generator<void, void, void>;
 
 /** Counts the fires that are due in each bucket, over schedules that are added one after the other. */
 export interface LoadCount {
-  /** Works in steps, as `finish` does: each `next()` is short. @throws LoadTooLarge */
-  add(timing: Timing, identity: Identity): Steps;
+  /** Works in steps, as `finish` does: each `next()` is short. `after`: fires are made after this moment only. @throws LoadTooLarge */
+  add(timing: Timing, identity: Identity, after?: Instant | null): Steps;
   /** Counts the timings that were put off, once for all schedules that share one. @throws LoadTooLarge */
   finish(): Steps;
   /** Subtracts fires that a caller asked to skip. The schedule is added afterwards. */
@@ -39,21 +39,18 @@ export interface LoadCount {
   firing(): Firing[];
 }
 
-/** A schedule, by its id. */
 export interface Firing {
   id: string;
   fires: number;
 }
 
+/** There is more to count than one call may. */
+export class LoadTooLarge extends Error {}
+
 interface Bounds {
   maxSteps?: number;
   /** Of so many schedules it is remembered how often each fires. */
   top?: number;
-}
-
-/** There is more to count than one call may. */
-export class LoadTooLarge extends Error {
-  override readonly name = 'LoadTooLarge';
 }
 
 interface State extends Required<Bounds> {
@@ -73,10 +70,10 @@ export function createLoadCount(
   period: LoadPeriod,
   { maxSteps = MAX_STEPS, top = 0 }: Bounds = {},
 ): LoadCount {
-  const begun = { fires: new Map(), alike: new Map(), leftOut: new Map(), schedules: 0, steps: 0 };
-  const state: State = { period, maxSteps, top, most: [], yieldAt: SLICE_STEPS, ...begun };
+  const begun = { fires: new Map(), alike: new Map(), leftOut: new Map(), most: [], schedules: 0, steps: 0 };
+  const state: State = { period, maxSteps, top, yieldAt: SLICE_STEPS, ...begun };
   return {
-    add: (timing, identity) => add(state, timing, identity),
+    add: (timing, identity, after = null) => add(state, { timing, identity, after }),
     finish: () => finish(state),
     leaveOut: (timing, identity, skips) => leaveOut(state, timing, identity, skips),
     buckets: () => {
@@ -88,10 +85,11 @@ export function createLoadCount(
   };
 }
 
-function* add(state: State, timing: Timing, identity: Identity): Steps {
+function* add(state: State, given: Pick<Alike, 'timing' | 'identity' | 'after'>): Steps {
   const { alike, leftOut, top } = state;
-  const one = { timing, identity, count: 1, ids: [identity.id] };
-  if (dependsOnIdentity(timing) || isLong(timing) || leftOut.has(identity.id))
+  const { timing, identity, after } = given;
+  const one = { ...given, count: 1, ids: [identity.id] };
+  if (after !== null || dependsOnIdentity(timing) || isLong(timing) || leftOut.has(identity.id))
     return yield* count(state, one);
   // What becomes of missed fires plays no part.
   const key = JSON.stringify({ ...timing, catchUp: null, catchUpLimit: null, graceSeconds: null });
@@ -111,8 +109,9 @@ function* finish(state: State): Steps {
   state.alike.clear();
 }
 
-function* count(state: State, { timing, identity, count: times, ids }: Alike): Steps {
-  const { period, fires, leftOut } = state;
+function* count(state: State, { timing, identity, after, count: times, ids }: Alike): Steps {
+  const { fires, leftOut } = state;
+  const period = { ...state.period, from: Math.max(state.period.from, (after ?? -Infinity) + 1) };
   let each = 0;
   try {
     for (const part of partsOf(timing, identity, period)) {
@@ -158,6 +157,7 @@ function addTo<Key>(sums: Map<Key, number>, key: Key, more: number): void {
 interface Alike {
   timing: Timing;
   identity: Identity;
+  after: Instant | null;
   count: number;
   /** All of them, where it is asked who they are. */
   ids: string[];
@@ -177,10 +177,10 @@ function sortMost(state: State): Firing[] {
 }
 
 /** When those are due that are fires at all. */
-function* dueAmong(times: () => FireTimes, instants: Iterable<Instant>): Generator<Instant> {
+function* dueAmong(timesOf: () => FireTimes, instants: Iterable<Instant>): Generator<Instant> {
   try {
-    const known = times();
-    for (const at of instants) if (known.next(at - 1) === at) yield known.dueAt(at);
+    const times = timesOf();
+    for (const at of instants) if (times.next(at - 1) === at) yield times.dueAt(at);
   } catch {
     // A schedule that cannot be planned does not fire.
   }

@@ -26,6 +26,8 @@ export interface PlanningState {
     /** The first occurrence not yet planned; null: none is to be. */
     nextOccurrenceAt: Instant | null;
     inError: boolean;
+    /** It is now, unless the database's clock was ahead when the schedule was planned (`planningGoesOnAfter`). */
+    goesOnAfter: Instant;
     /** Coming occurrences that a caller asked to skip. */
     skips: ReadonlySet<Instant>;
   } | null;
@@ -34,9 +36,9 @@ export interface PlanningState {
 export const OCCURRENCE_STATES = ['fired', 'missed', 'skipped', 'paused', 'excluded', 'upcoming'] as const;
 type OccurrenceState = (typeof OCCURRENCE_STATES)[number];
 
-/** `unknown`: no record explains it. */
+/** `clock`: it is planned already, by a clock that was ahead, and no run is made at its moment. `unknown`: no record explains it. */
 type OccurrenceReason =
-  'latest' | 'skip' | 'limit' | 'retention' | 'overlap' | 'request' | 'error' | 'unknown';
+  'latest' | 'skip' | 'limit' | 'retention' | 'overlap' | 'request' | 'error' | 'clock' | 'unknown';
 
 /** What became of one occurrence of a schedule. */
 export interface Occurrence {
@@ -104,18 +106,25 @@ function withoutRun(expected: Expected, records: readonly PlannedRun[], planning
   if (expected.excludedBy !== null) return { state: 'excluded', reason: expected.excludedBy, runId: null };
   if (!expected.enabled) return { state: 'paused', reason: null, runId: null };
   const { dueAt, fireAt } = expected;
-  const isUnplanned = isAtCursor(expected, planning);
+  const isPassedOver = isPlannedAhead(expected, planning);
+  const isUnplanned = isAtCursor(expected, planning) && !isPassedOver;
   const inError = isUnplanned && planning.current?.inError === true;
   const upcoming: Fate = { state: 'upcoming', reason: inError ? 'error' : null, runId: null };
   // During maintenance nothing is planned; an edit that leaves the fire times leaves planning to the tick after it.
-  if (dueAt > planning.now || isUnplanned) {
+  if ((dueAt > planning.now && !isPassedOver) || isUnplanned) {
     const isSkipped = isUnplanned && planning.current?.skips.has(fireAt);
     return isSkipped ? { state: 'skipped', reason: 'request', runId: null } : upcoming;
   }
   const record = recordFor(expected, records);
   if (record) return { state: 'missed', reason: reasonOf(record, expected.catchUp), runId: record.id };
   if (inError) return upcoming;
+  if (isPassedOver) return { state: 'missed', reason: 'clock', runId: null };
   return { state: 'missed', reason: fireAt < planning.horizon ? 'retention' : 'unknown', runId: null };
+}
+
+/** Planning is past this occurrence, though its moment is still to come. */
+function isPlannedAhead({ uid, fireAt }: Expected, { now, current }: PlanningState): boolean {
+  return current?.uid === uid && fireAt > now && fireAt <= current.goesOnAfter;
 }
 
 /** Planning has not reached this occurrence. */

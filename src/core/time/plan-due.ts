@@ -2,6 +2,7 @@ import { DAY_MS } from '../utc-day.ts';
 import type { Instant } from '../instant.ts';
 import type { Timing } from '../schedules/schedule.ts';
 import type { FireTimes } from './fire-times.ts';
+import type { SkippedFire } from './skipped-fires.ts';
 
 /** One run to record. */
 export interface PlannedFire {
@@ -43,8 +44,8 @@ export interface PlanningPeriod {
   horizon: Instant;
   /** Nothing up to this occurrence is planned again, wherever the cursor stands; null: nothing has been planned. */
   plannedThrough: Instant | null;
-  /** Occurrences that a caller asked to skip: each gets a record of its own, however late, and does not count as missed. */
-  skips?: ReadonlySet<Instant>;
+  /** Each that a caller asked to skip gets a record of its own, however late, and does not count as missed; one that was made gets none. */
+  skips?: ReadonlyMap<Instant, SkippedFire>;
 }
 
 export function horizonOf(now: Instant, retentionDays: number): Instant {
@@ -110,7 +111,8 @@ export function walkDue(
         if (!Number.isFinite(dueAt)) throw new Error('it would fire at no moment that there is');
         if (dueAt > now || onTime.length === MAX_ON_TIME) return planUpTo(next, dueAt);
         if (!mayGoOn()) return null;
-        if (skips?.has(next)) requested.push(skippedOnRequest({ at: next, dueAt }));
+        const skip = skips?.get(next);
+        if (skip) requested.push(...skippedFires({ at: next, dueAt }, skip));
         else if (now - dueAt > graceMs) missed.add({ at: next, dueAt });
         else onTime.push({ at: next, dueAt });
         next = following(times, next);
@@ -200,8 +202,9 @@ function inOrder(fires: PlannedFire[], requested: readonly PlannedFire[]): Plann
   return [...fires, ...requested].sort((a, b) => a.scheduledFor - b.scheduledFor);
 }
 
-export function skippedOnRequest(due: Due): PlannedFire {
-  return { ...plannedFire(due, 'schedule'), skipped: 'request' };
+/** The record of a fire that is not to be made; none where it was made. */
+export function skippedFires(due: Due, { made }: SkippedFire): PlannedFire[] {
+  return made ? [] : [{ ...plannedFire(due, 'schedule'), skipped: 'request' }];
 }
 
 /** A fire that stands for no other. */

@@ -6,6 +6,14 @@ import { type FireTimes, type Identity, fireTimes } from './fire-times.ts';
 /** How many coming fires of one schedule can be skipped. */
 export const MAX_SKIPS = 1000;
 
+/** A fire that is not to be made. */
+export interface SkippedFire {
+  /** Why, in the words of the caller who asked for it. */
+  reason: string | null;
+  /** Nobody asked: it was made already, while the database's clock was ahead. No record is made of it. */
+  made: boolean;
+}
+
 /** A definition, and how far it has been planned. */
 interface Planned extends Identity {
   definition: Definition;
@@ -33,7 +41,7 @@ export function standingOf(
 export function firstUnskipped(
   times: Pick<FireTimes, 'next'>,
   from: Instant | null,
-  skips: ReadonlySet<Instant>,
+  skips: ReadonlyMap<Instant, unknown>,
 ): Instant | null {
   let at = from;
   while (at !== null && skips.has(at)) at = times.next(at);

@@ -17,6 +17,7 @@ export function logEvents(
 ): void {
   const said: Said = {
     ...{ failing: new Set(), troubles: new Map(), notStarted: 0, zoneData: '', missingKeys: '', waiting: '' },
+    isAhead: false,
     now: () => clock.monotonic(),
   };
   events.subscribe((event) => LINES[event.type]?.(logger, event, said));
@@ -35,6 +36,7 @@ interface Said {
   missingKeys: string;
   /** Notifiers whose messages wait. */
   waiting: string;
+  isAhead: boolean;
 }
 
 type ChangeLines = {
@@ -97,6 +99,14 @@ const CHANGE_LINES: ChangeLines = {
       );
     else if (keys === '' && said.missingKeys !== '') logger.info('all stored secrets can be decrypted again');
     said.missingKeys = keys;
+  },
+  schedulesAheadCounted: (logger, { schedules }, said) => {
+    if (schedules > 0 && !said.isAhead)
+      logger.warn(
+        { schedules },
+        'schedules were planned while the clock of the database was ahead, and are silent until it comes there again; `firelock resume --from-now` sets them back',
+      );
+    said.isAhead = schedules > 0;
   },
   /** Of messages that were not delivered, each has a line of its own. */
   notifiersSampled: (logger, { notifiers: { waiting } }, said) => {

@@ -10,6 +10,7 @@ export interface DatabaseGauges {
   workSampled: (work: WorkGauges) => void;
   openRunsCounted: (counts: OpenRunCounts) => void;
   schedulesCounted: (counts: ScheduleCounts) => void;
+  schedulesAheadCounted: (schedules: number) => void;
 }
 
 /** Gauges of the database; each is as old as its last sample. */
@@ -31,6 +32,10 @@ export function gaugesOfDatabase(registry: Registry, clock: Clock): DatabaseGaug
     'firelock_runs_waiting_for_limit',
     `Due runs that wait for a place of their limit, ${COUNTED}`,
   );
+  const ahead = gauge(
+    'firelock_schedules_ahead',
+    `Enabled schedules that were planned while the clock of the database was ahead, and are silent until then, ${COUNTED}`,
+  );
   const alerts = gauge('firelock_alerts_open', `Alerts that are open, by kind, ${COUNTED}`, 'kind');
   const work = WORK.map(({ name, help, value }) => ({ value, into: gauge(name, help) }));
   return {
@@ -43,6 +48,7 @@ export function gaugesOfDatabase(registry: Registry, clock: Clock): DatabaseGaug
       counted(byStatus, openRuns, 'runs_open');
       atLimit.set(waitingForLimit);
     },
+    schedulesAheadCounted: (count) => ahead.set(count),
     schedulesCounted: (counts) => counted(counts, schedules, 'schedules'),
   };
 }

@@ -9,6 +9,7 @@ import { countOpenRuns, countSchedules } from '../../store/reports/counts.ts';
 import { sampleWork } from '../../store/reports/gauges.ts';
 import { sampleNotifiers } from '../../store/reports/troubled-notifiers.ts';
 import { sampleUsedKeys } from '../../store/secrets/used-keys.ts';
+import { countSchedulesAhead } from '../../store/schedules/cursors-ahead.ts';
 import type { Sample } from '../../store/reports/sample.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -53,6 +54,10 @@ export function createGaugeSampler(deps: GaugeSamplerDeps): Loop {
     workPart(deps),
     part(deps, countOpenRuns, metrics.openRunsCounted),
     part(deps, countSchedules, metrics.schedulesCounted),
+    part(deps, countSchedulesAhead, (schedules) => {
+      metrics.schedulesAheadCounted(schedules);
+      events.emit({ type: 'schedulesAheadCounted', schedules });
+    }),
     part(deps, sampleNotifiers, emitNotifiers),
     secretKeysPart(deps),
   ];

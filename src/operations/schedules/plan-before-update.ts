@@ -16,7 +16,7 @@ import {
   horizonOf,
   lastFireOf,
   plannedFire,
-  skippedOnRequest,
+  skippedFires,
   walkDue,
 } from '../../core/time/plan-due.ts';
 import { fireTimes } from '../../core/time/fire-times.ts';
@@ -27,6 +27,7 @@ import { readMaintenance } from '../../store/maintenance/maintenance-row.ts';
 import { type AlertCause, writeAlertEffects } from '../../store/alerts/alert-effects.ts';
 import { intentOf, wasMissed } from '../../store/runs/intents/intent.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';
+import type { Skips } from '../../store/schedules/skips.ts';
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
 import { MISSED_AT_ONCE, owedOf, runOfEdit, runsOwed } from './runs-of-edits.ts';
 
@@ -48,8 +49,8 @@ interface Planning {
   laneOf: (target: Target, id: string) => string;
   /** The histories of all calendars that the old and the new definitions name. */
   calendars: Calendars;
-  /** By uid: fires that callers asked to skip. */
-  skips: ReadonlyMap<string, ReadonlyMap<Instant, unknown>>;
+  /** By uid: fires that are not to be made. */
+  skips: ReadonlyMap<string, Skips>;
 }
 
 /**
@@ -72,7 +73,7 @@ export async function planBeforeUpdate(
   for (const { schedule, write, nextOccurrenceAt, isDeleted } of dueNow) {
     const moved = movesTimes(schedule.definition, write.definition);
     if (inMaintenance && !moved && write.definition.enabled && !isDeleted) continue;
-    const skipped = new Set(skips.get(schedule.uid)?.keys());
+    const skipped: Skips = skips.get(schedule.uid) ?? new Map<never, never>();
     const period = { now, retentionDays, inMaintenance, skips: skipped, calendars };
     const plan = await planWholly(schedule, nextOccurrenceAt, period);
     if (!plan) continue;
@@ -136,14 +137,11 @@ function dueOf({ schedule, write, isDeleted }: Edited, now: Instant) {
 }
 
 /** The occurrence whose moment has come and whose jitter has not passed: the new definition may not contain it. */
-function delayed(
-  { nextOccurrenceAt, nextFireAt }: Plan,
-  now: Instant,
-  skips: ReadonlySet<Instant>,
-): PlannedFire[] {
+function delayed({ nextOccurrenceAt, nextFireAt }: Plan, now: Instant, skips: Skips): PlannedFire[] {
   if (nextOccurrenceAt === null || nextFireAt === null || nextOccurrenceAt > now) return [];
   const due = { at: nextOccurrenceAt, dueAt: nextFireAt };
-  return [skips.has(due.at) ? skippedOnRequest(due) : plannedFire(due, 'schedule')];
+  const skip = skips.get(due.at);
+  return skip ? skippedFires(due, skip) : [plannedFire(due, 'schedule')];
 }
 
 const SLICE_STEPS = 200;
@@ -166,7 +164,7 @@ async function planWholly(
     calendars,
   }: Pick<Planning, 'now' | 'retentionDays' | 'calendars'> & {
     inMaintenance: boolean;
-    skips: ReadonlySet<Instant>;
+    skips: Skips;
   },
 ): Promise<Plan | null> {
   try {

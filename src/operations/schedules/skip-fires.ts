@@ -69,7 +69,8 @@ async function skipIn(tx: Transaction, request: SkipRequest, auditor?: Auditor):
   if (standing === 'noFire')
     return { kind: 'noFire', next: fireTimes(schedule.definition, schedule, calendars).next(fireAt) };
   const { uid } = schedule;
-  const { isSkipped, toCome } = await countSkips(tx, { uid, fireAt }, now);
+  const { isSkipped, isMade, toCome } = await countSkips(tx, { uid, fireAt }, now);
+  if (isMade) return { kind: 'over' };
   if (isSkipped === skipped) return { kind: 'done', changed: false };
   if (skipped && toCome >= MAX_SKIPS) return { kind: 'tooMany' };
   if (skipped) await insertSkipUnderLock(tx, { uid, fireAt, reason, by }, now);
@@ -94,8 +95,8 @@ export async function keepFiresToCome(
   const gone = edited.flatMap(({ schedule, write }) => {
     if (!schedule || !write) return [];
     const { uid } = schedule;
-    const known = [...(skips.get(uid)?.keys() ?? [])];
-    return known
+    const asked = [...(skips.get(uid) ?? [])].flatMap(([fireAt, { made }]) => (made ? [] : [fireAt]));
+    return asked
       .filter((fireAt) => !isToCome({ ...schedule, ...write }, { fireAt, now, calendars }))
       .map((fireAt) => ({ uid, fireAt }));
   });

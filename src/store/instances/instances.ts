@@ -20,8 +20,14 @@ export interface Instance {
   ttlSeconds: number;
 }
 
-/** Whether the others count on a row of `instances i`; the clock is a row `clock` with the column `now`. */
-export const lives = sql`i.died_at IS NULL AND i.heartbeat_at > clock.now - make_interval(secs => i.ttl_seconds)`;
+/** Of a row of `instances`; `clock` is a row with the column `now`. A heartbeat that is ahead of it was written by a wrong clock. */
+const isSilent = (
+  row: SQL,
+) => sql`(${row}.heartbeat_at NOT BETWEEN clock.now - make_interval(secs => ${row}.ttl_seconds)
+  AND clock.now + make_interval(secs => ${row}.ttl_seconds))`;
+
+/** Whether the others count on a row of `instances i`. */
+export const lives = sql`i.died_at IS NULL AND NOT ${isSilent(sql`i`)}`;
 
 /** Whether no instance of this id is listed as living: its locks and claims are free. */
 export function isUnlisted(instanceId: SQL): SQL {
@@ -52,7 +58,7 @@ export interface HeartbeatAnswer {
   listed: boolean;
   /** This instance's last heartbeat in the database; null: no row. */
   previous: Instant | null;
-  /** Others that are listed as living and silent for longer than their TTL. */
+  /** Others that are listed as living and silent. */
   overdue: { id: string; ttlSeconds: number }[];
   /** The maintenance in force; null: none. */
   maintenance: Maintenance | null;
@@ -70,7 +76,7 @@ export async function beatIfListed(db: Executor, instanceId: string): Promise<He
     SELECT clock.now, EXISTS (SELECT FROM beaten) AS listed, (SELECT heartbeat_at FROM before) AS previous,
       peers.id AS overdue, peers.ttl_seconds AS overdue_ttl, ${MAINTENANCE_COLUMNS}
     FROM clock LEFT JOIN ${maintenanceRow} LEFT JOIN instances peers ON peers.died_at IS NULL AND peers.id <> ${instanceId}
-      AND peers.heartbeat_at < clock.now - make_interval(secs => peers.ttl_seconds)`);
+      AND ${isSilent(sql`peers`)}`);
   const [first] = rows;
   if (!first) throw new Error('the heartbeat statement answered no row');
   return {
@@ -94,7 +100,7 @@ interface BeatRow extends MaintenanceColumns {
 }
 
 /**
- * Declares instances dead that are still silent for longer than their TTL, if the caller itself lives; answers their ids. This frees
+ * Declares instances dead that are still silent, if the caller itself lives; answers their ids. This frees
  * their fire-locks, and recovery finds their claims. The caller must know that the database did not stand still.
  */
 export async function declareDeadIfSilent(
@@ -106,8 +112,7 @@ export async function declareDeadIfSilent(
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     dying AS MATERIALIZED (
       SELECT i.id FROM instances i, clock
-      WHERE i.id = ANY(${uuids(silent)}) AND i.died_at IS NULL
-        AND i.heartbeat_at < clock.now - make_interval(secs => i.ttl_seconds)
+      WHERE i.id = ANY(${uuids(silent)}) AND i.died_at IS NULL AND ${isSilent(sql`i`)}
         AND EXISTS (SELECT FROM instances i WHERE i.id = ${instanceId} AND ${lives})
       ORDER BY i.id FOR UPDATE OF i
     )

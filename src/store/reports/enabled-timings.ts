@@ -1,18 +1,22 @@
 import { sql } from 'drizzle-orm';
 import { type Scope, prefixRanges, seenPrefixes } from '../../core/access/scope.ts';
+import type { Instant } from '../../core/instant.ts';
 import type { Timing } from '../../core/schedules/schedule.ts';
+import { planningGoesOnAfter } from '../../core/time/clock-ahead.ts';
 import type { Identity } from '../../core/time/fire-times.ts';
 import { readTiming } from '../../core/schedules/stored-definition.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 
 interface TimedSchedule {
   uid: string;
   identity: Identity;
   /** Null: its row contains none. */
   timing: Timing | null;
-  /** Callers may have asked to skip some of its fires. */
+  /** Some of its fires may not be to be made. */
   hasSkips: boolean;
+  /** The moment after which planning goes on, if that is still to come (`planningGoesOnAfter`); else null. */
+  goesOnAfter: Instant | null;
 }
 
 /** Where a page of timings begins: behind a uid, without a scope; with one, behind an id that the scope may have. */
@@ -29,6 +33,10 @@ interface Row {
   timing: string;
   created_at: InstantText;
   has_skips: boolean;
+  now: InstantText;
+  planned_through: InstantText | null;
+  updated_at: InstantText;
+  next_occurrence_at: InstantText | null;
 }
 
 /**
@@ -41,7 +49,7 @@ export async function listTimings(
 ): Promise<TimedSchedule[]> {
   if (scope === null) {
     const rows = await rowsOf<Row>(db)(sql`-- listTimings
-    SELECT s.uid, s.id, s.created_at, s.timing, s.has_skips FROM schedules s
+    SELECT ${TIMED} FROM schedules s
     WHERE s.enabled AND s.after_uid IS NULL AND s.uid > ${after ?? FIRST_UID} ORDER BY s.uid LIMIT ${limit}`);
     return rows.map(toTimed);
   }
@@ -50,7 +58,7 @@ export async function listTimings(
   for (const { from, end } of prefixRanges(seenPrefixes(scope)).filter((range) => range.end > last)) {
     if (found.length >= limit) break;
     const rows = await rowsOf<Row>(db)(sql`-- listTimings
-    SELECT s.uid, s.id, s.created_at, s.timing, s.has_skips FROM schedules s
+    SELECT ${TIMED} FROM schedules s
     WHERE s.enabled AND s.after_uid IS NULL AND s.id > ${last} AND s.id >= ${from} AND s.id < ${end}
     ORDER BY s.id LIMIT ${limit - found.length}`);
     found.push(...rows);
@@ -58,10 +66,19 @@ export async function listTimings(
   return found.map(toTimed);
 }
 
+const TIMED = sql`s.uid, s.id, s.created_at, s.timing, s.has_skips, clock_timestamp() AS now, s.planned_through, s.updated_at, s.next_occurrence_at`;
 const FIRST_UID = '00000000-0000-0000-0000-000000000000';
 
 function toTimed(row: Row): TimedSchedule {
+  const now = toInstant(row.now);
+  const cursor = {
+    plannedThrough: toInstantOrNull(row.planned_through),
+    updatedAt: toInstant(row.updated_at),
+    nextOccurrenceAt: toInstantOrNull(row.next_occurrence_at),
+  };
+  const goesOnAfter = planningGoesOnAfter(cursor, now);
   return {
+    goesOnAfter: goesOnAfter > now ? goesOnAfter : null,
     uid: row.uid,
     identity: { id: row.id, createdAt: toInstant(row.created_at) },
     timing: timingOf(row.timing),

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
+import { planningGoesOnAfter } from '../../core/time/clock-ahead.ts';
 import type { VersionSpan, Position } from '../../core/time/expected-occurrences.ts';
 import type { PlanningState, PlannedRun } from '../../core/time/occurrences.ts';
 import { type StoredDefinition, readDefinition } from '../../core/schedules/stored-definition.ts';
@@ -18,11 +19,13 @@ export async function readPlanningState(
     now: InstantText;
     uid: string | null;
     next_occurrence_at: InstantText | null;
+    planned_through: InstantText | null;
+    updated_at: InstantText;
     in_error: boolean;
     has_skips: boolean;
   }>(db)(sql`-- readPlanningState
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
-    SELECT clock.now, s.uid, s.next_occurrence_at, s.error IS NOT NULL AS in_error, coalesce(s.has_skips, false) AS has_skips
+    SELECT clock.now, s.uid, s.next_occurrence_at, s.planned_through, coalesce(s.updated_at, clock.now) AS updated_at, s.error IS NOT NULL AS in_error, coalesce(s.has_skips, false) AS has_skips
     FROM clock LEFT JOIN schedules s ON s.id = ${scheduleId}`);
   if (!row) throw new Error('the database gave no time');
   const { uid, next_occurrence_at, in_error: inError } = row;
@@ -30,7 +33,14 @@ export async function readPlanningState(
   const now = toInstant(row.now);
   if (uid === null) return { now, current: null };
   const found = row.has_skips ? (await skipsOf(db, [uid])).get(uid) : undefined;
-  return { now, current: { uid, nextOccurrenceAt, inError, skips: new Set(found?.keys()) } };
+  const skips = new Set([...(found ?? [])].flatMap(([at, { made }]) => (made ? [] : [at])));
+  const cursor = {
+    nextOccurrenceAt,
+    plannedThrough: toInstantOrNull(row.planned_through),
+    updatedAt: toInstant(row.updated_at),
+  };
+  const goesOnAfter = planningGoesOnAfter(cursor, now);
+  return { now, current: { uid, nextOccurrenceAt, inError, skips, goesOnAfter } };
 }
 
 /** A schedule that had an id. They follow each other: one is deleted before the next is created. */

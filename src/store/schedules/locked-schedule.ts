@@ -1,6 +1,7 @@
 import type { Instant } from '../../core/instant.ts';
 import type { Overlap } from '../../core/schedules/schedule.ts';
 import { type InstantText, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+import type { Skips } from './skips.ts';
 
 /** A due schedule under the caller's fire-lock: what planning needs, and what the guard of the commit compares. */
 export interface LockedSchedule {
@@ -21,10 +22,10 @@ export interface LockedSchedule {
   /** No occurrence up to this one is planned again; null: none has been planned. */
   plannedThrough: Instant | null;
   planFailures: number;
-  /** Callers may have asked to skip some of its fires. */
+  /** Some of its fires may not be to be made. */
   hasSkips: boolean;
   /** Those of them that are due. */
-  skips: ReadonlySet<Instant>;
+  skips: Skips;
   /** It has bounds (`expect`), so that its runs have some. */
   isBounded: boolean;
   lockedAt: Instant;
@@ -51,7 +52,7 @@ export interface LockedRow {
   taken_over: true | null;
 }
 
-const NONE: ReadonlySet<Instant> = new Set();
+const NONE: Skips = new Map();
 
 export function lockedSchedule(row: LockedRow, lockedAt: Instant): LockedSchedule {
   return {

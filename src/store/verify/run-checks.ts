@@ -28,7 +28,8 @@ export const RUN_CHECKS: readonly Check[] = [
       FROM (SELECT id, schedule_uid, schedule_id, scheduled_for, trigger FROM ${newestEnded} AS ended
         UNION ALL SELECT id, schedule_uid, schedule_id, scheduled_for, trigger FROM ${newestOpen} AS open) AS r
       JOIN schedules s ON s.uid = r.schedule_uid
-      WHERE r.trigger IN ('schedule', 'catchUp') AND coalesce(s.planned_through < r.scheduled_for, true)`,
+      WHERE r.trigger IN ('schedule', 'catchUp') AND coalesce(s.planned_through < r.scheduled_for, true)
+        AND NOT EXISTS (SELECT FROM skips k WHERE k.schedule_uid = r.schedule_uid AND k.fire_at = r.scheduled_for AND k.made)`,
   },
   {
     name: 'idsTellTheirMoment',

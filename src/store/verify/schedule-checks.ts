@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { BEFORE_SCOPE } from '../../core/access/scope-shares.ts';
 import { laneOfConnection } from '../../core/connections/connection.ts';
+import { isAhead } from '../schedules/cursors-ahead.ts';
 import { isUidOfPrefix } from '../effects/followers.ts';
 import { noPlanning } from '../maintenance/maintenance-row.ts';
 import { type Check, RUN_NAME, newestOpen } from './check.ts';
@@ -21,6 +22,13 @@ export const SCHEDULE_CHECKS: readonly Check[] = [
     holds: 'an enabled schedule with an upcoming occurrence has a next fire',
     found: sql`SELECT 'schedule ' || s.id AS name, 'has an occurrence at ' || s.next_occurrence_at || ' and no next fire' AS fault
       FROM schedules s WHERE s.enabled AND s.next_occurrence_at IS NOT NULL AND s.next_fire_at IS NULL`,
+  },
+  {
+    name: 'cursorsAreNotAhead',
+    holds:
+      'no schedule was planned or written at a moment that is still to come, when the clock of the database was ahead',
+    found: sql`SELECT 'schedule ' || s.id AS name, 'is not planned before ' || greatest(s.planned_through, s.updated_at)
+        || ': \`firelock resume --from-now\` sets it back' AS fault FROM schedules s, clock WHERE ${isAhead}`,
   },
   {
     name: 'pausesEnd',

@@ -94,6 +94,11 @@ const BREAKS: Record<string, { how: () => Promise<unknown>; said: RegExp; count?
     how: () => run(`UPDATE schedules SET next_fire_at = NULL WHERE id = 'victim'`),
     said: /^schedule victim: has an occurrence at .* and no next fire$/,
   },
+  cursorsAreNotAhead: {
+    how: () =>
+      run(`UPDATE schedules SET planned_through = clock_timestamp() + interval '2 h' WHERE id = 'victim'`),
+    said: /^schedule victim: is not planned before .*: `firelock resume --from-now` sets it back$/,
+  },
   pausesEnd: {
     how: () => run(`UPDATE schedules SET enabled = false, pause_until = '${before}' WHERE id = 'victim'`),
     said: /^schedule victim: was to be enabled at /,

@@ -7,7 +7,7 @@ import {
   type PlannedFire,
   horizonOf,
   plannedFire,
-  skippedOnRequest,
+  skippedFires,
   walkDue,
 } from '../../../src/core/time/plan-due.ts';
 import { type VersionSpan, createExpectation } from '../../../src/core/time/expected-occurrences.ts';
@@ -36,6 +36,11 @@ function randomOf(seed: number) {
 
 /** What a caller asked to skip: some of all moments. */
 const SKIPS = { has: (at: Instant) => Math.floor(at / MINUTE) % 13 === 7 } as ReadonlySet<Instant>;
+const ASKED = { reason: null, made: false };
+const skips = { get: (at: Instant) => (SKIPS.has(at) ? ASKED : undefined) } as ReadonlyMap<
+  Instant,
+  typeof ASKED
+>;
 
 type Random = ReturnType<typeof randomOf>;
 
@@ -85,7 +90,7 @@ function simulate(seed: number) {
   };
   const plan = (now: Instant): Cursor => {
     if (!definition.enabled || cursor.nextOccurrenceAt === null) return cursor;
-    const period = { now, horizon: horizonOf(now, RETENTION_DAYS), plannedThrough, skips: SKIPS };
+    const period = { now, horizon: horizonOf(now, RETENTION_DAYS), plannedThrough, skips };
     const walk = walkDue(fireTimes(definition, identity), definition, cursor.nextOccurrenceAt, period);
     for (;;) {
       const step = walk.step(() => true);
@@ -107,7 +112,7 @@ function simulate(seed: number) {
     const moved = before.enabled && after.enabled && movesTimes(before, after);
     if (moved && at !== null && dueAt !== null && at <= now) {
       const due = { at, dueAt };
-      record([SKIPS.has(at) ? skippedOnRequest(due) : plannedFire(due, 'schedule')]);
+      record(SKIPS.has(at) ? skippedFires(due, ASKED) : [plannedFire(due, 'schedule')]);
     }
     cursor = cursorUnder(after, { definition: before, nextOccurrenceAt: at }, identity, now);
     definition = after;
@@ -150,7 +155,7 @@ describe('whatever is edited, and however long no instance plans', () => {
       }
       const inPeriod = runs.filter(({ scheduledFor }) => scheduledFor < now + HOUR);
       const { nextOccurrenceAt } = cursor;
-      const current = { uid: UID, nextOccurrenceAt, inError: false, skips: SKIPS };
+      const current = { uid: UID, nextOccurrenceAt, inError: false, skips: SKIPS, goesOnAfter: now };
       const planning = { now, horizon: horizonOf(now, RETENTION_DAYS), current };
       const occurrences = accountFor(expectation.list(), inPeriod, [], planning);
 

@@ -76,6 +76,7 @@ interface GivenPlanning {
   cursor?: string | null;
   inError?: boolean;
   skips?: string[];
+  goesOnAfter?: string;
 }
 
 function planningAt({
@@ -85,12 +86,13 @@ function planningAt({
   cursor = null,
   inError = false,
   skips = [],
+  goesOnAfter = now,
 }: GivenPlanning): PlanningState {
   const nextOccurrenceAt = cursor === null ? null : at(cursor);
   return {
     now: at(now),
     horizon: at(horizon),
-    current: { uid, nextOccurrenceAt, inError, skips: new Set(skips.map(at)) },
+    current: { uid, nextOccurrenceAt, inError, goesOnAfter: at(goesOnAfter), skips: new Set(skips.map(at)) },
   };
 }
 

@@ -39,9 +39,11 @@ function textOf({ scheduledFor, trigger, skipped, coalesced, coalescedFrom }: Pl
   return `${time(scheduledFor)} ${skipped ?? trigger}${others}`;
 }
 
+const ASKED = { reason: null, made: false };
+
 describe('a fire that a caller asked to skip is recorded for itself, and takes no part in the rest:', () => {
   const asked = (given: Partial<Timing>, from: string, ...times: string[]) => {
-    const skips = new Set(times.map((time) => at(`2026-11-20T${time}Z`)));
+    const skips = new Map(times.map((time) => [at(`2026-11-20T${time}Z`), ASKED]));
     const whole = timing({ cron: '* * * * *', ...given });
     const period = { now: NOW, horizon: -Infinity, plannedThrough: null, skips };
     const plan = walkDue(fireTimes(whole, identity), whole, at(from), period).step(() => true);
@@ -99,7 +101,7 @@ describe('a fire that a caller asked to skip is recorded for itself, and takes n
   it('in the part of a long walk to which it belongs', () => {
     const whole = timing({ cron: '* * * * * *', graceSeconds: 86_400 });
     const first = NOW - (MAX_ON_TIME + 10) * 1000;
-    const skips = new Set([first + 1000, NOW]);
+    const skips = new Map([first + 1000, NOW].map((moment) => [moment, ASKED]));
     const walk = walkDue(fireTimes(whole, identity), whole, first, {
       now: NOW,
       horizon: 0,
@@ -111,6 +113,14 @@ describe('a fire that a caller asked to skip is recorded for itself, and takes n
       parts.map((part) => part?.fires.filter(({ skipped }) => skipped === 'request').map(textOf)),
     ).toEqual([[`${new Date(first + 1000).toISOString().slice(11, 19)} request`], ['12:10:30 request']]);
   });
+});
+
+it('a fire that was made while the clock was ahead is passed over without a record', () => {
+  const whole = timing({ cron: '* * * * *', graceSeconds: 200 });
+  const skips = new Map([[at('2026-11-20T12:09:00Z'), { reason: null, made: true }]]);
+  const period = { now: NOW, horizon: -Infinity, plannedThrough: null, skips };
+  const walk = walkDue(fireTimes(whole, identity), whole, at('2026-11-20T12:08:00Z'), period);
+  expect(walk.step(() => true)?.fires.map(textOf)).toEqual(['12:08:00 schedule', '12:10:00 schedule']);
 });
 
 describe('among the due fires', () => {

@@ -1,0 +1,114 @@
+/**
+ * Guarantees: schedules that were planned, or written, while the database's clock was ahead are planned from this moment on, and no fire
+ *   that has a run is made again.
+ * Transaction: one a page of schedules, guarded by version and cursor; before it the runs are marked, in slices.
+ * If the process dies here: what was committed is done; run again, it goes on.
+ */
+import type { Calendars } from '../core/exclusions/calendar-history.ts';
+import type { Instant } from '../core/instant.ts';
+import { calendarIdsOf } from '../core/schedules/schedule.ts';
+import { readTiming } from '../core/schedules/stored-definition.ts';
+import { createdUpTo } from '../core/time/clock-ahead.ts';
+import { fireTimes } from '../core/time/fire-times.ts';
+import { LONGEST_REACH_MS } from '../core/days/day-times.ts';
+import type { Database } from '../postgres/database.ts';
+import { databaseNow } from '../postgres/sql/database-now.ts';
+import { readCalendars } from '../store/calendars/calendar-histories.ts';
+import {
+  MARKED_AT_ONCE,
+  type ScheduleAhead,
+  type SetBack,
+  listSchedulesAhead,
+  markMade,
+  setBackIfUnmoved,
+} from '../store/schedules/cursors-ahead.ts';
+import type { Unplannable } from './count-skips.ts';
+
+export interface CursorsSetBack {
+  now: Instant;
+  setBack: number;
+  /** Fires after `now` that have a run: they are not made again. */
+  made: number;
+  /** Schedules that another process planned or edited meanwhile. */
+  fenced: number;
+  unplannable: Unplannable[];
+}
+
+const PAGE = 100;
+const LIMIT_MS = 60_000;
+const FIRST_UID = '00000000-0000-0000-0000-000000000000';
+
+/** Instances may live meanwhile. */
+export async function setBackCursors({
+  database,
+  signal,
+}: {
+  database: Database;
+  signal: AbortSignal;
+}): Promise<CursorsSetBack> {
+  const now = await database.run(databaseNow);
+  const done: CursorsSetBack = { now, setBack: 0, made: 0, fenced: 0, unplannable: [] };
+  for (let after = FIRST_UID; ;) {
+    const page = await database.run((db) => listSchedulesAhead(db, { after, limit: PAGE }), LIMIT_MS);
+    const last = page.at(-1);
+    if (!last) return done;
+    after = last.uid;
+    done.made += await markAllMade(database, page, { now, signal });
+    const { moves, unplannable } = await movesOf(database, page, now);
+    done.unplannable.push(...unplannable);
+    const uids = await database.transaction((tx) => setBackIfUnmoved(tx, moves, now), LIMIT_MS);
+    done.setBack += uids.length;
+    done.fenced += moves.length - uids.length;
+  }
+}
+
+async function markAllMade(
+  database: Database,
+  page: readonly ScheduleAhead[],
+  { now, signal }: { now: Instant; signal: AbortSignal },
+): Promise<number> {
+  const uids = page.map(({ uid }) => uid);
+  for (let sum = 0; ;) {
+    signal.throwIfAborted();
+    const marked = await database.run((db) => markMade(db, uids, { now, limit: MARKED_AT_ONCE }), LIMIT_MS);
+    sum += marked;
+    if (marked < MARKED_AT_ONCE) return sum;
+  }
+}
+
+async function movesOf(database: Database, page: readonly ScheduleAhead[], now: Instant) {
+  const unplannable: Unplannable[] = [];
+  const timed = page.flatMap((schedule) => {
+    try {
+      return { schedule, timing: readTiming(schedule.timing) };
+    } catch (error) {
+      unplannable.push({ scheduleId: schedule.id, error });
+      return [];
+    }
+  });
+  const ids = [...new Set(timed.flatMap(({ timing }) => calendarIdsOf(timing)))];
+  const known = await database.run((db) => readCalendars(db, ids, now - LONGEST_REACH_MS), LIMIT_MS);
+  const moves = timed.flatMap(({ schedule, timing }) => {
+    try {
+      return moveOf(schedule, timing, { now, calendars: known.histories });
+    } catch (error) {
+      unplannable.push({ scheduleId: schedule.id, error });
+      return [];
+    }
+  });
+  return { moves, unplannable };
+}
+
+/** A schedule that follows others has no fires of its own; a paused one goes on where it is enabled. */
+function moveOf(
+  schedule: ScheduleAhead,
+  timing: ReturnType<typeof readTiming>,
+  { now, calendars }: { now: Instant; calendars: Calendars },
+): SetBack {
+  const createdAt = createdUpTo(now, schedule.createdAt, timing);
+  if (timing.after !== null) return { schedule, createdAt, nextOccurrenceAt: null, nextFireAt: null };
+  const times = fireTimes(timing, { id: schedule.id, createdAt }, calendars);
+  const nextOccurrenceAt = times.next(now);
+  const isDue = schedule.enabled && nextOccurrenceAt !== null;
+  return { schedule, createdAt, nextOccurrenceAt, nextFireAt: isDue ? times.dueAt(nextOccurrenceAt) : null };
+}

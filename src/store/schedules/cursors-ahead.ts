@@ -1,0 +1,122 @@
+import { sql } from 'drizzle-orm';
+import { type Instant, isoInstant } from '../../core/instant.ts';
+import { firstRunIdAt } from '../../core/runs/run.ts';
+import { AHEAD_SECONDS } from '../../core/time/clock-ahead.ts';
+import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+import { COST, type Sample, oneSample } from '../reports/sample.ts';
+import { noteSkipsUnderLock } from './skips.ts';
+
+/** Of a row `s` of schedules: it was planned, or written, while the database's clock was ahead; `clock` has the column `now`. */
+export const isAhead = sql`greatest(s.planned_through, s.updated_at) > clock.now + make_interval(secs => ${AHEAD_SECONDS})`;
+
+/** Enabled schedules that are silent until the wrong time comes again. */
+export async function countSchedulesAhead(db: Executor): Promise<Sample<number>> {
+  const { ahead, cost_ms: costMs } = await oneSample<{ ahead: number }>(
+    db,
+    sql`-- countSchedulesAhead
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    SELECT (SELECT count(*)::int FROM schedules s, clock WHERE s.enabled AND ${isAhead}) AS ahead, ${COST} AS cost_ms`,
+  );
+  return { values: ahead, costMs };
+}
+
+/** As it was read: the guard of its move. */
+export interface ScheduleAhead {
+  uid: string;
+  id: string;
+  version: number;
+  /** For `readTiming`. */
+  timing: string;
+  enabled: boolean;
+  createdAt: Instant;
+  plannedThrough: Instant | null;
+  nextOccurrenceAt: Instant | null;
+}
+
+/** Ordered by uid, after the uid `after`. */
+export async function listSchedulesAhead(
+  db: Executor,
+  { after, limit }: { after: string; limit: number },
+): Promise<ScheduleAhead[]> {
+  const rows = await rowsOf<{
+    uid: string;
+    id: string;
+    version: number;
+    timing: string;
+    enabled: boolean;
+    created_at: InstantText;
+    planned_through: InstantText | null;
+    next_occurrence_at: InstantText | null;
+  }>(db)(sql`-- listSchedulesAhead
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    SELECT s.uid, s.id, s.version, s.timing, s.enabled, s.created_at, s.planned_through, s.next_occurrence_at
+    FROM schedules s, clock WHERE ${isAhead} AND s.uid > ${after} ORDER BY s.uid LIMIT ${limit}`);
+  return rows.map((row) => ({
+    uid: row.uid,
+    id: row.id,
+    version: row.version,
+    timing: row.timing,
+    enabled: row.enabled,
+    createdAt: toInstant(row.created_at),
+    plannedThrough: toInstantOrNull(row.planned_through),
+    nextOccurrenceAt: toInstantOrNull(row.next_occurrence_at),
+  }));
+}
+
+/** Marks fires after `now` that have a run, so that planning passes them over; at most so many, and answers how many. */
+export async function markMade(
+  db: Executor,
+  uids: readonly string[],
+  { now, limit }: { now: Instant; limit: number },
+): Promise<number> {
+  const rows = await rowsOf(db)(sql`-- markMade
+    INSERT INTO skips (schedule_uid, fire_at, asked_at, made)
+    SELECT r.schedule_uid, r.scheduled_for, clock_timestamp(), true
+    FROM unnest(${uuids(uids)}) AS u(uid) JOIN all_runs r ON r.schedule_uid = u.uid
+    WHERE r.id > ${firstRunIdAt(now + 1)} AND r.trigger IN ('schedule', 'catchUp', 'backfill')
+      AND NOT EXISTS (SELECT FROM skips k WHERE k.schedule_uid = r.schedule_uid AND k.fire_at = r.scheduled_for AND k.made)
+    LIMIT ${limit}
+    ON CONFLICT (schedule_uid, fire_at) DO UPDATE SET made = true RETURNING schedule_uid`);
+  return rows.length;
+}
+
+export interface SetBack {
+  schedule: ScheduleAhead;
+  createdAt: Instant;
+  nextOccurrenceAt: Instant | null;
+  nextFireAt: Instant | null;
+}
+
+/**
+ * Sets cursors back to `now`. One that was edited or planned since it was read is left as it is. It clears the fire-lock, so that a plan
+ * under way is not written. Answers the uids of those set back. Callers sort by uid.
+ */
+export async function setBackIfUnmoved(
+  tx: Transaction,
+  moves: readonly SetBack[],
+  now: Instant,
+): Promise<string[]> {
+  const schedules = moves.map(({ schedule }) => schedule);
+  const at = sql`${isoInstant(now)}::timestamptz`;
+  const rows = await rowsOf<{ uid: string }>(tx)(sql`-- setBackIfUnmoved
+    UPDATE schedules s SET planned_through = least(s.planned_through, ${at}), updated_at = least(s.updated_at, ${at}),
+      created_at = m.created_at, next_occurrence_at = m.next_occurrence_at, next_fire_at = m.next_fire_at,
+      locked_by = NULL, locked_at = NULL
+    FROM unnest(${uuids(schedules.map(({ uid }) => uid))}, ${ints(schedules.map(({ version }) => version))},
+      ${instants(schedules.map(({ plannedThrough }) => plannedThrough))}, ${instants(schedules.map(({ nextOccurrenceAt }) => nextOccurrenceAt))},
+      ${instants(moves.map(({ createdAt }) => createdAt))}, ${instants(moves.map(({ nextOccurrenceAt }) => nextOccurrenceAt))},
+      ${instants(moves.map(({ nextFireAt }) => nextFireAt))})
+      AS m(uid, version, planned_before, next_before, created_at, next_occurrence_at, next_fire_at)
+    WHERE s.uid = m.uid AND s.version = m.version AND s.planned_through IS NOT DISTINCT FROM m.planned_before
+      AND s.next_occurrence_at IS NOT DISTINCT FROM m.next_before
+    RETURNING s.uid`);
+  const uids = rows.map(({ uid }) => uid);
+  // What was planned until the rows were locked.
+  while ((await markMade(tx, uids, { now, limit: MARKED_AT_ONCE })) === MARKED_AT_ONCE);
+  await noteSkipsUnderLock(tx, uids);
+  return uids;
+}
+
+export const MARKED_AT_ONCE = 10_000;

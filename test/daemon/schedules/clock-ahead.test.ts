@@ -1,0 +1,164 @@
+import { sql } from 'drizzle-orm';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { countSchedulesAhead } from '../../../src/store/schedules/cursors-ahead.ts';
+import {
+  beatIfListed,
+  declareDeadIfSilent,
+  registerUnlessObserving,
+} from '../../../src/store/instances/instances.ts';
+import { livingInstances } from '../../../src/store/instances/list-instances.ts';
+import { type Api, startApi } from '../../api/api.ts';
+import { firelock } from '../../cli/cli.ts';
+import { instanceOfTest, receiverOfTest } from '../../support/of-test.ts';
+import { type WronglyTimed, wronglyTimedStore } from '../../support/postgres/wrong-clock.ts';
+import type { TestInstance } from '../../support/pipeline.ts';
+import type { Receiver } from '../../support/receiver.ts';
+import { until } from '../../support/until.ts';
+
+const HOUR = 3_600_000;
+const iso = (at: number) => new Date(at).toISOString();
+
+let store: WronglyTimed;
+let instance: TestInstance;
+let receiver: Receiver;
+let api: Api;
+beforeEach(async () => {
+  store = await wronglyTimedStore();
+  receiver = await receiverOfTest();
+  instance = await instanceOfTest(store);
+  api = await startApi(store.url);
+  onTestFinished(() => api.stop());
+});
+
+const get = async (path: string) => (await api.call('GET', `/api/v1${path}`)).body;
+const run = (...args: string[]) => firelock(args, { databaseUrl: store.url, url: api.url, terminal: 200 });
+const skip = async (fireAt: number) =>
+  (await api.call('POST', '/api/v1/schedules/each/skip', { fireAt: iso(fireAt) })).status;
+const fired = () => receiver.arrivals.map(({ body }) => Date.parse(body.scheduledFor));
+const ahead = async () => (await store.database.run(countSchedulesAhead)).values;
+const cursorChecks = async () => {
+  const { checks } = (await get('/verify')) as unknown as {
+    checks: { name: string; violations: number; examples: string[] }[];
+  };
+  return checks.filter(({ violations }) => violations > 0).map(({ name }) => name);
+};
+
+/** Fires every second, and the last ones of them two hours too early: then the clock is right. */
+async function firedAhead(): Promise<number[]> {
+  await instance.put('each', { cron: '* * * * * *', catchUp: 'latest', url: receiver.url });
+  await instance.start();
+  await until(() => (fired().length > 0 ? true : null));
+  await store.setAhead(2 * HOUR);
+  const now = await store.now();
+  const early = () => fired().filter((at) => at > now - HOUR);
+  await until(() => (early().length > 3 ? true : null));
+  await store.setAhead(0);
+  await until(async () => ((await store.rows(sql`SELECT FROM runs`)).length === 0 ? true : null));
+  return early().sort((a, b) => a - b);
+}
+
+describe('a schedule that fired while the clock of the database was ahead', () => {
+  it('is silent, which every list, the checks, the gauge and "why" say', async () => {
+    const early = await firedAhead();
+    const last = early.at(-1) ?? 0;
+    const now = await store.now();
+    expect(await ahead()).toBe(1);
+    expect(await cursorChecks()).toEqual(['cursorsAreNotAhead']);
+    const { items } = (await get('/schedules/each/upcoming?count=1')) as unknown as {
+      items: { fireAt: string }[];
+    };
+    expect(Date.parse(items[0]?.fireAt ?? '')).toBeGreaterThan(last);
+    const period = `from=${iso(now + HOUR)}&to=${iso(now + HOUR + 3000)}`;
+    expect(await get(`/schedules/each/occurrences?${period}`)).toMatchObject({
+      plannedThrough: iso(last),
+      items: [{ state: 'missed' }, { state: 'missed' }, { state: 'missed' }],
+    });
+    expect(await get(`/schedules/each/occurrences?from=${iso(last)}&to=${iso(last + 1500)}`)).toMatchObject({
+      items: [{ state: 'fired' }, { state: 'upcoming' }],
+    });
+    const load = await get(`/load?from=${iso(now)}&to=${iso(last + 60_000)}&bucketSeconds=60`);
+    const loaded = load as unknown as { items: { at: string; fires: number }[] };
+    expect(loaded.items.reduce((sum, { fires }) => sum + fires, 0)).toBeLessThan(61);
+    const why = await run('schedule', 'why', 'each');
+    expect(why.out).toMatch(/no fire up to .* is planned any more: the clock of the database was ahead/);
+  });
+
+  it('fires again after `firelock resume --from-now`, with instances up; nothing that was fired is repeated', async () => {
+    const early = await firedAhead();
+    const [first = 0, last = 0] = [early[0], early.at(-1)];
+    const before = fired().length;
+    expect(await skip(last)).toBe(409);
+    const resumed = await run('resume', '--from-now');
+    expect(resumed.out).toMatch(/set back to .*: 1\nfires after that .* not made again: [1-9]\d*\n/);
+    expect(resumed.out).toContain('instances are running, and fire what is due: nothing was skipped');
+    expect(resumed.code).toBe(0);
+    expect([await ahead(), await cursorChecks()]).toEqual([0, []]);
+    await until(() => (fired().length > before + 2 ? true : null));
+    expect(
+      fired()
+        .slice(before)
+        .every((at) => at < first),
+    ).toBe(true);
+
+    const { items } = (await get(
+      `/schedules/each/upcoming?from=${iso(first - 1500)}&count=2`,
+    )) as unknown as {
+      items: { fireAt: string }[];
+    };
+    const next = items.map(({ fireAt }) => Date.parse(fireAt));
+    expect(next[0]).toBe(first - 1000);
+    expect(next[1]).not.toBe(first);
+    expect(await skip(last)).toBe(409);
+
+    // The wrong time comes again.
+    await store.setAhead(2 * HOUR - 3000);
+    await until(() => (fired().some((at) => at > last + 1000) ? true : null));
+    const all = fired().filter((at) => at >= first);
+    expect(all.length).toBe(new Set(all).size);
+    await store.database.run((db) => beatIfListed(db, instance.id));
+    expect(await cursorChecks()).toEqual([]);
+    await until(async () =>
+      (await store.rows(sql`SELECT FROM skips WHERE made`)).length === 0 ? true : null,
+    );
+  });
+
+  it('says that an instance runs, as ever, where nothing is to be set back', async () => {
+    const answer = await run('resume', '--from-now');
+    expect(answer.code).toBe(1);
+    expect(answer.out + answer.err).toContain('an instance is still running');
+  });
+});
+
+it('a schedule that was created or edited while the clock was ahead is planned from now on, in its beat', async () => {
+  await store.setAhead(2 * HOUR);
+  await instance.put('interval', { cron: null, everySeconds: 60, url: receiver.url });
+  await instance.put('hourly', { cron: '0 * * * *', url: receiver.url });
+  const rows = () =>
+    store.rows<{ id: string; next: string; created: string }>(
+      sql`SELECT id, next_fire_at AS next, created_at AS created FROM schedules ORDER BY id`,
+    );
+  const before = await rows();
+  await store.setAhead(0);
+  expect(await ahead()).toBe(2);
+  expect((await run('resume', '--from-now')).code).toBe(0);
+  const now = await store.now();
+  expect(await ahead()).toBe(0);
+  const after = await rows();
+  expect(Date.parse(after[0]?.next ?? '')).toBeLessThanOrEqual(now + HOUR);
+  expect(Date.parse(after[1]?.next ?? '')).toBeLessThanOrEqual(now + 60_000);
+  expect((Date.parse(before[1]?.created ?? '') - Date.parse(after[1]?.created ?? '')) % 60_000).toBe(0);
+});
+
+it('an instance whose heartbeat is ahead of the clock counts as silent', async () => {
+  const other = '00000000-0000-4000-8000-000000000001';
+  const asked = { host: 'gone', version: '1', zoneData: '1', ttlSeconds: 10 };
+  await store.setAhead(2 * HOUR);
+  await store.database.run((db) => registerUnlessObserving(db, { ...asked, id: other }));
+  await store.setAhead(0);
+  const beat = await store.database.run((db) => beatIfListed(db, instance.id));
+  expect(beat.overdue).toEqual([{ id: other, ttlSeconds: 10 }]);
+  const living = await store.database.run(livingInstances);
+  expect(living.map(({ id }) => id)).toEqual([instance.id]);
+  const dead = await store.database.run((db) => declareDeadIfSilent(db, instance.id, [other]));
+  expect(dead).toEqual([other]);
+});
