@@ -7,7 +7,7 @@ import { MAX_PAYLOAD_BYTES, isObject } from '../http/json/json-body.ts';
 import { mergeJsonText, mergePatch } from '../http/json/merge-patch.ts';
 import { type Fault, invalid } from '../http/problem.ts';
 import { answerCron, answerDefinition } from './answers.ts';
-import { type ScheduleInput, scheduleInput } from './schemas.ts';
+import { type ScheduleInput, patchedInput } from './schemas.ts';
 import { dayRuleFaults } from './timing/day-schemas.ts';
 import { TIMING_KINDS, kindsOf } from './timing/timing-schemas.ts';
 import { bodySizeFaults } from '../targets/body-and-outcome.ts';
@@ -72,7 +72,7 @@ export function resolvePatch(
   const { payload: stored } = current.definition;
   const merged = mergePatch(patchable(current, patch), withoutPayload(patch));
   const kept = keptUnread(patch, current.definition);
-  const checked = checkValue(scheduleInput, isObject(merged) ? { ...merged, ...kept.standIns } : merged);
+  const checked = checkValue(patchedInput, isObject(merged) ? { ...merged, ...kept.standIns } : merged);
   if ('faults' in checked) throw invalid(checked.faults);
   const newPayload = payload === undefined ? stored : mergeJsonText(stored, payload);
   if (newPayload !== null && Buffer.byteLength(newPayload) > MAX_PAYLOAD_BYTES) {

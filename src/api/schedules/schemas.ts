@@ -24,14 +24,25 @@ import {
   timingPatch,
 } from './timing/timing-schemas.ts';
 
-const labelName = z.string().min(1).max(63);
+const storedLabelName = z.string().min(1).max(63);
+/** A filter, `key:value`, ends the key at its first colon. */
+const labelName = storedLabelName.regex(/^[^:]*$/, { error: 'must not have a colon' });
 const MAX_LABELS = 32;
-const labels = z
-  .record(labelName, text(255))
-  .refine((value) => Object.keys(value).length <= MAX_LABELS, {
-    error: `must be at most ${MAX_LABELS} labels`,
-  })
-  .meta({ maxProperties: MAX_LABELS, example: { team: 'billing' } });
+const labelsNamed = (name: z.ZodString) =>
+  z
+    .record(name, text(255))
+    .refine((value) => Object.keys(value).length <= MAX_LABELS, {
+      error: `must be at most ${MAX_LABELS} labels`,
+    })
+    .meta({ maxProperties: MAX_LABELS, example: { team: 'billing' } })
+    .default({});
+
+/** Those that were stored before they were refused can be taken away. */
+function keysWithoutColon(given: Record<string, string | null>, context: z.core.$RefinementCtx): void {
+  for (const [key, value] of Object.entries(given))
+    if (value !== null && key.includes(':'))
+      context.addIssue({ code: 'custom', path: [key], message: 'must not have a colon in its name' });
+}
 
 const description = text(1000);
 const enabled = z.boolean().meta({ description: 'false = paused.' });
@@ -82,7 +93,7 @@ const definitionInput = {
   expect: expectInput.nullable().default(null),
   ...handoffInput,
   ...turnInput,
-  labels: labels.default({}),
+  labels: labelsNamed(labelName),
   ...readOnlyFields,
 };
 
@@ -93,6 +104,11 @@ export const scheduleInput = z
   .superRefine(exactlyOneKind, ALWAYS)
   .meta({ id: 'ScheduleDefinition', description: ONE_OF_FOUR, ...exactlyOneOf() });
 export type ScheduleInput = z.output<typeof scheduleInput>;
+
+/** What a patch makes of a stored schedule, whose labels may be older than the rule for their keys. */
+export const patchedInput = z
+  .strictObject({ ...scheduleInput.shape, labels: labelsNamed(storedLabelName) })
+  .superRefine(exactlyOneKind, ALWAYS);
 
 /** Of a batch. */
 export const itemInput = z
@@ -119,7 +135,7 @@ export const schedulePatch = z
     ...nullish(pauseFields),
     expect: expectPatch.nullish(),
     ...handoffPatch,
-    labels: z.record(labelName, text(255).nullable()).nullish(),
+    labels: z.record(storedLabelName, text(255).nullable()).superRefine(keysWithoutColon).nullish(),
     ...readOnlyFields,
   })
   .superRefine(atMostOneKind, ALWAYS)
