@@ -108,11 +108,21 @@ function migrateTo(url: string, { signal, print }: DatabaseOptions): Promise<num
   return migrate(url, { signal, onWait: (wait) => print(waitLine(wait)) });
 }
 
-function waitLine({ migration, statement, error, tries, retryInMs, oldest }: MigrationWait): string {
+function waitLine({
+  migration,
+  statement,
+  error,
+  statementTimeout,
+  tries,
+  retryInMs,
+  oldest,
+}: MigrationWait): string {
   const inTheWay =
-    oldest === null
-      ? ''
-      : `; the oldest transaction is in backend ${oldest.pid} and began ${oldest.seconds} s ago`;
+    statementTimeout !== null
+      ? `; its role or database has statement_timeout = ${statementTimeout}: ALTER ROLE … SET statement_timeout = 0`
+      : oldest === null
+        ? ''
+        : `; the oldest transaction is in backend ${oldest.pid} and began ${oldest.seconds} s ago`;
   return `migration ${migration} waits (try ${tries}, the next in ${retryInMs / 1000} s): ${statement}: ${error}${inTheWay}`;
 }
 

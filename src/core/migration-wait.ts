@@ -4,6 +4,8 @@ export interface MigrationWait {
   /** The beginning of the statement that could not have its lock. */
   statement: string;
   error: string;
+  /** The limit that its role or its database has for statements, where that cut it off; null: it did not. */
+  statementTimeout: string | null;
   /** How often it was tried so far. */
   tries: number;
   retryInMs: number;

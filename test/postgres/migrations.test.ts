@@ -96,6 +96,7 @@ describe('a migration behind a long reader', () => {
         statement: 'ALTER TABLE "runs" ADD COLUMN "later" integer;',
         tries: 1,
         retryInMs: 20,
+        statementTimeout: null,
         oldest: { pid: (await reader.unsafe('SELECT pg_backend_pid() AS pid'))[0]?.['pid'] as number },
       });
       expect(waits[1]).toMatchObject({ tries: 2, retryInMs: 40 });
@@ -114,6 +115,29 @@ describe('a migration behind a long reader', () => {
     await until(() => (waits.length > 0 ? true : null));
     stopped.abort();
     await expect(migrated).rejects.toThrow(/abort/);
+  });
+});
+
+describe('a database with a short limit of its own for statements', () => {
+  beforeEach(async () => {
+    const name = new URL(store.url).pathname.slice(1);
+    await store.rows(sql.raw(`ALTER DATABASE ${name} SET statement_timeout = '300ms'`));
+  });
+
+  test('cuts off no migration that is a transaction', async () => {
+    release('9000_slow', 'SELECT pg_sleep(0.5);');
+    expect(await start()).toBe(1);
+    expect(waits).toEqual([]);
+  });
+
+  test('is named where it cuts off one that runs outside of a transaction', async () => {
+    release('9000_slow', OUTSIDE, 'SELECT pg_sleep(0.5);');
+    const stopped = new AbortController();
+    const migrated = start(stopped.signal);
+    await until(() => (waits.length > 0 ? true : null));
+    stopped.abort();
+    await expect(migrated).rejects.toThrow(/abort/);
+    expect(waits[0]).toMatchObject({ migration: '9000_slow', statementTimeout: '300ms' });
   });
 });
 

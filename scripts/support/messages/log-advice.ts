@@ -80,6 +80,8 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
   // warn: the instance and its database
   'a migration waits for a transaction that uses its table; this instance starts its work afterwards, and instances of the previous version continue':
     'Wait, or end the transaction that the line names ([deploying.md](deploying.md#migrations)).',
+  'a migration is cut off by the statement_timeout of its role or database; this instance starts its work afterwards, and instances of the previous version continue':
+    '`ALTER ROLE … SET statement_timeout = 0` for the role that migrates; the line says what it is now.',
   'a partition of history cannot be created because another transaction is in the way; this is retried, and nothing stops meanwhile':
     'See [FirelockHistoryDaysMissing](runbook.md#firelockhistorydaysmissing).',
   'FIRELOCK_SCHEDULES_FILE is not applied yet: …': 'It is retried. Bring the database back if it is away.',

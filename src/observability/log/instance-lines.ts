@@ -33,7 +33,9 @@ export const INSTANCE_LINES: Lines = {
   migrationWaits: (logger, { wait }) =>
     logger.warn(
       wait,
-      'a migration waits for a transaction that uses its table; this instance starts its work afterwards, and instances of the previous version continue',
+      wait.statementTimeout === null
+        ? 'a migration waits for a transaction that uses its table; this instance starts its work afterwards, and instances of the previous version continue'
+        : 'a migration is cut off by the statement_timeout of its role or database; this instance starts its work afterwards, and instances of the previous version continue',
     ),
   historyDropped: (logger, { days, definitions }) => {
     if (days.length + definitions === 0) return;

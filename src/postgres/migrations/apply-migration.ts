@@ -70,8 +70,9 @@ async function untilDone(
       const retryInMs = Math.min(MAX_WAIT_MS, deps.firstWaitMs * 2 ** Math.min(tries - 1, 10));
       const [begun = ''] = statement.split('\n');
       const oldest = await oldestBeside(deps);
+      const statementTimeout = isStatementCancelled(error) ? await ownTimeout(deps) : null;
       const wait = { migration: name, statement: begun.slice(0, 120), error: reasonOf(error) };
-      deps.onWait({ ...wait, tries, retryInMs, oldest });
+      deps.onWait({ ...wait, statementTimeout, tries, retryInMs, oldest });
       await delay(retryInMs, undefined, { signal: deps.signal });
     }
   }
@@ -81,6 +82,15 @@ function isInTheWay(error: unknown): boolean {
   return (
     isLockedByOthers(error) || isStatementCancelled(error) || isRepeatable(error) || error instanceof NotNow
   );
+}
+
+/** What a role or a database sets for statements that run outside of a transaction; null: nothing. */
+async function ownTimeout({ database }: ApplyDeps): Promise<string | null> {
+  const [row] = await database.run((db) =>
+    rowsOf<{ own: string }>(db)(sql`-- ownTimeout
+      SELECT current_setting('statement_timeout') AS own`),
+  );
+  return row === undefined || row.own === '0' ? null : row.own;
 }
 
 async function oldestBeside({ database, holder }: ApplyDeps): Promise<MigrationWait['oldest']> {

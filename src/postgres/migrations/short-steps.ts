@@ -25,8 +25,11 @@ export function shortlyOn(database: Database): Shortly {
     }, LIMIT_MS);
 }
 
-/** These views show to any role that there is such work; whose it is they do not. */
-const SET_LOCK_LIMIT = sql`SELECT set_config('lock_timeout', CASE WHEN EXISTS (
+/**
+ * A role may have a short limit for its statements, in which no index is built; each transaction has a limit of ours. These views show to
+ * any role that there is such work; whose it is they do not.
+ */
+const SET_LOCK_LIMIT = sql`SELECT set_config('statement_timeout', '0', true), set_config('lock_timeout', CASE WHEN EXISTS (
     SELECT FROM pg_stat_progress_vacuum WHERE datname = current_database()
     UNION ALL SELECT FROM pg_stat_progress_analyze WHERE datname = current_database())
   THEN ${String(AUTOVACUUM_LIMIT_MS)} ELSE ${String(LOCK_LIMIT_MS)} END, true)`;

@@ -41,10 +41,8 @@ export async function listCalendars(db: Executor, filter: CalendarFilter): Promi
   const { text, after, room } = filter;
   const conditions: SQL[] = [sql`true`];
   if (after !== undefined) conditions.push(sql`c.id > ${after}`);
-  if (text !== undefined) {
-    const pattern = containing(text);
-    conditions.push(sql`(c.id ILIKE ${pattern} OR c.description ILIKE ${pattern})`);
-  }
+  if (text !== undefined)
+    conditions.push(sql`(${containing(sql`c.id`, text)} OR ${containing(sql`c.description`, text)})`);
   const rows = await readRangeByRange(filter, sql`c.id`, (inRange, limit) => {
     const page = sql`${SELECTED} WHERE ${sql.join([...conditions, ...inRange], sql` AND `)} ORDER BY c.id LIMIT ${limit}`;
     const read = () =>

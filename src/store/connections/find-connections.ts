@@ -30,10 +30,8 @@ export async function listConnections(db: Executor, filter: ConnectionFilter): P
   const { text, after, room } = filter;
   const conditions: SQL[] = [sql`true`];
   if (after !== undefined) conditions.push(sql`id > ${after}`);
-  if (text !== undefined) {
-    const pattern = containing(text);
-    conditions.push(sql`(id ILIKE ${pattern} OR description ILIKE ${pattern})`);
-  }
+  if (text !== undefined)
+    conditions.push(sql`(${containing(sql`id`, text)} OR ${containing(sql`description`, text)})`);
   const bytes = rowBytes({ documents: [sql`definition`] });
   const rows = await readRangeByRange(filter, sql`id`, (inRange, limit) => {
     const page = sql`SELECT *, ${bytes} AS row_bytes FROM connections

@@ -34,10 +34,8 @@ export async function listNotifiers(db: Executor, filter: NotifierFilterText): P
   const { text, after, room } = filter;
   const conditions: SQL[] = [sql`true`];
   if (after !== undefined) conditions.push(sql`n.id > ${after}`);
-  if (text !== undefined) {
-    const pattern = containing(text);
-    conditions.push(sql`(n.id ILIKE ${pattern} OR n.description ILIKE ${pattern})`);
-  }
+  if (text !== undefined)
+    conditions.push(sql`(${containing(sql`n.id`, text)} OR ${containing(sql`n.description`, text)})`);
   return readRangeByRange(filter, sql`n.id`, (inRange, limit) =>
     storedWhere(db, sql.join([...conditions, ...inRange], sql` AND `), { limit, room }),
   );

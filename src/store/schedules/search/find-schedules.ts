@@ -1,4 +1,4 @@
-import { type SQL, and, asc, eq, gt, gte, ilike, inArray, lt, lte, or, sql } from 'drizzle-orm';
+import { type SQL, and, asc, eq, gt, gte, inArray, lt, lte, or, sql } from 'drizzle-orm';
 import type { NameRange, Scope } from '../../../core/access/scope.ts';
 import type { Schedule, ScheduleStatus } from '../../../core/schedules/schedule.ts';
 import { readDefinition } from '../../../core/schedules/stored-definition.ts';
@@ -125,7 +125,6 @@ function select(db: Executor, name: string, room?: PageRoom) {
 
 export function conditions(filter: Omit<ScheduleFilter, 'limit' | 'room'>): SQL | undefined {
   const { enabled, late: isLate, statuses, labels = [], text, after, upTo, within } = filter;
-  const pattern = text === undefined ? undefined : containing(text);
   return and(
     enabled === undefined ? undefined : eq(schedules.enabled, enabled),
     isLate === undefined ? undefined : sql`${late} = ${isLate}`,
@@ -133,9 +132,12 @@ export function conditions(filter: Omit<ScheduleFilter, 'limit' | 'room'>): SQL 
     statuses === undefined ? undefined : inArray(status, [...statuses]),
     enabled === false || statuses?.includes('active') === false ? isApart : undefined,
     ...labels.map(([key, value]) => sql`${scheduleVersions.definition}->'labels'->>${key}::text = ${value}`),
-    pattern === undefined
+    text === undefined
       ? undefined
-      : or(ilike(schedules.id, pattern), ilike(sql`${scheduleVersions.definition}->>'description'`, pattern)),
+      : or(
+          containing(schedules.id, text),
+          containing(sql`${scheduleVersions.definition}->>'description'`, text),
+        ),
     after === undefined ? undefined : gt(schedules.id, after),
     upTo === undefined ? undefined : lte(schedules.id, upTo),
     within === undefined ? undefined : and(gte(schedules.id, within.from), lt(schedules.id, within.end)),
