@@ -62,7 +62,8 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
       if (definition.after !== null) throw hasNoTimesOfItsOwn(id);
       try {
         const times = withoutMade(fireTimes(definition, { id, createdAt }, calendars), skips);
-        const next = times.next(Math.max(from ?? now, planningGoesOnAfter(found, now)));
+        const goesOnAfter = planningGoesOnAfter(found, now);
+        const next = times.next(goesOnAfter > now ? Math.max(from ?? now, goesOnAfter) : (from ?? now));
         // With jitter, the moment of a coming fire may have passed already.
         const isDelayed = from === undefined && delayed !== null && times.dueAt(delayed) > now;
         const isNext = isDelayed && (next === null || delayed < next) && times.excludedBy(delayed) === null;

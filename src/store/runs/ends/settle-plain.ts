@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { AttemptSettlement } from '../../../core/runs/attempts/settle-attempt.ts';
 import { bigints, fromMs, ints, milliseconds, texts, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
-import { hasOpenAlert } from '../../alerts/alert-effects.ts';
+import { ENDED_BY_SUCCESS, hasOpenAlert } from '../../alerts/alert-effects.ts';
 import { isFollowed } from '../../effects/followers.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { LOCK_LIMIT } from '../../../postgres/sql/lock-limit.ts';
@@ -9,6 +9,8 @@ import { queryPrepared, idsUnlessAll, isAmong } from '../../../postgres/sql/rows
 import { keepsBoundQuietly } from '../bounds/bound-columns.ts';
 import { endedColumns } from '../record-columns.ts';
 import { stepTo } from '../step-to.ts';
+
+const ENDED_KINDS = sql.raw(ENDED_BY_SUCCESS.map((kind) => `('${kind}')`).join(', '));
 
 /** Ordered as its index is: otherwise a table that was not analyzed since an import is read whole, to find that no schedule follows. */
 const ANY_FOLLOWER = sql`SELECT after_uid FROM schedules WHERE after_uid IS NOT NULL ORDER BY after_uid LIMIT 1`;
@@ -71,7 +73,7 @@ export async function settlePlainIfClaimed(
       WHERE e.trigger NOT IN ('api', 'notify') AND (${ANY_FOLLOWER}) IS NOT NULL
         AND ${isFollowed({ uid: sql`e.schedule_uid`, id: sql`e.schedule_id` })}
     ), healed AS MATERIALIZED (
-      SELECT e.id, k.kind FROM ended e CROSS JOIN (VALUES ('failed'), ('late')) AS k(kind)
+      SELECT e.id, k.kind FROM ended e CROSS JOIN (VALUES ${ENDED_KINDS}) AS k(kind)
       WHERE ${hasOpenAlert(sql`e.schedule_uid`, sql`k.kind`)}
     ), caused AS (
       INSERT INTO effects (kind, alert_kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
