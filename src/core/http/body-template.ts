@@ -67,15 +67,20 @@ export function compileBody({ template, contentType }: BodyTemplate): CompiledBo
 export function renderBody(body: CompiledBody, values: BodyValues): string {
   const filling = new Filling(values);
   let text = '';
-  let bytes = 0;
   for (const part of body) {
-    const written = typeof part === 'string' ? part : part.write(part.read(filling));
-    bytes += Buffer.byteLength(written);
-    if (bytes > MAX_BODY_BYTES) throw new BodyTooLong('the body would be longer than 1 MiB');
-    text += written;
+    text += typeof part === 'string' ? part : part.write(part.read(filling));
+    if (text.length > MAX_BODY_BYTES) throw new BodyTooLong(TOO_LONG);
   }
+  if (text.length * MOST_BYTES_OF_UNIT > MAX_BODY_BYTES && encoder.encode(text).length > MAX_BODY_BYTES)
+    throw new BodyTooLong(TOO_LONG);
   return text;
 }
+
+/** In UTF-8, of a unit of UTF-16. */
+const MOST_BYTES_OF_UNIT = 3;
+const TOO_LONG = 'the body would be longer than 1 MiB';
+/** Not Buffer: the dashboard shows bodies too. */
+const encoder = new TextEncoder();
 
 /** Whether no run with this payload can be sent, whatever else there is to fill in. */
 export function isTooLongWith(body: CompiledBody, payload: string | null): boolean {
