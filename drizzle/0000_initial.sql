@@ -218,6 +218,7 @@ CREATE TABLE "messages" (
 	"event" text NOT NULL,
 	"gathers_until" timestamp (3) with time zone,
 	"fallback_for" text COLLATE "C",
+	"passed_on" boolean DEFAULT false NOT NULL,
 	"created_at" timestamp (3) with time zone NOT NULL
 );
 --> statement-breakpoint

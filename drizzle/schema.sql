@@ -265,6 +265,7 @@ CREATE TABLE messages (
   event text NOT NULL,
   gathers_until timestamp(3) with time zone,
   fallback_for text COLLATE "C",
+  passed_on boolean NOT NULL DEFAULT false,
   created_at timestamp(3) with time zone NOT NULL,
   CONSTRAINT messages_pkey PRIMARY KEY (run_id)
 );

@@ -619,6 +619,8 @@ export const messages = pgTable(
     gathersUntil: instantColumn('gathers_until'),
     /** The notifier that could not deliver it: it goes to no further one. Null: it is told for the first time. */
     fallbackFor: identifier('fallback_for'),
+    /** It has gone to the fallback of its notifier. */
+    passedOn: boolean('passed_on').notNull().default(false),
     createdAt: instantColumn('created_at').notNull(),
   },
   (t) => [

@@ -146,7 +146,7 @@ function attemptedOf(targets: TargetRegistry, run: SilentRun, handoff: Handoff |
   const { retry, delivery, timeoutSeconds, completion, completionTimeoutSeconds } = handoff ?? NO_DEFINITION;
   const hasLookup = (handoff && targets.kindOf(handoff.target)?.hasLookup(handoff.target)) ?? false;
   const said = { retry, delivery, timeoutSeconds, completion, completionTimeoutSeconds };
-  return { ...said, failures, startedAt, hasLookup, doubt: null, wasHandedOff: true };
+  return { ...said, failures, startedAt, hasLookup, giveUpAt: null, doubt: null, wasHandedOff: true };
 }
 
 function silenceOf({ workerId, expiresAt }: SilentRun): AttemptError {

@@ -12,14 +12,15 @@ interface GivenNotifier {
   filter?: NotifierFilter;
   channel?: ChannelType;
   fallback?: string;
+  attempts?: number;
 }
 
-/** A notifier, as its rows are: a webhook unless told otherwise; one attempt for each message. */
+/** A notifier, as its rows are: a webhook unless told otherwise; one attempt for each message, or so many. */
 export async function putNotifier(
   store: Pick<Store, 'rows'>,
   { id, url, on = ALERT_KINDS, filter = { ids: [], label: [] }, ...given }: GivenNotifier,
 ): Promise<void> {
-  const { channel = 'webhook', fallback = null } = given;
+  const { channel = 'webhook', fallback = null, attempts: maxAttempts = 1 } = given;
   const uid = randomUUID();
   const target = {
     ...{ type: 'http', url, method: 'POST', headers: {}, body: 'envelope', outcome: null },
@@ -27,7 +28,7 @@ export async function putNotifier(
   };
   const definition = {
     target,
-    retry: { maxAttempts: 1, minBackoffSeconds: 1, maxBackoffSeconds: 1 },
+    retry: { maxAttempts, minBackoffSeconds: 1, maxBackoffSeconds: 1 },
     ...{
       timeoutSeconds: 30,
       delivery: 'atLeastOnce',

@@ -36,8 +36,12 @@ export interface Notifier {
   updatedAt: Instant;
 }
 
-/** About 24 hours, since the waits between attempts grow to a quarter of an hour: a night in which the other side is down. */
-const RETRY = { maxAttempts: 102, minBackoffSeconds: 10, maxBackoffSeconds: 900 } as const;
+/** How long after it was recorded a message is tried: a night in which the other side is down. */
+export const MESSAGE_TRIED_MS = 24 * 3_600_000;
+/** A message that a try does not deliver so long after it was recorded goes to the fallback, and is tried on. */
+export const TO_FALLBACK_MS = 3_600_000;
+/** Time bounds the attempts, not their number. */
+const RETRY = { maxAttempts: 1_000, minBackoffSeconds: 10, maxBackoffSeconds: 900 } as const;
 
 /** How its messages are handed off. */
 export function handoffOf(target: HandoffTarget): OneOffHandoff {

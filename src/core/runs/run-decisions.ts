@@ -1,8 +1,9 @@
 import type { AttemptError } from './attempts/outcome.ts';
-import type { RunStatus } from './run.ts';
+import type { RunStatus, RunTrigger } from './run.ts';
 
 /** The fields of a run's locked row that decide about an action on it. */
 export interface RunState {
+  trigger: RunTrigger;
   status: RunStatus;
   reason: string | null;
   attempts: number;
@@ -68,6 +69,7 @@ export function decideComplete(
   run: RunState,
   word: CompletionWord,
 ): Decision<{ status: 'succeeded' | 'failed'; error: AttemptError | null }> {
+  if (run.trigger === 'notify') return notPossible(OF_NOTIFIER);
   const isRepeated = run.status === word.status;
   const mayEnd = run.status === 'unknown' || isUnderWay(run);
   if (!isRepeated && !mayEnd) return notPossible(stateOf(run));
@@ -79,10 +81,13 @@ export function decideComplete(
 }
 
 export function decideHeartbeat(run: RunState, speaker: Speaker): Decision<object> {
+  if (run.trigger === 'notify') return notPossible(OF_NOTIFIER);
   if (!isUnderWay(run)) return notPossible(stateOf(run));
   const stale = staleness(run, speaker);
   return stale === null ? { kind: 'write' } : notPossible(stale);
 }
+
+const OF_NOTIFIER = 'the run is a message of a notifier: only its receiver says whether it arrived';
 
 function isUnderWay({ status, attempts }: RunState): boolean {
   return status === 'running' || (status === 'pending' && attempts > 0);

@@ -8,6 +8,7 @@ import {
   type Doubt,
   settlementOf,
 } from '../../core/runs/attempts/settlement.ts';
+import { MESSAGE_TRIED_MS } from '../../core/alerts/notifier.ts';
 import type { Handoff } from '../../core/schedules/schedule.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import { reasonOf } from '../../runtime/reason.ts';
@@ -21,7 +22,7 @@ export function attemptedOf(
   startedAt: Instant,
 ): Attempted {
   const { target, retry, delivery, timeoutSeconds, completion, completionTimeoutSeconds } = handoff;
-  const { failures, wasHandedOff } = run;
+  const { failures, wasHandedOff, trigger, scheduledFor } = run;
   const hasLookup = (target && kind?.hasLookup(target)) ?? false;
   const doubt = hasLookup ? doubtOf(run) : null;
   return {
@@ -33,6 +34,7 @@ export function attemptedOf(
     failures,
     startedAt,
     hasLookup,
+    giveUpAt: trigger === 'notify' ? scheduledFor + MESSAGE_TRIED_MS : null,
     doubt,
     wasHandedOff,
   };

@@ -9,7 +9,9 @@ import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { lockOpenRuns } from '../runs/lock-runs.ts';
 import { type RunChange, saveLockedRuns } from '../runs/save-runs.ts';
+import { waitForEarlier } from './message-order.ts';
 import { type GatheredTelling, type TextsAt, payloadsOf } from './message-payloads.ts';
+import { recordMessages, waitingFor } from './record-messages.ts';
 import { lockNotifiersToTell } from './notifiers-to-tell.ts';
 
 interface GatheredMessage {
@@ -57,9 +59,15 @@ export async function closeMessages(
   ];
   const { found, locked } = await lockMessages(tx, mine);
   const now = await databaseNow(tx);
-  const going = found.flatMap((one) => goingOn(one, free));
-  await closeLocked(tx, found, { going, at: { now, publicUrl } });
-  return { toSend: going.length, locked: [...locked, ...waiting.map(({ runId }) => runId)] };
+  const all = found.flatMap((one) => goingOn(one, free));
+  const at = { now, publicUrl };
+  // It was gathered for another channel.
+  const apart = all.filter(({ notifier }) => notifier.channel === 'pagerduty');
+  const { toSend, unfinished } = await tellApart(tx, apart, at);
+  const going = all.filter((one) => !apart.includes(one));
+  const done = found.filter(({ run_id }) => !unfinished.has(run_id));
+  const sent = await closeLocked(tx, done, { going, at });
+  return { toSend: toSend + sent, locked: [...locked, ...waiting.map(({ runId }) => runId)] };
 }
 
 interface LockedMessage {
@@ -113,22 +121,61 @@ function goingOn(
 async function closeLocked(
   tx: Transaction,
   found: readonly LockedMessage[],
-  { going, at }: { going: readonly GoingMessage[]; at: TextsAt },
-): Promise<void> {
-  if (found.length === 0) return;
+  { going: all, at }: { going: readonly GoingMessage[]; at: TextsAt },
+): Promise<number> {
+  if (found.length === 0) return 0;
   const { now } = at;
-  const payloads = await payloadsOf(tx, going, at);
+  const payloads = await payloadsOf(tx, all, at);
+  const going = all.filter(({ runId }) => payloads.has(runId));
+  const { waits, earlier } = await waitForEarlier(
+    tx,
+    going.map(({ runId }) => runId),
+  );
   const released = going.map(({ runId, run, notifier: { version: scheduleVersion } }): RunChange => {
-    const ownPayload = payloads.get(runId) ?? null;
-    return { from: run, to: { ...releaseRun(run, now), dueAt: now, scheduleVersion, ownPayload } };
+    const waiting = waitingFor(waits.get(runId));
+    const text = { dueAt: now, scheduleVersion, ownPayload: payloads.get(runId) ?? null };
+    const hasDependents = run.hasDependents || earlier.has(runId);
+    const to = waiting.status ? run : releaseRun(run, now);
+    return { from: run, to: { ...to, ...text, hasDependents, ...waiting } };
   });
   const goes = new Set(going.map(({ runId }) => runId));
   const cancelled = found.flatMap(({ run }): RunChange[] =>
     run?.status !== 'waiting' || goes.has(run.id)
       ? []
-      : [{ from: run, to: endRun(run, { status: 'cancelled', reason: 'request' }, now) }],
+      : [{ from: run, to: endRun(run, { status: 'cancelled', reason: 'replaced' }, now) }],
   );
   await saveLockedRuns(tx, [...released, ...cancelled]);
   await tx.execute(sql`-- closeLocked
     UPDATE messages SET gathers_until = NULL WHERE run_id = ANY (${uuids(found.map(({ run_id }) => run_id))})`);
+  return released.length - waits.size;
+}
+
+/** Episodes that one transaction tells apart. */
+const MOST_APART = 500;
+
+/** Each episode of these messages is told in a message of its own; of very many, the rest by later transactions (`unfinished`). */
+async function tellApart(
+  tx: Transaction,
+  messages: readonly GoingMessage[],
+  at: TextsAt,
+): Promise<{ toSend: number; unfinished: ReadonlySet<string> }> {
+  if (messages.length === 0) return { toSend: 0, unfinished: new Set() };
+  const share = Math.ceil(MOST_APART / messages.length);
+  const rows = await rowsOf<{ run_id: string; alert_id: string }>(tx)(sql`-- tellApart
+    DELETE FROM message_alerts WHERE (run_id, alert_id) IN (
+      SELECT m.run_id, a.alert_id FROM unnest(${uuids(messages.map(({ runId }) => runId))}) AS m(run_id)
+        CROSS JOIN LATERAL (SELECT alert_id FROM message_alerts WHERE run_id = m.run_id ORDER BY alert_id LIMIT ${share}) AS a)
+    RETURNING run_id, alert_id`);
+  const told = Map.groupBy(rows, ({ run_id }) => run_id);
+  const idsOf = ({ runId }: GoingMessage) => (told.get(runId) ?? []).map(({ alert_id }) => alert_id);
+  const tellings = messages.map((one) => ({
+    notifier: one.notifier,
+    event: one.event,
+    alertIds: idsOf(one),
+  }));
+  const { toSend } = await recordMessages(tx, tellings, at);
+  return {
+    toSend,
+    unfinished: new Set(messages.filter((one) => idsOf(one).length === share).map(({ runId }) => runId)),
+  };
 }

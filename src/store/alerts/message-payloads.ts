@@ -9,6 +9,19 @@ import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { ALERT_COLUMNS, type AlertRow, toAlert } from './alert-rows.ts';
 
+/** What a notifier is to be told, whose row this transaction has locked. */
+export interface Telling {
+  notifier: Notifier;
+  event: MessageEvent;
+  alertIds: readonly string[];
+  /** The notifier that could not deliver it. */
+  fallbackFor?: string;
+  /** The message, of that notifier or one that this replaces, whose episodes this one is about instead of `alertIds`. */
+  copiedFrom?: string;
+  /** Of these, only those that are open; false: only those that are over, and of which it has not heard so. */
+  onlyOpen?: boolean;
+}
+
 /** A message whose episodes stand in message_alerts. */
 export interface GatheredTelling {
   runId: string;
@@ -29,7 +42,7 @@ interface ToldRow extends AlertRow {
   count: number;
 }
 
-/** What the run of each of these messages carries, by the id of the run. */
+/** What the run of each of these messages carries, by the id of the run; without those that are about nothing any more. */
 export async function payloadsOf(
   tx: Transaction,
   messages: readonly GatheredTelling[],
@@ -46,12 +59,13 @@ export async function payloadsOf(
     ORDER BY a.id`);
   const told = Map.groupBy(rows, ({ message_id }) => message_id);
   return new Map(
-    messages.map(({ runId, notifier, event, fallbackFor }) => {
+    messages.flatMap(({ runId, notifier, event, fallbackFor }) => {
       const own = told.get(runId) ?? [];
+      if (own.length === 0) return [];
       const more = Math.max(0, (own[0]?.count ?? 0) - MAX_TOLD);
       const alerts = own.map((row) => toldAlert(row, publicUrl));
       const message = { notifier: notifier.id, event, at: now, alerts, more, fallbackFor };
-      return [runId, payloadOf(notifier.channel, message)];
+      return [[runId, payloadOf(notifier.channel, message)] as const];
     }),
   );
 }

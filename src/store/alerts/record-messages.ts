@@ -1,27 +1,16 @@
-import { sql } from 'drizzle-orm';
-import { GATHER_SECONDS, type MessageEvent } from '../../core/alerts/message.ts';
+import { type SQL, sql } from 'drizzle-orm';
+import { GATHER_SECONDS } from '../../core/alerts/message.ts';
 import { messageRun } from '../../core/alerts/message-run.ts';
-import type { Notifier } from '../../core/alerts/notifier.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { randomRunId } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
-import { instants, texts, uuids } from '../../postgres/sql/arrays.ts';
+import { booleans, instants, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { recordRuns } from '../runs/save-runs.ts';
-import { type GatheredTelling, type TextsAt, payloadsOf } from './message-payloads.ts';
-
-/** What a notifier is to be told, whose row this transaction has locked. */
-export interface Telling {
-  notifier: Notifier;
-  event: MessageEvent;
-  alertIds: readonly string[];
-  /** The notifier that could not deliver it. */
-  fallbackFor?: string;
-  /** The message of that notifier, whose episodes this one is about instead of `alertIds`. */
-  copiedFrom?: string;
-}
+import { waitForEarlier } from './message-order.ts';
+import { type GatheredTelling, type Telling, type TextsAt, payloadsOf } from './message-payloads.ts';
 
 export interface RecordedMessages {
   /** Those that still gather. */
@@ -54,7 +43,14 @@ export async function recordMessages(
   await addAlerts(tx, [...joining, ...drafts]);
   await copyAlerts(tx, drafts);
   const payloads = await payloadsOf(tx, closed, at);
-  const runs = drafts.map((draft) => runOf(draft, payloads.get(draft.runId) ?? null, at.now));
+  const { waits } = await waitForEarlier(
+    tx,
+    closed.map(({ runId }) => runId),
+  );
+  const runs = drafts.map((draft) => ({
+    ...runOf(draft, payloads.get(draft.runId) ?? null, at.now),
+    ...waitingFor(waits.get(draft.runId)),
+  }));
   await recordRuns(tx, runs);
   return { gathering: drafts.length - closed.length, toSend: closed.length };
 }
@@ -63,20 +59,35 @@ export async function recordMessages(
 interface Draft extends GatheredTelling {
   alertIds: readonly string[];
   copiedFrom: string | null;
+  onlyOpen: boolean | null;
   /** Null: it is closed. */
   gathersUntil: Instant | null;
 }
 
-function gathers({ notifier, fallbackFor }: Telling): boolean {
-  return notifier.channel !== 'pagerduty' && fallbackFor === undefined;
+/** Of a message that waits for so many earlier ones. Once they have ended, however they did, it is sent. */
+export function waitingFor(earlier: number | undefined): Partial<RunRecord> {
+  return earlier ? { status: 'waiting', openDependencies: earlier, onDependencyFailure: 'run' } : {};
+}
+
+function gathers({ notifier, fallbackFor, copiedFrom }: Telling): boolean {
+  return notifier.channel !== 'pagerduty' && fallbackFor === undefined && copiedFrom === undefined;
 }
 
 function draftsOf(telling: Telling, now: Instant): Draft[] {
-  const { notifier, event, alertIds: all, fallbackFor = null, copiedFrom = null } = telling;
+  const { notifier, event, alertIds: all, fallbackFor = null, copiedFrom = null, onlyOpen = null } = telling;
   const each = notifier.channel === 'pagerduty' ? all.map((id) => [id]) : [all];
   const gathersUntil = gathers(telling) ? now + GATHER_SECONDS * 1000 : null;
   return each.map((alertIds) => ({
-    ...{ runId: randomRunId(now), notifier, event, alertIds, fallbackFor, copiedFrom, gathersUntil },
+    ...{
+      runId: randomRunId(now),
+      notifier,
+      event,
+      alertIds,
+      fallbackFor,
+      copiedFrom,
+      onlyOpen,
+      gathersUntil,
+    },
   }));
 }
 
@@ -103,6 +114,7 @@ async function gatheringOf(tx: Transaction, tellings: readonly Telling[]): Promi
       WITH ORDINALITY AS t(notifier_id, event, place)
     JOIN messages m ON m.gathers_until IS NOT NULL AND m.fallback_for IS NULL
       AND m.notifier_id = t.notifier_id AND m.event = t.event
+    JOIN runs r ON r.id = m.run_id AND r.status = 'waiting'
     ORDER BY t.place, m.gathers_until`);
   return new Map(
     rows.flatMap(({ place, run_id }) => {
@@ -140,6 +152,16 @@ async function copyAlerts(tx: Transaction, drafts: readonly Draft[]): Promise<vo
   if (copies.length === 0) return;
   await tx.execute(sql`-- copyAlerts
     INSERT INTO message_alerts (run_id, alert_id) SELECT c.run_id, a.alert_id
-    FROM unnest(${uuids(copies.map(({ runId }) => runId))}, ${uuids(copies.map(({ copiedFrom }) => copiedFrom))})
-      AS c(run_id, copied_from) JOIN message_alerts a ON a.run_id = c.copied_from`);
+    FROM unnest(${uuids(copies.map(({ runId }) => runId))}, ${uuids(copies.map(({ copiedFrom }) => copiedFrom))},
+      ${texts(copies.map(({ notifier }) => notifier.id))}, ${booleans(copies.map(({ onlyOpen }) => onlyOpen))})
+      AS c(run_id, copied_from, notifier_id, only_open)
+      JOIN message_alerts a ON a.run_id = c.copied_from JOIN alerts e ON e.id = a.alert_id
+    WHERE CASE WHEN c.only_open THEN e.until IS NULL
+      WHEN NOT c.only_open THEN e.until IS NOT NULL AND ${isUntoldEnd(sql`a.alert_id`, sql`c.notifier_id`)} ELSE true END`);
+}
+
+/** Whether no message has told the notifier that the episode is over. */
+export function isUntoldEnd(alertId: SQL, notifierId: SQL): SQL {
+  return sql`NOT EXISTS (SELECT FROM message_alerts t JOIN messages o ON o.run_id = t.run_id AND o.event = 'recovered'
+      WHERE t.alert_id = ${alertId} AND o.notifier_id = ${notifierId})`;
 }

@@ -4,8 +4,10 @@ import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
+import type { Telling } from './message-payloads.ts';
 import { lockNotifiersToTell } from './notifiers-to-tell.ts';
-import { NO_MESSAGES, type RecordedMessages, type Telling, recordMessages } from './record-messages.ts';
+import { tellingsOfEnds } from './message-order.ts';
+import { type RecordedMessages, recordMessages } from './record-messages.ts';
 
 /** A notifier is to be reminded of an episode that is open. */
 export interface Reminder {
@@ -71,18 +73,19 @@ export async function remind(
       FROM due d WHERE t.alert_id = d.alert_id AND t.notifier_id = d.notifier_id AND NOT d.is_over
     )
     SELECT alert_id, notifier_id, is_over FROM due`);
-  const tellings = [...free.values()].flatMap((notifier) => {
-    const idsOf = (isOver: boolean) =>
-      rows.flatMap((row) =>
-        row.notifier_id === notifier.id && row.is_over === isOver ? [row.alert_id] : [],
-      );
-    const told: Telling[] = [];
-    if (notifier.remindSeconds !== null) told.push({ notifier, event: 'reminder', alertIds: idsOf(false) });
-    if (notifier.channel === 'pagerduty') told.push({ notifier, event: 'recovered', alertIds: idsOf(true) });
-    return told.filter(({ alertIds }) => alertIds.length > 0);
-  });
-  if (tellings.length === 0) return { messages: NO_MESSAGES, locked };
-  return { messages: await recordMessages(tx, tellings, { now: await databaseNow(tx), publicUrl }), locked };
+  const about = (isOver: boolean) =>
+    [...free.values()].map((notifier) => {
+      const own = rows.filter((row) => row.notifier_id === notifier.id && row.is_over === isOver);
+      return { notifier, alertIds: own.map(({ alert_id }) => alert_id) };
+    });
+  const now = await databaseNow(tx);
+  const { recovered, replaced } = await tellingsOfEnds(tx, about(true), now);
+  const resolved = recovered.filter(({ notifier }) => notifier.channel === 'pagerduty');
+  const reminded = about(false)
+    .filter(({ notifier }) => notifier.remindSeconds !== null)
+    .map((one): Telling => ({ ...one, event: 'reminder' }));
+  const told = [...reminded, ...resolved].filter(({ alertIds }) => alertIds.length > 0);
+  return { messages: await recordMessages(tx, [...told, ...replaced], { now, publicUrl }), locked };
 }
 
 /** A separate statement: what a transaction has ended of which a row was waited for is seen by the next one only. */

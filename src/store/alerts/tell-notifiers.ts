@@ -6,9 +6,10 @@ import { instants, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { readNotifiers } from '../notifiers/notifier-rows.ts';
-import type { TextsAt } from './message-payloads.ts';
+import { tellingsOfEnds } from './message-order.ts';
+import type { Telling, TextsAt } from './message-payloads.ts';
 import { lockNotifiersToTell } from './notifiers-to-tell.ts';
-import { type RecordedMessages, type Telling, recordMessages } from './record-messages.ts';
+import { type RecordedMessages, recordMessages } from './record-messages.ts';
 
 /** A schedule with what becomes of its episodes. */
 interface JudgedSchedule {
@@ -79,18 +80,16 @@ export async function tell(
     const opened = decided.flatMap(({ schedule, opened: of }) =>
       of.filter(({ kind }) => speaksOf(notifier, kind, schedule)).map(({ id }) => id),
     );
-    const recovered = closed.filter(({ id }) => toldOf.get(id)?.includes(notifier.id)).map(({ id }) => id);
-    return [
-      { notifier, event: 'opened' as const, alertIds: opened },
-      { notifier, event: 'recovered' as const, alertIds: recovered },
-    ].filter(({ alertIds }) => alertIds.length > 0);
+    return opened.length > 0 ? [{ notifier, event: 'opened', alertIds: opened }] : [];
   });
-  await noteTellings(
-    tx,
-    tellings.filter(({ event }) => event === 'opened'),
-    at.now,
-  );
-  return recordMessages(tx, tellings, at);
+  const ends = notifiers.map((notifier) => ({
+    notifier,
+    alertIds: closed.filter(({ id }) => toldOf.get(id)?.includes(notifier.id)).map(({ id }) => id),
+  }));
+  const { recovered, replaced } = await tellingsOfEnds(tx, ends, at.now);
+  await noteTellings(tx, tellings, at.now);
+  const told = recovered.filter(({ alertIds }) => alertIds.length > 0);
+  return recordMessages(tx, [...tellings, ...told, ...replaced], at);
 }
 
 async function noteTellings(tx: Transaction, opened: readonly Telling[], now: Instant): Promise<void> {

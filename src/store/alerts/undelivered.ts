@@ -1,13 +1,14 @@
 import { sql } from 'drizzle-orm';
 import type { MessageEvent } from '../../core/alerts/message.ts';
 import type { Notifier } from '../../core/alerts/notifier.ts';
-import { uuids } from '../../postgres/sql/arrays.ts';
+import { texts, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import type { Effect } from '../effects/effect-rows.ts';
+import type { Telling } from './message-payloads.ts';
 import { lockNotifiersToTell } from './notifiers-to-tell.ts';
-import { NO_MESSAGES, type RecordedMessages, type Telling, recordMessages } from './record-messages.ts';
+import { NO_MESSAGES, type RecordedMessages, isUntoldEnd, recordMessages } from './record-messages.ts';
 
 interface Row {
   run_id: string;
@@ -29,8 +30,9 @@ const MOST_MESSAGES = 500;
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 
 /**
- * Records for each of these messages, which did not succeed, one for the fallback of its notifier, if there is one; for PagerDuty, one for
- * each of its episodes. What a fallback could not deliver goes nowhere else.
+ * Records for each of these messages, which did not succeed or have been tried in vain for long, one for the fallback of its notifier, if
+ * there is one; for PagerDuty, one for each of its episodes. From then on the fallback is told of their ends, too. What is over by now is
+ * told so, and as an incident not at all. What a fallback could not deliver goes nowhere else.
  */
 export async function passOnUndelivered(
   tx: Transaction,
@@ -47,11 +49,15 @@ export async function passOnUndelivered(
     rows.map(({ fallback }) => fallback),
   );
   const waiting = new Set(rows.filter(({ fallback }) => locked.has(fallback)).map(({ run_id }) => run_id));
-  const told = rows.flatMap((row) => {
-    const notifier = free.get(row.fallback);
-    const effect = effects.find(({ runId }) => runId === row.run_id);
-    return notifier && effect ? [{ row, notifier, effect }] : [];
-  });
+  const told = await onlyOnce(
+    tx,
+    rows.flatMap((row) => {
+      const notifier = free.get(row.fallback);
+      const effect = effects.find(({ runId }) => runId === row.run_id);
+      return notifier && effect ? [{ row, notifier, effect }] : [];
+    }),
+  );
+  await noteTellings(tx, told);
   const { tellings, begun } = await tellingsOf(tx, told);
   const now = await databaseNow(tx);
   return {
@@ -67,6 +73,28 @@ interface Passing {
   effect: Effect;
 }
 
+/** A message that is tried in vain for hours has an effect for each try. Under the locks of the fallbacks. */
+async function onlyOnce(tx: Transaction, all: readonly Passing[]): Promise<Passing[]> {
+  if (all.length === 0) return [];
+  const rows = await rowsOf<{ run_id: string }>(tx)(sql`-- onlyOnce
+    UPDATE messages SET passed_on = true WHERE run_id = ANY (${uuids(all.map(({ row }) => row.run_id))}) AND NOT passed_on
+    RETURNING run_id`);
+  const first = new Set(rows.map(({ run_id }) => run_id));
+  return all.filter(({ row, effect }) => first.has(row.run_id) || effect.doneThrough !== null);
+}
+
+/** What is open stays so until this is committed. */
+async function noteTellings(tx: Transaction, told: readonly Passing[]): Promise<void> {
+  if (told.length === 0) return;
+  await tx.execute(sql`-- noteTellings
+    WITH open AS (
+      SELECT a.id, p.fallback FROM unnest(${uuids(told.map(({ row }) => row.run_id))}, ${texts(told.map(({ row }) => row.fallback))})
+        AS p(run_id, fallback) JOIN message_alerts m ON m.run_id = p.run_id JOIN alerts a ON a.id = m.alert_id
+      WHERE a.until IS NULL ORDER BY a.id FOR SHARE OF a
+    )
+    INSERT INTO alert_tellings (alert_id, notifier_id) SELECT id, fallback FROM open ON CONFLICT DO NOTHING`);
+}
+
 async function tellingsOf(
   tx: Transaction,
   told: readonly Passing[],
@@ -78,16 +106,45 @@ async function tellingsOf(
     apart.map(({ effect }) => effect),
     share,
   );
-  const tellings = told.map(({ row, notifier }): Telling => {
+  const together = await openAndOver(
+    tx,
+    told.filter((one) => !apart.includes(one)),
+  );
+  const tellings = told.flatMap(({ row, notifier }): Telling[] => {
     const telling = { notifier, event: row.event, fallbackFor: row.notifier_id };
-    if (notifier.channel === 'pagerduty') return { ...telling, alertIds: alerts.get(row.run_id) ?? [] };
-    return { ...telling, alertIds: [], copiedFrom: row.run_id };
+    const open = (alerts.get(row.run_id) ?? []).filter(({ is_open }) => is_open);
+    if (notifier.channel === 'pagerduty')
+      return [{ ...telling, alertIds: open.map(({ alert_id }) => alert_id) }];
+    return (together.get(row.run_id) ?? []).map(({ is_open }) => ({
+      ...{ ...telling, event: is_open ? row.event : 'recovered', alertIds: [] },
+      ...{ copiedFrom: row.run_id, onlyOpen: is_open },
+    }));
   });
   const begun = apart.flatMap(({ effect }) => {
     const of = alerts.get(effect.runId) ?? [];
-    return of.length < share ? [] : [{ ...effect, doneThrough: of.at(-1) ?? null }];
+    return of.length < share ? [] : [{ ...effect, doneThrough: of.at(-1)?.alert_id ?? null }];
   });
   return { tellings, begun };
+}
+
+/** By the run of the message: whether it is about episodes that are open, and about some that are over and the fallback was not told so. */
+async function openAndOver(
+  tx: Transaction,
+  told: readonly Passing[],
+): Promise<Map<string, { is_open: boolean }[]>> {
+  if (told.length === 0) return new Map();
+  const rows = await rowsOf<{ run_id: string; is_open: boolean }>(tx)(sql`-- openAndOver
+    SELECT DISTINCT p.run_id, e.until IS NULL AS is_open
+    FROM unnest(${uuids(told.map(({ row }) => row.run_id))}, ${texts(told.map(({ row }) => row.fallback))}) AS p(run_id, notifier_id)
+      JOIN message_alerts a ON a.run_id = p.run_id JOIN alerts e ON e.id = a.alert_id
+    WHERE e.until IS NULL OR ${isUntoldEnd(sql`a.alert_id`, sql`p.notifier_id`)}`);
+  return Map.groupBy(rows, ({ run_id }) => run_id);
+}
+
+interface NextAlert {
+  run_id: string;
+  alert_id: string;
+  is_open: boolean;
 }
 
 /** By the run of the message: its next episodes, behind those that were told already. */
@@ -95,14 +152,13 @@ async function nextAlerts(
   tx: Transaction,
   effects: readonly Effect[],
   share: number,
-): Promise<Map<string, string[]>> {
+): Promise<Map<string, NextAlert[]>> {
   if (effects.length === 0) return new Map();
-  const rows = await rowsOf<{ run_id: string; alert_id: string }>(tx)(sql`-- nextAlerts
-    SELECT e.run_id, a.alert_id
+  const rows = await rowsOf<NextAlert>(tx)(sql`-- nextAlerts
+    SELECT e.run_id, a.alert_id, EXISTS (SELECT FROM alerts WHERE id = a.alert_id AND until IS NULL) AS is_open
     FROM unnest(${uuids(effects.map(({ runId }) => runId))}, ${uuids(effects.map(({ doneThrough }) => doneThrough ?? FIRST_ID))})
       AS e(run_id, done_through)
       CROSS JOIN LATERAL (SELECT alert_id FROM message_alerts WHERE run_id = e.run_id AND alert_id > e.done_through
         ORDER BY alert_id LIMIT ${share}) AS a ORDER BY e.run_id, a.alert_id`);
-  const found = Map.groupBy(rows, ({ run_id }) => run_id);
-  return new Map([...found].map(([runId, of]) => [runId, of.map(({ alert_id }) => alert_id)]));
+  return Map.groupBy(rows, ({ run_id }) => run_id);
 }

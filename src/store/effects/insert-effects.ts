@@ -13,7 +13,7 @@ import { isFollowed } from './followers.ts';
 
 interface End {
   to: RunRecord;
-  also?: readonly Extract<EffectKind, 'cancel' | 'gone'>[];
+  also?: readonly Extract<EffectKind, 'cancel' | 'gone' | 'undelivered'>[];
 }
 
 /** Writes the effects of these ends, in their transaction. Answers how many it wrote. */
@@ -62,7 +62,8 @@ function kindsOf(run: RunRecord): EffectKind[] {
   if (run.hasDependents) kinds.push('dependents');
   if (run.overlapGuarded) kinds.push('overlap');
   if (run.outcomeWatched && FAILING_ENDS.includes(run.status)) kinds.push('failing');
-  if (run.trigger === 'notify' && FAILING_ENDS.includes(run.status)) kinds.push('undelivered');
+  if (run.trigger === 'notify' && (FAILING_ENDS.includes(run.status) || run.reason === 'request'))
+    kinds.push('undelivered');
   return kinds;
 }
 

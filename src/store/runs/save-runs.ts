@@ -5,7 +5,7 @@ import { mayBecome } from '../../core/runs/status-steps.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
-import { insertEffects } from '../effects/insert-effects.ts';
+import { insertEffects, writeEffects } from '../effects/insert-effects.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { type JudgedRun, writeBoundEffects } from './bounds/bound-effects.ts';
@@ -17,7 +17,7 @@ export interface RunChange {
   from: RunRecord;
   to: RunRecord;
   /** What else is to follow from its end: see EffectKind. */
-  also?: readonly Extract<EffectKind, 'cancel' | 'gone'>[];
+  also?: readonly Extract<EffectKind, 'cancel' | 'gone' | 'undelivered'>[];
 }
 
 /**
@@ -39,7 +39,15 @@ export async function saveLockedRuns(tx: Transaction, changes: readonly RunChang
   await insertOpen(tx, reopened);
   // A late word about an ended run may end it otherwise: that is an end as well.
   const endedAnew = moved(true, true).filter(({ from, to }) => from.status !== to.status);
-  return (await insertEffects(tx, [...ended, ...endedAnew])) + (await writeBoundEffects(tx, judged));
+  // An open run has only those that are named.
+  const named = moved(false, false).flatMap(({ to, also = [] }) =>
+    also.map((kind) => ({ kind, run: { ...to, finishedAt: to.updatedAt } })),
+  );
+  return (
+    (await insertEffects(tx, [...ended, ...endedAnew])) +
+    (await writeEffects(tx, named)) +
+    (await writeBoundEffects(tx, judged))
+  );
 }
 
 /** By the bounds that are left of them. */

@@ -38,7 +38,7 @@ test('a notifier is stored as the definition of its runs', async () => {
   const { row } = await storedTarget('first');
   expect(row.definition).toEqual({
     target: { type: 'email', to: ['ops@example.com'] },
-    retry: { maxAttempts: 102, minBackoffSeconds: 10, maxBackoffSeconds: 900 },
+    retry: { maxAttempts: 1000, minBackoffSeconds: 10, maxBackoffSeconds: 900 },
     ...{
       timeoutSeconds: 30,
       delivery: 'atLeastOnce',
@@ -304,7 +304,7 @@ describe('deletion', () => {
     await put('deleted', WEBHOOK);
     const { body } = await api.call('POST', `${at('deleted')}/test`);
     const [other, alert] = ['01990000-0000-7000-8000-000000000001', '01990000-0000-7000-8000-000000000002'];
-    await api.sql`INSERT INTO messages VALUES (${other}, 'deleted', 'opened', now(), NULL, now())`;
+    await api.sql`INSERT INTO messages (run_id, notifier_id, event, gathers_until, created_at) VALUES (${other}, 'deleted', 'opened', now(), now())`;
     await api.sql`INSERT INTO message_alerts VALUES (${other}, ${alert})`;
     await api.sql`INSERT INTO alert_tellings VALUES (${alert}, 'deleted', NULL), (${alert}, 'other', NULL)`;
     expect((await api.call('DELETE', at('deleted'))).status).toBe(204);

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { onTestFinished, expect, test } from 'vitest';
 import { countOpenRuns } from '../../../src/store/reports/counts.ts';
 import { leaveMessages } from '../../support/messages.ts';
@@ -30,6 +31,13 @@ test('messages of notifiers are runs that say whose they are, and count in no fi
   expect((await api.call('GET', '/api/v1/stats')).body).toMatchObject({ totalRuns: 1 });
   expect((await store.database.run(countOpenRuns)).values.byStatus).toMatchObject({ pending: 1 });
 
+  // Whatever a worker says: its receiver alone knows.
+  await store.rows(sql`UPDATE runs SET attempts = 1 WHERE id = ${id}`);
+  for (const [word, body] of [
+    ['complete', { status: 'succeeded' }],
+    ['heartbeat', {}],
+  ] as const)
+    expect((await api.call('POST', `/api/v1/runs/${id}/${word}`, body)).status).toBe(409);
   expect((await api.call('POST', `/api/v1/runs/${id}/cancel`)).body).toMatchObject({ status: 'cancelled' });
   expect((await api.call('POST', `/api/v1/runs/${id}/retry`)).body).toMatchObject({
     status: 'pending',

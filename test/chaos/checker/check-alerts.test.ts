@@ -39,6 +39,20 @@ test('an episode that no run opened, or no success closed, is noticed', () => {
   );
 });
 
+test('what was well before anybody heard of it is told once, and a message that it replaced does not arrive', () => {
+  const replaced = (history: History) => {
+    messageIn(history, 0, { status: 'cancelled' });
+    history.notices.shift();
+  };
+  expect(told(replaced)).toBe(true);
+  expect(told((history) => messageIn(history, 0, { status: 'cancelled' }))).toBe(false);
+});
+
+test('a recovery that overtakes its opening is noticed', () => {
+  expect(told(({ notices }) => Object.assign(notices[0] ?? {}, { at: at(6) }))).toBe(false);
+  expect(told(({ notices }) => Object.assign(notices[1] ?? {}, { at: at(6) }))).toBe(true);
+});
+
 test('a person may close an episode, without a word', () => {
   const paused = (history: History) => {
     alertIn(history, { until: at(3.5) });

@@ -448,8 +448,8 @@ export const MUTANTS: readonly Mutant[] = [
     edits: [
       {
         file: 'src/store/alerts/tell-notifiers.ts',
-        find: "      { notifier, event: 'recovered' as const, alertIds: recovered },",
-        replace: "      { notifier, event: 'recovered' as const, alertIds: recovered.slice(1) },",
+        find: '  const told = recovered.filter(({ alertIds }) => alertIds.length > 0);',
+        replace: '  const told = recovered.filter(({ alertIds }) => alertIds.length > 1);',
       },
     ],
     caughtBy: ['alerts'],

@@ -9,6 +9,7 @@ import {
 import { RUN_STATUSES, type RunStatus } from '../../../src/core/runs/run.ts';
 
 const run = (status: RunStatus, rest: Partial<RunState> = {}): RunState => ({
+  trigger: 'schedule',
   status,
   reason: null,
   attempts: 3,

@@ -57,11 +57,23 @@ describe('the settlement of an outcome', () => {
     hasLookup: false,
     startedAt: noon - 1000,
     timeoutSeconds: 30,
+    giveUpAt: null,
     doubt: null,
     wasHandedOff: false,
   };
   const settle = (outcome: Outcome, failures = 1, given: Partial<Attempted> = {}) =>
     settlementOf(outcome, { ...run, ...given, failures }, noon, 0.5);
+
+  it('of a message is by the clock, however many tries that takes', () => {
+    const retry = { maxAttempts: 1000, minBackoffSeconds: 10, maxBackoffSeconds: 900 };
+    const busy: Outcome = {
+      ...{ kind: 'transient', statusCode: 503, body: null, retryAfterSeconds: null },
+      ...{ error: { kind: 'http', message: 'the target answered 503' }, senderStopped: false },
+    };
+    const after = (giveUpAt: number) => settle(busy, 500, { retry, giveUpAt }).status;
+    expect(after(noon + 900_000)).toBe('pending');
+    expect(after(noon + 899_999)).toBe('failed');
+  });
   const error = { kind: 'timeout' as const, message: 'm' };
   const transient = {
     kind: 'transient' as const,
@@ -180,6 +192,7 @@ describe('a target that was asked about an attempt in doubt', () => {
     hasLookup: true,
     startedAt: noon,
     timeoutSeconds: 30,
+    giveUpAt: null,
     wasHandedOff: false,
   };
   const unclear = { kind: 'unclear' as const, error: { kind: 'timeout' as const, message: 'm' } };
@@ -262,6 +275,7 @@ describe('a target that had acknowledged an attempt, and no longer has it when i
     hasLookup: true,
     startedAt: noon,
     timeoutSeconds: 30,
+    giveUpAt: null,
     wasHandedOff: true,
     doubt: { inDoubtUntil: noon, lookups: 0 },
   };

@@ -25,6 +25,7 @@ describe('the steps of a run', () => {
     expect(stepsBy('reopenRun')).toEqual(arrowsOf(RETRIABLE, ['pending', 'waiting']).sort());
     expect(RUN_STATUSES.filter((from) => ARROWS.has(`${from} cancelled`))).toEqual(CANCELLABLE);
     const facts = {
+      trigger: 'schedule' as const,
       reason: null,
       attempts: 1,
       attemptInDoubt: null,

@@ -47,6 +47,8 @@ export interface Attempted {
   hasLookup: boolean;
   startedAt: Instant;
   timeoutSeconds: number;
+  /** No attempt begins after this moment; null: only `maxAttempts` bounds them. */
+  giveUpAt: Instant | null;
   /** What was in doubt when the run was claimed. */
   doubt: Doubt | null;
   /** The target had acknowledged the attempt in doubt, and then sent no report. */
@@ -145,7 +147,7 @@ function afterUnknown(outcome: Unknown, attempted: Attempted, now: Instant, rand
 }
 
 function triedAgain(
-  { failures, retry }: Attempted,
+  { failures, retry, giveUpAt }: Attempted,
   outcome: Transient | Unknown,
   now: Instant,
   random: number,
@@ -154,6 +156,7 @@ function triedAgain(
   if (count >= retry.maxAttempts) return ended('failed', count, outcome.error);
   const retryAfterSeconds = outcome.kind === 'transient' ? outcome.retryAfterSeconds : null;
   const retryAt = now + backoffMs(retry, count, retryAfterSeconds, random);
+  if (giveUpAt !== null && retryAt > giveUpAt) return ended('failed', count, outcome.error);
   return { ...ended('pending', count, outcome.error), retryAt };
 }
 

@@ -1,5 +1,7 @@
 import type { AttemptSettlement } from '../../../core/runs/attempts/settle-attempt.ts';
-import { pausesSchedule, settleAttempt } from '../../../core/runs/attempts/settle-attempt.ts';
+import { TO_FALLBACK_MS } from '../../../core/alerts/notifier.ts';
+import type { Instant } from '../../../core/instant.ts';
+import { type Settled, pausesSchedule, settleAttempt } from '../../../core/runs/attempts/settle-attempt.ts';
 import { databaseNow } from '../../../postgres/sql/database-now.ts';
 import type { Transaction } from '../../../postgres/executor.ts';
 import { type MeetingLocks, lockEndedRuns, lockOpenRuns, presentAmong } from '../lock-runs.ts';
@@ -44,9 +46,18 @@ export async function settleLockedRuns(
     if (verdict.kind === 'fenced') fenced.set(run.id, verdict);
     else settled.set(run.id, { wasLost: run.lostAt !== null });
     const isGone = verdict.kind === 'settled' && pausesSchedule(run, outcome);
-    changes.push({ from: run, to: verdict.run, also: isGone ? ['gone'] : [] });
+    const also = isUndelivered(verdict, now) ? (['undelivered'] as const) : isGone ? (['gone'] as const) : [];
+    changes.push({ from: run, to: verdict.run, also });
   }
   return { settled, fenced, passedOver, effects: await saveLockedRuns(tx, changes) };
+}
+
+/** A message that goes to the fallback although it is tried on. */
+function isUndelivered({ kind, run }: Settled, now: Instant): boolean {
+  const { trigger, status, scheduledFor } = run;
+  return (
+    kind === 'settled' && trigger === 'notify' && status === 'pending' && now >= scheduledFor + TO_FALLBACK_MS
+  );
 }
 
 function without(ids: readonly string[], runs: readonly { id: string }[]): string[] {

@@ -10,8 +10,6 @@ import { keepsBoundQuietly } from '../bounds/bound-columns.ts';
 import { endedColumns } from '../record-columns.ts';
 import { stepTo } from '../step-to.ts';
 
-const ENDED_KINDS = sql.raw(ENDED_BY_SUCCESS.map((kind) => `('${kind}')`).join(', '));
-
 /** Ordered as its index is: otherwise a table that was not analyzed since an import is read whole, to find that no schedule follows. */
 const ANY_FOLLOWER = sql`SELECT after_uid FROM schedules WHERE after_uid IS NOT NULL ORDER BY after_uid LIMIT 1`;
 
@@ -73,7 +71,7 @@ export async function settlePlainIfClaimed(
       WHERE e.trigger NOT IN ('api', 'notify') AND (${ANY_FOLLOWER}) IS NOT NULL
         AND ${isFollowed({ uid: sql`e.schedule_uid`, id: sql`e.schedule_id` })}
     ), healed AS MATERIALIZED (
-      SELECT e.id, k.kind FROM ended e CROSS JOIN (VALUES ${ENDED_KINDS}) AS k(kind)
+      SELECT e.id, k.kind FROM ended e CROSS JOIN unnest(${texts(ENDED_BY_SUCCESS)}) AS k(kind)
       WHERE ${hasOpenAlert(sql`e.schedule_uid`, sql`k.kind`)}
     ), caused AS (
       INSERT INTO effects (kind, alert_kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)

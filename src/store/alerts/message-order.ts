@@ -1,0 +1,153 @@
+import { sql } from 'drizzle-orm';
+import type { MessageEvent } from '../../core/alerts/message.ts';
+import type { Notifier } from '../../core/alerts/notifier.ts';
+import type { Instant } from '../../core/instant.ts';
+import { isEnd } from '../../core/runs/run.ts';
+import type { RunRecord } from '../../core/runs/run-record.ts';
+import { endRun } from '../../core/runs/transitions.ts';
+import { texts, uuids } from '../../postgres/sql/arrays.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
+import { MAX_EDGES_AT_ONCE, lockDependencies, recordDependencies } from '../runs/dependencies.ts';
+import { lockOpenRuns } from '../runs/lock-runs.ts';
+import { saveLockedRuns } from '../runs/save-runs.ts';
+import type { Telling } from './message-payloads.ts';
+
+/** What a notifier was told of, and is over. Its row is locked. */
+interface Ended {
+  notifier: Notifier;
+  alertIds: readonly string[];
+}
+
+/**
+ * What these notifiers are told of what is over. What no try of a message may have told yet is taken out of it: a message that still
+ * gathers goes on without it, any other is replaced by one about the rest. Then the end is all that is told; of an incident that was not
+ * opened, nothing.
+ */
+export async function tellingsOfEnds(
+  tx: Transaction,
+  ends: readonly Ended[],
+  now: Instant,
+): Promise<{ recovered: Telling[]; replaced: Telling[] }> {
+  const messages = await messagesOf(tx, ends);
+  const open = new Map((await lockOpenRuns(tx, idsOf(messages), 'skipLocked')).map((run) => [run.id, run]));
+  const untold = messages.filter(({ run_id }) => isUntold(open.get(run_id)));
+  await takeOut(tx, untold);
+  const closed = untold.filter(({ gathers }) => !gathers);
+  const runs = [...new Set(idsOf(closed))].flatMap((id) => open.get(id) ?? []);
+  await saveLockedRuns(
+    tx,
+    runs.map((from) => ({ from, to: endRun(from, { status: 'cancelled', reason: 'replaced' }, now) })),
+  );
+  const notifiers = new Map(ends.map(({ notifier }) => [notifier.id, notifier]));
+  const told = new Set(messages.filter((one) => !untold.includes(one)).map(keyOf));
+  return {
+    recovered: ends.map(({ notifier, alertIds }) => ({
+      ...{ notifier, event: 'recovered' },
+      alertIds: alertIds.filter(
+        (alert_id) =>
+          notifier.channel !== 'pagerduty' || told.has(keyOf({ alert_id, notifier_id: notifier.id })),
+      ),
+    })),
+    replaced: await restsOf(tx, closed, notifiers),
+  };
+}
+
+interface MessageRow {
+  run_id: string;
+  notifier_id: string;
+  alert_id: string;
+  event: MessageEvent;
+  fallback_for: string | null;
+  gathers: boolean;
+}
+
+function keyOf({ alert_id, notifier_id }: Pick<MessageRow, 'alert_id' | 'notifier_id'>): string {
+  return `${alert_id} ${notifier_id}`;
+}
+
+function idsOf(messages: readonly MessageRow[]): string[] {
+  return messages.map(({ run_id }) => run_id);
+}
+
+async function messagesOf(tx: Transaction, ends: readonly Ended[]): Promise<MessageRow[]> {
+  const pairs = ends.flatMap(({ notifier, alertIds }) => alertIds.map((alertId) => ({ notifier, alertId })));
+  if (pairs.length === 0) return [];
+  return rowsOf<MessageRow>(tx)(sql`-- messagesOf
+    SELECT m.run_id, m.notifier_id, a.alert_id, m.event, m.fallback_for, m.gathers_until IS NOT NULL AS gathers
+    FROM unnest(${uuids(pairs.map(({ alertId }) => alertId))}, ${texts(pairs.map(({ notifier }) => notifier.id))})
+      AS p(alert_id, notifier_id)
+    JOIN message_alerts a ON a.alert_id = p.alert_id
+    JOIN messages m ON m.run_id = a.run_id AND m.notifier_id = p.notifier_id
+    WHERE m.event IN ('opened', 'reminder')`);
+}
+
+/** Undefined: it has ended, or another transaction has it. */
+function isUntold(run: RunRecord | undefined): boolean {
+  return run?.claimedBy === null && !(run.attemptLog ?? []).some(({ outcome }) => outcome === 'unknown');
+}
+
+async function takeOut(tx: Transaction, untold: readonly MessageRow[]): Promise<void> {
+  if (untold.length === 0) return;
+  await tx.execute(sql`-- takeOut
+    DELETE FROM message_alerts a USING unnest(${uuids(idsOf(untold))}, ${uuids(untold.map(({ alert_id }) => alert_id))})
+      AS t(run_id, alert_id)
+    WHERE a.run_id = t.run_id AND a.alert_id = t.alert_id`);
+}
+
+/** Of messages that were about more, and are replaced. */
+async function restsOf(
+  tx: Transaction,
+  closed: readonly MessageRow[],
+  notifiers: ReadonlyMap<string, Notifier>,
+): Promise<Telling[]> {
+  if (closed.length === 0) return [];
+  const rows = await rowsOf<{ run_id: string }>(tx)(sql`-- restsOf
+    SELECT r.run_id FROM unnest(${uuids([...new Set(idsOf(closed))])}) AS r(run_id)
+    WHERE EXISTS (SELECT FROM message_alerts a WHERE a.run_id = r.run_id)`);
+  return rows.flatMap(({ run_id: copiedFrom }): Telling[] => {
+    const message = closed.find(({ run_id }) => run_id === copiedFrom);
+    const notifier = notifiers.get(message?.notifier_id ?? '');
+    if (!message || !notifier) return [];
+    const { event, fallback_for } = message;
+    return [
+      { notifier, event, alertIds: [], copiedFrom, ...(fallback_for && { fallbackFor: fallback_for }) },
+    ];
+  });
+}
+
+/**
+ * A message never overtakes an earlier one of its episode at the same notifier: these messages, which tell that something is over or still
+ * broken, wait for the ends of those. Answers for how many each waits, and which these are.
+ */
+export async function waitForEarlier(
+  tx: Transaction,
+  ids: readonly string[],
+): Promise<{ waits: ReadonlyMap<string, number>; earlier: ReadonlySet<string> }> {
+  if (ids.length === 0) return { waits: new Map(), earlier: new Set() };
+  const rows = await rowsOf<{ run_id: string; earlier: string }>(tx)(sql`-- waitForEarlier
+    SELECT DISTINCT m.run_id, e.run_id AS earlier FROM unnest(${uuids(ids)}) AS i(run_id)
+    JOIN messages m ON m.run_id = i.run_id AND m.event <> 'opened' JOIN message_alerts a ON a.run_id = m.run_id
+    JOIN message_alerts b ON b.alert_id = a.alert_id AND b.run_id <> a.run_id
+    JOIN messages e ON e.run_id = b.run_id AND e.notifier_id = m.notifier_id AND e.event <> 'recovered'
+      AND (m.event = 'recovered' OR e.created_at < m.created_at)
+    JOIN runs r ON r.id = e.run_id ORDER BY m.run_id, e.run_id`);
+  const locked = await lockDependencies(tx, [...new Set(rows.map((row) => row.earlier))]);
+  const edges = rows.filter((row) => isOpen(locked.get(row.earlier)));
+  for (let first = 0; first < edges.length; first += MAX_EDGES_AT_ONCE)
+    await recordDependencies(
+      tx,
+      edges
+        .slice(first, first + MAX_EDGES_AT_ONCE)
+        .map(({ run_id: runId, earlier: dependsOn }, position) => ({ runId, dependsOn, position })),
+    );
+  const waits = Map.groupBy(edges, ({ run_id }) => run_id);
+  return {
+    waits: new Map([...waits].map(([id, of]) => [id, of.length])),
+    earlier: new Set(edges.map(({ earlier }) => earlier)),
+  };
+}
+
+function isOpen(run: RunRecord | undefined): boolean {
+  return run !== undefined && !isEnd(run.status);
+}
