@@ -83,6 +83,8 @@ async function serve(config: Config, logger: Logger): Promise<number> {
   const databaseUrl = local?.url ?? config.databaseUrl;
   if (databaseUrl === undefined) throw new Error('there is no database');
   logger.info(local ? local.whatRuns : `PostgreSQL at ${await serversOf(databaseUrl)}`);
+  for (const url of new Set([databaseUrl, config.migrationDatabaseUrl ?? databaseUrl]))
+    await warnOfIgnored(url, logger);
 
   const { compileLater, releaseStartupMemory } = await import('./runtime/engine.ts');
   compileLater();
@@ -209,8 +211,18 @@ function explained(error: unknown, config: Config): string {
 
 async function serversOf(databaseUrl: string): Promise<string> {
   const { parseDatabaseUrl, hostText } = await import('./config/database-url.ts');
-  const { hosts = [], rest = '' } = parseDatabaseUrl(databaseUrl) ?? {};
-  return `${hosts.map(hostText).join(',')}${rest.split('?')[0]}`;
+  const { hosts = [], database } = parseDatabaseUrl(databaseUrl) ?? {};
+  return `${hosts.map(hostText).join(',')}${database === undefined ? '' : `/${database}`}`;
+}
+
+async function warnOfIgnored(databaseUrl: string, logger: Logger): Promise<void> {
+  const { parseDatabaseUrl } = await import('./config/database-url.ts');
+  const { ignored = [] } = parseDatabaseUrl(databaseUrl) ?? {};
+  if (ignored.length > 0)
+    logger.warn(
+      { ignored: ignored.map(({ parameter, message }) => `${parameter}: ${message}`) },
+      'parameters in the URL of the database have no effect',
+    );
 }
 
 /** `needed` is `>=MAJOR.MINOR`. */

@@ -19,7 +19,7 @@ export function readConfig(env: NodeJS.ProcessEnv): { config: Config } | { fault
   for (const [name, { schema, hint }] of Object.entries(VARIABLES)) {
     const parsed = schema.safeParse(given[name]);
     if (parsed.success) values[name] = parsed.data;
-    else faults.push(`${name} is ${shown(name, given[name])}; expected: ${hint}${entryFaults(parsed.error)}`);
+    else faults.push(`${name} ${faultOf(name, given[name], hint, parsed.error)}`);
   }
   faults.push(...faultsTogether(values), ...tracesFaults(values));
   const read = readApiTokens(sourcesOf(values));
@@ -165,6 +165,14 @@ function asksWhoCalls(values: Partial<Values>): boolean {
 
 function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
+}
+
+function faultOf(name: string, value: string | undefined, hint: string, error: z.ZodError): string {
+  const entries = entryFaults(error);
+  // It is a URL, and every fault says what is expected.
+  if (name.endsWith('DATABASE_URL') && entries !== '')
+    return `has what firelock cannot follow${entries.replace(';', ':')}`;
+  return `is ${shown(name, value)}; expected: ${hint}${entries}`;
 }
 
 /** The faults of a list, entry by entry. */

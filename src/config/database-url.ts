@@ -1,3 +1,5 @@
+import { type ParameterFault, takeForeign } from './database-parameters.ts';
+
 /** Where a server is: a name or address, or the folder of a unix socket. */
 export interface Host {
   readonly name: string;
@@ -9,8 +11,12 @@ export interface DatabaseUrl {
   readonly hosts: readonly Host[];
   readonly user: string | undefined;
   readonly password: string | undefined;
-  /** `/database?parameters`, as in the URL, without the parameters that this module reads. */
-  readonly rest: string;
+  /** Undefined: that of the environment, or the user's name. */
+  readonly database: string | undefined;
+  /** `?parameters` for the server, or nothing: without those that this module reads. */
+  readonly search: string;
+  /** Parameters that have no effect, and why. */
+  readonly ignored: readonly ParameterFault[];
   /** A server that does not accept writes is refused; otherwise it is the last choice. */
   readonly mustWrite: boolean;
   readonly tls: DatabaseTls;
@@ -47,25 +53,44 @@ export function readDatabaseUrl(
   const given = [authority.slice(at + 1), take('host'), env['PGHOST']].find(
     (names) => names !== undefined && names !== '',
   );
-  const names = given ?? 'localhost';
   const attributes = take('target_session_attrs') ?? 'any';
   const { tls, faults } = takeTls(parameters, env);
-  try {
-    const hosts = names.split(',').map((name) => parseHost(name, port));
-    if (!hosts.every((host) => host !== null) || !['any', ...WRITING].includes(attributes)) return none;
-    if (faults.length > 0) return { faults };
-    const search = parameters.size > 0 ? `?${parameters.toString()}` : '';
-    return {
-      hosts,
-      user: user === '' ? undefined : decodeURIComponent(user),
-      password: password === '' ? undefined : decodeURIComponent(password),
-      rest: `${path}${search}`,
-      mustWrite: WRITING.includes(attributes),
-      tls,
-    };
-  } catch {
-    return none;
+  const foreign = takeForeign(parameters);
+  const named = decoded({ user, password, database: path.slice(1) });
+  faults.push(...foreign.faults, ...named.faults);
+  if (!['any', ...WRITING].includes(attributes))
+    faults.push({
+      parameter: 'target_session_attrs',
+      message: 'must be any, read-write or primary: firelock writes',
+    });
+  const hosts = hostsIn(given ?? 'localhost', port);
+  if (hosts === null) return none;
+  if (faults.length > 0) return { faults };
+  const search = parameters.size > 0 ? `?${parameters.toString()}` : '';
+  const mustWrite = WRITING.includes(attributes);
+  return { hosts, ...named.parts, search, ignored: foreign.ignored, mustWrite, tls };
+}
+
+type Parts = Record<'user' | 'password' | 'database', string | undefined>;
+
+/** Empty parts are undefined. */
+function decoded(encoded: Record<keyof Parts, string>): { parts: Parts; faults: ParameterFault[] } {
+  const parts: Parts = { user: undefined, password: undefined, database: undefined };
+  const faults: ParameterFault[] = [];
+  for (const part of ['user', 'password', 'database'] as const) {
+    try {
+      if (encoded[part] !== '') parts[part] = decodeURIComponent(encoded[part]);
+    } catch {
+      const message = 'has a % that begins no encoded character: write it as %25';
+      faults.push({ parameter: part, message });
+    }
   }
+  return { parts, faults };
+}
+
+function hostsIn(names: string, port: string): Host[] | null {
+  const hosts = names.split(',').flatMap((name) => parseHost(name, port) ?? []);
+  return hosts.length === names.split(',').length ? hosts : null;
 }
 
 export function hostText({ name, port }: Host): string {
@@ -80,7 +105,11 @@ function parseHost(text: string, standardPort: string): Host | null {
   const match = /^(?:\[([\da-f:.]+(?:%[\w.]+)?)\]|([^:[\]]+))(?::(\d{1,5}))?$/i.exec(text);
   const port = Number(match?.[3] ?? standardPort);
   if (!match || !Number.isInteger(port) || port < 1 || port > 65_535) return null;
-  return { name: match[1] ?? decodeURIComponent(match[2] ?? ''), port };
+  try {
+    return { name: match[1] ?? decodeURIComponent(match[2] ?? ''), port };
+  } catch {
+    return null;
+  }
 }
 
 const MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;
@@ -97,22 +126,6 @@ export interface DatabaseTls {
   readonly own: { certificate: string; key: string } | null;
 }
 
-/** A parameter of the URL that firelock cannot follow. */
-export interface ParameterFault {
-  parameter: string;
-  message: string;
-}
-
-/**
- * Parameters of libpq and others that firelock does not support. They are refused, so that no user believes they have
- * an effect.
- */
-const NOT_SUPPORTED = [
-  ...['ssl', 'requiressl', 'sslpassword', 'sslcrl', 'sslcrldir', 'sslsni', 'sslcompression', 'sslcertmode'],
-  ...['sslnegotiation', 'ssl_min_protocol_version', 'ssl_max_protocol_version', 'channel_binding'],
-  ...['gssencmode', 'require_auth'],
-];
-
 /**
  * Takes the parameters about TLS out of a URL, with their meaning in libpq. But it reads only files that are named, and
  * without `sslmode` it does not ask for TLS. With `sslrootcert`, `require` checks the certificate, as in libpq.
@@ -126,11 +139,11 @@ function takeTls(
     parameters.delete(name);
     return value === '' ? undefined : value;
   };
-  const [given, root] = [take('sslmode'), take('sslrootcert')];
+  const { mode: short, faults } = takeShort(parameters);
+  const [given = short, root] = [take('sslmode'), take('sslrootcert')];
   const [certificate, key] = [take('sslcert'), take('sslkey')];
-  const faults: ParameterFault[] = NOT_SUPPORTED.filter((name) => parameters.has(name)).map((parameter) => ({
-    ...{ parameter, message: 'is not supported; sslmode, sslrootcert, sslcert and sslkey are' },
-  }));
+  if (short === 'require' && given === 'disable')
+    faults.push({ parameter: 'ssl', message: 'asks for TLS, and sslmode=disable for none' });
   const asked = given ?? (root === 'system' ? 'verify-full' : 'disable');
   const mode = MODES.find((known) => known === asked);
   if (mode === undefined)
@@ -148,6 +161,21 @@ function takeTls(
   };
   return { tls, faults };
 }
+
+/** `ssl=true`, as other clients write it. */
+function takeShort(parameters: URLSearchParams): { mode: Mode | undefined; faults: ParameterFault[] } {
+  const asked = parameters.get('ssl');
+  parameters.delete('ssl');
+  if (asked === null) return { mode: undefined, faults: [] };
+  const mode = SHORT[asked.toLowerCase()];
+  const message = 'must be true or false; sslmode says more';
+  return { mode, faults: mode === undefined ? [{ parameter: 'ssl', message }] : [] };
+}
+
+const SHORT: Readonly<Record<string, Mode>> = {
+  ...{ true: 'require', 1: 'require', require: 'require' },
+  ...{ false: 'disable', 0: 'disable', disable: 'disable' },
+};
 
 function rootFaults(mode: Mode | undefined, root: string | undefined): ParameterFault[] {
   const fault = (message: string) => [{ parameter: 'sslrootcert', message }];

@@ -1,5 +1,6 @@
 import { accessSync, constants, statSync } from 'node:fs';
-import type { ParameterFault, tlsFiles } from './database-url.ts';
+import type { ParameterFault } from './database-parameters.ts';
+import type { tlsFiles } from './database-url.ts';
 
 /** The files are read for each connection, so that they can be replaced; the start only reports missing files. */
 export function unreadable(files: ReturnType<typeof tlsFiles>): ParameterFault[] {

@@ -50,9 +50,10 @@ const LASTING: readonly [codes: RegExp, words: string][] = [
   [/^58/, 'the machine of the database has a fault'],
   [/^28/, 'the database refuses the login: its role, its password, or the address that it comes from'],
   [/^3D000$/, 'the database does not exist'],
-  [/^3F000$/, 'the schema does not exist, or the role may not use it'],
+  [/^3F000$/, 'no schema of search_path exists that the role may use'],
   [/^42501$/, 'the role lacks a right in the database'],
   [/^25006$/, 'the database may only be read'],
+  [/^NOT_UTF8$/, 'the database has an encoding other than UTF8'],
   [/^TLS_FAILED$/, 'the connection to the database is not as safe as sslmode asks'],
   [/^NOT_READ_COMMITTED$/, 'the database has a default isolation that a pooler keeps from being changed'],
 ];

@@ -13,6 +13,7 @@ import { asMigrator } from './migrations/migrator-lock.ts';
 import { type Migration, readMigrations } from './migrations/read-migrations.ts';
 import { RightsMissing } from './privileges.ts';
 import { rowsOf } from './sql/rows.ts';
+import { checkUsable } from './usable-database.ts';
 
 interface MigrateOptions {
   /** Called each time a migration cannot have a lock. */
@@ -44,6 +45,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
     const migrations = readMigrations(folder);
     let applied = 0;
     // Asked first, within the limit of any statement: so a database that does not answer is noticed soon.
+    await database.run(checkUsable);
     while ((await database.run((db) => missingOf(db, migrations))).length > 0) {
       signal?.throwIfAborted();
       const count = await applyMissing(database, migrations, options).catch((error: unknown) =>
@@ -61,6 +63,7 @@ export async function migrate(url: string, options: MigrateOptions = {}): Promis
 
 /** The schema is that of this version, or of a later one. */
 export async function isMigrated(db: Executor): Promise<boolean> {
+  await checkUsable(db);
   return (await missingOf(db, readMigrations(MIGRATIONS_FOLDER))).length === 0;
 }
 

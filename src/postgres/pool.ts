@@ -207,9 +207,11 @@ export class ConnectionPool {
   }
 
   #giveBack(connection: LastingConnection): void {
-    if (connection !== this.#first && this.#options.budget.isOver()) return this.#drop(connection);
-    const take = this.#waiting.shift() ?? ((one) => this.#idle.push(one));
-    take(connection);
+    if (connection !== this.#first && this.#options.budget.isOver()) {
+      this.#drop(connection);
+      return;
+    }
+    (this.#waiting.shift() ?? ((one) => this.#idle.push(one)))(connection);
   }
 
   #drop(spare: LastingConnection): void {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseDatabaseUrl } from '../../src/config/database-url.ts';
+import { parseDatabaseUrl, readDatabaseUrl } from '../../src/config/database-url.ts';
 
 const hosts = (url: string, env: NodeJS.ProcessEnv = {}) =>
   parseDatabaseUrl(url, env)?.hosts.map(({ name, port }) => `${name} ${port}`);
@@ -31,10 +31,17 @@ describe('the URL of a database', () => {
         'postgres://a%40b:p%2C%3A@h1,h2/db?target_session_attrs=primary&search_path=x%20y',
         {},
       ),
-    ).toMatchObject({ user: 'a@b', password: 'p,:', rest: '/db?search_path=x+y', mustWrite: true });
+    ).toMatchObject({
+      user: 'a@b',
+      password: 'p,:',
+      database: 'db',
+      search: '?search_path=x+y',
+      mustWrite: true,
+    });
     expect(parseDatabaseUrl('postgres://u:p@ss@h/db?target_session_attrs=any', {})).toMatchObject({
       password: 'p@ss',
-      rest: '/db',
+      database: 'db',
+      search: '',
       mustWrite: false,
     });
   });
@@ -53,5 +60,17 @@ describe('the URL of a database', () => {
     'postgres://h/db?target_session_attrs=read-only',
   ])('is refused where it cannot be used: %s', (url) => {
     expect(parseDatabaseUrl(url, {})).toBe(null);
+  });
+
+  it('names the part that is not encoded as it should be, and decodes the name of the database', () => {
+    expect(parseDatabaseUrl('postgres://h/caf%C3%A9%20%2F%25', {})?.database).toBe('café /%');
+    expect(parseDatabaseUrl('postgres://h', {})?.database).toBe(undefined);
+    for (const [text, parameter] of [
+      ['postgres://u:50%@h/db', 'password'],
+      ['postgres://u%:p@h/db', 'user'],
+      ['postgres://h/50%', 'database'],
+      ['postgres://h/db?target_session_attrs=standby', 'target_session_attrs'],
+    ] as const)
+      expect(readDatabaseUrl(text, {})).toMatchObject({ faults: [{ parameter }] });
   });
 });

@@ -58,6 +58,9 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
   'a call failed with an unexpected error':
     'A call was answered 500. Report it with the stack: it is a fault of firelock.',
 
+  'parameters in the URL of the database have no effect':
+    'Nothing, if `ignored` says why firelock does as well without them; else take them out.',
+
   // warn: calls
   'FIRELOCK_ALLOW_ANONYMOUS=1 and no tokens: every caller that reaches this address may do everything (docs/security.md)':
     'Configure tokens, unless everybody in this network may change schedules.',

@@ -27,11 +27,12 @@ export interface Client {
 /** Nothing is sent before its first statement; `onNotify` gets the channels of NOTIFY. */
 export function createClient(url: DatabaseUrl, host: Host, onNotify?: (channel: string) => void): Client {
   const line = createLine(url, host);
-  const sql = postgres(`postgres://localhost${url.rest}`, {
+  const sql = postgres(`postgres://localhost/${url.search}`, {
     ...OPTIONS,
     // As lists they are used unchanged, including the colons of IPv6.
     host: [host.name],
     port: [host.port],
+    ...(url.database === undefined ? {} : { database: url.database }),
     ...(url.user === undefined ? {} : { username: url.user }),
     ...(url.password === undefined ? {} : { password: url.password }),
     socket: line.connect,
