@@ -199,6 +199,19 @@ export const FLOW_LOOPS: LoopTable = {
       },
       left: sql`SELECT count(*)::int FROM backlogs`,
     },
+    {
+      of: 'runs to be marked, of schedules whose newest one replaces them',
+      leave: async (volume, count) => {
+        await putSchedules(volume, 10, { overlap: 'replace' });
+        await leaveOpenRuns(volume.store, null, count, { guarded: false });
+        await volume.store
+          .rows(sql`INSERT INTO backlogs (kind, schedule_uid, schedule_id, kept_run, asked_at, next_at)
+          SELECT kind, uid, id, CASE kind WHEN 'replaced' THEN gen_random_uuid() END, now(), now()
+          FROM schedules, unnest('{marked,replaced}'::text[]) AS kind`);
+      },
+      left: sql`SELECT count(*)::int FROM backlogs`,
+      many: 20,
+    },
   ],
   pause: 'it pauses one version at a time',
   admission: [

@@ -40,10 +40,17 @@ interface NewBacklog {
   keptRun?: string;
 }
 
-/** In the transaction that decides about these runs. Answers how many backlogs there are to see to. */
+/**
+ * In the transaction that decides about these runs. A run that replaces others replaces those as well that an earlier one was to: its
+ * backlog takes the place of the earlier one, unless a slice of that is under way. Answers how many backlogs there are to see to.
+ */
 export async function writeBacklogs(tx: Transaction, wanted: readonly NewBacklog[]): Promise<number> {
   if (wanted.length === 0) return 0;
+  const replacing = wanted.filter(({ kind }) => kind === 'replaced').map(({ uid }) => uid);
   await tx.execute(sql`-- writeBacklogs
+    WITH earlier AS (
+      DELETE FROM backlogs WHERE id IN (
+        SELECT id FROM backlogs WHERE kind = 'replaced' AND schedule_uid = ANY (${uuids(replacing)}) FOR UPDATE SKIP LOCKED))
     INSERT INTO backlogs (kind, schedule_uid, schedule_id, kept_run, asked_at, next_at)
     SELECT w.kind, w.uid, w.id, w.kept_run, clock.now, clock.now
     FROM (SELECT clock_timestamp() AS now) AS clock, unnest(${texts(wanted.map(({ kind }) => kind))},
@@ -54,11 +61,14 @@ export async function writeBacklogs(tx: Transaction, wanted: readonly NewBacklog
 
 /**
  * The backlog whose turn is next, and those that go on together with it: all that is to be marked from the same position on. Their rows are
- * locked until the transaction ends; other instances take others. Empty: none is due.
+ * locked until the transaction ends; other instances take others. Runs give way when their schedule is marked: until then they are not
+ * known, unless the database refuses some of the marks. Empty: none is due.
  */
 export async function lockNextBacklogs(tx: Transaction): Promise<Backlog[]> {
   const rows = await rowsOf<Row>(tx)(sql`-- lockNextBacklogs
-    SELECT * FROM backlogs WHERE next_at <= (SELECT clock_timestamp()) ORDER BY next_at, id LIMIT 1 FOR UPDATE SKIP LOCKED`);
+    SELECT * FROM backlogs b WHERE next_at <= (SELECT clock_timestamp()) AND NOT (kind = 'replaced' AND EXISTS (
+        SELECT FROM backlogs m WHERE m.schedule_uid = b.schedule_uid AND m.kind = 'marked' AND m.failures = 0))
+      ORDER BY next_at, id LIMIT 1 FOR UPDATE SKIP LOCKED`);
   const next = rows.map(toBacklog);
   const [first] = next;
   if (first?.kind !== 'marked' || first.failures > 0) return next;

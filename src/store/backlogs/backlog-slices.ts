@@ -11,6 +11,7 @@ import { replacedBy } from '../runs/overlaps.ts';
 import { saveLockedRuns } from '../runs/save-runs.ts';
 import type { Backlog } from './backlog-rows.ts';
 import { markLocked } from '../runs/mark-runs.ts';
+
 /** What one transaction may do of a backlog. */
 export interface SliceSize {
   /** Runs at most. */
@@ -88,8 +89,8 @@ async function isBeingMarked(tx: Transaction, scheduleUid: string): Promise<bool
 
 /**
  * Marks the open runs of edited schedules among the next of all open runs, in the order of ids: so each is looked at once, however many
- * schedules are to be marked. A run that is recorded meanwhile is recorded by the edited definition. Before a row that another transaction
- * has locked it stops, and comes back to it.
+ * schedules are to be marked, and those of other schedules are passed over by thousands. A run that is recorded meanwhile is recorded by
+ * the edited definition. Before a row that another transaction has locked it stops, and comes back to it.
  */
 export async function markSlice(
   tx: Transaction,
@@ -98,21 +99,35 @@ export async function markSlice(
 ): Promise<Slice> {
   const uids = backlogs.map(({ scheduleUid }) => scheduleUid);
   const from = backlogs[0]?.position ?? FIRST_ID;
-  const visited = await rowsOf<{ id: string; of_these: boolean }>(tx)(sql`-- markSlice
-    SELECT id, schedule_uid = ANY (${uuids(uids)}) AS of_these FROM runs WHERE id > ${from}::uuid ORDER BY id LIMIT ${limit}`);
-  const ids = visited.filter(({ id, of_these: isOne }) => isOne && !besides.includes(id)).map(({ id }) => id);
+  const found = await rowsOf<{ id: string }>(tx)(sql`-- markSlice
+    SELECT id FROM (SELECT id, schedule_uid FROM runs WHERE id > ${from}::uuid ORDER BY id LIMIT ${MOST_VISITED}) AS visited
+    WHERE schedule_uid = ANY (${uuids(uids)}) ORDER BY id LIMIT ${limit}`);
+  const all = found.map(({ id }) => id);
+  const ids = all.filter((id) => !besides.includes(id));
   noteRuns(ids);
   const { marked, locked } = await markLocked(tx, ids);
-  const reached = locked === null ? visited.at(-1)?.id : visited.findLast(({ id }) => id < locked)?.id;
-  const isDone = locked === null && visited.length < limit;
+  const seen = locked === null ? all : all.filter((id) => id < locked);
+  const isThrough = locked === null && all.length < limit;
+  const visited = isThrough ? await lastVisited(tx, from) : null;
+  const isDone = isThrough && visited === null;
   return {
     changed: marked,
     effects: isDone ? await writeOverlapEffects(tx, uids) : 0,
     toAdmit: false,
-    position: reached ?? backlogs[0]?.position ?? null,
+    position: visited ?? seen.at(-1) ?? backlogs[0]?.position ?? null,
     isDone,
     isBlocked: locked !== null,
   };
+}
+
+/** Open runs of all schedules that one slice passes over. */
+const MOST_VISITED = 5_000;
+
+/** Null: it has come to the last of them. */
+async function lastVisited(tx: Transaction, from: string): Promise<string | null> {
+  const rows = await rowsOf<{ id: string }>(tx)(sql`-- lastVisited
+    SELECT id FROM runs WHERE id > ${from}::uuid ORDER BY id OFFSET ${MOST_VISITED - 1} LIMIT 1`);
+  return rows[0]?.id ?? null;
 }
 
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';

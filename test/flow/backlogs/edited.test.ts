@@ -2,9 +2,11 @@
 import { sql } from 'drizzle-orm';
 import { beforeEach, expect, it } from 'vitest';
 import type { Definition } from '../../../src/core/schedules/schedule.ts';
+import { lockNextBacklogs } from '../../../src/store/backlogs/backlog-rows.ts';
 import { instanceOfTest, storeOfTest } from '../../support/of-test.ts';
 import { countRuns, leaveOpenRuns } from '../../support/open-runs.ts';
 import type { Store, TestInstance } from '../../support/pipeline.ts';
+import { notingAll } from '../../support/postgres/noting.ts';
 import { until } from '../../support/until.ts';
 
 let store: Store;
@@ -80,6 +82,45 @@ it('a fire replaces those that were not marked yet as well, but none that was re
   await noneLeft();
   expect(await countRuns(store, 'one')).toEqual({ pending: 1, 'cancelled replaced': 1_001 });
   expect(await store.rows(sql`SELECT id FROM runs`)).toEqual([{ id: second.id }]);
+});
+
+it('however many fires replace runs that are still to be marked, they leave one backlog, which waits for the marks', async () => {
+  await put({ overlap: 'allow' });
+  await leaveOpenRuns(store, 'one', 1_000, { guarded: false });
+  await put({ overlap: 'replace' });
+  for (let fires = 0; fires < 5; fires += 1) await instance.fire('one');
+  const last = await instance.fire('one');
+  const kinds = () => store.rows(sql`SELECT kind, kept_run FROM backlogs ORDER BY kind`);
+  expect(await kinds()).toEqual([
+    { kind: 'marked', kept_run: null },
+    { kind: 'replaced', kept_run: last.id },
+  ]);
+  const next = () =>
+    store.database.transaction(async (tx) => (await lockNextBacklogs(tx)).map(({ kind }) => kind));
+  expect(await next()).toEqual(['marked']);
+  await store.rows(sql`UPDATE backlogs SET next_at = now() + interval '1 hour' WHERE kind = 'marked'`);
+  expect(await next()).toEqual([]);
+  // Marks that the database refuses hold up nothing else.
+  await store.rows(sql`UPDATE backlogs SET failures = 1 WHERE kind = 'marked'`);
+  expect(await next()).toEqual(['replaced']);
+  await store.rows(sql`UPDATE backlogs SET failures = 0, next_at = now()`);
+  await instance.pipeline.backlogs.start();
+  await noneLeft();
+  expect(await countRuns(store, 'one')).toEqual({ pending: 1, 'cancelled replaced': 1_005 });
+});
+
+it('a few runs are marked in a few slices, however many of other schedules are open', async () => {
+  const statements: string[] = [];
+  const counting = await instanceOfTest({ ...store, database: notingAll(store.database, statements) });
+  await put({ overlap: 'allow' }, 'others');
+  await put({ overlap: 'allow' });
+  await leaveOpenRuns(store, 'others', 6_000, { guarded: false });
+  await leaveOpenRuns(store, 'one', 150, { guarded: false, secondsAgo: 2_000 });
+  await put({ overlap: 'queue' });
+  await counting.pipeline.backlogs.start();
+  await noneLeft();
+  expect(await marked()).toEqual({ guarded: 150, watched: 0 });
+  expect(statements.filter((name) => name === 'markSlice').length).toBeLessThanOrEqual(4);
 });
 
 it('many schedules are marked in one walk over all open runs, and one that was edited back is left alone', async () => {
