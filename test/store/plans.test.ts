@@ -297,7 +297,7 @@ test('the last success and the failures since are found in few rows, however man
   expect(found.get(uid)).toBeGreaterThan(Date.now() - 20_000_000);
   const success = await rowsReadBy(await statementOf((db) => lastSuccesses(db, [watchOf(uid)])));
   const failures = await rowsReadBy(
-    await statementOf((db) => countFailuresInARow(db as unknown as Transaction, uid)),
+    await statementOf((db) => countFailuresInARow(db as unknown as Transaction, [uid])),
   );
   const few = expect.toSatisfy((rows: number) => rows > 0 && rows < 200, 'reads few rows') as number;
   expect({ success, failures }).toEqual({ success: [few, few], failures: [few, few] });

@@ -213,7 +213,26 @@ export const FLOW_LOOPS: LoopTable = {
       many: 20,
     },
   ],
-  pause: 'it pauses one version at a time',
+  pause: [
+    {
+      of: 'schedules whose targets want no more runs',
+      leave: async (volume, count) => {
+        await putSchedules(volume, count);
+        await leaveEffects(volume, 'gone');
+      },
+      beside: ['effects'],
+      left: sql`SELECT count(*)::int FROM effects WHERE kind IN ('gone', 'failing')`,
+    },
+    {
+      of: 'schedules whose runs fail in a row',
+      leave: async (volume, count) => {
+        await putSchedules(volume, count, { pauseAfterFailures: 1 });
+        await leaveEffects(volume, 'failing');
+      },
+      beside: ['effects'],
+      left: sql`SELECT count(*)::int FROM effects WHERE kind IN ('gone', 'failing')`,
+    },
+  ],
   admission: [
     {
       of: 'runs of a limit',

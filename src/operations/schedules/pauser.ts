@@ -2,33 +2,40 @@
  * Guarantees: what an effect says about pausing a schedule is done. A schedule whose target answered 410 Gone is paused, unless it now has
  *   another target, is paused already, or is another schedule of the same id. A schedule is paused once `pauseAfterFailures` of its runs in
  *   a row did not succeed, since it was enabled and since its last success.
- * Transaction: that of an edit, one per schedule, under its row lock; then one statement that deletes the effect.
+ * Transaction: that of an edit, one for up to a hundred schedules, under their row locks; schedules that others have locked are left for
+ *   the next pass. Then one statement that deletes the effects.
  * If the process dies here: the effect is still there; any instance finds it, and what is paused already stays as it is.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { BY_FIRELOCK, pausedBecause } from '../../core/schedules/definition-change.ts';
-import type { HandoffTarget, Schedule } from '../../core/schedules/schedule.ts';
+import type { Definition, HandoffTarget, Schedule } from '../../core/schedules/schedule.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { openTarget } from '../../core/secrets/target-secrets.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
+import { inHalves } from '../../runtime/loop/batch.ts';
 import { reasonOf } from '../../runtime/reason.ts';
-import { isUnavailable } from '../../postgres/errors.ts';
+import { batchFaultOf, isUnavailable } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type Effect, deleteEffects, putOffEffect } from '../../store/effects/effect-rows.ts';
 import { type VersionKey, versionKey } from '../../store/schedules/load-handoffs.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
-import { countFailuresInARow } from '../../store/schedules/watches/outcome-watches.ts';
-import { type ScheduleChangeDeps, changeFoundSchedules, changeSchedules } from './schedule-changes.ts';
-import type { ScheduleChange } from './schedule-writes.ts';
+import { lockFreeSchedules } from '../../store/schedules/search/lock-free-schedules.ts';
+import { type FailureCount, countFailuresInARow } from '../../store/schedules/watches/outcome-watches.ts';
+import { type ScheduleChangeDeps, changeFoundSchedules } from './schedule-changes.ts';
+import type { ChangedSchedule, ScheduleChange } from './schedule-writes.ts';
 
 interface PauserDeps extends ScheduleChangeDeps {
   clock: Clock;
   /** What versions say, with their secret values decrypted. */
   definitions: {
-    read(keys: readonly VersionKey[]): Promise<ReadonlyMap<string, { target: HandoffTarget<string> }>>;
+    read(keys: readonly VersionKey[]): Promise<ReadonlyMap<string, Handed>>;
   };
   secrets: KeyRing;
+}
+
+interface Handed {
+  target: HandoffTarget<string>;
 }
 
 /** A loop of its own: a schedule whose row is locked for long holds up no other effect. */
@@ -38,45 +45,61 @@ export interface Pauser extends Turning {
 
 const IDLE_MS = 60_000;
 const PUT_OFF_SECONDS = 60;
+/** Schedules of one transaction. */
+const BATCH = 100;
+/** For rows that another transaction has locked. */
+const LOCKED_MS = 200;
 
 export function createPauser(deps: PauserDeps): Pauser {
-  /** By kind and version, since the runs of a version all say the same. */
+  /** By schedule. */
   const waiting = new Map<string, Effect[]>();
   const body = () => pauseNext(deps, waiting);
   const loop = createLoop({ name: 'pause', clock: deps.clock, body, events: deps.events });
   return {
     ...turningOf(loop),
     add: (effects) => {
-      for (const effect of effects) add(waiting, effect);
+      add(waiting, effects);
       loop.wake();
     },
   };
 }
 
-function add(waiting: Map<string, Effect[]>, effect: Effect): void {
-  const key = `${effect.kind} ${versionKey(effect)}`;
-  const others = waiting.get(key) ?? [];
-  if (!others.some(({ id }) => id === effect.id)) waiting.set(key, [...others, effect]);
+function add(waiting: Map<string, Effect[]>, effects: readonly Effect[]): void {
+  for (const effect of effects) {
+    const others = waiting.get(effect.scheduleUid);
+    if (others === undefined) waiting.set(effect.scheduleUid, [effect]);
+    else if (!others.some(({ id }) => id === effect.id)) others.push(effect);
+  }
 }
 
+/** What is said about one schedule. */
+type Said = readonly [uid: string, effects: readonly Effect[]];
+
 async function pauseNext(deps: PauserDeps, waiting: Map<string, Effect[]>): Promise<number> {
-  const [next] = waiting;
-  if (next === undefined) return IDLE_MS;
-  const [key, effects] = next;
-  waiting.delete(key);
-  const ids = effects.map(({ id }) => id);
+  const batch: Said[] = [...waiting.entries().take(BATCH)];
+  const left = new Map(batch);
+  for (const [uid] of batch) waiting.delete(uid);
+  const failures: unknown[] = [];
   try {
-    const [first, last] = [effects[0], effects.at(-1)];
-    if (first?.kind === 'gone') await pauseGone(deps, first);
-    else if (last) await pauseFailing(deps, last);
-    await deps.database.run((db) => deleteEffects(db, ids));
-  } catch (error) {
-    // Behind the others, until the database is back.
-    if (isUnavailable(error)) for (const effect of effects) add(waiting, effect);
-    else for (const id of ids) await putOff(deps, id, error);
-    throw error;
+    await inHalves(batch, {
+      work: async (some) => {
+        const locked = new Set(await pauseEach(deps, some));
+        for (const [uid] of some) if (!locked.has(uid)) left.delete(uid);
+      },
+      faultOf: (error) => batchFaultOf(error) ?? (isUnavailable(error) ? null : 'refused'),
+      setAside: async ([uid, effects], error) => {
+        failures.push(error);
+        left.delete(uid);
+        for (const { id } of effects) await putOff(deps, id, error);
+      },
+    });
+  } finally {
+    // Behind the others: those that are locked, and all until the database is back.
+    for (const effects of left.values()) add(waiting, effects);
   }
-  return waiting.size > 0 ? 0 : IDLE_MS;
+  if (failures.length > 0) throw failures[0];
+  if (waiting.size === 0) return IDLE_MS;
+  return left.size === batch.length ? LOCKED_MS : 0;
 }
 
 async function putOff({ database }: PauserDeps, id: number, error: unknown): Promise<void> {
@@ -84,41 +107,83 @@ async function putOff({ database }: PauserDeps, id: number, error: unknown): Pro
   await database.run((db) => putOffEffect(db, id, why)).catch(() => undefined);
 }
 
-async function pauseGone(deps: PauserDeps, gone: Effect): Promise<void> {
-  const { runId, scheduleId } = gone;
-  const handoff = (await deps.definitions.read([gone])).get(versionKey(gone));
-  // Its version has gone with old history, or cannot be read: what it pointed at is not known any more.
-  if (!handoff || scheduleId === null) return;
-  const reason = `the target answered 410 Gone to run ${runId}`;
-  if (await pauseIfTargetIs(deps, { ...gone, scheduleId }, handoff.target, reason))
-    deps.events.emit({ type: 'schedulePaused', scheduleId, reason });
+/** Answers the uids of the schedules that another transaction has locked: of the others, what was said is done. */
+async function pauseEach(deps: PauserDeps, batch: readonly Said[]): Promise<string[]> {
+  const gone = batch.flatMap(([, effects]) => effects.filter(({ kind }) => kind === 'gone'));
+  const versions = gone.length === 0 ? new Map<string, Handed>() : await deps.definitions.read(gone);
+  let locked: string[] = [];
+  const reasons = new Map<string, string>();
+  const find = async (tx: Transaction): Promise<ScheduleChange[]> => {
+    reasons.clear();
+    const rows = await lockFreeSchedules(
+      tx,
+      batch.map(([uid]) => uid),
+    );
+    ({ locked } = rows);
+    const free = new Map(batch.filter(([uid]) => rows.free.includes(uid)));
+    const named = [...free.values()].flatMap((effects) => effects[0]?.scheduleId ?? []);
+    const found = await lockSchedules(tx, named);
+    // A statement of its own: the snapshot of the locking statement is older.
+    const counts = await countFailuresInARow(tx, [...free.keys()]);
+    return [...found.values()].flatMap((schedule) => {
+      const effects = free.get(schedule.uid) ?? [];
+      const reason =
+        reasonGone(deps, schedule, effects, versions) ?? reasonFailing(effects, counts.get(schedule.uid));
+      if (reason === null) return [];
+      reasons.set(schedule.id, reason);
+      const decide = (current: Schedule | null) => pausedUnlessPaused(current ?? schedule, reason);
+      return [{ id: schedule.id, by: BY_FIRELOCK, scope: null, decide }];
+    });
+  };
+  const { changed } = await changeFoundSchedules(deps, find);
+  emitPaused(deps, changed, reasons);
+  const done = batch.filter(([uid]) => !locked.includes(uid)).flatMap(([, effects]) => effects);
+  await deps.database.run((db) =>
+    deleteEffects(
+      db,
+      done.map(({ id }) => id),
+    ),
+  );
+  return locked;
 }
 
-/** False: it is another schedule by now, or paused, or has another target. */
-async function pauseIfTargetIs(
-  deps: PauserDeps,
-  { scheduleId, scheduleUid }: { scheduleId: string; scheduleUid: string },
-  target: HandoffTarget<string>,
-  reason: string,
-): Promise<boolean> {
-  try {
-    const [changed] = await changeSchedules(deps, [
-      {
-        id: scheduleId,
-        by: BY_FIRELOCK,
-        scope: null,
-        decide: (current) => {
-          if (current?.uid !== scheduleUid || !isThis(deps.secrets, current, target))
-            throw new NothingToPause();
-          return current.definition.enabled ? pausedBecause(current.definition, reason) : current.definition;
-        },
-      },
-    ]);
-    return changed?.change === 'updated';
-  } catch (error) {
-    if (error instanceof NothingToPause) return false;
-    throw error;
+function emitPaused(
+  { events }: PauserDeps,
+  changed: readonly ChangedSchedule[],
+  reasons: ReadonlyMap<string, string>,
+): void {
+  for (const { change, schedule } of changed) {
+    const reason = reasons.get(schedule.id);
+    if (change === 'updated' && reason !== undefined)
+      events.emit({ type: 'schedulePaused', scheduleId: schedule.id, reason });
   }
+}
+
+function pausedUnlessPaused({ definition }: Schedule, reason: string): Definition {
+  return definition.enabled ? pausedBecause(definition, reason) : definition;
+}
+
+/**
+ * Null: no run of it was answered 410 by the target that it has now. A version that has gone with old history, or cannot be read, pointed
+ * at what is not known any more.
+ */
+function reasonGone(
+  { secrets }: PauserDeps,
+  schedule: Schedule,
+  effects: readonly Effect[],
+  versions: ReadonlyMap<string, Handed>,
+): string | null {
+  const gone = effects.find((effect) => {
+    const handoff = effect.kind === 'gone' ? versions.get(versionKey(effect)) : undefined;
+    return handoff !== undefined && isThis(secrets, schedule, handoff.target);
+  });
+  return gone === undefined ? null : `the target answered 410 Gone to run ${gone.runId}`;
+}
+
+function reasonFailing(effects: readonly Effect[], count: FailureCount | undefined): string | null {
+  const last = effects.findLast(({ kind }) => kind === 'failing');
+  if (last === undefined || count === undefined || count.failures < count.atMost) return null;
+  return `${runsInARow(count.atMost)}; the last of them is ${last.runId}`;
 }
 
 /** The same secret values may be encrypted differently by now. */
@@ -128,35 +193,6 @@ function isThis(secrets: KeyRing, { uid, definition }: Schedule, target: Handoff
   } catch {
     return false;
   }
-}
-
-/** Thrown under the lock, so that nothing is written. */
-class NothingToPause extends Error {
-  override readonly name = 'NothingToPause';
-}
-
-async function pauseFailing(deps: PauserDeps, failing: Effect): Promise<void> {
-  const { scheduleId, scheduleUid, runId } = failing;
-  if (scheduleId === null) return;
-  let reason = '';
-  const find = async (tx: Transaction): Promise<ScheduleChange[]> => {
-    const found = (await lockSchedules(tx, [scheduleId])).get(scheduleId);
-    if (found?.uid !== scheduleUid) return [];
-    // A statement of its own: the snapshot of the locking statement is older.
-    const count = await countFailuresInARow(tx, scheduleUid);
-    if (!count || count.failures < count.atMost) return [];
-    reason = `${runsInARow(count.atMost)}; the last of them is ${runId}`;
-    return [
-      {
-        id: scheduleId,
-        by: BY_FIRELOCK,
-        scope: null,
-        decide: (current) => pausedBecause((current ?? found).definition, reason),
-      },
-    ];
-  };
-  const { changed } = await changeFoundSchedules(deps, find);
-  if (changed.length > 0) deps.events.emit({ type: 'schedulePaused', scheduleId, reason });
 }
 
 function runsInARow(count: number): string {

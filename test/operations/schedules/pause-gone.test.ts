@@ -14,6 +14,7 @@ import { createHttpTarget } from '../../../src/targets/http.ts';
 import { createTargetRegistry } from '../../../src/targets/registry.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
+import { notingAll } from '../../support/postgres/noting.ts';
 import { startPostgresProxy } from '../../support/postgres/postgres-proxy.ts';
 import type { Receiver } from '../../support/receiver.ts';
 import { SECRETS } from '../../support/secrets.ts';
@@ -225,6 +226,25 @@ describe('a schedule is left alone if by then it', () => {
     await store.rows(sql`DELETE FROM schedule_versions WHERE version = 1`);
     await leftAlone(schedule);
   });
+});
+
+it('many schedules are paused together, and one whose row is locked alone waits', async () => {
+  const ids = Array.from({ length: 30 }, (_, index) => `gone-${index}`);
+  const schedules = [];
+  for (const id of ids) schedules.push(await put(id));
+  const [locked, ...others] = schedules;
+  const statements: string[] = [];
+  const said = await Promise.all(schedules.map((schedule) => goneOf(schedule)));
+  await store.database.transaction(async (tx) => {
+    await tx.execute(sql`SELECT FROM schedules WHERE uid = ${locked?.uid ?? ''} FOR UPDATE`);
+    startPauser(notingAll(store.database, statements)).add(said);
+    await until(() => (eventsOf('schedulePaused').length === others.length ? true : null));
+    expect(await find(ids[0] ?? '')).toMatchObject({ status: 'active' });
+  });
+  await seenTo();
+  expect(await find(ids[0] ?? '')).toMatchObject({ status: 'paused' });
+  expect(statements.filter((name) => name === 'writeSchedules').length).toBeLessThanOrEqual(10);
+  expect(eventsOf('loopFailed')).toEqual([]);
 });
 
 describe('an obstacle', () => {

@@ -74,25 +74,28 @@ export async function deleteWatches(tx: Executor, uids: readonly string[]): Prom
     DELETE FROM outcome_watches WHERE schedule_uid = ANY (${uuids(uids)})`);
 }
 
-/** The number of failures in a row that pauses the schedule; null: none does, or it is paused. */
-interface FailureCount {
+/** `atMost`: that many in a row pause the schedule. */
+export interface FailureCount {
   failures: number;
   atMost: number;
 }
 
 /**
- * Counts the runs of a schedule that did not succeed since it was enabled and since its last success, as far as they matter. The caller
- * has the schedule's row lock from an earlier statement. A success that is written only now does not wait for that lock: it comes after.
+ * Counts the runs of each schedule that did not succeed since it was enabled and since its last success, as far as they matter. The caller
+ * has the schedules' row locks from an earlier statement. A success that is written only now does not wait for these: it comes after.
  */
-export async function countFailuresInARow(tx: Transaction, uid: string): Promise<FailureCount | null> {
-  const [row] = await rowsOf<{ failures: number; at_most: number }>(tx)(sql`-- countFailuresInARow
-    SELECT w.pause_after_failures AS at_most, (SELECT count(*) FROM (
+export async function countFailuresInARow(
+  tx: Transaction,
+  uids: readonly string[],
+): Promise<Map<string, FailureCount>> {
+  const rows = await rowsOf<{ uid: string; failures: number; at_most: number }>(tx)(sql`-- countFailuresInARow
+    SELECT w.schedule_uid AS uid, w.pause_after_failures AS at_most, (SELECT count(*) FROM (
         SELECT FROM history h WHERE h.schedule_uid = w.schedule_uid AND h.outcome_watched
           AND h.status IN ('failed', 'unknown', 'abandoned')
           AND h.finished_at > greatest(w.failures_since, (SELECT max(s.finished_at) FROM history s
             WHERE s.schedule_uid = w.schedule_uid AND s.outcome_watched AND s.status = 'succeeded'))
         LIMIT w.pause_after_failures) AS counted)::int AS failures
     FROM outcome_watches w JOIN schedules ON schedules.uid = w.schedule_uid
-    WHERE w.schedule_uid = ${uid} AND w.pause_after_failures IS NOT NULL AND schedules.enabled`);
-  return row ? { failures: row.failures, atMost: row.at_most } : null;
+    WHERE w.schedule_uid = ANY (${uuids(uids)}) AND w.pause_after_failures IS NOT NULL AND schedules.enabled`);
+  return new Map(rows.map(({ uid, failures, at_most: atMost }) => [uid, { failures, atMost }]));
 }
