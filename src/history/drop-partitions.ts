@@ -5,6 +5,7 @@
  * If the process dies here: what is done is done; the next pass, on any instance, finds what is left.
  */
 import type { Instant } from '../core/instant.ts';
+import { firstRunIdAt } from '../core/runs/run.ts';
 import { horizonOf } from '../core/time/plan-due.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
@@ -15,7 +16,7 @@ import type { Database } from '../postgres/database.ts';
 import { isNotNow, isTableGone } from '../postgres/errors.ts';
 import type { Executor } from '../postgres/executor.ts';
 import { dropReplacedBefore } from '../store/calendars/write-calendars.ts';
-import { type Sweep, sweepDependencies, sweepKeys } from '../store/history/leftovers.ts';
+import { type Sweep, type SweptPage, sweepDependencies, sweepKeys } from '../store/history/leftovers.ts';
 import {
   BY_DAY,
   type Partition,
@@ -46,12 +47,15 @@ const MARGIN_DAYS = 1;
 const REST = 4;
 const MIN_REST_MS = 20;
 const FIRST_ID = '00000000-0000-0000-0000-000000000000';
+const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 interface State extends DropPartitionsDeps {
   definitions: DefinitionWalk;
   /** The round under way; each of its steps yields. */
   steps: AsyncGenerator<void, void, void> | null;
   size: PageSize;
+  /** Monotonic: when the last sweep ended. */
+  sweptAt: number;
 }
 
 export function createPartitionDropper(deps: DropPartitionsDeps): Loop {
@@ -61,6 +65,7 @@ export function createPartitionDropper(deps: DropPartitionsDeps): Loop {
     size: createPageSize(batch),
     definitions: createDefinitionWalk(database, clock, batch),
     steps: null,
+    sweptAt: -Infinity,
   };
   return createLoop({ name: 'retention', clock, body: () => pass(state), events });
 }
@@ -95,8 +100,7 @@ async function* round(state: State): AsyncGenerator<void, void, void> {
   for (const parent of BY_DAY) {
     yield* deleteInPages(state, (db, limit) => deleteOtherBefore(db, before, limit, parent));
   }
-  yield* sweep(state, before, sweepKeys);
-  yield* sweep(state, before, sweepDependencies);
+  if (state.clock.monotonic() - state.sweptAt >= DAY_MS) yield* sweepLeftovers(state, before);
   while (await definitions.step(before)) yield;
   yield* deleteInPages(state, (db, limit) => dropReplacedBefore(db, before - LONGEST_REACH_MS, limit));
   // Once more, since a statement, or a loop that makes partitions, may have used them for a moment only.
@@ -162,12 +166,25 @@ async function* deleteInPages(
   while (await isMore()) yield;
 }
 
+/**
+ * Once a day, for what history drops goes by days, and what is there is looked through: of runs that were due long ago, and of those that
+ * were cancelled long before they were due.
+ */
+async function* sweepLeftovers(state: State, before: Instant): AsyncGenerator<void, void, void> {
+  const toCome = firstRunIdAt(before + keptDays(state) * DAY_MS);
+  for (const page of [sweepKeys, sweepDependencies]) {
+    yield* sweep(state, { after: FIRST_ID, before: firstRunIdAt(before) }, page);
+    yield* sweep(state, { after: toCome, before: LAST_ID }, page);
+  }
+  state.sweptAt = state.clock.monotonic();
+}
+
 async function* sweep(
   { database, size }: State,
-  before: Instant,
-  page: (db: Executor, given: { before: Instant; after: string; limit: number }) => Promise<Sweep>,
+  { before, ...begin }: Omit<SweptPage, 'limit'>,
+  page: (db: Executor, given: SweptPage) => Promise<Sweep>,
 ): AsyncGenerator<void, void, void> {
-  for (let after: string | null = FIRST_ID; after !== null;) {
+  for (let after: string | null = begin.after; after !== null;) {
     const from: string = after;
     after = await size.fit(
       async (limit) => (await database.run((db) => page(db, { before, after: from, limit }))).next,
@@ -177,7 +194,11 @@ async function* sweep(
 }
 
 /** By both clocks: a clock that is far ahead must not make all of history look old. */
-async function keptSince({ database, clock, retentionDays }: State): Promise<Instant> {
-  const now = Math.min(await database.run(databaseNow), clock.now());
-  return horizonOf(now, retentionDays + MARGIN_DAYS);
+async function keptSince(state: State): Promise<Instant> {
+  const now = Math.min(await state.database.run(databaseNow), state.clock.now());
+  return horizonOf(now, keptDays(state));
+}
+
+function keptDays({ retentionDays }: State): number {
+  return retentionDays + MARGIN_DAYS;
 }

@@ -22,6 +22,8 @@ import {
   whileHistoryIsRead,
 } from '../support/history.ts';
 import { type Store, createInstance } from '../support/pipeline.ts';
+import { passingClock } from '../support/passing-clocks.ts';
+import { notingAll } from '../support/postgres/noting.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
@@ -349,6 +351,43 @@ describe('dependencies and keys of dropped runs', () => {
       ].sort((one, other) => (one.run_id < other.run_id ? -1 : 1)),
     );
     expect(await keys()).toEqual(['a', 'c']);
+  });
+
+  it('are swept too where the run was cancelled long before it was due, and open ones keep theirs', async () => {
+    const toCome = noonAgo(-400);
+    const cancelled = await endedRun(store, {
+      endedAt: noonAgo(OLD),
+      trigger: 'api',
+      scheduleId: '',
+      scheduledFor: toCome,
+    });
+    await takeKey('cancelled', cancelled);
+    await edge(cancelled, randomUUID());
+    const instance = await createInstance(store);
+    const [first, second] = await instance.accept(
+      { queue: 'q', runAt: toCome, key: 'open' },
+      { queue: 'q', runAt: toCome },
+    );
+    await instance.accept({ queue: 'q', runAt: toCome, dependsOn: [first?.id ?? '', second?.id ?? ''] });
+    await dropAll({ batch: 2 });
+    expect(await keys()).toEqual(['open']);
+    expect((await edges()).map(({ depends_on: on }) => on)).toEqual([first?.id, second?.id].sort());
+    await instance.stop();
+  });
+
+  it('are looked through once a day: what cannot be swept costs no more than that', async () => {
+    const statements: string[] = [];
+    const { clock, pass } = passingClock();
+    const dropper = startDropper({ database: notingAll(store.database, statements), clock });
+    const sweeps = () => statements.splice(0).filter((name) => name.startsWith('sweep')).length;
+    await dropper.looks();
+    expect(sweeps()).toBe(4);
+    await dropper.looks();
+    expect(sweeps()).toBe(0);
+    pass(DAY_MS);
+    await dropper.looks();
+    expect(sweeps()).toBe(4);
+    await dropper.stop();
   });
 
   it('a key is free again at once, swept or not', async () => {

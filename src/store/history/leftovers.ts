@@ -1,11 +1,16 @@
 import { sql } from 'drizzle-orm';
-import { type Instant } from '../../core/instant.ts';
-import { firstRunIdAt } from '../../core/runs/run.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 
 /** What remains when a day of history is dropped unread: keys and dependencies of its runs. */
+
+/** Ids of runs, up to `before`. */
+export interface SweptPage {
+  after: string;
+  before: string;
+  limit: number;
+}
 
 export interface Sweep {
   /** Where the next page begins; null: this was the last one. */
@@ -14,16 +19,13 @@ export interface Sweep {
 }
 
 /**
- * Deletes keys whose run has left history: a page of keys whose run was due before a moment, in the order of run ids. Nothing depends on
- * it: a key without a run is free, whether its row is there or not.
+ * Deletes keys whose run has left history: a page of keys, in the order of run ids. Nothing depends on it: a key without a run is free,
+ * whether its row is there or not.
  */
-export async function sweepKeys(
-  db: Executor,
-  { before, after, limit }: { before: Instant; after: string; limit: number },
-): Promise<Sweep> {
+export async function sweepKeys(db: Executor, { before, after, limit }: SweptPage): Promise<Sweep> {
   const page = await rowsOf<{ run_id: string; is_gone: boolean }>(db)(sql`-- sweepKeys
     SELECT k.run_id, NOT EXISTS (SELECT FROM all_runs r WHERE r.id = k.run_id) AS is_gone FROM (
-      SELECT run_id FROM run_keys WHERE run_id > ${after}::uuid AND run_id < ${firstRunIdAt(before)}::uuid
+      SELECT run_id FROM run_keys WHERE run_id > ${after}::uuid AND run_id < ${before}::uuid
       ORDER BY run_id LIMIT ${limit}) AS k`);
   const gone = page.filter(({ is_gone }) => is_gone).map(({ run_id }) => run_id);
   if (gone.length > 0) {
@@ -35,14 +37,11 @@ export async function sweepKeys(
 }
 
 /** Deletes the dependencies of runs that history has dropped, in the same way. */
-export async function sweepDependencies(
-  db: Executor,
-  { before, after, limit }: { before: Instant; after: string; limit: number },
-): Promise<Sweep> {
+export async function sweepDependencies(db: Executor, { before, after, limit }: SweptPage): Promise<Sweep> {
   const page = await rowsOf<{ run_id: string; is_gone: boolean }>(db)(sql`-- sweepDependencies
     SELECT d.run_id, NOT EXISTS (SELECT FROM all_runs r WHERE r.id = d.run_id) AS is_gone FROM (
       SELECT DISTINCT run_id FROM run_dependencies
-      WHERE run_id > ${after}::uuid AND run_id < ${firstRunIdAt(before)}::uuid
+      WHERE run_id > ${after}::uuid AND run_id < ${before}::uuid
       ORDER BY run_id LIMIT ${limit}) AS d`);
   const gone = page.filter(({ is_gone }) => is_gone).map(({ run_id }) => run_id);
   if (gone.length > 0) {
