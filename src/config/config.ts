@@ -79,7 +79,9 @@ function named(values: Values, apiTokens: readonly ApiToken[]) {
     targetDenied: values.FIRELOCK_TARGET_DENY_CIDRS,
     targetAllowed: values.FIRELOCK_TARGET_ALLOW_CIDRS,
     /** Null: targets are called directly. */
-    egressProxy: values.FIRELOCK_EGRESS_PROXY ?? null,
+    egressProxy: values.FIRELOCK_EGRESS_PROXY
+      ? { ...values.FIRELOCK_EGRESS_PROXY, bypass: values.FIRELOCK_EGRESS_PROXY_BYPASS }
+      : null,
     /** The first encrypts header values and secrets of targets, all decrypt. */
     secretKeys: values.FIRELOCK_SECRET_KEYS,
     /** The directory of the files that connections may name; null: none. */

@@ -1,9 +1,13 @@
-/** The proxy through which all targets are called. */
+import { type EgressBypass, NO_BYPASS } from './egress-bypass.ts';
+
+/** The proxy through which targets are called. */
 export interface EgressProxy {
   readonly host: string;
   readonly port: number;
   /** The value of `Proxy-Authorization`; null: the URL names no user. */
   readonly authorization: string | null;
+  /** All but these. */
+  readonly bypass: EgressBypass;
 }
 
 const HTTP_PORT = 80;
@@ -17,6 +21,7 @@ export function parseEgressProxy(text: string): EgressProxy | null {
   return {
     host: url.hostname.replace(/^\[|\]$/g, ''),
     port: Number(url.port) || HTTP_PORT,
+    bypass: NO_BYPASS,
     authorization: username === '' ? null : `Basic ${Buffer.from(credentials).toString('base64')}`,
   };
 }

@@ -5,6 +5,7 @@ import { type SecretKey, parseSecretKeys } from '../core/secrets/secret-keys.ts'
 import { type AddressRange, DENIED_PRESETS, parseAddressRanges } from './address-ranges.ts';
 import { type AllowedHosts, parseAllowedHosts } from './allowed-hosts.ts';
 import { readDatabaseUrl, tlsFiles } from './database-url.ts';
+import { BYPASS_HINT, NO_BYPASS, parseEgressBypass } from './egress-bypass.ts';
 import { parseEgressProxy } from './egress-proxy.ts';
 import { isDirectory, unreadable } from './file-faults.ts';
 import { OTEL_VARIABLES } from './otel-variables.ts';
@@ -168,6 +169,7 @@ export const VARIABLES = {
       })
       .optional(),
   },
+  FIRELOCK_EGRESS_PROXY_BYPASS: list(BYPASS_HINT, parseEgressBypass, NO_BYPASS),
   FIRELOCK_METRICS_PORT: {
     hint:
       'a TCP port: a whole number from 0 to 65535, for /metrics, /healthz and /readyz, which are then not on PORT ' +

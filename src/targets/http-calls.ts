@@ -234,8 +234,13 @@ export class HttpCalls {
   }
 }
 
-/** TLS settings of a connection have kept connections of their own. */
+/** TLS settings of a connection have kept connections of their own, and so has its `Host`, which TLS asks for. */
 function ownerOf(connection: Connection<string> | null): TlsOwner | null {
-  const tls = connection?.tls ?? null;
-  return connection === null || tls === null ? null : { uid: connection.uid, tls };
+  if (connection === null) return null;
+  const { uid, tls, headers } = connection;
+  const host = Object.entries(headers).find(([name]) => name.toLowerCase() === 'host')?.[1];
+  if (host === undefined) return tls === null ? null : { uid, tls };
+  return { uid: `${uid} ${host}`, tls: tls ?? NO_TLS };
 }
+
+const NO_TLS = { ca: null, cert: null, key: null };

@@ -3,6 +3,7 @@ import { type LookupFunction, isIP, Socket } from 'node:net';
 import { type SecureContext, createSecureContext, getCACertificates } from 'node:tls';
 import { LRUCache } from 'lru-cache';
 import { buildConnector } from 'undici';
+import { isDirect } from '../config/egress-bypass.ts';
 import type { EgressProxy } from '../config/egress-proxy.ts';
 import type { ConnectionTls } from '../core/connections/connection.ts';
 import {
@@ -48,7 +49,7 @@ export type DialWith = (tls: TlsSettings | null) => Dial;
 interface DialDeps {
   guard: AddressGuard;
   resolve: Resolve;
-  /** All connections go through it, and it judges names; null: there is none. */
+  /** All connections but those of its bypass go through it, and it judges names; null: there is none. */
   proxy: EgressProxy | null;
 }
 
@@ -103,7 +104,7 @@ function createDial(deps: DialDeps, secure: buildConnector.connector): Dial {
     });
     const port = Number(options.port) || (options.protocol === 'https:' ? 443 : 80);
     const destination = { host: options.hostname.replace(/^\[|\]$/g, ''), port };
-    const { proxy } = deps;
+    const proxy = proxyFor(destination.host, deps.proxy);
     const onOpen = () => {
       connected = true;
       if (options.protocol === 'https:')
@@ -115,9 +116,13 @@ function createDial(deps: DialDeps, secure: buildConnector.connector): Dial {
       else openTunnel(socket, { ...destination, proxy }, onOpen);
     });
     socket.setNoDelay(true).setKeepAlive(true, 60_000);
-    void connectJudged(socket, destination, deps);
+    void connectJudged(socket, destination, { ...deps, proxy });
     return socket;
   };
+}
+
+function proxyFor(host: string, proxy: EgressProxy | null): EgressProxy | null {
+  return proxy === null || isDirect(proxy.bypass, host) ? null : proxy;
 }
 
 /**

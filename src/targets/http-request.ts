@@ -1,7 +1,7 @@
 import { type KeyObject, createHmac, createSecretKey } from 'node:crypto';
 import type { Connection } from '../core/connections/connection.ts';
 import { joinBelow } from '../core/connections/join-url.ts';
-import { canBeSent, headerFault, isReservedHeader } from '../core/http/header-rules.ts';
+import { type HeaderPlace, canBeSent, headerFault, isReservedHeader } from '../core/http/header-rules.ts';
 import { type CompiledBody, compileBody } from '../core/http/body-template.ts';
 import { type Sender, ownHeaders } from '../core/http/own-headers.ts';
 import { type PreparedBody, carriedBody, contentTypeOf, writeBody } from '../core/http/request-body.ts';
@@ -141,15 +141,11 @@ function prepare(target: HttpCall<string>, { connection, body, keys }: Preparing
   const lower = (given: Record<string, string>) =>
     Object.entries(given).map(([name, value]) => [name.toLowerCase(), value] as const);
   // What the connection adds cannot be overridden.
-  const taken = new Set(lower(added).map(([name]) => name));
+  const given = sendable(lower(added), 'connection');
+  const taken = new Set(given.map(([name]) => name));
   if (connection !== null && connection.auth !== null) taken.add(AUTHORIZATION);
-  const headers = [...lower(target.headers).filter(([name]) => !taken.has(name)), ...lower(added)].filter(
-    ([name]) => !isReservedHeader(name),
-  );
-  for (const [name, value] of headers) {
-    const fault = headerFault(name, value);
-    if (fault !== null) throw new TypeError(`${JSON.stringify(name)} ${fault}`);
-  }
+  const own = lower(target.headers).filter(([name]) => !taken.has(name));
+  const headers = [...sendable(own, 'call'), ...given];
   const base = connection?.url ?? null;
   const address = hasTemplate(target.url) ? null : addressOf(base, target.url);
   return {
@@ -167,6 +163,16 @@ function prepare(target: HttpCall<string>, { connection, body, keys }: Preparing
   };
 }
 
+/** Without those that another version let users set. @throws TypeError */
+function sendable(headers: PreparedTarget['headers'], place: HeaderPlace): PreparedTarget['headers'] {
+  const free = headers.filter(([name]) => !isReservedHeader(name, place));
+  for (const [name, value] of free) {
+    const fault = headerFault(name, value, place);
+    if (fault !== null) throw new TypeError(`${JSON.stringify(name)} ${fault}`);
+  }
+  return free;
+}
+
 /** What the connection adds to each request; the access token of OAuth comes to it when it is sent. */
 function headersOf({ headers, auth }: Connection<string>): Record<string, string> {
   switch (auth?.type) {
@@ -182,7 +188,7 @@ function headersOf({ headers, auth }: Connection<string>): Record<string, string
   }
 }
 
-const AUTHORIZATION = 'authorization';
+const [AUTHORIZATION, USER_AGENT] = ['authorization', 'user-agent'] as const;
 
 function compiledBody(body: BodyTemplate): CompiledBody {
   const compiled = compileBody(body);
@@ -191,8 +197,10 @@ function compiledBody(body: BodyTemplate): CompiledBody {
 }
 
 function buildHeaders(prepared: PreparedTarget, attempt: Attempt, sender: Sending): string[] {
-  const headers = ownHeaders(attempt, sender);
-  for (const [name, value] of prepared.headers) headers.push(name, rendered(name, value, attempt));
+  const agent = prepared.headers.find(([name]) => name === USER_AGENT)?.[1] ?? sender.userAgent;
+  const headers = ownHeaders(attempt, { ...sender, userAgent: rendered(USER_AGENT, agent, attempt) });
+  for (const [name, value] of prepared.headers)
+    if (name !== USER_AGENT) headers.push(name, rendered(name, value, attempt));
   if (sender.accessToken !== undefined) headers.push(AUTHORIZATION, `Bearer ${sender.accessToken}`);
   return headers;
 }

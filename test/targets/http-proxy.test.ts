@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
+import { parseEgressBypass } from '../../src/config/egress-bypass.ts';
 import { parseEgressProxy } from '../../src/config/egress-proxy.ts';
 import { attemptOf, httpTarget, never, receive, receiveTcp } from './receivers.ts';
 import { targetAt } from '../support/targets.ts';
@@ -58,6 +59,41 @@ test.each([
   const proxy = await startProxy({ refusal });
   const outcome = await through(proxy.url).deliver(targetAt('http://jobs.internal/run'), attemptOf(), never);
   expect(outcome).toMatchObject(expected);
+});
+
+test('what is to be called directly does not go through the proxy, and is judged by its addresses', async () => {
+  const target = await receive((_, response) => response.end());
+  const port = new URL(target.url).port;
+  const proxy = await startProxy({ refusal: 'HTTP/1.1 403 Forbidden\r\n\r\n' });
+  const [bypass, faults] = parseEgressBypass('jobs.local, .internal.test, 127.0.0.0/8');
+  expect(faults).toEqual([]);
+  const egress = parseEgressProxy(proxy.url);
+  const resolve = (name: string) =>
+    Promise.resolve([
+      { address: name.startsWith('metadata') ? '169.254.169.254' : '127.0.0.1', family: 4 as const },
+    ]);
+  const kind = httpTarget(2, { proxy: egress && { ...egress, bypass }, resolve });
+  const call = async (host: string) =>
+    (await kind.deliver(targetAt(`http://${host}:${port}/`), attemptOf(), never)).kind;
+  for (const host of ['jobs.local', 'JOBS.local.', 'a.internal.test', '127.0.0.1'])
+    expect([host, await call(host)]).toEqual([host, 'accepted']);
+  expect(await call('metadata.internal.test')).toBe('blocked');
+  expect(proxy.heads).toEqual([]);
+  for (const host of ['internal.test', 'xinternal.test', 'other.local'])
+    expect([host, await call(host)]).toEqual([host, 'blocked']);
+  expect(proxy.heads).toHaveLength(3);
+});
+
+test.each([
+  ['10.0.0.1/8', 'has bits set'],
+  ['a b', 'is no host'],
+  ['*.test', 'is no host'],
+  ['http://x', 'is neither an address'],
+  ['', 'is no host'],
+])('%j is nothing that can be called directly', (text, said) => {
+  expect(parseEgressBypass(`fine.test,${text}`)[1]).toMatchObject([
+    { entry: text, message: expect.stringContaining(said) as string },
+  ]);
 });
 
 test('an address in the URL is judged all the same, and the proxy does not hear of it', async () => {

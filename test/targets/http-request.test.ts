@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { Connection } from '../../src/core/connections/connection.ts';
 import { HTTP_METHODS } from '../../src/core/schedules/target-parts.ts';
 import { attemptOf, httpTarget, never, receive } from './receivers.ts';
 import { targetAt } from '../support/targets.ts';
@@ -56,6 +57,28 @@ test('the headers are those of the contract, and no others', async () => {
   expect(traceparent).toMatch(/^00-0192f0c41c007abc8def0123456789ab-[0-9a-f]{16}-01$/);
 });
 
+test('User-Agent is that of the target, or of the connection, which may name the Host as well', async () => {
+  const { url, arrivals } = await receive();
+  const kind = httpTarget();
+  const call = async (headers: Record<string, string>, ofConnection: Record<string, string> | null) => {
+    const connection: Connection<string> | null = ofConnection && {
+      ...{ id: 'c', uid: '01a21d19-9142-7001-99c9-05d89d65db47', description: null, url, urlSeal: null },
+      ...{ auth: null, tls: null, version: 1, edition: null, updatedAt: 0, placedAt: 0 },
+      headers: ofConnection,
+    };
+    const target = { ...targetAt(connection === null ? url : '/x'), headers };
+    await kind.deliver(target, attemptOf({ connection }), never);
+    return arrivals.at(-1)?.headers;
+  };
+  expect(await call({ 'User-Agent': 'jobs/{{attempt}}' }, null)).toMatchObject({ 'user-agent': 'jobs/1' });
+  const set = { 'User-Agent': 'theirs', Host: 'jobs.example:8443', 'Content-Type': 'text/plain' };
+  expect(await call({ 'User-Agent': 'mine' }, set)).toMatchObject({
+    'user-agent': 'theirs',
+    host: 'jobs.example:8443',
+    'content-type': 'application/json',
+  });
+});
+
 test('each attempt is a span of its own', async () => {
   const { url, arrivals } = await receive();
   const kind = httpTarget();
@@ -85,7 +108,6 @@ test('headers stored by another program override none of ours', async () => {
     'IDEMPOTENCY-KEY': 'x',
     Host: 'x',
     'content-length': '1',
-    'User-Agent': 'x',
   };
   const outcome = await httpTarget().deliver(targetAt(url, { headers }), attemptOf(), never);
   expect(outcome.kind).toBe('accepted');
@@ -93,7 +115,6 @@ test('headers stored by another program override none of ours', async () => {
     'webhook-id': attemptOf().runId,
     'idempotency-key': attemptOf().runId,
     host: url.slice('http://'.length),
-    'user-agent': 'firelock/1.2.3',
   });
 });
 

@@ -35,7 +35,7 @@ export const connectionsQuery = z.strictObject({
 
 const headers = z
   .record(z.string().meta({ format: 'http-header-name' }), headerValue)
-  .superRefine((value, context) => checkHeaders(value, context, anyTemplateFault), ALWAYS)
+  .superRefine((value, context) => checkHeaders(value, context, anyTemplateFault, 'connection'), ALWAYS)
   .meta({
     maxProperties: MAX_HEADERS,
     description: `Added to each request. Write-only values, stored encrypted: answered as "${MASK}", which sent back keeps the stored value where the origin of \`url\` is unchanged.`,

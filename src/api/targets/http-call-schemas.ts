@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { headerFault } from '../../core/http/header-rules.ts';
+import { type HeaderPlace, headerFault } from '../../core/http/header-rules.ts';
 import { HTTP_METHODS } from '../../core/schedules/target-parts.ts';
 import { WEBHOOK_SECRET_RULE, webhookKey } from '../../core/secrets/webhook-secret.ts';
 import { withoutFault } from '../http/common-schemas.ts';
@@ -152,8 +152,12 @@ export function checkHeaders(
   value: Record<string, unknown>,
   context: z.core.$RefinementCtx,
   faultOf: (value: string) => string | null,
+  place: HeaderPlace = 'call',
 ): void {
-  for (const [name, message] of headerFaults(value, faultOf))
+  for (const [name, message] of headerFaults(
+    value,
+    (...one) => headerFault(...one, place) ?? faultOf(one[1]),
+  ))
     context.addIssue({ code: 'custom', path: [name], message });
   if (Object.keys(value).length > MAX_HEADERS)
     context.addIssue({ code: 'custom', message: `must be at most ${MAX_HEADERS} headers` });
@@ -161,12 +165,12 @@ export function checkHeaders(
 
 function headerFaults(
   given: Record<string, unknown>,
-  faultOf: (value: string) => string | null,
+  faultOf: (name: string, value: string) => string | null,
 ): [name: string, fault: string][] {
   const seen = new Set<string>();
   return Object.entries(given).flatMap(([name, sent]): [string, string][] => {
     const value = typeof sent === 'string' ? sent : '';
-    const fault = headerFault(name, value) ?? faultOf(value);
+    const fault = faultOf(name, value);
     const again = seen.has(name.toLowerCase());
     seen.add(name.toLowerCase());
     if (fault !== null) return [[name, fault]];

@@ -28,7 +28,7 @@ describe('headerFault', () => {
     'ce-id',
     'CE-custom',
     'traceparent',
-    'User-Agent',
+    'User_Agent',
     'Host',
     'connection',
     'keep-alive',
@@ -50,6 +50,17 @@ describe('headerFault', () => {
     'ce_id',
   ])('keeps %s for itself', (name) => {
     expect(headerFault(name, 'x')).toBe('is a header that users cannot set');
+  });
+
+  test('lets a call set User-Agent, and a connection Host as well; a connection sets no Content-Type', () => {
+    expect(headerFault('User-Agent', 'jobs/{{runId}}')).toBeNull();
+    expect(headerFault('User-Agent', 'jobs', 'connection')).toBeNull();
+    expect(headerFault('Host', 'jobs.example:8443', 'connection')).toBeNull();
+    for (const value of ['', 'a b', 'a/b', 'http://a', 'u@a', 'a:b'])
+      expect(headerFault('Host', value, 'connection')).toBe('is not a host, with a port or without one');
+    for (const name of ['Content-Type', 'content_type'])
+      expect(headerFault(name, 'text/plain', 'connection')).toMatch(/^is a header that no connection sets/);
+    expect(headerFault('Idempotency-Key', 'x', 'connection')).toBe('is a header that users cannot set');
   });
 
   test.each(['a\r\nb', 'a\nb', 'a\0b', '\u007f', '\u20ac', '\ud83d\ude00'])(
