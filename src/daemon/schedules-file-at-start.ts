@@ -12,12 +12,14 @@ import { readSchedulesFile } from '../schedules-file/read/read-file.ts';
 import { type FileFault, type SchedulesFile, faultLines } from '../schedules-file/schedules-file.ts';
 import { keepSchedulesFileLock, lockSchedulesFile } from '../store/schedules/schedules-file-lock.ts';
 
+/** In one line of the log. */
+const MAX_NAMED = 100;
 /** As long as other instances that start at the same time may take, each for a hundred thousand schedules. */
 const LIMIT_MS = 10 * 60_000;
 
 /**
  * Makes the database match FIRELOCK_SCHEDULES_FILE, before the first fire of this instance. Schedules that have not
- * changed keep their version, and nothing is removed. If the file has a fault, nothing is applied and the daemon does
+ * changed keep their version, and what its set has and the file has not stays, unless it says `prune`. If the file has a fault, nothing is applied and the daemon does
  * not start. False: the file has faults, and the process should end.
  * @throws if the database does not answer: the daemon tries again
  */
@@ -47,7 +49,7 @@ export async function applySchedulesFile(common: Common, workers: Workers): Prom
 
 /** The faults that keep the daemon from starting; none: the file is applied. */
 async function apply(
-  { logger }: Common,
+  { logger, events }: Common,
   caller: ApiCaller,
   { path, file }: { path: string; file: SchedulesFile },
 ): Promise<string[]> {
@@ -55,8 +57,15 @@ async function apply(
   const plan = await planFile(caller, file, { prune: false });
   if (plan.faults.length > 0) return faultLines(path, plan.faults);
   try {
-    const { created, updated } = await applyPlan(caller, plan);
-    logger.info({ created, updated, unchanged: plan.unchanged }, `applied the schedules file ${path}`);
+    const { created, updated, deleted } = await applyPlan(caller, plan);
+    const { unchanged, left } = plan;
+    logger.info({ created, updated, deleted, unchanged }, `applied the schedules file ${path}`);
+    events.emit({ type: 'schedulesFileApplied', left: left.length });
+    if (left.length > 0)
+      logger.warn(
+        { set: file.set, schedules: left.length, scheduleIds: left.slice(0, MAX_NAMED) },
+        'schedules of the set of FIRELOCK_SCHEDULES_FILE are not in the file, and go on; `prune: true` in the file deletes them',
+      );
     return [];
   } catch (error) {
     if (error instanceof NotApplied && error.faults.length > 0) return faultLines(path, error.faults);
@@ -71,7 +80,7 @@ async function fileAt(path: string, allowed: readonly string[]): Promise<Schedul
   } catch (error) {
     const fault: FileFault = { line: 1, message: `cannot be read: ${reasonOf(error)}` };
     const entries = { limits: [], calendars: [], connections: [], notifiers: [], schedules: [] };
-    return { set: null, entries, faults: [fault], isBroken: true };
+    return { set: null, prune: false, entries, faults: [fault], isBroken: true };
   }
 }
 

@@ -30,6 +30,8 @@ export interface InstanceState {
   schedulesLate: number;
   /** Schedules that are silent, since the database's clock was ahead; as of the last sample. */
   schedulesAhead: number;
+  /** Schedules that the set of FIRELOCK_SCHEDULES_FILE has, and the file has not; as of the start. */
+  schedulesNotInFile: number;
   /** Versions of the time zone data that the living instances plan with; as of the last sample. */
   zoneData: readonly string[];
   /** Ids of keys that secrets of schedules need, and this instance does not have; as of the last sample. */
@@ -55,6 +57,7 @@ const UNSAMPLED = {
   oldestEffectSeconds: 0,
   schedulesLate: 0,
   schedulesAhead: 0,
+  schedulesNotInFile: 0,
   zoneData: [],
   missingKeys: [],
   notifiers: { undelivered: [], waiting: [] },
@@ -108,6 +111,8 @@ function learn(state: InstanceState, event: FirelockEvent): void {
     state.oldestEffectSeconds = event.oldestEffectSeconds;
     state.schedulesLate = event.schedulesLate;
     state.zoneData = event.zoneData;
+  } else if (event.type === 'schedulesFileApplied') {
+    state.schedulesNotInFile = event.left;
   } else if (event.type === 'schedulesAheadCounted') {
     state.schedulesAhead = event.schedules;
   } else if (event.type === 'rowsSetAside') {

@@ -26,7 +26,7 @@ export function warningsOf(loops: readonly Turning[], state: InstanceState): str
       `effects of ended runs are late: the oldest has waited for ${Math.round(state.oldestEffectSeconds)} s`,
     );
   }
-  warnings.push(...silentOf(state));
+  warnings.push(...ofSchedules(state));
   const missed = missedLately();
   if (missed > 0) {
     warnings.push(
@@ -51,10 +51,15 @@ function troublesOf({ troubles }: InstanceState): string[] {
     .map(({ words }) => `${words}: work failed in the last minute, and the log has the reason`);
 }
 
-function silentOf({ schedulesLate, schedulesAhead }: InstanceState): string[] {
+function ofSchedules({ schedulesLate, schedulesAhead, schedulesNotInFile }: InstanceState): string[] {
   const late = `${schedulesLate} schedules are late: no run has succeeded in time; GET /api/v1/schedules?late=true names them`;
   const ahead = `${schedulesAhead} schedules were planned while the clock of the database was ahead, and are silent until it comes there again; \`firelock resume --from-now\` sets them back`;
-  return [...(schedulesLate > 0 ? [late] : []), ...(schedulesAhead > 0 ? [ahead] : [])];
+  const extra = `${schedulesNotInFile} schedules of the set of FIRELOCK_SCHEDULES_FILE were not in the file at the start of this instance, and go on; the log names them`;
+  return [
+    ...(schedulesLate > 0 ? [late] : []),
+    ...(schedulesAhead > 0 ? [ahead] : []),
+    ...(schedulesNotInFile > 0 ? [extra] : []),
+  ];
 }
 
 function failingOf(loops: readonly Turning[]): string[] {

@@ -29,6 +29,8 @@ export interface FileEntry {
 export interface SchedulesFile {
   /** All schedules of the file get it as a label; null: none. */
   set: string | null;
+  /** What the set has and the file has not is deleted. */
+  prune: boolean;
   entries: Record<Kind, FileEntry[]>;
   faults: FileFault[];
   /** The text could not be read as a whole: there may be more in it than `entries`. */
@@ -89,4 +91,6 @@ export interface FilePlan {
   /** In the order in which they can be sent. */
   toSend: Record<Kind, ToSend[]>;
   toDelete: ToDelete[];
+  /** Schedules that the set has and the file has not, and that stay. */
+  left: string[];
 }

@@ -169,3 +169,15 @@ test(
     expect(entries.schedules).toHaveLength(count + 1);
   },
 );
+test.each([
+  ['prune: yes please\nset: s\nlimits: []', 'prune must be true or false'],
+  ['prune: true\nlimits: []', 'prune needs the name of a set: `set`'],
+])('%j is a fault', (text, message) => {
+  const { faults } = readSchedulesFile(text, { variables: variables({}, []) });
+  expect(faults).toEqual([{ line: 1, message }]);
+});
+
+test('a file with a set may say that what is not in it is deleted', () => {
+  const read = readSchedulesFile('prune: true\nset: s\nlimits: []', { variables: variables({}, []) });
+  expect([read.prune, read.faults]).toEqual([true, []]);
+});

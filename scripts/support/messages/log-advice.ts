@@ -123,6 +123,8 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
     'See [FirelockSchedulesLate](runbook.md#firelockscheduleslate).',
   'schedules were planned while the clock of the database was ahead, and are silent until it comes there again; `firelock resume --from-now` sets them back':
     'See [FirelockSchedulesAhead](runbook.md#firelockschedulesahead).',
+  'schedules of the set of FIRELOCK_SCHEDULES_FILE are not in the file, and go on; `prune: true` in the file deletes them':
+    'Delete them, or say `prune: true` in the file ([git.md](git.md#when-a-daemon-starts)).',
   'firelock paused a schedule because its target is gone, or too many of its runs failed':
     'See [FirelockSchedulePaused](runbook.md#firelockschedulepaused).',
   'fires were missed: when they were planned, they had been due for longer than their grace period':

@@ -37,7 +37,8 @@ export async function planFile(
   const planned = { ...named, schedules };
   const all = Object.values(planned);
   const faults = [...file.faults, ...foreign, ...circles, ...all.flatMap((one) => one.faults)];
-  const toDelete = prune && faults.length === 0 ? await toPrune(caller, file, scope) : [];
+  const beside = faults.length === 0 ? await besideFile(caller, file, scope) : [];
+  const toDelete = prune || file.prune ? beside : [];
   const deleted = toDelete.map(({ id }): Change => ({
     kind: 'schedules',
     id,
@@ -56,6 +57,7 @@ export async function planFile(
       schedules: schedules.toSend,
     },
     toDelete,
+    left: prune || file.prune ? [] : beside.map(({ id }) => id),
   };
 }
 
@@ -71,7 +73,7 @@ async function planNamed(caller: ApiCaller, entries: SchedulesFile['entries']) {
 }
 
 /** Schedules of the caller that have the label of the set and are not in the file; followers come before the schedules that they follow. */
-async function toPrune(
+async function besideFile(
   caller: ApiCaller,
   { set, entries }: SchedulesFile,
   scope: Scope,

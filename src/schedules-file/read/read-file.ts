@@ -41,6 +41,7 @@ export function readSchedulesFile(
 ): SchedulesFile {
   const file: SchedulesFile = {
     set: set ?? null,
+    prune: false,
     entries: { limits: [], calendars: [], connections: [], notifiers: [], schedules: [] },
     faults: [],
     isBroken: false,
@@ -56,6 +57,8 @@ export function readSchedulesFile(
     const piece = parsed(text, { file, variables, seen, firstLine, isPiece: true });
     if (!file.isBroken) readItems(piece, kind, piece.document.contents);
   }
+  if (file.prune && file.set === null && !file.isBroken)
+    file.faults.push({ line: 1, message: 'prune needs the name of a set: `set`' });
   if (file.set !== null) file.entries.schedules = file.entries.schedules.map((one) => labelled(one, file));
   return file;
 }
@@ -100,15 +103,24 @@ function documentOf(source: string, firstLine: number) {
 function readRoot(reading: FileReading): void {
   const root = reading.document.contents;
   if (!isMap(root) || root.items.length === 0) {
-    faultAt(reading, root, `must be an object with some of ${['set', ...KINDS].join(', ')}`);
+    faultAt(reading, root, `must be an object with some of ${FIELDS}`);
     return;
   }
   for (const { key, value } of root.items) {
     const name = keyText(key);
     if (name === 'set') readSet(reading, value);
+    else if (name === 'prune') readPrune(reading, value);
     else if (isKind(name)) readList(reading, name, value, key);
-    else faultAt(reading, key, `${name} is not a field of the file; it has ${['set', ...KINDS].join(', ')}`);
+    else faultAt(reading, key, `${name} is not a field of the file; it has ${FIELDS}`);
   }
+}
+
+const FIELDS = ['set', 'prune', ...KINDS].join(', ');
+
+function readPrune(reading: FileReading, node: unknown): void {
+  const value = isScalar(node) ? node.value : null;
+  if (typeof value === 'boolean') reading.file.prune = value;
+  else faultAt(reading, node, 'prune must be true or false');
 }
 
 function isKind(name: string): name is Kind {

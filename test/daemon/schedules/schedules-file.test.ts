@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, open, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, open, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -60,13 +60,27 @@ test('instances that start together apply the file once, and later starts change
   ]);
 
   await writeFile(path, FILE.replace('0 2 * * *', '0 3 * * *').replace(/ {2}- id: report[^]*/, ''));
-  await daemonHere(database.url, variables);
+  const later = await daemonHere(database.url, variables);
   expect(await versions('nightly')).toEqual([
     [2, 'schedules-file', 'updated'],
     [1, 'schedules-file', 'created'],
   ]);
-  // Nothing is removed.
+  // Nothing is removed, and what is left is named.
   expect(await versions('report')).toEqual([[1, 'schedules-file', 'created']]);
+  expect(await later.logged(/are not in the file, and go on/)).toMatchObject({
+    ...{ set: 'deployed', schedules: 1, scheduleIds: ['report'] },
+  });
+  const { warnings } = (await later.call('GET', '/readyz')).body as { warnings: string[] };
+  expect(warnings).toContainEqual(
+    expect.stringMatching(/^1 schedules of the set of FIRELOCK_SCHEDULES_FILE/),
+  );
+
+  const text = await readFile(path, 'utf8');
+  await writeFile(path, `prune: true\n${text}`);
+  const last = await daemonHere(database.url, variables);
+  expect(await last.logged(/^applied the schedules file/)).toMatchObject({ deleted: 1, unchanged: 3 });
+  expect((await last.call('GET', '/api/v1/schedules/report')).status).toBe(404);
+  expect((await last.call('GET', '/api/v1/schedules/nightly')).status).toBe(200);
 });
 
 test('the file is read before the lock is taken, however long that takes', async () => {
