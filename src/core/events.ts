@@ -85,7 +85,6 @@ export type FirelockEvent =
       schedulesLate: number;
       zoneData: readonly string[];
     }
-  /** How many schedules the set of FIRELOCK_SCHEDULES_FILE has, and the file has not. */
   | { type: 'schedulesFileApplied'; left: number }
   /** How many enabled schedules were planned or written while the database's clock was ahead, and are silent until it comes there again. */
   | { type: 'schedulesAheadCounted'; schedules: number }

@@ -19,7 +19,8 @@ const LIMIT_MS = 10 * 60_000;
 
 /**
  * Makes the database match FIRELOCK_SCHEDULES_FILE, before the first fire of this instance. Schedules that have not
- * changed keep their version, and what its set has and the file has not stays, unless it says `prune`. If the file has a fault, nothing is applied and the daemon does
+ * changed keep their version, and what its set has and the file has not stays, unless it says `prune`.
+ * If the file has a fault, nothing is applied and the daemon does
  * not start. False: the file has faults, and the process should end.
  * @throws if the database does not answer: the daemon tries again
  */

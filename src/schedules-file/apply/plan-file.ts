@@ -39,12 +39,7 @@ export async function planFile(
   const faults = [...file.faults, ...foreign, ...circles, ...all.flatMap((one) => one.faults)];
   const beside = faults.length === 0 ? await besideFile(caller, file, scope) : [];
   const toDelete = prune || file.prune ? beside : [];
-  const deleted = toDelete.map(({ id }): Change => ({
-    kind: 'schedules',
-    id,
-    change: 'deleted',
-    fields: [],
-  }));
+  const deleted = toDelete.map(({ id }) => deletionOf(id));
   return {
     faults,
     changes: [...all.flatMap(({ changes }) => changes), ...deleted],
@@ -59,6 +54,10 @@ export async function planFile(
     toDelete,
     left: prune || file.prune ? [] : beside.map(({ id }) => id),
   };
+}
+
+function deletionOf(id: string): Change {
+  return { kind: 'schedules', id, change: 'deleted', fields: [] };
 }
 
 /** What schedules name, and notifiers. */
