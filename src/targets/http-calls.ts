@@ -139,13 +139,11 @@ export class HttpCalls {
     return new AttemptTime({ clock: this.#deps.clock, timeoutSeconds, spentMs, signal });
   }
 
-  /** A lookup or a cancel call does no harm twice. */
   async #sendWithToken(client: TokenClient, attempt: Attempt, options: SendOptions): Promise<Outcome> {
     const time = this.#timeOf(attempt, options.signal);
-    const mayRepeat = !options.freshConnection;
     this.#begin();
     try {
-      return await withToken({ tokens: this.#tokens, client, time, mayRepeat }, (accessToken) =>
+      return await withToken({ tokens: this.#tokens, client, time }, (accessToken) =>
         this.#sendOnce(attempt, { ...options, accessToken, leftMs: time.leftMs() }),
       );
     } finally {

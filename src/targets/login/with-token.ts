@@ -7,16 +7,14 @@ interface TokenUse {
   client: TokenClient;
   /** `send` keeps to it as well. */
   time: AttemptTime;
-  /** Whether a request that was refused may be sent again: not at most once. */
-  mayRepeat: boolean;
 }
 
 /**
  * Sends with an access token, and once more with another one if the target refuses the first (401): it may have ended
- * early, or been revoked. Never throws, unless `send` does.
+ * early, or been revoked. At most once as well, since a 401 says that nothing was done. Never throws, unless `send` does.
  */
 export async function withToken(use: TokenUse, send: (token: string) => Promise<Outcome>): Promise<Outcome> {
-  const { tokens, client, mayRepeat } = use;
+  const { tokens, client } = use;
   let token: string;
   try {
     token = await tokenInTime(use);
@@ -26,7 +24,6 @@ export async function withToken(use: TokenUse, send: (token: string) => Promise<
   const first = await send(token);
   if (!isRefused(first)) return first;
   tokens.invalidate(client, token);
-  if (!mayRepeat) return first;
   let another: string;
   try {
     another = await tokenInTime(use);
@@ -37,9 +34,7 @@ export async function withToken(use: TokenUse, send: (token: string) => Promise<
 }
 
 /** Why there is no token to send with; null: there is one. Never throws. */
-export async function faultOfToken(
-  use: Pick<TokenUse, 'tokens' | 'client' | 'time'>,
-): Promise<Outcome | null> {
+export async function faultOfToken(use: TokenUse): Promise<Outcome | null> {
   try {
     await tokenInTime(use);
     return null;
@@ -48,11 +43,7 @@ export async function faultOfToken(
   }
 }
 
-function tokenInTime({
-  tokens,
-  client,
-  time,
-}: Pick<TokenUse, 'tokens' | 'client' | 'time'>): string | Promise<string> {
+function tokenInTime({ tokens, client, time }: TokenUse): string | Promise<string> {
   const token = tokens.get(client);
   return typeof token === 'string' ? token : time.waitFor('access token', token);
 }
@@ -64,7 +55,7 @@ function isRefused(outcome: Outcome): outcome is Refused {
   return (outcome.kind === 'rejected' || outcome.kind === 'transient') && outcome.statusCode === 401;
 }
 
-/** Not the final 401: with a token that can be had later, the target may take the run. */
+/** Not the final 401: with a token that can be had later, the target may take the run, which it did not take. */
 function refusedWithoutAnother({ statusCode, body }: Refused, error: unknown): Outcome {
   const reason = error instanceof Error ? error.message : String(error);
   return {
@@ -73,6 +64,7 @@ function refusedWithoutAnother({ statusCode, body }: Refused, error: unknown): O
     statusCode,
     body,
     retryAfterSeconds: null,
+    byRule: true,
     senderStopped: error instanceof WaitOver && error.senderStopped,
   };
 }

@@ -191,10 +191,11 @@ describe('OAuth 2 client credentials', () => {
     );
   });
 
-  it('a token that is refused is replaced, and the call repeated once within the attempt; not at most once', async () => {
+  it('a token that is refused is replaced, and the call repeated once within the attempt, at most once too', async () => {
     let made = 0;
+    let good = 'Bearer 2';
     const receiver = await receiverOfTest(({ headers }, response) => {
-      response.writeHead(headers.authorization === 'Bearer 2' ? 200 : 401).end();
+      response.writeHead(headers.authorization === good ? 200 : 401).end();
     });
     const server = await oauth((_, response) => response.end(token(String(++made))), receiver.url);
     const instance = await start();
@@ -203,6 +204,7 @@ describe('OAuth 2 client credentials', () => {
       attempts: 1,
     });
     expect(receiver.arrivals.map(({ headers }) => headers.authorization)).toEqual(['Bearer 1', 'Bearer 2']);
+    good = 'Bearer 4';
     await connect('api', {
       url: receiver.url,
       headers: { 'X-New': '1' },
@@ -216,8 +218,33 @@ describe('OAuth 2 client credentials', () => {
       },
     });
     const once = await ended(await run(instance, { connection: 'api' }, { delivery: 'atMostOnce' }));
-    expect(once).toMatchObject({ status: 'failed', attempts: 1, error: { statusCode: 401 } });
-    expect(receiver.arrivals).toHaveLength(3);
+    expect(once).toMatchObject({ status: 'succeeded', attempts: 1 });
+    expect(receiver.arrivals.map(({ headers }) => headers.authorization).slice(2)).toEqual([
+      'Bearer 3',
+      'Bearer 4',
+    ]);
+  });
+
+  it('at most once, a run whose token was refused is tried again if another cannot be had now', async () => {
+    let down = false;
+    const receiver = await receiverOfTest(({ headers }, response) => {
+      down = headers.authorization === 'Bearer 1';
+      response.writeHead(down ? 401 : 200).end();
+    });
+    const server = await oauth((_, response) => {
+      if (down) response.writeHead(500).end();
+      else response.end(token(String(server.arrivals.length)));
+      down = false;
+    }, receiver.url);
+    const retry = { maxAttempts: 5, minBackoffSeconds: 1, maxBackoffSeconds: 1 };
+    const once = await ended(
+      await run(await start(), { connection: 'api' }, { delivery: 'atMostOnce', retry }),
+    );
+    expect(once).toMatchObject({ status: 'succeeded' });
+    expect(once?.attemptLog[0]).toMatchObject({
+      outcome: 'transient',
+      error: { message: expect.stringContaining('the target answered 401, and then') as string },
+    });
   });
 
   it(

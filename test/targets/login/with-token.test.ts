@@ -15,21 +15,21 @@ describe('a request with a token', () => {
   test('is sent once if the target takes it', async () => {
     const { tokens, invalidated } = tokensOf('t-1');
     const { sent, send } = target(ACCEPTED);
-    expect(await withToken({ tokens, client, time: time(), mayRepeat: true }, send)).toBe(ACCEPTED);
+    expect(await withToken({ tokens, client, time: time() }, send)).toBe(ACCEPTED);
     expect([sent, invalidated]).toEqual([['t-1'], []]);
   });
 
   test('is sent once more with another token if the target refuses the first', async () => {
     const { tokens, invalidated } = tokensOf('t-1', Promise.resolve('t-2'));
     const { sent, send } = target(REFUSED, ACCEPTED);
-    expect(await withToken({ tokens, client, time: time(), mayRepeat: true }, send)).toBe(ACCEPTED);
+    expect(await withToken({ tokens, client, time: time() }, send)).toBe(ACCEPTED);
     expect([sent, invalidated]).toEqual([['t-1', 't-2'], ['t-1']]);
   });
 
   test('is sent once more also where the target calls a 401 transient', async () => {
     const { tokens } = tokensOf('t-1', 't-2');
     const { sent, send } = target(transient(401), ACCEPTED);
-    expect(await withToken({ tokens, client, time: time(), mayRepeat: true }, send)).toBe(ACCEPTED);
+    expect(await withToken({ tokens, client, time: time() }, send)).toBe(ACCEPTED);
     expect(sent).toEqual(['t-1', 't-2']);
   });
 
@@ -37,22 +37,15 @@ describe('a request with a token', () => {
     const { tokens, invalidated } = tokensOf('t-1', 't-2', 't-3');
     const second: Outcome = { ...REFUSED, body: 'second' };
     const { sent, send } = target(REFUSED, second, ACCEPTED);
-    expect(await withToken({ tokens, client, time: time(), mayRepeat: true }, send)).toBe(second);
+    expect(await withToken({ tokens, client, time: time() }, send)).toBe(second);
     expect([sent, invalidated]).toEqual([['t-1', 't-2'], ['t-1']]);
   });
 
   test('is not repeated with the same token', async () => {
     const { tokens } = tokensOf('t-1', 't-1');
     const { sent, send } = target(REFUSED, ACCEPTED);
-    expect(await withToken({ tokens, client, time: time(), mayRepeat: true }, send)).toBe(REFUSED);
+    expect(await withToken({ tokens, client, time: time() }, send)).toBe(REFUSED);
     expect(sent).toEqual(['t-1']);
-  });
-
-  test('is never sent twice if it may not be; but the token is not used by others', async () => {
-    const { tokens, invalidated } = tokensOf('t-1', 't-2');
-    const { sent, send } = target(REFUSED, ACCEPTED);
-    expect(await withToken({ tokens, client, time: time(), mayRepeat: false }, send)).toBe(REFUSED);
-    expect([sent, invalidated]).toEqual([['t-1'], ['t-1']]);
   });
 
   test.each([
@@ -62,7 +55,7 @@ describe('a request with a token', () => {
   ] satisfies Outcome[])('has the outcome that it has: $kind $statusCode', async (outcome) => {
     const { tokens, invalidated } = tokensOf('t-1', 't-2');
     const { sent, send } = target(outcome);
-    expect(await withToken({ tokens, client, time: time(), mayRepeat: true }, send)).toBe(outcome);
+    expect(await withToken({ tokens, client, time: time() }, send)).toBe(outcome);
     expect([sent, invalidated]).toEqual([['t-1'], []]);
   });
 });
@@ -78,7 +71,7 @@ describe('without a token nothing is sent', () => {
     ],
   ])('if none can be %s', async (_, first) => {
     const { sent, send } = target();
-    const outcome = await withToken({ ...tokensOf(first), client, time: time(), mayRepeat: true }, send);
+    const outcome = await withToken({ ...tokensOf(first), client, time: time() }, send);
     expect(outcome).toEqual({
       ...transient(null),
       error: { kind: 'network', message: 'no access token: down' },
@@ -89,7 +82,7 @@ describe('without a token nothing is sent', () => {
   test('if it is not there in time', async () => {
     const { send } = target();
     const late = time({ timeoutSeconds: 0.01 });
-    const outcome = await withToken({ ...tokensOf(NEVER), client, time: late, mayRepeat: true }, send);
+    const outcome = await withToken({ ...tokensOf(NEVER), client, time: late }, send);
     const error = { kind: 'timeout', message: 'not sent: no access token within 0.01 s' };
     expect(outcome).toEqual({ ...transient(null), error });
   });
@@ -97,7 +90,7 @@ describe('without a token nothing is sent', () => {
   test('if the daemon stops first', async () => {
     const stop = new AbortController();
     const { send } = target();
-    const use = { ...tokensOf(NEVER), client, time: time({ signal: stop.signal }), mayRepeat: true };
+    const use = { ...tokensOf(NEVER), client, time: time({ signal: stop.signal }) };
     const waiting = withToken(use, send);
     stop.abort();
     const error = { kind: 'network', message: 'firelock stopped before the request was sent' };
@@ -110,8 +103,9 @@ describe('after a 401, without another token, the run is tried again later', () 
   test('if none can be had', async () => {
     const { tokens } = tokensOf('t-1', () => Promise.reject(new NoToken('no access token: down')));
     const { sent, send } = target(REFUSED, ACCEPTED);
-    expect(await withToken({ tokens, client, time: time(), mayRepeat: true }, send)).toEqual({
+    expect(await withToken({ tokens, client, time: time() }, send)).toEqual({
       ...transient(401),
+      byRule: true,
       error: {
         kind: 'http',
         message: 'the target answered 401, and then: no access token: down',
@@ -130,7 +124,7 @@ describe('after a 401, without another token, the run is tried again later', () 
       now += 3_600_000;
       return Promise.resolve(REFUSED);
     };
-    const outcome = await withToken({ tokens, client, time: spent, mayRepeat: true }, send);
+    const outcome = await withToken({ tokens, client, time: spent }, send);
     expect(outcome).toMatchObject({ kind: 'transient', statusCode: 401, senderStopped: false });
     expect(outcome).toHaveProperty('error.message', expect.stringContaining('no access token within 3600 s'));
   });
@@ -142,7 +136,7 @@ describe('after a 401, without another token, the run is tried again later', () 
       stop.abort();
       return Promise.resolve(REFUSED);
     };
-    const use = { tokens, client, time: time({ signal: stop.signal }), mayRepeat: true };
+    const use = { tokens, client, time: time({ signal: stop.signal }) };
     expect(await withToken(use, send)).toMatchObject({
       kind: 'transient',
       statusCode: 401,
@@ -156,8 +150,8 @@ test('who leaves takes nothing away from those who still wait', async () => {
   const { send } = target(ACCEPTED);
   const stop = new AbortController();
   const leaving = time({ signal: stop.signal });
-  const left = withToken({ ...tokensOf(fetching.promise), client, time: leaving, mayRepeat: true }, send);
-  const stays = withToken({ ...tokensOf(fetching.promise), client, time: time(), mayRepeat: true }, send);
+  const left = withToken({ ...tokensOf(fetching.promise), client, time: leaving }, send);
+  const stays = withToken({ ...tokensOf(fetching.promise), client, time: time() }, send);
   stop.abort();
   expect(await left).toMatchObject({ kind: 'transient' });
   fetching.resolve('t-1');

@@ -39,7 +39,10 @@ export interface Transient {
   body: string | null;
   /** The wait that the target asked for (`Retry-After`). */
   retryAfterSeconds: number | null;
-  /** True if a rule of the schedule says that the target did not take the run: then it may be sent again under at-most-once too. */
+  /**
+   * True if the target did not take the run, because a rule of the schedule says so, or it refused the access token: then it may be sent
+   * again under at-most-once too.
+   */
   byRule?: true;
   /** True if nothing was sent because the sender itself stopped: then the attempt does not count against `maxAttempts`. */
   senderStopped: boolean;
