@@ -1,9 +1,14 @@
 import { COUNTS, type Step } from './run-steps.ts';
 
-/** Long tests of what nothing else in CI looks at: faults while fires go on, each gap of the protocol, and whether the checkers see. */
-const CAMPAIGNS = ['short', 'faults/failpoints', 'graph/graph', 'mutants/caught'].map(
-  (name) => `test/chaos/${name}.test.ts`,
-);
+/** Long tests of what nothing else in CI looks at. */
+const LONG_IN_CI = [
+  // Faults while fires go on, each gap of the protocol, and whether the checkers see.
+  ...['short', 'faults/failpoints', 'graph/graph', 'mutants/caught'].map(
+    (name) => `test/chaos/${name}.test.ts`,
+  ),
+  // What a team sees of another one's, at every route; the dashboard in a browser.
+  ...['test/api/scopes', 'test/web'],
+];
 
 const chartTools: Step = {
   ...node('chart-tools', 'scripts/python-tools.ts', 'firelock-chart-tools', 'test/deploy/chart-tools.txt'),
@@ -22,7 +27,7 @@ export const CI_STEPS: readonly Step[] = [
   npm('check'),
   // What talks to the database, on the oldest PostgreSQL that is supported; npm brings it.
   { ...tests('test'), env: { FIRELOCK_TEST_POSTGRES: '14' } },
-  tests('test:long', ...CAMPAIGNS),
+  tests('test:long', ...LONG_IN_CI),
   tallied('spec', '--quick'),
   ...release,
 ];

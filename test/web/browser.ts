@@ -4,6 +4,7 @@ import { promisify } from 'node:util';
 import { type Browser, type Page, chromium } from 'playwright-core';
 import { type TestContext, onTestFinished } from 'vitest';
 import type { Variables } from '../support/daemon.ts';
+import { HUNG_AFTER_MS } from '../support/until.ts';
 import { type DaemonHere, daemonHere } from '../support/daemon-here.ts';
 import { browserHere } from '../../scripts/support/browser.ts';
 import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
@@ -100,7 +101,8 @@ async function openPage(
     if (response.status() >= 400 && !expected.includes(response.status()))
       faults.push(`${response.status()}: ${response.request().method()} ${response.url()}`);
   });
-  page.setDefaultTimeout(0);
+  // Then it says what it waited for.
+  page.setDefaultTimeout(HUNG_AFTER_MS);
   await page.goto(url + path);
   return { page, faults };
 }
