@@ -51,6 +51,7 @@ async function render(): Promise<string> {
     secrets: createKeyRing([]),
     takesSecretFiles: true,
     sendsMail: true,
+    mailToDomains: [],
     events,
     wake: {
       effects: () => undefined,

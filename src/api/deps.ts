@@ -42,6 +42,8 @@ export interface ApiDeps {
   takesSecretFiles: boolean;
   /** There is FIRELOCK_SMTP_URL: notifiers may send mail. */
   sendsMail: boolean;
+  /** FIRELOCK_MAIL_TO_DOMAINS; none: it may go anywhere. */
+  mailToDomains: readonly string[];
   events: EventBus;
   /** Ends the sleep of loops that have work. */
   wake: Wake;

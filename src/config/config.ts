@@ -91,6 +91,8 @@ function named(values: Values, apiTokens: readonly ApiToken[]) {
       values.FIRELOCK_SMTP_URL && values.FIRELOCK_MAIL_FROM
         ? { server: values.FIRELOCK_SMTP_URL, from: values.FIRELOCK_MAIL_FROM }
         : null,
+    /** Where mail may go; none: anywhere. */
+    mailToDomains: values.FIRELOCK_MAIL_TO_DOMAINS,
     /** Where people reach the dashboard, without a slash at the end; null: messages have no links. */
     publicUrl: values.FIRELOCK_PUBLIC_URL ?? null,
     /** Where spans go; undefined: firelock makes no traces. */

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseMailDomains } from '../core/alerts/mail-address.ts';
 import { isMailFrom, parseSmtpUrl } from './smtp-url.ts';
 
 /** What messages of notifiers need. */
@@ -20,6 +21,18 @@ export const NOTIFICATION_VARIABLES = {
   FIRELOCK_MAIL_FROM: {
     hint: 'an address such as cron@example.com, or "firelock <cron@example.com>": whom mail is from (default none)',
     schema: z.string().max(320).refine(isMailFrom).optional(),
+  },
+  FIRELOCK_MAIL_TO_DOMAINS: {
+    hint: 'domains such as example.com, or .example.com for all below it, separated by commas (default: any)',
+    schema: z
+      .string()
+      .default('')
+      .transform((text, context) => {
+        if (text === '') return [];
+        const [domains, faults] = parseMailDomains(text);
+        for (const { entry, message } of faults) context.addIssue({ code: 'custom', message, path: [entry] });
+        return domains;
+      }),
   },
   FIRELOCK_PUBLIC_URL: {
     hint:

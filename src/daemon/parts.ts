@@ -102,12 +102,13 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
     targets: createTargetRegistry([
       httpTarget,
       createPagerDutyTarget(httpTarget),
-      createEmailTarget({ clock, guard, events, mail: config.mail }),
+      createEmailTarget({ clock, guard, events, ...config }),
     ]),
     secrets: createKeyRing(config.secretKeys),
     scopeShares: config.scopeShares,
     takesSecretFiles: config.secretsDir !== null,
     sendsMail: config.mail !== null,
+    mailToDomains: config.mailToDomains,
     /** From now on, targets may not be called at this port of this machine. */
     listensAt: (url: string) => void ownPorts.add(Number(new URL(url).port) || HTTP_PORT),
     state: createInstanceState(events, clock),

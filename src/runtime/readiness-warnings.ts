@@ -37,8 +37,8 @@ export function warningsOf(loops: readonly Turning[], state: InstanceState): str
   if (zoneData.length > 1) warnings.push(mixedZoneData(zoneData));
   if (missingKeys.length > 0) {
     warnings.push(
-      `schedules or connections have secrets that are encrypted with keys missing in FIRELOCK_SECRET_KEYS (${missingKeys.join(', ')}): ` +
-        'their targets cannot be called',
+      `schedules or connections have secrets that are encrypted with keys missing in FIRELOCK_SECRET_KEYS (${missingKeys.length}): ` +
+        'their targets cannot be called; the log names the keys',
     );
   }
   return warnings;
@@ -81,19 +81,12 @@ function setAsideOf({ rowsSetAside }: InstanceState): string[] {
 }
 
 function untoldOf({ notifiers: { undelivered, waiting } }: InstanceState): string[] {
-  const named = (ids: readonly string[], rest: string) =>
-    ids.length === 0 ? [] : [`${namesOf(ids)}: ${rest}`];
+  const counted = ({ length }: readonly string[], rest: string) =>
+    length === 0 ? [] : [`notifiers ${rest}: ${length}`];
   return [
-    ...named(undelivered, 'the last message of these notifiers was not delivered; the log says why'),
-    ...named(waiting, 'a message of these notifiers has waited for longer than five minutes'),
+    ...counted(undelivered, 'whose last message was not delivered; the log says why'),
+    ...counted(waiting, 'of which a message has waited for longer than five minutes'),
   ];
-}
-
-const MAX_NAMED = 10;
-
-function namesOf(ids: readonly string[]): string {
-  const more = ids.length - MAX_NAMED;
-  return ids.slice(0, MAX_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
 /** The consequence if living instances differ in their time zone data. */

@@ -1,4 +1,5 @@
 import type { SmtpServer } from '../config/smtp-url.ts';
+import { mayMailTo } from '../core/alerts/mail-address.ts';
 import { type Outcome, notSent } from '../core/runs/attempts/outcome.ts';
 import type { EmailTarget } from '../core/schedules/target-parts.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -15,6 +16,8 @@ interface EmailTargetDeps {
   clock: Clock;
   /** Null: this instance has none. */
   mail: { server: SmtpServer; from: string } | null;
+  /** Where mail may go, as long as the notifier was stored; absent or none: anywhere. */
+  mailToDomains?: readonly string[];
   /** Judges each address before a connection to it is opened; absent: denies the default ranges. */
   guard?: AddressGuard;
   /** Absent: resolves names as the machine does. */
@@ -47,11 +50,13 @@ class EmailKind implements TargetKind<EmailTarget> {
   }
 
   async deliver(target: EmailTarget, attempt: Attempt, signal: AbortSignal): Promise<Outcome> {
-    const { mail } = this.#deps;
+    const { mail, mailToDomains = [] } = this.#deps;
     if (mail === null) return notSent({ kind: 'network', message: NO_SERVER });
+    const to = target.to.filter((address) => mayMailTo(mailToDomains, address));
+    if (to.length === 0) return { kind: 'blocked', error: { kind: 'blocked', message: NOWHERE } };
     if (this.#closing || signal.aborted)
       return notSent({ kind: 'network', message: 'firelock stopped before the mail was sent' }, true);
-    const sending = this.#send(mail, target, attempt, signal);
+    const sending = this.#send(mail, { ...target, to }, attempt, signal);
     this.#underWay.add(sending);
     try {
       return await sending;
@@ -102,5 +107,6 @@ class EmailKind implements TargetKind<EmailTarget> {
   }
 }
 
+const NOWHERE = 'nothing was sent: FIRELOCK_MAIL_TO_DOMAINS lets no mail go to these addresses';
 const NO_SERVER =
   'nothing was sent: this instance has no mail server: FIRELOCK_SMTP_URL and FIRELOCK_MAIL_FROM are not set';

@@ -90,6 +90,7 @@ type Options = Partial<AccessDeps & BrowserRulesDeps> & {
   secrets?: KeyRing;
   takesSecretFiles?: boolean;
   sendsMail?: boolean;
+  mailToDomains?: string[];
   scopeShares?: ScopeShares;
   openRunCaps?: OpenRunCaps;
   limits?: Partial<ConnectionLimits>;
@@ -99,7 +100,13 @@ type Options = Partial<AccessDeps & BrowserRulesDeps> & {
 /** The API alone, listening, on a migrated database of its own (or on the one named). Nothing fires here. */
 export async function startApi(databaseUrl?: string, options: Options = {}): Promise<Api> {
   const { basePath = '', dashboard = null, secrets = SECRETS, limits = {}, ...more } = options;
-  const { takesSecretFiles = false, sendsMail = false, scopeShares = NO_SHARES, ...rest } = more;
+  const {
+    takesSecretFiles = false,
+    sendsMail = false,
+    mailToDomains = [],
+    scopeShares = NO_SHARES,
+    ...rest
+  } = more;
   const database = databaseUrl === undefined ? await createMigratedDatabase() : null;
   const { openRunCaps, answerLimits = ANSWER_LIMITS, ...asking } = rest;
   const url = databaseUrl ?? database?.url ?? '';
@@ -173,6 +180,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     secrets,
     takesSecretFiles,
     sendsMail,
+    mailToDomains,
     observing: () => null,
     takeOver: async (since, caller) => ({
       ...(await takeOver(

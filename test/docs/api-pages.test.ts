@@ -18,6 +18,7 @@ test.for(here)('the blocks of %s do what the page says', async (page) => {
     apiTokens: tokens.map(({ known }) => known),
     takesSecretFiles: true,
     sendsMail: true,
+    mailToDomains: [],
   });
   try {
     const [token] = tokens;

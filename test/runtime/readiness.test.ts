@@ -55,7 +55,7 @@ it('late schedules are a warning, which leaves an instance as ready as it was', 
   expect(readinessOf(state, lease, [], QUIET).warnings).toEqual([]);
 });
 
-it('notifiers that tell nobody are named, ten of them at most', () => {
+it('notifiers that tell nobody are counted and not named: anybody may read this', () => {
   const events = createEventBus();
   const state = createInstanceState(events, systemClock);
   const sampled = (undelivered: string[], waiting: string[]) => {
@@ -63,11 +63,9 @@ it('notifiers that tell nobody are named, ten of them at most', () => {
     return readinessOf(state, createLease(systemClock, 10), [], QUIET).warnings;
   };
   expect(sampled(['mail', 'oncall'], ['slack'])).toEqual([
-    expect.stringMatching(/^mail, oncall: the last message .* was not delivered/),
-    expect.stringMatching(/^slack: a message .* has waited for longer than five minutes$/),
+    expect.stringMatching(/^notifiers whose last message was not delivered; .*: 2$/),
+    expect.stringMatching(/^notifiers of which a message has waited for longer than five minutes: 1$/),
   ]);
-  const twelve = Array.from({ length: 12 }, (_, index) => `n${index}`);
-  expect(sampled([], twelve)).toEqual([expect.stringMatching(/^n0, .*, n9 and 2 more: /)]);
   expect(sampled([], [])).toEqual([]);
 });
 

@@ -16,7 +16,7 @@ const target = { type: 'email', to: ['ops@example.com', 'lead@example.com'] } as
 const TO = { type: target.type, to: [...target.to] };
 const certified = createAuthority().issue('localhost');
 
-function kindAt(url: string, deps: { guard?: AddressGuard } = {}) {
+function kindAt(url: string, deps: { guard?: AddressGuard; mailToDomains?: string[] } = {}) {
   const read = parseSmtpUrl(url);
   if ('fault' in read) throw new Error(read.fault);
   const kind = createEmailTarget({ clock: systemClock, mail: { server: read.server, from: FROM }, ...deps });
@@ -41,6 +41,17 @@ test('a mail arrives whole, to all, with the id of the run as its own', async ()
   expect(mail?.text).toContain('Subject: [firelock] billing failed');
   expect(mail?.text).toContain('From: firelock <cron@example.com>');
   expect(mail?.text).toMatch(/Gr=C3=BC=C3=9Fe\n\.\.\nEnd/);
+});
+
+test('a stored address is not written to where no mail may go', async () => {
+  const smtp = await startSmtp();
+  const url = `smtp://127.0.0.1:${smtp.port}`;
+  const to = { ...TO, to: ['ops@example.com', 'ops@elsewhere.example'] };
+  const deliver = (mailToDomains: string[]) =>
+    kindAt(url, { mailToDomains }).deliver(to, attemptOf({ payload: MAIL }), never);
+  expect(await deliver(['.example'])).toMatchObject({ kind: 'accepted' });
+  expect(await deliver(['other.example'])).toMatchObject({ kind: 'blocked' });
+  expect(smtp.mails.map((mail) => mail.to)).toEqual([['ops@elsewhere.example']]);
 });
 
 describe('TLS', () => {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { mailAddress } from '../../core/alerts/mail-address.ts';
 import { CHANNEL_TYPES } from '../../core/alerts/notifier.ts';
 import { ALWAYS, text } from '../http/common-schemas.ts';
 import { isObject } from '../http/json/json-body.ts';
@@ -44,11 +45,11 @@ const pagerduty = z
     description: `One incident for each episode, which its end resolves. Without a \`target\`: to ${PAGERDUTY_URL}.`,
   });
 
+const NO_ADDRESS = { error: 'must be an address such as ops@example.com' };
 const address = text(MAX_ADDRESS_LENGTH)
   // eslint-disable-next-line no-control-regex -- these are what it refuses; not by \\P{Cc}, which few tools read
-  .regex(/^[^\x00-\x20\x7f-\x9f@<>,;:"()[\]\\]{1,64}@[^\x00-\x20\x7f-\x9f@<>,;:"()[\]\\]+$/u, {
-    error: 'must be an address such as ops@example.com',
-  })
+  .regex(/^[^\x00-\x20\x7f-\uffff@<>,;:"()[\]\\]{1,64}@[^\x00-\x20\x7f-\x9f@<>,;:"()[\]\\]+$/u, NO_ADDRESS)
+  .refine((given) => mailAddress(given) !== null, NO_ADDRESS)
   .meta({ example: 'ops@example.com' });
 
 const email = z

@@ -1,5 +1,6 @@
 import { destinationOf } from '../../core/http/template.ts';
 import type { HandoffTarget, HttpTarget, PagerDutyTarget } from '../../core/schedules/schedule.ts';
+import { mailAddress, mayMailTo } from '../../core/alerts/mail-address.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { sealTarget } from '../../core/secrets/target-secrets.ts';
 import type { NotifierContent } from '../../operations/notifier-changes.ts';
@@ -17,6 +18,7 @@ interface Context {
   uid: string;
   secrets: KeyRing;
   sendsMail: boolean;
+  mailToDomains: readonly string[];
 }
 
 /**
@@ -25,7 +27,7 @@ interface Context {
  */
 export function resolveNotifier(
   input: NotifierInput,
-  { current, uid, secrets: ring, sendsMail }: Context,
+  { current, uid, secrets: ring, sendsMail, mailToDomains }: Context,
 ): { content: NotifierContent; faults: Fault[] } {
   const wrong: Fault[] = [];
   const before = current?.target ?? null;
@@ -35,15 +37,29 @@ export function resolveNotifier(
   const { target, unsealed } = sealTarget(given, { ring, uid, before });
   const inChannel = target.type === 'http' ? ['channel', 'target'] : ['channel'];
   const faults = unsealed.map(({ steps }) => ({ path: pointer([...inChannel, ...steps]), message: NO_KEY }));
+  const elsewhere = target.type === 'email' ? faultsElsewhere(target.to, mailToDomains) : [];
   const { description, enabled, on, filter, remindSeconds, fallback } = input;
   const content = { description, enabled, on, filter, remindSeconds, fallback };
-  return { content: { ...content, channel: input.channel.type, target }, faults };
+  return { content: { ...content, channel: input.channel.type, target }, faults: [...faults, ...elsewhere] };
+}
+
+function faultsElsewhere(to: readonly string[], domains: readonly string[]): Fault[] {
+  return to.flatMap((one, index) =>
+    mayMailTo(domains, one)
+      ? []
+      : [
+          {
+            path: `/channel/to/${index}`,
+            message: 'is at a domain to which FIRELOCK_MAIL_TO_DOMAINS lets no mail go',
+          },
+        ],
+  );
 }
 
 function targetOf(channel: ChannelInput, stored: HandoffTarget | null, faults: Fault[]): HandoffTarget {
   switch (channel.type) {
     case 'email':
-      return { type: 'email', to: channel.to };
+      return { type: 'email', to: channel.to.map((one) => mailAddress(one) ?? one) };
     case 'pagerduty': {
       const known = stored?.type === 'pagerduty' ? stored : null;
       const target = unmasked(channel.target, known?.target ?? null, faults);

@@ -83,7 +83,7 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
 }
 
 function addPutRoute(api: Api, deps: ApiDeps): void {
-  const { secrets, sendsMail } = deps;
+  const { secrets, sendsMail, mailToDomains } = deps;
   api.put(
     '/notifiers/:id',
     {
@@ -113,7 +113,7 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
         id,
         (current, uid) => {
           checkPreconditions(`notifier ${id}`, headers, current);
-          return resolveNotifier(body, { current, uid, secrets, sendsMail });
+          return resolveNotifier(body, { current, uid, secrets, sendsMail, mailToDomains });
         },
       );
       if (change === 'created') void reply.code(201).header('Location', `/api/v1/notifiers/${id}`);
@@ -122,7 +122,7 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
   );
 }
 
-function addDryRunRoute(api: Api, { database, secrets, sendsMail }: ApiDeps): void {
+function addDryRunRoute(api: Api, { database, secrets, sendsMail, mailToDomains }: ApiDeps): void {
   api.post(
     '/notifiers/:id/dry-run',
     {
@@ -142,7 +142,7 @@ function addDryRunRoute(api: Api, { database, secrets, sendsMail }: ApiDeps): vo
     async ({ params: { id }, body, caller: { scope } }) =>
       answerNotifierDiff(
         await tryToPutNotifier({ database, scope }, id, (current, uid) =>
-          resolveNotifier(body, { current, uid, secrets, sendsMail }),
+          resolveNotifier(body, { current, uid, secrets, sendsMail, mailToDomains }),
         ),
       ),
   );

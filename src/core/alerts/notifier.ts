@@ -28,6 +28,8 @@ export interface Notifier {
   on: readonly AlertKind[];
   filter: NotifierFilter;
   channel: ChannelType;
+  /** It goes to Slack itself, not to what takes the same form. */
+  isSlack?: boolean;
   /** While an episode stays open, it is told of it again after so many seconds; null: never. */
   remindSeconds: number | null;
   /** The notifier that gets its messages which could not be delivered; null: none does. */

@@ -65,7 +65,7 @@ export async function payloadsOf(
       const more = Math.max(0, (own[0]?.count ?? 0) - MAX_TOLD);
       const alerts = own.map((row) => toldAlert(row, publicUrl));
       const message = { notifier: notifier.id, event, at: now, alerts, more, fallbackFor };
-      return [[runId, payloadOf(notifier.channel, message)] as const];
+      return [[runId, payloadOf(notifier.channel, message, notifier.isSlack)] as const];
     }),
   );
 }

@@ -36,6 +36,7 @@ export interface NotifierRow {
   kinds: string;
   filter: NotifierFilter;
   channel: ChannelType;
+  is_slack: boolean | null;
   remind_seconds: number | null;
   fallback: string | null;
   version: number;
@@ -43,7 +44,10 @@ export interface NotifierRow {
 }
 
 export const NOTIFIER_COLUMNS: SQL = sql`n.id, n.uid, n.description, n.enabled, array_to_json(n.kinds)::text AS kinds, n.filter, n.channel,
-  n.remind_seconds, n.fallback, n.version, n.updated_at`;
+  n.remind_seconds, n.fallback, n.version, n.updated_at, CASE WHEN n.channel = 'slack' THEN (
+    SELECT coalesce(c.url, sent.target->>'url') ~* '^https://hooks[.]slack(-gov)?[.]com(:|/|$)'
+    FROM (SELECT v.definition->'target' AS target FROM schedule_versions v WHERE v.schedule_uid = n.uid AND v.version = n.version) AS sent
+      LEFT JOIN connections c ON c.id = sent.target->>'connection') END AS is_slack`;
 
 export function toNotifier(row: NotifierRow): Notifier {
   const { uid, id, description, enabled, filter, channel, fallback, version } = row;
@@ -55,6 +59,7 @@ export function toNotifier(row: NotifierRow): Notifier {
     on: JSON.parse(row.kinds) as AlertKind[],
     filter,
     channel,
+    isSlack: row.is_slack === true,
     remindSeconds: row.remind_seconds,
     fallback,
     version,

@@ -28,7 +28,7 @@ export async function recordTestMessage(tx: Transaction, notifier: Notifier, now
   const about = { alerts: [], more: 0, fallbackFor: null };
   const message: Message = { notifier: notifier.id, event: 'test', at: now, ...about };
   const run = { id, status: 'pending', dueAt: now, priority: PRIORITY_RANK.normal } as const;
-  const ownPayload = payloadOf(notifier.channel, message);
+  const ownPayload = payloadOf(notifier.channel, message, notifier.isSlack);
   await recordRuns(tx, [messageRun(notifier, { ...run, ownPayload }, now)]);
   await tx.execute(sql`-- recordTestMessage
     INSERT INTO messages (run_id, notifier_id, event, gathers_until, created_at)

@@ -35,7 +35,7 @@ export class TokenCalls {
   /** Ends after 10 s at the latest. @throws NoToken, whose message has neither the secret nor what was answered */
   async fetch(client: TokenClient): Promise<FetchedToken> {
     const { request, owner } = prepared(client, this.#deps.userAgent);
-    return tokenIn(await this.#exchange(client, request, owner), client.auth.clientSecret);
+    return tokenIn(await this.#exchange(client, request, owner));
   }
 
   /** The daemon is stopping. */
@@ -124,11 +124,11 @@ function reasonOf(outcome: Outcome): string {
 }
 
 /** @throws NoToken */
-function tokenIn({ statusCode, body }: WholeAnswer, secret: string): FetchedToken {
+function tokenIn({ statusCode, body }: WholeAnswer): FetchedToken {
   const fields = fieldsOf(body);
   const answered = `no access token: the token server answered ${statusCode}`;
   if (statusCode < 200 || statusCode >= 300 || fields.error !== undefined)
-    throw new NoToken(answered + codeIn(fields.error, secret));
+    throw new NoToken(answered + codeIn(fields.error));
   const { access_token: token, token_type: type, expires_in: lifetime } = fields;
   if (typeof token !== 'string' || token === '') throw new NoToken(`${answered} without access_token`);
   if (typeof type !== 'string' || type.toLowerCase() !== 'bearer')
@@ -154,11 +154,15 @@ function fieldsOf(body: Buffer): TokenFields {
   }
 }
 
-/** RFC 6749, 5.2. A server might put anything here, also what was sent to it. */
-function codeIn(error: unknown, secret: string): string {
-  const isCode = typeof error === 'string' && /^[A-Za-z0-9_.-]{1,64}$/.test(error) && !error.includes(secret);
-  return isCode ? ` (${error})` : '';
+/** A server might put anything here, also what was sent to it, in whatever form: so only the codes of RFC 6749, 5.2 are repeated. */
+function codeIn(error: unknown): string {
+  return typeof error === 'string' && CODES.has(error) ? ` (${error})` : '';
 }
+
+const CODES = new Set([
+  ...['invalid_request', 'invalid_client', 'invalid_grant'],
+  ...['unauthorized_client', 'unsupported_grant_type', 'invalid_scope'],
+]);
 
 /** One word of visible ASCII. */
 const SENDABLE = /^[\x21-\x7e]+$/;

@@ -6,6 +6,7 @@ import { ATTACK } from '../../support/runner/attack.ts';
 
 const api = quietApi({ sendsMail: true });
 const mailless = quietApi();
+const bounded = quietApi({ sendsMail: true, mailToDomains: ['example.com'] });
 
 const at = (id: string) => `/api/v1/notifiers/${id}`;
 const put = (id: string, body: object, headers?: Record<string, string>) =>
@@ -46,6 +47,19 @@ test('a notifier is stored as the definition of its runs', async () => {
       completionTimeoutSeconds: 3600,
     },
   });
+});
+
+test('mail goes to addresses in ASCII, where it may go', async () => {
+  const mail = (to: string[]) => ({ channel: { type: 'email', to } });
+  const { body } = await put('abroad', mail(['ops@b\u00fccher.example']));
+  expect(body['channel']).toMatchObject({ to: ['ops@xn--bcher-kva.example'] });
+  expect(refused(await put('abroad', mail(['\u00f6ps@example.com', 'ops@exa\u00a0mple.com'])))).toEqual([
+    400,
+    ['/channel/to/0', '/channel/to/1'],
+  ]);
+  const elsewhere = mail(['ops@example.com', 'ops@elsewhere.example']);
+  expect(refused(await bounded.call('PUT', at('bounded'), elsewhere))).toEqual([422, ['/channel/to/1']]);
+  expect((await bounded.call('GET', at('bounded'))).status).toBe(404);
 });
 
 describe('faults', () => {

@@ -49,7 +49,7 @@ describe('a person reads', () => {
     expect(slack(messageOf()).split('\n')).toEqual([
       '*billing.invoices failed*',
       'since 2026-11-20 09:00:00 UTC (for 5 min)',
-      'Error: the target answered 503',
+      'Error: `the target answered 503`',
       'The work of this run is not done, and firelock does not try it again. The next fire comes as planned.',
       URL,
     ]);
@@ -80,8 +80,8 @@ describe('a person reads', () => {
     const alerts = ['a', 'b'].map((scheduleId) => alertOf({ scheduleId, url: null }));
     expect(slack(messageOf({ alerts, more: 40 })).split('\n')).toEqual([
       '*42 things broke*',
-      '• *a failed*, since 2026-11-20 09:00:00 UTC (for 5 min): the target answered 503',
-      '• *b failed*, since 2026-11-20 09:00:00 UTC (for 5 min): the target answered 503',
+      '• *a failed*, since 2026-11-20 09:00:00 UTC (for 5 min): `the target answered 503`',
+      '• *b failed*, since 2026-11-20 09:00:00 UTC (for 5 min): `the target answered 503`',
       '… and 40 more',
     ]);
     expect(parsed('email', messageOf({ alerts, more: 40 }))['subject']).toBe(
@@ -135,6 +135,8 @@ describe('whatever an error says', () => {
     `${'\ud83d\ude00'.repeat(200)}\ud800`,
     '&'.repeat(5_000),
     '"}{{payload}}\\',
+    '[Sign in](https://evil.example) ![](http://evil.example/p.png) www.evil.example evil.example/x mailto:a@b.example',
+    '`code` *bold* ~town-square #general \u202eelpmaxe.live//:sptth\u2069 \u200e',
   ];
 
   const messages = MESSAGE_EVENTS.flatMap((event) =>
@@ -155,6 +157,11 @@ describe('whatever an error says', () => {
       const text = slack(message);
       expect(text.length).toBeLessThanOrEqual(2_000);
       expect(text).not.toMatch(/[<>]|@[a-z]|&(?!amp;|lt;|gt;)/);
+      expect(text.replaceAll(URL, '')).not.toMatch(
+        /:\/\/|\]\(|evil\.example|mailto:a|[\u200e\u202a-\u202e\u2066-\u2069]/,
+      );
+      // The error is code: none of them reads markup in it, and it ends where it should.
+      for (const line of text.split('\n')) expect(line.split('`').length % 2).toBe(1);
       expect(text.isWellFormed()).toBe(true);
       const told = text.split('\n').filter((line) => line.startsWith('• ')).length;
       const rest = Number(/… and (\d+) more$/.exec(text)?.[1] ?? 0);
@@ -177,6 +184,24 @@ describe('whatever an error says', () => {
       }
     },
   );
+
+  test('Slack itself gets it as plain text, and only links to the dashboard', { tags: [ATTACK] }, () => {
+    for (const message of messages) {
+      const { blocks } = JSON.parse(payloadOf('slack', message, true)) as {
+        blocks: { text: { type: string; text: string } }[];
+      };
+      const [plain, links] = blocks.map(({ text }) => text);
+      expect(plain?.type).toBe('plain_text');
+      expect(plain?.text.length).toBeLessThanOrEqual(3_000);
+      expect(links?.text.replaceAll(`<${URL}|billing.invoices>`, '')).toMatch(/^[ ·]*$/);
+    }
+    expect(parsed('slack', messageOf())).not.toHaveProperty('blocks');
+  });
+
+  test('no mail has marks that turn its text around', { tags: [ATTACK] }, () => {
+    for (const message of messages)
+      expect(JSON.stringify(parsed('email', message))).not.toMatch(/[\u200e\u202a-\u202e\u2066-\u2069]/);
+  });
 
   test('every channel makes JSON of it', () => {
     for (const message of messages)

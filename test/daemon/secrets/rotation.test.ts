@@ -130,7 +130,10 @@ test(
       );
       return warnings.length > 0 ? { status, warnings } : null;
     });
-    expect(warned).toMatchObject({ status: 200, warnings: [expect.stringContaining('(old)')] });
+    expect(warned).toMatchObject({
+      status: 200,
+      warnings: [expect.stringContaining('FIRELOCK_SECRET_KEYS (1)')],
+    });
     expect(await without.logged(/encrypted with keys missing in FIRELOCK_SECRET_KEYS/)).toMatchObject({
       level: 50,
       keyIds: ['old'],

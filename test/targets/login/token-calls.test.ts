@@ -70,7 +70,9 @@ describe('there is no token', () => {
     [400, { error: 'invalid_scope', error_description: 'a-secret is wrong' }, 'answered 400 (invalid_scope)'],
     [401, { error: 'invalid_client' }, 'answered 401 (invalid_client)'],
     [503, 'Service unavailable for a-secret', 'answered 503'],
-    [200, { error: 'bad_verification_code' }, 'answered 200 (bad_verification_code)'],
+    // Whatever else it says: it may be what it was sent, in another form.
+    [200, { error: 'bad_verification_code' }, 'answered 200'],
+    [401, { error: Buffer.from('an-id:a-secret').toString('base64url') }, 'answered 401'],
     [302, '', 'answered 302'],
     [200, '', 'answered 200 without access_token'],
     [200, '[]', 'answered 200 without access_token'],

@@ -1,17 +1,17 @@
 import { isoInstant, isoOrNull } from '../../instant.ts';
 import type { Message } from '../message.ts';
 import type { ChannelType } from '../notifier.ts';
-import { chatText } from './chat-text.ts';
+import { chatText, slackBlocks } from './chat-text.ts';
 import { mailOf } from './mail.ts';
 import { pagerDutyEvent } from './pagerduty-event.ts';
 
-/** What the run of a message carries: JSON text. For PagerDuty, a message is about one episode at most. */
-export function payloadOf(channel: ChannelType, message: Message): string {
+/** What the run of a message carries, as JSON. For PagerDuty it is about one episode at most. `isSlack`: it goes to Slack itself. */
+export function payloadOf(channel: ChannelType, message: Message, isSlack = false): string {
   switch (channel) {
     case 'webhook':
       return JSON.stringify(messageJson(message));
     case 'slack':
-      return JSON.stringify({ text: chatText(message) });
+      return JSON.stringify({ text: chatText(message), ...(isSlack && { blocks: slackBlocks(message) }) });
     case 'pagerduty':
       return JSON.stringify(pagerDutyEvent(message));
     case 'email':

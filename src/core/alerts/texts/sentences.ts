@@ -117,11 +117,15 @@ function utcText(at: Instant): string {
   return `${isoInstant(at).slice(0, 19).replace('T', ' ')} UTC`;
 }
 
+/** They show text in another order than it has. */
+const BIDI = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
+
 /** Without line breaks and other control characters, and cut between characters. */
 export function inOneLine(text: string, most: number): string {
   const line = text
     .toWellFormed()
     .replace(/[\p{Cc}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .replace(BIDI, '')
     .trim();
   const characters = Array.from(line);
   return characters.length <= most ? line : `${characters.slice(0, most - 1).join('')}…`;

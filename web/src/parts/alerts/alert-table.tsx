@@ -3,6 +3,7 @@ import { Badge } from '../badge.tsx';
 import { RunLink, ScheduleLink } from '../links.tsx';
 import { type Column, Table } from '../lists/table.tsx';
 import { Time, durationText } from '../time.tsx';
+import { shownZone, timeText } from '../../state/zone.ts';
 import { MEANING } from './alert-kinds.ts';
 
 type Common = 'schedule' | 'until';
@@ -34,7 +35,7 @@ const COLUMNS: readonly (Column<Alert> & { part?: Common })[] = [
         <span class="quiet">{MEANING[kind]}</span>
       ) : (
         <span class="user clip" title={error}>
-          {error}
+          {inShownZone(error)}
         </span>
       ),
   },
@@ -43,6 +44,11 @@ const COLUMNS: readonly (Column<Alert> & { part?: Common })[] = [
     cell: ({ runId }) => (runId === null ? <span class="quiet">–</span> : <RunLink id={runId} />),
   },
 ];
+
+/** What firelock writes of moments is in UTC. */
+function inShownZone(text: string): string {
+  return text.replaceAll(/\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, (at) => timeText(at, shownZone(null)));
+}
 
 function Until({ alert: { since, until } }: { alert: Alert }) {
   if (until === null) return <strong>still open</strong>;
