@@ -6,6 +6,8 @@ import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { migrate } from '../../src/postgres/migrate.ts';
+import { shortlyOn } from '../../src/postgres/migrations/short-steps.ts';
+import { rowsOf } from '../../src/postgres/sql/rows.ts';
 import { OUTSIDE, readMigrations } from '../../src/postgres/migrations/read-migrations.ts';
 import { misplacedStatements } from '../../scripts/support/misplaced-statements.ts';
 import { storeOfTest } from '../support/of-test.ts';
@@ -258,4 +260,29 @@ describe('a migration outside of a transaction', () => {
       `9003_inside: ${INDEX}`,
     ]);
   });
+});
+
+test('beside a VACUUM that somebody asked for, which does not give way, a step waits no longer than beside any other transaction', async () => {
+  await store.rows(
+    sql`CREATE TABLE dusty AS SELECT n, repeat('x', 500) AS text FROM generate_series(1, 20000) AS n`,
+  );
+  await store.rows(sql`ALTER TABLE dusty ADD PRIMARY KEY (n)`);
+  await store.rows(sql`DELETE FROM dusty WHERE n % 2 = 0`);
+  const client = postgres(store.url, { max: 1, onnotice: () => undefined });
+  clients.push(client);
+  await client.unsafe('SET vacuum_cost_delay = 100');
+  await client.unsafe('SET vacuum_cost_limit = 1');
+  const vacuum = client.unsafe('VACUUM dusty').catch(() => undefined);
+  const progress = () =>
+    store.rows(sql`SELECT FROM pg_stat_progress_vacuum WHERE datname = current_database()`);
+  await until(async () => ((await progress()).length > 0 ? true : null));
+  const limit = await shortlyOn(store.database)((tx) =>
+    rowsOf<{ limit: string }>(tx)(sql`SELECT current_setting('lock_timeout') AS limit`),
+  );
+  expect(limit).toEqual([{ limit: '50ms' }]);
+  expect(await progress()).toHaveLength(1);
+  await store.rows(
+    sql`SELECT pg_cancel_backend(pid) FROM pg_stat_progress_vacuum WHERE datname = current_database()`,
+  );
+  await vacuum;
 });
