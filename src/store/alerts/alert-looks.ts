@@ -24,11 +24,18 @@ export async function forgetOldAlerts(tx: Transaction, before: Instant, limit: n
   const alerts = await rowsOf(tx)(sql`-- forgetOldAlerts
     DELETE FROM alerts WHERE id IN (SELECT id FROM alerts WHERE until IS NOT NULL AND until < ${at} ORDER BY until LIMIT ${limit})
     RETURNING id`);
-  const messages = await rowsOf<{ run_id: string }>(tx)(sql`-- forgetOldAlerts
-    DELETE FROM messages WHERE run_id IN (
-      SELECT run_id FROM messages WHERE created_at < ${at} AND gathers_until IS NULL ORDER BY created_at LIMIT ${limit})
-    RETURNING run_id`);
+  const messages = await rowsOf<{ id: string }>(tx)(sql`-- forgetOldAlerts
+    SELECT run_id AS id FROM messages WHERE created_at < ${at} AND gathers_until IS NULL ORDER BY created_at LIMIT ${limit}`);
+  const ids = uuids(messages.map(({ id }) => id));
+  const named = sql`SELECT run_id, alert_id FROM message_alerts WHERE run_id = ANY (${ids}) LIMIT ${MOST_NAMED}`;
+  const [gone] = await rowsOf<{ count: number }>(tx)(sql`-- forgetOldAlerts
+    WITH gone AS (DELETE FROM message_alerts WHERE (run_id, alert_id) IN (${named}) RETURNING run_id)
+    SELECT count(*)::int AS count FROM gone`);
+  if (gone?.count === MOST_NAMED) return true;
   await tx.execute(sql`-- forgetOldAlerts
-    DELETE FROM message_alerts WHERE run_id = ANY (${uuids(messages.map(({ run_id }) => run_id))})`);
+    DELETE FROM messages WHERE run_id = ANY (${ids})`);
   return alerts.length === limit || messages.length === limit;
 }
+
+/** A message may be about thousands of episodes: it goes when none of them is named any more. */
+const MOST_NAMED = 10_000;
