@@ -124,7 +124,8 @@ work() { # COMMAND [ARGUMENT...]
   for mark in "$DIRECTORY"/todo/*; do
     id=${mark##*/}
     [ -d "$DIRECTORY/all/$id" ] || continue
-    if RUN_ID=$id "$@" <"$DIRECTORY/all/$id/body"; then rm "$mark"; else echo "$id: again later"; fi
+    # The command need not know the secret.
+    if RUN_ID=$id env -u WEBHOOK_SECRET "$@" <"$DIRECTORY/all/$id/body"; then rm "$mark"; else echo "$id: again later"; fi
   done
 }
 

@@ -24,15 +24,22 @@ export class ResettableSocket extends Socket {
   resetOnDestroy = false;
   /** What TLS above it failed of after the handshake: undici tells only that the other side closed. */
   tlsError: Error | null = null;
+  /** The other side has reset it: undici takes that for the end of an answer that announces none. */
+  resetError: Error | null = null;
   #cause: Error | undefined;
 
   override destroy(error?: Error): this {
+    if (isReset(error)) this.resetError = error;
     if (!this.resetOnDestroy) return super.destroy(error ?? this.#cause);
     this.resetOnDestroy = false;
     this.#cause = error;
     // Comes back here, without the error, to destroy.
     return this.resetAndDestroy();
   }
+}
+
+function isReset(error: NodeJS.ErrnoException | undefined): error is Error {
+  return error?.code === 'ECONNRESET';
 }
 
 export type Dial = (options: buildConnector.Options, callback: buildConnector.Callback) => ResettableSocket;
@@ -165,7 +172,10 @@ function answering(addresses: readonly LookupAddress[]): LookupFunction {
 function reportTls(below: ResettableSocket, callback: buildConnector.Callback): buildConnector.Callback {
   return (...[error, socket]) => {
     if (error === null) {
-      socket.once('error', (later: Error) => (below.tlsError = later));
+      socket.once('error', (later: Error) => {
+        below.tlsError = later;
+        if (isReset(later)) below.resetError = later;
+      });
       callback(null, socket);
     } else callback(new Error(`TLS failed: ${plainMessage(error)}`, { cause: error }), null);
   };

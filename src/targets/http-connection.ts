@@ -67,6 +67,10 @@ export class HttpConnection {
     return this.#proven;
   }
 
+  get resetError(): Error | null {
+    return this.#socket?.resetError ?? null;
+  }
+
   get tlsError(): Error | null {
     return this.#socket?.tlsError ?? null;
   }

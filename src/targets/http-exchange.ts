@@ -124,6 +124,11 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     if (this.#ended) return;
+    const cut = this.#connection?.resetError ?? null;
+    if (cut !== null) {
+      this.onResponseError(null, cut);
+      return;
+    }
     this.#endWithAnswer();
     this.#letGo()?.giveBack();
   }
@@ -137,16 +142,11 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
       this.#end(this.#written ? unknown(LOST, false) : blocked());
       return;
     }
-    if (!this.#written && connection?.proven === true) {
-      // The connection had grown stale, and nothing was sent: ask for another one first, so that the pool stays in use.
-      this.begin();
-      connection.destroy(error);
-      return;
-    }
-    if (this.#written && connection?.proven === true && !connection.heads.began && !this.wantsFresh) {
-      // It may have arrived, and is sent once more at once, over a connection that cannot have grown stale.
-      this.#repeats = true;
+    if (connection?.proven === true && (!this.#written || (!connection.heads.began && !this.wantsFresh))) {
+      // It had grown stale. What may have arrived is sent once more at once, over a connection that cannot have grown stale.
+      this.#repeats ||= this.#written;
       this.#written = false;
+      // Before the old one goes, so that the pool stays in use.
       this.begin();
       connection.destroy(error);
       return;

@@ -106,6 +106,9 @@ test.each([
   '64:ff9b::10.0.0.1',
   '64:ff9b:1::192.168.0.1',
   '2002:a00:1::1',
+  '64:ff9b:1::1',
+  '2001::1',
+  '2001:1ff::1',
 ])('the strict list also blocks %s', async (address) => {
   expect(await whyBlocked([address], strict)).toMatch(/denied range/);
 });

@@ -184,6 +184,21 @@ describe('a body says the same in whatever bytes it comes', () => {
   );
 });
 
+test.each(['HTTP/1.1 200 OK\r\n\r\n', 'HTTP/1.0 200 OK\r\n\r\ndone'])(
+  'an answer that only its end would end is cut short by a reset: %j is unknown, not a success',
+  async (begun) => {
+    const ending = (end: (socket: Socket) => void) =>
+      receiveTcp((socket) => {
+        // It arrives by itself, before the end does.
+        socket.once('data', () => socket.write(begun, () => setTimeout(() => end(socket), 100)));
+      });
+    const reset = await ending((socket) => void socket.resetAndDestroy());
+    expect(await deliverTo(reset)).toMatchObject({ kind: 'unknown' });
+    const ended = await ending((socket) => void socket.end());
+    expect(await deliverTo(ended)).toMatchObject({ kind: 'accepted', statusCode: 200 });
+  },
+);
+
 describe('a kept connection that ends before any byte of an answer', () => {
   test.each([
     ['is closed', (socket: Socket) => socket.end()],

@@ -40,8 +40,9 @@ const OWN_NAME = 'firelock';
 /** The name for changes that firelock makes because of its schedules file. */
 export const SCHEDULES_FILE_NAME = 'schedules-file';
 
+/** In any letter case: readers of the audit would take one for the other. */
 function isReserved(text: string): boolean {
-  return text === OWN_NAME || text === SCHEDULES_FILE_NAME;
+  return [OWN_NAME, SCHEDULES_FILE_NAME].includes(text.toLowerCase());
 }
 
 /** A name from a proxy may be a mail address; the name of a token has no `@` and no `+`. */

@@ -11,10 +11,10 @@ export function pathFault(path: string): string | null {
   if (!pathname.startsWith('/')) return 'does not begin with a slash';
   if (pathname.includes('//')) return 'contains two slashes in a row';
   if (ENCODED_SLASH.test(pathname)) return 'contains an encoded slash or backslash';
-  const decoded = decodedOrNull(pathname.replace(ENCODED_DOT, '.'));
+  const decoded = decodedOrNull(pathname.replace(ENCODED_DOT, '.').replace(ENCODED_SPACE, ' '));
   if (decoded === null) return 'contains a percent sign that begins no character in UTF-8';
   if (CONTROL.test(decoded)) return 'contains an encoded control character';
-  return decoded.split('/').some(isDotSegment) ? 'contains a dot segment' : null;
+  return decoded.normalize('NFKC').split('/').some(isDotSegment) ? 'contains a dot segment' : null;
 }
 
 /**
@@ -44,10 +44,14 @@ const CONTROL = /\p{Cc}/u;
 /** Also encoded twice, or more often: a proxy may decode before the server does. */
 const ENCODED_SLASH = /%(?:25)*(?:2f|5c)/i;
 const ENCODED_DOT = /%(?:25)*2e/gi;
+const ENCODED_SPACE = /%(?:25)*20/g;
 
-/** Some servers take what follows a semicolon for a parameter of the segment, and `..;x` for `..`. */
+/**
+ * Some servers take what follows a semicolon for a parameter of the segment, and `..;x` for `..`; others leave out blanks at its ends, or
+ * read a full-width dot as a dot (NFKC).
+ */
 function isDotSegment(segment: string): boolean {
-  return /^\.{1,2}(?:;|$)/.test(segment);
+  return /^\s*\.{1,2}\s*(?:;|$)/u.test(segment);
 }
 
 function decodedOrNull(text: string): string | null {

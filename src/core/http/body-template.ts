@@ -3,8 +3,10 @@ import type { Parent } from '../runs/parent.ts';
 import type { Dependency, RunTrigger } from '../runs/run.ts';
 import type { BodyTemplate } from '../schedules/target-parts.ts';
 import {
+  NEVER_CLOSED,
   TEMPLATE_NAMES,
   type TemplateValues,
+  isNeverClosed,
   isTemplateName,
   splitTemplate,
   templateValue,
@@ -56,6 +58,7 @@ export function compileBody({ template, contentType }: BodyTemplate): CompiledBo
     const named = unknown.slice(0, 5).map((name) => `{{${name}}}`);
     return { fault: `has an unknown placeholder ${named.join(' ')}; known: ${BODY_PLACEHOLDERS}` };
   }
+  if (isNeverClosed(template)) return { fault: NEVER_CLOSED };
   if (type.encoding !== 'json') return compiled(pieces, () => (type.encoding === 'form' ? inForm : inText));
   const places = placesInJson(pieces);
   const sample = pieces.map((piece, index) => (index % 2 === 0 ? piece : SAMPLES[places[index] ?? 'wrong']));
@@ -108,7 +111,7 @@ export function readContentType(
   if (charset !== undefined && charset.toLowerCase() !== 'utf-8')
     return { fault: 'must not have another charset than utf-8, in which the body is sent' };
   const essence = type.toLowerCase();
-  if (essence === 'application/json' || essence.endsWith('+json')) return { encoding: 'json' };
+  if (essence.endsWith('/json') || essence.endsWith('+json')) return { encoding: 'json' };
   return { encoding: essence === 'application/x-www-form-urlencoded' ? 'form' : 'text' };
 }
 

@@ -17,7 +17,7 @@ export function hasTemplate(text: string): boolean {
   return text.includes('{{');
 }
 
-/** The unknown names in `{{…}}`, in their order. Braces that never close are plain text. */
+/** The unknown names in `{{…}}`, in their order. */
 export function findUnknownTemplates(text: string): string[] {
   const unknown: string[] = [];
   replaceTemplates(text, (name, whole) => {
@@ -30,7 +30,7 @@ export function findUnknownTemplates(text: string): string[] {
 /** What is wrong with the templates of a text; null: nothing. Of a secret text no name is said, which is part of it. */
 export function templateFault(text: string, isSecret = false): string | null {
   const unknown = findUnknownTemplates(text);
-  if (unknown.length === 0) return null;
+  if (unknown.length === 0) return isNeverClosed(text) ? NEVER_CLOSED : null;
   const named = isSecret ? [] : unknown.slice(0, 5).map((name) => `{{${name}}}`);
   return `has ${['an unknown template', ...named].join(' ')}; known: ${KNOWN_TEMPLATES}`;
 }
@@ -67,6 +67,13 @@ export function splitTemplate(text: string): string[] {
     done = close + 2;
   }
 }
+
+/** Somebody meant a name there: it would be sent as it stands. */
+export function isNeverClosed(text: string): boolean {
+  return splitTemplate(text).at(-1)?.includes('{{') ?? false;
+}
+
+export const NEVER_CLOSED = 'has a {{ that is never closed by }}';
 
 export function isTemplateName(name: string): name is TemplateName {
   return (TEMPLATE_NAMES as readonly string[]).includes(name);

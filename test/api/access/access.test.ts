@@ -159,6 +159,8 @@ test('the API uses the headers of a proxy completely or not at all', () => {
     { 'x-firelock-user': 'ann, eve', 'x-firelock-role': 'admin' },
     { 'x-firelock-user': '', 'x-firelock-role': 'admin' },
     { 'x-firelock-user': 'firelock', 'x-firelock-role': 'admin' },
+    { 'x-firelock-user': 'FIRELOCK', 'x-firelock-role': 'admin' },
+    { 'x-firelock-user': 'Schedules-File', 'x-firelock-role': 'admin' },
     { 'x-firelock-user': 'ann', 'x-firelock-role': 'viewer, admin', ...ci.headers },
     { 'x-firelock-user': 'ann', 'x-firelock-role': 'viewer', 'x-firelock-scope': '' },
     { 'x-firelock-user': 'ann', 'x-firelock-role': 'viewer', 'x-firelock-scope': 'billing., ops.' },

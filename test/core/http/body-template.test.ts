@@ -136,11 +136,19 @@ test.each([
   expect(faultOf(`"${template}"`)).toMatch(/^has an unknown placeholder \{\{.*; known: \{\{runId\}\}/);
 });
 
+test('a placeholder that is never closed is a fault, in every type', () => {
+  for (const contentType of ['application/json', 'text/plain', 'application/x-www-form-urlencoded'])
+    expect(compileBody({ template: '"a {{runId"', contentType })).toEqual({
+      fault: 'has a {{ that is never closed by }}',
+    });
+});
+
 test('media types: what is JSON, what is a form, and which are refused', () => {
   for (const type of [
     'application/json',
     'Application/JSON; charset=UTF-8',
     'application/vnd.api+json',
+    'text/json',
     'application/x+json;a="b;c"',
   ])
     expect([type, readContentType(type)]).toEqual([type, { encoding: 'json' }]);

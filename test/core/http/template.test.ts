@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { findUnknownTemplates, renderTemplate } from '../../../src/core/http/template.ts';
+import { findUnknownTemplates, renderTemplate, templateFault } from '../../../src/core/http/template.ts';
 
 const values = {
   runId: '0192f0c4-1c00-7abc-8def-0123456789ab',
@@ -37,6 +37,20 @@ describe('renderTemplate', () => {
 
   test('does not render templates inside of values', () => {
     expect(renderTemplate('{{scheduleId}}', { ...values, scheduleId: '{{runId}}' })).toBe('{{runId}}');
+  });
+});
+
+describe('templateFault', () => {
+  test.each(['a {{runId', '{{', '{{runId}} {{', '{{runId}'])(
+    'finds the braces of %j that are never closed',
+    (text) => {
+      expect(templateFault(text)).toBe('has a {{ that is never closed by }}');
+      expect(templateFault(text, true)).toBe('has a {{ that is never closed by }}');
+    },
+  );
+
+  test.each(['', 'plain', '}}', '{runId}', '{{runId}}}}'])('finds nothing in %j', (text) => {
+    expect(templateFault(text)).toBeNull();
   });
 });
 
