@@ -4,6 +4,7 @@ import { type Caller, type RoleNeeded, mayCall } from '../../core/access/roles.t
 import type { AuditAction } from '../../core/audit.ts';
 import type { RefusedCall } from '../../store/audit/record-audit.ts';
 import type { Database } from '../../postgres/database.ts';
+import { Problem } from '../http/problem.ts';
 import type { Strangers } from '../http/plugins/strangers.ts';
 import type { Access } from './access.ts';
 import type { CallPace } from './calls-under-way.ts';
@@ -70,8 +71,26 @@ export function guardRoutes(api: Api, { access, strangers, database, onRefused }
     access.refuse(request.raw, request.caller, 'scope');
     throw beyond;
   });
+  noteOtherSites(api, { access, onRefused });
   guardRuns(api, database);
   letCallsWait(api, { access, strangers });
+}
+
+/** The browser rules refuse a call before anybody asks who makes it: of a known token that enters the audit as well. */
+function noteOtherSites(api: Api, { access, onRefused }: Pick<GuardDeps, 'access' | 'onRefused'>): void {
+  api.addHook('onError', async (request, _reply, error) => {
+    const isAsked = (request.caller as Caller | null) !== null;
+    const saysWho = ['authorization', 'x-firelock-user'].some((name) => name in request.headers);
+    if (isAsked || request.is404 || !saysWho || !(error instanceof Problem) || error.status !== 403) return;
+    try {
+      request.caller = access.identify(request.raw);
+      refusedByScope(request);
+      if (request.caller.name !== null) onRefused(refusedCall(request, 'a page of this site'));
+    } catch {
+      // Nobody knows the caller, or what it names is not there for it.
+    }
+    await Promise.resolve();
+  });
 }
 
 const READING = ['GET', 'HEAD'];

@@ -60,6 +60,26 @@ test('every call that a role does not allow has an entry, under the name of its 
   expect(limit).toMatchObject({ ...of, action: 'limit.delete' });
 });
 
+test('so has one that the rules for browsers refuse, before anybody is asked who calls', async () => {
+  const before = (await entries('reader')).length;
+  const foreign = { 'sec-fetch-site': 'cross-site' };
+  const answer = await api.call('PUT', '/api/v1/schedules/theirs', SCHEDULE, {
+    ...viewer.headers,
+    ...foreign,
+  });
+  expect(answer.status).toBe(403);
+  expect((await api.call('PUT', '/api/v1/schedules/theirs', SCHEDULE, foreign)).status).toBe(403);
+  const found = await until(async () => {
+    const all = await entries('reader');
+    return all.length > before ? all : null;
+  });
+  expect(found).toHaveLength(before + 1);
+  expect(found.find((entry) => (entry['subject'] as unknown) === 'theirs')).toMatchObject({
+    ...{ by: 'reader', outcome: 'refused', action: 'schedule.update' },
+    detail: { call: 'PUT /api/v1/schedules/:id', needs: 'a page of this site' },
+  });
+});
+
 test('a call without a valid token has no entry: its caller is unknown', async () => {
   const count = async () => (await api.sql`SELECT FROM audit`).length;
   const before = await count();
