@@ -190,7 +190,7 @@ describe('what the form shows of a request is what is sent', () => {
   });
 });
 describe('what the form shows of a request below a connection is what is sent', () => {
-  const headers = { 'X-Team': 'secret-1', 'Content-Type': 'text/x' };
+  const headers = { 'X-Team': 'secret-1', 'X-Region': 'secret-3' };
   const auth = { type: 'bearer', token: 'secret-2' } as const;
   it.each<[string, Pick<AnsweredConnection, 'headers' | 'auth'>, string]>([
     ['its headers and its login', { headers, auth }, '/b/{{runName}}?n={{attempt}}'],

@@ -288,6 +288,7 @@ describe('target', () => {
     'https://exa\u0000mple.com/',
     'https://example.com:99999/',
     `https://example.com/${'x'.repeat(2048)}`,
+    'https://example.com/{{',
     'javascript:alert(1)',
     'file:///etc/passwd',
   ])('refuses the URL %j', async (url) => {
@@ -303,7 +304,7 @@ describe('target', () => {
     'http://127.0.0.1:8080',
     'https://example.com/{{scheduleId}}/{{runName}}?at={{scheduledFor}}&n={{attempt}}#x',
     'http://[::1]:9000/hook',
-    'https://m\u00fcnchen.example/{{',
+    'https://m\u00fcnchen.example/{',
   ])('takes the URL %j', async (url) => {
     const answer = await api.call('PUT', '/api/v1/schedules/u', {
       ...SCHEDULE,
