@@ -2,7 +2,7 @@ import { type AttemptSettlement, isPlainSuccess } from '../core/runs/attempts/se
 import type { ClaimedRun } from '../store/runs/claims/claimed-run.ts';
 
 /** What the caller learns of a run once its outcome is written. */
-type SettledRun = Pick<ClaimedRun, 'id' | 'scheduleId' | 'lane' | 'firstClaimedAt' | 'isLimited'>;
+type SettledRun = Pick<ClaimedRun, 'id' | 'scheduleId' | 'notifierId' | 'firstClaimedAt' | 'isLimited'>;
 
 /** An attempt that ended. */
 export interface EndedAttempt {

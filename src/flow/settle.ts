@@ -4,7 +4,6 @@
  *   other transactions have locked. What is to follow from an end is part of its commit, as rows of `effects`.
  * If the process dies here: outcomes in memory are gone; their runs are still pending under this instance's claim.
  */
-import { notifierOfLane } from '../core/alerts/notifier.ts';
 import type { AttemptSettlement } from '../core/runs/attempts/settle-attempt.ts';
 import { withoutText } from '../core/runs/attempts/settlement.ts';
 import { inHalves } from '../runtime/loop/batch.ts';
@@ -216,13 +215,13 @@ function emitSettled(state: State, ended: EndedAttempt, { wasLost }: { wasLost: 
   done(state, ended);
   const { runId, attempt, outcome, settlement, finishedAt } = ended.outcome;
   const { status, error, retryAt } = settlement;
-  const { scheduleId, lane, firstClaimedAt } = ended.run;
+  const { scheduleId, notifierId, firstClaimedAt } = ended.run;
   const goesOn = status === 'pending' || status === 'running';
   const durationMs = goesOn ? null : finishedAt - firstClaimedAt;
   const recovered = wasLost && outcome === 'accepted';
   const inDoubt = status === 'pending' && settlement.doubt !== null;
   const runSettlement = { status, error: error?.message ?? null, durationMs, retryAt, recovered, inDoubt };
-  const ofRun = { runId, scheduleId, notifierId: notifierOfLane(lane), attempt };
+  const ofRun = { runId, scheduleId, notifierId, attempt };
   state.events.emit({ type: 'runSettled', ...ofRun, settlement: runSettlement });
 }
 

@@ -457,7 +457,7 @@ it('a beat after an outage does not wait for the outcomes of the outage, if writ
   await way.interrupt('hang');
   const at = Date.now();
   settler.add({
-    run: { id: 'r', scheduleId: 's', lane: 'http x', firstClaimedAt: 0, isLimited: false },
+    run: { id: 'r', scheduleId: 's', notifierId: null, firstClaimedAt: 0, isLimited: false },
     onSettled: () => undefined,
     outcome: {
       runId: randomUUID(),

@@ -12,6 +12,7 @@ export function claimedRun(given: Partial<ClaimedRun> = {}): ClaimedRun {
     edition: null,
     scheduleId: 's',
     trigger: 'schedule',
+    notifierId: null,
     lane: 'http http://127.0.0.1',
     priority: 1,
     dueAt: 0,

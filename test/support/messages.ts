@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { laneOfNotifier } from '../../src/core/alerts/notifier.ts';
+import { laneOfMessages } from '../../src/core/alerts/notifier.ts';
 import type { RunStatus } from '../../src/core/runs/run.ts';
 import type { RetryPolicy } from '../../src/core/schedules/schedule.ts';
 import { runIdAt } from './pending-runs.ts';
@@ -35,7 +35,7 @@ export async function leaveMessages(store: Pick<Store, 'rows'>, given: LeftMessa
   }>(sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version,
       schedule_id, trigger, notifier_id, status, lane, priority, due_at, ready, attempts, claimed_by, claimed_at, own_payload,
       created_at, updated_at)
-    SELECT ${runIdAt(sql`due`)}, due, ${uid}::uuid, 1, '', 'notify', ${notifier}, ${status}, ${laneOfNotifier(notifier)}, 1, due,
+    SELECT ${runIdAt(sql`due`)}, due, ${uid}::uuid, 1, '', 'notify', ${notifier}, ${status}, ${laneOfMessages(URL.parse(url)?.host ?? notifier)}, 1, due,
       ${status === 'pending'}, ${claimedBy === null ? 0 : 1}, ${claimedBy}::uuid,
       CASE WHEN ${claimedBy}::uuid IS NOT NULL THEN due END, ${payload}, due, due
     FROM (SELECT date_trunc('milliseconds', clock_timestamp()) - make_interval(secs => ${secondsAgo}) AS due

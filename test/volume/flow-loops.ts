@@ -31,12 +31,13 @@ async function addOutcomes(
   const { instanceId } = common.lease;
   await instance.put('one', { url: volume.receiver.url });
   await leaveRuns(store, 'one', { count, claimedBy: instanceId });
-  const runs = await store.rows<{ id: string; lane: string }>(sql`SELECT id, lane FROM runs`);
-  for (const { id, lane } of runs) {
+  const runs = await store.rows<{ id: string }>(sql`SELECT id FROM runs`);
+  for (const { id } of runs) {
     const plain = plainSuccess({ runId: id, instanceId, at: Date.now() });
     const failed = { ...plain.settlement, status: 'failed', failures: 1 } as const;
     const outcome = isPlain ? plain : { ...plain, outcome: 'rejected' as const, settlement: failed };
-    const run = { id, lane, scheduleId: 'one', firstClaimedAt: Date.now(), isLimited: false };
+    const ofRun = { id, scheduleId: 'one', notifierId: null };
+    const run = { ...ofRun, firstClaimedAt: Date.now(), isLimited: false };
     workers.settler.add({ outcome, run, isOfMany, onSettled: () => undefined });
   }
 }

@@ -28,8 +28,8 @@ export interface Notifier {
   on: readonly AlertKind[];
   filter: NotifierFilter;
   channel: ChannelType;
-  /** It goes to Slack itself, not to what takes the same form. */
-  isSlack?: boolean;
+  /** Host and port of its messages, or `mail`; absent before it is stored. */
+  destination?: string;
   /** While an episode stays open, it is told of it again after so many seconds; null: never. */
   remindSeconds: number | null;
   /** The notifier that gets its messages which could not be delivered; null: none does. */
@@ -57,14 +57,17 @@ export function handoffOf(target: HandoffTarget): OneOffHandoff {
   };
 }
 
-/** Its messages share slots in this lane, which is for no other runs. */
-export function laneOfNotifier(id: string): string {
-  return `${LANES}${id}`;
+/** Messages to one destination share slots in this lane, which is for no other runs: a receiver that hangs holds up no other. */
+export function laneOfMessages(destination: string): string {
+  return `${LANES}${destination}`;
 }
 
-/** Null: no messages are in that lane. */
-export function notifierOfLane(lane: string): string | null {
-  return lane.startsWith(LANES) ? lane.slice(LANES.length) : null;
+/** Slack takes blocks of plain text; what only has the form of its messages may not. */
+export function isSlackItself({
+  channel,
+  destination = '',
+}: Pick<Notifier, 'channel' | 'destination'>): boolean {
+  return channel === 'slack' && /^hooks\.slack(?:-gov)?\.com(?::443)?$/.test(destination);
 }
 
 const LANES = 'notify ';

@@ -16,8 +16,11 @@ export function joinDispatchers(all: readonly Dispatcher[]): Dispatchers {
   };
 }
 
-/** Messages of notifiers have slots of their own: how many in one process, and how many of these one notifier may have. */
-export const MESSAGE_SLOTS = { concurrency: 8, concurrencyPerLane: 4, scopeShares: NO_SHARES };
+/**
+ * Messages of notifiers have slots of their own: how many in one process, and how many of these one destination may have. Three quarters
+ * may hang, and each destination begins with one: fifty that hang leave slots to the next.
+ */
+export const MESSAGE_SLOTS = { concurrency: 128, concurrencyPerLane: 4, scopeShares: NO_SHARES };
 /** How often to look for messages without a hint. */
 export const MESSAGE_POLL_MS = 2_000;
 /** Of all that may keep a run from being handed off, maintenance keeps no message. */

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { MessageEvent } from '../../core/alerts/message.ts';
-import type { Notifier } from '../../core/alerts/notifier.ts';
+import { type Notifier, laneOfMessages } from '../../core/alerts/notifier.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { endRun, releaseRun } from '../../core/runs/transitions.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
@@ -131,13 +131,16 @@ async function closeLocked(
     tx,
     going.map(({ runId }) => runId),
   );
-  const released = going.map(({ runId, run, notifier: { version: scheduleVersion } }): RunChange => {
-    const waiting = waitingFor(waits.get(runId));
-    const text = { dueAt: now, scheduleVersion, ownPayload: payloads.get(runId) ?? null };
-    const hasDependents = run.hasDependents || earlier.has(runId);
-    const to = waiting.status ? run : releaseRun(run, now);
-    return { from: run, to: { ...to, ...text, hasDependents, ...waiting } };
-  });
+  const released = going.map(
+    ({ runId, run, notifier: { version: scheduleVersion, destination = '' } }): RunChange => {
+      const waiting = waitingFor(waits.get(runId));
+      const lane = laneOfMessages(destination);
+      const text = { dueAt: now, scheduleVersion, lane, ownPayload: payloads.get(runId) ?? null };
+      const hasDependents = run.hasDependents || earlier.has(runId);
+      const to = waiting.status ? run : releaseRun(run, now);
+      return { from: run, to: { ...to, ...text, hasDependents, ...waiting } };
+    },
+  );
   const goes = new Set(going.map(({ runId }) => runId));
   const cancelled = found.flatMap(({ run }): RunChange[] =>
     run?.status !== 'waiting' || goes.has(run.id)

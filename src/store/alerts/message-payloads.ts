@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { MAX_TOLD, type MessageEvent, type ToldAlert } from '../../core/alerts/message.ts';
-import type { Notifier } from '../../core/alerts/notifier.ts';
+import { type Notifier, isSlackItself } from '../../core/alerts/notifier.ts';
 import { alertUrl } from '../../core/alerts/texts/alert-url.ts';
 import { payloadOf } from '../../core/alerts/texts/payload-of.ts';
 import type { Instant } from '../../core/instant.ts';
@@ -65,7 +65,7 @@ export async function payloadsOf(
       const more = Math.max(0, (own[0]?.count ?? 0) - MAX_TOLD);
       const alerts = own.map((row) => toldAlert(row, publicUrl));
       const message = { notifier: notifier.id, event, at: now, alerts, more, fallbackFor };
-      return [[runId, payloadOf(notifier.channel, message, notifier.isSlack)] as const];
+      return [[runId, payloadOf(notifier.channel, message, isSlackItself(notifier))] as const];
     }),
   );
 }

@@ -36,7 +36,7 @@ export interface NotifierRow {
   kinds: string;
   filter: NotifierFilter;
   channel: ChannelType;
-  is_slack: boolean | null;
+  destination: string | null;
   remind_seconds: number | null;
   fallback: string | null;
   version: number;
@@ -44,10 +44,11 @@ export interface NotifierRow {
 }
 
 export const NOTIFIER_COLUMNS: SQL = sql`n.id, n.uid, n.description, n.enabled, array_to_json(n.kinds)::text AS kinds, n.filter, n.channel,
-  n.remind_seconds, n.fallback, n.version, n.updated_at, CASE WHEN n.channel = 'slack' THEN (
-    SELECT coalesce(c.url, sent.target->>'url') ~* '^https://hooks[.]slack(-gov)?[.]com(:|/|$)'
-    FROM (SELECT v.definition->'target' AS target FROM schedule_versions v WHERE v.schedule_uid = n.uid AND v.version = n.version) AS sent
-      LEFT JOIN connections c ON c.id = sent.target->>'connection') END AS is_slack`;
+  n.remind_seconds, n.fallback, n.version, n.updated_at, CASE WHEN n.channel = 'email' THEN 'mail' ELSE (
+    SELECT left(lower(substring(coalesce(c.url, sent.target->>'url') FROM '^[a-zA-Z]+://([^/?#]*)')), 300)
+    FROM (SELECT coalesce(v.definition->'target'->'target', v.definition->'target') AS target FROM schedule_versions v
+      WHERE v.schedule_uid = n.uid AND v.version = n.version) AS sent
+      LEFT JOIN connections c ON c.id = sent.target->>'connection') END AS destination`;
 
 export function toNotifier(row: NotifierRow): Notifier {
   const { uid, id, description, enabled, filter, channel, fallback, version } = row;
@@ -59,7 +60,7 @@ export function toNotifier(row: NotifierRow): Notifier {
     on: JSON.parse(row.kinds) as AlertKind[],
     filter,
     channel,
-    isSlack: row.is_slack === true,
+    destination: row.destination ?? '',
     remindSeconds: row.remind_seconds,
     fallback,
     version,

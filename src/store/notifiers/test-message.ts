@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { Message } from '../../core/alerts/message.ts';
 import { messageRun } from '../../core/alerts/message-run.ts';
-import type { Notifier } from '../../core/alerts/notifier.ts';
+import { type Notifier, isSlackItself } from '../../core/alerts/notifier.ts';
 import { payloadOf } from '../../core/alerts/texts/payload-of.ts';
 import { randomRunId } from '../../core/runs/run.ts';
 import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
@@ -28,7 +28,7 @@ export async function recordTestMessage(tx: Transaction, notifier: Notifier, now
   const about = { alerts: [], more: 0, fallbackFor: null };
   const message: Message = { notifier: notifier.id, event: 'test', at: now, ...about };
   const run = { id, status: 'pending', dueAt: now, priority: PRIORITY_RANK.normal } as const;
-  const ownPayload = payloadOf(notifier.channel, message, notifier.isSlack);
+  const ownPayload = payloadOf(notifier.channel, message, isSlackItself(notifier));
   await recordRuns(tx, [messageRun(notifier, { ...run, ownPayload }, now)]);
   await tx.execute(sql`-- recordTestMessage
     INSERT INTO messages (run_id, notifier_id, event, gathers_until, created_at)

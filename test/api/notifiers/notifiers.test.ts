@@ -227,7 +227,7 @@ describe('a test', () => {
     expect([...rows]).toEqual([
       ...[
         {
-          lane: 'notify tested',
+          lane: 'notify hooks.example',
           ready: true,
           event: 'test',
           gathers_until: null,
@@ -283,7 +283,7 @@ describe('a message that has ended', () => {
       payload: { text: '*Test of the notifier again: it works*' },
     });
     const [row] = await api.sql`SELECT schedule_version, lane FROM runs WHERE id = ${textOf(body['id'])}`;
-    expect(row).toEqual({ schedule_version: 1, lane: 'notify again' });
+    expect(row).toEqual({ schedule_version: 1, lane: 'notify hooks.example' });
   });
 
   test('is not, once its notifier is gone, or if it was never written', async () => {

@@ -137,10 +137,32 @@ describe('a message of a notifier is delivered', () => {
   });
 });
 
+it.each([[1], [2]])(
+  'fifty receivers that answer nothing, each with six messages, leave a slot to the next one: on %i instances',
+  async (instances) => {
+    for (let n = 0; n < 50; n += 1) {
+      const { url } = await receiverOfTest(() => undefined);
+      await leaveMessages(store, { url, notifier: `hangs-${n}`, count: 6, secondsAgo: 100 });
+    }
+    const all: TestInstance[] = [];
+    for (let n = 0; n < instances; n += 1) all.push(await instanceOfTest(store));
+    for (const instance of all) await instance.start();
+    const underWay = () => all.reduce((sum, one) => sum + one.pipeline.messageDispatcher.inFlight(), 0);
+    await until(() => underWay() >= 50 || null);
+    await leaveMessages(store, { url: receiver.url });
+    for (const { pipeline } of all) pipeline.wake.dispatch();
+    await receiver.arrived(1);
+    // None of those that hang has given up: nobody waited for that.
+    expect(await statuses()).not.toContain('failed');
+    expect((await messages()).filter(({ attempts }) => attempts > 1)).toEqual([]);
+  },
+);
+
 it('a notifier whose target answers nothing delays no other one, and no run', async () => {
   const instance = await instanceOfTest(store, { concurrency: 2, concurrencyPerLane: 2 });
   await instance.put('job', { url: receiver.url });
-  await leaveMessages(store, { url: `${receiver.url}${HANGS}`, notifier: 'frozen', count: 2_000 });
+  const frozen = await receiverOfTest(() => undefined);
+  await leaveMessages(store, { url: frozen.url, notifier: 'frozen', count: 2_000 });
   await instance.start();
   await until(() => instance.pipeline.messageDispatcher.inFlight() >= 3 || null);
   const [id] = await leaveMessages(store, { url: receiver.url, notifier: 'quick' });

@@ -306,7 +306,7 @@ describe('a run that gets a dependent while it ends', () => {
     const settled = new Promise<void>((resolve) => {
       instance.pipeline.settler.add({
         outcome,
-        run: { id: a, scheduleId: null, lane: 'http x', firstClaimedAt: 0, isLimited: false },
+        run: { id: a, scheduleId: null, notifierId: null, firstClaimedAt: 0, isLimited: false },
         onSettled: resolve,
       });
     });
@@ -337,7 +337,7 @@ it('a run whose row another transaction always has locked ends all the same', as
   await new Promise<void>((resolve) => {
     instance.pipeline.settler.add({
       outcome,
-      run: { id: a, scheduleId: null, lane: 'http x', firstClaimedAt: 0, isLimited: false },
+      run: { id: a, scheduleId: null, notifierId: null, firstClaimedAt: 0, isLimited: false },
       onSettled: resolve,
     });
   });

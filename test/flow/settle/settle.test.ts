@@ -253,7 +253,7 @@ describe('a settler', () => {
   function add(settler: Settler, outcome: AttemptSettlement): void {
     settler.add({
       outcome,
-      run: { id: outcome.runId, scheduleId: 's', lane: 'http x', firstClaimedAt: 0, isLimited: false },
+      run: { id: outcome.runId, scheduleId: 's', notifierId: null, firstClaimedAt: 0, isLimited: false },
       onSettled: () => settled.push(`${outcome.runId} ${outcome.outcome}`),
     });
   }

@@ -28,7 +28,7 @@ it('the outcome of one of very many runs of a scope is written by a loop of its 
     const at = Date.now();
     settler.add({
       isOfMany,
-      run: { id: runId, scheduleId: name, lane: 'http h @a.', firstClaimedAt: 0, isLimited: false },
+      run: { id: runId, scheduleId: name, notifierId: null, firstClaimedAt: 0, isLimited: false },
       onSettled: () => settled.push(name),
       // It has no row: so it is refused, which settles it too.
       outcome: {

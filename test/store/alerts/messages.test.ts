@@ -52,7 +52,7 @@ describe('messages for PagerDuty', () => {
       until: string | null;
     }>(
       sql`SELECT m.event, r.own_payload AS payload, a.alert_id AS told, e.until FROM messages m
-        JOIN runs r ON r.id = m.run_id AND r.lane = 'notify pager'
+        JOIN runs r ON r.id = m.run_id AND r.lane = 'notify '
           AND r.status = CASE m.event WHEN 'opened' THEN 'pending' ELSE 'waiting' END
         JOIN message_alerts a ON a.run_id = m.run_id JOIN alerts e ON e.id = a.alert_id
         WHERE m.gathers_until IS NULL ORDER BY m.created_at, r.id`,

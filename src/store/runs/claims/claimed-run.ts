@@ -30,6 +30,8 @@ export interface ClaimedRun {
   ownPayload: string | null;
   /** What it follows, which its target is told of: the end of a run, or a schedule that is late. */
   parentId: string | null;
+  /** Whose message it is. */
+  notifierId: string | null;
   /** It waited for other runs; its target gets how they ended. */
   hasDependencies: boolean;
   claimedAt: Instant;
@@ -72,6 +74,7 @@ export interface ClaimedRow {
   recoveries: number | null;
   own_payload: string | null;
   parent_run_id: string | null;
+  notifier_id: string | null;
   has_dependencies: true | null;
   claimed_at: InstantText;
   /** Null: now. */
@@ -107,6 +110,7 @@ export function claimedRun(row: ClaimedRow, instanceId: string): ClaimedRun {
     recoveries: row.recoveries ?? 0,
     ownPayload: row.own_payload,
     parentId: row.parent_run_id,
+    notifierId: row.notifier_id,
     hasDependencies: row.has_dependencies ?? false,
     claimedAt,
     firstClaimedAt: toInstantOrNull(row.first_claimed_at) ?? claimedAt,
@@ -146,6 +150,7 @@ export function newlyClaimedRun(
     recoveries: 0,
     ownPayload: null,
     parentId: null,
+    notifierId: null,
     hasDependencies: false,
     claimedAt,
     firstClaimedAt: claimedAt,

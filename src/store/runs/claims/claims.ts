@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { BEFORE_SCOPE } from '../../../core/access/scope-shares.ts';
-import { laneOfNotifier } from '../../../core/alerts/notifier.ts';
+import { laneOfMessages } from '../../../core/alerts/notifier.ts';
 import { booleans, ints, texts, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
@@ -171,7 +171,7 @@ const EDITION = sql`(SELECT edition FROM schedule_versions WHERE schedule_uid = 
 /** A ClaimedRow of `r`. */
 export const CLAIMED_COLUMNS = sql`r.id, r.scheduled_for, r.schedule_uid, r.schedule_version,
       ${EDITION} AS edition, r.schedule_id, r.trigger, r.lane, r.priority,
-      r.limit_id, nullif(r.due_at, r.scheduled_for) AS due_at, r.attempts, nullif(r.failures, 0) AS failures, nullif(r.recoveries, 0) AS recoveries, r.own_payload, r.parent_run_id,
+      r.limit_id, nullif(r.due_at, r.scheduled_for) AS due_at, r.attempts, nullif(r.failures, 0) AS failures, nullif(r.recoveries, 0) AS recoveries, r.own_payload, r.parent_run_id, r.notifier_id,
       nullif(r.open_dependencies IS NOT NULL, false) AS has_dependencies,
       r.claimed_at, nullif(r.first_claimed_at, r.claimed_at) AS first_claimed_at,
       nullif(r.handed_off_at IS NOT NULL, false) AS was_handed_off, r.lateness_ms, r.recovered_at,
@@ -201,7 +201,7 @@ export function freeByLane(request: Pick<ClaimRequest, 'freeByLane'>): SQL {
 /** The lanes and priorities in which something is ready to be claimed, one after the other through the index. */
 export const READY_LANES = readyLanes(sql`true`, sql`true`);
 
-const NOTIFIERS = sql.raw(`'${laneOfNotifier('')}'`);
+const NOTIFIERS = sql.raw(`'${laneOfMessages('')}'`);
 
 /** In that lane are messages of a notifier. */
 export function isOfNotifier(lane: SQL): SQL {
