@@ -1,3 +1,5 @@
+import { OWN_SHORTAGES } from './own-resources.ts';
+
 /** The code of the error or of what caused it (the query builder wraps the driver's error). */
 export function codeOf(error: unknown): string | undefined {
   for (let at = error; at instanceof Error; at = at.cause) {
@@ -31,7 +33,7 @@ export function databaseTrouble(error: unknown): string | null {
   if (code === undefined) return null;
   if (/^57P0[1-3]$/.test(code)) return 'the database is shutting down or starting';
   if (CONNECTION_CODES.has(code) || /^(08|57P|25P0[34])/.test(code)) return OUT_OF_REACH;
-  return lastingTrouble(error);
+  return OWN_SHORTAGES.get(code) ?? lastingTrouble(error);
 }
 
 export const OUT_OF_REACH = 'the database is out of reach';

@@ -8,6 +8,7 @@ import type { RunStatus } from './runs/run.ts';
 import type { BacklogKind, EffectKind } from './runs/effect.ts';
 import type { AccessEvent } from './access/access-events.ts';
 import type { LostVerdict } from './runs/lost-claim.ts';
+import type { ResourceEvent } from './resource-events.ts';
 import type { TraceEvent } from './trace-events.ts';
 
 /** Events for observers: metrics and log lines are made from these and from nothing else. */
@@ -94,10 +95,6 @@ export type FirelockEvent =
   | { type: 'cursorsMoved'; count: number; zoneData: string }
   /** How many rows the loop leaves out for now, since it could not write them. */
   | { type: 'rowsSetAside'; loop: string; count: number }
-  /** Work of this instance failed because of its database (database-trouble.ts). */
-  | { type: 'databaseFailed'; error: unknown }
-  /** This instance has looked after its connections; `without`: for what it has none. */
-  | { type: 'connectionsOpened'; without: readonly string[] }
   | { type: 'loopFailed'; loop: string; error: unknown; retryInMs: number }
   /** A whole pass of the loop succeeded. */
   | { type: 'loopPassed'; loop: string }
@@ -187,6 +184,7 @@ export type FirelockEvent =
    * only, which holds up no other.
    */
   | { type: 'nextFiresNotMoved'; calendarId: string; scheduleId: string | null; error: unknown }
+  | ResourceEvent
   | TraceEvent;
 
 /** `orphaned`: the instance is gone; `forgotten`: the instance does not know of the claim; `expired`: it is too old. */

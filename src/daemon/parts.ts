@@ -50,6 +50,7 @@ import { createHttpTarget } from '../targets/http.ts';
 import { createPagerDutyTarget } from '../targets/pagerduty.ts';
 import { createTargetRegistry } from '../targets/registry.ts';
 import type { TargetKind } from '../targets/target.ts';
+import { countDescriptors } from './descriptors.ts';
 
 export interface DaemonOptions {
   config: Config;
@@ -82,7 +83,6 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
   const { clock, events } = parts;
   logEvents(events, logger, clock);
   const connections = createPools(options, parts);
-  const { pools } = connections;
   const databaseClock = createDatabaseClock(clock);
   const ownPorts = new Set<number>();
   const guard = createGuard(options, ownPorts);
@@ -91,14 +91,16 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
   const connectionsPerOrigin = config.dispatchPerHost * (config.scopeShares.length + 1);
   const http = { clock, version, connectionsPerOrigin, concurrency, guard, proxy, events };
   const httpTarget = parts.httpTarget(http);
+  const access = createDaemonAccess(config, { clock, events });
+  countDescriptors(config, access.connectionLimits, events);
   return {
     ...options,
-    ...createDaemonAccess(config, { clock, events }),
+    ...access,
     ...{ clock, events, databaseClock },
     maintenance: createMaintenanceState(events, databaseClock),
     observing: createObservingState(events, clock, config.observe),
     lease: createLease(clock, config.instanceTtlSeconds),
-    ...{ ...connections, database: pools.main },
+    ...{ ...connections, database: connections.pools.main },
     targets: createTargetRegistry([
       httpTarget,
       createPagerDutyTarget(httpTarget),
@@ -130,7 +132,6 @@ function createPools({ config, databaseUrl }: DaemonOptions, parts: Parts) {
   };
 }
 
-/** A URL leaves out the default port. */
 const HTTP_PORT = 80;
 
 function createGuard({ config, databaseUrl }: DaemonOptions, ownPorts: ReadonlySet<number>): AddressGuard {

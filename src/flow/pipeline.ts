@@ -16,6 +16,7 @@ import type { ConfirmedCommits } from '../runtime/confirmed-commits.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
+import { createOwnShortage } from '../runtime/own-shortage.ts';
 import type { MaintenanceState } from '../runtime/maintenance-state.ts';
 import type { Wake } from '../runtime/loop/wake.ts';
 import type { Effect } from '../store/effects/effect-rows.ts';
@@ -130,7 +131,7 @@ export function createPipeline(given: PipelineDeps) {
     admission: () => admission.wake(),
     alerts: () => given.wakeAlerts(),
   };
-  const deps = { ...given, wake };
+  const deps = { ...given, wake, shortage: createOwnShortage(given.events, given.clock) };
   const definitions = createHandoffDefinitions(database, given.secrets);
   const readConnection = createConnectionReader({ ...deps, files: createSecretFiles(given.secretsDir) });
   const canceller = new TargetCanceller({ ...deps, definitions, readConnection });

@@ -16,6 +16,8 @@ export interface InstanceState {
   failures: Map<string, string | null>;
   /** Why work failed because of the database in the last minute, the newest reason first. */
   troubles: () => Trouble[];
+  /** The code of what it lacks to send; null: nothing. */
+  shortage: string | null;
   /** Since when (monotonic ms) this instance has had no connection, by what for. */
   without: Map<string, number>;
   /** How long a moment of `without` is ago, in ms. */
@@ -75,6 +77,7 @@ export function createInstanceState(events: EventBus, clock: Clock): InstanceSta
     ...{ migrated: false, working: false, stopping: false },
     failures: new Map(),
     troubles: troubled.lately,
+    shortage: null,
     without: new Map(),
     since: (moment) => clock.monotonic() - moment,
     rowsSetAside: new Map(),
@@ -101,7 +104,11 @@ function noteWithout({ without }: InstanceState, now: readonly string[], at: num
 }
 
 function learn(state: InstanceState, event: FirelockEvent): void {
-  if (event.type === 'loopFailed') {
+  if (event.type === 'resourcesLacked') {
+    state.shortage = event.code;
+  } else if (event.type === 'resourcesBack') {
+    state.shortage = null;
+  } else if (event.type === 'loopFailed') {
     state.failures.set(event.loop, databaseTrouble(event.error));
   } else if (event.type === 'loopPassed') {
     state.failures.delete(event.loop);

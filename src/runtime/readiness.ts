@@ -1,4 +1,5 @@
 import { isoInstant } from '../core/instant.ts';
+import { OWN_SHORTAGES } from '../core/own-resources.ts';
 import type { Maintenance } from '../core/maintenance.ts';
 import type { Observing } from '../core/observing.ts';
 import type { Lease } from './instance-lease.ts';
@@ -51,6 +52,7 @@ function checkOfLooks(observing: ObservingState, trouble: Trouble | undefined) {
 
 function checksOfLease(state: InstanceState, lease: Lease, trouble: Trouble | undefined) {
   const why = trouble?.words ?? OUT_OF_REACH_OR_SLOW;
+  const { shortage } = state;
   const without = withoutConnection(state, lease);
   return {
     // Known from the heartbeats, which ask the database every few seconds anyway.
@@ -60,6 +62,10 @@ function checksOfLease(state: InstanceState, lease: Lease, trouble: Trouble | un
         ? `there is no connection for ${without.join(', ')}: ${why}`
         : 'ok',
     lease: lease.isValid() ? 'ok' : 'the lease has expired: nothing is sent until a heartbeat is answered',
+    resources:
+      shortage === null
+        ? 'ok'
+        : `${OWN_SHORTAGES.get(shortage) ?? 'something is lacking'} (${shortage}): other instances send its runs`,
   };
 }
 

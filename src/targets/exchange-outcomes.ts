@@ -1,5 +1,6 @@
 import { BodyTooLong } from '../core/http/body-template.ts';
-import { type AttemptError, type Outcome, notSent } from '../core/runs/attempts/outcome.ts';
+import { type AttemptError, type Outcome, notSent, notSentForWant } from '../core/runs/attempts/outcome.ts';
+import { ownShortageOf } from '../runtime/own-shortage.ts';
 import { plainMessage } from './http-connect.ts';
 
 export const LOST: AttemptError = {
@@ -10,6 +11,12 @@ export const LOST: AttemptError = {
 /** The request may have arrived. */
 export function unknown(error: AttemptError, senderStopped: boolean): Outcome {
   return { kind: 'unknown', error, senderStopped };
+}
+
+/** Provably not sent, by what this instance lacks or by what keeps the target from being reached. */
+export function notSentBecause(error: Error, message = describeError(error)): Outcome {
+  const shortage = ownShortageOf(error);
+  return shortage === null ? notSent({ kind: 'network', message }) : notSentForWant(shortage);
 }
 
 export function cutShort(statusCode: number, error: Error): Outcome {
@@ -33,7 +40,7 @@ function rejectedUnanswered(error: AttemptError): Outcome {
   return { kind: 'rejected', statusCode: null, body: null, error };
 }
 
-export function describeError(error: NodeJS.ErrnoException): string {
+function describeError(error: NodeJS.ErrnoException): string {
   const message = plainMessage(error);
   return error.code === undefined || message.includes(error.code) ? message : `${message} (${error.code})`;
 }

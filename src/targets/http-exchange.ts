@@ -4,7 +4,7 @@ import type { Clock } from '../runtime/clock.ts';
 import { AddressBlocked } from './address-guard.ts';
 import { type BodyRoom, BodyPlace, UNCOUNTED_BYTES } from './body-room.ts';
 import { startDeadline } from './exchange-deadline.ts';
-import { LOST, cutShort, describeError, notBuilt, notHttp, unknown } from './exchange-outcomes.ts';
+import { LOST, cutShort, notBuilt, notHttp, notSentBecause, unknown } from './exchange-outcomes.ts';
 import { ANSWER_LIMIT_BYTES, type AnswerHeaders, type Judging, outcomeOf } from './http-answer.ts';
 import { type Content, contentOf, joined } from './http-content.ts';
 import { type AnswerHeads, isUnreadable } from './http-head.ts';
@@ -157,7 +157,7 @@ export class Exchange implements Borrower, Dispatcher.DispatchHandler {
     } else if (this.#written || this.#repeats) {
       this.#end(cutShort(this.#statusCode, connection?.tlsError ?? error));
     } else {
-      this.#end(notSent({ kind: 'network', message: describeError(error) }));
+      this.#end(notSentBecause(error));
     }
   }
 

@@ -1,4 +1,5 @@
 import { type AttemptError, type Outcome, notSent } from '../core/runs/attempts/outcome.ts';
+import { notSentBecause } from './exchange-outcomes.ts';
 import { keptText } from '../core/runs/attempts/kept-text.ts';
 
 /** What nodemailer says of a mail that the server took, at least for some of those it goes to. */
@@ -43,7 +44,7 @@ export function failedWith(failure: SmtpFailure, handsOver: boolean): Outcome {
         error: { kind: 'network', message: keptMessage(message) },
         senderStopped: false,
       };
-    return notSent({ kind: 'network', message: keptMessage(message) });
+    return notSentBecause(failure, keptMessage(message));
   }
   const error: AttemptError = {
     kind: 'reported',

@@ -58,6 +58,10 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
   'a call failed with an unexpected error':
     'A call was answered 500. Report it with the stack: it is a fault of firelock.',
 
+  'this instance lacks what it takes to send: its runs go back without a failure, and it claims none until it can':
+    'Give the process more of what `reason` names: `ulimit -n`, `LimitNOFILE`, ports (`net.ipv4.ip_local_port_range`), memory.',
+  'this process may have fewer file descriptors than it needs with these settings (ulimit -n, LimitNOFILE)':
+    'Raise the limit to `needed`, or lower `FIRELOCK_DISPATCH_CONCURRENCY`.',
   'parameters in the URL of the database have no effect':
     'Nothing, if `ignored` says why firelock does as well without them; else take them out.',
 

@@ -5,6 +5,7 @@ import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Lease } from '../../runtime/instance-lease.ts';
 import type { Loop } from '../../runtime/loop/loop.ts';
+import type { OwnShortage } from '../../runtime/own-shortage.ts';
 import type { Rests } from '../../runtime/loop/rests.ts';
 import type { Wake } from '../../runtime/loop/wake.ts';
 import type { MaintenanceState } from '../../runtime/maintenance-state.ts';
@@ -33,6 +34,7 @@ export interface DispatchDeps {
   lease: Lease;
   maintenance: Pick<MaintenanceState, 'holdsRuns' | 'onChange'>;
   wake: Wake;
+  shortage: OwnShortage;
   /** There may be work for workers that pull. */
   wakeWorkers: () => void;
   /** Messages of notifiers have come due. */

@@ -29,7 +29,7 @@ import {
 import { claimOffered } from './offered-runs.ts';
 import { claimUnlessRefused, createRefusedClaims } from './refused-claims.ts';
 import { createScopePace } from './scope-pace.ts';
-import { maySend, send } from './send.ts';
+import { maySend, maySendMany, send } from './send.ts';
 
 export interface Dispatcher extends Turning {
   /** Takes room for a run that is about to be recorded as claimed; false: record it unclaimed. */
@@ -75,7 +75,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
   return {
     ...turningOf(loop),
     reserve: (lane) =>
-      dispatch.accepting && maySend(deps) && deps.targets.canSend(lane) && room.take(book.of(lane)),
+      dispatch.accepting && maySendMany(deps) && deps.targets.canSend(lane) && room.take(book.of(lane)),
     unreserve: (lanes) => {
       for (const lane of lanes) book.addClaims(book.of(lane), -1);
       notifyIfIdle(dispatch);
@@ -146,7 +146,7 @@ async function pass(dispatch: Dispatch): Promise<number> {
   await loadMissingDefinitions(dispatch);
   // A lane may have begun to stand still since the last pass. Then it may have the slots for such lanes.
   lanes.start();
-  if (deps.maintenance.holdsRuns()) await returnWaiting(dispatch);
+  if (deps.maintenance.holdsRuns() || deps.shortage.mostClaims() === 0) await returnWaiting(dispatch);
   // The returned runs are not claimed again at once: another instance may have a slot.
   if (await returnStale(dispatch)) return deps.pollIntervalMs;
   return claimMore(dispatch);
@@ -205,10 +205,13 @@ async function claimDue(dispatch: Dispatch): Promise<{ claimed: number; msUntilN
 }
 
 /** What may be claimed in this room; null: nothing. */
-function requestOf({ deps, accepting, refused }: Dispatch, free: Room | null): ClaimRequest | null {
+function requestOf({ deps, accepting, refused, book }: Dispatch, free: Room | null): ClaimRequest | null {
   if (!accepting || !free || !maySend(deps)) return null;
+  const limit = Math.min(free.limit, deps.shortage.mostClaims() - book.all.claims);
+  if (limit <= 0) return null;
   return {
     ...free,
+    limit,
     instanceId: deps.lease.instanceId,
     targetTypes: deps.targets.types,
     messages: deps.name === 'messages',

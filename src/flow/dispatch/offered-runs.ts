@@ -2,7 +2,7 @@ import { type ReadyRun, claimIfReady } from '../../store/runs/claims/claim-if-re
 import { acceptUnlessDeleted } from './accept-claimed.ts';
 import type { Dispatch } from './dispatch-state.ts';
 import { handBackAll, notifyIfIdle } from './own-claims.ts';
-import { maySend } from './send.ts';
+import { maySendMany } from './send.ts';
 
 /**
  * Claims runs that this process has just recorded, by their ids: a search of all lanes would find them later, and cost more the more
@@ -25,7 +25,7 @@ export async function claimOffered(dispatch: Dispatch, offered: readonly ReadyRu
 
 /** Those for which room was taken: none before the dispatcher is started, or once it stops. */
 function withRoom({ deps, accepting, book, room, loop }: Dispatch, offered: readonly ReadyRun[]): ReadyRun[] {
-  if (loop.passes() === 0 || !accepting || !maySend(deps)) return [];
+  if (loop.passes() === 0 || !accepting || !maySendMany(deps)) return [];
   const sendable = offered.filter(({ lane }) => deps.targets.canSend(lane));
   const taken = room.takeEach(sendable.map(({ lane }) => book.of(lane)));
   return sendable.filter((_, index) => taken[index]);

@@ -6,8 +6,13 @@ import type { LaneClaim } from './lane.ts';
 import type { AttemptEnd } from './lane-pace.ts';
 import { EndedClaim } from './own-claims.ts';
 
-export function maySend({ lease, maintenance }: DispatchDeps): boolean {
-  return lease.isValid() && !maintenance.holdsRuns();
+export function maySend({ lease, maintenance, shortage }: DispatchDeps): boolean {
+  return lease.isValid() && !maintenance.holdsRuns() && shortage.mostClaims() > 0;
+}
+
+/** Also many at once: it does not try out again whether it can. */
+export function maySendMany(deps: DispatchDeps): boolean {
+  return maySend(deps) && deps.shortage.mostClaims() === Infinity;
 }
 
 /** Begins the attempt of a claim that has its definition and a slot. */

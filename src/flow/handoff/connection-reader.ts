@@ -5,6 +5,7 @@ import { type HandoffTarget, connectionOf } from '../../core/schedules/schedule.
 import { hasSecrets } from '../../core/secrets/target-secrets.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { batchCalls } from '../../runtime/loop/batched-calls.ts';
+import { type OwnShortage, ownShortageOf } from '../../runtime/own-shortage.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Database } from '../../postgres/database.ts';
 import { findChangedConnections } from '../../store/connections/find-connections.ts';
@@ -20,6 +21,7 @@ interface ConnectionReaderDeps {
   database: Database;
   secrets: KeyRing;
   files: SecretFiles;
+  shortage: OwnShortage;
 }
 
 const MOST_KEPT = 1_000;
@@ -37,7 +39,7 @@ interface Opened {
  * attempt on; attempts that begin at the same moment ask together.
  */
 export function createConnectionReader(deps: ConnectionReaderDeps): ReadConnections {
-  const { database, secrets } = deps;
+  const { database, secrets, shortage } = deps;
   const known = new LRUCache<string, Connection>({ max: MOST_KEPT });
   const opened = new LRUCache<string, Opened>({ max: MOST_KEPT });
   const storedOf = batchCalls<string, Connection | null>({
@@ -59,7 +61,10 @@ export function createConnectionReader(deps: ConnectionReaderDeps): ReadConnecti
     try {
       return { connection: await inUse(deps, opened, stored) };
     } catch (error) {
-      return { fault: `nothing was sent: the connection ${id}: ${reasonOf(error)}` };
+      const lacked = ownShortageOf(error);
+      if (lacked === null) return { fault: `nothing was sent: the connection ${id}: ${reasonOf(error)}` };
+      shortage.met(lacked);
+      return null;
     }
   };
 }

@@ -1,5 +1,6 @@
 import type { CallRefusal, TokenUse } from '../../core/access/access-events.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
+import { OWN_SHORTAGES } from '../../core/own-resources.ts';
 import type { Maintenance, MaintenanceDispatch } from '../../core/maintenance.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Lines } from '../handlers.ts';
@@ -28,6 +29,20 @@ export const INSTANCE_LINES: Lines = {
       { lostMs },
       'the database lost commits that it had confirmed (a failover, or a restored backup); fires of the lost time are planned again under their old ids (docs/restoring.md)',
     ),
+  resourcesLacked: (logger, { code }) =>
+    logger.warn(
+      { code, reason: OWN_SHORTAGES.get(code) },
+      'this instance lacks what it takes to send: its runs go back without a failure, and it claims none until it can',
+    ),
+  resourcesBack: (logger) => logger.info('this instance can send again, and claims runs'),
+  descriptorsCounted: (logger, { needed, limit }) => {
+    if (limit !== null && limit < needed)
+      logger.warn(
+        { needed, limit },
+        'this process may have fewer file descriptors than it needs with these settings (ulimit -n, LimitNOFILE)',
+      );
+    else logger.info({ needed, limit }, 'file descriptors that this process may need with these settings');
+  },
   migrationsApplied: (logger, { count }) =>
     logger.info({ count }, count > 0 ? 'migrations applied' : 'the schema is up to date'),
   migrationWaits: (logger, { wait }) =>

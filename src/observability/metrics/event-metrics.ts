@@ -90,7 +90,12 @@ function upkeepHandlers(registry: Registry): Handlers {
 }
 
 function instanceHandlers(registry: Registry): Handlers {
-  const { counter } = metricsIn(registry);
+  const { counter, gauge } = metricsIn(registry);
+  const lacked = gauge(
+    'firelock_resources_lacked',
+    '1 while this instance lacks what it takes to send, such as file descriptors or ports: it leaves runs to others.',
+  );
+  lacked.set(0);
   const deaths = counter(
     'firelock_instances_declared_dead_total',
     'Silent instances that this one declared dead.',
@@ -107,6 +112,8 @@ function instanceHandlers(registry: Registry): Handlers {
     instancesDeclaredDead: ({ instanceIds }) => deaths.inc(instanceIds.length),
     instanceReplaced: () => replaced.inc(),
     databaseWentBack: () => wentBack.inc(),
+    resourcesLacked: () => lacked.set(1),
+    resourcesBack: () => lacked.set(0),
   };
 }
 

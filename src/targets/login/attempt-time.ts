@@ -1,5 +1,6 @@
-import { type Outcome, notSent } from '../../core/runs/attempts/outcome.ts';
+import { type Outcome, notSent, notSentForWant } from '../../core/runs/attempts/outcome.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { ownShortageOf } from '../../runtime/own-shortage.ts';
 
 interface AttemptTimeOptions {
   clock: Pick<Clock, 'monotonic'>;
@@ -55,6 +56,8 @@ export class WaitOver extends Error {
 
 /** The outcome of an attempt that could not get what it needs before it sends. */
 export function notSentFor(error: unknown): Outcome {
+  const shortage = ownShortageOf(error);
+  if (shortage !== null) return notSentForWant(shortage);
   const isLate = error instanceof WaitOver && !error.senderStopped;
   const message = error instanceof Error ? error.message : String(error);
   return notSent(

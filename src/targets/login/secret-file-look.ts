@@ -2,6 +2,7 @@ import { type BigIntStats, constants } from 'node:fs';
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import { join, sep } from 'node:path';
 import type { Instant } from '../../core/instant.ts';
+import { ownShortageOf } from '../../runtime/own-shortage.ts';
 
 /** What one look at a file found: its text, or why it cannot be used. */
 export interface FileLook {
@@ -25,9 +26,10 @@ export async function versionOfFile(directory: string, name: string): Promise<st
 }
 
 /**
- * Reads a file of the directory; `name` has been judged. Never rejects. Links are followed as long as they stay inside, as
- * those of Kubernetes do. Only a program that may write to the directory, and swaps a folder for a link between two of these
- * steps, gets around that. Pipes and devices are not opened, and if they come in between, not waited for.
+ * Reads a file of the directory; `name` has been judged. Rejects only for want of what this process lacks itself. Links are
+ * followed as long as they stay inside, as those of Kubernetes do. Only a program that may write to the directory, and swaps
+ * a folder for a link between two of these steps, gets around that. Pipes and devices are not opened, and if they come in
+ * between, not waited for.
  */
 export async function lookAtFile(directory: string, name: string): Promise<FileLook> {
   let file: FileHandle | undefined;
@@ -39,6 +41,7 @@ export async function lookAtFile(directory: string, name: string): Promise<FileL
     file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW);
     return await readWhole(file);
   } catch (error) {
+    if (ownShortageOf(error) !== null) throw error;
     return faulty(reasonOf(error));
   } finally {
     await file?.close();

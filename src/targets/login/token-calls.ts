@@ -60,7 +60,7 @@ export class TokenCalls {
           this.#underWay.delete(ended);
           if (ended.blockedBy !== null) onBlocked?.(client, request.origin, ended.blockedBy);
           // After an answer this changes nothing.
-          reject(new NoToken(`no access token: ${reasonOf(outcome)}`));
+          reject(new NoToken(`no access token: ${reasonOf(outcome)}`, { cause: lackOf(outcome) }));
         },
       });
       this.#underWay.add(exchange);
@@ -115,6 +115,12 @@ function ownerOf({ uid, url, tls, auth }: TokenClient): TlsOwner | null {
   if (tls === null) return null;
   if (originOf(auth.tokenUrl) === originOf(url)) return { uid, tls };
   return tls.ca === null ? null : { uid, tls: { alsoTrusted: tls.ca } };
+}
+
+/** Whoever has no token then, lacks the same. */
+function lackOf(outcome: Outcome): Error | undefined {
+  if (outcome.kind !== 'transient' || outcome.shortage === undefined) return undefined;
+  return Object.assign(new Error(outcome.error.message), { code: outcome.shortage });
 }
 
 function reasonOf(outcome: Outcome): string {

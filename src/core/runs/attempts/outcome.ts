@@ -1,3 +1,5 @@
+import { OWN_SHORTAGES } from '../../own-resources.ts';
+
 /** The result of one attempt: a value, never a throw. Each kind leads to one settlement (settlement.ts). */
 export type Outcome = Accepted | Rejected | Transient | Unknown | Blocked;
 
@@ -46,6 +48,8 @@ export interface Transient {
   byRule?: true;
   /** True if nothing was sent because the sender itself stopped: then the attempt does not count against `maxAttempts`. */
   senderStopped: boolean;
+  /** What the sender lacked (core/own-resources.ts), so that it could not send; absent: nothing. */
+  shortage?: string;
 }
 
 /** The request may have arrived, and no whole answer came. This is no failure: the outcome is unknown. */
@@ -71,6 +75,12 @@ export interface AttemptError {
 /** Provably not sent. `senderStopped`: the target was not the reason. */
 export function notSent(error: AttemptError, senderStopped = false): Transient {
   return { kind: 'transient', error, statusCode: null, body: null, retryAfterSeconds: null, senderStopped };
+}
+
+/** Not sent for want of something that the sender lacks: any other instance may send it. */
+export function notSentForWant(shortage: string): Transient {
+  const message = `not sent: ${OWN_SHORTAGES.get(shortage) ?? 'this instance lacks something'} (${shortage})`;
+  return { ...notSent({ kind: 'network', message }, true), shortage };
 }
 
 /**

@@ -1,0 +1,11 @@
+/** What an instance has to work with: its database, connections, file descriptors. */
+export type ResourceEvent =
+  /** Work of this instance failed because of its database (database-trouble.ts). */
+  | { type: 'databaseFailed'; error: unknown }
+  /** This instance has looked after its connections; `without`: for what it has none. */
+  | { type: 'connectionsOpened'; without: readonly string[] }
+  /** This instance lacks what it takes to send (own-resources.ts), and leaves runs to others; and it may have it again. */
+  | { type: 'resourcesLacked'; code: string }
+  | { type: 'resourcesBack' }
+  /** How many file descriptors this instance may need, and how many it may have; null: the platform does not say. */
+  | { type: 'descriptorsCounted'; needed: number; limit: number | null };
