@@ -3,6 +3,7 @@
  * Transaction: the caller's. One that names a thing keeps its row until it ends; one that deletes it has locked that row.
  * If the process dies here: nothing of the caller's transaction is written.
  */
+import { isDeepStrictEqual } from 'node:util';
 import { type Scope, sees } from '../core/access/scope.ts';
 import { type HandoffTarget, connectionOf } from '../core/schedules/schedule.ts';
 import type { Executor, Transaction } from '../postgres/executor.ts';
@@ -115,6 +116,31 @@ export async function unknownNamesOf<Namer>(
         unknown.push({ namer, path, message: `names a ${what} that does not exist: ${name}` });
   }
   return unknown;
+}
+
+/** What is sent under the login of a connection: the words of a caller who does not see the connection may not. */
+const HELD = ['url', 'method', 'headers', 'body', 'lookup', 'cancel'] as const;
+
+/** Which fields of a target a caller changes, who does not see the connection that it goes through, before and after. */
+export function heldFields(
+  target: HandoffTarget<unknown>,
+  before: HandoffTarget<unknown> | null,
+  scope: Scope,
+): { field: string; message: string }[] {
+  const connection = connectionOf(target);
+  if (connection === null || before === null || connectionOf(before) !== connection) return [];
+  const [call, known] = [callOf(target), callOf(before)];
+  if (sees(scope, connection) || call === null || known === null) return [];
+  return HELD.filter((field) => !isDeepStrictEqual(call[field], known[field])).map((field) => ({
+    field,
+    message:
+      'stays as it is: the target goes through a connection outside of your scope; name one of yours in its place',
+  }));
+}
+
+function callOf(target: HandoffTarget<unknown>) {
+  if (target.type === 'pagerduty') return target.target;
+  return target.type === 'http' ? target : null;
 }
 
 const NAMED: readonly {

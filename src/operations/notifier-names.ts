@@ -6,6 +6,7 @@
 import { type Scope, scopeText, sees, seesAllOf } from '../core/access/scope.ts';
 import { connectionOf } from '../core/schedules/schedule.ts';
 import type { Transaction } from '../postgres/executor.ts';
+import { heldFields } from './named-things.ts';
 import { keepNamed } from '../store/names/named-rows.ts';
 import { type StoredNotifier, readFallbacks } from '../store/notifiers/find-notifiers.ts';
 
@@ -27,7 +28,14 @@ interface Named {
 }
 
 export async function faultsOfNames(tx: Transaction, named: Named): Promise<NotifierFault[]> {
-  return [...filterFaults(named), ...(await missingIn(tx, named)), ...(await fallbackFaults(tx, named))];
+  const { scope, before, content } = named;
+  const held = heldFields(content.target, before?.target ?? null, scope);
+  return [
+    ...filterFaults(named),
+    ...held.map(({ field, message }) => ({ path: `/channel/target/${field}`, message })),
+    ...(await missingIn(tx, named)),
+    ...(await fallbackFaults(tx, named)),
+  ];
 }
 
 /** Judges the whole filter, not only what the edit adds: the caller who writes a notifier decides where its messages go. */

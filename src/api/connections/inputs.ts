@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { type Scope, sees } from '../../core/access/scope.ts';
 import {
   type Connection,
   type ConnectionFields,
@@ -22,6 +23,8 @@ interface Context {
   uid: string;
   secrets: KeyRing;
   takesSecretFiles: boolean;
+  /** Of the caller: it names only files whose names it sees, beside those that are there. */
+  scope: Scope;
 }
 
 /**
@@ -43,6 +46,8 @@ export function resolveConnection(input: ConnectionInput, context: Context): Con
       if (typeof value === 'object') {
         const named = stored.filter((one) => isSecretFile(one.value) && one.value.file === value.file);
         if (named.length === 0 && !context.takesSecretFiles) impossible.push({ path, message: NO_DIRECTORY });
+        const isKept = before !== undefined && named.includes(before) && !goesElsewhere(before);
+        if (!isKept && !sees(context.scope, value.file)) impossible.push({ path, message: NOT_IN_SCOPE });
         if (named.length > 0 && named.every(goesElsewhere)) refuse(FILE_MOVED);
         else if (before && named.includes(before)) return keptFile(before.value, secrets, refuse);
         return { file: value.file, seal: null };
@@ -118,5 +123,7 @@ const FILE_MOVED =
 const UNPROVEN =
   'names a file that is stored without a proof of who named it: there was no key, or the row was edited in the database; ' +
   'name another file first, and then this one again';
+const NOT_IN_SCOPE =
+  'is not the name of a secret file in your scope: it must begin with one of its prefixes, or with shared.';
 const NO_DIRECTORY =
   'cannot name a file: there is no directory of secrets; set FIRELOCK_SECRETS_DIR (docs/connections.md)';

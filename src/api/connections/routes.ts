@@ -104,7 +104,7 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
         id,
         (current, uid) => {
           checkPreconditions(`connection ${id}`, headers, current);
-          return resolveConnection(body, { current, uid, secrets, takesSecretFiles });
+          return resolveConnection(body, { current, uid, secrets, takesSecretFiles, scope: caller.scope });
         },
       );
       if (change === 'created') void reply.code(201).header('Location', `/api/v1/connections/${id}`);
@@ -132,7 +132,7 @@ function addDryRunRoute(api: Api, { database, secrets, takesSecretFiles }: ApiDe
     },
     async ({ params: { id }, body, caller: { scope } }) => {
       const put = await tryToPutConnection({ database, secrets, scope }, id, (current, uid) =>
-        resolveConnection(body, { current, uid, secrets, takesSecretFiles }),
+        resolveConnection(body, { current, uid, secrets, takesSecretFiles, scope }),
       );
       return answerDiff(put);
     },

@@ -4,7 +4,7 @@
  * If the process dies here: nothing of the edit is written.
  */
 import type { Transaction } from '../../postgres/executor.ts';
-import { type UnknownName, unknownNamesOf } from '../named-things.ts';
+import { type UnknownName, heldFields, unknownNamesOf } from '../named-things.ts';
 import { CannotFollow, resolveFollowed } from './followed-schedules.ts';
 import type { NamingWrite } from './names-in-scope.ts';
 
@@ -13,7 +13,7 @@ export type CheckNames = (
   unknown: readonly UnknownName<{ id: string }>[],
 ) => void;
 
-/** @throws CannotFollow, Error where a limit or a connection does not exist, and whatever `check` throws */
+/** @throws CannotFollow, Error where a limit or a connection does not exist, or a held field is changed, and whatever `check` throws */
 export async function checkNames(
   tx: Transaction,
   writes: readonly NamingWrite[],
@@ -23,7 +23,12 @@ export async function checkNames(
   const scope = writes[0]?.scope ?? null;
   const namingOf = ({ write }: NamingWrite) => write.definition;
   const found = await unknownNamesOf(tx, writes, namingOf, scope, ({ before }) => before);
-  const unknown = found.map(({ namer, ...rest }) => ({ ...rest, namer: namer.write }));
+  const held = writes.flatMap(({ write, before }) =>
+    heldFields(write.definition.target, before?.target ?? null, scope).map(({ field, message }) => ({
+      ...{ namer: write, path: `/target/${field}`, message },
+    })),
+  );
+  const unknown = [...found.map(({ namer, ...rest }) => ({ ...rest, namer: namer.write })), ...held];
   await resolveFollowed(tx, writes).catch((error: unknown) => {
     if (error instanceof CannotFollow) check(error, unknown);
     throw error;

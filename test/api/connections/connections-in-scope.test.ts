@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { ATTACK } from '../../support/runner/attack.ts';
 import { twoTeams } from '../access/two-teams.ts';
 
-const { call, done } = twoTeams();
+const { call, done } = twoTeams({ takesSecretFiles: true });
 const put = (id: string, url = 'http://127.0.0.1:1') => done('all', 'PUT', `/connections/${id}`, { url });
 
 test(
@@ -37,5 +37,72 @@ test(
         /named by schedules billing\.job, ops\.job and open runs [\da-f-]{36} and notifiers ops\.told/,
       );
     }
+  },
+);
+
+test(
+  'a team names only secret files of its own, and shared ones; what somebody else named it may leave there',
+  { tags: [ATTACK] },
+  async () => {
+    const url = 'http://127.0.0.1:1';
+    const of = (file: string) => ({ url, auth: { type: 'bearer', token: { file } } });
+    for (const path of ['/connections/billing.files', '/connections/billing.files/dry-run']) {
+      const method = path.endsWith('dry-run') ? 'POST' : 'PUT';
+      for (const file of ['ops/db-password', 'ops.token', 'billing']) {
+        const { status, body } = await call('billing', method, path, of(file));
+        expect([file, status, body['errors']]).toEqual([
+          file,
+          422,
+          [expect.objectContaining({ path: '/auth/token' })],
+        ]);
+      }
+    }
+    await done('billing', 'PUT', '/connections/billing.files', of('billing.token'));
+    await done('billing', 'PUT', '/connections/billing.files', of('shared.token'));
+    await done('all', 'PUT', '/connections/billing.files', of('ops.token'));
+    await done('billing', 'PUT', '/connections/billing.files', { ...of('ops.token'), description: 'mine' });
+    const elsewhere = { url, headers: { 'X-Key': { file: 'ops.token' } } };
+    expect((await call('billing', 'PUT', '/connections/billing.files', elsewhere)).status).toBe(422);
+  },
+);
+
+test(
+  'what is sent through a connection outside of the scope stays as it is, unless the target names another connection',
+  { tags: [ATTACK] },
+  async () => {
+    await put('ops.system');
+    await put('billing.system');
+    const target = { type: 'http', connection: 'ops.system', url: '/report' };
+    await done('all', 'PUT', '/schedules/billing.through', { cron: '0 0 1 1 *', target });
+    const patch = (change: object) => call('billing', 'PATCH', '/schedules/billing.through', change);
+    for (const [field, value] of [
+      ['url', '/delete'],
+      ['method', 'DELETE'],
+      ['headers', { 'X-Do': 'it' }],
+      ['body', 'payload'],
+      ['lookup', { url: '/delete' }],
+      ['cancel', { url: '/delete' }],
+    ] as const) {
+      const { status, body } = await patch({ target: { [field]: value } });
+      expect([field, status, body['errors']]).toEqual([
+        field,
+        422,
+        [expect.objectContaining({ path: `/target/${field}` })],
+      ]);
+    }
+    expect((await patch({ description: 'mine', cron: '0 1 1 1 *' })).status).toBe(200);
+    expect((await patch({ target: { connection: 'billing.system', url: '/delete' } })).status).toBe(200);
+
+    const channel = { type: 'webhook', target };
+    await done('all', 'PUT', '/notifiers/billing.told', { channel, filter: { ids: ['billing.*'] } });
+    const told = {
+      channel: { ...channel, target: { ...target, url: '/other' } },
+      filter: { ids: ['billing.*'] },
+    };
+    const { status, body } = await call('billing', 'PUT', '/notifiers/billing.told', told);
+    expect([status, body['errors']]).toEqual([
+      422,
+      [expect.objectContaining({ path: '/channel/target/url' })],
+    ]);
   },
 );
