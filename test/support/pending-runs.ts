@@ -6,6 +6,8 @@ import type { Store } from './pipeline.ts';
 import { until } from './until.ts';
 
 interface PendingRuns {
+  /** Null: the one that the schedule has. */
+  version?: number | null;
   count?: number;
   lateBySeconds?: number;
   /** Who claims them, for the first attempt; null: nobody, as an instance without room leaves them. */
@@ -14,11 +16,11 @@ interface PendingRuns {
 
 /** Runs of a schedule that are due, as other instances leave them. */
 export async function leaveRuns(store: Store, scheduleId: string, given: PendingRuns = {}): Promise<void> {
-  const { count = 1, lateBySeconds = 1, claimedBy = null } = given;
+  const { count = 1, lateBySeconds = 1, claimedBy = null, version = null } = given;
   const attempts = claimedBy === null ? 0 : 1;
   await store.rows(sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status,
       lane, priority, due_at, ready, attempts, claimed_by, claimed_at, created_at, updated_at)
-    SELECT ${runIdAt(sql`due`)}, due, uid, version, id, 'schedule', 'pending', lane, priority, due, true, ${attempts},
+    SELECT ${runIdAt(sql`due`)}, due, uid, coalesce(${version}::int, version), id, 'schedule', 'pending', lane, priority, due, true, ${attempts},
       ${claimedBy}::uuid, CASE WHEN ${claimedBy}::uuid IS NOT NULL THEN due END, due, due
     FROM schedules, LATERAL (SELECT date_trunc('milliseconds', clock_timestamp())
       - make_interval(secs => ${lateBySeconds} + n) AS due FROM generate_series(1, ${count}) n) d

@@ -386,8 +386,7 @@ describe('an attempt', () => {
   it('of a missing version fails visibly and delays no other', async () => {
     const receiver = await one(undefined, {});
     await ended(1);
-    await unclaimedRuns('one', 1, 5);
-    await store.rows(sql`UPDATE runs SET schedule_version = 99 WHERE status = 'pending'`);
+    await leaveRuns(store, 'one', { lateBySeconds: 5, version: 99 });
     const run = await until(async () => (await runs()).find((row) => row.failures > 0) ?? null);
     expect(JSON.stringify(run.error)).toContain('version 99');
     expect(receiver.arrivals).toHaveLength(1);
