@@ -5,11 +5,10 @@ import type { EventBus } from '../../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../../runtime/loop/loop.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { countOpenRuns, countSchedules } from '../../store/reports/counts.ts';
+import { countOpenRuns, countSchedules, countSchedulesAhead } from '../../store/reports/counts.ts';
 import { sampleWork } from '../../store/reports/gauges.ts';
 import { sampleNotifiers } from '../../store/reports/troubled-notifiers.ts';
 import { sampleUsedKeys } from '../../store/secrets/used-keys.ts';
-import { countSchedulesAhead } from '../../store/schedules/cursors-ahead.ts';
 import type { Sample } from '../../store/reports/sample.ts';
 import type { Metrics } from './metrics.ts';
 

@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { RunStatus } from '../../core/runs/run.ts';
 import type { ScheduleStatus } from '../../core/schedules/schedule.ts';
 import type { Executor } from '../../postgres/executor.ts';
+import { isAhead } from '../schedules/cursors-ahead.ts';
 import { isApart, isOver } from '../schedules/search/status-conditions.ts';
 import { COST, type Sample, oneSample } from './sample.ts';
 
@@ -57,4 +58,15 @@ export async function countSchedules(db: Executor): Promise<Sample<ScheduleCount
       FROM schedules WHERE ${isApart}) AS apart`,
   );
   return { values: { active: timed - broken + following, ...apart }, costMs: cost_ms };
+}
+
+/** Enabled schedules that are silent until the wrong time comes again. */
+export async function countSchedulesAhead(db: Executor): Promise<Sample<number>> {
+  const { ahead, cost_ms: costMs } = await oneSample<{ ahead: number }>(
+    db,
+    sql`-- countSchedulesAhead
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    SELECT (SELECT count(*)::int FROM schedules s, clock WHERE s.enabled AND ${isAhead}) AS ahead, ${COST} AS cost_ms`,
+  );
+  return { values: ahead, costMs };
 }

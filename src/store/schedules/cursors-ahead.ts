@@ -5,22 +5,10 @@ import { AHEAD_SECONDS } from '../../core/time/clock-ahead.ts';
 import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
-import { COST, type Sample, oneSample } from '../reports/sample.ts';
 import { noteSkipsUnderLock } from './skips.ts';
 
 /** Of a row `s` of schedules: it was planned, or written, while the database's clock was ahead; `clock` has the column `now`. */
 export const isAhead = sql`greatest(s.planned_through, s.updated_at) > clock.now + make_interval(secs => ${AHEAD_SECONDS})`;
-
-/** Enabled schedules that are silent until the wrong time comes again. */
-export async function countSchedulesAhead(db: Executor): Promise<Sample<number>> {
-  const { ahead, cost_ms: costMs } = await oneSample<{ ahead: number }>(
-    db,
-    sql`-- countSchedulesAhead
-    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
-    SELECT (SELECT count(*)::int FROM schedules s, clock WHERE s.enabled AND ${isAhead}) AS ahead, ${COST} AS cost_ms`,
-  );
-  return { values: ahead, costMs };
-}
 
 /** As it was read: the guard of its move. */
 export interface ScheduleAhead {

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { countSchedulesAhead } from '../../../src/store/schedules/cursors-ahead.ts';
+import { countSchedulesAhead } from '../../../src/store/reports/counts.ts';
 import {
   beatIfListed,
   declareDeadIfSilent,
