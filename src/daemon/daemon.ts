@@ -7,9 +7,8 @@ import {
   createCommon,
   createWorkers,
   standardParts,
-  stopLines,
 } from './parts.ts';
-import { createApi, createHints, createTracing } from './services.ts';
+import { createApi, createHints, createTracing, stopLines } from './services.ts';
 import type { Loop, Turning } from '../runtime/loop/loop.ts';
 import { type Service, onlyStopping } from '../runtime/service.ts';
 import { type ServiceEntry, type StopPhase, createServices, loopsOf } from '../runtime/service-table.ts';

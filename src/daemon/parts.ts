@@ -38,7 +38,6 @@ import { createLease } from '../runtime/instance-lease.ts';
 import { createInstanceState } from '../runtime/instance-state.ts';
 import { createMaintenanceState } from '../runtime/maintenance-state.ts';
 import { createObservingState } from '../runtime/observing-state.ts';
-import type { ServicesDeps } from '../runtime/service-table.ts';
 import { createConnectionBudget } from '../postgres/connection-budget.ts';
 import { openPools } from '../postgres/database-pools.ts';
 import { openDatabase } from '../postgres/database.ts';
@@ -241,11 +240,3 @@ export function createWorkers(common: Common) {
 
 const NOW_OBSERVING =
   'this instance was declared dead, and the instances of its database only observe since then; the process ends, and observes once it is started again';
-
-/** The log lines about services that do not stop. */
-export function stopLines(logger: Logger): ServicesDeps {
-  return {
-    onFailure: (name, error) => logger.error({ err: error }, `could not stop the ${name} service`),
-    onOverdue: (name) => logger.warn(`the ${name} service has not stopped in time`),
-  };
-}

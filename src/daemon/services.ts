@@ -2,12 +2,14 @@ import { hostname } from 'node:os';
 import { readDashboard } from '../api/dashboard/built-files.ts';
 import type { ApiDeps } from '../api/deps.ts';
 import { createServer, createSignsServer } from '../api/server.ts';
+import type { Logger } from '../observability/log/logger.ts';
 import { takeOver } from '../operations/take-over.ts';
 import type { Turning } from '../runtime/loop/loop.ts';
 import { isTooMany } from '../postgres/connection-budget.ts';
 import { listen } from '../postgres/connection/listening.ts';
 import { readinessOf } from '../runtime/readiness.ts';
 import type { Service } from '../runtime/service.ts';
+import type { ServicesDeps } from '../runtime/service-table.ts';
 import { auditorFor } from '../store/audit/record-audit.ts';
 import { MAINTENANCE_CHANGED } from '../store/maintenance/maintenance-row.ts';
 import { WORK_FOR_PULL } from '../store/queues/queue-workers.ts';
@@ -122,5 +124,13 @@ export function createTracing({ config, lease, ...common }: Common, stopLimitMs:
       await service.start();
     },
     stop: () => service?.stop(),
+  };
+}
+
+/** The log lines about services that do not stop. */
+export function stopLines(logger: Logger): ServicesDeps {
+  return {
+    onFailure: (name, error) => logger.error({ err: error }, `could not stop the ${name} service`),
+    onOverdue: (name) => logger.warn(`the ${name} service has not stopped in time`),
   };
 }

@@ -62,8 +62,7 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
       if (definition.after !== null) throw hasNoTimesOfItsOwn(id);
       try {
         const times = withoutMade(fireTimes(definition, { id, createdAt }, calendars), skips);
-        const goesOnAfter = planningGoesOnAfter(found, now);
-        const next = times.next(goesOnAfter > now ? Math.max(from ?? now, goesOnAfter) : (from ?? now));
+        const next = times.next(begins(from ?? now, planningGoesOnAfter(found, now), now));
         // With jitter, the moment of a coming fire may have passed already.
         const isDelayed = from === undefined && delayed !== null && times.dueAt(delayed) > now;
         const isNext = isDelayed && (next === null || delayed < next) && times.excludedBy(delayed) === null;
@@ -80,6 +79,11 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
       }
     },
   );
+}
+
+/** A list may begin in the past; while a clock that was ahead keeps planning from going on, it begins where planning will. */
+function begins(from: Instant, goesOnAfter: Instant, now: Instant): Instant {
+  return goesOnAfter > now ? Math.max(from, goesOnAfter) : from;
 }
 
 /** A schedule, and everything that excludes fires of it. */

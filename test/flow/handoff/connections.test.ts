@@ -241,7 +241,7 @@ describe('OAuth 2 client credentials', () => {
       await run(await start(), { connection: 'api' }, { delivery: 'atMostOnce', retry }),
     );
     expect(once).toMatchObject({ status: 'succeeded' });
-    expect(once?.attemptLog[0]).toMatchObject({
+    expect(once.attemptLog[0]).toMatchObject({
       outcome: 'transient',
       error: { message: expect.stringContaining('the target answered 401, and then') as string },
     });

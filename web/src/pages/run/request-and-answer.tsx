@@ -85,6 +85,7 @@ const KINDS = {
   expired: 'Its completion was not reported in time',
   dependency: 'A run that it depends on did not succeed',
   reported: 'The target reported that it failed',
+  body: 'Its body is too long to be sent',
 };
 
 /** What came back, or why nothing did. */
