@@ -27,11 +27,17 @@ class World {
 
   step(): void {
     this.now += 1 + Math.floor(this.#random.next() * 8);
-    const acts = [this.#fail, this.#succeed, this.#succeedLate, this.#pause, this.#resume];
-    const act = [...acts, this.#apply, this.#apply, this.#crash, this.#look][
-      Math.floor(this.#random.next() * 9)
-    ];
-    act?.call(this);
+    this.#random.pick([
+      () => this.#fail(),
+      () => this.#succeed(),
+      () => this.#succeedLate(),
+      () => this.#pause(),
+      () => this.#resume(),
+      () => this.#apply(),
+      () => this.#apply(),
+      () => this.#crash(),
+      () => this.#look(),
+    ])();
   }
 
   /** All that is left to be done is done. */
