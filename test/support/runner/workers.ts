@@ -1,9 +1,9 @@
 import { availableParallelism } from 'node:os';
 
 /** More than cores: most of the time goes into waiting for clocks, time limits and processes. */
-const PER_CORE = 2;
+const PER_CORE = 3;
 /** A worker, the daemons that its test starts, and their sessions at the server. */
-const MEMORY_OF_ONE = 512 * 1024 * 1024;
+const MEMORY_OF_ONE = 768 * 1024 * 1024;
 
 /** How many test files this machine carries at once: by the cores that this process may use, and by the memory that is free. */
 export function workersHere(): number {
