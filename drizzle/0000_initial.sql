@@ -2,6 +2,8 @@ CREATE TABLE "alert_tellings" (
 	"alert_id" uuid NOT NULL,
 	"notifier_id" text COLLATE "C" NOT NULL,
 	"remind_at" timestamp (3) with time zone,
+	"held_until" timestamp (3) with time zone,
+	"told_over" boolean DEFAULT false NOT NULL,
 	CONSTRAINT "alert_tellings_alert_id_notifier_id_pk" PRIMARY KEY("alert_id","notifier_id")
 );
 --> statement-breakpoint
@@ -411,6 +413,7 @@ CREATE INDEX "alerts_late" ON "alerts" USING btree ("schedule_uid") WHERE kind =
 CREATE INDEX "alerts_open_in_order" ON "alerts" USING btree ("id") WHERE until IS NULL;--> statement-breakpoint
 CREATE INDEX "alerts_of_schedule" ON "alerts" USING btree ("schedule_id","id");--> statement-breakpoint
 CREATE INDEX "alerts_over" ON "alerts" USING btree ("until") WHERE until IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "alerts_over_of" ON "alerts" USING btree ("schedule_uid","until") WHERE until IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "alerts_to_look" ON "alerts" USING btree ("look_at") WHERE look_at IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "audit_of_name" ON "audit" USING btree ("name","at","id") WHERE name IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "audit_by" ON "audit" USING btree ("by","at","id");--> statement-breakpoint

@@ -5,6 +5,8 @@ CREATE TABLE alert_tellings (
   alert_id uuid NOT NULL,
   notifier_id text COLLATE "C" NOT NULL,
   remind_at timestamp(3) with time zone,
+  held_until timestamp(3) with time zone,
+  told_over boolean NOT NULL DEFAULT false,
   CONSTRAINT alert_tellings_alert_id_notifier_id_pk PRIMARY KEY (alert_id, notifier_id)
 );
 CREATE INDEX alert_tellings_to_remind ON public.alert_tellings USING btree (remind_at) WHERE (remind_at IS NOT NULL);
@@ -29,6 +31,7 @@ CREATE INDEX alerts_of_schedule ON public.alerts USING btree (schedule_id, id);
 CREATE UNIQUE INDEX alerts_open ON public.alerts USING btree (schedule_uid, kind) WHERE (until IS NULL);
 CREATE INDEX alerts_open_in_order ON public.alerts USING btree (id) WHERE (until IS NULL);
 CREATE INDEX alerts_over ON public.alerts USING btree (until) WHERE (until IS NOT NULL);
+CREATE INDEX alerts_over_of ON public.alerts USING btree (schedule_uid, until) WHERE (until IS NOT NULL);
 CREATE INDEX alerts_to_look ON public.alerts USING btree (look_at) WHERE (look_at IS NOT NULL);
 
 CREATE TABLE audit (

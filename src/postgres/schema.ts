@@ -585,20 +585,27 @@ export const alerts = pgTable(
     index('alerts_over')
       .on(t.until)
       .where(sql`until IS NOT NULL`),
+    index('alerts_over_of')
+      .on(t.scheduleUid, t.until)
+      .where(sql`until IS NOT NULL`),
     index('alerts_to_look')
       .on(t.lookAt)
       .where(sql`look_at IS NOT NULL`),
   ],
 );
 
-/** Which notifier was told of an episode; deleted when it is told that it is over. */
+/** Which notifier was told of an episode; deleted when it is told that it is over, and where it opened again, 5 minutes after its end. */
 export const alertTellings = pgTable(
   'alert_tellings',
   {
     alertId: uuid('alert_id').notNull(),
     notifierId: identifier('notifier_id').notNull(),
-    /** When it is told again, or that a person's act ended the episode; null: never. */
+    /** When it is told again, or that the episode is over or open again; null: never. */
     remindAt: instantColumn('remind_at'),
+    /** The episode opened again: until then the notifier hears nothing of it. Null: it did not, or a person's act ended it. */
+    heldUntil: instantColumn('held_until'),
+    /** The last that it heard is that the episode is over. */
+    toldOver: boolean('told_over').notNull().default(false),
   },
   (t) => [
     primaryKey({ columns: [t.alertId, t.notifierId] }),

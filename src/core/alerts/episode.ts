@@ -31,6 +31,16 @@ export interface Known {
   /** By kind, when a run last showed that it is well: a success, one that kept its bound, what was caught up with. */
   wellAt: ReadonlyMap<AlertKind, Instant>;
   open: ReadonlyMap<AlertKind, OpenEpisode>;
+  /** The newest ones that are over, as far as they may open again. */
+  over: ReadonlyMap<AlertKind, OverEpisode>;
+}
+
+/** One that opens again within this time of its end is the same one; so often at most a notifier hears of it from then on. */
+export const FLAP_SECONDS = 300;
+
+interface OverEpisode {
+  id: string;
+  until: Instant;
 }
 
 export interface OpenEpisode {
@@ -47,8 +57,8 @@ interface End {
 
 /** What becomes of the episodes of one schedule. */
 export interface Judged {
-  /** What opened it, and when the schedule broke last since. */
-  opened: { cause: Cause; brokenAt: Instant }[];
+  /** What opened it, and when the schedule broke last since; `again`: the id of the episode that opens again, null: it is a new one. */
+  opened: { cause: Cause; brokenAt: Instant; again: string | null }[];
   /** Episodes that are open already broke again. */
   brokenAgain: OpenEpisode[];
   closed: ({ id: string; kind: AlertKind } & End)[];
@@ -76,11 +86,14 @@ export function judgeEpisodes(known: Known, causes: readonly Cause[], now: Insta
     }
     // What broke again since goes on as the same episode, but for a schedule that was on time and is late anew.
     const cause = breaks.find(({ at }) => mayOpen(knownBy, kind, at, now));
-    if (open && end) {
-      if (cause && kind !== 'late') judged.brokenAgain.push({ id: open.id, brokenAt });
-      else judged.closed.push({ id: open.id, kind, ...end });
+    if (open && cause && kind !== 'late') {
+      judged.brokenAgain.push({ id: open.id, brokenAt });
+      continue;
     }
-    if (cause && (!open || kind === 'late')) judged.opened.push({ cause, brokenAt });
+    const last = open && end ? { id: open.id, until: end.until } : known.over.get(kind);
+    const again = cause && last && cause.at <= last.until + FLAP_SECONDS * 1000 ? last.id : null;
+    if (open && end && again === null) judged.closed.push({ id: open.id, kind, ...end });
+    if (cause) judged.opened.push({ cause, brokenAt, again });
   }
   return judged;
 }

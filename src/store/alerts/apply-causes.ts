@@ -45,6 +45,8 @@ export interface AppliedCauses {
 /** An episode that is opened here. */
 interface NewAlert {
   id: string;
+  /** It was over a short time ago: the same one opens again. */
+  isAgain: boolean;
   schedule: BrokenScheduleRow;
   kind: AlertKind;
   since: Instant;
@@ -81,7 +83,7 @@ export async function applyCauses(
   const gone = uids.filter((uid) => !there.has(uid)).map((uid) => ({ uid, overBy: 'deleted' }));
   await closeAlertsOf(tx, gone, now);
   const judged = await judge(tx, effects, free, now);
-  const { toldOf, told, notifiers, busy } = await lockTellers(tx, judged);
+  const { told, notifiers, busy } = await lockTellers(tx, judged);
   const isBusy = ({ schedule }: JudgedSchedule) => (told.get(schedule.uid) ?? []).some((id) => busy.has(id));
   const ready = judged.filter((one) => !isBusy(one));
   const decided = asManyAsOneTakes(ready, ({ schedule }) => told.get(schedule.uid)?.length ?? 0);
@@ -96,7 +98,7 @@ export async function applyCauses(
     later: new Set(ready.slice(decided.length).map(uidOf)),
     opened: opened.map(({ schedule: { id: scheduleId }, kind, since }) => ({ scheduleId, kind, since })),
     closed,
-    messages: await tell(tx, decided, { notifiers, toldOf }, { now, publicUrl }),
+    messages: await tell(tx, decided, notifiers, { now, publicUrl }),
     effects: await writeLateEffects(tx, opened.flatMap(lateOf)),
   };
 }
@@ -162,11 +164,12 @@ async function judge(
   return verdicts.map(({ schedule, judged }) => ({
     schedule,
     judged,
-    opened: judged.opened.map(({ cause: { alertKind, at, runId, count }, brokenAt }) => {
+    opened: judged.opened.map(({ cause: { alertKind, at, runId, count }, brokenAt, again }) => {
       const run = runs.get(runId ?? '') ?? null;
       // What was missed first may be long ago.
       const since = alertKind === 'missed' && run ? (run.coalescedFrom ?? run.scheduledFor) : at;
-      return { id: randomRunId(at), schedule, kind: alertKind, since, brokenAt, runId, run, count };
+      const [id, isAgain] = [again ?? randomRunId(at), again !== null];
+      return { id, isAgain, schedule, kind: alertKind, since, brokenAt, runId, run, count };
     }),
   }));
 }
@@ -177,6 +180,7 @@ function causesOf({ kind, alertKind, ...effect }: Effect): (VersionedCause & { u
   return [{ kind, alertKind, uid, scheduleVersion, at, runId: runId === '' ? null : runId, count }];
 }
 
+/** One that opens again keeps its id and since when it is. */
 async function openAlerts(tx: Transaction, opened: readonly NewAlert[]): Promise<void> {
   if (opened.length === 0) return;
   await tx.execute(sql`-- openAlerts
@@ -185,7 +189,9 @@ async function openAlerts(tx: Transaction, opened: readonly NewAlert[]): Promise
       ${texts(opened.map(({ schedule }) => schedule.id))}, ${texts(opened.map(({ kind }) => kind))},
       ${instants(opened.map(({ since }) => since))}, ${instants(opened.map(({ brokenAt }) => brokenAt))},
       ${uuids(opened.map(({ runId }) => runId))}, ${texts(opened.map(({ run }) => run?.status ?? null))},
-      ${texts(opened.map(({ kind, schedule, ...broken }) => whatIsWrong(kind, broken, schedule)))})`);
+      ${texts(opened.map(({ kind, schedule, ...broken }) => whatIsWrong(kind, broken, schedule)))})
+    ON CONFLICT (id) DO UPDATE SET until = NULL, over_by = NULL, broken_at = excluded.broken_at, run_id = excluded.run_id,
+      status = excluded.status, error = excluded.error`);
 }
 
 async function breakAgain(tx: Transaction, decided: readonly JudgedSchedule[]): Promise<void> {
@@ -207,8 +213,6 @@ async function closeAlerts(tx: Transaction, decided: readonly JudgedSchedule[]):
     FROM unnest(${uuids(closed.map(({ id }) => id))}, ${instants(closed.map(({ until }) => until))},
       ${texts(closed.map(({ overBy }) => overBy))}) AS c(id, until, over_by)
     WHERE alerts.id = c.id RETURNING alerts.schedule_id, alerts.kind, alerts.since`);
-  await tx.execute(sql`-- closeAlerts
-    DELETE FROM alert_tellings WHERE alert_id = ANY (${uuids(closed.map(({ id }) => id))})`);
   return rows.map((row) => ({ scheduleId: row.schedule_id, kind: row.kind, since: toInstant(row.since) }));
 }
 

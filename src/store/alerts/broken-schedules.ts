@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
-import type { Cause, Known, OpenEpisode } from '../../core/alerts/episode.ts';
+import { type Cause, FLAP_SECONDS, type Known, type OpenEpisode } from '../../core/alerts/episode.ts';
 import type { BreakingRun, BrokenSchedule } from '../../core/alerts/what-is-wrong.ts';
 import type { Instant } from '../../core/instant.ts';
 import { BY_FIRELOCK } from '../../core/schedules/definition-change.ts';
@@ -51,13 +51,7 @@ export async function readBrokenSchedules(
   now: Instant,
 ): Promise<BrokenScheduleRow[]> {
   if (uids.length === 0) return [];
-  const rows = await rowsOf<ScheduleRow>(tx)(sql`-- readBrokenSchedules
-    SELECT schedules.uid, schedules.id, schedules.version, schedules.enabled, ${isOver} AND schedules.error IS NULL AS is_over,
-      schedules.error, schedules.last_fire_at, schedules.next_fire_at, v.by, v.definition->'labels' AS labels,
-      v.definition->>'pauseReason' AS pause_reason, (v.definition->>'successWithinSeconds')::float8::int AS success_within,
-      nullif(v.definition->'expect', 'null') AS expect
-    FROM schedules JOIN schedule_versions v ON v.schedule_uid = schedules.uid AND v.version = schedules.version
-    WHERE schedules.uid = ANY (${uuids(uids)})`);
+  const rows = await scheduleRows(tx, uids);
   const open = await openEpisodes(tx, uids);
   const broken = rows.map(({ uid, expect }) => ({
     ...{ uid, expect },
@@ -66,6 +60,7 @@ export async function readBrokenSchedules(
   const shown = await shownByRuns(tx, broken);
   const resumed = await resumedAfter(tx, causes);
   const lateness = await readLateness(tx, rows, now);
+  const over = await overEpisodes(tx, causes, lateness);
   return rows.map((row): BrokenScheduleRow => {
     const { uid, id, version, error, expect, enabled: isEnabled, is_over: isOver } = row;
     const { succeededAt, ...late } = lateness.get(uid) ?? NOT_WATCHED;
@@ -79,10 +74,21 @@ export async function readBrokenSchedules(
       nextFireAt: toInstantOrNull(row.next_fire_at),
       wellAt: new Map([...(shown.get(uid) ?? []), ...succeededAt]),
       open: episodes,
+      over: over.get(uid) ?? new Map(),
       pauseReason: row.pause_reason,
       successWithinSeconds: row.success_within,
     };
   });
+}
+
+async function scheduleRows(tx: Transaction, uids: readonly string[]): Promise<ScheduleRow[]> {
+  return rowsOf<ScheduleRow>(tx)(sql`-- scheduleRows
+    SELECT schedules.uid, schedules.id, schedules.version, schedules.enabled, ${isOver} AND schedules.error IS NULL AS is_over,
+      schedules.error, schedules.last_fire_at, schedules.next_fire_at, v.by, v.definition->'labels' AS labels,
+      v.definition->>'pauseReason' AS pause_reason, (v.definition->>'successWithinSeconds')::float8::int AS success_within,
+      nullif(v.definition->'expect', 'null') AS expect
+    FROM schedules JOIN schedule_versions v ON v.schedule_uid = schedules.uid AND v.version = schedules.version
+    WHERE schedules.uid = ANY (${uuids(uids)})`);
 }
 
 /** By kind. */
@@ -164,6 +170,34 @@ async function openEpisodes(
     found.set(schedule_uid, ofSchedule.set(kind, { id, brokenAt: toInstant(broken_at) }));
   }
   return found;
+}
+
+/** Those that may open again now, of schedules that broke or are late. */
+async function overEpisodes(
+  tx: Transaction,
+  causes: ReadonlyMap<string, readonly VersionedCause[]>,
+  lateness: ReadonlyMap<string, Lateness>,
+): Promise<Map<string, Known['over']>> {
+  const broke = [...causes].flatMap(([uid, of]) =>
+    of.flatMap(({ kind, at }) => (kind === 'breaks' ? [{ uid, at }] : [])),
+  );
+  const late = [...lateness].flatMap(([uid, { lateSince: at }]) => (at === null ? [] : [{ uid, at }]));
+  const asked = [...broke, ...late];
+  if (asked.length === 0) return new Map();
+  const first = asked.reduce((least, { at }) => Math.min(least, at), Infinity) - FLAP_SECONDS * 1000;
+  const rows = await rowsOf<{ id: string; schedule_uid: string; kind: AlertKind; until: InstantText }>(
+    tx,
+  )(sql`-- overEpisodes
+    SELECT DISTINCT ON (schedule_uid, kind) id, schedule_uid, kind, until FROM alerts
+    WHERE schedule_uid = ANY (${uuids([...new Set(asked.map(({ uid }) => uid))])})
+      AND until IS NOT NULL AND until >= ${new Date(first).toISOString()} ORDER BY schedule_uid, kind, until DESC`);
+  const found = Map.groupBy(rows, ({ schedule_uid }) => schedule_uid);
+  return new Map(
+    [...found].map(([uid, of]) => [
+      uid,
+      new Map(of.map(({ id, kind, until }) => [kind, { id, until: toInstant(until) }])),
+    ]),
+  );
 }
 
 interface RunRow extends Omit<BreakingRun, 'scheduledFor' | 'coalescedFrom'> {

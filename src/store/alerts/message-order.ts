@@ -5,7 +5,7 @@ import type { Instant } from '../../core/instant.ts';
 import { isEnd } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { endRun } from '../../core/runs/transitions.ts';
-import { texts, uuids } from '../../postgres/sql/arrays.ts';
+import { booleans, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { MAX_EDGES_AT_ONCE, lockDependencies, recordDependencies } from '../runs/dependencies.ts';
@@ -13,23 +13,24 @@ import { lockOpenRuns } from '../runs/lock-runs.ts';
 import { saveLockedRuns } from '../runs/save-runs.ts';
 import type { Telling } from './message-payloads.ts';
 
-/** What a notifier was told of, and is over. Its row is locked. */
-interface Ended {
+/** What a notifier, whose row is locked, is to be told of: episodes that have opened, and that are over. */
+interface Changes {
   notifier: Notifier;
-  alertIds: readonly string[];
+  opened: readonly string[];
+  ended: readonly string[];
 }
 
 /**
- * What these notifiers are told of what is over. What no try of a message may have told yet is taken out of it: a message that still
- * gathers goes on without it, any other is replaced by one about the rest. Then the end is all that is told; of an incident that was not
- * opened, nothing.
+ * What these notifiers are told of these changes. What no try of a message may have told yet, and is so no more, is taken out of it: a
+ * message that still gathers goes on without it, any other is replaced by one about the rest. Then the change is all that is told; of an
+ * incident that was not opened, nothing.
  */
-export async function tellingsOfEnds(
+export async function tellingsOfChanges(
   tx: Transaction,
-  ends: readonly Ended[],
+  changes: readonly Changes[],
   now: Instant,
-): Promise<{ recovered: Telling[]; replaced: Telling[] }> {
-  const messages = await messagesOf(tx, ends);
+): Promise<Telling[]> {
+  const messages = await messagesOf(tx, changes);
   const open = new Map((await lockOpenRuns(tx, idsOf(messages), 'skipLocked')).map((run) => [run.id, run]));
   const untold = messages.filter(({ run_id }) => isUntold(open.get(run_id)));
   await takeOut(tx, untold);
@@ -39,18 +40,18 @@ export async function tellingsOfEnds(
     tx,
     runs.map((from) => ({ from, to: endRun(from, { status: 'cancelled', reason: 'replaced' }, now) })),
   );
-  const notifiers = new Map(ends.map(({ notifier }) => [notifier.id, notifier]));
   const told = new Set(messages.filter((one) => !untold.includes(one)).map(keyOf));
-  return {
-    recovered: ends.map(({ notifier, alertIds }) => ({
-      ...{ notifier, event: 'recovered' },
-      alertIds: alertIds.filter(
-        (alert_id) =>
-          notifier.channel !== 'pagerduty' || told.has(keyOf({ alert_id, notifier_id: notifier.id })),
-      ),
+  const isTold = ({ channel, id }: Notifier, alert_id: string) =>
+    channel !== 'pagerduty' || told.has(keyOf({ alert_id, notifier_id: id }));
+  const notifiers = new Map(changes.map(({ notifier }) => [notifier.id, notifier]));
+  return [
+    ...changes.map(({ notifier, opened: alertIds }): Telling => ({ notifier, event: 'opened', alertIds })),
+    ...changes.map(({ notifier, ended }): Telling => ({
+      ...{ notifier, event: 'recovered', alertIds: ended.filter((id) => isTold(notifier, id)) },
     })),
-    replaced: await restsOf(tx, closed, notifiers),
-  };
+  ]
+    .filter(({ alertIds }) => alertIds.length > 0)
+    .concat(await restsOf(tx, closed, notifiers));
 }
 
 interface MessageRow {
@@ -70,16 +71,21 @@ function idsOf(messages: readonly MessageRow[]): string[] {
   return messages.map(({ run_id }) => run_id);
 }
 
-async function messagesOf(tx: Transaction, ends: readonly Ended[]): Promise<MessageRow[]> {
-  const pairs = ends.flatMap(({ notifier, alertIds }) => alertIds.map((alertId) => ({ notifier, alertId })));
+/** What told that these were not so: each message that is open, and one of those that have ended. */
+async function messagesOf(tx: Transaction, changes: readonly Changes[]): Promise<MessageRow[]> {
+  const pairs = changes.flatMap(({ notifier, opened, ended }) => [
+    ...opened.map((alertId) => ({ notifier, alertId, isOver: false })),
+    ...ended.map((alertId) => ({ notifier, alertId, isOver: true })),
+  ]);
   if (pairs.length === 0) return [];
   return rowsOf<MessageRow>(tx)(sql`-- messagesOf
-    SELECT m.run_id, m.notifier_id, a.alert_id, m.event, m.fallback_for, m.gathers_until IS NOT NULL AS gathers
-    FROM unnest(${uuids(pairs.map(({ alertId }) => alertId))}, ${texts(pairs.map(({ notifier }) => notifier.id))})
-      AS p(alert_id, notifier_id)
+    SELECT DISTINCT ON (a.alert_id, m.notifier_id, r.id)
+      m.run_id, m.notifier_id, a.alert_id, m.event, m.fallback_for, m.gathers_until IS NOT NULL AS gathers
+    FROM unnest(${uuids(pairs.map(({ alertId }) => alertId))}, ${texts(pairs.map(({ notifier }) => notifier.id))},
+      ${booleans(pairs.map(({ isOver }) => isOver))}) AS p(alert_id, notifier_id, is_over)
     JOIN message_alerts a ON a.alert_id = p.alert_id
-    JOIN messages m ON m.run_id = a.run_id AND m.notifier_id = p.notifier_id
-    WHERE m.event IN ('opened', 'reminder')`);
+    JOIN messages m ON m.run_id = a.run_id AND m.notifier_id = p.notifier_id LEFT JOIN runs r ON r.id = m.run_id
+    WHERE CASE WHEN p.is_over THEN m.event IN ('opened', 'reminder') ELSE m.event = 'recovered' END`);
 }
 
 /** Undefined: it has ended, or another transaction has it. */
@@ -117,8 +123,9 @@ async function restsOf(
 }
 
 /**
- * A message never overtakes an earlier one of its episode at the same notifier: these messages, which tell that something is over or still
- * broken, wait for the ends of those. Answers for how many each waits, and which these are.
+ * A message never overtakes an earlier one of its episode at the same notifier: these messages wait for the ends of those. Answers for how
+ * many each waits, and which these are. One that tells that something opened again waits for no message that waits itself: it follows
+ * that none waits for another that waits for it.
  */
 export async function waitForEarlier(
   tx: Transaction,
@@ -127,11 +134,11 @@ export async function waitForEarlier(
   if (ids.length === 0) return { waits: new Map(), earlier: new Set() };
   const rows = await rowsOf<{ run_id: string; earlier: string }>(tx)(sql`-- waitForEarlier
     SELECT DISTINCT m.run_id, e.run_id AS earlier FROM unnest(${uuids(ids)}) AS i(run_id)
-    JOIN messages m ON m.run_id = i.run_id AND m.event <> 'opened' JOIN message_alerts a ON a.run_id = m.run_id
+    JOIN messages m ON m.run_id = i.run_id JOIN message_alerts a ON a.run_id = m.run_id
     JOIN message_alerts b ON b.alert_id = a.alert_id AND b.run_id <> a.run_id
-    JOIN messages e ON e.run_id = b.run_id AND e.notifier_id = m.notifier_id AND e.event <> 'recovered'
-      AND (m.event = 'recovered' OR e.created_at < m.created_at)
-    JOIN runs r ON r.id = e.run_id ORDER BY m.run_id, e.run_id`);
+    JOIN messages e ON e.run_id = b.run_id AND e.notifier_id = m.notifier_id JOIN runs r ON r.id = e.run_id
+    WHERE CASE m.event WHEN 'opened' THEN e.event = 'recovered' AND r.status <> 'waiting'
+      ELSE e.event <> 'recovered' AND (m.event = 'recovered' OR e.created_at < m.created_at) END ORDER BY m.run_id, e.run_id`);
   const locked = await lockDependencies(tx, [...new Set(rows.map((row) => row.earlier))]);
   const edges = rows.filter((row) => isOpen(locked.get(row.earlier)));
   for (let first = 0; first < edges.length; first += MAX_EDGES_AT_ONCE)

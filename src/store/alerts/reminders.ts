@@ -1,12 +1,14 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { Notifier } from '../../core/alerts/notifier.ts';
+import { type Instant, isoInstant } from '../../core/instant.ts';
 import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import type { Telling } from './message-payloads.ts';
 import { lockNotifiersToTell } from './notifiers-to-tell.ts';
-import { tellingsOfEnds } from './message-order.ts';
+import { tellingsOfChanges } from './message-order.ts';
+import { HOLD_MS } from './heard.ts';
 import { type RecordedMessages, recordMessages } from './record-messages.ts';
 
 /** A notifier is to be reminded of an episode that is open. */
@@ -45,8 +47,9 @@ function pairsOf(reminders: readonly Reminder[]) {
 }
 
 /**
- * Reminds notifiers of open episodes, and says when next; resolves incidents that a person's act ended, of which chats hear nothing. One
- * that is gone or disabled is not reminded any more. `locked`: notifiers whose rows other transactions have.
+ * Reminds notifiers of open episodes, and says when next; tells them how those stand that opened again a while ago; resolves incidents that
+ * a person's act ended, of which chats hear nothing. One that is gone or disabled is not reminded any more. `locked`: notifiers whose rows
+ * other transactions have.
  */
 export async function remind(
   tx: Transaction,
@@ -59,33 +62,69 @@ export async function remind(
   );
   const mine = reminders.filter(({ notifierId }) => !locked.has(notifierId));
   const secondsOf = ({ notifierId }: Reminder) => free.get(notifierId)?.remindSeconds ?? null;
-  const due = await lockDue(tx, mine);
-  const rows = await rowsOf<{ alert_id: string; notifier_id: string; is_over: boolean }>(tx)(sql`-- remind
-    WITH due AS MATERIALIZED (
-      SELECT r.*, NOT EXISTS (SELECT FROM alerts a WHERE a.id = r.alert_id AND a.until IS NULL) AS is_over
-      FROM unnest(${uuids(due.map(({ alertId }) => alertId))}, ${texts(due.map(({ notifierId }) => notifierId))},
-        ${ints(due.map(secondsOf))}) AS r(alert_id, notifier_id, seconds)
-    ), forgotten AS (
-      DELETE FROM alert_tellings t USING due d
-      WHERE t.alert_id = d.alert_id AND t.notifier_id = d.notifier_id AND d.is_over
-    ), again AS (
-      UPDATE alert_tellings t SET remind_at = clock_timestamp() + make_interval(secs => d.seconds::float8)
-      FROM due d WHERE t.alert_id = d.alert_id AND t.notifier_id = d.notifier_id AND NOT d.is_over
-    )
-    SELECT alert_id, notifier_id, is_over FROM due`);
-  const about = (isOver: boolean) =>
-    [...free.values()].map((notifier) => {
-      const own = rows.filter((row) => row.notifier_id === notifier.id && row.is_over === isOver);
-      return { notifier, alertIds: own.map(({ alert_id }) => alert_id) };
-    });
+  const due = (await lockDue(tx, mine)).map((one) => ({ ...one, seconds: secondsOf(one) }));
   const now = await databaseNow(tx);
-  const { recovered, replaced } = await tellingsOfEnds(tx, about(true), now);
-  const resolved = recovered.filter(({ notifier }) => notifier.channel === 'pagerduty');
-  const reminded = about(false)
-    .filter(({ notifier }) => notifier.remindSeconds !== null)
-    .map((one): Telling => ({ ...one, event: 'reminder' }));
-  const told = [...reminded, ...resolved].filter(({ alertIds }) => alertIds.length > 0);
-  return { messages: await recordMessages(tx, [...told, ...replaced], { now, publicUrl }), locked };
+  const rows = await noteDue(tx, due, now);
+  const about = (notifier: Notifier, what: What) =>
+    rows.flatMap((row) => (row.notifier_id === notifier.id && row.what === what ? [row.alert_id] : []));
+  const all = [...free.values()];
+  const reminded = all
+    .filter(({ remindSeconds }) => remindSeconds !== null)
+    .map((one): Telling => ({ notifier: one, event: 'reminder', alertIds: about(one, 'reminder') }));
+  const ended = all.map((one) => ({ notifier: one, opened: [], ended: about(one, 'endedByPerson') }));
+  const resolved = (await tellingsOfChanges(tx, ended, now)).filter(
+    ({ event, notifier }) => event !== 'recovered' || notifier.channel === 'pagerduty',
+  );
+  const changed = all.map((one) => ({
+    ...{ notifier: one, opened: about(one, 'opened'), ended: about(one, 'recovered') },
+  }));
+  const told = reminded.filter(({ alertIds }) => alertIds.length > 0);
+  const tellings = [...told, ...resolved, ...(await tellingsOfChanges(tx, changed, now))];
+  return { messages: await recordMessages(tx, tellings, { now, publicUrl }), locked };
+}
+
+/** What a notifier is to hear of an episode now; `known`: it has heard how that stands. */
+type What = 'reminder' | 'endedByPerson' | 'opened' | 'recovered' | 'known';
+
+/** Decides what is to be told of these, whose rows are locked, and notes it. */
+async function noteDue(
+  tx: Transaction,
+  due: readonly (Reminder & { seconds: number | null })[],
+  now: Instant,
+): Promise<{ alert_id: string; notifier_id: string; what: What }[]> {
+  if (due.length === 0) return [];
+  const [at, hold] = [
+    sql`${isoInstant(now)}::timestamptz`,
+    sql`make_interval(secs => ${HOLD_MS / 1000}::float8)`,
+  ];
+  return rowsOf<{ alert_id: string; notifier_id: string; what: What }>(tx)(sql`-- noteDue
+    WITH due AS MATERIALIZED (
+      SELECT d.*, make_interval(secs => d.seconds::float8) AS rest, t.held_until, a.until,
+        a.id IS NULL AS is_gone, CASE WHEN a.id IS NULL THEN 'known'
+        WHEN a.until IS NOT NULL THEN
+          CASE WHEN t.told_over THEN 'known' WHEN t.held_until IS NULL THEN 'endedByPerson' ELSE 'recovered' END
+        WHEN t.told_over THEN 'opened'
+        WHEN t.held_until IS NULL OR ${at} >= greatest(t.held_until, t.held_until - ${hold} + make_interval(secs => d.seconds::float8))
+          AND d.seconds IS NOT NULL THEN 'reminder' ELSE 'known' END AS what
+      FROM unnest(${uuids(due.map(({ alertId }) => alertId))}, ${texts(due.map(({ notifierId }) => notifierId))},
+        ${ints(due.map(({ seconds }) => seconds))}) AS d(alert_id, notifier_id, seconds)
+        JOIN alert_tellings t ON t.alert_id = d.alert_id AND t.notifier_id = d.notifier_id LEFT JOIN alerts a ON a.id = d.alert_id
+    ), forgotten AS (
+      DELETE FROM alert_tellings t USING due d WHERE t.alert_id = d.alert_id AND t.notifier_id = d.notifier_id AND ${isPast(at, hold)}
+    ), noted AS (
+      UPDATE alert_tellings t SET told_over = CASE d.what WHEN 'recovered' THEN true WHEN 'opened' THEN false ELSE t.told_over END,
+        held_until = CASE WHEN d.what <> 'known' AND (t.held_until IS NOT NULL OR t.told_over) THEN ${at} + ${hold} ELSE t.held_until END,
+        remind_at = CASE WHEN d.what = 'recovered' THEN ${at} + ${hold} WHEN d.what <> 'known' THEN ${at} + d.rest
+          WHEN d.until IS NOT NULL THEN d.until + ${hold}
+          WHEN d.rest IS NOT NULL THEN greatest(t.held_until, t.held_until - ${hold} + d.rest) END
+      FROM due d WHERE t.alert_id = d.alert_id AND t.notifier_id = d.notifier_id AND NOT ${isPast(at, hold)}
+    )
+    SELECT alert_id, notifier_id, what FROM due`);
+}
+
+/** The episode of a row `d` is over, the notifier heard so, and it cannot open again. */
+function isPast(at: SQL, hold: SQL): SQL {
+  return sql`(d.what = 'endedByPerson' OR d.what = 'known' AND (d.is_gone OR d.held_until IS NULL OR coalesce(d.until + ${hold} <= ${at}, false)))`;
 }
 
 /** A separate statement: what a transaction has ended of which a row was waited for is seen by the next one only. */
@@ -104,5 +143,5 @@ export async function resetReminders(
 ): Promise<void> {
   await tx.execute(sql`-- resetReminders
     UPDATE alert_tellings t SET remind_at = clock_timestamp() + make_interval(secs => ${enabled ? remindSeconds : null}::float8)
-    FROM alerts a WHERE t.notifier_id = ${id} AND a.id = t.alert_id AND a.until IS NULL`);
+    FROM alerts a WHERE t.notifier_id = ${id} AND a.id = t.alert_id AND a.until IS NULL AND NOT t.told_over`);
 }

@@ -1,13 +1,13 @@
 import { sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
 import { type Notifier, speaksOf } from '../../core/alerts/notifier.ts';
-import type { Instant } from '../../core/instant.ts';
-import { instants, texts, uuids } from '../../postgres/sql/arrays.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { readNotifiers } from '../notifiers/notifier-rows.ts';
-import { tellingsOfEnds } from './message-order.ts';
-import type { Telling, TextsAt } from './message-payloads.ts';
+import { forgetOthers, noteEnds, noteOpenings } from './heard.ts';
+import { tellingsOfChanges } from './message-order.ts';
+import type { TextsAt } from './message-payloads.ts';
 import { lockNotifiersToTell } from './notifiers-to-tell.ts';
 import { type RecordedMessages, recordMessages } from './record-messages.ts';
 
@@ -15,13 +15,11 @@ import { type RecordedMessages, recordMessages } from './record-messages.ts';
 interface JudgedSchedule {
   schedule: { uid: string; id: string; labels: Readonly<Record<string, string>> };
   judged: { closed: readonly { id: string }[] };
-  opened: readonly { id: string; kind: AlertKind }[];
+  opened: readonly { id: string; kind: AlertKind; isAgain: boolean }[];
 }
 
 /** Who is to be told of these schedules. */
 interface Tellers {
-  /** By the id of an episode that is over: the notifiers that were told of it. */
-  toldOf: ReadonlyMap<string, string[]>;
   /** By the uid of the schedule: ids of the notifiers that are to be told, once for each message. */
   told: ReadonlyMap<string, string[]>;
   /** Those whose rows are locked from now on; others have those of `busy`. */
@@ -33,7 +31,7 @@ export async function lockTellers(tx: Transaction, judged: readonly JudgedSchedu
   const toldOf = await tellingsOf(tx, judged);
   const told = await tellersOf(tx, judged, toldOf);
   const { free, locked: busy } = await lockNotifiersToTell(tx, [...told.values()].flat());
-  return { toldOf, told, notifiers: [...free.values()], busy };
+  return { told, notifiers: [...free.values()], busy };
 }
 
 async function tellersOf(
@@ -72,34 +70,27 @@ async function tellingsOf(
 export async function tell(
   tx: Transaction,
   decided: readonly JudgedSchedule[],
-  { notifiers, toldOf }: { notifiers: readonly Notifier[]; toldOf: ReadonlyMap<string, string[]> },
+  notifiers: readonly Notifier[],
   at: TextsAt,
 ): Promise<RecordedMessages> {
-  const closed = decided.flatMap(({ judged }) => judged.closed);
-  const tellings = notifiers.flatMap((notifier): Telling[] => {
-    const opened = decided.flatMap(({ schedule, opened: of }) =>
-      of.filter(({ kind }) => speaksOf(notifier, kind, schedule)).map(({ id }) => id),
-    );
-    return opened.length > 0 ? [{ notifier, event: 'opened', alertIds: opened }] : [];
-  });
-  const ends = notifiers.map((notifier) => ({
-    notifier,
-    alertIds: closed.filter(({ id }) => toldOf.get(id)?.includes(notifier.id)).map(({ id }) => id),
-  }));
-  const { recovered, replaced } = await tellingsOfEnds(tx, ends, at.now);
-  await noteTellings(tx, tellings, at.now);
-  const told = recovered.filter(({ alertIds }) => alertIds.length > 0);
-  return recordMessages(tx, [...tellings, ...told, ...replaced], at);
-}
-
-async function noteTellings(tx: Transaction, opened: readonly Telling[], now: Instant): Promise<void> {
-  const rows = opened.flatMap(({ notifier: { id, remindSeconds }, alertIds }) => {
-    const remindAt = remindSeconds === null ? null : now + remindSeconds * 1000;
-    return alertIds.map((alertId) => ({ alertId, notifierId: id, remindAt }));
-  });
-  if (rows.length === 0) return;
-  await tx.execute(sql`-- noteTellings
-    INSERT INTO alert_tellings (alert_id, notifier_id, remind_at)
-    SELECT * FROM unnest(${uuids(rows.map(({ alertId }) => alertId))}, ${texts(rows.map(({ notifierId }) => notifierId))},
-      ${instants(rows.map(({ remindAt }) => remindAt))})`);
+  const opened = notifiers.flatMap((notifier) =>
+    decided.flatMap(({ schedule, opened: of }) =>
+      of.flatMap(({ id: alertId, kind, isAgain }) =>
+        speaksOf(notifier, kind, schedule) ? [{ notifier, alertId, isAgain }] : [],
+      ),
+    ),
+  );
+  const closed = decided.flatMap(({ judged }) => judged.closed.map(({ id }) => id));
+  const again = decided.flatMap(({ opened: of }) => of.flatMap(({ id, isAgain }) => (isAgain ? [id] : [])));
+  await forgetOthers(tx, again, opened);
+  const toOpen = await noteOpenings(tx, opened, at.now);
+  const toEnd = await noteEnds(tx, closed, at.now);
+  const messages = await tellingsOfChanges(
+    tx,
+    notifiers.map((notifier) => ({
+      ...{ notifier, opened: toOpen.get(notifier.id) ?? [], ended: toEnd.get(notifier.id) ?? [] },
+    })),
+    at.now,
+  );
+  return recordMessages(tx, messages, at);
 }

@@ -35,6 +35,8 @@ export function checkAlerts(history: History, report: Report): void {
       say('was closed without a success');
     if (alert.kind === 'failed' && alert.until === null && isWellAgain(alert, dump.runs))
       say('is open although a success came after all failures');
+    // It was over in between, and opened again: it may be told several times, and how it stands minutes later.
+    if (wasOverBetween(alert, successes.get(alert.scheduleUid) ?? [], stops)) continue;
     checkTold(alert, told.get(alert.id) ?? [], { byPerson, say });
     checkOrder(told.get(alert.id) ?? [], arrivedAt, say);
   }
@@ -117,6 +119,18 @@ function stopsOf({ edits, dump }: History): VersionRow[] {
     edits.flatMap(({ marker, definition }) => (definition?.enabled === false ? [marker] : [])),
   );
   return dump.versions.filter(({ change, marker }) => change === 'deleted' || pauses.has(marker));
+}
+
+function wasOverBetween(
+  { scheduleUid, since, until }: AlertRow,
+  successes: readonly RunRow[],
+  stops: readonly VersionRow[],
+): boolean {
+  const ends = [
+    ...successes.flatMap(({ finishedAt }) => finishedAt ?? []),
+    ...stops.flatMap((stop) => (stop.scheduleUid === scheduleUid ? [stop.at] : [])),
+  ];
+  return ends.some((at) => at >= since - CLOCKS_MS && at < (until ?? Infinity) - EDIT_MS);
 }
 
 /** Between a version and what its commit closes, for a busy database. */

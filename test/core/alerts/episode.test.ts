@@ -13,7 +13,7 @@ const WELL: Known = {
     lastFireAt: null,
     error: null,
   },
-  ...{ lateSince: null, expect: null, wellAt: new Map(), open: new Map() },
+  ...{ lateSince: null, expect: null, wellAt: new Map(), open: new Map(), over: new Map() },
 };
 const NOTHING = { opened: [], brokenAgain: [], closed: [] };
 
@@ -57,7 +57,7 @@ describe('of the causes of one schedule', () => {
   it('the first that breaks opens an episode, and the later ones belong to it', () => {
     expect(judge({}, breaks(10), breaks(30), breaks(20))).toEqual({
       ...NOTHING,
-      opened: [{ cause: breaks(10), brokenAt: 30 }],
+      opened: [{ cause: breaks(10), brokenAt: 30, again: null }],
     });
     expect(judge(open(10), breaks(20))).toEqual({ ...NOTHING, brokenAgain: [{ id: 'open', brokenAt: 20 }] });
   });
@@ -111,20 +111,35 @@ describe('of the causes of one schedule', () => {
 describe('an episode', () => {
   it('of a schedule that is late is open while it is, is over by a success whenever that was, and begins anew with the next', () => {
     expect(judge({ lateSince: 10 }).opened).toEqual([
-      { cause: { ...breaks(10, 'late'), runId: null }, brokenAt: 10 },
+      { cause: { ...breaks(10, 'late'), runId: null }, brokenAt: 10, again: null },
     ]);
     const late = open(10, 'late');
     expect(judge({ ...late, lateSince: 10 })).toEqual(NOTHING);
     expect(judge({ ...late, ...well(9, 'late') })).toEqual(closed(9, { kind: 'late' }));
-    const anew = judge({ ...late, ...well(15, 'late'), lateSince: 75 });
+    const anew = judge({ ...late, ...well(15, 'late'), lateSince: 300_016 });
     expect(anew.closed).toMatchObject([{ id: 'open', until: 15, overBy: null }]);
-    expect(anew.opened).toMatchObject([{ brokenAt: 75 }]);
+    expect(anew.opened).toMatchObject([{ brokenAt: 300_016, again: null }]);
+    // What follows it follows its opening, also where it is the same one.
+    const again = judge({ ...late, ...well(15, 'late'), lateSince: 75 });
+    expect(again).toMatchObject({ closed: [], opened: [{ brokenAt: 75, again: 'open' }], brokenAgain: [] });
     // Under another bound it is late since another moment, in the same episode.
     expect(judge({ ...late, lateSince: 75 })).toEqual({
       ...NOTHING,
       brokenAgain: [{ id: 'open', brokenAt: 75 }],
     });
     expect(judge({ ...late, lateSince: 5 })).toEqual(NOTHING);
+  });
+
+  it('that opens within five minutes of its end is the same one, and later another one', () => {
+    const over = (until: number) => ({ over: new Map([['failed' as const, { id: 'over', until }]]) });
+    const againAt = (at: number, until: number) =>
+      judge({ ...over(until), ...well(until) }, breaks(at)).opened.map(({ again }) => again);
+    expect(againAt(300_010, 10)).toEqual(['over']);
+    expect(againAt(300_011, 10)).toEqual([null]);
+    expect(judge(over(10), breaks(20, 'slow'), breaks(20, 'error')).opened).toEqual([]);
+    expect(judge({ ...over(10), error: 'nonsense' }, breaks(20, 'error')).opened).toMatchObject([
+      { again: null },
+    ]);
   });
 
   it('is over where its state cannot be any more, and says why', () => {

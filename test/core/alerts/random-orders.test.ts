@@ -18,6 +18,7 @@ class World {
   #seenSuccess = 0;
   #effects: Cause[] = [];
   open = new Map<AlertKind, OpenEpisode>();
+  #over = new Map<AlertKind, { id: string; until: number }>();
   /** What was told, by kind. */
   readonly told: Record<string, string[]> = {};
 
@@ -116,16 +117,19 @@ class World {
     return {
       ...{ isEnabled: this.isEnabled, isPausedByFirelock: !this.isEnabled && this.#byFirelock },
       ...{ resumedAt: this.#resumedAt, isOver: false, lastFireAt: null, error: null, expect: null },
-      ...{ lateSince: this.#lateSince(), wellAt, open: this.open },
+      ...{ lateSince: this.#lateSince(), wellAt, open: this.open, over: this.#over },
     };
   }
 
   #judge(causes: readonly Cause[]): void {
     const { opened, brokenAgain, closed } = judgeEpisodes(this.#known(), causes, this.now);
     for (const { kind } of closed) this.#close(kind);
-    for (const { cause, brokenAt } of opened) {
+    for (const { cause, brokenAt, again } of opened) {
+      // Where it is over and open again at once, nothing has changed for those who were told.
+      if (!this.open.has(cause.alertKind)) this.#tell(cause.alertKind, 'opened');
+      else expect(again).toBe(cause.alertKind);
+      expect(again !== null).toBe(this.open.has(cause.alertKind) || this.#over.has(cause.alertKind));
       this.open.set(cause.alertKind, { id: cause.alertKind, brokenAt });
-      this.#tell(cause.alertKind, 'opened');
     }
     for (const { id, brokenAt } of brokenAgain) this.open.set(id as AlertKind, { id, brokenAt });
     this.#seenSuccess = Math.max(this.#seenSuccess, ...this.#successes);
@@ -133,6 +137,7 @@ class World {
 
   #close(kind: AlertKind): void {
     this.open.delete(kind);
+    this.#over.set(kind, { id: kind, until: this.now });
     this.#tell(kind, 'recovered');
   }
 

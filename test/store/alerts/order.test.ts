@@ -99,7 +99,7 @@ describe('a message about an episode', () => {
     await notifier('chat');
     for (const kind of ['breaks', 'heals', 'breaks', 'heals'] as const) await happens(kind, 'a');
     await gathered();
-    expect(await linesOf()).toEqual(['chat opened  cancelled', 'chat recovered a,a pending']);
+    expect(await linesOf()).toEqual(['chat opened  cancelled', 'chat recovered a pending']);
   });
 
   it('that is told to be over is left out of the next try of a message about more, which is a new one', async () => {
