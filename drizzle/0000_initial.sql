@@ -14,6 +14,7 @@ CREATE TABLE "alerts" (
 	"kind" text NOT NULL,
 	"since" timestamp (3) with time zone NOT NULL,
 	"broken_at" timestamp (3) with time zone NOT NULL,
+	"failures" integer DEFAULT 1 NOT NULL,
 	"until" timestamp (3) with time zone,
 	"run_id" uuid,
 	"status" text,
@@ -233,6 +234,7 @@ CREATE TABLE "notifiers" (
 	"filter" jsonb NOT NULL,
 	"channel" text NOT NULL,
 	"remind_seconds" integer,
+	"after_failures" integer DEFAULT 1 NOT NULL,
 	"fallback" text COLLATE "C",
 	"version" integer NOT NULL,
 	"updated_at" timestamp (3) with time zone NOT NULL

@@ -168,7 +168,15 @@ export async function testNotifier(
 
 /** As JSON pointers: when what is open is told again follows from these. */
 const REMINDING: readonly string[] = ['/enabled', '/remindSeconds'];
-const FIELDS = ['description', 'enabled', 'on', 'filter', 'remindSeconds', 'fallback'] as const;
+const FIELDS = [
+  'description',
+  'enabled',
+  'on',
+  'filter',
+  'remindSeconds',
+  'afterFailures',
+  'fallback',
+] as const;
 
 /** As JSON pointers, and names only: a value may be a secret. */
 function changedFields(before: NotifierContent, after: NotifierContent): string[] {

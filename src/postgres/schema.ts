@@ -544,6 +544,7 @@ export const notifiers = pgTable('notifiers', {
   filter: jsonb().$type<NotifierFilter>().notNull(),
   channel: text().$type<ChannelType>().notNull(),
   remindSeconds: integer('remind_seconds'),
+  afterFailures: integer('after_failures').notNull().default(1),
   fallback: identifier(),
   version: integer().notNull(),
   updatedAt: instantColumn('updated_at').notNull(),
@@ -561,6 +562,8 @@ export const alerts = pgTable(
     since: instantColumn().notNull(),
     /** The newest moment at which it broke: what heals it must have come later. */
     brokenAt: instantColumn('broken_at').notNull(),
+    /** How often it broke in a row. */
+    failures: integer().notNull().default(1),
     /** Null: it is open. */
     until: instantColumn(),
     runId: uuid('run_id'),

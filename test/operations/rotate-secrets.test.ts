@@ -124,7 +124,7 @@ test('the routing keys and header values of notifiers are too', async () => {
     return {
       content: {
         ...{ description: null, enabled: true, on: ['failed'], filter: { ids: [], label: [] } },
-        ...{ channel: 'pagerduty', remindSeconds: null, fallback: null, target },
+        ...{ channel: 'pagerduty', remindSeconds: null, afterFailures: 1, fallback: null, target },
       },
       faults: [],
     };

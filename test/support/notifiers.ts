@@ -13,6 +13,7 @@ interface GivenNotifier {
   channel?: ChannelType;
   fallback?: string;
   attempts?: number;
+  afterFailures?: number;
 }
 
 /** A notifier, as its rows are: a webhook unless told otherwise; one attempt for each message, or so many. */
@@ -20,7 +21,7 @@ export async function putNotifier(
   store: Pick<Store, 'rows'>,
   { id, url, on = ALERT_KINDS, filter = { ids: [], label: [] }, ...given }: GivenNotifier,
 ): Promise<void> {
-  const { channel = 'webhook', fallback = null, attempts: maxAttempts = 1 } = given;
+  const { channel = 'webhook', fallback = null, attempts: maxAttempts = 1, afterFailures = 1 } = given;
   const uid = randomUUID();
   const target = {
     ...{ type: 'http', url, method: 'POST', headers: {}, body: 'envelope', outcome: null },
@@ -36,8 +37,9 @@ export async function putNotifier(
       completionTimeoutSeconds: 3600,
     },
   };
-  await store.rows(sql`INSERT INTO notifiers (id, uid, enabled, kinds, filter, channel, fallback, remind_seconds, version, updated_at)
-    VALUES (${id}, ${uid}, true, ${texts(on)}, ${JSON.stringify(filter)}::jsonb, ${channel}, ${fallback}, 86400, 1, clock_timestamp())`);
+  await store.rows(sql`INSERT INTO notifiers (id, uid, enabled, kinds, filter, channel, fallback, remind_seconds, after_failures,
+      version, updated_at)
+    VALUES (${id}, ${uid}, true, ${texts(on)}, ${JSON.stringify(filter)}::jsonb, ${channel}, ${fallback}, 86400, ${afterFailures}, 1, clock_timestamp())`);
   await store.rows(sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
     VALUES (${uid}, 1, '', 'created', clock_timestamp(), ${JSON.stringify(definition)}::jsonb)`);
 }

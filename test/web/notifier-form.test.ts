@@ -21,7 +21,14 @@ const TEXT = { template: '{"t": "{{payload/alerts/0/scheduleId}}"}', contentType
 /** As the API answers it. */
 function stored(changes: Partial<Notifier>): Notifier {
   return {
-    ...{ id: 'team', description: null, enabled: true, on: ['failed', 'late'], remindSeconds: null },
+    ...{
+      id: 'team',
+      description: null,
+      enabled: true,
+      on: ['failed', 'late'],
+      remindSeconds: null,
+      afterFailures: 1,
+    },
     ...{ filter: { ids: [], label: [] }, channel: { type: 'webhook', target: TARGET }, fallback: null },
     ...{ version: 2, updatedAt: '2026-11-20T09:00:00.000Z', ...changes },
   };
@@ -44,17 +51,18 @@ it.each<[string, Partial<Notifier>]>([
   ['one that takes the payload', { channel: { type: 'webhook', target: { ...TARGET, body: 'payload' } } }],
   ['a chat', { channel: { type: 'slack', target: TARGET }, enabled: false }],
   ['PagerDuty', { channel: { type: 'pagerduty', target: TARGET, routingKey: '***' }, fallback: 'mail' }],
-  ['mail', { channel: { type: 'email', to: ['a@b', 'c@d'] }, remindSeconds: 60 }],
+  ['mail', { channel: { type: 'email', to: ['a@b', 'c@d'] }, remindSeconds: 60, afterFailures: 3 }],
   ['a filter', { filter: { ids: ['billing.*', 'a'], label: ['team:the night shift', 'a:b:c'] } }],
 ])('an untouched form sends back what it was made from: %s', (_name, changes) => {
   const notifier = stored(changes);
-  const { enabled, on, filter, channel, remindSeconds, fallback } = notifier;
+  const { enabled, on, filter, channel, remindSeconds, afterFailures, fallback } = notifier;
   expect(sent(draftOf(notifier), notifier)).toEqual({
     enabled,
     on,
     filter,
     channel,
     remindSeconds,
+    afterFailures,
     fallback,
   });
 });

@@ -858,6 +858,8 @@ export type Notifier = {
     on: Array<'failed' | 'late' | 'unstarted' | 'slow' | 'missed' | 'paused' | 'error'>;
     /** While something stays broken, it is told again after so long. Null: never. */
     remindSeconds: number | null;
+    /** It is told of `failed` once so many runs in a row ended failed, unknown or abandoned, and of the recovery only if it was told. */
+    afterFailures: number;
     /** The notifier that gets what could not be delivered. */
     fallback: string | null;
     filter: {
@@ -904,6 +906,8 @@ export type NotifierInput = {
     channel: ChannelInput;
     /** While something stays broken, it is told again after so long. Null: never. */
     remindSeconds?: number | null;
+    /** It is told of `failed` once so many runs in a row ended failed, unknown or abandoned, and of the recovery only if it was told. */
+    afterFailures?: number;
     /** The notifier that gets what could not be delivered. */
     fallback?: string | null;
 };

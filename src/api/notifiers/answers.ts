@@ -11,7 +11,8 @@ type Answer = z.output<typeof notifier>;
 
 /** With its secret values masked. Answers never decrypt anything. */
 export function answerNotifier(stored: StoredNotifier): Answer {
-  const { id, description, enabled, on, filter, remindSeconds, fallback, version, updatedAt } = stored;
+  const { id, description, enabled, on, filter, remindSeconds, afterFailures, fallback, version, updatedAt } =
+    stored;
   return {
     id,
     description,
@@ -20,6 +21,7 @@ export function answerNotifier(stored: StoredNotifier): Answer {
     filter: { ids: [...filter.ids], label: [...filter.label] },
     channel: answerChannel(stored),
     remindSeconds,
+    afterFailures,
     fallback,
     version,
     updatedAt: isoInstant(updatedAt),

@@ -38,8 +38,8 @@ export function resolveNotifier(
   const inChannel = target.type === 'http' ? ['channel', 'target'] : ['channel'];
   const faults = unsealed.map(({ steps }) => ({ path: pointer([...inChannel, ...steps]), message: NO_KEY }));
   const elsewhere = target.type === 'email' ? faultsElsewhere(target.to, mailToDomains) : [];
-  const { description, enabled, on, filter, remindSeconds, fallback } = input;
-  const content = { description, enabled, on, filter, remindSeconds, fallback };
+  const { description, enabled, on, filter, remindSeconds, afterFailures, fallback } = input;
+  const content = { description, enabled, on, filter, remindSeconds, afterFailures, fallback };
   return { content: { ...content, channel: input.channel.type, target }, faults: [...faults, ...elsewhere] };
 }
 

@@ -58,6 +58,11 @@ const fields = {
     description: 'While something stays broken, it is told again after so long. Null: never.',
     example: 86_400,
   }),
+  afterFailures: whole(1, 100).meta({
+    description:
+      'It is told of `failed` once so many runs in a row ended failed, unknown or abandoned, and of the recovery only if it was told.',
+    example: 1,
+  }),
   fallback: notifierIdText
     .nullable()
     .meta({ description: 'The notifier that gets what could not be delivered.', example: null }),
@@ -74,6 +79,7 @@ export const notifierInput = z
     filter: filter.prefault({}),
     channel: channelInput,
     remindSeconds: fields.remindSeconds.default(DAY_SECONDS),
+    afterFailures: fields.afterFailures.default(1),
     fallback: fields.fallback.default(null),
     version: ignored,
     updatedAt: ignored,

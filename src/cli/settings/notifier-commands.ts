@@ -69,6 +69,7 @@ function addShow(notifier: Command, cli: Cli): void {
           ['channel', shown.channel.type],
           ['to', destinationOf(shown.channel)],
           ['reminds', shown.remindSeconds === null ? 'never' : `every ${shown.remindSeconds} s`],
+          ['after failures', String(shown.afterFailures)],
           ['fallback', shown.fallback],
           ['version', String(shown.version)],
           ['updated', view.time(shown.updatedAt)],

@@ -47,6 +47,8 @@ export interface OpenEpisode {
   id: string;
   /** The newest moment at which it broke. */
   brokenAt: Instant;
+  /** How often it broke in a row. */
+  failures: number;
 }
 
 /** Since when it is over, and why, where it did not get well; null: it did. */
@@ -58,9 +60,9 @@ interface End {
 /** What becomes of the episodes of one schedule. */
 export interface Judged {
   /** What opened it, and when the schedule broke last since; `again`: the id of the episode that opens again, null: it is a new one. */
-  opened: { cause: Cause; brokenAt: Instant; again: string | null }[];
-  /** Episodes that are open already broke again. */
-  brokenAgain: OpenEpisode[];
+  opened: { cause: Cause; brokenAt: Instant; failures: number; again: string | null }[];
+  /** Episodes that are open already broke again; `before`: how often they had broken in a row before. */
+  brokenAgain: (OpenEpisode & { kind: AlertKind; before: number })[];
   closed: ({ id: string; kind: AlertKind } & End)[];
 }
 
@@ -80,20 +82,25 @@ export function judgeEpisodes(known: Known, causes: readonly Cause[], now: Insta
     const open = known.open.get(kind);
     const brokenAt = Math.max(open?.brokenAt ?? -Infinity, ...breaks.map(({ at }) => at));
     const end = endOf(knownBy, kind, open?.brokenAt ?? brokenAt, now);
+    const wellUntil = knownBy.wellAt.get(kind) ?? -Infinity;
+    // That it is late, each look says anew.
+    const fresh = kind === 'late' ? 0 : breaks.filter(({ at }) => at > wellUntil).length;
     if (open && end === null) {
-      if (brokenAt > open.brokenAt) judged.brokenAgain.push({ id: open.id, brokenAt });
+      const failures = open.failures + fresh;
+      if (brokenAt > open.brokenAt || fresh > 0)
+        judged.brokenAgain.push({ id: open.id, kind, brokenAt, failures, before: open.failures });
       continue;
     }
     // What broke again since goes on as the same episode, but for a schedule that was on time and is late anew.
     const cause = breaks.find(({ at }) => mayOpen(knownBy, kind, at, now));
     if (open && cause && kind !== 'late') {
-      judged.brokenAgain.push({ id: open.id, brokenAt });
+      judged.brokenAgain.push({ id: open.id, kind, brokenAt, failures: fresh, before: 0 });
       continue;
     }
     const last = open && end ? { id: open.id, until: end.until } : known.over.get(kind);
     const again = cause && last && cause.at <= last.until + FLAP_SECONDS * 1000 ? last.id : null;
     if (open && end && again === null) judged.closed.push({ id: open.id, kind, ...end });
-    if (cause) judged.opened.push({ cause, brokenAt, again });
+    if (cause) judged.opened.push({ cause, brokenAt, failures: Math.max(1, fresh), again });
   }
   return judged;
 }

@@ -32,6 +32,8 @@ export interface Notifier {
   destination?: string;
   /** While an episode stays open, it is told of it again after so many seconds; null: never. */
   remindSeconds: number | null;
+  /** It is told of `failed` once so many runs in a row did not succeed. */
+  afterFailures: number;
   /** The notifier that gets its messages which could not be delivered; null: none does. */
   fallback: string | null;
   version: number;
@@ -71,6 +73,21 @@ export function isSlackItself({
 }
 
 const LANES = 'notify ';
+
+/** An episode that broke so often in a row, and had done so `before`: 0, it opens. */
+interface Broken {
+  kind: AlertKind;
+  before: number;
+  failures: number;
+}
+
+/** Whether it is time that it hears of it. */
+export function hearsOf(
+  { afterFailures }: Pick<Notifier, 'afterFailures'>,
+  { kind, before, failures }: Broken,
+): boolean {
+  return kind === 'failed' ? before < afterFailures && afterFailures <= failures : before === 0;
+}
 
 /** Whether it speaks of such an episode of that schedule. */
 export function speaksOf(

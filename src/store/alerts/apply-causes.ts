@@ -4,7 +4,7 @@ import { type Judged, judgeEpisodes } from '../../core/alerts/episode.ts';
 import { type BreakingRun, whatIsWrong } from '../../core/alerts/what-is-wrong.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { randomRunId } from '../../core/runs/run.ts';
-import { instants, texts, uuids } from '../../postgres/sql/arrays.ts';
+import { instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
@@ -51,6 +51,7 @@ interface NewAlert {
   kind: AlertKind;
   since: Instant;
   brokenAt: Instant;
+  failures: number;
   runId: string | null;
   run: BreakingRun | null;
   /** Of fires that were missed. */
@@ -83,7 +84,7 @@ export async function applyCauses(
   const gone = uids.filter((uid) => !there.has(uid)).map((uid) => ({ uid, overBy: 'deleted' }));
   await closeAlertsOf(tx, gone, now);
   const judged = await judge(tx, effects, free, now);
-  const { told, notifiers, busy } = await lockTellers(tx, judged);
+  const { told, busy, ...tellers } = await lockTellers(tx, judged);
   const isBusy = ({ schedule }: JudgedSchedule) => (told.get(schedule.uid) ?? []).some((id) => busy.has(id));
   const ready = judged.filter((one) => !isBusy(one));
   const decided = asManyAsOneTakes(ready, ({ schedule }) => told.get(schedule.uid)?.length ?? 0);
@@ -98,7 +99,7 @@ export async function applyCauses(
     later: new Set(ready.slice(decided.length).map(uidOf)),
     opened: opened.map(({ schedule: { id: scheduleId }, kind, since }) => ({ scheduleId, kind, since })),
     closed,
-    messages: await tell(tx, decided, notifiers, { now, publicUrl }),
+    messages: await tell(tx, decided, tellers, { now, publicUrl }),
     effects: await writeLateEffects(tx, opened.flatMap(lateOf)),
   };
 }
@@ -164,12 +165,12 @@ async function judge(
   return verdicts.map(({ schedule, judged }) => ({
     schedule,
     judged,
-    opened: judged.opened.map(({ cause: { alertKind, at, runId, count }, brokenAt, again }) => {
+    opened: judged.opened.map(({ cause: { alertKind, at, runId, count }, brokenAt, failures, again }) => {
       const run = runs.get(runId ?? '') ?? null;
       // What was missed first may be long ago.
       const since = alertKind === 'missed' && run ? (run.coalescedFrom ?? run.scheduledFor) : at;
       const [id, isAgain] = [again ?? randomRunId(at), again !== null];
-      return { id, isAgain, schedule, kind: alertKind, since, brokenAt, runId, run, count };
+      return { id, isAgain, schedule, kind: alertKind, since, brokenAt, failures, runId, run, count };
     }),
   }));
 }
@@ -184,13 +185,15 @@ function causesOf({ kind, alertKind, ...effect }: Effect): (VersionedCause & { u
 async function openAlerts(tx: Transaction, opened: readonly NewAlert[]): Promise<void> {
   if (opened.length === 0) return;
   await tx.execute(sql`-- openAlerts
-    INSERT INTO alerts (id, schedule_uid, schedule_id, kind, since, broken_at, run_id, status, error)
+    INSERT INTO alerts (id, schedule_uid, schedule_id, kind, since, broken_at, failures, run_id, status, error)
     SELECT * FROM unnest(${uuids(opened.map(({ id }) => id))}, ${uuids(opened.map(({ schedule }) => schedule.uid))},
       ${texts(opened.map(({ schedule }) => schedule.id))}, ${texts(opened.map(({ kind }) => kind))},
       ${instants(opened.map(({ since }) => since))}, ${instants(opened.map(({ brokenAt }) => brokenAt))},
+      ${ints(opened.map(({ failures }) => failures))},
       ${uuids(opened.map(({ runId }) => runId))}, ${texts(opened.map(({ run }) => run?.status ?? null))},
       ${texts(opened.map(({ kind, schedule, ...broken }) => whatIsWrong(kind, broken, schedule)))})
-    ON CONFLICT (id) DO UPDATE SET until = NULL, over_by = NULL, broken_at = excluded.broken_at, run_id = excluded.run_id,
+    ON CONFLICT (id) DO UPDATE SET until = NULL, over_by = NULL, broken_at = excluded.broken_at,
+      failures = excluded.failures, run_id = excluded.run_id,
       status = excluded.status, error = excluded.error`);
 }
 
@@ -198,8 +201,9 @@ async function breakAgain(tx: Transaction, decided: readonly JudgedSchedule[]): 
   const again = decided.flatMap(({ judged: { brokenAgain } }) => brokenAgain);
   if (again.length === 0) return;
   await tx.execute(sql`-- breakAgain
-    UPDATE alerts SET broken_at = b.at
-    FROM unnest(${uuids(again.map(({ id }) => id))}, ${instants(again.map(({ brokenAt }) => brokenAt))}) AS b(id, at)
+    UPDATE alerts SET broken_at = b.at, failures = b.failures
+    FROM unnest(${uuids(again.map(({ id }) => id))}, ${instants(again.map(({ brokenAt }) => brokenAt))},
+      ${ints(again.map(({ failures }) => failures))}) AS b(id, at, failures)
     WHERE alerts.id = b.id`);
 }
 

@@ -160,14 +160,18 @@ async function openEpisodes(
   tx: Transaction,
   uids: readonly string[],
 ): Promise<Map<string, Map<AlertKind, OpenEpisode>>> {
-  const rows = await rowsOf<{ id: string; schedule_uid: string; kind: AlertKind; broken_at: InstantText }>(
-    tx,
-  )(sql`-- openEpisodes
-    SELECT id, schedule_uid, kind, broken_at FROM alerts WHERE schedule_uid = ANY (${uuids(uids)}) AND until IS NULL`);
+  const rows = await rowsOf<{
+    id: string;
+    schedule_uid: string;
+    kind: AlertKind;
+    broken_at: InstantText;
+    failures: number;
+  }>(tx)(sql`-- openEpisodes
+    SELECT id, schedule_uid, kind, broken_at, failures FROM alerts WHERE schedule_uid = ANY (${uuids(uids)}) AND until IS NULL`);
   const found = new Map<string, Map<AlertKind, OpenEpisode>>();
-  for (const { id, schedule_uid, kind, broken_at } of rows) {
+  for (const { id, schedule_uid, kind, broken_at, failures } of rows) {
     const ofSchedule = found.get(schedule_uid) ?? new Map<AlertKind, OpenEpisode>();
-    found.set(schedule_uid, ofSchedule.set(kind, { id, brokenAt: toInstant(broken_at) }));
+    found.set(schedule_uid, ofSchedule.set(kind, { id, brokenAt: toInstant(broken_at), failures }));
   }
   return found;
 }

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { FLAP_SECONDS } from '../../core/alerts/episode.ts';
 import type { Notifier } from '../../core/alerts/notifier.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
-import { instants, texts, uuids } from '../../postgres/sql/arrays.ts';
+import { booleans, instants, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstantOrNull } from '../../postgres/sql/rows.ts';
 
@@ -25,22 +25,25 @@ export async function noteOpenings(
   if (opened.length === 0) return new Map();
   const held = now + HOLD_MS;
   const isHeld = heldAt(now);
-  const rows = await rowsOf<{ alert_id: string; notifier_id: string; held_until: InstantText | null }>(
-    tx,
-  )(sql`-- noteOpenings
+  const rows = await rowsOf<{
+    alert_id: string;
+    notifier_id: string;
+    held_until: InstantText | null;
+    is_new: boolean;
+  }>(tx)(sql`-- noteOpenings
     INSERT INTO alert_tellings AS t (alert_id, notifier_id, remind_at, held_until)
-    SELECT * FROM unnest(${uuids(opened.map(({ alertId }) => alertId))}, ${texts(opened.map(({ notifier }) => notifier.id))},
-      ${instants(opened.map(({ notifier }) => remindAt(notifier, now)))},
-      ${instants(opened.map(({ isAgain }) => (isAgain ? held : null)))})
+    SELECT o.alert_id, o.notifier_id, o.remind_at, CASE WHEN o.is_again OR EXISTS (SELECT FROM message_alerts g
+        JOIN messages m ON m.run_id = g.run_id AND m.notifier_id = o.notifier_id AND m.event = 'recovered'
+        WHERE g.alert_id = o.alert_id) THEN ${isoInstant(held)}::timestamptz END
+    FROM unnest(${uuids(opened.map(({ alertId }) => alertId))}, ${texts(opened.map(({ notifier }) => notifier.id))},
+      ${instants(opened.map(({ notifier }) => remindAt(notifier, now)))}, ${booleans(opened.map(({ isAgain }) => isAgain))})
+      AS o(alert_id, notifier_id, remind_at, is_again)
     ON CONFLICT (alert_id, notifier_id) DO UPDATE SET told_over = t.told_over AND ${isHeld},
       remind_at = CASE WHEN t.told_over AND ${isHeld} THEN t.held_until WHEN t.told_over OR t.held_until IS NULL THEN excluded.remind_at
         ELSE t.remind_at END,
-      held_until = CASE WHEN t.told_over AND NOT ${isHeld} THEN excluded.held_until ELSE t.held_until END
-    RETURNING alert_id, notifier_id, held_until`);
-  const again = new Set(opened.flatMap(({ alertId, isAgain }) => (isAgain ? [alertId] : [])));
-  return byNotifier(
-    rows.filter(({ alert_id, held_until }) => !again.has(alert_id) || toInstantOrNull(held_until) === held),
-  );
+      held_until = CASE WHEN t.told_over AND NOT ${isHeld} THEN ${isoInstant(held)}::timestamptz ELSE t.held_until END
+    RETURNING alert_id, notifier_id, held_until, xmax = 0 AS is_new`);
+  return byNotifier(rows.filter(({ is_new, held_until }) => is_new || toInstantOrNull(held_until) === held));
 }
 
 function remindAt({ remindSeconds }: Notifier, now: Instant): Instant | null {

@@ -62,7 +62,11 @@ export async function remind(
   );
   const mine = reminders.filter(({ notifierId }) => !locked.has(notifierId));
   const secondsOf = ({ notifierId }: Reminder) => free.get(notifierId)?.remindSeconds ?? null;
-  const due = (await lockDue(tx, mine)).map((one) => ({ ...one, seconds: secondsOf(one) }));
+  const due = (await lockDue(tx, mine)).map((one) => ({
+    ...one,
+    seconds: secondsOf(one),
+    after: free.get(one.notifierId)?.afterFailures ?? 1,
+  }));
   const now = await databaseNow(tx);
   const rows = await noteDue(tx, due, now);
   const about = (notifier: Notifier, what: What) =>
@@ -89,7 +93,7 @@ type What = 'reminder' | 'endedByPerson' | 'opened' | 'recovered' | 'known';
 /** Decides what is to be told of these, whose rows are locked, and notes it. */
 async function noteDue(
   tx: Transaction,
-  due: readonly (Reminder & { seconds: number | null })[],
+  due: readonly (Reminder & { seconds: number | null; after: number })[],
   now: Instant,
 ): Promise<{ alert_id: string; notifier_id: string; what: What }[]> {
   if (due.length === 0) return [];
@@ -103,11 +107,12 @@ async function noteDue(
         a.id IS NULL AS is_gone, CASE WHEN a.id IS NULL THEN 'known'
         WHEN a.until IS NOT NULL THEN
           CASE WHEN t.told_over THEN 'known' WHEN t.held_until IS NULL THEN 'endedByPerson' ELSE 'recovered' END
-        WHEN t.told_over THEN 'opened'
+        WHEN t.told_over THEN CASE WHEN a.kind = 'failed' AND a.failures < d.after_failures THEN 'known' ELSE 'opened' END
         WHEN t.held_until IS NULL OR ${at} >= greatest(t.held_until, t.held_until - ${hold} + make_interval(secs => d.seconds::float8))
           AND d.seconds IS NOT NULL THEN 'reminder' ELSE 'known' END AS what
       FROM unnest(${uuids(due.map(({ alertId }) => alertId))}, ${texts(due.map(({ notifierId }) => notifierId))},
-        ${ints(due.map(({ seconds }) => seconds))}) AS d(alert_id, notifier_id, seconds)
+        ${ints(due.map(({ seconds }) => seconds))}, ${ints(due.map(({ after }) => after))})
+        AS d(alert_id, notifier_id, seconds, after_failures)
         JOIN alert_tellings t ON t.alert_id = d.alert_id AND t.notifier_id = d.notifier_id LEFT JOIN alerts a ON a.id = d.alert_id
     ), forgotten AS (
       DELETE FROM alert_tellings t USING due d WHERE t.alert_id = d.alert_id AND t.notifier_id = d.notifier_id AND ${isPast(at, hold)}
@@ -116,6 +121,7 @@ async function noteDue(
         held_until = CASE WHEN d.what <> 'known' AND (t.held_until IS NOT NULL OR t.told_over) THEN ${at} + ${hold} ELSE t.held_until END,
         remind_at = CASE WHEN d.what = 'recovered' THEN ${at} + ${hold} WHEN d.what <> 'known' THEN ${at} + d.rest
           WHEN d.until IS NOT NULL THEN d.until + ${hold}
+          WHEN t.told_over THEN ${at} + ${hold}
           WHEN d.rest IS NOT NULL THEN greatest(t.held_until, t.held_until - ${hold} + d.rest) END
       FROM due d WHERE t.alert_id = d.alert_id AND t.notifier_id = d.notifier_id AND NOT ${isPast(at, hold)}
     )

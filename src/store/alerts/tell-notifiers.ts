@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
-import { type Notifier, speaksOf } from '../../core/alerts/notifier.ts';
+import { type Notifier, hearsOf, speaksOf } from '../../core/alerts/notifier.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
@@ -11,17 +11,36 @@ import type { TextsAt } from './message-payloads.ts';
 import { lockNotifiersToTell } from './notifiers-to-tell.ts';
 import { type RecordedMessages, recordMessages } from './record-messages.ts';
 
+interface Broken {
+  id: string;
+  kind: AlertKind;
+  failures: number;
+  before: number;
+}
+
+type Spoken = Broken & { isAgain: boolean; uid: string; notifier: Notifier; alertId: string };
+
+/** What opened or broke again, of which a notifier may hear now. */
+function brokenOf({ opened, judged }: JudgedSchedule): (Broken & { isAgain: boolean })[] {
+  return [
+    ...opened.map((one) => ({ ...one, before: 0 })),
+    ...judged.brokenAgain.flatMap((one) => (one.kind === 'failed' ? [{ ...one, isAgain: false }] : [])),
+  ];
+}
+
 /** A schedule with what becomes of its episodes. */
 interface JudgedSchedule {
   schedule: { uid: string; id: string; labels: Readonly<Record<string, string>> };
-  judged: { closed: readonly { id: string }[] };
-  opened: readonly { id: string; kind: AlertKind; isAgain: boolean }[];
+  judged: { closed: readonly { id: string }[]; brokenAgain: readonly Broken[] };
+  opened: readonly (Omit<Broken, 'before'> & { isAgain: boolean })[];
 }
 
 /** Who is to be told of these schedules. */
 interface Tellers {
   /** By the uid of the schedule: ids of the notifiers that are to be told, once for each message. */
   told: ReadonlyMap<string, string[]>;
+  /** What all that are enabled speak of, also where it is not yet time that they hear of it. */
+  speaking: readonly Spoken[];
   /** Those whose rows are locked from now on; others have those of `busy`. */
   notifiers: readonly Notifier[];
   busy: ReadonlySet<string>;
@@ -29,29 +48,34 @@ interface Tellers {
 
 export async function lockTellers(tx: Transaction, judged: readonly JudgedSchedule[]): Promise<Tellers> {
   const toldOf = await tellingsOf(tx, judged);
-  const told = await tellersOf(tx, judged, toldOf);
-  const { free, locked: busy } = await lockNotifiersToTell(tx, [...told.values()].flat());
-  return { told, notifiers: [...free.values()], busy };
-}
-
-async function tellersOf(
-  tx: Transaction,
-  judged: readonly JudgedSchedule[],
-  toldOf: ReadonlyMap<string, string[]>,
-): Promise<Map<string, string[]>> {
-  const isAny = judged.some((one) => one.opened.length > 0);
-  const notifiers = isAny ? await readNotifiers(tx) : [];
-  return new Map(
-    judged.map(({ schedule, opened, judged: { closed } }) => [
-      schedule.uid,
+  const isAny = judged.some((one) => brokenOf(one).length > 0);
+  const speaking = spokenBy(isAny ? await readNotifiers(tx) : [], judged);
+  const opened = Map.groupBy(speaking.filter(hears), ({ uid }) => uid);
+  const told = new Map(
+    judged.map(({ schedule: { uid }, judged: { closed } }) => [
+      uid,
       [
-        ...opened.flatMap(({ kind }) =>
-          notifiers.filter((one) => speaksOf(one, kind, schedule)).map(({ id }) => id),
-        ),
+        ...(opened.get(uid) ?? []).map(({ notifier }) => notifier.id),
         ...closed.flatMap(({ id }) => toldOf.get(id) ?? []),
       ],
     ]),
   );
+  const { free, locked: busy } = await lockNotifiersToTell(tx, [...told.values()].flat());
+  return { told, speaking, notifiers: [...free.values()], busy };
+}
+
+/** What opened or broke again, for each of these notifiers that speaks of it. */
+function spokenBy(notifiers: readonly Notifier[], judged: readonly JudgedSchedule[]): Spoken[] {
+  const all = judged.flatMap((one) => brokenOf(one).map((broken) => ({ broken, schedule: one.schedule })));
+  return notifiers.flatMap((notifier) =>
+    all
+      .filter(({ broken, schedule }) => speaksOf(notifier, broken.kind, schedule))
+      .map(({ broken, schedule: { uid } }) => ({ ...broken, uid, notifier, alertId: broken.id })),
+  );
+}
+
+function hears({ notifier, ...broken }: Spoken): boolean {
+  return hearsOf(notifier, broken);
 }
 
 async function tellingsOf(
@@ -70,19 +94,13 @@ async function tellingsOf(
 export async function tell(
   tx: Transaction,
   decided: readonly JudgedSchedule[],
-  notifiers: readonly Notifier[],
+  { notifiers, speaking }: Pick<Tellers, 'notifiers' | 'speaking'>,
   at: TextsAt,
 ): Promise<RecordedMessages> {
-  const opened = notifiers.flatMap((notifier) =>
-    decided.flatMap(({ schedule, opened: of }) =>
-      of.flatMap(({ id: alertId, kind, isAgain }) =>
-        speaksOf(notifier, kind, schedule) ? [{ notifier, alertId, isAgain }] : [],
-      ),
-    ),
-  );
+  const opened = spokenBy(notifiers, decided).filter(hears);
   const closed = decided.flatMap(({ judged }) => judged.closed.map(({ id }) => id));
   const again = decided.flatMap(({ opened: of }) => of.flatMap(({ id, isAgain }) => (isAgain ? [id] : [])));
-  await forgetOthers(tx, again, opened);
+  await forgetOthers(tx, again, speaking);
   const toOpen = await noteOpenings(tx, opened, at.now);
   const toEnd = await noteEnds(tx, closed, at.now);
   const messages = await tellingsOfChanges(

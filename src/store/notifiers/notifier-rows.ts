@@ -38,13 +38,14 @@ export interface NotifierRow {
   channel: ChannelType;
   destination: string | null;
   remind_seconds: number | null;
+  after_failures: number;
   fallback: string | null;
   version: number;
   updated_at: InstantText;
 }
 
 export const NOTIFIER_COLUMNS: SQL = sql`n.id, n.uid, n.description, n.enabled, array_to_json(n.kinds)::text AS kinds, n.filter, n.channel,
-  n.remind_seconds, n.fallback, n.version, n.updated_at, CASE WHEN n.channel = 'email' THEN 'mail' ELSE (
+  n.remind_seconds, n.after_failures, n.fallback, n.version, n.updated_at, CASE WHEN n.channel = 'email' THEN 'mail' ELSE (
     SELECT left(lower(substring(coalesce(c.url, sent.target->>'url') FROM '^[a-zA-Z]+://([^/?#]*)')), 300)
     FROM (SELECT coalesce(v.definition->'target'->'target', v.definition->'target') AS target FROM schedule_versions v
       WHERE v.schedule_uid = n.uid AND v.version = n.version) AS sent
@@ -62,6 +63,7 @@ export function toNotifier(row: NotifierRow): Notifier {
     channel,
     destination: row.destination ?? '',
     remindSeconds: row.remind_seconds,
+    afterFailures: row.after_failures,
     fallback,
     version,
     updatedAt: toInstant(row.updated_at),

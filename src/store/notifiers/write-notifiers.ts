@@ -9,11 +9,13 @@ import type { StoredNotifier } from './find-notifiers.ts';
 
 /** @throws TryAgain if another caller has just created one of that id */
 export async function createNotifier(tx: Transaction, notifier: StoredNotifier): Promise<void> {
-  const { id, uid, description, enabled, channel, remindSeconds, fallback, version } = notifier;
+  const { id, uid, description, enabled, channel, remindSeconds, afterFailures, fallback, version } =
+    notifier;
   const rows = await rowsOf(tx)(sql`-- createNotifier
-    INSERT INTO notifiers (id, uid, description, enabled, kinds, filter, channel, remind_seconds, fallback, version, updated_at)
+    INSERT INTO notifiers (id, uid, description, enabled, kinds, filter, channel, remind_seconds, after_failures, fallback, version,
+      updated_at)
     VALUES (${id}, ${uid}, ${description}, ${enabled}, ${texts(notifier.on)}, ${JSON.stringify(notifier.filter)}::jsonb, ${channel},
-      ${remindSeconds}, ${fallback}, ${version}, ${isoInstant(notifier.updatedAt)}::timestamptz)
+      ${remindSeconds}, ${afterFailures}, ${fallback}, ${version}, ${isoInstant(notifier.updatedAt)}::timestamptz)
     ON CONFLICT DO NOTHING RETURNING id`);
   if (rows.length === 0) throw new TryAgain('a notifier of that id was created meanwhile');
   await keepVersion(tx, notifier, 'created');
@@ -21,11 +23,11 @@ export async function createNotifier(tx: Transaction, notifier: StoredNotifier):
 
 /** The caller has its row locked. */
 export async function changeLockedNotifier(tx: Transaction, notifier: StoredNotifier): Promise<void> {
-  const { id, description, enabled, channel, remindSeconds, fallback, version } = notifier;
+  const { id, description, enabled, channel, remindSeconds, afterFailures, fallback, version } = notifier;
   await tx.execute(sql`-- changeLockedNotifier
     UPDATE notifiers SET description = ${description}, enabled = ${enabled}, kinds = ${texts(notifier.on)},
-      filter = ${JSON.stringify(notifier.filter)}::jsonb, channel = ${channel}, remind_seconds = ${remindSeconds}, fallback = ${fallback},
-      version = ${version}, updated_at = ${isoInstant(notifier.updatedAt)}::timestamptz WHERE id = ${id}`);
+      filter = ${JSON.stringify(notifier.filter)}::jsonb, channel = ${channel}, remind_seconds = ${remindSeconds},
+      after_failures = ${afterFailures}, fallback = ${fallback}, version = ${version}, updated_at = ${isoInstant(notifier.updatedAt)}::timestamptz WHERE id = ${id}`);
   await keepVersion(tx, notifier, 'updated');
 }
 

@@ -136,6 +136,7 @@ export const THINGS: readonly Thing[] = [
     definitions: [
       {
         ...{ description: 'Night shift', enabled: false, on: ['late', 'failed'], remindSeconds: null },
+        afterFailures: 100,
         filter: { ids: ['billing.*', 'one'], label: ['team:a:b'] },
         channel: WEBHOOK,
       },
@@ -144,6 +145,7 @@ export const THINGS: readonly Thing[] = [
     answers: [
       {
         ...{ description: 'Night shift', enabled: false, on: ['late', 'failed'], remindSeconds: null },
+        afterFailures: 100,
         filter: { ids: ['billing.*', 'one'], label: ['team:a:b'] },
         channel: { type: 'webhook', target: ANSWERED_TARGET },
         ...{ fallback: null, version: 1 },
@@ -152,7 +154,7 @@ export const THINGS: readonly Thing[] = [
         ...{ description: null, enabled: true, filter: { ids: [], label: [] }, remindSeconds: 86_400 },
         on: ['failed', 'late', 'unstarted', 'slow', 'missed', 'paused', 'error'],
         channel: { type: 'webhook', target: ANSWERED_TARGET },
-        ...{ fallback: null, version: 2 },
+        ...{ afterFailures: 1, fallback: null, version: 2 },
       },
     ],
     faulty: [
@@ -161,6 +163,7 @@ export const THINGS: readonly Thing[] = [
           ...{
             on: ['failed', 'failed'],
             remindSeconds: 1,
+            afterFailures: 101,
             fallback: '-',
             enabled: 'yes',
             also: 1,
@@ -170,7 +173,15 @@ export const THINGS: readonly Thing[] = [
           channel: { type: 'email', to: ['no address', 'a@b', 'a@b'] },
         },
         [
-          ...['/also', '/channel/to', '/channel/to/0', '/enabled', '/fallback', '/filter/ids/0'],
+          ...[
+            '/afterFailures',
+            '/also',
+            '/channel/to',
+            '/channel/to/0',
+            '/enabled',
+            '/fallback',
+            '/filter/ids/0',
+          ],
           ...['/filter/label/0', '/filter/tags', '/id', '/on', '/remindSeconds'],
         ],
       ],

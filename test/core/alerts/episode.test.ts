@@ -27,7 +27,7 @@ const heals = (at: number, alertKind: AlertKind = 'failed'): Cause => ({
 });
 const well = (at: number, kind: AlertKind = 'failed'): Partial<Known> => ({ wellAt: new Map([[kind, at]]) });
 const open = (brokenAt: number, kind: AlertKind = 'failed'): Partial<Known> => ({
-  open: new Map([[kind, { id: 'open', brokenAt }]]),
+  open: new Map([[kind, { id: 'open', brokenAt, failures: 1 }]]),
 });
 const judge = (known: Partial<Known>, ...causes: Cause[]) =>
   judgeEpisodes({ ...WELL, ...known }, causes, NOW);
@@ -46,7 +46,8 @@ function openAfter(causes: readonly Cause[], lastSuccessAt: number): Known['open
     const { opened, brokenAgain, closed: over } = judgeEpisodes(known, [cause], NOW);
     const episodes = new Map(known.open);
     if (over.length > 0) episodes.delete('failed');
-    for (const one of opened) episodes.set('failed', { id: 'new', brokenAt: one.brokenAt });
+    for (const one of opened)
+      episodes.set('failed', { id: 'new', brokenAt: one.brokenAt, failures: one.failures });
     for (const one of brokenAgain) episodes.set('failed', one);
     known = { ...known, open: episodes };
   }
@@ -57,9 +58,12 @@ describe('of the causes of one schedule', () => {
   it('the first that breaks opens an episode, and the later ones belong to it', () => {
     expect(judge({}, breaks(10), breaks(30), breaks(20))).toEqual({
       ...NOTHING,
-      opened: [{ cause: breaks(10), brokenAt: 30, again: null }],
+      opened: [{ cause: breaks(10), brokenAt: 30, failures: 3, again: null }],
     });
-    expect(judge(open(10), breaks(20))).toEqual({ ...NOTHING, brokenAgain: [{ id: 'open', brokenAt: 20 }] });
+    expect(judge(open(10), breaks(20), breaks(30))).toEqual({
+      ...NOTHING,
+      brokenAgain: [{ id: 'open', kind: 'failed', brokenAt: 30, failures: 3, before: 1 }],
+    });
   });
 
   it('what heals ends an open episode, unless it broke later', () => {
@@ -69,7 +73,7 @@ describe('of the causes of one schedule', () => {
     expect(judge(open(10), heals(20, 'late'))).toEqual(NOTHING);
     expect(judge(open(10), heals(20), breaks(30))).toEqual({
       ...NOTHING,
-      brokenAgain: [{ id: 'open', brokenAt: 30 }],
+      brokenAgain: [{ id: 'open', kind: 'failed', brokenAt: 30, failures: 1, before: 0 }],
     });
   });
 
@@ -104,14 +108,14 @@ describe('of the causes of one schedule', () => {
     const causes = [breaks(10), heals(20), breaks(30), breaks(40), heals(50)];
     for (const order of permutationsOf(causes)) expect(openAfter(order, 50).size).toBe(0);
     for (const order of permutationsOf([breaks(10), heals(20), breaks(30)]))
-      expect([...openAfter(order, 20).values()]).toEqual([{ id: 'new', brokenAt: 30 }]);
+      expect([...openAfter(order, 20).values()]).toMatchObject([{ id: 'new', brokenAt: 30 }]);
   });
 });
 
 describe('an episode', () => {
   it('of a schedule that is late is open while it is, is over by a success whenever that was, and begins anew with the next', () => {
     expect(judge({ lateSince: 10 }).opened).toEqual([
-      { cause: { ...breaks(10, 'late'), runId: null }, brokenAt: 10, again: null },
+      { cause: { ...breaks(10, 'late'), runId: null }, brokenAt: 10, failures: 1, again: null },
     ]);
     const late = open(10, 'late');
     expect(judge({ ...late, lateSince: 10 })).toEqual(NOTHING);
@@ -125,7 +129,7 @@ describe('an episode', () => {
     // Under another bound it is late since another moment, in the same episode.
     expect(judge({ ...late, lateSince: 75 })).toEqual({
       ...NOTHING,
-      brokenAgain: [{ id: 'open', brokenAt: 75 }],
+      brokenAgain: [{ id: 'open', kind: 'late', brokenAt: 75, failures: 1, before: 1 }],
     });
     expect(judge({ ...late, lateSince: 5 })).toEqual(NOTHING);
   });

@@ -124,14 +124,14 @@ class World {
   #judge(causes: readonly Cause[]): void {
     const { opened, brokenAgain, closed } = judgeEpisodes(this.#known(), causes, this.now);
     for (const { kind } of closed) this.#close(kind);
-    for (const { cause, brokenAt, again } of opened) {
+    for (const { cause, brokenAt, failures, again } of opened) {
       // Where it is over and open again at once, nothing has changed for those who were told.
       if (!this.open.has(cause.alertKind)) this.#tell(cause.alertKind, 'opened');
       else expect(again).toBe(cause.alertKind);
       expect(again !== null).toBe(this.open.has(cause.alertKind) || this.#over.has(cause.alertKind));
-      this.open.set(cause.alertKind, { id: cause.alertKind, brokenAt });
+      this.open.set(cause.alertKind, { id: cause.alertKind, brokenAt, failures });
     }
-    for (const { id, brokenAt } of brokenAgain) this.open.set(id as AlertKind, { id, brokenAt });
+    for (const { kind, ...one } of brokenAgain) this.open.set(kind, one);
     this.#seenSuccess = Math.max(this.#seenSuccess, ...this.#successes);
   }
 

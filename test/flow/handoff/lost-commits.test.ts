@@ -153,7 +153,13 @@ it('a message of a notifier goes where the new edit says', async () => {
   const { wake } = instance.pipeline;
   const deps = { database: store.database, events: createEventBus(), wake, scope: null };
   const about = { description: null, enabled: true, on: [], filter: { ids: [], label: [] } } as const;
-  const rest = { ...about, channel: 'webhook', remindSeconds: null, fallback: null } as const;
+  const rest = {
+    ...about,
+    channel: 'webhook',
+    remindSeconds: null,
+    afterFailures: 1,
+    fallback: null,
+  } as const;
   await failOver(
     (word) =>
       putNotifier(deps, 'ops', () => ({

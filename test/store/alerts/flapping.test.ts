@@ -181,3 +181,71 @@ describe('an episode that opens again within five minutes of its end', () => {
     ]);
   });
 });
+
+describe('a notifier that hears of failures after three in a row', () => {
+  beforeEach(async () => {
+    await store.rows(sql`UPDATE notifiers SET after_failures = 3`);
+    heard = 0;
+  });
+  const happen = async (...kinds: ('breaks' | 'heals')[]) => {
+    for (const kind of kinds) await happens(kind);
+  };
+
+  it('is told with the third, once, and that it is over', async () => {
+    await happen('breaks', 'breaks');
+    expect(await told()).toEqual([]);
+    await happen('breaks');
+    expect(await told()).toEqual(both('opened'));
+    await happen('breaks', 'breaks');
+    expect(await told()).toEqual([]);
+    await happen('heals');
+    expect(await told()).toEqual(both('recovered'));
+    expect(await tellings()).toEqual([]);
+  });
+
+  it('hears nothing of two, nor that they are over, and a success begins anew', async () => {
+    await happen('breaks', 'breaks', 'heals', 'breaks', 'breaks');
+    expect(await told()).toEqual([]);
+    expect(await episodes()).toMatchObject([{ is_open: true }]);
+    await happen('heals');
+    await pass(301);
+    expect(await told()).toEqual([]);
+    await happen('breaks', 'breaks', 'breaks');
+    expect(await told()).toEqual(both('opened'));
+  });
+
+  it('is told of three that are found at once, and of other kinds with the first', async () => {
+    await store.rows(sql`INSERT INTO effects
+      (kind, alert_kind, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
+      SELECT 'breaks', k, uid, version, id, 'schedule', 'failed', clock_timestamp(), 0
+      FROM schedules, unnest(ARRAY['failed', 'missed', 'failed', 'failed']) AS k`);
+    await applyAll(store);
+    const rows = await store.rows(sql`SELECT a.kind FROM alerts a JOIN message_alerts t ON t.alert_id = a.id
+      JOIN messages m ON m.run_id = t.run_id WHERE m.notifier_id = 'pager' ORDER BY a.kind`);
+    expect(rows).toEqual([{ kind: 'failed' }, { kind: 'missed' }]);
+  });
+
+  it('of an episode that opens again hears no sooner, also once its five minutes have passed', async () => {
+    await happen('breaks', 'breaks', 'breaks');
+    await told();
+    await happen('heals');
+    await told();
+    await happen('breaks', 'breaks', 'breaks');
+    await told();
+    await pass(301);
+    await happen('heals');
+    expect(await told()).toEqual(both('recovered'));
+    await happen('breaks', 'heals', 'breaks');
+    await pass(301);
+    expect(await told()).toEqual([]);
+    await happen('breaks', 'breaks');
+    expect(await told()).toEqual(both('opened'));
+    await pass(301);
+    await happen('heals');
+    expect(await told()).toEqual(both('recovered'));
+    await happen('breaks', 'breaks', 'breaks');
+    expect(await told()).toEqual([]);
+    await pass(301);
+    expect(await told()).toEqual(both('opened'));
+  });
+});

@@ -24,6 +24,8 @@ export interface NotifierDraft extends HttpDraft {
   to: string;
   /** Seconds; empty: never. */
   remindSeconds: string;
+  /** Runs in a row. */
+  afterFailures: string;
   /** Empty: none. */
   fallback: string;
 }
@@ -34,33 +36,46 @@ const DAY_SECONDS = '86400';
 export const EMPTY: NotifierDraft = {
   ...EMPTY_HTTP,
   ...{ enabled: true, on: ALERT_KINDS.map(([kind]) => kind), ids: '', labels: '' },
-  ...{ channel: 'webhook', routingKey: '', to: '', remindSeconds: DAY_SECONDS, fallback: '' },
+  ...{
+    channel: 'webhook',
+    routingKey: '',
+    to: '',
+    remindSeconds: DAY_SECONDS,
+    afterFailures: '1',
+    fallback: '',
+  },
 };
 
 /** Secret values are answered as ***, which sent back keeps them. */
-export function draftOf({ enabled, on, filter, channel, remindSeconds, fallback }: Notifier): NotifierDraft {
+export function draftOf({ enabled, on, filter, channel, ...rest }: Notifier): NotifierDraft {
   return {
     ...(channel.type === 'email' ? EMPTY_HTTP : httpDraftOf(channel.target)),
     ...{ enabled, on, ids: filter.ids.join('\n'), labels: filter.label.join('\n'), channel: channel.type },
     routingKey: channel.type === 'pagerduty' ? channel.routingKey : '',
     to: channel.type === 'email' ? channel.to.join('\n') : '',
-    remindSeconds: remindSeconds === null ? '' : String(remindSeconds),
-    fallback: fallback ?? '',
+    remindSeconds: rest.remindSeconds === null ? '' : String(rest.remindSeconds),
+    afterFailures: String(rest.afterFailures),
+    fallback: rest.fallback ?? '',
   };
 }
 
 /** What to send, but for the description. `stored`: what the form was made of. */
 export function bodyOf(draft: NotifierDraft, stored: Notifier | null): Record<string, unknown> {
-  const { enabled, on, fallback, remindSeconds: seconds } = draft;
+  const { enabled, on, fallback, remindSeconds, afterFailures } = draft;
   return {
     enabled,
     on,
     filter: { ids: linesOf(draft.ids), label: textLinesOf(draft.labels) },
     channel: channelOf(draft, stored?.channel ?? null),
-    // What is no number goes as it is, so that the daemon says so.
-    remindSeconds: seconds.trim() === '' ? null : Number.isNaN(Number(seconds)) ? seconds : Number(seconds),
+    remindSeconds: remindSeconds.trim() === '' ? null : numberOf(remindSeconds),
+    afterFailures: afterFailures.trim() === '' ? 1 : numberOf(afterFailures),
     fallback: fallback.trim() || null,
   };
+}
+
+/** What is no number goes as it is, so that the daemon says so. */
+function numberOf(text: string): number | string {
+  return Number.isNaN(Number(text)) ? text : Number(text);
 }
 
 function channelOf(draft: NotifierDraft, stored: Channel | null): Record<string, unknown> {

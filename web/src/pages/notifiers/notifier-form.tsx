@@ -17,7 +17,7 @@ const KIND: Named = {
   hint: 'Messages that are recorded from now on go where it says.',
 };
 const PATHS = [
-  ...['/enabled', '/on', '/filter/ids', '/filter/label', '/remindSeconds', '/fallback'],
+  ...['/enabled', '/on', '/filter/ids', '/filter/label', '/remindSeconds', '/afterFailures', '/fallback'],
   ...['/channel/type', '/channel/to', '/channel/routingKey'],
   ...HTTP_PATHS.map((path) => `/channel${path}`),
   ...HTTP_PATHS,
@@ -120,6 +120,11 @@ function WhatFields({ part }: { part: Part }) {
 function HowOften({ part }: { part: Part }) {
   return (
     <>
+      <TextField
+        {...{ part, path: '/afterFailures', name: 'afterFailures', type: 'number' }}
+        label="Tells of failed after so many runs in a row"
+        hint="1: with the first that fails. The recovery is told only if the failure was."
+      />
       <TextField
         {...{ part, path: '/remindSeconds', name: 'remindSeconds', type: 'number' }}
         label="Reminds after so many seconds"
