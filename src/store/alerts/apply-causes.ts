@@ -181,7 +181,7 @@ function causesOf({ kind, alertKind, ...effect }: Effect): (VersionedCause & { u
   return [{ kind, alertKind, uid, scheduleVersion, at, runId: runId === '' ? null : runId, count }];
 }
 
-/** One that opens again keeps its id and since when it is. */
+/** One that opens again keeps its id and since when it is. Its `status` is in quotes: it says how a run ended, and gives none to a run. */
 async function openAlerts(tx: Transaction, opened: readonly NewAlert[]): Promise<void> {
   if (opened.length === 0) return;
   await tx.execute(sql`-- openAlerts
@@ -193,8 +193,7 @@ async function openAlerts(tx: Transaction, opened: readonly NewAlert[]): Promise
       ${uuids(opened.map(({ runId }) => runId))}, ${texts(opened.map(({ run }) => run?.status ?? null))},
       ${texts(opened.map(({ kind, schedule, ...broken }) => whatIsWrong(kind, broken, schedule)))})
     ON CONFLICT (id) DO UPDATE SET until = NULL, over_by = NULL, broken_at = excluded.broken_at,
-      failures = excluded.failures, run_id = excluded.run_id,
-      status = excluded.status, error = excluded.error`);
+      failures = excluded.failures, run_id = excluded.run_id, "status" = excluded.status, error = excluded.error`);
 }
 
 async function breakAgain(tx: Transaction, decided: readonly JudgedSchedule[]): Promise<void> {
