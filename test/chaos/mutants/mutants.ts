@@ -447,9 +447,9 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'an episode is closed, and nobody is told that it is over',
     edits: [
       {
-        file: 'src/store/alerts/tell-notifiers.ts',
-        find: '  const told = recovered.filter(({ alertIds }) => alertIds.length > 0);',
-        replace: '  const told = recovered.filter(({ alertIds }) => alertIds.length > 1);',
+        file: 'src/store/alerts/message-order.ts',
+        find: 'alertIds: ended.filter((id) => isTold(notifier, id))',
+        replace: 'alertIds: ended.filter((id) => isTold(notifier, id)).slice(1)',
       },
     ],
     caughtBy: ['alerts'],
