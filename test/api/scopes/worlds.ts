@@ -1,5 +1,6 @@
 import { expect } from 'vitest';
 import { ROLES } from '../../../src/core/access/roles.ts';
+import { randomRunId } from '../../../src/core/runs/run.ts';
 import { newToken } from '../access/support.ts';
 import { type Answer, type Api, type Json, SCHEDULE } from '../api.ts';
 
@@ -80,7 +81,7 @@ async function putSchedules(api: Api, p: Prefix): Promise<void> {
   await api.sql`UPDATE schedules SET next_fire_at = NULL, next_occurrence_at = NULL WHERE id = ${`${p}ended`}`;
   await api.sql`UPDATE schedules SET error = ${`${p}fault`}, next_fire_at = NULL WHERE id = ${`${p}error`}`;
   await api.sql`INSERT INTO alerts (id, schedule_uid, schedule_id, kind, since, broken_at)
-    SELECT gen_random_uuid(), uid, id, 'late', now(), now() FROM schedules WHERE id = ${`${p}late`}`;
+    SELECT ${randomRunId(Date.now())}, uid, id, 'late', now(), now() FROM schedules WHERE id = ${`${p}late`}`;
 }
 
 export function firstFire(prefix: Prefix) {
