@@ -27,6 +27,7 @@ import {
 import { LONGEST_REACH_MS } from '../core/days/day-times.ts';
 import { DAY_MS } from '../core/utc-day.ts';
 import { type DefinitionWalk, createDefinitionWalk } from './definition-walk.ts';
+import { FIRST_UUID } from '../postgres/sql/arrays.ts';
 
 export interface DropPartitionsDeps {
   database: Database;
@@ -46,7 +47,6 @@ const MARGIN_DAYS = 1;
 /** Ms of rest for each ms of work: this work may be slow. */
 const REST = 4;
 const MIN_REST_MS = 20;
-const FIRST_ID = '00000000-0000-0000-0000-000000000000';
 const LAST_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 interface State extends DropPartitionsDeps {
@@ -173,7 +173,7 @@ async function* deleteInPages(
 async function* sweepLeftovers(state: State, before: Instant): AsyncGenerator<void, void, void> {
   const toCome = firstRunIdAt(before + keptDays(state) * DAY_MS);
   for (const page of [sweepKeys, sweepDependencies]) {
-    yield* sweep(state, { after: FIRST_ID, before: firstRunIdAt(before) }, page);
+    yield* sweep(state, { after: FIRST_UUID, before: firstRunIdAt(before) }, page);
     yield* sweep(state, { after: toCome, before: LAST_ID }, page);
   }
   state.sweptAt = state.clock.monotonic();

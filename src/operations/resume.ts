@@ -27,6 +27,7 @@ import { type PendingAfterResume, resumeOpenRuns } from '../store/runs/claims/re
 import { type Unplannable, createCounter, skipsOfPage } from './count-skips.ts';
 import { type StillPaused, resumeEnded, writeResumed } from './schedules/ended-pauses.ts';
 import { shareCalendarsOf } from './calendars/named-calendars.ts';
+import { FIRST_UUID } from '../postgres/sql/arrays.ts';
 
 export interface ResumeDeps {
   database: Database;
@@ -64,8 +65,6 @@ export class InstancesLive extends Error {
 const BATCH = 500;
 /** No statement waits for these rows: no instance lives. */
 const BATCH_LIMIT_MS = 60_000;
-const FIRST_UID = '00000000-0000-0000-0000-000000000000';
-
 /** Does the work in a transaction, unless an instance lives. @throws InstancesLive */
 export type Alone = <T>(work: (tx: Transaction) => Promise<T>, limitMs: number) => Promise<T>;
 
@@ -100,7 +99,7 @@ export async function skipThrough(
   const runs = await resumeRuns(alone, { reason, lockTtlSeconds, signal });
   const count = createCounter(now, signal);
   const done = { moved: 0, skipped: 0, fenced: 0, unplannable: await resumeEndedNow(alone, signal) };
-  for (let after = FIRST_UID; ;) {
+  for (let after = FIRST_UUID; ;) {
     signal.throwIfAborted();
     const page = await database.run(
       (db) => listDueSchedules(db, now, { after, limit: BATCH }),
@@ -160,7 +159,7 @@ async function resumeRuns(
   { signal, ...given }: { reason: string; lockTtlSeconds: number; signal: AbortSignal },
 ): Promise<PendingAfterResume> {
   const done = { ended: 0, asked: 0, left: 0 };
-  for (let after: string | null = FIRST_UID; after !== null;) {
+  for (let after: string | null = FIRST_UUID; after !== null;) {
     signal.throwIfAborted();
     const from: string = after;
     const page = await alone(

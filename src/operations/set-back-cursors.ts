@@ -6,12 +6,12 @@
  */
 import type { Calendars } from '../core/exclusions/calendar-history.ts';
 import type { Instant } from '../core/instant.ts';
-import { calendarIdsOf } from '../core/schedules/schedule.ts';
-import { readTiming } from '../core/schedules/stored-definition.ts';
+import { calendarIdsIn, readTiming } from '../core/schedules/stored-definition.ts';
 import { createdUpTo } from '../core/time/clock-ahead.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
 import { LONGEST_REACH_MS } from '../core/days/day-times.ts';
 import type { Database } from '../postgres/database.ts';
+import { FIRST_UUID } from '../postgres/sql/arrays.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { readCalendars } from '../store/calendars/calendar-histories.ts';
 import {
@@ -36,8 +36,6 @@ export interface CursorsSetBack {
 
 const PAGE = 100;
 const LIMIT_MS = 60_000;
-const FIRST_UID = '00000000-0000-0000-0000-000000000000';
-
 /** Instances may live meanwhile. */
 export async function setBackCursors({
   database,
@@ -48,7 +46,7 @@ export async function setBackCursors({
 }): Promise<CursorsSetBack> {
   const now = await database.run(databaseNow);
   const done: CursorsSetBack = { now, setBack: 0, made: 0, fenced: 0, unplannable: [] };
-  for (let after = FIRST_UID; ;) {
+  for (let after = FIRST_UUID; ;) {
     const page = await database.run((db) => listSchedulesAhead(db, { after, limit: PAGE }), LIMIT_MS);
     const last = page.at(-1);
     if (!last) return done;
@@ -77,20 +75,12 @@ async function markAllMade(
 }
 
 async function movesOf(database: Database, page: readonly ScheduleAhead[], now: Instant) {
+  const ids = [...new Set(page.flatMap(({ timing }) => calendarIdsIn(timing)))];
+  const { histories } = await database.run((db) => readCalendars(db, ids, now - LONGEST_REACH_MS), LIMIT_MS);
   const unplannable: Unplannable[] = [];
-  const timed = page.flatMap((schedule) => {
+  const moves = page.flatMap((schedule) => {
     try {
-      return { schedule, timing: readTiming(schedule.timing) };
-    } catch (error) {
-      unplannable.push({ scheduleId: schedule.id, error });
-      return [];
-    }
-  });
-  const ids = [...new Set(timed.flatMap(({ timing }) => calendarIdsOf(timing)))];
-  const known = await database.run((db) => readCalendars(db, ids, now - LONGEST_REACH_MS), LIMIT_MS);
-  const moves = timed.flatMap(({ schedule, timing }) => {
-    try {
-      return moveOf(schedule, timing, { now, calendars: known.histories });
+      return moveOf(schedule, readTiming(schedule.timing), { now, calendars: histories });
     } catch (error) {
       unplannable.push({ scheduleId: schedule.id, error });
       return [];

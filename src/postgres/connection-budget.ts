@@ -50,7 +50,7 @@ export function createConnectionBudget(): ConnectionBudget {
     returnSpare: () => void (spares -= 1),
     isOver: () => spares > most,
     failed: (error, what) => {
-      if (codeOf(error) !== TOO_MANY) return;
+      if (!isTooMany(error)) return;
       most = what === 'first' ? 0 : Math.max(0, Math.min(most, spares - 1));
       tell(changed);
       if (what === 'first') tell(scarce);

@@ -52,6 +52,9 @@ function quoted(value: string): string {
   return `"${value.replaceAll(/["\\]/g, '\\$&')}"`;
 }
 
+/** Before all others: where a walk by uuid begins. */
+export const FIRST_UUID = '00000000-0000-0000-0000-000000000000';
+
 /**
  * True for any uuid in a batch. The planner expects few rows for a range, and so it looks up each row of the other
  * table by its key. Without it, the planner may read a whole table for each batch if the table has just grown.

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { MessageEvent } from '../../core/alerts/message.ts';
 import type { Notifier } from '../../core/alerts/notifier.ts';
-import { texts, uuids } from '../../postgres/sql/arrays.ts';
+import { FIRST_UUID, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
@@ -27,8 +27,6 @@ interface PassedOn {
 
 /** Messages that one transaction records for fallbacks that get one for each episode. */
 const MOST_MESSAGES = 500;
-const FIRST_ID = '00000000-0000-0000-0000-000000000000';
-
 /**
  * Records for each of these messages, which did not succeed or have been tried in vain for long, one for the fallback of its notifier, if
  * there is one; for PagerDuty, one for each of its episodes. From then on the fallback is told of their ends, too. What is over by now is
@@ -156,7 +154,7 @@ async function nextAlerts(
   if (effects.length === 0) return new Map();
   const rows = await rowsOf<NextAlert>(tx)(sql`-- nextAlerts
     SELECT e.run_id, a.alert_id, EXISTS (SELECT FROM alerts WHERE id = a.alert_id AND until IS NULL) AS is_open
-    FROM unnest(${uuids(effects.map(({ runId }) => runId))}, ${uuids(effects.map(({ doneThrough }) => doneThrough ?? FIRST_ID))})
+    FROM unnest(${uuids(effects.map(({ runId }) => runId))}, ${uuids(effects.map(({ doneThrough }) => doneThrough ?? FIRST_UUID))})
       AS e(run_id, done_through)
       CROSS JOIN LATERAL (SELECT alert_id FROM message_alerts WHERE run_id = e.run_id AND alert_id > e.done_through
         ORDER BY alert_id LIMIT ${share}) AS a ORDER BY e.run_id, a.alert_id`);

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { instants, uuids } from '../../postgres/sql/arrays.ts';
+import { FIRST_UUID, instants, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
@@ -98,7 +98,7 @@ export async function markSlice(
   { limit, besides, noteRuns }: SliceSize,
 ): Promise<Slice> {
   const uids = backlogs.map(({ scheduleUid }) => scheduleUid);
-  const from = backlogs[0]?.position ?? FIRST_ID;
+  const from = backlogs[0]?.position ?? FIRST_UUID;
   const found = await rowsOf<{ id: string }>(tx)(sql`-- markSlice
     SELECT id FROM (SELECT id, schedule_uid FROM runs WHERE id > ${from}::uuid ORDER BY id LIMIT ${MOST_VISITED}) AS visited
     WHERE schedule_uid = ANY (${uuids(uids)}) ORDER BY id LIMIT ${limit}`);
@@ -129,5 +129,3 @@ async function lastVisited(tx: Transaction, from: string): Promise<string | null
     SELECT id FROM runs WHERE id > ${from}::uuid ORDER BY id OFFSET ${MOST_VISITED - 1} LIMIT 1`);
   return rows[0]?.id ?? null;
 }
-
-const FIRST_ID = '00000000-0000-0000-0000-000000000000';

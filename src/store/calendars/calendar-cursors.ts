@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import type { PlannedUpTo } from '../../core/exclusions/calendar-cursor.ts';
-import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
+import { FIRST_UUID, instants, ints, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 import { SCHEDULES_CHANGED } from '../schedules/write-schedules.ts';
@@ -49,7 +49,7 @@ export async function listCalendarUsers(
   { after, limit, onlyOwing }: PageAsked,
 ): Promise<UserPage> {
   const rows = await rowsOf<Row>(db)(sql`-- listCalendarUsers
-    ${usersWith(onlyOwing ? MAY_OWE : sql`true`)} WHERE l.calendar_id = ${calendarId} AND l.schedule_uid > ${after ?? FIRST}::uuid
+    ${usersWith(onlyOwing ? MAY_OWE : sql`true`)} WHERE l.calendar_id = ${calendarId} AND l.schedule_uid > ${after ?? FIRST_UUID}::uuid
     ORDER BY l.schedule_uid LIMIT ${limit}`);
   return { users: rows.flatMap(userOf), last: rows.length < limit ? null : (rows.at(-1)?.uid ?? null) };
 }
@@ -72,8 +72,6 @@ const usersWith = (
   condition: SQL,
 ) => sql`SELECT s.uid, s.id, s.version, CASE WHEN ${condition} THEN s.timing END AS timing, s.enabled, s.next_occurrence_at, s.planned_through, s.updated_at, s.created_at
   FROM schedule_calendars l JOIN schedules s ON s.uid = l.schedule_uid`;
-const FIRST = '00000000-0000-0000-0000-000000000000';
-
 /** When the newest versions of schedules were written. */
 export async function readUpdatedAt(
   db: Executor,

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { bigints, texts, uuids } from '../../postgres/sql/arrays.ts';
+import { FIRST_UUID, bigints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { type Effect, deleteEffects, lockEffectsAgain, moveBehind } from './effect-rows.ts';
@@ -68,7 +68,7 @@ async function followersOfEnds(
   const rows = await rowsOf<{ id: string; uid: string }>(tx)(sql`-- followersOfEnds
     SELECT e.id, next.uid
     FROM unnest(${bigints(ends.map(({ id }) => id))}, ${uuids(ends.map(({ scheduleUid }) => scheduleUid))},
-      ${texts(ends.map(({ scheduleId }) => scheduleId ?? ''))}, ${uuids(ends.map(({ doneThrough }) => doneThrough ?? FIRST))})
+      ${texts(ends.map(({ scheduleId }) => scheduleId ?? ''))}, ${uuids(ends.map(({ doneThrough }) => doneThrough ?? FIRST_UUID))})
       AS e(id, schedule_uid, schedule_id, done_through), LATERAL (
       SELECT followers.uid FROM (${followedAs({ uid: sql`e.schedule_uid`, id: sql`e.schedule_id` })}) AS followed(uid),
         LATERAL ${followersBehind(sql`followed.uid`, share)}
@@ -89,8 +89,6 @@ function followersBehind(followed: SQL, share: number): SQL {
       SELECT after_uid, uid FROM schedules WHERE after_uid IS NOT NULL AND (after_uid, uid) > (${followed}, e.done_through)
       ORDER BY after_uid, uid LIMIT ${share}) AS behind WHERE behind.after_uid = ${followed}) AS followers`;
 }
-
-const FIRST = '00000000-0000-0000-0000-000000000000';
 
 /**
  * Locks these followers; answers which are free, and which another transaction has locked. A follower that must not overlap is locked

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { uuids, texts } from '../../postgres/sql/arrays.ts';
+import { FIRST_UUID, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction, Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { RECORD_COLUMNS, type RecordRow, toRecord } from '../runs/record-columns.ts';
@@ -13,10 +13,7 @@ export interface EdgeCursor {
   runId: string;
 }
 
-export const FIRST_EDGE: EdgeCursor = {
-  dependsOn: '00000000-0000-0000-0000-000000000000',
-  runId: '00000000-0000-0000-0000-000000000000',
-};
+export const FIRST_EDGE: EdgeCursor = { dependsOn: FIRST_UUID, runId: FIRST_UUID };
 
 /**
  * Writes the missing effect if a run waits for a dependency that has ended. Another program may have deleted that effect. A pass looks at

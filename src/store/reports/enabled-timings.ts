@@ -7,6 +7,7 @@ import type { Identity } from '../../core/time/fire-times.ts';
 import { readTiming } from '../../core/schedules/stored-definition.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+import { FIRST_UUID } from '../../postgres/sql/arrays.ts';
 
 interface TimedSchedule {
   uid: string;
@@ -50,7 +51,7 @@ export async function listTimings(
   if (scope === null) {
     const rows = await rowsOf<Row>(db)(sql`-- listTimings
     SELECT ${TIMED} FROM schedules s
-    WHERE s.enabled AND s.after_uid IS NULL AND s.uid > ${after ?? FIRST_UID} ORDER BY s.uid LIMIT ${limit}`);
+    WHERE s.enabled AND s.after_uid IS NULL AND s.uid > ${after ?? FIRST_UUID} ORDER BY s.uid LIMIT ${limit}`);
     return rows.map(toTimed);
   }
   const found: Row[] = [];
@@ -67,8 +68,6 @@ export async function listTimings(
 }
 
 const TIMED = sql`s.uid, s.id, s.created_at, s.timing, s.has_skips, clock_timestamp() AS now, s.planned_through, s.updated_at, s.next_occurrence_at`;
-const FIRST_UID = '00000000-0000-0000-0000-000000000000';
-
 function toTimed(row: Row): TimedSchedule {
   const now = toInstant(row.now);
   const cursor = {

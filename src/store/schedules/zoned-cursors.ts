@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import type { CursorState } from '../../core/zones/zone-data-verdict.ts';
-import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
+import { FIRST_UUID, instants, ints, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { LOCK_LIMIT } from '../../postgres/sql/lock-limit.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
@@ -54,7 +54,7 @@ export async function listZonedSchedules(
     page AS MATERIALIZED (
       SELECT uid, id, version, timing, zoned, enabled, error, after_uid, next_occurrence_at, next_fire_at,
         last_fire_at, updated_at, created_at
-      FROM schedules WHERE uid > ${after ?? FIRST}::uuid ORDER BY uid LIMIT ${limit}
+      FROM schedules WHERE uid > ${after ?? FIRST_UUID}::uuid ORDER BY uid LIMIT ${limit}
     )
     SELECT clock.now, (SELECT uid FROM page ORDER BY uid DESC LIMIT 1) AS last,
       p.uid, p.id, p.version, p.timing, p.next_occurrence_at, p.last_fire_at, p.updated_at, p.created_at
@@ -70,8 +70,6 @@ export async function listZonedSchedules(
     last: first.last,
   };
 }
-
-const FIRST = '00000000-0000-0000-0000-000000000000';
 
 export interface CursorMove {
   schedule: ZonedSchedule;
