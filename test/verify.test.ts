@@ -78,13 +78,13 @@ describe('of the steps of a verification', () => {
 
   test('what one writes is shown as it comes, with its command, and of a long output what failed is said once more', async () => {
     const noise = 'for (let n = 0; n < 500; n++) console.log("ok     " + n);';
-    const script = `${noise} console.log("FAILED this one\\n  because of that"); ${noise} process.exitCode = 1`;
+    const script = `${noise} console.log("\\x1b[31m FAILED \\x1b[39mthis one\\n  because of that"); ${noise} process.exitCode = 1`;
     const { outcomes, said } = await run([step('long', script)]);
     expect(said).toMatch(/^\n== .*node.* -e /);
     expect(said).toContain('because of that');
     expect(said).toMatch(/== failed after \d+ s\n$/);
     const why = outcomes[0]?.why.split('\n') ?? [];
-    expect(why.slice(0, 2)).toEqual(['FAILED this one', '  because of that']);
+    expect(why.slice(0, 2)).toEqual([' FAILED this one', '  because of that']);
     expect(why).toHaveLength(15);
   });
 

@@ -3,6 +3,7 @@ import { createWriteStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { finished } from 'node:stream/promises';
+import { stripVTControlCharacters } from 'node:util';
 
 /** In a word of a command: the path of a file that gets its counts. */
 export const COUNTS = '@COUNTS@';
@@ -146,9 +147,9 @@ function readCounts(file: string): { passed: number; failed: number } | undefine
   }
 }
 
-/** Those that name what failed, each with what stands below it; else the last ones. */
+/** Those that name what failed, each with what stands below it; else the last ones. vitest colours its lines in CI. */
 function tellingLines(text: string): string {
-  const lines = text.split('\n');
+  const lines = stripVTControlCharacters(text).split('\n');
   const near = new Set<number>();
   for (const [index, line] of lines.entries())
     if (/^ *(FAIL|FAILED|failed|not ok) /.test(line))
