@@ -92,7 +92,7 @@ function checkRepeats(context: Context, run: RunRow, arrivals: Arrival[], repeat
   for (const [index, arrival] of arrivals.entries()) {
     const same = arrivals.slice(0, index).filter(({ attempt }) => attempt === arrival.attempt);
     if (same.length > 0 && !isSentOnceMore(same, arrival, definition?.delivery))
-      report.add('sameAttemptTwice', textOf(arrival));
+      report.add('sameAttemptTwice', [...same, arrival].map(textOf).join(', then '));
     const before = arrivals[index - 1];
     if (!before) continue;
     const text = `${textOf(before)}, then ${textOf(arrival)}`;
