@@ -40,19 +40,19 @@ async function fill({ daemon }: Stage, url: string): Promise<string> {
   await call('PUT', '/connections/warehouse', {
     ...{
       description: HOSTILE,
-      url: `https://example.com/${'long'.repeat(240)}`,
+      url: `https://127.0.0.1:9/${'long'.repeat(240)}`,
       headers: { ['x'.repeat(60)]: 'a' },
     },
     auth: {
       type: 'oauth2',
-      tokenUrl: 'https://example.com/token',
+      tokenUrl: 'https://127.0.0.1:9/token',
       clientId: 'long'.repeat(240),
       clientSecret: 'a',
     },
   });
   await call('PUT', '/notifiers/team', {
     ...{ description: HOSTILE, filter: { ids: ['x'.repeat(128)], label: [`team:${'long'.repeat(60)}`] } },
-    channel: { type: 'webhook', target: { ...target, url: `https://example.com/${'long'.repeat(240)}` } },
+    channel: { type: 'webhook', target: { ...target, url: `https://127.0.0.1:9/${'long'.repeat(240)}` } },
   });
   await call('PUT', '/schedules/nightly', {
     cron: '*/5 * * * *',
