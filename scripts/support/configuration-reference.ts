@@ -2,7 +2,7 @@ const HEAD = `# Configuration
 
 For operators. Every setting is an environment variable. firelock reads them once, at its start; it names every wrong one
 and does not start. \`npm start\` also reads a file \`.env\`. \`npm run reference\` writes this page from
-[.env.example](../.env.example).
+[.env.example](../../.env.example).
 
 | variable | default | what it is |
 | --- | --- | --- |`;
