@@ -163,7 +163,7 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
       return { env: { RUN_ID: id } };
     },
   },
-  'docs/recipes-time.md': { after: expectDays },
+  'docs/days.md': { after: expectDays },
   'docs/secrets.md': {
     after: (_, said) => {
       expect(printedBy('echo "FIRELOCK_SECRET_KEYS', said)).toMatch(/^FIRELOCK_SECRET_KEYS=k1:[\w+/]{43}=$/);
@@ -224,7 +224,7 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
 function expectDays(_: Api, said: readonly Said[]): void {
   const { page } = said[0]?.block ?? { page: '' };
   const asked = said.filter(({ block }) => block.text.includes('/preview'));
-  expect(asked.length).toBe(12);
+  expect(asked.length).toBe(9);
   for (const { block, answers } of asked) {
     const drawing = blocksOf(page).find(({ line }) => line > block.line);
     const time = /^At (\d\d:\d\d), on:$/m.exec(textOf(page).split('\n').slice(block.line).join('\n'))?.[1];
