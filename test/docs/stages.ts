@@ -86,7 +86,7 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
     prepare: () => Promise.resolve({ files: { mycrontab: '0 2 * * * /usr/bin/backup\n' } }),
     after: (_, [said]) => expect(said?.out).toMatch(/^\+ schedule backup-/m),
   },
-  'docs/endpoints.md': {
+  'docs/connections.md': {
     after: (_, said) => {
       const [standup, ruled] = answersIn(said);
       expect(standup).toMatchObject({ target: { body: { contentType: 'application/json' }, outcome: null } });
