@@ -109,9 +109,10 @@ function breaksLate(at: Instant): Cause {
   return { kind: 'breaks', alertKind: 'late', at, runId: null, count: 0 };
 }
 
+/** That it is late its watch says, and whether what was missed is caught up with, its runs. */
 function withHeals(known: Known, kind: AlertKind, causes: readonly Cause[]): Known {
   const heals = causes.filter((cause) => cause.kind === 'heals').map(({ at }) => at);
-  if (heals.length === 0 || kind === 'late') return known;
+  if (heals.length === 0 || kind === 'late' || kind === 'missed') return known;
   const at = Math.max(known.wellAt.get(kind) ?? -Infinity, ...heals);
   return { ...known, wellAt: new Map([...known.wellAt, [kind, at]]) };
 }

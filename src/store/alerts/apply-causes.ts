@@ -1,8 +1,9 @@
 import { sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
 import { type Judged, judgeEpisodes } from '../../core/alerts/episode.ts';
+import { nextLookAt, soonerLook } from '../../core/alerts/next-look.ts';
 import { type BreakingRun, whatIsWrong } from '../../core/alerts/what-is-wrong.ts';
-import { type Instant, isoInstant } from '../../core/instant.ts';
+import type { Instant } from '../../core/instant.ts';
 import { randomRunId } from '../../core/runs/run.ts';
 import { instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
@@ -16,6 +17,7 @@ import { saveWatches } from '../schedules/watches/outcome-watches.ts';
 import { closeAlertsOf } from './alert-effects.ts';
 import {
   type BrokenScheduleRow,
+  type OpenAlert,
   type VersionedCause,
   readBreakingRuns,
   readBrokenSchedules,
@@ -91,9 +93,12 @@ export async function applyCauses(
   const opened = decided.flatMap((one) => one.opened);
   // Before others are opened, of which there is one of a kind; and before they are told of: a message says until when it was.
   const closed = await closeAlerts(tx, decided);
-  await openAlerts(tx, opened);
-  await breakAgain(tx, decided);
-  await setLooks(tx, decided, now);
+  await openAlerts(tx, opened, now);
+  await keepOpen(tx, decided, now);
+  await saveWatches(
+    tx,
+    decided.flatMap(({ schedule: { watch } }) => watch ?? []),
+  );
   return {
     waiting: new Set([...locked, ...judged.filter(isBusy).map(uidOf)]),
     later: new Set(ready.slice(decided.length).map(uidOf)),
@@ -182,28 +187,41 @@ function causesOf({ kind, alertKind, ...effect }: Effect): (VersionedCause & { u
 }
 
 /** One that opens again keeps its id and since when it is. Its `status` is in quotes: it says how a run ended, and gives none to a run. */
-async function openAlerts(tx: Transaction, opened: readonly NewAlert[]): Promise<void> {
+async function openAlerts(tx: Transaction, opened: readonly NewAlert[], now: Instant): Promise<void> {
   if (opened.length === 0) return;
   await tx.execute(sql`-- openAlerts
-    INSERT INTO alerts (id, schedule_uid, schedule_id, kind, since, broken_at, failures, run_id, status, error)
+    INSERT INTO alerts (id, schedule_uid, schedule_id, kind, since, broken_at, failures, run_id, status, error, look_at)
     SELECT * FROM unnest(${uuids(opened.map(({ id }) => id))}, ${uuids(opened.map(({ schedule }) => schedule.uid))},
       ${texts(opened.map(({ schedule }) => schedule.id))}, ${texts(opened.map(({ kind }) => kind))},
       ${instants(opened.map(({ since }) => since))}, ${instants(opened.map(({ brokenAt }) => brokenAt))},
       ${ints(opened.map(({ failures }) => failures))},
       ${uuids(opened.map(({ runId }) => runId))}, ${texts(opened.map(({ run }) => run?.status ?? null))},
-      ${texts(opened.map(({ kind, schedule, ...broken }) => whatIsWrong(kind, broken, schedule)))})
-    ON CONFLICT (id) DO UPDATE SET until = NULL, over_by = NULL, broken_at = excluded.broken_at,
+      ${texts(opened.map(({ kind, schedule, ...broken }) => whatIsWrong(kind, broken, schedule)))},
+      ${instants(opened.map(({ schedule: { nextFireAt }, ...one }) => nextLookAt({ ...one, nextFireAt, isFresh: true }, now)))})
+    ON CONFLICT (id) DO UPDATE SET until = NULL, over_by = NULL, broken_at = excluded.broken_at, look_at = excluded.look_at,
       failures = excluded.failures, run_id = excluded.run_id, "status" = excluded.status, error = excluded.error`);
 }
 
-async function breakAgain(tx: Transaction, decided: readonly JudgedSchedule[]): Promise<void> {
-  const again = decided.flatMap(({ judged: { brokenAgain } }) => brokenAgain);
-  if (again.length === 0) return;
-  await tx.execute(sql`-- breakAgain
-    UPDATE alerts SET broken_at = b.at, failures = b.failures
-    FROM unnest(${uuids(again.map(({ id }) => id))}, ${instants(again.map(({ brokenAt }) => brokenAt))},
-      ${ints(again.map(({ failures }) => failures))}) AS b(id, at, failures)
-    WHERE alerts.id = b.id`);
+/** Notes what broke again, and when what stays open is looked at next: what stays as it is, is not written. */
+async function keepOpen(tx: Transaction, decided: readonly JudgedSchedule[], now: Instant): Promise<void> {
+  const changed = decided.flatMap((one) => changedOf(one, now));
+  if (changed.length === 0) return;
+  await tx.execute(sql`-- keepOpen
+    UPDATE alerts SET broken_at = k.at, failures = k.failures, look_at = k.look_at
+    FROM unnest(${uuids(changed.map(({ id }) => id))}, ${instants(changed.map(({ brokenAt }) => brokenAt))},
+      ${ints(changed.map(({ failures }) => failures))}, ${instants(changed.map(({ lookAt }) => lookAt))}) AS k(id, at, failures, look_at)
+    WHERE alerts.id = k.id`);
+}
+
+function changedOf({ schedule: { open, nextFireAt }, judged }: JudgedSchedule, now: Instant): OpenAlert[] {
+  const over = new Set([...judged.closed.map(({ id }) => id), ...judged.opened.map(({ again }) => again)]);
+  return [...open].flatMap(([kind, one]) => {
+    const next = nextLookAt({ kind, since: one.since, nextFireAt, isFresh: false }, now);
+    const lookAt = soonerLook(one.lookAt, next, now);
+    const again = judged.brokenAgain.find(({ id }) => id === one.id);
+    const isChanged = again !== undefined || lookAt !== one.lookAt;
+    return isChanged && !over.has(one.id) ? [{ ...one, ...again, lookAt }] : [];
+  });
 }
 
 async function closeAlerts(tx: Transaction, decided: readonly JudgedSchedule[]): Promise<ChangedAlert[]> {
@@ -217,24 +235,4 @@ async function closeAlerts(tx: Transaction, decided: readonly JudgedSchedule[]):
       ${texts(closed.map(({ overBy }) => overBy))}) AS c(id, until, over_by)
     WHERE alerts.id = c.id RETURNING alerts.schedule_id, alerts.kind, alerts.since`);
   return rows.map((row) => ({ scheduleId: row.schedule_id, kind: row.kind, since: toInstant(row.since) }));
-}
-
-/**
- * When these schedules are looked at again: where nothing tells that an episode is over, and where what tells it was being written when the
- * episode was found. The longer it is open, the seldomer.
- */
-async function setLooks(tx: Transaction, decided: readonly JudgedSchedule[], now: Instant): Promise<void> {
-  await saveWatches(
-    tx,
-    decided.flatMap(({ schedule: { watch } }) => watch ?? []),
-  );
-  const soonest = decided.map(({ schedule: { nextFireAt } }) => nextFireAt ?? now);
-  await tx.execute(sql`-- setLooks
-    UPDATE alerts a SET look_at = CASE a.kind WHEN 'paused' THEN NULL
-      WHEN 'missed' THEN least(greatest(n.next_fire_at, n.now + interval '1 second'), n.now + interval '1 minute')
-      ELSE n.now + least(greatest(n.now - a.since, CASE a.kind WHEN 'error' THEN interval '4 seconds' ELSE interval '20 seconds' END),
-        CASE a.kind WHEN 'error' THEN interval '1 minute' ELSE interval '1 hour' END) END
-    FROM (SELECT u.*, ${isoInstant(now)}::timestamptz AS now FROM unnest(${uuids(decided.map(uidOf))}, ${instants(soonest)})
-      AS u(uid, next_fire_at)) AS n
-    WHERE a.schedule_uid = n.uid AND a.until IS NULL`);
 }

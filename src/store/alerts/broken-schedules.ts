@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
 import { type Cause, FLAP_SECONDS, type Known, type OpenEpisode } from '../../core/alerts/episode.ts';
+import { soonerLook } from '../../core/alerts/next-look.ts';
 import type { BreakingRun, BrokenSchedule } from '../../core/alerts/what-is-wrong.ts';
 import type { Instant } from '../../core/instant.ts';
 import { BY_FIRELOCK } from '../../core/schedules/definition-change.ts';
@@ -20,8 +21,14 @@ export interface BrokenScheduleRow extends Known, BrokenSchedule {
   version: number;
   labels: Readonly<Record<string, string>>;
   nextFireAt: Instant | null;
-  /** As it is to be stored; null: it is not watched. */
+  open: ReadonlyMap<AlertKind, OpenAlert>;
+  /** As it is to be stored; null: it is not watched, or stays as it is. */
   watch: OutcomeWatch | null;
+}
+
+export interface OpenAlert extends OpenEpisode {
+  since: Instant;
+  lookAt: Instant | null;
 }
 
 interface ScheduleRow {
@@ -64,7 +71,7 @@ export async function readBrokenSchedules(
   return rows.map((row): BrokenScheduleRow => {
     const { uid, id, version, error, expect, enabled: isEnabled, is_over: isOver } = row;
     const { succeededAt, ...late } = lateness.get(uid) ?? NOT_WATCHED;
-    const episodes = open.get(uid) ?? new Map<AlertKind, OpenEpisode>();
+    const episodes = open.get(uid) ?? new Map<AlertKind, OpenAlert>();
     return {
       ...{ uid, id, version, error, expect, isEnabled, isOver, ...late },
       labels: row.labels ?? {},
@@ -130,8 +137,11 @@ async function readLateness(
       const found = successes.get(uid) ?? null;
       const isNew = found !== null && found > (known.lastSuccessAt ?? -Infinity);
       const watch = isNew ? { ...known, lastSuccessAt: found } : known;
-      const { lookAt, lateSince } = judgeLateness(watch, now, !enabled || is_over);
-      return [[uid, { watch: { ...watch, lookAt }, lateSince, succeededAt: isNew ? [['late', found]] : [] }]];
+      const { lookAt: next, lateSince } = judgeLateness(watch, now, !enabled || is_over);
+      const lookAt = soonerLook(known.lookAt, next, now);
+      const isChanged = isNew || lookAt !== known.lookAt;
+      const succeededAt: Lateness['succeededAt'] = isNew ? [['late', found]] : [];
+      return [[uid, { watch: isChanged ? { ...watch, lookAt } : null, lateSince, succeededAt }]];
     }),
   );
 }
@@ -159,19 +169,23 @@ async function resumedAfter(
 async function openEpisodes(
   tx: Transaction,
   uids: readonly string[],
-): Promise<Map<string, Map<AlertKind, OpenEpisode>>> {
+): Promise<Map<string, Map<AlertKind, OpenAlert>>> {
   const rows = await rowsOf<{
     id: string;
     schedule_uid: string;
     kind: AlertKind;
+    since: InstantText;
     broken_at: InstantText;
     failures: number;
+    look_at: InstantText | null;
   }>(tx)(sql`-- openEpisodes
-    SELECT id, schedule_uid, kind, broken_at, failures FROM alerts WHERE schedule_uid = ANY (${uuids(uids)}) AND until IS NULL`);
-  const found = new Map<string, Map<AlertKind, OpenEpisode>>();
-  for (const { id, schedule_uid, kind, broken_at, failures } of rows) {
-    const ofSchedule = found.get(schedule_uid) ?? new Map<AlertKind, OpenEpisode>();
-    found.set(schedule_uid, ofSchedule.set(kind, { id, brokenAt: toInstant(broken_at), failures }));
+    SELECT id, schedule_uid, kind, since, broken_at, failures, look_at FROM alerts WHERE schedule_uid = ANY (${uuids(uids)}) AND until IS NULL`);
+  const found = new Map<string, Map<AlertKind, OpenAlert>>();
+  for (const { id, schedule_uid, kind, failures, ...at } of rows) {
+    const ofSchedule = found.get(schedule_uid) ?? new Map<AlertKind, OpenAlert>();
+    const [since, brokenAt] = [toInstant(at.since), toInstant(at.broken_at)];
+    const one = { id, since, brokenAt, failures, lookAt: toInstantOrNull(at.look_at) };
+    found.set(schedule_uid, ofSchedule.set(kind, one));
   }
   return found;
 }

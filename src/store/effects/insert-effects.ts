@@ -51,7 +51,7 @@ export async function writeEffects(
         OR ${isFollowed({ uid: sql`e.schedule_uid`, id: sql`e.schedule_id` })})
       AND (e.kind <> 'failing' OR EXISTS (SELECT FROM outcome_watches w
         WHERE w.schedule_uid = e.schedule_uid AND w.pause_after_failures IS NOT NULL))
-      AND (e.kind <> 'heals' OR ${hasOpenAlert(sql`e.schedule_uid`, sql`e.alert_kind`)})
+      AND (e.kind <> 'heals' OR (e.alert_kind <> 'missed' OR e.trigger = 'catchUp') AND ${hasOpenAlert(sql`e.schedule_uid`, sql`e.alert_kind`)})
     RETURNING id`);
   return rows.length;
 }

@@ -4,10 +4,12 @@ import type { AlertKind } from '../../../src/core/alerts/alert.ts';
 import type { Definition } from '../../../src/core/schedules/schedule.ts';
 import { findAlertLooks } from '../../../src/store/alerts/alert-looks.ts';
 import { applyCauses } from '../../../src/store/alerts/apply-causes.ts';
+import { settlePlainIfClaimed } from '../../../src/store/runs/ends/settle-plain.ts';
 import { applyAll } from '../../support/effects.ts';
 import { putNotifier } from '../../support/notifiers.ts';
 import { instanceOfTest, storeOfTest } from '../../support/of-test.ts';
 import { runIdAt } from '../../support/pending-runs.ts';
+import { plainSuccess } from '../../support/plain-success.ts';
 import type { Store, TestInstance } from '../../support/pipeline.ts';
 
 let store: Store;
@@ -199,6 +201,63 @@ describe('fires that were missed', () => {
     await ended(5, { trigger: 'catchUp' });
     await look('all');
     expect(await alerts()).toEqual([{ kind: 'missed', ...WELL }]);
+  });
+});
+
+describe('the success of a run', () => {
+  const claimed = (trigger: string) =>
+    store.rows<{
+      id: string;
+      instance: string;
+    }>(sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id,
+        trigger, status, lane, priority, due_at, ready, attempts, claimed_by, claimed_at, overlap_guarded, created_at, updated_at)
+      SELECT ${runIdAt(sql`now()`)}, ${ago(60)}, uid, version, id, ${trigger}, 'pending', lane, priority, now(), true, 1,
+        gen_random_uuid(), now(), false, now(), now() FROM schedules RETURNING id, claimed_by AS instance`);
+  const healing = () =>
+    store.rows<{ alert_kind: string }>(sql`SELECT alert_kind FROM effects WHERE kind = 'heals'`);
+
+  it.each([
+    ['catchUp', true],
+    ['schedule', false],
+  ] as const)('tells that missed fires are caught up with, if they are: %s', async (trigger, isOver) => {
+    await put();
+    await effect('breaks', 'missed', 60);
+    await applyAll(store);
+    const [run] = await claimed(trigger);
+    if (!run) throw new Error('no run');
+    const success = plainSuccess({ runId: run.id, instanceId: run.instance, at: Date.now() });
+    await store.database.run((db) => settlePlainIfClaimed(db, [success]));
+    expect(await healing()).toEqual(isOver ? [{ alert_kind: 'missed' }] : []);
+    await applyAll(store);
+    expect(await alerts()).toEqual([{ kind: 'missed', ...(isOver ? WELL : OPEN) }]);
+  });
+});
+
+describe('a look that changes nothing', () => {
+  it('writes one row for each episode, and none until the next one is due', async () => {
+    for (let index = 0; index < 40; index += 1)
+      await instance.put(`job-${index}`, { url: 'http://127.0.0.1:1/', successWithinSeconds: 86_400 });
+    await store.rows(sql`UPDATE schedules SET error = 'x', next_fire_at = now() + interval '30 minutes'`);
+    for (const kind of ['missed', 'error', 'failed'] as const) await effect('breaks', kind, 5);
+    await applyAll(store);
+    const versions = () =>
+      store.rows<{ xmin: string }>(
+        sql`SELECT xmin::text FROM alerts UNION ALL SELECT xmin::text FROM outcome_watches ORDER BY 1`,
+      );
+    const opened = await versions();
+    expect(opened).toHaveLength(160);
+    const uids = await store.rows<{ uid: string }>(sql`SELECT uid FROM schedules`);
+    const again = () =>
+      store.database.transaction((tx) => applyCauses(tx, { looks: uids.map(({ uid }) => uid) }, null));
+    await again();
+    expect(await versions()).toEqual(opened);
+    await store.rows(sql`UPDATE alerts SET look_at = now() WHERE kind = 'missed'`);
+    const made = await versions();
+    await again();
+    const looked = await versions();
+    expect(looked.filter(({ xmin }) => !made.some((one) => one.xmin === xmin))).toHaveLength(40);
+    await again();
+    expect(await versions()).toEqual(looked);
   });
 });
 

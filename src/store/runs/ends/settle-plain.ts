@@ -72,7 +72,7 @@ export async function settlePlainIfClaimed(
         AND ${isFollowed({ uid: sql`e.schedule_uid`, id: sql`e.schedule_id` })}
     ), healed AS MATERIALIZED (
       SELECT e.id, k.kind FROM ended e CROSS JOIN unnest(${texts(ENDED_BY_SUCCESS)}) AS k(kind)
-      WHERE ${hasOpenAlert(sql`e.schedule_uid`, sql`k.kind`)}
+      WHERE (k.kind <> 'missed' OR e.trigger = 'catchUp') AND ${hasOpenAlert(sql`e.schedule_uid`, sql`k.kind`)}
     ), caused AS (
       INSERT INTO effects (kind, alert_kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
       SELECT k.kind, NULL, e.id, e.schedule_uid, e.schedule_version, e.schedule_id, e.trigger, 'succeeded', e.answered_at, 1
