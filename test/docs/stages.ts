@@ -122,9 +122,13 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
   // What they are once an instance has sent: test/examples/limits.test.ts.
   'docs/limits.md': { shapes: ['running', 'waiting'] },
   'docs/maintenance.md': {
+    prepare: async (api) => {
+      await make(api, 'PUT', '/schedules/report', { cron: '@yearly', target: HTTP });
+      return {};
+    },
     shapes: ['since'],
     after: (_, said) => {
-      const [begun, read, ended] = answersIn(said);
+      const [begun, read, ended] = answersIn(said).slice(2);
       expect(read).toEqual(begun);
       expect(ended).toMatchObject({ on: false });
     },
@@ -141,12 +145,6 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
       ]);
       const tested = said.find(({ block }) => block.text.includes('/test'))?.answers[0];
       expect(tested).toMatchObject({ trigger: 'notify', notifierId: 'hook', status: 'pending' });
-    },
-  },
-  'docs/pausing.md': {
-    prepare: async (api) => {
-      await make(api, 'PUT', '/schedules/report', { cron: '@yearly', target: HTTP });
-      return {};
     },
   },
   'docs/runbook.md': { tokens: [newToken('on-call', 'operator')] },

@@ -51,7 +51,7 @@ it('a pause ends to the second, failures pause once, and lateness is reported on
   };
 
   await put('report', { cron: '@yearly' });
-  await runPage('docs/pausing.md', { url: left.url, targetUrl: receiver.url });
+  await runPage('docs/maintenance.md', { url: left.url, targetUrl: receiver.url });
   expect(await schedule(left, 'report')).toMatchObject({
     status: 'paused',
     pauseUntil: '2099-01-04T08:00:00.000Z',
