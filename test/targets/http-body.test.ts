@@ -79,6 +79,18 @@ test('a body of more than 1 MiB is not sent, and its run does not wait for anoth
   expect(arrivals).toEqual([]);
 });
 
+test('nor is an envelope that the results of many dependencies make as long', async () => {
+  const result = { statusCode: 200, body: 'x'.repeat(4_000) };
+  const dependenciesOf = (count: number) =>
+    Array.from({ length: count }, (_, index) => ({
+      ...{ runId: `run-${index}`, status: 'succeeded' as const, error: null, result },
+    }));
+  const long = await sent({}, { dependencies: dependenciesOf(300) });
+  expect(long.outcome).toMatchObject({ kind: 'rejected', error: { kind: 'body' } });
+  expect(long.arrivals).toEqual([]);
+  expect((await sent({}, { dependencies: dependenciesOf(200) })).outcome).toMatchObject({ kind: 'accepted' });
+});
+
 test('rules judge the answer of the handoff', async () => {
   const outcome: OutcomeRules = {
     succeed: [],

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { BodyTooLong } from '../../core/http/body-template.ts';
 import { fireManually } from '../../operations/runs/manual-fire.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
@@ -51,6 +52,9 @@ export function addFireRoute(api: Api, deps: ApiDeps): void {
         scheduleId: id,
         payload: payload === 'null' ? null : payload,
         key: headers['idempotency-key'] ?? null,
+      }).catch((error: unknown) => {
+        if (!(error instanceof BodyTooLong)) throw error;
+        throw invalid([{ path: '/payload', message: `cannot be sent: ${error.message}` }]);
       });
       if (fired.kind === 'noSuchSchedule') throw noSuch(`schedule ${id}`);
       if (fired.kind === 'keyOfAnotherBody') {

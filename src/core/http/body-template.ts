@@ -38,11 +38,13 @@ interface Value {
 const NAMES = [...TEMPLATE_NAMES, 'trigger', 'payload', 'payload/…', 'dependencies', 'parent/…'];
 export const BODY_PLACEHOLDERS = NAMES.map((name) => `{{${name}}}`).join(' ');
 
-/** A filled-in body of more bytes is not sent: a few kilobytes of placeholders could ask for any amount of memory. */
+/** A body of more bytes is not sent: a few kilobytes of placeholders, or a thousand dependencies, could ask for any amount of memory. */
 const MAX_BODY_BYTES = 1024 * 1024;
 
 /** A body that is not built any further. */
-export class BodyTooLong extends Error {}
+export class BodyTooLong extends Error {
+  override readonly message = 'the body would be longer than 1 MiB';
+}
 
 /**
  * A value cannot leave its place, whatever it contains. In JSON, a placeholder inside quotes becomes escaped text, and one
@@ -72,23 +74,30 @@ export function renderBody(body: CompiledBody, values: BodyValues): string {
   let text = '';
   for (const part of body) {
     text += typeof part === 'string' ? part : part.write(part.read(filling));
-    if (text.length > MAX_BODY_BYTES) throw new BodyTooLong(TOO_LONG);
+    if (text.length > MAX_BODY_BYTES) throw new BodyTooLong();
   }
+  return boundedBody(text);
+}
+
+/** @throws BodyTooLong */
+export function boundedBody(text: string): string {
   if (text.length * MOST_BYTES_OF_UNIT > MAX_BODY_BYTES && encoder.encode(text).length > MAX_BODY_BYTES)
-    throw new BodyTooLong(TOO_LONG);
+    throw new BodyTooLong();
   return text;
 }
 
 /** In UTF-8, of a unit of UTF-16. */
 const MOST_BYTES_OF_UNIT = 3;
-const TOO_LONG = 'the body would be longer than 1 MiB';
 /** Not Buffer: the dashboard shows bodies too. */
 const encoder = new TextEncoder();
 
-/** Whether no run with this payload can be sent, whatever else there is to fill in. */
-export function isTooLongWith(body: CompiledBody, payload: string | null): boolean {
+/** Whether no run of this target with this payload can be sent, whatever else there is to fill in. */
+export function isTooLongWith(target: object, payload: string | null): boolean {
+  const body = 'body' in target && typeof target.body === 'object' ? target.body : null;
+  const compiled = body && compileBody(body as BodyTemplate);
+  if (compiled === null || 'fault' in compiled) return false;
   try {
-    renderBody(body, { ...SHORTEST, payload });
+    renderBody(compiled, { ...SHORTEST, payload });
     return false;
   } catch (error) {
     if (error instanceof BodyTooLong) return true;

@@ -1,7 +1,7 @@
 import { isoInstant, type Instant } from '../instant.ts';
 import type { HttpTarget } from '../schedules/schedule.ts';
 import { isParentRun } from '../runs/parent.ts';
-import { type BodyValues, type CompiledBody, renderBody } from './body-template.ts';
+import { type BodyValues, type CompiledBody, boundedBody, renderBody } from './body-template.ts';
 
 /** What every body can tell of an attempt. */
 interface RequestValues extends BodyValues {
@@ -28,7 +28,7 @@ export function contentTypeOf(
 
 /** Null: there is no body. Of a notifier's message, the message itself is the envelope. @throws BodyTooLong */
 export function writeBody(body: PreparedBody, values: RequestValues): string | null {
-  if (body === 'envelope' && values.trigger !== 'notify') return envelopeOf(values);
+  if (body === 'envelope' && values.trigger !== 'notify') return boundedBody(envelopeOf(values));
   if (body === 'none') return null;
   return typeof body === 'string' ? (values.payload ?? '') : renderBody(body, values);
 }

@@ -6,6 +6,7 @@
 import { hash } from 'node:crypto';
 import type { Scope } from '../../core/access/scope.ts';
 import type { ScopeShares } from '../../core/access/scope-shares.ts';
+import { BodyTooLong, isTooLongWith } from '../../core/http/body-template.ts';
 import { type Run, randomRunId } from '../../core/runs/run.ts';
 import { boundsOf } from '../../core/runs/bounds.ts';
 import { type OfSchedule, newRun, runOfSchedule } from '../../core/runs/new-run.ts';
@@ -58,7 +59,7 @@ interface Decided {
 
 /**
  * Fires a schedule now, paused or not, as its `overlap` allows. The same key with the same body answers the run that it
- * made. @throws CapReached
+ * made. @throws CapReached, BodyTooLong
  */
 export async function fireManually(deps: ManualFireDeps, request: ManualFireRequest): Promise<ManualFired> {
   const { fired, judged } = await deps.database.transaction((tx) => fireIn(tx, deps, request));
@@ -82,6 +83,8 @@ async function fireIn(tx: Transaction, deps: ManualFireDeps, request: ManualFire
   const holder = await keyHolder(tx, schedule, request, id);
   if (holder && !holder.isOfThisBody) return { fired: { kind: 'keyOfAnotherBody' } };
   if (holder) return { fired: { kind: 'existing', run: await recorded(tx, holder.runId, deps.scope) } };
+  if (request.payload !== null && isTooLongWith(schedule.definition.target, request.payload))
+    throw new BodyTooLong();
   const scheduleId = schedule.id;
   deps.openRunCaps?.take([scheduleId]);
   const ofSchedule = runOfSchedule(schedule, deps.scopeShares);

@@ -68,6 +68,20 @@ describe('the body of a target', () => {
     expect([longer.status, faultPaths(longer)]).toEqual([400, ['/target/body/template']]);
   });
 
+  test('that a payload of a fire makes longer is refused at the call, and neither a run nor the key is stored', async () => {
+    await put('fired', { body: { template: '{{payload}}'.repeat(20), contentType: 'text/plain' } });
+    const fire = (payload?: string) =>
+      api.call('POST', '/api/v1/schedules/fired/fire', { payload }, { 'idempotency-key': 'k' });
+    const refused = await fire('x'.repeat(60_000));
+    expect([refused.status, faultsOf(refused)]).toEqual([
+      400,
+      [{ path: '/payload', message: 'cannot be sent: the body would be longer than 1 MiB' }],
+    ]);
+    const runs = await api.call('GET', '/api/v1/runs?scheduleId=fired');
+    expect(runs.body).toMatchObject({ items: [] });
+    expect((await fire('x')).status).toBe(202);
+  });
+
   test('of a method that carries none may be the default', async () => {
     expect((await put('get', { method: 'GET', body: 'envelope' })).status).toBe(201);
     expect(faultPaths(await patch('get', { body: 'payload' }))).toEqual(['/target/body']);

@@ -176,10 +176,12 @@ test('a body of more than 1 MiB is not built, counted in bytes', () => {
 
 test('of a payload it is known whether every body with it is too long, but not of what only an attempt has', () => {
   const long = JSON.stringify('x'.repeat(65_000));
-  const body = compiledOf('{{payload}}'.repeat(17));
-  expect(isTooLongWith(body, long)).toBe(true);
-  expect(isTooLongWith(body, null)).toBe(false);
-  expect(isTooLongWith(compiledOf('{{runName}}'.repeat(5_900)), long)).toBe(false);
+  const targetWith = (template: string) => ({ body: { template, contentType: 'text/plain' } });
+  expect(isTooLongWith(targetWith('{{payload}}'.repeat(17)), long)).toBe(true);
+  expect(isTooLongWith(targetWith('{{payload}}'.repeat(17)), null)).toBe(false);
+  expect(isTooLongWith(targetWith('{{runName}}'.repeat(5_900)), long)).toBe(false);
+  expect(isTooLongWith({ body: 'envelope' }, long)).toBe(false);
+  expect(isTooLongWith({ type: 'pull' }, long)).toBe(false);
 });
 
 describe('whatever a value contains, it stays in its place', { tags: [ATTACK] }, () => {
