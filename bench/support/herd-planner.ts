@@ -66,7 +66,7 @@ export async function openHerdPlanner(kinds: readonly DayKind[], count: number):
     ...common,
     databaseClock: createDatabaseClock(systemClock),
     lockTtlSeconds: 120,
-    planTurns: new PlanTurns(NO_SHARES, 1, systemClock),
+    planTurns: new PlanTurns(NO_SHARES, 1),
   };
   const dispatcher = { reserve: () => false, unreserve: nothing, accept: nothing };
   const planner = new Planner({

@@ -113,7 +113,6 @@ export function workTable(common: Common, workers: Workers): ServiceEntry[] {
     row(workers.connections, 'work', look),
     row(workers.heartbeat, 'settling', leaving),
     row(workers.settler, 'settling', leaving),
-    ...(workers.settlerOfMany === null ? [] : [row(workers.settlerOfMany, 'settling', leaving)]),
     row(workers.effects, 'settling', leaving),
     row(workers.alertEffects, 'settling', leaving),
     row(workers.begunEffects, 'settling', leaving),

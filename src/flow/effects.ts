@@ -5,7 +5,7 @@
  *   bounded number of followers and dependents. A batch that the database refuses is halved, and the one at fault is put off.
  * If the process dies here: the effects are still there; any instance finds them.
  */
-import { NO_SHARES, type ScopeShares, shareOf } from '../core/access/scope-shares.ts';
+import type { ScopeShares } from '../core/access/scope-shares.ts';
 import { ALERT_OF_BOUND } from '../core/runs/bounds.ts';
 import { BOUNDS } from '../core/schedules/expect.ts';
 import { inHalvesOnceFailed } from '../runtime/loop/batch.ts';
@@ -27,7 +27,6 @@ import {
 } from '../store/effects/effect-rows.ts';
 import { batchFaultOf } from '../postgres/errors.ts';
 import { emitAlerts } from '../store/alerts/apply-causes.ts';
-import { PressingScopes } from './pressing-scopes.ts';
 import { emitJudged } from '../store/runs/overlaps.ts';
 
 interface EffectsDeps {
@@ -64,9 +63,6 @@ const MAX_PUT_OFF_SECONDS = 300;
 interface State extends EffectsDeps {
   /** Effects that must wait for now: passed over, or under way elsewhere in this process. */
   rests: Map<number, Rest>;
-  /** Which wait while others have theirs, in each line; of these prefixes. */
-  pressing: Record<Exclude<EffectLine, 'begun'>, PressingScopes>;
-  scopes: readonly string[];
   wakeBegun: () => void;
 }
 
@@ -81,12 +77,8 @@ interface Rest {
  * for a part, and between two parts is time for others.
  */
 export function createEffects(deps: EffectsDeps): Record<'effects' | 'alertEffects' | 'begunEffects', Loop> {
-  const { scopeShares = NO_SHARES } = deps;
-  const pressing = () => new PressingScopes(scopeShares, deps.clock);
   const state: State = {
     ...deps,
-    pressing: { new: pressing(), alerts: pressing() },
-    scopes: scopeShares.map(({ prefix }) => prefix),
     rests: new Map(),
     wakeBegun: () => begunEffects.wake(),
   };
@@ -124,15 +116,12 @@ async function applyNext(state: State, which: EffectLine, now: number): Promise<
   const besides = [...state.rests].filter(([, { until }]) => until > now).map(([id]) => id);
   let batch: Effect[] = [];
   const limit = which === 'begun' ? MAX_BEGUN : MAX_BATCH;
-  const pressing = which === 'begun' ? null : state.pressing[which];
-  const besideScopes = pressing?.toPassOver() ?? [];
-  const isMore = () => besideScopes.length > 0 || batch.length >= MAX_BATCH;
+  const isMore = () => batch.length >= MAX_BATCH;
   try {
     const applied = await state.database.transaction(async (tx) => {
-      batch = await lockEffects(tx, { which, limit, besides, besideScopes, scopes: state.scopes });
+      batch = await lockEffects(tx, { which, limit, besides });
       return batch.length === 0 ? null : applyEffects(tx, batch, state);
     });
-    notePressing(state, pressing, { batch, besideScopes });
     if (!applied) return isMore();
     afterCommit(state, applied);
     if (applied.begun.length > 0) state.wakeBegun();
@@ -142,15 +131,6 @@ async function applyNext(state: State, which: EffectLine, now: number): Promise<
     await applyApart(state, batch, error);
     return isMore();
   }
-}
-
-function notePressing(
-  { scopeShares = NO_SHARES }: State,
-  pressing: PressingScopes | null,
-  { batch, besideScopes }: { batch: readonly Effect[]; besideScopes: readonly string[] },
-): void {
-  const prefixes = batch.map(({ scheduleId }) => shareOf(scopeShares, scheduleId).prefix);
-  pressing?.found(prefixes, { isFull: batch.length >= MAX_BATCH, besideScopes });
 }
 
 /** An effect that the database refuses, or that is too much work, must not delay the others. */

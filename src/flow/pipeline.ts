@@ -41,8 +41,7 @@ import { createCalendarReader } from './plan-inputs.ts';
 import { Planner } from './plan.ts';
 import { PlanTurns } from './plan-turns.ts';
 import { type RecordIntentDeps, recordIntents } from './record-intent.ts';
-import type { Settler } from './settle.ts';
-import { createSettlers } from './settlers.ts';
+import { type Settler, createSettler } from './settle.ts';
 import { FIRE_LOCK_BATCH, type FireLockDeps, type FiredRound, createTick, takeFireLocks } from './tick.ts';
 
 interface PipelineDeps {
@@ -63,7 +62,7 @@ interface PipelineDeps {
   /** Attempts under way at once: in all, and per lane. */
   concurrency: number;
   concurrencyPerLane: number;
-  /** Which scopes share them, and by which weights. */
+  /** Which scopes have lanes of their own, and take turns. */
   scopeShares: ScopeShares;
   /** How often a target is asked about an attempt that may have arrived. */
   maxRecoveries: number;
@@ -93,7 +92,6 @@ async function fireDue(deps: FireDueDeps): Promise<FiredRound> {
   return {
     locked: due.locked.length,
     isMore: due.isFull || planner.walking().length > 0,
-    pauseMs: deps.planTurns.pauseMs(),
     nextDueAt: Math.min(due.nextDueAt ?? Infinity, ...movedTo),
   };
 }
@@ -142,7 +140,7 @@ export function createPipeline(given: PipelineDeps) {
   });
   const backlogs = createBacklogs(deps);
   const admission = createAdmission(deps);
-  const { settler, settlerOfMany } = createSettlers(deps);
+  const settler = createSettler(deps);
   const executing: ExecuteRunDeps = {
     ...deps,
     settler,
@@ -160,7 +158,7 @@ export function createPipeline(given: PipelineDeps) {
   const messageDispatcher = createDispatcher({ ...dispatching, ...ofMessages, name: 'messages' });
   const dispatchers = joinDispatchers([dispatcher, messageDispatcher]);
   const planner = new Planner({ ...deps, readCalendars: createCalendarReader(database) });
-  const planTurns = new PlanTurns(deps.scopeShares, FIRE_LOCK_BATCH, deps.clock);
+  const planTurns = new PlanTurns(deps.scopeShares, FIRE_LOCK_BATCH);
   const firing: FireDueDeps = { ...deps, planner, planTurns, dispatcher };
   const tick = createTick({ ...deps, fireDue: () => fireDue(firing) });
   deps.maintenance.onChange(() => tick.wake());
@@ -173,7 +171,6 @@ export function createPipeline(given: PipelineDeps) {
     /** Both of them, for what is asked of all claims of this instance. */
     dispatchers,
     settler,
-    settlerOfMany,
     effects,
     alertEffects,
     begunEffects,

@@ -8,8 +8,6 @@ type SettledRun = Pick<ClaimedRun, 'id' | 'scheduleId' | 'notifierId' | 'firstCl
 export interface EndedAttempt {
   outcome: AttemptSettlement;
   run: SettledRun;
-  /** One of very many of its scope, where scopes share the instance. */
-  isOfMany?: boolean;
   /** Called once, when the outcome is written or refused for good: its claim is over. */
   onSettled: () => void;
 }
@@ -88,7 +86,7 @@ export const MIN_WAIT_MS = 15;
  */
 const WAIT_IF_MANY_MS = 250;
 /** When many end and something waited for their ends: a place of a limit, schedules and runs that follow, the next fire of a schedule. */
-export const WAIT_IF_AWAITED_MS = 50;
+const WAIT_IF_AWAITED_MS = 50;
 const MANY_ENDS = 20;
 /** For each slot. Until its end is written, a run takes room in which another one could be claimed; there is room for 32. */
 const MANY_ENDS_PER_SLOT = 8;

@@ -21,7 +21,7 @@ import { type SettledRuns, settleLockedRuns } from '../store/runs/ends/settle-lo
 import { settlePlainIfClaimed } from '../store/runs/ends/settle-plain.ts';
 import { type EndedAttempt, MIN_WAIT_MS, SettleQueue, isLimited, waitAfter } from './settle-queue.ts';
 
-export interface SettleDeps {
+interface SettleDeps {
   database: Database;
   clock: Clock;
   events: EventBus;
@@ -58,8 +58,7 @@ interface State extends SettleDeps {
   afterPass: (() => void)[];
 }
 
-/** `maxWaitMs`: so long at most lies between two passes, although many outcomes may come in between. */
-export function createSettler(deps: SettleDeps, { name = 'settle', maxWaitMs = Infinity } = {}): Settler {
+export function createSettler(deps: SettleDeps): Settler {
   const state: State = {
     ...deps,
     queue: new SettleQueue(),
@@ -70,10 +69,10 @@ export function createSettler(deps: SettleDeps, { name = 'settle', maxWaitMs = I
     afterPass: [],
   };
   const loop: Loop = createLoop({
-    name,
+    name: 'settle',
     clock: deps.clock,
     body: () => pass(state, () => loop.wake()),
-    minMs: () => (state.queue.sizes.plain >= MAX_PLAIN ? 0 : Math.min(state.waitMs, maxWaitMs)),
+    minMs: () => (state.queue.sizes.plain >= MAX_PLAIN ? 0 : state.waitMs),
     events: deps.events,
   });
   return {

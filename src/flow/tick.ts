@@ -22,8 +22,6 @@ export interface FiredRound {
   locked: number;
   /** More is due, or being planned. */
   isMore: boolean;
-  /** How long the next round waits all the same, since one scope has more than its share. */
-  pauseMs: number;
   /** When the next schedule is due, as far as is known; null: none is. */
   nextDueAt: Instant | null;
 }
@@ -43,9 +41,9 @@ export function createTick(deps: TickDeps): Loop {
 
   async function tick(): Promise<number> {
     const startedAt = clock.monotonic();
-    const { locked, isMore, pauseMs, nextDueAt } = await fireDue();
+    const { locked, isMore, nextDueAt } = await fireDue();
     events.emit({ type: 'tickFinished', durationMs: clock.monotonic() - startedAt, locked });
-    return isMore ? pauseMs : untilNextDue(nextDueAt ?? Infinity);
+    return isMore ? 0 : untilNextDue(nextDueAt ?? Infinity);
   }
 
   function untilNextDue(nextDueAt: number): number {
@@ -82,11 +80,8 @@ export async function takeFireLocks(deps: FireLockDeps, walking: readonly string
     lockDueSchedules(db, { instanceId, limit: FIRE_LOCK_BATCH, scopes, lockTtlSeconds, walking }),
   );
   databaseClock.sample(due.now, sentAt);
-  planTurns.locked(
-    scopes,
-    due.locked.map(({ id }) => id),
-    due.isFull,
-  );
+  const ids = due.locked.map(({ id }) => id);
+  planTurns.locked(ids, due.isFull);
   const counts = { acquired: due.locked.length, expired: due.takenOver, contended: due.contended } as const;
   for (const outcome of ['acquired', 'expired', 'contended'] as const) {
     if (counts[outcome] > 0) events.emit({ type: 'fireLocks', outcome, count: counts[outcome] });

@@ -7,52 +7,30 @@ import { storeOfTest } from '../support/of-test.ts';
 import { createInstance } from '../support/pipeline.ts';
 import { ATTACK } from '../support/runner/attack.ts';
 
-const [SHARES] = parseScopeShares('a.:2,b.:1,a.nested.:1');
-let now = 0;
-const CLOCK = { monotonic: () => now };
+const [SHARES] = parseScopeShares('a.,b.,a.nested.');
 const ids = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, index) => `${prefix}${index}`);
 
-it('while one scope has more due than a batch takes, it has an eighth, and each other one its share of a batch', () => {
-  const turns = new PlanTurns(SHARES, 500, CLOCK);
+it('while one scope has more due than a batch takes, it has a quarter of one, and each other one its share', () => {
+  const turns = new PlanTurns(SHARES, 500);
   expect(turns.limits()).toBeNull();
-  turns.locked(null, ids('a.', 500), true);
-  const limits = turns.limits();
-  expect(limits).toEqual([
-    { prefix: 'a.nested.', limit: 100 },
-    ...[
-      { prefix: 'a.', limit: 63 },
-      { prefix: 'b.', limit: 100 },
-      { prefix: '', limit: 100 },
-    ],
+  turns.locked(ids('a.', 500), true);
+  expect(turns.limits()).toEqual([
+    { prefix: 'a.nested.', limit: 125 },
+    { prefix: 'a.', limit: 125 },
+    { prefix: 'b.', limit: 125 },
+    { prefix: '', limit: 125 },
   ]);
-  // Two press now: they share what the others leave.
-  turns.locked(limits, [...ids('a.', 500), ...ids('b.', 100)], true);
-  expect(turns.limits()).toContainEqual({ prefix: 'a.', limit: 42 });
-  expect(turns.limits()).toContainEqual({ prefix: 'b.', limit: 21 });
-  turns.locked(turns.limits(), ids('a.', 10), true);
+  // Two have more now: they share that quarter.
+  turns.locked([...ids('a.', 125), ...ids('b.', 125)], true);
+  expect(turns.limits()?.map(({ limit }) => limit)).toEqual([125, 63, 63, 125]);
+  turns.locked(ids('a.', 10), true);
   expect(turns.limits()).toBeNull();
-});
-
-it('a scope that presses waits between its batches, while schedules of another one come due', () => {
-  const turns = new PlanTurns(SHARES, 500, CLOCK);
-  turns.locked(null, ids('a.', 500), true);
-  expect(turns.pauseMs()).toBe(0);
-  turns.locked(turns.limits(), [...ids('a.', 63), ...ids('b.', 1)], true);
-  expect(turns.pauseMs()).toBe(25);
-  now += 4_999;
-  turns.locked(turns.limits(), ids('a.', 63), true);
-  expect(turns.pauseMs()).toBe(25);
-  now += 1;
-  expect(turns.pauseMs()).toBe(0);
-  // Nothing presses any more.
-  turns.locked(turns.limits(), [...ids('a.', 3), ...ids('b.', 1)], false);
-  expect(turns.pauseMs()).toBe(0);
 });
 
 it('without scopes the oldest are locked, whosever they are', () => {
-  const turns = new PlanTurns([], 500, CLOCK);
-  turns.locked(null, ids('a.', 500), true);
+  const turns = new PlanTurns([], 500);
+  turns.locked(ids('a.', 500), true);
   expect(turns.limits()).toBeNull();
 });
 

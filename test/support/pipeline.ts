@@ -191,7 +191,6 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
       const { settler, effects, alertEffects, begunEffects, backlogs, pauser, alertWatch } = pipeline;
       const { admission, dispatcher, messageDispatcher, tick } = pipeline;
       const claiming = [admission, dispatcher, messageDispatcher, tick];
-      await pipeline.settlerOfMany?.start();
       const following = [effects, alertEffects, begunEffects, backlogs, pauser, alertWatch];
       for (const service of [settler, ...following, ...claiming]) await service.start();
     },
@@ -204,7 +203,6 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
       pipeline.dispatchers.abort();
       await pipeline.dispatchers.drained();
       await pipeline.settler.stop();
-      await pipeline.settlerOfMany?.stop();
       await pipeline.effects.stop();
       await pipeline.alertEffects.stop();
       await pipeline.begunEffects.stop();

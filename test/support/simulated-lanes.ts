@@ -1,4 +1,3 @@
-import type { ScopeShares } from '../../src/core/access/scope-shares.ts';
 import { LaneClaim, LaneBook } from '../../src/flow/dispatch/lane.ts';
 import { Lanes } from '../../src/flow/dispatch/lanes.ts';
 import { claimedRun } from './claims.ts';
@@ -16,7 +15,6 @@ interface Simulated {
   total: number;
   perLane: number;
   timeoutMs: number;
-  scopeShares?: ScopeShares;
 }
 
 /** What is recorded at once. */
@@ -25,7 +23,7 @@ const PRIME = 7919;
 
 /** Lanes whose attempts take simulated time. */
 export class SimulatedLanes {
-  readonly book: LaneBook;
+  readonly book = new LaneBook();
   readonly lanes: Lanes;
   readonly sent: Sent[] = [];
   readonly #targets = new Map<string, Target>();
@@ -34,8 +32,7 @@ export class SimulatedLanes {
   readonly #events: { at: number; happen: () => void }[] = [];
   #now = 0;
 
-  constructor({ total, perLane, timeoutMs, scopeShares }: Simulated) {
-    this.book = new LaneBook(scopeShares);
+  constructor({ total, perLane, timeoutMs }: Simulated) {
     this.#timeoutMs = timeoutMs;
     this.lanes = new Lanes({
       book: this.book,

@@ -22,11 +22,7 @@ import type { LoopTable } from './loop-case.ts';
 import type { Volume } from './volume.ts';
 
 /** Outcomes of so many runs of one schedule, which this instance had claimed. */
-async function addOutcomes(
-  volume: Volume,
-  count: number,
-  { isPlain = true, isOfMany = false } = {},
-): Promise<void> {
+async function addOutcomes(volume: Volume, count: number, { isPlain = true } = {}): Promise<void> {
   const { store, instance, common, workers } = volume;
   const { instanceId } = common.lease;
   await instance.put('one', { url: volume.receiver.url });
@@ -38,7 +34,7 @@ async function addOutcomes(
     const outcome = isPlain ? plain : { ...plain, outcome: 'rejected' as const, settlement: failed };
     const ofRun = { id, scheduleId: 'one', notifierId: null };
     const run = { ...ofRun, firstClaimedAt: Date.now(), isLimited: false };
-    workers.settler.add({ outcome, run, isOfMany, onSettled: () => undefined });
+    workers.settler.add({ outcome, run, onSettled: () => undefined });
   }
 }
 
@@ -49,13 +45,6 @@ export const FLOW_LOOPS: LoopTable = {
     {
       of: 'failures',
       leave: (volume, count) => addOutcomes(volume, count, { isPlain: false }),
-      left: PENDING,
-    },
-  ],
-  'settle-many': [
-    {
-      of: 'outcomes',
-      leave: (volume, count) => addOutcomes(volume, count, { isOfMany: true }),
       left: PENDING,
     },
   ],

@@ -36,7 +36,7 @@ export interface Volume {
 
 /** All loops are there: two scopes share the installation, and one has caps. */
 const SETTINGS = {
-  ...{ PORT: '0', FIRELOCK_SHUTDOWN_SECONDS: '0', FIRELOCK_SCOPES: 'of-many.:1,capped.:1:1000:1000' },
+  ...{ PORT: '0', FIRELOCK_SHUTDOWN_SECONDS: '0', FIRELOCK_SCOPES: 'capped.:1000:1000' },
   ...{
     FIRELOCK_DISPATCH_CONCURRENCY: '256',
     FIRELOCK_DISPATCH_PER_HOST: '256',

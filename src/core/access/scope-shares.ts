@@ -4,29 +4,26 @@ import { isNamePrefix } from './scope.ts';
 /** What FIRELOCK_SCOPES says of the names that begin with this prefix. */
 export interface ScopeShare {
   prefix: string;
-  /** How many parts of the slots its runs get, where others want slots too. */
-  weight: number;
   /** Null: as many as are asked for. */
   maxSchedules: number | null;
   maxOpenRuns: number | null;
 }
 
-/** The longest prefix first; empty: nothing is shared by scope. */
+/** The longest prefix first; empty: scopes have nothing of their own. */
 export type ScopeShares = readonly ScopeShare[];
 
 export const NO_SHARES: ScopeShares = [];
 
 /** The scope of all names that begin with no prefix of FIRELOCK_SCOPES. */
-export const REST: ScopeShare = { prefix: '', weight: 1, maxSchedules: null, maxOpenRuns: null };
+export const REST: ScopeShare = { prefix: '', maxSchedules: null, maxOpenRuns: null };
 
-/** The dispatcher looks at each of them for every attempt. */
+/** A batch of planning asks for each of them. */
 const MAX_SCOPES = 64;
-const MAX_WEIGHT = 1_000;
 const MAX_CAP = 1_000_000_000;
 
 export const SHARES_RULE =
-  `at most ${MAX_SCOPES} of prefix:weight, or prefix:weight:schedules:runs with caps, separated by commas, such as ` +
-  `billing.:2,ops.:1:5000:20000: weights from 1 to ${MAX_WEIGHT}, caps from 1 to ${MAX_CAP}; a cap that is left empty is none`;
+  `at most ${MAX_SCOPES} of prefix, or prefix:schedules:runs with caps, separated by commas, such as billing.,ops.:5000:20000: ` +
+  `caps from 1 to ${MAX_CAP}; a cap that is left empty is none`;
 
 /** Reads the value of FIRELOCK_SCOPES; `faults` names each entry that breaks SHARES_RULE. */
 export function parseScopeShares(
@@ -38,7 +35,7 @@ export function parseScopeShares(
   const shares = read.flatMap(({ share }) => share ?? []);
   const seen = new Set<string>();
   for (const { prefix } of shares) {
-    if (seen.has(prefix)) faults.push({ entry: prefix, message: 'stands there twice' });
+    if (seen.has(prefix)) faults.push({ entry: prefix, message: 'is named twice' });
     seen.add(prefix);
   }
   if (shares.length > MAX_SCOPES)
@@ -47,17 +44,19 @@ export function parseScopeShares(
 }
 
 function parseShare(entry: string): { share?: ScopeShare; fault?: string } {
-  const [prefix = '', weight = '', schedules = '', runs = '', ...more] = entry.split(':');
+  const [prefix = '', ...caps] = entry.split(':');
   if (!isNamePrefix(prefix)) return { fault: 'does not begin with a prefix of names' };
-  if (more.length > 0) return { fault: 'has more than four parts' };
-  const asNumber = (part: string, most: number) =>
-    /^[1-9]\d{0,9}$/.test(part) && Number(part) <= most ? Number(part) : null;
-  const weighs = asNumber(weight, MAX_WEIGHT);
-  if (weighs === null) return { fault: `needs a weight from 1 to ${MAX_WEIGHT} after the prefix` };
-  const caps = [schedules, runs].map((cap) => (cap === '' ? null : (asNumber(cap, MAX_CAP) ?? undefined)));
-  if (caps.includes(undefined)) return { fault: `has a cap that is not a number from 1 to ${MAX_CAP}` };
-  const [maxSchedules = null, maxOpenRuns = null] = caps;
-  return { share: { prefix, weight: weighs, maxSchedules, maxOpenRuns } };
+  if (caps.length !== 0 && caps.length !== 2)
+    return { fault: 'is not prefix or prefix:schedules:runs: scopes have caps, and no weights' };
+  const [maxSchedules = null, maxOpenRuns = null] = caps.map(capOf);
+  if (Number.isNaN(maxSchedules) || Number.isNaN(maxOpenRuns))
+    return { fault: `has a cap that is not a number from 1 to ${MAX_CAP}` };
+  return { share: { prefix, maxSchedules, maxOpenRuns } };
+}
+
+function capOf(text: string): number | null {
+  if (text === '') return null;
+  return /^[1-9]\d{0,9}$/.test(text) && Number(text) <= MAX_CAP ? Number(text) : NaN;
 }
 
 /** The scope of a schedule by its id, and of a one-off run by its key: the one of the longest prefix. */
@@ -72,16 +71,10 @@ export function shareOf(shares: ScopeShares, name: string | null): ScopeShare {
  */
 export const BEFORE_SCOPE = ' @';
 
-/** The lane of a run by the lane of its target and the name that gives it a scope. Workers ask for a queue, whose run ever comes. */
+/** The lane of a run by the lane of its target and the name that gives it a scope. Workers ask for a queue, whoever its runs belong to. */
 export function laneInScope(shares: ScopeShares, lane: string, name: string | null): string {
   const { prefix } = shareOf(shares, name);
   return prefix === '' || queueOfLane(lane) !== null ? lane : lane + BEFORE_SCOPE + prefix;
-}
-
-/** The prefix in a lane that `laneInScope` made; empty: it has none. */
-export function prefixOfLane(lane: string): string {
-  const at = lane.lastIndexOf(BEFORE_SCOPE);
-  return at === -1 ? '' : lane.slice(at + BEFORE_SCOPE.length);
 }
 
 /** The lane of the target. */

@@ -1,17 +1,13 @@
 import type { ClaimRequest } from '../../store/runs/claims/claims.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
-import type { LaneClaim, Lane, LaneBook, LaneScope } from './lane.ts';
+import type { LaneClaim, Lane, LaneBook } from './lane.ts';
 import { LaneShares } from './lane-shares.ts';
-import type { ScopePace } from './scope-pace.ts';
-import { ScopeRoom } from './scope-room.ts';
 
 interface ClaimRoomDeps {
   book: LaneBook;
   /** Attempts under way at once: in all, and per lane. */
   total: number;
   perLane: number;
-  /** Of scopes that have very many runs; null: no scopes share the instance. */
-  pace?: Pick<ScopePace, 'freeOf'> | null;
 }
 
 /** Claims per slot of the whole. */
@@ -21,7 +17,7 @@ const MAX_AT_ONCE = 1_000;
 /** A lane may take at most this many times the room that it leaves free. So there is always room for the next lane. */
 const MAX_TIMES_FREE = 3;
 
-export type Room = Pick<ClaimRequest, 'limit' | 'freeByLane' | 'freePerLane' | 'scopes'>;
+export type Room = Pick<ClaimRequest, 'limit' | 'freeByLane' | 'freePerLane'>;
 
 /** How many claims each lane may have here. No lane fills the memory alone, and those that do not move leave a quarter of it. */
 export class ClaimRoom {
@@ -29,8 +25,6 @@ export class ClaimRoom {
   readonly #shares: LaneShares;
   readonly #max: number;
   readonly #maxNotMoving: number;
-  readonly #scopes: ScopeRoom;
-  readonly #scopesNotMoving: ScopeRoom;
   /** Lanes that had more to claim than there was room for, at the last look at the database. */
   #lanesWithMore: ReadonlySet<string> = new Set();
   #anyHasMore = false;
@@ -40,12 +34,6 @@ export class ClaimRoom {
     this.#shares = new LaneShares(deps.book, deps.total);
     this.#max = deps.total * CLAIMS_PER_SLOT;
     this.#maxNotMoving = Math.floor((this.#max * 3) / 4);
-    this.#scopes = new ScopeRoom(deps.book, this.#max, ({ claims }) => claims);
-    this.#scopesNotMoving = new ScopeRoom(
-      deps.book,
-      this.#maxNotMoving,
-      ({ claimsNotMoving }) => claimsNotMoving,
-    );
   }
 
   /** Takes room for one claim, where there is some. */
@@ -55,19 +43,9 @@ export class ClaimRoom {
     return true;
   }
 
-  /**
-   * The same for runs that nothing has put in order of priority: not where the last look at the database left some of the lane, which may
-   * be more urgent; and of a scope that is held back no more in all than a look might take.
-   */
-  takeEach(lanes: readonly Lane[]): boolean[] {
-    const freeByScope = new Map<LaneScope, number>();
-    return lanes.map((lane) => {
-      const { name, scope } = lane;
-      const free = freeByScope.get(scope) ?? this.#deps.pace?.freeOf(scope) ?? Infinity;
-      const isTaken = free > 0 && !this.#lanesWithMore.has(name) && this.take(lane);
-      freeByScope.set(scope, isTaken ? free - 1 : free);
-      return isTaken;
-    });
+  /** The same for a run that nothing has put in order: not where the last look left some of the lane, which may be more urgent. */
+  takeIfNoneIsLeft(lane: Lane): boolean {
+    return !this.#lanesWithMore.has(lane.name) && this.take(lane);
   }
 
   /** What may be claimed now; null: nothing. */
@@ -88,7 +66,7 @@ export class ClaimRoom {
       const isLikeOthers = lane.claims === 0 && isOpen && (pace.isNew || pace.isMoving);
       if (!isLikeOthers) freeByLane.set(lane.name, this.#freeOf(lane));
     }
-    return { limit, freeByLane, freePerLane: isOpen ? perLane : 0, ...this.#roomOfScopes() };
+    return { limit, freeByLane, freePerLane: isOpen ? perLane : 0 };
   }
 
   /**
@@ -99,7 +77,7 @@ export class ClaimRoom {
     const room = this.request();
     if (!room) return null;
     const moving = [...room.freeByLane].filter(([name]) => this.#deps.book.of(name).pace.isMoving);
-    return { ...room, freeByLane: new Map(moving), freePerLane: 0 };
+    return { limit: room.limit, freeByLane: new Map(moving), freePerLane: 0 };
   }
 
   /** Notes what was claimed of what might have been. */
@@ -126,34 +104,13 @@ export class ClaimRoom {
     return surplus > 0 ? lane.waiting.slice(-surplus) : [];
   }
 
-  /** Nothing, where no scopes share the instance: the statement is another one then. */
-  #roomOfScopes(): Pick<Room, 'scopes'> {
-    const { scopes } = this.#deps.book;
-    if (scopes.length === 1) return {};
-    return {
-      scopes: scopes.map((scope) => {
-        const forNotMoving = this.#scopesNotMoving.freeOf(scope);
-        // As in `request`: what lanes that this process has not seen may have limits all of the scope's.
-        const free = Math.min(this.#freeOfScope(scope), forNotMoving > 0 ? forNotMoving : Infinity);
-        return { prefix: scope.prefix, weight: scope.weight, free, takesNewLanes: forNotMoving > 0 };
-      }),
-    };
-  }
-
   #free(): number {
     return this.#max - this.#deps.book.all.claims;
   }
 
   #freeOf(lane: Lane): number {
-    const { pace, scope, claims } = lane;
-    const forLane = Math.min(this.#shareOf(lane), this.#free() * MAX_TIMES_FREE) - claims;
-    const forAny = Math.min(forLane, this.#freeOfScope(scope));
-    if (pace.isMoving) return forAny;
-    return Math.min(forAny, this.#freeForNotMoving(), this.#scopesNotMoving.freeOf(scope));
-  }
-
-  #freeOfScope(scope: LaneScope): number {
-    return Math.min(this.#scopes.freeOf(scope), this.#deps.pace?.freeOf(scope) ?? Infinity);
+    const forAny = Math.min(this.#shareOf(lane), this.#free() * MAX_TIMES_FREE) - lane.claims;
+    return lane.pace.isMoving ? forAny : Math.min(forAny, this.#freeForNotMoving());
   }
 
   #freeForNotMoving(): number {

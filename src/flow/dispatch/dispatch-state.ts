@@ -1,4 +1,3 @@
-import type { ScopeShares } from '../../core/access/scope-shares.ts';
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
@@ -17,7 +16,6 @@ import type { ClaimToSend } from '../handoff/ask-target.ts';
 import type { HandoffDefinitions } from '../handoff/handoff-definitions.ts';
 import type { LaneBook } from './lane.ts';
 import type { Lanes } from './lanes.ts';
-import type { PressingScopes } from '../pressing-scopes.ts';
 import type { EndedAttempt } from '../settle-queue.ts';
 import type { Settler } from '../settle.ts';
 
@@ -42,8 +40,6 @@ export interface DispatchDeps {
   /** Attempts under way at once: in all, and per lane. */
   concurrency: number;
   concurrencyPerLane: number;
-  /** Between which scopes they are shared. */
-  scopeShares: ScopeShares;
   /** How often to look for work without a hint. */
   pollIntervalMs: number;
   /** Attempts the run and hands the outcome to the settlement. */
@@ -65,8 +61,6 @@ export interface Dispatch {
   readonly lanes: Lanes;
   readonly loop: Loop;
   readonly refused: Rests;
-  /** Of what comes due since it was recorded. */
-  readonly pressing: PressingScopes;
   readonly aborting: AbortController;
   /** Called once no claim is left. */
   readonly onIdle: (() => void)[];

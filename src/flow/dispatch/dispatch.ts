@@ -4,13 +4,11 @@
  * Transaction: claiming is one statement; one transaction ends claimed runs of deleted schedules; sending has none.
  * If the process dies here: recovery finds its claims as those of a dead instance.
  */
-import { restAfter } from '../../runtime/loop/pace.ts';
 import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
 import { type ClaimRequest, NO_ROOM, claimReadyRuns, findClaimable } from '../../store/runs/claims/claims.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { ReadyRun } from '../../store/runs/claims/claim-if-ready.ts';
 import { claimDueRuns, findDue } from '../../store/runs/claims/claim-due-runs.ts';
-import { PressingScopes } from '../pressing-scopes.ts';
 import { acceptUnlessDeleted } from './accept-claimed.ts';
 import { ClaimBuffer } from './claim-buffer.ts';
 import { ClaimRoom, type Room } from './claim-room.ts';
@@ -28,7 +26,6 @@ import {
 } from './own-claims.ts';
 import { claimOffered } from './offered-runs.ts';
 import { claimUnlessRefused, createRefusedClaims } from './refused-claims.ts';
-import { createScopePace } from './scope-pace.ts';
 import { maySend, maySendMany, send } from './send.ts';
 
 export interface Dispatcher extends Turning {
@@ -100,14 +97,13 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
 }
 
 function newDispatch(deps: DispatchDeps): Dispatch {
-  const { clock, concurrency: total, concurrencyPerLane: perLane, scopeShares, events } = deps;
-  const book = new LaneBook(scopeShares);
+  const { clock, concurrency: total, concurrencyPerLane: perLane, events } = deps;
+  const book = new LaneBook();
   const aborting = new AbortController();
-  const pace = createScopePace({ book, clock, total, start: () => dispatch.lanes.start() });
   const dispatch: Dispatch = {
     deps,
     book,
-    room: new ClaimRoom({ book, total, perLane, pace }),
+    room: new ClaimRoom({ book, total, perLane }),
     buffer: new ClaimBuffer(book),
     lanes: new Lanes({
       book,
@@ -116,17 +112,15 @@ function newDispatch(deps: DispatchDeps): Dispatch {
       perLane,
       send: (claim) => send(dispatch, claim),
       mayStart: () => maySend(deps),
-      pace,
     }),
     loop: createLoop({
       name: deps.name,
       clock,
       body: () => pass(dispatch),
-      minMs: (tookMs) => minIntervalOf(dispatch, tookMs),
+      minMs: () => minIntervalOf(dispatch),
       events,
     }),
     refused: createRefusedClaims(deps),
-    pressing: new PressingScopes(scopeShares, clock),
     aborting,
     onIdle: [],
     accepting: true,
@@ -134,11 +128,9 @@ function newDispatch(deps: DispatchDeps): Dispatch {
   return dispatch;
 }
 
-function minIntervalOf({ deps, book }: Dispatch, tookMs: number): number {
+function minIntervalOf({ deps, book }: Dispatch): number {
   if (deps.name === 'messages') return MIN_INTERVAL_OF_MESSAGES_MS;
-  if (book.all.waiting === book.silent.waiting) return 0;
-  // A claim looks at all lanes of all scopes, also of those that may have no more.
-  return Math.max(MIN_INTERVAL_IF_BUSY_MS, book.scopes.length > 1 ? tookMs + restAfter(tookMs) : 0);
+  return book.all.waiting > book.silent.waiting ? MIN_INTERVAL_IF_BUSY_MS : 0;
 }
 
 async function pass(dispatch: Dispatch): Promise<number> {
@@ -176,16 +168,14 @@ const NONE_DUE = { msUntilNext: null };
  * while there is no room for most of it: runs of one lane must not stand before those of the others.
  */
 async function claimDue(dispatch: Dispatch): Promise<{ claimed: number; msUntilNext: number | null }> {
-  const { deps, room, pressing } = dispatch;
+  const { deps, room } = dispatch;
   const { wakeWorkers, wakeMessages, lease, targets } = deps;
   const nothing = { ...NO_ROOM, instanceId: lease.instanceId, targetTypes: targets.types };
   let claimed = 0;
   for (let looks = 1; ; looks += 1) {
-    const besideScopes = pressing.toPassOver();
     const request = {
       ...(requestOf(dispatch, room.requestOfMoving()) ?? nothing),
       ...{ atMost: MAX_DUE_PER_STATEMENT, besides: dispatch.refused.keys() },
-      ...(deps.scopeShares.length > 0 ? { besideScopes } : {}),
     };
     const due = await claimUnlessRefused(deps, dispatch.refused, {
       claim: (db) => claimDueRuns(db, request),
@@ -196,8 +186,6 @@ async function claimDue(dispatch: Dispatch): Promise<{ claimed: number; msUntilN
     if (due.toNotify) wakeMessages();
     await acceptUnlessDeleted(dispatch, due.claimed);
     claimed += due.claimed.length;
-    pressing.found(due.prefixes, { isFull: due.count >= MAX_DUE_PER_STATEMENT, besideScopes });
-    if (besideScopes.length > 0 && looks < MAX_DUE_STATEMENTS) continue;
     if (due.count < MAX_DUE_PER_STATEMENT) return { claimed, msUntilNext: due.msUntilNextDue };
     const goesOn = due.claimed.length === due.count || due.blocked * 2 > due.count;
     if (!goesOn || !dispatch.accepting || looks === MAX_DUE_STATEMENTS) return { claimed, msUntilNext: 0 };

@@ -1,4 +1,3 @@
-import { NO_SHARES } from '../../core/access/scope-shares.ts';
 import type { Dispatcher } from './dispatch.ts';
 
 /** What asks for the claims of this process asks all of its dispatchers. */
@@ -20,7 +19,7 @@ export function joinDispatchers(all: readonly Dispatcher[]): Dispatchers {
  * Messages of notifiers have slots of their own: how many in one process, and how many of these one destination may have. Three quarters
  * may hang, and each destination begins with one: fifty that hang leave slots to the next.
  */
-export const MESSAGE_SLOTS = { concurrency: 128, concurrencyPerLane: 4, scopeShares: NO_SHARES };
+export const MESSAGE_SLOTS = { concurrency: 128, concurrencyPerLane: 4 };
 /** How often to look for messages without a hint. */
 export const MESSAGE_POLL_MS = 2_000;
 /** Of all that may keep a run from being handed off, maintenance keeps no message. */

@@ -1,5 +1,4 @@
 import type { Lane, LaneBook } from './lane.ts';
-import { ScopeSlots } from './scope-slots.ts';
 
 /** With at least this many slots a quarter is kept free; with fewer, a quarter of the time. */
 const MIN_TO_SPLIT = 4;
@@ -15,8 +14,6 @@ const UNANSWERED_SHARE = 1 / 8;
  */
 export class LaneShares {
   readonly #book: LaneBook;
-  /** Between the scopes that share the instance. */
-  readonly scopes: ScopeSlots;
   readonly #total: number;
   /** The most slots of lanes that do not move; and for the first attempt of one. */
   readonly #maxNotMoving: number;
@@ -28,7 +25,6 @@ export class LaneShares {
 
   constructor(book: LaneBook, total: number) {
     this.#book = book;
-    this.scopes = new ScopeSlots(book, total);
     this.#total = total;
     const quarter = total < MIN_TO_SPLIT ? 0 : Math.ceil(total / 4);
     this.#maxNotMoving = total - quarter;
@@ -46,9 +42,7 @@ export class LaneShares {
 
   mayBegin(lane: Lane): boolean {
     const { pace, underWay } = lane;
-    if (this.scopes.isWithinOwn(lane)) return true;
     if (pace.isMoving) return this.#mayBeginMoving(lane);
-    if (!this.scopes.leavesEnough(lane.scope, this.#maxWithFirst)) return false;
     if (underWay === 0) return this.#mayBeginFirst(lane);
     const room = this.roomOf(lane);
     return room > 0 && underWay <= room * MAX_TIMES_FREE;

@@ -1,12 +1,5 @@
-import { type LineMember, Line } from '../../runtime/loop/line.ts';
+import type { LineMember, Line } from '../../runtime/loop/line.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
-import {
-  NO_SHARES,
-  REST,
-  type ScopeShare,
-  type ScopeShares,
-  prefixOfLane,
-} from '../../core/access/scope-shares.ts';
 import { LanePace, type PacedAttempt } from './lane-pace.ts';
 import type { SendableHandoff } from '../handoff/handoff-definitions.ts';
 
@@ -48,8 +41,6 @@ export class LaneClaim implements LineMember<LaneClaim>, PacedAttempt {
 /** A target's origin: what it has shown, and its claims and slots. */
 export class Lane implements LineMember<Lane> {
   readonly name: string;
-  /** Whose runs these are. */
-  readonly scope: LaneScope;
   readonly pace = new LanePace();
   /** Claims that this process has of it, or has reserved. */
   claims = 0;
@@ -67,33 +58,8 @@ export class Lane implements LineMember<Lane> {
   readonly counted = nothing();
   countedIn: LaneTotals | null = null;
 
-  constructor(name: string, scope: LaneScope) {
+  constructor(name: string) {
     this.name = name;
-    this.scope = scope;
-  }
-}
-
-/** The lanes whose runs have one scope (FIRELOCK_SCOPES), and what these have together. */
-export class LaneScope {
-  /** Empty: runs whose names begin with none of the prefixes. */
-  readonly prefix: string;
-  readonly weight: number;
-  claims = 0;
-  waiting = 0;
-  slots = 0;
-  /** Of these, what is in sums of lanes that do not move. */
-  claimsNotMoving = 0;
-  slotsNotMoving = 0;
-  /** Monotonic: its last turn, or when it began to wait for one. */
-  lastTurnAt = 0;
-  /** Lanes with something to send and room for it: moving and new ones, slow ones, and stalled ones. */
-  readonly quick = new Line<Lane>();
-  readonly slow = new Line<Lane>();
-  readonly stalled = new Line<Lane>();
-
-  constructor({ prefix, weight }: Pick<ScopeShare, 'prefix' | 'weight'>) {
-    this.prefix = prefix;
-    this.weight = weight;
   }
 }
 
@@ -119,29 +85,14 @@ export class LaneBook {
   readonly slow = nothing();
   /** What lanes have that answer nothing, or have not answered yet; with the slots that moving lanes have shown no answer for. */
   readonly silent = nothing();
-  /** All scopes that share this instance's slots; one alone where nothing is shared. */
-  readonly scopes: readonly LaneScope[];
-  readonly #scopesByPrefix: ReadonlyMap<string, LaneScope>;
-
-  constructor(shares: ScopeShares = NO_SHARES) {
-    this.scopes = [...shares, REST].map((share) => new LaneScope(share));
-    this.#scopesByPrefix = new Map(this.scopes.map((scope) => [scope.prefix, scope]));
-  }
 
   of(name: string): Lane {
     const known = this.#lanes.get(name);
     if (known) return known;
     if (this.#lanes.size >= MAX_LANES_KEPT) this.#forgetIdle();
-    const lane = new Lane(name, this.scopeOf(name));
+    const lane = new Lane(name);
     this.#lanes.set(name, lane);
     return lane;
-  }
-
-  /** Of a lane by its name. A scope that FIRELOCK_SCOPES names no longer, or not here, belongs to the rest. */
-  scopeOf(lane: string): LaneScope {
-    const scope = this.#scopesByPrefix.get(prefixOfLane(lane)) ?? this.#scopesByPrefix.get(REST.prefix);
-    if (!scope) throw new Error('the rest is always there');
-    return scope;
   }
 
   lanes(): IterableIterator<Lane> {
@@ -151,30 +102,25 @@ export class LaneBook {
   addClaims(lane: Lane, count: number): void {
     const before = lane.claims;
     lane.claims += count;
-    lane.scope.claims += count;
     this.all.claims += count;
     this.all.lanes += Number(lane.claims > 0) - Number(before > 0);
     this.recount(lane);
   }
 
   addWaiting(lane: Lane, count: number): void {
-    lane.scope.waiting += count;
     this.all.waiting += count;
     this.recount(lane);
   }
 
   addUnderWay(lane: Lane, count: number): void {
     lane.underWay += count;
-    lane.scope.slots += count;
     this.all.slots += count;
     this.recount(lane);
   }
 
   /** To be called after every change of what a lane has claimed or has shown. */
   recount(lane: Lane): void {
-    const { pace, counted, scope } = lane;
-    scope.slotsNotMoving -= counted.slots;
-    scope.claimsNotMoving -= counted.claims;
+    const { pace, counted } = lane;
     const sum = pace.isSlow ? this.slow : this.silent;
     if (lane.countedIn !== sum) {
       if (lane.countedIn) change(lane.countedIn, counted, nothing());
@@ -185,8 +131,6 @@ export class LaneBook {
     now.claims = isMoving ? 0 : lane.claims;
     now.waiting = isMoving ? 0 : lane.waiting.length;
     now.lanes = now.claims > 0 ? 1 : 0;
-    scope.slotsNotMoving += now.slots;
-    scope.claimsNotMoving += now.claims;
     change(sum, counted, now);
   }
 

@@ -1,9 +1,8 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { Line } from '../../runtime/loop/line.ts';
-import type { LaneClaim, Lane, LaneBook, LaneScope } from './lane.ts';
+import type { LaneClaim, Lane, LaneBook } from './lane.ts';
 import { type AttemptEnd, HANGS_AFTER_MS } from './lane-pace.ts';
 import { LaneShares } from './lane-shares.ts';
-import type { ScopePace } from './scope-pace.ts';
 
 interface LanesDeps {
   book: LaneBook;
@@ -14,8 +13,6 @@ interface LanesDeps {
   send: (claim: LaneClaim) => void;
   /** Asked before each start; false: it stays where it is. */
   mayStart: () => boolean;
-  /** Of scopes that have very many runs; null: no scopes share the instance. */
-  pace?: ScopePace | null;
 }
 
 /** If others wait too, the turn of a lane comes this much later than that of a quicker kind. So it is still tried from time to time. */
@@ -24,12 +21,16 @@ const SLOWER_LANE_DELAY_MS = 1_000;
 const SLOW_ATTEMPTS_CHECK_MS = HANGS_AFTER_MS / 4;
 
 /**
- * Claims that wait for slots. No more attempts are under way than the instance and each lane may have (lane-shares.ts). At free slots,
- * scopes take turns first (scope-slots.ts), and then the lanes of one: those that move, then slow ones, then those that answer nothing.
+ * Claims that wait for slots. No more attempts are under way than the instance and each lane may have (lane-shares.ts). Lanes take turns
+ * at free slots: first those that move, then slow ones, then those that answer nothing.
  */
 export class Lanes {
   readonly #deps: LanesDeps;
   readonly #shares: LaneShares;
+  /** Lanes with something to send and room for it: moving and new ones, slow ones, and stalled ones. */
+  readonly #quick = new Line<Lane>();
+  readonly #slow = new Line<Lane>();
+  readonly #stalled = new Line<Lane>();
   /** Attempts under way that do not hang, the oldest first; and those that have taken long, in lanes from which no more is expected. */
   readonly #recent = new Line<LaneClaim>();
   readonly #long = new Set<LaneClaim>();
@@ -121,7 +122,6 @@ export class Lanes {
     const { book, clock } = this.#deps;
     const { lane } = claim;
     if (lane.waiting.length === 0) lane.lastTurnAt = clock.monotonic();
-    if (lane.scope.waiting === 0) lane.scope.lastTurnAt = clock.monotonic();
     claim.state = 'awaitsSlot';
     lane.waiting.splice(placeOf(claim, lane.waiting), 0, claim);
     book.addWaiting(lane, 1);
@@ -134,13 +134,11 @@ export class Lanes {
     if (!claim) return;
     book.addWaiting(lane, -1);
     lane.lastTurnAt = now;
-    lane.scope.lastTurnAt = now;
     claim.state = 'sent';
     claim.beganAt = now;
     this.#recent.push(claim);
     lane.pace.began(claim);
     book.addUnderWay(lane, 1);
-    this.#deps.pace?.began();
     // At the end of the line.
     lane.line?.remove(lane);
     this.#place(lane);
@@ -155,28 +153,18 @@ export class Lanes {
     line?.push(lane);
   }
 
-  #lineOf({ waiting, underWay, pace, scope }: Lane): Line<Lane> | null {
+  #lineOf({ waiting, underWay, pace }: Lane): Line<Lane> | null {
     if (waiting.length === 0 || underWay >= this.#deps.perLane) return null;
-    if (pace.isStalled) return scope.stalled;
-    return pace.isSlow ? scope.slow : scope.quick;
+    if (pace.isStalled) return this.#stalled;
+    return pace.isSlow ? this.#slow : this.#quick;
   }
 
   /** The lane whose turn it is at a free slot; null: the slot stays free. */
   #next(now: number): Lane | null {
-    const { pace } = this.#deps;
-    for (const scope of this.#shares.scopes.inTurn()) {
-      if (pace && !pace.mayBegin(scope, now)) continue;
-      const lane = this.#nextOf(scope, now);
-      if (lane) return lane;
-    }
-    return null;
-  }
-
-  #nextOf(scope: LaneScope, now: number): Lane | null {
     const { book, total } = this.#deps;
-    const quick = this.#firstQuick(scope);
-    const slow = this.#leastBusy(scope.slow);
-    const stalled = this.#leastBusy(scope.stalled);
+    const quick = this.#firstQuick();
+    const slow = this.#leastBusy(this.#slow);
+    const stalled = this.#leastBusy(this.#stalled);
     const slower = slow && stalled && hasWaitedLonger(slow, stalled) ? stalled : (slow ?? stalled);
     if (!quick || !slower) return quick ?? slower;
     const share = Math.max(1, total / book.all.lanes);
@@ -184,8 +172,8 @@ export class Lanes {
     return isDue && slower.underWay < share ? slower : quick;
   }
 
-  #firstQuick({ quick }: LaneScope): Lane | null {
-    for (let lane = quick.first; lane; lane = lane.behind) if (this.#shares.mayBegin(lane)) return lane;
+  #firstQuick(): Lane | null {
+    for (let lane = this.#quick.first; lane; lane = lane.behind) if (this.#shares.mayBegin(lane)) return lane;
     return null;
   }
 

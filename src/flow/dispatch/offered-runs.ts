@@ -26,7 +26,5 @@ export async function claimOffered(dispatch: Dispatch, offered: readonly ReadyRu
 /** Those for which room was taken: none before the dispatcher is started, or once it stops. */
 function withRoom({ deps, accepting, book, room, loop }: Dispatch, offered: readonly ReadyRun[]): ReadyRun[] {
   if (loop.passes() === 0 || !accepting || !maySendMany(deps)) return [];
-  const sendable = offered.filter(({ lane }) => deps.targets.canSend(lane));
-  const taken = room.takeEach(sendable.map(({ lane }) => book.of(lane)));
-  return sendable.filter((_, index) => taken[index]);
+  return offered.filter(({ lane }) => deps.targets.canSend(lane) && room.takeIfNoneIsLeft(book.of(lane)));
 }

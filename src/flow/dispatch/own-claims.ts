@@ -13,7 +13,6 @@ import { withoutDefinition } from '../handoff/handoff.ts';
 import type { EndedAttempt } from '../settle-queue.ts';
 import type { Dispatch } from './dispatch-state.ts';
 import type { ClaimState, LaneClaim } from './lane.ts';
-import { hasMany } from './scope-pace.ts';
 
 /** How long a claim waits for a slot. Far less than the age at which a claim counts as lost. */
 const MAX_WAIT_MS = 10_000;
@@ -80,13 +79,11 @@ export class EndedClaim implements EndedAttempt {
   readonly #dispatch: Dispatch;
   readonly #claim: LaneClaim;
   readonly outcome: AttemptSettlement;
-  readonly isOfMany: boolean;
 
   constructor(dispatch: Dispatch, claim: LaneClaim, outcome: AttemptSettlement) {
     this.#dispatch = dispatch;
     this.#claim = claim;
     this.outcome = outcome;
-    this.isOfMany = hasMany(claim.lane.scope);
     claim.state = 'settling';
   }
 

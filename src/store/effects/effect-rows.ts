@@ -5,7 +5,6 @@ import type { RunStatus, RunTrigger } from '../../core/runs/run.ts';
 import { ALERT_EFFECTS, type EffectKind } from '../../core/runs/effect.ts';
 import { bigints, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { isOfScope } from '../scopes/scoped-lanes.ts';
 import { type InstantText, rowsOf, scheduleIdOf, toInstant } from '../../postgres/sql/rows.ts';
 
 /** One effect of the end of a run. */
@@ -67,9 +66,6 @@ interface EffectsWanted {
   limit: number;
   /** Ids that are left out. */
   besides: readonly number[];
-  /** Prefixes of scopes that are left out, among all of them. */
-  besideScopes?: readonly string[];
-  scopes?: readonly string[];
 }
 
 /**
@@ -78,12 +74,11 @@ interface EffectsWanted {
  */
 export async function lockEffects(
   tx: Transaction,
-  { which, limit, besides, besideScopes = [], scopes = [] }: EffectsWanted,
+  { which, limit, besides }: EffectsWanted,
 ): Promise<Effect[]> {
-  const others = besideScopes.map((prefix) => sql` AND NOT ${isOfScope(prefix, scopes, 'schedule_id')}`);
   const rows = await rowsOf<Row>(tx)(sql`-- lockEffects
     SELECT * FROM effects WHERE ${IN_LINE[which]}
-      AND coalesce(retry_at <= clock_timestamp(), true) AND id <> ALL (${idsIn(besides)}::bigint[])${sql.join(others)}
+      AND coalesce(retry_at <= clock_timestamp(), true) AND id <> ALL (${idsIn(besides)}::bigint[])
     ORDER BY id LIMIT ${limit} FOR UPDATE SKIP LOCKED`);
   return rows.map(toEffect);
 }

@@ -18,26 +18,26 @@ export function laneOfRun(shares: ScopeShares): SQL {
 }
 
 /**
- * Names in the column that belong to this one of the scopes, the rest among them: whose longest prefix it is. As ranges, and as literals:
- * the server can tell from its statistics how many rows these are, and finds few of them by an index of names.
+ * Schedules that belong to this one of the scopes, the rest among them: whose longest prefix it is. As ranges of ids, and as literals: the
+ * server can tell from its statistics how many rows these are, and finds few of them by an index of ids.
  */
-export function isOfScope(prefix: string, scopes: readonly string[], column = 'id'): SQL {
+export function isOfScope(prefix: string, scopes: readonly string[]): SQL {
   const longer = scopes.filter((other) => other !== prefix && other.startsWith(prefix));
   const [whole] = prefixRanges(prefix === '' ? [] : [prefix]);
   const parts: string[] = [];
   let from = whole?.from;
   for (const hole of prefixRanges(longer)) {
-    parts.push(between(column, from, hole.from));
+    parts.push(between(from, hole.from));
     from = hole.end;
   }
-  parts.push(between(column, from, whole?.end));
+  parts.push(between(from, whole?.end));
   return sql.raw(`(${parts.join(' OR ')})`);
 }
 
-function between(column: string, from: string | undefined, end: string | undefined): string {
+function between(from: string | undefined, end: string | undefined): string {
   const bounds = [
-    ...(from === undefined ? [] : [`${column} >= '${from}'`]),
-    ...(end === undefined ? [] : [`${column} < '${end}'`]),
+    ...(from === undefined ? [] : [`id >= '${from}'`]),
+    ...(end === undefined ? [] : [`id < '${end}'`]),
   ];
   return bounds.length === 0 ? 'true' : bounds.join(' AND ');
 }

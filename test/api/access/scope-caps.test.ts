@@ -11,7 +11,7 @@ import { until } from '../../support/until.ts';
 import { type Api, SCHEDULE, TARGET, startApi } from '../api.ts';
 
 /** At most 3 schedules and 4 open runs of names that begin with billing., and 2 schedules of those with billing.eu. */
-const [SHARES] = parseScopeShares('billing.:1:3:4,billing.eu.:1:2');
+const [SHARES] = parseScopeShares('billing.:3:4,billing.eu.:2:');
 const MANY_SCHEDULES = 'names that begin with billing. may have at most 3 schedules (FIRELOCK_SCOPES)';
 const MANY_RUNS = 'names that begin with billing. may have at most 4 open runs (FIRELOCK_SCOPES)';
 

@@ -8,7 +8,7 @@ import { type Asked, type World, startTwins } from './twins.ts';
 import { BILLING, OPS, type Team } from './worlds.ts';
 
 /** Each team has nearly as many schedules and open runs as it may. */
-const [SHARES] = parseScopeShares('billing.:1:13:24,ops.:1:9:16');
+const [SHARES] = parseScopeShares('billing.:13:24,ops.:9:16');
 const CAP_REACHED = /names that begin with \S+ may have at most \d+ (?:schedules|open runs)/g;
 const capsReached = new Set<string>();
 // It names anything in its own things, and finds them later.

@@ -4,6 +4,8 @@ import type { IsolationStage } from './isolation-stage.ts';
 export interface Burden {
   name: string;
   title: string;
+  /** So many ms it may add to the 99th percentile of others; without it, what cannot be told from noise. */
+  allowedMs?: number;
   /** Further settings of the daemons. */
   variables?: Record<string, string>;
   /** Before the witnesses are measured without it: what takes long to make. */

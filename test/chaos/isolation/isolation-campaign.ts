@@ -63,11 +63,11 @@ async function runRound(burden: Burden, { root, scale, seconds }: IsolationOptio
   }
 }
 
-function resultOf({ name, title }: Burden, rounds: Round[]): IsolationResult {
+function resultOf({ name, title, allowedMs = ALLOWED.ms }: Burden, rounds: Round[]): IsolationResult {
   const addedTo = (kind: 'fires' | 'followers') => {
     const ms = median(rounds.map(({ alone, beside }) => beside[kind].p99 - alone[kind].p99));
     const before = median(rounds.map(({ alone }) => alone[kind].p99));
-    return { ms, allowedMs: Math.max(ALLOWED.ms, (ALLOWED.ratio - 1) * before) };
+    return { ms, allowedMs: Math.max(allowedMs, (ALLOWED.ratio - 1) * before) };
   };
   const added = { fires: addedTo('fires'), followers: addedTo('followers') };
   const isMissing = rounds.some(({ beside }) => beside.fires.missing + beside.followers.missing > 0);

@@ -11,7 +11,7 @@ import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
 import { until } from '../../support/until.ts';
 
-const [SHARES] = parseScopeShares('billing.:2,ops.:1');
+const [SHARES] = parseScopeShares('billing.,ops.');
 let store: Store;
 let receiver: Receiver;
 let instance: TestInstance;

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { texts, uuids } from '../../../postgres/sql/arrays.ts';
+import { uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
 import { isPull } from '../queue-lanes.ts';
@@ -10,7 +10,6 @@ import {
   freeByLane,
   isOfNotifier,
   mayClaim,
-  prefixOf,
   setClaimed,
 } from './claims.ts';
 import { type ClaimedRow, type ClaimedRun, claimedRun } from './claimed-run.ts';
@@ -26,16 +25,12 @@ interface DueRuns {
   toPull: boolean;
   /** Whether some of them are messages of notifiers, which another dispatcher claims. */
   toNotify: boolean;
-  /** Where it was asked: of each that had come due, the prefix of its scope. */
-  prefixes: readonly string[];
   /** In how many ms the next run comes due; null: none is recorded. */
   msUntilNextDue: number | null;
 }
 
 interface DueRequest extends ClaimRequest {
   atMost: number;
-  /** Where scopes share the instance: the runs of these prefixes are left out, and it is asked of which scopes the others are. */
-  besideScopes?: readonly string[];
 }
 
 interface Row extends Omit<ClaimedRow, 'id'> {
@@ -44,7 +39,6 @@ interface Row extends Omit<ClaimedRow, 'id'> {
   to_pull: boolean;
   to_notify: boolean;
   ms: number | null;
-  prefixes?: string | null;
   id: string | null;
 }
 
@@ -60,7 +54,7 @@ interface Row extends Omit<ClaimedRow, 'id'> {
  * all of them to join these few.
  */
 export async function claimDueRuns(db: Executor, request: DueRequest): Promise<DueRuns> {
-  const { instanceId, limit, freePerLane, besideScopes } = request;
+  const { instanceId, limit, freePerLane } = request;
   const rows = await queryPrepared<Row>(db)(sql`-- claimDueRuns
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), due AS MATERIALIZED (${dueRuns(request)}), lanes AS MATERIALIZED (
       SELECT of_due.lane, of_due.count, coalesce(lane_room.free, ${freePerLane}) AS free,
@@ -85,7 +79,7 @@ export async function claimDueRuns(db: Executor, request: DueRequest): Promise<D
         made_ready.*,
         (SELECT extract(epoch FROM min(due_at) - (SELECT now FROM clock)) * 1000 FROM runs
           WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL
-            AND due_at > (SELECT now FROM clock))::float8 AS ms${besideScopes ? PREFIXES : sql``}
+            AND due_at > (SELECT now FROM clock))::float8 AS ms
       FROM (SELECT coalesce(bool_or(${isPull(sql`lane`)}), false) AS to_pull,
         coalesce(bool_or(${isOfNotifier(sql`lane`)}), false) AS to_notify FROM promoted) AS made_ready
     ) AS head FULL JOIN claimed ON false`);
@@ -100,7 +94,6 @@ function dueIn(rows: readonly Row[], instanceId: string): DueRuns {
     blocked: head?.blocked ?? 0,
     toPull: head?.to_pull ?? false,
     toNotify: head?.to_notify ?? false,
-    prefixes: head?.prefixes?.split(' ') ?? [],
     msUntilNextDue: head?.ms ?? null,
   };
 }
@@ -113,14 +106,10 @@ export async function findDue(db: Executor, request: DueRequest): Promise<string
   return rows.map(({ id }) => id);
 }
 
-const PREFIXES = sql`,
-        (SELECT string_agg(${prefixOf(sql`lane`)}, ' ') FROM due) AS prefixes`;
-
-function dueRuns({ atMost, besides = [], besideScopes = [] }: DueRequest): SQL {
-  const others = sql`AND ${prefixOf(sql`lane`)} <> ALL (${texts(besideScopes)})`;
+function dueRuns({ atMost, besides = [] }: DueRequest): SQL {
   return sql`SELECT id, lane, attempts FROM runs
       WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL
-        AND due_at <= (SELECT now FROM clock) AND id <> ALL (${uuids(besides)}) ${besideScopes.length > 0 ? others : sql``}
+        AND due_at <= (SELECT now FROM clock) AND id <> ALL (${uuids(besides)})
       ORDER BY due_at LIMIT ${sql.raw(String(atMost))} FOR UPDATE SKIP LOCKED`;
 }
 

@@ -1,7 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { BEFORE_SCOPE } from '../../../core/access/scope-shares.ts';
 import { laneOfMessages } from '../../../core/alerts/notifier.ts';
-import { booleans, ints, texts, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
+import { ints, texts, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
 import { noHandoffs } from '../../maintenance/maintenance-row.ts';
@@ -14,25 +13,12 @@ export interface ClaimRequest {
   limit: number;
   freeByLane: ReadonlyMap<string, number>;
   freePerLane: number;
-  /** Where scopes share the instance (FIRELOCK_SCOPES): of each. They take turns by weight. */
-  scopes?: readonly RoomOfScope[];
   /** Kinds of target this version can send to; runs of others are left to instances that can. */
   targetTypes: readonly string[];
   /** Messages of notifiers and nothing else, whatever they are sent to: no maintenance holds these. Otherwise none of them. */
   messages?: boolean;
   /** Runs whose claim the database has refused: they are left out. */
   besides?: readonly string[];
-}
-
-/** What may be claimed of the runs of one scope. */
-interface RoomOfScope {
-  /** Empty: of all lanes without the prefix of another one. */
-  prefix: string;
-  weight: number;
-  /** Free slots of all its lanes together. */
-  free: number;
-  /** Whether lanes that the request does not name have free slots. */
-  takesNewLanes: boolean;
 }
 
 /** In a request: nothing is to be claimed. */
@@ -72,9 +58,9 @@ export async function tryToClaim(tx: Transaction, instanceId: string, ids: reado
 }
 
 function chosenReady(request: ClaimRequest): SQL {
-  const { messages = false, besides = [], scopes } = request;
+  const { messages = false, besides = [] } = request;
   const readyLanes = messages ? READY_LANES_OF_NOTIFIERS : READY_LANES;
-  return sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${readyLanes}, ${scopes ? sharesInTurn(request, scopes) : sharesByPriority(request)}, chosen AS MATERIALIZED (
+  return sql`WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${readyLanes}, ${sharesByPriority(request)}, chosen AS MATERIALIZED (
       SELECT r.id FROM shares, LATERAL (
         SELECT id FROM runs WHERE ${isReadyIn(sql`shares`, besides)} ORDER BY due_at LIMIT shares.count FOR UPDATE SKIP LOCKED) AS r
     )`;
@@ -98,53 +84,6 @@ function sharesByPriority(request: ClaimRequest): SQL {
         WHERE place <= free ORDER BY priority, due_at LIMIT ${limit}) AS first
       GROUP BY lane, priority
     )`;
-}
-
-/**
- * The same where scopes take turns: the n-th run of a scope comes at n divided by the scope's weight. Of a lane it looks at no more than
- * four times what it would have if all scopes had their share, and all lanes of a scope the same.
- */
-function sharesInTurn(request: ClaimRequest, scopes: readonly RoomOfScope[]): SQL {
-  const { limit, freePerLane, besides = [] } = request;
-  return sql`rooms AS MATERIALIZED (
-      SELECT * FROM unnest(${texts(scopes.map(({ prefix }) => prefix))}, ${ints(scopes.map(({ weight }) => weight))},
-        ${ints(scopes.map(({ free }) => free))}, ${booleans(scopes.map(({ takesNewLanes }) => takesNewLanes))})
-        AS room(prefix, weight, scope_free, takes_new_lanes)
-    ), ready_lanes AS (
-      SELECT lanes.lane, lanes.priority, coalesce(own.prefix, '') AS prefix
-      FROM lanes LEFT JOIN rooms own ON own.prefix = substring(lanes.lane FROM ${PREFIX})
-    ), free AS (
-      SELECT * FROM (
-        SELECT ready_lanes.lane, ready_lanes.priority, rooms.prefix, rooms.weight, rooms.scope_free,
-          coalesce(lane_room.free, CASE WHEN rooms.takes_new_lanes THEN ${freePerLane} ELSE 0 END) AS free
-        FROM ready_lanes JOIN rooms ON rooms.prefix = ready_lanes.prefix
-          LEFT JOIN ${freeByLane(request)} AS lane_room(lane, free) ON lane_room.lane = ready_lanes.lane
-        WHERE ${mayClaim(sql`ready_lanes.lane`, request)}) AS found
-      WHERE free > 0 AND scope_free > 0
-    ), candidates AS (
-      SELECT r.lane, r.priority, r.due_at, free.free, free.prefix, free.weight, free.scope_free FROM (
-        SELECT *, ${limit} * weight::float8 / (SELECT sum(weight) FROM rooms WHERE prefix IN (SELECT prefix FROM free))
-          / count(*) OVER (PARTITION BY prefix) AS even_share
-        FROM free) AS free, LATERAL (
-        SELECT lane, priority, due_at FROM runs WHERE ${isReadyIn(sql`free`, besides)}
-        ORDER BY due_at LIMIT least(free.free, free.scope_free, ${limit}, 1 + (${TIMES_EVEN_SHARE} * free.even_share)::int)) AS r
-    ), shares AS MATERIALIZED (
-      SELECT lane, priority, count(*) AS count FROM (
-        SELECT * FROM (
-          SELECT *, row_number() OVER (PARTITION BY prefix ORDER BY priority, due_at) AS place_in_scope FROM (
-            SELECT *, row_number() OVER (PARTITION BY lane ORDER BY priority, due_at) AS place FROM candidates) AS ranked
-          WHERE place <= free) AS turns
-        WHERE place_in_scope <= scope_free
-        ORDER BY place_in_scope / weight::float8, priority, due_at LIMIT ${limit}) AS first
-      GROUP BY lane, priority
-    )`;
-}
-
-/** The prefix in a lane, as `prefixOfLane` reads it. */
-const PREFIX = sql.raw(`'${BEFORE_SCOPE}([^ ]*)$'`);
-
-export function prefixOf(lane: SQL): SQL {
-  return sql`coalesce(substring(${lane} FROM ${PREFIX}), '')`;
 }
 
 /** Of what one statement claims, a lane may have at most so many times what each would have if all had the same. */
