@@ -34,6 +34,7 @@ const forwardInApi = forwardIn('api', [
   'http',
   'document',
   'access|audit',
+  'named',
   'targets|calendars',
   'runs',
   'schedules',

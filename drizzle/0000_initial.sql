@@ -196,6 +196,7 @@ CREATE TABLE "limits" (
 	"id" text COLLATE "C" PRIMARY KEY NOT NULL,
 	"description" text,
 	"max_running" integer NOT NULL,
+	"version" integer DEFAULT 1 NOT NULL,
 	"updated_at" timestamp (3) with time zone NOT NULL,
 	CONSTRAINT "limits_max_running" CHECK (max_running BETWEEN 1 AND 10000)
 );

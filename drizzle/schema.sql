@@ -241,6 +241,7 @@ CREATE TABLE limits (
   id text COLLATE "C" NOT NULL,
   description text,
   max_running integer NOT NULL,
+  version integer NOT NULL DEFAULT 1,
   updated_at timestamp(3) with time zone NOT NULL,
   CONSTRAINT limits_pkey PRIMARY KEY (id),
   CONSTRAINT limits_max_running CHECK (((max_running >= 1) AND (max_running <= 10000)))

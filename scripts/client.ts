@@ -84,8 +84,8 @@ function withTexts(types: string): string {
   const texts = types.replaceAll(/^( +(?:payload|before|after)): unknown;$/gm, '$1: JsonText;');
   const count = [...texts.matchAll(/: JsonText;/g)].length;
   // Run, WholeRun, ClaimedRun, Schedule, ListedSchedule, VersionedSchedule; and a change of a field before and after, of
-  // schedules, connections and notifiers.
-  if (count !== 12)
+  // schedules, calendars, limits, connections and notifiers.
+  if (count !== 16)
     throw new Error(`${count} places of any JSON in answers: does the client keep all as text?`);
   const [first = '', ...rest] = texts.replaceAll(/\/\*\*\n *\* (.+)\n *\*\//g, '/** $1 */').split('\n');
   return [first, '', "import type { JsonText } from '../json-text.ts';", ...rest].join('\n');

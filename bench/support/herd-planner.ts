@@ -6,7 +6,8 @@ import { Planner } from '../../src/flow/plan.ts';
 import { createCalendarReader } from '../../src/flow/plan-inputs.ts';
 import { recordIntents } from '../../src/flow/record-intent.ts';
 import { takeFireLocks } from '../../src/flow/tick.ts';
-import { putCalendar } from '../../src/operations/calendars/calendar-changes.ts';
+import { CALENDAR_KIND } from '../../src/operations/calendars/calendar-changes.ts';
+import { putNamed } from '../../src/operations/named-changes.ts';
 import { changeSchedules } from '../../src/operations/schedules/schedule-changes.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
@@ -115,7 +116,9 @@ async function seed(database: Database, kinds: readonly DayKind[], count: number
     ),
   );
   for (const dates of [holidays.slice(0, 10), holidays.slice(0, 20), holidays])
-    await putCalendar(deps, { id: 'holidays', description: null, dates }, nothing);
+    await putNamed({ ...deps, scope: null }, CALENDAR_KIND, 'holidays', () => ({
+      content: { description: null, dates },
+    }));
   await database.run((db) =>
     db.execute(
       sql`UPDATE calendar_versions SET at = '2020-01-01Z'::timestamptz + make_interval(days => version)`,

@@ -11,6 +11,9 @@ import type { LostVerdict } from './runs/lost-claim.ts';
 import type { ResourceEvent } from './resource-events.ts';
 import type { TraceEvent } from './trace-events.ts';
 
+/** What has a name that schedules, runs or notifiers say. */
+export type NamedNoun = 'calendar' | 'limit' | 'connection' | 'notifier';
+
 /** Events for observers: metrics and log lines are made from these and from nothing else. */
 export type FirelockEvent =
   | { type: 'instanceRegistered'; instanceId: string; host: string; zoneData: string }
@@ -44,14 +47,7 @@ export type FirelockEvent =
   | { type: 'fireLocks'; outcome: 'acquired' | 'contended' | 'expired' | 'fenced'; count: number }
   | { type: 'intentsRecorded'; fires: number; claimed: number; coalesced: number }
   | { type: 'scheduleSetAside'; scheduleId: string; error: string; failures: number; retryAt: Instant }
-  | { type: 'limitWritten'; limitId: string; change: WrittenSchedule['change']; maxRunning: number | null }
-  | {
-      type: 'connectionWritten';
-      connectionId: string;
-      change: WrittenSchedule['change'];
-      version: number;
-    }
-  | { type: 'notifierWritten'; notifierId: string; change: WrittenSchedule['change']; version: number }
+  | { type: 'namedWritten'; noun: NamedNoun; id: string; change: WrittenSchedule['change']; version: number }
   /** One pass that looked for free places of limits, and the number of runs that got one. */
   | { type: 'admissionPassed'; admitted: number }
   /** The database refuses to let any instance claim the run; it is left out for a while, and then tried again. */
@@ -168,12 +164,6 @@ export type FirelockEvent =
   | ({ type: 'firesMissed' } & MissedFires)
   | AccessEvent
   | AlertEvent
-  | {
-      type: 'calendarWritten';
-      calendarId: string;
-      change: 'created' | 'updated' | 'deleted';
-      version: number;
-    }
   /**
    * The next fires of all users follow this version of a calendar: the number of schedules, and how many of their next
    * fires moved.

@@ -5,6 +5,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { type Scope, sees } from '../core/access/scope.ts';
+import type { NamedNoun } from '../core/events.ts';
 import { type HandoffTarget, connectionOf } from '../core/schedules/schedule.ts';
 import type { Executor, Transaction } from '../postgres/executor.ts';
 import { type NamedTable, type Namers, keepNamed, namersOf } from '../store/names/named-rows.ts';
@@ -34,7 +35,7 @@ export class StillNamed extends Error {
 }
 
 /** Those that the caller's scope does not have are not named. */
-export function byWhom(named: string, others: boolean): string {
+function byWhom(named: string, others: boolean): string {
   return [...(named === '' ? [] : [`by ${named}`]), ...(others ? [OTHERS] : [])].join(' and ');
 }
 
@@ -68,7 +69,8 @@ function countOf({ schedules, runs, notifiers }: Namers): number {
   return schedules.length + runs.length + notifiers.length;
 }
 
-const NOUNS: Record<NamedTable, string> = {
+const NOUNS: Record<NamedTable, NamedNoun> = {
+  calendars: 'calendar',
   limits: 'limit',
   connections: 'connection',
   notifiers: 'notifier',

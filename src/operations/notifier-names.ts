@@ -6,28 +6,17 @@
 import { type Scope, scopeText, sees, seesAllOf } from '../core/access/scope.ts';
 import { connectionOf } from '../core/schedules/schedule.ts';
 import type { Transaction } from '../postgres/executor.ts';
+import type { Asked, NamedFault } from './named-changes.ts';
 import { heldFields } from './named-things.ts';
 import { keepNamed } from '../store/names/named-rows.ts';
 import { type StoredNotifier, readFallbacks } from '../store/notifiers/find-notifiers.ts';
 
-/** One thing that a well-formed notifier cannot be. */
-export interface NotifierFault {
-  /** A JSON pointer. */
-  path: string;
-  message: string;
-}
-
 type Naming = Pick<StoredNotifier, 'filter' | 'target' | 'fallback'>;
 
-interface Named {
-  id: string;
-  scope: Scope;
-  /** Null: the notifier is new. What it names already, it may keep. */
-  before: Naming | null;
-  content: Naming;
-}
+/** What it names already, it may keep. */
+type Named = Asked<StoredNotifier, Naming>;
 
-export async function faultsOfNames(tx: Transaction, named: Named): Promise<NotifierFault[]> {
+export async function faultsOfNames(tx: Transaction, named: Named): Promise<NamedFault[]> {
   const { scope, before, content } = named;
   const held = heldFields(content.target, before?.target ?? null, scope);
   return [
@@ -39,7 +28,7 @@ export async function faultsOfNames(tx: Transaction, named: Named): Promise<Noti
 }
 
 /** Judges the whole filter, not only what the edit adds: the caller who writes a notifier decides where its messages go. */
-function filterFaults({ scope, content: { filter } }: Named): NotifierFault[] {
+function filterFaults({ scope, content: { filter } }: Named): NamedFault[] {
   if (scope === null) return [];
   const within = `must be within your scope, ${scopeText(scope)}`;
   if (filter.ids.length === 0)
@@ -53,7 +42,7 @@ function isWithin(scope: Scope, pattern: string): boolean {
   return pattern.endsWith('*') ? seesAllOf(scope, pattern.slice(0, -1)) : sees(scope, pattern);
 }
 
-async function missingIn(tx: Transaction, { scope, before, content }: Named): Promise<NotifierFault[]> {
+async function missingIn(tx: Transaction, { scope, before, content }: Named): Promise<NamedFault[]> {
   const connection = connectionOf(content.target);
   if (connection === null) return [];
   const mayName = sees(scope, connection) || (before !== null && connection === connectionOf(before.target));
@@ -65,7 +54,7 @@ async function missingIn(tx: Transaction, { scope, before, content }: Named): Pr
 async function fallbackFaults(
   tx: Transaction,
   { id, scope, before, content: { fallback } }: Named,
-): Promise<NotifierFault[]> {
+): Promise<NamedFault[]> {
   const fault = (message: string) => [{ path: '/fallback', message }];
   if (fallback === null) return [];
   if (fallback === id) return fault('names the notifier itself');
@@ -76,7 +65,7 @@ async function fallbackFaults(
   const chain = [id];
   for (let at: string | undefined = fallback; at !== undefined; at = next.get(at)) {
     chain.push(sees(scope, at) ? at : '…');
-    if (at === id) return fault(`makes a circle: ${chain.join(' → ')}`);
+    if (at === id) return fault(`makes a cycle: ${chain.join(' → ')}`);
   }
   return [];
 }

@@ -700,6 +700,7 @@ export const limits = pgTable(
     id: identifier().primaryKey(),
     description: text(),
     maxRunning: integer('max_running').notNull(),
+    version: integer().notNull().default(1),
     updatedAt: instantColumn('updated_at').notNull(),
   },
   () => [check('limits_max_running', sql`max_running BETWEEN 1 AND 10000`)],

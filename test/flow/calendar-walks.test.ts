@@ -3,13 +3,13 @@ import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import { LATEST } from '../../src/core/instant.ts';
-import { putCalendar as putCalendarAs } from '../../src/operations/calendars/calendar-changes.ts';
 import { createCalendarWatch } from '../../src/operations/calendars/calendar-watch.ts';
 import { moveNextFires } from '../../src/operations/calendars/move-next-fires.ts';
 import { type MoveProgress, noProgress } from '../../src/operations/calendars/walk-progress.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { readCalendars } from '../../src/store/calendars/calendar-histories.ts';
+import { putDates } from '../support/named.ts';
 import { FAR } from '../support/of-test.ts';
 import { until } from '../support/until.ts';
 import { UNAPPLIED, dayToExclude, editCalendar, putOwing } from '../volume/leave.ts';
@@ -103,8 +103,7 @@ describe('an edit of a calendar that owes two hundred and fifty schedules a fire
   it('is answered once its time is over, and what is left is done behind the answer, from where the call was', async () => {
     const others = deps();
     const slow = { ...others, database: longAfter(others.database, 8) };
-    const input = { id: 'holidays', description: null, dates: [dayToExclude(), '2090-01-02'] };
-    const { calendar } = await putCalendarAs(slow, input, () => undefined);
+    const calendar = await putDates(slow, [dayToExclude(), '2090-01-02']);
     expect(calendar.appliedVersion).toBeLessThan(calendar.version);
     expect([await moved(), await runs()]).toEqual([250, 100]);
     // Nobody holds it any more: the next instance that looks goes on.

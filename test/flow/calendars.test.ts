@@ -2,16 +2,19 @@ import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import { isoInstant } from '../../src/core/instant.ts';
-import { deleteCalendar, putCalendar } from '../../src/operations/calendars/calendar-changes.ts';
+import { CALENDAR_KIND } from '../../src/operations/calendars/calendar-changes.ts';
 import { createCalendarWatch } from '../../src/operations/calendars/calendar-watch.ts';
 import { moveNextFires } from '../../src/operations/calendars/move-next-fires.ts';
 import { type MoveProgress, noProgress } from '../../src/operations/calendars/walk-progress.ts';
+import { removeNamed } from '../../src/operations/named-changes.ts';
 import { resumeFromNow } from '../../src/operations/resume.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { readCalendars } from '../../src/store/calendars/calendar-histories.ts';
-import { lockCalendar } from '../../src/store/calendars/find-calendars.ts';
+import { CALENDAR_ROWS } from '../../src/store/calendars/find-calendars.ts';
 import { changeLockedCalendar, dropReplacedBefore } from '../../src/store/calendars/write-calendars.ts';
+import { lockNamed } from '../../src/store/names/find-named.ts';
+import { putDates } from '../support/named.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
 import type { Store, TestInstance } from '../support/pipeline.ts';
 import type { Receiver } from '../support/receiver.ts';
@@ -34,17 +37,12 @@ const BEGAN = Date.now();
 const theseDays = () => `${date(BEGAN - DAY)}/${date(BEGAN + 2 * DAY)}`;
 const afterThem = () => Date.parse(date(BEGAN + 3 * DAY));
 const events = () => ({ database: store.database, events: createEventBus() });
-const accept = () => undefined;
-
-async function put(dates: string[], id = 'holidays') {
-  const { calendar } = await putCalendar(events(), { id, description: null, dates }, accept);
-  return calendar;
-}
+const put = (dates: string[], id = 'holidays') => putDates(events(), dates, id);
 
 /** Edits a calendar as an instance does that dies before it has moved anything. */
 async function putAndDie(dates: string[], id = 'holidays') {
   return store.database.transaction(async (tx) => {
-    const current = await lockCalendar(tx, id);
+    const current = await lockNamed(tx, CALENDAR_ROWS, { id });
     if (!current) throw new Error(`there is no calendar ${id}`);
     return changeLockedCalendar(tx, current, { description: null, dates }, { movesFires: true });
   });
@@ -124,7 +122,7 @@ it('a calendar that is being edited delays only its users, and earlier plans are
   let isLocked: () => void = () => undefined;
   const locked = new Promise<void>((resolve) => (isLocked = resolve));
   const editing = store.database.transaction(async (tx) => {
-    await lockCalendar(tx, 'holidays');
+    await lockNamed(tx, CALENDAR_ROWS, { id: 'holidays' });
     isLocked();
     await released;
   });
@@ -361,7 +359,7 @@ it('a schedule whose calendar another program has deleted is set aside, one with
 it('versions go on counting after a deletion; those that were replaced long ago are dropped', async () => {
   await put(['2030-01-01']);
   await put(['2030-01-02']);
-  expect(await deleteCalendar({ ...events(), scope: null }, 'holidays', accept)).toBe(true);
+  expect(await removeNamed({ ...events(), scope: null }, CALENDAR_KIND, 'holidays')).toBe(true);
   expect((await put([])).version).toBe(4);
   const versions = () =>
     store.rows(

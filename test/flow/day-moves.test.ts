@@ -2,13 +2,14 @@ import { sql } from 'drizzle-orm';
 import { beforeEach, expect, it } from 'vitest';
 import { isoInstant } from '../../src/core/instant.ts';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
-import { putCalendar } from '../../src/operations/calendars/calendar-changes.ts';
 import { moveNextFires } from '../../src/operations/calendars/move-next-fires.ts';
 import { backfill } from '../../src/operations/runs/backfill.ts';
 import { skipFire } from '../../src/operations/schedules/skip-fires.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { lockCalendar } from '../../src/store/calendars/find-calendars.ts';
+import { CALENDAR_ROWS } from '../../src/store/calendars/find-calendars.ts';
 import { changeLockedCalendar } from '../../src/store/calendars/write-calendars.ts';
+import { lockNamed } from '../../src/store/names/find-named.ts';
+import { putDates } from '../support/named.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
 import type { Store, TestInstance } from '../support/pipeline.ts';
 import type { Receiver } from '../support/receiver.ts';
@@ -42,8 +43,7 @@ const TODAY = Date.now();
 const TOMORROW = TODAY + DAY;
 
 const deps = () => ({ database: store.database, events: createEventBus(), retentionDays: 30 });
-const say = async (...dates: string[]) =>
-  (await putCalendar(deps(), { id: 'holidays', description: null, dates }, () => undefined)).calendar;
+const say = (...dates: string[]) => putDates(deps(), dates);
 
 const moving = (given: Partial<Definition>) => ({
   ...{ timezone: ZONE, exclude: { dates: [], calendars: ['holidays'] }, url: receiver.url, ...given },
@@ -189,7 +189,7 @@ it('nor is it lost where the definition is edited before the edit of the calenda
   await rewind('late');
   await store.rows(sql`UPDATE calendar_versions SET at = at - interval '2 hours'`);
   await store.database.transaction(async (tx) => {
-    const current = await lockCalendar(tx, 'holidays');
+    const current = await lockNamed(tx, CALENDAR_ROWS, { id: 'holidays' });
     if (!current) throw new Error('there is no calendar');
     const dates = [date(TOMORROW)];
     await changeLockedCalendar(tx, current, { description: null, dates }, { movesFires: true });

@@ -3,11 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import { logEvents } from '../../src/observability/log/log-lines.ts';
 import { createLogger } from '../../src/observability/log/logger.ts';
-import {
-  type ConnectionContent,
-  deleteConnection,
-  putConnection,
-} from '../../src/operations/connection-changes.ts';
+import { CONNECTION_KIND, type ConnectionContent } from '../../src/operations/connection-changes.ts';
+import { putNamed, removeNamed } from '../../src/operations/named-changes.ts';
 import { unknownNamesOf } from '../../src/operations/named-things.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { rowsOf } from '../../src/postgres/sql/rows.ts';
@@ -38,9 +35,10 @@ afterAll(async () => {
 const content = (url: string): ConnectionContent => ({
   ...{ description: null, url, urlSeal: null, headers: {}, auth: null, tls: null },
 });
+const deps = () => ({ database, events, secrets: SECRETS, scope: null });
 const put = (id: string, url = 'https://a.example') =>
-  putConnection({ database, events, secrets: SECRETS, scope: null }, id, () => content(url));
-const remove = (id: string) => deleteConnection({ database, events, scope: null }, id, () => undefined);
+  putNamed(deps(), CONNECTION_KIND, id, () => ({ content: content(url) }));
+const remove = (id: string) => removeNamed(deps(), CONNECTION_KIND, id);
 
 test('each change of a connection is an event and a line of the log, and a PUT of what is there is none', async () => {
   const seen: FirelockEvent[] = [];
@@ -52,11 +50,11 @@ test('each change of a connection is an event and a line of the log, and a PUT o
   await put('logged', 'https://b.example');
   await remove('logged');
   await remove('logged');
-  const type = 'connectionWritten';
+  const about = { type: 'namedWritten', noun: 'connection', id: 'logged' };
   expect(seen).toEqual([
-    { type, connectionId: 'logged', change: 'created', version: 1 },
-    { type, connectionId: 'logged', change: 'updated', version: 2 },
-    { type, connectionId: 'logged', change: 'deleted', version: 2 },
+    { ...about, change: 'created', version: 1 },
+    { ...about, change: 'updated', version: 2 },
+    { ...about, change: 'deleted', version: 2 },
   ]);
   expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
     { level: 30, msg: 'connection created', connectionId: 'logged', version: 1 },
@@ -70,7 +68,7 @@ test('a reader learns in one look what has changed, and what is gone', async () 
     ['kept', 'edited', 'gone', 'again'].map((id) => put(id)),
   );
   const known: KnownConnection[] = [kept, edited, gone, again].map(
-    (one) => one?.connection ?? { id: '', uid: null, version: null, edition: null },
+    (one) => one?.thing ?? { id: '', uid: null, version: null, edition: null },
   );
   const look = () => database.run((db) => findChangedConnections(db, known));
   expect(await look()).toEqual({ changed: [], missing: [] });
@@ -86,7 +84,7 @@ test('a reader learns in one look what has changed, and what is gone', async () 
   ]);
   const fresh = { id: 'kept', uid: null, version: null, edition: null };
   const first = await database.run((db) => findChangedConnections(db, [fresh]));
-  expect(first).toEqual({ changed: [kept?.connection], missing: [] });
+  expect(first).toEqual({ changed: [kept?.thing], missing: [] });
   expect(await database.run((db) => findChangedConnections(db, []))).toEqual({ changed: [], missing: [] });
 });
 

@@ -8,12 +8,14 @@ import {
 } from '../../src/core/connections/connection-secrets.ts';
 import type { HttpTarget, Target } from '../../src/core/schedules/schedule.ts';
 import { keyIdsIn, openTarget, sealTarget } from '../../src/core/secrets/target-secrets.ts';
-import { putConnection } from '../../src/operations/connection-changes.ts';
-import { putNotifier } from '../../src/operations/notifier-changes.ts';
+import { CONNECTION_KIND } from '../../src/operations/connection-changes.ts';
+import { putNamed } from '../../src/operations/named-changes.ts';
+import { NOTIFIER_KIND } from '../../src/operations/notifier-changes.ts';
 import { rotateSecrets } from '../../src/operations/rotate-secrets.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { findConnection } from '../../src/store/connections/find-connections.ts';
-import { findNotifier } from '../../src/store/notifiers/find-notifiers.ts';
+import { CONNECTION_ROWS } from '../../src/store/connections/find-connections.ts';
+import { findNamed } from '../../src/store/names/find-named.ts';
+import { NOTIFIER_ROWS } from '../../src/store/notifiers/find-notifiers.ts';
 import { sampleUsedKeys } from '../../src/store/secrets/used-keys.ts';
 import { SECRETS, opened, ringOf } from '../support/secrets.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
@@ -84,21 +86,23 @@ test('the values and files of connections are encrypted anew too, at the version
   const deps = { database: store.database, events: createEventBus(), secrets: SECRETS, scope: null };
   const token = { file: 'token', seal: null };
   const put = () =>
-    putConnection(deps, 'rotated', (before, uid) => {
+    putNamed(deps, CONNECTION_KIND, 'rotated', (before, uid) => {
       const given: ConnectionFields = {
         ...{ url: 'https://api.example', urlSeal: null, headers: { keyId: 'secret' }, tls: null },
         auth: { type: 'bearer', token },
       };
-      return { description: null, ...sealConnection(given, { ring: SECRETS, uid, before }).fields };
+      return {
+        content: { description: null, ...sealConnection(given, { ring: SECRETS, uid, before }).fields },
+      };
     });
-  const { connection } = await put();
+  const { thing: connection } = await put();
   expect(keyIdsOfConnection(connection)).toEqual(['test', 'test', 'test']);
   await store.rows(sql`UPDATE schedule_versions SET definition = definition - 'target'`);
   expect((await usedKeys()).keyIds).toEqual(['test']);
 
   const rotation = await rotateSecrets({ database: store.database, secrets: NEWER, signal: never });
   expect([rotation.rotated, rotation.byKey.get('newer')]).toEqual([3, 3]);
-  const found = await store.database.run((db) => findConnection(db, 'rotated'));
+  const found = await store.database.run((db) => findNamed(db, CONNECTION_ROWS, { id: 'rotated' }));
   expect(found && keyIdsOfConnection(found)).toEqual(['newer', 'newer', 'newer']);
   expect(found?.version).toBe(1);
   expect(found && openConnection(NEWER, found, (name) => name)).toMatchObject({
@@ -113,25 +117,29 @@ test('the values and files of connections are encrypted anew too, at the version
 });
 
 test('the routing keys and header values of notifiers are too', async () => {
-  const deps = { database: store.database, events: createEventBus(), scope: null };
+  const deps = {
+    database: store.database,
+    events: createEventBus(),
+    wake: instance.pipeline.wake,
+    scope: null,
+  };
   const http = {
     ...targetAt('https://events.example/v2', { headers: { A: 'one' } }),
     type: 'http',
   } as HttpTarget;
-  const { notifier } = await putNotifier(deps, 'rotated', (_before, uid) => {
+  const { thing: notifier } = await putNamed(deps, NOTIFIER_KIND, 'rotated', (_before, uid) => {
     const given = { type: 'pagerduty', target: http, routingKey: 'two' } as const;
     const { target } = sealTarget(given, { ring: SECRETS, uid, before: null });
     return {
       content: {
-        ...{ description: null, enabled: true, on: ['failed'], filter: { ids: [], label: [] } },
-        ...{ channel: 'pagerduty', remindSeconds: null, afterFailures: 1, fallback: null, target },
+        ...({ description: null, enabled: true, on: ['failed'], filter: { ids: [], label: [] } } as const),
+        ...({ channel: 'pagerduty', remindSeconds: null, afterFailures: 1, fallback: null, target } as const),
       },
-      faults: [],
     };
   });
   expect((await usedKeys()).keyIds).toContain('test');
   await rotateSecrets({ database: store.database, secrets: NEWER, signal: never });
-  const found = await store.database.run((db) => findNotifier(db, 'rotated'));
+  const found = await store.database.run((db) => findNamed(db, NOTIFIER_ROWS, { id: 'rotated' }));
   expect(found && keyIdsIn(found.target)).toEqual(['newer', 'newer']);
   expect(found && openTarget(NEWER, notifier.uid, found.target)).toMatchObject({
     target: { headers: { A: 'one' } },

@@ -2,9 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import type { Executor } from '../../src/postgres/executor.ts';
 import type { PageRoom } from '../../src/postgres/sql/page-room.ts';
-import { listCalendars } from '../../src/store/calendars/find-calendars.ts';
-import { listConnections } from '../../src/store/connections/find-connections.ts';
-import { listNotifiers } from '../../src/store/notifiers/find-notifiers.ts';
+import { CALENDAR_ROWS } from '../../src/store/calendars/find-calendars.ts';
+import { CONNECTION_ROWS } from '../../src/store/connections/find-connections.ts';
+import { listNamed } from '../../src/store/names/find-named.ts';
+import { NOTIFIER_ROWS } from '../../src/store/notifiers/find-notifiers.ts';
 import { listRuns } from '../../src/store/runs/search/find-runs.ts';
 import { lookThrough } from '../../src/store/schedules/search/matching-schedules.ts';
 import { listVersions } from '../../src/store/schedules/schedule-versions.ts';
@@ -59,9 +60,9 @@ test.each<[what: string, read: Read]>([
       'schedules by text',
       async (db, page) => (await lookThrough(db, { scope, text: 'some', ...page })).schedules,
     ],
-    ['calendars', (db, page) => listCalendars(db, { scope, ...page })],
-    ['connections', (db, page) => listConnections(db, { scope, ...page })],
-    ['notifiers', (db, page) => listNotifiers(db, { scope, ...page })],
+    ['calendars', (db, page) => listNamed(db, CALENDAR_ROWS, { scope, ...page })],
+    ['connections', (db, page) => listNamed(db, CONNECTION_ROWS, { scope, ...page })],
+    ['notifiers', (db, page) => listNamed(db, NOTIFIER_ROWS, { scope, ...page })],
   ]),
   ['versions', (db, page) => listVersions(db, 'a.0', { before: undefined, ...page })],
 ])('of %s no more is read than a page has room for, and one that is begun', async (_what, read) => {

@@ -184,7 +184,7 @@ async function runsThatWait(from: number, to: number): Promise<void> {
 }
 
 test('admission reads the same few rows, however many runs wait for their limit', async () => {
-  await store.rows(sql`INSERT INTO limits VALUES ('l', NULL, 5, now())`);
+  await store.rows(sql`INSERT INTO limits VALUES ('l', NULL, 5, 1, now())`);
   const find = await statementOf((db) => limitsToAdmit(db, 100));
   const admit = await statementOf((db) => admitLocked(db, ['l']));
   const read: Record<string, number[]> = {};

@@ -3,8 +3,9 @@ import type { AlertKind } from '../../src/core/alerts/alert.ts';
 import type { ChannelType } from '../../src/core/alerts/notifier.ts';
 import type { EffectKind } from '../../src/core/runs/effect.ts';
 import type { Definition, Timing } from '../../src/core/schedules/schedule.ts';
-import { lockCalendar } from '../../src/store/calendars/find-calendars.ts';
+import { CALENDAR_ROWS } from '../../src/store/calendars/find-calendars.ts';
 import { changeLockedCalendar } from '../../src/store/calendars/write-calendars.ts';
+import { lockNamed } from '../../src/store/names/find-named.ts';
 import { putNotifier } from '../support/notifiers.ts';
 import { runIdAt } from '../support/pending-runs.ts';
 import type { Volume } from './volume.ts';
@@ -95,7 +96,7 @@ export async function putCalendar({ store }: Volume): Promise<void> {
 /** As an instance edits it that dies before anything follows. */
 export async function editCalendar({ store }: Volume, dates: string[]): Promise<void> {
   await store.database.transaction(async (tx) => {
-    const current = await lockCalendar(tx, 'holidays');
+    const current = await lockNamed(tx, CALENDAR_ROWS, { id: 'holidays' });
     if (current) await changeLockedCalendar(tx, current, { description: null, dates }, { movesFires: true });
   });
   await store.rows(sql`UPDATE calendars SET updated_at = updated_at - interval '1 minute'`);

@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { expect } from 'vitest';
 import { sealTarget } from '../../src/core/secrets/target-secrets.ts';
-import { putCalendar as putCalendarAs } from '../../src/operations/calendars/calendar-changes.ts';
 import { resumeFromNow } from '../../src/operations/resume.ts';
 import { rotateSecrets } from '../../src/operations/rotate-secrets.ts';
 import { backfill } from '../../src/operations/runs/backfill.ts';
@@ -11,6 +10,7 @@ import { setEnabledOfMatching } from '../../src/operations/schedules/bulk-schedu
 import { deleteSchedule } from '../../src/operations/schedules/delete-schedule.ts';
 import { changeSchedules } from '../../src/operations/schedules/schedule-changes.ts';
 import { texts, uuids } from '../../src/postgres/sql/arrays.ts';
+import { putDates } from '../support/named.ts';
 import { leaveOpenRuns } from '../support/open-runs.ts';
 import { definitionOf, oneOffOf } from '../support/pipeline.ts';
 import { SECRETS, SECRET_KEYS, ringOf } from '../support/secrets.ts';
@@ -166,18 +166,12 @@ export const OPERATIONS: readonly OperationCase[] = [
       await putCalendar(volume);
       await putSchedules(volume, count, { ...HOLIDAYS, cron: '0 0 * * *' });
     },
-    call: (volume) =>
-      putCalendarAs(
-        depsOf(volume),
-        { id: 'holidays', description: null, dates: ['2000-01-01/2099-01-01'] },
-        ACCEPTED,
-      ),
+    call: (volume) => putDates(depsOf(volume), ['2000-01-01/2099-01-01']),
   },
   {
     name: 'a calendar edited that owes each of its schedules a fire',
     leave: (volume, count) => putOwing(volume, count),
-    call: (volume) =>
-      putCalendarAs(depsOf(volume), { id: 'holidays', description: null, dates: [dayToExclude()] }, ACCEPTED),
+    call: (volume) => putDates(depsOf(volume), [dayToExclude()]),
   },
   {
     name: 'schedules moved to now (resume)',

@@ -117,8 +117,12 @@ import type {
     TakeOverResponse,
     TestNotifierData,
     TestNotifierResponse,
+    TryCalendarData,
+    TryCalendarResponse,
     TryConnectionData,
     TryConnectionResponse,
+    TryLimitData,
+    TryLimitResponse,
     TryNotifierData,
     TryNotifierResponse,
     UnskipFireData,
@@ -151,6 +155,7 @@ export const OPERATIONS = {
     getCalendar: { method: 'GET', path: '/api/v1/calendars/{id}' },
     putCalendar: { method: 'PUT', path: '/api/v1/calendars/{id}', bodyType: 'application/json' },
     deleteCalendar: { method: 'DELETE', path: '/api/v1/calendars/{id}' },
+    tryCalendar: { method: 'POST', path: '/api/v1/calendars/{id}/dry-run', bodyType: 'application/json' },
     listConnections: { method: 'GET', path: '/api/v1/connections' },
     getConnection: { method: 'GET', path: '/api/v1/connections/{id}' },
     putConnection: { method: 'PUT', path: '/api/v1/connections/{id}', bodyType: 'application/json' },
@@ -178,6 +183,7 @@ export const OPERATIONS = {
     getLimit: { method: 'GET', path: '/api/v1/limits/{id}' },
     putLimit: { method: 'PUT', path: '/api/v1/limits/{id}', bodyType: 'application/json' },
     deleteLimit: { method: 'DELETE', path: '/api/v1/limits/{id}' },
+    tryLimit: { method: 'POST', path: '/api/v1/limits/{id}/dry-run', bodyType: 'application/json' },
     listAlerts: { method: 'GET', path: '/api/v1/alerts' },
     getStats: { method: 'GET', path: '/api/v1/stats' },
     getStatsOfSchedule: { method: 'GET', path: '/api/v1/schedules/{id}/stats' },
@@ -239,6 +245,8 @@ export interface Firelock {
     putCalendar: (input: Input<PutCalendarData>, options?: CallOptions) => Promise<PutCalendarResponse>;
     /** Delete a calendar that no schedule excludes. `DELETE /api/v1/calendars/{id}`, role admin */
     deleteCalendar: (input: Input<DeleteCalendarData>, options?: CallOptions) => Promise<DeleteCalendarResponse>;
+    /** What PUT would change; changes nothing. `POST /api/v1/calendars/{id}/dry-run`, role admin */
+    tryCalendar: (input: Input<TryCalendarData>, options?: CallOptions) => Promise<TryCalendarResponse>;
     /** List connections, by id. `GET /api/v1/connections`, role viewer */
     listConnections: (input?: Input<ListConnectionsData>, options?: CallOptions) => Promise<ListConnectionsResponse>;
     /** One connection, with its secret values masked; its ETag is its version. `GET /api/v1/connections/{id}`, role viewer */
@@ -287,12 +295,14 @@ export interface Firelock {
     listQueues: (input?: Input<ListQueuesData>, options?: CallOptions) => Promise<ListQueuesResponse>;
     /** List limits, by id. `GET /api/v1/limits`, role viewer */
     listLimits: (input?: Input<ListLimitsData>, options?: CallOptions) => Promise<ListLimitsResponse>;
-    /** One limit, and how many of its runs are under way and wait. `GET /api/v1/limits/{id}`, role viewer */
+    /** One limit, and how many of its runs are under way and wait; its ETag is its version. `GET /api/v1/limits/{id}`, role viewer */
     getLimit: (input: Input<GetLimitData>, options?: CallOptions) => Promise<GetLimitResponse>;
     /** Create a limit, or replace it; a smaller `maxRunning` stops nothing that is under way. `PUT /api/v1/limits/{id}`, role admin */
     putLimit: (input: Input<PutLimitData>, options?: CallOptions) => Promise<PutLimitResponse>;
     /** Delete a limit that no schedule and no open run names. `DELETE /api/v1/limits/{id}`, role admin */
     deleteLimit: (input: Input<DeleteLimitData>, options?: CallOptions) => Promise<DeleteLimitResponse>;
+    /** What PUT would change; changes nothing. `POST /api/v1/limits/{id}/dry-run`, role admin */
+    tryLimit: (input: Input<TryLimitData>, options?: CallOptions) => Promise<TryLimitResponse>;
     /** Episodes: what is wrong with schedules, and what was; newest first. `GET /api/v1/alerts`, role viewer */
     listAlerts: (input?: Input<ListAlertsData>, options?: CallOptions) => Promise<ListAlertsResponse>;
     /** What became of all runs of a period; `from` and `to` mean `scheduledFor`. `GET /api/v1/stats`, role viewer */

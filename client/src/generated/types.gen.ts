@@ -253,6 +253,21 @@ export type Calendar = {
     nextFiresMoved: boolean;
 };
 
+/** What a write makes of a calendar. */
+export type CalendarDiff = {
+    /** Chosen by the client. */
+    id: string;
+    change: 'created' | 'updated' | 'unchanged';
+    /** The changed fields of an update; `path` is a JSON pointer. */
+    fields: Array<{
+        path: string;
+        /** Null: there is none. Secret values are masked. */
+        before: JsonText;
+        /** Null: there is none. Secret values are masked. */
+        after: JsonText;
+    }>;
+};
+
 export type CalendarInput = {
     /** Chosen by the client. */
     id?: string;
@@ -655,7 +670,23 @@ export type Limit = {
     running: number;
     /** Runs that are due, and not under way. */
     waiting: number;
+    version: number;
     updatedAt: string;
+};
+
+/** What a write makes of a limit. */
+export type LimitDiff = {
+    /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
+    id: string;
+    change: 'created' | 'updated' | 'unchanged';
+    /** The changed fields of an update; `path` is a JSON pointer. */
+    fields: Array<{
+        path: string;
+        /** Null: there is none. Secret values are masked. */
+        before: JsonText;
+        /** Null: there is none. Secret values are masked. */
+        after: JsonText;
+    }>;
 };
 
 export type LimitInput = {
@@ -2518,6 +2549,23 @@ export type PutCalendarResponses = {
 
 export type PutCalendarResponse = PutCalendarResponses[keyof PutCalendarResponses];
 
+export type TryCalendarData = {
+    body: CalendarInput;
+    path: {
+        /** Chosen by the client. */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/calendars/{id}/dry-run';
+};
+
+export type TryCalendarResponses = {
+    /** What PUT would make of the calendar */
+    200: CalendarDiff;
+};
+
+export type TryCalendarResponse = TryCalendarResponses[keyof TryCalendarResponses];
+
 export type ListConnectionsData = {
     body?: never;
     path?: never;
@@ -2969,6 +3017,8 @@ export type ListLimitsData = {
     body?: never;
     path?: never;
     query?: {
+        /** Part of the id or the description, in any letter case. */
+        q?: string;
         /** 50 where it is not given. */
         limit?: number;
         /** The `nextCursor` of the page before, as it is. */
@@ -2986,6 +3036,10 @@ export type ListLimitsResponse = ListLimitsResponses[keyof ListLimitsResponses];
 
 export type DeleteLimitData = {
     body?: never;
+    headers?: {
+        /** Only if the version is still this `ETag`, else 412. */
+        'If-Match'?: string;
+    };
     path: {
         /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
         id: string;
@@ -3020,6 +3074,12 @@ export type GetLimitResponse = GetLimitResponses[keyof GetLimitResponses];
 
 export type PutLimitData = {
     body: LimitInput;
+    headers?: {
+        /** Only if the version is still this `ETag`, else 412. */
+        'If-Match'?: string;
+        /** `*`: create only, 412 where it exists. */
+        'If-None-Match'?: string;
+    };
     path: {
         /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
         id: string;
@@ -3029,13 +3089,30 @@ export type PutLimitData = {
 };
 
 export type PutLimitResponses = {
-    /** Replaced */
+    /** Replaced, or as it was: then its version stays */
     200: Limit;
     /** Created */
     201: Limit;
 };
 
 export type PutLimitResponse = PutLimitResponses[keyof PutLimitResponses];
+
+export type TryLimitData = {
+    body: LimitInput;
+    path: {
+        /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
+        id: string;
+    };
+    query?: never;
+    url: '/api/v1/limits/{id}/dry-run';
+};
+
+export type TryLimitResponses = {
+    /** What PUT would make of the limit */
+    200: LimitDiff;
+};
+
+export type TryLimitResponse = TryLimitResponses[keyof TryLimitResponses];
 
 export type ListAlertsData = {
     body?: never;

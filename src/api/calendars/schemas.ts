@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { MAX_DATES, readDateEntry } from '../../core/exclusions/date-entries.ts';
 import { answeredInstant, ignored, scheduleIdText, text, withoutFault } from '../http/common-schemas.ts';
-import { limitQuery, pageSchema, scheduleCursor } from '../http/pages.ts';
 
 const dateEntry = z.string().superRefine(withoutFault(dateFault)).meta({
   format: 'date-or-range',
@@ -14,14 +13,6 @@ export const dateEntries = z.array(dateEntry).max(MAX_DATES);
 export const calendarIdText = scheduleIdText.meta({
   description: 'Chosen by the client.',
   example: 'holidays',
-});
-
-export const calendarIdParams = z.strictObject({ id: calendarIdText });
-
-export const calendarsQuery = z.strictObject({
-  q: text(1000).optional().meta({ description: 'Part of the id or the description, in any letter case.' }),
-  limit: limitQuery,
-  cursor: scheduleCursor.optional(),
 });
 
 const description = text(1000);
@@ -54,8 +45,6 @@ export const calendar = z
     }),
   })
   .meta({ id: 'Calendar' });
-
-export const calendarPage = pageSchema(calendar);
 
 function dateFault(value: string): string | null {
   const read = readDateEntry(value);

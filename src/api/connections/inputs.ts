@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Scope, sees } from '../../core/access/scope.ts';
+import { sees } from '../../core/access/scope.ts';
 import {
   type Connection,
   type ConnectionFields,
@@ -13,26 +13,19 @@ import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import type { ConnectionContent } from '../../operations/connection-changes.ts';
 import { pointer } from '../http/json/json-body.ts';
 import { type Fault, invalid } from '../http/problem.ts';
+import type { Resolving } from '../named/named-routes.ts';
 import { MASK } from '../targets/http-call-schemas.ts';
 import { NO_KEY } from '../targets/inputs.ts';
 import type { ConnectionInput } from './schemas.ts';
 
-interface Context {
-  current: Connection | null;
-  /** The connection's, or the one that it will get. */
-  uid: string;
-  secrets: KeyRing;
-  takesSecretFiles: boolean;
-  /** Of the caller: it names only files whose names it sees, beside those that are there. */
-  scope: Scope;
-}
-
 /**
  * A connection as it was sent, in the form in which it is stored. Values that were sent masked are filled in from the
- * stored connection; secret values are encrypted. @throws Problem 400, 422
+ * stored connection; secret values are encrypted. `faults`: of what cannot be, though it is well-formed. @throws Problem 400
  */
-export function resolveConnection(input: ConnectionInput, context: Context): ConnectionContent {
-  const { current, uid, secrets } = context;
+export function resolveConnection(
+  input: ConnectionInput,
+  { current, uid, scope, deps: { secrets, takesSecretFiles } }: Resolving<Connection>,
+): { content: ConnectionContent; faults: readonly Fault[] } {
   const faults: Fault[] = [];
   const impossible: Fault[] = [];
   const stored = current === null ? [] : storedIn(current);
@@ -45,9 +38,9 @@ export function resolveConnection(input: ConnectionInput, context: Context): Con
       const before = stored.find((one) => one.path === path.toLowerCase());
       if (typeof value === 'object') {
         const named = stored.filter((one) => isSecretFile(one.value) && one.value.file === value.file);
-        if (named.length === 0 && !context.takesSecretFiles) impossible.push({ path, message: NO_DIRECTORY });
+        if (named.length === 0 && !takesSecretFiles) impossible.push({ path, message: NO_DIRECTORY });
         const isKept = before !== undefined && named.includes(before) && !goesElsewhere(before);
-        if (!isKept && !sees(context.scope, value.file)) impossible.push({ path, message: NOT_IN_SCOPE });
+        if (!isKept && !sees(scope, value.file)) impossible.push({ path, message: NOT_IN_SCOPE });
         if (named.length > 0 && named.every(goesElsewhere)) refuse(FILE_MOVED);
         else if (before && named.includes(before)) return keptFile(before.value, secrets, refuse);
         return { file: value.file, seal: null };
@@ -62,8 +55,7 @@ export function resolveConnection(input: ConnectionInput, context: Context): Con
   if (faults.length > 0) throw invalid(faults);
   const { fields, unsealed } = sealConnection(given, { ring: secrets, uid, before: current });
   impossible.push(...unsealed.map(({ steps }) => ({ path: pointer(steps), message: NO_KEY })));
-  if (impossible.length > 0) throw invalid(impossible, 422);
-  return { description: input.description, ...fields };
+  return { content: { description: input.description, ...fields }, faults: impossible };
 }
 
 /** A URL that was edited in the database gets no new proof by being sent back. */

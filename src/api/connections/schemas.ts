@@ -13,7 +13,6 @@ import {
 } from '../http/common-schemas.ts';
 import { notAFieldOf, typeFaultOf } from '../http/kind-faults.ts';
 import { isObject } from '../http/json/json-body.ts';
-import { limitQuery, pageSchema, scheduleCursor } from '../http/pages.ts';
 import { MASK, MAX_HEADERS, checkHeaders } from '../targets/http-call-schemas.ts';
 import {
   certificates,
@@ -24,14 +23,6 @@ import {
   token,
 } from './credential-schemas.ts';
 import { baseUrl, anyTemplateFault, tokenUrl } from './url-schemas.ts';
-
-export const connectionIdParams = z.strictObject({ id: connectionIdText });
-
-export const connectionsQuery = z.strictObject({
-  q: text(1000).optional().meta({ description: 'Part of the id or the description, in any letter case.' }),
-  limit: limitQuery,
-  cursor: scheduleCursor.optional(),
-});
 
 const headers = z
   .record(z.string().meta({ format: 'http-header-name' }), headerValue)
@@ -135,20 +126,6 @@ export const connection = z
     id: 'Connection',
     description: `Where a system is, and how to log in to it. Secret values are "${MASK}".`,
   });
-
-const shown = z.unknown().meta({ description: 'Null: there is none. Secret values are masked.' });
-
-export const connectionDiff = z
-  .object({
-    id: connectionIdText,
-    change: z.enum(['created', 'updated', 'unchanged']),
-    fields: z
-      .array(z.object({ path: z.string(), before: shown, after: shown }))
-      .meta({ description: 'The changed fields of an update; `path` is a JSON pointer.' }),
-  })
-  .meta({ id: 'ConnectionDiff', description: 'What a write makes of a connection.' });
-
-export const connectionPage = pageSchema(connection);
 
 function printable(max: number) {
   return text(max)

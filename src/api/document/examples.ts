@@ -1,4 +1,4 @@
-import { CONNECTIONS, type Examples, NOTIFIERS } from './settings-examples.ts';
+import { CALENDARS, CONNECTIONS, type Examples, LIMITS, NOTIFIERS } from './settings-examples.ts';
 
 const job = (name: string) => ({ type: 'http', url: `https://example.com/jobs/${name}` });
 const nothing: Examples = { nothing: { summary: 'There is nothing to say', value: {} } };
@@ -76,22 +76,14 @@ const skip = { fireAt: '2099-12-25T01:00:00Z' };
 
 /** Whole bodies, by `operationId`. A test sends them in this order to an empty firelock: each works as it stands. */
 export const EXAMPLES: Readonly<Record<string, Examples>> = {
-  putCalendar: {
-    holidays: {
-      summary: 'Days, and a range of days',
-      value: { description: 'Public holidays in Berlin', dates: ['2026-12-25', '2026-12-31/2027-01-01'] },
-    },
-  },
+  putCalendar: CALENDARS,
+  tryCalendar: CALENDARS,
   putConnection: CONNECTIONS,
   tryConnection: CONNECTIONS,
   putNotifier: NOTIFIERS,
   tryNotifier: NOTIFIERS,
-  putLimit: {
-    limit: {
-      summary: 'Three runs at once',
-      value: { description: 'Connections to the warehouse', maxRunning: 3 },
-    },
-  },
+  putLimit: LIMITS,
+  tryLimit: LIMITS,
   setMaintenance: {
     on: { summary: 'Begin', value: { on: true, reason: 'The warehouse database moves' } },
     hold: { summary: 'Begin, and hand nothing off either', value: { on: true, dispatch: 'hold' } },

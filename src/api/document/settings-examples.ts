@@ -1,6 +1,20 @@
 /** Examples of one operation, each under a name that tells them apart. */
 export type Examples = Readonly<Record<string, { summary: string; value: object }>>;
 
+export const CALENDARS: Examples = {
+  holidays: {
+    summary: 'Days, and a range of days',
+    value: { description: 'Public holidays in Berlin', dates: ['2026-12-25', '2026-12-31/2027-01-01'] },
+  },
+};
+
+export const LIMITS: Examples = {
+  limit: {
+    summary: 'Three runs at once',
+    value: { description: 'Connections to the warehouse', maxRunning: 3 },
+  },
+};
+
 export const CONNECTIONS: Examples = {
   oauth2: {
     summary: 'A client that fetches its tokens',

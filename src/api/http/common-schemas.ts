@@ -29,8 +29,6 @@ export const notifierIdText = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, { error: NO_SCHEDULE_ID })
   .meta({ description: 'Chosen by the client.', example: 'on-call' });
 
-export const limitIdParams = z.strictObject({ id: limitIdText });
-
 export const scheduleIdParams = z.strictObject({ id: scheduleIdText });
 
 export const RUN_ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;

@@ -1,9 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import type { RunSummary } from '../../operations/runs/act-on-runs.ts';
-import { StillUsed } from '../../operations/calendars/calendar-changes.ts';
+import { ImpossibleThing } from '../../operations/named-changes.ts';
 import { StillNamed } from '../../operations/named-things.ts';
 import { CapReached } from '../../operations/scope-caps.ts';
-import { ImpossibleNotifier } from '../../operations/notifier-changes.ts';
 import { InstancesLive } from '../../operations/resume.ts';
 import { TakeOverRefused } from '../../operations/take-over.ts';
 import { StillFollowed } from '../../operations/schedules/delete-schedule.ts';
@@ -117,11 +116,10 @@ export function toProblem(error: unknown, bodyLimit?: number): Problem {
   if (error instanceof Problem) return error;
   if (error instanceof StillFollowed) return new Problem(409, stillFollowed(error));
   if (error instanceof StillNamed) return new Problem(409, `the ${error.what} is ${error.message}`);
-  if (error instanceof ImpossibleNotifier) return invalid(error.faults, 422);
+  if (error instanceof ImpossibleThing) return invalid(error.faults, 422);
   if (error instanceof TakeOverRefused) return new Problem(409, error.message);
   if (error instanceof InstancesLive) return new Problem(409, livingInstances(error));
   if (error instanceof CapReached) return new Problem(422, error.message);
-  if (error instanceof StillUsed) return new Problem(409, stillUsed(error));
   if (error instanceof NotNow) return unavailable(error.message, error);
   const trouble = databaseTrouble(error) ?? (isUnavailable(error) ? OUT_OF_REACH : null);
   if (trouble !== null) return unavailable(trouble, error);
@@ -145,10 +143,6 @@ function livingInstances({ instances }: InstancesLive): string {
 
 function stillFollowed({ message }: StillFollowed): string {
   return `the schedule is ${message}: delete these first, or let them follow another`;
-}
-
-function stillUsed({ message }: StillUsed): string {
-  return `the calendar is ${message}: change these schedules first`;
 }
 
 /** Refusals of the framework carry their status; below 500, their text is only about the request. */

@@ -17,6 +17,7 @@ export const limitInput = z
     maxRunning: fields.maxRunning,
     running: ignored,
     waiting: ignored,
+    version: ignored,
     updatedAt: ignored,
   })
   .meta({ id: 'LimitDefinition' });
@@ -27,6 +28,7 @@ export const limit = z
     ...fields,
     running: z.int().meta({ description: 'Runs that are under way.' }),
     waiting: z.int().meta({ description: 'Runs that are due, and not under way.' }),
+    version: z.int(),
     updatedAt: answeredInstant,
   })
   .meta({ id: 'Limit' });

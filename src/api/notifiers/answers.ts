@@ -1,11 +1,9 @@
 import type { z } from 'zod';
 import { isoInstant } from '../../core/instant.ts';
-import type { PutNotifier } from '../../operations/notifier-changes.ts';
 import type { StoredNotifier } from '../../store/notifiers/find-notifiers.ts';
-import { memberAt } from '../connections/answers.ts';
 import { answerHttpTarget } from '../targets/answers.ts';
 import { MASK } from '../targets/http-call-schemas.ts';
-import type { notifier, notifierDiff } from './schemas.ts';
+import type { notifier } from './schemas.ts';
 
 type Answer = z.output<typeof notifier>;
 
@@ -35,12 +33,4 @@ function answerChannel({ id, channel, target }: StoredNotifier): Answer['channel
   if ((channel === 'webhook' || channel === 'slack') && target.type === 'http')
     return { type: channel, target: answerHttpTarget(target) };
   throw new Error(`the notifier ${id} is of the channel ${channel}, and has a target of type ${target.type}`);
-}
-
-/** Of a secret value that changes, both sides are masked. */
-export function answerNotifierDiff(put: PutNotifier): z.output<typeof notifierDiff> {
-  const { before, notifier: after, change } = put;
-  const [was, is] = [before ?? after, after].map(answerNotifier);
-  const fields = put.fields.map((path) => ({ path, before: memberAt(was, path), after: memberAt(is, path) }));
-  return { id: after.id, change, fields };
 }

@@ -1,25 +1,16 @@
 import { destinationOf } from '../../core/http/template.ts';
 import type { HandoffTarget, HttpTarget, PagerDutyTarget } from '../../core/schedules/schedule.ts';
 import { mailAddress, mayMailTo } from '../../core/alerts/mail-address.ts';
-import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { sealTarget } from '../../core/secrets/target-secrets.ts';
 import type { NotifierContent } from '../../operations/notifier-changes.ts';
 import type { StoredNotifier } from '../../store/notifiers/find-notifiers.ts';
 import { pointer } from '../http/json/json-body.ts';
 import { type Fault, invalid } from '../http/problem.ts';
+import type { Resolving } from '../named/named-routes.ts';
 import { MASK } from '../targets/http-call-schemas.ts';
 import { NO_KEY, unmaskHttpTarget } from '../targets/inputs.ts';
 import type { ChannelInput } from './channel-schemas.ts';
 import type { NotifierInput } from './schemas.ts';
-
-interface Context {
-  current: StoredNotifier | null;
-  /** The notifier's, or the one that it will get. */
-  uid: string;
-  secrets: KeyRing;
-  sendsMail: boolean;
-  mailToDomains: readonly string[];
-}
 
 /**
  * A notifier as it was sent, in the form in which it is stored. Values that were sent masked are filled in from the stored notifier;
@@ -27,7 +18,7 @@ interface Context {
  */
 export function resolveNotifier(
   input: NotifierInput,
-  { current, uid, secrets: ring, sendsMail, mailToDomains }: Context,
+  { current, uid, deps: { secrets: ring, sendsMail, mailToDomains } }: Resolving<StoredNotifier>,
 ): { content: NotifierContent; faults: Fault[] } {
   const wrong: Fault[] = [];
   const before = current?.target ?? null;

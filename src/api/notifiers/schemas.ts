@@ -2,18 +2,9 @@ import { z } from 'zod';
 import { ALERT_KINDS } from '../../core/alerts/alert.ts';
 import { MAX_INTERVAL_SECONDS } from '../../core/schedules/schedule.ts';
 import { LABEL, answeredInstant, ignored, notifierIdText, text, whole } from '../http/common-schemas.ts';
-import { limitQuery, pageSchema, scheduleCursor } from '../http/pages.ts';
 import { answeredChannel, channelInput } from './channel-schemas.ts';
 
 const MAX_FILTERED = 100;
-
-export const notifierIdParams = z.strictObject({ id: notifierIdText });
-
-export const notifiersQuery = z.strictObject({
-  q: text(1000).optional().meta({ description: 'Part of the id or the description, in any letter case.' }),
-  limit: limitQuery,
-  cursor: scheduleCursor.optional(),
-});
 
 const kinds = z
   .array(z.enum(ALERT_KINDS))
@@ -97,17 +88,3 @@ export const notifier = z
     updatedAt: answeredInstant,
   })
   .meta({ id: 'Notifier', description: 'Who is told what, once when it breaks and once when it heals.' });
-
-const shown = z.unknown().meta({ description: 'Null: there is none. Secret values are masked.' });
-
-export const notifierDiff = z
-  .object({
-    id: notifierIdText,
-    change: z.enum(['created', 'updated', 'unchanged']),
-    fields: z
-      .array(z.object({ path: z.string(), before: shown, after: shown }))
-      .meta({ description: 'The changed fields of an update; `path` is a JSON pointer.' }),
-  })
-  .meta({ id: 'NotifierDiff', description: 'What a write makes of a notifier.' });
-
-export const notifierPage = pageSchema(notifier);

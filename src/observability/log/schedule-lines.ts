@@ -14,14 +14,8 @@ export const SCHEDULE_LINES: Lines = {
     logger.info({ count: changes.length }, 'schedules created or updated');
     for (const one of changes) logger.debug(one, `schedule ${one.change}`);
   },
-  limitWritten: (logger, { limitId, change, maxRunning }) =>
-    logger.info({ limitId, ...(maxRunning !== null && { maxRunning }) }, `limit ${change}`),
-  calendarWritten: (logger, { calendarId, change, version }) =>
-    logger.info({ calendarId, version }, `calendar ${change}`),
-  connectionWritten: (logger, { connectionId, change, version }) =>
-    logger.info({ connectionId, version }, `connection ${change}`),
-  notifierWritten: (logger, { notifierId, change, version }) =>
-    logger.info({ notifierId, version }, `notifier ${change}`),
+  namedWritten: (logger, { noun, id, change, version }) =>
+    logger.info({ [`${noun}Id`]: id, version }, `${noun} ${change}`),
   nextFiresMoved: (logger, { calendarId, version, schedules, moved }) =>
     logger.info(
       { calendarId, version, schedules, moved },

@@ -28,7 +28,7 @@ export const FOLLOWERS: Naming = {
 export const FALLBACKS: Naming = {
   parentOf: ({ fallback }) => (typeof fallback === 'string' ? fallback : null),
   path: '/fallback',
-  circleOf: (parent) => `makes a circle: ${parent} falls back to this notifier, directly or through others`,
+  circleOf: (parent) => `makes a cycle: ${parent} falls back to this notifier, directly or through others`,
 };
 
 /** Schedules before their followers, and fallbacks first, otherwise in their order; an entry of a circle is a fault, and left out. */

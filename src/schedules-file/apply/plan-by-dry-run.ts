@@ -1,33 +1,38 @@
-import { type Change, type FileEntry, entryText, faultOf } from '../schedules-file.ts';
+import {
+  type Change,
+  type FileEntry,
+  type FileFault,
+  type ToSend,
+  entryText,
+  faultOf,
+} from '../schedules-file.ts';
 import { type ApiCaller, Refused, ask } from './caller.ts';
-import type { NamedSets } from './named-sets.ts';
-import { type StoodIn, withNotifierStandIns, withReal } from './stand-ins.ts';
+import { type StoodIn, withReal } from './stand-ins.ts';
 
 type Diff = Pick<Change, 'fields'> & { change: 'created' | 'updated' | 'unchanged' };
 
-/** The changes of connections, each by a dry run: only the server can compare secret values. */
-export function planConnections(caller: ApiCaller, entries: readonly FileEntry[]): Promise<NamedSets> {
-  return planByDryRun(caller, entries, ({ fields }) => ({ sent: fields, replaced: [] }));
+/** Limits, calendars, connections or notifiers. */
+interface PlannedThings {
+  faults: FileFault[];
+  changes: Change[];
+  unchanged: number;
+  toSend: ToSend[];
+  /** Ids that do not exist yet. */
+  fresh: Set<string>;
 }
 
-/** Those of notifiers, in the same way. A fallback comes before the notifiers that name it. */
-export function planNotifiers(
+/**
+ * The changes of named things, each by a dry run: only the server can compare secret values. `standIn` gets the ids of earlier entries that
+ * the server does not have yet.
+ */
+export async function planByDryRun(
   caller: ApiCaller,
   entries: readonly FileEntry[],
-  connections: ReadonlySet<string>,
-): Promise<NamedSets> {
-  return planByDryRun(caller, entries, (entry, notifiers) =>
-    withNotifierStandIns(entry, { connections, notifiers }),
-  );
-}
-
-/** `standIn` gets the ids of earlier entries that the server does not have yet. */
-async function planByDryRun(
-  caller: ApiCaller,
-  entries: readonly FileEntry[],
-  standIn: (entry: FileEntry, fresh: ReadonlySet<string>) => StoodIn,
-): Promise<NamedSets> {
-  const planned: NamedSets = { faults: [], changes: [], unchanged: 0, toSend: [], fresh: new Set() };
+  standIn: (entry: FileEntry, fresh: ReadonlySet<string>) => StoodIn = ({ fields }) => ({
+    ...{ sent: fields, replaced: [] },
+  }),
+): Promise<PlannedThings> {
+  const planned: PlannedThings = { faults: [], changes: [], unchanged: 0, toSend: [], fresh: new Set() };
   for (const entry of entries) {
     const { id, kind, fields } = entry;
     const path = `${kind}/${encodeURIComponent(id)}`;

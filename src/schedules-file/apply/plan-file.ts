@@ -9,9 +9,9 @@ import {
 import { type ApiCaller, listAll } from './caller.ts';
 import { entriesInScope, scopeOfCaller } from './file-in-scope.ts';
 import { FALLBACKS, FOLLOWERS, followedBy, parentsFirst } from './parents-first.ts';
-import { planNamedSets } from './named-sets.ts';
-import { planConnections, planNotifiers } from './plan-by-dry-run.ts';
+import { planByDryRun } from './plan-by-dry-run.ts';
 import { planSchedules } from './plan-schedules.ts';
+import { withNotifierStandIns } from './stand-ins.ts';
 
 /**
  * What applying the file would change, and every fault, including those from reading it. Changes nothing. If a file has
@@ -62,11 +62,13 @@ function deletionOf(id: string): Change {
 
 /** What schedules name, and notifiers. */
 async function planNamed(caller: ApiCaller, entries: SchedulesFile['entries']) {
-  const limits = await planNamedSets(caller, 'limits', entries.limits);
-  const calendars = await planNamedSets(caller, 'calendars', entries.calendars);
-  const connections = await planConnections(caller, entries.connections);
+  const limits = await planByDryRun(caller, entries.limits);
+  const calendars = await planByDryRun(caller, entries.calendars);
+  const connections = await planByDryRun(caller, entries.connections);
   const { sorted, faults } = parentsFirst(entries.notifiers, FALLBACKS);
-  const notifiers = await planNotifiers(caller, sorted, connections.fresh);
+  const notifiers = await planByDryRun(caller, sorted, (entry, fresh) =>
+    withNotifierStandIns(entry, { connections: connections.fresh, notifiers: fresh }),
+  );
   notifiers.faults.push(...faults);
   return { limits, calendars, connections, notifiers };
 }

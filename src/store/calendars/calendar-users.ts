@@ -1,9 +1,6 @@
 import { sql } from 'drizzle-orm';
-import type { Scope } from '../../core/access/scope.ts';
 import { texts, uuids } from '../../postgres/sql/arrays.ts';
-import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
-import { namesSeen } from '../scopes/in-scope.ts';
+import type { Transaction } from '../../postgres/executor.ts';
 
 interface CalendarLink {
   uid: string;
@@ -29,19 +26,6 @@ export async function linkCalendars(tx: Transaction, named: readonly NamedCalend
     await tx.execute(sql`-- linkCalendars
       INSERT INTO schedule_calendars (calendar_id, schedule_uid)
       SELECT n.calendar_id, n.schedule_uid FROM ${rowsOfLinks(fresh)} ON CONFLICT DO NOTHING`);
-}
-
-/** Ids of schedules that name a calendar and that a caller of this scope sees, in order; at most `limit`. */
-export async function usersOf(
-  db: Executor,
-  calendarId: string,
-  { scope, limit }: { scope: Scope; limit: number },
-): Promise<string[]> {
-  const conditions = [sql`l.calendar_id = ${calendarId}`, ...namesSeen(sql`s.id`, scope)];
-  const rows = await rowsOf<{ id: string }>(db)(sql`-- usersOf
-    SELECT s.id FROM schedule_calendars l JOIN schedules s ON s.uid = l.schedule_uid
-    WHERE ${sql.join(conditions, sql` AND `)} ORDER BY s.id LIMIT ${limit}`);
-  return rows.map((row) => row.id);
 }
 
 function linksOf(uid: string, ids: readonly string[], without: readonly string[]): CalendarLink[] {

@@ -1,65 +1,27 @@
-import { type SQL, sql } from 'drizzle-orm';
-import type { Scope } from '../../core/access/scope.ts';
-import type { Instant } from '../../core/instant.ts';
+import { sql } from 'drizzle-orm';
 import { uuids } from '../../postgres/sql/arrays.ts';
-import { type PageRoom, type Sized, readInRoom, rowBytes, withinRoom } from '../../postgres/sql/page-room.ts';
-import { containing } from '../../postgres/sql/containing.ts';
-import type { Executor, Transaction } from '../../postgres/executor.ts';
+import type { Executor } from '../../postgres/executor.ts';
+import { rowBytes } from '../../postgres/sql/page-room.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
-import { readRangeByRange } from '../scopes/range-by-range.ts';
+import type { NamedRows, NamedThing } from '../names/find-named.ts';
 
-export interface Calendar {
-  id: string;
+export interface Calendar extends NamedThing {
   description: string | null;
   /** As they were sent. */
   dates: readonly string[];
-  version: number;
   /** The version by which the next fires of all schedules that use it were moved. */
   appliedVersion: number;
-  updatedAt: Instant;
 }
 
-interface CalendarFilter {
-  scope: Scope;
-  /** Part of the id or the description, in any letter case. */
-  text?: string | undefined;
-  /** Only ids after this one. */
-  after?: string | undefined;
-  limit: number;
-  /** Where its bytes end, the list ends. */
-  room?: PageRoom;
-}
-
-export async function findCalendar(db: Executor, id: string): Promise<Calendar | null> {
-  const [row] = await rowsOf<Row>(db)(sql`-- findCalendar
-    ${SELECTED} WHERE c.id = ${id}`);
-  return row ? toCalendar(row) : null;
-}
-
-/** Ordered by id. */
-export async function listCalendars(db: Executor, filter: CalendarFilter): Promise<Calendar[]> {
-  const { text, after, room } = filter;
-  const conditions: SQL[] = [sql`true`];
-  if (after !== undefined) conditions.push(sql`c.id > ${after}`);
-  if (text !== undefined)
-    conditions.push(sql`(${containing(sql`c.id`, text)} OR ${containing(sql`c.description`, text)})`);
-  const rows = await readRangeByRange(filter, sql`c.id`, (inRange, limit) => {
-    const page = sql`${SELECTED} WHERE ${sql.join([...conditions, ...inRange], sql` AND `)} ORDER BY c.id LIMIT ${limit}`;
-    const read = () =>
-      rowsOf<Row & Sized>(db)(sql`-- listCalendars
-    ${withinRoom(page, sql`p.id`, room)}`);
-    return readInRoom(room, read, ({ row_bytes }) => row_bytes);
-  });
-  return rows.map(toCalendar);
-}
-
-/** Locks its row until the transaction ends: no other transaction writes results of its content. */
-export async function lockCalendar(tx: Transaction, id: string): Promise<Calendar | null> {
-  await tx.execute(sql`-- lockCalendar
-    SELECT FROM calendars WHERE id = ${id} FOR UPDATE`);
-  // A second statement: the first one's snapshot is older than its lock.
-  return findCalendar(tx, id);
-}
+export const CALENDAR_ROWS: NamedRows<Calendar> = {
+  table: 'calendars',
+  whole: (page) => sql`SELECT n.*, v.dates, ${rowBytes({ documents: [sql`v.dates`] })} AS row_bytes
+    FROM (${page}) AS n JOIN calendar_versions v ON v.calendar_id = n.id AND v.version = n.version`,
+  toThing: ({ id, description, dates, version, applied_version, updated_at }: Row) => {
+    const [appliedVersion, updatedAt] = [applied_version, toInstant(updated_at)];
+    return { id, description, dates: dates ?? [], version, appliedVersion, updatedAt };
+  },
+};
 
 interface UnappliedAsked {
   /** Edited at least so long ago. */
@@ -93,20 +55,4 @@ interface Row {
   version: number;
   applied_version: number;
   updated_at: InstantText;
-}
-
-const SELECTED = sql`SELECT c.id, c.description, v.dates, c.version, c.applied_version, c.updated_at,
-    ${rowBytes({ documents: [sql`v.dates`] })} AS row_bytes
-  FROM calendars c JOIN calendar_versions v ON v.calendar_id = c.id AND v.version = c.version`;
-
-function toCalendar(row: Row): Calendar {
-  const { id, description, dates, version } = row;
-  return {
-    id,
-    description,
-    dates: dates ?? [],
-    version,
-    appliedVersion: row.applied_version,
-    updatedAt: toInstant(row.updated_at),
-  };
 }

@@ -3,6 +3,7 @@ import { type Instant, isoInstant } from '../../core/instant.ts';
 import { TryAgain } from '../../postgres/errors.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { deleteNamed } from '../names/find-named.ts';
 import { SCHEDULES_CHANGED } from '../schedules/write-schedules.ts';
 import type { Calendar } from './find-calendars.ts';
 
@@ -50,8 +51,7 @@ export async function changeLockedCalendar(
 /** Its content stays readable, for the past. The caller has its row locked. */
 export async function deleteLockedCalendar(tx: Transaction, id: string): Promise<number> {
   const { version } = await addVersion(tx, id, sql`NULL`);
-  await tx.execute(sql`-- deleteLockedCalendar
-    DELETE FROM calendars WHERE id = ${id}`);
+  await deleteNamed(tx, 'calendars', id);
   return version;
 }
 

@@ -1,60 +1,17 @@
-import { type SQL, sql } from 'drizzle-orm';
-import type { Scope } from '../../core/access/scope.ts';
+import { sql } from 'drizzle-orm';
 import type { Connection, ConnectionFields } from '../../core/connections/connection.ts';
 import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
-import { type PageRoom, type Sized, readInRoom, rowBytes, withinRoom } from '../../postgres/sql/page-room.ts';
-import { containing } from '../../postgres/sql/containing.ts';
-import type { Executor, Transaction } from '../../postgres/executor.ts';
+import type { Executor } from '../../postgres/executor.ts';
+import { rowBytes } from '../../postgres/sql/page-room.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
-import { readRangeByRange } from '../scopes/range-by-range.ts';
+import type { NamedRows } from '../names/find-named.ts';
 
-interface ConnectionFilter {
-  scope: Scope;
-  /** Part of the id or the description, in any letter case. */
-  text?: string | undefined;
-  /** Only ids after this one. */
-  after?: string | undefined;
-  limit: number;
-  /** Where its bytes end, the list ends. */
-  room?: PageRoom;
-}
-
-export async function findConnection(db: Executor, id: string): Promise<Connection | null> {
-  const [row] = await rowsOf<ConnectionRow>(db)(sql`-- findConnection
-    SELECT * FROM connections WHERE id = ${id}`);
-  return row ? toConnection(row) : null;
-}
-
-/** Ordered by id. */
-export async function listConnections(db: Executor, filter: ConnectionFilter): Promise<Connection[]> {
-  const { text, after, room } = filter;
-  const conditions: SQL[] = [sql`true`];
-  if (after !== undefined) conditions.push(sql`id > ${after}`);
-  if (text !== undefined)
-    conditions.push(sql`(${containing(sql`id`, text)} OR ${containing(sql`description`, text)})`);
-  const bytes = rowBytes({ documents: [sql`definition`] });
-  const rows = await readRangeByRange(filter, sql`id`, (inRange, limit) => {
-    const page = sql`SELECT *, ${bytes} AS row_bytes FROM connections
-      WHERE ${sql.join([...conditions, ...inRange], sql` AND `)} ORDER BY id LIMIT ${limit}`;
-    const read = () =>
-      rowsOf<ConnectionRow & Sized>(db)(sql`-- listConnections
-    ${withinRoom(page, sql`p.id`, room)}`);
-    return readInRoom(room, read, ({ row_bytes }) => row_bytes);
-  });
-  return rows.map(toConnection);
-}
-
-/** Locks its row until the transaction ends. `toDelete`: no call can name it anew either (`keepNamed`). */
-export async function lockConnection(
-  tx: Transaction,
-  id: string,
-  { toDelete }: { toDelete: boolean },
-): Promise<Connection | null> {
-  await tx.execute(sql`-- lockConnection
-    SELECT FROM connections WHERE id = ${id} ${toDelete ? sql`FOR UPDATE` : sql`FOR NO KEY UPDATE`}`);
-  // A second statement: the first one's snapshot is older than its lock.
-  return findConnection(tx, id);
-}
+export const CONNECTION_ROWS: NamedRows<Connection> = {
+  table: 'connections',
+  whole: (page) =>
+    sql`SELECT n.*, ${rowBytes({ documents: [sql`n.definition`] })} AS row_bytes FROM (${page}) AS n`,
+  toThing: toConnection,
+};
 
 /** What a process has read of a connection; null: nothing yet. */
 export interface KnownConnection {

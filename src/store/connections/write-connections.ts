@@ -24,12 +24,6 @@ export async function changeLockedConnection(tx: Transaction, connection: Connec
       version = ${version}, edition = ${edition}, updated_at = ${isoInstant(updatedAt)}::timestamptz, placed_at = ${isoInstant(placedAt)}::timestamptz WHERE id = ${id}`);
 }
 
-/** The caller has its row locked. */
-export async function deleteLockedConnection(tx: Transaction, id: string): Promise<void> {
-  await tx.execute(sql`-- deleteLockedConnection
-    DELETE FROM connections WHERE id = ${id}`);
-}
-
 /** As the column `definition` has it. */
 export function definitionText({ urlSeal, headers, auth, tls }: Connection): string {
   return JSON.stringify({ urlSeal, headers, auth, tls });

@@ -9,11 +9,16 @@ import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts'
 import { namesSeen, runsInScope } from '../scopes/in-scope.ts';
 
 /** What schedules, runs and notifiers name by its id, and what must be there for as long as they do. */
-export type NamedTable = 'limits' | 'connections' | 'notifiers';
+export type NamedTable = 'calendars' | 'limits' | 'connections' | 'notifiers';
 
 const NAMES: Readonly<
   Record<Exclude<NamedTable, 'notifiers'>, (id: string, namers: 'schedules' | 'runs') => SQL>
 > = {
+  // Of runs, their schedule does.
+  calendars: (id, namers) =>
+    namers === 'schedules'
+      ? sql`uid IN (SELECT schedule_uid FROM schedule_calendars WHERE calendar_id = ${id})`
+      : sql`false`,
   limits: (id) => sql`limit_id = ${id}`,
   // The second condition is that of the index. The lane of a run may end with its scope.
   connections: (id, namers) =>

@@ -5,6 +5,7 @@ import { texts } from '../../postgres/sql/arrays.ts';
 import { TryAgain } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { NO_SCHEDULE, rowsOf } from '../../postgres/sql/rows.ts';
+import { deleteNamed } from '../names/find-named.ts';
 import type { StoredNotifier } from './find-notifiers.ts';
 
 /** @throws TryAgain if another caller has just created one of that id */
@@ -41,8 +42,7 @@ export async function deleteLockedNotifier(tx: Transaction, { id }: Pick<Notifie
   await tx.execute(sql`-- deleteLockedNotifier
     WITH gathering AS (DELETE FROM messages WHERE notifier_id = ${id} AND gathers_until IS NOT NULL RETURNING run_id)
     DELETE FROM message_alerts a USING gathering g WHERE a.run_id = g.run_id`);
-  await tx.execute(sql`-- deleteLockedNotifier
-    DELETE FROM notifiers WHERE id = ${id}`);
+  await deleteNamed(tx, 'notifiers', id);
 }
 
 /** What its messages are handed to, where the runs of this version find it. */

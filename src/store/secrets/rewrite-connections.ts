@@ -4,15 +4,16 @@ import { texts } from '../../postgres/sql/arrays.ts';
 import { limitLockWaits } from '../../postgres/sql/lock-limit.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
-import { type ConnectionRow, listConnections, toConnection } from '../connections/find-connections.ts';
+import { CONNECTION_ROWS, type ConnectionRow, toConnection } from '../connections/find-connections.ts';
 import { definitionText } from '../connections/write-connections.ts';
+import { listNamed } from '../names/find-named.ts';
 
 /** The next connections by id; `last` is null once all were read. */
 export async function pageOfConnections(
   db: Executor,
   { after, limit }: { after: Connection | null; limit: number },
 ): Promise<{ found: Connection[]; last: Connection | null }> {
-  const found = await listConnections(db, { scope: null, after: after?.id, limit });
+  const found = await listNamed(db, CONNECTION_ROWS, { scope: null, after: after?.id, limit });
   return { found, last: found.length < limit ? null : (found.at(-1) ?? null) };
 }
 

@@ -159,6 +159,8 @@ const WALKS: Record<string, Walk> = {
     },
   ),
   previewFires: { request: () => ['/preview', { cron: '0 0 * * *' }], leaves: null },
+  tryCalendar: { request: () => ['/calendars/tried/dry-run', { dates: [] }], leaves: null },
+  tryLimit: { request: () => ['/limits/tried/dry-run', { maxRunning: 1 }], leaves: null },
   putCalendar: {
     request: () => ['/calendars/put', { dates: ['2027-01-01'] }],
     leaves: {
@@ -210,12 +212,12 @@ const WALKS: Record<string, Walk> = {
   ),
   putLimit: {
     request: () => ['/limits/put', { maxRunning: 3 }],
-    leaves: { action: 'limit.put', subject: 'put', detail: { change: 'created', maxRunning: 3 } },
+    leaves: { action: 'limit.put', subject: 'put', detail: { change: 'created', version: 1, maxRunning: 3 } },
   },
   deleteLimit: walk(
     () => done('PUT', '/limits/gone', { maxRunning: 1 }),
     () => ['/limits/gone'],
-    { action: 'limit.delete', subject: 'gone', detail: {} },
+    { action: 'limit.delete', subject: 'gone', detail: { version: 1 } },
   ),
   createRun: {
     request: () => ['/runs', { ...PULL, payload: { secret: 'p' } }],

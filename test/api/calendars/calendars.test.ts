@@ -41,7 +41,7 @@ describe('a calendar', () => {
     expect(await nextFireOf('user')).toBe('2031-05-01T07:00:00.000Z');
     expect(detail(await api.call('DELETE', at('used')))).toEqual([
       409,
-      'the calendar is excluded by user: change these schedules first',
+      'the calendar is named by schedules user',
     ]);
     const before = (await api.call('GET', '/api/v1/schedules/user')).body;
     await api.call('PATCH', '/api/v1/schedules/user', { exclude: null });

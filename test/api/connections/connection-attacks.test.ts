@@ -2,7 +2,8 @@
 import { beforeEach, expect, test } from 'vitest';
 import { openConnection } from '../../../src/core/connections/connection-secrets.ts';
 import { openDatabase } from '../../../src/postgres/database.ts';
-import { findConnection } from '../../../src/store/connections/find-connections.ts';
+import { CONNECTION_ROWS } from '../../../src/store/connections/find-connections.ts';
+import { findNamed } from '../../../src/store/names/find-named.ts';
 import { SECRETS } from '../../support/secrets.ts';
 import { type Answer, faultPaths, quietApi } from '../api.ts';
 
@@ -114,7 +115,7 @@ async function use(id: string) {
   const { host, port, user, pass, database: name } = api.sql.options;
   const database = openDatabase(`postgres://${user}:${String(pass)}@${host[0]}:${port[0]}/${name}`, 1);
   try {
-    const stored = await database.run((db) => findConnection(db, id));
+    const stored = await database.run((db) => findNamed(db, CONNECTION_ROWS, { id }));
     if (!stored) throw new Error('there is none');
     return openConnection(SECRETS, stored, (file) => `content of ${file}`);
   } finally {

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openConnection } from '../../../src/core/connections/connection-secrets.ts';
 import { createKeyRing } from '../../../src/core/secrets/key-ring.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
-import { findConnection } from '../../../src/store/connections/find-connections.ts';
+import { CONNECTION_ROWS } from '../../../src/store/connections/find-connections.ts';
+import { findNamed } from '../../../src/store/names/find-named.ts';
 import { SECRETS } from '../../support/secrets.ts';
 import { type Answer, type Api, faultPaths, quietApi, startApi } from '../api.ts';
 
@@ -22,7 +23,7 @@ const at = (id: string) => `/api/v1/connections/${id}`;
 const put = (id: string, body: unknown, headers?: Record<string, string>, on: Api = api) =>
   on.call('PUT', at(id), body, headers);
 const opened = async (id: string) => {
-  const stored = await database.run((db) => findConnection(db, id));
+  const stored = await database.run((db) => findNamed(db, CONNECTION_ROWS, { id }));
   return stored && openConnection(SECRETS, stored, (name) => `content of ${name}`);
 };
 const detail = (answer: Answer) => [answer.status, answer.body['detail']];

@@ -9,16 +9,10 @@ export interface Thing {
   definitions: readonly [object, object];
   /** What is answered of each, beside its id and `updatedAt`. */
   answers: readonly [object, object];
-  /** Whether it has a version, and an ETag. */
-  hasVersions: boolean;
-  /** Whether a list can be searched by a part of the description. */
-  isSearched: boolean;
   /** What is refused, with the paths of all of its faults. */
   faulty: readonly [body: object, paths: readonly string[]][];
   /** What names it: of these kinds, in the order in which a refusal names them. */
   namers: readonly [Namer, ...Namer[]];
-  /** How the refusal to delete it begins and ends. */
-  refusal: readonly [before: string, after: string];
 }
 
 interface Namer {
@@ -34,8 +28,8 @@ const WEBHOOK = { type: 'webhook', target: TARGET };
 const YEARLY = { cron: '0 0 1 1 *' };
 const below = (connection: string) => ({ type: 'http', connection, url: '/' });
 
-const schedule = (of: (named: string) => object, kind = 'schedules'): Namer => ({
-  kind,
+const schedule = (of: (named: string) => object): Namer => ({
+  kind: 'schedules',
   method: 'PUT',
   path: (id) => `/schedules/${id}`,
   body: (named) => ({ ...YEARLY, target: TARGET, ...of(named) }),
@@ -55,7 +49,7 @@ const notifier = (of: (named: string) => object): Namer => ({
 
 export const THINGS: readonly Thing[] = [
   {
-    ...{ list: 'calendars', word: 'calendar', hasVersions: true, isSearched: true },
+    ...{ list: 'calendars', word: 'calendar' },
     definitions: [
       { description: 'of Bavaria', dates: ['2030-01-06', '2030-12-24/2031-01-02'] },
       { dates: [] },
@@ -78,15 +72,14 @@ export const THINGS: readonly Thing[] = [
       [{ dates: Array.from({ length: 2001 }, () => '2030-01-01') }, ['/dates']],
       [{}, ['/dates']],
     ],
-    namers: [schedule((named) => ({ exclude: { calendars: [named] } }), '')],
-    refusal: ['the calendar is excluded by ', ': change these schedules first'],
+    namers: [schedule((named) => ({ exclude: { calendars: [named] } }))],
   },
   {
-    ...{ list: 'limits', word: 'limit', hasVersions: false, isSearched: false },
+    ...{ list: 'limits', word: 'limit' },
     definitions: [{ description: 'the warehouse', maxRunning: 3 }, { maxRunning: 10_000 }],
     answers: [
-      { description: 'the warehouse', maxRunning: 3, running: 0, waiting: 0 },
-      { description: null, maxRunning: 10_000, running: 0, waiting: 0 },
+      { description: 'the warehouse', maxRunning: 3, running: 0, waiting: 0, version: 1 },
+      { description: null, maxRunning: 10_000, running: 0, waiting: 0, version: 2 },
     ],
     faulty: [
       [
@@ -98,10 +91,9 @@ export const THINGS: readonly Thing[] = [
       ),
     ],
     namers: [schedule((limit) => ({ limit })), run((limit) => ({ limit }))],
-    refusal: ['the limit is named by ', ''],
   },
   {
-    ...{ list: 'connections', word: 'connection', hasVersions: true, isSearched: true },
+    ...{ list: 'connections', word: 'connection' },
     definitions: [
       { description: 'the CRM', url: 'https://api.example/v1', headers: { 'X-File': { file: 'team/x' } } },
       { url: 'http://localhost:9000/' },
@@ -129,10 +121,9 @@ export const THINGS: readonly Thing[] = [
       run((connection) => ({ target: below(connection) })),
       notifier((connection) => ({ channel: { type: 'webhook', target: below(connection) } })),
     ],
-    refusal: ['the connection is named by ', ''],
   },
   {
-    ...{ list: 'notifiers', word: 'notifier', hasVersions: true, isSearched: true },
+    ...{ list: 'notifiers', word: 'notifier' },
     definitions: [
       {
         ...{ description: 'Night shift', enabled: false, on: ['late', 'failed'], remindSeconds: null },
@@ -189,6 +180,5 @@ export const THINGS: readonly Thing[] = [
       [{}, ['/channel']],
     ],
     namers: [notifier((fallback) => ({ fallback }))],
-    refusal: ['the notifier is named by ', ''],
   },
 ];

@@ -88,7 +88,7 @@ test('a circle of fallbacks is refused without the names of others in it', { tag
   await done('all', 'PUT', '/notifiers/ops.ring', body({ fallback: 'billing.ring' }));
   await done('all', 'PUT', '/notifiers/shared.ring', body({ fallback: 'ops.ring' }));
   expect(await faults('billing', 'billing.ring', body({ fallback: 'shared.ring', ...OWN }))).toEqual([
-    { path: '/fallback', message: 'makes a circle: billing.ring → shared.ring → … → billing.ring' },
+    { path: '/fallback', message: 'makes a cycle: billing.ring → shared.ring → … → billing.ring' },
   ]);
 });
 

@@ -101,7 +101,7 @@ describe('faults', () => {
     await put('chain-b', { ...SLACK, fallback: 'chain-a' });
     await put('chain-c', { ...SLACK, fallback: 'chain-b' });
     expect(detail(await put('chain-a', { ...SLACK, fallback: 'chain-c' }))).toEqual([
-      ...[422, '/fallback makes a circle: chain-a → chain-c → chain-b → chain-a'],
+      ...[422, '/fallback makes a cycle: chain-a → chain-c → chain-b → chain-a'],
     ]);
   });
 

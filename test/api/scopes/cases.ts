@@ -24,6 +24,8 @@ const put = (path: string, ...bodies: object[]): Case[] =>
     { at: path, body, headers: { 'if-match': '"1"' } },
     { at: path, body, headers: { 'if-none-match': '*' } },
   ]);
+const tries = (path: string, names: readonly string[], body: object): Case[] =>
+  names.map((name) => ({ at: `${path}${name}/dry-run`, body }));
 const remove = (path: string): Case[] => [{ at: path, headers: { 'if-match': '"77"' } }, { at: path }];
 
 /** Definitions that name what has this prefix. */
@@ -136,11 +138,10 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
     ...put(`/connections/${p}new`, { url: 'https://other.example' }),
   ],
   'DELETE /connections/{id}': (p) => [...remove(`/connections/${p}con`), ...remove(`/connections/${p}new`)],
+  'POST /calendars/{id}/dry-run': (p) => tries(`/calendars/${p}`, ['cal', 'never'], { dates: [] }),
+  'POST /limits/{id}/dry-run': (p) => tries(`/limits/${p}`, ['lim', 'never'], { maxRunning: 7 }),
   'POST /connections/{id}/dry-run': (p) =>
-    ['con', 'never'].map((name) => ({
-      at: `/connections/${p}${name}/dry-run`,
-      body: { url: 'https://x.example' },
-    })),
+    tries(`/connections/${p}`, ['con', 'never'], { url: 'https://x.example' }),
   'GET /notifiers': (p) =>
     queries('/notifiers', 'limit=500', 'limit=1', `q=${p}`, forged({ after: `${p}bell` })),
   'GET /notifiers/{id}': (p) => [{ at: `/notifiers/${p}bell` }, { at: `/notifiers/${p}second` }],
@@ -208,13 +209,13 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
   'POST /queues/{queue}/claim': (p) =>
     ['q', 'never'].map((name) => ({ at: `/queues/${p}${name}/claim`, body: { workerId: 'w', max: 100 } })),
   'GET /queues': () => [{}],
-  'GET /limits': (p) => queries('/limits', 'limit=500', 'limit=1', forged({ after: `${p}lim` })),
+  'GET /limits': (p) => queries('/limits', 'limit=500', 'limit=1', `q=${p}`, forged({ after: `${p}lim` })),
   'GET /limits/{id}': (p) => [{ at: `/limits/${p}lim` }],
   'PUT /limits/{id}': (p) => [
     ...put(`/limits/${p}lim`, { maxRunning: 4 }),
     ...put(`/limits/${p}new`, { maxRunning: 4 }),
   ],
-  'DELETE /limits/{id}': (p) => [{ at: `/limits/${p}lim` }, { at: `/limits/${p}new` }],
+  'DELETE /limits/{id}': (p) => [...remove(`/limits/${p}lim`), ...remove(`/limits/${p}new`)],
   'GET /alerts': (p, runs) =>
     queries(
       '/alerts',

@@ -289,10 +289,10 @@ test('notifiers that are to name a new connection and fallback show these, and f
   const faulty = NOTIFYING.replace('[failed]', '[failing]').replace('remindSeconds: null', 'fallback: chat');
   expect((await run('plan', faulty, [], env)).err.slice(1)).toEqual([
     expect.stringMatching(
-      /^FILE:4: notifier chat, \/fallback: makes a circle: pager falls back to this notifier/,
+      /^FILE:4: notifier chat, \/fallback: makes a cycle: pager falls back to this notifier/,
     ),
     expect.stringMatching(
-      /^FILE:8: notifier pager, \/fallback: makes a circle: chat falls back to this notifier/,
+      /^FILE:8: notifier pager, \/fallback: makes a cycle: chat falls back to this notifier/,
     ),
   ]);
   const kind = await run('plan', NOTIFYING.replace('[failed]', '[failing]'), [], env);

@@ -1,11 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { putLimit } from '../../../src/operations/limit-changes.ts';
 import { cancelRun, completeRun, retryRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { admitUnderLock, limitsToAdmit } from '../../../src/store/limits/admit-runs.ts';
-import { findLimit } from '../../../src/store/limits/limit-rows.ts';
+import { LIMIT_ROWS } from '../../../src/store/limits/limit-rows.ts';
+import { findNamed } from '../../../src/store/names/find-named.ts';
+import { putLimitOf } from '../../support/named.ts';
 import { receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { runIdAt } from '../../support/pending-runs.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
@@ -44,8 +45,8 @@ const deps = () => ({
   wake: first.pipeline.wake,
   scope: null,
 });
-const limitTo = (maxRunning: number) => putLimit(deps(), { id: 'l', description: null, maxRunning });
-const state = () => store.database.run((db) => findLimit(db, { id: 'l', scope: null }));
+const limitTo = (maxRunning: number) => putLimitOf(deps(), maxRunning);
+const state = () => store.database.run((db) => findNamed(db, LIMIT_ROWS, { id: 'l' }));
 const start = () => Promise.all(instances.map((instance) => instance.start()));
 /** So many requests are at the receiver at this moment. */
 const isOpen = (count: number) => until(() => (open.size === count ? [...open.keys()] : null));
@@ -66,7 +67,7 @@ async function ended(id: string): Promise<string> {
 /** Limits with one place each, and a due run that waits for it. */
 async function limitsThatWait(count: number): Promise<void> {
   await store.rows(sql`WITH made AS (
-      INSERT INTO limits SELECT 'a-' || lpad(i::text, 3, '0'), NULL, 1, now() FROM generate_series(1, ${count}::int) i RETURNING id)
+      INSERT INTO limits SELECT 'a-' || lpad(i::text, 3, '0'), NULL, 1, 1, now() FROM generate_series(1, ${count}::int) i RETURNING id)
     INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority, due_at,
       limit_id, ready, attempts, created_at, updated_at)
     SELECT ${runIdAt(sql`at`)}, at, gen_random_uuid(), 1, '', 'api', 'pending', 'http http://127.0.0.1:1', 1, at,
@@ -191,7 +192,7 @@ describe('a limit', () => {
 
   it('that another transaction has locked holds up no other', async () => {
     await limitTo(1);
-    await putLimit(deps(), { id: 'other', description: null, maxRunning: 1 });
+    await putLimitOf(deps(), 1, 'other');
     await start();
     const released = Promise.withResolvers<undefined>();
     const locked = Promise.withResolvers<undefined>();
@@ -201,7 +202,7 @@ describe('a limit', () => {
       await released.promise;
     });
     await locked.promise;
-    await store.rows(sql`INSERT INTO limits VALUES ('a', NULL, 1, now())`);
+    await store.rows(sql`INSERT INTO limits VALUES ('a', NULL, 1, 1, now())`);
     const ids = await first.accept({ url: receiver.url, limit: 'other' });
     expect(await isOpen(1)).toEqual([ids[0]?.id]);
     released.resolve(undefined);
@@ -213,7 +214,7 @@ describe('a limit', () => {
     { tags: [ATTACK] },
     async () => {
       await limitsThatWait(120);
-      await putLimit(deps(), { id: 'zz', description: null, maxRunning: 1 });
+      await putLimitOf(deps(), 1, 'zz');
       const released = Promise.withResolvers<undefined>();
       const locked = Promise.withResolvers<undefined>();
       const holding = store.database.transaction(async (tx) => {

@@ -2,11 +2,12 @@ import type { ServerResponse } from 'node:http';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { cancelRun } from '../../../src/operations/runs/act-on-runs.ts';
-import { putLimit } from '../../../src/operations/limit-changes.ts';
 import { startMaintenance, stopMaintenance } from '../../../src/operations/maintenance-changes.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
-import { findLimit } from '../../../src/store/limits/limit-rows.ts';
+import { LIMIT_ROWS } from '../../../src/store/limits/limit-rows.ts';
+import { findNamed } from '../../../src/store/names/find-named.ts';
 import { readMaintenance } from '../../../src/store/maintenance/maintenance-row.ts';
+import { putLimitOf } from '../../support/named.ts';
 import { receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
 import { createPullInstance } from '../../support/pulling.ts';
@@ -42,8 +43,8 @@ const deps = () => {
   if (!instance) throw new Error('there is no instance');
   return { database: store.database, events: createEventBus(), wake: instance.pipeline.wake, scope: null };
 };
-const limitTo = (maxRunning: number) => putLimit(deps(), { id: 'l', description: null, maxRunning });
-const state = () => store.database.run((db) => findLimit(db, { id: 'l', scope: null }));
+const limitTo = (maxRunning: number) => putLimitOf(deps(), maxRunning);
+const state = () => store.database.run((db) => findNamed(db, LIMIT_ROWS, { id: 'l' }));
 const hold = async () => {
   await startMaintenance(store.database, { reason: null, until: null, dispatch: 'hold' });
   const found = await store.database.run(readMaintenance);

@@ -1,9 +1,9 @@
 import type { ServerResponse } from 'node:http';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { putLimit } from '../../../src/operations/limit-changes.ts';
 import { completeRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
+import { putLimitOf } from '../../support/named.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import type { Store, TestInstance } from '../../support/pipeline.ts';
 import { type PullInstance, createPullInstance } from '../../support/pulling.ts';
@@ -36,7 +36,7 @@ const deps = () => ({
   wake: instance.pipeline.wake,
   scope: null,
 });
-const limitTo = (maxRunning: number) => putLimit(deps(), { id: 'l', description: null, maxRunning });
+const limitTo = (maxRunning: number) => putLimitOf(deps(), maxRunning);
 const complete = (id: string) =>
   completeRun(deps(), id, {
     ...{ attempt: null, workerId: 'a worker', status: 'succeeded', error: null, result: null },

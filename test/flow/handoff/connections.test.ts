@@ -3,13 +3,12 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import type { Connection, ConnectionFields } from '../../../src/core/connections/connection.ts';
-import { sealConnection } from '../../../src/core/connections/connection-secrets.ts';
+import type { ConnectionFields } from '../../../src/core/connections/connection.ts';
 import type { Definition, HttpTarget } from '../../../src/core/schedules/schedule.ts';
 import { sealTarget } from '../../../src/core/secrets/target-secrets.ts';
-import { putConnection } from '../../../src/operations/connection-changes.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { findRun } from '../../../src/store/runs/search/find-runs.ts';
+import { putConnection } from '../../support/named.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { askingForCertificates } from '../../support/certificates-server.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
@@ -33,14 +32,8 @@ const start = async (options: InstanceOptions = {}) => {
   return instance;
 };
 
-function connect(id: string, given: Partial<ConnectionFields> & { url: string }): Promise<unknown> {
-  const fields = { urlSeal: null, headers: {}, auth: null, tls: null, ...given };
-  const deps = { database: store.database, events: createEventBus(), secrets: SECRETS, scope: null };
-  return putConnection(deps, id, (before: Connection | null, uid) => ({
-    description: null,
-    ...sealConnection(fields, { ring: SECRETS, uid, before }).fields,
-  }));
-}
+const connect = (id: string, given: Partial<ConnectionFields> & { url: string }): Promise<unknown> =>
+  putConnection({ database: store.database, events: createEventBus() }, id, given);
 
 /** Ends with the run of a schedule whose target names the connection. */
 async function run(

@@ -1,17 +1,16 @@
 import { sql } from 'drizzle-orm';
 import { beforeEach, expect, it, onTestFinished } from 'vitest';
 import { isoInstant, LATEST } from '../../../src/core/instant.ts';
-import type { Connection, ConnectionFields } from '../../../src/core/connections/connection.ts';
-import { sealConnection } from '../../../src/core/connections/connection-secrets.ts';
+import type { ConnectionFields } from '../../../src/core/connections/connection.ts';
 import { hasDay } from '../../../src/core/exclusions/day-set.ts';
-import { putCalendar } from '../../../src/operations/calendars/calendar-changes.ts';
-import { putConnection } from '../../../src/operations/connection-changes.ts';
-import { putNotifier, testNotifier } from '../../../src/operations/notifier-changes.ts';
+import { putNamed } from '../../../src/operations/named-changes.ts';
+import { NOTIFIER_KIND, testNotifier } from '../../../src/operations/notifier-changes.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { readCalendars } from '../../../src/store/calendars/calendar-histories.ts';
 import { shareFreeCalendars } from '../../../src/store/calendars/share-calendars.ts';
 import { claimIfReady } from '../../../src/store/runs/claims/claim-if-ready.ts';
 import { claimOf, startHandoffsIfClaimed } from '../../../src/store/runs/claims/held-claims.ts';
+import { putConnection, putDates } from '../../support/named.ts';
 import { createAuthority } from '../../support/certificates.ts';
 import { askingForCertificates } from '../../support/certificates-server.ts';
 import { EVERY_SECOND } from '../../support/fires.ts';
@@ -19,7 +18,6 @@ import { standbyOf } from '../../support/lost-commits.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import type { Store, TestInstance } from '../../support/pipeline.ts';
 import type { Receiver } from '../../support/receiver.ts';
-import { SECRETS } from '../../support/secrets.ts';
 import { targetAt } from '../../support/targets.ts';
 
 /**
@@ -93,14 +91,8 @@ async function throughConnection(more = {}): Promise<() => Promise<unknown>> {
   return () => instance.fire('job');
 }
 
-function connect(given: Partial<ConnectionFields> & { url: string }): Promise<unknown> {
-  const fields = { urlSeal: null, headers: {}, auth: null, tls: null, ...given };
-  const deps = { database: store.database, events: createEventBus(), secrets: SECRETS, scope: null };
-  return putConnection(deps, 'api', (before: Connection | null, uid) => ({
-    description: null,
-    ...sealConnection(fields, { ring: SECRETS, uid, before }).fields,
-  }));
-}
+const connect = (given: Partial<ConnectionFields> & { url: string }): Promise<unknown> =>
+  putConnection({ database: store.database, events: createEventBus() }, 'api', given);
 
 it('the headers of a connection are those of the new edit', async () => {
   const fire = await throughConnection();
@@ -162,9 +154,8 @@ it('a message of a notifier goes where the new edit says', async () => {
   } as const;
   await failOver(
     (word) =>
-      putNotifier(deps, 'ops', () => ({
+      putNamed(deps, NOTIFIER_KIND, 'ops', () => ({
         content: { ...rest, target: targetAt(`${receiver.url}/${word}`) },
-        faults: [],
       })),
     () => arrived(() => testNotifier(deps, 'ops')),
   );
@@ -173,10 +164,7 @@ it('a message of a notifier goes where the new edit says', async () => {
 
 it('what a calendar says is what the new edit says', async () => {
   const deps = { database: store.database, events: createEventBus() };
-  const put = (dates: string[]) =>
-    putCalendar(deps, { id: 'c', description: null, dates }, () => undefined).then(
-      ({ calendar }) => calendar,
-    );
+  const put = (dates: string[]) => putDates(deps, dates, 'c');
   const said = () => store.database.run((db) => readCalendars(db, ['c'], LATEST));
   const excludes = async () => {
     const newest = (await said()).histories.get('c')?.versions.at(-1);

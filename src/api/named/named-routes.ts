@@ -1,0 +1,226 @@
+import { z } from 'zod';
+import type { Scope } from '../../core/access/scope.ts';
+import {
+  type Decide,
+  type NamedKind,
+  type NamedPut,
+  putNamed,
+  removeNamed,
+  tryToPutNamed,
+} from '../../operations/named-changes.ts';
+import { pageRoom } from '../../postgres/sql/page-room.ts';
+import { type NamedThing, findNamed, listNamed } from '../../store/names/find-named.ts';
+import { audited } from '../audit/audited.ts';
+import type { Api, ApiDeps } from '../deps.ts';
+import { idOfAnother, unexpectedBody } from '../http/also-checks.ts';
+import { isObject } from '../http/json/json-body.ts';
+import { pageOf, pageSchema } from '../http/pages.ts';
+import { checkPreconditions, etagOf, ifMatchHeader, preconditionHeaders } from '../http/preconditions.ts';
+import { noSuch } from '../http/problem.ts';
+import { BODY_PROBLEMS, TAGS, json, nothing, problems } from '../http/response-schemas.ts';
+import { namedDiff, namedQuery } from './named-schemas.ts';
+
+/** What a kind of named things has of its own in the API. */
+interface NamedResource<Thing extends NamedThing, Content, Input> {
+  kind: NamedKind<Thing, Content, ApiDeps>;
+  /** The last part of its list's path. */
+  list: 'calendars' | 'limits' | 'connections' | 'notifiers';
+  id: z.ZodType<string>;
+  input: z.ZodType<Input>;
+  /** What is answered, and how; secret values are masked. */
+  answered: z.ZodType;
+  answer: (stored: Thing) => object;
+  /** What was sent, in the form in which it is stored. @throws Problem */
+  resolve: (input: Input, context: Resolving<Thing>) => ReturnType<Decide<Thing, Content>>;
+  summaries: { get: string; put: string; delete: string };
+  /** Why PUT may be refused, beside what may be wrong with any. */
+  refusals: readonly number[];
+}
+
+export interface Resolving<Thing> {
+  current: Thing | null;
+  /** The thing's, or the one that it will get. */
+  uid: string;
+  scope: Scope;
+  deps: ApiDeps;
+}
+
+export function addNamedRoutes<Thing extends NamedThing, Content, Input>(
+  api: Api,
+  deps: ApiDeps,
+  resource: NamedResource<Thing, Content, Input>,
+): void {
+  const { noun } = resource.kind;
+  const more = { noun, Noun: noun.charAt(0).toUpperCase() + noun.slice(1), ...paramsOf(resource) };
+  addListRoute(api, deps, { ...resource, ...more });
+  addGetRoute(api, deps, { ...resource, ...more });
+  addPutRoute(api, deps, { ...resource, ...more });
+  addDryRunRoute(api, deps, { ...resource, ...more });
+  addDeleteRoute(api, deps, { ...resource, ...more });
+}
+
+function paramsOf({ id, list }: Pick<NamedResource<NamedThing, unknown, unknown>, 'id' | 'list'>) {
+  return { params: z.strictObject({ id }), tags: [TAGS[list]] };
+}
+
+type Added<Thing extends NamedThing, Content, Input> = NamedResource<Thing, Content, Input> &
+  ReturnType<typeof paramsOf> & { noun: NamedKind<Thing, Content>['noun']; Noun: string };
+
+function addListRoute<Thing extends NamedThing, Content, Input>(
+  api: Api,
+  { database }: ApiDeps,
+  { Noun, list, kind, tags, answered, answer }: Added<Thing, Content, Input>,
+): void {
+  api.get(
+    `/${list}`,
+    {
+      config: { role: 'viewer', scope: 'itself' },
+      schema: {
+        operationId: `list${Noun}s`,
+        summary: `List ${list}, by id`,
+        tags,
+        querystring: namedQuery,
+        response: { 200: json(`A page of ${list}`, pageSchema(answered)), ...problems(400) },
+      },
+    },
+    async ({ query: { q, limit, cursor }, caller: { scope } }) => {
+      const room = pageRoom();
+      const filter = { scope, text: q, after: cursor?.after, limit: limit + 1, room };
+      const rows = await database.run((db) => listNamed(db, kind.rows, filter));
+      return pageOf({ rows, limit, room }, answer, (last) => ({ after: last.id }));
+    },
+  );
+}
+
+function addGetRoute<Thing extends NamedThing, Content, Input>(
+  api: Api,
+  { database }: ApiDeps,
+  { noun, Noun, list, kind, params, tags, answered, answer, summaries }: Added<Thing, Content, Input>,
+): void {
+  api.get(
+    `/${list}/:id`,
+    {
+      config: { role: 'viewer', scope: { name: noun } },
+      schema: {
+        operationId: `get${Noun}`,
+        summary: summaries.get,
+        tags,
+        params,
+        response: { 200: json(`The ${noun}`, answered), ...problems(400, 404) },
+      },
+    },
+    async ({ params: { id }, caller: { scope } }, reply) => {
+      const found = await database.run((db) => findNamed(db, kind.rows, { id, scope }));
+      if (!found) throw noSuch(`${noun} ${id}`);
+      return reply.header('ETag', etagOf(found)).send(answer(found));
+    },
+  );
+}
+
+function addPutRoute<Thing extends NamedThing, Content, Input>(
+  api: Api,
+  deps: ApiDeps,
+  added: Added<Thing, Content, Input>,
+): void {
+  const { noun, Noun, list, kind, params, tags, input, answered, answer, resolve, summaries } = added;
+  api.put(
+    `/${list}/:id`,
+    {
+      config: { role: 'admin', scope: { name: noun }, audits: [`${noun}.put`], alsoCheck: idOfAnother },
+      schema: {
+        operationId: `put${Noun}`,
+        summary: summaries.put,
+        tags,
+        params,
+        headers: preconditionHeaders,
+        body: input,
+        response: {
+          200: json('Replaced, or as it was: then its version stays', answered),
+          201: json('Created', answered),
+          ...problems(...BODY_PROBLEMS, 404, 412, ...added.refusals),
+        },
+      },
+    },
+    async ({ params: { id }, headers, body, caller }, reply) => {
+      const { thing, change } = await putNamed(audited(deps, { caller }), kind, id, (current, uid) => {
+        checkPreconditions(`${noun} ${id}`, headers, current);
+        return resolve(body as Input, { current, uid, scope: caller.scope, deps });
+      });
+      if (change === 'created') void reply.code(201).header('Location', `/api/v1/${list}/${id}`);
+      return reply.header('ETag', etagOf(thing)).send(answer(thing));
+    },
+  );
+}
+
+function addDryRunRoute<Thing extends NamedThing, Content, Input>(
+  api: Api,
+  deps: ApiDeps,
+  { noun, Noun, list, kind, params, tags, input, answer, resolve, refusals }: Added<Thing, Content, Input>,
+): void {
+  api.post(
+    `/${list}/:id/dry-run`,
+    {
+      config: { role: 'admin', scope: { name: noun }, audits: [], alsoCheck: idOfAnother },
+      schema: {
+        operationId: `try${Noun}`,
+        summary: 'What PUT would change; changes nothing',
+        tags,
+        params,
+        body: input,
+        response: {
+          200: json(`What PUT would make of the ${noun}`, namedDiff(noun, Noun, params.shape.id)),
+          ...problems(...BODY_PROBLEMS, 404, ...refusals),
+        },
+      },
+    },
+    async ({ params: { id }, body, caller: { scope } }) => {
+      const put = await tryToPutNamed({ ...deps, scope }, kind, id, (current, uid) =>
+        resolve(body as Input, { current, uid, scope, deps }),
+      );
+      return { id, change: put.change, fields: changesIn(put, answer) };
+    },
+  );
+}
+
+function addDeleteRoute<Thing extends NamedThing, Content, Input>(
+  api: Api,
+  deps: ApiDeps,
+  { noun, Noun, list, kind, params, tags, summaries }: Added<Thing, Content, Input>,
+): void {
+  api.delete(
+    `/${list}/:id`,
+    {
+      config: { role: 'admin', scope: { name: noun }, audits: [`${noun}.delete`], alsoCheck: unexpectedBody },
+      schema: {
+        operationId: `delete${Noun}`,
+        summary: summaries.delete,
+        tags,
+        params,
+        headers: ifMatchHeader,
+        response: { 204: nothing('Deleted'), ...problems(400, 404, 409, 412) },
+      },
+    },
+    async ({ params: { id }, headers: { 'if-match': match }, caller }, reply) => {
+      const removed = await removeNamed(audited(deps, { caller }), kind, id, (current) =>
+        checkPreconditions(`${noun} ${id}`, { 'if-match': match }, current),
+      );
+      if (!removed) throw noSuch(`${noun} ${id}`);
+      return reply.code(204).send(null);
+    },
+  );
+}
+
+/** Of a secret value that changes, both sides are masked. */
+function changesIn<Thing>({ before, thing, fields }: NamedPut<Thing>, answer: (stored: Thing) => object) {
+  const [was, is] = [before ?? thing, thing].map(answer);
+  return fields.map((path) => ({ path, before: memberAt(was, path), after: memberAt(is, path) }));
+}
+
+/** Null: there is none. */
+function memberAt(root: unknown, path: string): unknown {
+  const steps = path
+    .split('/')
+    .slice(1)
+    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
+  return steps.reduce<unknown>((at, step) => (isObject(at) ? (at[step] ?? null) : null), root);
+}

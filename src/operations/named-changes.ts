@@ -1,0 +1,171 @@
+/**
+ * Guarantees: the version of a named thing rises if something of it changes, and only then; what others name stays. What `decide` answers
+ *   is judged and written under the lock of its row.
+ * Transaction: one. What follows from the commit (`afterPut`, `afterDelete`) comes after it.
+ * If the process dies here: it is written or not. Where it is, the loops of any instance do what follows.
+ */
+import { randomUUID } from 'node:crypto';
+import type { Scope } from '../core/access/scope.ts';
+import type { AuditDetail } from '../core/audit.ts';
+import type { NamedNoun } from '../core/events.ts';
+import type { Transaction } from '../postgres/executor.ts';
+import type { Database } from '../postgres/database.ts';
+import { databaseNow } from '../postgres/sql/database-now.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
+import type { Auditor } from '../store/audit/record-audit.ts';
+import { type NamedRows, type NamedThing, lockNamed } from '../store/names/find-named.ts';
+import { refuseWhileNamed } from './named-things.ts';
+
+export interface NamedDeps {
+  database: Database;
+  events: EventBus;
+  /** What the caller may name, and be told of. */
+  scope: Scope;
+  auditor?: Auditor;
+}
+
+/** One thing that a well-formed definition cannot be. */
+export interface NamedFault {
+  /** A JSON pointer. */
+  path: string;
+  message: string;
+}
+
+/** It names what does not exist, or has values that cannot be stored. Nothing was written. */
+export class ImpossibleThing extends Error {
+  override readonly name = 'ImpossibleThing';
+  readonly faults: readonly NamedFault[];
+
+  constructor(faults: readonly NamedFault[]) {
+    super(faults.map(({ path, message }) => `${path} ${message}`).join('; '));
+    this.faults = faults;
+  }
+}
+
+/** What a kind of named things has of its own. `Content`: what a caller decides of one. `Deps`: what it needs of the daemon. */
+export interface NamedKind<Thing extends NamedThing, Content, Deps = object> {
+  noun: NamedNoun;
+  rows: NamedRows<Thing>;
+  /** Locks that come before that of the row. */
+  lockFirst?: (tx: Transaction) => Promise<void>;
+  /** What it cannot be, beside what `decide` has found. */
+  judge?: (tx: Transaction, asked: Asked<Thing, Content>) => Promise<readonly NamedFault[]>;
+  /** What the audit says of it beside its version. */
+  detail?: (thing: Thing) => AuditDetail;
+  /** As JSON pointers, and names only: a value may be a secret. */
+  changedFields: (before: Thing, content: Content) => string[];
+  complete(content: Content, as: Completing<Thing>, deps: Deps): Thing;
+  /** Answers it as it was written. */
+  write(tx: Transaction, thing: Thing, change: { before: Thing | null; fields: string[] }): Promise<Thing>;
+  /** Whether or not something has changed. Answers it as it is then. */
+  afterPut?(deps: Deps, thing: Thing): Promise<Thing> | Thing;
+  /** Answers the last version, and what the audit says beside it. */
+  remove(
+    tx: Transaction,
+    thing: Thing,
+  ): Promise<{ version: number; detail?: AuditDetail; afterDelete?: (deps: Deps) => void }>;
+}
+
+export interface Asked<Thing, Content> {
+  id: string;
+  scope: Scope;
+  before: Thing | null;
+  content: Content;
+}
+
+interface Completing<Thing> extends Pick<NamedThing, 'id' | 'version' | 'updatedAt'> {
+  uid: string;
+  before: Thing | null;
+}
+
+/** `uid`: that which the thing has or will get. `faults`: why it cannot be stored. It may throw, to leave all as it is. */
+export type Decide<Thing, Content> = (
+  before: Thing | null,
+  uid: string,
+) => { content: Content; faults?: readonly NamedFault[] };
+
+export interface NamedPut<Thing> {
+  before: Thing | null;
+  thing: Thing;
+  change: 'created' | 'updated' | 'unchanged';
+  /** The changed fields of an update, as JSON pointers. */
+  fields: string[];
+}
+
+/** Creates or replaces it. @throws ImpossibleThing, StillNamed, and the errors of `decide` */
+export async function putNamed<Thing extends NamedThing, Content, Deps>(
+  deps: NamedDeps & Deps,
+  kind: NamedKind<Thing, Content, Deps>,
+  id: string,
+  decide: Decide<Thing, Content>,
+): Promise<NamedPut<Thing>> {
+  const { noun } = kind;
+  const put = await deps.database.transaction(async (tx) => {
+    const planned = await plan(tx, deps, kind, { id, decide });
+    const { before, change, fields } = planned;
+    if (change === 'unchanged') return planned;
+    const thing = await kind.write(tx, planned.thing, { before, fields });
+    const detail = { change, version: thing.version, ...kind.detail?.(thing), ...(before && { fields }) };
+    await deps.auditor?.note(tx, { action: `${noun}.put`, subject: id, scheduleId: null, detail });
+    return { ...planned, thing };
+  });
+  const { change, thing } = put;
+  if (change !== 'unchanged')
+    deps.events.emit({ type: 'namedWritten', noun, id, change, version: thing.version });
+  return kind.afterPut ? { ...put, thing: await kind.afterPut(deps, thing) } : put;
+}
+
+/** What `putNamed` would make of it, or refuse; writes nothing. */
+export async function tryToPutNamed<Thing extends NamedThing, Content, Deps>(
+  deps: Pick<NamedDeps, 'database' | 'scope'> & Deps,
+  kind: NamedKind<Thing, Content, Deps>,
+  id: string,
+  decide: Decide<Thing, Content>,
+): Promise<NamedPut<Thing>> {
+  return deps.database.transaction((tx) => plan(tx, deps, kind, { id, decide }));
+}
+
+async function plan<Thing extends NamedThing, Content, Deps>(
+  tx: Transaction,
+  deps: Pick<NamedDeps, 'scope'> & Deps,
+  kind: NamedKind<Thing, Content, Deps>,
+  { id, decide }: { id: string; decide: Decide<Thing, Content> },
+): Promise<NamedPut<Thing>> {
+  const { scope } = deps;
+  await kind.lockFirst?.(tx);
+  const before = await lockNamed(tx, kind.rows, { id, scope });
+  const uid = before && 'uid' in before ? String(before.uid) : randomUUID();
+  const { content, faults = [] } = decide(before, uid);
+  const judged = (await kind.judge?.(tx, { id, scope, before, content })) ?? [];
+  if (faults.length + judged.length > 0) throw new ImpossibleThing([...faults, ...judged]);
+  const fields = before ? kind.changedFields(before, content) : [];
+  if (before && fields.length === 0) return { before, thing: before, change: 'unchanged', fields };
+  const version = (before?.version ?? 0) + 1;
+  const as = { id, uid, version, updatedAt: await databaseNow(tx), before };
+  return { before, thing: kind.complete(content, as, deps), change: before ? 'updated' : 'created', fields };
+}
+
+/** False: there is none. @throws StillNamed, and the errors of `check` */
+export async function removeNamed<Thing extends NamedThing, Content, Deps>(
+  deps: NamedDeps & Deps,
+  kind: NamedKind<Thing, Content, Deps>,
+  id: string,
+  check: (current: Thing) => void = () => undefined,
+): Promise<boolean> {
+  const { database, events, auditor, scope } = deps;
+  const { noun, rows } = kind;
+  const removed = await database.transaction(async (tx) => {
+    const current = await lockNamed(tx, rows, { id, toDelete: true });
+    if (!current) return null;
+    check(current);
+    await refuseWhileNamed(tx, rows.table, { id, scope });
+    const done = await kind.remove(tx, current);
+    const detail = { version: done.version, ...done.detail };
+    await auditor?.note(tx, { action: `${noun}.delete`, subject: id, scheduleId: null, detail });
+    return done;
+  });
+  if (removed === null) return false;
+  removed.afterDelete?.(deps);
+  events.emit({ type: 'namedWritten', noun, id, change: 'deleted', version: removed.version });
+  return true;
+}
