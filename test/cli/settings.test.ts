@@ -38,16 +38,16 @@ test('a calendar is created and changed date by date, and the rest of it stays',
 
 test('a limit is created, and fields that are not named stay', async () => {
   const made = await run('limit', 'set', 'warehouse', '--max', '3', '--description', 'connections');
-  expect([made.code, made.err]).toEqual([0, 'created limit warehouse: 3 at once\n']);
+  expect([made.code, made.err]).toEqual([0, 'created limit warehouse, version 1\n']);
   expect((await onTerminal(80, 'limit', 'set', 'warehouse', '--max', '4')).out).toBe(
-    'set limit warehouse: 4 at once\n',
+    'set limit warehouse, version 2\n',
   );
   expect((await run('limit', 'get', 'warehouse')).json()).toMatchObject({
     description: 'connections',
     maxRunning: 4,
   });
-  expect((await onTerminal(80, 'limit', 'list')).out).toMatch(/^warehouse +4 +0 +0 +connections$/m);
-  expect((await onTerminal(80, 'limit', 'get', 'warehouse')).out).toMatch(/^warehouse +4 /m);
+  expect((await onTerminal(80, 'limit', 'list')).out).toMatch(/^warehouse +4 +0 +0 +.*Z +connections$/m);
+  expect((await onTerminal(80, 'limit', 'get', 'warehouse')).out).toMatch(/^max +4$/m);
   const wrong = await run('limit', 'set', 'warehouse', '--max', 'many');
   expect([wrong.code, wrong.err]).toEqual([1, expect.stringMatching(/\/?maxRunning must be/)]);
   expect((await run('limit', 'set', 'warehouse')).code).toBe(2);
@@ -55,23 +55,23 @@ test('a limit is created, and fields that are not named stay', async () => {
   expect((await run('limit', 'list')).json()).toEqual({ items: [], nextCursor: null });
 });
 
-test('a connection is put from a file, shown without its secrets, used by a schedule, and deleted', async () => {
-  const put = (input: string) =>
-    firelock(['connection', 'put', 'github', '--file', '-'], { url: api.url, input });
+test('a connection is set from a file, shown without its secrets, used by a schedule, and deleted', async () => {
+  const set = (input: string) =>
+    firelock(['connection', 'set', 'github', '--file', '-'], { url: api.url, input });
   const yaml = [
     'url: https://api.github.com',
     'description: GitHub',
     'headers: { X-Version: 2022-11-28 }',
     'auth: { type: bearer, token: canary }',
   ].join('\n');
-  const made = await put(yaml);
+  const made = await set(yaml);
   expect([made.code, made.err]).toEqual([0, 'created connection github, version 1\n']);
   expect(made.json()).toMatchObject({ headers: { 'X-Version': '***' }, auth: { token: '***' } });
   const shown = await run('connection', 'get', 'github', '--json');
-  expect((await put(shown.out)).err).toBe('unchanged: connection github, version 1\n');
-  expect((await put(yaml.replace('canary', 'another'))).err).toBe('changed connection github, version 2\n');
+  expect((await set(shown.out)).err).toBe('unchanged: connection github, version 1\n');
+  expect((await set(yaml.replace('canary', 'another'))).err).toBe('set connection github, version 2\n');
 
-  const forPeople = await onTerminal(100, 'connection', 'show', 'github');
+  const forPeople = await onTerminal(100, 'connection', 'get', 'github');
   expect(forPeople.out).toMatch(
     /^url +https:\/\/api.github.com\nheader X-Version +\*{3}\nauth type +bearer\nauth token +\*{3}$/m,
   );
@@ -88,19 +88,19 @@ test('a connection is put from a file, shown without its secrets, used by a sche
   expect([named.code, named.err]).toEqual([1, expect.stringContaining('build')]);
   await run('schedule', 'delete', 'build', '--yes');
   expect((await run('connection', 'delete', 'github', '--yes')).json()).toEqual({ deleted: 'github' });
-  expect((await run('connection', 'show', 'github')).code).toBe(3);
+  expect((await run('connection', 'get', 'github')).code).toBe(3);
 });
 
 test('a file that is no connection is refused, and nothing of it is printed', async () => {
-  const put = (input: string) =>
-    firelock(['connection', 'put', 'other', '--file', '-'], { url: api.url, input });
-  const broken = await put('url: https://a.example\nauth: {type: bearer, token: *canary');
+  const set = (input: string) =>
+    firelock(['connection', 'set', 'other', '--file', '-'], { url: api.url, input });
+  const broken = await set('url: https://a.example\nauth: {type: bearer, token: *canary');
   expect(broken).toMatchObject({ code: 2, out: '' });
   expect(broken.err).toMatch(/^firelock: -:2: neither JSON nor YAML: [A-Z_]+\n$/);
-  expect(await put('auth: {type: bearer, token: canary}')).toMatchObject({ code: 1, out: '' });
-  expect((await put('url: *canary')).err).not.toContain('canary');
-  expect((await put('')).code).toBe(1);
-  expect((await run('connection', 'put', 'other')).code).toBe(2);
+  expect(await set('auth: {type: bearer, token: canary}')).toMatchObject({ code: 1, out: '' });
+  expect((await set('url: *canary')).err).not.toContain('canary');
+  expect((await set('')).code).toBe(1);
+  expect((await run('connection', 'set', 'other')).code).toBe(2);
 });
 
 test('maintenance begins, is shown, and ends', async () => {
@@ -151,15 +151,15 @@ test('queues, instances, numbers and the caller are shown', async () => {
 });
 
 test('notifiers are written by a file, listed, shown, tested and deleted', async () => {
-  const put = async (id: string, input: string) =>
-    firelock(['notifier', 'put', id, '--file', '-'], { url: api.url, input });
+  const set = async (id: string, input: string) =>
+    firelock(['notifier', 'set', id, '--file', '-'], { url: api.url, input });
   const text = 'channel: {type: pagerduty, routingKey: canary}\non: [late]\n';
-  expect((await put('pager', text)).err).toContain('created notifier pager, version 1');
-  expect((await put('pager', text)).err).toContain('unchanged: notifier pager, version 1');
+  expect((await set('pager', text)).err).toContain('created notifier pager, version 1');
+  expect((await set('pager', text)).err).toContain('unchanged: notifier pager, version 1');
   expect((await onTerminal(160, 'notifier', 'list')).out).toMatch(
     /^pager +yes +pagerduty +https:\/\/events.pagerduty.com\/v2\/enqueue +late /m,
   );
-  const shown = (await onTerminal(100, 'notifier', 'show', 'pager')).out;
+  const shown = (await onTerminal(100, 'notifier', 'get', 'pager')).out;
   expect(shown).toMatch(/^reminds +every 86400 s$/m);
   expect(shown).not.toContain('canary');
   const tested = await run('notifier', 'test', 'pager');

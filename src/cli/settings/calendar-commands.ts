@@ -1,11 +1,9 @@
 import type { Command } from 'commander';
 import { collect, fileText } from '../common/arguments.ts';
-import { type Cli, group, withExamples } from '../cli.ts';
-import { addDelete } from '../common/confirmed-actions.ts';
+import { type Cli, withExamples } from '../cli.ts';
 import { usageError } from '../exit-codes.ts';
 import type { CalendarAnswer } from '../server/answers.ts';
-import { type ListOptions, listOptions, showList } from '../server/list-pages.ts';
-import { type Server, pathOf } from '../server/server-calls.ts';
+import { addNamedGroup, writeNamed } from './named-commands.ts';
 
 interface SetOptions {
   description?: string;
@@ -17,47 +15,14 @@ interface SetOptions {
 }
 
 export function addCalendarCommands(program: Command, cli: Cli): void {
-  const calendar = group(program, 'calendar', 'calendars: sets of days on which schedules do not fire');
-  addList(calendar, cli);
-  addGet(calendar, cli);
+  const calendar = addNamedGroup<CalendarAnswer>(program, cli, {
+    ...{ noun: 'calendar', example: 'holidays' },
+    description: 'calendars: sets of days on which schedules do not fire',
+    columns: [{ title: 'DATES', cell: ({ dates }) => dates.length, align: 'right' }],
+    pairs: () => [],
+    lines: ({ dates }) => dates,
+  });
   addSet(calendar, cli);
-  const what = { noun: 'calendar', collection: 'calendars' };
-  withExamples(addDelete(calendar, cli, what), 'firelock calendar delete holidays --yes');
-}
-
-function addList(calendar: Command, cli: Cli): void {
-  const command = calendar
-    .command('list')
-    .description('list calendars, by their ids')
-    .option('--q <text>', 'only with this text in the id or the description')
-    .action(({ q, ...pages }: ListOptions & { q?: string }) =>
-      showList<CalendarAnswer>(cli, { path: 'calendars', query: { q }, pages, hasTimes: false }, (view) => [
-        { title: 'ID', cell: ({ id }) => id },
-        { title: 'DATES', cell: ({ dates }) => dates.length, align: 'right' },
-        { title: 'UPDATED', cell: ({ updatedAt }) => view.cellTime(updatedAt) },
-        { title: 'DESCRIPTION', cell: ({ description }) => description, shrinks: true },
-      ]),
-    );
-  withExamples(listOptions(command), 'firelock calendar list');
-}
-
-function addGet(calendar: Command, cli: Cli): void {
-  const command = calendar
-    .command('get')
-    .description('show a calendar')
-    .argument('<id>')
-    .action((id: string) =>
-      cli.show(cli.server().call('GET', pathOf('calendars', id)), (calendar: CalendarAnswer, view) => [
-        ...view.pairs([
-          ['id', id],
-          ['description', calendar.description],
-          ['version', String(calendar.version)],
-          ['updated', view.time(calendar.updatedAt)],
-        ]),
-        ...calendar.dates,
-      ]),
-    );
-  withExamples(command, 'firelock calendar get holidays');
 }
 
 function addSet(calendar: Command, cli: Cli): void {
@@ -76,12 +41,8 @@ function addSet(calendar: Command, cli: Cli): void {
     .option('--remove <date>', 'not this date or range any more, as it is listed; several', collect)
     .action(async (id: string, options: SetOptions) => {
       if (Object.keys(options).length === 0) throw usageError('nothing to set; --help lists the options');
-      const { answer, isNew } = await write(cli.server(), id, await withIcs(cli, options));
-      const { dates, version } = answer.body() as CalendarAnswer;
-      const said = `${isNew ? 'created' : 'set'} calendar ${id}, version ${version}`;
-      const output = cli.output();
-      if (output.isJson) output.note(said);
-      output.show(answer.text, () => [`${said}: ${dates.length} dates and ranges`]);
+      const given = await withIcs(cli, options);
+      await writeNamed<CalendarAnswer>(cli, 'calendar', id, (before) => changed(id, before, given));
     });
   withExamples(
     command,
@@ -104,20 +65,19 @@ async function withIcs(cli: Cli, options: SetOptions): Promise<SetOptions> {
   return { ...options, date: [...dates, ...date] };
 }
 
-/** Sends the whole calendar as it was read, with the named changes; fails (412) if it has changed meanwhile. */
-async function write(server: Server, id: string, { description, date, add = [], remove = [] }: SetOptions) {
-  const path = pathOf('calendars', id);
-  const found = await server.find(path);
-  const before = found === null ? { description: null, dates: [] } : (found.body() as CalendarAnswer);
+/** The calendar as it was read, with the named changes. */
+function changed(
+  id: string,
+  stored: CalendarAnswer | null,
+  { description, date, add = [], remove = [] }: SetOptions,
+) {
+  const before = stored ?? { description: null, dates: [] };
   const base = date ?? before.dates;
   const absent = remove.filter((entry) => !base.includes(entry));
   if (absent.length > 0) throw usageError(`calendar ${id} does not list ${absent.join(', ')}`);
   const kept = base.filter((entry) => !remove.includes(entry));
-  const body = {
+  return {
     description: description ?? before.description,
     dates: [...kept, ...add.filter((entry) => !kept.includes(entry))],
   };
-  const headers: Record<string, string> =
-    found === null ? { 'if-none-match': '*' } : found.etag === null ? {} : { 'if-match': found.etag };
-  return { answer: await server.call('PUT', path, { body, headers }), isNew: found === null };
 }
