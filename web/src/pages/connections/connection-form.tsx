@@ -1,7 +1,8 @@
 import { useState } from 'preact/hooks';
 import { ApiProblem, type Fault } from '../../api/http.ts';
 import type { Connection } from '../../../../client/src/generated/types.gen.ts';
-import { DefineDialog, type Named } from '../../parts/forms/define-dialog.tsx';
+import { DefineDialog, type Named } from '../../parts/named/define-dialog.tsx';
+import type { FormProps } from '../../parts/named/named-page.tsx';
 import { Field } from '../../parts/forms/field.tsx';
 import { isOfPairs } from '../../parts/forms/pair.ts';
 import { Pairs } from '../../parts/forms/pairs.tsx';
@@ -11,7 +12,6 @@ import { CredentialField } from './credential-field.tsx';
 
 const KIND: Named = {
   noun: 'connection',
-  path: '/connections',
   hint: 'Targets name it. A change is in force from the next attempt on, of open runs too.',
 };
 const KEPT = 'What is stored is never shown again: *** stands for it, and keeps it.';
@@ -28,14 +28,7 @@ const PATHS = [
   ...['/tls/ca', '/tls/cert', '/tls/key'],
 ];
 
-interface FormProps {
-  /** Null: a new one. */
-  existing: Connection | null;
-  onDone: () => void;
-  onClose: () => void;
-}
-
-export function ConnectionForm({ existing, onDone, onClose }: FormProps) {
+export function ConnectionForm({ existing, onDone, onClose }: FormProps<Connection>) {
   const [draft, setDraft] = useState(existing === null ? EMPTY : draftOf(existing));
   const read = (): Record<string, unknown> => {
     const found = faultsOf(draft);

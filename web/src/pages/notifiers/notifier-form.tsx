@@ -4,7 +4,8 @@ import { ApiProblem, type Fault } from '../../api/http.ts';
 import { ALERT_KINDS } from '../../parts/alerts/alert-kinds.ts';
 import { useConnections } from '../../parts/endpoint/connection-field.tsx';
 import { HTTP_PATHS } from '../../parts/endpoint/http-fields.tsx';
-import { DefineDialog, type Named } from '../../parts/forms/define-dialog.tsx';
+import { DefineDialog, type Named } from '../../parts/named/define-dialog.tsx';
+import type { FormProps } from '../../parts/named/named-page.tsx';
 import { AreaField, TextField } from '../../parts/forms/draft-fields.tsx';
 import { Field } from '../../parts/forms/field.tsx';
 import { ChannelFields, type Part } from './channel-fields.tsx';
@@ -13,7 +14,6 @@ import { mailOf, sentOf } from './sample-message.ts';
 
 const KIND: Named = {
   noun: 'notifier',
-  path: '/notifiers',
   hint: 'Messages that are recorded from now on go where it says.',
 };
 const PATHS = [
@@ -23,14 +23,7 @@ const PATHS = [
   ...HTTP_PATHS,
 ];
 
-interface FormProps {
-  /** Null: a new one. */
-  existing: Notifier | null;
-  onDone: () => void;
-  onClose: () => void;
-}
-
-export function NotifierForm({ existing, onDone, onClose }: FormProps) {
+export function NotifierForm({ existing, onDone, onClose }: FormProps<Notifier>) {
   const [draft, setDraft] = useState(existing === null ? EMPTY : draftOf(existing));
   const [at] = useState(Date.now);
   const connections = useConnections(draft);

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
 import { DefineDialog, type Existing, type Named } from './define-dialog.tsx';
-import { Field, type FieldProps } from './field.tsx';
+import { Field, type FieldProps } from '../forms/field.tsx';
 
 export interface Kind extends Named {
   /** Its one field besides the description. */

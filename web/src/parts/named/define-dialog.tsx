@@ -3,24 +3,22 @@ import { useState } from 'preact/hooks';
 import { call, type Fault } from '../../api/http.ts';
 import { useAct } from '../../state/act.ts';
 import { Refusal } from '../states.tsx';
-import { Dialog } from './dialog.tsx';
-import { OtherFaults } from './field.tsx';
-import { TextInput } from './text-input.tsx';
+import { Dialog } from '../forms/dialog.tsx';
+import { OtherFaults } from '../forms/field.tsx';
+import { TextInput } from '../forms/text-input.tsx';
 
 /** What is known by an id, and made, changed and deleted as a whole: a limit, a calendar, a connection. */
 export interface Named {
   /** `limit`. */
   noun: string;
-  /** `/limits`. */
-  path: string;
   hint: ComponentChildren;
 }
 
 export interface Existing {
   id: string;
   description: string | null;
-  /** Sent back as a precondition, where the API takes one. */
-  version?: number;
+  /** Sent back as a precondition. */
+  version: number;
 }
 
 interface Props {
@@ -42,7 +40,7 @@ export function DefineDialog({ kind, existing, paths, read, children, onDone, on
   const [description, setDescription] = useState(existing?.description ?? '');
   const { act, isBusy, faults, refusal } = useAct({ quietly: true });
   const { noun } = kind;
-  const path = `${kind.path}/${encodeURIComponent(id.trim())}`;
+  const path = `/${noun}s/${encodeURIComponent(id.trim())}`;
   const finish = async (what: () => Promise<string>): Promise<void> => {
     if (!(await act(what))) return;
     onDone();
@@ -94,8 +92,7 @@ export function DefineDialog({ kind, existing, paths, read, children, onDone, on
   );
 }
 
-/** What was made or changed meanwhile is not written over, where the API can tell. */
+/** What was made or changed meanwhile is not written over. */
 function conditionOf(existing: Existing | null): Record<string, string> {
-  if (existing === null) return { 'if-none-match': '*' };
-  return existing.version === undefined ? {} : { 'if-match': `"${existing.version}"` };
+  return existing === null ? { 'if-none-match': '*' } : { 'if-match': `"${existing.version}"` };
 }
