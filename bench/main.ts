@@ -1,5 +1,5 @@
 /**
- * The benchmark: one scenario after the other, each beside what the same machine does without firelock. docs/performance.md
+ * The benchmark: one scenario after the other, each beside what the same machine does without firelock. bench/README.md
  * says what is measured and how.
  *
  *     npm run bench -- [--only NAME,…] [--rounds N] [--postgres MAJOR|URL] [--peers] [--quick]

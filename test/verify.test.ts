@@ -133,7 +133,7 @@ const NO_CHECKS = [
   ],
   ...['format', 'openapi', 'client', 'migration', 'schema', 'reference'],
   ...['bench', 'bench:scaling', 'bench:profile', 'bench:cron', 'bench:days', 'bench:scopes'],
-  ...['capacity', 'takeover', 'outage', 'verify:all'],
+  ...['capacity', 'takeover', 'outage', 'measured', 'verify:all'],
 ];
 const PARTS = /^(check:|attacks$)/;
 
