@@ -52,10 +52,7 @@ export function addFireRoute(api: Api, deps: ApiDeps): void {
         scheduleId: id,
         payload: payload === 'null' ? null : payload,
         key: headers['idempotency-key'] ?? null,
-      }).catch((error: unknown) => {
-        if (!(error instanceof BodyTooLong)) throw error;
-        throw invalid([{ path: '/payload', message: `cannot be sent: ${error.message}` }]);
-      });
+      }).catch(refuseTooLong);
       if (fired.kind === 'noSuchSchedule') throw noSuch(`schedule ${id}`);
       if (fired.kind === 'keyOfAnotherBody') {
         throw new Problem(422, 'this Idempotency-Key was used with another body');
@@ -66,6 +63,11 @@ export function addFireRoute(api: Api, deps: ApiDeps): void {
         .send(answerRun(fired.run));
     },
   );
+}
+
+function refuseTooLong(error: unknown): never {
+  if (!(error instanceof BodyTooLong)) throw error;
+  throw invalid([{ path: '/payload', message: `cannot be sent: ${error.message}` }]);
 }
 
 const skipInput = z.strictObject({
