@@ -15,7 +15,6 @@ import { FIRST_UUID } from '../postgres/sql/arrays.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { readCalendars } from '../store/calendars/calendar-histories.ts';
 import {
-  MARKED_AT_ONCE,
   type ScheduleAhead,
   type SetBack,
   listSchedulesAhead,
@@ -35,6 +34,7 @@ export interface CursorsSetBack {
 }
 
 const PAGE = 100;
+const MARKED_AT_ONCE = 10_000;
 const LIMIT_MS = 60_000;
 /** Instances may live meanwhile. */
 export async function setBackCursors({

@@ -323,5 +323,20 @@ export const FLOW_LOOPS: LoopTable = {
       },
       left: PENDING,
     },
+    {
+      of: 'workers of a scope, and runs on which others depend',
+      leave: async ({ workers, instance }, count) => {
+        for (const workerId of idsOf(count))
+          void workers.pullQueues.claim({
+            ...{ queue: 'q', workerId, max: 1, leaseSeconds: 60, waitSeconds: 60, scope: ['s'] },
+            signal: new AbortController().signal,
+          });
+        await instance.accept(
+          ...idsOf(count).map((key) => ({ queue: 'q', key, ref: key })),
+          ...idsOf(count).map((key) => ({ queue: 'later', key: `${key}-later`, dependsOn: [key] })),
+        );
+      },
+      left: PENDING,
+    },
   ],
 };

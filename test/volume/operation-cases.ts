@@ -1,5 +1,7 @@
+import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { expect } from 'vitest';
+import type { OneOffRun } from '../../src/core/runs/one-off-run.ts';
 import { sealTarget } from '../../src/core/secrets/target-secrets.ts';
 import { resumeFromNow } from '../../src/operations/resume.ts';
 import { rotateSecrets } from '../../src/operations/rotate-secrets.ts';
@@ -56,6 +58,16 @@ const put = (volume: Volume, ids: readonly string[], more = {}) =>
 
 const oneOffs = (count: number, more = {}) =>
   idsOf(count).map((key) => oneOffOf({ queue: 'q', key, ...more }));
+
+/** Sealed anew at each call, as the API does. */
+const oneOffsWithSecrets = (count: number) =>
+  idsOf(count).map((key): OneOffRun => {
+    const definitionUid = randomUUID();
+    const run = oneOffOf({ url: 'http://127.0.0.1/', key });
+    const target = targetAt('http://127.0.0.1/', { secret: 'whsec_dGhlIHNlY3JldCBvZiBhIHRlc3Q=' });
+    const sealed = sealTarget(target, { ring: SECRETS, uid: definitionUid, before: null }).target;
+    return { ...run, definitionUid, handoff: { ...run.handoff, target: sealed } };
+  });
 
 export const OPERATIONS: readonly OperationCase[] = [
   { name: 'schedules created', call: (volume, count) => put(volume, idsOf(count)) },
@@ -130,6 +142,11 @@ export const OPERATIONS: readonly OperationCase[] = [
       await volume.store.rows(sql`DELETE FROM runs`);
     },
     call: (volume, count) => acceptRuns(depsOf(volume), oneOffs(count)),
+  },
+  {
+    name: 'one-off runs with secrets, asked for again',
+    leave: async (volume, count) => acceptRuns(depsOf(volume), oneOffsWithSecrets(count)),
+    call: (volume, count) => acceptRuns(depsOf(volume), oneOffsWithSecrets(count)),
   },
   {
     name: 'a run that depends on many',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { RUN_STATUSES, RUN_TRIGGERS, type Run, mayBeRunId } from '../../core/runs/run.ts';
 import { BOUNDS } from '../../core/schedules/expect.ts';
-import { findRun, findTarget, listRuns } from '../../store/runs/search/find-runs.ts';
+import { findRun, findTargets, listRuns } from '../../store/runs/search/find-runs.ts';
 import { type PageRoom, pageRoom } from '../../postgres/sql/page-room.ts';
 import { runIdsOfKey } from '../../store/runs/idempotency-keys.ts';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
@@ -119,7 +119,7 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
       const found = await database.run(async (db) => {
         const stored = mayBeRunId(id) ? await findRun(db, id, scope) : null;
         if (!stored) return null;
-        return { stored, target: (await findTarget(db, stored))?.target ?? null };
+        return { stored, target: (await findTargets(db, [stored.id])).get(stored.id)?.target ?? null };
       });
       if (!found) throw noSuch(`run ${id}`);
       return answerWholeRun(found.stored, found);

@@ -33,7 +33,7 @@ import {
 import { ONE_OFF_KEYS, takeKeysUnlessTaken } from '../../store/runs/idempotency-keys.ts';
 import { presentAmong } from '../../store/runs/lock-runs.ts';
 import { ONE_OFF_VERSION, keepDefinitions } from '../../store/runs/one-off-definitions.ts';
-import { findTarget } from '../../store/runs/search/find-runs.ts';
+import { findTargets } from '../../store/runs/search/find-runs.ts';
 import { runsSeen } from '../../store/scopes/in-scope.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
@@ -157,30 +157,28 @@ async function takeKeys(tx: Transaction, secrets: KeyRing, drafts: readonly Draf
     run.key === null ? [] : [{ key: run.key, bodyHash: bodyHashOf(run), runId: id }],
   );
   const taken = await takeKeysUnlessTaken(tx, ONE_OFF_KEYS, keys);
-  const faults: ItemFault[] = [];
-  for (const [index, draft] of drafts.entries()) {
+  const held = drafts.flatMap((draft, index) => {
     const holder = draft.run.key === null ? undefined : taken.get(draft.run.key);
-    if (!holder) continue;
+    if (!holder) return [];
     const isSame = holder.bodyHash === bodyHashOf(draft.run).toString('hex');
-    if (!isSame || !(await hasSameSecrets(tx, secrets, draft.run, holder.runId))) {
-      faults.push({ index, path: '/key', message: `was used with another body, for run ${holder.runId}` });
-    }
-    draft.id = holder.runId;
-    draft.created = false;
-  }
+    return [{ index, draft, runId: holder.runId, isSame }];
+  });
+  // No hash contains secret values: those of the earlier runs are decrypted.
+  const secret = held.filter(({ draft, isSame }) => isSame && hasSecrets(draft.run.handoff.target));
+  const earlier = await findTargets(
+    tx,
+    secret.map(({ runId }) => runId),
+  );
+  const faults = held.flatMap(({ index, draft: { run }, runId, isSame }): ItemFault[] => {
+    const { definitionUid: uid, handoff } = run;
+    const known = earlier.get(runId);
+    // Runs that share one definition share them.
+    if (isSame && (!known || known.uid === uid || sameSecrets(secrets, known, { uid, ...handoff })))
+      return [];
+    return [{ index, path: '/key', message: `was used with another body, for run ${runId}` }];
+  });
+  for (const { draft, runId } of held) Object.assign(draft, { id: runId, created: false });
   if (faults.length > 0) throw new CannotAccept(faults);
-}
-
-/** No hash contains secret values: those of the earlier run are decrypted, unless both runs share one definition. */
-async function hasSameSecrets(
-  tx: Transaction,
-  secrets: KeyRing,
-  { handoff: { target }, definitionUid: uid }: OneOffRun,
-  earlier: string,
-): Promise<boolean> {
-  if (!hasSecrets(target)) return true;
-  const found = await findTarget(tx, { id: earlier });
-  return found === null || found.uid === uid || sameSecrets(secrets, found, { uid, target });
 }
 
 /** A run that depends on others waits until it is linked to them, and released by those that have ended. */

@@ -60,13 +60,20 @@ async function dependentsSeen(
   runs: readonly Run[],
   scopes: ReadonlyMap<string, Scope>,
 ): Promise<ReadonlyMap<string, string[]>> {
-  const seen = new Map<string, string[]>();
-  for (const { id, dependents } of runs) {
+  const asked = runs.flatMap(({ id, dependents }) => {
     const scope = scopes.get(id) ?? null;
-    if (scope === null || dependents.length === 0) continue;
-    const among = await runsSeen(tx, dependents, scope);
-    const shown = dependents.filter((dependent) => among.has(dependent));
-    seen.set(id, shown);
+    return scope === null || dependents.length === 0 ? [] : [{ id, dependents, scope }];
+  });
+  const seen = new Map<string, string[]>();
+  // A claim is asked for by few callers: one statement for each kind of them.
+  for (const of of Map.groupBy(asked, ({ scope }) => scope.join(' ')).values()) {
+    const all = of.flatMap(({ dependents }) => dependents);
+    const among = await runsSeen(tx, all, of[0]?.scope ?? []);
+    for (const { id, dependents } of of)
+      seen.set(
+        id,
+        dependents.filter((dependent) => among.has(dependent)),
+      );
   }
   return seen;
 }

@@ -53,11 +53,11 @@ export async function listSchedulesAhead(
   }));
 }
 
-/** Marks fires after `now` that have a run, so that planning passes them over; at most so many, and answers how many. */
+/** Marks fires after `now` that have a run, so that planning passes them over; at most so many (null: all), and answers how many. */
 export async function markMade(
   db: Executor,
   uids: readonly string[],
-  { now, limit }: { now: Instant; limit: number },
+  { now, limit }: { now: Instant; limit: number | null },
 ): Promise<number> {
   const rows = await rowsOf(db)(sql`-- markMade
     INSERT INTO skips (schedule_uid, fire_at, asked_at, made)
@@ -65,7 +65,7 @@ export async function markMade(
     FROM unnest(${uuids(uids)}) AS u(uid) JOIN all_runs r ON r.schedule_uid = u.uid
     WHERE r.id > ${firstRunIdAt(now + 1)} AND r.trigger IN ('schedule', 'catchUp', 'backfill')
       AND NOT EXISTS (SELECT FROM skips k WHERE k.schedule_uid = r.schedule_uid AND k.fire_at = r.scheduled_for AND k.made)
-    LIMIT ${limit}
+    LIMIT ${limit}::int
     ON CONFLICT (schedule_uid, fire_at) DO UPDATE SET made = true RETURNING schedule_uid`);
   return rows.length;
 }
@@ -101,10 +101,8 @@ export async function setBackIfUnmoved(
       AND s.next_occurrence_at IS NOT DISTINCT FROM m.next_before
     RETURNING s.uid`);
   const uids = rows.map(({ uid }) => uid);
-  // What was planned until the rows were locked.
-  while ((await markMade(tx, uids, { now, limit: MARKED_AT_ONCE })) === MARKED_AT_ONCE);
+  // What was recorded between the last of these marks and the lock: plans move the cursor, so these are backfills.
+  await markMade(tx, uids, { now, limit: null });
   await noteSkipsUnderLock(tx, uids);
   return uids;
 }
-
-export const MARKED_AT_ONCE = 10_000;

@@ -32,17 +32,22 @@ export async function findRun(db: Executor, id: string, scope: Scope): Promise<R
   return (await readRuns(db, named, { scope, limit: MAX_SHOWN }))[0] ?? null;
 }
 
-/** What the run's attempts go to, and the uid that it is stored under; null where its definition is not there, or cannot be read. */
-export async function findTarget(
+/** By id of a run: what its attempts go to, and the uid that it is stored under; without those whose definition is gone, or unreadable. */
+export async function findTargets(
   db: Executor,
-  { id }: Pick<Run, 'id'>,
-): Promise<{ uid: string; target: HandoffTarget } | null> {
-  const [row] = await rowsOf<{ uid: string; version: number }>(db)(sql`-- findTarget
-    SELECT schedule_uid AS uid, schedule_version AS version FROM all_runs WHERE id = ${id}::uuid`);
-  if (!row) return null;
-  const key = { scheduleUid: row.uid, scheduleVersion: row.version };
-  const handoff = (await loadHandoffs(db, [key])).get(versionKey(key));
-  return handoff ? { uid: row.uid, target: handoff.target } : null;
+  ids: readonly string[],
+): Promise<Map<string, { uid: string; target: HandoffTarget }>> {
+  if (ids.length === 0) return new Map();
+  const rows = await rowsOf<{ id: string; uid: string; version: number }>(db)(sql`-- findTargets
+    SELECT id, schedule_uid AS uid, schedule_version AS version FROM all_runs WHERE id = ANY (${uuids(ids)})`);
+  const keyOf = ({ uid, version }: (typeof rows)[number]) => ({ scheduleUid: uid, scheduleVersion: version });
+  const handoffs = await loadHandoffs(db, rows.map(keyOf));
+  return new Map(
+    rows.flatMap((row) => {
+      const handoff = handoffs.get(versionKey(keyOf(row)));
+      return handoff ? [[row.id, { uid: row.uid, target: handoff.target }]] : [];
+    }),
+  );
 }
 
 /**
