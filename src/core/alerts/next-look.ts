@@ -6,6 +6,8 @@ const SOON_MS = 20_000;
 /** After a moment at which the schedule is to be planned. */
 const PLANNING_MS = 1_000;
 const MAX_MS = 3_600_000;
+/** Once planning goes on, what it ends is seen within this time. */
+const MAX_OVERDUE_MS = 300_000;
 
 interface Looked {
   kind: AlertKind;
@@ -25,7 +27,7 @@ export function nextLookAt({ kind, since, isFresh, nextFireAt }: Looked, now: In
   if (kind !== 'missed' && kind !== 'error') return now + Math.min(soon, Math.max(now - since, SOON_MS));
   const fire = (nextFireAt ?? Infinity) - now;
   // A fire that was due is not planned yet: it is held, or its turn comes later.
-  const wait = fire > 0 ? fire + PLANNING_MS : Math.max(-fire, PLANNING_MS);
+  const wait = fire > 0 ? fire + PLANNING_MS : Math.min(Math.max(-fire, PLANNING_MS), MAX_OVERDUE_MS);
   return now + Math.min(soon, wait);
 }
 

@@ -3,7 +3,7 @@ import type { AlertKind } from '../../core/alerts/alert.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { RunStatus } from '../../core/runs/run.ts';
 import { instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
-import type { Transaction } from '../../postgres/executor.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 
 /** Something broke, or is healed: an episode opens, or is over. */
@@ -85,8 +85,8 @@ export async function closeAlertsOf(
     UPDATE alert_tellings SET remind_at = clock_timestamp(), held_until = NULL WHERE alert_id IN (SELECT id FROM closed)`);
 }
 
-/** Has the watch look at all open episodes of these schedules, which were edited. */
-export async function lookAtAlertsOf(tx: Transaction, uids: readonly string[]): Promise<void> {
+/** Has the watch look at all open episodes of these schedules, which were edited, or fire at another moment. */
+export async function lookAtAlertsOf(tx: Executor, uids: readonly string[]): Promise<void> {
   if (uids.length === 0) return;
   await tx.execute(sql`-- lookAtAlertsOf
     UPDATE alerts SET look_at = clock_timestamp() WHERE schedule_uid = ANY (${uuids(uids)}) AND until IS NULL`);

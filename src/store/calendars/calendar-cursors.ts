@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import type { PlannedUpTo } from '../../core/exclusions/calendar-cursor.ts';
 import { FIRST_UUID, instants, ints, uuids } from '../../postgres/sql/arrays.ts';
+import { lookAtAlertsOf } from '../alerts/alert-effects.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 import { SCHEDULES_CHANGED } from '../schedules/write-schedules.ts';
@@ -116,6 +117,10 @@ export async function moveCursorsUnderSharedCalendars(
       next_fire_at = CASE WHEN s.error IS NULL THEN m.next_fire_at ELSE s.next_fire_at END,
       locked_by = NULL, locked_at = NULL
     FROM movable m WHERE s.uid = m.uid RETURNING s.uid`);
+  await lookAtAlertsOf(
+    tx,
+    rows.map(({ uid }) => uid),
+  );
   if (rows.length > 0)
     await tx.execute(sql`-- moveCursorsUnderSharedCalendars
     SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);

@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import type { CursorState } from '../../core/zones/zone-data-verdict.ts';
 import { FIRST_UUID, instants, ints, uuids } from '../../postgres/sql/arrays.ts';
+import { lookAtAlertsOf } from '../alerts/alert-effects.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { LOCK_LIMIT } from '../../postgres/sql/lock-limit.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
@@ -88,7 +89,7 @@ export async function moveCursorsIfUnplanned(
   zoneData: string,
   moves: readonly CursorMove[],
 ): Promise<number> {
-  const rows = await rowsOf(db)(sql`-- moveCursorsIfUnplanned
+  const rows = await rowsOf<{ uid: string }>(db)(sql`-- moveCursorsIfUnplanned
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now, ${LOCK_LIMIT}),
     newer AS MATERIALIZED (SELECT ${newerZoneDataLives(zoneData)} AS lives FROM clock),
     movable AS MATERIALIZED (
@@ -108,6 +109,10 @@ export async function moveCursorsIfUnplanned(
     UPDATE schedules s SET next_occurrence_at = m.next_occurrence_at, next_fire_at = m.next_fire_at,
       locked_by = NULL, locked_at = NULL
     FROM movable m WHERE s.uid = m.uid RETURNING s.uid`);
+  await lookAtAlertsOf(
+    db,
+    rows.map(({ uid }) => uid),
+  );
   if (rows.length > 0)
     await db.execute(sql`-- moveCursorsIfUnplanned
     SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);

@@ -23,14 +23,19 @@ describe('an episode that is open for a day', () => {
     ['late', DAY],
     ['missed', DAY],
     ['error', DAY],
-    // As in maintenance: its fires are due, and not planned.
-    ['missed', -HOUR],
-    ['error', 0],
     ['missed', null],
   ] as const)('is looked at some dozens of times at most: %s, the next fire at %s', (kind, nextFireAt) => {
     const looks = looksOfADay(kind, nextFireAt);
     expect(looks.length).toBeGreaterThanOrEqual(20);
     expect(looks.length).toBeLessThan(60);
+  });
+
+  it('and that a fire ends which is due and not planned, as in maintenance, is looked at every five minutes', () => {
+    for (const kind of ['missed', 'error'] as const) {
+      const looks = looksOfADay(kind, 0);
+      expect(looks.length).toBeLessThan(300);
+      expect(Math.max(...looks.map((at, index) => at - (looks[index - 1] ?? 0)))).toBe(300 * SECOND);
+    }
   });
 
   it('and that an enabling ends is not looked at', () => {
