@@ -168,6 +168,8 @@ CREATE TABLE "history" (
 	"outcome_watched" boolean DEFAULT false NOT NULL,
 	"notifier_id" text COLLATE "C",
 	"unmet" text[],
+	"expires_after_seconds" integer,
+	"begin_by" timestamp (3) with time zone,
 	CONSTRAINT "history_id_ended_at_pk" PRIMARY KEY("id","ended_at")
 ) PARTITION BY RANGE ("ended_at");
 --> statement-breakpoint
@@ -326,12 +328,15 @@ CREATE TABLE "runs" (
 	"outcome_watched" boolean DEFAULT false NOT NULL,
 	"notifier_id" text COLLATE "C",
 	"unmet" text[],
+	"expires_after_seconds" integer,
+	"begin_by" timestamp (3) with time zone,
 	"next_bound" text,
 	"bound_at" timestamp (3) with time zone,
 	"finish_within_seconds" integer,
 	CONSTRAINT "runs_id_pk" PRIMARY KEY("id"),
 	CONSTRAINT "runs_finite" CHECK (isfinite(scheduled_for) AND isfinite(due_at) AND isfinite(created_at)),
-	CONSTRAINT "runs_finite_claim" CHECK (isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(in_doubt_until) AND isfinite(admitted_at)),
+	CONSTRAINT "runs_finite_claim" CHECK (isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(in_doubt_until) AND isfinite(admitted_at)
+        AND isfinite(begin_by)),
 	CONSTRAINT "runs_place" CHECK (CASE WHEN limit_id IS NULL THEN admitted_at IS NULL
       WHEN admitted_at IS NULL THEN NOT ready AND claimed_by IS NULL AND status <> 'running'
       ELSE ready AND status <> 'waiting' END),
@@ -389,6 +394,7 @@ CREATE TABLE "schedules" (
 	"has_skips" boolean DEFAULT false NOT NULL,
 	"start_within_seconds" integer,
 	"finish_within_seconds" integer,
+	"expires_after_seconds" integer,
 	"edition" uuid,
 	CONSTRAINT "schedules_lane" CHECK (octet_length(lane) <= 1000)
 );
@@ -454,6 +460,7 @@ CREATE INDEX "runs_beside" ON "runs" USING btree ("schedule_uid") WHERE overlap_
 CREATE INDEX "runs_unclaimed" ON "runs" USING btree ("lane","priority","due_at") WHERE status = 'pending' AND claimed_by IS NULL AND ready;--> statement-breakpoint
 CREATE INDEX "runs_to_come" ON "runs" USING btree ("due_at") WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL;--> statement-breakpoint
 CREATE INDEX "runs_bounded" ON "runs" USING btree ("bound_at") WHERE bound_at IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "runs_expiring" ON "runs" USING btree ("begin_by") WHERE begin_by IS NOT NULL AND claimed_by IS NULL AND status <> 'running';--> statement-breakpoint
 CREATE INDEX "runs_unmet" ON "runs" USING btree ("id") WHERE unmet IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "runs_of_notifier" ON "runs" USING btree ("notifier_id","id") WHERE notifier_id IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "runs_claimed" ON "runs" USING btree ("claimed_by") WHERE status = 'pending' AND claimed_by IS NOT NULL;--> statement-breakpoint
@@ -472,8 +479,8 @@ CREATE INDEX "schedules_pausing" ON "schedules" USING btree ("pause_until") WHER
 -- What ends on a day that has no partition yet.
 CREATE TABLE "history_other" PARTITION OF "history" DEFAULT;--> statement-breakpoint
 -- A run stands in exactly one of the two tables: for reads.
-CREATE VIEW "all_runs" AS SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "in_doubt_until", "attempt_in_doubt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", NULL::text AS "reason", NULL::timestamp (3) with time zone AS "finished_at", "limit_id", "admitted_at", "outcome_watched", "notifier_id", "unmet" FROM "runs"
-UNION ALL SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "in_doubt_until", "attempt_in_doubt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", "reason", "finished_at", "limit_id", "admitted_at", "outcome_watched", "notifier_id", "unmet" FROM "history";--> statement-breakpoint
+CREATE VIEW "all_runs" AS SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "in_doubt_until", "attempt_in_doubt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", NULL::text AS "reason", NULL::timestamp (3) with time zone AS "finished_at", "limit_id", "admitted_at", "outcome_watched", "notifier_id", "unmet", "expires_after_seconds", "begin_by" FROM "runs"
+UNION ALL SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "in_doubt_until", "attempt_in_doubt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", "reason", "finished_at", "limit_id", "admitted_at", "outcome_watched", "notifier_id", "unmet", "expires_after_seconds", "begin_by" FROM "history";--> statement-breakpoint
 -- A herd locks all schedules of a page at once, and a fire rewrites its schedule's row twice: each row needs room for a second version in its
 -- page, or the update enters all indexes. An instance beats every two seconds. These tables are small and hot: autovacuum comes early to
 -- them, and works without pauses.

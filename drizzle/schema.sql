@@ -202,6 +202,8 @@ CREATE TABLE history (
   outcome_watched boolean NOT NULL DEFAULT false,
   notifier_id text COLLATE "C",
   unmet text[],
+  expires_after_seconds integer,
+  begin_by timestamp(3) with time zone,
   CONSTRAINT history_id_ended_at_pk PRIMARY KEY (id, ended_at)
 ) PARTITION BY RANGE (ended_at);
 CREATE INDEX history_coalesced ON ONLY public.history USING btree (schedule_uid, id) WHERE (coalesced > 0);
@@ -385,12 +387,14 @@ CREATE TABLE runs (
   outcome_watched boolean NOT NULL DEFAULT false,
   notifier_id text COLLATE "C",
   unmet text[],
+  expires_after_seconds integer,
+  begin_by timestamp(3) with time zone,
   next_bound text,
   bound_at timestamp(3) with time zone,
   finish_within_seconds integer,
   CONSTRAINT runs_id_pk PRIMARY KEY (id),
   CONSTRAINT runs_finite CHECK ((isfinite(scheduled_for) AND isfinite(due_at) AND isfinite(created_at))),
-  CONSTRAINT runs_finite_claim CHECK ((isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(in_doubt_until) AND isfinite(admitted_at))),
+  CONSTRAINT runs_finite_claim CHECK ((isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(in_doubt_until) AND isfinite(admitted_at) AND isfinite(begin_by))),
   CONSTRAINT runs_lane CHECK ((octet_length(lane) <= 1000)),
   CONSTRAINT runs_open CHECK ((status = ANY (ARRAY['waiting'::text, 'pending'::text, 'running'::text]))),
   CONSTRAINT runs_place CHECK (
@@ -403,6 +407,7 @@ END)
 CREATE INDEX runs_beside ON public.runs USING btree (schedule_uid) WHERE (overlap_guarded AND (status = ANY (ARRAY['pending'::text, 'running'::text])) AND ((trigger = 'backfill'::text) OR (retried_after IS NOT NULL)));
 CREATE INDEX runs_bounded ON public.runs USING btree (bound_at) WHERE (bound_at IS NOT NULL);
 CREATE INDEX runs_claimed ON public.runs USING btree (claimed_by) WHERE ((status = 'pending'::text) AND (claimed_by IS NOT NULL));
+CREATE INDEX runs_expiring ON public.runs USING btree (begin_by) WHERE ((begin_by IS NOT NULL) AND (claimed_by IS NULL) AND (status <> 'running'::text));
 CREATE INDEX runs_limited ON public.runs USING btree (limit_id, admitted_at) WHERE (limit_id IS NOT NULL);
 CREATE INDEX runs_of_notifier ON public.runs USING btree (notifier_id, id) WHERE (notifier_id IS NOT NULL);
 CREATE UNIQUE INDEX runs_one_per_fire ON public.runs USING btree (schedule_uid, scheduled_for) WHERE (trigger = ANY (ARRAY['schedule'::text, 'catchUp'::text, 'backfill'::text]));
@@ -467,6 +472,7 @@ CREATE TABLE schedules (
   has_skips boolean NOT NULL DEFAULT false,
   start_within_seconds integer,
   finish_within_seconds integer,
+  expires_after_seconds integer,
   edition uuid,
   CONSTRAINT schedules_pkey PRIMARY KEY (uid),
   CONSTRAINT schedules_lane CHECK ((octet_length(lane) <= 1000))
@@ -549,7 +555,9 @@ SELECT runs.id,
     runs.admitted_at,
     runs.outcome_watched,
     runs.notifier_id,
-    runs.unmet
+    runs.unmet,
+    runs.expires_after_seconds,
+    runs.begin_by
    FROM runs
 UNION ALL
  SELECT history.id,
@@ -603,7 +611,9 @@ UNION ALL
     history.admitted_at,
     history.outcome_watched,
     history.notifier_id,
-    history.unmet
+    history.unmet,
+    history.expires_after_seconds,
+    history.begin_by
    FROM history;
 
 CREATE OR REPLACE FUNCTION public.firelock_create_day(parent text, day date)

@@ -3,7 +3,6 @@ import type { AttemptOutcome, LookedUp } from './runs/attempts/attempt.ts';
 import type { Instant } from './instant.ts';
 import type { Maintenance } from './maintenance.ts';
 import type { Observing, TakeOver } from './observing.ts';
-import type { MigrationWait } from './migration-wait.ts';
 import type { RunStatus } from './runs/run.ts';
 import type { BacklogKind, EffectKind } from './runs/effect.ts';
 import type { AccessEvent } from './access/access-events.ts';
@@ -71,8 +70,6 @@ export type FirelockEvent =
   | { type: 'batchHeldUp'; loop: 'tick' | 'settle'; count: number }
   /** Unsent claims were handed back: the instance stops, or they waited too long for a slot. */
   | { type: 'runsReturned'; count: number; stopping: boolean }
-  | { type: 'migrationsApplied'; count: number }
-  | { type: 'migrationWaits'; wait: MigrationWait }
   /** `zoneData`: the versions of the time zone data that the living instances plan with, each once, sorted. */
   | {
       type: 'gaugesSampled';
@@ -106,7 +103,7 @@ export type FirelockEvent =
   /** How many definitions were read of schedules that are due soon. */
   | { type: 'definitionsReadAhead'; count: number }
   /** Runs that were recorded and never handed off, because of their schedule's policy. */
-  | { type: 'runsSkipped'; reason: 'missed' | 'limit' | 'overlap' | 'request'; count: number }
+  | { type: 'runsSkipped'; reason: 'missed' | 'limit' | 'overlap' | 'request' | 'expired'; count: number }
   /** A caller asked to skip a coming fire, or to make it after all. */
   | { type: 'fireSkipAsked'; scheduleId: string; fireAt: Instant; skipped: boolean; reason: string | null }
   /** `runId`: the run that a caller asked to cancel. */
@@ -118,6 +115,8 @@ export type FirelockEvent =
   /** Runs whose worker or target did not report in time, and what happened to them. */
   | { type: 'runsExpired'; runs: readonly RunExpired[] }
   | { type: 'expiryRefused'; runId: string; error: string }
+  /** Runs that had been tried and waited too long to be tried again: how many ended so, and the first of them. */
+  | { type: 'waitingExpired'; failed: number; unknown: number; runIds: readonly string[] }
   /** An effect failed; the daemon tries again. `failures`: how often it has failed. */
   | ({
       type: 'effectPutOff';

@@ -132,6 +132,7 @@ export function workTable(common: Common, workers: Workers): ServiceEntry[] {
     row(workers.expiry, 'work', work),
     row(workers.alertWatch, 'work', look),
     row(workers.expectWatch, 'work', look),
+    row(workers.waitingWatch, 'work', look),
     row(workers.partitionMaker, 'work', look),
     row(workers.partitionDropper, 'work', look),
     row(workers.zoneWatch, 'work', look),

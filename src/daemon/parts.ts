@@ -27,6 +27,7 @@ import { createConnectionWatch } from '../recovery/connection-watch.ts';
 import { createExpiry } from '../recovery/expiry.ts';
 import { createHeartbeat } from '../recovery/heartbeat.ts';
 import { createExpectWatch } from '../recovery/expect-watch.ts';
+import { createWaitingWatch } from '../recovery/waiting-watch.ts';
 import { createRecovery } from '../recovery/recovery.ts';
 import { createZoneWatch } from '../recovery/zone-watch.ts';
 import { type Clock, systemClock } from '../runtime/clock.ts';
@@ -229,6 +230,7 @@ export function createWorkers(common: Common) {
     expiry: createExpiry({ ...common, wake }),
     alertWatch,
     expectWatch: createExpectWatch({ ...background, wake }),
+    waitingWatch: createWaitingWatch({ ...background, wake }),
     partitionMaker: createPartitionMaker(background),
     partitionDropper: createPartitionDropper({ ...background, ...config }),
     zoneWatch: createZoneWatch(background),

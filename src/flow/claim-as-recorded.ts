@@ -37,7 +37,7 @@ export function sendClaimed(
   recorded: Recorded,
 ): void {
   const hasClaim = ({ intent: { id, claimed } }: Fire) =>
-    claimed && recorded.inserted(id) && !recorded.waits(id);
+    claimed && recorded.inserted(id) && !recorded.waits(id) && !recorded.expired(id);
   const others = fires.filter((fire) => !hasClaim(fire));
   giveUpRoom({ dispatcher }, others);
   for (const { intent } of others) intent.claimed = false;

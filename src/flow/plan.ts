@@ -152,7 +152,8 @@ function walkOf(
   const { plannedThrough, skips } = schedule;
   const times = fireTimes(timing, schedule, calendars?.histories);
   const from = beginningOf(times, schedule, calendars);
-  return walkDue(times, timing, from, { ...period, plannedThrough, skips });
+  const policy = { ...timing, expiresAfterSeconds: schedule.expiresAfterSeconds };
+  return walkDue(times, policy, from, { ...period, plannedThrough, skips });
 }
 
 function atMost(steps: number): () => boolean {

@@ -32,7 +32,7 @@ export function advanceOf({ schedule, plan }: PlannedSchedule): Advance {
     nextFireAt: plan.nextFireAt,
     plannedThrough: plan.fires.at(-1)?.scheduledFor ?? null,
     lastFireAt: lastFireOf(plan),
-    isBounded: schedule.isBounded,
+    isBounded: schedule.isBounded || schedule.expiresAfterSeconds !== null,
   };
 }
 

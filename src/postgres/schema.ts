@@ -101,6 +101,7 @@ export const schedules = pgTable(
     /** The bounds of `expect`; null: it has none. */
     startWithinSeconds: integer('start_within_seconds'),
     finishWithinSeconds: integer('finish_within_seconds'),
+    expiresAfterSeconds: integer('expires_after_seconds'),
     createdAt: instantColumn('created_at').notNull(),
     updatedAt: instantColumn('updated_at').notNull(),
     /** Of `version`: here as well, so that a fire does not look it up. */
@@ -303,6 +304,9 @@ const runColumns = () => ({
   overlapGuarded: boolean('overlap_guarded').notNull().default(false),
   /** Its schedule has pauseAfterFailures or successWithinSeconds: its end has an index of its own. */
   outcomeWatched: boolean('outcome_watched').notNull().default(false),
+  /** How long it may wait, each time that it is recorded or opened again, and until when it may be claimed; null: for ever. */
+  expiresAfterSeconds: integer('expires_after_seconds'),
+  beginBy: instantColumn('begin_by'),
   /** The run whose end this one follows, or the schedule that is late (core/runs/parent.ts). */
   parentId: uuid('parent_run_id'),
   /** The notifier whose message it is. */
@@ -376,6 +380,9 @@ export const runs = pgTable(
     index('runs_bounded')
       .on(t.boundAt)
       .where(sql`bound_at IS NOT NULL`),
+    index('runs_expiring')
+      .on(t.beginBy)
+      .where(sql`begin_by IS NOT NULL AND claimed_by IS NULL AND status <> 'running'`),
     index('runs_unmet')
       .on(t.id)
       .where(sql`unmet IS NOT NULL`),
@@ -399,7 +406,8 @@ export const runs = pgTable(
     check('runs_finite', sql`isfinite(scheduled_for) AND isfinite(due_at) AND isfinite(created_at)`),
     check(
       'runs_finite_claim',
-      sql`isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(in_doubt_until) AND isfinite(admitted_at)`,
+      sql`isfinite(claimed_at) AND isfinite(handoff_started_at) AND isfinite(in_doubt_until) AND isfinite(admitted_at)
+        AND isfinite(begin_by)`,
     ),
     // Whatever writes a run: with a limit it is claimed or under way only while it has a place.
     check(

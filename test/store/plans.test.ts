@@ -14,6 +14,7 @@ import type { Effect } from '../../src/store/effects/effect-rows.ts';
 import { nextPairs } from '../../src/store/effects/follower-pairs.ts';
 import { namersOf } from '../../src/store/names/named-rows.ts';
 import { admitLocked, limitsToAdmit } from '../../src/store/limits/admit-runs.ts';
+import { findExpired } from '../../src/store/runs/begin-by.ts';
 import { findPassedBounds } from '../../src/store/runs/bounds/passed-bounds.ts';
 import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
 import { claimIfReady } from '../../src/store/runs/claims/claim-if-ready.ts';
@@ -422,18 +423,20 @@ test('who names a connection is found among very many schedules by reading only 
   for (const read of await rowsReadBy(ofSchedules)) expect(read).toBeLessThan(20);
 });
 
-test('bounds that have passed, and runs that kept none, are found among very many runs by reading only those', async () => {
+test('bounds that have passed, runs that kept none, and runs that have expired are found among very many runs by reading only those', async () => {
   await store.rows(sql`INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane,
-      priority, due_at, ready, attempts, unmet, next_bound, bound_at, created_at, updated_at)
+      priority, due_at, ready, attempts, unmet, next_bound, bound_at, begin_by, created_at, updated_at)
     SELECT ${runIdAt(sql`at`)}, at, gen_random_uuid(), 1, 's', 'manual', 'pending', 'http http://bounded', 1, at, true, 0,
       CASE WHEN i % 1000 = 1 THEN '{start}'::text[] END, CASE WHEN i % 2 = 0 THEN 'start' END,
-      CASE WHEN i % 2 = 0 THEN CASE WHEN i % 1000 = 0 THEN at - interval '1 hour' ELSE at + interval '1 day' END END, now(), now()
+      CASE WHEN i % 2 = 0 THEN bound END, bound, now(), now()
     FROM generate_series(1, 10000) AS i,
-      LATERAL (SELECT date_trunc('second', clock_timestamp()) - make_interval(secs => i) AS at) AS t`);
+      LATERAL (SELECT date_trunc('second', clock_timestamp()) - make_interval(secs => i) AS at) AS t,
+      LATERAL (SELECT CASE WHEN i % 1000 = 0 THEN at - interval '1 hour' ELSE at + interval '1 day' END AS bound) AS b`);
   await store.rows(sql`VACUUM ANALYZE runs, history`);
+  const expired = await statementOf((db) => findExpired(db, { limit: 500, besides: [] }));
   const passed = await statementOf((db) => findPassedBounds(db, { limit: 500, besides: [] }));
   const unmet = await statementOf((db) => rowsOf(db)(newestFirst({ unmet: ['start'], limit: 100 })));
-  for (const statement of [passed, unmet]) {
+  for (const statement of [passed, unmet, expired]) {
     for (const read of await rowsReadBy(statement)) expect(read).toBeLessThan(100);
   }
 });

@@ -241,6 +241,7 @@ export function oneOffOf({
   onDependencyFailure,
   priority,
   limit,
+  expiresAfterSeconds,
   ...given
 }: AskedRun): OneOffRun {
   const { retry, timeoutSeconds, delivery, completion, completionTimeoutSeconds } = definitionOf({
@@ -263,6 +264,7 @@ export function oneOffOf({
     onDependencyFailure: onDependencyFailure ?? 'fail',
     priority: priority ?? 'normal',
     limit: limit ?? null,
+    expiresAfterSeconds: expiresAfterSeconds ?? null,
   };
 }
 
@@ -287,6 +289,7 @@ export function definitionOf({ url, ...given }: Partial<Definition> & { url: str
     completionTimeoutSeconds: DEFAULT_COMPLETION_TIMEOUT_SECONDS,
     pauseReason: null,
     limit: null,
+    expiresAfterSeconds: null,
     pauseUntil: null,
     pauseAfterFailures: null,
     successWithinSeconds: null,

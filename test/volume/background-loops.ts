@@ -155,6 +155,17 @@ export const BACKGROUND_LOOPS: LoopTable = {
       left: sql`SELECT count(*)::int FROM runs WHERE bound_at <= clock_timestamp()`,
     },
   ],
+  'waiting-watch': [
+    {
+      of: 'runs that have expired',
+      leave: async (volume, count) => {
+        await putSchedules(volume, 1, { expiresAfterSeconds: 60 });
+        await leaveOpenRuns(volume.store, null, count);
+        await volume.store.rows(sql`UPDATE runs SET begin_by = now() - interval '1 second'`);
+      },
+      left: sql`SELECT count(*)::int FROM runs`,
+    },
+  ],
   partitions: 'it makes days, whatever is in them',
   retention: [
     { of: 'keys of runs that are gone', leave: leaveKeys, left: sql`SELECT count(*)::int FROM run_keys` },

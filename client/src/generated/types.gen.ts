@@ -349,6 +349,8 @@ export type ClaimedRun = {
     /** An attempt may have arrived, and the target is asked; at most once, a 404 counts from then on. Null: no doubt. */
     inDoubtUntil: string | null;
     nextAttemptAt: string | null;
+    /** No attempt of it begins later (`expiresAfterSeconds`). Null: it may wait however long. */
+    expiresAt: string | null;
     /** How many other fire times this record stands for. */
     coalesced: number;
     coalescedFrom: string | null;
@@ -783,6 +785,8 @@ export type ListedSchedule = {
     priority: 'high' | 'normal' | 'low';
     /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
     limit: string | null;
+    /** A run that has not begun so long after it was due is `skipped`, reason `expired`; one that waits to be tried again ends `failed`, kind `expired`. `/retry` and backfill give it the same time anew. Null: it may wait however long. At most 31 days. */
+    expiresAfterSeconds: number | null;
     labels: {
         [key: string]: string;
     };
@@ -1048,6 +1052,8 @@ export type OneOffRunInput = {
     priority?: 'high' | 'normal' | 'low';
     /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
     limit?: string | null;
+    /** A run that has not begun so long after it was due is `skipped`, reason `expired`; one that waits to be tried again ends `failed`, kind `expired`. `/retry` and backfill give it the same time anew. Null: it may wait however long. At most 31 days. */
+    expiresAfterSeconds?: number | null;
     /** Ids of the runs that have to end before it starts; their ends go with its handoff. */
     dependsOn?: Array<string>;
 };
@@ -1077,6 +1083,8 @@ export type OneOffRunWithRefInput = {
     priority?: 'high' | 'normal' | 'low';
     /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
     limit?: string | null;
+    /** A run that has not begun so long after it was due is `skipped`, reason `expired`; one that waits to be tried again ends `failed`, kind `expired`. `/retry` and backfill give it the same time anew. Null: it may wait however long. At most 31 days. */
+    expiresAfterSeconds?: number | null;
     /** What has to end before it starts: the `ref` of another item of this call, before or after it, or the id of a run. */
     dependsOn?: Array<string>;
 };
@@ -1251,6 +1259,8 @@ export type Run = {
     /** An attempt may have arrived, and the target is asked; at most once, a 404 counts from then on. Null: no doubt. */
     inDoubtUntil: string | null;
     nextAttemptAt: string | null;
+    /** No attempt of it begins later (`expiresAfterSeconds`). Null: it may wait however long. */
+    expiresAt: string | null;
     /** How many other fire times this record stands for. */
     coalesced: number;
     coalescedFrom: string | null;
@@ -1429,6 +1439,8 @@ export type Schedule = {
     priority: 'high' | 'normal' | 'low';
     /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
     limit: string | null;
+    /** A run that has not begun so long after it was due is `skipped`, reason `expired`; one that waits to be tried again ends `failed`, kind `expired`. `/retry` and backfill give it the same time anew. Null: it may wait however long. At most 31 days. */
+    expiresAfterSeconds: number | null;
     labels: {
         [key: string]: string;
     };
@@ -1605,6 +1617,8 @@ export type ScheduleInput = ({
     priority?: 'high' | 'normal' | 'low';
     /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
     limit?: string | null;
+    /** A run that has not begun so long after it was due is `skipped`, reason `expired`; one that waits to be tried again ends `failed`, kind `expired`. `/retry` and backfill give it the same time anew. Null: it may wait however long. At most 31 days. */
+    expiresAfterSeconds?: number | null;
     labels?: {
         [key: string]: string;
     };
@@ -1768,6 +1782,8 @@ export type SchedulePatchInput = ({
     priority?: 'high' | 'normal' | 'low' | null;
     /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
     limit?: string | null;
+    /** A run that has not begun so long after it was due is `skipped`, reason `expired`; one that waits to be tried again ends `failed`, kind `expired`. `/retry` and backfill give it the same time anew. Null: it may wait however long. At most 31 days. */
+    expiresAfterSeconds?: number | null;
     labels?: {
         [key: string]: string | null;
     } | null;
@@ -2000,6 +2016,8 @@ export type VersionedSchedule = {
     priority: 'high' | 'normal' | 'low';
     /** The limit that its runs count against: of them, no more than its `maxRunning` are under way at once. */
     limit: string | null;
+    /** A run that has not begun so long after it was due is `skipped`, reason `expired`; one that waits to be tried again ends `failed`, kind `expired`. `/retry` and backfill give it the same time anew. Null: it may wait however long. At most 31 days. */
+    expiresAfterSeconds: number | null;
     labels: {
         [key: string]: string;
     };
@@ -2034,6 +2052,8 @@ export type WholeRun = {
     /** An attempt may have arrived, and the target is asked; at most once, a 404 counts from then on. Null: no doubt. */
     inDoubtUntil: string | null;
     nextAttemptAt: string | null;
+    /** No attempt of it begins later (`expiresAfterSeconds`). Null: it may wait however long. */
+    expiresAt: string | null;
     /** How many other fire times this record stands for. */
     coalesced: number;
     coalescedFrom: string | null;

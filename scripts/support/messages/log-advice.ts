@@ -21,7 +21,7 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
   // error: a row that the database refuses
   'a lost run cannot be taken over because the database refuses to write its row': row('run'),
   'a run cannot be claimed because the database refuses to write its row; it is retried later': row('run'),
-  'a run without a report in time cannot be retried or ended because the database refuses to write its row':
+  'a run that was silent, or waited, for too long cannot be retried or ended because the database refuses to write its row':
     row('run'),
   'runs of a limit cannot get places because the database refuses to write a row': row('limit'),
   'the database refused an outcome; it is saved without the response body':
@@ -36,6 +36,8 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
     'See [FirelockEffectsFailing](runbook.md#firelockeffectsfailing).',
 
   // error: runs that end without an outcome
+  'runs expired while they waited to be tried again':
+    'Read `error` of the runs, which says what failed before; [fires.md](fires.md#when-a-run-has-waited-too-long-expiry).',
   'a lost run was abandoned': 'See [FirelockRunsGivenUp](runbook.md#firelockrunsgivenup); `reason` says why.',
   'a run was lost during its handoff; its outcome stays unknown':
     'Ask the target whether it has the run; see [FirelockRunsGivenUp](runbook.md#firelockrunsgivenup).',

@@ -24,6 +24,7 @@ export function answerRun(stored: Run): z.output<typeof run> {
     lostAt: isoOrNull(stored.lostAt),
     inDoubtUntil: isoOrNull(stored.inDoubtUntil),
     nextAttemptAt: isoOrNull(stored.nextAttemptAt),
+    expiresAt: isoOrNull(stored.beginBy),
     coalesced: stored.coalesced,
     coalescedFrom: isoOrNull(stored.coalescedFrom),
     claimedBy: stored.claimedBy,

@@ -36,7 +36,7 @@ export function oneOffRun(
   payload: string | undefined,
   { refs, secrets, faults, scope }: OneOffContext,
 ): OneOffRun {
-  const { key, runAt, onDependencyFailure, priority, limit } = input;
+  const { key, runAt, onDependencyFailure, priority, limit, expiresAfterSeconds } = input;
   const { retry, timeoutSeconds, completion, completionTimeoutSeconds, delivery } = input;
   // There is no stored definition with secret values to keep, so all values are those that were sent.
   const target = unmaskTarget(input.target, null, faults.invalid) as Target<string>;
@@ -62,6 +62,7 @@ export function oneOffRun(
     onDependencyFailure,
     priority,
     limit,
+    expiresAfterSeconds,
   };
 }
 

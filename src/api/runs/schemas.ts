@@ -46,6 +46,9 @@ export const runFields = {
       'An attempt may have arrived, and the target is asked; at most once, a 404 counts from then on. Null: no doubt.',
   }),
   nextAttemptAt: answeredInstant.nullable(),
+  expiresAt: answeredInstant.nullable().meta({
+    description: 'No attempt of it begins later (`expiresAfterSeconds`). Null: it may wait however long.',
+  }),
   coalesced: z.int().meta({ description: 'How many other fire times this record stands for.' }),
   coalescedFrom: answeredInstant.nullable(),
   claimedBy: z.string().nullable(),

@@ -35,7 +35,7 @@ export function answerSchedule(stored: Schedule): ScheduleAnswer {
 export function answerDefinition(definition: Definition) {
   const { description, cron, everySeconds, at, after, timezone, startAt, endAt } = definition;
   const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = definition;
-  const { pauseAfterFailures, successWithinSeconds, expect } = definition;
+  const { pauseAfterFailures, successWithinSeconds, expect, expiresAfterSeconds } = definition;
   const { enabled, pauseReason, pauseUntil, target, retry, timeoutSeconds } = definition;
   const { completion, completionTimeoutSeconds, delivery, priority, limit, labels } = definition;
   const { maxAttempts, minBackoffSeconds, maxBackoffSeconds } = retry;
@@ -66,6 +66,7 @@ export function answerDefinition(definition: Definition) {
     completion,
     completionTimeoutSeconds,
     delivery,
+    expiresAfterSeconds,
     priority,
     limit,
     labels,

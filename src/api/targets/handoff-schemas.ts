@@ -6,6 +6,7 @@ import {
   DEFAULT_TIMEOUT_SECONDS,
   DELIVERIES,
   MAX_COMPLETION_TIMEOUT_SECONDS,
+  MAX_EXPIRES_AFTER_SECONDS,
 } from '../../core/schedules/schedule.ts';
 import { limitIdText, nullish, whole } from '../http/common-schemas.ts';
 import { answeredTarget, targetInput, targetPatch } from './schemas.ts';
@@ -45,6 +46,13 @@ const fields = {
   priority: z.enum(['high', 'normal', 'low']),
 };
 
+const expiresAfterSeconds = whole(1, MAX_EXPIRES_AFTER_SECONDS).meta({
+  description:
+    'A run that has not begun so long after it was due is `skipped`, reason `expired`; one that waits to be tried again ends ' +
+    '`failed`, kind `expired`. `/retry` and backfill give it the same time anew. Null: it may wait however long. At most 31 days.',
+  example: 3600,
+});
+
 /** With defaults: the fields about the handoff that schedules and one-off runs share. */
 export const handoffInput = {
   target: targetInput,
@@ -65,13 +73,14 @@ export const handoffInput = {
 export const turnInput = {
   priority: fields.priority.default('normal'),
   limit: limitIdText.nullable().default(null),
+  expiresAfterSeconds: expiresAfterSeconds.nullable().default(null),
 };
 
 export const handoffPatch = {
   target: targetPatch.optional(),
   payload: payload.optional(),
   retry: z.strictObject(nullish(retry)).nullish(),
-  ...nullish({ ...fields, limit: limitIdText }),
+  ...nullish({ ...fields, limit: limitIdText, expiresAfterSeconds }),
 };
 
 export const handoffAnswer = {
@@ -80,4 +89,5 @@ export const handoffAnswer = {
   retry: z.object(retry),
   ...fields,
   limit: limitIdText.nullable(),
+  expiresAfterSeconds: expiresAfterSeconds.nullable(),
 };

@@ -40,6 +40,7 @@ const REASONS: Readonly<Record<string, string>> = {
   'skipped limit': 'more than catchUpLimit',
   'skipped overlap': 'an earlier run was active',
   'skipped request': 'on request',
+  'skipped expired': 'it had waited for expiresAfterSeconds',
   'abandoned age': 'too old to be taken over',
   'abandoned recoveries': 'taken over too often',
   'abandoned disabled': 'its schedule was paused',

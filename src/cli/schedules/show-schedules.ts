@@ -61,7 +61,8 @@ export function addGetSchedule(parent: Command, cli: Cli): void {
 }
 
 function scheduleLines(schedule: ScheduleAnswer, view: View): string[] {
-  const { id, description, pauseReason, pauseUntil, error, timezone, labels, version } = schedule;
+  const { id, description, pauseReason, pauseUntil, error, timezone, labels, version, expiresAfterSeconds } =
+    schedule;
   return view.pairs([
     ['id', id],
     ['description', description],
@@ -79,6 +80,7 @@ function scheduleLines(schedule: ScheduleAnswer, view: View): string[] {
     ['catch-up', `${schedule.catchUp}, grace ${schedule.graceSeconds} s`],
     ['retry', JSON.stringify(schedule.retry)],
     ['limit', schedule.limit],
+    ['expires after', expiresAfterSeconds === null ? null : `${expiresAfterSeconds} s`],
     ['labels', labelsText(labels)],
     ['version', String(version)],
     ['updated', view.time(schedule.updatedAt)],

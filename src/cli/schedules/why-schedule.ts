@@ -170,6 +170,7 @@ const WORDS: Readonly<Record<string, string>> = {
   skipped: 'it was skipped',
   'skipped overlap': 'an earlier run was still active, and overlap is "skip"',
   'skipped request': 'a caller asked to skip it',
+  'skipped expired': 'it had not begun within expiresAfterSeconds',
   paused: 'the schedule was paused',
   upcoming: 'it is still to come',
   'upcoming error': 'it is still to come, but the schedule cannot be planned at present',

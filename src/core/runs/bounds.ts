@@ -28,6 +28,14 @@ export function boundsOfBackfill(expect: Expect | null): OpenBounds {
   return { ...NO_BOUNDS, finishWithinSeconds: expect?.finishWithinSeconds ?? null };
 }
 
+/** Until when a run that is due at that moment may be claimed; null: it never expires. */
+export function beginByOf(
+  { expiresAfterSeconds }: Pick<RunRecord, 'expiresAfterSeconds'>,
+  dueAt: Instant,
+): Instant | null {
+  return expiresAfterSeconds === null ? null : dueAt + expiresAfterSeconds * 1000;
+}
+
 /** What a run has made of a bound. */
 export interface BoundVerdict {
   bound: Bound;

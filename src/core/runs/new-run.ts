@@ -2,7 +2,7 @@ import { NO_SHARES, type ScopeShares, laneInScope } from '../access/scope-shares
 import type { Instant } from '../instant.ts';
 import { isOutcomeWatched } from '../schedules/outcome-watch.ts';
 import { PRIORITY_RANK, type Schedule } from '../schedules/schedule.ts';
-import { NO_BOUNDS } from './bounds.ts';
+import { NO_BOUNDS, beginByOf } from './bounds.ts';
 import type { RunRecord } from './run-record.ts';
 
 /** What a run of a schedule takes from it, as the schedule stands then. */
@@ -16,6 +16,7 @@ export type OfSchedule = Pick<
   | 'limitId'
   | 'overlapGuarded'
   | 'outcomeWatched'
+  | 'expiresAfterSeconds'
 >;
 
 /** `recordIntentsIfLocked` and `recordAfterRuns` take the same from its row; a test compares them. */
@@ -32,6 +33,7 @@ export function runOfSchedule(
     limitId: definition.limit,
     overlapGuarded: definition.overlap !== 'allow',
     outcomeWatched: isOutcomeWatched(definition),
+    expiresAfterSeconds: definition.expiresAfterSeconds,
   };
 }
 
@@ -56,7 +58,8 @@ type NewRun = Pick<
 
 /** A run as it is first recorded, at this moment of the database's clock. */
 export function newRun(given: NewRun, now: Instant): RunRecord {
-  return { ...EMPTY, createdAt: now, updatedAt: now, ...given };
+  const run = { ...EMPTY, createdAt: now, updatedAt: now, ...given };
+  return { ...run, beginBy: given.beginBy ?? beginByOf(run, run.dueAt) };
 }
 
 const EMPTY = {
@@ -87,6 +90,8 @@ const EMPTY = {
   key: null,
   overlapGuarded: false,
   outcomeWatched: false,
+  expiresAfterSeconds: null,
+  beginBy: null,
   parentId: null,
   notifierId: null,
   unmet: null,

@@ -27,6 +27,8 @@ export interface OneOffRun {
   priority: Priority;
   /** The id of its limit; null: none. */
   limit: string | null;
+  /** Null: it may wait however long. */
+  expiresAfterSeconds: number | null;
 }
 
 /**
@@ -54,9 +56,11 @@ export function bodyHashOf({
   onDependencyFailure,
   priority,
   limit,
+  expiresAfterSeconds,
 }: OneOffRun): Buffer {
   const target = mapSecrets(handoff.target, () => '');
-  const rest = { handoff: { ...handoff, target }, runAt, dependsOn, onDependencyFailure, priority, limit };
+  const turn = { priority, limit, expiresAfterSeconds };
+  const rest = { handoff: { ...handoff, target }, runAt, dependsOn, onDependencyFailure, ...turn };
   return hash('sha256', `${canonicalJson(rest)}\n${payload ?? ''}`, 'buffer');
 }
 

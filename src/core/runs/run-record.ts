@@ -46,6 +46,9 @@ export interface RunRecord {
   key: string | null;
   overlapGuarded: boolean;
   outcomeWatched: boolean;
+  /** How long it may wait, and until when it may be claimed; null: for ever. */
+  expiresAfterSeconds: number | null;
+  beginBy: Instant | null;
   /** The run whose end it follows, or the schedule that is late (parent.ts). */
   parentId: string | null;
   /** The notifier whose message it is. */

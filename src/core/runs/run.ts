@@ -40,6 +40,8 @@ export interface Run {
   /** An attempt may have arrived, and firelock asks the target; from this moment on it believes a "no". */
   inDoubtUntil: Instant | null;
   nextAttemptAt: Instant | null;
+  /** Until when it may be begun, or tried again; null: for ever. */
+  beginBy: Instant | null;
   /** The limit of the run; null: none. */
   limitId: string | null;
   /** How many other, missed fires it stands for, and the first of them. */

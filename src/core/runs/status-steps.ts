@@ -15,6 +15,7 @@ export const STATUS_STEPS = [
   [['waiting'], ['pending'], 'releaseRun'],
   [['waiting'], ['pending'], 'countDependencies'],
   [['waiting'], ['skipped', 'failed'], 'endRun'],
+  [['waiting', 'pending'], ['skipped', 'failed', 'unknown'], 'expireWaiting'],
   [OPEN, ['cancelled', 'abandoned'], 'endRun'],
   [['pending'], ['running', 'succeeded', 'failed', 'unknown'], 'settleAttempt'],
   [['pending'], ['succeeded'], 'settlePlainIfClaimed'],

@@ -3,6 +3,7 @@ import type { Instant } from '../instant.ts';
 import type { AttemptError } from './attempts/outcome.ts';
 import type { RunEnd } from './run-end.ts';
 import type { RunStatus } from './run.ts';
+import { beginByOf } from './bounds.ts';
 import { type OfSchedule, UNGUARDED } from './new-run.ts';
 import type { RunRecord } from './run-record.ts';
 
@@ -41,6 +42,7 @@ export function reopenRun(
     dueAt: now,
     updatedAt: now,
     ...(current ?? UNGUARDED),
+    beginBy: beginByOf(current ?? run, now),
     admittedAt: null,
     retriedAfter: run.attempts,
     ...NOTHING_SENT,

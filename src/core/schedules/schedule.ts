@@ -101,6 +101,9 @@ export interface Handoff<Secret = SecretText> {
   completionTimeoutSeconds: number;
 }
 
+/** 31 days. */
+export const MAX_EXPIRES_AFTER_SECONDS = 31 * 86_400;
+
 /** What happens to *missed* fires, which are late by more than the grace when they are planned. */
 export const CATCH_UPS = ['skip', 'latest', 'all'] as const;
 export type CatchUp = (typeof CATCH_UPS)[number];
@@ -186,6 +189,8 @@ export interface Definition extends Handoff, Timing {
   /** Null: its runs are judged by no bounds. */
   expect: Expect | null;
   overlap: Overlap;
+  /** A run that has waited for so long is not begun any more; null: however long it waited. */
+  expiresAfterSeconds: number | null;
   priority: Priority;
   /** The id of the limit of its runs; null: none. */
   limit: string | null;

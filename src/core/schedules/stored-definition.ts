@@ -18,7 +18,11 @@ export function readDefinition(stored: StoredDefinition, payload: string | null)
   return { ...SINCE_ADDED, ...stored, payload };
 }
 
-const SINCE_ADDED = { ...DEFAULT_TIMING, expect: null } satisfies Partial<Definition>;
+const SINCE_ADDED = {
+  ...DEFAULT_TIMING,
+  expect: null,
+  expiresAfterSeconds: null,
+} satisfies Partial<Definition>;
 
 /** When a schedule fires, as its row holds it for the planner: an absent field has its default. */
 export function timingText(timing: Pick<Timing, 'cron' | 'timezone'> & Partial<Timing>): string {

@@ -38,7 +38,16 @@ type OccurrenceState = (typeof OCCURRENCE_STATES)[number];
 
 /** `clock`: it is planned already, by a clock that was ahead, and no run is made at its moment. `unknown`: no record explains it. */
 type OccurrenceReason =
-  'latest' | 'skip' | 'limit' | 'retention' | 'overlap' | 'request' | 'error' | 'clock' | 'unknown';
+  | 'latest'
+  | 'skip'
+  | 'limit'
+  | 'retention'
+  | 'overlap'
+  | 'request'
+  | 'expired'
+  | 'error'
+  | 'clock'
+  | 'unknown';
 
 /** What became of one occurrence of a schedule. */
 export interface Occurrence {
@@ -98,7 +107,8 @@ type Fate = Pick<Occurrence, 'state' | 'reason' | 'runId'>;
 
 function ofRun({ id: runId, status, reason }: PlannedRun): Fate {
   if (status !== 'skipped') return { state: 'fired', reason: null, runId };
-  if (reason === 'overlap' || reason === 'request') return { state: 'skipped', reason, runId };
+  if (reason === 'overlap' || reason === 'request' || reason === 'expired')
+    return { state: 'skipped', reason, runId };
   return { state: 'missed', reason: reason === 'limit' ? 'limit' : 'skip', runId };
 }
 

@@ -1,5 +1,6 @@
 import { DAY_MS } from '../utc-day.ts';
 import type { Instant } from '../instant.ts';
+import { beginByOf } from '../runs/bounds.ts';
 import type { Timing } from '../schedules/schedule.ts';
 import type { FireTimes } from './fire-times.ts';
 import type { SkippedFire } from './skipped-fires.ts';
@@ -19,9 +20,9 @@ export interface PlannedFire {
 
 /**
  * `missed`: too late, and the policy does not catch up; `limit`: older than the newest ones that are caught up;
- * `request`: a caller asked to skip it.
+ * `request`: a caller asked to skip it; `expired`: so long after it was due, no run of the schedule begins.
  */
-export const SKIP_REASONS = ['missed', 'limit', 'request'] as const;
+export const SKIP_REASONS = ['missed', 'limit', 'request', 'expired'] as const;
 export type SkipReason = (typeof SKIP_REASONS)[number];
 
 export interface Plan {
@@ -35,7 +36,9 @@ export interface Plan {
 }
 
 /** A grace below zero: every due fire counts as missed. */
-type CatchUpPolicy = Pick<Timing, 'catchUp' | 'catchUpLimit' | 'graceSeconds'>;
+type CatchUpPolicy = Pick<Timing, 'catchUp' | 'catchUpLimit' | 'graceSeconds'> & {
+  expiresAfterSeconds?: number | null;
+};
 
 /** The moment of the plan, and the greatest age of a planned fire. */
 export interface PlanningPeriod {
@@ -98,7 +101,7 @@ export function walkDue(
 
   function planUpTo(nextOccurrenceAt: Instant | null, nextFireAt: Instant | null): Plan {
     const isPartial = nextFireAt !== null && nextFireAt <= now;
-    const fires = inOrder(missed.settle(onTime), requested);
+    const fires = inOrder(missed.settle(onTime), requested).map(asExpiredAt(now, policy));
     const plan = { fires, nextOccurrenceAt, nextFireAt, isPartial };
     [missed, onTime, requested] = [missedOf(policy), [], []];
     return plan;
@@ -193,6 +196,15 @@ function firingNewest(limit: number): Missed {
         ...onTime.map((due) => plannedFire(due, 'schedule')),
       ];
     },
+  };
+}
+
+/** What has waited too long already is no run of the schedule: none that comes later gives way to it. */
+function asExpiredAt(now: Instant, { expiresAfterSeconds = null }: CatchUpPolicy) {
+  return (fire: PlannedFire): PlannedFire => {
+    const expiresAt = beginByOf({ expiresAfterSeconds }, fire.dueAt);
+    const isExpired = expiresAt !== null && expiresAt <= now && fire.skipped === null;
+    return isExpired ? { ...fire, skipped: 'expired' } : fire;
   };
 }
 

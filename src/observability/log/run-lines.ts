@@ -119,10 +119,12 @@ export const RUN_LINES: Lines = {
   boundRefused: (logger, { runId, error }) =>
     logger.error({ runId, error }, 'that a run did not keep a bound could not be recorded; this is retried'),
   runsExpired: (logger, { runs }) => logExpired(logger, runs),
+  waitingExpired: (logger, { failed, unknown, runIds }) =>
+    logger.warn({ failed, unknown, runIds }, 'runs expired while they waited to be tried again'),
   expiryRefused: (logger, { runId, error }) =>
     logger.error(
       { runId, error },
-      'a run without a report in time cannot be retried or ended because the database refuses to write its row',
+      'a run that was silent, or waited, for too long cannot be retried or ended because the database refuses to write its row',
     ),
 };
 

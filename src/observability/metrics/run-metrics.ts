@@ -57,6 +57,10 @@ function endHandlers(registry: Registry, ends: EndCounters): Handlers {
       expired.inc(runs.length);
       for (const { settlement } of runs) settled(settlement);
     },
+    waitingExpired: ({ failed, unknown }) => {
+      ends.failed.inc(failed);
+      ends.unknown.inc(unknown);
+    },
     dependentsFailed: ({ count }) => ends.failed.inc(count),
     runsAbandoned: ({ count }) => ends.abandoned.inc(count),
   };
@@ -83,10 +87,10 @@ function recordedHandlers(registry: Registry): Handlers {
   const { counter } = metricsIn(registry);
   const skipped = counter(
     'firelock_runs_skipped_total',
-    'Runs recorded and not sent, by the policy of their schedule: missed, beyond the limit of catching up, or overlapping.',
+    'Runs recorded and not sent, by the policy of their schedule: missed, beyond the limit of catching up, overlapping, or expired.',
     'reason',
   );
-  for (const reason of ['missed', 'limit', 'overlap']) skipped.inc({ reason }, 0);
+  for (const reason of ['missed', 'limit', 'overlap', 'expired']) skipped.inc({ reason }, 0);
   const cancelled = counter('firelock_runs_cancelled_total', 'Runs called off.', 'reason');
   for (const reason of ['replaced', 'request']) cancelled.inc({ reason }, 0);
   const admitted = counter('firelock_runs_admitted_total', 'Runs that got a place of their limit.');

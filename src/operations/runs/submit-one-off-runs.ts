@@ -188,7 +188,7 @@ function recordOf(
   { dependsOn, depended }: Links,
   now: Instant,
 ): RunRecord {
-  const { handoff, payload, key, onDependencyFailure, definitionUid } = run;
+  const { handoff, payload, key, onDependencyFailure, definitionUid, expiresAfterSeconds } = run;
   const at = run.runAt ?? now;
   const dependencies = dependsOn.get(id)?.length ?? 0;
   const definition = {
@@ -211,6 +211,7 @@ function recordOf(
       ...(dependencies === 0 ? {} : waits),
       ownPayload: payload,
       key,
+      expiresAfterSeconds,
       hasDependents: depended.has(id),
     },
     now,

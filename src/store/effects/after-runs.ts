@@ -4,6 +4,7 @@ import { NO_SHARES, type ScopeShares } from '../../core/access/scope-shares.ts';
 import { instants, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { BOUND_COLUMNS, recordedBounds } from '../runs/bounds/bound-columns.ts';
+import { EXPIRY_COLUMNS, recordedExpiry } from '../runs/begin-by.ts';
 import { isPull } from '../runs/queue-lanes.ts';
 import type { ReadyRun } from '../runs/claims/claim-if-ready.ts';
 import { isReady } from '../runs/ready.ts';
@@ -105,17 +106,18 @@ async function insertRunsOf(
   const ends = pairs.map(({ end }) => end);
   return rowsOf<InsertedRow>(tx)(sql`-- insertRunsOf
     INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority,
-      limit_id, due_at, ready, attempts, parent_run_id, overlap_guarded, outcome_watched, ${BOUND_COLUMNS}, created_at, updated_at)
+      limit_id, due_at, ready, attempts, parent_run_id, overlap_guarded, outcome_watched, ${BOUND_COLUMNS}, ${EXPIRY_COLUMNS},
+      created_at, updated_at)
     SELECT (lpad(to_hex((extract(epoch FROM f.finished_at) * 1000)::bigint), 12, '0') || '7'
         || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid,
       f.finished_at, f.uid, f.version, f.id, 'after',
       CASE WHEN f.overlap = 'allow' THEN ${sql.raw(stepTo(null, 'pending', 'recordAfterRuns'))}
         ELSE ${sql.raw(stepTo(null, 'waiting', 'recordAfterRuns'))} END,
       f.lane, f.priority, f.limit_id, f.due_at, ${READY}, 0, f.parent_id, f.overlap <> 'allow', f.outcome_watched,
-      ${recordedBounds(sql`f`, sql`f.due_at`)}, clock.now, clock.now
+      ${recordedBounds(sql`f`, sql`f.due_at`)}, ${recordedExpiry(sql`f`, sql`f.due_at`)}, clock.now, clock.now
     FROM (SELECT clock_timestamp() AS now) AS clock, (
       SELECT s.uid, s.version, s.id, s.overlap, s.outcome_watched, ${laneOfRun(scopeShares)}, s.priority, s.limit_id, s.start_within_seconds,
-        s.finish_within_seconds, e.parent_id, e.finished_at,
+        s.finish_within_seconds, s.expires_after_seconds, e.parent_id, e.finished_at,
         e.finished_at + make_interval(secs => random() * coalesce(s.after_jitter_seconds, 0)) AS due_at
       FROM unnest(${uuids(ends.map(parentIdOf))}, ${uuids(ends.map(({ scheduleUid }) => scheduleUid))},
         ${texts(ends.map(({ status }) => status))}, ${instants(ends.map(({ finishedAt }) => finishedAt))},

@@ -4,6 +4,7 @@ import { ints, texts } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../postgres/sql/rows.ts';
 import { noHandoffs } from '../maintenance/maintenance-row.ts';
+import { MAY_BEGIN } from '../runs/begin-by.ts';
 import { ATTENDED_LANES, isPull, isUnattended } from '../runs/queue-lanes.ts';
 
 /** A run that waits for a place of its limit, in the words of the index `runs_to_admit`. */
@@ -48,7 +49,7 @@ export async function limitsToAdmit(
     ), next AS (
       SELECT named.limit_id, min(first.due_at) AS due_at FROM named, unnest(${RANKS}) AS rank, LATERAL (
         SELECT due_at FROM runs WHERE ${WAITS} AND limit_id = named.limit_id AND priority = rank
-          AND NOT ${isUnattended(sql`lane`)} ORDER BY due_at LIMIT 1) AS first
+          AND NOT ${isUnattended(sql`lane`)} AND ${MAY_BEGIN} ORDER BY due_at LIMIT 1) AS first
       GROUP BY named.limit_id
     ), admissible AS (
       SELECT l.id FROM next JOIN limits l ON l.id = next.limit_id
@@ -101,7 +102,7 @@ export async function admitLocked(db: Executor, ids: readonly string[]): Promise
     ), candidates AS MATERIALIZED (
       SELECT next.*, free.id AS limit_id, free.places FROM free, unnest(${RANKS}) AS rank, LATERAL (
         SELECT id, priority, due_at FROM runs WHERE ${WAITS} AND limit_id = free.id AND priority = rank
-          AND due_at <= (SELECT now FROM clock) AND NOT ${isUnattended(sql`lane`)}
+          AND due_at <= (SELECT now FROM clock) AND NOT ${isUnattended(sql`lane`)} AND ${MAY_BEGIN}
         ORDER BY due_at LIMIT least(free.places, ${MAX_AT_ONCE}) FOR UPDATE SKIP LOCKED) AS next
       WHERE free.places > 0
     ), chosen AS (

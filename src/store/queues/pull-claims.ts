@@ -7,6 +7,7 @@ import { laneOfQueue } from '../../core/runs/queue-lane.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { observes } from '../instances/installation-row.ts';
 import { noHandoffs } from '../maintenance/maintenance-row.ts';
+import { MAY_BEGIN } from '../runs/begin-by.ts';
 import { judgeBegunUnderLock } from '../runs/bounds/begun-runs.ts';
 import { IS_TO_BEGIN, setNotBegun } from '../runs/bounds/bound-columns.ts';
 import { BEING_DELETED, MAX_ATTEMPTS } from '../runs/claims/claims.ts';
@@ -112,7 +113,7 @@ function dueByPriority(queue: string, limit: number): SQL {
       SELECT * FROM (
         SELECT id, priority, due_at, lateness_ms, open_dependencies FROM runs
         WHERE status = 'pending' AND claimed_by IS NULL AND ready AND lane = ${laneOfQueue(queue)} AND priority = ${rank}
-          AND attempts < ${MAX_ATTEMPTS} AND (SELECT yes FROM allowed) AND schedule_uid <> ALL (${BEING_DELETED})
+          AND attempts < ${MAX_ATTEMPTS} AND ${MAY_BEGIN} AND (SELECT yes FROM allowed) AND schedule_uid <> ALL (${BEING_DELETED})
         ORDER BY due_at LIMIT ${limit} FOR UPDATE SKIP LOCKED) AS due
       LIMIT ${limit}${sql.join(before)})`;
   });

@@ -1,7 +1,7 @@
 import type { ScopeShares } from '../../core/access/scope-shares.ts';
 import type { Instant } from '../../core/instant.ts';
 import { plannedRunId } from '../../core/runs/run.ts';
-import { boundsOfBackfill } from '../../core/runs/bounds.ts';
+import { beginByOf, boundsOfBackfill } from '../../core/runs/bounds.ts';
 import { newRun, runOfSchedule } from '../../core/runs/new-run.ts';
 import { reopenRun } from '../../core/runs/transitions.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
@@ -59,7 +59,8 @@ async function recordSome(
   const there = await presentAmong(tx, ids);
   const missing = fires.filter((_, index) => !there.has(ids[index] ?? ''));
   const bounds = boundsOfBackfill(schedule.definition.expect);
-  const fixed = { ...current, ...bounds, trigger: 'backfill', status: 'pending' } as const;
+  const beginBy = beginByOf(current, now);
+  const fixed = { ...current, ...bounds, beginBy, trigger: 'backfill', status: 'pending' } as const;
   const recorded = await recordRuns(
     tx,
     missing.map(({ scheduledFor, dueAt }) => {

@@ -2,7 +2,8 @@ import { sql } from 'drizzle-orm';
 import type { OfSchedule } from '../../core/runs/new-run.ts';
 
 /** What a run takes from its schedule (`runOfSchedule`), as columns of the row `s`. */
-export const OF_SCHEDULE = sql`s.uid, s.version, s.id, s.lane, s.priority, s.limit_id, s.overlap, s.outcome_watched`;
+export const OF_SCHEDULE = sql`s.uid, s.version, s.id, s.lane, s.priority, s.limit_id, s.overlap, s.outcome_watched,
+  s.expires_after_seconds`;
 
 export interface OfScheduleRow {
   uid: string;
@@ -13,6 +14,7 @@ export interface OfScheduleRow {
   limit_id: string | null;
   overlap: string;
   outcome_watched: boolean;
+  expires_after_seconds: number | null;
 }
 
 export function ofScheduleRow(row: OfScheduleRow): OfSchedule {
@@ -25,5 +27,6 @@ export function ofScheduleRow(row: OfScheduleRow): OfSchedule {
     limitId: row.limit_id,
     overlapGuarded: row.overlap !== 'allow',
     outcomeWatched: row.outcome_watched,
+    expiresAfterSeconds: row.expires_after_seconds,
   };
 }

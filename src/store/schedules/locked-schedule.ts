@@ -28,6 +28,8 @@ export interface LockedSchedule {
   skips: Skips;
   /** It has bounds (`expect`), so that its runs have some. */
   isBounded: boolean;
+  /** Of its runs; null: they never expire. */
+  expiresAfterSeconds: number | null;
   lockedAt: Instant;
   createdAt: Instant;
 }
@@ -49,6 +51,7 @@ export interface LockedRow {
   created_at: InstantText;
   has_skips: true | null;
   is_bounded: true | null;
+  expires_after_seconds: number | null;
   taken_over: true | null;
 }
 
@@ -71,6 +74,7 @@ export function lockedSchedule(row: LockedRow, lockedAt: Instant): LockedSchedul
     hasSkips: row.has_skips ?? false,
     skips: NONE,
     isBounded: row.is_bounded ?? false,
+    expiresAfterSeconds: row.expires_after_seconds,
     lockedAt,
     createdAt: toInstant(row.created_at),
   };

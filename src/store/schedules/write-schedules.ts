@@ -121,10 +121,11 @@ async function upsertSchedules(tx: Executor, writes: readonly VersionedWrite[], 
   await tx.execute(sql`-- writeSchedules
     INSERT INTO schedules (uid, id, version, enabled, pause_until, outcome_watched, timing, zoned, overlap, lane, priority, limit_id,
       planned_through, next_occurrence_at, next_fire_at, last_fire_at, created_at, after_uid, after_on, after_start_at, after_end_at,
-      after_jitter_seconds, start_within_seconds, finish_within_seconds, updated_at, edition)
+      after_jitter_seconds, start_within_seconds, finish_within_seconds, expires_after_seconds, updated_at, edition)
     SELECT w.uid, w.id, w.version, w.enabled, w.pause_until, w.outcome_watched, w.timing, w.zoned, w.overlap, w.lane, w.priority, w.limit_id,
       w.planned_through, w.next_occurrence_at, w.next_fire_at, w.last_fire_at, w.created_at, w.after_uid, string_to_array(w.after_on, ','),
-      w.after_start_at, w.after_end_at, w.after_jitter_seconds, w.start_within_seconds, w.finish_within_seconds, w.at, w.edition
+      w.after_start_at, w.after_end_at, w.after_jitter_seconds, w.start_within_seconds, w.finish_within_seconds,
+      w.expires_after_seconds, w.at, w.edition
     FROM unnest(
       ${uuids(writes.map((write) => write.uid))}, ${texts(writes.map((write) => write.id))},
       ${ints(writes.map((write) => write.version))}, ${booleans(definitions.map(({ enabled }) => enabled))},
@@ -143,11 +144,12 @@ async function upsertSchedules(tx: Executor, writes: readonly VersionedWrite[], 
       ${ints(followers.map((follower) => follower?.jitterSeconds ?? null))},
       ${ints(definitions.map(({ expect }) => expect?.startWithinSeconds ?? null))},
       ${ints(definitions.map(({ expect }) => expect?.finishWithinSeconds ?? null))},
+      ${ints(definitions.map(({ expiresAfterSeconds }) => expiresAfterSeconds))},
       ${uuids(writes.map((write) => write.edition))})
       AS w(uid, id, version, enabled, pause_until, outcome_watched, at, timing, zoned, overlap, lane, priority, limit_id,
         planned_through, next_occurrence_at, next_fire_at,
         last_fire_at, created_at, after_uid, after_on, after_start_at, after_end_at, after_jitter_seconds, start_within_seconds,
-        finish_within_seconds, edition)
+        finish_within_seconds, expires_after_seconds, edition)
     ON CONFLICT (uid) DO UPDATE SET version = excluded.version, enabled = excluded.enabled,
       pause_until = excluded.pause_until, outcome_watched = excluded.outcome_watched, timing = excluded.timing,
       zoned = excluded.zoned, planned_through = greatest(schedules.planned_through, excluded.planned_through),
@@ -156,7 +158,8 @@ async function upsertSchedules(tx: Executor, writes: readonly VersionedWrite[], 
       last_fire_at = excluded.last_fire_at, after_uid = excluded.after_uid, after_on = excluded.after_on,
       after_start_at = excluded.after_start_at, after_end_at = excluded.after_end_at,
       after_jitter_seconds = excluded.after_jitter_seconds, start_within_seconds = excluded.start_within_seconds,
-      finish_within_seconds = excluded.finish_within_seconds, locked_by = NULL, locked_at = NULL, error = NULL,
+      finish_within_seconds = excluded.finish_within_seconds,
+      expires_after_seconds = excluded.expires_after_seconds, locked_by = NULL, locked_at = NULL, error = NULL,
       plan_failures = 0, updated_at = excluded.updated_at, edition = excluded.edition`);
 }
 

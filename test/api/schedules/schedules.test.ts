@@ -48,6 +48,7 @@ describe('PUT', () => {
       priority: 'normal',
       labels: {},
       limit: null,
+      expiresAfterSeconds: null,
       status: 'active',
       error: null,
       nextFireAt: expect.stringMatching(/^20\d\d-02-29T12:00:00.000Z$/) as string,

@@ -243,6 +243,7 @@ ${spec.replace(/^/gm, '  ')}
       timezone: 'Europe/Paris',
       overlap: 'skip',
       graceSeconds: 200,
+      expiresAfterSeconds: 200,
       catchUp: 'skip',
       retry,
     },

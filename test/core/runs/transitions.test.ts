@@ -54,7 +54,14 @@ describe('a run that is opened again', () => {
   const route = { lane: 'http https://other.example', priority: 1, limitId: 'warehouse' };
   const { scheduleUid, scheduleId } = runRecord();
   const guards = { overlapGuarded: true, outcomeWatched: true };
-  const CURRENT = { scheduleUid, scheduleId, scheduleVersion: 7, ...route, ...guards };
+  const CURRENT = {
+    scheduleUid,
+    scheduleId,
+    scheduleVersion: 7,
+    ...route,
+    ...guards,
+    expiresAfterSeconds: 600,
+  };
   const ended = runRecord({
     status: 'unknown',
     reason: 'age',
@@ -123,6 +130,8 @@ describe('a run that is opened again', () => {
       lane: 'http https://other.example',
       priority: 1,
       limitId: 'warehouse',
+      expiresAfterSeconds: 600,
+      beginBy: NOW + 600_000,
     });
     const free = { ...CURRENT, overlapGuarded: false };
     expect(reopenRun(ended, free, { status: 'pending', now: NOW }).overlapGuarded).toBe(false);

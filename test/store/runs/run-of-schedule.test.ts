@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { boundsOf } from '../../../src/core/runs/bounds.ts';
+import { beginByOf, boundsOf } from '../../../src/core/runs/bounds.ts';
 import { UNGUARDED, newRun, runOfSchedule } from '../../../src/core/runs/new-run.ts';
 import { randomRunId } from '../../../src/core/runs/run.ts';
 import { type Definition, OVERLAPS, type Schedule } from '../../../src/core/schedules/schedule.ts';
@@ -27,6 +27,7 @@ const KINDS: Partial<Definition>[] = [
   { expect: { startWithinSeconds: 60, finishWithinSeconds: null } },
   { expect: { startWithinSeconds: null, finishWithinSeconds: 900 } },
   { expect: { startWithinSeconds: 60, finishWithinSeconds: 900 }, overlap: 'queue' },
+  { expiresAfterSeconds: 600 },
 ];
 
 beforeAll(async () => {
@@ -63,17 +64,24 @@ async function runsOf({ uid }: Schedule) {
     limitId: run.limitId,
     overlapGuarded: run.overlapGuarded,
     outcomeWatched: run.outcomeWatched,
+    expiresAfterSeconds: run.expiresAfterSeconds,
+    begunWithin: run.beginBy === null ? null : run.beginBy - run.dueAt,
     nextBound: run.nextBound,
     boundAfter: run.boundAt === null ? null : run.boundAt - run.dueAt,
     finishWithinSeconds: run.finishWithinSeconds,
   }));
 }
 
+const expiryOf = (schedule: Schedule) => ({
+  ...runOfSchedule(schedule),
+  begunWithin: beginByOf(schedule.definition, 0),
+});
+
 const open = (schedule: Schedule) => {
   const { boundAt: boundAfter, ...bounds } = boundsOf(schedule.definition.expect, 0);
   return {
     status: schedule.definition.overlap === 'allow' ? 'pending' : 'waiting',
-    ...runOfSchedule(schedule),
+    ...expiryOf(schedule),
     ...bounds,
     boundAfter,
   };
@@ -102,15 +110,15 @@ it('a planned fire takes from its schedule what runOfSchedule says, and a missed
       }),
     );
     const none = { nextOccurrenceAt: null, nextFireAt: null, plannedThrough: null, lastFireAt: null };
-    const advances = locked.map(({ uid, version, lockedAt, isBounded }) => ({
-      ...{ uid, version, lockedAt, isBounded },
+    const advances = locked.map(({ uid, version, lockedAt }) => ({
+      ...{ uid, version, lockedAt, isBounded: true },
       ...none,
     }));
     await recordIntentsIfLocked(db, instance.id, advances, intents, { alone: true });
   });
   for (const schedule of schedules) {
     const noBounds = { nextBound: null, boundAfter: null, finishWithinSeconds: null };
-    const skipped = { ...runOfSchedule(schedule), ...UNGUARDED, ...noBounds, status: 'skipped' };
+    const skipped = { ...expiryOf(schedule), ...UNGUARDED, ...noBounds, status: 'skipped' };
     expect(await runsOf(schedule)).toEqual([open(schedule), skipped]);
   }
 });

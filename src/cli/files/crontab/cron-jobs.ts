@@ -79,7 +79,7 @@ function scheduleOf(job: unknown, { timezone: standard, target }: ImportOptions)
     ...(suspend === true ? { enabled: false } : {}),
     overlap,
     // Without a deadline, Kubernetes makes up for missed starts once.
-    ...(typeof deadline === 'number' ? { graceSeconds: deadline, catchUp: 'skip' } : { catchUp: 'latest' }),
+    ...(typeof deadline === 'number' ? byDeadline(deadline) : { catchUp: 'latest' }),
     retry: retryOf(template, what),
     target,
     payload: { namespace, name, job: template },
@@ -89,6 +89,12 @@ function scheduleOf(job: unknown, { timezone: standard, target }: ImportOptions)
     fields,
     notes: dropped.map((one) => `${what}: ${one} has no meaning here: history is kept by days`),
   };
+}
+
+/** No Job is started later than that: neither one that was missed, nor one that no worker claimed in time. */
+function byDeadline(seconds: number): Record<string, unknown> {
+  const bounded = { graceSeconds: seconds, catchUp: 'skip' };
+  return seconds < 1 ? bounded : { ...bounded, expiresAfterSeconds: seconds };
 }
 
 function cronJobOf(job: unknown) {

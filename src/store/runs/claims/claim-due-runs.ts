@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
+import { MAY_BEGIN } from '../begin-by.ts';
 import { isPull } from '../queue-lanes.ts';
 import {
   CLAIMED_COLUMNS,
@@ -109,7 +110,7 @@ export async function findDue(db: Executor, request: DueRequest): Promise<string
 function dueRuns({ atMost, besides = [] }: DueRequest): SQL {
   return sql`SELECT id, lane, attempts FROM runs
       WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL
-        AND due_at <= (SELECT now FROM clock) AND id <> ALL (${uuids(besides)})
+        AND due_at <= (SELECT now FROM clock) AND ${MAY_BEGIN} AND id <> ALL (${uuids(besides)})
       ORDER BY due_at LIMIT ${sql.raw(String(atMost))} FOR UPDATE SKIP LOCKED`;
 }
 

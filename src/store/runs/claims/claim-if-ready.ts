@@ -2,6 +2,7 @@ import { anyUid, uuids } from '../../../postgres/sql/arrays.ts';
 import { sql } from 'drizzle-orm';
 import type { Executor } from '../../../postgres/executor.ts';
 import { queryPrepared } from '../../../postgres/sql/rows.ts';
+import { MAY_BEGIN } from '../begin-by.ts';
 import { type ClaimedRow, type ClaimedRun, claimedRun } from './claimed-run.ts';
 import { CLAIMED_COLUMNS, type ClaimRequest, MAX_ATTEMPTS, mayClaim, setClaimed } from './claims.ts';
 
@@ -27,7 +28,7 @@ export async function claimIfReady(
   const rows = await queryPrepared<ClaimedRow>(db)(sql`-- claimIfReady
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), chosen AS MATERIALIZED (
       SELECT id FROM runs WHERE id = ANY (${uuids(ids)}) AND ${mayClaim(sql`lane`, request)}
-        AND CASE WHEN status = 'pending' AND claimed_by IS NULL AND ready THEN attempts < ${MAX_ATTEMPTS} END
+        AND CASE WHEN status = 'pending' AND claimed_by IS NULL AND ready THEN attempts < ${MAX_ATTEMPTS} AND ${MAY_BEGIN} END
       ORDER BY id FOR UPDATE SKIP LOCKED
     )
     UPDATE runs r SET ${setClaimed(instanceId)} FROM chosen, clock WHERE r.id = chosen.id AND ${anyUid(sql`chosen.id`)}

@@ -4,6 +4,7 @@ import { ints, texts, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
 import { noHandoffs } from '../../maintenance/maintenance-row.ts';
+import { MAY_BEGIN } from '../begin-by.ts';
 import { IS_TO_BEGIN } from '../bounds/bound-columns.ts';
 import { type ClaimedRow, type ClaimedRun, claimedRun } from './claimed-run.ts';
 
@@ -92,7 +93,7 @@ const TIMES_EVEN_SHARE = 4;
 /** Of the lane and priority of a row of that name. */
 function isReadyIn(of: SQL, besides: readonly string[]): SQL {
   return sql`status = 'pending' AND claimed_by IS NULL AND ready AND lane = ${of}.lane AND priority = ${of}.priority
-          AND attempts < ${MAX_ATTEMPTS} AND id <> ALL (${uuids(besides)})`;
+          AND attempts < ${MAX_ATTEMPTS} AND id <> ALL (${uuids(besides)}) AND ${MAY_BEGIN}`;
 }
 
 /** A claim of `r` is the beginning of an attempt. */

@@ -27,7 +27,11 @@ export function wasMissed({
   trigger,
   coalesced,
 }: Pick<Intent, 'trigger' | 'coalesced'> & { skipped: string | null }): boolean {
-  return coalesced > 0 || trigger === 'catchUp' || (skipped !== null && skipped !== 'request');
+  return (
+    coalesced > 0 ||
+    trigger === 'catchUp' ||
+    (skipped !== null && skipped !== 'request' && skipped !== 'expired')
+  );
 }
 
 /** Where a schedule stands after its plan; the guard is what the fire-lock statement answered. */
@@ -41,7 +45,7 @@ export interface Advance {
   /** The newest occurrence that this plan records, and the newest that it fires. */
   plannedThrough: Instant | null;
   lastFireAt: Instant | null;
-  /** Its runs have bounds; absent: none. */
+  /** Its runs have bounds, or expire; absent: they do not. */
   isBounded?: boolean;
 }
 
@@ -52,6 +56,8 @@ export interface Recorded {
   inserted: (id: string) => boolean;
   /** Whether it inserted it as waiting, for its overlap to be judged. */
   waits: (id: string) => boolean;
+  /** Whether it had waited too long by then, and so has no claim. */
+  expired: (id: string) => boolean;
   /** When they were claimed. */
   claimedAt: Instant;
   /** Of runs that ended at once, as missed: how many effects there are to see to. */

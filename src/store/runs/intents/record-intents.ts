@@ -14,6 +14,7 @@ import {
 } from '../../../postgres/sql/rows.ts';
 import { BOUND_COLUMNS, recordedBounds } from '../bounds/bound-columns.ts';
 import { OVERLAPS } from '../../../core/schedules/schedule.ts';
+import { EXPIRY_COLUMNS, beginBy, recordedExpiry } from '../begin-by.ts';
 import { isIdleUnderLock } from '../guarded-runs.ts';
 import { laneOfRun } from '../../scopes/scoped-lanes.ts';
 import { isReady } from '../ready.ts';
@@ -66,11 +67,24 @@ const STARTS = sql`(${IS_UNGUARDED} OR f.overlap = ANY (${texts(OVERLAPS)}) AND 
 /** Those that are there. */
 const LEAVING_OUT = sql`ON CONFLICT DO NOTHING`;
 
-const OF_UNBOUNDED = { of: () => sql``, names: sql``, values: sql`` };
+const NONE = { names: sql``, values: sql`` };
+const OF_UNBOUNDED = {
+  ...NONE,
+  of: (_row: SQL) => sql``,
+  mayBegin: sql``,
+  expired: sql`NULL`,
+  late: NONE,
+};
+const EXPIRY = { names: sql`, ${EXPIRY_COLUMNS}`, values: sql`, ${recordedExpiry(sql`f`, sql`f.due_at`)}` };
+const EXPIRED = sql`coalesce(${beginBy(sql`f`, sql`f.due_at`)} <= f.now, false)`;
 const OF_BOUNDED = {
-  of: (row: SQL) => sql`, ${row}.start_within_seconds, ${row}.finish_within_seconds`,
-  names: sql`, ${BOUND_COLUMNS}`,
-  values: sql`, ${recordedBounds(sql`f`, sql`f.due_at`)}`,
+  of: (row: SQL) =>
+    sql`, ${row}.start_within_seconds, ${row}.finish_within_seconds, ${row}.expires_after_seconds`,
+  names: sql`, ${BOUND_COLUMNS}${EXPIRY.names}`,
+  values: sql`, ${recordedBounds(sql`f`, sql`f.due_at`)}${EXPIRY.values}`,
+  mayBegin: sql` AND NOT ${EXPIRED}`,
+  expired: sql`(SELECT string_agg(f.id::text, ',') FROM fires f WHERE f.claimed AND ${EXPIRED})`,
+  late: EXPIRY,
 };
 
 interface RecordedRow {
@@ -78,6 +92,7 @@ interface RecordedRow {
   advanced: number;
   inserted: string | null;
   waiting: string | null;
+  expired: string | null;
   effects: number;
 }
 
@@ -98,9 +113,9 @@ async function record(
   const isAnySkipped = intents.some(({ skipped }) => skipped !== null);
   const isAnyMissed = intents.some(wasMissed);
   const starts = alone || further ? IS_UNGUARDED : STARTS;
-  const claims = alone ? sql`f.claimed` : sql`(f.claimed AND f.starts)`;
   // Other batches are spared what bounds cost.
   const bounds = advances.some(({ isBounded }) => isBounded === true) ? OF_BOUNDED : OF_UNBOUNDED;
+  const claims = sql`(f.claimed${alone ? sql`` : sql` AND f.starts`}${bounds.mayBegin})`;
   const [row] = await queryPrepared<RecordedRow>(db)(sql`-- recordIntentsIfLocked
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now${alone ? sql`, ${LOCK_LIMIT}` : sql``}),
     advanced AS (
@@ -136,10 +151,11 @@ async function record(
         f.overlap <> 'allow', f.outcome_watched${bounds.values}, f.now, f.now
       FROM fires f WHERE f.skipped IS NULL ${onConflict}
       RETURNING id, status
-    )${isAnySkipped ? MISSED : sql``}${isAnyMissed ? BROKE : sql``}
+    )${isAnySkipped ? missedOf(bounds) : sql``}${isAnyMissed ? BROKE : sql``}
     SELECT clock.now::timestamptz(3) AS now, (SELECT count(*) FROM advanced)::int AS advanced,
       ${idsUnlessAll(isAnySkipped ? sql`(SELECT id FROM recorded UNION ALL TABLE missed) AS written` : sql`recorded`, intents.length)} AS inserted,
       ${alone ? sql`NULL` : sql`(SELECT string_agg(id::text, ',') FROM recorded WHERE status = 'waiting')`} AS waiting,
+      ${bounds.expired} AS expired,
       ${isAnySkipped ? sql`(SELECT count(*) FROM caused)::int` : sql`0`}
         + ${isAnyMissed ? sql`(SELECT count(*) FROM broke)::int` : sql`0`} AS effects
     FROM clock`);
@@ -149,17 +165,18 @@ async function record(
     claimedAt: toInstant(row.now),
     inserted: isAmong(row.inserted),
     waits: isAmong(row.waiting ?? ''),
+    expired: isAmong(row.expired ?? ''),
     effects: row.effects,
   };
 }
 
 /** Fires that were missed and are not caught up with: they end as they are recorded. */
-const MISSED = sql`, missed AS (
+const missedOf = ({ late }: typeof OF_UNBOUNDED) => sql`, missed AS (
       INSERT INTO history (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, reason, lane, priority,
-        limit_id, due_at, attempts, coalesced, coalesced_from, created_at, updated_at, finished_at, ended_at)
+        limit_id, due_at, attempts, coalesced, coalesced_from, created_at, updated_at, finished_at, ended_at${late.names})
       SELECT f.id, f.scheduled_for, f.uid, f.version, f.schedule_id, f.trigger,
         ${sql.raw(stepTo(null, 'skipped', 'recordIntentsIfLocked'))}, f.skipped, f.lane, f.priority,
-        f.limit_id, f.due_at, 0, f.coalesced, f.coalesced_from, f.now, f.now, f.now, f.now
+        f.limit_id, f.due_at, 0, f.coalesced, f.coalesced_from, f.now, f.now, f.now, f.now${late.values}
       FROM fires f WHERE f.skipped IS NOT NULL
       RETURNING id
     ), caused AS (

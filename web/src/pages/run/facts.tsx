@@ -13,6 +13,7 @@ export function Facts({ run, zone }: { run: WholeRun; zone: string | null }) {
     ...time('Stands for fires since', run.coalescedFrom),
     ...time('Recorded', run.createdAt),
     ...time('Next attempt', run.finishedAt === null ? run.nextAttemptAt : null, true),
+    ...time('Expires, unless it has begun', run.finishedAt === null ? run.expiresAt : null, true),
     ...time('Handed off', run.handedOffAt),
     ...time('Its worker has until', run.leaseUntil, true),
     ...time('Completion is due', run.completionDueAt, true),

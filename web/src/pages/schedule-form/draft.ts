@@ -44,7 +44,7 @@ export interface Draft extends HttpDraft, DayDraft {
 const TEXTS = new Set(['catchUp', 'overlap', 'completion', 'delivery', 'priority', 'limit']);
 const POLICIES =
   'catchUp catchUpLimit graceSeconds overlap jitterSeconds timeoutSeconds completion completionTimeoutSeconds delivery ' +
-  'priority limit pauseAfterFailures successWithinSeconds retry/maxAttempts retry/minBackoffSeconds retry/maxBackoffSeconds ' +
+  'expiresAfterSeconds priority limit pauseAfterFailures successWithinSeconds retry/maxAttempts retry/minBackoffSeconds retry/maxBackoffSeconds ' +
   'expect/startWithinSeconds expect/finishWithinSeconds';
 const READ_ONLY = new Set(
   'status late error nextFireAt lastFireAt lockedBy lockedAt version createdAt updatedAt'.split(' '),
@@ -140,7 +140,7 @@ function policyOf(name: string, text: string): unknown {
   return TEXTS.has(name) ? text : numberOf(text);
 }
 
-const NULLABLE = new Set(['limit', 'pauseAfterFailures', 'successWithinSeconds']);
+const NULLABLE = new Set(['limit', 'expiresAfterSeconds', 'pauseAfterFailures', 'successWithinSeconds']);
 
 function afterOf({ afterId, afterOn }: Draft): AfterInput {
   return { scheduleId: afterId, on: afterOn as NonNullable<AfterInput['on']> };

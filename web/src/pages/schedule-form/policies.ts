@@ -44,6 +44,12 @@ export const LATENESS: readonly Policy[] = [
     ],
   },
   {
+    name: 'expiresAfterSeconds',
+    label: 'Expires after, seconds',
+    hint: 'A run that has waited for that long does not begin any more.',
+    otherwise: 'never',
+  },
+  {
     name: 'jitterSeconds',
     label: 'Jitter, seconds',
     hint: 'Each fire is put off by a fixed part of that, so that not all schedules fire at once.',

@@ -9,9 +9,9 @@ export function whyText({ state, reason, outcome, fireAt }: Told, schedule: Sche
     case 'missed':
       return MISSED[reason ?? ''] ?? 'It was missed.';
     case 'skipped':
-      return reason === 'request'
-        ? 'Somebody asked for it to be skipped.'
-        : `An earlier run was still active, and the schedule does not let two run at once (overlap: ${schedule.overlap}).`;
+      if (reason === 'request') return 'Somebody asked for it to be skipped.';
+      if (reason === 'expired') return 'It waited for expiresAfterSeconds, and had not begun by then.';
+      return `An earlier run was still active, and the schedule does not let two run at once (overlap: ${schedule.overlap}).`;
     case 'paused':
       if (Date.parse(fireAt) > Date.now())
         return 'The schedule is paused: unless it is resumed before, this does not fire.';
