@@ -2,12 +2,12 @@ import { sql } from 'drizzle-orm';
 import { type Scope, prefixRanges, seenPrefixes } from '../../core/access/scope.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { Timing } from '../../core/schedules/schedule.ts';
-import { planningGoesOnAfter } from '../../core/time/clock-ahead.ts';
 import type { Identity } from '../../core/time/fire-times.ts';
 import { readTiming } from '../../core/schedules/stored-definition.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 import { FIRST_UUID } from '../../postgres/sql/arrays.ts';
+import { CURSOR, type CursorRow, goesOnAfter } from '../schedules/cursors-ahead.ts';
 
 interface TimedSchedule {
   uid: string;
@@ -16,7 +16,7 @@ interface TimedSchedule {
   timing: Timing | null;
   /** Some of its fires may not be to be made. */
   hasSkips: boolean;
-  /** The moment after which planning goes on, if that is still to come (`planningGoesOnAfter`); else null. */
+  /** The moment after which planning goes on, if that is still to come ; else null. */
   goesOnAfter: Instant | null;
 }
 
@@ -28,16 +28,13 @@ export interface TimingPage {
   limit: number;
 }
 
-interface Row {
+interface Row extends CursorRow {
   uid: string;
   id: string;
   timing: string;
   created_at: InstantText;
   has_skips: boolean;
   now: InstantText;
-  planned_through: InstantText | null;
-  updated_at: InstantText;
-  next_occurrence_at: InstantText | null;
 }
 
 /**
@@ -67,17 +64,13 @@ export async function listTimings(
   return found.map(toTimed);
 }
 
-const TIMED = sql`s.uid, s.id, s.created_at, s.timing, s.has_skips, clock_timestamp() AS now, s.planned_through, s.updated_at, s.next_occurrence_at`;
+const TIMED = sql`s.uid, s.id, s.created_at, s.timing, s.has_skips, clock_timestamp() AS now, ${CURSOR}`;
+
 function toTimed(row: Row): TimedSchedule {
   const now = toInstant(row.now);
-  const cursor = {
-    plannedThrough: toInstantOrNull(row.planned_through),
-    updatedAt: toInstant(row.updated_at),
-    nextOccurrenceAt: toInstantOrNull(row.next_occurrence_at),
-  };
-  const goesOnAfter = planningGoesOnAfter(cursor, now);
+  const after = goesOnAfter(row, now);
   return {
-    goesOnAfter: goesOnAfter > now ? goesOnAfter : null,
+    goesOnAfter: after > now ? after : null,
     uid: row.uid,
     identity: { id: row.id, createdAt: toInstant(row.created_at) },
     timing: timingOf(row.timing),

@@ -1,10 +1,10 @@
 import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
-import { planningGoesOnAfter } from '../../core/time/clock-ahead.ts';
 import type { VersionSpan, Position } from '../../core/time/expected-occurrences.ts';
 import type { PlanningState, PlannedRun } from '../../core/time/occurrences.ts';
 import { type StoredDefinition, readDefinition } from '../../core/schedules/stored-definition.ts';
 import type { Executor } from '../../postgres/executor.ts';
+import { CURSOR, type CursorRow, goesOnAfter } from '../schedules/cursors-ahead.ts';
 import { skipsOf } from '../schedules/skips.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 import { type RunStatus, firstRunIdAt } from '../../core/runs/run.ts';
@@ -15,32 +15,20 @@ export async function readPlanningState(
   db: Executor,
   scheduleId: string,
 ): Promise<Omit<PlanningState, 'horizon'>> {
-  const [row] = await rowsOf<{
-    now: InstantText;
-    uid: string | null;
-    next_occurrence_at: InstantText | null;
-    planned_through: InstantText | null;
-    updated_at: InstantText;
-    in_error: boolean;
-    has_skips: boolean;
-  }>(db)(sql`-- readPlanningState
+  const [row] = await rowsOf<
+    CursorRow & { now: InstantText; uid: string | null; in_error: boolean; has_skips: boolean }
+  >(db)(sql`-- readPlanningState
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
-    SELECT clock.now, s.uid, s.next_occurrence_at, s.planned_through, coalesce(s.updated_at, clock.now) AS updated_at, s.error IS NOT NULL AS in_error, coalesce(s.has_skips, false) AS has_skips
+    SELECT clock.now, s.uid, ${CURSOR}, s.error IS NOT NULL AS in_error, coalesce(s.has_skips, false) AS has_skips
     FROM clock LEFT JOIN schedules s ON s.id = ${scheduleId}`);
   if (!row) throw new Error('the database gave no time');
-  const { uid, next_occurrence_at, in_error: inError } = row;
-  const nextOccurrenceAt = toInstantOrNull(next_occurrence_at);
+  const { uid, in_error: inError } = row;
+  const nextOccurrenceAt = toInstantOrNull(row.next_occurrence_at);
   const now = toInstant(row.now);
   if (uid === null) return { now, current: null };
   const found = row.has_skips ? (await skipsOf(db, [uid])).get(uid) : undefined;
   const skips = new Set([...(found ?? [])].flatMap(([at, { made }]) => (made ? [] : [at])));
-  const cursor = {
-    nextOccurrenceAt,
-    plannedThrough: toInstantOrNull(row.planned_through),
-    updatedAt: toInstant(row.updated_at),
-  };
-  const goesOnAfter = planningGoesOnAfter(cursor, now);
-  return { now, current: { uid, nextOccurrenceAt, inError, skips, goesOnAfter } };
+  return { now, current: { uid, nextOccurrenceAt, inError, skips, goesOnAfter: goesOnAfter(row, now) } };
 }
 
 /** A schedule that had an id. They follow each other: one is deleted before the next is created. */

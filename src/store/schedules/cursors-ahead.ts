@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { firstRunIdAt } from '../../core/runs/run.ts';
-import { AHEAD_SECONDS } from '../../core/time/clock-ahead.ts';
+import { AHEAD_SECONDS, planningGoesOnAfter } from '../../core/time/clock-ahead.ts';
 import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
@@ -9,6 +9,22 @@ import { noteSkipsUnderLock } from './skips.ts';
 
 /** Of a row `s` of schedules: it was planned, or written, while the database's clock was ahead; `clock` has the column `now`. */
 export const isAhead = sql`greatest(s.planned_through, s.updated_at) > clock.now + make_interval(secs => ${AHEAD_SECONDS})`;
+
+/** Of a row `s` of schedules, for `goesOnAfter`. */
+export const CURSOR = sql`s.planned_through, s.updated_at, s.next_occurrence_at`;
+
+export interface CursorRow {
+  planned_through: InstantText | null;
+  updated_at: InstantText;
+  next_occurrence_at: InstantText | null;
+}
+
+/** The moment after which its planning goes on, or `now` if that has passed. */
+export function goesOnAfter(row: CursorRow, now: Instant): Instant {
+  const plannedThrough = toInstantOrNull(row.planned_through);
+  const nextOccurrenceAt = toInstantOrNull(row.next_occurrence_at);
+  return planningGoesOnAfter({ plannedThrough, nextOccurrenceAt, updatedAt: toInstant(row.updated_at) }, now);
+}
 
 /** As it was read: the guard of its move. */
 export interface ScheduleAhead {
