@@ -10,16 +10,13 @@ const [FIRST, STARTS, LAST] = [
   DateTime.utc(2039, 12, 31),
 ].map((date) => date.toMillis() / DAY_MS) as [number, number, number];
 const WEEKDAYS = ['MO', 'TU', 'WE', 'TH', 'FR', 'SA', 'SU'];
-const FREQUENCIES = ['DAILY', 'WEEKLY', 'MONTHLY', 'YEARLY'] as const;
 
 interface Rule {
-  freq: (typeof FREQUENCIES)[number];
   interval: number;
   /** The n-th (0: each) weekday, 1 … 7, of the month. */
   days: (readonly [nth: number, weekday: number])[];
   monthDays: number[];
   months: number[];
-  position: number | null;
   count: number | null;
   until: DateTime | null;
 }
@@ -29,37 +26,30 @@ function randomRule(random: Random): Rule {
   const chance = (probability: number) => random.chance(probability);
   const whole = (from: number, to: number) => Math.floor(random.between(from, to + 1));
   const some = <T>(draw: () => T): T[] => Array.from({ length: whole(1, 3) }, draw);
-  const freq = pick(FREQUENCIES);
-  const isLong = freq === 'MONTHLY' || freq === 'YEARLY';
-  const hasDays = freq !== 'DAILY' && chance(0.5);
-  const hasMonthDays = isLong && chance(hasDays ? 0.2 : 0.7);
-  const isNumbered = isLong && !hasMonthDays && chance(0.7);
+  const hasDays = chance(0.5);
+  const hasMonthDays = chance(hasDays ? 0.2 : 0.7);
+  const isNumbered = !hasMonthDays && chance(0.7);
   return {
-    freq,
     interval: chance(0.7) ? 1 : whole(2, 4),
     days: hasDays ? some(() => [isNumbered ? pick([1, 2, 3, 4, 5, -1, -2]) : 0, whole(1, 7)] as const) : [],
-    monthDays: hasMonthDays
-      ? some(() => (freq === 'MONTHLY' && chance(0.3) ? whole(-4, -1) : whole(1, 31)))
-      : [],
-    months: freq === 'YEARLY' && (hasDays || hasMonthDays || chance(0.3)) ? some(() => whole(1, 12)) : [],
-    position: hasDays && isLong && chance(0.3) ? pick([1, 2, -1]) : null,
+    monthDays: hasMonthDays ? some(() => (chance(0.3) ? whole(-4, -1) : whole(1, 31))) : [],
+    months: hasDays || hasMonthDays || chance(0.3) ? some(() => whole(1, 12)) : [],
     count: chance(0.2) ? whole(1, 12) : null,
     until: chance(0.2) ? DateTime.utc(whole(2024, 2034), whole(1, 12), whole(1, 28)) : null,
   };
 }
 
-function textOf({ freq, interval, days, monthDays, months, position, count, until }: Rule): string {
+function textOf({ interval, days, monthDays, months, count, until }: Rule): string {
   const list = (name: string, values: readonly unknown[]) =>
     values.length === 0 ? '' : `;${name}=${values.join(',')}`;
   return [
-    `FREQ=${freq};INTERVAL=${interval}`,
+    `FREQ=YEARLY;INTERVAL=${interval}`,
     list(
       'BYDAY',
       days.map(([nth, weekday]) => `${nth === 0 ? '' : nth}${WEEKDAYS[weekday - 1] ?? ''}`),
     ),
     list('BYMONTHDAY', monthDays),
     list('BYMONTH', months),
-    list('BYSETPOS', position === null ? [] : [position]),
     list('COUNT', count === null ? [] : [count]),
     list('UNTIL', until === null ? [] : [until.toFormat('yyyyMMdd')]),
   ].join('');
@@ -91,35 +81,17 @@ const DAYS: readonly Day[] = Array.from({ length: LAST - FIRST + 1 }, (_, index)
   };
 });
 
-/** The number of the period that a day is in. Weeks begin on Monday; 1 January 1970 was a Thursday. */
-const PERIODS: Record<Rule['freq'], (day: Day) => number> = {
-  DAILY: ({ number }) => number,
-  WEEKLY: ({ number }) => Math.floor((number + 3) / 7),
-  MONTHLY: ({ year, month }) => year * 12 + month,
-  YEARLY: ({ year }) => year,
-};
-
 /** RFC 5545 §3.3.10, day by day. */
 function walk(rule: Rule, start: Day): Day[] {
-  const { position, count, until } = rule;
-  const periodOf = PERIODS[rule.freq];
-  const chosen = DAYS.filter(
-    (day) => (periodOf(day) - periodOf(start)) % rule.interval === 0 && isChosen(rule, start, day),
-  );
-  const found =
-    position === null
-      ? chosen
-      : [...Map.groupBy(chosen, periodOf).values()].flatMap(
-          (days) => days.at(position > 0 ? position - 1 : position) ?? [],
-        );
-  return found
+  const { count, until } = rule;
+  return DAYS.filter((day) => (day.year - start.year) % rule.interval === 0 && isChosen(rule, start, day))
     .filter(({ number }) => number >= start.number)
     .slice(0, count ?? undefined)
     .filter(({ number }) => until === null || number * DAY_MS <= until.toMillis());
 }
 
-function isChosen({ freq, days, monthDays, months }: Rule, start: Day, day: Day): boolean {
-  if (freq === 'YEARLY' && !(months.length > 0 ? months : [start.month]).includes(day.month)) return false;
+function isChosen({ days, monthDays, months }: Rule, start: Day, day: Day): boolean {
+  if (!(months.length > 0 ? months : [start.month]).includes(day.month)) return false;
   const { daysInMonth } = day;
   const isMonthDay = monthDays.some((one) => day.day === (one > 0 ? one : daysInMonth + one + 1));
   const isDay = days.some(
@@ -129,10 +101,10 @@ function isChosen({ freq, days, monthDays, months }: Rule, start: Day, day: Day)
   );
   if (days.length > 0 || monthDays.length > 0)
     return (days.length === 0 || isDay) && (monthDays.length === 0 || isMonthDay);
-  return freq === 'DAILY' || (freq === 'WEEKLY' ? day.weekday === start.weekday : day.day === start.day);
+  return day.day === start.day;
 }
 
-test('rules choose the days that a walk over all days chooses', () => {
+test('yearly rules choose the days that a walk over all days chooses', () => {
   const random = createRandom(5545, 'ics');
   const compared: string[] = [];
   while (compared.length < 250) {
@@ -140,8 +112,6 @@ test('rules choose the days that a walk over all days chooses', () => {
     const start = DAYS[STARTS - FIRST + Math.floor(random.between(0, 1500))];
     if (start === undefined) throw new Error('a start outside of the days');
     const days = walk(rule, start);
-    // This the library reads in another way; it is refused.
-    if (rule.position !== null && rule.months.length > 1) continue;
     // Where the first day is none of the rule's, it is not said whether COUNT counts it.
     if (days[0] !== start && rule.count !== null) continue;
     const wanted = [...new Set([start, ...days].map(({ text }) => text))];

@@ -79,7 +79,7 @@ test('days of Outlook from midnight to midnight are taken; what has a time of da
   ]);
 });
 
-test('rules that holidays use: every second year, the last Monday, the 29th of February, weeks, a position, a number of times', () => {
+test('rules that holidays use: every second year, the last Monday, the 29th of February, a number of times', () => {
   const start = (date: string, rule: string) => [`DTSTART;VALUE=DATE:${date}`, `RRULE:${rule}`];
   expect(datesOf(start('20240229', 'FREQ=YEARLY'), '2024..2032')).toEqual([
     ...['2024-02-29', '2028-02-29'],
@@ -90,35 +90,14 @@ test('rules that holidays use: every second year, the last Monday, the 29th of F
     '2029-12-01',
     '2031-12-01',
   ]);
-  expect(datesOf(start('20301220', 'FREQ=WEEKLY;COUNT=3'))).toEqual([
-    '2030-12-20',
-    '2030-12-27',
-    '2031-01-03',
-  ]);
+  expect(datesOf(start('20301220', 'FREQ=YEARLY;COUNT=2'))).toEqual(['2030-12-20', '2031-12-20']);
   expect(datesOf([...start('20301230', 'FREQ=YEARLY'), 'DURATION:P1W'], '2031')).toEqual([
     '2031-01-01/2031-01-05',
     '2031-12-30/2031-12-31',
   ]);
-  expect(datesOf(start('20300107', 'FREQ=YEARLY;BYMONTH=1,2;BYDAY=MO;BYSETPOS=1'))).toEqual([
-    ...['2030-01-07', '2031-01-06'],
-    '2032-01-05',
-  ]);
   expect(datesOf(start('20300228', 'FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=-1'))).toEqual([
     ...['2030-02-28', '2031-02-28'],
     '2032-02-29',
-  ]);
-  expect(datesOf(start('20300131', 'FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1;COUNT=2'))).toEqual([
-    '2030-01-31',
-    '2030-02-28',
-  ]);
-  const secondWeeks = 'FREQ=WEEKLY;INTERVAL=2;COUNT=4;BYDAY=TU,SU';
-  expect(datesOf(start('20300101', secondWeeks))).toEqual([
-    ...['2030-01-01', '2030-01-06'],
-    ...['2030-01-15', '2030-01-20'],
-  ]);
-  expect(datesOf(start('20300101', `${secondWeeks};WKST=SU`))).toEqual([
-    ...['2030-01-01', '2030-01-13'],
-    ...['2030-01-15', '2030-01-27'],
   ]);
   // Two events of one day, and two that share a part of their days.
   const twice = fileOf(
@@ -142,9 +121,11 @@ test('what cannot be read is named by its line, and nothing is changed', async (
     ['RRULE:X', `its RRULE is ${UNSUPPORTED}`],
     ['RRULE:FREQ=YEARLY;BYWEEKNO=20', `its RRULE is ${UNSUPPORTED}`],
     ['RRULE:FREQ=YEARLY;BYDAY=20MO', `its RRULE is ${UNSUPPORTED}`],
-    ['RRULE:FREQ=WEEKLY;BYDAY=1MO', `its RRULE is ${UNSUPPORTED}`],
+    ['RRULE:FREQ=YEARLY;BYMONTH=1;BYDAY=MO;BYSETPOS=1', `its RRULE is ${UNSUPPORTED}`],
+    ['RRULE:FREQ=MONTHLY;BYMONTHDAY=1', `its RRULE is ${UNSUPPORTED}`],
+    ['RRULE:FREQ=WEEKLY', `its RRULE is ${UNSUPPORTED}`],
     ['RRULE:FREQ=YEARLY;UNTIL=20310231', 'its RRULE has an UNTIL that is no date'],
-    ['RRULE:FREQ=DAILY;BYMONTH=1', `its RRULE is ${UNSUPPORTED}`],
+    ['RRULE:FREQ=DAILY', `its RRULE is ${UNSUPPORTED}`],
     ['RRULE:FREQ=YEARLY;INTERVAL=999999999', `its RRULE is ${UNSUPPORTED}`],
     ['RRULE:FREQ=YEARLY;RSCALE=CHINESE', `EXRULE and RSCALE are ${UNSUPPORTED}`],
     ['EXRULE:FREQ=YEARLY', `EXRULE and RSCALE are ${UNSUPPORTED}`],
@@ -175,16 +156,13 @@ describe('a hostile file', { tags: [ATTACK] }, () => {
   const from = (date: string, rule: string) => [`DTSTART;VALUE=DATE:${date}`, `RRULE:${rule}`, 'SUMMARY:Bad'];
 
   test('cannot keep the command busy by rules that repeat very often, or never find a day', () => {
-    expect(refusal(from('00010101', 'FREQ=DAILY'))).toContain('DTSTART is no date: 0001-01-01');
-    expect(refusal(from('16010101', 'FREQ=DAILY'))).toContain('“Bad”: it repeats too often to be a holiday');
-    const many = Array.from({ length: 400 }, () => from('20000101', 'FREQ=DAILY'));
-    expect(() => read(fileOf(...many))).toThrow('repeats too often');
-    const months = 'BYMONTH=1,2,3,4,5,6,7,8,9,10,11,12;BYDAY=MO,1MO,-1MO;BYSETPOS=366';
+    expect(refusal(from('00010101', 'FREQ=YEARLY'))).toContain('DTSTART is no date: 0001-01-01');
+    const months = 'BYMONTH=2,4,6,9,11;BYMONTHDAY=31';
     const none = Array.from({ length: 400 }, () => from('16010101', `FREQ=YEARLY;${months}`));
     expect(() => read(fileOf(...none))).toThrow('repeats too often');
     expect(read(fileOf(...none.slice(0, 15))).dates).toEqual([]);
-    for (const never of ['FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30', 'FREQ=MONTHLY;BYMONTHDAY=31;INTERVAL=12'])
-      expect(refusal(from('20300401', never))).toMatch(/^taken: 2030-04-01$/);
+    const never = 'FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30';
+    expect(refusal(from('20300401', never))).toMatch(/^taken: 2030-04-01$/);
   });
 
   test('cannot fill the memory by its length, or by a day that has no end', () => {

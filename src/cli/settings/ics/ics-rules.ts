@@ -1,11 +1,10 @@
 import ICAL from 'ical.js';
 import { dayOfDate } from '../../../core/exclusions/date-entries.ts';
-import { weekdayOf } from '../../../core/exclusions/day-set.ts';
 import type { DayNumber } from '../../../core/utc-day.ts';
 import type { IcsEvent } from './ics-events.ts';
-import { type IcsRule, dateParts, icsPeriodOf, weekdayKey } from './ics-periods.ts';
+import { type YearlyRule, dateParts, daysInYear, weekdayKey } from './ics-years.ts';
 
-/** How many days are found, and months and weeks looked at, for the rules of a whole file: hostile ones have no end. */
+/** How many days are found, and months looked at, for the rules of a whole file: hostile ones have no end. */
 export interface Budget {
   steps: number;
 }
@@ -37,35 +36,24 @@ const WHY_NOT = 'not supported: delete the event from the file, and name its day
 
 const MAX_INTERVAL = 1000;
 
-/** The parts of a rule that are followed, as RFC 5545, 3.3.10, says it. */
-const PARTS: Readonly<Record<string, readonly string[]>> = {
-  DAILY: [],
-  WEEKLY: ['BYDAY'],
-  MONTHLY: ['BYDAY', 'BYMONTHDAY', 'BYSETPOS'],
-  YEARLY: ['BYMONTH', 'BYDAY', 'BYMONTHDAY', 'BYSETPOS'],
-};
+/** The parts of a rule that are followed, as RFC 5545, 3.3.10, says it: holidays come again each year. */
+const PARTS = ['BYMONTH', 'BYDAY', 'BYMONTHDAY'];
 
 /** What a rule leaves out, its first day says. Null: the rule is another one. */
-function ruleOf(written: ICAL.Recur, first: DayNumber): IcsRule | null {
+function ruleOf(written: ICAL.Recur, first: DayNumber): YearlyRule | null {
   const { freq, interval, parts } = written;
-  const known = PARTS[freq];
-  if (known === undefined || interval > MAX_INTERVAL) return null;
-  if (!Object.keys(parts).every((part) => known.includes(part))) return null;
+  if (freq !== 'YEARLY' || interval > MAX_INTERVAL) return null;
+  if (!Object.keys(parts).every((part) => PARTS.includes(part))) return null;
   const { month, monthDay } = dateParts(first);
   const numbers = (part: string) => new Set(written.getComponent(part).map(Number));
   const rule = {
-    ...{ freq, interval, weekStart: (written.wkst + 5) % 7 },
-    ...{ months: numbers('BYMONTH'), monthDays: numbers('BYMONTHDAY'), positions: numbers('BYSETPOS') },
+    ...{ interval, months: numbers('BYMONTH'), monthDays: numbers('BYMONTHDAY') },
     weekdays: new Set(written.getComponent('BYDAY').map((name) => keyOf(String(name)))),
   };
   const namesDays = rule.weekdays.size + rule.monthDays.size > 0;
-  if (freq === 'WEEKLY' && !namesDays) rule.weekdays.add(weekdayOf(first));
-  if (freq === 'WEEKLY' && [...rule.weekdays].some((key) => key < 0 || key > 6)) return null;
-  if (freq === 'YEARLY' && rule.months.size === 0) {
-    if (namesDays) return null;
-    rule.months.add(month);
-  }
-  if ((freq === 'MONTHLY' || freq === 'YEARLY') && !namesDays) rule.monthDays.add(monthDay);
+  if (rule.months.size === 0 && namesDays) return null;
+  if (rule.months.size === 0) rule.months.add(month);
+  if (!namesDays) rule.monthDays.add(monthDay);
   return rule;
 }
 
@@ -83,15 +71,15 @@ interface Bounds {
 
 function addDays(
   starts: Set<DayNumber>,
-  rule: IcsRule,
+  rule: YearlyRule,
   { count, end }: Bounds,
   { event, first, budget }: Repeated,
 ): void {
   let left = count;
   for (let index = 0; left > 0; index += 1) {
-    const { begin, days } = icsPeriodOf(rule, first, index);
+    const { begin, days } = daysInYear(rule, dateParts(first).year + index * rule.interval);
     const found = days.filter((day) => day >= first && day <= end).slice(0, left);
-    budget.steps -= Math.max(1, rule.months.size, found.length);
+    budget.steps -= Math.max(rule.months.size, found.length);
     if (budget.steps < 0) event.refuse('it repeats too often to be a holiday');
     if (begin > end) return;
     for (const day of found) starts.add(day);
