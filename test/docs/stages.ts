@@ -34,30 +34,6 @@ const HTTP = { type: 'http', url: 'http://127.0.0.1:9000/run' };
 
 /** Pages without an entry need nothing but an empty installation. */
 export const STAGES: Readonly<Record<string, PageStage>> = {
-  'docs/bulk.md': {
-    prepare: async (api) => {
-      const target = {
-        ...HTTP,
-        url: 'http://127.0.0.1:9000/invoices',
-        headers: { authorization: 'Bearer old' },
-      };
-      const labels = { team: 'billing', tier: 'batch' };
-      await make(api, 'PUT', '/schedules/invoices', { cron: '0 6 * * *', labels, target });
-      await make(api, 'POST', '/schedules/invoices/fire');
-      return { targetUrl: 'http://127.0.0.1:9000' };
-    },
-    shapes: ['matched', 'changed', 'remaining', 'sample'],
-    after: (_, said) => {
-      const [dryPause, pause, resume, retry, cancel, , schedules, runs] = answersIn(said);
-      expect(dryPause).toEqual({ matched: 1, changed: 0, remaining: 1, sample: ['invoices'] });
-      for (const done of [pause, resume])
-        expect(done).toEqual({ matched: 1, changed: 1, remaining: 0, sample: ['invoices'] });
-      expect(retry).toEqual({ matched: 0, changed: 0, remaining: 0, sample: [] });
-      expect(cancel).toMatchObject({ matched: 1, changed: 1, remaining: 0 });
-      expect(schedules).toMatchObject({ items: [{ id: 'invoices', recentRuns: [{ status: 'cancelled' }] }] });
-      expect(runs).toEqual({ items: [], nextCursor: null });
-    },
-  },
   'docs/cli.md': {
     prepare: async (api) => {
       await make(api, 'PUT', '/schedules/invoices', { cron: '@daily', target: HTTP });
@@ -158,7 +134,29 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
       const row = { status: 'running', attempts: 1, expires_at: new Date(Date.now() + 3_600_000) };
       await changeRun(api.sql, id, { ...row, ...handedOff, ...claim });
       await offer(api, 'reports');
-      return { env: { RUN_ID: id } };
+      const target = {
+        ...HTTP,
+        url: 'http://127.0.0.1:9000/invoices',
+        headers: { authorization: 'Bearer old' },
+      };
+      const labels = { team: 'billing', tier: 'batch' };
+      await make(api, 'PUT', '/schedules/invoices', { cron: '0 6 * * *', labels, target });
+      await make(api, 'POST', '/schedules/invoices/fire');
+      return { env: { RUN_ID: id }, targetUrl: 'http://127.0.0.1:9000' };
+    },
+    shapes: ['matched', 'changed', 'remaining', 'sample'],
+    after: (_, said) => {
+      const first = said.find(({ block }) => block.text.includes('/schedules/bulk'))?.block.line ?? 0;
+      const [dryPause, pause, resume, retry, cancel, , schedules, runs] = answersIn(
+        said.filter(({ block }) => block.line >= first),
+      );
+      expect(dryPause).toEqual({ matched: 1, changed: 0, remaining: 1, sample: ['invoices'] });
+      for (const done of [pause, resume])
+        expect(done).toEqual({ matched: 1, changed: 1, remaining: 0, sample: ['invoices'] });
+      expect(retry).toEqual({ matched: 0, changed: 0, remaining: 0, sample: [] });
+      expect(cancel).toMatchObject({ matched: 1, changed: 1, remaining: 0 });
+      expect(schedules).toMatchObject({ items: [{ id: 'invoices', recentRuns: [{ status: 'cancelled' }] }] });
+      expect(runs).toEqual({ items: [], nextCursor: null });
     },
   },
   'docs/days.md': { after: expectDays },

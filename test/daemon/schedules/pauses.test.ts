@@ -57,7 +57,7 @@ it('a pause ends to the second, failures pause once, and lateness is reported on
     pauseUntil: '2099-01-04T08:00:00.000Z',
     pauseAfterFailures: 3,
   });
-  await runPage('docs/late.md', { url: left.url, targetUrl: receiver.url });
+  await runPage('docs/alerts.md', { url: left.url, targetUrl: receiver.url });
   expect(await schedule(left, 'backup')).toMatchObject({ successWithinSeconds: 93_600, late: false });
 
   const pauseUntil = Math.ceil(Date.now() / 1000) * 1000 + 2000;
