@@ -54,7 +54,7 @@ export const LISTED: readonly Listed[] = [
     check: scriptsExist,
   },
   {
-    page: 'docs/tracing.md',
+    page: 'docs/deploying.md',
     begins: 'OTEL_EXPORTER_OTLP_ENDPOINT=',
     why: 'it starts a daemon, and needs a collector',
     doneBy: 'test/daemon/traces.test.ts',
@@ -89,7 +89,7 @@ export const LISTED: readonly Listed[] = [
     check: chartHasValues,
   },
   {
-    page: 'docs/proxy.md',
+    page: 'docs/deploying.md',
     begins: 'location /cron/',
     why: 'it needs nginx',
     doneBy: 'test/api/base-path.test.ts',

@@ -73,7 +73,7 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
   'call refused: a page of another site tried to change something':
     'Usually nothing. If the page is yours, let its server make the call with a token.',
   'call refused: a trusted proxy sent no valid X-Firelock-User and X-Firelock-Role':
-    'Correct the proxy ([proxy.md](proxy.md)).',
+    'Correct the proxy ([deploying.md](deploying.md#behind-a-proxy)).',
   'call refused: its token has expired': TOKEN,
   'call refused: its token is mistyped or cut off (the checksum is wrong)': TOKEN,
   'call refused: its token is unknown, or known no longer': TOKEN,
@@ -81,7 +81,7 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
   'call refused: there are no tokens, and FIRELOCK_ALLOWED_HOSTS does not name this host':
     'Add the host to `FIRELOCK_ALLOWED_HOSTS`, or configure tokens.',
   'call refused: there are no tokens, and the call came through a proxy':
-    'Configure tokens ([proxy.md](proxy.md)).',
+    'Configure tokens ([deploying.md](deploying.md#behind-a-proxy)).',
   'request failed': 'A call was answered 5xx; the line before it says why.',
   'the database refused a value of a request':
     'Nothing: the caller got 400. `err` says what is wrong with it.',
