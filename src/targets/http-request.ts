@@ -132,7 +132,7 @@ function addressOf(base: string | null, url: string): Address {
 
 interface Preparing {
   connection: Connection<string> | null;
-  body: HttpTarget['body'] | 'none';
+  body: HttpTarget<string>['body'] | 'none';
   keys: SigningKeys;
 }
 
@@ -190,7 +190,7 @@ function headersOf({ headers, auth }: Connection<string>): Record<string, string
 
 const [AUTHORIZATION, USER_AGENT] = ['authorization', 'user-agent'] as const;
 
-function compiledBody(body: BodyTemplate): CompiledBody {
+function compiledBody(body: BodyTemplate<string>): CompiledBody {
   const compiled = compileBody(body);
   if ('fault' in compiled) throw new TypeError(`the body ${compiled.fault}`);
   return compiled;

@@ -37,10 +37,13 @@ export type AnsweredAfter = {
     on: Array<'succeeded' | 'failed' | 'unknown' | 'abandoned' | 'skipped' | 'cancelled' | 'late'>;
 };
 
-/** A text with placeholders. */
+/** A text with placeholders; each of its secret values is "***". */
 export type AnsweredBodyTemplate = {
     template: string;
     contentType: string;
+    secrets?: {
+        [key: string]: string;
+    };
 };
 
 /** A cancel call; each header value is "***". */
@@ -234,10 +237,14 @@ export type BearerAuthInput = {
     token: string | SecretFileInput;
 };
 
-/** A text of your own, up to 64 KiB, and 1 MiB once it is filled in. In JSON, a placeholder inside quotes becomes escaped text, and one outside of them a JSON value; in a form it is percent-encoded; elsewhere it is inserted as text. Placeholders: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}} {{trigger}} {{payload}} {{payload/…}} {{dependencies}} {{parent/…}}. `payload/…` and `parent/…` go on with a JSON pointer (null where it leads to nothing). */
+/** A text of your own, up to 64 KiB, and 1 MiB once it is filled in. In JSON, a placeholder inside quotes becomes escaped text, and one outside of them a JSON value; in a form it is percent-encoded; elsewhere it is inserted as text. Placeholders: {{runId}} {{runName}} {{scheduleId}} {{scheduledFor}} {{attempt}} {{trigger}} {{payload}} {{payload/…}} {{dependencies}} {{parent/…}} {{secret/NAME}}. `payload/…` and `parent/…` go on with a JSON pointer (null where it leads to nothing). */
 export type BodyTemplateInput = {
     template: string;
     contentType?: string;
+    /** What `{{secret/NAME}}` stands for, by name. Write-only values, stored encrypted: answered as "***", which sent back keeps the stored value where the URL's origin is unchanged. */
+    secrets?: {
+        [key: string]: string;
+    };
 };
 
 export type Bound = 'start' | 'finish';
@@ -1734,6 +1741,9 @@ export type SchedulePatchInput = ({
         body?: 'envelope' | 'payload' | {
             template?: string;
             contentType?: string | null;
+            secrets?: {
+                [key: string]: string | null;
+            } | null;
         } | null;
         outcome?: {
             succeed?: Array<number | string> | null;

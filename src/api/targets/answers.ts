@@ -1,6 +1,6 @@
 import { parseKeepingDigits } from '../../core/json-text.ts';
-import type { OutcomeRules } from '../../core/schedules/target-parts.ts';
-import type { HttpCall, HttpTarget, Target } from '../../core/schedules/schedule.ts';
+import type { BodyTemplate, OutcomeRules } from '../../core/schedules/target-parts.ts';
+import type { HttpCall, HttpTarget, SecretText, Target } from '../../core/schedules/schedule.ts';
 import { MASK } from './http-call-schemas.ts';
 
 /** A target with its header values and secrets masked. Answers never decrypt anything. */
@@ -14,7 +14,7 @@ export function answerHttpTarget(target: HttpTarget) {
     type,
     connection,
     ...masked(target),
-    body,
+    body: typeof body === 'string' ? body : maskedBody(body),
     outcome: outcome && { ...outcome, require: answeredRule(outcome.require) },
     secret: Array.isArray(secret) ? secret.map(() => MASK) : secret && MASK,
     lookup: lookup && masked(lookup),
@@ -31,6 +31,14 @@ function answeredRule(rule: OutcomeRules['require']) {
   return { pointer: rule.pointer, equals: parseKeepingDigits(rule.json) };
 }
 
+function maskedBody({ secrets, ...text }: BodyTemplate<SecretText>): BodyTemplate {
+  return secrets === undefined ? text : { ...text, secrets: maskedAll(secrets) };
+}
+
 function masked({ url, method, headers }: HttpCall): HttpCall<string> {
-  return { url, method, headers: Object.fromEntries(Object.keys(headers).map((name) => [name, MASK])) };
+  return { url, method, headers: maskedAll(headers) };
+}
+
+function maskedAll(values: object): Record<string, string> {
+  return Object.fromEntries(Object.keys(values).map((name) => [name, MASK]));
 }

@@ -11,6 +11,7 @@ import type { OutcomeRules, StatusPattern } from '../../core/schedules/target-pa
 import { withoutFault } from '../http/common-schemas.ts';
 import { isObject } from '../http/json/json-body.ts';
 import type { Fault } from '../http/problem.ts';
+import { MASK, MAX_HEADER_VALUE_LENGTH } from './http-call-schemas.ts';
 
 const MAX_TEMPLATE_BYTES = 64 * 1024;
 const MAX_TEXT = 1024;
@@ -31,8 +32,25 @@ const contentType = z
   )
   .meta({ format: 'media-type', maxLength: 255 });
 
+const MAX_SECRETS = 16;
+const secrets = z
+  .record(
+    z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, { error: 'must be named by 1 to 64 letters, digits, - and _' }),
+    z.string().min(1).max(MAX_HEADER_VALUE_LENGTH),
+  )
+  .refine((given) => Object.keys(given).length <= MAX_SECRETS, { error: `must be at most ${MAX_SECRETS}` })
+  .meta({
+    maxProperties: MAX_SECRETS,
+    description: `What \`{{secret/NAME}}\` stands for, by name. Write-only values, stored encrypted: answered as "${MASK}", which sent back keeps the stored value where the URL's origin is unchanged.`,
+    example: { key: '…' },
+  });
+
 const bodyTemplate = z
-  .strictObject({ template: templateText, contentType: contentType.default('application/json') })
+  .strictObject({
+    template: templateText,
+    contentType: contentType.default('application/json'),
+    secrets: secrets.optional(),
+  })
   .superRefine((body, context) => {
     const compiled = compileBody(body);
     if ('fault' in compiled && !('fault' in readContentType(body.contentType)))
@@ -57,7 +75,11 @@ export const patchedBody = z
   .union(
     [
       z.enum(['envelope', 'payload']),
-      z.strictObject({ template: z.string().optional(), contentType: z.string().nullish() }),
+      z.strictObject({
+        template: z.string().optional(),
+        contentType: z.string().nullish(),
+        secrets: z.record(z.string(), z.string().nullable()).nullish(),
+      }),
       z.null(),
     ],
     KINDS,
@@ -66,8 +88,15 @@ export const patchedBody = z
 export const answeredBody = z.union([
   z.enum(['envelope', 'payload']),
   z
-    .object({ template: z.string(), contentType: z.string() })
-    .meta({ id: 'AnsweredBodyTemplate', description: 'A text with placeholders.' }),
+    .object({
+      template: z.string(),
+      contentType: z.string(),
+      secrets: z.record(z.string(), z.string()).optional(),
+    })
+    .meta({
+      id: 'AnsweredBodyTemplate',
+      description: `A text with placeholders; each of its secret values is "${MASK}".`,
+    }),
 ]);
 
 const STATUS_PATTERN = String.raw`^(?:[2-5][xX]{2}|[2-5]\d\d(?:-[2-5]\d\d)?)$`;

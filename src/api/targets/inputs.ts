@@ -33,7 +33,7 @@ export function unmaskHttpTarget(
     type,
     connection,
     ...unmask(placed(target), known, '/target/headers', faults),
-    body,
+    body: unmaskBody({ connection, url: target.url, body }, known, faults),
     outcome: outcome && { ...outcome, require: storedRule(outcome.require) },
     secret: unmaskSecret({ connection, url: target.url, secret }, known, faults),
     lookup: lookup && callOf('lookup', lookup),
@@ -67,6 +67,23 @@ function unmask(
     return [name, keptAt(path + pointer([name]), known.get(name.toLowerCase())) ?? value];
   });
   return { url, method, headers: Object.fromEntries(unmasked) };
+}
+
+function unmaskBody(
+  { connection, url, body }: Placed<{ url: string; body: HttpTarget<string>['body'] }>,
+  stored: HttpTarget | null,
+  faults: Fault[],
+): HttpTarget['body'] {
+  if (typeof body === 'string') return body;
+  const { secrets, ...text } = body;
+  if (secrets === undefined || Object.keys(secrets).length === 0) return text;
+  const known = typeof stored?.body === 'object' ? (stored.body.secrets ?? {}) : {};
+  const keptAt = keeper({ connection, url }, stored, faults);
+  const unmasked = Object.entries(secrets).map(([name, value]): [string, SecretText] => {
+    if (value !== MASK) return [name, value];
+    return [name, keptAt(`/target/body/secrets${pointer([name])}`, known[name]) ?? value];
+  });
+  return { ...text, secrets: Object.fromEntries(unmasked) };
 }
 
 /** `***` keeps the stored value: the only secret, all secrets, or in a list of two the one at the same position. */

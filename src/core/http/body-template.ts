@@ -35,7 +35,15 @@ interface Value {
   text: string;
 }
 
-const NAMES = [...TEMPLATE_NAMES, 'trigger', 'payload', 'payload/…', 'dependencies', 'parent/…'];
+const NAMES = [
+  ...TEMPLATE_NAMES,
+  'trigger',
+  'payload',
+  'payload/…',
+  'dependencies',
+  'parent/…',
+  'secret/NAME',
+];
 export const BODY_PLACEHOLDERS = NAMES.map((name) => `{{${name}}}`).join(' ');
 
 /** A body of more bytes is not sent: a few kilobytes of placeholders, or a thousand dependencies, could ask for any amount of memory. */
@@ -51,21 +59,32 @@ export class BodyTooLong extends Error {
  * outside of them a whole JSON value in a place where any value may stand; in a form, each is percent-encoded. Elsewhere a
  * value is inserted as text. Answers the message of a fault instead if the template has one.
  */
-export function compileBody({ template, contentType }: BodyTemplate): CompiledBody | { fault: string } {
+export function compileBody({
+  template,
+  contentType,
+  secrets = {},
+}: BodyTemplate<unknown>): CompiledBody | { fault: string } {
   const type = readContentType(contentType);
   if ('fault' in type) return type;
+  // Even pieces are text, odd ones names of placeholders.
   const pieces = splitTemplate(template);
-  const unknown = pieces.filter((piece, index) => index % 2 === 1 && readerOf(piece) === null);
+  const unknown = pieces.filter((piece, index) => index % 2 === 1 && readerOf(piece, secrets) === null);
   if (unknown.length > 0) {
     const named = unknown.slice(0, 5).map((name) => `{{${name}}}`);
     return { fault: `has an unknown placeholder ${named.join(' ')}; known: ${BODY_PLACEHOLDERS}` };
   }
   if (isNeverClosed(template)) return { fault: NEVER_CLOSED };
-  if (type.encoding !== 'json') return compiled(pieces, () => (type.encoding === 'form' ? inForm : inText));
+  const compiled = (writerAt: (index: number) => Placeholder['write']) =>
+    pieces.flatMap<CompiledBody[number]>((piece, index) => {
+      const read = index % 2 === 1 ? readerOf(piece, secrets) : null;
+      if (read === null) return piece === '' ? [] : [piece];
+      return [{ read, write: writerAt(index) }];
+    });
+  if (type.encoding !== 'json') return compiled(() => (type.encoding === 'form' ? inForm : inText));
   const places = placesInJson(pieces);
   const sample = pieces.map((piece, index) => (index % 2 === 0 ? piece : SAMPLES[places[index] ?? 'wrong']));
   if (Object.values(places).includes('wrong') || !isJson(sample.join(''))) return { fault: NOT_JSON };
-  return compiled(pieces, (index) => (places[index] === 'quoted' ? inQuotes : asValue));
+  return compiled((index) => (places[index] === 'quoted' ? inQuotes : asValue));
 }
 
 /** @throws BodyTooLong */
@@ -132,18 +151,6 @@ const CHARSET = /;[ \t]*charset="?([^";]*)"?/i;
 const NOT_JSON =
   'is not JSON once its placeholders are filled in: each stands inside a string, and not after a backslash, or is a whole value by itself';
 
-/** Even pieces are text, odd ones names of placeholders. */
-function compiled(
-  pieces: readonly string[],
-  writerAt: (index: number) => Placeholder['write'],
-): CompiledBody {
-  return pieces.flatMap<CompiledBody[number]>((piece, index) => {
-    const read = index % 2 === 1 ? readerOf(piece) : null;
-    if (read === null) return piece === '' ? [] : [piece];
-    return [{ read, write: writerAt(index) }];
-  });
-}
-
 type Place = 'quoted' | 'value' | 'wrong';
 
 /**
@@ -195,11 +202,15 @@ const inForm = ({ text }: Value): string => encodeURIComponent(text.toWellFormed
 const inText = ({ text }: Value): string => text.toWellFormed();
 
 /** Null: the placeholder is unknown. */
-function readerOf(name: string): Placeholder['read'] | null {
+function readerOf(name: string, secrets: Readonly<Record<string, unknown>>): Placeholder['read'] | null {
   if (name === 'attempt') return ({ values }) => valueOfTree(values.attempt);
   if (isTemplateName(name)) return ({ values }) => valueOfTree(templateValue(name, values));
   if (name === 'trigger') return ({ values }) => valueOfTree(values.trigger);
   if (name === 'payload') return ({ values }) => valueOfJson(values.payload ?? 'null');
+  if (name.startsWith(SECRET)) {
+    const secret = name.slice(SECRET.length);
+    return Object.hasOwn(secrets, secret) ? () => valueOfTree(secrets[secret]) : null;
+  }
   if (name === 'dependencies') return ({ values }) => valueOfTree(values.dependencies);
   const end = name.indexOf('/');
   const steps = end === -1 ? null : pointerSteps(name.slice(end));
@@ -208,6 +219,8 @@ function readerOf(name: string): Placeholder['read'] | null {
   if (name.startsWith('parent/')) return ({ values }) => valueOfTree(valueAt(values.parent, steps));
   return null;
 }
+
+const SECRET = 'secret/';
 
 /** The values of one attempt; the payload is parsed once, and only if a placeholder points into it. */
 class Filling {

@@ -12,13 +12,16 @@ interface RequestValues extends BodyValues {
 export type PreparedBody = 'none' | 'envelope' | 'payload' | CompiledBody;
 
 /** GET and HEAD carry none, whatever is stored. */
-export function carriedBody(method: string, body: HttpTarget['body']): HttpTarget['body'] | 'none' {
+export function carriedBody(
+  method: string,
+  body: HttpTarget<string>['body'],
+): HttpTarget<string>['body'] | 'none' {
   return method === 'GET' || method === 'HEAD' ? 'none' : body;
 }
 
 /** The type that firelock says; null: it says none, since there is no body, or since a header of the user says it. */
 export function contentTypeOf(
-  body: HttpTarget['body'] | 'none',
+  body: HttpTarget<string>['body'] | 'none',
   headerNames: readonly string[],
 ): string | null {
   const isTyped = headerNames.some((name) => name.toLowerCase() === 'content-type');

@@ -44,7 +44,7 @@ export interface HttpTarget<Secret = SecretText> {
   method: HttpMethod;
   headers: Record<string, Secret>;
   /** What is sent, except with GET and HEAD: firelock's own JSON about the run, its payload byte for byte, or a text of the user's. */
-  body: 'envelope' | 'payload' | BodyTemplate;
+  body: 'envelope' | 'payload' | BodyTemplate<Secret>;
   /** How whole answers are judged; null: by their status, as firelock does. */
   outcome: OutcomeRules | null;
   /** Signs each request; two of them while receivers change from one to the other. Null: nothing is signed. */

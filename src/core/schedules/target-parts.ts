@@ -11,9 +11,11 @@ export interface EmailTarget {
 }
 
 /** A body with placeholders, of up to 64 KiB (core/http/body-template.ts). */
-export interface BodyTemplate {
+export interface BodyTemplate<Secret = string> {
   template: string;
   contentType: string;
+  /** By the names under which the template has them; absent: it has none. */
+  secrets?: Record<string, Secret> | undefined;
 }
 
 /** A status, a class such as `2xx`, or a range such as `400-404`. */

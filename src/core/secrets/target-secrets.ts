@@ -19,7 +19,7 @@ interface SecretPlace {
   destination: string | null;
 }
 
-/** The target with each of its secret values replaced: header values, signing secrets, and routing keys. */
+/** The target with each of its secret values replaced: header values, those of a body, signing secrets, and routing keys. */
 export function mapSecrets<A, B>(
   target: HandoffTarget<A>,
   replace: (value: A, place: SecretPlace) => B,
@@ -51,6 +51,7 @@ function mapHttp<A, B>(target: HttpTarget<A>, replace: (value: A, place: SecretP
   return {
     ...target,
     headers: mapHeaders(connection, target, [], replace),
+    body: mapBody(target, replace),
     secret: mapSecret(target, replace),
     lookup: callOf('lookup', lookup),
     cancel: callOf('cancel', cancel),
@@ -69,6 +70,20 @@ function mapHeaders<A, B>(
       return [name, replace(value, { steps: [...above, 'headers', name], destination })];
     }),
   );
+}
+
+function mapBody<A, B>(
+  { connection, url, body }: HttpTarget<A>,
+  replace: (value: A, place: SecretPlace) => B,
+): HttpTarget<B>['body'] {
+  if (typeof body === 'string') return body;
+  const { secrets, ...text } = body;
+  if (secrets === undefined) return text;
+  const destination = destinationOf(connection, url);
+  const mapped = Object.entries(secrets).map(
+    ([name, value]) => [name, replace(value, { steps: ['body', 'secrets', name], destination })] as const,
+  );
+  return { ...text, secrets: Object.fromEntries(mapped) };
 }
 
 function mapSecret<A, B>(
@@ -96,8 +111,13 @@ export function hasSecrets(target: HandoffTarget<unknown>): boolean {
  */
 function boundTo(uid: string, { steps: all, destination }: SecretPlace): string {
   const steps = all[0] === 'target' ? all.slice(1) : all;
-  const place = steps[0] === 'secret' ? ['secret'] : steps.map((step) => step.toLowerCase());
+  const place = steps[0] === 'secret' ? ['secret'] : inAnyCase(steps);
   return JSON.stringify(['firelock', uid, destination, ...place]);
+}
+
+/** Headers are the same in any letter case, names in a body are not. */
+function inAnyCase(steps: readonly string[]): readonly string[] {
+  return steps[0] === 'body' ? steps : steps.map((step) => step.toLowerCase());
 }
 
 /** The secret values of targets under this uid. */
@@ -142,6 +162,7 @@ function withoutValues(target: HttpTarget): HttpTarget<string> {
   return {
     ...target,
     ...bare,
+    body: mapBody(target, () => ''),
     secret: null,
     lookup: lookup && { ...lookup, ...bare },
     cancel: cancel && { ...cancel, ...bare },
@@ -197,7 +218,7 @@ export function sameSecrets(ring: KeyRing, a: StoredTarget, b: StoredTarget): bo
 function readableValues(ring: KeyRing, { uid, target }: StoredTarget): Map<string, string | null> {
   const values = new Map<string, string | null>();
   mapSecrets(target, (value, place) => {
-    const key = place.steps.join('/').toLowerCase();
+    const key = inAnyCase(place.steps).join('/');
     try {
       values.set(key, openValue(ring, value, boundTo(uid, place)));
     } catch {

@@ -16,7 +16,7 @@ export function substitute(text: string, variables: FileVariables): { text: stri
 }
 
 /**
- * Whether a place of an entry holds a secret: a header's value or a signing secret of a target, a header's value or a
+ * Whether a place of an entry holds a secret: a header's value, one of a body or a signing secret of a target, a header's value or a
  * credential of a connection, the routing key of a notifier. Variables are replaced nowhere else.
  */
 export function isSecret(kind: Kind, path: readonly string[]): boolean {
@@ -35,6 +35,7 @@ function isSecretOfTarget([target, ...below]: readonly string[]): boolean {
   if (target !== 'target') return false;
   const [name] = below;
   if (name === 'secret') return true;
+  if (name === 'body') return below[1] === 'secrets' && below.length === 3;
   const call = name === 'lookup' || name === 'cancel' ? below.slice(1) : below;
   return call[0] === 'headers' && call.length === 2;
 }

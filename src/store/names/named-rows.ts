@@ -122,12 +122,12 @@ export async function keepPlaced(
   return new Map(rows.map(({ id, placed_at }) => [id, toInstant(placed_at)]));
 }
 
-/** Whether the definition of this version has header values, a signing secret or a routing key (core/secrets/target-secrets.ts). */
+/** Whether the definition of this version has header values, those of a body, a signing secret or a routing key (core/secrets/target-secrets.ts). */
 function hasSecretValues(uid: SQL, version: SQL): SQL {
   const headers = (call: SQL) => sql`coalesce(${call} -> 'headers', '{}') <> '{}'`;
   const values = (target: SQL) =>
     sql`${headers(target)} OR ${headers(sql`${target} -> 'lookup'`)} OR ${headers(sql`${target} -> 'cancel'`)}
-          OR coalesce(${target} -> 'secret', 'null') <> 'null'`;
+          OR coalesce(${target} -> 'secret', 'null') <> 'null' OR coalesce(${target} #> '{body,secrets}', '{}') <> '{}'`;
   const target = sql`v.definition -> 'target'`;
   return sql`EXISTS (SELECT FROM schedule_versions v WHERE v.schedule_uid = ${uid} AND v.version = ${version}
         AND (${values(target)} OR ${values(sql`${target} -> 'target'`)} OR ${target} ? 'routingKey'))`;

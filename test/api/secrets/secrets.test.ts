@@ -34,6 +34,51 @@ const storedSecret = async (id: string) => {
   return row && (opened(row.uid, row.target) as HttpTarget<string>).secret;
 };
 
+describe('a secret value of a body', () => {
+  const bodyOf = (secrets: object, template = '{"key": {{secret/key}}}') => ({ body: { template, secrets } });
+  const storedBody = async (id: string) => {
+    const row = (await versionsOf(id)).at(-1);
+    return row && (opened(row.uid, row.target) as HttpTarget<string>).body;
+  };
+
+  test('is stored encrypted, answered masked, kept where it is sent back so, and sent nowhere else', async () => {
+    const made = await put('body', bodyOf({ key: 'canary-body' }));
+    expect([made.status, targetIn(made).body]).toEqual([
+      201,
+      { template: '{"key": {{secret/key}}}', contentType: 'application/json', secrets: { key: '***' } },
+    ]);
+    expect((await versionsOf('body')).map(({ text }) => text).join()).not.toContain('canary');
+    expect((await put('body', bodyOf({ key: '***' }))).body['version']).toBe(1);
+    await patch('body', bodyOf({ key: '***' }, 'other'));
+    await patch('body', {
+      body: { contentType: 'text/plain', template: '{{secret/key}} {{secret/Key}}', secrets: { Key: 'K' } },
+    });
+    expect(await storedBody('body')).toMatchObject({ secrets: { key: 'canary-body', Key: 'K' } });
+    const moved = await patch('body', { url: 'https://elsewhere.example/' });
+    expect([moved.status, faultPaths(moved)]).toEqual([
+      400,
+      ['/target/body/secrets/Key', '/target/body/secrets/key'],
+    ]);
+    const renamed = await patch('body', { body: { secrets: { key: null, renamed: '***' } } });
+    expect(faultPaths(renamed)).toEqual(['/target/body/template']);
+  });
+
+  test('is refused with all faults, and no answer repeats it', async () => {
+    const many = Object.fromEntries(Array.from({ length: 17 }, (_, n) => [`k${n}`, 'canary']));
+    for (const [secrets, paths] of [
+      [{ key: '***' }, ['/target/body/secrets/key']],
+      [{ key: 5 }, ['/target/body/secrets/key']],
+      [{ other: 'canary' }, ['/target/body/template']],
+      [{ key: 'canary', 'a b': 'canary' }, ['/target/body/secrets/a b']],
+      [{ ...many, key: 'canary' }, ['/target/body/secrets']],
+    ] as const) {
+      const answer = await put('bad-body', bodyOf(secrets));
+      expect([answer.status, faultPaths(answer)]).toEqual([400, paths]);
+      expect(answer.text).not.toContain('canary');
+    }
+  });
+});
+
 describe('a secret', () => {
   test('is stored encrypted, and answered masked: one, two or none', async () => {
     expect(targetIn(await put('s', { secret: ONE })).secret).toBe('***');

@@ -48,6 +48,21 @@ function faultOf(template: string, contentType = 'application/json'): string | n
   return 'fault' in compiled ? compiled.fault : null;
 }
 
+test('a secret value stands wherever its placeholder does, written as any other value; one that is not declared is unknown', () => {
+  const render = (template: string, contentType: string) => {
+    const secrets = { key: 'a"b&c', 'other-1': '{{runId}}' };
+    const compiled = compileBody({ template, contentType, secrets });
+    return 'fault' in compiled ? compiled.fault : renderBody(compiled, VALUES);
+  };
+  expect(render('{"k":"x{{secret/key}}","o":{{secret/key}}}', 'application/json')).toBe(
+    String.raw`{"k":"xa\"b&c","o":"a\"b&c"}`,
+  );
+  expect(render('k={{secret/key}}', 'application/x-www-form-urlencoded')).toBe('k=a%22b%26c');
+  expect(render('{{secret/other-1}}', 'text/plain')).toBe('{{runId}}');
+  for (const name of ['none', 'toString', ''])
+    expect(render(`{{secret/${name}}}`, 'text/plain')).toMatch(/^has an unknown placeholder \{\{secret\//);
+});
+
 describe('in JSON', () => {
   test.each([
     ['{"a":{{payload}}}', `{"a":${VALUES.payload}}`],

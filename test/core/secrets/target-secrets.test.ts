@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { HttpTarget, SecretText } from '../../../src/core/schedules/schedule.ts';
+import type { BodyTemplate } from '../../../src/core/schedules/target-parts.ts';
 import {
   keyIdsIn,
   openTarget,
@@ -13,6 +14,7 @@ import { targetAt } from '../../support/targets.ts';
 const GIVEN: HttpTarget<string> = targetAt('https://a.example/x?{{runId}}', {
   headers: { 'X-Key': 'k', Accept: 'a' },
   secret: ['one', 'two'],
+  body: { template: '"{{secret/Key}}"', contentType: 'application/json', secrets: { Key: 'b', key: 'B' } },
   lookup: { url: 'https://b.example/', method: 'GET', headers: { 'X-Key': 'l' } },
   cancel: { url: 'https://c.example/', method: 'POST', headers: { 'X-Key': 'c' } },
 });
@@ -24,13 +26,13 @@ const NEWER = ringOf(
 
 test('every header value and secret is encrypted, and nothing else', () => {
   const stored = sealed();
-  expect(keyIdsIn(stored)).toEqual(Array(6).fill('test'));
+  expect(keyIdsIn(stored)).toEqual(Array(8).fill('test'));
   expect(stored).toMatchObject({ url: GIVEN.url, method: 'POST', lookup: { method: 'GET' } });
   expect(openTarget(SECRETS, 'u', stored)).toEqual(GIVEN);
 });
 
 test('a target without secret values is sent as the object that it is, which many schedules may share', () => {
-  const bare = { ...GIVEN, headers: {}, secret: null, lookup: null, cancel: null };
+  const bare = { ...GIVEN, headers: {}, secret: null, lookup: null, cancel: null, body: 'payload' as const };
   expect(openTarget(SECRETS, 'u', bare)).toBe(bare);
   expect(openTarget(SECRETS, 'u', sealed())).not.toBe(GIVEN);
 });
@@ -38,6 +40,9 @@ test('a target without secret values is sent as the object that it is, which man
 describe('an encrypted value', () => {
   const stored = sealed();
   const key = stored.headers['X-Key'] ?? '';
+  const body = stored.body as BodyTemplate<SecretText>;
+  const secretsOfBody = body.secrets ?? {};
+  const inBody = (secrets: Record<string, SecretText>) => ({ ...stored, body: { ...body, secrets } });
   const opens =
     (target: HttpTarget, uid = 'u') =>
     () =>
@@ -49,6 +54,9 @@ describe('an encrypted value', () => {
     ['under another header', { ...stored, headers: { Authorization: key } }],
     ['in the lookup', { ...stored, lookup: { url: stored.url, method: 'GET', headers: { 'X-Key': key } } }],
     ['as a secret', { ...stored, secret: key }],
+    ['in the body', inBody({ Key: key })],
+    ['of the body under another name', inBody({ other: secretsOfBody['Key'] ?? '' })],
+    ['of the body in another letter case', inBody({ key: secretsOfBody['Key'] ?? '' })],
   ])('does not decrypt %s', (_name, target, uid) => {
     expect(opens(target, uid)).toThrow(/^\/target\/.* cannot be decrypted with the key "test"/);
   });
@@ -77,7 +85,7 @@ test('a value under an older key is encrypted anew by the first; an unreadable o
   const lost = sealed(GIVEN, null, ringOf(`lost:${Buffer.alloc(32, 3).toString('base64')}`));
   const mixed = { ...sealed(), cancel: lost.cancel };
   const anew = resealTarget(NEWER, 'u', mixed) as HttpTarget;
-  expect(keyIdsIn(anew)).toEqual(['newer', 'newer', 'newer', 'newer', 'newer', 'lost']);
+  expect(keyIdsIn(anew)).toEqual([...Array(7).fill('newer'), 'lost']);
   expect(openTarget(NEWER, 'u', { ...anew, cancel: null })).toEqual({ ...GIVEN, cancel: null });
   expect(resealTarget(NEWER, 'u', anew)).toEqual(anew);
 });
@@ -87,6 +95,8 @@ test('without a key, the places that cannot be encrypted are named', () => {
   expect(unsealed.map(({ steps }) => steps.join('/'))).toEqual([
     'headers/X-Key',
     'headers/Accept',
+    'body/secrets/Key',
+    'body/secrets/key',
     'secret/0',
     'secret/1',
     'lookup/headers/X-Key',

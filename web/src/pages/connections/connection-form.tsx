@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { ApiProblem, type Fault } from '../../api/http.ts';
 import type { Connection } from '../../../../client/src/generated/types.gen.ts';
+import { KEPT } from '../../parts/endpoint/http-part.ts';
 import { DefineDialog, type Named } from '../../parts/named/define-dialog.tsx';
 import type { FormProps } from '../../parts/named/named-page.tsx';
 import { Field } from '../../parts/forms/field.tsx';
@@ -14,7 +15,6 @@ const KIND: Named = {
   noun: 'connection',
   hint: 'Targets name it. A change is in force from the next attempt on, of open runs too.',
 };
-const KEPT = 'What is stored is never shown again: *** stands for it, and keeps it.';
 const OF_FILES = 'A file of FIRELOCK_SECRETS_DIR. Whatever writes the file changes the value.';
 const AUTH = [
   ['', 'not at all'],

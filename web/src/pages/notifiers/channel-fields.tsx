@@ -1,5 +1,6 @@
 import type { Connection } from '../../../../client/src/generated/types.gen.ts';
-import { HttpFields, KEPT } from '../../parts/endpoint/http-fields.tsx';
+import { HttpFields } from '../../parts/endpoint/http-fields.tsx';
+import { KEPT } from '../../parts/endpoint/http-part.ts';
 import type { Sent } from '../../parts/endpoint/sent.ts';
 import { AreaField, type FormPart, TextField } from '../../parts/forms/draft-fields.tsx';
 import { Field } from '../../parts/forms/field.tsx';

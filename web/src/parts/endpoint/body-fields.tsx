@@ -1,8 +1,9 @@
 import { useId } from 'preact/hooks';
 import { BODY_PLACEHOLDERS } from '../../../../src/core/http/body-template.ts';
+import { Pairs } from '../forms/pairs.tsx';
 import { AreaField, SelectField, TextField } from '../forms/draft-fields.tsx';
 import type { EndpointDraft } from './endpoint-draft.ts';
-import type { HttpPart } from './http-part.ts';
+import { type HttpPart, KEPT } from './http-part.ts';
 
 const TYPES = ['application/json', 'application/x-www-form-urlencoded', 'text/plain', 'application/xml'];
 
@@ -41,10 +42,19 @@ export function BodyFields({ part, bodies }: Props) {
             hint={
               <>
                 Filled in: <span class="mono">{BODY_PLACEHOLDERS}</span>, where … is a JSON pointer. In JSON,
-                one inside quotes becomes text, and one outside of them a value. No place for a secret:
-                whoever may read this sees the text.
+                one inside quotes becomes text, and one outside of them a value. Whoever may read this sees
+                the text: a secret has its place below.
               </>
             }
+          />
+          <Pairs
+            label="Secret values of the text"
+            hint={`{{secret/NAME}} stands for one. ${KEPT}`}
+            path="/target/body/secrets"
+            words={['name', 'value']}
+            pairs={part.draft.bodySecrets}
+            faults={part.faults}
+            onChange={(bodySecrets) => part.change({ bodySecrets })}
           />
         </>
       )}

@@ -1,4 +1,5 @@
 import { JsonText, faultOfJson, stringifyJson } from '../../api/json.ts';
+import { type Pair, typedPairs } from '../forms/pair.ts';
 import type { AnsweredHttpTarget, Problem } from '../../../../client/src/generated/types.gen.ts';
 
 export type Fault = NonNullable<Problem['errors']>[number];
@@ -9,6 +10,7 @@ export interface EndpointDraft extends Rules {
   bodyKind: 'envelope' | 'payload' | 'template';
   template: string;
   contentType: string;
+  bodySecrets: readonly Pair[];
 }
 
 interface Rules {
@@ -40,10 +42,13 @@ export const EMPTY_ENDPOINT: EndpointDraft = {
   bodyKind: 'envelope',
   template: '',
   contentType: 'application/json',
+  bodySecrets: [],
 };
 
 export function endpointDraftOf({ body, outcome }: Stored): EndpointDraft {
-  const written = typeof body === 'string' ? { bodyKind: body } : { bodyKind: 'template' as const, ...body };
+  if (typeof body === 'string') return { ...EMPTY_ENDPOINT, bodyKind: body, ...rulesOf(outcome) };
+  const { secrets = {}, ...text } = body;
+  const written = { bodyKind: 'template' as const, ...text, bodySecrets: Object.entries(secrets) };
   return { ...EMPTY_ENDPOINT, ...written, ...rulesOf(outcome) };
 }
 
@@ -68,7 +73,11 @@ function rulesOf(outcome: Stored['outcome']): Rules {
 export function endpointOf(draft: EndpointDraft, kept: Stored | null): { body: unknown; outcome: unknown } {
   const { bodyKind, template, contentType } = draft;
   const typed = contentType.trim() === '' ? {} : { contentType: contentType.trim() };
-  const body = bodyKind === 'template' ? { template, ...typed } : bodyKind;
+  const secrets = Object.fromEntries(typedPairs(draft.bodySecrets));
+  const body =
+    bodyKind === 'template'
+      ? { template, ...typed, ...(Object.keys(secrets).length > 0 && { secrets }) }
+      : bodyKind;
   return { body, outcome: kept && !isTouched(draft, kept) ? kept.outcome : outcomeOf(draft, kept) };
 }
 

@@ -64,5 +64,9 @@ export function httpTargetOf(draft: HttpDraft, kept: AnsweredHttpTarget | null):
 
 /** What cannot be sent at all, and so the daemon cannot say. */
 export function httpFaults(draft: HttpDraft): Fault[] {
-  return [...twice(draft.headers, '/target/headers'), ...endpointFaults(draft)];
+  return [
+    ...twice(draft.headers, '/target/headers'),
+    ...twice(draft.bodySecrets, '/target/body/secrets'),
+    ...endpointFaults(draft),
+  ];
 }

@@ -5,7 +5,7 @@ import { Pairs } from '../forms/pairs.tsx';
 import { BodyFields } from './body-fields.tsx';
 import { ConnectionField } from './connection-field.tsx';
 import { type EndpointDraft, linesOf } from './endpoint-draft.ts';
-import type { HttpPart } from './http-part.ts';
+import { type HttpPart, KEPT } from './http-part.ts';
 import { OutcomeFields } from './outcome-fields.tsx';
 import type { Sent } from './sent.ts';
 import { WhatIsSent } from './what-is-sent.tsx';
@@ -13,11 +13,17 @@ import { WhatIsSent } from './what-is-sent.tsx';
 /** Of its fields. */
 export const HTTP_PATHS: readonly string[] = [
   ...['/target/connection', '/target/url', '/target/method', '/target/headers', '/target/secret'],
-  ...['/target/lookup', '/target/cancel', '/target/body', '/target/outcome/succeed', '/target/outcome/retry'],
+  ...[
+    '/target/lookup',
+    '/target/cancel',
+    '/target/body',
+    '/target/body/secrets',
+    '/target/outcome/succeed',
+    '/target/outcome/retry',
+  ],
   ...['/target/outcome/fail', '/target/outcome/require', '/target/outcome/otherwise'],
 ];
 const METHODS = ['POST', 'PUT', 'PATCH', 'DELETE', 'GET', 'HEAD'].map((method) => [method, method] as const);
-export const KEPT = 'What is stored is never shown again: *** stands for it, and keeps it.';
 
 /** A new one below the first: receivers take both until they know the new one. */
 function withNew(secret: string): string {

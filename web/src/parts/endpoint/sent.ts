@@ -6,6 +6,7 @@ import { carriedBody, contentTypeOf, writeBody } from '../../../../src/core/http
 import { renderTemplate, templateFault } from '../../../../src/core/http/template.ts';
 import { faultOfJson } from '../../api/json.ts';
 import { escaped } from '../differences/difference.ts';
+import { typedPairs } from '../forms/pair.ts';
 import type { Fault } from './endpoint-draft.ts';
 import type { HttpDraft } from './http-draft.ts';
 
@@ -50,8 +51,10 @@ export function requestOf(draft: HttpDraft, values: Values, connection: Added | 
   };
 }
 
-function givenBody({ bodyKind, template, contentType }: HttpDraft) {
-  return bodyKind === 'template' ? { template, contentType: contentType.trim() || DEFAULT_TYPE } : bodyKind;
+function givenBody({ bodyKind, template, contentType, bodySecrets }: HttpDraft) {
+  if (bodyKind !== 'template') return bodyKind;
+  const secrets = Object.fromEntries(typedPairs(bodySecrets).map(([name]) => [name, '***']));
+  return { template, contentType: contentType.trim() || DEFAULT_TYPE, secrets };
 }
 
 const DEFAULT_TYPE = 'application/json';
