@@ -13,7 +13,7 @@ test('a schedule answers its expiresAfterSeconds, keeps it through an edit, and 
   const back = await api.call('PUT', path, edited.body);
   expect([back.status, back.body['version']]).toEqual([200, 2]);
   const fired = await api.call('POST', `${path}/fire`);
-  const { scheduledFor, expiresAt } = fired.body as Record<string, string>;
+  const { scheduledFor, expiresAt } = fired.body as unknown as Record<string, string>;
   expect(Date.parse(expiresAt ?? '') - Date.parse(scheduledFor ?? '')).toBe(3_600_000);
   const reset = await api.call('PATCH', path, { expiresAfterSeconds: null });
   expect(reset.body['expiresAfterSeconds']).toBeNull();
