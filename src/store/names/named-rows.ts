@@ -122,7 +122,7 @@ export async function keepPlaced(
   return new Map(rows.map(({ id, placed_at }) => [id, toInstant(placed_at)]));
 }
 
-/** Whether the definition of this version has header values, those of a body, a signing secret or a routing key (core/secrets/target-secrets.ts). */
+/** Whether the definition of this version has secret values (core/secrets/target-secrets.ts). */
 function hasSecretValues(uid: SQL, version: SQL): SQL {
   const headers = (call: SQL) => sql`coalesce(${call} -> 'headers', '{}') <> '{}'`;
   const values = (target: SQL) =>

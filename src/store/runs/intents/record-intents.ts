@@ -70,7 +70,7 @@ const LEAVING_OUT = sql`ON CONFLICT DO NOTHING`;
 const NONE = { names: sql``, values: sql`` };
 const OF_UNBOUNDED = {
   ...NONE,
-  of: (_row: SQL) => sql``,
+  of: ((): SQL => sql``) as (row: SQL) => SQL,
   mayBegin: sql``,
   expired: sql`NULL`,
   late: NONE,
