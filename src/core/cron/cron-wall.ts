@@ -32,6 +32,7 @@ export interface DayRule {
 
 const DAY = 86_400;
 const ALL_HOURS = 2 ** 24 - 1;
+const ALL_MONTHS = 2 ** 12 - 1;
 
 export function wallTimes(parsed: ParsedCron, rule: DayRule | null = null): WallTimes {
   const { second, minute, hour, month } = parsed;
@@ -54,6 +55,12 @@ export function movedWallTimes(moved: NonNullable<WallTimes['moved']>): WallTime
   const days = daysOfPattern(everyDay, 0, null);
   const none = { hours: 0, minutesLow: 0, minutesHigh: 0, secondsLow: 0, secondsHigh: 0, firstTime: 0 };
   return { days, ...none, moved };
+}
+
+/** The same times, on one day. */
+export function wallOn(wall: WallTimes, day: DayNumber): WallTimes {
+  const only: DayRule = { firstFrom: (from) => (from <= day ? day : null) };
+  return { ...wall, days: daysOfPattern(everyDay, ALL_MONTHS, only) };
 }
 
 /** All 24 hours are selected: it fires by real time, whatever the local clock does. */

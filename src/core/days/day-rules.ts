@@ -45,12 +45,16 @@ export interface KeptDates {
   /** The moment of the edit. */
   readonly since: Instant;
   readonly dates: readonly KeptDate[];
+  /** The newest fire before it, of a definition with `pick`: its period has had one. Absent: there was none. */
+  readonly newest?: Instant;
 }
 
 export interface KeptDate {
   readonly date: string;
   /** What excluded it. */
   readonly reason: string;
+  /** It is picked by that edit once it had begun (core/days/late-days.ts), which says its fires, and the next edit decides anew. */
+  readonly isLate?: boolean;
   /** Its fires that are left: first instant, step in ms and count of each series. The date has no others. */
   readonly fires: readonly (readonly [Instant, number, number])[];
 }

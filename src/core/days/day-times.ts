@@ -1,6 +1,6 @@
 import type { CronTimes } from '../cron/cron.ts';
 import { readCron, timesOfWalls } from '../cron/cron.ts';
-import { type DayRule, type WallTimes, movedWallTimes } from '../cron/cron-wall.ts';
+import { type DayRule, type WallTimes, movedWallTimes, nextDay, wallOn } from '../cron/cron-wall.ts';
 import { type Cron, mayHash } from '../cron/cron-expressions.ts';
 import { dateOfDay } from '../exclusions/date-entries.ts';
 import type { Exclusion, ExclusionReason, ExclusionViews } from '../exclusions/exclusion.ts';
@@ -10,10 +10,11 @@ import type { PickPeriod } from './day-rules.ts';
 import { DAY_MS, type DayNumber } from '../utc-day.ts';
 import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
 import { everyRule } from './every-days.ts';
-import { closedDays } from './kept-fires.ts';
+import { closedDays, keptFires } from './kept-fires.ts';
+import { type LateDay, lateDays } from './late-days.ts';
 import { DAY_SECONDS, dateAt } from './local-dates.ts';
 import { MAX_MOVE_DAYS, type MovedDays, firesWithin, movedDays, nextSource } from './moved-days.ts';
-import { pickRule } from './pick-days.ts';
+import { type PickedDays, pickRule } from './pick-days.ts';
 
 /** Whether days decide more than by being selected and excluded. */
 export function hasDayRule({ every, pick, onExcluded, kept }: Timing): boolean {
@@ -56,6 +57,10 @@ export interface DayTimes {
   moved: MovedDays | null;
   /** The local times of each expression, on the days that are left before any are moved. */
   walls: readonly WallTimes[];
+  /** Null: it picks none. */
+  picked: PickedDays | null;
+  /** Days that edits of calendars picked once they had begun. */
+  late: readonly LateDay[];
 }
 
 interface Ruled {
@@ -75,10 +80,11 @@ export function dayTimes(timing: Timing, { id, createdAt, cron, exclusion }: Rul
   const hashedId = (known?.mayHash ?? mayHash(cron)) ? id : '';
   const views = exclusion?.views ?? NOTHING_EXCLUDED;
   const firstView = firstViewOf(timing, createdAt, views);
+  const since = timing.kept?.since ?? createdAt;
   const isKnown = known?.id === hashedId && known.firstView === firstView && known.views === views;
-  if (isKnown) return known.times;
-  const times = compile(timing, { id: hashedId, cron, views, firstView });
-  compiled.set(timing, { ...{ mayHash: mayHash(cron), id: hashedId, firstView, views }, times });
+  if (isKnown && (known.since === since || !known.times.picked?.renumbered().size)) return known.times;
+  const times = compile(timing, { id: hashedId, cron, views, firstView, since });
+  compiled.set(timing, { ...{ mayHash: mayHash(cron), id: hashedId, firstView, views, since }, times });
   return times;
 }
 
@@ -99,9 +105,10 @@ interface Compiled {
   cron: Cron;
   views: ExclusionViews;
   firstView: number;
+  since: Instant;
 }
 
-function compile(timing: Timing, { id, cron, views, firstView }: Compiled): DayTimes {
+function compile(timing: Timing, { id, cron, views, firstView, since }: Compiled): DayTimes {
   const { timezone, every, pick, onExcluded, kept } = timing;
   const zone = zoneOffsets(timezone);
   const ofEvery = every === null ? [] : [everyRule(every)];
@@ -114,17 +121,26 @@ function compile(timing: Timing, { id, cron, views, firstView }: Compiled): DayT
     const name = JSON.stringify([expressions.days(), timezone, every, pick, firstView]);
     const picked = pickRule({ pick, zone, views, firstView, nextCandidate }, name);
     const walls = wallsBy([picked, ...closed]);
-    const fires = timesOfWalls(walls, timezone);
-    return { fires, onAnyDay: fires, days: NOTHING_MOVED, moved: null, walls };
+    const own = timesOfWalls(walls, timezone);
+    const timesOn = (day: DayNumber) => timesOfWalls(wallsOn(candidates, day), timezone);
+    const late = lateDays({ timing, pick, zone, picked, timesOn, since });
+    const fires = late.length === 0 ? own : earliestOf(own, keptFires({ dates: late }));
+    return { fires, onAnyDay: fires, days: NOTHING_MOVED, moved: null, walls, picked, late };
   }
   const walls = wallsBy([...ofEvery, ...closed]);
   const own = timesOfWalls(walls, timezone);
-  if (onExcluded === 'skip') return { fires: own, onAnyDay: own, days: null, moved: null, walls };
+  const none = { picked: null, late: [] };
+  if (onExcluded === 'skip') return { fires: own, onAnyDay: own, days: null, moved: null, walls, ...none };
   const direction = onExcluded === 'next' ? 1 : -1;
   const moved = movedDays({ zone, views, direction, walls, firstView });
   const fires = timesOfWalls([movedWallTimes(moved)], timezone);
   const days = judgeOf({ zone, views, moved, fires });
-  return { fires, onAnyDay: earliestOf(fires, own), days, moved, walls };
+  return { fires, onAnyDay: earliestOf(fires, own), days, moved, walls, ...none };
+}
+
+/** Those that keep a day, on this day alone. */
+function wallsOn(walls: readonly WallTimes[], day: DayNumber): WallTimes[] {
+  return walls.flatMap((wall) => (nextDay(wall.days, day) === day ? [wallOn(wall, day)] : []));
 }
 
 const NOTHING_EXCLUDED: ExclusionViews = {

@@ -1,18 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Instant } from '../instant.ts';
 import type { Calendars } from '../exclusions/calendar-history.ts';
+import type { PlannedUpTo } from '../exclusions/calendar-cursor.ts';
 import { dateOfDay } from '../exclusions/date-entries.ts';
-import { exclusionOf } from '../exclusions/exclusion.ts';
 import type { Timing } from '../schedules/schedule.ts';
-import type { KeptDate, KeptDates } from './day-rules.ts';
-import { type Identity, fireTimes } from '../time/fire-times.ts';
+import { type FireTimes, type Identity, fireTimes, lastBetween } from '../time/fire-times.ts';
 import type { DayNumber } from '../utc-day.ts';
-import type { WallTimes } from '../cron/cron-wall.ts';
-import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
-import { dayTimes, inWords } from './day-times.ts';
-import { inSeries, instantsOf } from './kept-fires.ts';
+import type { DayPick, KeptDate, KeptDates } from './day-rules.ts';
+import { type DecidedDate, type Decider, deciderOf } from './decided-dates.ts';
+import { PERIODS } from './every-days.ts';
+import { inSeries } from './kept-fires.ts';
+import { hadFire } from './late-days.ts';
 import { dateBeginsAt, dateAt } from './local-dates.ts';
-import { MAX_MOVE_DAYS, type MovedDays, firesMovedTo } from './moved-days.ts';
+import { MAX_MOVE_DAYS } from './moved-days.ts';
+import { isInWindow, owedOnce } from './owed-by-calendars.ts';
 
 /** What an edit of the fire times has to respect of what was decided before it. */
 interface DatesAtEdit {
@@ -28,67 +29,68 @@ interface Edit {
   identity: Identity;
   /** When the schedule was edited before; absent: never. */
   editedAt?: Instant;
+  /** How far it is planned; absent: up to this moment. */
+  planned?: Pick<PlannedUpTo, 'nextOccurrenceAt' | 'plannedThrough'>;
   /** The moment of the edit. */
   now: Instant;
   calendars: Calendars;
 }
 
 /**
- * A date that has begun, or of which a fire was moved ahead and has come, keeps what the old definition decided: its moved fires stay
- * where they wait, and the new definition neither makes it again nor moves it. Fires that stay on their own date are not kept: their
- * times are those of the definition in force.
+ * A date that has begun, or of which a fire was moved ahead and has come, keeps what the old definition decided: whether it fires, and
+ * on which day. What lies ahead of it is made at the times of day of the new one; where all was made, nothing is. The new definition
+ * decides all other dates.
  */
-export function datesAtEdit({ before, after, identity, editedAt, now, calendars }: Edit): DatesAtEdit {
+export function datesAtEdit(edit: Edit): DatesAtEdit {
+  const { before, after, identity, editedAt, calendars, now } = edit;
   if (![before, after].some(decidesByDates)) return { kept: undefined, owed: [] };
   if (DECIDING.every((field) => isDeepStrictEqual(before[field], after[field])))
     return { kept: before.kept, owed: [] };
   const { kept: _, ...fresh } = after;
   const oldTimes = fireTimes(before, identity, calendars);
-  const old = sideOf(before, identity, calendars);
-  const young = sideOf(fresh, { ...identity, createdAt: now }, calendars);
-  const dates: KeptDate[] = [];
-  const late = new Set<Instant[]>();
-  const leftOf = once((fires: Instant[]) => inSeries(fires.filter((at) => at > now)));
-  const today = dateAt(young.zone, now);
-  for (let day = today - REACH; day <= today + REACH; day += 1) {
-    const moved = movedFires(old, day);
-    const moves = movedFires(young, day);
-    const isDecided =
-      dateBeginsAt(old.zone, day) <= now ||
-      (moved !== null && (moved.isKept === true || startsBy(moved, now)));
-    const kept = isDecided ? keptOf({ day, today, now, moved, moves, young, old, leftOf }) : null;
-    if (kept) dates.push(kept);
-    if (!isDecided && moves !== null && startsBy(moves, now)) late.add(moves.fires);
-  }
-  const isKept = dates.length > 0 || decidesByDates(fresh);
+  const newest = newestOf(edit, oldTimes);
+  const editing: Editing = {
+    old: deciderOf(before, identity, calendars),
+    young: deciderOf(fresh, { ...identity, createdAt: now }, calendars),
+    ...{ pick: fresh.pick, isByDates: hasDates(fresh), now },
+    isMade: (at) => newest !== null && at <= newest,
+    ahead: once((fires) => fires.filter((at) => at > now)),
+  };
+  const dates = new Map<DayNumber, KeptDate>();
+  const passed = new Set<readonly Instant[]>();
+  const today = dateAt(editing.young.zone, now);
+  const moves = [before, after].some(hasDates);
+  for (let day = today - REACH; day <= today + REACH; day += 1)
+    if (moves || editing.old.decide(day)?.isKept) decideDate(editing, day, { dates, passed });
+  if (fresh.pick) pickLate(editing, fresh.pick, { dates, passed, newest });
   // What the old definition would have made before it was in force has no run.
   const since = before.kept?.since ?? editedAt ?? identity.createdAt;
-  const isMade = (at: Instant) => at > since && oldTimes.next(at - 1) === at;
-  return {
-    kept: isKept ? { since: now, dates } : undefined,
-    owed: owedOf(late, (at) => at <= now && isWithin(after, at) && !isMade(at)),
+  const wasMade = (at: Instant) => at > since && oldTimes.next(at - 1) === at;
+  const owed = owedOnce(passed, (at) => at <= now && isInWindow(after, at) && !wasMade(at));
+  if (dates.size === 0 && !decidesByDates(fresh)) return { kept: undefined, owed };
+  const last = Math.max(newest ?? -Infinity, ...owed.slice(-1));
+  const said = fresh.pick && last > -Infinity ? { newest: last } : {};
+  return { kept: { since: now, dates: [...dates.values()], ...said }, owed };
+}
+
+/** The newest fire that is planned, or due, before the edit; null: none. */
+function newestOf({ planned, before, identity, now }: Edit, times: FireTimes): Instant | null {
+  const { nextOccurrenceAt: next, plannedThrough } = planned ?? {
+    nextOccurrenceAt: (before.kept?.since ?? identity.createdAt) + 1,
+    plannedThrough: before.kept?.newest ?? null,
   };
+  return (next === null ? null : lastBetween(times, next - 1, now)) ?? plannedThrough;
 }
 
 /** Days that are moved to one often have the same list of fires. */
-function once<Value>(work: (fires: Instant[]) => Value): (fires: Instant[]) => Value {
-  const known = new Map<Instant[], Value>();
+function once<Value>(work: (fires: readonly Instant[]) => Value): (fires: readonly Instant[]) => Value {
+  const known = new Map<readonly Instant[], Value>();
   return (fires) => {
     const value = known.get(fires) ?? work(fires);
     known.set(fires, value);
     return value;
   };
 }
-
-/** In order, each once. No more of the oldest than any catch-up makes. */
-function owedOf(lists: Iterable<readonly Instant[]>, isOwed: (at: Instant) => boolean): Instant[] {
-  const all = [...new Set([...lists].flat())].sort((a, b) => a - b).filter(isOwed);
-  return all.slice(-MAX_OWED);
-}
-
-const MAX_OWED = 10_001;
-
-const startsBy = ({ fires: [first = Infinity] }: MovedAway, now: Instant): boolean => first <= now;
 
 /** Where these stay, so do all decisions. */
 const DECIDING = ['cron', 'timezone', 'exclude', 'onExcluded', 'every', 'pick'] as const;
@@ -97,146 +99,86 @@ const DECIDING = ['cron', 'timezone', 'exclude', 'onExcluded', 'every', 'pick'] 
 const REACH = MAX_MOVE_DAYS + 2;
 
 /** Others judge each fire at its own moment. */
-function decidesByDates({ onExcluded, pick, kept }: Timing): boolean {
-  return onExcluded !== 'skip' || pick !== null || kept !== undefined;
-}
+const hasDates = ({ onExcluded, pick }: Timing): boolean => onExcluded !== 'skip' || pick !== null;
 
-interface Side {
-  zone: ZoneOffsets;
-  moved: MovedDays | null;
-  kept: ReadonlyMap<string, KeptDate>;
-  reasonOf: (day: DayNumber) => string;
-  /** Whether it has a fire of the day on the day, where it is not moved. */
-  firesAtHome: (day: DayNumber) => boolean;
-  firesOn: (walls: readonly WallTimes[], to: DayNumber) => Instant[];
-}
+const decidesByDates = (timing: Timing): boolean => hasDates(timing) || timing.kept !== undefined;
 
-function sideOf(timing: Timing, { id, createdAt }: Identity, calendars: Calendars): Side {
-  const { cron, timezone, kept } = timing;
-  const exclusion = exclusionOf(timing, calendars);
-  const moved = cron === null ? null : dayTimes(timing, { id, createdAt, cron, exclusion }).moved;
-  const zone = zoneOffsets(timezone);
-  return {
-    zone,
-    moved,
-    firesAtHome: (day) => {
-      if (moved) return moved.wallsOn(day).length > 0;
-      const own = kept && { ...kept, dates: kept.dates.map((one) => ({ ...one, fires: [] })) };
-      const times = fireTimes(own ? { ...timing, kept: own } : timing, { id, createdAt }, calendars);
-      const first = times.next(dateBeginsAt(zone, day) - 1);
-      return first !== null && first < dateBeginsAt(zone, day + 1);
-    },
-    firesOn: firesOnce(zone),
-    kept: new Map(kept?.dates.map((one) => [one.date, one])),
-    reasonOf: (day) => {
-      const reason = exclusion?.views.reasonOf(moved?.fateOf(day).view ?? 0, day) ?? null;
-      return reason === null ? '' : inWords(reason);
-    },
-  };
-}
-
-/** Many days in a row are moved to one, which may have a fire each second: their fires are computed once. */
-function firesOnce(zone: ZoneOffsets) {
-  const ids = new Map<WallTimes, number>();
-  const known = new Map<string, Instant[]>();
-  return (walls: readonly WallTimes[], to: DayNumber): Instant[] => {
-    for (const wall of walls) if (!ids.has(wall)) ids.set(wall, ids.size);
-    const key = [to, ...walls.map((wall) => ids.get(wall))].join(' ');
-    const fires = known.get(key) ?? firesMovedTo(zone, walls, to);
-    known.set(key, fires);
-    return fires;
-  };
-}
-
-interface MovedAway {
-  /** By an edit before. */
-  isKept?: boolean;
-  fires: Instant[];
-  because: string;
-}
-
-/** The fires of a day that are not made on it; null: it is not moved. */
-function movedFires({ moved, kept, reasonOf, firesOn }: Side, day: DayNumber): MovedAway | null {
-  const known = kept.get(dateOfDay(day));
-  if (known) return { fires: known.fires.flatMap(instantsOf), because: known.reason, isKept: true };
-  const walls = moved?.wallsOn(day) ?? [];
-  if (!moved || walls.length === 0) return null;
-  const { to } = moved.fateOf(day);
-  if (to === day) return null;
-  return { fires: to === null ? [] : firesOn(walls, to), because: reasonOf(day) };
-}
-
-interface Decided {
-  day: DayNumber;
-  today: DayNumber;
+interface Editing {
+  old: Decider;
+  young: Decider;
+  /** Of the new definition. */
+  pick: DayPick | null;
+  isByDates: boolean;
   now: Instant;
-  /** By the old definition, and by the new one. */
-  moved: MovedAway | null;
-  moves: MovedAway | null;
-  young: Side;
-  old: Side;
-  leftOf: (fires: Instant[]) => KeptDate['fires'];
+  /** Whether a fire of the old definition was made, or planned. */
+  isMade: (at: Instant) => boolean;
+  /** The fires that are still to come. */
+  ahead: (fires: readonly Instant[]) => readonly Instant[];
 }
 
-/** Null: the new definition makes of this date what was decided, without being told. */
-function keptOf({ day, today, now, moved, moves, young, old, leftOf }: Decided): KeptDate | null {
-  const date = dateOfDay(day);
-  const isMoving = (moves?.fires.at(-1) ?? now) > now;
-  if (moved !== null) {
-    const isOver = (moved.fires.at(-1) ?? now) <= now;
-    if (isOver && !isMoving && day < today) return null;
-    return {
-      date,
-      reason: moved.because,
-      fires: isOver ? [] : inSeries(moved.fires.filter((at) => at > now)),
-    };
+interface Found {
+  dates: Map<DayNumber, KeptDate>;
+  /** Fires that the new definition moves ahead, of dates that it decides, where the first has passed. */
+  passed: Set<readonly Instant[]>;
+}
+
+function decideDate(editing: Editing, day: DayNumber, { dates, passed }: Found): void {
+  const { old, young, now, ahead, isByDates } = editing;
+  const begins = dateBeginsAt(old.zone, day);
+  const [before, after] = [old.decide(day), young.decide(day)];
+  const isAhead = (one: DecidedDate | null) =>
+    one !== null && one.to !== null && (one.to < day || one.isKept) && (one.fires()[0] ?? now) <= now;
+  if (begins > now && !(before?.isKept ?? false) && !isAhead(before)) {
+    if (after && isAhead(after)) passed.add(after.fires());
+    return;
   }
-  // The rest of a day stays on it also where all of it would be moved to moments that have passed.
-  if (moves === null || (!isMoving && day < today)) return null;
-  const stays = day === today && old.firesAtHome(day);
-  const walls = stays ? (young.moved?.wallsOn(day) ?? []) : [];
-  return { date, reason: moves.because, fires: leftOf(young.firesOn(walls, day)) };
+  const left = before ? leftOf(editing, day, before) : [];
+  const isOver = dateBeginsAt(young.zone, day + 1) <= now;
+  const own = after && !(after.to === day && isOver) ? ahead(after.fires()) : [];
+  const isSame = left.length === own.length && left.every((at, index) => at === own[index]);
+  // The next edit would not know.
+  const isForgotten = isByDates && left.length === 0 && after !== null && !isOver;
+  const reason = before?.because ?? after?.because ?? '';
+  if (!isSame || isForgotten || (before && begins > now))
+    dates.set(day, { date: dateOfDay(day), reason, fires: inSeries(left) });
 }
 
-function isWithin({ startAt, endAt }: Timing, at: Instant): boolean {
-  return at >= (startAt ?? -Infinity) && at < (endAt ?? Infinity);
+/** What is to come of a date that was decided. */
+function leftOf({ young, pick, now, isMade, ahead }: Editing, day: DayNumber, date: DecidedDate) {
+  const { to, isLate, isKept } = date;
+  if (to === null || dateBeginsAt(young.zone, to + 1) <= now) return [];
+  const fires = date.fires();
+  const hasBegun = fires.some((at) => at <= now && (isKept || isMade(at)));
+  // `pickLate` decides anew.
+  if (isLate && pick !== null) return [];
+  if (fires.length === 0 || (hasBegun && ahead(fires).length === 0)) return [];
+  const anew = young.firesOn(day, to);
+  return anew === null ? (to === day ? [] : ahead(fires)) : ahead(anew);
 }
 
 /**
- * Fires that edits of calendars since `editedAt` moved to moments that had passed by then, where no other fire was made.
+ * No period is lost to the edit: where the present one has had no fire and has none to come, the days up to today that the new definition
+ * picks, and the old one did not, are made.
  */
-export function owedByCalendars(
-  timing: Timing,
-  { id, createdAt }: Identity,
-  calendars: Calendars,
-  { editedAt, now }: { editedAt: Instant; now: Instant },
-): Instant[] {
-  const { cron, timezone, kept } = timing;
-  const exclusion = exclusionOf(timing, calendars);
-  if (cron === null || exclusion === null || timing.onExcluded !== 'previous') return [];
-  const { moved } = dayTimes(timing, { id, createdAt, cron, exclusion });
-  if (!moved) return [];
-  const zone = zoneOffsets(timezone);
-  /** Up to when the fires of a day had passed as an edit moved them; -Infinity: they had not, or no edit did. */
-  const lateUntil = (day: DayNumber): Instant => {
-    const { to, view } = moved.fateOf(day);
-    const since = view > 0 ? exclusion.views.endOf(view - 1) : -Infinity;
-    return to !== day && since >= editedAt ? since : -Infinity;
-  };
-  const firesOn = firesOnce(zone);
-  const targets = new Set<DayNumber>();
-  for (let day = dateAt(zone, editedAt); day <= dateAt(zone, now) + REACH; day += 1)
-    if (lateUntil(day) > -Infinity && moved.wallsOn(day).length > 0) targets.add(moved.fateOf(day).to ?? day);
-  // Days with the same times are made together: the earliest of the moments decides.
-  const owed = [...targets].flatMap((to) => {
-    const until = new Map<Instant[], Instant>();
-    for (const day of moved.sourcesOf(to)) {
-      const fires = firesOn(moved.wallsOn(day), to);
-      until.set(fires, Math.min(until.get(fires) ?? Infinity, lateUntil(day)));
-    }
-    const isMade = (at: Instant, moment: Instant) => at > Math.max(moment, kept?.since ?? createdAt);
-    const made = new Set([...until].flatMap(([fires, moment]) => fires.filter((at) => isMade(at, moment))));
-    return [...until.keys()].map((fires) => fires.filter((at) => !made.has(at)));
-  });
-  return owedOf(owed, (at) => isWithin(timing, at));
+function pickLate(
+  { old, young, now, ahead }: Editing,
+  pick: DayPick,
+  { dates, passed, newest }: Found & { newest: Instant | null },
+): void {
+  const today = dateAt(young.zone, now);
+  const period = PERIODS[pick.of].indexOf(today);
+  const before = { dates: [...dates.values()], ...(newest === null ? {} : { newest }) };
+  const goesOn = old.decide(today)?.isLate ?? false;
+  const isServed = hadFire(before, young.zone, pick, period);
+  const days = young.picked?.daysOf(period) ?? [];
+  const firesOf = (day: DayNumber) => young.decide(day)?.fires() ?? [];
+  const isToCome = (day: DayNumber) => day > today || (day === today && ahead(firesOf(day)).length > 0);
+  if (days.some((day) => isToCome(day) && !dates.has(day))) return;
+  for (const day of days) {
+    const decided = old.decide(day);
+    if (isServed && !(goesOn && day === today)) continue;
+    if (decided !== null && !decided.isLate && decided.fires().length > 0) continue;
+    passed.add(firesOf(day));
+    if (day === today) dates.set(day, { date: dateOfDay(day), reason: '', isLate: true, fires: [] });
+  }
 }

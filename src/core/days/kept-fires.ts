@@ -19,8 +19,8 @@ export function closedDays({ dates }: KeptDates): DayRule {
   };
 }
 
-/** The fires that are left of dates that were decided before an edit. */
-export function keptFires({ dates }: KeptDates): CronTimes {
+/** The fires that are left of dates that were decided before an edit, or by one. */
+export function keptFires({ dates }: { dates: readonly Pick<KeptDate, 'fires'>[] }): CronTimes {
   const all = dates.flatMap(({ fires }) => fires);
   return {
     next: (after) => all.reduce((first: Instant | null, one) => earlier(first, nextIn(one, after)), null),

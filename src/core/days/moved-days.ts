@@ -1,7 +1,7 @@
 import type { Instant } from '../instant.ts';
 import { LAST_KEPT_DAY, type WallTimes, nextDay, nextTime } from '../cron/cron-wall.ts';
 import { DAY_MS, type DayNumber } from '../utc-day.ts';
-import type { Second, ZoneOffsets } from '../zones/zone-offsets.ts';
+import type { Second } from '../zones/zone-offsets.ts';
 import { DAY_SECONDS, type DatesJudged, dateBeginsAt, exists, secondOf, viewOf } from './local-dates.ts';
 
 /** The fires of an excluded day go at most this far. */
@@ -186,22 +186,6 @@ function targetOf(moving: Moving, view: number, day: DayNumber): DayNumber | nul
 function firstFireOn({ zone, walls }: Moving, day: DayNumber, to: DayNumber): Instant {
   const times = walls.flatMap((wall) => (nextDay(wall.days, day) === day ? [wall.firstTime] : []));
   return (secondOf(zone, to * DAY_SECONDS + Math.min(...times)) ?? Infinity) * 1000;
-}
-
-/** The instants of a day's fires, by the expressions that keep it, on another day or on its own: in order, each once. */
-export function firesMovedTo(zone: ZoneOffsets, walls: readonly WallTimes[], to: DayNumber): Instant[] {
-  const found: Instant[] = [];
-  let segment = zone.at(to * DAY_SECONDS);
-  for (let time = firstTime(walls, 0); time !== null; time = firstTime(walls, time + 1)) {
-    const wall = to * DAY_SECONDS + time;
-    const { start, end, offset, freshFrom } = segment;
-    const isShown = wall >= Math.max(start + offset, freshFrom) && wall - offset < end;
-    const second = isShown ? wall - offset : secondOf(zone, wall);
-    if (second === null || second * 1000 === found.at(-1)) continue;
-    found.push(second * 1000);
-    if (!isShown) segment = zone.at(second);
-  }
-  return found;
 }
 
 /** Whether one of them keeps a fire between two local times of its day, both included. */

@@ -71,10 +71,11 @@ function fatesByStep(ruled: Ruled, cron: Cron): Fates {
   const { every, pick, timezone } = timing;
   const { id, createdAt } = identity;
   const exclusion = exclusionOf(timing, calendars);
-  const { moved, walls } = dayTimes(timing, { id, createdAt, cron, exclusion });
+  const { moved, walls, late } = dayTimes(timing, { id, createdAt, cron, exclusion });
   const isSelected = isDayOf(readCron(cron, id).walls(null));
   const turns = every === null ? null : everyRule(every);
-  const isLeft = isDayOf(walls);
+  const isOwn = isDayOf(walls);
+  const isLeft = (day: DayNumber) => isOwn(day) || late.some((one) => one.day === day);
   const reasonAt = reasonsAtMoments(ruled);
   const reasonIn = (view: number, day: DayNumber): string | null => {
     const reason = exclusion?.views.reasonOf(view, day) ?? null;
@@ -105,9 +106,9 @@ function fatesByStep(ruled: Ruled, cron: Cron): Fates {
 function withKept({ kept, timezone }: Timing, fates: Fates): Fates {
   if (kept === undefined) return fates;
   const zone = zoneOffsets(timezone);
-  const decided = kept.dates.map(({ date, reason, fires: [first] }) => {
+  const decided = kept.dates.flatMap(({ date, reason, isLate, fires: [first] }) => {
     const to = first === undefined ? null : dateOfDay(dateAt(zone, first[0]));
-    return { date, reason: reason === '' ? null : reason, to };
+    return isLate ? [] : [{ date, reason: reason === '' ? null : reason, to }];
   });
   return (day, spans) => {
     const date = dateOfDay(day);
@@ -118,6 +119,7 @@ function withKept({ kept, timezone }: Timing, fates: Fates): Fates {
     if (!known) return fate;
     const { reason, to } = known;
     if (to === date) return { ...fate, reason: null, movedTo: null, verdict: 'fires' };
+    if (to === null && reason === null) return { ...fate, reason, movedTo: to, verdict: 'notPicked' };
     return { ...fate, reason, movedTo: to, verdict: to === null ? 'excluded' : 'moved' };
   };
 }

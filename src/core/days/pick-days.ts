@@ -2,9 +2,10 @@ import type { DayNumber } from '../utc-day.ts';
 import { type DayRule, LAST_KEPT_DAY } from '../cron/cron-wall.ts';
 import { remembering } from '../cron/remembering.ts';
 import type { ExclusionViews } from '../exclusions/exclusion.ts';
+import type { Instant } from '../instant.ts';
 import type { DayPick } from './day-rules.ts';
 import { PERIODS } from './every-days.ts';
-import { type DatesJudged, exists, viewOf } from './local-dates.ts';
+import { type DatesJudged, dateAt, exists, viewOf } from './local-dates.ts';
 
 interface Picking extends DatesJudged {
   pick: DayPick;
@@ -12,12 +13,31 @@ interface Picking extends DatesJudged {
   nextCandidate: (day: DayNumber) => DayNumber | null;
 }
 
+export interface PickedDays extends DayRule {
+  /** The days that it keeps of a period, in order. */
+  daysOf(period: number): DayNumber[];
+  /** Of periods in which edits of calendars leave no day to come: these edits, in order. */
+  renumbered(): ReadonlyMap<number, readonly Renumbering[]>;
+  /** When the first edit comes. */
+  until: Instant;
+}
+
+/** An edit of a calendar that leaves its period no day to come. */
+interface Renumbering {
+  at: Instant;
+  /** When the next edit comes. */
+  until: Instant;
+  today: DayNumber;
+  /** Those up to today that are the n-th ones now. */
+  days: DayNumber[];
+}
+
 /**
  * The same rule for the same days, so that a period is numbered once for all schedules that differ in their times. `name` says all but
  * the views.
  */
-export function pickRule(picking: Picking, name: string): DayRule {
-  const ofViews = rules.get(picking.views) ?? new Map<string, DayRule>();
+export function pickRule(picking: Picking, name: string): PickedDays {
+  const ofViews = rules.get(picking.views) ?? new Map<string, PickedDays>();
   const rule = ofViews.get(name) ?? newRule(picking);
   if (ofViews.size >= KNOWN_RULES) ofViews.clear();
   ofViews.set(name, rule);
@@ -25,49 +45,57 @@ export function pickRule(picking: Picking, name: string): DayRule {
   return rule;
 }
 
-const rules = new WeakMap<ExclusionViews, Map<string, DayRule>>();
+const rules = new WeakMap<ExclusionViews, Map<string, PickedDays>>();
 const KNOWN_RULES = 256;
 
 /**
  * Keeps the n-th days of each period. Each day is judged by what the calendars said as it began, and counts the days after it by that too:
  * an edit in the middle of a period does not number again what has passed.
  */
-function newRule(picking: Picking): DayRule {
-  const { pick, zone, nextCandidate } = picking;
+function newRule(picking: Picking): PickedDays {
+  const { pick, nextCandidate } = picking;
   const { indexOf, startOf } = PERIODS[pick.of];
   const known = new Map<number, DayNumber[]>();
-  const picked = (period: number): DayNumber[] => {
+  const daysOf = (period: number): DayNumber[] => {
     let days = known.get(period);
     if (!days) {
       if (known.size >= KNOWN) known.clear();
-      days = pickedOf(period);
+      days = numberedOf(picking, candidatesOf(picking, period));
       known.set(period, days);
     }
     return days;
-  };
-  const pickedOf = (period: number): DayNumber[] => {
-    const candidates: DayNumber[] = [];
-    const end = startOf(period + 1);
-    for (let day = nextCandidate(startOf(period)); day !== null && day < end; day = nextCandidate(day + 1))
-      if (exists(zone, day)) candidates.push(day);
-    return numberedOf(picking, candidates);
   };
   const firstFrom = (asked: DayNumber): DayNumber | null => {
     for (let day: DayNumber | null = asked; ;) {
       day = nextCandidate(day);
       if (day === null || day > LAST_KEPT_DAY) return null;
       const period = indexOf(day);
-      const found = picked(period).find((one) => one >= asked);
+      const found = daysOf(period).find((one) => one >= asked);
       if (found !== undefined) return found;
       day = startOf(period + 1);
     }
   };
-  // Each expression asks.
-  return { firstFrom: remembering(firstFrom) };
+  let renumbered: ReturnType<PickedDays['renumbered']> | undefined;
+  return {
+    // Each expression asks.
+    firstFrom: remembering(firstFrom),
+    daysOf,
+    until: picking.views.endOf(picking.firstView),
+    renumbered: () => (renumbered ??= renumberedBy(picking)),
+  };
 }
 
 /** Questions usually come in order. */
 const KNOWN = 16;
+
+function candidatesOf({ pick, zone, nextCandidate }: Picking, period: number): DayNumber[] {
+  const { startOf } = PERIODS[pick.of];
+  const candidates: DayNumber[] = [];
+  const end = startOf(period + 1);
+  for (let day = nextCandidate(startOf(period)); day !== null && day < end; day = nextCandidate(day + 1))
+    if (exists(zone, day)) candidates.push(day);
+  return candidates;
+}
 
 function numberedOf(picking: Picking, days: readonly DayNumber[]): DayNumber[] {
   const { views } = picking;
@@ -87,6 +115,28 @@ function numberedOf(picking: Picking, days: readonly DayNumber[]): DayNumber[] {
     after -= 1;
   });
   return found;
+}
+
+function renumberedBy(picking: Picking): Map<number, Renumbering[]> {
+  const { pick, zone, views, firstView } = picking;
+  const known = new Map<number, { all: DayNumber[]; begun: DayNumber[]; found: Renumbering[] }>();
+  const newPeriod = (period: number) => {
+    const all = candidatesOf(picking, period);
+    return { all, begun: all.filter((day) => !views.has(viewOf(picking, day), day)), found: [] };
+  };
+  for (let view = firstView + 1; views.endOf(view - 1) < Infinity; view += 1) {
+    const [at, until] = [views.endOf(view - 1), views.endOf(view)];
+    const today = dateAt(zone, at);
+    const period = PERIODS[pick.of].indexOf(today);
+    const { all, begun, found } = known.get(period) ?? newPeriod(period);
+    known.set(period, { all, begun, found });
+    const past = begun.filter((day) => day <= today);
+    const ahead = all.filter((day) => day > today && !views.has(view, day));
+    const left = [...past, ...ahead];
+    const days = left.filter((_, index) => pick.nth.some((n) => index === (n > 0 ? n - 1 : left.length + n)));
+    if (days.every((day) => day <= today)) found.push({ at, until, today, days });
+  }
+  return new Map([...known].flatMap(([period, { found }]) => (found.length > 0 ? [[period, found]] : [])));
 }
 
 function countLeft(views: ExclusionViews, view: number, days: readonly DayNumber[]): number {

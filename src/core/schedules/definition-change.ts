@@ -4,6 +4,7 @@ import type { Definition, Schedule, Timing } from './schedule.ts';
 import { expressionsOf } from '../cron/cron-expressions.ts';
 import { datesAtEdit } from '../days/kept-dates.ts';
 import { graceMsOf } from '../time/plan-due.ts';
+import type { PlannedUpTo } from '../exclusions/calendar-cursor.ts';
 import { type Calendars, NO_CALENDARS } from '../exclusions/calendar-history.ts';
 import { type FireTimes, type Identity, fireTimes, lastBetween } from '../time/fire-times.ts';
 
@@ -75,21 +76,17 @@ const MOVING = [
 /** The new definition with what it has to keep of the one before, and the fires that the edit moved to moments that have passed. */
 export function withDatesKept(
   definition: Definition,
-  {
-    definition: before,
-    id,
-    createdAt,
-    updatedAt,
-  }: Pick<Schedule, 'definition' | 'id' | 'createdAt' | 'updatedAt'>,
+  current: Pick<Schedule, 'definition' | 'id' | 'createdAt'> & PlannedUpTo,
   now: Instant,
   calendars: Calendars,
 ): { definition: Definition; owed: Instant[] } {
   const { kept: _, ...rest } = definition;
+  const { definition: before, id, createdAt, updatedAt } = current;
   if (!movesTimes(before, definition))
     return { definition: before.kept ? { ...rest, kept: before.kept } : rest, owed: [] };
   try {
     const identity = { id, createdAt };
-    const moment = { editedAt: updatedAt, now };
+    const moment = { editedAt: updatedAt, planned: current, now };
     const { kept, owed } = datesAtEdit({ before, after: rest, identity, ...moment, calendars });
     return { definition: kept ? { ...rest, kept } : rest, owed };
   } catch {

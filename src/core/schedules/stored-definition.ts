@@ -36,7 +36,7 @@ export function timingText(timing: Pick<Timing, 'cron' | 'timezone'> & Partial<T
 /** The fields of what is not a single value. */
 const PARTS = [
   ...['scheduleId', 'on', 'dates', 'calendars', 'weekdays', 'n', 'unit', 'from', 'of', 'nth'],
-  ...['since', 'date', 'reason', 'fires'],
+  ...['since', 'date', 'reason', 'fires', 'newest', 'isLate'],
 ];
 
 /** @throws Error if this version writes no such text: a later version, or another program, wrote it */
@@ -78,8 +78,8 @@ const isPick = (value: unknown) => {
 const isSeries = (value: unknown) =>
   Array.isArray(value) && value.length === 3 && value.every(Number.isSafeInteger);
 const isKept = (value: unknown) => {
-  const { since, dates } = fieldsOf(value);
-  if (!isMoment(since) || !Array.isArray(dates)) return false;
+  const { since, dates, newest = EARLIEST } = fieldsOf(value);
+  if (!isMoment(since) || !isMoment(newest) || !Array.isArray(dates)) return false;
   return dates.every((one) => {
     const { date, reason, fires } = fieldsOf(one);
     return isDate(date) && isText(reason) && Array.isArray(fires) && fires.every(isSeries);

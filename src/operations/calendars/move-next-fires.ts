@@ -7,6 +7,7 @@
  *   any instance goes on there.
  */
 import { setTimeout as delay } from 'node:timers/promises';
+import { mayOwe } from '../../core/days/owed-by-calendars.ts';
 import { type Instant, LATEST } from '../../core/instant.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
@@ -186,7 +187,7 @@ async function moveUsers(walk: MoveWalk, { naming, known }: KnownUsers): Promise
     await pace();
     const move = moveOf(one, known);
     if (move) moves.push(move);
-    walk.progress.mayOwe ||= one.timing.onExcluded === 'previous';
+    walk.progress.mayOwe ||= mayOwe(one.timing);
   }
   await inHalves(moves, {
     work: (part) => writeMoves(walk, part, known),

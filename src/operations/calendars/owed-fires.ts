@@ -4,7 +4,7 @@
  * If the process dies here: nothing is written; the calendar watch of any instance begins anew, and finds what was recorded.
  */
 import { NO_SHARES, type ScopeShares, laneInScope } from '../../core/access/scope-shares.ts';
-import { owedByCalendars } from '../../core/days/kept-dates.ts';
+import { mayOwe, owedByCalendars } from '../../core/days/owed-by-calendars.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Transaction } from '../../postgres/executor.ts';
@@ -127,6 +127,6 @@ async function editedOf(
 
 function owedTo(timing: Timing, user: OwedUser, known: KnownCalendars, now: Instant): Instant[] {
   const editedAt = unappliedSince(known, calendarIdsOf(timing));
-  if (editedAt === null || timing.onExcluded !== 'previous') return [];
+  if (editedAt === null || !mayOwe(timing)) return [];
   return owedByCalendars(timing, user, known.histories, { editedAt, now });
 }

@@ -12,7 +12,7 @@ import {
   withDatesKept,
   withoutEndedPause,
 } from '../../core/schedules/definition-change.ts';
-import { owedByCalendars } from '../../core/days/kept-dates.ts';
+import { owedByCalendars } from '../../core/days/owed-by-calendars.ts';
 import { type Definition, type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
 import { type KnownCalendars, unappliedSince } from '../../store/calendars/calendar-histories.ts';
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';

@@ -55,7 +55,8 @@ export async function listCalendarUsers(
   return { users: rows.flatMap(userOf), last: rows.length < limit ? null : (rows.at(-1)?.uid ?? null) };
 }
 
-const MAY_OWE = sql`s.timing ~ '"onExcluded"\s*:\s*"previous"'`;
+/** As `mayOwe` says. */
+const MAY_OWE = sql`s.timing ~ '"onExcluded" *: *"previous"|"pick" *: *[{]'`;
 
 /** Those of these schedules that name a calendar, and are enabled. */
 export async function findCalendarUsers(

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/calendar-history.ts';
-import { datesAtEdit, owedByCalendars } from '../../../src/core/days/kept-dates.ts';
+import { datesAtEdit } from '../../../src/core/days/kept-dates.ts';
+import { owedByCalendars } from '../../../src/core/days/owed-by-calendars.ts';
 import { DEFAULT_TIMING, type Timing } from '../../../src/core/schedules/schedule.ts';
 import { readTiming, timingText } from '../../../src/core/schedules/stored-definition.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
@@ -36,8 +37,15 @@ function fires(of: Timing, from: string, calendars: Calendars, count = 3): strin
 }
 
 /** The schedule after an edit, as it is stored. */
-function edited(before: Timing, after: Timing, now: string, calendars: Calendars) {
-  const { kept, owed } = datesAtEdit({ before, after, identity, now: at(now), calendars });
+function edited(
+  before: Timing,
+  after: Timing,
+  now: string,
+  calendars: Calendars,
+  createdAt = identity.createdAt,
+) {
+  const edit = { before, after, identity: { ...identity, createdAt }, now: at(now), calendars };
+  const { kept, owed } = datesAtEdit(edit);
   const timing = readTiming(timingText(kept ? { ...after, kept } : after));
   return { timing, owed: owed.map((one) => new Date(one).toISOString().slice(5, 16)) };
 }
@@ -106,35 +114,44 @@ describe('a date keeps what was decided for it when its definition is edited', (
     expect(fires(after.timing, '2026-12-24T18:00', CHRISTMAS, 1)[0]).toMatch(/^01-01/);
   });
 
-  it.each<[string, Partial<Timing>]>([
+  it.each<[string, Partial<Timing>, string?]>([
     ['excludes nothing', { onExcluded: 'skip', exclude: null }],
     ['skips', { onExcluded: 'skip' }],
-    ['has another time', { cron: '0 17 * * FRI' }],
+    ['has another time, at which it is made', { cron: '0 17 * * FRI' }, '17:00'],
+    ['has another day and time, at which it is made', { cron: '0 17 1 * *' }, '17:00'],
     ['moves the other way', { onExcluded: 'previous' }],
     ['excludes the day on which it waits', { exclude: { dates: ['2026-12-28'], calendars: ['c'] } }],
     ['is an interval', { cron: null, everySeconds: 366 * 86_400, onExcluded: 'skip', exclude: null }],
-  ])('where it waits for a later day, and the new one %s', (_, change) => {
+    ['fires all day', { cron: '*/15 * * * FRI', onExcluded: 'skip', exclude: null }],
+  ])('where it waits for a later day, and the new one %s', (_, change, time = '09:00') => {
     const after = edited(next, { ...next, ...change }, '2026-12-26T10:00', CHRISTMAS);
     expect(after.owed).toEqual([]);
     const [first, second = '01'] = fires(after.timing, '2026-12-26T10:00', CHRISTMAS, 2);
-    expect(first).toBe('12-28T09:00 moved from 2026-12-25 (calendar c)');
+    expect(first).toBe(`12-28T${time} moved from 2026-12-25 (calendar c)`);
     expect(second).toMatch(/^01/);
     // Another edit, of the next day, keeps it still.
     const again = edited(after.timing, { ...timing(), cron: '0 1 * * FRI' }, '2026-12-27T10:00', CHRISTMAS);
-    expect(fires(again.timing, '2026-12-27T10:00', CHRISTMAS, 2)).toEqual([first, '01-01T01:00']);
+    expect(fires(again.timing, '2026-12-27T10:00', CHRISTMAS, 2)).toEqual([
+      '12-28T01:00 moved from 2026-12-25 (calendar c)',
+      '01-01T01:00',
+    ]);
   });
 
   it('where it has begun: a new rule does not move it, but its times are the new ones', () => {
     const free = said(['2026-01-01T00:00']);
     const moving = { ...next, cron: '0 15 * * FRI', exclude: { dates: ['2026-12-25'], calendars: [] } };
-    const after = edited(timing(), moving, '2026-12-25T10:00', free);
+    const before = timing({ cron: '0 14 * * FRI' });
+    const after = edited(before, moving, '2026-12-25T10:00', free);
     expect(fires(after.timing, '2026-12-25T10:00', free, 2)).toEqual(['12-25T15:00', '01-01T15:00']);
+    const made = edited(timing(), moving, '2026-12-25T10:00', free);
+    expect(fires(made.timing, '2026-12-25T10:00', free, 1)).toEqual(['01-01T15:00']);
   });
 
   it('and is to fire yet: a new rule does not move that to a day that has passed', () => {
     const exclude = { dates: ['2026-12-25'], calendars: [] };
     const moving = { ...previous, cron: '0 15 * * FRI', exclude };
-    const after = edited(timing(), moving, '2026-12-25T10:00', said(['2026-01-01T00:00']));
+    const before = timing({ cron: '0 14 * * FRI' });
+    const after = edited(before, moving, '2026-12-25T10:00', said(['2026-01-01T00:00']));
     expect(after.owed).toEqual([]);
     expect(fires(after.timing, '2026-12-25T10:00', CHRISTMAS, 1)).toEqual(['12-25T15:00']);
   });
@@ -150,7 +167,7 @@ describe('a date keeps what was decided for it when its definition is edited', (
       CHRISTMAS,
     );
     expect(fires(after.timing, '2026-12-28T08:00', CHRISTMAS, 2)).toEqual([
-      '12-28T09:00 moved from 2026-12-27 (weekday sun)',
+      '12-28T15:00 moved from 2026-12-27 (weekday sun)',
       '01-04T15:00',
     ]);
   });
@@ -221,5 +238,121 @@ describe('a date keeps what was decided for it when its definition is edited', (
     expect(timingText(after.timing).length).toBeLessThan(500);
     expect(fires(after.timing, '2026-12-28T22:59:59', CHRISTMAS, 1)).toEqual(['01-01T00:00']);
     expect(fires(after.timing, '2026-12-28T22:59:58', CHRISTMAS, 1)[0]).toMatch(/^12-28T22:59/);
+  });
+});
+
+/** The same edit of what is excluded, of the calendar and of the definition: what fires after it, and what it owes. */
+const PICKED = { cron: '0 17 * * *', pick: { of: 'month', nth: [-1] } } as const;
+const EDITS = {
+  calendar: (given: Partial<Timing>, edits: [now: string, ...dates: string[]][]) => {
+    const calendars = said(['2026-01-01T00:00'], ...edits);
+    const of = timing({ exclude: { dates: [], calendars: ['c'] }, ...PICKED, ...given });
+    const [first = ''] = edits[0] ?? [];
+    const span = { editedAt: at(edits.at(-1)?.[0] ?? first), now: at('2026-12-31T23:59') };
+    const owed = owedByCalendars(of, identity, calendars, span);
+    return { fires: fires(of, edits.at(-1)?.[0] ?? first, calendars, 2), owed: inText(owed) };
+  },
+  definition: (given: Partial<Timing>, edits: [now: string, ...dates: string[]][]) => {
+    let of = timing({ exclude: null, ...PICKED, ...given });
+    let owed: string[] = [];
+    for (const [now, ...dates] of edits) {
+      const exclude = { weekdays: of.exclude?.weekdays ?? [], dates, calendars: [] };
+      ({ timing: of, owed } = edited(of, { ...of, exclude }, now, CHRISTMAS));
+    }
+    return { fires: fires(of, edits.at(-1)?.[0] ?? '', CHRISTMAS, 2), owed };
+  },
+};
+const inText = (some: readonly number[]) => some.map((one) => new Date(one).toISOString().slice(5, 16));
+const REST = '2026-12-21/2026-12-31';
+const NEXT_MONTHS = ['01-31T17:00', '02-28T17:00'];
+
+describe.each(Object.entries(EDITS))(
+  'no period is lost to an edit of the %s that excludes its rest',
+  (_, edit) => {
+    it('where the day that is picked now is today, and its time lies ahead: it is made then', () => {
+      expect(edit({}, [['2026-12-20T12:00', REST]])).toEqual({
+        fires: ['12-20T17:00', '01-31T17:00'],
+        owed: [],
+      });
+    });
+
+    it('where its time has passed, or the day has: it is owed', () => {
+      expect(edit({}, [['2026-12-20T18:00', REST]])).toEqual({ fires: NEXT_MONTHS, owed: ['12-20T17:00'] });
+      const working = { pick: { of: 'month', nth: [-1] }, cron: '0 17 * * MON-FRI' } as const;
+      expect(edit(working, [['2026-12-20T12:00', REST]]).owed).toEqual(['12-18T17:00']);
+      const often = edit({ cron: '0 9,17 * * *' }, [['2026-12-20T12:00', REST]]);
+      expect(often).toEqual({ fires: ['12-20T17:00', '01-31T09:00'], owed: ['12-20T09:00'] });
+    });
+
+    it('unless the period has had a fire, or has one ahead', () => {
+      const first = edit({ pick: { of: 'month', nth: [1, -1] } }, [['2026-12-20T12:00', REST]]);
+      expect(first).toEqual({ fires: ['01-01T17:00', '01-31T17:00'], owed: [] });
+      const both = edit({ pick: { of: 'month', nth: [22, -1] } }, [
+        ['2026-12-20T12:00', '2026-12-23/2026-12-31'],
+      ]);
+      expect(both).toEqual({ fires: ['12-22T17:00', '01-22T17:00'], owed: [] });
+    });
+
+    it('and an undo takes it back before it is made, and owes nothing after that', () => {
+      const undone = edit({}, [['2026-12-20T12:00', REST], ['2026-12-20T15:00']]);
+      expect(undone).toEqual({ fires: ['12-31T17:00', '01-31T17:00'], owed: [] });
+      const again = edit({}, [['2026-12-20T12:00', REST], ['2026-12-20T18:00'], ['2026-12-21T12:00', REST]]);
+      expect(again).toEqual({ fires: NEXT_MONTHS, owed: [] });
+      const twice = edit({}, [['2026-12-20T12:00', REST], ['2026-12-20T15:00'], ['2026-12-20T16:00', REST]]);
+      expect(twice.fires[0]).toBe('12-20T17:00');
+    });
+
+    it('and it keeps its place when another edit leaves it there', () => {
+      const more = edit({}, [
+        ['2026-12-20T12:00', REST],
+        ['2026-12-20T13:00', REST, '2027-01-31'],
+      ]);
+      expect(more).toEqual({ fires: ['12-20T17:00', '01-30T17:00'], owed: [] });
+    });
+  },
+);
+
+describe('a day of a definition with pick', () => {
+  const free = said(['2026-01-01T00:00']);
+  const last = timing({ exclude: null, ...PICKED });
+  const to = (change: Partial<Timing>, now: string, before = last, createdAt?: number) => {
+    const after = edited(before, { ...before, ...change }, now, free, createdAt);
+    return { fires: fires(after.timing, now, free, 2), owed: after.owed };
+  };
+  const FIRST = { pick: { of: 'month', nth: [1] } } as const;
+
+  it('that has begun is left by an edit to another pick', () => {
+    expect(to(FIRST, '2026-12-31T12:00')).toEqual({ fires: ['12-31T17:00', '01-01T17:00'], owed: [] });
+    expect(to(FIRST, '2026-12-31T18:00')).toEqual({ fires: ['01-01T17:00', '02-01T17:00'], owed: [] });
+    expect(to({ pick: null }, '2026-12-31T18:00').fires).toEqual(['01-01T17:00', '01-02T17:00']);
+    expect(to({ pick: null }, '2026-12-30T12:00').fires).toEqual(['12-31T17:00', '01-01T17:00']);
+    expect(to(last, '2026-12-30T12:00', { ...last, pick: null }).fires[0]).toBe('12-30T17:00');
+  });
+
+  it('is made by an edit that picks it when it has passed, unless its period has had a fire', () => {
+    expect(to(FIRST, '2026-12-20T12:00')).toEqual({
+      fires: ['01-01T17:00', '02-01T17:00'],
+      owed: ['12-01T17:00'],
+    });
+    expect(to(FIRST, '2026-12-20T12:00', { ...last, pick: { of: 'month', nth: [3] } }).owed).toEqual([]);
+    expect(to(last, '2026-12-20T12:00', { ...last, ...FIRST }).owed).toEqual([]);
+  });
+
+  it('has the times of day of the definition in force, and is not made again at another one', () => {
+    expect(to({ cron: '0 18 * * *' }, '2026-12-31T12:00').fires).toEqual(['12-31T18:00', '01-31T18:00']);
+    expect(to({ cron: '0 20 * * *' }, '2026-12-31T18:00').fires).toEqual(['01-31T20:00', '02-28T20:00']);
+    expect(to({ cron: '0 9 * * *' }, '2026-12-31T12:00').fires).toEqual(['01-31T09:00', '02-28T09:00']);
+    const nine = { ...last, cron: '0 9 * * *' };
+    expect(to({ cron: '0 17 * * *' }, '2026-12-31T12:00', nine).fires[0]).toBe('01-31T17:00');
+    // Nothing was made before the schedule was there.
+    const young = to({ cron: '0 17 * * *' }, '2026-12-31T12:00', nine, at('2026-12-31T10:00'));
+    expect(young.fires[0]).toBe('12-31T17:00');
+  });
+
+  it('is not made again by the edit after the next one either', () => {
+    const nine = { ...last, cron: '0 9 * * *' };
+    const both = { ...nine, pick: { of: 'month', nth: [1, -1] } } as const;
+    const { timing: before } = edited(nine, both, '2026-12-31T12:00', free);
+    expect(to({ cron: '0 17 * * *' }, '2026-12-31T13:00', before).fires[0]).toBe('01-01T17:00');
   });
 });

@@ -1,5 +1,4 @@
-import { type Selection, select } from './expression.ts';
-import { type LocalClock, localClock } from './local-clock.ts';
+import { type Walk, beginOf, dateOf, dayOf, firesOn, shownAt, walkOf } from './walked-dates.ts';
 
 /** A schedule with rules of days, in words as a user writes them. */
 export interface DayCase {
@@ -41,6 +40,7 @@ export function walkDates(one: DayCase, count: number, days: number): ExpectedFi
     const most = walk.pick === null && walk.onExcluded === 'skip' ? Infinity : count;
     for (const at of firesOn(walk, day, to, most)) {
       if (walk.pick === null && walk.onExcluded === 'skip' && isOut(walk, dayOf(walk, at), at)) continue;
+      if (walk.pick !== null && !isPicked(walk, day) && at > (lateUntil(walk, day) ?? -Infinity)) continue;
       found.set(at, (found.get(at) ?? new Set()).add(to === day ? '' : dateOf(day)));
     }
   }
@@ -48,27 +48,6 @@ export function walkDates(one: DayCase, count: number, days: number): ExpectedFi
     .sort(([a], [b]) => a - b)
     .slice(0, count)
     .map(([at, sources]) => ({ at, from: sources.has('') ? null : ([...sources].sort()[0] ?? null) }));
-}
-
-export function walkOf(one: DayCase): Walk {
-  return { ...one, clock: localClock(one.zone), selections: one.expressions.map(select) };
-}
-
-export interface Walk extends DayCase {
-  clock: LocalClock;
-  selections: Selection[];
-}
-
-const dates = new Map<number, string>();
-
-export function dateOf(day: number): string {
-  const known = dates.get(day) ?? new Date(day * DAY_MS).toISOString().slice(0, 10);
-  dates.set(day, known);
-  return known;
-}
-
-export function dayOf({ clock }: Walk, at: number): number {
-  return Math.floor(clock(Math.floor(at / 60_000)) / DAY);
 }
 
 /** Selected, in its turn, and a date that there was. */
@@ -109,7 +88,7 @@ export function isOut({ dates, weekdays, versions }: Walk, day: number, at: numb
 }
 
 function targetOf(walk: Walk, day: number): number | null {
-  if (walk.pick !== null) return isPicked(walk, day) ? day : null;
+  if (walk.pick !== null) return isPicked(walk, day) || lateUntil(walk, day) !== null ? day : null;
   if (walk.onExcluded === 'skip') return day;
   const begins = judgedAt(walk, day);
   if (walk.onExcluded === 'next') return nearest(walk, day, 1, begins);
@@ -133,16 +112,64 @@ export function nearest(walk: Walk, day: number, step: 1 | -1, at: number): numb
 }
 
 export function isPicked(walk: Walk, day: number): boolean {
-  const { pick } = walk;
-  const period = periodOf(pick?.of ?? 'week', day);
-  const begins = judgedAt(walk, day);
-  if (isOut(walk, day, begins)) return false;
-  let [before, after] = [0, 0];
-  for (let other = day - 1; periodOf(pick?.of ?? 'week', other) === period; other -= 1)
-    if (isKept(walk, other) && !isOut(walk, other, judgedAt(walk, other))) before += 1;
-  for (let other = day + 1; periodOf(pick?.of ?? 'week', other) === period; other += 1)
-    if (isKept(walk, other) && !isOut(walk, other, begins)) after += 1;
-  return (pick?.nth ?? []).some((nth) => nth === before + 1 || nth === -after - 1);
+  return pickedBy(walk, day, judgedAt(walk, day)).includes(day);
+}
+
+/** The n-th dates of the period of a date, that one included, as they are known then: later ones by what calendars say at a moment. */
+export function pickedBy(walk: Walk, today: number, at: number): number[] {
+  const { of = 'week', nth = [] } = walk.pick ?? {};
+  const left = datesOfPeriod(of, today).filter(
+    (day) => isKept(walk, day) && !isOut(walk, day, day <= today ? judgedAt(walk, day) : at),
+  );
+  return left.filter((_, index) => nth.includes(index + 1) || nth.includes(index - left.length));
+}
+
+export function datesOfPeriod(of: NonNullable<DayCase['pick']>['of'], day: number): number[] {
+  let first = day;
+  while (periodOf(of, first - 1) === periodOf(of, day)) first -= 1;
+  const found = [];
+  for (let one = first; periodOf(of, one) === periodOf(of, day); one += 1) found.push(one);
+  return found;
+}
+
+const late = new WeakMap<Walk, Map<number, number>>();
+
+/**
+ * Until when the fires of a date are made that an edit of a calendar picked once it had begun: of a period that had no fire since the schedule
+ * has these fire times, and would have none. Null: none did.
+ */
+function lateUntil(walk: Walk, day: number): number | null {
+  const known = late.get(walk) ?? lateDates(walk);
+  late.set(walk, known);
+  return known.get(day) ?? null;
+}
+
+function lateDates(walk: Walk): Map<number, number> {
+  const found = new Map<number, number>();
+  const all = [...new Set(walk.versions.flat().map(({ at }) => at))].sort((a, b) => a - b);
+  const edits = all.filter((at) => at > walk.since);
+  for (const [index, at] of edits.entries()) {
+    const today = dateBegunBy(walk, at);
+    const dates = datesOfPeriod(walk.pick?.of ?? 'week', today);
+    const own = dates.filter((day) => day <= today && isPicked(walk, day));
+    const had = own.some((day) => firesOn({ ...walk, from: walk.since }, day, day, 1).length > 0);
+    const now = pickedBy(walk, today, at + 1);
+    if (had || now.some((day) => day > today)) continue;
+    const before = dates.filter((day) => found.has(day));
+    for (const day of now) {
+      if (own.includes(day) || (before.length > 0 && !before.includes(day))) continue;
+      const until = day < today ? Infinity : (edits[index + 1] ?? Infinity);
+      const fires = firesOn({ ...walk, from: -Infinity }, day, day, 1);
+      if (fires.some((fire) => fire <= until)) found.set(day, until);
+    }
+  }
+  return found;
+}
+
+export function dateBegunBy(walk: Walk, at: number): number {
+  let day = dayOf(walk, at) + 1;
+  while (beginOf(walk, day) > at) day -= 1;
+  return day;
 }
 
 function periodOf(of: 'week' | 'month' | 'quarter' | 'year', day: number): string {
@@ -156,72 +183,4 @@ function periodOf(of: 'week' | 'month' | 'quarter' | 'year', day: number): strin
 /** As it begins; earlier dates, as the schedule comes to be. */
 function judgedAt(walk: Walk, day: number): number {
   return Math.max(beginOf(walk, day), walk.since + 1);
-}
-
-export function beginOf(walk: Walk, day: number): number {
-  const minute = shownAt(walk, day * DAY)?.minute ?? shownAt(walk, (day + 1) * DAY)?.minute ?? Infinity;
-  return minute * 60_000;
-}
-
-/** The first `count` after `from` of the fires that a day has by each expression that selects it, made on another day. */
-export function firesOn(walk: Walk, day: number, to: number, count: number): number[] {
-  return walk.selections
-    .filter((one) => one.day(day))
-    .flatMap((one) => (one.periodic ? periodicFires : timedFires)(walk, one, to, count));
-}
-
-function timedFires(walk: Walk, { hours, minutes, seconds }: Selection, to: number, count: number): number[] {
-  const found: number[] = [];
-  if ((shownAt(walk, to * DAY + DAY - 1)?.minute ?? Infinity) * 60_000 + 59_000 < walk.from) return found;
-  for (let minute = 0; minute < DAY && found.length < count; minute += 1) {
-    if (!hours.has(Math.floor(minute / 60)) || !minutes.has(minute % 60)) continue;
-    const shown = shownAt(walk, to * DAY + minute);
-    if (shown === null) continue;
-    for (const second of shown.swallowed ? [0] : seconds) {
-      const at = shown.minute * 60_000 + second * 1000;
-      if (at > walk.from && at !== found.at(-1)) found.push(at);
-    }
-  }
-  return found;
-}
-
-function periodicFires(walk: Walk, { minutes, seconds }: Selection, to: number, count: number): number[] {
-  const found: number[] = [];
-  for (let minute = to * DAY - 900; minute < to * DAY + DAY + 900 && found.length < count; minute += 1) {
-    const local = walk.clock(minute);
-    if (Math.floor(local / DAY) !== to || !minutes.has(local % 60)) continue;
-    found.push(...seconds.map((second) => minute * 60_000 + second * 1000).filter((at) => at > walk.from));
-  }
-  return found;
-}
-
-interface Shown {
-  minute: number;
-  /** A gap swallowed it: the clock shows a later time there. */
-  swallowed: boolean;
-}
-
-const furthest = new WeakMap<LocalClock, Map<number, number>>();
-
-/** The first minute at which a clock that never goes backwards shows a local minute, or has passed it; null: its date was left out. */
-function shownAt({ clock }: Walk, local: number): Shown | null {
-  let minute = local - offsetNear(clock, Math.floor(local / DAY));
-  while (clock(minute) < local) minute += 1;
-  if (clock(minute) === local) return { minute, swallowed: false };
-  let latest = -Infinity;
-  for (let before = minute - 2 * DAY; before < minute; before += 1) latest = Math.max(latest, clock(before));
-  return clock(minute) - latest - 1 >= DAY ? null : { minute, swallowed: true };
-}
-
-/** The greatest offset around a day. */
-function offsetNear(clock: LocalClock, day: number): number {
-  const known = furthest.get(clock) ?? new Map<number, number>();
-  furthest.set(clock, known);
-  let offset = known.get(day);
-  if (offset === undefined) {
-    const hours = Array.from({ length: 97 }, (_, index) => day * DAY + (index - 36) * 60);
-    offset = Math.max(...hours.map((minute) => clock(minute) - minute));
-    known.set(day, offset);
-  }
-  return offset;
 }

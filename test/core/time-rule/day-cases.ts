@@ -2,7 +2,8 @@ import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/ca
 import { DEFAULT_TIMING, type Timing } from '../../../src/core/schedules/schedule.ts';
 import { WEEKDAYS } from '../../../src/core/days/day-rules.ts';
 import { type Random, createRandom } from '../../chaos/random.ts';
-import { type DayCase, dateOf } from './dates-oracle.ts';
+import type { DayCase } from './dates-oracle.ts';
+import { dateOf } from './walked-dates.ts';
 import { select } from './expression.ts';
 import type { Triple } from './triples.ts';
 

@@ -1,6 +1,6 @@
 import { type Random, createRandom } from '../../chaos/random.ts';
 import type { Definition, Edit, Story } from './edits-oracle.ts';
-import { dateOf } from './dates-oracle.ts';
+import { dateOf } from './walked-dates.ts';
 import { recentTransitions } from './zones.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,6 +1,6 @@
 import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/calendar-history.ts';
 import { cursorByCalendars } from '../../../src/core/exclusions/calendar-cursor.ts';
-import { owedByCalendars } from '../../../src/core/days/kept-dates.ts';
+import { owedByCalendars } from '../../../src/core/days/owed-by-calendars.ts';
 import { cursorUnder, withDatesKept } from '../../../src/core/schedules/definition-change.ts';
 import type { Definition as Stored } from '../../../src/core/schedules/schedule.ts';
 import { readTiming, timingText } from '../../../src/core/schedules/stored-definition.ts';
@@ -74,7 +74,7 @@ class EditedSchedule {
     const before = this.#definition;
     const { definition, owed } = withDatesKept(
       this.#stored(given),
-      { ...this.#identity, definition: before, updatedAt: this.#updatedAt },
+      { ...this.#identity, definition: before, ...this.#planned() },
       now,
       this.#calendars(),
     );
@@ -90,15 +90,15 @@ class EditedSchedule {
   /** As the calendar watch does. */
   #follow(now: number): void {
     const owed = this.#owed(now);
-    const { nextOccurrenceAt, plannedThrough, updatedAt } = {
-      ...{ nextOccurrenceAt: this.#cursor, plannedThrough: this.#plannedThrough },
-      updatedAt: this.#updatedAt,
-    };
-    const planned = { nextOccurrenceAt, plannedThrough, updatedAt };
-    this.#cursor = cursorByCalendars(this.#times(), planned, this.#unappliedSince ?? now);
+    this.#cursor = cursorByCalendars(this.#times(), this.#planned(), this.#unappliedSince ?? now);
     const passed = owed.filter((at) => this.#cursor === null || at < this.#cursor);
     for (const at of passed) this.#recordUnlessMade(at);
     this.#unappliedSince = null;
+  }
+
+  #planned() {
+    const [nextOccurrenceAt, plannedThrough] = [this.#cursor, this.#plannedThrough];
+    return { nextOccurrenceAt, plannedThrough, updatedAt: this.#updatedAt };
   }
 
   #owed(now: number): number[] {
@@ -114,7 +114,9 @@ class EditedSchedule {
 
   /** As the database does that knows its runs. */
   #recordUnlessMade(at: number): void {
-    if (!this.fired.has(at)) this.#record(at);
+    if (this.fired.has(at)) return;
+    this.#record(at);
+    this.#plannedThrough = Math.max(at, this.#plannedThrough ?? at);
   }
 
   #times() {

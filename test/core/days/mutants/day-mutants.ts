@@ -67,7 +67,7 @@ export const DAY_MUTANTS: readonly DayMutant[] = [
   ),
   broken(
     'coincide-once',
-    'kept-dates',
+    'owed-by-calendars',
     ['[...new Set([...lists].flat())]', '[...lists].flat()'],
     ['and fires of several dates that the edit moves to one moment are owed once', KEPT],
   ),
@@ -95,7 +95,7 @@ export const DAY_MUTANTS: readonly DayMutant[] = [
   broken(
     'kept-decisions-are-lost',
     'kept-dates',
-    ['fires: isOver ? [] : inSeries(', 'fires: isOver || day < today ? [] : inSeries('],
+    ['reason, fires: inSeries(left)', 'reason, fires: begins < now ? [] : inSeries(left)'],
     ['where it waits for a later day, and the new one excludes nothing', KEPT],
   ),
   broken(
@@ -114,11 +114,77 @@ export const DAY_MUTANTS: readonly DayMutant[] = [
     ['where its fire was moved ahead of it and made', KEPT],
   ),
   broken(
-    'today-is-moved-into-the-past',
+    'today-is-decided-anew',
     'kept-dates',
-    ['(!isMoving && day < today)', '(!isMoving && day <= today)'],
+    ['if (begins > now &&', 'if (begins > now - 86_400_000 &&'],
     ['and is to fire yet: a new rule does not move that to a day that has passed', KEPT],
   ),
+  broken(
+    'today-is-picked-anew',
+    'kept-dates',
+    ['if (begins > now &&', 'if (begins > now - 86_400_000 &&'],
+    ['that has begun is left by an edit to another pick', KEPT],
+  ),
+  broken(
+    'waits-at-the-old-time',
+    'kept-dates',
+    [': ahead(anew);', ': ahead(fires);'],
+    ['and the new one has another time, at which it is made', KEPT],
+  ),
+  broken(
+    'made-again-at-another-time',
+    'kept-dates',
+    ['(hasBegun && ahead(fires).length === 0)', '(!hasBegun && now === 0)'],
+    ['has the times of day of the definition in force, and is not made again at another one', KEPT],
+  ),
+  broken(
+    'forgotten-by-the-next-edit',
+    'kept-dates',
+    ['after !== null && !isOver;', 'after !== null && !isOver && now === 0;'],
+    ['is not made again by the edit after the next one either', KEPT],
+  ),
+  ...(['calendar', 'definition'] as const).flatMap((edit) => {
+    const inFile = edit === 'calendar' ? 'late-days' : 'kept-dates';
+    const breaking = (name: string, change: Record<typeof edit, [string, string]>, test: string) =>
+      broken(`${edit}-${name}`, inFile, change[edit], [
+        `no period is lost to an edit of the ${edit} that excludes its rest ${test}`,
+        KEPT,
+      ]);
+    return [
+      breaking(
+        'loses-the-period',
+        {
+          calendar: ['owed: [...owed, { after: made, at }]', 'owed'],
+          definition: ['    passed.add(firesOf(day));\n', ''],
+        },
+        'where its time has passed, or the day has: it is owed',
+      ),
+      breaking(
+        'loses-today',
+        {
+          calendar: ['for (const day of days) {', 'for (const day of days.filter((one) => one < today)) {'],
+          definition: ['    if (day === today) dates.set(', '    if (day < today) dates.set('],
+        },
+        'where the day that is picked now is today, and its time lies ahead: it is made then',
+      ),
+      breaking(
+        'makes-a-second-fire',
+        {
+          calendar: ['if (regular.some((day) => day <= today && hasFire(day))) break;', ''],
+          definition: ['if (isServed && ', 'if (isServed && now === 0 && '],
+        },
+        'unless the period has had a fire, or has one ahead',
+      ),
+      breaking(
+        'cannot-be-undone',
+        {
+          calendar: ['day < today ? Infinity : until', 'Infinity'],
+          definition: ['  if (isLate && pick !== null) return [];\n', ''],
+        },
+        'and an undo takes it back before it is made, and owes nothing after that',
+      ),
+    ];
+  }),
   broken(
     'made-before-it-was-in-force',
     'kept-dates',
