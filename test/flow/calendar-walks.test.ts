@@ -23,10 +23,10 @@ beforeEach(async () => {
   told = [];
 });
 
-const deps = () => {
+const deps = (retentionDays = 30) => {
   const events = createEventBus();
   events.subscribe((event) => void told.push(event));
-  return { database: volume.store.database, events, clock: systemClock };
+  return { database: volume.store.database, events, clock: systemClock, retentionDays };
 };
 const count = async (statement: Parameters<Volume['store']['rows']>[0]) =>
   (await volume.store.rows<{ count: number }>(statement))[0]?.count ?? 0;
@@ -98,6 +98,16 @@ describe('an edit of a calendar that owes two hundred and fifty schedules a fire
     expect(await walk({ ...walker(), version: 3 }, 9)).toBe(false);
     expect(await walk(second, 9)).toBe(true);
     expect([await runs(), await unapplied()]).toEqual([250, 0]);
+  });
+
+  it('records nothing that is older than what history keeps', async () => {
+    const kept = moveNextFires(deps(0), 'holidays', {
+      mayGoOn: () => true,
+      waits: false,
+      progress: walker(),
+    });
+    expect(await kept).toBe(true);
+    expect([await moved(), await runs(), await unapplied()]).toEqual([250, 0, 0]);
   });
 
   it('is answered once its time is over, and what is left is done behind the answer, from where the call was', async () => {

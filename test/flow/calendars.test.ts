@@ -36,7 +36,7 @@ const BEGAN = Date.now();
 /** Today and the days around it, whatever the time is. */
 const theseDays = () => `${date(BEGAN - DAY)}/${date(BEGAN + 2 * DAY)}`;
 const afterThem = () => Date.parse(date(BEGAN + 3 * DAY));
-const events = () => ({ database: store.database, events: createEventBus() });
+const events = () => ({ database: store.database, events: createEventBus(), retentionDays: 30 });
 const put = (dates: string[], id = 'holidays') => putDates(events(), dates, id);
 
 /** Edits a calendar as an instance does that dies before it has moved anything. */
@@ -190,7 +190,7 @@ it('any instance finishes an edit: also for schedules in error and for those wit
   const told: FirelockEvent[] = [];
   const bus = createEventBus();
   bus.subscribe((event) => void told.push(event));
-  const watch = createCalendarWatch({ database: store.database, clock: systemClock, events: bus });
+  const watch = createCalendarWatch({ ...events(), clock: systemClock, events: bus });
   await watch.start();
   try {
     const applied = () => told.find(({ type }) => type === 'nextFiresMoved') ?? null;
@@ -219,7 +219,7 @@ describe('the next fires of the users of an edited calendar', () => {
   const told: FirelockEvent[] = [];
   const bus = createEventBus();
   bus.subscribe((event) => void told.push(event));
-  const deps = () => ({ database: store.database, events: bus });
+  const deps = () => ({ database: store.database, events: bus, retentionDays: 30 });
   const moved = async () => {
     const rows = await Promise.all(ids.map(async (id) => ((await rowOf(id)).next === afterThem() ? id : '')));
     return rows.join('');

@@ -155,7 +155,7 @@ describe('a next fire that other zone data computed', () => {
   it('is moved to a day that a calendar of its schedule does not exclude, also that of an interval', async () => {
     const [from, to] = [Date.now() - 24 * HOUR, Date.now() + 48 * HOUR];
     const dates = [`${new Date(from).toISOString().slice(0, 10)}/${new Date(to).toISOString().slice(0, 10)}`];
-    const deps = { database: store.database, events: createEventBus() };
+    const deps = { database: store.database, events: createEventBus(), retentionDays: 30 };
     await putDates(deps, dates, 'these');
     const excluding = { ...zoned(), exclude: { dates: [], calendars: ['these'] } };
     const daily = await instance.put('daily', { ...excluding, cron: '0 9 * * *' });

@@ -44,7 +44,7 @@ export interface MoveNextFiresDeps {
   database: Database;
   events: EventBus;
   /** No older fire is recorded. */
-  retentionDays?: number;
+  retentionDays: number;
 }
 
 interface MoveOptions {

@@ -26,8 +26,8 @@ import { calendarIdsOf, type Timing } from '../../core/schedules/schedule.ts';
 interface OwedDeps {
   database: Database;
   events: EventBus;
-  /** Nothing older is recorded; absent: any age is. */
-  retentionDays?: number;
+  /** Nothing older is recorded. */
+  retentionDays: number;
   scopeShares?: ScopeShares;
 }
 
@@ -65,7 +65,7 @@ export async function mayBeOwed<One extends Owing>(
 
 /** Answers the uids of those to whom nothing is owed any more; another transaction has a row of the others, or has edited a calendar. */
 export async function recordOwed(
-  { database, events, retentionDays = Infinity, scopeShares = NO_SHARES }: OwedDeps,
+  { database, events, retentionDays, scopeShares = NO_SHARES }: OwedDeps,
   owing: readonly Owing[],
   known: KnownCalendars,
 ): Promise<ReadonlySet<string>> {

@@ -163,7 +163,7 @@ it('a message of a notifier goes where the new edit says', async () => {
 });
 
 it('what a calendar says is what the new edit says', async () => {
-  const deps = { database: store.database, events: createEventBus() };
+  const deps = { database: store.database, events: createEventBus(), retentionDays: 30 };
   const put = (dates: string[]) => putDates(deps, dates, 'c');
   const said = () => store.database.run((db) => readCalendars(db, ['c'], LATEST));
   const excludes = async () => {

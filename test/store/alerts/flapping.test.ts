@@ -94,15 +94,15 @@ describe('an episode that opens again within five minutes of its end', () => {
       await happens('heals');
       await happens('breaks');
     }
-    await pass(290);
+    await pass(150);
     await happens('heals');
     expect(await told()).toEqual([]);
-    await pass(11);
+    await pass(151);
     expect(await told()).toEqual(both('recovered'));
     await happens('breaks');
-    await pass(290);
+    await pass(150);
     expect(await told()).toEqual([]);
-    await pass(11);
+    await pass(151);
     expect(await told()).toEqual(both('opened'));
     expect(await episodes()).toMatchObject([{ is_open: true }]);
   });
