@@ -11,6 +11,7 @@ import { acceptRuns } from '../../src/operations/runs/submit-one-off-runs.ts';
 import { setEnabledOfMatching } from '../../src/operations/schedules/bulk-schedules.ts';
 import { deleteSchedule } from '../../src/operations/schedules/delete-schedule.ts';
 import { changeSchedules } from '../../src/operations/schedules/schedule-changes.ts';
+import { setBackCursors } from '../../src/operations/set-back-cursors.ts';
 import { texts, uuids } from '../../src/postgres/sql/arrays.ts';
 import { putDates } from '../support/named.ts';
 import { leaveOpenRuns } from '../support/open-runs.ts';
@@ -197,6 +198,17 @@ export const OPERATIONS: readonly OperationCase[] = [
       await volume.store.rows(sql`UPDATE instances SET died_at = now()`);
     },
     call: (volume) => resumeFromNow(depsOf(volume)),
+  },
+  {
+    name: 'schedules that a clock was ahead of set back',
+    leave: async ({ store, ...volume }, count) => {
+      await putSchedules({ store, ...volume }, count);
+      await store.rows(sql`UPDATE schedules SET planned_through = now() + interval '1 hour'`);
+      await leaveOpenRuns(store, null, 1, { secondsAgo: -1800 });
+    },
+    call: async (volume, count) => {
+      expect(await setBackCursors(depsOf(volume))).toMatchObject({ setBack: count, made: count });
+    },
   },
   {
     name: 'secrets encrypted anew',
