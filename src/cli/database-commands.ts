@@ -36,7 +36,7 @@ export function resume(options: DatabaseOptions): Promise<number> {
     for (const line of setBackLines(ahead)) print(line);
     const resumed = await resumeFromNow({ database, lockTtlSeconds, signal }).catch((error: unknown) => {
       // That was all there is to do while instances run: they fire what is due.
-      if (error instanceof InstancesLive && ahead.setBack > 0) return null;
+      if (error instanceof InstancesLive && ahead.setBack + ahead.runs > 0) return null;
       throw error;
     });
     for (const line of resumed === null ? [INSTANCES_RUN] : resumedLines(resumed)) print(line);
@@ -131,11 +131,13 @@ function undone(error: unknown, signal: AbortSignal): string {
   return `${why}; completed changes are kept, run the command again for the rest`;
 }
 
-function setBackLines({ now, setBack, made, fenced, unplannable }: CursorsSetBack): string[] {
-  if (setBack + fenced + unplannable.length === 0) return [];
+function setBackLines({ now, setBack, made, fenced, unplannable, runs }: CursorsSetBack): string[] {
+  const ofRuns = `runs that were written while the clock of the database was ahead, and go on as of now: ${runs}`;
+  if (setBack + fenced + unplannable.length === 0) return runs === 0 ? [] : [ofRuns];
   return [
     `schedules that were planned while the clock of the database was ahead, set back to ${isoInstant(now)}: ${setBack}`,
     `fires after that which have a run already, and are not made again: ${made}`,
+    ...(runs === 0 ? [] : [ofRuns]),
     ...(fenced === 0
       ? []
       : [`schedules planned or edited in the meantime, and not set back: ${fenced}; run the command again`]),

@@ -4,6 +4,8 @@ import type { MigrationWait } from './migration-wait.ts';
 export type ResourceEvent =
   /** Work of this instance failed because of its database (database-trouble.ts). */
   | { type: 'databaseFailed'; error: unknown }
+  /** Runs that were written while the database's clock was ahead go on as of now. */
+  | { type: 'runsBroughtBack'; count: number }
   | { type: 'migrationsApplied'; count: number }
   | { type: 'migrationWaits'; wait: MigrationWait }
   /** This instance has looked after its connections; `without`: for what it has none. */

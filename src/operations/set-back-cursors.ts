@@ -1,6 +1,7 @@
 /**
  * Guarantees: schedules that were planned, or written, while the database's clock was ahead are planned from this moment on, and no fire
  *   that has a run is made again.
+ *   Runs that were written meanwhile go on as of now.
  * Transaction: one a page of schedules, guarded by version and cursor; before it the runs are marked, in slices.
  * If the process dies here: what was committed is done; run again, it goes on.
  */
@@ -21,6 +22,7 @@ import {
   markMade,
   setBackIfUnmoved,
 } from '../store/schedules/cursors-ahead.ts';
+import { bringBackPutOffs, bringBackRuns } from '../store/runs/written-ahead.ts';
 import type { Unplannable } from './count-skips.ts';
 
 export interface CursorsSetBack {
@@ -31,10 +33,13 @@ export interface CursorsSetBack {
   /** Schedules that another process planned or edited meanwhile. */
   fenced: number;
   unplannable: Unplannable[];
+  /** Runs that wait no longer for a moment that is far off. */
+  runs: number;
 }
 
 const PAGE = 100;
 const MARKED_AT_ONCE = 10_000;
+const RUNS_AT_ONCE = 2_000;
 const LIMIT_MS = 60_000;
 /** Instances may live meanwhile. */
 export async function setBackCursors({
@@ -45,7 +50,8 @@ export async function setBackCursors({
   signal: AbortSignal;
 }): Promise<CursorsSetBack> {
   const now = await database.run(databaseNow);
-  const done: CursorsSetBack = { now, setBack: 0, made: 0, fenced: 0, unplannable: [] };
+  const done: CursorsSetBack = { now, setBack: 0, made: 0, fenced: 0, unplannable: [], runs: 0 };
+  done.runs = await bringAllBack(database, signal);
   for (let after = FIRST_UUID; ;) {
     const page = await database.run((db) => listSchedulesAhead(db, { after, limit: PAGE }), LIMIT_MS);
     const last = page.at(-1);
@@ -57,6 +63,16 @@ export async function setBackCursors({
     const uids = await database.transaction((tx) => setBackIfUnmoved(tx, moves, now), LIMIT_MS);
     done.setBack += uids.length;
     done.fenced += moves.length - uids.length;
+  }
+}
+
+async function bringAllBack(database: Database, signal: AbortSignal): Promise<number> {
+  await database.run(bringBackPutOffs, LIMIT_MS);
+  for (let sum = 0; ;) {
+    signal.throwIfAborted();
+    const count = await database.run((db) => bringBackRuns(db, RUNS_AT_ONCE), LIMIT_MS);
+    sum += count;
+    if (count < RUNS_AT_ONCE) return sum;
   }
 }
 

@@ -1,6 +1,7 @@
 /**
  * Guarantees: a run that waits for nothing goes on or ends, also where what was to follow from an end was deleted by another program;
- * runs that maintenance held go on after it; instances that are long dead are forgotten.
+ * runs that maintenance held go on after it, and those that were written while the database's clock was ahead within minutes; instances
+ * that are long dead are forgotten.
  * Transaction: one for each kind of work.
  * If the process dies here: the next pass, on any instance, finds the same rows.
  */
@@ -19,6 +20,7 @@ import {
 } from '../store/effects/overlooked.ts';
 import { forgetLongDead } from '../store/instances/instances.ts';
 import { releaseHeldRuns } from '../store/runs/held-runs.ts';
+import { bringBackPutOffs, bringBackRuns } from '../store/runs/written-ahead.ts';
 import { abandonWaitingOfDeleted } from '../store/runs/ends/abandon-runs.ts';
 
 interface BackstopDeps {
@@ -32,33 +34,38 @@ interface BackstopDeps {
 /** The most runs, or open dependencies, that one transaction takes. */
 const BATCH = 2_000;
 const NEXT_BATCH_MS = 1_000;
+/** Such a look reads all open runs. */
+const AHEAD_EVERY_MS = 300_000;
 
 interface State extends BackstopDeps {
-  sizes: Record<'deleted' | 'waiting' | 'dependents' | 'held', PageSize>;
+  sizes: Record<'deleted' | 'waiting' | 'dependents' | 'held' | 'ahead', PageSize>;
   lookedThrough: EdgeCursor;
+  /** Monotonic: of the next look for runs that were written while the database's clock was ahead. */
+  aheadAt: number;
 }
 
 /** Finds by rows the work that should have been done at once. Separate from recovery, so that take-overs do not wait for it. */
 export function createBackstop(deps: BackstopDeps): Loop {
   const { clock, events } = deps;
   const size = () => createPageSize(BATCH);
-  const sizes = { deleted: size(), waiting: size(), dependents: size(), held: size() };
-  const state: State = { ...deps, sizes, lookedThrough: FIRST_EDGE };
+  const sizes = { deleted: size(), waiting: size(), dependents: size(), held: size(), ahead: size() };
+  const state: State = { ...deps, sizes, lookedThrough: FIRST_EDGE, aheadAt: -Infinity };
   return createLoop({ name: 'backstop', clock, body: () => pass(state), events });
 }
 
 async function pass(state: State): Promise<number> {
   const { database, intervalSeconds } = state;
   // Each by itself: a failure of one must not stop the others.
-  const [waiting, dependents, held, ...others] = await Promise.allSettled([
+  const [waiting, dependents, held, ahead, ...others] = await Promise.allSettled([
     releaseWaiting(state),
     releaseDependents(state),
     releaseHeld(state),
+    bringBack(state),
     database.run(forgetLongDead),
   ]);
-  const failed = [waiting, dependents, held, ...others].find((one) => one.status === 'rejected');
+  const failed = [waiting, dependents, held, ahead, ...others].find((one) => one.status === 'rejected');
   if (failed) throw failed.reason;
-  const isMore = [waiting, held].some((one) => one.status === 'fulfilled' && one.value);
+  const isMore = [waiting, held, ahead].some((one) => one.status === 'fulfilled' && one.value);
   return isMore ? NEXT_BATCH_MS : intervalSeconds * 1000;
 }
 
@@ -103,4 +110,21 @@ async function releaseHeld({ database, events, wake, sizes }: State): Promise<bo
   if (released > 0) events.emit({ type: 'heldRunsReleased', count: released });
   wakeFor(wake, { effects, toClaim: released, toPull });
   return found === limit;
+}
+
+/** Answers whether there may be more of them. */
+async function bringBack(state: State): Promise<boolean> {
+  const { database, clock, events, wake, sizes } = state;
+  if (clock.monotonic() < state.aheadAt) return false;
+  const { count, isMore } = await sizes.ahead.fit(async (limit) => {
+    const found = await database.run((db) => bringBackRuns(db, limit));
+    return { count: found, isMore: found === limit };
+  });
+  if (!isMore) {
+    await database.run(bringBackPutOffs);
+    state.aheadAt = clock.monotonic() + AHEAD_EVERY_MS;
+  }
+  if (count > 0) events.emit({ type: 'runsBroughtBack', count });
+  wakeFor(wake, { toClaim: count, toPull: count > 0, toAdmit: count > 0 });
+  return isMore;
 }

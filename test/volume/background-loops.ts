@@ -85,6 +85,15 @@ export const BACKGROUND_LOOPS: LoopTable = {
       },
       left: sql`SELECT count(*)::int FROM held_runs`,
     },
+    {
+      of: 'runs that were written while the clock was ahead',
+      leave: async (volume, count) => {
+        await putSchedules(volume, 1);
+        await leaveOpenRuns(volume.store, null, count, { guarded: false });
+        await volume.store.rows(sql`UPDATE runs SET updated_at = now() + interval '2 hours'`);
+      },
+      left: sql`SELECT count(*)::int FROM runs WHERE updated_at > now() + interval '1 minute'`,
+    },
   ],
   expiry: [
     {

@@ -36,6 +36,8 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
     'See [FirelockEffectsFailing](runbook.md#firelockeffectsfailing).',
 
   // error: runs that end without an outcome
+  'runs were written while the clock of the database was ahead; they go on as of now':
+    'See [FirelockSchedulesAhead](runbook.md#firelockschedulesahead): schedules do not go on by themselves.',
   'runs expired while they waited to be tried again':
     'Read `error` of the runs, which says what failed before; [fires.md](fires.md#when-a-run-has-waited-too-long-expiry).',
   'a lost run was abandoned': 'See [FirelockRunsGivenUp](runbook.md#firelockrunsgivenup); `reason` says why.',

@@ -66,6 +66,11 @@ export const RUN_LINES: Lines = {
     ),
   heldRunsReleased: (logger, { count }) =>
     logger.info({ count }, 'runs that edits recorded during maintenance are released'),
+  runsBroughtBack: (logger, { count }) =>
+    logger.warn(
+      { count },
+      'runs were written while the clock of the database was ahead; they go on as of now',
+    ),
   waitingReleased: (logger, { count }) =>
     logger.warn({ count }, 'waiting runs had nothing left to wait for; they are released'),
   claimRefused: (logger, { runId, error }) =>

@@ -14,6 +14,10 @@ import { type WronglyTimed, wronglyTimedStore } from '../../support/postgres/wro
 import type { TestInstance } from '../../support/pipeline.ts';
 import type { Receiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
+import { createBackstop } from '../../../src/recovery/backstop.ts';
+import { systemClock } from '../../../src/runtime/clock.ts';
+import { createEventBus } from '../../../src/runtime/event-bus.ts';
+import { createPullInstance } from '../../support/pulling.ts';
 
 const HOUR = 3_600_000;
 const iso = (at: number) => new Date(at).toISOString();
@@ -161,4 +165,76 @@ it('an instance whose heartbeat is ahead of the clock counts as silent', async (
   expect(living.map(({ id }) => id)).toEqual([instance.id]);
   const dead = await store.database.run((db) => declareDeadIfSilent(db, instance.id, [other]));
   expect(dead).toEqual([other]);
+});
+
+describe('a run that was written while the clock was ahead goes on when the clock is right', () => {
+  /** One that failed and waits, one that a worker has, one with a moment of its own, and one that waits for a place. */
+  async function leftAhead() {
+    const pulling = await createPullInstance(store.url);
+    onTestFinished(() => pulling.stop());
+    await store.rows(
+      sql`INSERT INTO limits (id, max_running, updated_at) VALUES ('l', 1, clock_timestamp())`,
+    );
+    await store.setAhead(2 * HOUR);
+    const runAt = (await store.now()) + HOUR;
+    const { url } = receiver;
+    const [failed, later, limited] = await instance.accept(
+      { url, expiresAfterSeconds: 3600 },
+      { url, runAt },
+      { url, limit: 'l' },
+    );
+    const [leased = ''] = await pulling.accept({});
+    await pulling.claim({ leaseSeconds: 60 });
+    await store.rows(sql`UPDATE runs SET attempts = 1, failures = 1, ready = false, updated_at = clock_timestamp(),
+      due_at = clock_timestamp() + interval '10 seconds' WHERE id = ${failed?.id ?? ''}`);
+    await store.setAhead(0);
+    return { failed: failed?.id, later: later?.id, limited: limited?.id, leased };
+  }
+  const seconds = async () => {
+    const rows = await store.rows<{ id: string; due: number; lease: number | null; begin: number | null }>(
+      sql`SELECT id, extract(epoch FROM due_at - clock_timestamp())::float8 AS due,
+        extract(epoch FROM expires_at - clock_timestamp())::float8 AS lease,
+        extract(epoch FROM begin_by - clock_timestamp())::float8 AS begin FROM runs`,
+    );
+    return new Map(rows.map(({ id, ...row }) => [id, row]));
+  };
+
+  async function expectBroughtBack(left: Awaited<ReturnType<typeof leftAhead>>) {
+    const now = await seconds();
+    const failed = now.get(left.failed ?? '');
+    expect(failed?.due).toBeLessThan(20);
+    expect(failed?.begin).toBeLessThan(3_630);
+    expect(now.get(left.limited ?? '')?.due).toBeLessThanOrEqual(0);
+    expect(now.get(left.leased)?.lease).toBeLessThanOrEqual(60);
+    // The caller named that moment.
+    expect(now.get(left.later ?? '')?.due).toBeGreaterThan(2.5 * 3_600);
+  }
+
+  it('by itself, within minutes', async () => {
+    const left = await leftAhead();
+    expect((await seconds()).get(left.failed ?? '')?.due).toBeGreaterThan(7_000);
+    const { pipeline } = instance;
+    const events = createEventBus();
+    const told: unknown[] = [];
+    events.subscribe((event) => void told.push(event));
+    const backstop = createBackstop({
+      database: store.database,
+      clock: systemClock,
+      events,
+      intervalSeconds: 5,
+      wake: pipeline.wake,
+    });
+    await backstop.start();
+    await until(() => backstop.passes() > 0 || null);
+    await backstop.stop();
+    await expectBroughtBack(left);
+    expect(told).toContainEqual({ type: 'runsBroughtBack', count: 4 });
+  });
+
+  it('and at once by `firelock resume --from-now`, with instances up', async () => {
+    const left = await leftAhead();
+    const resumed = await run('resume', '--from-now');
+    expect([resumed.code, resumed.out]).toEqual([0, expect.stringContaining('and go on as of now: 4\n')]);
+    await expectBroughtBack(left);
+  });
 });
