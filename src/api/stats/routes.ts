@@ -52,6 +52,7 @@ export function addStatsRoutes(api: Api, { database }: ApiDeps): void {
       schema: {
         operationId: 'getStats',
         summary: 'What became of all runs of a period; `from` and `to` mean `scheduledFor`',
+        description: 'Messages of notifiers are left out: `GET /runs?trigger=notify` lists them.',
         tags,
         querystring,
         response: { 200: json('The figures', stats), ...problems(400) },
