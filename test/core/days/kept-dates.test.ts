@@ -266,51 +266,48 @@ const inText = (some: readonly number[]) => some.map((one) => new Date(one).toIS
 const REST = '2026-12-21/2026-12-31';
 const NEXT_MONTHS = ['01-31T17:00', '02-28T17:00'];
 
-describe.each(Object.entries(EDITS))(
-  'no period is lost to an edit of the %s that excludes its rest',
-  (_, edit) => {
-    it('where the day that is picked now is today, and its time lies ahead: it is made then', () => {
-      expect(edit({}, [['2026-12-20T12:00', REST]])).toEqual({
-        fires: ['12-20T17:00', '01-31T17:00'],
-        owed: [],
-      });
+describe.each(Object.entries(EDITS))('no period is lost to an edit that excludes its rest', (kind, edit) => {
+  it(`of the ${kind}: where the day that is picked now is today, and its time lies ahead: it is made then`, () => {
+    expect(edit({}, [['2026-12-20T12:00', REST]])).toEqual({
+      fires: ['12-20T17:00', '01-31T17:00'],
+      owed: [],
     });
+  });
 
-    it('where its time has passed, or the day has: it is owed', () => {
-      expect(edit({}, [['2026-12-20T18:00', REST]])).toEqual({ fires: NEXT_MONTHS, owed: ['12-20T17:00'] });
-      const working = { pick: { of: 'month', nth: [-1] }, cron: '0 17 * * MON-FRI' } as const;
-      expect(edit(working, [['2026-12-20T12:00', REST]]).owed).toEqual(['12-18T17:00']);
-      const often = edit({ cron: '0 9,17 * * *' }, [['2026-12-20T12:00', REST]]);
-      expect(often).toEqual({ fires: ['12-20T17:00', '01-31T09:00'], owed: ['12-20T09:00'] });
-    });
+  it(`of the ${kind}: where its time has passed, or the day has: it is owed`, () => {
+    expect(edit({}, [['2026-12-20T18:00', REST]])).toEqual({ fires: NEXT_MONTHS, owed: ['12-20T17:00'] });
+    const working = { pick: { of: 'month', nth: [-1] }, cron: '0 17 * * MON-FRI' } as const;
+    expect(edit(working, [['2026-12-20T12:00', REST]]).owed).toEqual(['12-18T17:00']);
+    const often = edit({ cron: '0 9,17 * * *' }, [['2026-12-20T12:00', REST]]);
+    expect(often).toEqual({ fires: ['12-20T17:00', '01-31T09:00'], owed: ['12-20T09:00'] });
+  });
 
-    it('unless the period has had a fire, or has one ahead', () => {
-      const first = edit({ pick: { of: 'month', nth: [1, -1] } }, [['2026-12-20T12:00', REST]]);
-      expect(first).toEqual({ fires: ['01-01T17:00', '01-31T17:00'], owed: [] });
-      const both = edit({ pick: { of: 'month', nth: [22, -1] } }, [
-        ['2026-12-20T12:00', '2026-12-23/2026-12-31'],
-      ]);
-      expect(both).toEqual({ fires: ['12-22T17:00', '01-22T17:00'], owed: [] });
-    });
+  it(`of the ${kind}: unless the period has had a fire, or has one ahead`, () => {
+    const first = edit({ pick: { of: 'month', nth: [1, -1] } }, [['2026-12-20T12:00', REST]]);
+    expect(first).toEqual({ fires: ['01-01T17:00', '01-31T17:00'], owed: [] });
+    const both = edit({ pick: { of: 'month', nth: [22, -1] } }, [
+      ['2026-12-20T12:00', '2026-12-23/2026-12-31'],
+    ]);
+    expect(both).toEqual({ fires: ['12-22T17:00', '01-22T17:00'], owed: [] });
+  });
 
-    it('and an undo takes it back before it is made, and owes nothing after that', () => {
-      const undone = edit({}, [['2026-12-20T12:00', REST], ['2026-12-20T15:00']]);
-      expect(undone).toEqual({ fires: ['12-31T17:00', '01-31T17:00'], owed: [] });
-      const again = edit({}, [['2026-12-20T12:00', REST], ['2026-12-20T18:00'], ['2026-12-21T12:00', REST]]);
-      expect(again).toEqual({ fires: NEXT_MONTHS, owed: [] });
-      const twice = edit({}, [['2026-12-20T12:00', REST], ['2026-12-20T15:00'], ['2026-12-20T16:00', REST]]);
-      expect(twice.fires[0]).toBe('12-20T17:00');
-    });
+  it(`of the ${kind}: an undo takes it back before it is made, and owes nothing after that`, () => {
+    const undone = edit({}, [['2026-12-20T12:00', REST], ['2026-12-20T15:00']]);
+    expect(undone).toEqual({ fires: ['12-31T17:00', '01-31T17:00'], owed: [] });
+    const again = edit({}, [['2026-12-20T12:00', REST], ['2026-12-20T18:00'], ['2026-12-21T12:00', REST]]);
+    expect(again).toEqual({ fires: NEXT_MONTHS, owed: [] });
+    const twice = edit({}, [['2026-12-20T12:00', REST], ['2026-12-20T15:00'], ['2026-12-20T16:00', REST]]);
+    expect(twice.fires[0]).toBe('12-20T17:00');
+  });
 
-    it('and it keeps its place when another edit leaves it there', () => {
-      const more = edit({}, [
-        ['2026-12-20T12:00', REST],
-        ['2026-12-20T13:00', REST, '2027-01-31'],
-      ]);
-      expect(more).toEqual({ fires: ['12-20T17:00', '01-30T17:00'], owed: [] });
-    });
-  },
-);
+  it(`of the ${kind}: it keeps its place when another edit leaves it there`, () => {
+    const more = edit({}, [
+      ['2026-12-20T12:00', REST],
+      ['2026-12-20T13:00', REST, '2027-01-31'],
+    ]);
+    expect(more).toEqual({ fires: ['12-20T17:00', '01-30T17:00'], owed: [] });
+  });
+});
 
 describe('a day of a definition with pick', () => {
   const free = said(['2026-01-01T00:00']);
@@ -349,10 +346,9 @@ describe('a day of a definition with pick', () => {
     expect(young.fires[0]).toBe('12-31T17:00');
   });
 
-  it('is not made again by the edit after the next one either', () => {
-    const nine = { ...last, cron: '0 9 * * *' };
-    const both = { ...nine, pick: { of: 'month', nth: [1, -1] } } as const;
-    const { timing: before } = edited(nine, both, '2026-12-31T12:00', free);
-    expect(to({ cron: '0 17 * * *' }, '2026-12-31T13:00', before).fires[0]).toBe('01-01T17:00');
+  it('that was not to fire is not made by the edit after the next one either', () => {
+    const nine = { ...last, pick: null, onExcluded: 'next', cron: '0 9 * * *' } as const;
+    const { timing: before } = edited(last, nine, '2026-12-30T12:00', free);
+    expect(to({ cron: '0 17 * * *' }, '2026-12-30T13:00', before).fires[0]).toBe('12-31T17:00');
   });
 });

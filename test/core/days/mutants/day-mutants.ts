@@ -141,15 +141,12 @@ export const DAY_MUTANTS: readonly DayMutant[] = [
     'forgotten-by-the-next-edit',
     'kept-dates',
     ['after !== null && !isOver;', 'after !== null && !isOver && now === 0;'],
-    ['is not made again by the edit after the next one either', KEPT],
+    ['that was not to fire is not made by the edit after the next one either', KEPT],
   ),
   ...(['calendar', 'definition'] as const).flatMap((edit) => {
     const inFile = edit === 'calendar' ? 'late-days' : 'kept-dates';
     const breaking = (name: string, change: Record<typeof edit, [string, string]>, test: string) =>
-      broken(`${edit}-${name}`, inFile, change[edit], [
-        `no period is lost to an edit of the ${edit} that excludes its rest ${test}`,
-        KEPT,
-      ]);
+      broken(`${edit}-${name}`, inFile, change[edit], [`of the ${edit}: ${test}`, KEPT]);
     return [
       breaking(
         'loses-the-period',
@@ -181,7 +178,7 @@ export const DAY_MUTANTS: readonly DayMutant[] = [
           calendar: ['day < today ? Infinity : until', 'Infinity'],
           definition: ['  if (isLate && pick !== null) return [];\n', ''],
         },
-        'and an undo takes it back before it is made, and owes nothing after that',
+        'an undo takes it back before it is made, and owes nothing after that',
       ),
     ];
   }),
