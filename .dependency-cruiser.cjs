@@ -78,9 +78,9 @@ module.exports = {
     {
       name: 'local-postgres-stands-alone',
       comment:
-        'It starts a server, and speaks no SQL to it; main, or the keeper of the demo, is told its URL.',
+        'It starts a server, and speaks no SQL to it; main, or the process of the demo, is told its URL.',
       severity: 'error',
-      from: { path: '^src/(?!local-postgres/|main\\.ts$|cli/demo/cluster/keeper-process\\.ts$)' },
+      from: { path: '^src/(?!local-postgres/|main\\.ts$|cli/demo/demo-process\\.ts$)' },
       to: { path: '^src/local-postgres/' },
     },
     {
@@ -160,7 +160,7 @@ module.exports = {
       to: {
         path: '^src/',
         pathNot:
-          '^src/(cli/(demo|terminal)/|cli/(exit-codes|surroundings)\\.ts$|runtime/(clock|reason)\\.ts$|core/instant\\.ts$|local-postgres/)',
+          '^src/(cli/demo/|cli/(exit-codes|surroundings)\\.ts$|runtime/(clock|reason)\\.ts$|core/instant\\.ts$|local-postgres/)',
       },
     },
     {

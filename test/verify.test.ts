@@ -125,7 +125,6 @@ const NO_CHECKS = [
     'start',
     'predemo',
     'demo',
-    'demo:picture',
     'build',
     'build:web',
     'build:client',

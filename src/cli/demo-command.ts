@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type Cli, withExamples } from './cli.ts';
-import type { DemoOptions } from './demo/stage.ts';
+import type { DemoOptions } from './demo/demo.ts';
 import { usageError } from './exit-codes.ts';
 import type { Surroundings } from './surroundings.ts';
 

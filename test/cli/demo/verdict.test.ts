@@ -1,10 +1,8 @@
 import { expect, test } from 'vitest';
-import { check } from '../../../src/cli/demo/checker/verdict.ts';
-import { dueMoments, batchItemOf, makeSchedules } from '../../../src/cli/demo/load/schedule-mix.ts';
-import type { Evidence, Faults } from '../../../src/cli/demo/checker/evidence.ts';
-import { verdictLines } from '../../../src/cli/demo/checker/verdict-lines.ts';
-import type { DeliveredRun } from '../../../src/cli/demo/load/delivery.ts';
-import { plain } from '../../../src/cli/terminal/paint.ts';
+import type { DeliveredRun } from '../../../src/cli/demo/demo-receiver.ts';
+import { dueMoments, batchItemOf, makeSchedules } from '../../../src/cli/demo/schedule-mix.ts';
+import { type Evidence, type Faults, check } from '../../../src/cli/demo/verdict.ts';
+import { verdictLines } from '../../../src/cli/demo/verdict-lines.ts';
 import type { Timing } from '../../../src/core/schedules/schedule.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
 
@@ -27,38 +25,22 @@ const TIMING: Timing = {
   ...{ startAt: null, endAt: null, jitterSeconds: 0 },
   ...{ catchUp: 'latest', catchUpLimit: 100, graceSeconds: 60 },
 };
-const overlapping = 'overlap-0006';
-const every = 'second-0001';
+const every = 'demo-0001';
 
 function delivery(scheduleId: string, second: number, over: Partial<DeliveredRun> = {}): DeliveredRun {
   const scheduledFor = from + second * 1000;
   const runId = over.runId ?? `${scheduleId}/${second}`;
-  const at = scheduledFor + 30;
-  const endedAt = at + (scheduleId === overlapping ? 1_500 : 100);
-  return { scheduleId, scheduledFor, runId, attempt: 1, key: runId, at, endedAt, ...over };
+  return { scheduleId, scheduledFor, runId, attempt: 1, key: runId, at: scheduledFor + 30, ...over };
 }
 
-/** What a faultless demo leaves: of the schedule that must not overlap, every other fire is skipped. */
+/** What a faultless demo leaves. */
 function faultless(): Evidence {
-  const runs = schedules.flatMap(({ id, kind, rule }) =>
-    dueMoments(rule, { from, to }).map((at) => ({ id, kind, second: (at - from) / 1000 })),
+  const deliveries = schedules.flatMap(({ id, rule }) =>
+    dueMoments(rule, { from, to }).map((at) => delivery(id, (at - from) / 1000)),
   );
-  const isSkipped = ({ kind, second }: { kind: string; second: number }) =>
-    kind === 'overlap' && second % 2 === 1;
   return {
     ...{ schedules, from, to, senders: new Map(), kills: new Map() },
-    deliveries: runs
-      .filter((run) => !isSkipped(run))
-      .map(({ id, second }) => delivery(id, second))
-      .sort((one, other) => one.at - other.at),
-    overlapRuns: runs
-      .filter(({ kind }) => kind === 'overlap')
-      .map((run) => ({
-        ...{ scheduleId: run.id, scheduledFor: from + run.second * 1000 },
-        ...(isSkipped(run)
-          ? { status: 'skipped', reason: 'overlap', finishedAt: null }
-          : { status: 'succeeded', reason: null, finishedAt: from + run.second * 1000 + 1_540 }),
-      })),
+    deliveries: deliveries.sort((one, other) => one.at - other.at),
     ends: { openRuns: 0, failedRuns: 0, unknownRuns: 0, abandonedRuns: 0, cancelledRuns: 0 },
   };
 }
@@ -92,9 +74,9 @@ test('a faultless demo is found to be one, and counted', () => {
   const verdict = check(faultless());
   const due = schedules.reduce((sum, { rule }) => sum + dueMoments(rule, { from, to }).length, 0);
   expect(faultsOf(faultless())).toEqual({});
-  expect(verdict).toMatchObject({ ok: true, due, skipped: 10, delivered: due - 10, repeatedAfterDeath: 0 });
-  const told = { verdict, kills: 2, lost: 7, recovered: 7, undrainedAfterMs: null };
-  expect(verdictLines(told, plain).at(-1)).toBe('No fire was lost.');
+  expect(verdict).toMatchObject({ ok: true, due, delivered: due, repeatedAfterDeath: 0 });
+  const told = { verdict, kills: 2, lost: 7, recovered: 7, isDrained: true };
+  expect(verdictLines(told).at(-1)).toBe('No fire was lost.');
 });
 
 test('a fire that did not arrive is missing, whatever else did', () => {
@@ -103,7 +85,7 @@ test('a fire that did not arrive is missing, whatever else did', () => {
   const found = { missing: [`${every}@2030-01-01T00:00:07.000Z`] };
   expect(faultsOf({ ...evidence, deliveries })).toEqual(found);
   const verdict = check({ ...evidence, deliveries });
-  const lines = verdictLines({ verdict, kills: 2, lost: 7, recovered: 7, undrainedAfterMs: null }, plain);
+  const lines = verdictLines({ verdict, kills: 2, lost: 7, recovered: 7, isDrained: true });
   expect(lines).toContain('1 due, and not delivered:');
   expect(lines).toContain(`  ${found.missing[0] ?? ''}`);
   expect(lines).not.toContain('No fire was lost.');
@@ -163,33 +145,6 @@ test('a fire that no schedule asks for, or that comes before its moment, is foun
     one.runId === `${every}/7` ? { ...one, at: one.at - 300 } : one,
   );
   expect(faultsOf({ ...evidence, deliveries })).toEqual({ early: [`${every}@2030-01-01T00:00:07.000Z`] });
-});
-
-test('a fire that is skipped for no run under way, delivered all the same, or under way beside another is found', () => {
-  const evidence = faultless();
-  const third = `${overlapping}@2030-01-01T00:00:03.000Z`;
-  const nineteenth = `${overlapping}@2030-01-01T00:00:19.000Z`;
-  // The last skip comes more than 5 s after every run has ended.
-  const early = evidence.overlapRuns.map((run) =>
-    run.finishedAt === null ? run : { ...run, finishedAt: Math.min(run.finishedAt, from + 13_500) },
-  );
-  expect(faultsOf({ ...evidence, overlapRuns: early })).toEqual({
-    notHeldBack: [nineteenth],
-    missing: [nineteenth],
-  });
-  const unsaid = evidence.overlapRuns.map((run) =>
-    run.scheduledFor === from + 3_000 ? { ...run, reason: 'missed' } : run,
-  );
-  expect(faultsOf({ ...evidence, overlapRuns: unsaid })).toEqual({ notHeldBack: [third], missing: [third] });
-  const beside = delivery(overlapping, 3);
-  const deliveries = [...evidence.deliveries, beside].sort((one, other) => one.at - other.at);
-  expect(faultsOf({ ...evidence, deliveries })).toEqual({
-    notDue: [`${third}, which is recorded as skipped`],
-    atOnce: [
-      `${third}, during ${overlapping}@2030-01-01T00:00:02.000Z`,
-      `${overlapping}@2030-01-01T00:00:04.000Z, during ${third}`,
-    ],
-  });
 });
 
 test('a run that is open in the end, or ended without success, is found', () => {

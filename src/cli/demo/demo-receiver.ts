@@ -2,34 +2,32 @@ import { once } from 'node:events';
 import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import type { Clock } from '../../../runtime/clock.ts';
-import type { DeliveredRun, Deliveries } from './delivery.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Instant } from '../../core/instant.ts';
 
-/** The target of all schedules but those that a worker pulls. It refuses nothing, and takes the time that the URL names. */
+/** One run that has reached the receiver. */
+export interface DeliveredRun {
+  scheduleId: string;
+  scheduledFor: Instant;
+  runId: string;
+  attempt: number;
+  /** The idempotency key that came with it. */
+  key: string;
+  at: Instant;
+}
+
+/** The target of all schedules. It refuses nothing, and takes the time that the URL names. */
 export interface DemoReceiver {
   readonly url: string;
   close(): void;
 }
 
-interface Options {
-  clock: Clock;
-  deliveries: Deliveries;
-  /** Of schedules that want to be told that the work is done. */
-  onAccepted: (runId: string) => void;
-}
-
-export async function startReceiver({ clock, deliveries, onAccepted }: Options): Promise<DemoReceiver> {
+/** Adds what arrives to `deliveries`, in the order of arrival. */
+export async function startReceiver(clock: Clock, deliveries: DeliveredRun[]): Promise<DemoReceiver> {
   const take = async (request: IncomingMessage, response: ServerResponse) => {
-    const [, kind, holdMs] = (request.url ?? '').split('/');
-    const delivery = deliveryOf(request, await text(request), clock);
-    deliveries.add(delivery);
-    response.once('close', () => {
-      delivery.endedAt = clock.now();
-    });
-    setTimeout(() => {
-      response.writeHead(kind === 'callback' ? 202 : 200, { 'content-type': 'application/json' }).end('{}');
-      if (kind === 'callback') onAccepted(delivery.runId);
-    }, Number(holdMs));
+    deliveries.push(deliveryOf(request, await text(request), clock));
+    const holdMs = Number((request.url ?? '').slice(1));
+    setTimeout(() => response.end('{}'), holdMs);
   };
   const server = createServer((request, response) => {
     // Its sender may be gone before all of it has come: then it was not delivered.
@@ -55,8 +53,5 @@ function deliveryOf({ headers }: IncomingMessage, body: string, clock: Clock): D
     attempt: number;
   };
   const key = String(headers['idempotency-key']);
-  return {
-    ...{ scheduleId, scheduledFor: Date.parse(scheduledFor), runId, attempt, key },
-    ...{ at: clock.now(), endedAt: null },
-  };
+  return { scheduleId, scheduledFor: Date.parse(scheduledFor), runId, attempt, key, at: clock.now() };
 }

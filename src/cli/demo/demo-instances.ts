@@ -1,0 +1,126 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { extname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Clock } from '../../runtime/clock.ts';
+import { reasonOf } from '../../runtime/reason.ts';
+import type { KillTime } from './verdict.ts';
+
+export interface DemoInstance {
+  readonly number: number;
+  /** Of its present process; empty: it has not said so yet. */
+  url: string;
+  pid: number;
+  state: 'starting' | 'ready' | 'killed';
+  kills: number;
+  /** The ids under which the others have known its present or last process. */
+  ids: string[];
+  process: ChildProcess | null;
+}
+
+const INSTANCES = 3;
+const ANSWERS_WITHIN_MS = 20_000;
+/** As this file is named: from the sources or built. */
+const MAIN = join(import.meta.dirname, '..', '..', `main${extname(import.meta.filename)}`);
+
+/** The three instances over all of their processes, as far as their logs and answers tell. */
+export class DemoInstances {
+  readonly all: readonly DemoInstance[] = Array.from({ length: INSTANCES }, (_, index) => ({
+    ...{ number: index + 1, url: '', pid: 0, state: 'starting', kills: 0, ids: [], process: null },
+  }));
+  readonly kills: KillTime[] = [];
+  /** Which kill an instance died by, by its id. */
+  readonly killedIds = new Map<string, KillTime>();
+  /** Why the demo cannot go on; null: it can. */
+  fault: string | null = null;
+  readonly #databaseUrl: string;
+  readonly #clock: Clock;
+  #turn = 0;
+
+  constructor(databaseUrl: string, clock: Clock) {
+    this.#databaseUrl = databaseUrl;
+    this.#clock = clock;
+  }
+
+  get ready(): DemoInstance[] {
+    return this.all.filter(({ state }) => state === 'ready');
+  }
+
+  start(instance: DemoInstance): void {
+    const env = { ...process.env, DATABASE_URL: this.#databaseUrl, PORT: '0' };
+    const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    Object.assign(instance, { process: child, pid: child.pid ?? 0, state: 'starting', url: '', ids: [] });
+    let lastLine = '';
+    for (const input of [child.stdout, child.stderr])
+      createInterface({ input }).on('line', (line) => hear(instance, (lastLine = line)));
+    child.once('error', (error) => (this.fault ??= error.message));
+    child.once('close', () => {
+      instance.process = null;
+      if (instance.state !== 'killed')
+        this.fault ??= `instance ${instance.number} ended by itself: ${lastLine}`;
+    });
+  }
+
+  /** With -9. Answers the time of it, which is complete once the process is gone. */
+  kill(instance: DemoInstance): KillTime {
+    const time = { from: this.#clock.now(), to: Infinity };
+    this.kills.push(time);
+    instance.state = 'killed';
+    instance.kills += 1;
+    for (const id of instance.ids) this.killedIds.set(id, time);
+    instance.process?.once('close', () => (time.to = this.#clock.now()));
+    instance.process?.kill('SIGKILL');
+    return time;
+  }
+
+  /** Asks those that are starting whether they are ready. */
+  async look(): Promise<void> {
+    for (const one of this.all.filter(({ state, url }) => state === 'starting' && url !== ''))
+      await ask(`${one.url}/readyz`, 'GET').then(
+        () => (one.state = 'ready'),
+        () => undefined,
+      );
+  }
+
+  /** The first 2xx of any that is ready: one may die at any moment, and all that the demo calls may be called again. @throws for none */
+  async call(method: string, path: string, body?: unknown): Promise<unknown> {
+    const { ready } = this;
+    this.#turn += 1;
+    let fault: unknown = new Error('no instance is ready');
+    for (let tried = 0; tried < ready.length; tried += 1) {
+      const { url = '' } = ready[(this.#turn + tried) % ready.length] ?? {};
+      try {
+        return await ask(`${url}/api/v1/${path}`, method, body);
+      } catch (error) {
+        fault = error;
+      }
+    }
+    throw new Error(`${method} ${path}: ${reasonOf(fault)}`);
+  }
+
+  async end(): Promise<void> {
+    const left = this.all.flatMap((one) =>
+      one.process === null ? [] : [{ one, gone: once(one.process, 'close') }],
+    );
+    for (const { one } of left) this.kill(one);
+    await Promise.all(left.map(({ gone }) => gone));
+  }
+}
+
+async function ask(url: string, method: string, body?: unknown): Promise<unknown> {
+  const signal = AbortSignal.timeout(ANSWERS_WITHIN_MS);
+  const json = { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+  const response = await fetch(url, { method, signal, ...(body === undefined ? {} : json) });
+  const text = await response.text();
+  if (!response.ok) throw new Error(`it was answered ${response.status}: ${text}`);
+  return JSON.parse(text) as unknown;
+}
+
+/** What its log says of itself. Most lines are about requests, and are not worth parsing. */
+function hear(instance: DemoInstance, line: string): void {
+  const [, url] = /listens on (http:\S+?:\d+)/.exec(line) ?? [];
+  if (url !== undefined) instance.url = url;
+  if (!line.includes('registered as an instance')) return;
+  const [, id] = /"instanceId":"([^"]+)"/.exec(line) ?? [];
+  if (id !== undefined) instance.ids.push(id);
+}
