@@ -47,7 +47,6 @@ import { tellingTroubles } from '../postgres/telling-troubles.ts';
 import { type AddressGuard, createAddressGuard } from '../targets/address-guard.ts';
 import { createEmailTarget } from '../targets/email.ts';
 import { createHttpTarget } from '../targets/http.ts';
-import { createPagerDutyTarget } from '../targets/pagerduty.ts';
 import { createTargetRegistry } from '../targets/registry.ts';
 import type { TargetKind } from '../targets/target.ts';
 import { countDescriptors } from './descriptors.ts';
@@ -101,11 +100,7 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
     observing: createObservingState(events, clock, config.observe),
     lease: createLease(clock, config.instanceTtlSeconds),
     ...{ ...connections, database: connections.pools.main },
-    targets: createTargetRegistry([
-      httpTarget,
-      createPagerDutyTarget(httpTarget),
-      createEmailTarget({ clock, guard, events, ...config }),
-    ]),
+    targets: createTargetRegistry([httpTarget, createEmailTarget({ clock, guard, events, ...config })]),
     secrets: createKeyRing(config.secretKeys),
     scopeShares: config.scopeShares,
     takesSecretFiles: config.secretsDir !== null,

@@ -141,7 +141,6 @@ export function heldFields(
 }
 
 function callOf(target: HandoffTarget<unknown>) {
-  if (target.type === 'pagerduty') return target.target;
   return target.type === 'http' ? target : null;
 }
 

@@ -4,6 +4,7 @@
  * If the process dies here: all of it is written or nothing. Messages recorded after the commit go where it says.
  */
 import { isDeepStrictEqual } from 'node:util';
+import { routingKeyOf } from '../core/alerts/texts/pagerduty-event.ts';
 import type { HandoffTarget } from '../core/schedules/schedule.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
@@ -99,7 +100,9 @@ function changedFields(before: NotifierContent, after: NotifierContent): string[
 /** As the API has it. A stored one has come back from JSON. */
 function channelOf({ channel: type, target }: NotifierContent): unknown {
   const plain = JSON.parse(JSON.stringify(target)) as HandoffTarget;
-  return plain.type === 'http' ? { type, target: plain } : { ...plain, type };
+  if (plain.type !== 'http') return { ...plain, type };
+  if (type !== 'pagerduty') return { type, target: plain };
+  return { type, target: { ...plain, body: null }, routingKey: routingKeyOf(plain) };
 }
 
 /** Of another kind, it is another channel as a whole. */

@@ -18,7 +18,8 @@ import {
 } from 'drizzle-orm/pg-core';
 import type { AlertKind } from '../core/alerts/alert.ts';
 import type { MessageEvent } from '../core/alerts/message.ts';
-import type { ChannelType, NotifierFilter } from '../core/alerts/notifier.ts';
+import type { NotifierFilter } from '../core/alerts/notifier.ts';
+import type { ChannelType } from '../core/alerts/texts/channels.ts';
 import type { Role } from '../core/access/roles.ts';
 import type { AuditAction, AuditDetail, AuditOutcome } from '../core/audit.ts';
 import type { ConnectionFields } from '../core/connections/connection.ts';

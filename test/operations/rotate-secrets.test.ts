@@ -1,3 +1,4 @@
+import { pagingBody } from '../../src/core/alerts/texts/pagerduty-event.ts';
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { ConnectionFields } from '../../src/core/connections/connection.ts';
@@ -128,7 +129,7 @@ test('the routing keys and header values of notifiers are too', async () => {
     type: 'http',
   } as HttpTarget;
   const { thing: notifier } = await putNamed(deps, NOTIFIER_KIND, 'rotated', (_before, uid) => {
-    const given = { type: 'pagerduty', target: http, routingKey: 'two' } as const;
+    const given: HttpTarget = { ...http, body: pagingBody('two') };
     const { target } = sealTarget(given, { ring: SECRETS, uid, before: null });
     return {
       content: {
@@ -142,8 +143,8 @@ test('the routing keys and header values of notifiers are too', async () => {
   const found = await store.database.run((db) => findNamed(db, NOTIFIER_ROWS, { id: 'rotated' }));
   expect(found && keyIdsIn(found.target)).toEqual(['newer', 'newer']);
   expect(found && openTarget(NEWER, notifier.uid, found.target)).toMatchObject({
-    target: { headers: { A: 'one' } },
-    routingKey: 'two',
+    headers: { A: 'one' },
+    body: { secrets: { routingKey: 'two' } },
   });
   expect((await usedKeys()).keyIds).not.toContain('test');
 });

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { ALERT_KINDS, type AlertKind } from '../../src/core/alerts/alert.ts';
-import type { ChannelType, NotifierFilter } from '../../src/core/alerts/notifier.ts';
+import type { NotifierFilter } from '../../src/core/alerts/notifier.ts';
+import type { ChannelType } from '../../src/core/alerts/texts/channels.ts';
 import { texts } from '../../src/postgres/sql/arrays.ts';
 import type { Store } from './pipeline.ts';
 

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { AlertKind } from '../../src/core/alerts/alert.ts';
-import type { ChannelType } from '../../src/core/alerts/notifier.ts';
+import type { ChannelType } from '../../src/core/alerts/texts/channels.ts';
 import type { EffectKind } from '../../src/core/runs/effect.ts';
 import type { Definition, Timing } from '../../src/core/schedules/schedule.ts';
 import { CALENDAR_ROWS } from '../../src/store/calendars/find-calendars.ts';

@@ -2112,7 +2112,7 @@ export type WholeRun = {
     unmet: Array<Bound>;
     createdAt: string;
     updatedAt: string;
-    /** Of the version it runs by. Null: that cannot be read, or it is mail or PagerDuty of a notifier. */
+    /** Of the version it runs by. Null: that cannot be read, or it is mail of a notifier. */
     target: AnsweredTarget | null;
     attemptLog: Array<Attempt>;
 };

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ALERT_KINDS } from '../../core/alerts/alert.ts';
 import { MAX_INTERVAL_SECONDS } from '../../core/schedules/schedule.ts';
 import { LABEL, answeredInstant, ignored, notifierIdText, text, whole } from '../http/common-schemas.ts';
-import { answeredChannel, channelInput } from './channel-schemas.ts';
+import { answeredChannel, channelInput } from './channel-setups.ts';
 
 const MAX_FILTERED = 100;
 

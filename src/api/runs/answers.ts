@@ -63,9 +63,9 @@ export function answerWholeRun(
   return { ...answerRun(stored), target: target && answerHandoffTarget(target), attemptLog };
 }
 
-/** Mail and PagerDuty are what a notifier says of itself. */
+/** Mail is what a notifier says of itself. */
 function answerHandoffTarget(target: HandoffTarget) {
-  return target.type === 'email' || target.type === 'pagerduty' ? null : answerTarget(target);
+  return target.type === 'email' ? null : answerTarget(target);
 }
 
 /** Until when a heartbeat or an end must come, from the worker or from the job that the target started. */

@@ -130,8 +130,7 @@ export const wholeRun = z
   .object({
     ...runFields,
     target: answeredTarget.nullable().meta({
-      description:
-        'Of the version it runs by. Null: that cannot be read, or it is mail or PagerDuty of a notifier.',
+      description: 'Of the version it runs by. Null: that cannot be read, or it is mail of a notifier.',
     }),
     attemptLog: z.array(attempt),
   })

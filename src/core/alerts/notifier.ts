@@ -6,6 +6,7 @@ import {
   type HandoffTarget,
 } from '../schedules/schedule.ts';
 import type { AlertKind } from './alert.ts';
+import type { ChannelType } from './texts/channels.ts';
 
 /** Which schedules a notifier speaks of. Each list that is not empty must have one that fits. */
 export interface NotifierFilter {
@@ -14,9 +15,6 @@ export interface NotifierFilter {
   /** `key:value`: the schedule has all of these labels. */
   label: readonly string[];
 }
-
-export const CHANNEL_TYPES = ['webhook', 'slack', 'pagerduty', 'email'] as const;
-export type ChannelType = (typeof CHANNEL_TYPES)[number];
 
 /** Who is told what. What its messages are handed to stands in schedule_versions, under its uid and version. */
 export interface Notifier {

@@ -62,22 +62,14 @@ export interface HttpCall<Secret = SecretText> {
   headers: Record<string, Secret>;
 }
 
-/** PagerDuty's Events API v2, or one that speaks like it. Only messages of notifiers are handed to it. */
-export interface PagerDutyTarget<Secret = SecretText> {
-  type: 'pagerduty';
-  target: HttpTarget<Secret>;
-  routingKey: Secret;
-}
-
 /** Where a run of a schedule or a one-off run goes, by `type`. A new kind is a new member here and a file in targets/. */
 export type Target<Secret = SecretText> = HttpTarget<Secret> | PullTarget;
 
-/** What any run is handed to: messages of notifiers know two kinds more. */
-export type HandoffTarget<Secret = SecretText> = Target<Secret> | PagerDutyTarget<Secret> | EmailTarget;
+/** What any run is handed to: messages of notifiers know one kind more. */
+export type HandoffTarget<Secret = SecretText> = Target<Secret> | EmailTarget;
 
 /** The id of the connection that it names; null: none. */
 export function connectionOf(target: HandoffTarget<unknown>): string | null {
-  if (target.type === 'pagerduty') return target.target.connection;
   return target.type === 'http' ? target.connection : null;
 }
 

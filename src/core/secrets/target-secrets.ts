@@ -19,7 +19,7 @@ interface SecretPlace {
   destination: string | null;
 }
 
-/** The target with each of its secret values replaced: header values, those of a body, signing secrets, and routing keys. */
+/** The target with each of its secret values replaced: header values, those of a body, and signing secrets. */
 export function mapSecrets<A, B>(
   target: HandoffTarget<A>,
   replace: (value: A, place: SecretPlace) => B,
@@ -27,17 +27,6 @@ export function mapSecrets<A, B>(
   switch (target.type) {
     case 'http':
       return mapHttp(target, replace);
-    case 'pagerduty': {
-      const { connection, url } = target.target;
-      const within = (value: A, { steps, destination }: SecretPlace) =>
-        replace(value, { steps: ['target', ...steps], destination });
-      const place = { steps: ['routingKey'], destination: destinationOf(connection, url) };
-      return {
-        ...target,
-        target: mapHttp(target.target, within),
-        routingKey: replace(target.routingKey, place),
-      };
-    }
     case 'pull':
     case 'email':
       return target;
@@ -107,10 +96,9 @@ export function hasSecrets(target: HandoffTarget<unknown>): boolean {
 /**
  * What a value is bound to when it is encrypted: the uid of the schedule (or of the definition of one-off runs), the
  * origin or the connection to which it goes, and its place. So a person who can write to the database, and has no key, cannot have a
- * value sent elsewhere. A header's letter case does not count, nor does the position of a secret, nor whether the call is PagerDuty's.
+ * value sent elsewhere. A header's letter case does not count, nor does the position of a secret.
  */
-function boundTo(uid: string, { steps: all, destination }: SecretPlace): string {
-  const steps = all[0] === 'target' ? all.slice(1) : all;
+function boundTo(uid: string, { steps, destination }: SecretPlace): string {
   const place = steps[0] === 'secret' ? ['secret'] : inAnyCase(steps);
   return JSON.stringify(['firelock', uid, destination, ...place]);
 }
@@ -148,8 +136,6 @@ export function withoutSecrets(target: HandoffTarget): HandoffTarget<string> {
   switch (target.type) {
     case 'http':
       return withoutValues(target);
-    case 'pagerduty':
-      return { ...target, target: withoutValues(target.target), routingKey: '' };
     case 'pull':
     case 'email':
       return target;

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { tellsApart } from '../../core/alerts/texts/channels.ts';
 import type { MessageEvent } from '../../core/alerts/message.ts';
 import { type Notifier, laneOfMessages } from '../../core/alerts/notifier.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
@@ -62,7 +63,7 @@ export async function closeMessages(
   const all = found.flatMap((one) => goingOn(one, free));
   const at = { now, publicUrl };
   // It was gathered for another channel.
-  const apart = all.filter(({ notifier }) => notifier.channel === 'pagerduty');
+  const apart = all.filter(({ notifier }) => tellsApart(notifier));
   const { toSend, unfinished } = await tellApart(tx, apart, at);
   const going = all.filter((one) => !apart.includes(one));
   const done = found.filter(({ run_id }) => !unfinished.has(run_id));

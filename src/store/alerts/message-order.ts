@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { tellsApart } from '../../core/alerts/texts/channels.ts';
 import type { MessageEvent } from '../../core/alerts/message.ts';
 import type { Notifier } from '../../core/alerts/notifier.ts';
 import type { Instant } from '../../core/instant.ts';
@@ -41,8 +42,8 @@ export async function tellingsOfChanges(
     runs.map((from) => ({ from, to: endRun(from, { status: 'cancelled', reason: 'replaced' }, now) })),
   );
   const told = new Set(messages.filter((one) => !untold.includes(one)).map(keyOf));
-  const isTold = ({ channel, id }: Notifier, alert_id: string) =>
-    channel !== 'pagerduty' || told.has(keyOf({ alert_id, notifier_id: id }));
+  const isTold = (notifier: Notifier, alert_id: string) =>
+    !tellsApart(notifier) || told.has(keyOf({ alert_id, notifier_id: notifier.id }));
   const notifiers = new Map(changes.map(({ notifier }) => [notifier.id, notifier]));
   return [
     ...changes.map(({ notifier, opened: alertIds }): Telling => ({ notifier, event: 'opened', alertIds })),

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { tellsApart } from '../../core/alerts/texts/channels.ts';
 import { GATHER_SECONDS } from '../../core/alerts/message.ts';
 import { messageRun } from '../../core/alerts/message-run.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
@@ -70,12 +71,12 @@ export function waitingFor(earlier: number | undefined): Partial<RunRecord> {
 }
 
 function gathers({ notifier, fallbackFor, copiedFrom }: Telling): boolean {
-  return notifier.channel !== 'pagerduty' && fallbackFor === undefined && copiedFrom === undefined;
+  return !tellsApart(notifier) && fallbackFor === undefined && copiedFrom === undefined;
 }
 
 function draftsOf(telling: Telling, now: Instant): Draft[] {
   const { notifier, event, alertIds: all, fallbackFor = null, copiedFrom = null, onlyOpen = null } = telling;
-  const each = notifier.channel === 'pagerduty' ? all.map((id) => [id]) : [all];
+  const each = tellsApart(notifier) ? all.map((id) => [id]) : [all];
   const gathersUntil = gathers(telling) ? now + GATHER_SECONDS * 1000 : null;
   return each.map((alertIds) => ({
     ...{

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import { tellsApart } from '../../core/alerts/texts/channels.ts';
 import type { Notifier } from '../../core/alerts/notifier.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
@@ -77,7 +78,7 @@ export async function remind(
     .map((one): Telling => ({ notifier: one, event: 'reminder', alertIds: about(one, 'reminder') }));
   const ended = all.map((one) => ({ notifier: one, opened: [], ended: about(one, 'endedByPerson') }));
   const resolved = (await tellingsOfChanges(tx, ended, now)).filter(
-    ({ event, notifier }) => event !== 'recovered' || notifier.channel === 'pagerduty',
+    ({ event, notifier }) => event !== 'recovered' || tellsApart(notifier),
   );
   const changed = all.map((one) => ({
     ...{ notifier: one, opened: about(one, 'opened'), ended: about(one, 'recovered') },

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { tellsApart } from '../../core/alerts/texts/channels.ts';
 import type { MessageEvent } from '../../core/alerts/message.ts';
 import type { Notifier } from '../../core/alerts/notifier.ts';
 import { FIRST_UUID, texts, uuids } from '../../postgres/sql/arrays.ts';
@@ -97,7 +98,7 @@ async function tellingsOf(
   tx: Transaction,
   told: readonly Passing[],
 ): Promise<{ tellings: Telling[]; begun: Effect[] }> {
-  const apart = told.filter(({ notifier }) => notifier.channel === 'pagerduty');
+  const apart = told.filter(({ notifier }) => tellsApart(notifier));
   const share = Math.ceil(MOST_MESSAGES / Math.max(1, apart.length));
   const alerts = await nextAlerts(
     tx,
@@ -111,8 +112,7 @@ async function tellingsOf(
   const tellings = told.flatMap(({ row, notifier }): Telling[] => {
     const telling = { notifier, event: row.event, fallbackFor: row.notifier_id };
     const open = (alerts.get(row.run_id) ?? []).filter(({ is_open }) => is_open);
-    if (notifier.channel === 'pagerduty')
-      return [{ ...telling, alertIds: open.map(({ alert_id }) => alert_id) }];
+    if (tellsApart(notifier)) return [{ ...telling, alertIds: open.map(({ alert_id }) => alert_id) }];
     return (together.get(row.run_id) ?? []).map(({ is_open }) => ({
       ...{ ...telling, event: is_open ? row.event : 'recovered', alertIds: [] },
       ...{ copiedFrom: row.run_id, onlyOpen: is_open },

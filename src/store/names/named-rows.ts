@@ -90,7 +90,7 @@ async function notifiersNaming(
 ): Promise<{ notifiers: string[]; messages: string[] }> {
   const names = (uid: SQL, version: SQL) => sql`EXISTS (SELECT FROM schedule_versions v
       WHERE v.schedule_uid = ${uid} AND v.version = ${version}
-        AND coalesce(v.definition #>> '{target,connection}', v.definition #>> '{target,target,connection}') = ${id})
+        AND v.definition #>> '{target,connection}' = ${id})
     AND ${which === 'all' ? sql`true` : hasSecretValues(uid, version)}`;
   const notifiers = await rowsOf<{ id: string }>(tx)(sql`-- notifiersNaming
     SELECT n.id FROM notifiers n WHERE ${all(names(sql`n.uid`, sql`n.version`), namesSeen(sql`n.id`, scope))} ORDER BY n.id LIMIT ${most}`);
@@ -130,7 +130,7 @@ function hasSecretValues(uid: SQL, version: SQL): SQL {
           OR coalesce(${target} -> 'secret', 'null') <> 'null' OR coalesce(${target} #> '{body,secrets}', '{}') <> '{}'`;
   const target = sql`v.definition -> 'target'`;
   return sql`EXISTS (SELECT FROM schedule_versions v WHERE v.schedule_uid = ${uid} AND v.version = ${version}
-        AND (${values(target)} OR ${values(sql`${target} -> 'target'`)} OR ${target} ? 'routingKey'))`;
+        AND (${values(target)}))`;
 }
 
 /** Which of these exist; keeps them from being deleted until the transaction ends. Waits for a deletion under way. */

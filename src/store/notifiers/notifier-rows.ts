@@ -1,6 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
-import type { ChannelType, Notifier, NotifierFilter } from '../../core/alerts/notifier.ts';
+import type { Notifier, NotifierFilter } from '../../core/alerts/notifier.ts';
+import type { ChannelType } from '../../core/alerts/texts/channels.ts';
 import { texts } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
@@ -47,7 +48,7 @@ export interface NotifierRow {
 export const NOTIFIER_COLUMNS: SQL = sql`n.id, n.uid, n.description, n.enabled, array_to_json(n.kinds)::text AS kinds, n.filter, n.channel,
   n.remind_seconds, n.after_failures, n.fallback, n.version, n.updated_at, CASE WHEN n.channel = 'email' THEN 'mail' ELSE (
     SELECT left(lower(substring(coalesce(c.url, sent.target->>'url') FROM '^[a-zA-Z]+://([^/?#]*)')), 300)
-    FROM (SELECT coalesce(v.definition->'target'->'target', v.definition->'target') AS target FROM schedule_versions v
+    FROM (SELECT v.definition->'target' AS target FROM schedule_versions v
       WHERE v.schedule_uid = n.uid AND v.version = n.version) AS sent
       LEFT JOIN connections c ON c.id = sent.target->>'connection') END AS destination`;
 

@@ -22,7 +22,7 @@ interface Row extends DefinitionKey {
 
 const HOLDS_SECRETS = sql`(jsonb_path_exists(definition, '$.target.headers.*') OR jsonb_path_exists(definition, '$.target.lookup.headers.*')
   OR jsonb_path_exists(definition, '$.target.cancel.headers.*') OR jsonb_path_exists(definition, '$.target.secret ? (@ != null)')
-  OR jsonb_path_exists(definition, '$.target.body.secrets.*') OR jsonb_path_exists(definition, '$.target.routingKey'))`;
+  OR jsonb_path_exists(definition, '$.target.body.secrets.*'))`;
 
 /** The definitions with secret values, among the next ones by number; `last` is null once all were read. */
 export async function pageOfSecrets(

@@ -1,4 +1,6 @@
 import { isoInstant, isoOrNull } from '../../instant.ts';
+import type { HttpTarget } from '../../schedules/schedule.ts';
+import type { BodyTemplate } from '../../schedules/target-parts.ts';
 import type { AlertKind } from '../alert.ts';
 import type { Message } from '../message.ts';
 import { alertText, inOneLine, titleOf } from './sentences.ts';
@@ -16,9 +18,22 @@ const SEVERITIES: Record<AlertKind, 'critical' | 'error' | 'warning'> = {
   error: 'critical',
 };
 
+/** The body of a request, of what `pagerDutyEvent` says and the routing key, which is secret: no run has it in its payload. */
+export function pagingBody<Secret>(routingKey: Secret): BodyTemplate<Secret> {
+  return { template: TEMPLATE, contentType: 'application/json', secrets: { routingKey } };
+}
+
+const TEMPLATE =
+  '{"routing_key": {{secret/routingKey}}, "event_action": {{payload/event_action}}, "dedup_key": {{payload/dedup_key}}, ' +
+  '"client": "firelock", "client_url": {{payload/client_url}}, "links": {{payload/links}}, "payload": {{payload/payload}}}';
+
+/** The routing key of a target with such a body; undefined: it has none. */
+export function routingKeyOf<Secret>({ body }: HttpTarget<Secret>): Secret | undefined {
+  return typeof body === 'string' ? undefined : body.secrets?.['routingKey'];
+}
+
 /**
- * An event of PagerDuty's Events API v2, without `routing_key`, which is secret and added as it is sent. An incident is known by the
- * id of its episode: so a reminder repeats it, and the end resolves it.
+ * An event of PagerDuty's Events API v2. An incident is known by the id of its episode: so a reminder repeats it, and the end resolves it.
  */
 export function pagerDutyEvent(message: Message): object {
   const { event, notifier, at, alerts, fallbackFor } = message;
@@ -29,8 +44,8 @@ export function pagerDutyEvent(message: Message): object {
   return {
     event_action: event === 'recovered' ? 'resolve' : 'trigger',
     dedup_key: id,
-    client: 'firelock',
-    ...(url !== null && { client_url: url, links: [{ href: url, text: `${scheduleId} in firelock` }] }),
+    client_url: url ?? '',
+    links: url === null ? [] : [{ href: url, text: `${scheduleId} in firelock` }],
     payload: {
       summary: inOneLine(error === null ? headline : `${headline}: ${error}`, MAX_SUMMARY),
       source: scheduleId,
@@ -52,7 +67,8 @@ function testEvent(message: Message): object {
   return {
     event_action: 'trigger',
     dedup_key: `firelock test of ${notifier}`,
-    client: 'firelock',
+    client_url: '',
+    links: [],
     payload: {
       summary: titleOf(message),
       source: notifier,

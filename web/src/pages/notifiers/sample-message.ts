@@ -1,4 +1,5 @@
-import { payloadOf } from '../../../../src/core/alerts/texts/payload-of.ts';
+import { payloadOf } from '../../../../src/core/alerts/texts/channels.ts';
+import { pagingBody } from '../../../../src/core/alerts/texts/pagerduty-event.ts';
 import type { AlertKind } from '../../parts/alerts/alert-kinds.ts';
 import { type Added, type Sent, requestOf } from '../../parts/endpoint/sent.ts';
 import type { NotifierDraft } from './notifier-draft.ts';
@@ -28,16 +29,23 @@ function payloadIn({ channel, on }: NotifierDraft, notifier: string, at: number)
 /** The request of a message. `connection`: the one that is named; null: none is, or it cannot be read. */
 export function sentOf(draft: NotifierDraft, notifier: string, at: number, connection: Added | null): Sent {
   const payload = payloadIn(draft, notifier, at);
-  const isPagerDuty = draft.channel === 'pagerduty';
   return requestOf(
-    draft.channel === 'webhook' ? draft : { ...draft, bodyKind: 'envelope' },
+    draftOfBody(draft),
     {
       ...{ runId: RUN, runName: null, scheduleId: null, scheduledFor: at, trigger: 'notify', attempt: 1 },
       ...{ recovery: null, dependencies: [], parent: null },
-      payload: isPagerDuty ? payload.replace('{', '{"routing_key":"***",') : payload,
+      payload,
     },
     connection,
   );
+}
+
+/** The other channels have a body of their own. */
+function draftOfBody(draft: NotifierDraft): NotifierDraft {
+  if (draft.channel === 'webhook') return draft;
+  if (draft.channel !== 'pagerduty') return { ...draft, bodyKind: 'envelope' };
+  const { template, contentType, secrets = {} } = pagingBody('***');
+  return { ...draft, bodyKind: 'template', template, contentType, bodySecrets: Object.entries(secrets) };
 }
 
 /** The mail of such a message. */

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { ALERT_KINDS } from '../../../src/core/alerts/alert.ts';
 import { MESSAGE_EVENTS, type Message, type ToldAlert } from '../../../src/core/alerts/message.ts';
-import { CHANNEL_TYPES, type ChannelType } from '../../../src/core/alerts/notifier.ts';
-import { payloadOf } from '../../../src/core/alerts/texts/payload-of.ts';
+import { CHANNEL_TYPES, type ChannelType, payloadOf } from '../../../src/core/alerts/texts/channels.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
 
 const AT = Date.UTC(2026, 10, 20, 9, 5);
@@ -123,7 +122,7 @@ describe('PagerDuty', () => {
     expect(parsed('pagerduty', messageOf({ event: 'recovered' }))).toMatchObject({
       ...{ event_action: 'resolve', dedup_key: alertOf().id },
     });
-    expect(parsed('pagerduty', messageOf({ alerts: [alertOf({ url: null })] }))).not.toHaveProperty('links');
+    expect(parsed('pagerduty', messageOf({ alerts: [alertOf({ url: null })] }))).toMatchObject({ links: [] });
   });
 });
 
