@@ -39,7 +39,7 @@ function byWhom(named: string, others: boolean): string {
   return [...(named === '' ? [] : [`by ${named}`]), ...(others ? [OTHERS] : [])].join(' and ');
 }
 
-const OTHERS = 'by others, outside of your scope';
+const OTHERS = 'by others, outside your scope';
 
 /** A reader does not need more. */
 const MAX_NAMED = 100;
@@ -136,7 +136,7 @@ export function heldFields(
   return HELD.filter((field) => !isDeepStrictEqual(call[field], known[field])).map((field) => ({
     field,
     message:
-      'stays as it is: the target goes through a connection outside of your scope; name one of yours in its place',
+      'stays as it is: the target goes through a connection outside your scope; name one of yours in its place',
   }));
 }
 

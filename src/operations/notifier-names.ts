@@ -3,7 +3,7 @@
  * Transaction: the caller's, in which lockFallbacks keeps others from naming fallbacks; what is named stays until it ends.
  * If the process dies here: nothing of the caller's transaction is written.
  */
-import { type Scope, scopeText, sees, seesAllOf } from '../core/access/scope.ts';
+import { type Scope, beyondScope, sees, seesAllOf } from '../core/access/scope.ts';
 import { connectionOf } from '../core/schedules/schedule.ts';
 import type { Transaction } from '../postgres/executor.ts';
 import type { Asked, NamedFault } from './named-changes.ts';
@@ -30,11 +30,10 @@ export async function faultsOfNames(tx: Transaction, named: Named): Promise<Name
 /** Judges the whole filter, not only what the edit adds: the caller who writes a notifier decides where its messages go. */
 function filterFaults({ scope, content: { filter } }: Named): NamedFault[] {
   if (scope === null) return [];
-  const within = `must be within your scope, ${scopeText(scope)}`;
   if (filter.ids.length === 0)
-    return [{ path: '/filter/ids', message: `must name what it tells of: each ${within}` }];
+    return [{ path: '/filter/ids', message: `must name what it tells of: everything ${beyondScope(scope)}` }];
   return filter.ids.flatMap((pattern, index) =>
-    isWithin(scope, pattern) ? [] : [{ path: `/filter/ids/${index}`, message: within }],
+    isWithin(scope, pattern) ? [] : [{ path: `/filter/ids/${index}`, message: beyondScope(scope) }],
   );
 }
 

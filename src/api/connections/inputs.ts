@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { sees } from '../../core/access/scope.ts';
+import { beyondScope, sees } from '../../core/access/scope.ts';
 import {
   type Connection,
   type ConnectionFields,
@@ -40,7 +40,8 @@ export function resolveConnection(
         const named = stored.filter((one) => isSecretFile(one.value) && one.value.file === value.file);
         if (named.length === 0 && !takesSecretFiles) impossible.push({ path, message: NO_DIRECTORY });
         const isKept = before !== undefined && named.includes(before) && !goesElsewhere(before);
-        if (!isKept && !sees(scope, value.file)) impossible.push({ path, message: NOT_IN_SCOPE });
+        if (!isKept && !sees(scope, value.file))
+          impossible.push({ path, message: `${beyondScope(scope)}: ${OF_FILES}` });
         if (named.length > 0 && named.every(goesElsewhere)) refuse(FILE_MOVED);
         else if (before && named.includes(before)) return keptFile(before.value, secrets, refuse);
         return { file: value.file, seal: null };
@@ -115,7 +116,6 @@ const FILE_MOVED =
 const UNPROVEN =
   'names a file that is stored without a proof of who named it: there was no key, or the row was edited in the database; ' +
   'name another file first, and then this one again';
-const NOT_IN_SCOPE =
-  'is not the name of a secret file in your scope: it must begin with one of its prefixes, or with shared.';
+const OF_FILES = 'the name of a secret file begins with one of its prefixes, or with shared.';
 const NO_DIRECTORY =
   'cannot name a file: there is no directory of secrets; set FIRELOCK_SECRETS_DIR (docs/connections.md)';

@@ -37,7 +37,7 @@ export function scopeText(prefixes: readonly string[]): string {
 
 /** What is wrong with a name that a caller of this scope may not use. */
 export function beyondScope(scope: Scope): string {
-  return `is beyond your scope, which is ${scopeText(scope ?? [])}`;
+  return `is outside your scope (${scopeText(scope ?? [])})`;
 }
 
 /** Whether a caller of this scope may change what has this name. */

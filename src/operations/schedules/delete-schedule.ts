@@ -37,7 +37,7 @@ export class StillFollowed extends Error {
   ) {
     const named = followers.length > 0 ? [`${followers.join(', ')}${andMore ? ' and more' : ''}`] : [];
     super(
-      `followed by ${[...named, ...(andOthers ? ['others, outside of your scope'] : [])].join(' and by ')}`,
+      `followed by ${[...named, ...(andOthers ? ['others, outside your scope'] : [])].join(' and by ')}`,
     );
     this.followers = followers;
   }

@@ -24,15 +24,13 @@ test(
       const { status, body: problem } = await call('billing', method, path, body);
       expect([status, problem['detail']]).toEqual([
         409,
-        expect.stringMatching(
-          /^the connection is named by others, outside of your scope(, whose own header|$)/,
-        ),
+        expect.stringMatching(/^the connection is named by others, outside your scope(, whose own header|$)/),
       ]);
     }
     await schedule('billing.job');
     for (const [method, path, body] of tries) {
       const detail = (await call('billing', method, path, body)).body['detail'];
-      expect(detail).toMatch(/named by schedules billing\.job and by others, outside of your scope/);
+      expect(detail).toMatch(/named by schedules billing\.job and by others, outside your scope/);
       expect((await call('all', method, path, body)).body['detail']).toMatch(
         /named by schedules billing\.job, ops\.job and open runs [\da-f-]{36} and notifiers ops\.told/,
       );

@@ -38,13 +38,13 @@ describe.each(THINGS)('of $list one', ({ list, definitions: [, plain], namers, w
       const id = `ops.${list}`;
       const made = await done('all', method, path(id), body('billing.used', id));
       foreign.push(made['id'] as unknown as string);
-      expect(await named('billing')).toBe(refusal('others, outside of your scope'));
+      expect(await named('billing')).toBe(refusal('others, outside your scope'));
     }
     const [{ kind, method, path, body }] = namers;
     const own = `billing.${list}`;
     await done('all', method, path(own), body('billing.used', own));
     const mine = `${kind} ${own}`;
-    expect(await named('billing')).toBe(refusal(`${mine} and by others, outside of your scope`));
+    expect(await named('billing')).toBe(refusal(`${mine} and by others, outside your scope`));
     const others = namers.slice(1).map((namer, n) => `${namer.kind} ${foreign[n + 1] ?? ''}`);
     expect(await named('all')).toBe(refusal([`${mine}, ${foreign[0] ?? ''}`, ...others].join(' and ')));
   });

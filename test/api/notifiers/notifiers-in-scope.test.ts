@@ -23,9 +23,9 @@ async function faults(who: Teammate, id: string, sent: object): Promise<unknown>
 }
 
 test('the notifier of a team tells only of schedules that the team sees', { tags: [ATTACK] }, async () => {
-  const within = 'must be within your scope, billing.';
+  const within = 'is outside your scope (billing.)';
   expect(await faults('billing', 'billing.told', body())).toEqual([
-    { path: '/filter/ids', message: `must name what it tells of: each ${within}` },
+    { path: '/filter/ids', message: `must name what it tells of: everything ${within}` },
   ]);
   const patterns = ['billing.*', '*', 'b*', 'ops.job', 'billing.job', 'shared.*', 'share*', 'ops.*'];
   expect(await faults('billing', 'billing.told', telling(...patterns))).toEqual(

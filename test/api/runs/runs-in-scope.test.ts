@@ -195,7 +195,7 @@ test('what a one-off run names of others is unknown: runs, limits, connections; 
   expect((await make(to('billing.crm'))).status).toBe(201);
   const on = (queue: string) => ({ target: { type: 'pull', queue } });
   expect(await faults(on('ops.work'))).toEqual([
-    { path: '/target/queue', message: 'is beyond your scope, which is billing.' },
+    { path: '/target/queue', message: 'is outside your scope (billing.)' },
   ]);
   for (const queue of ['billing.work', 'shared.work']) expect((await make(on(queue))).status).toBe(201);
 });

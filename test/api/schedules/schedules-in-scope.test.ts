@@ -102,7 +102,7 @@ test(
       expect(faultPaths(refused)).toEqual(['/items/1/id', '/items/2/id', '/items/3/id', '/items/4/id']);
       const said = (refused.body['errors'] as unknown as { message: string }[]).map(({ message }) => message);
       // Whether there is such a schedule, nobody learns.
-      expect(new Set(said)).toEqual(new Set(['is beyond your scope, which is billing.|bill-']));
+      expect(new Set(said)).toEqual(new Set(['is outside your scope (billing.|bill-)']));
     }
     expect(await statusOf(as(admin, 'GET', 'schedules/billing.new'))).toBe(404);
     expect((await as(admin, 'GET', 'schedules/ops.a')).body['description']).toBeNull();
@@ -144,11 +144,11 @@ test.each<[what: string, fields: object, path: string, message: string]>([
     'queue',
     { cron: '@daily', target: PULL('ops.q') },
     '/target/queue',
-    'is beyond your scope, which is billing.|bill-',
+    'is outside your scope (billing.|bill-)',
   ],
-  ['wildcard', after('*'), '/after/scheduleId', 'is beyond your scope, which is billing.|bill-'],
-  ['shorter prefix', after('b*'), '/after/scheduleId', 'is beyond your scope, which is billing.|bill-'],
-  ['foreign prefix', after('ops.*'), '/after/scheduleId', 'is beyond your scope, which is billing.|bill-'],
+  ['wildcard', after('*'), '/after/scheduleId', 'is outside your scope (billing.|bill-)'],
+  ['shorter prefix', after('b*'), '/after/scheduleId', 'is outside your scope (billing.|bill-)'],
+  ['foreign prefix', after('ops.*'), '/after/scheduleId', 'is outside your scope (billing.|bill-)'],
 ])(
   'a foreign %s in a body is refused as one that there is not',
   { tags: [ATTACK] },
@@ -213,10 +213,10 @@ test(
     await as(admin, 'PUT', 'schedules/ops.secret', after('billing.a'));
     const detail = async () => (await as(billing, 'DELETE', 'schedules/billing.a')).body['detail'];
     expect(await detail()).toBe(
-      'the schedule is followed by others, outside of your scope: delete these first, or let them follow another',
+      'the schedule is followed by others, outside your scope: delete these first, or let them follow another',
     );
     await as(billing, 'PUT', 'schedules/billing.x', after('billing.a'));
-    expect(await detail()).toContain('followed by billing.x and by others, outside of your scope: ');
+    expect(await detail()).toContain('followed by billing.x and by others, outside your scope: ');
     expect((await as(admin, 'DELETE', 'schedules/billing.a')).body['detail']).toContain(
       'followed by billing.x, ops.secret: ',
     );

@@ -73,11 +73,11 @@ test.each(['plan', 'apply'] as const)(
       `FILE:3: limit ops.few: ${beyond}`,
       `FILE:6: calendar shared.days: ${beyond}`,
       `FILE:8: connection ops.host: ${beyond}`,
-      'FILE:10: schedule billing.a, /target/queue: is beyond your scope, which is billing.',
+      'FILE:10: schedule billing.a, /target/queue: is outside your scope (billing.)',
       'FILE:10: schedule billing.a, /limit: names a limit that does not exist: ops.few',
       `FILE:11: schedule ops.a: ${beyond}`,
       `FILE:12: schedule new.one: ${beyond}`,
-      'FILE:13: schedule billing.b, /after/scheduleId: is beyond your scope, which is billing.',
+      'FILE:13: schedule billing.b, /after/scheduleId: is outside your scope (billing.)',
     ]);
     expect(await idsOf()).toEqual(['billing.old', 'ops.a', 'shared.a']);
     const limits = await api.sql`SELECT id, max_running FROM limits ORDER BY id`;

@@ -24,8 +24,8 @@ export function pagingBody<Secret>(routingKey: Secret): BodyTemplate<Secret> {
 }
 
 const TEMPLATE =
-  '{"routing_key": {{secret/routingKey}}, "event_action": {{payload/event_action}}, "dedup_key": {{payload/dedup_key}}, ' +
-  '"client": "firelock", "client_url": {{payload/client_url}}, "links": {{payload/links}}, "payload": {{payload/payload}}}';
+  '{"routing_key":{{secret/routingKey}},"event_action":{{payload/event_action}},"dedup_key":{{payload/dedup_key}},' +
+  '"client":"firelock","client_url":{{payload/client_url}},"links":{{payload/links}},"payload":{{payload/payload}}}';
 
 /** The routing key of a target with such a body; undefined: it has none. */
 export function routingKeyOf<Secret>({ body }: HttpTarget<Secret>): Secret | undefined {
