@@ -1,4 +1,4 @@
-/** Writes dist/reference/: configuration.md, api.md and messages.md. */
+/** Writes dist/reference/: configuration.md, api.md, commands.md and messages.md. */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { referencePages } from './support/reference-pages.ts';

@@ -40,7 +40,7 @@ export async function runCommand(args: readonly string[], around: Surroundings):
   }
 }
 
-/** The whole tree of commands; its help, docs/cli.md, docs/cli-settings.md and the completion are made from it. */
+/** The whole tree of commands; its help, the reference of commands and the completion are made from it. */
 export function createProgram(
   surroundings: Surroundings,
   ofDemo: Surroundings = surroundings,

@@ -2,15 +2,14 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { expect, test } from 'vitest';
+import { commandsReference } from '../../scripts/support/commands-reference.ts';
 import { completionsOf } from '../../src/cli/completion.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { EXIT } from '../../src/cli/exit-codes.ts';
 import { acceptsCommand } from './accepts-command.ts';
 import { firelock, surroundings } from './cli.ts';
 
-const page = ['cli', 'cli-settings']
-  .map((name) => readFileSync(new URL(`../../docs/${name}.md`, import.meta.url), 'utf8'))
-  .join('\n');
+const page = readFileSync(new URL('../../docs/cli.md', import.meta.url), 'utf8');
 const { program } = createProgram(surroundings());
 
 /** Each command of the tree with its path; those that do something have no commands below. */
@@ -36,17 +35,14 @@ test('every command says what it does, with its options and examples that are co
   }
 });
 
-test('every command has a section in docs/cli.md or docs/cli-settings.md with its options, and every exit code is there', () => {
-  for (const { path, command } of doers) {
-    const title = `### firelock ${path.join(' ')}`;
-    const section = page.split('\n### ').find((one) => `### ${one}`.startsWith(`${title}\n`));
-    expect(section, title).toBeDefined();
-    for (const { long, hidden } of command.options)
-      if (!hidden) expect(section, title).toContain(`\`${long ?? ''}`);
-  }
-  const titles = [...page.matchAll(/^### firelock (.*)$/gm)].map(([, path]) => path);
-  expect(titles.sort()).toEqual(doers.map(({ path }) => path.join(' ')).sort());
+test('docs/cli.md has every exit code, and the reference of commands has every command with its options', () => {
   for (const code of Object.values(EXIT)) expect(page).toMatch(new RegExp(`^\\| ${code} +\\|`, 'm'));
+  const sections = commandsReference().split('\n## ').slice(1);
+  expect(sections.map((one) => one.split('\n', 1)[0])).toEqual(
+    doers.map(({ path }) => `firelock ${path.join(' ')}`),
+  );
+  for (const [at, { command }] of doers.entries())
+    for (const { long, hidden } of command.options) if (!hidden) expect(sections[at]).toContain(long);
 });
 
 test('a command line that is not understood is reported on standard error, with a suggestion', async () => {

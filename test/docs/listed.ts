@@ -154,13 +154,6 @@ export const LISTED: readonly Listed[] = [
   },
   {
     page: 'docs/cli.md',
-    begins: 'firelock demo',
-    why: 'it starts a PostgreSQL and three daemons, and takes a minute',
-    doneBy: 'test/cli/demo/demo.test.ts',
-    check: commandsExist,
-  },
-  {
-    page: 'docs/cli.md',
     begins: 'source <(firelock completion zsh)',
     why: 'it needs zsh',
     doneBy: 'test/cli/program.test.ts',

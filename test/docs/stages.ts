@@ -37,25 +37,19 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
   'docs/cli.md': {
     prepare: async (api) => {
       await make(api, 'PUT', '/schedules/invoices', { cron: '@daily', target: HTTP });
+      await make(api, 'PUT', '/calendars/holidays', { dates: ['2030-12-26'] });
+      await make(api, 'PUT', '/connections/github', { url: 'https://api.github.com' });
       const run = await make(api, 'POST', '/runs', { target: HTTP });
       const id = run['id'] as unknown as string;
       await make(api, 'POST', `/runs/${id}/cancel`);
       return {
-        instead: { '0199c1f0-7a00-7b3c-9a5e-2f4d1c8b7a60': id, 'https://cron.example.com': api.url },
+        instead: { '0199c1f0-7a00-7b3c-9a5e-2f4d1c8b7a60': id },
         files: {
+          'holidays.ics': HOLIDAYS,
           'schedules.yaml':
             'schedules:\n  - { id: mail, cron: "@daily", target: { type: pull, queue: mail } }\n',
         },
       };
-    },
-  },
-  'docs/cli-settings.md': {
-    prepare: async (api) => {
-      await make(api, 'PUT', '/calendars/holidays', { dates: ['2030-12-26'] });
-      await make(api, 'PUT', '/limits/warehouse', { maxRunning: 2 });
-      await make(api, 'PUT', '/connections/github', { url: 'https://api.github.com' });
-      await make(api, 'PUT', '/notifiers/on-call', { channel: { type: 'webhook', target: HTTP } });
-      return { files: { 'holidays.ics': HOLIDAYS } };
     },
   },
   'docs/crontab.md': {
