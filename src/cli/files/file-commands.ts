@@ -132,7 +132,7 @@ async function importCrontab(cli: Cli, path: string, options: ImportCommandOptio
         takesCurl: queue === undefined && targetUrl === undefined,
       });
   const head = [
-    `Imported by firelock import-crontab (docs/crontab.md). Read it, then: firelock plan FILE`,
+    `Imported by firelock import-crontab (docs/git.md). Read it, then: firelock plan FILE`,
     `Times without a zone of their own are taken for those of ${into.timezone}: ${
       timezone === undefined ? ORIGIN[isKubernetes ? 'kubernetes' : 'crontab'] : '--timezone'
     }.`,
