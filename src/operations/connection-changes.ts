@@ -4,7 +4,6 @@
  * If the process dies here: it is written or not. Attempts that begin after the commit use what is written.
  */
 import { randomUUID } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import type { Connection, ConnectionFields } from '../core/connections/connection.ts';
 import { resealConnection } from '../core/connections/connection-secrets.ts';
 import { originOf } from '../core/http/template.ts';
@@ -31,7 +30,11 @@ export const CONNECTION_KIND: NamedKind<Connection, ConnectionContent, { secrets
     await refuseWhileNamed(tx, 'connections', { id, scope, which: 'withSecrets' });
     return [];
   },
-  changedFields,
+  // The proof of a URL is a part of it.
+  fieldsOf: ({ description, url, urlSeal, headers, auth, tls }) => ({
+    ...{ description, url: [url, urlSeal], headers, auth, tls },
+  }),
+  descends: ['/headers', '/auth', '/tls'],
   complete: (content, { before, ...as }, { secrets }) => {
     const placedAt = before === null || isMoved(before, content) ? as.updatedAt : before.placedAt;
     return resealConnection(secrets, { ...content, ...as, edition: randomUUID(), placedAt });
@@ -48,24 +51,4 @@ export const CONNECTION_KIND: NamedKind<Connection, ConnectionContent, { secrets
 
 function isMoved(before: Connection | null, content: ConnectionContent): boolean {
   return before !== null && originOf(before.url) !== originOf(content.url);
-}
-
-const FIELDS = ['description', 'url', 'headers', 'auth', 'tls'] as const;
-
-/** As JSON pointers: of an object that stays one, its members. Names only: a value may be a secret. */
-function changedFields(before: ConnectionContent, after: ConnectionContent): string[] {
-  const isProven = isDeepStrictEqual(before.urlSeal, after.urlSeal);
-  return FIELDS.flatMap((field) => {
-    const [was, is]: unknown[] = [before[field], after[field]];
-    if (isDeepStrictEqual(was, is) && (field !== 'url' || isProven)) return [];
-    if (!isMembers(was) || !isMembers(is)) return [`/${field}`];
-    const names = [...new Set([...Object.keys(was), ...Object.keys(is)])];
-    return names
-      .filter((name) => !isDeepStrictEqual(was[name], is[name]))
-      .map((name) => `/${field}/${name.replaceAll('~', '~0')}`);
-  });
-}
-
-function isMembers(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }

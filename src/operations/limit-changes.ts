@@ -10,15 +10,12 @@ import type { NamedKind } from './named-changes.ts';
 
 type LimitContent = Pick<Limit, 'description' | 'maxRunning'>;
 
-const FIELDS = ['description', 'maxRunning'] as const;
-
 /** A smaller `maxRunning` stops nothing that is under way: no run begins until enough have ended. */
 export const LIMIT_KIND: NamedKind<Limit, LimitContent, { wake: Wake }> = {
   noun: 'limit',
   rows: LIMIT_ROWS,
   detail: ({ maxRunning }) => ({ maxRunning }),
-  changedFields: (before, content) =>
-    FIELDS.filter((field) => before[field] !== content[field]).map((field) => `/${field}`),
+  fieldsOf: ({ description, maxRunning }) => ({ description, maxRunning }),
   complete: ({ description, maxRunning }, { id, version, updatedAt, before }) => {
     const { running = 0, waiting = 0 } = before ?? {};
     return { id, description, maxRunning, running, waiting, version, updatedAt };

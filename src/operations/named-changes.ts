@@ -5,6 +5,7 @@
  * If the process dies here: it is written or not. Where it is, the loops of any instance do what follows.
  */
 import { randomUUID } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { Scope } from '../core/access/scope.ts';
 import type { AuditDetail } from '../core/audit.ts';
 import type { NamedNoun } from '../core/events.ts';
@@ -43,7 +44,7 @@ export class ImpossibleThing extends Error {
 }
 
 /** What a kind of named things has of its own. `Content`: what a caller decides of one. `Deps`: what it needs of the daemon. */
-export interface NamedKind<Thing extends NamedThing, Content, Deps = object> {
+export interface NamedKind<Thing extends NamedThing & Content, Content, Deps = object> {
   noun: NamedNoun;
   rows: NamedRows<Thing>;
   /** Locks that come before that of the row. */
@@ -52,8 +53,10 @@ export interface NamedKind<Thing extends NamedThing, Content, Deps = object> {
   judge?: (tx: Transaction, asked: Asked<Thing, Content>) => Promise<readonly NamedFault[]>;
   /** What the audit says of it beside its version. */
   detail?: (thing: Thing) => AuditDetail;
-  /** As JSON pointers, and names only: a value may be a secret. */
-  changedFields: (before: Thing, content: Content) => string[];
+  /** As the API has it, but for the values of secrets. */
+  fieldsOf: (content: Content) => object;
+  /** Of these, as JSON pointers, the members are told apart. */
+  descends?: readonly string[];
   complete(content: Content, as: Completing<Thing>, deps: Deps): Thing;
   /** Answers it as it was written. */
   write(tx: Transaction, thing: Thing, change: { before: Thing | null; fields: string[] }): Promise<Thing>;
@@ -93,11 +96,11 @@ export interface NamedPut<Thing> {
 }
 
 /** Creates or replaces it. @throws ImpossibleThing, StillNamed, and the errors of `decide` */
-export async function putNamed<Thing extends NamedThing, Content, Deps>(
+export async function putNamed<Thing extends NamedThing & Content, Content, Deps>(
   deps: NamedDeps & Deps,
   kind: NamedKind<Thing, Content, Deps>,
   id: string,
-  decide: Decide<Thing, Content>,
+  decide: Decide<Thing, NoInfer<Content>>,
 ): Promise<NamedPut<Thing>> {
   const { noun } = kind;
   const put = await deps.database.transaction(async (tx) => {
@@ -116,20 +119,20 @@ export async function putNamed<Thing extends NamedThing, Content, Deps>(
 }
 
 /** What `putNamed` would make of it, or refuse; writes nothing. */
-export async function tryToPutNamed<Thing extends NamedThing, Content, Deps>(
+export async function tryToPutNamed<Thing extends NamedThing & Content, Content, Deps>(
   deps: Pick<NamedDeps, 'database' | 'scope'> & Deps,
   kind: NamedKind<Thing, Content, Deps>,
   id: string,
-  decide: Decide<Thing, Content>,
+  decide: Decide<Thing, NoInfer<Content>>,
 ): Promise<NamedPut<Thing>> {
   return deps.database.transaction((tx) => plan(tx, deps, kind, { id, decide }));
 }
 
-async function plan<Thing extends NamedThing, Content, Deps>(
+async function plan<Thing extends NamedThing & Content, Content, Deps>(
   tx: Transaction,
   deps: Pick<NamedDeps, 'scope'> & Deps,
   kind: NamedKind<Thing, Content, Deps>,
-  { id, decide }: { id: string; decide: Decide<Thing, Content> },
+  { id, decide }: { id: string; decide: Decide<Thing, NoInfer<Content>> },
 ): Promise<NamedPut<Thing>> {
   const { scope } = deps;
   await kind.lockFirst?.(tx);
@@ -138,15 +141,40 @@ async function plan<Thing extends NamedThing, Content, Deps>(
   const { content, faults = [] } = decide(before, uid);
   const judged = (await kind.judge?.(tx, { id, scope, before, content })) ?? [];
   if (faults.length + judged.length > 0) throw new ImpossibleThing([...faults, ...judged]);
-  const fields = before ? kind.changedFields(before, content) : [];
+  const fields = before ? changedFields(kind, before, content) : [];
   if (before && fields.length === 0) return { before, thing: before, change: 'unchanged', fields };
   const version = (before?.version ?? 0) + 1;
   const as = { id, uid, version, updatedAt: await databaseNow(tx), before };
   return { before, thing: kind.complete(content, as, deps), change: before ? 'updated' : 'created', fields };
 }
 
+/** As JSON pointers, and names only: a value may be a secret. A stored thing has come back from JSON. */
+function changedFields<Content>(
+  { fieldsOf, descends = [] }: Pick<NamedKind<NamedThing & Content, Content>, 'fieldsOf' | 'descends'>,
+  before: Content,
+  after: Content,
+): string[] {
+  const [was, is] = [before, after].map((one): unknown => JSON.parse(JSON.stringify(fieldsOf(one))));
+  return changedBelow('', was, is, ['', ...descends]);
+}
+
+/** What is of another type is another thing as a whole. */
+function changedBelow(path: string, was: unknown, is: unknown, descends: readonly string[]): string[] {
+  if (isDeepStrictEqual(was, is)) return [];
+  if (!descends.includes(path) || !isObject(was) || !isObject(is) || was['type'] !== is['type'])
+    return [path];
+  return [...new Set([...Object.keys(was), ...Object.keys(is)])].flatMap((name) => {
+    const below = `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    return changedBelow(below, was[name] ?? null, is[name] ?? null, descends);
+  });
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null;
+}
+
 /** False: there is none. @throws StillNamed, and the errors of `check` */
-export async function removeNamed<Thing extends NamedThing, Content, Deps>(
+export async function removeNamed<Thing extends NamedThing & Content, Content, Deps>(
   deps: NamedDeps & Deps,
   kind: NamedKind<Thing, Content, Deps>,
   id: string,

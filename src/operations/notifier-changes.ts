@@ -3,9 +3,7 @@
  * Transaction: that of named-changes.ts, under the lock of the notifier's row; those that name fallbacks come one after the other.
  * If the process dies here: all of it is written or nothing. Messages recorded after the commit go where it says.
  */
-import { isDeepStrictEqual } from 'node:util';
 import { routingKeyOf } from '../core/alerts/texts/pagerduty-event.ts';
-import type { HandoffTarget } from '../core/schedules/schedule.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import { resetReminders } from '../store/alerts/reminders.ts';
@@ -29,7 +27,11 @@ export const NOTIFIER_KIND: NamedKind<StoredNotifier, NotifierContent, { wake: W
   rows: NOTIFIER_ROWS,
   lockFirst: lockFallbacks,
   judge: faultsOfNames,
-  changedFields,
+  fieldsOf: ({ description, enabled, on, filter, remindSeconds, afterFailures, fallback, ...where }) => ({
+    ...{ description, enabled, on, filter, remindSeconds, afterFailures, fallback },
+    channel: channelOf(where),
+  }),
+  descends: ['/channel', '/channel/target', '/channel/target/headers'],
   complete: (content, { uid, id, version, updatedAt }) => ({ ...content, uid, id, version, updatedAt }),
   write: async (tx, notifier, { before, fields }) => {
     await (before ? changeLockedNotifier : createNotifier)(tx, notifier);
@@ -80,45 +82,9 @@ export async function testNotifier(
 
 /** As JSON pointers: when what is open is told again follows from these. */
 const REMINDING: readonly string[] = ['/enabled', '/remindSeconds'];
-const FIELDS = [
-  'description',
-  'enabled',
-  'on',
-  'filter',
-  'remindSeconds',
-  'afterFailures',
-  'fallback',
-] as const;
 
-/** As JSON pointers, and names only: a value may be a secret. */
-function changedFields(before: NotifierContent, after: NotifierContent): string[] {
-  const changed = FIELDS.filter((field) => !isDeepStrictEqual(before[field], after[field]));
-  const [was, is] = [before, after].map(channelOf);
-  return [...changed.map((field) => `/${field}`), ...changedBelow('/channel', was, is)];
+function channelOf({ channel: type, target }: Pick<NotifierContent, 'channel' | 'target'>): object {
+  if (target.type !== 'http') return { ...target, type };
+  if (type !== 'pagerduty') return { type, target };
+  return { type, target: { ...target, body: null }, routingKey: routingKeyOf(target) };
 }
-
-/** As the API has it. A stored one has come back from JSON. */
-function channelOf({ channel: type, target }: NotifierContent): unknown {
-  const plain = JSON.parse(JSON.stringify(target)) as HandoffTarget;
-  if (plain.type !== 'http') return { ...plain, type };
-  if (type !== 'pagerduty') return { type, target: plain };
-  return { type, target: { ...plain, body: null }, routingKey: routingKeyOf(plain) };
-}
-
-/** Of another kind, it is another channel as a whole. */
-function changedBelow(path: string, was: unknown, is: unknown): string[] {
-  if (isDeepStrictEqual(was, is)) return [];
-  const isOther = path === '/channel' && (was as Members)['type'] !== (is as Members)['type'];
-  if (!DESCENDED.includes(path) || isOther) return [path];
-  const [before, after] = [was as Members, is as Members];
-  return [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name) =>
-    changedBelow(
-      `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`,
-      before[name] ?? null,
-      after[name] ?? null,
-    ),
-  );
-}
-
-type Members = Record<string, unknown>;
-const DESCENDED = ['/channel', '/channel/target', '/channel/target/headers'];

@@ -21,7 +21,7 @@ import { BODY_PROBLEMS, TAGS, json, nothing, problems } from '../http/response-s
 import { namedDiff, namedQuery } from './named-schemas.ts';
 
 /** What a kind of named things has of its own in the API. */
-interface NamedResource<Thing extends NamedThing, Content, Input> {
+interface NamedResource<Thing extends NamedThing & Content, Content, Input> {
   kind: NamedKind<Thing, Content, ApiDeps>;
   /** The last part of its list's path. */
   list: 'calendars' | 'limits' | 'connections' | 'notifiers';
@@ -31,7 +31,7 @@ interface NamedResource<Thing extends NamedThing, Content, Input> {
   answered: z.ZodType;
   answer: (stored: Thing) => object;
   /** What was sent, in the form in which it is stored. @throws Problem */
-  resolve: (input: Input, context: Resolving<Thing>) => ReturnType<Decide<Thing, Content>>;
+  resolve: (input: Input, context: Resolving<Thing>) => ReturnType<Decide<Thing, NoInfer<Content>>>;
   summaries: { get: string; put: string; delete: string };
   /** Why PUT may be refused, beside what may be wrong with any. */
   refusals: readonly number[];
@@ -45,7 +45,7 @@ export interface Resolving<Thing> {
   deps: ApiDeps;
 }
 
-export function addNamedRoutes<Thing extends NamedThing, Content, Input>(
+export function addNamedRoutes<Thing extends NamedThing & Content, Content, Input>(
   api: Api,
   deps: ApiDeps,
   resource: NamedResource<Thing, Content, Input>,
@@ -63,10 +63,10 @@ function paramsOf({ id, list }: Pick<NamedResource<NamedThing, unknown, unknown>
   return { params: z.strictObject({ id }), tags: [TAGS[list]] };
 }
 
-type Added<Thing extends NamedThing, Content, Input> = NamedResource<Thing, Content, Input> &
+type Added<Thing extends NamedThing & Content, Content, Input> = NamedResource<Thing, Content, Input> &
   ReturnType<typeof paramsOf> & { noun: NamedKind<Thing, Content>['noun']; Noun: string };
 
-function addListRoute<Thing extends NamedThing, Content, Input>(
+function addListRoute<Thing extends NamedThing & Content, Content, Input>(
   api: Api,
   { database }: ApiDeps,
   { Noun, list, kind, tags, answered, answer }: Added<Thing, Content, Input>,
@@ -92,7 +92,7 @@ function addListRoute<Thing extends NamedThing, Content, Input>(
   );
 }
 
-function addGetRoute<Thing extends NamedThing, Content, Input>(
+function addGetRoute<Thing extends NamedThing & Content, Content, Input>(
   api: Api,
   { database }: ApiDeps,
   { noun, Noun, list, kind, params, tags, answered, answer, summaries }: Added<Thing, Content, Input>,
@@ -117,7 +117,7 @@ function addGetRoute<Thing extends NamedThing, Content, Input>(
   );
 }
 
-function addPutRoute<Thing extends NamedThing, Content, Input>(
+function addPutRoute<Thing extends NamedThing & Content, Content, Input>(
   api: Api,
   deps: ApiDeps,
   added: Added<Thing, Content, Input>,
@@ -152,7 +152,7 @@ function addPutRoute<Thing extends NamedThing, Content, Input>(
   );
 }
 
-function addDryRunRoute<Thing extends NamedThing, Content, Input>(
+function addDryRunRoute<Thing extends NamedThing & Content, Content, Input>(
   api: Api,
   deps: ApiDeps,
   { noun, Noun, list, kind, params, tags, input, answer, resolve, refusals }: Added<Thing, Content, Input>,
@@ -182,7 +182,7 @@ function addDryRunRoute<Thing extends NamedThing, Content, Input>(
   );
 }
 
-function addDeleteRoute<Thing extends NamedThing, Content, Input>(
+function addDeleteRoute<Thing extends NamedThing & Content, Content, Input>(
   api: Api,
   deps: ApiDeps,
   { noun, Noun, list, kind, params, tags, summaries }: Added<Thing, Content, Input>,

@@ -19,19 +19,16 @@ import type { NamedKind } from '../named-changes.ts';
 import { type MoveNextFiresDeps, moveNextFires } from './move-next-fires.ts';
 import { noProgress } from './walk-progress.ts';
 
-const FIELDS = ['description', 'dates'] as const;
-
 /** A put also moves the next fires of all users, where that is still to be done. */
 export const CALENDAR_KIND: NamedKind<
   Calendar,
-  Pick<Calendar, (typeof FIELDS)[number]>,
+  Pick<Calendar, 'description' | 'dates'>,
   MoveNextFiresDeps
 > = {
   noun: 'calendar',
   rows: CALENDAR_ROWS,
   detail: ({ dates }) => ({ dates: dates.length }),
-  changedFields: (before, content) =>
-    FIELDS.filter((field) => !isDeepStrictEqual(before[field], content[field])).map((field) => `/${field}`),
+  fieldsOf: ({ description, dates }) => ({ description, dates }),
   complete: ({ description, dates }, { id, version, updatedAt }) => ({
     ...{ id, description, dates, version, appliedVersion: 0, updatedAt },
   }),
