@@ -2,7 +2,6 @@
 export interface SentRun {
   id: string;
   scheduledFor: string;
-  parentRunId: string | null;
 }
 
 /** A request without the headers that firelock sends to every target. */
@@ -216,23 +215,6 @@ export const RECIPES: Readonly<Record<string, Recipe>> = {
       { statusCode: 403, body: '<Error><Code>AccessDenied</Code></Error>', status: 'failed' },
     ],
   },
-};
-
-/** It fires when another has failed. */
-export const PAGER: Recipe = {
-  origin: 'https://events.pagerduty.com',
-  request: ({ id, parentRunId }) =>
-    json(
-      '/v2/enqueue',
-      `{"routing_key": "0123456789abcdef0123456789abcdef", "event_action": "trigger", "dedup_key": "${id}",` +
-        ' "payload": {"summary": "github-build: failed", "source": "firelock", "severity": "error",' +
-        ` "custom_details": {"run": "${parentRunId}", "error": "the target answered 422"}}}`,
-    ),
-  answers: [
-    { statusCode: 202, body: '{"status":"success","message":"Event processed"}', status: 'succeeded' },
-    { statusCode: 400, body: '{"status":"invalid event"}', status: 'failed' },
-    { statusCode: 429, body: '', status: 'pending' },
-  ],
 };
 
 /** A one-off run, which is made as the page is run. */

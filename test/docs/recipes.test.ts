@@ -11,7 +11,6 @@ import { createMigratedDatabase } from '../support/postgres/migrated-database.ts
 import { SECRET_KEYS } from '../support/secrets.ts';
 import { until } from '../support/until.ts';
 import {
-  PAGER,
   PRESIGNED,
   RECIPES,
   type Recipe,
@@ -34,12 +33,12 @@ test('each recipe sends what its system wants, byte for byte, and takes its answ
   const authority = createAuthority();
   const systems = await startSystems(authority.issue('kubernetes'));
   const daemon = await startDaemon({ ...SECRET_FILES, 'kubernetes/ca.crt': authority.ca });
-  for (const { origin, answers } of [PRESIGNED, PAGER]) systems.answer(origin, answers[0]);
+  systems.answer(PRESIGNED.origin, PRESIGNED.answers[0]);
   const said = await runPage('docs/recipes.md', { url: daemon.url, instead: systems.instead });
 
   const { body } = await daemon.call('GET', '/api/v1/schedules');
   const ids = (body as { items: { id: string }[] }).items.map(({ id }) => id);
-  expect(ids.sort()).toEqual([...Object.keys(RECIPES), 'pager'].sort());
+  expect(ids.sort()).toEqual(Object.keys(RECIPES).sort());
 
   const expectRun = async (id: string, recipe: Recipe, answer: RecipeAnswer | undefined, attempts = 1) => {
     const run = await judged(daemon, id, attempts);
@@ -62,13 +61,6 @@ test('each recipe sends what its system wants, byte for byte, and takes its answ
     }),
   );
 
-  for (const answer of PAGER.answers) {
-    systems.answer(PAGER.origin, answer);
-    // Its last answer is a failure.
-    const parent = await fire('github-build');
-    await expectRun(await pagedBy(daemon, parent), PAGER, answer);
-  }
-
   const [{ id }] = said.at(-1)?.answers as [Run];
   await expectRun(id, PRESIGNED, PRESIGNED.answers[0]);
   systems.answer(PRESIGNED.origin, PRESIGNED.answers[1]);
@@ -82,13 +74,6 @@ function judged(daemon: DaemonHere, id: string, attempts: number): Promise<Run> 
     const { body } = await daemon.call('GET', `/api/v1/runs/${id}`);
     const run = body as Run;
     return run.attemptLog.length >= attempts ? run : null;
-  });
-}
-
-function pagedBy(daemon: DaemonHere, parent: string): Promise<string> {
-  return until(async () => {
-    const { body } = await daemon.call('GET', '/api/v1/schedules/pager/runs?limit=100');
-    return (body as { items: Run[] }).items.find(({ parentRunId }) => parentRunId === parent)?.id ?? null;
   });
 }
 
@@ -133,7 +118,7 @@ async function startSystems(kubernetes: { cert: string; key: string }) {
     secure.closeAllConnections();
   });
   const hostOf = (origin: string) => new URL(origin).host;
-  const origins = [...Object.values(RECIPES), PAGER, PRESIGNED].map(({ origin }) => origin);
+  const origins = [...Object.values(RECIPES), PRESIGNED].map(({ origin }) => origin);
   const hereOf = (origin: string) => (origin === KUBERNETES ? `https://127.0.0.1:${port}` : plain.url);
   return {
     sent,

@@ -38,8 +38,6 @@ const ROLES_OF_EXAMPLES: Record<string, Role> = {
   'pipeline/submit.mjs': 'operator',
   'callback-job/schedule.sh': 'admin',
   'callback-job/receiver.mjs': 'worker',
-  'notify-chat/schedule.sh': 'admin',
-  'notify-chat/relay.mjs': 'viewer',
 };
 const tokens = new Map(ROLES.map((role) => [role, newToken(role, role)]));
 

@@ -36,9 +36,7 @@ export class StillFollowed extends Error {
     { andMore, andOthers }: { andMore: boolean; andOthers: boolean },
   ) {
     const named = followers.length > 0 ? [`${followers.join(', ')}${andMore ? ' and more' : ''}`] : [];
-    super(
-      `followed by ${[...named, ...(andOthers ? ['others, outside your scope'] : [])].join(' and by ')}`,
-    );
+    super(`followed by ${[...named, ...(andOthers ? ['others, outside your scope'] : [])].join(' and by ')}`);
     this.followers = followers;
   }
 }
