@@ -120,7 +120,6 @@ export const LISTED: readonly Listed[] = [
     doneBy: 'test/daemon/observing.test.ts',
     check: commandsExist,
   },
-  { page: 'docs/restoring.md', begins: 'kill -STOP', why: 'it kills servers of PostgreSQL' },
   {
     page: 'docs/restoring.md',
     begins: 'npm run failover',
