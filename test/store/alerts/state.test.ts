@@ -130,6 +130,17 @@ describe('a schedule that is late', () => {
     expect(await alerts()).toEqual([{ kind: 'late', is_open: false, over_by: 'firelock paused it' }]);
   });
 
+  it('is what a shorter time for a success makes it at once, and an edit of expect is about the runs after it', async () => {
+    await put({ successWithinSeconds: 3600, expect: { startWithinSeconds: null, finishWithinSeconds: 60 } });
+    await ended(90, { tookSeconds: 20 });
+    await store.rows(sql`UPDATE outcome_watches SET success_since = ${ago(600)}, look_at = now()`);
+    await look();
+    expect(await alerts()).toEqual([]);
+    await put({ successWithinSeconds: 60, expect: { startWithinSeconds: null, finishWithinSeconds: 10 } });
+    await look();
+    expect(await alerts()).toEqual([{ kind: 'late', ...OPEN }]);
+  });
+
   it('stays so under a bound that it does not keep either, in the same episode', async () => {
     await late(30);
     await put({ successWithinSeconds: 80 });
