@@ -1,25 +1,28 @@
 import { expect, test } from 'vitest';
 import { at, changed, run, violationsOf } from './clean-history.ts';
+import { checkSeparate } from './check-messages.ts';
 import type { AlertRow, History, MessageRow } from './history.ts';
+import { createReport } from './violations.ts';
 
 /** The first of three runs failed, the second one succeeded: an episode that was told of when it opened, and when it was over. */
 function told(change: (history: History) => void = () => undefined): boolean {
   const alert = { id: 'a', scheduleUid: 'u', scheduleId: 'canary', kind: 'failed', runId: run(1).id };
-  const message = (runId: string, event: MessageRow['event']): MessageRow => ({
-    ...{ runId, notifierId: 'campaign', event, status: 'succeeded', alertIds: ['a'] },
-  });
   const given = (history: History) => {
     history.notifier = 'campaign';
     history.dump.runs[0] = run(1, { status: 'failed' });
     const finishedAt = (index: number) => history.dump.runs[index]?.finishedAt ?? 0;
     const row: AlertRow = { ...alert, since: finishedAt(0), until: finishedAt(1) };
     history.dump.alerts = [row];
-    history.dump.messages = [message('m1', 'opened'), message('m2', 'recovered')];
+    history.dump.messages = [message('m1', 'opened', 1), message('m2', 'recovered', 2)];
     history.notices = ['m1', 'm2'].map((messageId) => ({ at: at(5), messageId, delivered: true }));
     change(history);
   };
   return !violationsOf(changed(given, {})).includes('alerts');
 }
+
+const message = (runId: string, event: MessageRow['event'], seconds: number): MessageRow => ({
+  ...{ runId, notifierId: 'campaign', event, status: 'succeeded', alertIds: ['a'], createdAt: at(seconds) },
+});
 
 const alertIn = ({ dump }: History, change: Partial<AlertRow>) => Object.assign(dump.alerts[0] ?? {}, change);
 const messageIn = ({ dump }: History, index: number, change: Partial<MessageRow>) =>
@@ -103,4 +106,72 @@ test('a failure of a schedule that a person had paused needs no episode, unless 
     edited(history, -20, 'm1');
   };
   expect(untold(enabledAgain)).toBe(true);
+});
+
+/** Fails at 1, is well at 2, fails at 60, is well at 120, fails at 180 and is well at 190 s; told at 1, 2 and 60 s, and how it stands after five minutes. */
+function flapping(change: (history: History) => void = () => undefined): boolean {
+  return told((history) => {
+    const { dump } = history;
+    const ends = [1, 2, 60, 120, 180, 190];
+    dump.at = at(900);
+    dump.versions.splice(1);
+    history.edits.splice(1);
+    dump.runs = ends.map((second, index) => ({
+      ...run(second, { status: index % 2 === 0 ? 'failed' : 'succeeded' }),
+      finishedAt: at(second),
+    }));
+    alertIn(history, { since: at(1), until: at(190), runId: dump.runs[4]?.id ?? null });
+    dump.messages = [
+      ...[message('m1', 'opened', 1), message('m2', 'recovered', 20)],
+      ...[message('m3', 'opened', 60), message('m4', 'recovered', 361)],
+    ];
+    history.notices = dump.messages.map(({ runId, createdAt }) => ({
+      ...{ at: createdAt + 11_000, messageId: runId, delivered: true },
+    }));
+    change(history);
+  });
+}
+
+test('an episode that opens again within five minutes is told of once in five minutes, and the last word is how it stands', () => {
+  expect(flapping()).toBe(true);
+  // Until then it may have heard something else.
+  const held = (history: History) => {
+    Object.assign(history.dump, { at: at(370), messages: history.dump.messages.slice(0, 3) });
+    history.notices.pop();
+  };
+  expect(flapping(held)).toBe(true);
+  expect(flapping((history) => (held(history), Object.assign(history.dump, { at: at(900) })))).toBe(false);
+});
+
+test('and told sooner, twice in a row, out of order, or more often than it opened, it is noticed', () => {
+  expect(flapping((history) => messageIn(history, 3, { createdAt: at(200) }))).toBe(false);
+  expect(flapping((history) => messageIn(history, 3, { event: 'opened' }))).toBe(false);
+  expect(flapping(({ notices }) => Object.assign(notices[2] ?? {}, { at: at(372.5) }))).toBe(false);
+  const often = (history: History, seconds: number, event: MessageRow['event']) => {
+    const one = message(`m${seconds}`, event, seconds);
+    history.dump.messages.push(one);
+    history.notices.push({ at: one.createdAt + 11_000, messageId: one.runId, delivered: true });
+  };
+  const both = (history: History, last: number) => {
+    history.dump.at = at(9000);
+    for (let seconds = 700; seconds < last; seconds += 700) {
+      often(history, seconds, 'opened');
+      often(history, seconds + 350, 'recovered');
+    }
+  };
+  expect(flapping((history) => both(history, 1000))).toBe(true);
+  expect(flapping((history) => both(history, 3000))).toBe(false);
+});
+
+test('and a new episode instead of the one that opens again, or one that stays open, is noticed', () => {
+  expect(flapping((history) => alertIn(history, { until: null }))).toBe(false);
+  const found = (...since: number[]) => {
+    const report = createReport();
+    const row = { scheduleUid: 'u', scheduleId: 'canary', kind: 'failed', runId: null };
+    const rows = since.map((one) => ({ ...row, id: `${one}`, since: at(one), until: at(one + 1) }));
+    checkSeparate(rows, report);
+    return report.found.alerts.count;
+  };
+  expect(found(1, 303)).toBe(0);
+  expect(found(1, 60, 400)).toBe(1);
 });

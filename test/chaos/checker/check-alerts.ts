@@ -1,14 +1,15 @@
 import type { AlertRow, History, MessageRow, RunRow, VersionRow } from './history.ts';
+import { checkMessages, checkSeparate } from './check-messages.ts';
+import { FAILING, replayEpisodes } from './replay-episodes.ts';
 import { grouped } from './timeline.ts';
 import { type Report, isoText } from './violations.ts';
 
-const FAILING = ['failed', 'unknown', 'abandoned'];
 /** Clocks of instances may be a little ahead of the database's when they tell when a run ended. */
 const CLOCKS_MS = 50;
 
 /**
- * Each episode has a cause, and an end that something justifies; its notifier was told once that it began, once that it is over unless a
- * person closed it, and each message arrived under its id. Nothing is checked where no notifier was made.
+ * Each episode has a cause, and an end that something justifies; its notifier was told of what the state machine makes of what happened
+ * (`check-messages.ts`), and each message arrived under its id. Nothing is checked where no notifier was made.
  */
 export function checkAlerts(history: History, report: Report): void {
   const { dump, notices, notifier } = history;
@@ -20,11 +21,15 @@ export function checkAlerts(history: History, report: Report): void {
     ({ scheduleUid }) => scheduleUid,
   );
   const told = new Map<string, MessageRow[]>();
-  // What was cancelled was replaced: the state had changed before any try of it may have arrived.
-  const sent = dump.messages.filter(({ status }) => status !== 'cancelled');
-  for (const message of sent)
+  for (const message of dump.messages)
     for (const id of message.alertIds) told.set(id, [...(told.get(id) ?? []), message]);
   const arrivedAt = firstArrivals(history);
+  const replayed = new Map(
+    [...new Set(dump.alerts.map(({ scheduleUid }) => scheduleUid))].map((uid) => [
+      uid,
+      replayOf(history, uid, stops),
+    ]),
+  );
   for (const alert of dump.alerts) {
     const say = (what: string) =>
       report.add('alerts', `${alert.kind} of ${alert.scheduleId} since ${isoText(alert.since)} ${what}`);
@@ -33,17 +38,22 @@ export function checkAlerts(history: History, report: Report): void {
     const isHealed = (successes.get(alert.scheduleUid) ?? []).some((run) => heals(run, alert));
     if (alert.kind === 'failed' && alert.until !== null && !byPerson && !isHealed)
       say('was closed without a success');
-    if (alert.kind === 'failed' && alert.until === null && isWellAgain(alert, dump.runs))
-      say('is open although a success came after all failures');
-    // It was over in between, and opened again: it may be told several times, and how it stands minutes later.
-    if (wasOverBetween(alert, successes.get(alert.scheduleUid) ?? [], stops)) continue;
-    checkTold(alert, told.get(alert.id) ?? [], { byPerson, say });
-    checkOrder(told.get(alert.id) ?? [], arrivedAt, say);
+    const all = replayed.get(alert.scheduleUid) ?? [];
+    if (alert.kind === 'failed' && alert.until === null && all.at(-1)?.event !== 'opened')
+      say('is open although what broke it is over');
+    const isIn = (at: number) =>
+      at >= alert.since - CLOCKS_MS && at <= (alert.until ?? Infinity) + (byPerson ? EDIT_MS : CLOCKS_MS);
+    const transitions = all.filter(({ at }) => isIn(at));
+    const wasOver = wasOverBetween(alert, successes.get(alert.scheduleUid) ?? [], stops);
+    const heard = { messages: told.get(alert.id) ?? [], arrivedAt, transitions, byPerson, wasOver };
+    checkMessages(alert, heard, { endedAt: dump.at, say });
   }
+  checkSeparate(dump.alerts, report);
   const arrived = new Set(notices.map(({ messageId }) => messageId));
   for (const { runId } of dump.messages.filter(({ status }) => status === 'cancelled'))
     if (arrivedAt.has(runId)) report.add('alerts', `message ${runId} was replaced, and arrived`);
-  for (const { runId, status } of sent) {
+  // What was cancelled was replaced: the state had changed before any try of it may have arrived.
+  for (const { runId, status } of dump.messages.filter((one) => one.status !== 'cancelled')) {
     if (status !== 'succeeded') report.add('alerts', `message ${runId} ended as ${status ?? 'nothing'}`);
     else if (!arrived.has(runId)) report.add('alerts', `message ${runId} succeeded and never arrived`);
   }
@@ -53,15 +63,12 @@ export function checkAlerts(history: History, report: Report): void {
   checkMissed(dump, stops, report);
 }
 
-/** Its newest ends: a success that came clearly after each failure, or none did. */
-function isWellAgain({ scheduleUid }: AlertRow, runs: readonly RunRow[]): boolean {
-  const newest = (statuses: readonly string[]) =>
-    Math.max(
-      ...runs.flatMap((run) =>
-        run.scheduleUid === scheduleUid && statuses.includes(run.status) ? (run.finishedAt ?? []) : [],
-      ),
-    );
-  return newest(['succeeded']) > newest(FAILING) + CLOCKS_MS;
+function replayOf({ dump }: History, uid: string, stops: readonly VersionRow[]) {
+  const isOwn = ({ scheduleUid }: { scheduleUid: string }) => scheduleUid === uid;
+  const runs = dump.runs.filter(isOwn);
+  const ids = new Set(runs.map(({ id }) => id));
+  const attempts = dump.attempts.filter(({ runId }) => ids.has(runId));
+  return replayEpisodes({ runs, attempts, versions: dump.versions.filter(isOwn), stops });
 }
 
 function checkCause({ kind, runId }: AlertRow, run: RunRow | undefined, say: (what: string) => void): void {
@@ -72,38 +79,11 @@ function checkCause({ kind, runId }: AlertRow, run: RunRow | undefined, say: (wh
     say(`was opened by a run that is ${run.status}`);
 }
 
-function checkTold(
-  { until }: AlertRow,
-  messages: readonly MessageRow[],
-  { byPerson, say }: { byPerson: boolean; say: (what: string) => void },
-): void {
-  const count = (event: MessageRow['event']) => messages.filter((message) => message.event === event).length;
-  const isOver = until !== null;
-  const over = count('recovered');
-  // What was well again before anybody heard of it is told in the past tense, or by a person's act not at all.
-  const least = isOver && (byPerson || over === 1) ? 0 : 1;
-  if (count('opened') > 1 || count('opened') < least) say(`was told ${count('opened')} times`);
-  if (over > (isOver ? 1 : 0)) say(`was told ${over} times to be over`);
-  if (isOver && !byPerson && over === 0) say('was not told to be over');
-}
-
 function firstArrivals({ notices }: History): Map<string, number> {
   const first = new Map<string, number>();
   for (const { messageId, at, delivered } of notices)
     if (delivered) first.set(messageId, Math.min(at, first.get(messageId) ?? at));
   return first;
-}
-
-/** The last word is the state. */
-function checkOrder(
-  messages: readonly MessageRow[],
-  arrivedAt: ReadonlyMap<string, number>,
-  say: (what: string) => void,
-): void {
-  const firstOf = (event: MessageRow['event']) =>
-    Math.min(...messages.flatMap((one) => (one.event === event ? (arrivedAt.get(one.runId) ?? []) : [])));
-  const [opened, over] = [firstOf('opened'), firstOf('recovered')];
-  if (opened < Infinity && over < opened) say('was told to be over before it was told');
 }
 
 /** A pause or a deletion at that moment closes without a word. */

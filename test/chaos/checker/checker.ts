@@ -1,6 +1,6 @@
 /**
  * Says from a campaign's history which promises were broken. Everything it expects it computes by itself, from what the
- * clients asked for and what the receiver saw: nothing here imports the daemon's code.
+ * clients asked for and what the receiver saw: nothing here imports the daemon's code, but for the state machine of episodes.
  */
 import { type Repeats, checkDeliveries } from './check-deliveries.ts';
 import { checkAlerts } from './check-alerts.ts';

@@ -171,6 +171,7 @@ export interface MessageRow {
   runId: string;
   notifierId: string;
   event: 'opened' | 'recovered' | 'reminder' | 'test';
+  createdAt: number;
   /** Of its run; null: there is none. */
   status: string | null;
   alertIds: string[];
