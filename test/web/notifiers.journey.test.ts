@@ -79,7 +79,7 @@ it('an admin makes a notifier, sees what it would send, tests it, and changes it
   await page.getByRole('button', { name: 'Test team' }).click();
   const [, event] = await receiver.arrived(2);
   expect(JSON.parse(event?.text ?? '')).toMatchObject({ routing_key: 'R0', event_action: 'trigger' });
-  await main.getByText('Where it goes, its notifier says.').waitFor();
+  await main.getByText('"routing_key":"***"').waitFor();
 
   await page.goto(`${daemon.url}/notifiers`);
   await call('PUT', '/notifiers/lead', {
