@@ -73,6 +73,14 @@ test('every file that a page of docs/ names by its path is there, from the top, 
   expect(missing).toEqual([]);
 });
 
-test('no page is longer than 20 KB', () => {
-  expect(pages().filter((page) => statSync(join(root, page)).size > 20 * 1024)).toEqual([]);
+test('no page is longer than 20 KB, and no decision than 2 KB', () => {
+  const most = (page: string) => (/^docs\/decisions\/\d/.test(page) ? 2 : 20) * 1024;
+  expect(pages().filter((page) => statSync(join(root, page)).size > most(page))).toEqual([]);
+});
+
+test('docs/ has at most 32 pages and 60,000 words by hand, but for decisions and measurements', () => {
+  const byHand = pages('docs').filter((page) => !/decisions|measurements/.test(page));
+  expect(byHand.length).toBeLessThanOrEqual(32);
+  const words = byHand.map((page) => textOf(page).split(/\s+/).length);
+  expect(words.reduce((sum, count) => sum + count, 0)).toBeLessThanOrEqual(60_000);
 });
