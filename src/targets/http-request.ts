@@ -190,7 +190,7 @@ function headersOf({ headers, auth }: Connection<string>): Record<string, string
 
 const [AUTHORIZATION, USER_AGENT] = ['authorization', 'user-agent'] as const;
 
-function compiledBody(body: BodyTemplate<string>): CompiledBody {
+function compiledBody(body: BodyTemplate): CompiledBody {
   const compiled = compileBody(body);
   if ('fault' in compiled) throw new TypeError(`the body ${compiled.fault}`);
   return compiled;

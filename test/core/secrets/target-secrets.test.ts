@@ -85,7 +85,7 @@ test('a value under an older key is encrypted anew by the first; an unreadable o
   const lost = sealed(GIVEN, null, ringOf(`lost:${Buffer.alloc(32, 3).toString('base64')}`));
   const mixed = { ...sealed(), cancel: lost.cancel };
   const anew = resealTarget(NEWER, 'u', mixed) as HttpTarget;
-  expect(keyIdsIn(anew)).toEqual([...Array(7).fill('newer'), 'lost']);
+  expect(keyIdsIn(anew)).toEqual([...Array.from({ length: 7 }, () => 'newer'), 'lost']);
   expect(openTarget(NEWER, 'u', { ...anew, cancel: null })).toEqual({ ...GIVEN, cancel: null });
   expect(resealTarget(NEWER, 'u', anew)).toEqual(anew);
 });
