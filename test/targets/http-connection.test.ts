@@ -154,8 +154,8 @@ describe('an attempt that is given up', () => {
     await warmUp(kind, url);
     served?.pause();
     const warm = received;
-    // More than the buffers between the two hold, so that a part of it stays with the sender.
-    const payload = `"${'x'.repeat(32 * 1024 * 1024)}"`;
+    // More than the receiver's buffer holds, so that a part of it waits at the sender's end.
+    const payload = `"${'x'.repeat(1_000_000)}"`;
     const begun = Promise.withResolvers<undefined>();
     const mayStart = () => {
       begun.resolve(undefined);

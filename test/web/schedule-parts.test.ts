@@ -67,7 +67,7 @@ const STORED = parseJson(
     '"headers":{"x":"***"},"body":"envelope","outcome":null,"secret":null,"lookup":{"url":"http://a/l","method":"HEAD","headers":{}},"cancel":null},' +
     '"payload":{"n": 12345678901234567890.10},"retry":{"maxAttempts":5,"minBackoffSeconds":0.5,"maxBackoffSeconds":60},' +
     '"timeoutSeconds":30,"completion":"response","completionTimeoutSeconds":3600,"delivery":"atLeastOnce",' +
-    '"priority":"high","limit":null,"labels":{"team":"x"},"status":"paused","version":4}',
+    '"priority":"high","limit":null,"expiresAfterSeconds":null,"labels":{"team":"x"},"status":"paused","version":4}',
 ) as Schedule;
 
 it('an untouched form sends back what it was made from, and keeps what it has no field for', () => {
