@@ -8,6 +8,11 @@ const LONG_IN_CI = [
   ),
   // What a team sees of another one's, at every route; the dashboard in a browser.
   ...['test/api/scopes/walk.test.ts', 'test/web'],
+  // What takes a fifth of the processor's time, and breaks seldom: whole daemons and programs.
+  ...['examples', 'local-postgres', 'docs', 'daemon/schedules', 'daemon/access', 'daemon/secrets'].map(
+    (name) => `test/${name}`,
+  ),
+  ...['test/daemon/background.test.ts', 'test/attacks/unread-answers.test.ts'],
 ];
 
 const chartTools: Step = {

@@ -1,4 +1,5 @@
 // @module-tag attack
+// @module-tag long
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { newToken } from '../api/access/support.ts';
 import { type Api, SCHEDULE, startApi } from '../api/api.ts';

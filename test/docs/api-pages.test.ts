@@ -1,3 +1,4 @@
+// @module-tag long
 import { test } from 'vitest';
 import { type Api, startApi } from '../api/api.ts';
 import { type Block, askedBy, blocksOf, kindOf, pages, placeOf } from './blocks.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 import { expect, it } from 'vitest';
 import { until } from '../support/until.ts';
 import type { Program } from '../support/programs.ts';

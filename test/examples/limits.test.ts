@@ -1,3 +1,4 @@
+// @module-tag long
 import type { ServerResponse } from 'node:http';
 import { expect, it } from 'vitest';
 import { runPage } from '../docs/shell.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 import { expect, it } from 'vitest';
 import { type AnsweredRun, listRuns, runExample, serveExample, sharedDaemon } from './program.ts';
 import { receiverOfTest } from '../support/of-test.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 import { expect, it } from 'vitest';
 import { type Variables, readyDaemon } from '../support/daemon.ts';
 import { type Api, enqueue, mortalDaemon, runById, runExample, runOnce, sharedDaemon } from './program.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 import { expect, it } from 'vitest';
 import type { Variables } from '../support/daemon.ts';
 import { readyDaemon } from '../support/daemon.ts';

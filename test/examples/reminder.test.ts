@@ -1,3 +1,4 @@
+// @module-tag long
 import { expect, it } from 'vitest';
 import { listRuns, runExample, runInShell, runOnce, sharedDaemon } from './program.ts';
 import { receiverOfTest } from '../support/of-test.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 import postgres from 'postgres';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { databaseOfTest } from '../../support/of-test.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 import postgres from 'postgres';
 import { beforeEach, expect, it } from 'vitest';
 import { databaseOfTest, receiverOfTest, sqlOfTest } from '../../support/of-test.ts';

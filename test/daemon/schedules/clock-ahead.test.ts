@@ -1,3 +1,4 @@
+// @module-tag long
 import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { countSchedulesAhead } from '../../../src/store/reports/counts.ts';

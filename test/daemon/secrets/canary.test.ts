@@ -1,4 +1,5 @@
 // @module-tag attack
+// @module-tag long
 import postgres from 'postgres';
 import { beforeEach, expect, test } from 'vitest';
 import { databaseOfTest, receiverOfTest } from '../../support/of-test.ts';
