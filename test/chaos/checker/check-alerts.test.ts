@@ -146,6 +146,11 @@ test('an episode that opens again within five minutes is told of once in five mi
 test('and told sooner, twice in a row, out of order, or more often than it opened, it is noticed', () => {
   expect(flapping((history) => messageIn(history, 3, { createdAt: at(200) }))).toBe(false);
   expect(flapping((history) => messageIn(history, 3, { event: 'opened' }))).toBe(false);
+  const twice = (second: number) => (history: History) => {
+    messageIn(history, 1, { event: 'opened', createdAt: at(second) });
+    Object.assign(history.notices[1] ?? {}, { at: at(second + 11) });
+  };
+  expect(flapping(twice(1.5))).toBe(false);
   expect(flapping(({ notices }) => Object.assign(notices[2] ?? {}, { at: at(372.5) }))).toBe(false);
   const often = (history: History, seconds: number, event: MessageRow['event']) => {
     const one = message(`m${seconds}`, event, seconds);
@@ -161,6 +166,15 @@ test('and told sooner, twice in a row, out of order, or more often than it opene
   };
   expect(flapping((history) => both(history, 1000))).toBe(true);
   expect(flapping((history) => both(history, 3000))).toBe(false);
+});
+
+test('where the word that it is over was taken back before it was sent, it is told twice in a row that it opened', () => {
+  expect(
+    flapping(({ dump, notices }) => {
+      dump.messages.splice(1, 1);
+      notices.splice(1, 1);
+    }),
+  ).toBe(true);
 });
 
 test('and a new episode instead of the one that opens again, or one that stays open, is noticed', () => {

@@ -46,7 +46,12 @@ export function checkMessages(
   sent.forEach((message, index) => {
     const next = sent[index + 1];
     if (!next) return;
-    if (message.event === 'opened' && next.event === 'opened') say('was told twice in a row');
+    // The word that it was over may have been taken back, as it had opened again before that word was sent.
+    const isOver =
+      kind === 'failed'
+        ? transitions.some((one) => one.event === 'closed' && isBetween(one.at, message, next))
+        : wasOver;
+    if (message.event === 'opened' && next.event === 'opened' && !isOver) say('was told twice in a row');
     const [first, second] = [message, next].map(({ runId }) => arrivedAt.get(runId) ?? Infinity);
     if (first !== undefined && second !== undefined && second < first && first < Infinity)
       say(`was told to be ${next.event} before it was told to be ${message.event}`);
@@ -63,6 +68,10 @@ export function checkMessages(
         ? 'was never told'
         : `is ${until === null ? 'open' : 'over'}, and was last told ${last.event}`,
     );
+}
+
+function isBetween(at: number, message: MessageRow, next: MessageRow): boolean {
+  return at >= message.createdAt - SLACK_MS && at <= next.createdAt + CLOCKS_MS;
 }
 
 /** Two episodes of failures are further apart: else the second one is the first, which opens again. */
