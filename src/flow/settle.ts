@@ -4,6 +4,7 @@
  *   other transactions have locked. What is to follow from an end is part of its commit, as rows of `effects`.
  * If the process dies here: outcomes in memory are gone; their runs are still pending under this instance's claim.
  */
+import type { ScopeShares } from '../core/access/scope-shares.ts';
 import type { AttemptSettlement } from '../core/runs/attempts/settle-attempt.ts';
 import { withoutText } from '../core/runs/attempts/settlement.ts';
 import { inHalves } from '../runtime/loop/batch.ts';
@@ -29,6 +30,8 @@ interface SettleDeps {
   wake: Wake;
   /** Attempts that may be under way at once. */
   concurrency: number;
+  /** Where there are some, what follows from one's ends does not wait for many ends of another. */
+  scopeShares?: ScopeShares;
 }
 
 export interface Settler extends Turning {
@@ -89,7 +92,7 @@ async function pass(state: State, wakeLoop: () => void): Promise<number> {
   const { queue } = state;
   try {
     const plain = queue.plain(MAX_PLAIN);
-    let wereAwaited = false;
+    let wereAwaited = (state.scopeShares ?? []).length > 0;
     for (let from = 0; from < plain.length; from += MAX_BATCH) {
       if (await settlePlain(state, plain.slice(from, from + MAX_BATCH))) wereAwaited = true;
     }
