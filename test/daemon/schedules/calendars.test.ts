@@ -69,11 +69,10 @@ it(
     expect(await unapplied()).toHaveLength(1);
     await until(async () => ((await unapplied()).length === 0 ? true : null));
     expect(await moved()).toBe(USERS);
-    expect(await second.logged(/^the next fires of all schedules that exclude this calendar/)).toMatchObject({
-      calendarId: 'holidays',
-      version: 2,
-      schedules: USERS,
-    });
+    // It goes on where the first one said last how far it was, and counts from there.
+    const said = await second.logged(/^the next fires of all schedules that exclude this calendar/);
+    expect(said).toMatchObject({ calendarId: 'holidays', version: 2 });
+    expect(said['schedules']).toBeLessThanOrEqual(USERS);
     const fires = await sql<{ at: Date }[]>`
     SELECT scheduled_for AS at FROM all_runs WHERE schedule_id = 'often' AND trigger = 'schedule' ORDER BY scheduled_for`;
     const steps = fires.slice(1).map(({ at }, index) => at.getTime() - (fires[index]?.at.getTime() ?? 0));
