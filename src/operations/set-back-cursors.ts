@@ -12,6 +12,7 @@ import { createdUpTo } from '../core/time/clock-ahead.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
 import { LONGEST_REACH_MS } from '../core/days/day-times.ts';
 import type { Database } from '../postgres/database.ts';
+import type { Executor } from '../postgres/executor.ts';
 import { FIRST_UUID } from '../postgres/sql/arrays.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { readCalendars } from '../store/calendars/calendar-histories.ts';
@@ -68,12 +69,7 @@ export async function setBackCursors({
 
 async function bringAllBack(database: Database, signal: AbortSignal): Promise<number> {
   await database.run(bringBackPutOffs, LIMIT_MS);
-  for (let sum = 0; ;) {
-    signal.throwIfAborted();
-    const count = await database.run((db) => bringBackRuns(db, RUNS_AT_ONCE), LIMIT_MS);
-    sum += count;
-    if (count < RUNS_AT_ONCE) return sum;
-  }
+  return inSlices(database, { size: RUNS_AT_ONCE, signal }, bringBackRuns);
 }
 
 async function markAllMade(
@@ -82,11 +78,21 @@ async function markAllMade(
   { now, signal }: { now: Instant; signal: AbortSignal },
 ): Promise<number> {
   const uids = page.map(({ uid }) => uid);
+  const slices = { size: MARKED_AT_ONCE, signal };
+  return inSlices(database, slices, (db, limit) => markMade(db, uids, { now, limit }));
+}
+
+/** Until there are fewer than so many. `work` answers how many there were; this, how many in all. */
+async function inSlices(
+  database: Database,
+  { size, signal }: { size: number; signal: AbortSignal },
+  work: (db: Executor, limit: number) => Promise<number>,
+): Promise<number> {
   for (let sum = 0; ;) {
     signal.throwIfAborted();
-    const marked = await database.run((db) => markMade(db, uids, { now, limit: MARKED_AT_ONCE }), LIMIT_MS);
-    sum += marked;
-    if (marked < MARKED_AT_ONCE) return sum;
+    const count = await database.run((db) => work(db, size), LIMIT_MS);
+    sum += count;
+    if (count < size) return sum;
   }
 }
 

@@ -68,9 +68,10 @@ const STARTS = sql`(${IS_UNGUARDED} OR f.overlap = ANY (${texts(OVERLAPS)}) AND 
 const LEAVING_OUT = sql`ON CONFLICT DO NOTHING`;
 
 const NONE = { names: sql``, values: sql`` };
+const nothingOf: (row: SQL) => SQL = () => sql``;
 const OF_UNBOUNDED = {
   ...NONE,
-  of: ((): SQL => sql``) as (row: SQL) => SQL,
+  of: nothingOf,
   mayBegin: sql``,
   expired: sql`NULL`,
   late: NONE,
