@@ -70,6 +70,11 @@ export function isJson(text: string): boolean {
   }
 }
 
+/** The JSON pointer (RFC 6901) of a path. */
+export function pointer(path: readonly PropertyKey[]): string {
+  return path.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
 /** The steps of a JSON pointer (RFC 6901): `/a~1b/0` is `a/b`, then `0`. Null: it is none. */
 export function pointerSteps(pointer: string): string[] | null {
   if (pointer === '') return [];

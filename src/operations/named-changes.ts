@@ -9,6 +9,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Scope } from '../core/access/scope.ts';
 import type { AuditDetail } from '../core/audit.ts';
 import type { NamedNoun } from '../core/events.ts';
+import { pointer } from '../core/json-text.ts';
 import type { Transaction } from '../postgres/executor.ts';
 import type { Database } from '../postgres/database.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
@@ -163,10 +164,9 @@ function changedBelow(path: string, was: unknown, is: unknown, descends: readonl
   if (isDeepStrictEqual(was, is)) return [];
   if (!descends.includes(path) || !isObject(was) || !isObject(is) || was['type'] !== is['type'])
     return [path];
-  return [...new Set([...Object.keys(was), ...Object.keys(is)])].flatMap((name) => {
-    const below = `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
-    return changedBelow(below, was[name] ?? null, is[name] ?? null, descends);
-  });
+  return [...new Set([...Object.keys(was), ...Object.keys(is)])].flatMap((name) =>
+    changedBelow(path + pointer([name]), was[name] ?? null, is[name] ?? null, descends),
+  );
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

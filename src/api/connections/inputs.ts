@@ -11,7 +11,7 @@ import { type CredentialPlace, mapCredentials } from '../../core/connections/map
 import { keyOfAnotherFault } from '../../core/connections/pem.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import type { ConnectionContent } from '../../operations/connection-changes.ts';
-import { pointer } from '../http/json/json-body.ts';
+import { pointer } from '../../core/json-text.ts';
 import { type Fault, invalid } from '../http/problem.ts';
 import type { Resolving } from '../named/named-routes.ts';
 import { MASK } from '../targets/http-call-schemas.ts';

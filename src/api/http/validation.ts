@@ -1,7 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { createPace } from '../../runtime/loop/slices.ts';
-import { isObject, isStorableText, pointer } from './json/json-body.ts';
+import { pointer } from '../../core/json-text.ts';
+import { isObject, isStorableText } from './json/json-body.ts';
 import { MAX_ITEMS } from './json/json-parts.ts';
 import { type Fault, MAX_FAULTS, invalid, nothingHere } from './problem.ts';
 

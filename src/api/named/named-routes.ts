@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Scope } from '../../core/access/scope.ts';
+import { pointerSteps, valueAt } from '../../core/json-text.ts';
 import {
   type Decide,
   type NamedKind,
@@ -13,7 +14,6 @@ import { type NamedThing, findNamed, listNamed } from '../../store/names/find-na
 import { audited } from '../audit/audited.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { idOfAnother, unexpectedBody } from '../http/also-checks.ts';
-import { isObject } from '../http/json/json-body.ts';
 import { pageOf, pageSchema } from '../http/pages.ts';
 import { checkPreconditions, etagOf, ifMatchHeader, preconditionHeaders } from '../http/preconditions.ts';
 import { noSuch } from '../http/problem.ts';
@@ -213,14 +213,8 @@ function addDeleteRoute<Thing extends NamedThing & Content, Content, Input>(
 /** Of a secret value that changes, both sides are masked. */
 function changesIn<Thing>({ before, thing, fields }: NamedPut<Thing>, answer: (stored: Thing) => object) {
   const [was, is] = [before ?? thing, thing].map(answer);
-  return fields.map((path) => ({ path, before: memberAt(was, path), after: memberAt(is, path) }));
-}
-
-/** Null: there is none. */
-function memberAt(root: unknown, path: string): unknown {
-  const steps = path
-    .split('/')
-    .slice(1)
-    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
-  return steps.reduce<unknown>((at, step) => (isObject(at) ? (at[step] ?? null) : null), root);
+  return fields.map((path) => {
+    const [before, after] = [was, is].map((one) => valueAt(one, pointerSteps(path) ?? []) ?? null);
+    return { path, before, after };
+  });
 }

@@ -5,7 +5,8 @@ import { pagingBody, routingKeyOf } from '../../core/alerts/texts/pagerduty-even
 import { destinationOf } from '../../core/http/template.ts';
 import type { HandoffTarget, HttpTarget, SecretText } from '../../core/schedules/schedule.ts';
 import { ALWAYS, text } from '../http/common-schemas.ts';
-import { isObject, pointer } from '../http/json/json-body.ts';
+import { pointer } from '../../core/json-text.ts';
+import { isObject } from '../http/json/json-body.ts';
 import { notAFieldOf, typeFaultOf } from '../http/kind-faults.ts';
 import type { Fault } from '../http/problem.ts';
 import { answerHttpTarget } from '../targets/answers.ts';

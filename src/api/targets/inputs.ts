@@ -1,7 +1,8 @@
 import { destinationOf } from '../../core/http/template.ts';
 import type { OutcomeRules } from '../../core/schedules/target-parts.ts';
 import type { HttpCall, HttpTarget, SecretText, Target } from '../../core/schedules/schedule.ts';
-import { isObject, pointer } from '../http/json/json-body.ts';
+import { pointer } from '../../core/json-text.ts';
+import { isObject } from '../http/json/json-body.ts';
 import type { Fault } from '../http/problem.ts';
 import { MASK } from './http-call-schemas.ts';
 import type { TargetInput } from './schemas.ts';

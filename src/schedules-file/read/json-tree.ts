@@ -1,6 +1,5 @@
 import { type Document, type Node, type Scalar, isAlias, isMap, isPair, isScalar, isSeq } from 'yaml';
-import { pointer } from '../../api/http/json/json-body.ts';
-import { isJson } from '../../core/json-text.ts';
+import { isJson, pointer } from '../../core/json-text.ts';
 import { keyText, resolved } from './places.ts';
 
 interface Reading {

@@ -1,4 +1,5 @@
 import { type Alias, type Document, isAlias, isMap, isNode, isScalar, isSeq, type Node, visit } from 'yaml';
+import { pointerSteps } from '../../core/json-text.ts';
 
 /** The node itself, or the node that an alias stands for. */
 export function resolved(node: unknown, document: Document): Node | null {
@@ -40,7 +41,7 @@ export function offsetOf(node: unknown): number | null {
 export function offsetAt(root: Node, pointer: string, document: Document): number {
   let at: Node | null = resolved(root, document);
   let offset = offsetOf(at) ?? 0;
-  for (const step of stepsOf(pointer)) {
+  for (const step of pointerSteps(pointer) ?? []) {
     let below: unknown;
     if (isMap(at)) {
       const pair = at.items.find(({ key }) => keyText(key) === step);
@@ -57,11 +58,4 @@ export function offsetAt(root: Node, pointer: string, document: Document): numbe
 
 export function keyText(key: unknown): string {
   return isScalar(key) ? String(key.value) : '';
-}
-
-function stepsOf(pointer: string): string[] {
-  return pointer
-    .split('/')
-    .slice(1)
-    .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'));
 }

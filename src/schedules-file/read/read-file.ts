@@ -8,7 +8,7 @@ import {
   isSeq,
   parseDocument,
 } from 'yaml';
-import { pointer } from '../../api/http/json/json-body.ts';
+import { pointer } from '../../core/json-text.ts';
 import type { FileVariables } from '../../core/secrets/file-variables.ts';
 import {
   type FileEntry,

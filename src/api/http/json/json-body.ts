@@ -1,5 +1,5 @@
 import { yieldToEventLoop } from '../../../runtime/loop/slices.ts';
-import { parseKeepingDigits } from '../../../core/json-text.ts';
+import { parseKeepingDigits, pointer } from '../../../core/json-text.ts';
 import { type Part, SLICE_BYTES, splitJson } from './json-parts.ts';
 import { type Fault, MAX_FAULTS, Problem } from '../problem.ts';
 
@@ -65,10 +65,6 @@ export function isObject(value: unknown): value is Record<string, unknown> {
 /** Whether PostgreSQL can store the text: it has no NUL and no half of a surrogate pair. */
 export function isStorableText(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
-}
-
-export function pointer(path: readonly PropertyKey[]): string {
-  return path.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
 }
 
 /** The text without the white space around it. Empty if it is too long: then it may not even have been parsed. */

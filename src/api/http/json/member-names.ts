@@ -1,3 +1,4 @@
+import { pointer } from '../../../core/json-text.ts';
 import type { Fault } from '../problem.ts';
 
 /** Reads along with the lexer, and finds names that occur twice in one object: parsers disagree about which member counts. */
@@ -24,8 +25,7 @@ const MOST = 100;
 export function createMemberNames(): MemberNames {
   const frames: Frame[] = [];
   const faults: Fault[] = [];
-  const pathTo = () =>
-    frames.map(({ at }) => `/${String(at).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+  const pathTo = () => pointer(frames.map(({ at }) => at));
   return {
     open: (isArray) => frames.push(isArray ? { names: null, at: 0 } : { names: new Set(), at: '' }),
     name: (name) => {
