@@ -32,7 +32,7 @@ interface ChangedAlert {
 }
 
 export interface AppliedCauses {
-  /** Uids. Another transaction has locked the schedule, or a notifier that is to be told. */
+  /** Uids. Another transaction has locked the schedule, a notifier that is to be told, or a message that is to be taken back. */
   waiting: ReadonlySet<string>;
   /** Uids. One transaction records no more messages: of these schedules nothing is decided yet. */
   later: ReadonlySet<string>;
@@ -86,8 +86,9 @@ export async function applyCauses(
   const gone = uids.filter((uid) => !there.has(uid)).map((uid) => ({ uid, overBy: 'deleted' }));
   await closeAlertsOf(tx, gone, now);
   const judged = await judge(tx, effects, free, now);
-  const { told, busy, ...tellers } = await lockTellers(tx, judged);
-  const isBusy = ({ schedule }: JudgedSchedule) => (told.get(schedule.uid) ?? []).some((id) => busy.has(id));
+  const { told, busy, held, ...tellers } = await lockTellers(tx, judged);
+  const isBusy = (one: JudgedSchedule) =>
+    (told.get(uidOf(one)) ?? []).some((id) => busy.has(id)) || one.opened.some(({ id }) => held.has(id));
   const ready = judged.filter((one) => !isBusy(one));
   const decided = asManyAsOneTakes(ready, ({ schedule }) => told.get(schedule.uid)?.length ?? 0);
   const opened = decided.flatMap((one) => one.opened);

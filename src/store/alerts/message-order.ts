@@ -1,8 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { tellsApart } from '../../core/alerts/texts/channels.ts';
 import type { MessageEvent } from '../../core/alerts/message.ts';
-import type { Notifier } from '../../core/alerts/notifier.ts';
-import type { Instant } from '../../core/instant.ts';
+import { type Notifier, laneOfMessages } from '../../core/alerts/notifier.ts';
 import { isEnd } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { endRun } from '../../core/runs/transitions.ts';
@@ -12,7 +11,7 @@ import { rowsOf } from '../../postgres/sql/rows.ts';
 import { MAX_EDGES_AT_ONCE, lockDependencies, recordDependencies } from '../runs/dependencies.ts';
 import { lockOpenRuns } from '../runs/lock-runs.ts';
 import { saveLockedRuns } from '../runs/save-runs.ts';
-import type { Telling } from './message-payloads.ts';
+import { type Telling, type TextsAt, payloadsOf } from './message-payloads.ts';
 
 /** What a notifier, whose row is locked, is to be told of: episodes that have opened, and that are over. */
 interface Changes {
@@ -22,37 +21,31 @@ interface Changes {
 }
 
 /**
- * What these notifiers are told of these changes. What no try of a message may have told yet, and is so no more, is taken out of it: a
- * message that still gathers goes on without it, any other is replaced by one about the rest. Then the change is all that is told; of an
- * incident that was not opened, nothing.
+ * What these notifiers are told of these changes. What no try of a message may have told yet, and is so no more, is taken out of it: the
+ * message goes on without it, so that what waits for it still does, or is cancelled if nothing is left. Then the change is all that is
+ * told; of an incident that was not opened, nothing.
  */
 export async function tellingsOfChanges(
   tx: Transaction,
   changes: readonly Changes[],
-  now: Instant,
+  at: TextsAt,
 ): Promise<Telling[]> {
   const messages = await messagesOf(tx, changes);
   const open = new Map((await lockOpenRuns(tx, idsOf(messages), 'skipLocked')).map((run) => [run.id, run]));
   const untold = messages.filter(({ run_id }) => isUntold(open.get(run_id)));
   await takeOut(tx, untold);
-  const closed = untold.filter(({ gathers }) => !gathers);
-  const runs = [...new Set(idsOf(closed))].flatMap((id) => open.get(id) ?? []);
-  await saveLockedRuns(
-    tx,
-    runs.map((from) => ({ from, to: endRun(from, { status: 'cancelled', reason: 'replaced' }, now) })),
-  );
+  const notifiers = new Map(changes.map(({ notifier }) => [notifier.id, notifier]));
+  const written = untold.filter(({ gathers }) => !gathers);
+  await writeAnew(tx, new Map(written.map((one) => [one.run_id, one])), { open, notifiers, at });
   const told = new Set(messages.filter((one) => !untold.includes(one)).map(keyOf));
   const isTold = (notifier: Notifier, alert_id: string) =>
     !tellsApart(notifier) || told.has(keyOf({ alert_id, notifier_id: notifier.id }));
-  const notifiers = new Map(changes.map(({ notifier }) => [notifier.id, notifier]));
   return [
     ...changes.map(({ notifier, opened: alertIds }): Telling => ({ notifier, event: 'opened', alertIds })),
     ...changes.map(({ notifier, ended }): Telling => ({
       ...{ notifier, event: 'recovered', alertIds: ended.filter((id) => isTold(notifier, id)) },
     })),
-  ]
-    .filter(({ alertIds }) => alertIds.length > 0)
-    .concat(await restsOf(tx, closed, notifiers));
+  ].filter(({ alertIds }) => alertIds.length > 0);
 }
 
 interface MessageRow {
@@ -68,7 +61,7 @@ function keyOf({ alert_id, notifier_id }: Pick<MessageRow, 'alert_id' | 'notifie
   return `${alert_id} ${notifier_id}`;
 }
 
-function idsOf(messages: readonly MessageRow[]): string[] {
+function idsOf(messages: readonly Pick<MessageRow, 'run_id'>[]): string[] {
   return messages.map(({ run_id }) => run_id);
 }
 
@@ -102,25 +95,53 @@ async function takeOut(tx: Transaction, untold: readonly MessageRow[]): Promise<
     WHERE a.run_id = t.run_id AND a.alert_id = t.alert_id`);
 }
 
-/** Of messages that were about more, and are replaced. */
-async function restsOf(
+/** Gives these messages the text of what is left of them; those of which nothing is left are cancelled. */
+async function writeAnew(
   tx: Transaction,
-  closed: readonly MessageRow[],
-  notifiers: ReadonlyMap<string, Notifier>,
-): Promise<Telling[]> {
-  if (closed.length === 0) return [];
-  const rows = await rowsOf<{ run_id: string }>(tx)(sql`-- restsOf
-    SELECT r.run_id FROM unnest(${uuids([...new Set(idsOf(closed))])}) AS r(run_id)
-    WHERE EXISTS (SELECT FROM message_alerts a WHERE a.run_id = r.run_id)`);
-  return rows.flatMap(({ run_id: copiedFrom }): Telling[] => {
-    const message = closed.find(({ run_id }) => run_id === copiedFrom);
-    const notifier = notifiers.get(message?.notifier_id ?? '');
-    if (!message || !notifier) return [];
-    const { event, fallback_for } = message;
-    return [
-      { notifier, event, alertIds: [], copiedFrom, ...(fallback_for && { fallbackFor: fallback_for }) },
-    ];
-  });
+  messages: ReadonlyMap<string, MessageRow>,
+  { open, notifiers, at }: WrittenBy,
+): Promise<void> {
+  const all = [...messages.values()].flatMap(
+    ({ run_id: runId, notifier_id, event, fallback_for: fallbackFor }) => {
+      const [run, notifier] = [open.get(runId), notifiers.get(notifier_id)];
+      return run && notifier ? [{ runId, run, notifier, event, fallbackFor }] : [];
+    },
+  );
+  const payloads = await payloadsOf(tx, all, at);
+  await saveLockedRuns(
+    tx,
+    all.map(({ runId, run: from, notifier: { uid, version: scheduleVersion, destination = '' } }) => {
+      // Another notifier may have its id by now.
+      const ownPayload = from.scheduleUid === uid ? payloads.get(runId) : undefined;
+      if (ownPayload === undefined)
+        return { from, to: endRun(from, { status: 'cancelled', reason: 'replaced' }, at.now) };
+      const lane = laneOfMessages(destination);
+      return { from, to: { ...from, scheduleVersion, lane, ownPayload, updatedAt: at.now } };
+    }),
+  );
+}
+
+interface WrittenBy {
+  open: ReadonlyMap<string, RunRecord>;
+  notifiers: ReadonlyMap<string, Notifier>;
+  at: TextsAt;
+}
+
+/**
+ * Of these episodes those whose end waits to be told by a message that another transaction has: if one of them opens again now, that end can
+ * be neither taken out nor waited for.
+ */
+export async function endsHeldByOthers(
+  tx: Transaction,
+  alertIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (alertIds.length === 0) return new Set();
+  const rows = await rowsOf<{ alert_id: string; run_id: string }>(tx)(sql`-- endsHeldByOthers
+    SELECT a.alert_id, a.run_id FROM message_alerts a JOIN messages m ON m.run_id = a.run_id AND m.event = 'recovered'
+    JOIN runs r ON r.id = a.run_id AND r.status = 'waiting' WHERE a.alert_id = ANY (${uuids(alertIds)})`);
+  const mine = await lockOpenRuns(tx, [...new Set(idsOf(rows))], 'skipLocked');
+  const locked = new Set(mine.map(({ id }) => id));
+  return new Set(rows.filter(({ run_id }) => !locked.has(run_id)).map(({ alert_id }) => alert_id));
 }
 
 /**

@@ -16,7 +16,7 @@ export interface Telling {
   alertIds: readonly string[];
   /** The notifier that could not deliver it. */
   fallbackFor?: string;
-  /** The message, of that notifier or one that this replaces, whose episodes this one is about instead of `alertIds`. */
+  /** The message of that notifier whose episodes this one is about instead of `alertIds`. */
   copiedFrom?: string;
   /** Of these, only those that are open; false: only those that are over, and of which it has not heard so. */
   onlyOpen?: boolean;

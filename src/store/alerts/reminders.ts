@@ -8,7 +8,7 @@ import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import type { Telling } from './message-payloads.ts';
 import { lockNotifiersToTell } from './notifiers-to-tell.ts';
-import { tellingsOfChanges } from './message-order.ts';
+import { endsHeldByOthers, tellingsOfChanges } from './message-order.ts';
 import { HOLD_MS } from './heard.ts';
 import { type RecordedMessages, recordMessages } from './record-messages.ts';
 
@@ -49,8 +49,8 @@ function pairsOf(reminders: readonly Reminder[]) {
 
 /**
  * Reminds notifiers of open episodes, and says when next; tells them how those stand that opened again a while ago; resolves incidents that
- * a person's act ended, of which chats hear nothing. One that is gone or disabled is not reminded any more. `locked`: notifiers whose rows
- * other transactions have.
+ * a person's act ended, of which chats hear nothing. One that is gone or disabled is not reminded any more. `locked`: notifiers of which other
+ * transactions have the row, or that of a message.
  */
 export async function remind(
   tx: Transaction,
@@ -61,15 +61,21 @@ export async function remind(
     tx,
     reminders.map(({ notifierId }) => notifierId),
   );
-  const mine = reminders.filter(({ notifierId }) => !locked.has(notifierId));
+  const unlocked = reminders.filter(({ notifierId }) => !locked.has(notifierId));
+  const held = await endsHeldByOthers(
+    tx,
+    unlocked.map(({ alertId }) => alertId),
+  );
+  const mine = unlocked.filter(({ alertId }) => !held.has(alertId));
+  const later = unlocked.flatMap(({ alertId, notifierId }) => (held.has(alertId) ? [notifierId] : []));
   const secondsOf = ({ notifierId }: Reminder) => free.get(notifierId)?.remindSeconds ?? null;
   const due = (await lockDue(tx, mine)).map((one) => ({
     ...one,
     seconds: secondsOf(one),
     after: free.get(one.notifierId)?.afterFailures ?? 1,
   }));
-  const now = await databaseNow(tx);
-  const rows = await noteDue(tx, due, now);
+  const at = { now: await databaseNow(tx), publicUrl };
+  const rows = await noteDue(tx, due, at.now);
   const about = (notifier: Notifier, what: What) =>
     rows.flatMap((row) => (row.notifier_id === notifier.id && row.what === what ? [row.alert_id] : []));
   const all = [...free.values()];
@@ -77,15 +83,15 @@ export async function remind(
     .filter(({ remindSeconds }) => remindSeconds !== null)
     .map((one): Telling => ({ notifier: one, event: 'reminder', alertIds: about(one, 'reminder') }));
   const ended = all.map((one) => ({ notifier: one, opened: [], ended: about(one, 'endedByPerson') }));
-  const resolved = (await tellingsOfChanges(tx, ended, now)).filter(
+  const resolved = (await tellingsOfChanges(tx, ended, at)).filter(
     ({ event, notifier }) => event !== 'recovered' || tellsApart(notifier),
   );
   const changed = all.map((one) => ({
     ...{ notifier: one, opened: about(one, 'opened'), ended: about(one, 'recovered') },
   }));
   const told = reminded.filter(({ alertIds }) => alertIds.length > 0);
-  const tellings = [...told, ...resolved, ...(await tellingsOfChanges(tx, changed, now))];
-  return { messages: await recordMessages(tx, tellings, { now, publicUrl }), locked };
+  const tellings = [...told, ...resolved, ...(await tellingsOfChanges(tx, changed, at))];
+  return { messages: await recordMessages(tx, tellings, at), locked: new Set([...locked, ...later]) };
 }
 
 /** What a notifier is to hear of an episode now; `known`: it has heard how that stands. */

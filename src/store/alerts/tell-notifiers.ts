@@ -6,7 +6,7 @@ import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { readNotifiers } from '../notifiers/notifier-rows.ts';
 import { forgetOthers, noteEnds, noteOpenings } from './heard.ts';
-import { tellingsOfChanges } from './message-order.ts';
+import { endsHeldByOthers, tellingsOfChanges } from './message-order.ts';
 import type { TextsAt } from './message-payloads.ts';
 import { lockNotifiersToTell } from './notifiers-to-tell.ts';
 import { type RecordedMessages, recordMessages } from './record-messages.ts';
@@ -44,6 +44,8 @@ interface Tellers {
   /** Those whose rows are locked from now on; others have those of `busy`. */
   notifiers: readonly Notifier[];
   busy: ReadonlySet<string>;
+  /** Episodes of which it cannot be told yet that they open again (`endsHeldByOthers`). */
+  held: ReadonlySet<string>;
 }
 
 export async function lockTellers(tx: Transaction, judged: readonly JudgedSchedule[]): Promise<Tellers> {
@@ -61,7 +63,8 @@ export async function lockTellers(tx: Transaction, judged: readonly JudgedSchedu
     ]),
   );
   const { free, locked: busy } = await lockNotifiersToTell(tx, [...told.values()].flat());
-  return { told, speaking, notifiers: [...free.values()], busy };
+  const held = await endsHeldByOthers(tx, judged.flatMap(againOf));
+  return { told, speaking, notifiers: [...free.values()], busy, held };
 }
 
 /** What opened or broke again, for each of these notifiers that speaks of it. */
@@ -76,6 +79,10 @@ function spokenBy(notifiers: readonly Notifier[], judged: readonly JudgedSchedul
 
 function hears({ notifier, ...broken }: Spoken): boolean {
   return hearsOf(notifier, broken);
+}
+
+function againOf({ opened }: JudgedSchedule): string[] {
+  return opened.flatMap(({ id, isAgain }) => (isAgain ? [id] : []));
 }
 
 async function tellingsOf(
@@ -99,8 +106,7 @@ export async function tell(
 ): Promise<RecordedMessages> {
   const opened = spokenBy(notifiers, decided).filter(hears);
   const closed = decided.flatMap(({ judged }) => judged.closed.map(({ id }) => id));
-  const again = decided.flatMap(({ opened: of }) => of.flatMap(({ id, isAgain }) => (isAgain ? [id] : [])));
-  await forgetOthers(tx, again, speaking);
+  await forgetOthers(tx, decided.flatMap(againOf), speaking);
   const toOpen = await noteOpenings(tx, opened, at.now);
   const toEnd = await noteEnds(tx, closed, at.now);
   const messages = await tellingsOfChanges(
@@ -108,7 +114,7 @@ export async function tell(
     notifiers.map((notifier) => ({
       ...{ notifier, opened: toOpen.get(notifier.id) ?? [], ended: toEnd.get(notifier.id) ?? [] },
     })),
-    at.now,
+    at,
   );
   return recordMessages(tx, messages, at);
 }

@@ -1,6 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { AlertKind } from '../../../src/core/alerts/alert.ts';
+import { findReminders, remind } from '../../../src/store/alerts/reminders.ts';
 import { applyAll } from '../../support/effects.ts';
 import { putNotifier } from '../../support/notifiers.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
@@ -69,6 +70,17 @@ async function gathered(): Promise<void> {
 const tried = (outcome: 'transient' | 'unknown') =>
   store.rows(sql`UPDATE runs SET attempts = 1, failures = 1, due_at = now() + interval '1 minute', ready = false,
     attempt_log = jsonb_build_array(jsonb_build_object('attempt', 1, 'outcome', ${outcome}::text)) WHERE status = 'pending'`);
+/** An instance hands each open message to its receiver. */
+const claim = () =>
+  store.rows(
+    sql`UPDATE runs SET claimed_by = gen_random_uuid(), claimed_at = now() WHERE status = 'pending'`,
+  );
+/** Another transaction has the messages that wait. */
+const whileLocked = (work: () => Promise<void>) =>
+  store.database.transaction(async (tx) => {
+    await tx.execute(sql`SELECT FROM runs WHERE status = 'waiting' FOR UPDATE`);
+    await work();
+  });
 const dueNow = () => store.rows(sql`UPDATE runs SET due_at = now(), ready = true WHERE status = 'pending'`);
 const arrived = (path: string) =>
   receiver.arrivals.filter((one) => one.path === path).map(({ body }) => body as Record<string, unknown>);
@@ -102,24 +114,86 @@ describe('a message about an episode', () => {
     expect(await linesOf()).toEqual(['chat opened  cancelled', 'chat recovered a pending']);
   });
 
-  it('that is told to be over is left out of the next try of a message about more, which is a new one', async () => {
+  it('that is told to be over is left out of the next try of a message about more, whose text says so', async () => {
     await notifier('chat');
     await happens('breaks', 'a');
     await happens('breaks', 'b');
     await gathered();
     await tried('transient');
+    const [before] = await messages();
     await happens('heals', 'a');
-    expect(await linesOf()).toEqual([
-      'chat opened b cancelled',
-      'chat opened b pending',
-      'chat recovered a waiting',
-    ]);
+    expect(await linesOf()).toEqual(['chat opened b pending', 'chat recovered a waiting']);
+    const [after] = await store.rows<{ id: string; own_payload: string }>(
+      sql`SELECT id, own_payload FROM runs WHERE status = 'pending'`,
+    );
+    expect(after?.id).toBe(before?.run_id);
+    const told = JSON.parse(after?.own_payload ?? '') as { alerts: { scheduleId: string }[] };
+    expect(told.alerts.map(({ scheduleId }) => scheduleId)).toEqual(['b']);
     await gathered();
+    expect(await linesOf()).toEqual(['chat opened b pending', 'chat recovered a pending']);
+  });
+
+  it('is not overtaken by its end where its message is written anew, since another of its episodes is over', async () => {
+    await notifier('chat', { attempts: 5 });
+    await happens('breaks', 'a');
+    await happens('breaks', 'b');
+    await gathered();
+    await claim();
+    await happens('heals', 'a');
+    await gathered();
+    await store.rows(sql`UPDATE runs SET claimed_by = NULL, claimed_at = NULL`);
+    await tried('transient');
+    await happens('heals', 'b');
     expect(await linesOf()).toEqual([
-      'chat opened b cancelled',
-      'chat opened b pending',
-      'chat recovered a pending',
+      'chat opened a pending',
+      'chat recovered a waiting',
+      'chat recovered b waiting',
     ]);
+    await instance.start();
+    await dueNow();
+    await until(() => (arrived('/chat').length === 2 ? true : null));
+    expect(arrived('/chat').map(({ event }) => event)).toEqual(['opened', 'recovered']);
+  });
+
+  it('does not open again while another transaction has the message that it is over, which waits for its opening', async () => {
+    await notifier('pager', { channel: 'pagerduty' });
+    await happens('breaks', 'a');
+    await claim();
+    await happens('heals', 'a');
+    const over = ['pager opened a pending', 'pager recovered a waiting'];
+    await whileLocked(async () => {
+      await happens('breaks', 'a');
+      expect(await linesOf()).toEqual(over);
+      expect(await store.rows(sql`SELECT FROM alerts WHERE until IS NULL`)).toEqual([]);
+    });
+    await applyAll(store);
+    expect(await linesOf()).toEqual([
+      'pager opened a pending',
+      'pager recovered  cancelled',
+      'pager opened a pending',
+    ]);
+  });
+
+  it('and that has opened again is told so at the end of its time of silence, but not while that transaction lasts', async () => {
+    await notifier('pager', { channel: 'pagerduty' });
+    await happens('breaks', 'a');
+    await claim();
+    await happens('heals', 'a');
+    await store.rows(sql`UPDATE alerts SET until = NULL`);
+    await store.rows(sql`INSERT INTO alert_tellings (alert_id, notifier_id, remind_at, held_until, told_over)
+      SELECT id, 'pager', now(), now(), true FROM alerts`);
+    const look = async () => {
+      const { due } = await store.database.run((db) =>
+        findReminders(db, { limit: 10, besides: [], besideNotifiers: [] }),
+      );
+      return store.database.transaction((tx) => remind(tx, due, null));
+    };
+    await whileLocked(async () => {
+      expect([...(await look()).locked]).toEqual(['pager']);
+      expect(await linesOf()).toEqual(['pager opened a pending', 'pager recovered a waiting']);
+    });
+    await look();
+    expect(await linesOf()).toContain('pager recovered  cancelled');
   });
 
   it('is never told as broken after a person has paused its schedule before anybody heard of it', async () => {
@@ -177,9 +251,7 @@ describe('what the fallback was told', () => {
       await applyAll(store);
     }
     expect(await linesOf()).toEqual(['first opened a pending', 'last opened a pending']);
-    await store.rows(
-      sql`UPDATE runs SET claimed_by = gen_random_uuid(), claimed_at = now() WHERE status = 'pending'`,
-    );
+    await claim();
     await happens('heals', 'a');
     expect((await linesOf()).slice(2).sort()).toEqual([
       'first recovered a waiting',
