@@ -128,8 +128,8 @@ interface WrittenBy {
 }
 
 /**
- * Of these episodes those whose end waits to be told by a message that another transaction has: if one of them opens again now, that end can
- * be neither taken out nor waited for.
+ * Of these episodes those whose end waits to be told by a message that another transaction has: if one of them opens again now, that end
+ * can be neither taken out nor waited for.
  */
 export async function endsHeldByOthers(
   tx: Transaction,

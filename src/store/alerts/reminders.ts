@@ -49,25 +49,15 @@ function pairsOf(reminders: readonly Reminder[]) {
 
 /**
  * Reminds notifiers of open episodes, and says when next; tells them how those stand that opened again a while ago; resolves incidents that
- * a person's act ended, of which chats hear nothing. One that is gone or disabled is not reminded any more. `locked`: notifiers of which other
- * transactions have the row, or that of a message.
+ * a person's act ended, of which chats hear nothing. One that is gone or disabled is not reminded any more. `locked`: notifiers of which
+ * other transactions have the row, or that of a message.
  */
 export async function remind(
   tx: Transaction,
   reminders: readonly Reminder[],
   publicUrl: string | null,
 ): Promise<{ messages: RecordedMessages; locked: ReadonlySet<string> }> {
-  const { free, locked } = await lockNotifiersToTell(
-    tx,
-    reminders.map(({ notifierId }) => notifierId),
-  );
-  const unlocked = reminders.filter(({ notifierId }) => !locked.has(notifierId));
-  const held = await endsHeldByOthers(
-    tx,
-    unlocked.map(({ alertId }) => alertId),
-  );
-  const mine = unlocked.filter(({ alertId }) => !held.has(alertId));
-  const later = unlocked.flatMap(({ alertId, notifierId }) => (held.has(alertId) ? [notifierId] : []));
+  const { free, locked, mine } = await lockForReminders(tx, reminders);
   const secondsOf = ({ notifierId }: Reminder) => free.get(notifierId)?.remindSeconds ?? null;
   const due = (await lockDue(tx, mine)).map((one) => ({
     ...one,
@@ -91,7 +81,26 @@ export async function remind(
   }));
   const told = reminded.filter(({ alertIds }) => alertIds.length > 0);
   const tellings = [...told, ...resolved, ...(await tellingsOfChanges(tx, changed, at))];
-  return { messages: await recordMessages(tx, tellings, at), locked: new Set([...locked, ...later]) };
+  return { messages: await recordMessages(tx, tellings, at), locked };
+}
+
+/** Without those that wait for what another transaction has. */
+async function lockForReminders(tx: Transaction, reminders: readonly Reminder[]) {
+  const { free, locked } = await lockNotifiersToTell(
+    tx,
+    reminders.map(({ notifierId }) => notifierId),
+  );
+  const unlocked = reminders.filter(({ notifierId }) => !locked.has(notifierId));
+  const held = await endsHeldByOthers(
+    tx,
+    unlocked.map(({ alertId }) => alertId),
+  );
+  const waiting = unlocked.filter(({ alertId }) => held.has(alertId));
+  return {
+    free,
+    locked: new Set([...locked, ...waiting.map(({ notifierId }) => notifierId)]),
+    mine: unlocked.filter((one) => !waiting.includes(one)),
+  };
 }
 
 /** What a notifier is to hear of an episode now; `known`: it has heard how that stands. */
