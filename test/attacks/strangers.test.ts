@@ -15,7 +15,11 @@ const QUICK = { lookEveryMs: 10 };
 const LARGE = 'x'.repeat(4 * 1024 * 1024);
 
 /** The server of signs of life; it counts how often the metrics were written. */
-async function startSigns(limits: Partial<ConnectionLimits> = {}, text = () => 'up 1\n') {
+async function startSigns(
+  limits: Partial<ConnectionLimits> = {},
+  text = () => 'up 1\n',
+  asked: () => void = () => undefined,
+) {
   const clock = settableClock();
   let written = 0;
   const server = await createSignsServer({
@@ -24,7 +28,10 @@ async function startSigns(limits: Partial<ConnectionLimits> = {}, text = () => '
     basePath: '',
     connectionLimits: { ...standardLimits(() => false), ...limits },
     browserRules: () => null,
-    readiness: () => ({ status: 'ready', checks: {}, warnings: [] }),
+    readiness: () => {
+      asked();
+      return { status: 'ready', checks: {}, warnings: [] };
+    },
     metrics: {
       contentType: 'text/plain',
       text: () => {
@@ -52,6 +59,22 @@ describe('a pipeline', () => {
     await other.answered();
     expect(pipeline.statuses().length).toBeLessThan(400);
     await pipeline.answered(500);
+  });
+
+  test('of strangers takes turns with the others: what they send behind a first request is answered one a turn of the loop', async () => {
+    let [turns, calls, isOver] = [0, 0, false];
+    const turn = () => {
+      turns += 1;
+      if (!isOver) setImmediate(turn);
+    };
+    onTestFinished(() => void (isOver = true));
+    const { url } = await startSigns({ mostWaitingInAll: 10_000 }, undefined, () => (calls += 1));
+    setImmediate(turn);
+    const beginning = get('/readyz').repeat(100);
+    const pipelines = await Promise.all(Array.from({ length: 20 }, () => openConnection(url, { beginning })));
+    await until(() => (calls >= 200 ? true : null));
+    expect(calls).toBeLessThanOrEqual(20 + turns + 1);
+    await Promise.all(pipelines.map((one) => one.answered(100)));
   });
 
   test('with more than five hundred waiting loses its connection', async () => {

@@ -72,14 +72,17 @@ interface State {
   strangersOf: Map<string, Set<Socket>>;
   /** Those of others on which nothing is being answered, in the same order. */
   idle: Set<Socket>;
+  /** The next requests of strangers' connections over which one was answered; they take turns. */
+  next: Map<Socket, Exchange>;
+  turn: NodeJS.Immediate | null;
   /** Calls that wait for work; the longest waiting first. */
   patient: Set<PatientCall>;
 }
 
 /**
  * Takes the requests of a server. Those of one connection are answered one after the other, and the loop turns in between, so
- * that one pipeline does not delay other connections. When there are too many connections, a stranger's gives way to the
- * newcomer: so one that brings a request is always taken.
+ * that one pipeline does not delay other connections; of all that strangers send behind their first ones, one a turn. When there
+ * are too many connections, a stranger's gives way to the newcomer: so one that brings a request is always taken.
  */
 export function limitStrangers(server: Server, limits: ConnectionLimits): Strangers {
   const [handle] = server.listeners('request') as RequestListener[];
@@ -87,7 +90,7 @@ export function limitStrangers(server: Server, limits: ConnectionLimits): Strang
   const state: State = {
     ...{ limits, handle, silentMs: server.timeout },
     ...{ all: new Map(), waiting: 0, strangers: new Set(), strangersOf: new Map(), idle: new Set() },
-    patient: new Set(),
+    ...{ next: new Map(), turn: null, patient: new Set() },
   };
   server.maxConnections = limits.most;
   server.removeAllListeners('request');
@@ -153,9 +156,27 @@ function answer(state: State, exchange: Exchange): void {
     if (next && known.looks > 0) socket.setTimeout(state.silentMs);
     Object.assign(known, { looks: 0, isLetIn: false, current: next?.[1] ?? null });
     place(state, socket);
-    if (next) setImmediate(() => state.all.has(socket) && answer(state, next));
+    if (next) answerLater(state, socket, next);
   });
   state.handle(...exchange);
+}
+
+function answerLater(state: State, socket: Socket, exchange: Exchange): void {
+  if (state.all.get(socket)?.isKnown === true) {
+    setImmediate(() => state.all.has(socket) && answer(state, exchange));
+    return;
+  }
+  state.next.set(socket, exchange);
+  state.turn ??= setImmediate(() => takeTurn(state));
+}
+
+function takeTurn(state: State): void {
+  const [first] = state.next;
+  if (first !== undefined) {
+    state.next.delete(first[0]);
+    answer(state, first[1]);
+  }
+  state.turn = state.next.size > 0 ? setImmediate(() => takeTurn(state)) : null;
 }
 
 function is(state: State, socket: object, what: Pick<Connection, 'isKnown' | 'isLetIn'>): void {
@@ -191,6 +212,7 @@ function drop(state: State, socket: Socket): void {
 
 function forget(state: State, socket: Socket): void {
   const known = state.all.get(socket);
+  state.next.delete(socket);
   state.all.delete(socket);
   state.waiting -= known?.waiting.length ?? 0;
   if (known) remove(state, socket, known);
