@@ -29,6 +29,18 @@ const forwardIn = (room, folders, protocol = {}) =>
     },
   }));
 
+/** What a schedule says, then what becomes of it: `time` knows the runs, they do not know when they fire. */
+const forwardInCore = forwardIn('core', [
+  'access|secrets|zones',
+  'cron',
+  'timing',
+  'exclusions',
+  'days|describe|schedules',
+  'runs',
+  'alerts|http|time',
+  'connections',
+]);
+
 /** Each may know `deps.ts`. */
 const forwardInApi = forwardIn('api', [
   'http',
@@ -60,6 +72,7 @@ module.exports = {
   forbidden: [
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     ...forward,
+    ...forwardInCore,
     ...forwardInApi,
     ...forwardInStore,
     {

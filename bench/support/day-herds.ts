@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { DEFAULT_TIMING, type Timing } from '../../src/core/schedules/schedule.ts';
+import { DEFAULT_TIMING, type Timing } from '../../src/core/timing/timing.ts';
 import { timingText } from '../../src/core/schedules/stored-definition.ts';
 import type { Database } from '../../src/postgres/database.ts';
 import { instants, texts } from '../../src/postgres/sql/arrays.ts';

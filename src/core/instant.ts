@@ -5,6 +5,9 @@ export type Instant = number;
 export const EARLIEST: Instant = Date.UTC(2000, 0, 1);
 export const LATEST: Instant = Date.UTC(2100, 0, 1);
 
+/** 366 days: the longest interval of a schedule. */
+export const MAX_INTERVAL_SECONDS = 366 * 86_400;
+
 /** ISO 8601 in UTC with milliseconds, as the API answers and the target receives it. */
 export function isoInstant(at: Instant): string {
   // Many consecutive fires have the same instant, several times each, and formatting it is the cost.

@@ -6,7 +6,7 @@
  * If the process dies here: the effects are still there; any instance finds them.
  */
 import type { ScopeShares } from '../core/access/scope-shares.ts';
-import { ALERT_OF_BOUND } from '../core/runs/bounds.ts';
+import { ALERT_OF_BOUND } from '../core/alerts/alert.ts';
 import { BOUNDS } from '../core/schedules/expect.ts';
 import { inHalvesOnceFailed } from '../runtime/loop/batch.ts';
 import type { Clock } from '../runtime/clock.ts';

@@ -9,7 +9,8 @@
  * value; 7 writes it down, together with its effects; 8 does the effects. Each file says what it guarantees and what is true if the
  * process dies in it. `fireDue` and `executeRun` below are the story in code; the rest puts the stages together.
  */
-import { type ScopeShares, laneInScope } from '../core/access/scope-shares.ts';
+import type { ScopeShares } from '../core/access/scope-shares.ts';
+import { laneInScope } from '../core/runs/run-lane.ts';
 import type { KeyRing } from '../core/secrets/key-ring.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { ConfirmedCommits } from '../runtime/confirmed-commits.ts';

@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import type { Calendars } from '../core/exclusions/calendar-history.ts';
-import { cursorByCalendars } from '../core/exclusions/calendar-cursor.ts';
+import { cursorByCalendars } from '../core/time/calendar-cursor.ts';
 import { calendarReachOf } from '../core/days/day-times.ts';
 import type { Instant } from '../core/instant.ts';
-import { type Timing, calendarIdsOf } from '../core/schedules/schedule.ts';
+import { type Timing, calendarIdsOf } from '../core/timing/timing.ts';
 import { readTiming } from '../core/schedules/stored-definition.ts';
 import type { FireTimes } from '../core/time/fire-times.ts';
 import type { Database } from '../postgres/database.ts';

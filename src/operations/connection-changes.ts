@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Connection, ConnectionFields } from '../core/connections/connection.ts';
 import { resealConnection } from '../core/connections/connection-secrets.ts';
-import { originOf } from '../core/http/template.ts';
+import { originOf } from '../core/schedules/target-parts.ts';
 import type { KeyRing } from '../core/secrets/key-ring.ts';
 import { CONNECTION_ROWS } from '../store/connections/find-connections.ts';
 import { changeLockedConnection, createConnection } from '../store/connections/write-connections.ts';

@@ -8,7 +8,7 @@ import type { Instant } from '../core/instant.ts';
 import { LONGEST_REACH_MS } from '../core/days/day-times.ts';
 import type { Calendars } from '../core/exclusions/calendar-history.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
-import { cursorByZoneData, judgeZoneData, type ZoneDataSeen } from '../core/zones/zone-data-verdict.ts';
+import { cursorByZoneData, judgeZoneData, type ZoneDataSeen } from '../core/time/zone-data-verdict.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';

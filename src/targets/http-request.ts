@@ -5,8 +5,8 @@ import { type HeaderPlace, canBeSent, headerFault, isReservedHeader } from '../c
 import { type CompiledBody, compileBody } from '../core/http/body-template.ts';
 import { type Sender, ownHeaders } from '../core/http/own-headers.ts';
 import { type PreparedBody, carriedBody, contentTypeOf, writeBody } from '../core/http/request-body.ts';
-import { destinationOf, hasTemplate, renderTemplate } from '../core/http/template.ts';
-import type { BodyTemplate, HttpMethod } from '../core/schedules/target-parts.ts';
+import { hasTemplate, renderTemplate } from '../core/http/template.ts';
+import { destinationOf, type BodyTemplate, type HttpMethod } from '../core/schedules/target-parts.ts';
 import type { HttpCall, HttpTarget } from '../core/schedules/schedule.ts';
 import { WEBHOOK_SECRET_RULE, webhookKey } from '../core/secrets/webhook-secret.ts';
 import type { Attempt } from './target.ts';

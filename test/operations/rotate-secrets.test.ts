@@ -8,7 +8,7 @@ import {
   sealConnection,
 } from '../../src/core/connections/connection-secrets.ts';
 import type { HttpTarget, Target } from '../../src/core/schedules/schedule.ts';
-import { keyIdsIn, openTarget, sealTarget } from '../../src/core/secrets/target-secrets.ts';
+import { keyIdsIn, openTarget, sealTarget } from '../../src/core/schedules/target-secrets.ts';
 import { CONNECTION_KIND } from '../../src/operations/connection-changes.ts';
 import { putNamed } from '../../src/operations/named-changes.ts';
 import { NOTIFIER_KIND } from '../../src/operations/notifier-changes.ts';

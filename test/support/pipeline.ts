@@ -3,12 +3,12 @@ import type { FirelockEvent } from '../../src/core/events.ts';
 import {
   DEFAULT_COMPLETION_TIMEOUT_SECONDS,
   DEFAULT_RETRY,
-  DEFAULT_TIMING,
   DEFAULT_TIMEOUT_SECONDS,
   type Definition,
   type Schedule,
   type Target,
 } from '../../src/core/schedules/schedule.ts';
+import { DEFAULT_TIMING } from '../../src/core/timing/timing.ts';
 import { NO_SHARES, type ScopeShares } from '../../src/core/access/scope-shares.ts';
 import type { KeyRing } from '../../src/core/secrets/key-ring.ts';
 import { type Pipeline, createPipeline } from '../../src/flow/pipeline.ts';

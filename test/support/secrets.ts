@@ -1,7 +1,7 @@
 import type { Target } from '../../src/core/schedules/schedule.ts';
 import { createKeyRing } from '../../src/core/secrets/key-ring.ts';
 import { parseSecretKeys } from '../../src/core/secrets/secret-keys.ts';
-import { openTarget } from '../../src/core/secrets/target-secrets.ts';
+import { openTarget } from '../../src/core/schedules/target-secrets.ts';
 
 /** As FIRELOCK_SECRET_KEYS has it: for processes that tests start on a database of their own. */
 export const SECRET_KEYS = `test:${Buffer.alloc(32, 7).toString('base64')}`;

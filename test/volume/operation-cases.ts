@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { expect } from 'vitest';
 import type { OneOffRun } from '../../src/core/runs/one-off-run.ts';
-import { sealTarget } from '../../src/core/secrets/target-secrets.ts';
+import { sealTarget } from '../../src/core/schedules/target-secrets.ts';
 import { resumeFromNow } from '../../src/operations/resume.ts';
 import { rotateSecrets } from '../../src/operations/rotate-secrets.ts';
 import { backfill } from '../../src/operations/runs/backfill.ts';

@@ -1,5 +1,5 @@
 import type { HandoffTarget } from '../../core/schedules/schedule.ts';
-import { sealTarget } from '../../core/secrets/target-secrets.ts';
+import { sealTarget } from '../../core/schedules/target-secrets.ts';
 import type { NotifierContent } from '../../operations/notifier-changes.ts';
 import type { StoredNotifier } from '../../store/notifiers/find-notifiers.ts';
 import { type Fault, invalid } from '../http/problem.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ALERT_KINDS } from '../../core/alerts/alert.ts';
-import { MAX_INTERVAL_SECONDS } from '../../core/schedules/schedule.ts';
+import { MAX_INTERVAL_SECONDS } from '../../core/instant.ts';
 import { LABEL, answeredInstant, ignored, notifierIdText, text, whole } from '../http/common-schemas.ts';
 import { answeredChannel, channelInput } from './channel-setups.ts';
 

@@ -7,11 +7,10 @@ import {
 } from '../../core/time/fire-load.ts';
 import { LONGEST_REACH_MS } from '../../core/days/day-times.ts';
 import type { Scope } from '../../core/access/scope.ts';
-import type { Identity } from '../../core/time/fire-times.ts';
+import { type Identity, type Timing, calendarIdsOf } from '../../core/timing/timing.ts';
 import type { CalendarHistory } from '../../core/exclusions/calendar-history.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { MAX_JITTER_MS } from '../../core/time/expected-occurrences.ts';
-import { type Timing, calendarIdsOf } from '../../core/schedules/schedule.ts';
 import { inSlices } from '../../runtime/loop/slices.ts';
 import type { Database } from '../../postgres/database.ts';
 import { readCalendars } from '../../store/calendars/calendar-histories.ts';

@@ -1,5 +1,5 @@
-import { type ExplainedDay, dayExplainer, daysOfMonth, hasDays } from '../../core/days/explained-days.ts';
-import type { Ruled } from '../../core/days/own-fates.ts';
+import { type ExplainedDay, dayExplainer, daysOfMonth, hasDays } from '../../core/time/explained-days.ts';
+import type { Ruled } from '../../core/time/own-fates.ts';
 import type { Instant } from '../../core/instant.ts';
 import { DAY_MS } from '../../core/utc-day.ts';
 import { createPace } from '../../runtime/loop/slices.ts';

@@ -2,7 +2,7 @@ import type { Expected } from '../../core/time/expected-occurrences.ts';
 import type { Occurrence } from '../../core/time/occurrences.ts';
 import { fireTimes } from '../../core/time/fire-times.ts';
 import { calendarReachOf } from '../../core/days/day-times.ts';
-import { calendarIdsOf } from '../../core/schedules/schedule.ts';
+import { calendarIdsOf } from '../../core/timing/timing.ts';
 import type { Database } from '../../postgres/database.ts';
 import { readCalendars } from '../../store/calendars/calendar-histories.ts';
 import { type ScheduleIncarnation, versionSpans } from '../../store/reports/occurrence-rows.ts';

@@ -8,7 +8,7 @@ import {
 } from '../../core/time/expected-occurrences.ts';
 import { type Occurrence, type PlanningState, accountFor } from '../../core/time/occurrences.ts';
 import { calendarReachOf } from '../../core/days/day-times.ts';
-import { calendarIdsOf } from '../../core/schedules/schedule.ts';
+import { calendarIdsOf } from '../../core/timing/timing.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import { inSlices } from '../../runtime/loop/slices.ts';
 import type { Database } from '../../postgres/database.ts';

@@ -1,6 +1,6 @@
 import { type Scope, sees } from '../../core/access/scope.ts';
 import { type Instant, LATEST, isoInstant } from '../../core/instant.ts';
-import { DEFAULT_TIMING, type Timing, calendarIdsOf } from '../../core/schedules/schedule.ts';
+import { DEFAULT_TIMING, type Timing, calendarIdsOf, type Identity } from '../../core/timing/timing.ts';
 import { calendarReachOf } from '../../core/days/day-times.ts';
 import { type Cron, expressionsOf } from '../../core/cron/cron-expressions.ts';
 import type { Calendars } from '../../core/exclusions/calendar-history.ts';
@@ -10,7 +10,7 @@ import { firstUnskipped } from '../../core/time/skipped-fires.ts';
 import { parseCron } from '../../core/cron/cron-parse.ts';
 import { dayRulesInWords } from '../../core/describe/describe-day-rules.ts';
 import { describeCron, describeInterval } from '../../core/describe/describe.ts';
-import { type FireTimes, type Identity, fireTimes } from '../../core/time/fire-times.ts';
+import { type FireTimes, fireTimes } from '../../core/time/fire-times.ts';
 import { localTime } from '../../core/zones/zone.ts';
 import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
 import type { Database } from '../../postgres/database.ts';

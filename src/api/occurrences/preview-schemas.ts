@@ -13,7 +13,7 @@ import { refuseDayRules } from '../schedules/timing/day-schemas.ts';
 import { dayRulesInput, everySeconds, zoneText } from '../schedules/timing/timing-schemas.ts';
 import { excludeInput } from '../schedules/timing/exclude-schemas.ts';
 import { isObject } from '../http/json/json-body.ts';
-import { DAY_VERDICTS } from '../../core/days/explained-days.ts';
+import { DAY_VERDICTS } from '../../core/time/explained-days.ts';
 import { MAX_FIRES_OF_DAY } from './explain-month.ts';
 
 const MOST = 1000;

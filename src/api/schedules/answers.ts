@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { Cron } from '../../core/cron/cron-expressions.ts';
 import { isoInstant, isoOrNull } from '../../core/instant.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
-import type { Exclude } from '../../core/days/day-rules.ts';
+import type { Exclude } from '../../core/timing/day-rules.ts';
 import { rawJsonOrNull } from '../http/json/raw-json.ts';
 import type { schedule } from './schemas.ts';
 import { answerTarget } from '../targets/answers.ts';

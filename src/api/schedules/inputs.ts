@@ -1,8 +1,8 @@
 import type { Instant } from '../../core/instant.ts';
-import { sameDefinition } from '../../core/schedules/definition-change.ts';
+import { sameDefinition } from '../../core/time/definition-change.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
-import { resealTarget } from '../../core/secrets/target-secrets.ts';
+import { resealTarget } from '../../core/schedules/target-secrets.ts';
 import { MAX_PAYLOAD_BYTES, isObject } from '../http/json/json-body.ts';
 import { mergeJsonText, mergePatch } from '../http/json/merge-patch.ts';
 import { type Fault, invalid } from '../http/problem.ts';

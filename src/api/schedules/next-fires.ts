@@ -1,6 +1,7 @@
 import type { Calendars } from '../../core/exclusions/calendar-history.ts';
 import { calendarReachOf } from '../../core/days/day-times.ts';
-import { type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
+import type { Schedule } from '../../core/schedules/schedule.ts';
+import { calendarIdsOf } from '../../core/timing/timing.ts';
 import { fireTimes } from '../../core/time/fire-times.ts';
 import { firstUnskipped } from '../../core/time/skipped-fires.ts';
 import { createPace } from '../../runtime/loop/slices.ts';

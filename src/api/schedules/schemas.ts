@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MAX_INTERVAL_SECONDS } from '../../core/schedules/schedule.ts';
+import { MAX_INTERVAL_SECONDS } from '../../core/instant.ts';
 import { atMostOneOf, exactlyOneOf } from '../document/kinds.ts';
 import {
   ALWAYS,

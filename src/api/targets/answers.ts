@@ -1,6 +1,7 @@
 import { parseKeepingDigits } from '../../core/json-text.ts';
 import type { BodyTemplate, OutcomeRules } from '../../core/schedules/target-parts.ts';
-import type { HttpCall, HttpTarget, SecretText, Target } from '../../core/schedules/schedule.ts';
+import type { HttpCall, HttpTarget, Target } from '../../core/schedules/schedule.ts';
+import type { SecretText } from '../../core/secrets/key-ring.ts';
 import { MASK } from './http-call-schemas.ts';
 
 /** A target with its header values and secrets masked. Answers never decrypt anything. */

@@ -1,14 +1,13 @@
-import { destinationOf } from '../../core/http/template.ts';
-import type { OutcomeRules } from '../../core/schedules/target-parts.ts';
-import type { HttpCall, HttpTarget, SecretText, Target } from '../../core/schedules/schedule.ts';
+import { destinationOf, type OutcomeRules } from '../../core/schedules/target-parts.ts';
+import type { HttpCall, HttpTarget, Target } from '../../core/schedules/schedule.ts';
+import type { SecretText, KeyRing } from '../../core/secrets/key-ring.ts';
 import { pointer } from '../../core/json-text.ts';
 import { isObject } from '../http/json/json-body.ts';
 import type { Fault } from '../http/problem.ts';
 import { MASK } from './http-call-schemas.ts';
 import type { TargetInput } from './schemas.ts';
 import { type AnsweredRules, answerTarget } from './answers.ts';
-import type { KeyRing } from '../../core/secrets/key-ring.ts';
-import { sealTarget } from '../../core/secrets/target-secrets.ts';
+import { sealTarget } from '../../core/schedules/target-secrets.ts';
 
 /**
  * A target as sent. Secret values that were sent masked are filled in from the stored target; values that cannot be are

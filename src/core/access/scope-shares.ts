@@ -1,4 +1,3 @@
-import { queueOfLane } from '../runs/queue-lane.ts';
 import { isNamePrefix } from './scope.ts';
 
 /** What FIRELOCK_SCOPES says of the names that begin with this prefix. */
@@ -63,22 +62,4 @@ function capOf(text: string): number | null {
 export function shareOf(shares: ScopeShares, name: string | null): ScopeShare {
   if (name === null) return REST;
   return shares.find(({ prefix }) => name.startsWith(prefix)) ?? REST;
-}
-
-/**
- * Stands between the lane of a target and the scope of the run: so each scope has lanes of its own, also where several call one host. No
- * lane of a target contains it.
- */
-export const BEFORE_SCOPE = ' @';
-
-/** The lane of a run by the lane of its target and the name that gives it a scope. Workers ask for a queue, whoever its runs belong to. */
-export function laneInScope(shares: ScopeShares, lane: string, name: string | null): string {
-  const { prefix } = shareOf(shares, name);
-  return prefix === '' || queueOfLane(lane) !== null ? lane : lane + BEFORE_SCOPE + prefix;
-}
-
-/** The lane of the target. */
-export function withoutScope(lane: string): string {
-  const at = lane.lastIndexOf(BEFORE_SCOPE);
-  return at === -1 ? lane : lane.slice(0, at);
 }

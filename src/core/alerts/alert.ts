@@ -1,5 +1,6 @@
 import type { Instant } from '../instant.ts';
 import type { RunStatus } from '../runs/run.ts';
+import type { Bound } from '../schedules/expect.ts';
 
 /**
  * What can be wrong with a schedule. Of each kind, one episode of a schedule is open at a time.
@@ -10,6 +11,12 @@ import type { RunStatus } from '../runs/run.ts';
  */
 export const ALERT_KINDS = ['failed', 'late', 'unstarted', 'slow', 'missed', 'paused', 'error'] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
+
+/** What is wrong with a schedule if a run of it does not keep a bound. */
+export const ALERT_OF_BOUND = { start: 'unstarted', finish: 'slow' } as const satisfies Record<
+  Bound,
+  AlertKind
+>;
 
 /** One episode: since when something is wrong, and until when it was. */
 export interface Alert {

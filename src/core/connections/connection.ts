@@ -1,7 +1,6 @@
-import { withoutScope } from '../access/scope-shares.ts';
+import { withoutScope } from '../runs/run-lane.ts';
 import type { Instant } from '../instant.ts';
-import type { SecretText } from '../schedules/schedule.ts';
-import type { SealedText } from '../secrets/key-ring.ts';
+import type { SecretText, SealedText } from '../secrets/key-ring.ts';
 
 /** A file of FIRELOCK_SECRETS_DIR, whose content is a secret value. */
 export interface SecretFile {

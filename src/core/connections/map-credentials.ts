@@ -1,4 +1,4 @@
-import { originOf } from '../http/template.ts';
+import { originOf } from '../schedules/target-parts.ts';
 import type { ConnectionAuth, ConnectionFields, ConnectionTls } from './connection.ts';
 
 /** The place of a credential in a connection. */

@@ -1,4 +1,4 @@
-import { MAX_INTERVAL_SECONDS } from '../schedules/schedule.ts';
+import { MAX_INTERVAL_SECONDS } from '../instant.ts';
 import { DAY_OF_MONTH, DAY_OF_WEEK, type Field, MONTH, isDayField, valueOf, written } from './cron-fields.ts';
 
 const KNOWN_NICKNAMES = '@yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly';

@@ -1,12 +1,11 @@
-import type { CronTimes } from '../cron/cron.ts';
-import { readCron, timesOfWalls } from '../cron/cron.ts';
+import { type CronTimes, readCron, timesOfWalls } from '../cron/cron.ts';
 import { type DayRule, type WallTimes, movedWallTimes, nextDay, wallOn } from '../cron/cron-wall.ts';
 import { type Cron, mayHash } from '../cron/cron-expressions.ts';
 import { dateOfDay } from '../exclusions/date-entries.ts';
 import type { Exclusion, ExclusionReason, ExclusionViews } from '../exclusions/exclusion.ts';
 import type { Instant } from '../instant.ts';
-import type { Timing } from '../schedules/schedule.ts';
-import type { PickPeriod } from './day-rules.ts';
+import type { Timing } from '../timing/timing.ts';
+import type { PickPeriod } from '../timing/day-rules.ts';
 import { DAY_MS, type DayNumber } from '../utc-day.ts';
 import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
 import { everyRule } from './every-days.ts';

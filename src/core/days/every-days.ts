@@ -1,7 +1,7 @@
 import { DAY_MS, type DayNumber } from '../utc-day.ts';
 import type { DayRule } from '../cron/cron-wall.ts';
 import { dayOfDate } from '../exclusions/date-entries.ts';
-import type { Every } from './day-rules.ts';
+import type { Every } from '../timing/day-rules.ts';
 
 /** Keeps the days of each n-th period, from a date on. By arithmetic: no number of periods costs more than one. */
 export function everyRule({ n, unit, from }: Every): DayRule {

@@ -2,7 +2,7 @@ import type { CronTimes } from '../cron/cron.ts';
 import type { DayRule } from '../cron/cron-wall.ts';
 import { dayOfDate } from '../exclusions/date-entries.ts';
 import type { Instant } from '../instant.ts';
-import type { KeptDate, KeptDates } from './day-rules.ts';
+import type { KeptDate, KeptDates } from '../timing/day-rules.ts';
 import type { DayNumber } from '../utc-day.ts';
 
 type Series = KeptDate['fires'][number];

@@ -1,10 +1,10 @@
 import type { CronTimes } from '../cron/cron.ts';
 import { dateOfDay, dayOfDate } from '../exclusions/date-entries.ts';
 import type { Instant } from '../instant.ts';
-import type { Timing } from '../schedules/schedule.ts';
+import type { Timing } from '../timing/timing.ts';
 import type { DayNumber } from '../utc-day.ts';
 import type { ZoneOffsets } from '../zones/zone-offsets.ts';
-import type { DayPick, KeptDate, KeptDates } from './day-rules.ts';
+import type { DayPick, KeptDate, KeptDates } from '../timing/day-rules.ts';
 import { PERIODS } from './every-days.ts';
 import { inSeries } from './kept-fires.ts';
 import { dateBeginsAt } from './local-dates.ts';

@@ -3,7 +3,7 @@ import { type DayRule, LAST_KEPT_DAY } from '../cron/cron-wall.ts';
 import { remembering } from '../cron/remembering.ts';
 import type { ExclusionViews } from '../exclusions/exclusion.ts';
 import type { Instant } from '../instant.ts';
-import type { DayPick } from './day-rules.ts';
+import type { DayPick } from '../timing/day-rules.ts';
 import { PERIODS } from './every-days.ts';
 import { type DatesJudged, dateAt, exists, viewOf } from './local-dates.ts';
 

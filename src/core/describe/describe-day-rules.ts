@@ -1,5 +1,5 @@
-import type { Timing } from '../schedules/schedule.ts';
-import type { DayPick, Every, OnExcluded, Weekday } from '../days/day-rules.ts';
+import type { Timing } from '../timing/timing.ts';
+import type { DayPick, Every, OnExcluded, Weekday } from '../timing/day-rules.ts';
 import { listed } from './describe-words.ts';
 
 type DayRules = Pick<Timing, 'every' | 'exclude' | 'onExcluded' | 'pick'>;

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Instant } from '../instant.ts';
-import { type Timing } from '../schedules/schedule.ts';
-import { type Exclude, WEEKDAYS, type Weekday } from '../days/day-rules.ts';
+import type { Timing } from '../timing/timing.ts';
+import { type Exclude, WEEKDAYS, type Weekday } from '../timing/day-rules.ts';
 import { type Second, type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
 import { type CalendarHistory, type Calendars, daySetOfEntries, rangesOf } from './calendar-history.ts';
 import type { DayNumber } from '../utc-day.ts';

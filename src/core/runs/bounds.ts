@@ -1,4 +1,3 @@
-import type { AlertKind } from '../alerts/alert.ts';
 import type { Instant } from '../instant.ts';
 import type { Bound, Expect } from '../schedules/expect.ts';
 import type { RunStatus } from './run.ts';
@@ -8,12 +7,6 @@ import type { RunRecord } from './run-record.ts';
 type OpenBounds = Pick<RunRecord, 'nextBound' | 'boundAt' | 'finishWithinSeconds'>;
 
 export const NO_BOUNDS = { nextBound: null, boundAt: null, finishWithinSeconds: null } satisfies OpenBounds;
-
-/** What is wrong with a schedule if a run of it does not keep a bound. */
-export const ALERT_OF_BOUND = { start: 'unstarted', finish: 'slow' } as const satisfies Record<
-  Bound,
-  AlertKind
->;
 
 /** Of a run that is recorded now. `recordIntentsIfLocked` and `recordAfterRuns` say the same; a test compares them. */
 export function boundsOf(expect: Expect | null, dueAt: Instant): OpenBounds {

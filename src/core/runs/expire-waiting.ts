@@ -1,5 +1,5 @@
 import { type Instant, isoInstant } from '../instant.ts';
-import type { RunEnd } from './run-end.ts';
+import type { RunEnd } from '../run-end.ts';
 import type { RunRecord } from './run-record.ts';
 import { endRun } from './transitions.ts';
 

@@ -1,4 +1,5 @@
-import { NO_SHARES, type ScopeShares, laneInScope } from '../access/scope-shares.ts';
+import { NO_SHARES, type ScopeShares } from '../access/scope-shares.ts';
+import { laneInScope } from './run-lane.ts';
 import type { Instant } from '../instant.ts';
 import { isOutcomeWatched } from '../schedules/outcome-watch.ts';
 import { PRIORITY_RANK, type Schedule } from '../schedules/schedule.ts';

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import type { Instant } from '../instant.ts';
 import type { OnDependencyFailure } from './run.ts';
-import type { Handoff, Priority, SecretText } from '../schedules/schedule.ts';
-import type { KeyRing } from '../secrets/key-ring.ts';
-import { hasSecrets, mapSecrets } from '../secrets/target-secrets.ts';
+import type { Handoff, Priority } from '../schedules/schedule.ts';
+import type { SecretText, KeyRing } from '../secrets/key-ring.ts';
+import { hasSecrets, mapSecrets } from '../schedules/target-secrets.ts';
 
 /** How a run without a schedule is handed off: the fields of a schedule's definition, without the payload. */
 export type OneOffHandoff<Secret = SecretText> = Omit<Handoff<Secret>, 'payload'>;

@@ -1,7 +1,7 @@
 import type { AttemptEntry } from './attempts/attempt.ts';
 import type { Instant } from '../instant.ts';
 import type { AttemptError } from './attempts/outcome.ts';
-import type { RunEnd } from './run-end.ts';
+import type { RunEnd } from '../run-end.ts';
 import type { RunStatus } from './run.ts';
 import { beginByOf } from './bounds.ts';
 import { type OfSchedule, UNGUARDED } from './new-run.ts';

@@ -1,9 +1,7 @@
 import type { Expect } from './expect.ts';
 import type { Instant } from '../instant.ts';
-import type { Cron } from '../cron/cron-expressions.ts';
-import type { DayPick, Every, Exclude, KeptDates, OnExcluded } from '../days/day-rules.ts';
-import { RUN_ENDS } from '../runs/run-end.ts';
-import type { SealedText } from '../secrets/key-ring.ts';
+import type { SecretText } from '../secrets/key-ring.ts';
+import type { Timing } from '../timing/timing.ts';
 import type { BodyTemplate, EmailTarget, HttpMethod, OutcomeRules, PullTarget } from './target-parts.ts';
 
 /** The order in which waiting work is handed off: smaller first. */
@@ -28,12 +26,6 @@ export const DEFAULT_TIMEOUT_SECONDS = 30;
 /** What follows an attempt of unknown outcome: another one under the same run id, or none, ever. */
 export const DELIVERIES = ['atLeastOnce', 'atMostOnce'] as const;
 export type Delivery = (typeof DELIVERIES)[number];
-
-/**
- * A text that only the target may see: encrypted, or as a caller has just sent it. A target that can be sent has `string` in its place:
- * `Target<string>`.
- */
-export type SecretText = string | SealedText;
 
 export interface HttpTarget<Secret = SecretText> {
   type: 'http';
@@ -96,74 +88,9 @@ export interface Handoff<Secret = SecretText> {
 /** 31 days. */
 export const MAX_EXPIRES_AFTER_SECONDS = 31 * 86_400;
 
-/** What happens to *missed* fires, which are late by more than the grace when they are planned. */
-export const CATCH_UPS = ['skip', 'latest', 'all'] as const;
-export type CatchUp = (typeof CATCH_UPS)[number];
-
 /** What happens to a fire while an earlier run of its schedule is active. */
 export const OVERLAPS = ['allow', 'skip', 'queue', 'replace'] as const;
 export type Overlap = (typeof OVERLAPS)[number];
-
-/** The events of another schedule that can be followed: ends of its runs, or that it is late. */
-export const FOLLOWED_ENDS = [...RUN_ENDS, 'late'] as const;
-export type FollowedEnd = (typeof FOLLOWED_ENDS)[number];
-
-/** The end of another schedule's run as a trigger. */
-export interface After {
-  /** `billing.*`: of every schedule whose id begins so and that is not itself an `after` schedule; `*`: of each of all. */
-  scheduleId: string;
-  on: FollowedEnd[];
-}
-
-/** When a schedule fires. Exactly one of `cron`, `everySeconds`, `at` and `after` is not null. */
-export interface Timing {
-  /** One expression, or several, each of which makes it fire. */
-  cron: Cron | null;
-  everySeconds: number | null;
-  at: Instant | null;
-  after: After | null;
-  /** Of `cron`, and of the days of `exclude`; null: UTC. */
-  timezone: string | null;
-  exclude: Exclude | null;
-  onExcluded: OnExcluded;
-  every: Every | null;
-  pick: DayPick | null;
-  /** Absent: nothing is kept. */
-  kept?: KeptDates;
-  /** Inclusive. */
-  startAt: Instant | null;
-  /** Exclusive. */
-  endAt: Instant | null;
-  jitterSeconds: number;
-  catchUp: CatchUp;
-  /** `all` fires at most this many of the fires that were missed in one outage: the newest. */
-  catchUpLimit: number;
-  /** A fire that is planned at most this late is on time. */
-  graceSeconds: number;
-}
-
-/** The calendars that a schedule names, which its fire times depend on. */
-export function calendarIdsOf({ exclude }: Pick<Timing, 'exclude'>): readonly string[] {
-  return exclude?.calendars ?? [];
-}
-
-/** 366 days. */
-export const MAX_INTERVAL_SECONDS = 366 * 86_400;
-
-/** The defaults of a schedule, beside its kind. */
-export const DEFAULT_TIMING = {
-  timezone: null,
-  exclude: null,
-  onExcluded: 'skip',
-  every: null,
-  pick: null,
-  startAt: null,
-  endAt: null,
-  jitterSeconds: 0,
-  catchUp: 'latest',
-  catchUpLimit: 100,
-  graceSeconds: 60,
-} as const satisfies Partial<Timing>;
 
 /** A schedule as its owner wrote it, with defaults filled in. Every write that changes something is a new version. */
 export interface Definition extends Handoff, Timing {

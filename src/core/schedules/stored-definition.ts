@@ -1,14 +1,8 @@
 import { EARLIEST, LATEST } from '../instant.ts';
 import { readDateEntry } from '../exclusions/date-entries.ts';
-import {
-  CATCH_UPS,
-  DEFAULT_TIMING,
-  type Definition,
-  type Handoff,
-  type Timing,
-  calendarIdsOf,
-} from './schedule.ts';
-import { EVERY_UNITS, ON_EXCLUDED, PICK_PERIODS, WEEKDAYS } from '../days/day-rules.ts';
+import type { Definition, Handoff } from './schedule.ts';
+import { CATCH_UPS, DEFAULT_TIMING, type Timing, calendarIdsOf } from '../timing/timing.ts';
+import { EVERY_UNITS, ON_EXCLUDED, PICK_PERIODS, WEEKDAYS } from '../timing/day-rules.ts';
 
 /** The content of a version's definition column: everything but the payload, which is kept as the client's own text. */
 export type StoredDefinition = Omit<Definition, 'payload'>;

@@ -34,3 +34,16 @@ export interface OutcomeRules {
 
 export const HTTP_METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 export type HttpMethod = (typeof HTTP_METHODS)[number];
+
+/**
+ * Where a call goes, for all that must not go elsewhere: the connection, or without one the URL's origin; no id of a
+ * connection is an origin. Null: it is no URL.
+ */
+export function destinationOf(connection: string | null, url: string): string | null {
+  return connection ?? originOf(url);
+}
+
+/** The origin of a URL that may contain templates, which are allowed in path and query only. Null: it is no URL. */
+export function originOf(url: string): string | null {
+  return URL.parse(url)?.origin ?? null;
+}

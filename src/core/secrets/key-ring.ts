@@ -16,6 +16,12 @@ export interface SealedText {
   sealed: string;
 }
 
+/**
+ * A text that only the target may see: encrypted, or as a caller has just sent it. A target that can be sent has `string` in its place:
+ * `Target<string>`.
+ */
+export type SecretText = string | SealedText;
+
 /** The keys of this process. The first encrypts, all decrypt. */
 export interface KeyRing {
   /** The id of the key that encrypts; null: there is none, so nothing can be stored encrypted. */

@@ -1,5 +1,4 @@
-import type { SecretText } from '../schedules/schedule.ts';
-import { CannotOpen, type KeyRing } from './key-ring.ts';
+import { type SecretText, CannotOpen, type KeyRing } from './key-ring.ts';
 
 /** Where a secret value stands. */
 export interface SealedPlace {

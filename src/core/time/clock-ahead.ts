@@ -1,5 +1,5 @@
 import type { Instant } from '../instant.ts';
-import type { Timing } from '../schedules/schedule.ts';
+import type { Timing } from '../timing/timing.ts';
 
 /** A cursor that lies further ahead of the database's clock is told of. */
 export const AHEAD_SECONDS = 60;

@@ -1,9 +1,9 @@
 import type { Instant } from '../instant.ts';
 import { type Calendars, NO_CALENDARS } from '../exclusions/calendar-history.ts';
-import type { CatchUp, Timing } from '../schedules/schedule.ts';
-import { movesTimes } from '../schedules/definition-change.ts';
+import type { CatchUp, Timing, Identity } from '../timing/timing.ts';
+import { movesTimes } from './definition-change.ts';
 import { following } from './plan-due.ts';
-import { type FireTimes, type Identity, costOf, fireTimes, lastBetween } from './fire-times.ts';
+import { type FireTimes, costOf, fireTimes, lastBetween } from './fire-times.ts';
 
 /** One version of a schedule and its time in force: it applies to what is due after `since`, up to and with `until`. */
 export interface VersionSpan {

@@ -1,14 +1,7 @@
 import type { Instant } from '../instant.ts';
 import { type Calendars, NO_CALENDARS } from '../exclusions/calendar-history.ts';
-import type { Timing } from '../schedules/schedule.ts';
-import {
-  type FireTimes,
-  type Identity,
-  costOf,
-  dependsOnIdentity,
-  fireTimes,
-  lastBetween,
-} from './fire-times.ts';
+import type { Timing, Identity } from '../timing/timing.ts';
+import { type FireTimes, costOf, dependsOnIdentity, fireTimes, lastBetween } from './fire-times.ts';
 
 export interface LoadPeriod {
   /** Inclusive. */

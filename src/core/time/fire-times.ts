@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Instant, LATEST } from '../instant.ts';
 import { plannedRunName } from '../runs/run.ts';
-import type { Timing } from '../schedules/schedule.ts';
+import type { Identity, Timing } from '../timing/timing.ts';
 import { type Calendars, NO_CALENDARS } from '../exclusions/calendar-history.ts';
 import { type Exclusion, exclusionOf } from '../exclusions/exclusion.ts';
 import { type CronTimes, cronTimes } from '../cron/cron.ts';
@@ -9,12 +9,6 @@ import { localTime } from '../zones/zone.ts';
 import { expressionsOf, mayHash } from '../cron/cron-expressions.ts';
 import { type DayMove, type DayTimes, dayTimes, earliestOf, hasDayRule } from '../days/day-times.ts';
 import { keptDateOf, keptFires } from '../days/kept-fires.ts';
-
-/** What fire times depend on beside the timing: hashed fields and jitter on the id, intervals on the creation. */
-export interface Identity {
-  id: string;
-  createdAt: Instant;
-}
 
 /** When a schedule fires: pure functions of its timing, and of the versions of its calendars. */
 export interface FireTimes {

@@ -1,6 +1,6 @@
 import type { Instant } from '../instant.ts';
 import type { RunStatus } from '../runs/run.ts';
-import type { CatchUp } from '../schedules/schedule.ts';
+import type { CatchUp } from '../timing/timing.ts';
 import { type Expected, byPosition } from './expected-occurrences.ts';
 
 /** A planned run, by its occurrence; it may also stand for others that were missed. */

@@ -1,7 +1,7 @@
 import { DAY_MS } from '../utc-day.ts';
 import type { Instant } from '../instant.ts';
 import { beginByOf } from '../runs/bounds.ts';
-import type { Timing } from '../schedules/schedule.ts';
+import type { Timing } from '../timing/timing.ts';
 import type { FireTimes } from './fire-times.ts';
 import type { SkippedFire } from './skipped-fires.ts';
 

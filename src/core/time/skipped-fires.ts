@@ -1,7 +1,7 @@
 import type { Instant } from '../instant.ts';
 import type { Calendars } from '../exclusions/calendar-history.ts';
-import type { Definition } from '../schedules/schedule.ts';
-import { type FireTimes, type Identity, fireTimes } from './fire-times.ts';
+import type { Timing, Identity } from '../timing/timing.ts';
+import { type FireTimes, fireTimes } from './fire-times.ts';
 
 /** How many coming fires of one schedule can be skipped. */
 export const MAX_SKIPS = 1000;
@@ -16,7 +16,7 @@ export interface SkippedFire {
 
 /** A definition, and how far it has been planned. */
 interface Planned extends Identity {
-  definition: Definition;
+  definition: Timing;
   nextOccurrenceAt: Instant | null;
   plannedThrough: Instant | null;
 }

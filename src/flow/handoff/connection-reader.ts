@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Connection } from '../../core/connections/connection.ts';
 import { filesNamedIn, openConnection } from '../../core/connections/connection-secrets.ts';
 import { type HandoffTarget, connectionOf } from '../../core/schedules/schedule.ts';
-import { hasSecrets } from '../../core/secrets/target-secrets.ts';
+import { hasSecrets } from '../../core/schedules/target-secrets.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { batchCalls } from '../../runtime/loop/batched-calls.ts';
 import { type OwnShortage, ownShortageOf } from '../../runtime/own-shortage.ts';

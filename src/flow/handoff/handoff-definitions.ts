@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Handoff } from '../../core/schedules/schedule.ts';
 import { CannotOpen, type KeyRing } from '../../core/secrets/key-ring.ts';
-import { openTarget, withoutSecrets } from '../../core/secrets/target-secrets.ts';
+import { openTarget, withoutSecrets } from '../../core/schedules/target-secrets.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Database } from '../../postgres/database.ts';
 import {

@@ -1,7 +1,7 @@
 import { calendarReachOf } from '../../core/days/day-times.ts';
-import { cursorByCalendars } from '../../core/exclusions/calendar-cursor.ts';
+import { cursorByCalendars } from '../../core/time/calendar-cursor.ts';
 import type { Instant } from '../../core/instant.ts';
-import { calendarIdsOf } from '../../core/schedules/schedule.ts';
+import { calendarIdsOf } from '../../core/timing/timing.ts';
 import { readTiming } from '../../core/schedules/stored-definition.ts';
 import { fireTimes } from '../../core/time/fire-times.ts';
 import type { Database } from '../../postgres/database.ts';

@@ -4,10 +4,11 @@
  * Transaction: that of the caller, who has locked the rows of the schedules; the calendars are shared until it ends.
  * If the process dies here: nothing is written.
  */
-import { cursorByCalendars } from '../../core/exclusions/calendar-cursor.ts';
+import { cursorByCalendars } from '../../core/time/calendar-cursor.ts';
 import { LONGEST_REACH_MS } from '../../core/days/day-times.ts';
 import type { Instant } from '../../core/instant.ts';
-import { type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
+import type { Schedule } from '../../core/schedules/schedule.ts';
+import { calendarIdsOf } from '../../core/timing/timing.ts';
 import { type FireTimes, fireTimes } from '../../core/time/fire-times.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';

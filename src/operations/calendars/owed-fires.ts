@@ -3,7 +3,8 @@
  * Transaction: one for a hundred schedules, under their row locks; it shares the calendars and compares their editions.
  * If the process dies here: nothing is written; the calendar watch of any instance begins anew, and finds what was recorded.
  */
-import { NO_SHARES, type ScopeShares, laneInScope } from '../../core/access/scope-shares.ts';
+import { NO_SHARES, type ScopeShares } from '../../core/access/scope-shares.ts';
+import { laneInScope } from '../../core/runs/run-lane.ts';
 import { mayOwe, owedByCalendars } from '../../core/days/owed-by-calendars.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { Database } from '../../postgres/database.ts';
@@ -21,7 +22,7 @@ import { lockFreeSchedules } from '../../store/schedules/search/lock-free-schedu
 import { raisePlannedUnderLock } from '../../store/schedules/write-schedules.ts';
 import { planBeforeUpdate } from '../schedules/plan-before-update.ts';
 import { asWrite } from '../schedules/schedule-writes.ts';
-import { calendarIdsOf, type Timing } from '../../core/schedules/schedule.ts';
+import { calendarIdsOf, type Timing } from '../../core/timing/timing.ts';
 
 interface OwedDeps {
   database: Database;

@@ -4,7 +4,8 @@
  * If the process dies here: it is done or not; asking again answers the same. A target may not have heard of a cancellation.
  */
 import type { Scope } from '../../core/access/scope.ts';
-import { NO_SHARES, type ScopeShares, laneInScope } from '../../core/access/scope-shares.ts';
+import { NO_SHARES, type ScopeShares } from '../../core/access/scope-shares.ts';
+import { laneInScope, queueOfLane } from '../../core/runs/run-lane.ts';
 import type { AuditAction, AuditDetail } from '../../core/audit.ts';
 import type { RunSettled } from '../../core/events.ts';
 import type { Instant } from '../../core/instant.ts';
@@ -28,7 +29,6 @@ import type { Database } from '../../postgres/database.ts';
 import { TryAgain } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type Auditor, noteOrNow } from '../../store/audit/record-audit.ts';
-import { queueOfLane } from '../../core/runs/queue-lane.ts';
 import { NO_SCHEDULE, scheduleIdOf } from '../../postgres/sql/rows.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import { lockRun } from '../../store/runs/lock-runs.ts';

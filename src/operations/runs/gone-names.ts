@@ -8,7 +8,7 @@ import { connectionOfLane } from '../../core/connections/connection.ts';
 import type { Decision } from '../../core/runs/run-decisions.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { connectionOf } from '../../core/schedules/schedule.ts';
-import { hasSecrets } from '../../core/secrets/target-secrets.ts';
+import { hasSecrets } from '../../core/schedules/target-secrets.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { keepNamed, keepNotifiers, keepPlaced } from '../../store/names/named-rows.ts';
 import { loadHandoffs, versionKey } from '../../store/schedules/load-handoffs.ts';

@@ -4,7 +4,8 @@
  * If the process dies here: all are there or none; any instance may claim them.
  */
 import type { Scope } from '../../core/access/scope.ts';
-import { NO_SHARES, type ScopeShares, laneInScope } from '../../core/access/scope-shares.ts';
+import { NO_SHARES, type ScopeShares } from '../../core/access/scope-shares.ts';
+import { laneInScope, queueOfLane } from '../../core/runs/run-lane.ts';
 import { type Instant, isoOrNull } from '../../core/instant.ts';
 import { type OneOffRun, bodyHashOf } from '../../core/runs/one-off-run.ts';
 import { isEnd, randomRunId } from '../../core/runs/run.ts';
@@ -12,7 +13,7 @@ import { newRun } from '../../core/runs/new-run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
-import { hasSecrets, sameSecrets } from '../../core/secrets/target-secrets.ts';
+import { hasSecrets, sameSecrets } from '../../core/schedules/target-secrets.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
 import { type Wake, type Work, wakeFor } from '../../runtime/loop/wake.ts';
@@ -22,7 +23,6 @@ import type { Auditor } from '../../store/audit/record-audit.ts';
 import { countDependencies } from '../../store/effects/dependents.ts';
 import { writeEffects } from '../../store/effects/insert-effects.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { queueOfLane } from '../../core/runs/queue-lane.ts';
 import { NO_SCHEDULE } from '../../postgres/sql/rows.ts';
 import {
   type Edge,

@@ -4,7 +4,7 @@
  * Transaction: that of the edit, under the row locks of the schedules.
  * If the process dies here: nothing of the edit is written.
  */
-import { BY_FIRELOCK } from '../../core/schedules/definition-change.ts';
+import { BY_FIRELOCK } from '../../core/time/definition-change.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import {
   type AlertCause,

@@ -6,7 +6,8 @@
  */
 import type { Scope } from '../../core/access/scope.ts';
 import type { Instant } from '../../core/instant.ts';
-import { type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
+import type { Schedule } from '../../core/schedules/schedule.ts';
+import { calendarIdsOf } from '../../core/timing/timing.ts';
 import { wakeFor } from '../../runtime/loop/wake.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';

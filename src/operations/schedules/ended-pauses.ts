@@ -11,7 +11,7 @@ import {
   cursorUnder,
   pauseEndedAt,
   withoutEndedPause,
-} from '../../core/schedules/definition-change.ts';
+} from '../../core/time/definition-change.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Transaction } from '../../postgres/executor.ts';

@@ -5,7 +5,7 @@
  */
 import { beyondScope } from '../../core/access/scope.ts';
 import { followedPrefix } from '../../core/schedules/followed-ids.ts';
-import type { After } from '../../core/schedules/schedule.ts';
+import type { After } from '../../core/timing/timing.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import {
   followedFrom,

@@ -6,7 +6,8 @@
  */
 import { type Scope, sees, seesAllOf } from '../../core/access/scope.ts';
 import { followedPrefix } from '../../core/schedules/followed-ids.ts';
-import { type Definition, type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
+import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
+import { calendarIdsOf } from '../../core/timing/timing.ts';
 import type { KnownCalendars } from '../../store/calendars/calendar-histories.ts';
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
 

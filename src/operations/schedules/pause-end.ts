@@ -4,7 +4,7 @@
  * Transaction: that of an edit, one per batch, under the schedules' row locks; rows that others have locked are left for the next pass.
  * If the process dies here: the pause is still there, and any instance finds it; what was due meanwhile is caught up with.
  */
-import { BY_FIRELOCK } from '../../core/schedules/definition-change.ts';
+import { BY_FIRELOCK } from '../../core/time/definition-change.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { inHalves } from '../../runtime/loop/batch.ts';

@@ -7,10 +7,10 @@
  * If the process dies here: the effect is still there; any instance finds it, and what is paused already stays as it is.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { BY_FIRELOCK, pausedBecause } from '../../core/schedules/definition-change.ts';
+import { BY_FIRELOCK, pausedBecause } from '../../core/time/definition-change.ts';
 import type { Definition, HandoffTarget, Schedule } from '../../core/schedules/schedule.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
-import { openTarget } from '../../core/secrets/target-secrets.ts';
+import { openTarget } from '../../core/schedules/target-secrets.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
 import { inHalves } from '../../runtime/loop/batch.ts';

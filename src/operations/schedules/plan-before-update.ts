@@ -7,7 +7,7 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Calendars } from '../../core/exclusions/calendar-history.ts';
 import type { Instant } from '../../core/instant.ts';
-import { cursorUnder, movesTimes } from '../../core/schedules/definition-change.ts';
+import { cursorUnder, movesTimes } from '../../core/time/definition-change.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import type { Schedule, Target } from '../../core/schedules/schedule.ts';
 import {

@@ -5,7 +5,8 @@
  * If the process dies here: everything or nothing of the call is written.
  */
 import { sees } from '../../core/access/scope.ts';
-import { NO_SHARES, type ScopeShares, laneInScope } from '../../core/access/scope-shares.ts';
+import { NO_SHARES, type ScopeShares } from '../../core/access/scope-shares.ts';
+import { laneInScope } from '../../core/runs/run-lane.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { Schedule, Target } from '../../core/schedules/schedule.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';

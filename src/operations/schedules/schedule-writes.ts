@@ -11,9 +11,10 @@ import {
   sameDefinition,
   withDatesKept,
   withoutEndedPause,
-} from '../../core/schedules/definition-change.ts';
+} from '../../core/time/definition-change.ts';
 import { owedByCalendars } from '../../core/days/owed-by-calendars.ts';
-import { type Definition, type Schedule, calendarIdsOf } from '../../core/schedules/schedule.ts';
+import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
+import { calendarIdsOf } from '../../core/timing/timing.ts';
 import { type KnownCalendars, unappliedSince } from '../../store/calendars/calendar-histories.ts';
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';

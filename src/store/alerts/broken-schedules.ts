@@ -4,7 +4,7 @@ import { type Cause, FLAP_SECONDS, type Known, type OpenEpisode } from '../../co
 import { soonerLook } from '../../core/alerts/next-look.ts';
 import type { BreakingRun, BrokenSchedule } from '../../core/alerts/what-is-wrong.ts';
 import type { Instant } from '../../core/instant.ts';
-import { BY_FIRELOCK } from '../../core/schedules/definition-change.ts';
+import { BY_FIRELOCK } from '../../core/time/definition-change.ts';
 import type { Expect } from '../../core/schedules/expect.ts';
 import { type OutcomeWatch, judgeLateness } from '../../core/schedules/outcome-watch.ts';
 import { ints, uuids } from '../../postgres/sql/arrays.ts';

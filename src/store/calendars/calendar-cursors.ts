@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
-import type { PlannedUpTo } from '../../core/exclusions/calendar-cursor.ts';
+import type { PlannedUpTo } from '../../core/time/calendar-cursor.ts';
 import { FIRST_UUID, instants, ints, uuids } from '../../postgres/sql/arrays.ts';
 import { lookAtAlertsOf } from '../alerts/alert-effects.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';

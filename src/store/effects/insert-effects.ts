@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import { isOfSchedule } from '../../core/runs/run.ts';
-import { FAILING_ENDS } from '../../core/runs/run-end.ts';
+import { FAILING_ENDS } from '../../core/run-end.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { booleans, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';

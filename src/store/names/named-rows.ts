@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../core/access/scope.ts';
-import { BEFORE_SCOPE } from '../../core/access/scope-shares.ts';
+import { BEFORE_SCOPE } from '../../core/runs/run-lane.ts';
 import { laneOfConnection } from '../../core/connections/connection.ts';
 import type { Instant } from '../../core/instant.ts';
 import { texts, uuids } from '../../postgres/sql/arrays.ts';
@@ -122,7 +122,7 @@ export async function keepPlaced(
   return new Map(rows.map(({ id, placed_at }) => [id, toInstant(placed_at)]));
 }
 
-/** Whether the definition of this version has secret values (core/secrets/target-secrets.ts). */
+/** Whether the definition of this version has secret values (core/schedules/target-secrets.ts). */
 function hasSecretValues(uid: SQL, version: SQL): SQL {
   const headers = (call: SQL) => sql`coalesce(${call} -> 'headers', '{}') <> '{}'`;
   const values = (target: SQL) =>

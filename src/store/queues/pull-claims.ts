@@ -3,7 +3,7 @@ import type { Scope } from '../../core/access/scope.ts';
 import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { doubles, texts, booleans, ints, uuids, anyUid } from '../../postgres/sql/arrays.ts';
 import type { Transaction, Executor } from '../../postgres/executor.ts';
-import { laneOfQueue } from '../../core/runs/queue-lane.ts';
+import { laneOfQueue } from '../../core/runs/run-lane.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { observes } from '../instances/installation-row.ts';
 import { noHandoffs } from '../maintenance/maintenance-row.ts';

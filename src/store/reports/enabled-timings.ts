@@ -1,8 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { type Scope, prefixRanges, seenPrefixes } from '../../core/access/scope.ts';
 import type { Instant } from '../../core/instant.ts';
-import type { Timing } from '../../core/schedules/schedule.ts';
-import type { Identity } from '../../core/time/fire-times.ts';
+import type { Timing, Identity } from '../../core/timing/timing.ts';
 import { readTiming } from '../../core/schedules/stored-definition.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { TroubledNotifiers } from '../../core/alerts/alert-events.ts';
-import { FAILING_ENDS } from '../../core/runs/run-end.ts';
+import { FAILING_ENDS } from '../../core/run-end.ts';
 import { texts } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { COST, type Sample, oneSample } from './sample.ts';

@@ -7,7 +7,7 @@ import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { writeOverlapEffects } from '../effects/insert-effects.ts';
-import { queueOfLane } from '../../core/runs/queue-lane.ts';
+import { queueOfLane } from '../../core/runs/run-lane.ts';
 import { lockOpenRuns } from './lock-runs.ts';
 import { saveLockedRuns } from './save-runs.ts';
 import { readMaintenance } from '../maintenance/maintenance-row.ts';

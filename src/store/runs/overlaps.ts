@@ -8,7 +8,7 @@ import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { writeBacklogs } from '../backlogs/backlog-rows.ts';
 import { writeOverlapEffects } from '../effects/insert-effects.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { queueOfLane } from '../../core/runs/queue-lane.ts';
+import { queueOfLane } from '../../core/runs/run-lane.ts';
 import { type GuardedSchedule, readGuarded } from './guarded-runs.ts';
 import { lockOpenRuns } from './lock-runs.ts';
 import { type RunChange, saveLockedRuns } from './save-runs.ts';

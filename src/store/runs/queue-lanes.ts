@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { laneOfQueue } from '../../core/runs/queue-lane.ts';
+import { laneOfQueue } from '../../core/runs/run-lane.ts';
 
 export function isPull(lane: SQL): SQL {
   return sql`starts_with(${lane}, ${laneOfQueue('')})`;

@@ -5,7 +5,7 @@ import {
   ZONE_DATA_VERSION,
   type ZoneDataSeen,
   zoneDataRank,
-} from '../../core/zones/zone-data-verdict.ts';
+} from '../../core/time/zone-data-verdict.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { lives } from '../instances/instances.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
-import type { CursorState } from '../../core/zones/zone-data-verdict.ts';
+import type { CursorState } from '../../core/time/zone-data-verdict.ts';
 import { FIRST_UUID, instants, ints, uuids } from '../../postgres/sql/arrays.ts';
 import { lookAtAlertsOf } from '../alerts/alert-effects.ts';
 import type { Executor } from '../../postgres/executor.ts';

@@ -3,7 +3,7 @@ import { type NameRange, type Scope, prefixRanges, seenPrefixes } from '../../co
 import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
-import { laneOfQueue } from '../../core/runs/queue-lane.ts';
+import { laneOfQueue } from '../../core/runs/run-lane.ts';
 
 /**
  * Conditions for a WHERE: the one place where a scope becomes SQL. Without a scope there are none, so that the statement stays as it is.

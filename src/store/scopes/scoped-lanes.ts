@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { prefixRanges } from '../../core/access/scope.ts';
-import { BEFORE_SCOPE, type ScopeShares } from '../../core/access/scope-shares.ts';
-import { laneOfQueue } from '../../core/runs/queue-lane.ts';
+import type { ScopeShares } from '../../core/access/scope-shares.ts';
+import { BEFORE_SCOPE, laneOfQueue } from '../../core/runs/run-lane.ts';
 
 /**
  * The column `lane` of a run of the schedule `s`, as `laneInScope` says it. A schedule's own lane has no scope: so a changed

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { BEFORE_SCOPE } from '../../core/access/scope-shares.ts';
+import { BEFORE_SCOPE } from '../../core/runs/run-lane.ts';
 import { laneOfConnection } from '../../core/connections/connection.ts';
 import { isAhead } from '../schedules/cursors-ahead.ts';
 import { isUidOfPrefix } from '../effects/followers.ts';

@@ -1,7 +1,7 @@
 // @module-tag attack
 import { Cron } from 'croner';
 import { expect, test, vi } from 'vitest';
-import { DEFAULT_TIMING } from '../../../src/core/schedules/schedule.ts';
+import { DEFAULT_TIMING } from '../../../src/core/timing/timing.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
 import { lookAhead, outlookOf } from '../../../src/api/schedules/fire-faults.ts';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { HttpTarget } from '../../../src/core/schedules/schedule.ts';
 import { createKeyRing } from '../../../src/core/secrets/key-ring.ts';
-import { keyIdsIn } from '../../../src/core/secrets/target-secrets.ts';
+import { keyIdsIn } from '../../../src/core/schedules/target-secrets.ts';
 import { opened, ringOf } from '../../support/secrets.ts';
 import { type Answer, type Api, SCHEDULE, TARGET, faultPaths, startApi } from '../api.ts';
 

@@ -3,7 +3,7 @@ import type { DeliveredRun } from '../../../src/cli/demo/demo-receiver.ts';
 import { dueMoments, batchItemOf, makeSchedules } from '../../../src/cli/demo/schedule-mix.ts';
 import { type Evidence, type Faults, check } from '../../../src/cli/demo/verdict.ts';
 import { verdictLines } from '../../../src/cli/demo/verdict-lines.ts';
-import type { Timing } from '../../../src/core/schedules/schedule.ts';
+import type { Timing } from '../../../src/core/timing/timing.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
 
 const from = Date.UTC(2030, 0, 1);

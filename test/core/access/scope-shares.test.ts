@@ -1,10 +1,6 @@
 import { expect, test } from 'vitest';
-import {
-  laneInScope,
-  parseScopeShares,
-  shareOf,
-  withoutScope,
-} from '../../../src/core/access/scope-shares.ts';
+import { parseScopeShares, shareOf } from '../../../src/core/access/scope-shares.ts';
+import { laneInScope, withoutScope } from '../../../src/core/runs/run-lane.ts';
 import { readConfig } from '../../../src/config/config.ts';
 
 test('scopes are prefixes, with caps where they have some', () => {

@@ -1,9 +1,9 @@
 import { describe, expect, it, test } from 'vitest';
 import { cronTimes } from '../../../src/core/cron/cron.ts';
 import { normalSpelling } from '../../../src/core/cron/cron-parse.ts';
-import { movesTimes } from '../../../src/core/schedules/definition-change.ts';
+import { movesTimes } from '../../../src/core/time/definition-change.ts';
 import { readTiming, timingText } from '../../../src/core/schedules/stored-definition.ts';
-import { DEFAULT_TIMING, type Timing } from '../../../src/core/schedules/schedule.ts';
+import { DEFAULT_TIMING, type Timing } from '../../../src/core/timing/timing.ts';
 import { dependsOnIdentity, fireTimes } from '../../../src/core/time/fire-times.ts';
 import { at, firesAfter } from '../time/support.ts';
 

@@ -4,7 +4,7 @@ import { everyDay } from '../../../src/core/cron/day-pattern.ts';
 import { exclusionOf } from '../../../src/core/exclusions/exclusion.ts';
 import { pickRule } from '../../../src/core/days/pick-days.ts';
 import { zoneOffsets } from '../../../src/core/zones/zone-offsets.ts';
-import { DEFAULT_TIMING } from '../../../src/core/schedules/schedule.ts';
+import { DEFAULT_TIMING } from '../../../src/core/timing/timing.ts';
 import type { DayNumber } from '../../../src/core/utc-day.ts';
 
 const DAY: DayNumber = 20_000;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { DEFAULT_TIMING, type Timing } from '../../../src/core/schedules/schedule.ts';
+import { DEFAULT_TIMING, type Timing } from '../../../src/core/timing/timing.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
 
 /** Dates and hours of its first fires after the beginning of December 2026, which is a Tuesday. */

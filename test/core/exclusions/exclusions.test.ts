@@ -1,10 +1,10 @@
 import { describe, expect, it, test } from 'vitest';
-import { cursorByCalendars } from '../../../src/core/exclusions/calendar-cursor.ts';
+import { cursorByCalendars } from '../../../src/core/time/calendar-cursor.ts';
 import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/calendar-history.ts';
 import { readDateEntry } from '../../../src/core/exclusions/date-entries.ts';
 import { daySetOf, hasDay, nextDayOutside, unionOf } from '../../../src/core/exclusions/day-set.ts';
-import { DEFAULT_TIMING, type Timing } from '../../../src/core/schedules/schedule.ts';
-import { type Exclude } from '../../../src/core/days/day-rules.ts';
+import { DEFAULT_TIMING, type Timing } from '../../../src/core/timing/timing.ts';
+import { type Exclude } from '../../../src/core/timing/day-rules.ts';
 import { readTiming, timingText } from '../../../src/core/schedules/stored-definition.ts';
 import { dependsOnIdentity, fireTimes } from '../../../src/core/time/fire-times.ts';
 import { createRandom } from '../../chaos/random.ts';

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { boundsOf, boundsOfBackfill, judgeEnd, withVerdict } from '../../../src/core/runs/bounds.ts';
-import { RUN_ENDS } from '../../../src/core/runs/run-end.ts';
+import { RUN_ENDS } from '../../../src/core/run-end.ts';
 import { NOW, runRecord } from '../../support/run-record.ts';
 
 const BOTH = { startWithinSeconds: 60, finishWithinSeconds: 900 };

@@ -1,7 +1,7 @@
 import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/calendar-history.ts';
-import { cursorByCalendars } from '../../../src/core/exclusions/calendar-cursor.ts';
+import { cursorByCalendars } from '../../../src/core/time/calendar-cursor.ts';
 import { owedByCalendars } from '../../../src/core/days/owed-by-calendars.ts';
-import { cursorUnder, withDatesKept } from '../../../src/core/schedules/definition-change.ts';
+import { cursorUnder, withDatesKept } from '../../../src/core/time/definition-change.ts';
 import type { Definition as Stored } from '../../../src/core/schedules/schedule.ts';
 import { readTiming, timingText } from '../../../src/core/schedules/stored-definition.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';

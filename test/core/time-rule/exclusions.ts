@@ -1,4 +1,4 @@
-import { DEFAULT_TIMING, type Timing } from '../../../src/core/schedules/schedule.ts';
+import { DEFAULT_TIMING, type Timing } from '../../../src/core/timing/timing.ts';
 import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/calendar-history.ts';
 import { type Random, createRandom } from '../../chaos/random.ts';
 import { expectedFires } from './oracle.ts';

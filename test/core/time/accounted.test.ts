@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Cursor, cursorUnder, movesTimes } from '../../../src/core/schedules/definition-change.ts';
+import { type Cursor, cursorUnder, movesTimes } from '../../../src/core/time/definition-change.ts';
 import { type Instant, isoInstant } from '../../../src/core/instant.ts';
 import { plannedRunId } from '../../../src/core/runs/run.ts';
 import type { Definition } from '../../../src/core/schedules/schedule.ts';

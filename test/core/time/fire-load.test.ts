@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Instant } from '../../../src/core/instant.ts';
-import { DEFAULT_TIMING, type Timing } from '../../../src/core/schedules/schedule.ts';
-import { type Identity, fireTimes } from '../../../src/core/time/fire-times.ts';
+import { DEFAULT_TIMING, type Timing, type Identity } from '../../../src/core/timing/timing.ts';
+import { fireTimes } from '../../../src/core/time/fire-times.ts';
 import { type LoadPeriod, LoadTooLarge, createLoadCount } from '../../../src/core/time/fire-load.ts';
 
 const FROM = Date.UTC(2026, 10, 20, 9);

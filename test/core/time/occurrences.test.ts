@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Instant } from '../../../src/core/instant.ts';
 import { plannedRunId } from '../../../src/core/runs/run.ts';
-import { DEFAULT_TIMING, type Timing } from '../../../src/core/schedules/schedule.ts';
+import { DEFAULT_TIMING, type Timing } from '../../../src/core/timing/timing.ts';
 import {
   MAX_JITTER_MS,
   type Position,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { type Definition, DEFAULT_TIMING, type Timing } from '../../../src/core/schedules/schedule.ts';
-import { cursorUnder, movesTimes } from '../../../src/core/schedules/definition-change.ts';
+import type { Definition } from '../../../src/core/schedules/schedule.ts';
+import { DEFAULT_TIMING, type Timing } from '../../../src/core/timing/timing.ts';
+import { cursorUnder, movesTimes } from '../../../src/core/time/definition-change.ts';
 import { MAX_ON_TIME, type Plan, type PlannedFire, walkDue } from '../../../src/core/time/plan-due.ts';
 import { type FireTimes, dependsOnIdentity, fireTimes } from '../../../src/core/time/fire-times.ts';
 

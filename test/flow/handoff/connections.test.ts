@@ -5,7 +5,7 @@ import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { ConnectionFields } from '../../../src/core/connections/connection.ts';
 import type { Definition, HttpTarget } from '../../../src/core/schedules/schedule.ts';
-import { sealTarget } from '../../../src/core/secrets/target-secrets.ts';
+import { sealTarget } from '../../../src/core/schedules/target-secrets.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { findRun } from '../../../src/store/runs/search/find-runs.ts';
 import { putConnection } from '../../support/named.ts';

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from 'vitest';
 import type { Definition, HttpTarget } from '../../../src/core/schedules/schedule.ts';
-import { sealTarget } from '../../../src/core/secrets/target-secrets.ts';
+import { sealTarget } from '../../../src/core/schedules/target-secrets.ts';
 import { findRun } from '../../../src/store/runs/search/find-runs.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import type { Store, TestInstance } from '../../support/pipeline.ts';

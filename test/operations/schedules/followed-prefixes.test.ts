@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { beforeEach, expect, it } from 'vitest';
-import type { After } from '../../../src/core/schedules/schedule.ts';
+import type { After } from '../../../src/core/timing/timing.ts';
 import { writeLateEffects } from '../../../src/store/effects/insert-effects.ts';
 import { findSchedule } from '../../../src/store/schedules/search/find-schedules.ts';
 import { SCHEDULE_CHECKS } from '../../../src/store/verify/schedule-checks.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { After } from '../../../src/core/schedules/schedule.ts';
+import type { After } from '../../../src/core/timing/timing.ts';
 import { scheduledForOf } from '../../../src/core/runs/run.ts';
 import { CannotFollow } from '../../../src/operations/schedules/followed-schedules.ts';
 import { StillFollowed } from '../../../src/operations/schedules/delete-schedule.ts';

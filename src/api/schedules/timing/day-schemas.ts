@@ -3,7 +3,7 @@ import { isPeriodicCron } from '../../../core/cron/cron.ts';
 import { CronError } from '../../../core/cron/cron-parse.ts';
 import { expressionsOf } from '../../../core/cron/cron-expressions.ts';
 import { readDateEntry } from '../../../core/exclusions/date-entries.ts';
-import { EVERY_UNITS, ON_EXCLUDED, PICK_PERIODS, WEEKDAYS } from '../../../core/days/day-rules.ts';
+import { EVERY_UNITS, ON_EXCLUDED, PICK_PERIODS, WEEKDAYS } from '../../../core/timing/day-rules.ts';
 import { isObject } from '../../http/json/json-body.ts';
 import { whole, withoutFault } from '../../http/common-schemas.ts';
 import type { Fault } from '../../http/problem.ts';

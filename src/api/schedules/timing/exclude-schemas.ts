@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Exclude, WEEKDAYS } from '../../../core/days/day-rules.ts';
+import { type Exclude, WEEKDAYS } from '../../../core/timing/day-rules.ts';
 import { calendarIdText, dateEntries } from '../../calendars/schemas.ts';
 import { isObject } from '../../http/json/json-body.ts';
 import { weekdays } from './day-schemas.ts';

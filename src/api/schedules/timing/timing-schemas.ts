@@ -1,13 +1,13 @@
 import { z } from 'zod';
+import { OVERLAPS } from '../../../core/schedules/schedule.ts';
+import { MAX_INTERVAL_SECONDS } from '../../../core/instant.ts';
 import {
   CATCH_UPS,
   DEFAULT_TIMING,
   FOLLOWED_ENDS,
   type FollowedEnd,
-  MAX_INTERVAL_SECONDS,
-  OVERLAPS,
   type Timing,
-} from '../../../core/schedules/schedule.ts';
+} from '../../../core/timing/timing.ts';
 import { zoneHint } from '../../../core/zones/zone-hints.ts';
 import { isObject } from '../../http/json/json-body.ts';
 import {

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { ALERT_OF_BOUND } from '../../../core/runs/bounds.ts';
+import { ALERT_OF_BOUND } from '../../../core/alerts/alert.ts';
 import { MAX_EXPECT_SECONDS } from '../../../core/schedules/expect.ts';
 import { hasOpenAlert } from '../../alerts/alert-effects.ts';
 

@@ -1,4 +1,5 @@
-import { ALERT_OF_BOUND, type BoundVerdict } from '../../../core/runs/bounds.ts';
+import type { BoundVerdict } from '../../../core/runs/bounds.ts';
+import { ALERT_OF_BOUND } from '../../../core/alerts/alert.ts';
 import type { RunRecord } from '../../../core/runs/run-record.ts';
 import type { Transaction } from '../../../postgres/executor.ts';
 import { type AlertCause, healOpenAlerts, writeAlertEffects } from '../../alerts/alert-effects.ts';

@@ -5,7 +5,7 @@ import type { Settlement } from '../../../core/runs/attempts/settlement.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../../postgres/sql/database-now.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
-import { queueOfLane } from '../../../core/runs/queue-lane.ts';
+import { queueOfLane } from '../../../core/runs/run-lane.ts';
 import {
   type InstantText,
   queryPrepared,

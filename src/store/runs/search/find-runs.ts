@@ -14,7 +14,7 @@ import {
   withinRoom,
 } from '../../../postgres/sql/page-room.ts';
 import { loadHandoffs, versionKey } from '../../schedules/load-handoffs.ts';
-import { queueOfLane } from '../../../core/runs/queue-lane.ts';
+import { queueOfLane } from '../../../core/runs/run-lane.ts';
 import { rowsOf, scheduleIdOf } from '../../../postgres/sql/rows.ts';
 import { namesSeen } from '../../scopes/in-scope.ts';
 import { pageOfLabelled } from './labelled-runs.ts';

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../../core/instant.ts';
-import { RUN_ENDS } from '../../../core/runs/run-end.ts';
+import { RUN_ENDS } from '../../../core/run-end.ts';
 import {
   type RunStatus,
   type RunTrigger,

@@ -10,6 +10,7 @@ export interface DayMutant {
 
 const STEPS = 'test/core/days/day-steps.test.ts';
 const KEPT = 'test/core/days/kept-dates.test.ts';
+const EDITS = '../time/kept-dates';
 
 const broken = (
   name: string,
@@ -94,7 +95,7 @@ export const DAY_MUTANTS: readonly DayMutant[] = [
   ),
   broken(
     'kept-decisions-are-lost',
-    'kept-dates',
+    EDITS,
     ['reason, fires: inSeries(left)', 'reason, fires: begins < now ? [] : inSeries(left)'],
     ['where it waits for a later day, and the new one excludes nothing', KEPT],
   ),
@@ -115,36 +116,36 @@ export const DAY_MUTANTS: readonly DayMutant[] = [
   ),
   broken(
     'today-is-decided-anew',
-    'kept-dates',
+    EDITS,
     ['if (begins > now &&', 'if (begins > now - 86_400_000 &&'],
     ['and is to fire yet: a new rule does not move that to a day that has passed', KEPT],
   ),
   broken(
     'today-is-picked-anew',
-    'kept-dates',
+    EDITS,
     ['if (begins > now &&', 'if (begins > now - 86_400_000 &&'],
     ['that has begun is left by an edit to another pick', KEPT],
   ),
   broken(
     'waits-at-the-old-time',
-    'kept-dates',
+    EDITS,
     [': ahead(anew);', ': ahead(fires);'],
     ['and the new one has another time, at which it is made', KEPT],
   ),
   broken(
     'made-again-at-another-time',
-    'kept-dates',
+    EDITS,
     ['(hasBegun && ahead(fires).length === 0)', '(!hasBegun && now === 0)'],
     ['has the times of day of the definition in force, and is not made again at another one', KEPT],
   ),
   broken(
     'forgotten-by-the-next-edit',
-    'kept-dates',
+    EDITS,
     ['after !== null && !isOver;', 'after !== null && !isOver && now === 0;'],
     ['that was not to fire is not made by the edit after the next one either', KEPT],
   ),
   ...(['calendar', 'definition'] as const).flatMap((edit) => {
-    const inFile = edit === 'calendar' ? 'late-days' : 'kept-dates';
+    const inFile = edit === 'calendar' ? 'late-days' : EDITS;
     const breaking = (name: string, change: Record<typeof edit, [string, string]>, test: string) =>
       broken(`${edit}-${name}`, inFile, change[edit], [`of the ${edit}: ${test}`, KEPT]);
     return [
@@ -184,7 +185,7 @@ export const DAY_MUTANTS: readonly DayMutant[] = [
   }),
   broken(
     'made-before-it-was-in-force',
-    'kept-dates',
+    EDITS,
     ['at > since && oldTimes.next(at - 1) === at', 'since > 0 && oldTimes.next(at - 1) === at'],
     ['also to a moment of the definition before, at which that was not in force yet', KEPT],
   ),

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { HttpTarget, SecretText } from '../../../src/core/schedules/schedule.ts';
+import type { HttpTarget } from '../../../src/core/schedules/schedule.ts';
+import type { SecretText } from '../../../src/core/secrets/key-ring.ts';
 import type { BodyTemplate } from '../../../src/core/schedules/target-parts.ts';
 import {
   keyIdsIn,
@@ -7,7 +8,7 @@ import {
   resealTarget,
   sameSecrets,
   sealTarget,
-} from '../../../src/core/secrets/target-secrets.ts';
+} from '../../../src/core/schedules/target-secrets.ts';
 import { SECRETS, ringOf } from '../../support/secrets.ts';
 import { targetAt } from '../../support/targets.ts';
 

@@ -38,7 +38,7 @@ export interface DayPick {
 }
 
 /**
- * What was decided for some dates under the definition before, and stays so (core/days/kept-dates.ts). firelock writes it when an
+ * What was decided for some dates under the definition before, and stays so (core/time/kept-dates.ts). firelock writes it when an
  * edit moves fire times; no caller sees it.
  */
 export interface KeptDates {

@@ -1,5 +1,5 @@
 import type { Instant } from '../instant.ts';
-import { type FireTimes, lastBetween } from '../time/fire-times.ts';
+import { type FireTimes, lastBetween } from './fire-times.ts';
 
 /** What is known about the zone data in use, and about the data by which the cursors were last checked. */
 export interface ZoneDataSeen {

@@ -1,6 +1,6 @@
-import { destinationOf } from '../http/template.ts';
-import type { HandoffTarget, HttpCall, HttpTarget, SecretText } from '../schedules/schedule.ts';
-import type { KeyRing } from './key-ring.ts';
+import { destinationOf } from './target-parts.ts';
+import type { HandoffTarget, HttpCall, HttpTarget } from './schedule.ts';
+import type { SecretText, KeyRing } from '../secrets/key-ring.ts';
 import {
   type MapValues,
   type SealedPlace,
@@ -9,7 +9,7 @@ import {
   openValue,
   resealValues,
   sealValues,
-} from './sealed-values.ts';
+} from '../secrets/sealed-values.ts';
 
 /** The place of a secret value in a target. */
 interface SecretPlace {

@@ -1,5 +1,5 @@
 import type { Instant } from '../instant.ts';
-import type { FireTimes } from '../time/fire-times.ts';
+import type { FireTimes } from './fire-times.ts';
 
 /** The planning state in a schedule's row. */
 export interface PlannedUpTo {

@@ -1,19 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Instant } from '../instant.ts';
 import type { Calendars } from '../exclusions/calendar-history.ts';
-import type { PlannedUpTo } from '../exclusions/calendar-cursor.ts';
+import type { PlannedUpTo } from './calendar-cursor.ts';
 import { dateOfDay } from '../exclusions/date-entries.ts';
-import type { Timing } from '../schedules/schedule.ts';
-import { type FireTimes, type Identity, fireTimes, lastBetween } from '../time/fire-times.ts';
+import type { Timing, Identity } from '../timing/timing.ts';
+import { type FireTimes, fireTimes, lastBetween } from './fire-times.ts';
 import type { DayNumber } from '../utc-day.ts';
-import type { DayPick, KeptDate, KeptDates } from './day-rules.ts';
-import { type DecidedDate, type Decider, deciderOf } from './decided-dates.ts';
-import { PERIODS } from './every-days.ts';
-import { inSeries } from './kept-fires.ts';
-import { hadFire } from './late-days.ts';
-import { dateBeginsAt, dateAt } from './local-dates.ts';
-import { MAX_MOVE_DAYS } from './moved-days.ts';
-import { isInWindow, owedOnce } from './owed-by-calendars.ts';
+import type { DayPick, KeptDate, KeptDates } from '../timing/day-rules.ts';
+import { type DecidedDate, type Decider, deciderOf } from '../days/decided-dates.ts';
+import { PERIODS } from '../days/every-days.ts';
+import { inSeries } from '../days/kept-fires.ts';
+import { hadFire } from '../days/late-days.ts';
+import { dateBeginsAt, dateAt } from '../days/local-dates.ts';
+import { MAX_MOVE_DAYS } from '../days/moved-days.ts';
+import { isInWindow, owedOnce } from '../days/owed-by-calendars.ts';
 
 /** What an edit of the fire times has to respect of what was decided before it. */
 interface DatesAtEdit {

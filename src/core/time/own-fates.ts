@@ -6,14 +6,14 @@ import type { Cron } from '../cron/cron-expressions.ts';
 import { dateOfDay } from '../exclusions/date-entries.ts';
 import { exclusionOf } from '../exclusions/exclusion.ts';
 import type { Instant } from '../instant.ts';
-import type { Timing } from '../schedules/schedule.ts';
-import { type Identity, fireTimes } from '../time/fire-times.ts';
+import type { Timing, Identity } from '../timing/timing.ts';
+import { fireTimes } from './fire-times.ts';
 import type { DayNumber } from '../utc-day.ts';
 import { zoneOffsets } from '../zones/zone-offsets.ts';
-import { dayTimes, firstViewOf, inWords } from './day-times.ts';
-import { everyRule } from './every-days.ts';
-import { type DateSpan, dateAt, viewOf } from './local-dates.ts';
-import { nextSource } from './moved-days.ts';
+import { dayTimes, firstViewOf, inWords } from '../days/day-times.ts';
+import { everyRule } from '../days/every-days.ts';
+import { type DateSpan, dateAt, viewOf } from '../days/local-dates.ts';
+import { nextSource } from '../days/moved-days.ts';
 
 /** What becomes of the fires that a date has by itself, whatever other dates bring. */
 export interface OwnFate {

@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Instant } from '../instant.ts';
-import type { Definition, Schedule, Timing } from './schedule.ts';
+import type { Definition, Schedule } from '../schedules/schedule.ts';
+import type { Timing, Identity } from '../timing/timing.ts';
 import { expressionsOf } from '../cron/cron-expressions.ts';
-import { datesAtEdit } from '../days/kept-dates.ts';
-import { graceMsOf } from '../time/plan-due.ts';
-import type { PlannedUpTo } from '../exclusions/calendar-cursor.ts';
+import { datesAtEdit } from './kept-dates.ts';
+import { graceMsOf } from './plan-due.ts';
+import type { PlannedUpTo } from './calendar-cursor.ts';
 import { type Calendars, NO_CALENDARS } from '../exclusions/calendar-history.ts';
-import { type FireTimes, type Identity, fireTimes, lastBetween } from '../time/fire-times.ts';
+import { type FireTimes, fireTimes, lastBetween } from './fire-times.ts';
 
 /** Where a schedule's planning stands. */
 export interface Cursor {

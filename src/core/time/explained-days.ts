@@ -1,13 +1,13 @@
 import { remembering } from '../cron/remembering.ts';
 import { dateOfDay } from '../exclusions/date-entries.ts';
 import type { Instant } from '../instant.ts';
-import type { Timing } from '../schedules/schedule.ts';
-import { fireTimes } from '../time/fire-times.ts';
+import type { Timing } from '../timing/timing.ts';
+import { fireTimes } from './fire-times.ts';
 import type { DayNumber } from '../utc-day.ts';
 import { zoneOffsets } from '../zones/zone-offsets.ts';
-import { hasDayRule } from './day-times.ts';
-import { PERIODS } from './every-days.ts';
-import { dateAt, spansOf } from './local-dates.ts';
+import { hasDayRule } from '../days/day-times.ts';
+import { PERIODS } from '../days/every-days.ts';
+import { dateAt, spansOf } from '../days/local-dates.ts';
 import { NOWHERE, type OwnFate, type Ruled, firesDuring, ownFates } from './own-fates.ts';
 
 /** Why a date fires or not. Of a date without fires: the step that left it without. */

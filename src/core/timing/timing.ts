@@ -1,0 +1,72 @@
+import type { Cron } from '../cron/cron-expressions.ts';
+import type { Instant } from '../instant.ts';
+import { RUN_ENDS } from '../run-end.ts';
+import type { DayPick, Every, Exclude, KeptDates, OnExcluded } from './day-rules.ts';
+
+/** What happens to *missed* fires, which are late by more than the grace when they are planned. */
+export const CATCH_UPS = ['skip', 'latest', 'all'] as const;
+export type CatchUp = (typeof CATCH_UPS)[number];
+
+/** The events of another schedule that can be followed: ends of its runs, or that it is late. */
+export const FOLLOWED_ENDS = [...RUN_ENDS, 'late'] as const;
+export type FollowedEnd = (typeof FOLLOWED_ENDS)[number];
+
+/** The end of another schedule's run as a trigger. */
+export interface After {
+  /** `billing.*`: of every schedule whose id begins so and that is not itself an `after` schedule; `*`: of each of all. */
+  scheduleId: string;
+  on: FollowedEnd[];
+}
+
+/** When a schedule fires. Exactly one of `cron`, `everySeconds`, `at` and `after` is not null. */
+export interface Timing {
+  /** One expression, or several, each of which makes it fire. */
+  cron: Cron | null;
+  everySeconds: number | null;
+  at: Instant | null;
+  after: After | null;
+  /** Of `cron`, and of the days of `exclude`; null: UTC. */
+  timezone: string | null;
+  exclude: Exclude | null;
+  onExcluded: OnExcluded;
+  every: Every | null;
+  pick: DayPick | null;
+  /** Absent: nothing is kept. */
+  kept?: KeptDates;
+  /** Inclusive. */
+  startAt: Instant | null;
+  /** Exclusive. */
+  endAt: Instant | null;
+  jitterSeconds: number;
+  catchUp: CatchUp;
+  /** `all` fires at most this many of the fires that were missed in one outage: the newest. */
+  catchUpLimit: number;
+  /** A fire that is planned at most this late is on time. */
+  graceSeconds: number;
+}
+
+/** The calendars that a schedule names, which its fire times depend on. */
+export function calendarIdsOf({ exclude }: Pick<Timing, 'exclude'>): readonly string[] {
+  return exclude?.calendars ?? [];
+}
+
+/** What fire times depend on beside the timing: hashed fields and jitter on the id, intervals on the creation. */
+export interface Identity {
+  id: string;
+  createdAt: Instant;
+}
+
+/** The defaults of a schedule, beside its kind. */
+export const DEFAULT_TIMING = {
+  timezone: null,
+  exclude: null,
+  onExcluded: 'skip',
+  every: null,
+  pick: null,
+  startAt: null,
+  endAt: null,
+  jitterSeconds: 0,
+  catchUp: 'latest',
+  catchUpLimit: 100,
+  graceSeconds: 60,
+} as const satisfies Partial<Timing>;
