@@ -89,6 +89,13 @@ module.exports = {
       to: { path: '^src/(flow|recovery|history)/' },
     },
     {
+      name: 'what-all-routes-share-knows-no-operation',
+      comment: 'An operation that is refused brings its own status and words.',
+      severity: 'error',
+      from: { path: '^src/api/http/' },
+      to: { path: '^src/operations/(?!operation-refused\\.ts$)' },
+    },
+    {
       name: 'local-postgres-stands-alone',
       comment:
         'It starts a server, and speaks no SQL to it; main, or the process of the demo, is told its URL.',

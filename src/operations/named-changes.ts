@@ -17,6 +17,7 @@ import type { EventBus } from '../runtime/event-bus.ts';
 import type { Auditor } from '../store/audit/record-audit.ts';
 import { type NamedRows, type NamedThing, lockNamed } from '../store/names/find-named.ts';
 import { refuseWhileNamed } from './named-things.ts';
+import { OperationRefused } from './operation-refused.ts';
 
 export interface NamedDeps {
   database: Database;
@@ -27,22 +28,7 @@ export interface NamedDeps {
 }
 
 /** One thing that a well-formed definition cannot be. */
-export interface NamedFault {
-  /** A JSON pointer. */
-  path: string;
-  message: string;
-}
-
-/** It names what does not exist, or has values that cannot be stored. Nothing was written. */
-export class ImpossibleThing extends Error {
-  override readonly name = 'ImpossibleThing';
-  readonly faults: readonly NamedFault[];
-
-  constructor(faults: readonly NamedFault[]) {
-    super(faults.map(({ path, message }) => `${path} ${message}`).join('; '));
-    this.faults = faults;
-  }
-}
+export type NamedFault = OperationRefused['faults'][number];
 
 /** What a kind of named things has of its own. `Content`: what a caller decides of one. `Deps`: what it needs of the daemon. */
 export interface NamedKind<Thing extends NamedThing & Content, Content, Deps = object> {
@@ -96,7 +82,7 @@ export interface NamedPut<Thing> {
   fields: string[];
 }
 
-/** Creates or replaces it. @throws ImpossibleThing, StillNamed, and the errors of `decide` */
+/** Creates or replaces it. @throws OperationRefused, and the errors of `decide` */
 export async function putNamed<Thing extends NamedThing & Content, Content, Deps>(
   deps: NamedDeps & Deps,
   kind: NamedKind<Thing, Content, Deps>,
@@ -141,7 +127,9 @@ async function plan<Thing extends NamedThing & Content, Content, Deps>(
   const uid = before && 'uid' in before ? String(before.uid) : randomUUID();
   const { content, faults = [] } = decide(before, uid);
   const judged = (await kind.judge?.(tx, { id, scope, before, content })) ?? [];
-  if (faults.length + judged.length > 0) throw new ImpossibleThing([...faults, ...judged]);
+  const all = [...faults, ...judged];
+  if (all.length > 0)
+    throw new OperationRefused(422, `the ${kind.noun} is not possible as it is described`, all);
   const fields = before ? changedFields(kind, before, content) : [];
   if (before && fields.length === 0) return { before, thing: before, change: 'unchanged', fields };
   const version = (before?.version ?? 0) + 1;
@@ -173,7 +161,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
 }
 
-/** False: there is none. @throws StillNamed, and the errors of `check` */
+/** False: there is none. @throws OperationRefused, and the errors of `check` */
 export async function removeNamed<Thing extends NamedThing & Content, Content, Deps>(
   deps: NamedDeps & Deps,
   kind: NamedKind<Thing, Content, Deps>,

@@ -9,37 +9,7 @@ import type { NamedNoun } from '../core/events.ts';
 import { type HandoffTarget, connectionOf } from '../core/schedules/schedule.ts';
 import type { Executor, Transaction } from '../postgres/executor.ts';
 import { type NamedTable, type Namers, keepNamed, namersOf } from '../store/names/named-rows.ts';
-
-/** Schedules, open runs or notifiers name it: it cannot be deleted. */
-export class StillNamed extends Error {
-  override readonly name = 'StillNamed';
-
-  readonly what: string;
-
-  /** `others`: whether there are more, which the caller's scope does not have. */
-  constructor(
-    what: string,
-    which: 'all' | 'withSecrets',
-    { schedules, runs, notifiers, others }: Namers & { others: boolean },
-  ) {
-    const named = [
-      ...namesOf('schedules', schedules),
-      ...namesOf('open runs', runs),
-      ...namesOf('notifiers', notifiers),
-    ];
-    const why =
-      which === 'all' ? '' : ', whose own header values or signing secret would go to the other origin';
-    super(`named ${byWhom(named.join(' and '), others)}${why}`);
-    this.what = what;
-  }
-}
-
-/** Those that the caller's scope does not have are not named. */
-function byWhom(named: string, others: boolean): string {
-  return [...(named === '' ? [] : [`by ${named}`]), ...(others ? [OTHERS] : [])].join(' and ');
-}
-
-const OTHERS = 'by others, outside your scope';
+import { OperationRefused } from './operation-refused.ts';
 
 /** A reader does not need more. */
 const MAX_NAMED = 100;
@@ -52,7 +22,7 @@ function namesOf(kind: string, ids: readonly string[]): string[] {
 
 /**
  * The caller has locked its row: a call that names it anew waits until the transaction ends. `withSecrets`: only those
- * count that have secret values of their own. @throws StillNamed
+ * count that have secret values of their own. @throws OperationRefused, which names those that the caller's scope has
  */
 export async function refuseWhileNamed(
   tx: Transaction,
@@ -62,7 +32,16 @@ export async function refuseWhileNamed(
   const namers = await namersOf(tx, { table, id, which, scope: null }, MAX_NAMED + 1);
   if (countOf(namers) === 0) return;
   const seen = scope === null ? namers : await namersOf(tx, { table, id, which, scope }, MAX_NAMED + 1);
-  throw new StillNamed(NOUNS[table], which, { ...seen, others: countOf(seen) < countOf(namers) });
+  const named = [
+    ...namesOf('schedules', seen.schedules),
+    ...namesOf('open runs', seen.runs),
+    ...namesOf('notifiers', seen.notifiers),
+  ].join(' and ');
+  const others = countOf(seen) < countOf(namers) ? ['by others, outside your scope'] : [];
+  const by = [...(named === '' ? [] : [`by ${named}`]), ...others].join(' and ');
+  const why =
+    which === 'all' ? '' : ', whose own header values or signing secret would go to the other origin';
+  throw new OperationRefused(409, `the ${NOUNS[table]} is named ${by}${why}`);
 }
 
 function countOf({ schedules, runs, notifiers }: Namers): number {

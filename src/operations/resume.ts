@@ -6,7 +6,7 @@
  */
 import type { Calendars } from '../core/exclusions/calendar-history.ts';
 import { LONGEST_REACH_MS } from '../core/days/day-times.ts';
-import type { Instant } from '../core/instant.ts';
+import { type Instant, isoInstant } from '../core/instant.ts';
 import type { Database } from '../postgres/database.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { calendarIdsIn } from '../core/schedules/stored-definition.ts';
@@ -24,6 +24,7 @@ import { lockSchedules } from '../store/schedules/search/find-schedules.ts';
 import { findEndedPauses, lockEndedPauses } from '../store/schedules/watches/pause-ends.ts';
 import { type LivingInstance, livingInstances } from '../store/instances/list-instances.ts';
 import { type PendingAfterResume, resumeOpenRuns } from '../store/runs/claims/resume-open-runs.ts';
+import { OperationRefused } from './operation-refused.ts';
 import { type Unplannable, createCounter, skipsOfPage } from './count-skips.ts';
 import { type StillPaused, resumeEnded, writeResumed } from './schedules/ended-pauses.ts';
 import { shareCalendarsOf } from './calendars/named-calendars.ts';
@@ -52,12 +53,15 @@ export interface Resumed {
 }
 
 /** A living instance may be planning the fires that are to be skipped. */
-export class InstancesLive extends Error {
-  override readonly name = 'InstancesLive';
+export class InstancesLive extends OperationRefused {
   readonly instances: readonly LivingInstance[];
 
   constructor(instances: readonly LivingInstance[]) {
-    super('instances live on this database');
+    const each = instances.map(
+      ({ id, host, heartbeatAt, livesForSeconds }) =>
+        `${id} on ${host} (last heartbeat ${isoInstant(heartbeatAt)}, counts for another ${livesForSeconds} s)`,
+    );
+    super(409, `instances work on this database: ${each.join(', ')}; stop them, or cut them off, first`);
     this.instances = instances;
   }
 }

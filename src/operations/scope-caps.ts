@@ -10,20 +10,18 @@ import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Transaction } from '../postgres/executor.ts';
+import { OperationRefused } from './operation-refused.ts';
 import { countOpenRunsOf, countSchedulesUnderLock } from '../store/scopes/scope-counts.ts';
 
 /** A call asks for more than FIRELOCK_SCOPES allows the scope. */
-export class CapReached extends Error {
-  override readonly name = 'CapReached';
-
-  constructor({ prefix }: ScopeShare, cap: number, what: 'schedules' | 'open runs') {
-    super(`names that begin with ${prefix} may have at most ${cap} ${what} (FIRELOCK_SCOPES)`);
-  }
+function capReached({ prefix }: ScopeShare, cap: number, what: 'schedules' | 'open runs'): OperationRefused {
+  const message = `names that begin with ${prefix} may have at most ${cap} ${what} (FIRELOCK_SCOPES)`;
+  return new OperationRefused(422, message);
 }
 
 /**
  * To be called last in the transaction that has created some of these schedules: then whoever has a scope's lock waits for nothing more.
- * @throws CapReached
+ * @throws OperationRefused
  */
 export async function refuseTooManySchedules(
   tx: Transaction,
@@ -37,16 +35,16 @@ export async function refuseTooManySchedules(
     const { prefix, maxSchedules } = share;
     if (maxSchedules === null) continue;
     if ((await countSchedulesUnderLock(tx, prefix, maxSchedules)) > maxSchedules)
-      throw new CapReached(share, maxSchedules, 'schedules');
+      throw capReached(share, maxSchedules, 'schedules');
   }
 }
 
 /** How many runs callers may still ask for. */
 export interface OpenRunCaps {
-  /** A run for each of these names: of its schedule, or its own key. @throws CapReached, and then none of them counts */
+  /** A run for each of these names: of its schedule, or its own key. @throws OperationRefused, and then none of them counts */
   take(names: readonly (string | null)[]): void;
   /** The same for one of many that are not refused together: null, and it counts. */
-  takeOrSay(name: string | null): CapReached | null;
+  takeOrSay(name: string | null): OperationRefused | null;
 }
 
 interface CapsDeps {
@@ -86,7 +84,7 @@ function capsOf(capped: readonly Capped[]): OpenRunCaps {
   const takeOrSay = (names: readonly (string | null)[]) => {
     const asked = capped.map((one) => ({ one, more: countOf(names, one) }));
     const full = asked.find(({ one, more }) => more > 0 && one.counted + one.taken + more > one.cap);
-    if (full) return new CapReached(full.one.share, full.one.cap, 'open runs');
+    if (full) return capReached(full.one.share, full.one.cap, 'open runs');
     for (const { one, more } of asked) one.taken += more;
     return null;
   };

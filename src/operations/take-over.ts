@@ -19,12 +19,11 @@ import {
   readInstallation,
   recordTakeOver,
 } from '../store/instances/installation-row.ts';
+import { OperationRefused } from './operation-refused.ts';
 import { type Alone, type ResumeDeps, type Resumed, checkNoneLives, skipThrough } from './resume.ts';
 
 /** Nobody takes over, and nothing was recorded as taken over. */
-export class TakeOverRefused extends Error {
-  override readonly name = 'TakeOverRefused';
-}
+const refused = (why: string) => new OperationRefused(409, why);
 
 interface TakeOverDeps extends ResumeDeps {
   /** FIRELOCK_OBSERVE is set here: then the database need not say that its instances observe. */
@@ -39,21 +38,21 @@ export interface TookOver {
 
 const LIMIT_MS = 60_000;
 
-/** @throws TakeOverRefused, or InstancesLive if an instance works here */
+/** @throws OperationRefused; InstancesLive if an instance works here */
 export async function takeOver(
   { isSet, auditor, ...deps }: TakeOverDeps,
   { since, by }: Pick<TakeOver, 'since' | 'by'>,
 ): Promise<TookOver> {
   const { database } = deps;
-  if (await database.run(mayOnlyRead)) throw new TakeOverRefused(READ_ONLY);
+  if (await database.run(mayOnlyRead)) throw refused(READ_ONLY);
   const before = await database.run((db) => installationToTake(db, isSet));
   const alone: Alone = (work, limitMs) =>
     database.transaction(async (tx) => {
-      if (!isDeepStrictEqual(await lockInstallation(tx), before)) throw new TakeOverRefused(MOVED);
+      if (!isDeepStrictEqual(await lockInstallation(tx), before)) throw refused(MOVED);
       await checkNoneLives(tx);
       return work(tx);
     }, limitMs);
-  if (since > (await alone(databaseNow, LIMIT_MS))) throw new TakeOverRefused(IN_FUTURE);
+  if (since > (await alone(databaseNow, LIMIT_MS))) throw refused(IN_FUTURE);
   const resumed = await skipThrough({ ...deps, alone, reason: IN_DOUBT }, since - 1);
   const tookOver = await alone(async (tx) => {
     await endSilentInstances(tx);
@@ -76,9 +75,9 @@ async function installationToTake(db: Executor, isSet: boolean): Promise<Install
   const found = await readInstallation(db);
   if (found.observingSince !== null) return found;
   const { tookOver } = found;
-  if (!isSet) throw new TakeOverRefused(WORKS);
+  if (!isSet) throw refused(WORKS);
   if (tookOver !== null && !(await hasWorkedSince(db, tookOver.at)))
-    throw new TakeOverRefused(
+    throw refused(
       `the installation took over already, at ${isoInstant(tookOver.at)}: start the instances without FIRELOCK_OBSERVE`,
     );
   return found;

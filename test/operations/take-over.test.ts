@@ -3,7 +3,8 @@ import { sql } from 'drizzle-orm';
 import { beforeEach, expect, test } from 'vitest';
 import type { Caller } from '../../src/core/access/roles.ts';
 import { InstancesLive } from '../../src/operations/resume.ts';
-import { TakeOverRefused, observe, takeOver } from '../../src/operations/take-over.ts';
+import { OperationRefused } from '../../src/operations/operation-refused.ts';
+import { observe, takeOver } from '../../src/operations/take-over.ts';
 import { openDatabase } from '../../src/postgres/database.ts';
 import { isReadOnly } from '../../src/postgres/errors.ts';
 import { readingOnly } from '../../src/postgres/reading-only.ts';
@@ -50,7 +51,7 @@ test.each([true, false])(
     const [refused, ...others] = calls.flatMap((call) =>
       call.status === 'rejected' ? [call.reason as unknown] : [],
     );
-    expect([refused, others]).toEqual([expect.any(TakeOverRefused), []]);
+    expect([refused, others]).toEqual([expect.any(OperationRefused), []]);
     expect(await entries()).toHaveLength(1);
     const { observingSince, tookOver } = await store.database.run(readInstallation);
     expect([observingSince, tookOver?.since, tookOver?.by]).toEqual([null, SINCE, 'ops']);

@@ -1,15 +1,11 @@
 import { STATUS_CODES } from 'node:http';
-import type { RunSummary } from '../../operations/runs/act-on-runs.ts';
-import { ImpossibleThing } from '../../operations/named-changes.ts';
-import { StillNamed } from '../../operations/named-things.ts';
-import { CapReached } from '../../operations/scope-caps.ts';
-import { InstancesLive } from '../../operations/resume.ts';
-import { TakeOverRefused } from '../../operations/take-over.ts';
-import { StillFollowed } from '../../operations/schedules/delete-schedule.ts';
+import { OperationRefused } from '../../operations/operation-refused.ts';
 import { NotNow, isDataRefused, isRepeatable, isUnavailable } from '../../postgres/errors.ts';
 import { OUT_OF_REACH, databaseTrouble } from '../../core/database-trouble.ts';
-import { isoInstant } from '../../core/instant.ts';
 import { CronError } from '../../core/cron/cron.ts';
+import type { Run } from '../../core/runs/run.ts';
+
+type RunSummary = Pick<Run, 'status' | 'reason' | 'attempts'>;
 
 /** One thing that is wrong with a request. */
 export interface Fault {
@@ -114,12 +110,10 @@ export function unforeseen(cause: unknown): Problem {
  */
 export function toProblem(error: unknown, bodyLimit?: number): Problem {
   if (error instanceof Problem) return error;
-  if (error instanceof StillFollowed) return new Problem(409, stillFollowed(error));
-  if (error instanceof StillNamed) return new Problem(409, `the ${error.what} is ${error.message}`);
-  if (error instanceof ImpossibleThing) return invalid(error.faults, 422);
-  if (error instanceof TakeOverRefused) return new Problem(409, error.message);
-  if (error instanceof InstancesLive) return new Problem(409, livingInstances(error));
-  if (error instanceof CapReached) return new Problem(422, error.message);
+  if (error instanceof OperationRefused)
+    return error.faults.length > 0
+      ? invalid(error.faults, error.status)
+      : new Problem(error.status, error.message);
   if (error instanceof NotNow) return unavailable(error.message, error);
   const trouble = databaseTrouble(error) ?? (isUnavailable(error) ? OUT_OF_REACH : null);
   if (trouble !== null) return unavailable(trouble, error);
@@ -131,18 +125,6 @@ export function toProblem(error: unknown, bodyLimit?: number): Problem {
   if (status !== null && error instanceof Error)
     return new Problem(status, detailOf(status, error, bodyLimit));
   return unforeseen(error);
-}
-
-function livingInstances({ instances }: InstancesLive): string {
-  const each = instances.map(
-    ({ id, host, heartbeatAt, livesForSeconds }) =>
-      `${id} on ${host} (last heartbeat ${isoInstant(heartbeatAt)}, counts for another ${livesForSeconds} s)`,
-  );
-  return `instances work on this database, so nobody takes over: ${each.join(', ')}; stop them, or cut them off, first`;
-}
-
-function stillFollowed({ message }: StillFollowed): string {
-  return `the schedule is ${message}: delete these first, or let them follow another`;
 }
 
 /** Refusals of the framework carry their status; below 500, their text is only about the request. */

@@ -51,7 +51,7 @@ export type Backfilled =
 
 /**
  * Makes the fires that a schedule, by its present definition, would have made in a past period, paused or not.
- * @throws CronError if it cannot be planned; CapReached; NotNow if it is being caught up with, or edited all the time
+ * @throws CronError if it cannot be planned; OperationRefused; NotNow if it is being caught up with, or edited all the time
  */
 export async function backfill(deps: BackfillDeps, request: BackfillRequest): Promise<Backfilled> {
   for (let round = 0; round < MAX_ROUNDS; round += 1) {

@@ -18,7 +18,7 @@ import { lockFreeRuns, shareFreeDefinitions } from '../../store/runs/search/lock
 import { type MatchingRuns, matchingRuns } from '../../store/runs/search/matching-runs.ts';
 import { type RunChange, saveLockedRuns } from '../../store/runs/save-runs.ts';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
-import type { CapReached } from '../scope-caps.ts';
+import type { OperationRefused } from '../operation-refused.ts';
 import {
   type Action,
   CANCEL,
@@ -59,7 +59,7 @@ const SEARCH_LIMIT_MS = 15_000;
 
 /**
  * Retries or cancels the runs that match, or only counts them. Runs in whose status the action is not possible do not match. What a cap
- * keeps from being retried remains. @throws CapReached, if that is why none was changed
+ * keeps from being retried remains. @throws OperationRefused, if that is why none was changed
  */
 export async function actOnMatchingRuns(deps: RunActionDeps, request: BulkRunRequest): Promise<BulkOutcome> {
   const { action, dryRun } = request;
@@ -109,7 +109,7 @@ interface Done {
   changed: number;
   remaining: number;
   /** Why some of them remain. */
-  refusal: CapReached | null;
+  refusal: OperationRefused | null;
 }
 
 interface Batch<Write> {
@@ -126,7 +126,7 @@ interface BatchOutcome {
   locked: string[];
   /** Of how many runs the scope has as many open ones as it may have. */
   capped: number;
-  refusal: CapReached | null;
+  refusal: OperationRefused | null;
   work: Work;
 }
 
@@ -177,7 +177,7 @@ async function actUnlessLocked<Write>(
   const isLocked = ({ scheduleUid }: RunRecord) => schedules?.locked.has(scheduleUid) === true;
   const gone = await goneNamesOf(tx, action.keepsSchedule === true ? free : []);
   const now = await databaseNow(tx);
-  const refusals: CapReached[] = [];
+  const refusals: OperationRefused[] = [];
   const changes = free
     .filter((run) => !isLocked(run))
     .flatMap((from): RunChange[] => {

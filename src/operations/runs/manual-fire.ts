@@ -59,7 +59,7 @@ interface Decided {
 
 /**
  * Fires a schedule now, paused or not, as its `overlap` allows. The same key with the same body answers the run that it
- * made. @throws CapReached, BodyTooLong
+ * made. @throws OperationRefused, BodyTooLong
  */
 export async function fireManually(deps: ManualFireDeps, request: ManualFireRequest): Promise<ManualFired> {
   const { fired, judged } = await deps.database.transaction((tx) => fireIn(tx, deps, request));

@@ -66,7 +66,7 @@ interface OneOffDeps {
 /**
  * Records runs, all or none; answers their ids in the order of the call. A key that was used before with the same body
  * stands for the run that it made. No ref and no key occurs twice, and none occurs twice in one list of dependencies; a
- * ref takes precedence over the id of a run. @throws CannotAccept, CapReached
+ * ref takes precedence over the id of a run. @throws CannotAccept, OperationRefused
  */
 export async function acceptRuns(
   deps: OneOffDeps,

@@ -21,31 +21,15 @@ import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { deleteAllSkips, skipsOf } from '../../store/schedules/skips.ts';
 import { resumeEnded, writeResumed } from './ended-pauses.ts';
 import { shareCalendarsOf } from '../calendars/named-calendars.ts';
+import { OperationRefused } from '../operation-refused.ts';
 import { planBeforeUpdate } from './plan-before-update.ts';
 import { type ScheduleChangeDeps, emitResumed, planningOf, uidWithSkips } from './schedule-changes.ts';
 import { type ScheduleChange, asWrite } from './schedule-writes.ts';
 
-/** Others follow the schedule: it cannot be deleted. */
-export class StillFollowed extends Error {
-  override readonly name = 'StillFollowed';
-  /** Their ids, or the first of them. */
-  readonly followers: readonly string[];
-
-  /** `andOthers`: some that the caller's scope does not show. */
-  constructor(
-    followers: readonly string[],
-    { andMore, andOthers }: { andMore: boolean; andOthers: boolean },
-  ) {
-    const named = followers.length > 0 ? [`${followers.join(', ')}${andMore ? ' and more' : ''}`] : [];
-    super(`followed by ${[...named, ...(andOthers ? ['others, outside your scope'] : [])].join(' and by ')}`);
-    this.followers = followers;
-  }
-}
-
 /**
  * Deletes a schedule; its open runs are `abandoned`. `check` may throw, under the lock, to leave it. False: there is
  * none.
- * @throws StillFollowed
+ * @throws OperationRefused, which names those that follow it
  */
 export async function deleteSchedule(
   deps: ScheduleChangeDeps & { auditor?: Auditor },
@@ -86,15 +70,17 @@ export async function deleteSchedule(
   return true;
 }
 
-/** @throws StillFollowed */
 async function refuseWhileFollowed(tx: Transaction, { uid }: Schedule, scope: Scope): Promise<void> {
   const followers = await followersOf(tx, uid, { scope, limit: MAX_NAMED + 1 });
   const andOthers = await isFollowedByUnseen(tx, uid, scope);
   if (followers.length === 0 && !andOthers) return;
-  throw new StillFollowed(followers.slice(0, MAX_NAMED), {
-    andMore: followers.length > MAX_NAMED,
-    andOthers,
-  });
+  const first = followers.slice(0, MAX_NAMED).join(', ') + (followers.length > MAX_NAMED ? ' and more' : '');
+  const named = [...(first === '' ? [] : [first]), ...(andOthers ? ['others, outside your scope'] : [])];
+  const by = named.join(' and by ');
+  throw new OperationRefused(
+    409,
+    `the schedule is followed by ${by}: delete these first, or let them follow another`,
+  );
 }
 
 /** Requests to skip its fires, and what is wrong with it. */

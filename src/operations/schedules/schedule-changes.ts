@@ -61,7 +61,7 @@ export interface ScheduleChangeDeps {
  * Creates or replaces schedules, all or none; answers them in the order asked for. Each id once.
  * `check` is called once all is decided and nothing is written, and may throw; also, in its own words, what cannot follow, and limits
  * that there are not.
- * @throws CannotFollow, NotNow, CapReached, and whatever `decide` and `check` throw
+ * @throws CannotFollow, NotNow, OperationRefused, and whatever `decide` and `check` throw
  */
 export async function changeSchedules(
   deps: ScheduleChangeDeps,

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { After } from '../../../src/core/timing/timing.ts';
 import { scheduledForOf } from '../../../src/core/runs/run.ts';
 import { CannotFollow } from '../../../src/operations/schedules/followed-schedules.ts';
-import { StillFollowed } from '../../../src/operations/schedules/delete-schedule.ts';
+import { OperationRefused } from '../../../src/operations/operation-refused.ts';
 import { findSchedule } from '../../../src/store/schedules/search/find-schedules.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import type { Store, TestInstance } from '../../support/pipeline.ts';
@@ -254,12 +254,8 @@ describe('a schedule that cannot be followed is refused:', () => {
     await follow('one', { scheduleId: 'parent' });
     await follow('two', { scheduleId: 'parent' });
     await follow('all', { scheduleId: '*' });
-    const error = await instance.remove('parent').then(
-      () => null,
-      (thrown: unknown) => thrown,
-    );
-    expect(error).toBeInstanceOf(StillFollowed);
-    expect((error as StillFollowed).followers).toEqual(['one', 'two']);
+    const refused = 'the schedule is followed by one, two: delete these first, or let them follow another';
+    await expect(instance.remove('parent')).rejects.toThrow(new OperationRefused(409, refused));
     await instance.remove('one');
     await put('two');
     expect(await instance.remove('parent')).toBe(true);
