@@ -1,7 +1,7 @@
 import type { ClaimRequest } from '../../store/runs/claims/claims.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { LaneClaim, Lane, LaneBook } from './lane.ts';
-import { LaneShares } from './lane-shares.ts';
+import { LaneShares, MAX_TIMES_FREE } from './lane-shares.ts';
 
 interface ClaimRoomDeps {
   book: LaneBook;
@@ -14,8 +14,6 @@ interface ClaimRoomDeps {
 const CLAIMS_PER_SLOT = 32;
 /** Each with a payload of 64 KiB, perhaps. */
 const MAX_AT_ONCE = 1_000;
-/** A lane may take at most this many times the room that it leaves free. So there is always room for the next lane. */
-const MAX_TIMES_FREE = 3;
 
 export type Room = Pick<ClaimRequest, 'limit' | 'freeByLane' | 'freePerLane'>;
 

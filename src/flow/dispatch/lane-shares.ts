@@ -2,8 +2,8 @@ import type { Lane, LaneBook } from './lane.ts';
 
 /** With at least this many slots a quarter is kept free; with fewer, a quarter of the time. */
 const MIN_TO_SPLIT = 4;
-/** A lane may have at most this many times what it leaves free to lanes like it. So there is always a slot for the next lane. */
-const MAX_TIMES_FREE = 3;
+/** A lane may have at most this many times the slots, or claims, that it leaves free. So there is always one for the next lane. */
+export const MAX_TIMES_FREE = 3;
 /** Once many attempts are unanswered, a moving lane may begin this share of the free slots before it answers again. */
 const UNANSWERED_SHARE = 1 / 8;
 
