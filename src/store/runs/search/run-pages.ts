@@ -7,12 +7,15 @@ import {
   firstRunIdAt,
   isEnd,
   isOfSchedule,
+  scheduledForOf,
 } from '../../../core/runs/run.ts';
 import type { Bound } from '../../../core/schedules/expect.ts';
 import { hasOneOfIds, texts, uuids } from '../../../postgres/sql/arrays.ts';
+import type { Executor } from '../../../postgres/executor.ts';
+import { rowsOf } from '../../../postgres/sql/rows.ts';
 import type { Labels } from '../../schedules/search/labelled-schedules.ts';
 import { RECORD_COLUMNS, type RunTable } from '../record-columns.ts';
-import { type ColumnsOfRuns, newestOfSchedule } from './runs-of-schedule.ts';
+import { type ColumnsOfRuns, inBoth, newestOfSchedule } from './runs-of-schedule.ts';
 
 export interface RunFilter {
   /** Only runs of these schedules, by uid; none named: of all. */
@@ -58,6 +61,41 @@ export interface More {
 export function newestFirst(filter: RunFilter, more: More = {}): SQL {
   const parts = partsOf(filter, more).map((part) => pageOf(filter, part, more));
   return sql`SELECT r.* FROM (${sql.join(parts, sql` UNION ALL `)}) AS r ORDER BY r.id DESC LIMIT ${filter.limit}`;
+}
+
+/** Reads what a statement of newestFirst answers, or one around it, newest first. */
+export type ReadPage<R> = (page: SQL) => Promise<R[]>;
+
+interface Meant<R> {
+  read: ReadPage<R>;
+  /** Conditions on `r`, a run. */
+  conditions: readonly SQL[];
+  /** The statement that asks for them by themselves. */
+  older: (page: Required<Pick<RunFilter, 'before' | 'limit'>>) => SQL;
+  /** So many runs, the newest, are looked at for them. */
+  walked?: number | undefined;
+}
+
+/**
+ * A page of many runs among very many others, or few. Some are nearly always among the newest of all; if the page is not full after those,
+ * they are asked for by themselves, for what is older.
+ */
+export async function pageAmongMany<R>(
+  db: Executor,
+  filter: RunFilter,
+  { read, conditions, older, walked = 10_000 }: Meant<R>,
+): Promise<R[]> {
+  const walk = { ...filter, limit: walked };
+  const found =
+    await read(sql`SELECT r.* FROM (${newestFirst(walk)}) AS r WHERE ${sql.join([...conditions], sql` AND `)}
+    ORDER BY r.id DESC LIMIT ${filter.limit}`);
+  const limit = filter.limit - found.length;
+  if (limit === 0) return found;
+  const [end] = await rowsOf<{ id: string }>(db)(sql`-- pageAmongMany
+    SELECT r.id FROM (${newestFirst(walk, { columns: inBoth(sql`r.id`) })}) AS r ORDER BY r.id DESC OFFSET ${walked - 1} LIMIT 1`);
+  if (!end) return found;
+  const before = { id: end.id, scheduledFor: scheduledForOf(end.id) };
+  return [...found, ...(await read(older({ before, limit })))];
 }
 
 /** Runs that one index has in the order of the list: of all schedules, or of each by itself. */

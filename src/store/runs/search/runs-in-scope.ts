@@ -1,12 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { type RunTrigger, isOfSchedule, scheduledForOf } from '../../../core/runs/run.ts';
+import { type RunTrigger, isOfSchedule } from '../../../core/runs/run.ts';
 import { hasOneOfIds } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { rowsOf } from '../../../postgres/sql/rows.ts';
 import { type RunUse, eachRange, namesOwned, runsInScope } from '../../scopes/in-scope.ts';
 import { ONE_OFF_KEYS } from '../idempotency-keys.ts';
-import { type ReadPage, endOfWalk } from './labelled-runs.ts';
-import { type More, type RunFilter, newestFirst } from './run-pages.ts';
+import { type More, type ReadPage, type RunFilter, newestFirst, pageAmongMany } from './run-pages.ts';
 import type { ColumnsOfRuns } from './runs-of-schedule.ts';
 
 /** A scope, and what its caller does with the runs. */
@@ -20,22 +19,19 @@ interface Bounds {
   fewSchedules: number;
   /** So few one-off runs are looked for by their ids. */
   fewKeys: number;
-  /** So many runs, the newest, are looked at for those of the scope. */
-  walked: number;
 }
 
-const BOUNDS: Bounds = { fewSchedules: 100, fewKeys: 1_000, walked: 10_000 };
+const BOUNDS: Bounds = { fewSchedules: 100, fewKeys: 1_000 };
 
 /**
  * A page of the runs that a scope has, which may be a few among very many of others, or nearly all. A few schedules are asked for their
- * runs, and a few one-off runs are read by their ids. Of many, some are nearly always among the newest runs of all; if the page is not
- * full after those, the scope's own are asked all the same, for what is older.
+ * runs, and a few one-off runs are read by their ids.
  */
-export async function pageInScope<R extends { id: string }>(
+export async function pageInScope<R>(
   db: Executor,
   filter: RunFilter,
   inScope: InScope,
-  { read, ...bounds }: { read: ReadPage<R> } & Partial<Bounds>,
+  { read, walked, ...bounds }: { read: ReadPage<R>; walked?: number } & Partial<Bounds>,
 ): Promise<R[]> {
   const conditions = runsInScope(inScope.scope, inScope.use);
   if (filter.ids) return read(newestFirst(filter, { conditions }));
@@ -43,16 +39,7 @@ export async function pageInScope<R extends { id: string }>(
   if (parts.length === 0) return [];
   // By its trigger, a run that is of no schedule is among few others.
   if (!isOfSchedules(filter) || !parts.some(({ isMany }) => isMany)) return read(newestOf(parts, filter));
-  const walk = { ...filter, limit: bounds.walked ?? BOUNDS.walked };
-  const found = await read(
-    sql`SELECT r.* FROM (${newestFirst(walk)}) AS r WHERE ${sql.join(conditions, sql` AND `)}
-    ORDER BY r.id DESC LIMIT ${filter.limit}`,
-  );
-  const limit = filter.limit - found.length;
-  const end = limit > 0 ? await endOfWalk(db, walk) : null;
-  if (end === null) return found;
-  const older = { before: { id: end, scheduledFor: scheduledForOf(end) }, limit };
-  return [...found, ...(await read(newestOf(parts, older)))];
+  return pageAmongMany(db, filter, { read, conditions, walked, older: (page) => newestOf(parts, page) });
 }
 
 /** The same runs as one statement: for what reads all that match. Of many, it reads all that the filter allows. Null: there are none. */
