@@ -61,7 +61,7 @@ const forwardInApi = forwardIn('api', [
 const forwardInStore = forwardIn(
   'store',
   [
-    ...['maintenance', 'instances', 'scopes', 'names', 'schedules', 'runs', 'effects', 'backlogs'],
+    ...['instances', 'scopes', 'names', 'schedules', 'runs', 'effects', 'backlogs'],
     'audit|calendars|connections|history|limits|notifiers|queues|reports',
     'secrets|verify',
   ],

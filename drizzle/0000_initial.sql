@@ -175,7 +175,9 @@ CREATE TABLE "history" (
 --> statement-breakpoint
 CREATE TABLE "installation" (
 	"one" boolean PRIMARY KEY DEFAULT true NOT NULL,
-	"observing_since" timestamp (3) with time zone,
+	"mode" text DEFAULT 'works' NOT NULL,
+	"mode_since" timestamp (3) with time zone,
+	"until" timestamp (3) with time zone,
 	"reason" text,
 	"took_over_at" timestamp (3) with time zone,
 	"took_over_since" timestamp (3) with time zone,
@@ -201,15 +203,6 @@ CREATE TABLE "limits" (
 	"version" integer DEFAULT 1 NOT NULL,
 	"updated_at" timestamp (3) with time zone NOT NULL,
 	CONSTRAINT "limits_max_running" CHECK (max_running BETWEEN 1 AND 10000)
-);
---> statement-breakpoint
-CREATE TABLE "maintenance" (
-	"one" boolean PRIMARY KEY DEFAULT true NOT NULL,
-	"since" timestamp (3) with time zone NOT NULL,
-	"until" timestamp (3) with time zone,
-	"reason" text,
-	"dispatch" text NOT NULL,
-	CONSTRAINT "maintenance_one_row" CHECK ("maintenance"."one")
 );
 --> statement-breakpoint
 CREATE TABLE "message_alerts" (

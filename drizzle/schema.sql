@@ -218,7 +218,9 @@ CREATE INDEX history_watched_successes ON ONLY public.history USING btree (sched
 
 CREATE TABLE installation (
   one boolean NOT NULL DEFAULT true,
-  observing_since timestamp(3) with time zone,
+  mode text NOT NULL DEFAULT 'works'::text,
+  mode_since timestamp(3) with time zone,
+  until timestamp(3) with time zone,
   reason text,
   took_over_at timestamp(3) with time zone,
   took_over_since timestamp(3) with time zone,
@@ -247,16 +249,6 @@ CREATE TABLE limits (
   updated_at timestamp(3) with time zone NOT NULL,
   CONSTRAINT limits_pkey PRIMARY KEY (id),
   CONSTRAINT limits_max_running CHECK (((max_running >= 1) AND (max_running <= 10000)))
-);
-
-CREATE TABLE maintenance (
-  one boolean NOT NULL DEFAULT true,
-  since timestamp(3) with time zone NOT NULL,
-  until timestamp(3) with time zone,
-  reason text,
-  dispatch text NOT NULL,
-  CONSTRAINT maintenance_pkey PRIMARY KEY (one),
-  CONSTRAINT maintenance_one_row CHECK (one)
 );
 
 CREATE TABLE message_alerts (

@@ -11,6 +11,7 @@ import { createAccess } from '../src/api/access/access.ts';
 import { ANSWER_LIMITS } from '../src/api/http/plugins/answer-limits.ts';
 import { standardLimits } from '../src/api/http/plugins/strangers.ts';
 import { createServer } from '../src/api/server.ts';
+import { WORKS } from '../src/core/installation.ts';
 import { NO_SHARES } from '../src/core/access/scope-shares.ts';
 import { NO_CAPS } from '../src/operations/scope-caps.ts';
 import { createKeyRing } from '../src/core/secrets/key-ring.ts';
@@ -65,8 +66,8 @@ async function render(): Promise<string> {
     openRunCaps: NO_CAPS,
     retentionDays: 30,
     basePath: '',
-    learnMaintenance: () => undefined,
-    observing: () => null,
+    learnInstallation: () => undefined,
+    installation: () => ({ ...WORKS, because: 'database', isReadOnly: false }),
     takeOver: noDatabase,
     readiness: () => ({ status: 'unavailable', checks: {}, warnings: [] }),
     metrics: { contentType: 'text/plain', text: () => Promise.resolve('') },

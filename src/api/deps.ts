@@ -4,7 +4,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Caller } from '../core/access/roles.ts';
 import type { ScopeShares } from '../core/access/scope-shares.ts';
 import type { Instant } from '../core/instant.ts';
-import type { Observing } from '../core/observing.ts';
+import type { KnownState } from '../core/installation.ts';
 import type { KeyRing } from '../core/secrets/key-ring.ts';
 import type { OpenRunCaps } from '../operations/scope-caps.ts';
 import type { TookOver } from '../operations/take-over.ts';
@@ -56,10 +56,10 @@ export interface ApiDeps {
   retentionDays: number;
   /** The prefix of every path, such as `/cron`; empty: none. */
   basePath: string;
-  /** Maintenance has begun, changed or ended. */
-  learnMaintenance: () => void;
-  /** Null: this instance works. */
-  observing: () => Observing | null;
+  /** What this instance knows of what the installation does. */
+  installation: () => KnownState;
+  /** It has changed. */
+  learnInstallation: () => void;
   /** Takes over from another installation: fires what was due from `since` on. `observesOn`: FIRELOCK_OBSERVE is set here. */
   takeOver: (since: Instant, caller: Caller) => Promise<TookOver & { observesOn: boolean }>;
   readiness: () => Readiness;

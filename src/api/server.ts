@@ -60,7 +60,7 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
             strangers,
             onRefused: (call) => {
               // An instance that observes writes nothing.
-              if (deps.observing() === null) refusals.note(call);
+              if (deps.installation().mode !== 'observes') refusals.note(call);
             },
           });
           countCallsUnderWay(api, deps.access);
@@ -168,7 +168,7 @@ function addApi(api: Api, deps: ApiDeps): void {
     if (migrations !== 'ok' && !is404) throw unavailable('the database is not ready yet');
     return Promise.resolve();
   });
-  refuseWhileObserving(api, deps.observing);
+  refuseWhileObserving(api, deps.installation);
   api.addHook('preValidation', validateRequest);
   takeCallsInTurn(api);
   const prompt = { ...deps, database: deps.promptDatabase };

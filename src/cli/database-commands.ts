@@ -1,4 +1,4 @@
-import { isoInstant } from '../core/instant.ts';
+import { isoInstant, isoOrNull } from '../core/instant.ts';
 import type { MigrationWait } from '../core/migration-wait.ts';
 import { createKeyRing } from '../core/secrets/key-ring.ts';
 import { InstancesLive, type Resumed, resumeFromNow } from '../operations/resume.ts';
@@ -58,7 +58,7 @@ export function observeOnly(options: DatabaseOptions, reason: string | null): Pr
     await migrateTo(migrationDatabaseUrl, options);
     const since = await database.transaction((tx) => observe(tx, reason));
     print(
-      `the instances of this database only observe, since ${isoInstant(since)}, until firelock take-over`,
+      `the instances of this database only observe, since ${isoOrNull(since) ?? 'now'}, until firelock take-over`,
     );
     return 0;
   };

@@ -1,8 +1,7 @@
 import type { AlertEvent } from './alerts/alert-events.ts';
 import type { AttemptOutcome, LookedUp } from './runs/attempts/attempt.ts';
 import type { Instant } from './instant.ts';
-import type { Maintenance } from './maintenance.ts';
-import type { Observing, TakeOver } from './observing.ts';
+import type { KnownState, TakeOver } from './installation.ts';
 import type { RunStatus } from './runs/run.ts';
 import type { BacklogKind, EffectKind } from './runs/effect.ts';
 import type { AccessEvent } from './access/access-events.ts';
@@ -28,12 +27,8 @@ export type FirelockEvent =
   | { type: 'databaseWentBack'; lostMs: number | null }
   | { type: 'instancesDeclaredDead'; instanceIds: readonly string[] }
   | { type: 'claimsDropped'; count: number }
-  /** This instance has learned of maintenance. A change is one of `until`, `reason` or `dispatch`. */
-  | { type: 'maintenanceBegan'; maintenance: Maintenance }
-  | { type: 'maintenanceChanged'; maintenance: Maintenance }
-  | { type: 'maintenanceEnded'; maintenance: Maintenance }
-  /** This instance begins to observe, or what it says about that has changed. */
-  | { type: 'observes'; observing: Observing }
+  /** This instance has learned that the installation does something else, or until when or why. */
+  | { type: 'installationChanged'; state: KnownState }
   /** `observesOn`: FIRELOCK_OBSERVE is set here. */
   | { type: 'tookOver'; tookOver: TakeOver; observesOn: boolean }
   /** Runs that edits recorded during maintenance, and that go on because it is over. */

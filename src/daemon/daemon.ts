@@ -189,13 +189,13 @@ function releasingFireLocks({ state }: Common, { tick, ...pipeline }: Workers): 
 
 /** Uses the connection of the heartbeats, which have ended. */
 function leavingCluster(
-  { state, pools, lease, events, observing }: Common,
+  { state, pools, lease, events, installation }: Common,
   { dispatchers }: Workers,
   ending: { cutOff: number },
 ): () => Promise<void> {
   return async () => {
     const { instanceId } = lease;
-    if (observing.current()) return;
+    if (installation.observes()) return;
     try {
       if (state.migrated) await pools.heartbeat.run((db) => markInstanceLeft(db, instanceId), LEAVE_LIMIT_MS);
     } finally {

@@ -65,22 +65,22 @@ async function migrateNow(
 }
 
 /** With FIRELOCK_OBSERVE nothing migrates the schema. @throws if it is older than this version */
-async function lookReadingOnly({ pools, state, observing }: Common): Promise<void> {
-  const { installation, isReadOnly } = await pools.background.run(async (db) => {
+async function lookReadingOnly({ pools, state, installation }: Common): Promise<void> {
+  const { found, isReadOnly } = await pools.background.run(async (db) => {
     if (!(await isMigrated(db)))
       throw new Error(
         'the schema is older than this version, and an instance with FIRELOCK_OBSERVE migrates nothing',
       );
-    return { installation: await readInstallation(db), isReadOnly: await mayOnlyRead(db) };
+    return { found: await readInstallation(db), isReadOnly: await mayOnlyRead(db) };
   });
-  observing.saw(installation, isReadOnly);
+  installation.learn(found, isReadOnly);
   state.migrated = true;
 }
 
 /** Whether the database says that its instances only observe. Registering asks it again, under its lock. */
-async function onlyObserves({ pools, observing }: Common): Promise<boolean> {
-  observing.saw(await pools.background.run(readInstallation), false);
-  return observing.current() !== null;
+async function onlyObserves({ pools, installation }: Common): Promise<boolean> {
+  installation.learn(await pools.background.run(readInstallation));
+  return installation.observes();
 }
 
 /** Work before the first fire; false: the process should end. */

@@ -37,8 +37,7 @@ import { type EventBus, createEventBus } from '../runtime/event-bus.ts';
 import { createIdleMemory } from '../runtime/idle-memory.ts';
 import { createLease } from '../runtime/instance-lease.ts';
 import { createInstanceState } from '../runtime/instance-state.ts';
-import { createMaintenanceState } from '../runtime/maintenance-state.ts';
-import { createObservingState } from '../runtime/observing-state.ts';
+import { createInstallationWatch } from '../runtime/installation-watch.ts';
 import { createConnectionBudget } from '../postgres/connection-budget.ts';
 import { openPools } from '../postgres/database-pools.ts';
 import { openDatabase } from '../postgres/database.ts';
@@ -96,8 +95,7 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
     ...options,
     ...access,
     ...{ clock, events, databaseClock },
-    maintenance: createMaintenanceState(events, databaseClock),
-    observing: createObservingState(events, clock, config.observe),
+    installation: createInstallationWatch({ events, clock, databaseClock }, config.observe),
     lease: createLease(clock, config.instanceTtlSeconds),
     ...{ ...connections, database: connections.pools.main },
     targets: createTargetRegistry([httpTarget, createEmailTarget({ clock, guard, events, ...config })]),
@@ -187,7 +185,7 @@ export function createWorkers(common: Common) {
     hasClaim: (runId, attempt) => dispatchers.hasClaim(runId, attempt),
   });
   const backstop = createBackstop({ ...background, wake, intervalSeconds });
-  common.maintenance.onChange(() => backstop.wake());
+  common.installation.onChange(() => backstop.wake());
   const { version, zoneData, lease } = common;
   const { caps: openRunCaps, loop: scopeCaps } = createOpenRunCaps(background);
   const heartbeat = createHeartbeat({
@@ -206,8 +204,6 @@ export function createWorkers(common: Common) {
     ...common,
     inFlight: () => dispatchers.inFlight(),
     leaseValid: () => lease.isValid(),
-    observes: () => common.observing.current() !== null,
-    inMaintenance: () => common.maintenance.current() !== null,
   });
   return {
     pullQueues,

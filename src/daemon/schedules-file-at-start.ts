@@ -105,11 +105,9 @@ async function innerCaller(
     ...common,
     ...{ database: pools.calls, promptDatabase: pools.api, slowDatabase: pools.background },
     ...{ access, metrics, wake, pullQueues, openRunCaps, retentionDays: config.retentionDays },
-    ...{ basePath: '', hasSignsElsewhere: true, dashboard: null, learnMaintenance: () => undefined },
-    ...{
-      observing: () => null,
-      takeOver: () => Promise.reject(new Error('a schedules file takes over nothing')),
-    },
+    ...{ basePath: '', hasSignsElsewhere: true, dashboard: null, learnInstallation: () => undefined },
+    installation: () => common.installation.current(),
+    takeOver: () => Promise.reject(new Error('a schedules file takes over nothing')),
     readiness: () => ({ status: 'ready', checks: { migrations: 'ok' }, warnings: [] }),
   });
   return {

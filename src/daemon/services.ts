@@ -11,7 +11,7 @@ import { readinessOf } from '../runtime/readiness.ts';
 import type { Service } from '../runtime/service.ts';
 import type { ServicesDeps } from '../runtime/service-table.ts';
 import { auditorFor } from '../store/audit/record-audit.ts';
-import { MAINTENANCE_CHANGED } from '../store/maintenance/maintenance-row.ts';
+import { INSTALLATION_CHANGED } from '../store/instances/installation-row.ts';
 import { WORK_FOR_PULL } from '../store/queues/queue-workers.ts';
 import { RUNS_RETURNED } from '../store/runs/claims/held-claims.ts';
 import { SCHEDULES_CHANGED } from '../store/schedules/write-schedules.ts';
@@ -31,18 +31,18 @@ interface Around {
 }
 
 export function createApi(common: Common, workers: Workers, { loops, lookAgain }: Around): ApiService {
-  const { config, pools, state, lease, maintenance, observing, listensAt } = common;
+  const { config, pools, state, lease, installation, listensAt } = common;
   const { metrics, wake, pullQueues, heartbeat, openRunCaps } = workers;
   const { retentionDays, host, port, metricsPort, basePath } = config;
   const hasSignsElsewhere = metricsPort !== undefined;
   metrics.observe({ ...common, loops });
-  const readiness = () => readinessOf(state, lease, loops, { maintenance: maintenance.current(), observing });
-  const learnMaintenance = () => heartbeat.wake();
+  const readiness = () => readinessOf(state, lease, loops, installation);
+  const learnInstallation = () => heartbeat.wake();
   const serving = {
     ...{ database: pools.calls, promptDatabase: pools.api, slowDatabase: pools.background },
     ...{ retentionDays, basePath, readiness, hasSignsElsewhere },
-    ...{ metrics, wake, pullQueues, openRunCaps, learnMaintenance, dashboard: readDashboard() },
-    ...{ observing: () => observing.current(), takeOver: takingOver(common, lookAgain) },
+    ...{ metrics, wake, pullQueues, openRunCaps, learnInstallation, dashboard: readDashboard() },
+    ...{ installation: () => installation.current(), takeOver: takingOver(common, lookAgain) },
   };
   const server = createServer({ ...common, ...serving });
   const signs = hasSignsElsewhere ? createSignsServer({ ...common, basePath, readiness, metrics }) : null;
@@ -92,7 +92,7 @@ export function createHints({ databaseUrl, budget }: Common, workers: Workers): 
     [SCHEDULES_CHANGED]: () => [tick, resumer].forEach((loop) => loop.wake()),
     [RUNS_RETURNED]: () => dispatchers.wake(),
     [WORK_FOR_PULL]: () => pullQueues.wake(),
-    [MAINTENANCE_CHANGED]: () => heartbeat.wake(),
+    [INSTALLATION_CHANGED]: () => heartbeat.wake(),
   };
   let hints: ReturnType<typeof listen> | undefined;
   return {

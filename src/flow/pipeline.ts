@@ -18,7 +18,7 @@ import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import { createOwnShortage } from '../runtime/own-shortage.ts';
-import type { MaintenanceState } from '../runtime/maintenance-state.ts';
+import type { InstallationWatch } from '../runtime/installation-watch.ts';
 import type { Wake } from '../runtime/loop/wake.ts';
 import type { Effect } from '../store/effects/effect-rows.ts';
 import type { Database } from '../postgres/database.ts';
@@ -57,7 +57,7 @@ interface PipelineDeps {
   /** Where files of connections are; null: nowhere. */
   secretsDir: string | null;
   lease: Lease;
-  maintenance: MaintenanceState;
+  installation: InstallationWatch;
   tickIntervalMs: number;
   lockTtlSeconds: number;
   /** Attempts under way at once: in all, and per lane. */
@@ -155,14 +155,14 @@ export function createPipeline(given: PipelineDeps) {
     execute: (claim: ClaimToExecute) => executeRun(executing, claim),
   };
   const dispatcher = createDispatcher({ ...dispatching, name: 'dispatch' });
-  const ofMessages = { ...MESSAGE_SLOTS, maintenance: NEVER_HELD, pollIntervalMs: MESSAGE_POLL_MS };
+  const ofMessages = { ...MESSAGE_SLOTS, installation: NEVER_HELD, pollIntervalMs: MESSAGE_POLL_MS };
   const messageDispatcher = createDispatcher({ ...dispatching, ...ofMessages, name: 'messages' });
   const dispatchers = joinDispatchers([dispatcher, messageDispatcher]);
   const planner = new Planner({ ...deps, readCalendars: createCalendarReader(database) });
   const planTurns = new PlanTurns(deps.scopeShares, FIRE_LOCK_BATCH);
   const firing: FireDueDeps = { ...deps, planner, planTurns, dispatcher };
   const tick = createTick({ ...deps, fireDue: () => fireDue(firing) });
-  deps.maintenance.onChange(() => tick.wake());
+  deps.installation.onChange(() => tick.wake());
   return {
     tick,
     admission,

@@ -6,18 +6,18 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { type Instant, isoInstant } from '../core/instant.ts';
-import type { Installation, TakeOver } from '../core/observing.ts';
+import { type Installation, type TakeOver, WORKS } from '../core/installation.ts';
 import type { Executor, Transaction } from '../postgres/executor.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import type { Auditor } from '../store/audit/record-audit.ts';
 import {
-  beginObserving,
   endSilentInstances,
   hasWorkedSince,
   lockInstallation,
   mayOnlyRead,
   readInstallation,
   recordTakeOver,
+  setState,
 } from '../store/instances/installation-row.ts';
 import { OperationRefused } from './operation-refused.ts';
 import { type Alone, type ResumeDeps, type Resumed, checkNoneLives, skipThrough } from './resume.ts';
@@ -61,6 +61,7 @@ export async function takeOver(
       ...{ action: 'installation.take-over', subject: null, scheduleId: null },
       detail,
     });
+    if (before.mode === 'observes') await setState(tx, WORKS);
     await recordTakeOver(tx, { at, since, by });
     return { at, since, by };
   }, LIMIT_MS);
@@ -73,9 +74,9 @@ function countsOf({ moved, skipped, runs: { ended, asked, left } }: Resumed) {
 
 async function installationToTake(db: Executor, isSet: boolean): Promise<Installation> {
   const found = await readInstallation(db);
-  if (found.observingSince !== null) return found;
+  if (found.mode === 'observes') return found;
   const { tookOver } = found;
-  if (!isSet) throw refused(WORKS);
+  if (!isSet) throw refused(DOES_NOT_OBSERVE);
   if (tookOver !== null && !(await hasWorkedSince(db, tookOver.at)))
     throw refused(
       `the installation took over already, at ${isoInstant(tookOver.at)}: start the instances without FIRELOCK_OBSERVE`,
@@ -84,20 +85,22 @@ async function installationToTake(db: Executor, isSet: boolean): Promise<Install
 }
 
 /**
- * From the commit on, no instance of this database registers, so none plans or sends, until a take-over. Answers since when.
+ * From the commit on, no instance of this database registers, so none plans or sends, until a take-over; maintenance is over. Answers
+ * since when.
  * @throws InstancesLive
  */
-export async function observe(tx: Transaction, reason: string | null): Promise<Instant> {
+export async function observe(tx: Transaction, reason: string | null): Promise<Instant | null> {
   // First the lock: an instance that is about to register has done so, or waits.
-  const since = await beginObserving(tx, reason);
+  await setState(tx, { mode: 'observes', until: null, reason });
   await checkNoneLives(tx);
   await endSilentInstances(tx);
-  return since;
+  return (await readInstallation(tx)).since;
 }
 
 const READ_ONLY = 'the database is read only, as a standby is: promote it first; nobody has taken over';
 const MOVED = 'another call took over, or changed what the database says, in the meantime';
-const WORKS = 'this installation does not observe: its instances fire, or do so once they are started';
+const DOES_NOT_OBSERVE =
+  'this installation does not observe: its instances fire, or do so once they are started';
 const IN_FUTURE = 'since is in the future: what is due from that moment on is fired, so it must have passed';
 const IN_DOUBT =
   'recorded before this installation took over; it is not known whether the other installation has sent the run';

@@ -24,7 +24,7 @@ import type { Role } from '../core/access/roles.ts';
 import type { AuditAction, AuditDetail, AuditOutcome } from '../core/audit.ts';
 import type { ConnectionFields } from '../core/connections/connection.ts';
 import type { AttemptEntry } from '../core/runs/attempts/attempt.ts';
-import type { MaintenanceDispatch } from '../core/maintenance.ts';
+import type { Mode } from '../core/installation.ts';
 import type { BacklogKind, EffectKind } from '../core/runs/effect.ts';
 import type { OnDependencyFailure, RunStatus, RunTrigger } from '../core/runs/run.ts';
 import type { Bound } from '../core/schedules/expect.ts';
@@ -793,26 +793,16 @@ export const zoneData = pgTable(
   (t) => [check('zone_data_one_row', sql`${t.one}`)],
 );
 
-/** One row at most: the maintenance that was asked for last. It is in force until `until`; null: until its row is deleted. */
-export const maintenance = pgTable(
-  'maintenance',
-  {
-    one: boolean().primaryKey().default(true),
-    since: instantColumn().notNull(),
-    until: instantColumn(),
-    reason: text(),
-    dispatch: text().$type<MaintenanceDispatch>().notNull(),
-  },
-  (t) => [check('maintenance_one_row', sql`${t.one}`)],
-);
-
-/** One row, always: whether all instances of this database only observe, since when and why; and who took over last, from when on. */
+/** One row, always: what all instances of this database do, since when, until when and why; and who took over last, from when on. */
 export const installation = pgTable(
   'installation',
   {
     one: boolean().primaryKey().default(true),
-    /** Null: they work. */
-    observingSince: instantColumn('observing_since'),
+    mode: text().$type<Mode>().notNull().default('works'),
+    /** When the maintenance, or observing, began. */
+    modeSince: instantColumn('mode_since'),
+    /** They work again from then on; null: until somebody says so. */
+    until: instantColumn(),
     reason: text(),
     tookOverAt: instantColumn('took_over_at'),
     /** What was due from this moment on is fired. */

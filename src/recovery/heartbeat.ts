@@ -11,7 +11,7 @@ import type { ConfirmedCommit, ConfirmedCommits } from '../runtime/confirmed-com
 import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
-import type { MaintenanceState } from '../runtime/maintenance-state.ts';
+import type { InstallationWatch } from '../runtime/installation-watch.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import type { Database } from '../postgres/database.ts';
 import {
@@ -31,7 +31,7 @@ interface HeartbeatDeps {
   lease: Lease;
   /** The newest of this instance. */
   commits: ConfirmedCommits;
-  maintenance: Pick<MaintenanceState, 'learn'>;
+  installation: Pick<InstallationWatch, 'learn'>;
   /** What the others know about this instance, except its id. */
   instance: Omit<Instance, 'id'>;
   intervalSeconds: number;
@@ -70,7 +70,7 @@ export function createHeartbeat(deps: HeartbeatDeps): Loop {
     const answeredAt = clock.monotonic();
     databaseClock.sample(answer.now, sent.monotonic);
     // Before the lease is renewed: no run may be sent during maintenance that holds runs.
-    deps.maintenance.learn(answer.maintenance);
+    deps.installation.learn(answer.installation);
     const isGone = emitLostCommits(answer);
     if (isGone) commits.forget(noted);
     streak = afterBeat(streak, { sentAt: sent.monotonic, answeredAt, databaseNow: answer.now }, ttlSeconds);

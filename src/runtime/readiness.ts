@@ -1,11 +1,10 @@
 import { isoInstant } from '../core/instant.ts';
 import { OWN_SHORTAGES } from '../core/own-resources.ts';
-import type { Maintenance } from '../core/maintenance.ts';
-import type { Observing } from '../core/observing.ts';
+import type { KnownState } from '../core/installation.ts';
 import type { Lease } from './instance-lease.ts';
 import type { InstanceState, Trouble } from './instance-state.ts';
 import type { Turning } from './loop/loop.ts';
-import type { ObservingState } from './observing-state.ts';
+import type { InstallationWatch } from './installation-watch.ts';
 import { LOOP_LIMIT_MS, warningsOf } from './readiness-warnings.ts';
 
 /** An instance's answer at /readyz: `ready` if every check is `ok`; warnings do not change that. */
@@ -19,20 +18,21 @@ export function readinessOf(
   state: InstanceState,
   lease: Lease,
   loops: readonly Turning[],
-  { maintenance, observing }: { maintenance: Maintenance | null; observing: ObservingState },
+  installation: InstallationWatch,
 ): Readiness {
   const { migrated, stopping } = state;
-  const observes = observing.current();
+  const known = installation.current();
   const [trouble] = state.troubles();
   const checks = {
     migrations: migrated ? 'ok' : 'the database has not been reached yet, or its schema is not up to date',
-    ...(observes ? checkOfLooks(observing, trouble) : checksOfLease(state, lease, trouble)),
+    ...(known.mode === 'observes'
+      ? checkOfLooks(installation, trouble)
+      : checksOfLease(state, lease, trouble)),
     loops: checkOfLoops(state, lease, loops),
     shutdown: stopping ? 'stopping' : 'ok',
   };
   const warnings = [
-    ...(observes ? [observingWarning(observes)] : []),
-    ...(maintenance ? [maintenanceWarning(maintenance)] : []),
+    ...(known.mode === 'works' ? [] : [installationWarning(known)]),
     ...warningsOf(loops, state),
   ];
   const ready = Object.values(checks).every((check) => check === 'ok');
@@ -42,8 +42,8 @@ export function readinessOf(
 const OUT_OF_REACH_OR_SLOW = 'the database is out of reach or slow';
 
 /** An observer sends no heartbeats, and needs no lease for what it does. */
-function checkOfLooks(observing: ObservingState, trouble: Trouble | undefined) {
-  const isInReach = observing.silentMs() <= LOOP_LIMIT_MS;
+function checkOfLooks(installation: InstallationWatch, trouble: Trouble | undefined) {
+  const isInReach = installation.silentMs() <= LOOP_LIMIT_MS;
   const why = trouble?.words ?? OUT_OF_REACH_OR_SLOW;
   return {
     database: isInReach ? 'ok' : `no look at the database was answered lately: ${why}`,
@@ -95,16 +95,15 @@ function checkOfLoops({ failures }: InstanceState, lease: Lease, loops: readonly
   return faults.length === 0 ? 'ok' : faults.join('; ');
 }
 
-/** `/readyz` needs no token, so it does not say why: `GET /observing` does. */
-function observingWarning({ because, isReadOnly }: Observing): string {
-  const why = because === 'setting' ? 'FIRELOCK_OBSERVE is set' : 'the database says so';
-  const promote = isReadOnly ? '; the database is read only: promote it first' : '';
-  return `this instance only observes (${why}): it plans nothing and sends nothing until \`firelock take-over\`${promote}`;
-}
-
-/** `/readyz` needs no token, so it does not say why: `GET /maintenance` does. */
-function maintenanceWarning({ since, until, dispatch }: Maintenance): string {
+/** `/readyz` needs no token, so it does not say why: `GET /observing` and `GET /maintenance` do. */
+function installationWarning({ mode, because, isReadOnly, since, until }: KnownState): string {
+  if (mode === 'observes') {
+    const why = because === 'setting' ? 'FIRELOCK_OBSERVE is set' : 'the database says so';
+    const promote = isReadOnly ? '; the database is read only: promote it first' : '';
+    return `this instance only observes (${why}): it plans nothing and sends nothing until \`firelock take-over\`${promote}`;
+  }
+  const begin = since === null ? '' : ` since ${isoInstant(since)}`;
   const end = until === null ? 'until it is ended' : `until ${isoInstant(until)}`;
-  const handoffs = dispatch === 'hold' ? ', and no run is handed off' : '';
-  return `maintenance since ${isoInstant(since)}, ${end}: no schedule is planned${handoffs}`;
+  const handoffs = mode === 'holds' ? ', and no run is handed off' : '';
+  return `maintenance${begin}, ${end}: no schedule is planned${handoffs}`;
 }

@@ -1,3 +1,4 @@
+import { installationUnseen } from '../support/working.ts';
 import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { promisify } from 'node:util';
@@ -176,12 +177,12 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     retentionDays: 30,
     basePath,
     dashboard,
-    learnMaintenance: () => undefined,
+    learnInstallation: () => undefined,
     secrets,
     takesSecretFiles,
     sendsMail,
     mailToDomains,
-    observing: () => null,
+    installation: () => installationUnseen().current(),
     takeOver: async (since, caller) => ({
       ...(await takeOver(
         {

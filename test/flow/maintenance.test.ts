@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
 import { startMaintenance, stopMaintenance } from '../../src/operations/maintenance-changes.ts';
 import { lockDueSchedules } from '../../src/store/schedules/fire-locks.ts';
-import { readMaintenance } from '../../src/store/maintenance/maintenance-row.ts';
+import { readInstallation } from '../../src/store/instances/installation-row.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { createPullInstance } from '../support/pulling.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
@@ -30,12 +30,12 @@ async function newInstance(options?: Parameters<typeof createInstance>[1]): Prom
   return instance;
 }
 
-const begin = (dispatch: 'continue' | 'hold', untilAt: number | null = null) =>
-  startMaintenance(store.database, { reason: null, until: untilAt, dispatch });
+const begin = (mode: 'plansNothing' | 'holds', untilAt: number | null = null) =>
+  startMaintenance(store.database, { mode, until: untilAt, reason: null });
 /** What its heartbeat would tell it now. */
 const tell = async (...told: TestInstance[]) => {
-  const found = await store.database.run(readMaintenance);
-  for (const { maintenance } of told) maintenance.learn(found);
+  const found = await store.database.run(readInstallation);
+  for (const { installation } of told) installation.learn(found);
 };
 /** Every hour, the last time half an hour ago: however long a test takes, nothing comes due in it. */
 const HOURLY = { cron: null, everySeconds: 3600, startAt: Date.now() - 3.5 * 3_600_000 };
@@ -66,7 +66,7 @@ it('nothing is planned while it is on; afterwards the catchUp of each schedule d
   for (const catchUp of ['skip', 'latest', 'all'] as const)
     await one.put(catchUp, { ...HOURLY, catchUp, url: receiver.url });
   await one.put('by-hand', { url: receiver.url });
-  await begin('continue');
+  await begin('plansNothing');
   await rewind();
   await one.start();
   await other.start();
@@ -99,7 +99,7 @@ it('a fire to skip that comes due meanwhile is skipped afterwards, also if the s
   const instance = await newInstance();
   const given = { ...HOURLY, catchUp: 'all', url: receiver.url } as const;
   const { uid } = await instance.put('asked', given);
-  await begin('continue');
+  await begin('plansNothing');
   await rewind();
   const fireAt = new Date(HOURLY.startAt + 3_600_000).toISOString();
   await store.rows(sql`WITH flagged AS (UPDATE schedules SET has_skips = true WHERE uid = ${uid})
@@ -126,7 +126,7 @@ it('a plan under way when it begins is not recorded, and its lock is free', asyn
       lockDueSchedules(db, { instanceId, limit: 10, lockTtlSeconds: 120, walking: [] }),
     );
   expect(await lock()).toMatchObject({ locked: [{ id: 'walked' }], inMaintenance: false });
-  await begin('continue');
+  await begin('plansNothing');
   expect(await lock()).toMatchObject({ locked: [], inMaintenance: true });
   expect(await store.rows(sql`SELECT locked_by FROM schedules`)).toEqual([{ locked_by: null }]);
 
@@ -138,7 +138,7 @@ it('a plan under way when it begins is not recorded, and its lock is free', asyn
     return row?.at ?? null;
   };
   const first = await until(lockedAt);
-  await store.rows(sql`INSERT INTO maintenance (since, dispatch) VALUES (now(), 'continue')`);
+  await store.rows(sql`UPDATE installation SET mode = 'plansNothing', mode_since = now()`);
   await passes(instance, 'tick', 2);
   expect(await lockedAt()).toBe(first);
   await stopMaintenance(store.database);
@@ -156,7 +156,7 @@ it('while it holds runs, none is claimed, and unsent claims go back; attempts un
   await receiver.arrived(1);
   const { dispatcher } = one.pipeline;
   await until(() => dispatcher.claimed() > dispatcher.inFlight() || null);
-  await begin('hold');
+  await begin('holds');
   await tell(one);
   await until(() => dispatcher.claimed() === dispatcher.inFlight() || null);
   const underWay = dispatcher.inFlight();
@@ -187,7 +187,7 @@ it('while it holds runs, none is claimed, and unsent claims go back; attempts un
 it('while it holds runs, workers get none, not even those that wait; when it is over, they do', async () => {
   receiver = await startReceiver();
   const pulling = await createPullInstance(store.url);
-  await begin('hold');
+  await begin('holds');
   const [id] = await pulling.accept({});
   expect(await pulling.claim()).toEqual([]);
   const waiting = pulling.claim({ waitSeconds: 60 });
@@ -204,20 +204,20 @@ it('while it holds runs, workers get none, not even those that wait; when it is 
 it('it ends by itself by the database’s clock', async () => {
   receiver = await startReceiver();
   const instance = await newInstance();
-  expect(await begin('hold', Date.now() - 1000)).toBeNull();
-  await begin('hold', Date.now() + 3_600_000);
+  expect(await begin('holds', Date.now() - 1000)).toBeNull();
+  await begin('holds', Date.now() + 3_600_000);
   await tell(instance);
-  expect(instance.maintenance.holdsRuns()).toBe(true);
+  expect(instance.installation.holdsRuns()).toBe(true);
   await instance.put('due', { ...HOURLY, url: receiver.url });
   await rewind();
   await instance.start();
   await passes(instance, 'tick', 2);
   // Not now: that is stored in whole milliseconds, and may be rounded up.
-  await store.rows(sql`UPDATE maintenance SET until = clock_timestamp() - interval '1 millisecond'`);
+  await store.rows(sql`UPDATE installation SET until = clock_timestamp() - interval '1 millisecond'`);
   await tell(instance);
   await receiver.arrived(1);
-  expect(instance.events.filter(({ type }) => type.startsWith('maintenance'))).toMatchObject([
-    { type: 'maintenanceBegan', maintenance: { dispatch: 'hold' } },
-    { type: 'maintenanceEnded' },
+  expect(instance.events.filter(({ type }) => type === 'installationChanged')).toMatchObject([
+    { state: { mode: 'holds' } },
+    { state: { mode: 'works' } },
   ]);
 });

@@ -4,6 +4,7 @@ import { createLogger } from '../../src/observability/log/logger.ts';
 import { createMetrics } from '../../src/observability/metrics/metrics.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
+import { installationUnseen } from '../support/working.ts';
 
 const DAY = Date.UTC(2026, 10, 21);
 const END = DAY + 86_400_000;
@@ -17,8 +18,7 @@ function observed() {
     zoneData: 'a',
     inFlight: () => 0,
     leaseValid: () => true,
-    observes: () => false,
-    inMaintenance: () => false,
+    installation: installationUnseen(),
   });
   const written: string[] = [];
   logEvents(events, createLogger('info', { write: (line: string) => written.push(line) }));

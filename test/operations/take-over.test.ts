@@ -9,11 +9,7 @@ import { openDatabase } from '../../src/postgres/database.ts';
 import { isReadOnly } from '../../src/postgres/errors.ts';
 import { readingOnly } from '../../src/postgres/reading-only.ts';
 import { auditorFor } from '../../src/store/audit/record-audit.ts';
-import {
-  beginObserving,
-  lockInstallation,
-  readInstallation,
-} from '../../src/store/instances/installation-row.ts';
+import { lockInstallation, readInstallation, setState } from '../../src/store/instances/installation-row.ts';
 import { registerUnlessObserving } from '../../src/store/instances/instances.ts';
 import { storeOfTest } from '../support/of-test.ts';
 import type { Store } from '../support/pipeline.ts';
@@ -53,8 +49,8 @@ test.each([true, false])(
     );
     expect([refused, others]).toEqual([expect.any(OperationRefused), []]);
     expect(await entries()).toHaveLength(1);
-    const { observingSince, tookOver } = await store.database.run(readInstallation);
-    expect([observingSince, tookOver?.since, tookOver?.by]).toEqual([null, SINCE, 'ops']);
+    const { mode, tookOver } = await store.database.run(readInstallation);
+    expect([mode, tookOver?.since, tookOver?.by]).toEqual(['works', SINCE, 'ops']);
     // Nor later, until an instance has worked.
     await expect(takeOverNow(isSet)).rejects.toThrow(isSet ? /took over already/ : /does not observe/);
   },
@@ -76,7 +72,7 @@ test('an instance that registers while they begin to observe waits, and is not l
         AND wait_event_type = 'Lock' AND query LIKE '%registerUnlessObserving%'`);
       return waiting.length > 0 || null;
     });
-    await beginObserving(tx, 'a drill');
+    await setState(tx, { mode: 'observes', until: null, reason: 'a drill' });
   });
   expect(await registering).toBe(false);
   expect(await store.rows(sql`SELECT FROM instances`)).toEqual([]);

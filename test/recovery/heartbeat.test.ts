@@ -9,7 +9,7 @@ import { type ConfirmedCommits, createConfirmedCommits } from '../../src/runtime
 import { createDatabaseClock } from '../../src/runtime/database-clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { type Lease, createLease } from '../../src/runtime/instance-lease.ts';
-import { createMaintenanceState } from '../../src/runtime/maintenance-state.ts';
+import { createInstallationWatch } from '../../src/runtime/installation-watch.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { registerUnlessObserving } from '../../src/store/instances/instances.ts';
 import { storeOfTest } from '../support/of-test.ts';
@@ -78,7 +78,7 @@ async function startHeartbeat(
     clock: systemClock,
     databaseClock,
     commits,
-    maintenance: createMaintenanceState(bus, databaseClock),
+    installation: createInstallationWatch({ events: bus, clock: systemClock, databaseClock }, false),
     onObserving: given.onObserving ?? (() => undefined),
     events: bus,
     lease,
@@ -194,7 +194,7 @@ it('an instance that was declared dead, and whose database only observes since t
   const { lease } = beating;
   await beating.beats(1);
   await store.rows(sql`UPDATE instances SET died_at = clock_timestamp() WHERE id = ${lease.instanceId}`);
-  await store.rows(sql`UPDATE installation SET observing_since = clock_timestamp()`);
+  await store.rows(sql`UPDATE installation SET mode = 'observes', mode_since = clock_timestamp()`);
   await until(() => told || null);
   expect([lease.isValid(), beating.eventsOf('instanceRegistered')]).toEqual([false, [expect.anything()]]);
   expect(await instanceRow(lease.instanceId)).toBeUndefined();

@@ -1,28 +1,27 @@
 import { expect, it } from 'vitest';
 import { type Clock, systemClock } from '../../src/runtime/clock.ts';
+import { WORKS } from '../../src/core/installation.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { createLease } from '../../src/runtime/instance-lease.ts';
 import { createLoop } from '../../src/runtime/loop/loop.ts';
-import { createObservingState } from '../../src/runtime/observing-state.ts';
 import { createInstanceState } from '../../src/runtime/instance-state.ts';
 import { readinessOf } from '../../src/runtime/readiness.ts';
 import { passingClock } from '../support/passing-clocks.ts';
 import { until } from '../support/until.ts';
+import { installationUnseen } from '../support/working.ts';
 
-const observing = (isSet: boolean) => createObservingState(createEventBus(), systemClock, isSet);
-const QUIET = { maintenance: null, observing: observing(false) };
-const WORKS = { observingSince: null, reason: null, tookOver: null };
+const QUIET = installationUnseen();
 
 it('an instance that only observes is ready without a lease, as soon as the database answers, and says what it does', () => {
   const state = createInstanceState(createEventBus(), systemClock);
   state.migrated = true;
-  const observes = { maintenance: null, observing: observing(true) };
+  const observes = installationUnseen(true);
   const now = () => readinessOf(state, createLease(systemClock, 10), [], observes);
   expect([now().status, Object.keys(now().checks)]).toEqual([
     'unavailable',
     ['migrations', 'database', 'loops', 'shutdown'],
   ]);
-  observes.observing.saw(WORKS, true);
+  observes.learn({ ...WORKS, tookOver: null }, true);
   expect([now().status, now().warnings]).toEqual([
     'ready',
     [expect.stringMatching(/only observes \(FIRELOCK_OBSERVE is set\).*take-over.*promote it first/)],

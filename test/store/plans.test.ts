@@ -264,7 +264,7 @@ test('the tick and claims ask once for maintenance, however many schedules and r
     sql`UPDATE runs SET ready = true WHERE id IN (SELECT id FROM runs WHERE limit_id IS NULL ORDER BY id LIMIT 50)`,
   );
   await store.rows(
-    sql`INSERT INTO maintenance (since, until, dispatch) VALUES (now(), now() - interval '1 hour', 'hold')`,
+    sql`UPDATE installation SET mode = 'holds', mode_since = now(), until = now() - interval '1 hour'`,
   );
   const { id: instanceId } = instance;
   const room = { limit: 100, freeByLane: new Map(), freePerLane: 16, targetTypes: ['http'] };
@@ -275,7 +275,7 @@ test('the tick and claims ask once for maintenance, however many schedules and r
   };
   for (const [name, statement] of Object.entries(statements)) {
     for (const plan of await plansOf(await statementOf(statement)))
-      expect([name, loopsOver('maintenance', plan)]).toEqual([name, 1]);
+      expect([name, loopsOver('installation', plan)]).toEqual([name, 1]);
   }
 });
 

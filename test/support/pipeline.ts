@@ -27,7 +27,7 @@ import { type DatabaseClock, createDatabaseClock } from '../../src/runtime/datab
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import type { Loop } from '../../src/runtime/loop/loop.ts';
 import { type Lease, createLease } from '../../src/runtime/instance-lease.ts';
-import { type MaintenanceState, createMaintenanceState } from '../../src/runtime/maintenance-state.ts';
+import { type InstallationWatch, createInstallationWatch } from '../../src/runtime/installation-watch.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { registerUnlessObserving } from '../../src/store/instances/instances.ts';
 import { rowsOf } from '../../src/postgres/sql/rows.ts';
@@ -69,7 +69,7 @@ export interface TestInstance {
   id: string;
   lease: Lease;
   /** What its heartbeats would have told it. */
-  maintenance: MaintenanceState;
+  installation: InstallationWatch;
   pipeline: Pipeline & { pauser: Pauser; resumer: Loop; alertWatch: Loop };
   targets: TargetRegistry;
   events: FirelockEvent[];
@@ -121,7 +121,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
   const { instanceId: id } = lease;
   lease.renew(lease.moment());
   const databaseClock = options.databaseClock ?? createDatabaseClock(systemClock);
-  const maintenance = createMaintenanceState(bus, databaseClock);
+  const installation = createInstallationWatch({ events: bus, clock: systemClock, databaseClock }, false);
   const commits = createConfirmedCommits(systemClock);
   const stages = createPipeline({
     database,
@@ -136,7 +136,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
     commits,
     clock: systemClock,
     databaseClock,
-    maintenance,
+    installation,
     tickIntervalMs,
     lockTtlSeconds,
     concurrency,
@@ -182,7 +182,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
   return {
     id,
     lease,
-    maintenance,
+    installation,
     pipeline,
     targets,
     events,

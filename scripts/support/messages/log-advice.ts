@@ -104,12 +104,10 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
     'Start it without `FIRELOCK_OBSERVE`, if it should fire.',
   'this installation has taken over: this instance works, and fires what was due since then':
     'A caller used `firelock take-over`; `GET /audit` says who. The other installation must not work any more.',
-  'maintenance has begun: no schedule is planned, and no run is handed off': MAINTENANCE,
-  'maintenance has begun: no schedule is planned; recorded runs are handed off': MAINTENANCE,
-  'maintenance has ended: fires that were due meanwhile are planned now, by the catchUp of each schedule':
+  'maintenance: no schedule is planned, and no run is handed off': MAINTENANCE,
+  'maintenance: no schedule is planned; recorded runs are handed off': MAINTENANCE,
+  'no maintenance: fires that were due meanwhile are planned now, by the catchUp of each schedule':
     'Nothing.',
-  'maintenance was changed: no schedule is planned, and no run is handed off': MAINTENANCE,
-  'maintenance was changed: no schedule is planned; recorded runs are handed off': MAINTENANCE,
   'silent instances declared dead; their runs are taken over':
     'Find out why these instances ended ([FirelockInstanceDown](runbook.md#firelockinstancedown)).',
   'the instance left with unfinished work; other instances take it over':

@@ -38,8 +38,7 @@ const logLine: Recognise = (name, args, call) => {
 const warning: Recognise = (name, args, call) => {
   const [first] = args;
   if (name === 'warnings.push') return { text: first ?? null, of: '' };
-  if (name === 'maintenanceWarning' || name === 'observingWarning')
-    return { text: call as ts.CallExpression, of: '' };
+  if (name === 'installationWarning') return { text: call as ts.CallExpression, of: '' };
   const isOfEach = name.endsWith('.map') && first && ts.isArrowFunction(first) && !ts.isBlock(first.body);
   return isOfEach ? { text: first.body, of: '' } : null;
 };

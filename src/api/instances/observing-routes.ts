@@ -1,6 +1,6 @@
 import { z } from 'zod';
+import type { KnownState } from '../../core/installation.ts';
 import { isoInstant, isoOrNull } from '../../core/instant.ts';
-import type { Observing } from '../../core/observing.ts';
 import type { TookOver } from '../../operations/take-over.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import { readInstallation } from '../../store/instances/installation-row.ts';
@@ -19,16 +19,16 @@ declare module 'fastify' {
 const READING = ['GET', 'HEAD'];
 
 /** Routes for viewers change nothing, whatever their method is. */
-export function refuseWhileObserving(api: Api, observing: () => Observing | null): void {
+export function refuseWhileObserving(api: Api, installation: () => KnownState): void {
   api.addHook('onRequest', async ({ method, is404, routeOptions: { config } }) => {
-    const known = observing();
+    const known = installation();
     const changes = !READING.includes(method) && config.role !== 'viewer' && config.alsoObserving !== true;
-    if (known && changes && !is404) throw new Problem(503, refusal(known));
+    if (known.mode === 'observes' && changes && !is404) throw new Problem(503, refusal(known));
     return Promise.resolve();
   });
 }
 
-function refusal({ because, isReadOnly }: Observing): string {
+function refusal({ because, isReadOnly }: KnownState): string {
   const why = because === 'setting' ? 'FIRELOCK_OBSERVE is set' : 'the database says so';
   const promote = isReadOnly ? 'promote the database, which is read only, and then ' : '';
   const restart = because === 'setting' ? ', and start the instances without FIRELOCK_OBSERVE' : '';
@@ -81,7 +81,7 @@ export const tookOverAnswer = takeOverAnswer
 
 const tags = [TAGS.instances];
 
-export function addObservingRoute(api: Api, { database, observing }: ApiDeps): void {
+export function addObservingRoute(api: Api, { database, installation }: ApiDeps): void {
   api.get(
     '/observing',
     {
@@ -95,15 +95,18 @@ export function addObservingRoute(api: Api, { database, observing }: ApiDeps): v
     },
     async ({ caller: { scope } }): Promise<z.output<typeof observingAnswer>> => {
       const { tookOver } = await database.run(readInstallation);
-      const { because = null, since = null, reason = null, isReadOnly = false } = observing() ?? {};
+      const { mode, because, since, reason, isReadOnly: readOnly } = installation();
+      const said = { observing: true, because, since: isoOrNull(since), reason, readOnly };
       return {
-        ...{ observing: because !== null, because, since: isoOrNull(since), reason, readOnly: isReadOnly },
+        ...(mode === 'observes' ? said : WORKING),
         // Who the others are is not for a caller with a scope.
         tookOver: tookOver && answeredTakeOver({ ...tookOver, by: scope === null ? tookOver.by : null }),
       };
     },
   );
 }
+
+const WORKING = { observing: false, because: null, since: null, reason: null, readOnly: false };
 
 export function addTakeOverRoute(api: Api, { takeOver }: ApiDeps): void {
   api.post(

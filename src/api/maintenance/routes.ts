@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { isoInstant, isoOrNull } from '../../core/instant.ts';
-import { type Maintenance, MAINTENANCE_DISPATCHES } from '../../core/maintenance.ts';
+import type { InstallationState } from '../../core/installation.ts';
+import { isoOrNull } from '../../core/instant.ts';
 import { startMaintenance, stopMaintenance } from '../../operations/maintenance-changes.ts';
-import { readMaintenance } from '../../store/maintenance/maintenance-row.ts';
+import { readInstallation } from '../../store/instances/installation-row.ts';
 import { auditorFor } from '../../store/audit/record-audit.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { invalid } from '../http/problem.ts';
@@ -10,7 +10,7 @@ import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts
 import { NOT_GIVEN, where } from '../document/kinds.ts';
 import { answeredInstant, instant, text } from '../http/common-schemas.ts';
 
-const dispatch = z.enum(MAINTENANCE_DISPATCHES).meta({
+const dispatch = z.enum(['continue', 'hold']).meta({
   description:
     '`continue`: runs that are recorded already, retries, manual fires and one-off runs are handed off. `hold`: they wait for the end.',
 });
@@ -54,7 +54,7 @@ export const maintenanceAnswer = z
 
 const tags = [TAGS.instances];
 
-export function addMaintenanceRoutes(api: Api, { database, learnMaintenance }: ApiDeps): void {
+export function addMaintenanceRoutes(api: Api, { database, learnInstallation }: ApiDeps): void {
   api.get(
     '/maintenance',
     {
@@ -66,7 +66,7 @@ export function addMaintenanceRoutes(api: Api, { database, learnMaintenance }: A
         response: { 200: json('As it is now', maintenanceAnswer), ...problems(400) },
       },
     },
-    async () => answer(await database.run(readMaintenance)),
+    async () => answer(await database.run(readInstallation)),
   );
   api.post(
     '/maintenance',
@@ -83,17 +83,20 @@ export function addMaintenanceRoutes(api: Api, { database, learnMaintenance }: A
     },
     async ({ body: { on, until, reason, dispatch }, caller }) => {
       const auditor = auditorFor(caller);
-      const begun = on ? await startMaintenance(database, { until, reason, dispatch }, auditor) : null;
+      const mode = dispatch === 'hold' ? 'holds' : 'plansNothing';
+      const begun = on ? await startMaintenance(database, { mode, until, reason }, auditor) : null;
       if (on && !begun) throw invalid([{ path: '/until', message: 'must be in the future' }], 422);
       if (!on) await stopMaintenance(database, auditor);
-      learnMaintenance();
-      return answer(begun);
+      learnInstallation();
+      return begun ? answer(begun) : OFF;
     },
   );
 }
 
-function answer(maintenance: Maintenance | null): z.output<typeof maintenanceAnswer> {
-  if (!maintenance) return { on: false, reason: null, until: null, dispatch: 'continue', since: null };
-  const { since, until, reason, dispatch } = maintenance;
-  return { on: true, reason, until: isoOrNull(until), dispatch, since: isoInstant(since) };
+const OFF = { on: false, reason: null, until: null, dispatch: 'continue', since: null } as const;
+
+function answer({ mode, since, until, reason }: InstallationState): z.output<typeof maintenanceAnswer> {
+  if (mode === 'works' || mode === 'observes') return OFF;
+  const dispatch = mode === 'holds' ? 'hold' : 'continue';
+  return { on: true, reason, until: isoOrNull(until), dispatch, since: isoOrNull(since) };
 }

@@ -7,7 +7,7 @@ import type { Loop } from '../../runtime/loop/loop.ts';
 import type { OwnShortage } from '../../runtime/own-shortage.ts';
 import type { Rests } from '../../runtime/loop/rests.ts';
 import type { Wake } from '../../runtime/loop/wake.ts';
-import type { MaintenanceState } from '../../runtime/maintenance-state.ts';
+import type { InstallationWatch } from '../../runtime/installation-watch.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import type { ClaimBuffer } from './claim-buffer.ts';
@@ -30,7 +30,7 @@ export interface DispatchDeps {
   definitions: HandoffDefinitions;
   settler: Pick<Settler, 'add'>;
   lease: Lease;
-  maintenance: Pick<MaintenanceState, 'holdsRuns' | 'onChange'>;
+  installation: Pick<InstallationWatch, 'holdsRuns' | 'onChange'>;
   wake: Wake;
   shortage: OwnShortage;
   /** There may be work for workers that pull. */

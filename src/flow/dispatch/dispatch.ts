@@ -68,7 +68,7 @@ export function createDispatcher(deps: DispatchDeps): Dispatcher {
     dispatch.lanes.start();
     loop.wake();
   });
-  deps.maintenance.onChange(() => loop.wake());
+  deps.installation.onChange(() => loop.wake());
   return {
     ...turningOf(loop),
     reserve: (lane) =>
@@ -138,7 +138,7 @@ async function pass(dispatch: Dispatch): Promise<number> {
   await loadMissingDefinitions(dispatch);
   // A lane may have begun to stand still since the last pass. Then it may have the slots for such lanes.
   lanes.start();
-  if (deps.maintenance.holdsRuns() || deps.shortage.mostClaims() === 0) await returnWaiting(dispatch);
+  if (deps.installation.holdsRuns() || deps.shortage.mostClaims() === 0) await returnWaiting(dispatch);
   // The returned runs are not claimed again at once: another instance may have a slot.
   if (await returnStale(dispatch)) return deps.pollIntervalMs;
   return claimMore(dispatch);

@@ -6,8 +6,8 @@ import type { LaneClaim } from './lane.ts';
 import type { AttemptEnd } from './lane-pace.ts';
 import { EndedClaim } from './own-claims.ts';
 
-export function maySend({ lease, maintenance, shortage }: DispatchDeps): boolean {
-  return lease.isValid() && !maintenance.holdsRuns() && shortage.mostClaims() > 0;
+export function maySend({ lease, installation, shortage }: DispatchDeps): boolean {
+  return lease.isValid() && !installation.holdsRuns() && shortage.mostClaims() > 0;
 }
 
 /** Also many at once: it does not try out again whether it can. */

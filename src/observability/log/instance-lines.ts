@@ -1,7 +1,7 @@
 import type { CallRefusal, TokenUse } from '../../core/access/access-events.ts';
-import { type Instant, isoInstant } from '../../core/instant.ts';
+import { type Instant, isoInstant, isoOrNull } from '../../core/instant.ts';
 import { OWN_SHORTAGES } from '../../core/own-resources.ts';
-import type { Maintenance, MaintenanceDispatch } from '../../core/maintenance.ts';
+import type { Mode } from '../../core/installation.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Lines } from '../handlers.ts';
 
@@ -69,10 +69,13 @@ export const INSTANCE_LINES: Lines = {
       );
     else logger.debug(fields, `a partition of history could not be ${DONE[work]}; this is retried`);
   },
-  observes: (logger, { observing: { because, reason, isReadOnly } }) =>
+  installationChanged: (logger, { state: { mode, since, until, reason, because, isReadOnly } }) =>
     logger.warn(
-      { because: because === 'setting' ? 'FIRELOCK_OBSERVE' : 'database', reason, readOnly: isReadOnly },
-      'this instance only observes: it answers reads, and plans and sends nothing until a take-over',
+      {
+        ...{ mode, since: isoOrNull(since), until: isoOrNull(until), reason, readOnly: isReadOnly },
+        because: because === 'setting' ? 'FIRELOCK_OBSERVE' : 'database',
+      },
+      MEANING[mode],
     ),
   tookOver: (logger, { tookOver: { at, since, by }, observesOn }) => {
     const fields = { at: isoInstant(at), since: isoInstant(since), by };
@@ -87,15 +90,6 @@ export const INSTANCE_LINES: Lines = {
         'this installation has taken over: this instance works, and fires what was due since then',
       );
   },
-  maintenanceBegan: (logger, { maintenance }) =>
-    logger.warn(fieldsOf(maintenance), `maintenance has begun: ${MEANING[maintenance.dispatch]}`),
-  maintenanceChanged: (logger, { maintenance }) =>
-    logger.warn(fieldsOf(maintenance), `maintenance was changed: ${MEANING[maintenance.dispatch]}`),
-  maintenanceEnded: (logger, { maintenance }) =>
-    logger.warn(
-      fieldsOf(maintenance),
-      'maintenance has ended: fires that were due meanwhile are planned now, by the catchUp of each schedule',
-    ),
   openToAnybody: (logger, { host }) =>
     logger.warn(
       { host },
@@ -126,14 +120,12 @@ function dateOf(at: Instant): string {
   return isoInstant(at).slice(0, 10);
 }
 
-const MEANING: Record<MaintenanceDispatch, string> = {
-  continue: 'no schedule is planned; recorded runs are handed off',
-  hold: 'no schedule is planned, and no run is handed off',
+const MEANING: Record<Mode, string> = {
+  works: 'no maintenance: fires that were due meanwhile are planned now, by the catchUp of each schedule',
+  plansNothing: 'maintenance: no schedule is planned; recorded runs are handed off',
+  holds: 'maintenance: no schedule is planned, and no run is handed off',
+  observes: 'this instance only observes: it answers reads, and plans and sends nothing until a take-over',
 };
-
-function fieldsOf({ since, until, reason, dispatch }: Maintenance) {
-  return { since: isoInstant(since), until: until === null ? null : isoInstant(until), reason, dispatch };
-}
 
 /** Refusals that an operator may have to act on. The rate limit bounds the number of these lines. */
 const REFUSED: Partial<Record<CallRefusal, string>> = {

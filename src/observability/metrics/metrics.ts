@@ -1,6 +1,8 @@
 import { Registry, collectDefaultMetrics } from 'prom-client';
+import type { Mode } from '../../core/installation.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
+import type { InstallationWatch } from '../../runtime/installation-watch.ts';
 import { type DatabaseGauges, gaugesOfDatabase } from './database-metrics.ts';
 import { countEvents } from './event-metrics.ts';
 import { type InstanceParts, observeInstance } from './instance-metrics.ts';
@@ -21,8 +23,7 @@ interface MetricsDeps {
   zoneData: string;
   inFlight: () => number;
   leaseValid: () => boolean;
-  observes: () => boolean;
-  inMaintenance: () => boolean;
+  installation: Pick<InstallationWatch, 'current'>;
 }
 
 /** Counters count events of this process since its start; gauges over the database are sampled. */
@@ -51,11 +52,12 @@ function observeProcess(registry: Registry, deps: MetricsDeps): void {
   readGauge('firelock_lease_valid', '1 while the last heartbeat is young enough to act on claims.', () =>
     deps.leaseValid() ? 1 : 0,
   );
+  const isOneOf = (modes: readonly Mode[]) => (modes.includes(deps.installation.current().mode) ? 1 : 0);
   readGauge('firelock_observing', '1 while this instance only observes: it plans and sends nothing.', () =>
-    deps.observes() ? 1 : 0,
+    isOneOf(['observes']),
   );
   readGauge('firelock_maintenance', '1 while maintenance is in force, as far as this instance knows.', () =>
-    deps.inMaintenance() ? 1 : 0,
+    isOneOf(['plansNothing', 'holds']),
   );
   gauge('firelock_info', 'The version of this process.', 'version').set({ version: deps.version }, 1);
   gauge('firelock_zone_data_info', 'The version of the time zone data of this process.', 'version').set(

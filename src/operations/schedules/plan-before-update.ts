@@ -23,7 +23,7 @@ import { fireTimes } from '../../core/time/fire-times.ts';
 import { NotNow } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { holdRuns } from '../../store/runs/held-runs.ts';
-import { readMaintenance } from '../../store/maintenance/maintenance-row.ts';
+import { readInstallation } from '../../store/instances/installation-row.ts';
 import { type AlertCause, writeAlertEffects } from '../../store/alerts/alert-effects.ts';
 import { intentOf, wasMissed } from '../../store/runs/intents/intent.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';
@@ -69,7 +69,7 @@ export async function planBeforeUpdate(
   const dueNow = edited.flatMap((one) => dueOf(one, now) ?? []);
   const owing = await owedOf(tx, edited);
   if (dueNow.length + owing.length === 0) return { effects: 0, recorded: 0 };
-  const inMaintenance = (await readMaintenance(tx)) !== null;
+  const inMaintenance = (await readInstallation(tx)).mode !== 'works';
   for (const { schedule, write, nextOccurrenceAt, isDeleted } of dueNow) {
     const moved = movesTimes(schedule.definition, write.definition);
     if (inMaintenance && !moved && write.definition.enabled && !isDeleted) continue;

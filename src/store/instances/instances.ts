@@ -1,15 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
-import type { Maintenance } from '../../core/maintenance.ts';
+import type { Installation } from '../../core/installation.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
-import {
-  MAINTENANCE_COLUMNS,
-  type MaintenanceColumns,
-  maintenanceOf,
-  maintenanceRow,
-} from '../maintenance/maintenance-row.ts';
+import { INSTALLATION_COLUMNS, type InstallationRow, installationOf } from './installation-row.ts';
 
 export interface Instance {
   id: string;
@@ -40,7 +35,7 @@ export function isUnlisted(instanceId: SQL): SQL {
  */
 export async function registerUnlessObserving(db: Executor, instance: Instance): Promise<boolean> {
   const [row] = await rowsOf<{ works: boolean }>(db)(sql`-- registerUnlessObserving
-    WITH working AS MATERIALIZED (SELECT one FROM installation WHERE observing_since IS NULL FOR SHARE),
+    WITH working AS MATERIALIZED (SELECT one FROM installation WHERE mode <> 'observes' FOR SHARE),
     registered AS (
       INSERT INTO instances (id, host, version, zone_data, ttl_seconds, started_at, heartbeat_at)
       SELECT ${instance.id}::uuid, ${instance.host}::text, ${instance.version}::text, ${instance.zoneData}::text,
@@ -60,8 +55,7 @@ export interface HeartbeatAnswer {
   previous: Instant | null;
   /** Others that are listed as living and silent. */
   overdue: { id: string; ttlSeconds: number }[];
-  /** The maintenance in force; null: none. */
-  maintenance: Maintenance | null;
+  installation: Installation;
 }
 
 /** Reports that this instance lives, if it is still listed as living. */
@@ -74,8 +68,8 @@ export async function beatIfListed(db: Executor, instanceId: string): Promise<He
       WHERE i.id = ${instanceId} AND i.died_at IS NULL RETURNING i.id
     )
     SELECT clock.now, EXISTS (SELECT FROM beaten) AS listed, (SELECT heartbeat_at FROM before) AS previous,
-      peers.id AS overdue, peers.ttl_seconds AS overdue_ttl, ${MAINTENANCE_COLUMNS}
-    FROM clock LEFT JOIN ${maintenanceRow} LEFT JOIN instances peers ON peers.died_at IS NULL AND peers.id <> ${instanceId}
+      peers.id AS overdue, peers.ttl_seconds AS overdue_ttl, ${INSTALLATION_COLUMNS}
+    FROM clock CROSS JOIN installation LEFT JOIN instances peers ON peers.died_at IS NULL AND peers.id <> ${instanceId}
       AND ${isSilent(sql`peers`)}`);
   const [first] = rows;
   if (!first) throw new Error('the heartbeat statement answered no row');
@@ -86,12 +80,12 @@ export async function beatIfListed(db: Executor, instanceId: string): Promise<He
     overdue: rows.flatMap((row) =>
       row.overdue === null ? [] : [{ id: row.overdue, ttlSeconds: row.overdue_ttl }],
     ),
-    maintenance: maintenanceOf(first),
+    installation: installationOf(first),
   };
 }
 
 /** One row for each overdue peer, or one row. */
-interface BeatRow extends MaintenanceColumns {
+interface BeatRow extends InstallationRow {
   now: InstantText;
   listed: boolean;
   previous: InstantText | null;

@@ -3,7 +3,7 @@ import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { ints, texts } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../postgres/sql/rows.ts';
-import { noHandoffs } from '../maintenance/maintenance-row.ts';
+import { noHandoffs } from '../instances/installation-row.ts';
 import { MAY_BEGIN } from '../runs/begin-by.ts';
 import { ATTENDED_LANES, isPull, isUnattended } from '../runs/queue-lanes.ts';
 

@@ -5,8 +5,7 @@ import { doubles, texts, booleans, ints, uuids, anyUid } from '../../postgres/sq
 import type { Transaction, Executor } from '../../postgres/executor.ts';
 import { laneOfQueue } from '../../core/runs/run-lane.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
-import { observes } from '../instances/installation-row.ts';
-import { noHandoffs } from '../maintenance/maintenance-row.ts';
+import { noHandoffs } from '../instances/installation-row.ts';
 import { MAY_BEGIN } from '../runs/begin-by.ts';
 import { judgeBegunUnderLock } from '../runs/bounds/begun-runs.ts';
 import { IS_TO_BEGIN, setNotBegun } from '../runs/bounds/bound-columns.ts';
@@ -51,7 +50,7 @@ export async function claimPullRuns(tx: Transaction, { queue, ...claim }: PullCl
   );
   const rows = await rowsOf<ClaimedRow>(tx)(sql`-- claimPullRuns
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
-    allowed AS MATERIALIZED (SELECT NOT ${noHandoffs} AND NOT ${observes} AS yes), ${dueByPriority(queue, slots.length)},
+    allowed AS MATERIALIZED (SELECT NOT ${noHandoffs} AS yes), ${dueByPriority(queue, slots.length)},
     due AS MATERIALIZED (
       SELECT *, row_number() OVER next AS place, sum(dependencies) OVER next AS told FROM (
         SELECT *, CASE WHEN open_dependencies IS NULL THEN 0

@@ -6,7 +6,7 @@ import { laneOfQueue, queueOfLane } from '../../core/runs/run-lane.ts';
 import { isPull } from '../runs/queue-lanes.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { namesSeen, queuesSeen, runsInScope } from '../scopes/in-scope.ts';
-import { noHandoffs } from '../maintenance/maintenance-row.ts';
+import { noHandoffs } from '../instances/installation-row.ts';
 
 /** The name of the NOTIFY about work for pull workers: a hint, never needed. */
 export const WORK_FOR_PULL = 'firelock_pull';

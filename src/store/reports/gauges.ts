@@ -3,7 +3,7 @@ import type { AlertKind } from '../../core/alerts/alert.ts';
 import { READY_LANES } from '../runs/claims/claims.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { lives } from '../instances/instances.ts';
-import { noPlanning } from '../maintenance/maintenance-row.ts';
+import { noPlanning } from '../instances/installation-row.ts';
 import { LATE_UIDS, isOver } from '../schedules/search/status-conditions.ts';
 import { COST, type Sample, oneSample } from './sample.ts';
 

@@ -10,7 +10,7 @@ import { writeOverlapEffects } from '../effects/insert-effects.ts';
 import { queueOfLane } from '../../core/runs/run-lane.ts';
 import { lockOpenRuns } from './lock-runs.ts';
 import { saveLockedRuns } from './save-runs.ts';
-import { readMaintenance } from '../maintenance/maintenance-row.ts';
+import { readInstallation } from '../instances/installation-row.ts';
 
 /** Keeps waiting runs, recorded in this transaction, until maintenance is over. */
 export async function holdRuns(tx: Transaction, runIds: readonly string[]): Promise<void> {
@@ -37,7 +37,7 @@ const NOTHING: ReleasedRuns = { found: 0, released: 0, toPull: false, effects: 0
 export async function releaseHeldRuns(tx: Transaction, limit: number): Promise<ReleasedRuns> {
   const held = await rowsOf<{ id: string }>(tx)(sql`-- releaseHeldRuns
     SELECT run_id AS id FROM held_runs ORDER BY run_id LIMIT ${limit} FOR UPDATE SKIP LOCKED`);
-  if (held.length === 0 || (await readMaintenance(tx))) return NOTHING;
+  if (held.length === 0 || (await readInstallation(tx)).mode !== 'works') return NOTHING;
   const ids = held.map(({ id }) => id);
   const locked = await lockOpenRuns(tx, ids, 'skipLocked');
   // A run that has been cancelled, or abandoned with its schedule, is no longer held.

@@ -10,7 +10,7 @@ import {
   toInstantOrNull,
 } from '../../postgres/sql/rows.ts';
 import { isUnlisted } from '../instances/instances.ts';
-import { noPlanning } from '../maintenance/maintenance-row.ts';
+import { noPlanning } from '../instances/installation-row.ts';
 import { isOfScope } from '../scopes/scoped-lanes.ts';
 import { type LockedRow, type LockedSchedule, lockedSchedule } from './locked-schedule.ts';
 

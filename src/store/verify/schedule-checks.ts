@@ -3,7 +3,7 @@ import { BEFORE_SCOPE } from '../../core/runs/run-lane.ts';
 import { laneOfConnection } from '../../core/connections/connection.ts';
 import { isAhead } from '../schedules/cursors-ahead.ts';
 import { isUidOfPrefix } from '../effects/followers.ts';
-import { noPlanning } from '../maintenance/maintenance-row.ts';
+import { noPlanning } from '../instances/installation-row.ts';
 import { type Check, RUN_NAME, newestOpen } from './check.ts';
 
 const IS_OF_CONNECTION = sql`starts_with(lane, 'http connection ')`;

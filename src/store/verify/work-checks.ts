@@ -3,7 +3,7 @@ import { OVERLAPS } from '../../core/schedules/schedule.ts';
 import { texts } from '../../postgres/sql/arrays.ts';
 import { isUnlisted } from '../instances/instances.ts';
 import { hasActive } from '../runs/guarded-runs.ts';
-import { noHandoffs } from '../maintenance/maintenance-row.ts';
+import { noHandoffs } from '../instances/installation-row.ts';
 import { type Check, NEWEST_ASKED, RUN_NAME } from './check.ts';
 
 const IS_SETTLED = sql`r.updated_at < (SELECT at FROM settled)`;

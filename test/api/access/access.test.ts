@@ -14,6 +14,7 @@ import { createLogger } from '../../../src/observability/log/logger.ts';
 import { createMetrics } from '../../../src/observability/metrics/metrics.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { newToken, settableClock } from './support.ts';
+import { installationUnseen } from '../../support/working.ts';
 
 const ci = newToken('ci', 'operator');
 const HOME = '192.0.2.1';
@@ -31,8 +32,7 @@ function access(asking: Partial<AccessDeps> = {}) {
     zoneData: '',
     inFlight: () => 0,
     leaseValid: () => true,
-    observes: () => false,
-    inMaintenance: () => false,
+    installation: installationUnseen(),
   });
   const refusals: Refused[] = [];
   events.subscribe((event) => {

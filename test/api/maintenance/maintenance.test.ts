@@ -44,7 +44,7 @@ describe('/maintenance', () => {
     expect((await set(await get())).body).toEqual(OFF);
     // What has ended by itself is over, also for its `since`.
     await set({ on: true, until: iso(3_600_000) });
-    await api.sql`UPDATE maintenance SET until = clock_timestamp(), since = '2020-01-01'`;
+    await api.sql`UPDATE installation SET until = clock_timestamp(), mode_since = '2020-01-01'`;
     expect(await get()).toEqual(OFF);
     expect((await set({ on: true })).body['since']).not.toMatch(/^2020/);
   });

@@ -31,7 +31,7 @@ it('maintenance is in force on every daemon, outlives the one that began it, and
   await set(asked, { on: true, dispatch: 'hold', reason: 'disks' });
   await warned(other, /^maintenance since .*, until it is ended: .* no run is handed off$/);
   expect(await gauge(other)).toBe('1');
-  await other.logged(/^maintenance has begun: .*no run is handed off$/);
+  await other.logged(/^maintenance: .*no run is handed off$/);
   asked.signal('SIGKILL');
   await asked.exited;
   const again = await startDaemon({ DATABASE_URL: database.url });
@@ -64,7 +64,7 @@ it('maintenance is in force on every daemon, outlives the one that began it, and
     () => (fired('by-hand', 'manual') && fired('moved', 'catchUp') && fired('beat', 'schedule')) ?? null,
   );
   for (const { at } of receiver.arrivals.slice(count)) expect(at).toBeGreaterThanOrEqual(endedAt);
-  await other.logged(/^maintenance has ended/);
+  await other.logged(/^no maintenance: /);
   expect(await gauge(other)).toBe('0');
   const { body } = await other.call('GET', '/api/v1/schedules/beat/occurrences');
   expect(items(body).filter(({ reason }) => reason === 'unknown')).toEqual([]);
@@ -72,7 +72,7 @@ it('maintenance is in force on every daemon, outlives the one that began it, and
   await set(other, { on: true, until: new Date(Date.now() + 1_500).toISOString() });
   await until(async () => (await gauge(again)) === '1' || null);
   await until(async () => (await gauge(again)) === '0' || null);
-  const ended = () => again.log().filter(({ msg }) => msg.startsWith('maintenance has ended')).length;
+  const ended = () => again.log().filter(({ msg }) => msg.startsWith('no maintenance: ')).length;
   await until(() => ended() === 2 || null);
   await receiver.close();
   await database.drop();

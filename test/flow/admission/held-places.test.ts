@@ -6,7 +6,7 @@ import { startMaintenance, stopMaintenance } from '../../../src/operations/maint
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { LIMIT_ROWS } from '../../../src/store/limits/limit-rows.ts';
 import { findNamed } from '../../../src/store/names/find-named.ts';
-import { readMaintenance } from '../../../src/store/maintenance/maintenance-row.ts';
+import { readInstallation } from '../../../src/store/instances/installation-row.ts';
 import { putLimitOf } from '../../support/named.ts';
 import { receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
@@ -46,13 +46,16 @@ const deps = () => {
 const limitTo = (maxRunning: number) => putLimitOf(deps(), maxRunning);
 const state = () => store.database.run((db) => findNamed(db, LIMIT_ROWS, { id: 'l' }));
 const hold = async () => {
-  await startMaintenance(store.database, { reason: null, until: null, dispatch: 'hold' });
-  const found = await store.database.run(readMaintenance);
-  for (const { maintenance } of instances) maintenance.learn(found);
+  await startMaintenance(store.database, { mode: 'holds', until: null, reason: null });
+  await tell();
 };
 const goOn = async () => {
   await stopMaintenance(store.database);
-  for (const { maintenance } of instances) maintenance.learn(null);
+  await tell();
+};
+const tell = async () => {
+  const found = await store.database.run(readInstallation);
+  for (const { installation } of instances) installation.learn(found);
 };
 const accept = async (instance: TestInstance, priority: 'high' | 'normal' = 'normal') => {
   const [run] = await instance.accept({ url: receiver.url, limit: 'l', priority });

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { startMaintenance } from '../../../src/operations/maintenance-changes.ts';
 import { cancelRun, retryRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
-import { readMaintenance } from '../../../src/store/maintenance/maintenance-row.ts';
+import { readInstallation } from '../../../src/store/instances/installation-row.ts';
 import { leaveMessages } from '../../support/messages.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { leaveRuns } from '../../support/pending-runs.ts';
@@ -51,8 +51,8 @@ describe('a message of a notifier is delivered', () => {
   it('while maintenance holds all other runs', async () => {
     const instance = await instanceOfTest(store);
     await instance.put('held', { url: receiver.url });
-    await startMaintenance(store.database, { reason: null, until: null, dispatch: 'hold' });
-    instance.maintenance.learn(await store.database.run(readMaintenance));
+    await startMaintenance(store.database, { mode: 'holds', until: null, reason: null });
+    instance.installation.learn(await store.database.run(readInstallation));
     await leaveRuns(store, 'held');
     const [id] = await leaveMessages(store, { url: receiver.url });
     await instance.start();

@@ -10,6 +10,7 @@ import type { TestDatabase } from '../../support/postgres/cluster.ts';
 import { createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 import { until } from '../../support/until.ts';
 import { SECRETS } from '../../support/secrets.ts';
+import { installationUnseen } from '../../support/working.ts';
 
 let own: TestDatabase;
 let database: Database;
@@ -34,8 +35,7 @@ function sampling(on: Database, clock: Clock = systemClock) {
     zoneData: 'a',
     inFlight: () => 0,
     leaseValid: () => true,
-    observes: () => false,
-    inMaintenance: () => false,
+    installation: installationUnseen(),
   });
   const sampler = createGaugeSampler({
     database: on,

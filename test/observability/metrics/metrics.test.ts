@@ -6,6 +6,7 @@ import { createLogger } from '../../../src/observability/log/logger.ts';
 import { createMetrics } from '../../../src/observability/metrics/metrics.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
+import { installationUnseen } from '../../support/working.ts';
 
 test('skipped and cancelled runs are counted by reason, and stand at 0 before the first', async () => {
   const { events, value } = observed();
@@ -244,8 +245,7 @@ function observed() {
     zoneData: 'a',
     inFlight: () => 0,
     leaseValid: () => true,
-    observes: () => false,
-    inMaintenance: () => false,
+    installation: installationUnseen(),
   });
   const written: string[] = [];
   logEvents(events, createLogger('info', { write: (line: string) => written.push(line) }));

@@ -3,7 +3,7 @@ import { laneOfMessages } from '../../../core/alerts/notifier.ts';
 import { ints, texts, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
-import { noHandoffs } from '../../maintenance/maintenance-row.ts';
+import { noHandoffs } from '../../instances/installation-row.ts';
 import { MAY_BEGIN } from '../begin-by.ts';
 import { IS_TO_BEGIN } from '../bounds/bound-columns.ts';
 import { type ClaimedRow, type ClaimedRun, claimedRun } from './claimed-run.ts';

@@ -98,7 +98,7 @@ it('claims nothing for an instance that was declared dead, nor while maintenance
   await store.rows(sql`UPDATE instances SET died_at = now() WHERE id = ${instance.id}`);
   expect(await take()).toMatchObject({ count: 1, blocked: 1, claimed: [] });
   await store.rows(sql`UPDATE instances SET died_at = NULL WHERE id = ${instance.id}`);
-  await store.rows(sql`INSERT INTO maintenance (dispatch, since) VALUES ('hold', now())`);
+  await store.rows(sql`UPDATE installation SET mode = 'holds', mode_since = now()`);
   await record(1, { lane: 'http http://b' });
   expect(await take()).toMatchObject({ count: 1, blocked: 1, claimed: [] });
 });

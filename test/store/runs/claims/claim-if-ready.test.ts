@@ -32,7 +32,7 @@ const NOT_CLAIMED: Record<string, SQL> = {
   'that another instance has claimed': sql`UPDATE runs SET claimed_by = ${randomUUID()}, claimed_at = now()`,
   'that is not due': sql`UPDATE runs SET ready = false, due_at = now() + interval '1 hour'`,
   'that waits': sql`UPDATE runs SET status = 'waiting', ready = false`,
-  'while maintenance holds runs': sql`INSERT INTO maintenance (since, dispatch) VALUES (now(), 'hold')`,
+  'while maintenance holds runs': sql`UPDATE installation SET mode = 'holds', mode_since = now()`,
   'by an instance that was declared dead': sql`UPDATE instances SET died_at = now()`,
 };
 
