@@ -54,7 +54,7 @@ export function spanOf(event: EventOf<'attemptEnded'>, spanId: string): Span {
   };
 }
 
-export interface Resource {
+interface Resource {
   /** Attributes of the process. */
   attributes: Readonly<Record<string, string>>;
   /** The name of the library that makes the spans. */
@@ -95,9 +95,7 @@ function attributesOf(values: Readonly<Record<string, string | number | null | u
   });
 }
 
-const NANOSECONDS_PER_MS = 1_000_000;
-
 /** A double cannot hold that many digits. */
 function nanoseconds(at: number, plusMs: number): string {
-  return String(BigInt(at) * BigInt(NANOSECONDS_PER_MS) + BigInt(Math.round(plusMs * NANOSECONDS_PER_MS)));
+  return String(BigInt(at) * 1_000_000n + BigInt(Math.round(plusMs * 1_000_000)));
 }

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { FirelockEvent } from '../../../src/core/events.ts';
 import { notSent } from '../../../src/core/runs/attempts/outcome.ts';
 import { type Span, spanOf } from '../../../src/observability/traces/otlp.ts';
-import { createSpanExporter } from '../../../src/observability/traces/span-exporter.ts';
+import { createTraces } from '../../../src/observability/traces/traces.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { until } from '../../support/until.ts';
@@ -94,7 +94,7 @@ test('spans that the collector does not take now wait, and those that it never t
   exporter.loop.retry();
   await until(() => events.length > 6 || null);
   expect(events.slice(3)).toEqual(['spansExported', 'refused 1', 'traceCollectorAway', 'refused 1']);
-  await exporter.stop(1000);
+  await exporter.stop();
 });
 
 test('spans beyond the limit are dropped, and waiting ones are sent when the daemon stops', async () => {
@@ -102,7 +102,7 @@ test('spans beyond the limit are dropped, and waiting ones are sent when the dae
   for (let i = 0; i < 20_005; i += 1) exporter.add(span(i));
   void exporter.loop.start();
   await until(() => (events.includes('full 5') ? true : null));
-  await exporter.stop(60_000);
+  await exporter.stop();
   const names = collector.spans().map(({ name }) => Number(name));
   expect(names).toEqual(Array.from({ length: 20_000 }, (_, i) => i));
 });
@@ -110,7 +110,7 @@ test('spans beyond the limit are dropped, and waiting ones are sent when the dae
 test('a collector that never answers does not delay the end', async () => {
   const { exporter, events, span } = await exporting({ url: 'http://127.0.0.1:1/v1/traces' });
   exporter.add(span(1));
-  await exporter.stop(5_000);
+  await exporter.stop();
   expect(events.at(-1)).toBe('stopped 1');
 });
 
@@ -122,13 +122,19 @@ async function exporting({ started = true, url = '' } = {}) {
     if (event.type === 'spansDropped') events.push(`${event.reason} ${event.count}`);
     else if (event.type !== 'loopPassed') events.push(event.type);
   });
-  const exporter = createSpanExporter({
-    url: url || `${collector.url}/v1/traces`,
-    headers: { 'x-key': 'k' },
-    timeoutMs: 10_000,
-    resource: () => ({ attributes: { 'service.name': 'firelock' }, version: '0' }),
-    clock: systemClock,
-    events: bus,
+  const exporter = createTraces({
+    traces: {
+      ...{ url: url || `${collector.url}/v1/traces`, headers: { 'x-key': 'k' }, timeoutMs: 10_000 },
+      attributes: { 'service.name': 'firelock' },
+    },
+    ...{
+      clock: systemClock,
+      events: bus,
+      version: '0',
+      host: 'here',
+      instanceId: () => 'one',
+      stopLimitMs: 60_000,
+    },
   });
   if (started) void exporter.loop.start();
   const span = (name: number): Span => ({ ...spanOf(ENDED, 'a'), name: String(name) });
