@@ -10,7 +10,6 @@ export interface DemoInstance {
   readonly number: number;
   /** Of its present process; empty: it has not said so yet. */
   url: string;
-  pid: number;
   state: 'starting' | 'ready' | 'killed';
   kills: number;
   /** The ids under which the others have known its present or last process. */
@@ -26,16 +25,14 @@ const MAIN = join(import.meta.dirname, '..', '..', `main${extname(import.meta.fi
 /** The three instances over all of their processes, as far as their logs and answers tell. */
 export class DemoInstances {
   readonly all: readonly DemoInstance[] = Array.from({ length: INSTANCES }, (_, index) => ({
-    ...{ number: index + 1, url: '', pid: 0, state: 'starting', kills: 0, ids: [], process: null },
+    ...{ number: index + 1, url: '', state: 'starting', kills: 0, ids: [], process: null },
   }));
-  readonly kills: KillTime[] = [];
   /** Which kill an instance died by, by its id. */
   readonly killedIds = new Map<string, KillTime>();
   /** Why the demo cannot go on; null: it can. */
   fault: string | null = null;
   readonly #databaseUrl: string;
   readonly #clock: Clock;
-  #turn = 0;
 
   constructor(databaseUrl: string, clock: Clock) {
     this.#databaseUrl = databaseUrl;
@@ -49,7 +46,7 @@ export class DemoInstances {
   start(instance: DemoInstance): void {
     const env = { ...process.env, DATABASE_URL: this.#databaseUrl, PORT: '0' };
     const child = spawn(process.execPath, [MAIN], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-    Object.assign(instance, { process: child, pid: child.pid ?? 0, state: 'starting', url: '', ids: [] });
+    Object.assign(instance, { process: child, state: 'starting', url: '', ids: [] });
     let lastLine = '';
     for (const input of [child.stdout, child.stderr])
       createInterface({ input }).on('line', (line) => hear(instance, (lastLine = line)));
@@ -64,7 +61,6 @@ export class DemoInstances {
   /** With -9. Answers the time of it, which is complete once the process is gone. */
   kill(instance: DemoInstance): KillTime {
     const time = { from: this.#clock.now(), to: Infinity };
-    this.kills.push(time);
     instance.state = 'killed';
     instance.kills += 1;
     for (const id of instance.ids) this.killedIds.set(id, time);
@@ -84,26 +80,21 @@ export class DemoInstances {
 
   /** The first 2xx of any that is ready: one may die at any moment, and all that the demo calls may be called again. @throws for none */
   async call(method: string, path: string, body?: unknown): Promise<unknown> {
-    const { ready } = this;
-    this.#turn += 1;
     let fault: unknown = new Error('no instance is ready');
-    for (let tried = 0; tried < ready.length; tried += 1) {
-      const { url = '' } = ready[(this.#turn + tried) % ready.length] ?? {};
+    for (const { url } of this.ready)
       try {
         return await ask(`${url}/api/v1/${path}`, method, body);
       } catch (error) {
         fault = error;
       }
-    }
     throw new Error(`${method} ${path}: ${reasonOf(fault)}`);
   }
 
   async end(): Promise<void> {
-    const left = this.all.flatMap((one) =>
-      one.process === null ? [] : [{ one, gone: once(one.process, 'close') }],
-    );
-    for (const { one } of left) this.kill(one);
-    await Promise.all(left.map(({ gone }) => gone));
+    const left = this.all.flatMap(({ process }) => process ?? []);
+    const gone = left.map((process) => once(process, 'close'));
+    for (const one of this.all) this.kill(one);
+    await Promise.all(gone);
   }
 }
 
@@ -120,7 +111,8 @@ async function ask(url: string, method: string, body?: unknown): Promise<unknown
 function hear(instance: DemoInstance, line: string): void {
   const [, url] = /listens on (http:\S+?:\d+)/.exec(line) ?? [];
   if (url !== undefined) instance.url = url;
-  if (!line.includes('registered as an instance')) return;
-  const [, id] = /"instanceId":"([^"]+)"/.exec(line) ?? [];
+  const [, id] = line.includes('registered as an instance')
+    ? (/"instanceId":"([^"]+)"/.exec(line) ?? [])
+    : [];
   if (id !== undefined) instance.ids.push(id);
 }

@@ -10,8 +10,9 @@ import { systemClock } from '../../runtime/clock.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { DemoOptions } from './demo.ts';
-import { DemoStage } from './demo-stage.ts';
-import { playDemo } from './demo-story.ts';
+import { DemoStory } from './demo-story.ts';
+
+const NO_POSTGRES = 'the embedded PostgreSQL does not start, and the demo uses no other';
 
 const gone = new AbortController();
 const leave = () => gone.abort();
@@ -24,47 +25,33 @@ if (!process.connected) leave();
 process.exitCode = await run(JSON.parse(process.argv[2] ?? '') as DemoOptions);
 if (process.connected) process.disconnect();
 
-/** Answers the exit code. */
 async function run(options: DemoOptions): Promise<number> {
-  const directory = await makeDirectory();
-  let stage: DemoStage | null = null;
+  const directory = await realpath(await mkdtemp(join(tmpdir(), 'firelock-demo-')));
+  // Started by root, PostgreSQL runs as another user, who has to get in.
+  await chmod(directory, 0o755);
+  let story: DemoStory | null = null;
   let stopPostgres = () => Promise.resolve();
   try {
-    const postgres = await startPostgres(directory);
+    const starting = startEmbeddedPostgres({
+      ...{ dataDir: directory, clock: systemClock, onEvent: () => undefined },
+    });
+    const postgres = await starting.catch((error: unknown) => {
+      throw new Error(`${NO_POSTGRES}: ${reasonOf(error)}`);
+    });
     stopPostgres = () => postgres.stop();
-    stage = new DemoStage(options, { databaseUrl: postgres.url, clock: systemClock, signal: gone.signal });
-    stage.say(postgres.whatRuns);
-    return (await playDemo(stage)) ? EXIT.done : EXIT.failed;
+    const { signal } = gone;
+    story = new DemoStory({ options, databaseUrl: postgres.url, clock: systemClock, signal });
+    story.say(postgres.whatRuns);
+    return (await story.play()) ? EXIT.done : EXIT.failed;
   } catch (error) {
     if (gone.signal.aborted) return EXIT.interrupted;
     process.stderr.write(`firelock: ${reasonOf(error)}\n`);
     return EXIT.failed;
   } finally {
-    await stage?.close();
+    await story?.close();
     await stopPostgres();
-    await remove(directory);
+    // As root it may be a link to where PostgreSQL's user can enter.
+    const home = await realpath(join(directory, 'postgres')).catch(() => directory);
+    for (const path of [home, directory]) await rm(path, { recursive: true, force: true, maxRetries: 10 });
   }
-}
-
-async function makeDirectory(): Promise<string> {
-  const made = await realpath(await mkdtemp(join(tmpdir(), 'firelock-demo-')));
-  // Started by root, PostgreSQL runs as another user, who has to get in.
-  await chmod(made, 0o755);
-  return made;
-}
-
-function startPostgres(dataDir: string) {
-  return startEmbeddedPostgres({ dataDir, clock: systemClock, onEvent: () => undefined }).catch(
-    (error: unknown) => {
-      throw new Error(
-        `the embedded PostgreSQL does not start, and the demo uses no other: ${reasonOf(error)}`,
-      );
-    },
-  );
-}
-
-async function remove(directory: string): Promise<void> {
-  // As root it may be a link to where PostgreSQL's user can enter.
-  const home = await realpath(join(directory, 'postgres')).catch(() => directory);
-  for (const path of [home, directory]) await rm(path, { recursive: true, force: true, maxRetries: 10 });
 }

@@ -16,16 +16,15 @@ export interface DeliveredRun {
   at: Instant;
 }
 
-/** The target of all schedules. It refuses nothing, and takes the time that the URL names. */
-export interface DemoReceiver {
-  readonly url: string;
-  close(): void;
-}
-
-/** Adds what arrives to `deliveries`, in the order of arrival. */
-export async function startReceiver(clock: Clock, deliveries: DeliveredRun[]): Promise<DemoReceiver> {
+/**
+ * The target of all schedules. It refuses nothing, takes the time that the URL names, and adds what arrives to `deliveries`, in the
+ * order of arrival.
+ */
+export async function startReceiver(clock: Clock, deliveries: DeliveredRun[]) {
   const take = async (request: IncomingMessage, response: ServerResponse) => {
-    deliveries.push(deliveryOf(request, await text(request), clock));
+    const { scheduledFor, ...run } = JSON.parse(await text(request)) as Sent;
+    const key = String(request.headers['idempotency-key']);
+    deliveries.push({ ...run, scheduledFor: Date.parse(scheduledFor), key, at: clock.now() });
     const holdMs = Number((request.url ?? '').slice(1));
     setTimeout(() => response.end('{}'), holdMs);
   };
@@ -36,22 +35,11 @@ export async function startReceiver(clock: Clock, deliveries: DeliveredRun[]): P
   server.keepAliveTimeout = 60_000;
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () => {
-      server.close();
-      server.closeAllConnections();
-    },
+  const close = () => {
+    server.close();
+    server.closeAllConnections();
   };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
 }
 
-function deliveryOf({ headers }: IncomingMessage, body: string, clock: Clock): DeliveredRun {
-  const { runId, scheduleId, scheduledFor, attempt } = JSON.parse(body) as {
-    runId: string;
-    scheduleId: string;
-    scheduledFor: string;
-    attempt: number;
-  };
-  const key = String(headers['idempotency-key']);
-  return { scheduleId, scheduledFor: Date.parse(scheduledFor), runId, attempt, key, at: clock.now() };
-}
+type Sent = Pick<DeliveredRun, 'runId' | 'scheduleId' | 'attempt'> & { scheduledFor: string };

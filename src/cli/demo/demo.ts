@@ -10,26 +10,28 @@ export interface DemoOptions {
   killEvery: number;
 }
 
+/** What programs and Node itself need. Nothing of the caller's own configuration of firelock reaches the demo's instances. */
+const KEPT = [
+  ...['PATH', 'HOME', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot', 'LD_LIBRARY_PATH'],
+  ...['NODE_OPTIONS', 'NODE_COMPILE_CACHE'],
+  // As root, PostgreSQL runs as the user who called sudo.
+  ...['SUDO_UID', 'SUDO_GID'],
+];
+
 /**
  * `firelock demo`; answers the exit code. All of it belongs to a process of its own (`demo-process.ts`), which removes everything once this
  * one is gone, however that came about: the channel to it closes then.
  */
-export async function runDemo(options: DemoOptions, surroundings: Surroundings): Promise<number> {
-  const { signal, env, out, err } = surroundings;
+export async function runDemo(options: DemoOptions, { signal, env }: Surroundings): Promise<number> {
   const file = join(import.meta.dirname, `demo-process${extname(import.meta.filename)}`);
   const child = fork(file, [JSON.stringify(options)], {
     // A session of its own: whatever a terminal sends ends this process, and the other one cleans up.
     detached: true,
     // Not this process's: an --env-file among them would be the caller's configuration.
     execArgv: [],
-    env: keptOf(env),
-    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+    env: Object.fromEntries(Object.entries(env).filter(([name]) => KEPT.includes(name))),
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   });
-  child.stdout?.setEncoding('utf8').on('data', (text: string) => out.write(text));
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => err.write(text));
-  const outputs = [child.stdout, child.stderr].filter((output) => output !== null);
-  // Not its `close`, which does not come once this side has closed the channel.
-  const ended = Promise.all(outputs.map((output) => once(output, 'end')));
   const exited = once(child, 'exit');
   const leave = () => {
     if (child.connected) child.disconnect();
@@ -41,7 +43,6 @@ export async function runDemo(options: DemoOptions, surroundings: Surroundings):
     killGroup(child.pid);
     throw new CliError(EXIT.failed, 'the process that keeps PostgreSQL and the instances was killed');
   }
-  await ended;
   if (code !== EXIT.done && signal.aborted)
     throw new CliError(EXIT.interrupted, 'interrupted; the demo has removed everything that it started');
   return code;
@@ -54,19 +55,4 @@ function killGroup(pid: number | undefined): void {
   } catch {
     // There are none any more.
   }
-}
-
-/** What programs and Node itself need. Nothing of the caller's own configuration of firelock reaches the demo's instances. */
-const KEPT = [
-  ...['PATH', 'HOME', 'TMPDIR', 'TEMP', 'TMP', 'SystemRoot', 'LD_LIBRARY_PATH'],
-  ...['NODE_OPTIONS', 'NODE_COMPILE_CACHE'],
-  // As root, PostgreSQL runs as the user who called sudo.
-  ...['SUDO_UID', 'SUDO_GID'],
-];
-
-function keptOf(env: Surroundings['env']): Record<string, string> {
-  const kept = Object.entries(env).flatMap(([name, value]) =>
-    value !== undefined && KEPT.includes(name) ? [[name, value] as const] : [],
-  );
-  return Object.fromEntries(kept);
 }

@@ -1,11 +1,16 @@
 import { type Instant, isoInstant } from '../../core/instant.ts';
 
-/** The rule by which a schedule fires, as the API takes it. */
-export type Rule = { cron: string } | { everySeconds: number };
+/** When schedules fire: from `from` on, and before `to`. */
+export interface Times {
+  from: Instant;
+  to: Instant;
+}
 
 export interface DemoSchedule {
   id: string;
-  rule: Rule;
+  everySeconds: number;
+  /** The seconds are those of the clock's minute, as of a cron pattern; otherwise they count from the first fire on. */
+  byCron: boolean;
   /** How long its receiver takes. */
   holdMs: number;
 }
@@ -14,49 +19,35 @@ export interface DemoSchedule {
 export function makeSchedules(count: number): DemoSchedule[] {
   return Array.from({ length: count }, (_, index) => ({
     id: `demo-${String(index + 1).padStart(4, '0')}`,
-    rule: ruleOf(index),
+    ...ruleOf(index),
     // From 40 to 240 ms: something is always under way when an instance dies.
     holdMs: 40 + ((index * 37) % 200),
   }));
 }
 
-function ruleOf(index: number): Rule {
+function ruleOf(index: number): Pick<DemoSchedule, 'byCron' | 'everySeconds'> {
   const place = index % 10;
-  if (place === 9) return { everySeconds: 3 + (Math.floor(index / 10) % 4) };
-  return { cron: place < 6 ? '* * * * * *' : `*/${[2, 3, 5][place % 3] ?? 2} * * * * *` };
-}
-
-interface Around {
-  from: Instant;
-  /** Exclusive. */
-  to: Instant;
-  receiverUrl: string;
+  if (place === 9) return { byCron: false, everySeconds: 3 + (Math.floor(index / 10) % 4) };
+  return { byCron: true, everySeconds: place < 6 ? 1 : ([2, 3, 5][place % 3] ?? 2) };
 }
 
 /** As `POST /schedules/batch` takes it. All else is as a schedule has it by default. */
-export function batchItemOf({ id, rule, holdMs }: DemoSchedule, { from, to, receiverUrl }: Around) {
+export function batchItemOf(schedule: DemoSchedule, { from, to }: Times, receiverUrl: string) {
+  const { id, byCron, everySeconds, holdMs } = schedule;
   return {
-    ...{ id, ...rule, startAt: isoInstant(from), endAt: isoInstant(to) },
+    ...{ id, startAt: isoInstant(from), endAt: isoInstant(to) },
+    ...(byCron ? { cron: `*/${everySeconds} * * * * *` } : { everySeconds }),
     target: { type: 'http', url: `${receiverUrl}/${holdMs}` },
     retry: { minBackoffSeconds: 1, maxBackoffSeconds: 5 },
   };
 }
 
-/**
- * When a schedule is due from `from` on and before `to`, by its own rule and nothing of the daemon's: every so many
- * seconds of a minute (`*` or a star with a step), or every so many seconds from `from` on.
- */
-export function dueMoments(rule: Rule, { from, to }: { from: Instant; to: Instant }): Instant[] {
-  const isDue =
-    'cron' in rule ? secondTest(rule.cron) : (at: Instant) => (at - from) % (rule.everySeconds * 1000) === 0;
+/** By its own rule, and nothing of the daemon's. `from` is a whole second. */
+export function dueMoments({ byCron, everySeconds }: DemoSchedule, { from, to }: Times): Instant[] {
   const moments: Instant[] = [];
-  for (let at = Math.ceil(from / 1000) * 1000; at < to; at += 1000) if (isDue(at)) moments.push(at);
+  for (let at = from; at < to; at += 1000) {
+    const seconds = byCron ? (at / 1000) % 60 : (at - from) / 1000;
+    if (seconds % everySeconds === 0) moments.push(at);
+  }
   return moments;
-}
-
-function secondTest(cron: string): (at: Instant) => boolean {
-  const step = /^\*(?:\/(\d+))?(?: \*){5}$/.exec(cron);
-  if (step === null) throw new Error(`the demo cannot tell when ${cron} is due`);
-  const seconds = Number(step[1] ?? 1);
-  return (at) => ((at / 1000) % 60) % seconds === 0;
 }

@@ -1,21 +1,17 @@
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { DeliveredRun } from './demo-receiver.ts';
-import { type DemoSchedule, dueMoments } from './schedule-mix.ts';
+import { type DemoSchedule, type Times, dueMoments } from './schedule-mix.ts';
 
 /** All that the checker is given: what was asked for, what arrived, what was killed, and what explains a second delivery. */
-export interface Evidence {
+export interface Evidence extends Times {
   schedules: readonly DemoSchedule[];
-  from: Instant;
-  /** Exclusive. */
-  to: Instant;
   /** In the order of arrival. */
   deliveries: readonly DeliveredRun[];
   /** Who made the attempts of the runs that came more than once, by run id. */
   senders: ReadonlyMap<string, readonly SentAttempt[]>;
   /** By the id of the instance. */
   kills: ReadonlyMap<string, KillTime>;
-  /** How many runs are open, and have ended how, by firelock's own count. */
-  ends: Record<(typeof UNFINISHED)[number], number>;
+  stats: Pick<DemoStats, Unfinished>;
 }
 
 export interface SentAttempt {
@@ -30,6 +26,9 @@ export interface KillTime {
 }
 
 const UNFINISHED = ['openRuns', 'failedRuns', 'unknownRuns', 'abandonedRuns', 'cancelledRuns'] as const;
+type Unfinished = (typeof UNFINISHED)[number];
+/** firelock's own count of all runs. */
+export type DemoStats = Record<Unfinished | 'totalRuns' | 'lostRuns' | 'recoveredRuns', number>;
 
 /** Kinds of broken promises, in the words of the verdict. */
 export const FAULTS = {
@@ -59,9 +58,9 @@ const EARLY_MS = 50;
 
 /** Compares what was due, by the schedules' own rules, with what has arrived. */
 export function check(evidence: Evidence): Verdict {
-  const { schedules, deliveries, ends } = evidence;
-  const occurrences = schedules.flatMap(({ id: scheduleId, rule }) =>
-    dueMoments(rule, evidence).map((scheduledFor) => occurrenceOf({ scheduleId, scheduledFor })),
+  const { schedules, deliveries, stats } = evidence;
+  const occurrences = schedules.flatMap((schedule) =>
+    dueMoments(schedule, evidence).map((at) => occurrenceOf({ scheduleId: schedule.id, scheduledFor: at })),
   );
   const due = new Set(occurrences);
   const first = new Map<string, DeliveredRun>();
@@ -80,7 +79,7 @@ export function check(evidence: Evidence): Verdict {
     otherKey: those(({ key, runId }) => key !== runId),
     repeated,
     unfinished: UNFINISHED.flatMap((name) =>
-      ends[name] > 0 ? [`${ends[name]} ${name.replace('Runs', '')}`] : [],
+      stats[name] > 0 ? [`${stats[name]} ${name.replace('Runs', '')}`] : [],
     ),
   };
   return {
@@ -114,9 +113,44 @@ function checkRepeats({ deliveries, senders, kills }: Evidence): { explained: nu
 }
 
 /** What names one occurrence of one schedule. */
-function occurrenceOf({
-  scheduleId,
-  scheduledFor,
-}: Pick<DeliveredRun, 'scheduleId' | 'scheduledFor'>): string {
-  return `${scheduleId}@${isoInstant(scheduledFor)}`;
+function occurrenceOf(one: Pick<DeliveredRun, 'scheduleId' | 'scheduledFor'>): string {
+  return `${one.scheduleId}@${isoInstant(one.scheduledFor)}`;
+}
+
+interface Told {
+  stats: Pick<DemoStats, 'lostRuns' | 'recoveredRuns'>;
+  killedInstances: number;
+  /** Everything had ended before the limit. */
+  isDrained: boolean;
+}
+
+const WIDTH = 50;
+const MOST_EXAMPLES = 5;
+
+/** What the demo ends with. */
+export function verdictLines(verdict: Verdict, { stats, killedInstances, isDrained }: Told): string[] {
+  const { due, delivered, repeatedAfterDeath, faults } = verdict;
+  const row = (text: string, count: number) =>
+    `  ${text.padEnd(WIDTH)}${count.toLocaleString('en').padStart(8)}`;
+  return [
+    'The verdict',
+    row('due, by the rules of the schedules', due),
+    row('delivered', delivered),
+    row('missing', faults.missing.length),
+    row('delivered again after the death of their sender', repeatedAfterDeath),
+    row('delivered again for no reason', faults.repeated.length + faults.otherId.length),
+    row('instances killed with -9', killedInstances),
+    row('runs that were lost with them', stats.lostRuns),
+    row('recovered', stats.recoveredRuns),
+    ...(isDrained ? [] : ['Not everything had ended a minute after the last fire.']),
+    ...(Object.keys(FAULTS) as (keyof Faults)[]).flatMap((fault) => faultLines(FAULTS[fault], faults[fault])),
+    verdict.ok ? 'No fire was lost.' : 'firelock did not keep its promise. Please report what stands above.',
+  ];
+}
+
+function faultLines(what: string, examples: readonly string[]): string[] {
+  const { length } = examples;
+  if (length === 0) return [];
+  const more = length > MOST_EXAMPLES ? [`  and ${length - MOST_EXAMPLES} more`] : [];
+  return [`${length} ${what}:`, ...examples.slice(0, MOST_EXAMPLES).map((one) => `  ${one}`), ...more];
 }
