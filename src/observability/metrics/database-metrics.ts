@@ -59,7 +59,7 @@ const COUNTED =
 const WORK: readonly { name: string; help: string; value: (work: WorkGauges) => number }[] = [
   {
     name: 'firelock_oldest_pending_seconds',
-    help: 'How long the oldest pending run has been due, claimed or not; without runs that wait for a place of their limit.',
+    help: 'How long the oldest pending run has been due, claimed or not; with a limit, since it has a place of it.',
     value: (work) => work.oldestPendingSeconds,
   },
   {

@@ -8,13 +8,13 @@ import { LATE_UIDS, isOver } from '../schedules/search/status-conditions.ts';
 import { COST, type Sample, oneSample } from './sample.ts';
 
 /**
- * The state of the work. The cost depends on the number of lanes, claims, instances and overdue schedules, not on the
- * number of waiting runs.
+ * The state of the work. The cost depends on the number of lanes, claims, places of limits, instances and overdue schedules, not on
+ * the number of waiting runs.
  */
 export interface WorkGauges {
   /**
-   * How long the oldest pending run has been due, claimed or not; 0: there is none. Runs that wait for their limit do
-   * not count.
+   * How long the oldest pending run has been due, claimed or not; 0: there is none. A run with a limit counts from the moment
+   * at which it has a place.
    */
   oldestPendingSeconds: number;
   /** Pending runs whose claim belongs to no living instance. */
@@ -81,12 +81,16 @@ export async function sampleWork(
     unclaimed AS (
       SELECT min(first.due_at) AS oldest FROM lanes, LATERAL (
         SELECT r.due_at FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NULL AND r.ready
-          AND r.lane = lanes.lane AND r.priority = lanes.priority ORDER BY r.due_at LIMIT 1) AS first
+          AND r.lane = lanes.lane AND r.priority = lanes.priority AND r.limit_id IS NULL ORDER BY r.due_at LIMIT 1) AS first
+    ), placed AS (
+      SELECT min(greatest(first.due_at, first.admitted_at)) AS oldest FROM limits, LATERAL (
+        SELECT r.due_at, r.admitted_at FROM runs r WHERE r.limit_id = limits.id AND r.admitted_at IS NOT NULL
+          AND r.status = 'pending' AND r.claimed_by IS NULL ORDER BY r.admitted_at LIMIT 1) AS first
     ), to_come AS (
       SELECT min(r.due_at) AS oldest FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NULL AND NOT r.ready
         AND r.limit_id IS NULL
     ), claimed AS (
-      SELECT min(r.due_at) AS oldest, count(*) FILTER (WHERE living.id IS NULL)::int AS stranded
+      SELECT min(greatest(r.due_at, r.admitted_at)) AS oldest, count(*) FILTER (WHERE living.id IS NULL)::int AS stranded
       FROM runs r LEFT JOIN living ON living.id = r.claimed_by WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL
     ), overdue AS (
       SELECT count(*)::int AS overdue FROM clock, schedules
@@ -104,7 +108,7 @@ export async function sampleWork(
         WHERE backend_xmin IS NOT NULL AND datname = current_database() AND pid <> pg_backend_pid()
         UNION ALL SELECT prepared FROM pg_prepared_xacts WHERE database = current_database()) AS held
     )
-    SELECT extract(epoch FROM clock.now - least(unclaimed.oldest, to_come.oldest, claimed.oldest))::float8 AS oldest_pending,
+    SELECT extract(epoch FROM clock.now - least(unclaimed.oldest, placed.oldest, to_come.oldest, claimed.oldest))::float8 AS oldest_pending,
       claimed.stranded, overdue.overdue,
       (SELECT count(*) FROM schedules WHERE uid IN (${LATE_UIDS}) AND enabled AND NOT ${isOver})::int AS late,
       (SELECT coalesce(json_object_agg(kind, count), '{}') FROM (
@@ -112,7 +116,7 @@ export async function sampleWork(
       waiting.effects + backlogged.backlogs AS effects, waiting.failing + backlogged.failing AS effects_failing,
       extract(epoch FROM clock.now - waiting.oldest)::float8 AS oldest_effect, alive.alive, alive.zone_data,
       extract(epoch FROM clock.now - snapshots.oldest)::float8 AS oldest_snapshot, ${COST} AS cost_ms
-    FROM clock, unclaimed, to_come, claimed, overdue, waiting, backlogged, alive, snapshots`,
+    FROM clock, unclaimed, placed, to_come, claimed, overdue, waiting, backlogged, alive, snapshots`,
   );
   const values = {
     oldestPendingSeconds: Math.max(0, oldest_pending ?? 0),

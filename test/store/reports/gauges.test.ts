@@ -113,6 +113,32 @@ test('the oldest pending run is found in any lane, claimed or not, and one whose
   expect([Math.floor(oldestPendingSeconds / 1000), strandedRuns]).toEqual([5, before + 1]);
 });
 
+test('a run with a limit is pending from the moment on at which it has a place, claimed or not', async () => {
+  const { sql } = api;
+  await sql`DELETE FROM runs`;
+  const ago = (seconds: number) => sql`clock_timestamp() - make_interval(secs => ${seconds})`;
+  await api.call('PUT', '/api/v1/limits/one', { maxRunning: 1 });
+  const ids: string[] = [];
+  for (const limit of ['one', 'one', null]) {
+    const { body } = await api.call('POST', '/api/v1/runs', { target: { type: 'pull', queue: 'l' }, limit });
+    ids.push(body['id'] as unknown as string);
+  }
+  const [first = '', second = '', free = ''] = ids;
+  const oldest = async () => Math.floor((await work()).oldestPendingSeconds / 10);
+  await sql`UPDATE runs SET due_at = ${ago(20)} WHERE id = ${free}`;
+  await sql`UPDATE runs SET due_at = ${ago(5000)}, admitted_at = NULL, ready = false WHERE limit_id IS NOT NULL`;
+  expect(await oldest()).toBe(2);
+  await sql`UPDATE runs SET admitted_at = ${ago(30)}, ready = true WHERE id = ${first}`;
+  expect(await oldest()).toBe(3);
+  // What is not due yet when it gets its place is not pending before.
+  await sql`UPDATE runs SET due_at = ${ago(10)} WHERE id = ${first}`;
+  expect(await oldest()).toBe(2);
+  await sql`UPDATE runs SET admitted_at = ${ago(40)}, ready = true, claimed_by = gen_random_uuid(),
+    claimed_at = clock_timestamp() WHERE id = ${second}`;
+  expect(await oldest()).toBe(4);
+  await sql`DELETE FROM runs`;
+});
+
 test('effects are counted until they are done, and failing ones apart', async () => {
   const before = await work();
   await api.sql`INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at,
