@@ -1,9 +1,10 @@
-import { randomInt } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import type { Command } from 'commander';
 import { ROLES, TOKEN_NAME_RULE, isRole, isTokenName } from '../core/access/roles.ts';
 import { SCOPE_RULE, parseScope } from '../core/access/scope.ts';
 import { EXPIRY_RULE, parseExpiry, tokenLine } from '../core/access/token-lines.ts';
 import { createToken, tokenHash } from '../core/access/token.ts';
+import { SECRET_KEY_BYTES } from '../core/secrets/secret-keys.ts';
 import { type Cli, group, withExamples } from './cli.ts';
 import { collect } from './common/arguments.ts';
 import { EXIT } from './exit-codes.ts';
@@ -45,6 +46,7 @@ export function addDaemonCommands(program: Command, cli: Cli): void {
   withExamples(migrate, asOwner, `${asOwner} --grant-to firelock_app`);
   addRotateSecrets(program, cli);
   addTokenCommands(program, cli);
+  addSetup(program, cli);
 }
 
 function addObserve(program: Command, cli: Cli): void {
@@ -101,6 +103,23 @@ function addTokenCommands(program: Command, cli: Cli): void {
     'firelock token create ci --role operator --expires 2030-01-01T00:00:00Z',
     'firelock token create billing-ci --role admin --scope billing.',
   );
+}
+
+/** Prints the variables, and nothing else on standard output: it goes into the file that an installation reads. */
+function addSetup(program: Command, { surroundings: { out, err } }: Cli): void {
+  const setup = program
+    .command('setup')
+    .description(
+      'begin an installation: print its variables, with a new token of an admin and a key for secrets, and the token itself on standard error',
+    )
+    .action(() => {
+      const token = createToken((end) => randomInt(end));
+      const admin = { name: 'admin', role: 'admin', scope: null, expiresAt: null } as const;
+      err.write(`The token of the admin, which is shown only now:\n${token}\n`);
+      out.write(`FIRELOCK_API_TOKENS=${tokenLine({ ...admin, hash: tokenHash(token) })}\n`);
+      out.write(`FIRELOCK_SECRET_KEYS=k1:${randomBytes(SECRET_KEY_BYTES).toString('base64')}\n`);
+    });
+  withExamples(setup, 'firelock setup > .env');
 }
 
 /** Prints the token, then its line, and nothing else on standard output. Neither is kept anywhere. */

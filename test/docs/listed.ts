@@ -60,19 +60,30 @@ export const LISTED: readonly Listed[] = [
     doneBy: 'test/daemon/traces.test.ts',
     check: scriptsExist,
   },
-  { page: 'docs/deploying.md', begins: 'docker compose up', why: 'it needs docker' },
+  {
+    page: 'docs/deploying.md',
+    begins: 'docker compose build',
+    why: 'it needs docker',
+    doneBy: 'test/deploy/first-day.test.ts',
+  },
+  {
+    page: 'docs/deploying.md',
+    begins: 'export FIRELOCK_URL',
+    why: 'it needs the installation that the blocks before it make',
+    doneBy: 'test/deploy/first-day.test.ts',
+  },
   {
     page: 'docs/deploying.md',
     begins: 'docker build',
     why: 'it needs docker, kubectl, helm and a cluster',
-    doneBy: 'test/deploy/chart.test.ts',
+    doneBy: 'test/deploy/first-day.test.ts',
     check: chartHasValues,
   },
   {
     page: 'docs/deploying.md',
     begins: 'npm ci && npm run build',
     why: 'it changes the machine, and needs systemd',
-    doneBy: 'test/deploy/systemd.test.ts',
+    doneBy: 'test/deploy/first-day.test.ts',
     check: scriptsExist,
   },
   {
@@ -83,9 +94,9 @@ export const LISTED: readonly Listed[] = [
   },
   {
     page: 'deploy/helm/firelock/README.md',
-    begins: 'kubectl create namespace',
-    why: 'it needs kubectl, helm and a cluster',
-    doneBy: 'test/deploy/chart.test.ts',
+    begins: 'umask 077',
+    why: 'it needs docker, kubectl, helm and a cluster',
+    doneBy: 'test/deploy/first-day.test.ts',
     check: chartHasValues,
   },
   {

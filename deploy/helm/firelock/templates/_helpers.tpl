@@ -51,7 +51,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 - name: {{ index . 0 }}
   valueFrom:
     secretKeyRef:
-      name: {{ required "secret.name is missing: the name of a Secret that has DATABASE_URL and FIRELOCK_API_TOKENS" $context.Values.secret.name | quote }}
+      name: {{ required "secret.name is missing: the name of a Secret that has DATABASE_URL, FIRELOCK_API_TOKENS and FIRELOCK_SECRET_KEYS" $context.Values.secret.name | quote }}
       key: {{ index . 1 | quote }}
 {{- end -}}
 
