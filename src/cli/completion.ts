@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { type Cli, group, withExamples } from './cli.ts';
-import { CliError, EXIT } from './exit-codes.ts';
+import { failure } from './exit-codes.ts';
 
 /** The words that can follow the commands of a path. */
 interface Completions {
@@ -37,8 +37,7 @@ export function completionsOf(program: Command): Completions[] {
         .filter(({ long }) => long)
         .map(({ long, description }) => ({ word: long ?? '', description })),
     ];
-    for (const { word } of words)
-      if (!/^[\w-]+$/.test(word)) throw new CliError(EXIT.failed, `${word} cannot be completed`);
+    for (const { word } of words) if (!/^[\w-]+$/.test(word)) throw failure(`${word} cannot be completed`);
     return [
       { path: path.join(' '), words },
       ...command.commands.flatMap((one) => visit(one, [...path, one.name()])),

@@ -57,7 +57,7 @@ export function faultLines(name: string, faults: readonly FileFault[]): string[]
   return [...new Set(sorted.map(({ line, message }) => `${name}:${line}: ${message}`))];
 }
 
-/** The change of a field; `path` is a JSON pointer. */
+/** The change of a field; `path` is a JSON pointer. Undefined: it is not there. */
 export interface FieldChange {
   path: string;
   before: unknown;

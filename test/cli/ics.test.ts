@@ -60,7 +60,7 @@ test('a file replaces all dates, but for those that --date and --add name, and w
   const made = await firelock([...args, '--add', '2030-06-01'], { url: api.url });
   expect(made.json()).toMatchObject({ dates: ['2030-12-31', '2030-06-01'] });
   const again = await firelock([...args.slice(0, -2), '--remove', '2030-07-04'], { url: api.url });
-  expect([again.code, again.err]).toEqual([2, expect.stringContaining('does not list 2030-07-04')]);
+  expect([again.code, again.err]).toEqual([1, expect.stringContaining('does not list 2030-07-04')]);
 });
 
 test('rules of Apple’s Calendar are followed through the years, with their exceptions and additional days', () => {
@@ -142,13 +142,13 @@ test('what cannot be read is named by its line, and nothing is changed', async (
     ['BEGIN:VCALENDAR\nEND:VCALENDAR', '- has no whole days of these years; nothing is changed'],
   ] as const) {
     const refused = await set(text);
-    expect(refused).toMatchObject({ code: 2, out: '' });
+    expect(refused).toMatchObject({ code: 1, out: '' });
     expect(refused.err).toContain(why);
   }
   for (const years of ['next', '2032..2030', '203'])
-    expect(await set(GOOGLE, '--years', years)).toMatchObject({ code: 2, out: '' });
+    expect(await set(GOOGLE, '--years', years)).toMatchObject({ code: 64, out: '' });
   expect(await firelock(['calendar', 'set', 'off', '--years', '2030'], { url: api.url })).toMatchObject({
-    code: 2,
+    code: 64,
   });
 });
 

@@ -36,7 +36,7 @@ test('every command says what it does, with its options and examples that are co
 });
 
 test('docs/cli.md has every exit code, and the reference of commands has every command with its options', () => {
-  for (const code of Object.values(EXIT)) expect(page).toMatch(new RegExp(`^\\| ${code} +\\|`, 'm'));
+  for (const code of [...Object.values(EXIT), 2]) expect(page).toMatch(new RegExp(`^\\| ${code} +\\|`, 'm'));
   const sections = commandsReference().split('\n## ').slice(1);
   expect(sections.map((one) => one.split('\n', 1)[0])).toEqual(
     doers.map(({ path }) => `firelock ${path.join(' ')}`),
@@ -47,12 +47,15 @@ test('docs/cli.md has every exit code, and the reference of commands has every c
 
 test('a command line that is not understood is reported on standard error, with a suggestion', async () => {
   expect(await firelock(['schedul', 'list'])).toMatchObject({
-    code: 2,
+    code: 64,
     out: '',
     err: "firelock: unknown command 'schedul'\n(Did you mean schedule?)\n--help lists commands and options\n",
   });
   expect((await firelock(['schedule', 'list', '--limt', '3'])).err).toContain('(Did you mean --limit?)');
   expect(await firelock(['--version'])).toMatchObject({ code: 0, out: 'firelock 0.0.0-test\n' });
+  // 2 would be what `apply` says of changes, and `apply --prun || test $? = 2` be well.
+  for (const { path } of doers)
+    expect([path, (await firelock([...path, '--prun'])).code]).toEqual([path, 64]);
 });
 
 test('the daemon, and commands that work on its database, start and end with the exit code', async () => {

@@ -114,7 +114,7 @@ test('many runs are cancelled and retried: the command counts, asks, and calls a
   const cancel = ['run', 'bulk', 'cancel', '--schedule', 'many'];
   const dry = await run(...cancel, '--dry-run');
   expect(dry.json()).toMatchObject({ matched: 5, changed: 0 });
-  expect(await run(...cancel)).toMatchObject({ code: 2, out: '' });
+  expect(await run(...cancel)).toMatchObject({ code: 64, out: '' });
   const no = await firelock(cancel, { url: api.url, terminal: 80, typed: ['n'] });
   expect([no.code, no.out]).toEqual([1, '']);
   expect(no.err).toMatch(/^runs that match: 5\n( {2}[\w-]{36}\n){5}Cancel them at http:.*\? \[y\/N\] /);
@@ -181,5 +181,5 @@ test('run tail shows new runs and changes, waits during an outage, and ends with
     expect.stringMatching(new RegExp(`Z  pending    tailed  .*  ${added}$`)),
     '',
   ]);
-  expect((await run('run', 'tail', '--interval', 'often')).code).toBe(2);
+  expect((await run('run', 'tail', '--interval', 'often')).code).toBe(64);
 });

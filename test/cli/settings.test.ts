@@ -21,8 +21,8 @@ test('a calendar is created and changed date by date, and the rest of it stays',
     dates: ['2030-12-31/2031-01-01'],
     version: 3,
   });
-  expect(await set('--remove', '2030-12-25')).toMatchObject({ code: 2, out: '' });
-  expect((await set()).code).toBe(2);
+  expect(await set('--remove', '2030-12-25')).toMatchObject({ code: 1, out: '' });
+  expect((await set()).code).toBe(64);
   expect((await set('--date', 'Christmas')).code).toBe(1);
   expect((await set('--date', '2031-05-01')).json()).toMatchObject({ dates: ['2031-05-01'], version: 4 });
 
@@ -50,7 +50,7 @@ test('a limit is created, and fields that are not named stay', async () => {
   expect((await onTerminal(80, 'limit', 'get', 'warehouse')).out).toMatch(/^max +4$/m);
   const wrong = await run('limit', 'set', 'warehouse', '--max', 'many');
   expect([wrong.code, wrong.err]).toEqual([1, expect.stringMatching(/\/?maxRunning must be/)]);
-  expect((await run('limit', 'set', 'warehouse')).code).toBe(2);
+  expect((await run('limit', 'set', 'warehouse')).code).toBe(64);
   expect((await run('limit', 'delete', 'warehouse', '--yes')).code).toBe(0);
   expect((await run('limit', 'list')).json()).toEqual({ items: [], nextCursor: null });
 });
@@ -95,12 +95,12 @@ test('a file that is no connection is refused, and nothing of it is printed', as
   const set = (input: string) =>
     firelock(['connection', 'set', 'other', '--file', '-'], { url: api.url, input });
   const broken = await set('url: https://a.example\nauth: {type: bearer, token: *canary');
-  expect(broken).toMatchObject({ code: 2, out: '' });
+  expect(broken).toMatchObject({ code: 1, out: '' });
   expect(broken.err).toMatch(/^firelock: -:2: neither JSON nor YAML: [A-Z_]+\n$/);
   expect(await set('auth: {type: bearer, token: canary}')).toMatchObject({ code: 1, out: '' });
   expect((await set('url: *canary')).err).not.toContain('canary');
   expect((await set('')).code).toBe(1);
-  expect((await run('connection', 'set', 'other')).code).toBe(2);
+  expect((await run('connection', 'set', 'other')).code).toBe(64);
 });
 
 test('maintenance begins, is shown, and ends', async () => {
@@ -131,7 +131,7 @@ test('a preview explains an expression', async () => {
   const picked = ['preview', '0 9 * * *', '--from', '2027-01-01T00:00:00Z', '--count', '1', ...rules];
   expect((await run(...picked)).json()).toMatchObject({ items: [{ fireAt: '2027-01-29T09:00:00.000Z' }] });
   expect((await run('preview', '61 * * * *')).err).toMatch(/61/);
-  expect((await run('preview')).code).toBe(2);
+  expect((await run('preview')).code).toBe(64);
 });
 
 test('queues, instances, numbers and the caller are shown', async () => {

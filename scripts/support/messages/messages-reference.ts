@@ -116,7 +116,7 @@ function apiSection(texts: readonly SaidText[]): string {
 }
 
 const EXIT_CODES: Readonly<Record<string, string>> = {
-  'EXIT.usage': 'Exit code 2. Correct the command; nothing was sent.',
+  'EXIT.usage': 'Exit code 64. Correct the command; nothing was sent.',
   'EXIT.failed': 'Exit code 1. The text says what is to be done.',
   'EXIT.notFound': 'Exit code 3. Check the id.',
   'EXIT.unreachable': 'Exit code 4. Check FIRELOCK_URL; the same command may work later.',

@@ -4,7 +4,7 @@ import { isoInstant } from '../../core/instant.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import { RawJson } from '../../api/http/json/raw-json.ts';
 import { parseKeepingDigits } from '../../core/json-text.ts';
-import { usageError } from '../exit-codes.ts';
+import { failure, usageError } from '../exit-codes.ts';
 import type { Surroundings } from '../surroundings.ts';
 
 /** Collects the values of an option that may be given several times, in order. */
@@ -61,23 +61,28 @@ export async function fileText(path: string, { input }: Pick<Surroundings, 'inpu
   try {
     return await readFile(path, 'utf8');
   } catch (error) {
-    throw usageError(`cannot read ${path}: ${reasonOf(error)}`);
+    throw failure(`cannot read ${path}: ${reasonOf(error)}`);
   }
 }
 
 /** JSON that goes to the server byte for byte. @throws CliError if it is not JSON: it would spoil the JSON around it */
-export function jsonText(text: string, what: string): RawJson {
+function jsonText(text: string, what: string, fault = usageError): RawJson {
   const json = text.replace(/^\ufeff/, '').trim();
-  jsonValue(json, what);
+  jsonValue(json, what, fault);
   return new RawJson(json);
 }
 
+/** The same of a file. @throws CliError */
+export async function jsonIn(path: string, around: Pick<Surroundings, 'input'>): Promise<RawJson> {
+  return jsonText(await fileText(path, around), path, failure);
+}
+
 /** JSON whose numbers keep their digits. @throws CliError if it is not JSON */
-export function jsonValue(text: string, what: string): unknown {
+export function jsonValue(text: string, what: string, fault = usageError): unknown {
   try {
     return parseKeepingDigits(text);
   } catch (error) {
-    throw usageError(`${what} is not JSON: ${reasonOf(error)}; put quotes around a string: '"text"'`);
+    throw fault(`${what} is not JSON: ${reasonOf(error)}; put quotes around a string: '"text"'`);
   }
 }
 
@@ -95,5 +100,5 @@ export async function givenPayload(
     throw usageError('give either --payload or --payload-file');
   if (payload !== undefined) return jsonText(payload, '--payload');
   if (payloadFile === undefined) return undefined;
-  return jsonText(await fileText(payloadFile, around), payloadFile);
+  return jsonIn(payloadFile, around);
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
-import { CliError, EXIT, usageError } from '../exit-codes.ts';
+import { CliError, EXIT, failure, usageError } from '../exit-codes.ts';
 import type { BulkAnswer } from '../server/answers.ts';
 import { pathOf } from '../server/server-calls.ts';
 import type { Surroundings } from '../surroundings.ts';
@@ -108,5 +108,5 @@ async function confirm(surroundings: Surroundings, question: string, answered: A
   err.write(`${printable(question)} [y/N] `);
   const answer = await input.readLine();
   if (signal.aborted) throw new CliError(EXIT.interrupted, 'interrupted; nothing was changed');
-  if (!/^\s*y(es)?\s*$/i.test(answer ?? '')) throw new CliError(EXIT.failed, 'nothing was changed');
+  if (!/^\s*y(es)?\s*$/i.test(answer ?? '')) throw failure('nothing was changed');
 }

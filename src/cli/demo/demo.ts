@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { extname, join } from 'node:path';
-import { CliError, EXIT } from '../exit-codes.ts';
+import { CliError, EXIT, failure } from '../exit-codes.ts';
 import type { Surroundings } from '../surroundings.ts';
 
 export interface DemoOptions {
@@ -41,7 +41,7 @@ export async function runDemo(options: DemoOptions, { signal, env }: Surrounding
   const [code] = (await exited) as [number | null];
   if (code === null) {
     killGroup(child.pid);
-    throw new CliError(EXIT.failed, 'the process that keeps PostgreSQL and the instances was killed');
+    throw failure('the process that keeps PostgreSQL and the instances was killed');
   }
   if (code !== EXIT.done && signal.aborted)
     throw new CliError(EXIT.interrupted, 'interrupted; the demo has removed everything that it started');

@@ -1,8 +1,7 @@
 import { type Command, Option } from 'commander';
-import { reasonOf } from '../../runtime/reason.ts';
 import { type Cli, withExamples } from '../cli.ts';
 import { collect, fileText } from '../common/arguments.ts';
-import { CliError, EXIT, usageError } from '../exit-codes.ts';
+import { EXIT, usageError } from '../exit-codes.ts';
 import { type ExportOptions, exportAll } from './export-command.ts';
 import { isManifest, readCronJobs } from './crontab/cron-jobs.ts';
 import { readCrontab } from './crontab/crontab-lines.ts';
@@ -109,9 +108,7 @@ async function importCrontab(cli: Cli, path: string, options: ImportCommandOptio
   const { system, set, queue, targetUrl, timezone } = options;
   if (queue !== undefined && targetUrl !== undefined)
     throw usageError('either --queue or --target-url: a schedule has one target');
-  const text = await fileText(path, cli.surroundings).catch((error: unknown) => {
-    throw new CliError(EXIT.failed, reasonOf(error));
-  });
+  const text = await fileText(path, cli.surroundings);
   const { out, err, zone } = cli.surroundings;
   const isKubernetes = isManifest(text);
   const standardZone = timezone ?? (isKubernetes ? 'UTC' : zone);

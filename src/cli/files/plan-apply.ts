@@ -16,7 +16,7 @@ import { printable } from '../terminal/shown-text.ts';
 import type { View } from '../terminal/output.ts';
 import type { Cli } from '../cli.ts';
 import { fileText } from '../common/arguments.ts';
-import { CliError, EXIT } from '../exit-codes.ts';
+import { CliError, EXIT, failure } from '../exit-codes.ts';
 
 export interface FileOptions {
   prune?: boolean;
@@ -28,7 +28,7 @@ export interface FileOptions {
 /** The exit code of `plan` and `apply` if something changes, or has changed. */
 const CHANGES = 2;
 
-/** Answers the exit code: 0 nothing to do, 2 something changes, 1 all other cases. */
+/** Answers the exit code: 0 nothing to do, 2 something changes; of a command that was not understood 64, and else 1. */
 export async function planOrApply(
   cli: Cli,
   path: string,
@@ -38,10 +38,9 @@ export async function planOrApply(
   try {
     return await inOrder(cli, path, options, isApplied);
   } catch (error) {
-    if (error instanceof CliError && error.exitCode !== EXIT.interrupted)
-      throw new CliError(EXIT.failed, error.message);
-    if (error instanceof Refused) throw new CliError(EXIT.failed, error.message);
-    throw error;
+    if (error instanceof CliError && ([EXIT.interrupted, EXIT.usage] as number[]).includes(error.exitCode))
+      throw error;
+    throw error instanceof CliError || error instanceof Refused ? failure(error.message) : error;
   }
 }
 
@@ -61,7 +60,7 @@ async function inOrder(
   if (plan.faults.length > 0) throw faulty(path, plan.faults);
   if (isApplied) await apply(caller, path, plan);
   const { changes, unchanged } = plan;
-  cli.output().show({ changes, unchanged, applied: isApplied }, (view) => planLines(plan, view));
+  cli.output().show({ changes, unchanged, applied: isApplied }, (view) => planLines(plan, view, isApplied));
   return changes.length === 0 ? EXIT.done : CHANGES;
 }
 
@@ -72,7 +71,7 @@ function variablesOf({ surroundings: { env } }: Cli, named: readonly string[] = 
   const read = list.length === 0 ? { names: [] } : parseFileVariables(list.join());
   if ('faults' in read) {
     const said = read.faults.map(({ entry, message }) => `${JSON.stringify(entry)} ${message}`);
-    throw new CliError(EXIT.failed, `--variable, FIRELOCK_FILE_VARIABLES: ${said.join('; ')}`);
+    throw failure(`--variable, FIRELOCK_FILE_VARIABLES: ${said.join('; ')}`);
   }
   return { env, allowed: read.names, allowedBy: '--variable, or FIRELOCK_FILE_VARIABLES' };
 }
@@ -85,13 +84,13 @@ async function apply(caller: ApiCaller, path: string, plan: FilePlan): Promise<v
     const { created, updated, deleted } = error.applied;
     const stays = `created ${created}, changed ${updated}, deleted ${deleted} before the error; these changes stay. Apply the file again for the rest`;
     const lines = [error.message, ...faultLines(path, error.faults), stays].map(printable);
-    throw new CliError(EXIT.failed, lines.join('\n'));
+    throw failure(lines.join('\n'));
   }
 }
 
 function faulty(path: string, faults: readonly FileFault[]): CliError {
   const lines = faultLines(path, faults).map(printable);
-  return new CliError(EXIT.failed, [`nothing was applied; ${path} has errors:`, ...lines].join('\n'));
+  return failure([`nothing was applied; ${path} has errors:`, ...lines].join('\n'));
 }
 
 function callerOf(cli: Cli): ApiCaller {
@@ -106,29 +105,44 @@ const SIGNS = { created: '+', updated: '~', deleted: '-' } as const;
 const PAINTS = { created: 'green', updated: 'yellow', deleted: 'red' } as const;
 const MASK = '***';
 
-function planLines({ changes, unchanged }: FilePlan, view: View): string[] {
-  return [...changes.flatMap((change) => changeLines(change, view)), summary(changes, unchanged)];
+function planLines({ changes, unchanged }: FilePlan, view: View, isApplied: boolean): string[] {
+  const count = (wanted: Change['change']) => changes.filter(({ change }) => change === wanted).length;
+  const [created, updated, deleted] = [count('created'), count('updated'), count('deleted')];
+  const summary = isApplied
+    ? `${created} created, ${updated} changed, ${deleted} deleted, ${unchanged} unchanged`
+    : `${created} to create, ${updated} to change, ${deleted} to delete, ${unchanged} unchanged`;
+  return [...changes.flatMap((change) => changeLines(change, view)), summary];
 }
+
+/** Of a payload that is another one, each place differs. */
+const MOST_FIELDS = 100;
 
 function changeLines({ kind, id, change, fields }: Change, view: View): string[] {
   const title = view.paint(PAINTS[change], `${SIGNS[change]} ${SINGULAR[kind]} ${id}`);
-  return [title, ...fields.map((field) => `    ${printable(fieldText(field))}`)];
+  const lines = fields.slice(0, MOST_FIELDS).map((field) => `    ${printable(fieldText(field))}`);
+  const left = fields.length - lines.length;
+  return [title, ...lines, ...(left > 0 ? [`    and ${left} others, which --json names`] : [])];
 }
 
 function fieldText({ path, before, after }: FieldChange): string {
   // Two masks look alike, whatever values they hide.
   if (before === MASK && after === MASK) return `${path}: another secret value`;
-  return `${path}: ${shortJson(before)} → ${shortJson(after)}`;
+  const texts = [before, after].map((value) => (value === undefined ? 'absent' : JSON.stringify(value)));
+  return `${path}: ${whereTheyDiffer(texts).join(' → ')}`;
 }
 
 const MAX_LENGTH = 200;
+/** Of what is the same, before what is not. */
+const LEAD = 40;
 
-function shortJson(value: unknown): string {
-  const text = JSON.stringify(value);
-  return text.length <= MAX_LENGTH ? text : `${text.slice(0, MAX_LENGTH)}…`;
-}
-
-function summary(changes: readonly Change[], unchanged: number): string {
-  const count = (wanted: Change['change']) => changes.filter(({ change }) => change === wanted).length;
-  return `${count('created')} to create, ${count('updated')} to change, ${count('deleted')} to delete, ${unchanged} unchanged`;
+/** Long texts are cut, but not what differs. */
+function whereTheyDiffer(texts: readonly string[]): string[] {
+  const [one = '', other = ''] = texts;
+  let same = 0;
+  while (same < one.length && one[same] === other[same]) same += 1;
+  const start = same + LEAD < MAX_LENGTH ? 0 : same - LEAD;
+  return texts.map((text) => {
+    const end = start + MAX_LENGTH;
+    return `${start > 0 ? '…' : ''}${text.slice(start, end)}${text.length > end ? '…' : ''}`;
+  });
 }

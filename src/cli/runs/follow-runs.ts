@@ -1,5 +1,5 @@
 import { isoInstant } from '../../core/instant.ts';
-import { CliError, EXIT } from '../exit-codes.ts';
+import { failure } from '../exit-codes.ts';
 import type { Page, RunAnswer } from '../server/answers.ts';
 import { type Query, type Server, pathOf } from '../server/server-calls.ts';
 
@@ -40,7 +40,7 @@ export function createFollower(server: Server, filter: Query): Follower {
     begin: async () => {
       // Also checks at once whether the token allows the call.
       const { date } = await server.call('GET', 'me');
-      if (date === null) throw new CliError(EXIT.failed, `the answers of ${server.url} have no Date header`);
+      if (date === null) throw failure(`the answers of ${server.url} have no Date header`);
       now = date;
       return look();
     },
@@ -61,10 +61,7 @@ async function recent(server: Server, query: Query): Promise<{ runs: RunAnswer[]
     cursor = page.nextCursor ?? null;
     if (cursor === null) return { runs, now };
   }
-  throw new CliError(
-    EXIT.failed,
-    'too many runs come due to follow them all; narrow them down with --schedule or --label',
-  );
+  throw failure('too many runs come due to follow them all; narrow them down with --schedule or --label');
 }
 
 async function older(

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { isTree, mergePatch } from '../../api/http/json/merge-patch.ts';
 import type { RawJson } from '../../api/http/json/raw-json.ts';
-import { fileText, jsonText } from '../common/arguments.ts';
+import { jsonIn } from '../common/arguments.ts';
 import { type Cli, withExamples } from '../cli.ts';
 import { usageError } from '../exit-codes.ts';
 import type { ScheduleAnswer } from '../server/answers.ts';
@@ -62,7 +62,7 @@ async function namedChange(options: DefinitionOptions, { surroundings }: Cli): P
 async function wholeChange(file: string, others: DefinitionOptions, { surroundings }: Cli): Promise<Change> {
   if (Object.keys(others).length > 0)
     throw usageError('--file holds the whole definition: leave out all other options');
-  const body: RawJson = jsonText(await fileText(file, surroundings), file);
+  const body: RawJson = await jsonIn(file, surroundings);
   return {
     create: (server, path) => server.call('PUT', path, { body, headers: ABSENT }),
     update: (server, path, before) => server.call('PUT', path, { body, headers: ifMatch(before) }),

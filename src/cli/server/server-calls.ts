@@ -1,6 +1,6 @@
 import { stringify } from '../../api/http/json/raw-json.ts';
 import { parseKeepingDigits } from '../../core/json-text.ts';
-import { CliError, EXIT, usageError } from '../exit-codes.ts';
+import { CliError, EXIT, failure, usageError } from '../exit-codes.ts';
 import { printable } from '../terminal/shown-text.ts';
 
 export type Query = Readonly<Record<string, string | number | boolean | readonly string[] | undefined>>;
@@ -125,7 +125,7 @@ async function answerOf(url: string, ask: () => Promise<Response>, signal: Abort
     const text = await response.text();
     if (response.status >= 300 && response.status < 400) {
       const location = response.headers.get('location') ?? 'elsewhere';
-      throw new CliError(EXIT.failed, `${url} redirects to ${location}; set FIRELOCK_URL to that address`);
+      throw failure(`${url} redirects to ${location}; set FIRELOCK_URL to that address`);
     }
     const date = Date.parse(response.headers.get('date') ?? '');
     return {
@@ -147,7 +147,7 @@ function bodyOf(url: string, text: string): unknown {
   try {
     return parseKeepingDigits(text);
   } catch {
-    throw new CliError(EXIT.failed, `the server at ${url} is not firelock; check FIRELOCK_URL`);
+    throw failure(`the server at ${url} is not firelock; check FIRELOCK_URL`);
   }
 }
 
@@ -170,7 +170,7 @@ function refusal(status: number, text: string, env: { hasToken: boolean }): CliE
   const said = problem?.detail ?? problem?.title ?? `the server answered ${status}`;
   const detail = printable(said.replace(/, see errors$/, ''));
   if (status === 404 && (problem?.detail ?? NO_ROUTE) === NO_ROUTE)
-    return new CliError(EXIT.failed, `${detail}; check FIRELOCK_URL, and the base path in it`);
+    return failure(`${detail}; check FIRELOCK_URL, and the base path in it`);
   const errors = problem?.errors ?? [];
   // The detail already names a single fault.
   const listed = errors.length === 1 && detail.includes(errors[0]?.message ?? '') ? [] : errors;

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { collect, fileText } from '../common/arguments.ts';
 import { type Cli, withExamples } from '../cli.ts';
-import { usageError } from '../exit-codes.ts';
+import { failure, usageError } from '../exit-codes.ts';
 import type { CalendarAnswer } from '../server/answers.ts';
 import { addNamedGroup, writeNamed } from './named-commands.ts';
 
@@ -61,7 +61,7 @@ async function withIcs(cli: Cli, options: SetOptions): Promise<SetOptions> {
   const asked = { file: ics, years: yearsIn(years, cli.surroundings) };
   const { dates, notes } = holidaysIn(await fileText(ics, cli.surroundings), asked);
   for (const note of notes) cli.output().note(note);
-  if (dates.length === 0) throw usageError(`${ics} has no whole days of these years; nothing is changed`);
+  if (dates.length === 0) throw failure(`${ics} has no whole days of these years; nothing is changed`);
   return { ...options, date: [...dates, ...date] };
 }
 
@@ -74,7 +74,7 @@ function changed(
   const before = stored ?? { description: null, dates: [] };
   const base = date ?? before.dates;
   const absent = remove.filter((entry) => !base.includes(entry));
-  if (absent.length > 0) throw usageError(`calendar ${id} does not list ${absent.join(', ')}`);
+  if (absent.length > 0) throw failure(`calendar ${id} does not list ${absent.join(', ')}`);
   const kept = base.filter((entry) => !remove.includes(entry));
   return {
     description: description ?? before.description,

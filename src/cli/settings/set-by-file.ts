@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { parseDocument } from 'yaml';
 import { type Cli, withExamples } from '../cli.ts';
 import { fileText } from '../common/arguments.ts';
-import { usageError } from '../exit-codes.ts';
+import { failure } from '../exit-codes.ts';
 import { writeNamed } from './named-commands.ts';
 
 /** The command `set` of a group whose things have secret values. */
@@ -34,13 +34,11 @@ function definitionIn(text: string, file: string): unknown {
   const [error] = document.errors;
   if (error !== undefined) {
     const line = text.slice(0, error.pos[0]).split('\n').length;
-    throw usageError(`${file}:${line}: neither JSON nor YAML: ${error.code}`);
+    throw failure(`${file}:${line}: neither JSON nor YAML: ${error.code}`);
   }
   try {
     return document.toJS() as unknown;
   } catch {
-    throw usageError(
-      `${file}: an alias in it cannot be resolved; put quotes around a text that begins with *`,
-    );
+    throw failure(`${file}: an alias in it cannot be resolved; put quotes around a text that begins with *`);
   }
 }

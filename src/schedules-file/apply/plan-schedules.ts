@@ -8,6 +8,7 @@ import {
   type ToSend,
 } from '../schedules-file.ts';
 import { type ApiCaller, Refused, ask } from './caller.ts';
+import { payloadChanges } from './payload-changes.ts';
 import { type NotThereYet, withReal, withStandIns } from './stand-ins.ts';
 
 const MAX_ITEMS = 1000;
@@ -141,9 +142,7 @@ const PAUSE = ['enabled', 'pauseReason', 'pauseUntil'] as const;
  * daemon starts or a file is applied. Payloads that differ only in white space count as equal.
  */
 function keepWhatIsNotSaid(changes: readonly FieldChange[], { fields, payload }: FileEntry) {
-  let left = changes.filter(
-    ({ path, before, after }) => path !== '/payload' || JSON.stringify(before) !== JSON.stringify(after),
-  );
+  let left = changes.flatMap((one) => (one.path === '/payload' ? payloadChanges(one) : [one]));
   const saysNothing = PAUSE.every((name) => fields[name] === undefined);
   const ends = left.some(({ path, before }) => path === '/enabled' && before === false);
   const kept: Record<string, unknown> = {};

@@ -4,7 +4,7 @@ import { firelock } from '../cli.ts';
 test('options that cannot be are named, all at once, and nothing is started', async () => {
   const args = ['demo', '--seconds', '9', '--schedules', 'many', '--kill-every', '20'];
   expect(await firelock(args)).toMatchObject({
-    code: 2,
+    code: 64,
     out: '',
     err:
       'firelock: --seconds is 9; expected: a whole number from 10 to 3600\n' +

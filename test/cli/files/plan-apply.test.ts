@@ -97,7 +97,8 @@ test('plan says what would change, apply changes it, and then nothing is left to
   expect(await idsOf()).toEqual([]);
   expect(await get('limits')).toMatchObject({ items: [] });
 
-  expect((await run('apply', WHOLE, [], env)).code).toBe(2);
+  const applied = await run('apply', WHOLE, [], env);
+  expect([applied.code, applied.out.at(-1)]).toEqual([2, '5 created, 0 changed, 0 deleted, 0 unchanged']);
   expect(await get('schedules/nightly')).toMatchObject({
     timezone: 'Europe/Berlin',
     exclude: { calendars: ['closed'] },
@@ -109,13 +110,11 @@ test('plan says what would change, apply changes it, and then nothing is left to
   const yearly = await api.call('GET', '/api/v1/schedules/yearly');
   expect(yearly.text).toContain('"payload":{"big":9007199254740993,"hex":31,"text":"yes"}');
 
-  for (const command of ['plan', 'apply'] as const) {
-    expect(await run(command, WHOLE, [], env)).toEqual({
-      code: 0,
-      out: ['0 to create, 0 to change, 0 to delete, 5 unchanged'],
-      err: [''],
-    });
-  }
+  for (const [command, last] of [
+    ['plan', '0 to create, 0 to change, 0 to delete, 5 unchanged'],
+    ['apply', '0 created, 0 changed, 0 deleted, 5 unchanged'],
+  ] as const)
+    expect(await run(command, WHOLE, [], env)).toEqual({ code: 0, out: [last], err: [''] });
   expect(await versionOf('yearly')).toBe(1);
 });
 
@@ -144,6 +143,40 @@ test('a plan names each field, also fields that the file names for the first tim
   expect(planned.code).toBe(2);
   expect((await run('apply', changed, [], { ...env, TOKEN: 'two' })).code).toBe(2);
   expect((await run('plan', changed, [], { ...env, TOKEN: 'two' })).code).toBe(0);
+});
+
+test('of payloads a plan names each place that differs, however long they are', async () => {
+  const file = (payload: string, template = 'x') =>
+    `schedules:
+  - id: big
+    everySeconds: 60
+    target: {type: http, url: "https://example.com/", body: {template: "${template}", contentType: text/plain}}
+    payload: ${payload}
+`;
+  const long = 'x'.repeat(300);
+  const before = `{"a": "${long}", "list": [1, {"b/c": 12345678901234567890.10}], "gone": null, "same": [0]}`;
+  await run('apply', file(before, `${long}one${long}`));
+  const after = `{"a": "${long}!", "list": [1, {"b/c": 12345678901234567890.11}, 3], "new": null, "same": [0]}`;
+  const planned = await run('plan', file(after, `${long}two${long}`));
+  const x = (count: number) => 'x'.repeat(count);
+  expect(planned.out).toEqual([
+    '~ schedule big',
+    `    /target/body/template: …${x(40)}one${x(157)}… → …${x(40)}two${x(157)}…`,
+    `    /payload/a: …${x(40)}" → …${x(40)}!"`,
+    '    /payload/list/1/b~1c: 12345678901234567890.10 → 12345678901234567890.11',
+    '    /payload/list/2: absent → 3',
+    '    /payload/gone: null → absent',
+    '    /payload/new: absent → null',
+    '0 to create, 1 to change, 0 to delete, 0 unchanged',
+  ]);
+  await run('apply', file('{"a": 1, "b": 2}'));
+  const turned = await run('plan', file('{"b": 2, "a": 1}'));
+  expect(turned.out[1]).toBe('    /payload: {"a":1,"b":2} → {"b":2,"a":1}');
+  const many = JSON.stringify(Object.fromEntries(Array.from({ length: 150 }, (_, n) => [`n${n}`, n])));
+  expect((await run('apply', file(many))).out.slice(-2)).toEqual([
+    '    and 52 others, which --json names',
+    '0 created, 1 changed, 0 deleted, 0 unchanged',
+  ]);
 });
 
 const CONNECTED = `
@@ -269,7 +302,7 @@ test('notifiers come after their fallbacks and connections, and their secrets ar
     '    /channel/routingKey: another secret value',
     '~ notifier chat',
     '    /channel/target/headers/x-key: another secret value',
-    '0 to create, 2 to change, 0 to delete, 1 unchanged',
+    '0 created, 2 changed, 0 deleted, 1 unchanged',
   ]);
 });
 
@@ -526,7 +559,7 @@ test('more than a thousand schedules, as JSON, go in batches whose schedules fol
   const text = JSON.stringify({ schedules }, null, '\t');
   const applied = await run('apply', text);
   expect(applied).toMatchObject({ code: 2, err: [''] });
-  expect(applied.out.at(-1)).toBe('1203 to create, 0 to change, 0 to delete, 0 unchanged');
+  expect(applied.out.at(-1)).toBe('1203 created, 0 changed, 0 deleted, 0 unchanged');
   expect((await idsOf()).length).toBe(1203);
   const faulty = await run('plan', text.replace('"everySeconds": 60', '"everySeconds": 0'));
   expect([faulty.code, faulty.err.length]).toEqual([1, 2]);
@@ -538,6 +571,7 @@ test('without a server, or without its role, the exit code is 1 and not that of 
   const { code, err } = await firelock(['plan', path], { url: 'http://127.0.0.1:9' });
   expect([code, err]).toEqual([1, expect.stringMatching(/cannot reach/)]);
   expect((await firelock(['apply', join(folder, 'none.yaml')], { url: api.url })).code).toBe(1);
+  expect((await firelock(['apply', path, '--prun'], { url: api.url })).code).toBe(64);
   expect(
     (
       await firelock(['plan', '-', '--json'], { url: api.url, input: 'limits: [{id: x, maxRunning: 1}]' })

@@ -8,7 +8,7 @@ import {
 } from '../../../core/exclusions/date-entries.ts';
 import type { DayNumber } from '../../../core/utc-day.ts';
 import { reasonOf } from '../../../runtime/reason.ts';
-import { CliError, usageError } from '../../exit-codes.ts';
+import { CliError, failure, usageError } from '../../exit-codes.ts';
 import type { Surroundings } from '../../surroundings.ts';
 import { rangeFrom, replacedDay, startsOf, wholeDaysOf } from './ics-days.ts';
 import { type IcsEvent, eventsIn } from './ics-events.ts';
@@ -32,7 +32,7 @@ const MAX_STEPS = 100_000;
 
 /** The days of these years on which an iCalendar file has events of whole days. @throws CliError that names what is wrong */
 export function holidaysIn(text: string, { file, years }: IcsOptions): IcsHolidays {
-  if (text.length > MAX_LENGTH) throw usageError(`${file}: longer than ${MAX_LENGTH} characters`);
+  if (text.length > MAX_LENGTH) throw failure(`${file}: longer than ${MAX_LENGTH} characters`);
   const events = eventsIn(text, file);
   const budget = { steps: MAX_STEPS };
   const replaced = replacedDays(events);

@@ -1,5 +1,5 @@
 import ICAL from 'ical.js';
-import { usageError } from '../../exit-codes.ts';
+import { failure } from '../../exit-codes.ts';
 
 /** One event of an iCalendar file (RFC 5545). */
 export interface IcsEvent {
@@ -16,25 +16,24 @@ export interface IcsEvent {
 export function eventsIn(text: string, file: string): IcsEvent[] {
   const lines = text.replace(/^\ufeff/, '').split(/\r\n|\r|\n/);
   if (!lines.some((line) => /^BEGIN:VCALENDAR\s*$/i.test(line)))
-    throw usageError(`${file}: not an iCalendar file: it has no line BEGIN:VCALENDAR`);
+    throw failure(`${file}: not an iCalendar file: it has no line BEGIN:VCALENDAR`);
   const events: IcsEvent[] = [];
   let begun: number | null = null;
   for (const [index, line] of lines.entries()) {
     const [, edge] = /^(BEGIN|END):VEVENT\s*$/i.exec(line) ?? [];
     if (edge === undefined) continue;
     const isEnd = edge.toUpperCase() === 'END';
-    if (isEnd !== (begun !== null)) throw usageError(`${file}:${index + 1}: ${line.trim()} is out of place`);
+    if (isEnd !== (begun !== null)) throw failure(`${file}:${index + 1}: ${line.trim()} is out of place`);
     if (begun !== null) events.push(eventOf(lines.slice(begun, index + 1), begun + 1, file));
     begun = isEnd ? null : index;
   }
-  if (begun !== null) throw usageError(`${file}:${begun + 1}: the event has no end: the file is cut off`);
+  if (begun !== null) throw failure(`${file}:${begun + 1}: the event has no end: the file is cut off`);
   return events;
 }
 
 function eventOf(source: readonly string[], first: number, file: string): IcsEvent {
   const logical = unfolded(source, first);
-  const faultAt = ({ text, line }: Line, why: string) =>
-    usageError(`${file}:${line}: ${why}${shortened(text)}`);
+  const faultAt = ({ text, line }: Line, why: string) => failure(`${file}:${line}: ${why}${shortened(text)}`);
   for (const one of logical) {
     if (!one.text.includes(':')) throw faultAt(one, 'cannot be read: ');
     if (READ.test(one.text) && one.text.length > MAX_LINE)
@@ -51,7 +50,7 @@ function eventOf(source: readonly string[], first: number, file: string): IcsEve
   const title = component.getFirstPropertyValue('summary');
   const name = `“${shortened(typeof title === 'string' ? title : 'an event without a title')}” (line ${first})`;
   const refuse = (why: string): never => {
-    throw usageError(`${file}:${first}: ${name.replace(/ \(.*?\)$/, '')}: ${why}`);
+    throw failure(`${file}:${first}: ${name.replace(/ \(.*?\)$/, '')}: ${why}`);
   };
   return { component, lines: logical.map(({ text }) => text), name, refuse };
 }
