@@ -328,6 +328,33 @@ test('schedule why says what became of each fire, in words, and of runs that no 
   expect(none.out).toContain('no fire was due between');
 });
 
+test('schedule why says who paused, and while no instance was up', async () => {
+  const { sql } = api;
+  const ago = (minutes: number) =>
+    sql`date_trunc('hour', clock_timestamp()) - make_interval(mins => ${minutes})`;
+  await api.call('PUT', '/api/v1/schedules/quiet', { ...SCHEDULE, cron: '0 * * * *', catchUp: 'skip' });
+  await sql`UPDATE schedule_versions SET at = ${ago(250)} WHERE schedule_id = 'quiet'`;
+  await sql`UPDATE schedules SET next_occurrence_at = ${ago(240)}, next_fire_at = ${ago(240)} WHERE id = 'quiet'`;
+  await api.call('PATCH', '/api/v1/schedules/quiet', { enabled: false, pauseReason: 'lunch' });
+  await sql`UPDATE schedule_versions SET by = 'ops' WHERE schedule_id = 'quiet' AND version = 2`;
+  for (const [began, ended] of [
+    [600, 200],
+    [500, 250],
+    [100, 90],
+  ] as const)
+    await sql`INSERT INTO instances (id, host, version, zone_data, ttl_seconds, started_at, heartbeat_at)
+      VALUES (gen_random_uuid(), 'test', '0', '2026c', 1, ${ago(began)}, ${ago(ended)})`;
+  const asked = ['schedule', 'why', 'quiet', '--from', '-6h', '--to', '+2h'];
+  const env = { NO_COLOR: '1' };
+  const { out } = await firelock(asked, { url: api.url, now: Date.now(), terminal: 400, env });
+  const [standing, first, ...others] = out.split('\n');
+  expect(standing).toMatch(/ and is paused since \S+ \S+Z, by ops: lunch$/);
+  expect(first).toMatch(/missed: no instance could plan it in time; catchUp "skip"/);
+  const gap = /missed: no instance was up from \S+ \S+:40:00Z to \S+ \S+:20:00Z; catchUp "skip" makes/;
+  expect(others.slice(0, 2)).toEqual([expect.stringMatching(gap), expect.stringMatching(gap)]);
+  expect(others.at(-3)).toMatch(/paused: the schedule was paused since \S+ \S+Z, by ops: lunch$/);
+});
+
 test('all matching schedules are paused and resumed, after a count', async () => {
   const bulk = ['schedule', 'bulk', 'pause', '--label', 'bulk:yes'];
   for (const id of ['bulk-1', 'bulk-2'])

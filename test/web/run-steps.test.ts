@@ -33,6 +33,17 @@ it('waits and attempts follow each other without a gap, and an open run waits un
   ]);
 });
 
+it('the last attempt of a run that failed for want of another says so, and what the target answered', () => {
+  const error = { kind: 'http', message: 'the target answered 503', statusCode: 503 } as const;
+  const attemptLog = [attempt(1, 0, 1, { error }), attempt(3, 5, 6, { error })];
+  const failed = run({ status: 'failed', failures: 2, finishedAt: at(6), attemptLog });
+  expect(stepsOf(failed, NOW).map(({ text, detail }) => [text, detail])).toEqual([
+    ['Attempt 1: it did not work, and may later', 'The target answered 503.'],
+    ['Waited', null],
+    ['Attempt 3 of 3: the last one', 'The target answered 503.'],
+  ]);
+});
+
 it('the present step is named: an attempt, a worker, the runs that it depends on', () => {
   expect(told(run({ claimedBy: 'i', attempts: 3, handoffStartedAt: at(10) }))).toEqual([
     ['Attempt 3 is under way', 10, 60],

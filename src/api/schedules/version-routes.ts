@@ -12,7 +12,7 @@ import { TAGS, json, problems } from '../http/response-schemas.ts';
 import { answeredInstant, scheduleIdParams } from '../http/common-schemas.ts';
 import { schedule } from './schemas.ts';
 
-const scheduleVersion = z
+export const scheduleVersion = z
   .object({
     version: z.int(),
     at: answeredInstant,

@@ -10,6 +10,7 @@ import type { View } from '../terminal/output.ts';
 import { paintStatus } from '../terminal/paint.ts';
 import { printable } from '../terminal/shown-text.ts';
 import { triggerText } from './show-schedules.ts';
+import { type WhyBesides, nobodyUpText, pauseText, whyBesides } from './why-besides.ts';
 
 type Options = ListOptions & Period;
 
@@ -40,6 +41,7 @@ export function addWhySchedule(parent: Command, cli: Cli): void {
 
 interface Explained {
   schedule: ScheduleAnswer;
+  besides: WhyBesides;
   period: ReturnType<typeof periodOf>;
   /** The occurrences, each with its run if that lies in the period. */
   occurrences: (OccurrenceAnswer & { run: RunAnswer | null })[];
@@ -78,7 +80,10 @@ async function explain(
   const explained = new Set(found.items.map(({ runId }) => runId));
   const otherRuns = runs.items.filter((run) => !explained.has(run.id)).reverse();
   const { nextCursor, plannedThrough = null } = found;
-  return { schedule, period, occurrences, otherRuns, nextCursor, plannedThrough };
+  const isPaused = schedule.status === 'paused' || found.items.some(({ state }) => state === 'paused');
+  const isMissed = found.items.some(({ state }) => state === 'missed');
+  const besides = await whyBesides(server, id, { paused: isPaused, missed: isMissed });
+  return { schedule, besides, period, occurrences, otherRuns, nextCursor, plannedThrough };
 }
 
 /** Instants are whole milliseconds. */
@@ -88,11 +93,11 @@ function justAfter(instant: string): string {
 
 /** What happened to each fire, in words; then the runs that no schedule planned. */
 function explanationLines(explained: Explained, view: View): string[] {
-  const { schedule, occurrences, otherRuns, plannedThrough } = explained;
+  const { occurrences, otherRuns, plannedThrough } = explained;
   return [
-    standing(schedule, view),
+    standing(explained, view),
     ...(plannedThrough === null ? [] : [aheadLine(plannedThrough, view)]),
-    ...(occurrences.length > 0 ? occurrenceLines(occurrences, view) : noneLines(explained, view)),
+    ...(occurrences.length > 0 ? occurrenceLines(explained, view) : noneLines(explained, view)),
     ...(otherRuns.length > 0 ? otherRunLines(otherRuns, view) : []),
     view.zones,
   ];
@@ -106,10 +111,10 @@ function aheadLine(plannedThrough: string, view: View): string {
 }
 
 /** Sentences, not a table: a user reads them as a whole. */
-function occurrenceLines(occurrences: Explained['occurrences'], view: View): string[] {
+function occurrenceLines({ occurrences, besides }: Explained, view: View): string[] {
   return occurrences.map((occurrence) => {
     const { fireAt, state, runId } = occurrence;
-    const words = printable(occurrenceText(occurrence, view));
+    const words = printable(occurrenceText(occurrence, besides, view));
     const run = runId === undefined ? '' : ` (run ${runId})`;
     return `${view.time(fireAt)}  ${paintStatus(state, view.paint)}: ${words}${movedText(occurrence)}${run}`;
   });
@@ -135,12 +140,13 @@ function otherRunLines(runs: readonly RunAnswer[], view: View): string[] {
   ];
 }
 
-function standing(schedule: ScheduleAnswer, view: View): string {
+function standing({ schedule, besides }: Explained, view: View): string {
   const { id, status, error, pauseReason, pauseUntil, nextFireAt, late, timezone } = schedule;
   const zone = timezone === null ? '' : ` (${timezone})`;
+  const paused = status === 'paused' ? pauseText(besides, schedule.version, view) : null;
   const parts = [
-    `${id} fires ${triggerText(schedule)}${dayRulesInWords(schedule)}${zone} and is ${status}`,
-    pauseReason === null ? null : `because: ${pauseReason}`,
+    `${id} fires ${triggerText(schedule)}${dayRulesInWords(schedule)}${zone} and is ${status}${paused === null ? '' : ` ${paused}`}`,
+    pauseReason === null || paused !== null ? null : `because: ${pauseReason}`,
     pauseUntil === null ? null : `until ${view.time(pauseUntil)}`,
     error === null ? null : `because: ${error}`,
     late ? 'it is late: no run has succeeded for too long' : null,
@@ -149,21 +155,30 @@ function standing(schedule: ScheduleAnswer, view: View): string {
   return printable(parts.filter((part) => part !== null).join('; '));
 }
 
-function occurrenceText({ state, reason, run }: Explained['occurrences'][number], view: View): string {
+function occurrenceText(
+  { state, reason, run, fireAt, version }: Explained['occurrences'][number],
+  besides: WhyBesides,
+  view: View,
+): string {
   const became = run === null ? null : runText(run, view);
-  const why = WORDS[`${state} ${reason ?? ''}`.trim()] ?? WORDS[state] ?? '';
+  const usual = WORDS[`${state} ${reason ?? ''}`.trim()] ?? WORDS[state] ?? '';
+  const paused = state === 'paused' ? pauseText(besides, version, view) : null;
+  const nobody = state === 'missed' ? nobodyUpText(besides, fireAt, view) : null;
+  const why = paused === null ? usual.replace(NOT_IN_TIME, nobody ?? NOT_IN_TIME) : `${usual} ${paused}`;
   const words = state === 'excluded' ? `its day is excluded by ${reason ?? 'its exclude'}` : why;
   if (state === 'fired') return became ?? 'its run is older than the retention';
   const isHandedOff = became !== null && run?.status !== 'skipped';
   return isHandedOff ? `${words}; its record: ${became}` : words;
 }
 
+const NOT_IN_TIME = 'no instance could plan it in time';
+
 /** By state, and by state and reason. */
 const WORDS: Readonly<Record<string, string>> = {
   missed: 'it was too late when it was planned',
-  'missed latest': 'no instance could plan it in time; catchUp "latest" makes one run for the whole outage',
-  'missed skip': 'no instance could plan it in time; catchUp "skip" makes no run afterwards',
-  'missed limit': 'no instance could plan it in time, and there were more than catchUpLimit',
+  'missed latest': `${NOT_IN_TIME}; catchUp "latest" makes one run for the whole outage`,
+  'missed skip': `${NOT_IN_TIME}; catchUp "skip" makes no run afterwards`,
+  'missed limit': `${NOT_IN_TIME}, and there were more than catchUpLimit`,
   'missed retention': 'it is older than the retention',
   'missed clock': 'it counts as planned already, since the clock of the database was ahead',
   'missed unknown': 'no record explains it',

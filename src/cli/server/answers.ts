@@ -14,6 +14,7 @@ import type { notifier } from '../../api/notifiers/schemas.ts';
 import type { queues } from '../../api/queues/routes.ts';
 import type { run, wholeRun } from '../../api/runs/schemas.ts';
 import type { schedule } from '../../api/schedules/schemas.ts';
+import type { scheduleVersion } from '../../api/schedules/version-routes.ts';
 import type { skipAnswer } from '../../api/schedules/fire-routes.ts';
 import type { stats } from '../../api/stats/routes.ts';
 
@@ -40,6 +41,7 @@ export type PreviewAnswer = z.output<typeof previewedTimes>;
 export type QueueAnswer = z.output<typeof queues>['items'][number];
 export type RunAnswer = z.output<typeof run>;
 export type ScheduleAnswer = z.output<typeof schedule>;
+export type ScheduleVersionAnswer = z.output<typeof scheduleVersion>;
 export type SkippedAnswer = z.output<typeof skipAnswer>;
 export type StatsAnswer = z.output<typeof stats>;
 export type TookOverAnswer = z.output<typeof tookOverAnswer>;

@@ -14,10 +14,10 @@ export function shownZone(scheduleZone: string | null | undefined): string {
   return zoneChoice.value === 'utc' ? 'UTC' : (scheduleZone ?? 'UTC');
 }
 
-/** `2026-11-22 09:00:00 CET`. The zone's name is part of it, always. */
+/** `2026-11-22 09:00:00 CET`, or `… Asia/Tokyo` where there is no common abbreviation. The zone's name is part of it, always. */
 export function timeText(at: string | number, zone: string): string {
   const { year, month, day, hour, minute, second, timeZoneName } = partsOf(at, zone);
-  return `${year}-${month}-${day} ${hour}:${minute}:${second} ${timeZoneName}`;
+  return `${year}-${month}-${day} ${hour}:${minute}:${second} ${/^(?:GMT|UTC)[+-]/.test(timeZoneName) ? zone : timeZoneName}`;
 }
 
 /** `09:00`, or `22 Nov`: for axes and strips, beside which the zone is named. */

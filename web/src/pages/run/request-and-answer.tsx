@@ -78,7 +78,6 @@ function Text({ run, body }: { run: WholeRun; body: AnsweredBodyTemplate }) {
 }
 
 const KINDS = {
-  http: 'The target answered that it does not take it',
   timeout: 'No answer came in time',
   network: 'The target could not be reached',
   blocked: 'firelock may not call this address',
@@ -96,7 +95,8 @@ export function Answer({ run: { result, error, executionId, target } }: { run: W
       <h2>Answer</h2>
       {error !== null && (
         <p class="refusal">
-          {KINDS[error.kind]}: <span class="user">{error.message}</span>
+          {error.kind !== 'http' && `${KINDS[error.kind]}: `}
+          <span class="user">{error.message}</span>
         </p>
       )}
       {executionId !== null && (

@@ -25,7 +25,9 @@ export function stepsOf(run: WholeRun, now: number): Step[] {
     const to = Date.parse(attempt.finishedAt);
     if (from > reached)
       steps.push(wait(reached, from, index === 0 ? 'Waited for its first attempt' : 'Waited'));
-    steps.push(attemptStep(attempt, from, to));
+    steps.push(
+      attemptStep(attempt, { from, to, isLast: index === log.length - 1 && hasNoneLeft(run, attempt) }),
+    );
     reached = Math.max(reached, to);
   }
   const last = lastStep(run, reached, now);
@@ -51,16 +53,35 @@ const LOOKUPS = {
   unclear: 'The target was asked about an earlier attempt, and could not say',
 };
 
-function attemptStep(attempt: Attempt, from: number, to: number): Step {
-  const [tone, outcome] = OUTCOMES[attempt.outcome];
+/** It could have been tried again, and no attempt was left. */
+function hasNoneLeft({ status, failures }: WholeRun, { outcome }: Attempt): boolean {
+  return status === 'failed' && failures > 0 && (outcome === 'transient' || outcome === 'unknown');
+}
+
+interface Tried {
+  from: number;
+  to: number;
+  isLast: boolean;
+}
+
+function attemptStep(attempt: Attempt, { from, to, isLast }: Tried): Step {
+  const [tone, outcome] = isLast ? (['bad', 'the last one'] as const) : OUTCOMES[attempt.outcome];
   const said = attempt.lookup === undefined ? '' : `${LOOKUPS[attempt.lookup]}. `;
   const recovered = attempt.recovery ? ', taken over by recovery' : '';
   return {
     kind: attempt.lookup === undefined ? 'attempt' : 'lookup',
     ...{ from, to, tone, attempt },
-    text: `${said}Attempt ${attempt.attempt}${recovered}: ${outcome}`,
-    detail: attempt.error?.message ?? (attempt.statusCode ? `Status ${attempt.statusCode}` : null),
+    text: `${said}Attempt ${attempt.attempt}${isLast ? ` of ${attempt.attempt}` : ''}${recovered}: ${outcome}`,
+    detail: attempt.error
+      ? sentence(attempt.error.message)
+      : attempt.statusCode
+        ? `Status ${attempt.statusCode}`
+        : null,
   };
+}
+
+function sentence(words: string): string {
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}${/[.!?]$/.test(words) ? '' : '.'}`;
 }
 
 /** What came after the attempts that are over; null: nothing did. */
