@@ -63,10 +63,10 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
     prepare: () => Promise.resolve({ files: { mycrontab: '0 2 * * * /usr/bin/backup\n' } }),
     after: (_, said) => {
       const [applied] = said;
-      expect(applied?.out.match(/^\d+ to create, .*$/gm)).toEqual([
+      expect(applied?.out.match(/^\d+ (to create|created), .*$/gm)).toEqual([
         '5 to create, 0 to change, 0 to delete, 0 unchanged',
-        '5 to create, 0 to change, 0 to delete, 0 unchanged',
-        '0 to create, 0 to change, 0 to delete, 5 unchanged',
+        '5 created, 0 changed, 0 deleted, 0 unchanged',
+        '0 created, 0 changed, 0 deleted, 5 unchanged',
       ]);
       expect(said.at(-1)?.out).toMatch(/^\+ schedule backup-/m);
     },

@@ -127,7 +127,7 @@ test('the answer names at most a hundred of those that name it', async () => {
       FROM generate_series(1, 101) AS n`),
   );
   const error = (await remove('busy').catch((thrown: unknown) => thrown)) as Error;
-  expect(error.message).toMatch(/^named by schedules busy-001, .*busy-100 and more$/);
+  expect(error.message).toMatch(/^the connection is named by schedules busy-001, .*busy-100 and more$/);
 });
 
 test(
