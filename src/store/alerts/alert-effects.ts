@@ -82,7 +82,9 @@ export async function closeAlertsOf(
       FROM unnest(${uuids(taken.map(({ uid }) => uid))}, ${texts(taken.map(({ overBy }) => overBy))}) AS t(uid, over_by)
       WHERE a.schedule_uid = t.uid AND a.until IS NULL RETURNING a.id
     )
-    UPDATE alert_tellings SET remind_at = clock_timestamp(), held_until = NULL WHERE alert_id IN (SELECT id FROM closed)`);
+    UPDATE alert_tellings SET remind_at = clock_timestamp(),
+      held_until = CASE WHEN held_until IS NOT NULL THEN greatest(held_until, clock_timestamp() + interval '1 second') END
+    WHERE alert_id IN (SELECT id FROM closed) AND NOT told_over`);
 }
 
 /** Has the watch look at all open episodes of these schedules, which were edited, or fire at another moment. */

@@ -122,7 +122,7 @@ async function noteDue(
       SELECT d.*, make_interval(secs => d.seconds::float8) AS rest, t.held_until, a.until,
         a.id IS NULL AS is_gone, CASE WHEN a.id IS NULL THEN 'known'
         WHEN a.until IS NOT NULL THEN
-          CASE WHEN t.told_over THEN 'known' WHEN t.held_until IS NULL THEN 'endedByPerson' ELSE 'recovered' END
+          CASE WHEN t.told_over THEN 'known' WHEN t.held_until IS NULL OR t.remind_at < t.held_until THEN 'endedByPerson' ELSE 'recovered' END
         WHEN t.told_over THEN CASE WHEN a.kind = 'failed' AND a.failures < d.after_failures THEN 'known' ELSE 'opened' END
         WHEN t.held_until IS NULL OR ${at} >= greatest(t.held_until, t.held_until - ${hold} + make_interval(secs => d.seconds::float8))
           AND d.seconds IS NOT NULL THEN 'reminder' ELSE 'known' END AS what
@@ -133,9 +133,9 @@ async function noteDue(
     ), forgotten AS (
       DELETE FROM alert_tellings t USING due d WHERE t.alert_id = d.alert_id AND t.notifier_id = d.notifier_id AND ${isPast(at, hold)}
     ), noted AS (
-      UPDATE alert_tellings t SET told_over = CASE d.what WHEN 'recovered' THEN true WHEN 'opened' THEN false ELSE t.told_over END,
+      UPDATE alert_tellings t SET told_over = CASE WHEN d.what IN ('recovered', 'endedByPerson') THEN true WHEN d.what = 'opened' THEN false ELSE t.told_over END,
         held_until = CASE WHEN d.what <> 'known' AND (t.held_until IS NOT NULL OR t.told_over) THEN ${at} + ${hold} ELSE t.held_until END,
-        remind_at = CASE WHEN d.what = 'recovered' THEN ${at} + ${hold} WHEN d.what <> 'known' THEN ${at} + d.rest
+        remind_at = CASE WHEN d.what IN ('recovered', 'endedByPerson') THEN ${at} + ${hold} WHEN d.what <> 'known' THEN ${at} + d.rest
           WHEN d.until IS NOT NULL THEN d.until + ${hold}
           WHEN t.told_over THEN ${at} + ${hold}
           WHEN d.rest IS NOT NULL THEN greatest(t.held_until, t.held_until - ${hold} + d.rest) END
@@ -146,7 +146,7 @@ async function noteDue(
 
 /** The episode of a row `d` is over, the notifier heard so, and it cannot open again. */
 function isPast(at: SQL, hold: SQL): SQL {
-  return sql`(d.what = 'endedByPerson' OR d.what = 'known' AND (d.is_gone OR d.held_until IS NULL OR coalesce(d.until + ${hold} <= ${at}, false)))`;
+  return sql`(d.what = 'endedByPerson' AND d.held_until IS NULL OR d.what = 'known' AND (d.is_gone OR d.held_until IS NULL OR coalesce(d.until + ${hold} <= ${at}, false)))`;
 }
 
 /** A separate statement: what a transaction has ended of which a row was waited for is seen by the next one only. */

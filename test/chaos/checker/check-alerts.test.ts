@@ -148,7 +148,7 @@ test('and told sooner, twice in a row, out of order, or more often than it opene
   expect(flapping((history) => messageIn(history, 3, { event: 'opened' }))).toBe(false);
   const twice = (second: number) => (history: History) => {
     messageIn(history, 1, { event: 'opened', createdAt: at(second) });
-    Object.assign(history.notices[1] ?? {}, { at: at(second + 11) });
+    Object.assign(history.notices[1] ?? {}, { at: at(second + 0.4) });
   };
   expect(flapping(twice(1.5))).toBe(false);
   expect(flapping(({ notices }) => Object.assign(notices[2] ?? {}, { at: at(372.5) }))).toBe(false);
@@ -173,6 +173,17 @@ test('where the word that it is over was taken back before it was sent, it is to
     flapping(({ dump, notices }) => {
       dump.messages.splice(1, 1);
       notices.splice(1, 1);
+    }),
+  ).toBe(true);
+});
+
+test('so it is where the next message gathered already when that was so', () => {
+  expect(
+    flapping((history) => {
+      const { dump, notices } = history;
+      for (const rows of [dump.messages, notices]) rows.splice(1, 1);
+      messageIn(history, 1, { createdAt: at(1.5) });
+      Object.assign(notices[1] ?? {}, { at: at(70) });
     }),
   ).toBe(true);
 });

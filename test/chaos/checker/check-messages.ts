@@ -47,12 +47,12 @@ export function checkMessages(
     const next = sent[index + 1];
     if (!next) return;
     // The word that it was over may have been taken back, as it had opened again before that word was sent.
+    const [first, second] = [message, next].map(({ runId }) => arrivedAt.get(runId) ?? Infinity);
     const isOver =
       kind === 'failed'
-        ? transitions.some((one) => one.event === 'closed' && isBetween(one.at, message, next))
+        ? transitions.some((one) => one.event === 'closed' && isBetween(one.at, message, second))
         : wasOver;
     if (message.event === 'opened' && next.event === 'opened' && !isOver) say('was told twice in a row');
-    const [first, second] = [message, next].map(({ runId }) => arrivedAt.get(runId) ?? Infinity);
     if (first !== undefined && second !== undefined && second < first && first < Infinity)
       say(`was told to be ${next.event} before it was told to be ${message.event}`);
     const isHeld = sent.slice(0, index).some(({ event }) => event === 'recovered');
@@ -70,8 +70,9 @@ export function checkMessages(
     );
 }
 
-function isBetween(at: number, message: MessageRow, next: MessageRow): boolean {
-  return at >= message.createdAt - SLACK_MS && at <= next.createdAt + CLOCKS_MS;
+/** Until a message arrived: while it gathers, it is told of more than there was when it was recorded. */
+function isBetween(at: number, message: MessageRow, arrivedAt = Infinity): boolean {
+  return at >= message.createdAt - SLACK_MS && at <= arrivedAt + CLOCKS_MS;
 }
 
 /** Two episodes of failures are further apart: else the second one is the first, which opens again. */

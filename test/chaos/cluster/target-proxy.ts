@@ -23,11 +23,13 @@ export async function startTargetProxy(receiverPort: number): Promise<TargetProx
     else work();
   };
   const server = createServer({ allowHalfOpen: true }, (client) => {
+    // Later, when it is closed already, it has none.
+    const { remoteAddress: from = '127.0.0.1' } = client;
     let gone = false;
     let onward: Socket | undefined;
     sockets.add(client);
     const open = (): Socket => {
-      onward ??= goOn(client, receiverPort, sockets, whenOpen);
+      onward ??= goOn(client, { port: receiverPort, from }, sockets, whenOpen);
       return onward;
     };
     client.on('data', (chunk: Buffer) => whenOpen(() => gone || open().write(chunk)));
@@ -56,12 +58,11 @@ export async function startTargetProxy(receiverPort: number): Promise<TargetProx
 
 function goOn(
   client: Socket,
-  port: number,
+  { port, from }: { port: number; from: string },
   sockets: Set<Socket>,
   whenOpen: (work: () => void) => void,
 ): Socket {
-  const { remoteAddress = '127.0.0.1' } = client;
-  const onward = connect({ port, host: '127.0.0.1', localAddress: remoteAddress });
+  const onward = connect({ port, host: '127.0.0.1', localAddress: from });
   sockets.add(onward);
   onward.on('data', (chunk: Buffer) => whenOpen(() => client.destroyed || client.write(chunk)));
   onward.on('end', () => whenOpen(() => client.end()));

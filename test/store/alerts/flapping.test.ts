@@ -134,7 +134,32 @@ describe('an episode that opens again within five minutes of its end', () => {
     await instance.put('job', { url: '', enabled: false });
     await pass(1);
     expect(await told()).toEqual(['pager recovered']);
+    await pass(301);
     expect(await tellings()).toEqual([]);
+  });
+
+  it('is told no sooner where a person has paused and resumed the schedule meanwhile, be it open or told to be over', async () => {
+    const pauseAndResume = async () => {
+      await instance.put('job', { url: '', enabled: false });
+      await pass(1);
+      await instance.put('job', { url: '' });
+      await happens('breaks');
+    };
+    await openAgain();
+    await pass(301);
+    await pauseAndResume();
+    expect(await told()).toEqual(['pager recovered']);
+    await pass(301);
+    expect(await told()).toEqual(both('opened'));
+    await pass(150);
+    await happens('heals');
+    await pass(151);
+    expect(await told()).toEqual(both('recovered'));
+    await happens('breaks');
+    await pauseAndResume();
+    expect(await told()).toEqual([]);
+    await pass(301);
+    expect(await told()).toEqual(both('opened'));
   });
 
   it('is another one where the schedule was deleted and made again', async () => {
