@@ -9,13 +9,11 @@
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
-import { inHalves } from '../runtime/loop/batch.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { type Passed, type Rests, createPassed, createRests } from '../runtime/loop/rests.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
-import { reasonOf } from '../runtime/reason.ts';
 import type { Database } from '../postgres/database.ts';
-import { batchFaultOf } from '../postgres/errors.ts';
+import { type RowWork, seeTo } from '../postgres/see-to.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { findAlertLooks, forgetOldAlerts } from '../store/alerts/alert-looks.ts';
 import { applyCauses, emitAlerts } from '../store/alerts/apply-causes.ts';
@@ -90,13 +88,13 @@ async function closeGathered(state: State): Promise<number> {
   const { database, rests, wake, messages, publicUrl } = state;
   const besides = [...restingOf(rests, 'message'), ...messages.keys()];
   const { due, nextInMs } = await database.run((db) => findGathered(db, { limit: BATCH, besides }));
-  await inHalves(due, {
+  await see(state, 'message', due, {
+    keyOf: ({ runId }) => runId,
     work: async (some) => {
       const { toSend, locked } = await database.transaction((tx) => closeMessages(tx, some, publicUrl));
       messages.add(locked);
       wakeFor(wake, { toClaim: toSend });
     },
-    ...settingAside(state, 'message', ({ runId }: { runId: string }) => runId),
   });
   if (due.length === BATCH) return 0;
   return Math.min(nextInMs ?? IDLE_MS, messages.keys().length > 0 ? LOCKED_MS : IDLE_MS);
@@ -107,20 +105,16 @@ async function remindDue(state: State): Promise<number> {
   const besides = restingOf(rests, 'reminder').map(reminderOf);
   const asked = { limit: REMINDERS, besides, besideNotifiers: notifiers.keys() };
   const { due, nextInMs } = await database.run((db) => findReminders(db, asked));
-  await inHalves(due, {
+  await see(state, 'reminder', due, {
+    keyOf: ({ alertId, notifierId }) => `${alertId} ${notifierId}`,
     work: async (some) => {
       const { messages, locked } = await database.transaction((tx) => remind(tx, some, publicUrl));
       notifiers.add(locked);
       wakeFor(wake, { toClaim: messages.toSend });
     },
-    ...settingAside(state, 'reminder', keyOfReminder),
   });
   if (due.length === REMINDERS) return 0;
   return Math.min(nextInMs ?? IDLE_MS, due.length > 0 || notifiers.keys().length > 0 ? LOCKED_MS : IDLE_MS);
-}
-
-function keyOfReminder({ alertId, notifierId }: Reminder): string {
-  return `${alertId} ${notifierId}`;
 }
 
 function reminderOf(key: string): Reminder {
@@ -133,7 +127,8 @@ async function look(state: State): Promise<number> {
   const { database, events, rests, wake, schedules, publicUrl } = state;
   const besides = [...restingOf(rests, 'schedule'), ...schedules.keys()];
   const uids = await database.run((db) => findAlertLooks(db, { limit: LOOKS, besides }));
-  await inHalves(uids, {
+  await see(state, 'schedule', uids, {
+    keyOf: (uid) => uid,
     work: async (some) => {
       const applied = await database.transaction((tx) => applyCauses(tx, { looks: some }, publicUrl));
       schedules.add(applied.waiting);
@@ -141,7 +136,6 @@ async function look(state: State): Promise<number> {
       const { effects, messages } = applied;
       wakeFor(wake, { effects, toClaim: messages.toSend });
     },
-    ...settingAside(state, 'schedule', (uid: string) => uid),
   });
   return uids.length === LOOKS || schedules.keys().length > 0 ? LOCKED_MS : IDLE_MS;
 }
@@ -154,17 +148,16 @@ function restingOf(rests: Rests, kind: Kind): string[] {
   return rests.keys().flatMap((key) => (key.startsWith(begin) ? [key.slice(begin.length)] : []));
 }
 
-/** What the database refuses rests, and holds up no other. */
-function settingAside<One>({ rests, events }: State, kind: Kind, keyOf: (one: One) => string) {
-  const restOf = (one: One) => `${kind} ${keyOf(one)}`;
-  return {
-    faultOf: batchFaultOf,
-    wasSetAside: (one: One) => rests.wasSetAside(restOf(one)),
-    setAside: (one: One, error: unknown) => {
-      rests.add(restOf(one));
-      events.emit({ type: 'alertLookRefused', key: restOf(one), error: reasonOf(error) });
-    },
-  };
+function see<Row>(
+  { rests, events }: State,
+  kind: Kind,
+  rows: readonly Row[],
+  { keyOf, work }: Pick<RowWork<Row>, 'keyOf' | 'work'>,
+): Promise<void> {
+  const restOf = (row: Row) => `${kind} ${keyOf(row)}`;
+  const refused = (row: Row, error: string) =>
+    events.emit({ type: 'alertLookRefused', key: restOf(row), error });
+  return seeTo(rests, rows, { keyOf: restOf, work, refused });
 }
 
 async function forget(state: State): Promise<number> {

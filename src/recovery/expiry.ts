@@ -9,7 +9,6 @@ import { type Instant, isoInstant } from '../core/instant.ts';
 import type { AttemptError } from '../core/runs/attempts/outcome.ts';
 import { type Handoff, NO_DEFINITION } from '../core/schedules/schedule.ts';
 import { type Attempted, type Settlement, settlementOf } from '../core/runs/attempts/settlement.ts';
-import { inHalves } from '../runtime/loop/batch.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
@@ -19,11 +18,11 @@ import {
   createRests,
   createStarvationGuard,
 } from '../runtime/loop/rests.ts';
-import { reasonOf } from '../runtime/reason.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import type { Database } from '../postgres/database.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { batchFaultOf, isUnavailable } from '../postgres/errors.ts';
+import { seeTo } from '../postgres/see-to.ts';
 import { loadHandoffs, versionKey } from '../store/schedules/load-handoffs.ts';
 import {
   type Expiry,
@@ -118,7 +117,8 @@ async function expire(
   meeting: MeetingLocks,
 ): Promise<ReadonlySet<string>> {
   const settled = new Set<string>();
-  await inHalves(expiries, {
+  await seeTo(rests, expiries, {
+    keyOf: ({ run }) => run.id,
     work: async (part) => {
       const { ids, effects } = await database.transaction((tx) => expireIfStillSilent(tx, part, meeting));
       const expired = part.filter(({ run }) => ids.has(run.id));
@@ -130,12 +130,7 @@ async function expire(
       wakeFor(wake, { effects, toClaim: again.length, toPull, toAdmit });
       for (const id of ids) settled.add(id);
     },
-    faultOf: batchFaultOf,
-    wasSetAside: ({ run }) => rests.wasSetAside(run.id),
-    setAside: ({ run }, error) => {
-      rests.add(run.id);
-      events.emit({ type: 'expiryRefused', runId: run.id, error: reasonOf(error) });
-    },
+    refused: ({ run }, error) => events.emit({ type: 'expiryRefused', runId: run.id, error }),
   });
   return settled;
 }

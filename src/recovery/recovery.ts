@@ -5,7 +5,6 @@
  */
 import type { LostBecause } from '../core/events.ts';
 import type { RecoveryPolicy } from '../core/runs/lost-claim.ts';
-import { inHalves } from '../runtime/loop/batch.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
@@ -16,10 +15,9 @@ import {
   createRests,
   createStarvationGuard,
 } from '../runtime/loop/rests.ts';
-import { reasonOf } from '../runtime/reason.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import { type Database, STATEMENT_LIMIT_MS } from '../postgres/database.ts';
-import { batchFaultOf } from '../postgres/errors.ts';
+import { seeTo } from '../postgres/see-to.ts';
 import type { MeetingLocks } from '../store/runs/lock-runs.ts';
 import {
   type LostClaim,
@@ -142,7 +140,8 @@ async function takeOverNow(
   const { database, events, wake, rests } = state;
   const taken = new Set<string>();
   for (let first = 0; first < claims.length; first += MAX_TAKEN_AT_ONCE) {
-    await inHalves(claims.slice(first, first + MAX_TAKEN_AT_ONCE), {
+    await seeTo(rests, claims.slice(first, first + MAX_TAKEN_AT_ONCE), {
+      keyOf: ({ runId }) => runId,
       work: async (part) => {
         const { runs, effects } = await database.transaction((tx) =>
           takeOverIfStillClaimed(tx, part, state, meeting),
@@ -152,12 +151,7 @@ async function takeOverNow(
         wakeFor(wake, { effects, toClaim: runs.length, toAdmit: true });
         for (const { runId } of runs) taken.add(runId);
       },
-      faultOf: batchFaultOf,
-      wasSetAside: ({ runId }) => rests.wasSetAside(runId),
-      setAside: ({ runId }, error) => {
-        rests.add(runId);
-        events.emit({ type: 'takeOverRefused', runId, error: reasonOf(error) });
-      },
+      refused: ({ runId }, error) => events.emit({ type: 'takeOverRefused', runId, error }),
     });
   }
   return taken;

@@ -3,11 +3,10 @@
  * Transaction: one for each part of the runs in question; it is always rolled back.
  * If the process dies here: nothing was written; other processes find the same runs out.
  */
-import { inHalves } from '../../runtime/loop/batch.ts';
 import { type Rests, createRests } from '../../runtime/loop/rests.ts';
-import { reasonOf } from '../../runtime/reason.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { batchFaultOf } from '../../postgres/errors.ts';
+import { seeTo } from '../../postgres/see-to.ts';
 import { tryToClaim } from '../../store/runs/claims/claims.ts';
 import type { DispatchDeps } from './dispatch-state.ts';
 
@@ -44,7 +43,8 @@ export async function claimUnlessRefused<T>(
 
 async function setRefusedAside(deps: Deps, refused: Rests, ids: readonly string[]): Promise<void> {
   const { database, events, lease } = deps;
-  await inHalves(ids, {
+  await seeTo(refused, ids, {
+    keyOf: (runId) => runId,
     work: (some) =>
       database
         .transaction(async (tx) => {
@@ -54,12 +54,7 @@ async function setRefusedAside(deps: Deps, refused: Rests, ids: readonly string[
         .catch((error: unknown) => {
           if (!(error instanceof OnlyTried)) throw error;
         }),
-    faultOf: batchFaultOf,
-    wasSetAside: (runId) => refused.wasSetAside(runId),
-    setAside: (runId, error) => {
-      refused.add(runId);
-      events.emit({ type: 'claimRefused', runId, error: reasonOf(error) });
-    },
+    refused: (runId, error) => events.emit({ type: 'claimRefused', runId, error }),
   });
 }
 

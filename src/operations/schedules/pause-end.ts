@@ -7,12 +7,11 @@
 import { BY_FIRELOCK } from '../../core/time/definition-change.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { inHalves } from '../../runtime/loop/batch.ts';
 import { type Loop, createLoop } from '../../runtime/loop/loop.ts';
 import { type Rests, createRests } from '../../runtime/loop/rests.ts';
-import { reasonOf } from '../../runtime/reason.ts';
 import { batchFaultOf, isUnavailable } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
+import { seeTo } from '../../postgres/see-to.ts';
 import {
   type EndedPause,
   findEndedPauses,
@@ -49,13 +48,11 @@ async function pass(state: State): Promise<number> {
   const besides = rests.keys();
   const { ended, nextInMs } = await database.run((db) => findEndedPauses(db, { limit: BATCH, besides }));
   let resumed = 0;
-  await inHalves(ended, {
-    work: async (some) => {
-      resumed += await resume(state, some);
-    },
+  await seeTo(rests, ended, {
+    keyOf: ({ uid }) => uid,
+    work: async (some) => void (resumed += await resume(state, some)),
+    refused: ({ scheduleId }, error) => state.events.emit({ type: 'pauseNotEnded', scheduleId, error }),
     faultOf: (error) => batchFaultOf(error) ?? (isUnavailable(error) ? null : 'refused'),
-    wasSetAside: ({ uid }) => rests.wasSetAside(uid),
-    setAside: (one, error) => setAside(state, one, reasonOf(error)),
   });
   if (resumed > 0) state.wakeTick();
   if (ended.length === BATCH && resumed > 0) return 0;
@@ -69,8 +66,8 @@ async function resume(state: State, ended: readonly EndedPause[]): Promise<numbe
     (await lockEndedPauses(tx, ended)).map((id) => ({ id, by: BY_FIRELOCK, scope: null, decide: asItIs }));
   const { resumed, stillPaused } = await changeFoundSchedules(state, find);
   for (const { schedule, error } of stillPaused) {
-    const { uid, id: scheduleId } = schedule;
-    setAside(state, { uid, scheduleId }, error);
+    state.rests.add(schedule.uid);
+    state.events.emit({ type: 'pauseNotEnded', scheduleId: schedule.id, error });
   }
   await state.database.run((db) => sayWhyStillPaused(db, stillPaused));
   return resumed.length;
@@ -80,9 +77,4 @@ async function resume(state: State, ended: readonly EndedPause[]): Promise<numbe
 function asItIs(current: Schedule | null): Definition {
   if (!current) throw new Error('its row was locked, and is gone');
   return current.definition;
-}
-
-function setAside({ rests, events }: State, { uid, scheduleId }: EndedPause, error: string): void {
-  rests.add(uid);
-  events.emit({ type: 'pauseNotEnded', scheduleId, error });
 }
