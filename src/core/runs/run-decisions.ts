@@ -34,11 +34,9 @@ export const RETRIABLE: readonly RunStatus[] = ['failed', 'unknown', 'abandoned'
 /** The statuses in which a run can be cancelled. */
 export const CANCELLABLE: readonly RunStatus[] = ['waiting', 'pending', 'running'];
 
-/** `toTell`: firelock calls the target, which is working on the run. */
-export function decideCancel({ status }: RunState): Decision<{ notifiesTarget: boolean }> {
+export function decideCancel({ status }: RunState): Decision<object> {
   if (status === 'cancelled') return { kind: 'asItIs' };
-  if (status === 'waiting' || status === 'pending') return { kind: 'write', notifiesTarget: false };
-  if (status === 'running') return { kind: 'write', notifiesTarget: true };
+  if (CANCELLABLE.includes(status)) return { kind: 'write' };
   return notPossible(`the run has ended as ${status}: there is nothing to cancel`);
 }
 

@@ -67,14 +67,10 @@ export interface HeartbeatReport extends Speaker {
 }
 
 /** Ends a run that has not ended; a cancelled run stays as it is. */
-export const CANCEL: Action<{ notifiesTarget: boolean }> = {
+export const CANCEL: Action<object> = {
   audited: 'run.cancel',
   decide: decideCancel,
-  change: (from, { notifiesTarget }, { now }) => ({
-    from,
-    to: endRun(from, { status: 'cancelled', reason: 'request' }, now),
-    also: notifiesTarget ? ['cancel'] : [],
-  }),
+  change: (from, _, { now }) => ({ from, to: endRun(from, { status: 'cancelled', reason: 'request' }, now) }),
   emit: (events, { id }) => events.emit({ type: 'runsCancelled', reason: 'request', count: 1, runId: id }),
 };
 

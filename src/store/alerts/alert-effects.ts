@@ -102,6 +102,3 @@ export function hasOpenAlert(uid: SQL, kind: SQL): SQL {
   return sql`(${ANY_OPEN_ALERT}
         AND (SELECT true FROM alerts a WHERE a.schedule_uid = ${uid} AND a.kind = ${kind} AND a.until IS NULL))`;
 }
-
-/** The kinds of episodes that a success may end; `missed`: one of a run that catches up. */
-export const ENDED_BY_SUCCESS = ['failed', 'late', 'missed'] as const satisfies readonly AlertKind[];

@@ -1,30 +1,27 @@
 import { sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
-import { isOfSchedule } from '../../core/runs/run.ts';
-import { FAILING_ENDS } from '../../core/run-end.ts';
-import type { EffectKind } from '../../core/runs/effect.ts';
+import { type EffectKind, type EffectOfEnd, effectsOfEnd } from '../../core/runs/effect.ts';
+import type { RunStatus } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
-import { booleans, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
+import { instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
-import { ENDED_BY_SUCCESS, hasOpenAlert } from '../alerts/alert-effects.ts';
-import type { AlertKind } from '../../core/alerts/alert.ts';
+import { hasOpenAlert } from '../alerts/alert-effects.ts';
 import { isFollowed } from './followers.ts';
 
 interface End {
+  from: { status: RunStatus } | null;
   to: RunRecord;
-  also?: readonly Extract<EffectKind, 'cancel' | 'gone' | 'undelivered'>[];
+  also?: readonly EffectKind[];
 }
 
 /** Writes the effects of these ends, in their transaction. Answers how many it wrote. */
 export async function insertEffects(tx: Transaction, ends: readonly End[]): Promise<number> {
-  return writeEffects(
-    tx,
-    ends.flatMap(({ to, also = [] }) => [
-      ...[...kindsOf(to), ...also].map((kind) => ({ kind, run: to })),
-      ...alertsOf(to).map((alert) => ({ ...alert, run: to })),
-    ]),
-  );
+  const wanted = ends.flatMap(({ from, to: run, also = [] }) => [
+    ...effectsOfEnd(run, from?.status ?? null).map((effect) => ({ ...effect, run })),
+    ...also.map((kind) => ({ kind, run })),
+  ]);
+  return writeEffects(tx, wanted);
 }
 
 /**
@@ -33,7 +30,7 @@ export async function insertEffects(tx: Transaction, ends: readonly End[]): Prom
  */
 export async function writeEffects(
   tx: Transaction,
-  wanted: readonly { kind: EffectKind; alertKind?: AlertKind; run: RunRecord }[],
+  wanted: readonly (EffectOfEnd & { run: RunRecord })[],
 ): Promise<number> {
   if (wanted.length === 0) return 0;
   const runs = wanted.map(({ run }) => run);
@@ -44,34 +41,14 @@ export async function writeEffects(
       ${uuids(runs.map(({ scheduleUid }) => scheduleUid))}, ${ints(runs.map(({ scheduleVersion }) => scheduleVersion))},
       ${texts(runs.map(({ scheduleId }) => scheduleId))}, ${texts(runs.map(({ trigger }) => trigger))},
       ${texts(runs.map(({ status }) => status))}, ${instants(runs.map(({ finishedAt }) => finishedAt))},
-      ${ints(runs.map(({ attempts }) => attempts))}, ${booleans(wanted.map(({ kind }) => kind === 'followers'))},
-      ${texts(wanted.map(({ alertKind = null }) => alertKind))})
-      AS e(kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt, if_followed, alert_kind)
-    WHERE (NOT e.if_followed
-        OR ${isFollowed({ uid: sql`e.schedule_uid`, id: sql`e.schedule_id` })})
+      ${ints(runs.map(({ attempts }) => attempts))}, ${texts(wanted.map(({ alertKind = null }) => alertKind))})
+      AS e(kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt, alert_kind)
+    WHERE (e.kind <> 'followers' OR ${isFollowed({ uid: sql`e.schedule_uid`, id: sql`e.schedule_id` })})
       AND (e.kind <> 'failing' OR EXISTS (SELECT FROM outcome_watches w
         WHERE w.schedule_uid = e.schedule_uid AND w.pause_after_failures IS NOT NULL))
-      AND (e.kind <> 'heals' OR (e.alert_kind <> 'missed' OR e.trigger = 'catchUp') AND ${hasOpenAlert(sql`e.schedule_uid`, sql`e.alert_kind`)})
+      AND (e.kind <> 'heals' OR ${hasOpenAlert(sql`e.schedule_uid`, sql`e.alert_kind`)})
     RETURNING id`);
   return rows.length;
-}
-
-function kindsOf(run: RunRecord): EffectKind[] {
-  const kinds: EffectKind[] = [];
-  if (isOfSchedule(run)) kinds.push('followers');
-  if (run.hasDependents) kinds.push('dependents');
-  if (run.overlapGuarded) kinds.push('overlap');
-  if (run.outcomeWatched && FAILING_ENDS.includes(run.status)) kinds.push('failing');
-  if (run.trigger === 'notify' && (FAILING_ENDS.includes(run.status) || run.reason === 'request'))
-    kinds.push('undelivered');
-  return kinds;
-}
-
-/** Of a schedule that is gone there is nothing to tell. */
-function alertsOf(run: RunRecord): { kind: 'breaks' | 'heals'; alertKind: AlertKind }[] {
-  if (!isOfSchedule(run) || run.reason === 'deleted') return [];
-  if (run.status === 'succeeded') return ENDED_BY_SUCCESS.map((alertKind) => ({ kind: 'heals', alertKind }));
-  return FAILING_ENDS.includes(run.status) ? [{ kind: 'breaks', alertKind: 'failed' }] : [];
 }
 
 /**

@@ -138,8 +138,7 @@ function changeOf(from: RunRecord, verdict: OverlapVerdict, now: Instant): RunCh
 /** A run gives way to a newer one. */
 export function replacedBy(from: RunRecord, now: Instant): RunChange {
   const run = { ...from, overlapGuarded: false };
-  const to = endRun(run, { status: 'cancelled', reason: 'replaced' }, now);
-  return { from, to, also: from.status === 'running' ? ['cancel'] : [] };
+  return { from, to: endRun(run, { status: 'cancelled', reason: 'replaced' }, now) };
 }
 
 function summaryOf(changes: readonly RunChange[]) {

@@ -16,8 +16,8 @@ import { WRITTEN_COLUMNS, recordset } from './record-columns.ts';
 export interface RunChange {
   from: RunRecord;
   to: RunRecord;
-  /** What else is to follow from its end: see EffectKind. */
-  also?: readonly Extract<EffectKind, 'cancel' | 'gone' | 'undelivered'>[];
+  /** What is to follow that its record does not say (effectsOfEnd). */
+  also?: readonly Extract<EffectKind, 'gone' | 'undelivered'>[];
 }
 
 /**
@@ -74,7 +74,7 @@ export async function recordRuns(
   await insertEnded(tx, ended);
   const effects = await insertEffects(
     tx,
-    ended.map((to) => ({ to })),
+    ended.map((to) => ({ from: null, to })),
   );
   return { ids: new Set([...inserted, ...ended.map(({ id }) => id)]), effects };
 }

@@ -84,14 +84,6 @@ describe('an action on a run', () => {
   });
 });
 
-describe('cancelling', () => {
-  it('calls the target of a run that it works on, and no other', () => {
-    expect(decideCancel(run('running'))).toEqual({ kind: 'write', notifiesTarget: true });
-    expect(decideCancel(run('pending'))).toEqual({ kind: 'write', notifiesTarget: false });
-    expect(decideCancel(run('waiting'))).toEqual({ kind: 'write', notifiesTarget: false });
-  });
-});
-
 describe('retrying', () => {
   it('lets a run with open dependencies wait again', () => {
     expect(decideRetry(run('failed', { openDependencies: 2 }), false)).toMatchObject({ status: 'waiting' });

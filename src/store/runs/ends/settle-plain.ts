@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm';
 import type { AttemptSettlement } from '../../../core/runs/attempts/settle-attempt.ts';
 import { bigints, fromMs, ints, milliseconds, texts, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
-import { ENDED_BY_SUCCESS, hasOpenAlert } from '../../alerts/alert-effects.ts';
+import { ENDED_BY_SUCCESS } from '../../../core/runs/effect.ts';
+import { hasOpenAlert } from '../../alerts/alert-effects.ts';
 import { isFollowed } from '../../effects/followers.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { LOCK_LIMIT } from '../../../postgres/sql/lock-limit.ts';

@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it } from 'vitest';
+import { ENDED_BY_SUCCESS, effectsOfEnd } from '../../../../src/core/runs/effect.ts';
+import { RUN_TRIGGERS } from '../../../../src/core/runs/run.ts';
+import { texts } from '../../../../src/postgres/sql/arrays.ts';
 import { settlePlainIfClaimed } from '../../../../src/store/runs/ends/settle-plain.ts';
+import { RECORD_COLUMNS, type RecordRow, toRecord } from '../../../../src/store/runs/record-columns.ts';
 import { instanceOfTest, storeOfTest } from '../../../support/of-test.ts';
 import { leaveRuns, runsOf } from '../../../support/pending-runs.ts';
 import type { Store, TestInstance } from '../../../support/pipeline.ts';
@@ -49,6 +53,47 @@ describe('a plain success', () => {
     expect(settled(runId)).toBe(false);
     expect(await store.rows(sql`SELECT * FROM runs`)).toEqual(before);
     expect(await store.rows(sql`SELECT FROM history`)).toEqual([]);
+  });
+
+  it.each([
+    ['nothing follows, and no episode is open', false],
+    ['a schedule follows it, and all episodes are open', true],
+  ])('has the effects that effectsOfEnd says, where %s', async (_, isDue) => {
+    const follower = {
+      url: 'http://127.0.0.1:1',
+      cron: null,
+      after: { scheduleId: '*', on: ['late' as const] },
+    };
+    if (isDue) await instance.put('follower', follower);
+    await store.rows(sql`INSERT INTO alerts (id, schedule_uid, schedule_id, kind, since, broken_at)
+      SELECT gen_random_uuid(), uid, id, kind, now(), now() FROM schedules, unnest(${texts(isDue ? ENDED_BY_SUCCESS : [])}) AS kind WHERE id = 'hourly'`);
+    await leaveRuns(store, 'hourly', {
+      claimedBy: instance.id,
+      count: RUN_TRIGGERS.length * 8,
+      lateBySeconds: 10,
+    });
+    await store.rows(sql`UPDATE runs r SET trigger = t.trigger, overlap_guarded = n & 1 = 1, has_dependents = n & 2 = 2,
+        outcome_watched = n & 4 = 4, (schedule_uid, schedule_id) = (SELECT CASE WHEN of_schedule THEN schedule_uid ELSE r.id END,
+          CASE WHEN of_schedule THEN schedule_id ELSE '' END)
+      FROM (SELECT id, row_number() OVER (ORDER BY id) - 1 AS n FROM runs WHERE id <> ${runId}) AS each,
+        LATERAL (SELECT (${texts(RUN_TRIGGERS)})[n / 8 + 1] AS trigger) AS t, LATERAL (SELECT t.trigger NOT IN ('api', 'notify') AS of_schedule) AS o
+      WHERE r.id = each.id`);
+    const ids = (await store.rows<{ id: string }>(sql`SELECT id FROM runs`)).map(({ id }) => id);
+    const plain = ids.map((id) => plainSuccess({ runId: id, instanceId: instance.id, at: Date.now() }));
+    expect((await store.database.run((db) => settlePlainIfClaimed(db, plain))).settled).toSatisfy((settled) =>
+      ids.every(settled),
+    );
+    const ended = await store.rows<RecordRow>(sql`SELECT ${RECORD_COLUMNS.history} FROM history r`);
+    const expected = ended
+      .map(toRecord)
+      .flatMap((run) =>
+        effectsOfEnd(run, 'pending').map(({ kind, alertKind = null }) => ({ run: run.id, kind, alertKind })),
+      );
+    const dueHere = expected.filter(({ kind }) => isDue || (kind !== 'followers' && kind !== 'heals'));
+    const written = await store.rows(sql`SELECT run_id AS run, kind, alert_kind AS "alertKind" FROM effects`);
+    const inOrder = (effects: readonly object[]) => effects.map((one) => JSON.stringify(one)).sort();
+    expect(inOrder(written)).toEqual(inOrder(dueHere));
+    expect(new Set(dueHere.map(({ kind }) => kind)).size).toBe(isDue ? 4 : 2);
   });
 
   it('for a run that has ended writes nothing a second time', async () => {
