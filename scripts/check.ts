@@ -5,6 +5,7 @@
  */
 import { spawn } from 'node:child_process';
 import { text } from 'node:stream/consumers';
+import './client.ts';
 import packageJson from '../package.json' with { type: 'json' };
 
 const AT_ONCE = 2;

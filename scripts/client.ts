@@ -1,16 +1,42 @@
 /**
- * Writes client/src/generated/ from openapi/openapi.json: the types of the API, and a table of its operations. With --check
- * it fails when a committed file is not what it would write.
+ * Writes client/src/generated/ from openapi/openapi.json, unless it was made of that: the types of the API, and a table of its operations.
+ * It is not in git: `npm ci`, the tests and the checks call this.
  */
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createClient } from '@hey-api/openapi-ts';
 import { clientOperations } from './support/client-operations.ts';
+import { sourcesHash } from './support/sources-hash.ts';
 
 const root = join(import.meta.dirname, '..');
 const directory = join(root, 'client', 'src', 'generated');
-const document = JSON.parse(await readFile(join(root, 'openapi', 'openapi.json'), 'utf8')) as Document;
+const hash = await sourcesHash(root, [
+  ...[
+    'openapi/openapi.json',
+    'scripts/client.ts',
+    'scripts/support/client-operations.ts',
+    'package-lock.json',
+  ],
+]);
+const isFresh = (await readFile(join(directory, 'SOURCES'), 'utf8').catch(() => '')) === hash;
+
+if (!isFresh) await write();
+
+async function write(): Promise<void> {
+  const document = JSON.parse(await readFile(join(root, 'openapi', 'openapi.json'), 'utf8')) as Document;
+  const files = {
+    'types.gen.ts': await renderTypes(document),
+    'operations.gen.ts': clientOperations(document.paths),
+    SOURCES: hash,
+  };
+  await mkdir(directory, { recursive: true });
+  // Whatever reads a file at this moment finds it whole.
+  for (const [name, text] of Object.entries(files)) {
+    const draft = join(directory, `${name}.${process.pid}`);
+    await writeFile(draft, text);
+    await rename(draft, join(directory, name));
+  }
+}
 
 interface Document {
   paths: Record<string, Record<string, { responses: Record<string, { $ref?: string }> }>>;
@@ -23,25 +49,8 @@ interface Schema {
   else?: unknown;
 }
 
-const files = {
-  'types.gen.ts': await renderTypes(document),
-  'operations.gen.ts': clientOperations(document.paths),
-};
-
-for (const [name, text] of Object.entries(files)) {
-  const file = join(directory, name);
-  if (!process.argv.includes('--check')) {
-    await mkdir(directory, { recursive: true });
-    await writeFile(file, text);
-  } else if ((await readFile(file, 'utf8').catch(() => '')) === text) {
-    console.log(`client/src/generated/${name} is up to date with the OpenAPI document.`);
-  } else {
-    console.error(`client/src/generated/${name} is stale. Run \`npm run client\` and commit what it writes.`);
-    process.exitCode = 1;
-  }
-}
-
 async function renderTypes(whole: Document): Promise<string> {
+  const { createClient } = await import('@hey-api/openapi-ts');
   const output = await mkdtemp(join(tmpdir(), 'firelock-client-types-'));
   try {
     await createClient({

@@ -120,7 +120,7 @@ describe('of the steps of a verification', () => {
 
 /** What makes, measures or starts something, and decides nothing. What is a part of a step is named beside that. */
 const NO_CHECKS = [
-  ...['prestart', 'start', 'predemo', 'demo', 'build', 'build:web', 'build:client', 'prepack'],
+  ...['prestart', 'start', 'predemo', 'demo', 'build', 'build:web', 'build:client', 'prepack', 'prepare'],
   ...['format', 'openapi', 'client', 'migration', 'schema', 'reference'],
   ...['bench', 'bench:scaling', 'bench:profile', 'bench:cron', 'bench:days', 'bench:scopes'],
   ...['capacity', 'takeover', 'outage', 'measured', 'verify:all'],

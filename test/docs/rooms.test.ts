@@ -15,9 +15,7 @@ const files = execFileSync('git', ['ls-files', '--cached', '--others', '--exclud
 const known = new Set(files.flatMap((file) => [file, ...foldersAbove(file)]));
 
 const SOURCE = /^(?:src|web\/src|test|bench|scripts)\/.*\.tsx?$/;
-const folders = new Set(
-  files.filter((file) => SOURCE.test(file) && !file.includes('/generated/')).map(dirname),
-);
+const folders = new Set(files.filter((file) => SOURCE.test(file)).map(dirname));
 const readmes = files.filter((file) => basename(file) === 'README.md' && dirname(file) !== '.');
 
 /** A folder of so many files needs no README of its own: that of the folder around it names them. */
@@ -96,8 +94,8 @@ function exists(folder: string, name: string): boolean {
   return BUILT.test(name) || (!name.includes('/') && files.some((file) => basename(file) === name));
 }
 
-/** What `npm run build` writes. */
-const BUILT = /^dist\b/;
+/** What `npm run build` and `npm run client` write. */
+const BUILT = /^dist\b|\bgenerated$|\.gen\.ts$/;
 
 function exportsOf(text: string): string[] {
   const found = text.matchAll(/^export (?:async )?(?:function\*?|const|class|interface|type|enum) (\w+)/gm);

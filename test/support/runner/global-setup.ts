@@ -1,4 +1,6 @@
 import type { TestProject } from 'vitest/node';
+// What tests import of the client.
+import '../../../scripts/client.ts';
 import { dropTemplates, makeTemplates } from '../postgres/cluster.ts';
 import { THROUGH_POOLER } from '../postgres/pooler.ts';
 import { startPostgresProxy } from '../postgres/postgres-proxy.ts';
