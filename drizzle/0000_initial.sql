@@ -75,6 +75,7 @@ CREATE TABLE "calendars" (
 	"description" text,
 	"version" integer NOT NULL,
 	"applied_version" integer NOT NULL,
+	"valid_until" date,
 	"updated_at" timestamp (3) with time zone NOT NULL
 );
 --> statement-breakpoint
@@ -422,6 +423,7 @@ CREATE INDEX "audit_by" ON "audit" USING btree ("by","at","id");--> statement-br
 CREATE INDEX "audit_of_schedule" ON "audit" USING btree ("schedule_id","at","id") WHERE schedule_id IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "audit_seldom" ON "audit" USING btree ("action","at","id") WHERE action <> 'run.complete';--> statement-breakpoint
 CREATE INDEX "backlogs_of_schedule" ON "backlogs" USING btree ("schedule_uid");--> statement-breakpoint
+CREATE INDEX "calendars_ending" ON "calendars" USING btree ("valid_until") WHERE valid_until IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "calendars_unapplied" ON "calendars" USING btree ("id") WHERE applied_version < version;--> statement-breakpoint
 CREATE INDEX "effects_of_run" ON "effects" USING btree ("run_id");--> statement-breakpoint
 CREATE INDEX "effects_new" ON "effects" USING btree ("id") WHERE done_through IS NULL AND NOT kind IN ('breaks', 'heals', 'undelivered');--> statement-breakpoint

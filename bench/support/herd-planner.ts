@@ -117,7 +117,7 @@ async function seed(database: Database, kinds: readonly DayKind[], count: number
   );
   for (const dates of [holidays.slice(0, 10), holidays.slice(0, 20), holidays])
     await putNamed({ ...deps, scope: null }, CALENDAR_KIND, 'holidays', () => ({
-      content: { description: null, dates },
+      content: { description: null, validUntil: null, dates },
     }));
   await database.run((db) =>
     db.execute(

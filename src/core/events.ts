@@ -72,6 +72,7 @@ export type FirelockEvent =
       effectsFailing: number;
       oldestEffectSeconds: number;
       schedulesLate: number;
+      calendarsEnding: number;
       zoneData: readonly string[];
     }
   | { type: 'schedulesFileApplied'; left: number }

@@ -5,6 +5,7 @@ import {
   boolean,
   check,
   customType,
+  date,
   doublePrecision,
   index,
   integer,
@@ -196,9 +197,14 @@ export const calendars = pgTable(
     version: integer().notNull(),
     /** The version by which the cursors of all schedules that use it were moved. */
     appliedVersion: integer('applied_version').notNull(),
+    /** The last day of which it says anything; null: none is known. */
+    validUntil: date('valid_until'),
     updatedAt: instantColumn('updated_at').notNull(),
   },
   (t) => [
+    index('calendars_ending')
+      .on(t.validUntil)
+      .where(sql`valid_until IS NOT NULL`),
     index('calendars_unapplied')
       .on(t.id)
       .where(sql`applied_version < version`),

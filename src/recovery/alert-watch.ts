@@ -1,7 +1,7 @@
 /**
  * Guarantees: a message is closed when it has gathered, once over all instances, and then sent; open episodes are told of again; a
- *   schedule is found late within seconds, once over any instances, and an episode of which the state is over is closed; what is older
- *   than the retention is deleted.
+ *   schedule is found late within seconds, once over any instances, one whose calendar ends within minutes, and an episode of which the
+ *   state is over is closed; what is older than the retention is deleted.
  * Transaction: one for a batch of messages, or of reminders, under the locks of the notifiers' rows; one for a batch of schedules, under
  *   the locks of theirs.
  * If the process dies here: the rows say what is left, and any instance goes on.
@@ -16,6 +16,7 @@ import type { Database } from '../postgres/database.ts';
 import { type RowWork, seeTo } from '../postgres/see-to.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { findAlertLooks, forgetOldAlerts } from '../store/alerts/alert-looks.ts';
+import { findCalendarLooks } from '../store/calendars/ending-calendars.ts';
 import { applyCauses, emitAlerts } from '../store/alerts/apply-causes.ts';
 import { closeMessages, findGathered } from '../store/alerts/close-messages.ts';
 import { type Reminder, findReminders, remind } from '../store/alerts/reminders.ts';
@@ -39,6 +40,8 @@ const LOOKS = 200;
 const REMINDERS = 500;
 /** Before a row that another transaction has locked is tried again. */
 const LOCKED_MS = 200;
+/** Calendars end by the day. */
+const CALENDARS_EVERY_MS = 300_000;
 const FORGET_EVERY_MS = 600_000;
 const FORGET_BATCH = 1_000;
 const DAY_MS = 86_400_000;
@@ -53,6 +56,7 @@ interface State extends AlertWatchDeps {
   notifiers: Passed;
   schedules: Passed;
   /** Monotonic. */
+  calendarsAt: number;
   forgetAt: number;
   /** The place of the step that is next. */
   next: number;
@@ -63,12 +67,21 @@ export function createAlertWatch(deps: AlertWatchDeps): Loop {
   const rests = createRests({ clock, events, loop: 'alert-watch' });
   const passed = () => createPassed(clock, LOCKED_MS);
   const lookedAt = { messages: passed(), notifiers: passed(), schedules: passed() };
-  const state: State = { ...deps, ...lookedAt, rests, forgetAt: -Infinity, next: 0 };
-  return createLoop({ name: 'alert-watch', clock, events, body: () => pass(state) });
+  const state: State = {
+    ...{ ...deps, ...lookedAt, rests, next: 0 },
+    ...{ calendarsAt: -Infinity, forgetAt: -Infinity },
+  };
+  const loop = createLoop({ name: 'alert-watch', clock, events, body: () => pass(state) });
+  events.subscribe((event) => {
+    if (event.type !== 'namedWritten' || event.noun !== 'calendar') return;
+    state.calendarsAt = -Infinity;
+    loop.wake();
+  });
+  return loop;
 }
 
 /** Each answers in how many ms it has more to do. */
-const STEPS = [closeGathered, remindDue, look, forget];
+const STEPS = [closeGathered, remindDue, look, lookAtCalendars, forget];
 
 async function pass(state: State): Promise<number> {
   const { clock, lease } = state;
@@ -124,9 +137,23 @@ function reminderOf(key: string): Reminder {
 
 async function look(state: State): Promise<number> {
   // After an outage, the waiting outcomes are written before the lease is valid again: a success among them counts.
+  return (await lookAtFound(state, findAlertLooks)) ? LOCKED_MS : IDLE_MS;
+}
+
+async function lookAtCalendars(state: State): Promise<number> {
+  const { clock } = state;
+  if (clock.monotonic() < state.calendarsAt) return IDLE_MS;
+  state.calendarsAt = clock.monotonic() + CALENDARS_EVERY_MS;
+  if (!(await lookAtFound(state, findCalendarLooks))) return IDLE_MS;
+  state.calendarsAt = -Infinity;
+  return LOCKED_MS;
+}
+
+/** Answers whether there may be more. */
+async function lookAtFound(state: State, find: typeof findAlertLooks): Promise<boolean> {
   const { database, events, rests, wake, schedules, publicUrl } = state;
   const besides = [...restingOf(rests, 'schedule'), ...schedules.keys()];
-  const uids = await database.run((db) => findAlertLooks(db, { limit: LOOKS, besides }));
+  const uids = await database.run((db) => find(db, { limit: LOOKS, besides }));
   await see(state, 'schedule', uids, {
     keyOf: (uid) => uid,
     work: async (some) => {
@@ -137,7 +164,7 @@ async function look(state: State): Promise<number> {
       wakeFor(wake, { effects, toClaim: messages.toSend });
     },
   });
-  return uids.length === LOOKS || schedules.keys().length > 0 ? LOCKED_MS : IDLE_MS;
+  return uids.length === LOOKS || schedules.keys().length > 0;
 }
 
 type Kind = 'message' | 'reminder' | 'schedule';

@@ -30,6 +30,8 @@ export interface InstanceState {
   oldestEffectSeconds: number;
   /** Schedules without a success in time; as of the last sample. */
   schedulesLate: number;
+  /** Calendars that schedules name, and that end soon or have ended; as of the last sample. */
+  calendarsEnding: number;
   /** Schedules that are silent, since the database's clock was ahead; as of the last sample. */
   schedulesAhead: number;
   /** Schedules that the set of FIRELOCK_SCHEDULES_FILE has, and the file has not; as of the start. */
@@ -58,6 +60,7 @@ const UNSAMPLED = {
   effectsFailing: 0,
   oldestEffectSeconds: 0,
   schedulesLate: 0,
+  calendarsEnding: 0,
   schedulesAhead: 0,
   schedulesNotInFile: 0,
   zoneData: [],
@@ -117,6 +120,7 @@ function learn(state: InstanceState, event: FirelockEvent): void {
     state.effectsFailing = event.effectsFailing;
     state.oldestEffectSeconds = event.oldestEffectSeconds;
     state.schedulesLate = event.schedulesLate;
+    state.calendarsEnding = event.calendarsEnding;
     state.zoneData = event.zoneData;
   } else if (event.type === 'schedulesFileApplied') {
     state.schedulesNotInFile = event.left;

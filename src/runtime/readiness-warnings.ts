@@ -51,12 +51,15 @@ function troublesOf({ troubles }: InstanceState): string[] {
     .map(({ words }) => `${words}: work failed in the last minute, and the log has the reason`);
 }
 
-function ofSchedules({ schedulesLate, schedulesAhead, schedulesNotInFile }: InstanceState): string[] {
+function ofSchedules(state: InstanceState): string[] {
+  const { schedulesLate, schedulesAhead, schedulesNotInFile, calendarsEnding } = state;
   const late = `${schedulesLate} schedules are late: no run has succeeded in time; GET /api/v1/schedules?late=true names them`;
+  const ending = `${calendarsEnding} calendars that schedules exclude end within 90 days, or have ended (validUntil): add days, and move it on; GET /api/v1/alerts?open=true names the schedules`;
   const ahead = `${schedulesAhead} schedules were planned while the clock of the database was ahead, and are silent until it comes there again; \`firelock resume --from-now\` sets them back`;
   const extra = `${schedulesNotInFile} schedules of the set of FIRELOCK_SCHEDULES_FILE were not in the file at the start of this instance, and go on; the log names them`;
   return [
     ...(schedulesLate > 0 ? [late] : []),
+    ...(calendarsEnding > 0 ? [ending] : []),
     ...(schedulesAhead > 0 ? [ahead] : []),
     ...(schedulesNotInFile > 0 ? [extra] : []),
   ];

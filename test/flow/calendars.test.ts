@@ -44,7 +44,12 @@ async function putAndDie(dates: string[], id = 'holidays') {
   return store.database.transaction(async (tx) => {
     const current = await lockNamed(tx, CALENDAR_ROWS, { id });
     if (!current) throw new Error(`there is no calendar ${id}`);
-    return changeLockedCalendar(tx, current, { description: null, dates }, { movesFires: true });
+    return changeLockedCalendar(
+      tx,
+      current,
+      { description: null, validUntil: null, dates },
+      { movesFires: true },
+    );
   });
 }
 

@@ -192,7 +192,12 @@ it('nor is it lost where the definition is edited before the edit of the calenda
     const current = await lockNamed(tx, CALENDAR_ROWS, { id: 'holidays' });
     if (!current) throw new Error('there is no calendar');
     const dates = [date(TOMORROW)];
-    await changeLockedCalendar(tx, current, { description: null, dates }, { movesFires: true });
+    await changeLockedCalendar(
+      tx,
+      current,
+      { description: null, validUntil: null, dates },
+      { movesFires: true },
+    );
   });
   await instance.put('late', { ...late, exclude: null });
   expect(await runsOf('late')).toEqual([`${isoInstant(at)} catchUp made`]);

@@ -46,11 +46,15 @@ it('late schedules are a warning, which leaves an instance as ready as it was', 
     expect.stringMatching(/^3 schedules were planned while the clock of the database was ahead/),
   ]);
   events.emit({ type: 'schedulesAheadCounted', schedules: 0 });
-  events.emit({ ...sample, schedulesLate: 2 });
+  events.emit({ ...sample, schedulesLate: 2, calendarsEnding: 0 });
   const { status, warnings } = readinessOf(state, lease, [], QUIET);
   expect(status).toBe('ready');
   expect(warnings).toEqual([expect.stringMatching(/^2 schedules are late: .*late=true/)]);
-  events.emit({ ...sample, schedulesLate: 0 });
+  events.emit({ ...sample, schedulesLate: 0, calendarsEnding: 1 });
+  expect(readinessOf(state, lease, [], QUIET).warnings).toEqual([
+    expect.stringMatching(/^1 calendars that schedules exclude end within 90 days/),
+  ]);
+  events.emit({ ...sample, schedulesLate: 0, calendarsEnding: 0 });
   expect(readinessOf(state, lease, [], QUIET).warnings).toEqual([]);
 });
 
@@ -83,7 +87,13 @@ it('what follows from ends late is a warning as well, and what only waits its tu
   const lease = createLease(systemClock, 10);
   const state = createInstanceState(events, systemClock);
   const sampled = (oldestEffectSeconds: number) => {
-    const sample = { strandedRuns: 0, effectsFailing: 0, schedulesLate: 0, zoneData: [] } as const;
+    const sample = {
+      strandedRuns: 0,
+      effectsFailing: 0,
+      schedulesLate: 0,
+      calendarsEnding: 0,
+      zoneData: [],
+    } as const;
     events.emit({ type: 'gaugesSampled', ...sample, oldestEffectSeconds });
     return readinessOf(state, lease, [], QUIET).warnings;
   };

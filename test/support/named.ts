@@ -17,7 +17,7 @@ export async function putDates(
   dates: readonly string[],
   id = 'holidays',
 ): Promise<Calendar> {
-  const content = { description: null, dates };
+  const content = { description: null, validUntil: null, dates };
   return (await putNamed({ ...deps, scope: null }, CALENDAR_KIND, id, () => ({ content }))).thing;
 }
 

@@ -10,7 +10,7 @@ export function addCalendarRoutes(api: Api, deps: ApiDeps): void {
   addNamedRoutes(api, deps, {
     ...{ kind: CALENDAR_KIND, list: 'calendars', id: calendarIdText, input: calendarInput },
     ...{ answered: calendar, answer: answerCalendar },
-    resolve: ({ description, dates }) => ({ content: { description, dates } }),
+    resolve: ({ description, dates, validUntil }) => ({ content: { description, dates, validUntil } }),
     summaries: {
       get: 'One calendar; its ETag is its version',
       put: 'Create a calendar, or replace it whole, and move the next fires of schedules that exclude it',
@@ -21,7 +21,8 @@ export function addCalendarRoutes(api: Api, deps: ApiDeps): void {
 }
 
 function answerCalendar(stored: Calendar): z.output<typeof calendar> {
-  const { id, description, dates, version, appliedVersion, updatedAt } = stored;
+  const { id, description, dates, validUntil, version, appliedVersion, updatedAt } = stored;
   const nextFiresMoved = appliedVersion === version;
-  return { id, description, dates: [...dates], version, updatedAt: isoInstant(updatedAt), nextFiresMoved };
+  const given = { id, description, dates: [...dates], validUntil };
+  return { ...given, version, updatedAt: isoInstant(updatedAt), nextFiresMoved };
 }

@@ -21,11 +21,23 @@ const dates = dateEntries.meta({
   example: ['2026-12-25', '2026-12-31/2027-01-01'],
 });
 
+const validUntil = z
+  .string()
+  .superRefine(withoutFault((value) => (value.includes('/') ? 'must be one date' : dateFault(value))))
+  .nullable()
+  .meta({
+    format: 'date',
+    description:
+      'The last day of which it says anything; null: none is known. From 90 days before it on, whoever uses it is told.',
+    example: '2027-12-31',
+  });
+
 export const calendarInput = z
   .strictObject({
     id: scheduleIdText.optional(),
     description: description.nullable().default(null),
     dates,
+    validUntil: validUntil.default(null),
     version: ignored,
     updatedAt: ignored,
     nextFiresMoved: ignored,
@@ -37,6 +49,7 @@ export const calendar = z
     id: calendarIdText,
     description: description.nullable(),
     dates: z.array(z.string()),
+    validUntil,
     version: z.int(),
     updatedAt: answeredInstant,
     nextFiresMoved: z.boolean().meta({

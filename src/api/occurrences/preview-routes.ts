@@ -1,4 +1,5 @@
 import { type Scope, sees } from '../../core/access/scope.ts';
+import type { EndingCalendar } from '../../core/alerts/alert.ts';
 import { type Instant, LATEST, isoInstant } from '../../core/instant.ts';
 import { DEFAULT_TIMING, type Timing, calendarIdsOf, type Identity } from '../../core/timing/timing.ts';
 import { calendarReachOf } from '../../core/days/day-times.ts';
@@ -17,6 +18,7 @@ import type { Database } from '../../postgres/database.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { readCalendars } from '../../store/calendars/calendar-histories.ts';
+import { endingAmong } from '../../store/calendars/ending-calendars.ts';
 import { findSchedule } from '../../store/schedules/search/find-schedules.ts';
 import { type Skips, skipsOf } from '../../store/schedules/skips.ts';
 import type { Api, ApiDeps } from '../deps.ts';
@@ -56,7 +58,7 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
       },
     },
     async ({ params: { id }, query: { count, from } }) => {
-      const { found, now, calendars, skips } = await database.run((db) => findUpcoming(db, id, from));
+      const { found, now, calendars, ending, skips } = await database.run((db) => findUpcoming(db, id, from));
       if (!found) throw noSuch(`schedule ${id}`);
       const { definition, createdAt, nextOccurrenceAt: delayed } = found;
       if (definition.after !== null) throw hasNoTimesOfItsOwn(id);
@@ -73,12 +75,16 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
         }));
         const ruled = { timing: definition, identity: { id, createdAt }, calendars };
         const explained = await explainMonth(ruled, from ?? now, (at) => answerFire(times, definition, at));
-        return { items, ...explained };
+        return { items, ...explained, warnings: ending.map(warningOf) };
       } catch (error) {
         throw asUnplannable(id, error);
       }
     },
   );
+}
+
+function warningOf({ id: calendar, validUntil }: EndingCalendar) {
+  return { kind: 'calendar' as const, calendar, validUntil };
 }
 
 /** A list may begin in the past; while a clock that was ahead keeps planning from going on, it begins where planning will. */
@@ -94,7 +100,7 @@ async function findUpcoming(db: Executor, id: string, from: Instant | undefined)
   const reach = MAX_JITTER_MS + MONTH_REACH_MS + (found ? calendarReachOf(found.definition) : 0);
   const { histories } = await readCalendars(db, ids, Math.min(from ?? now, now) - reach);
   const skips = found?.hasSkips ? (await skipsOf(db, [found.uid])).get(found.uid) : undefined;
-  return { found, now, calendars: histories, skips };
+  return { found, now, calendars: histories, ending: await endingAmong(db, ids), skips };
 }
 
 function addPreviewRoute(api: Api, { database }: ApiDeps): void {

@@ -97,6 +97,9 @@ export const upcomingTimes = z.object({
     }),
   ),
   days: days.meta({ description: `${MONTH}. Fires that \`/skip\` leaves out are among them.` }),
+  warnings: z
+    .array(z.object({ kind: z.literal('calendar'), calendar: z.string(), validUntil: localDate }))
+    .meta({ description: 'Calendars that it excludes, and that end within 90 days or have ended.' }),
 });
 
 /** The note of a preview of `H` and `?` without an id. */

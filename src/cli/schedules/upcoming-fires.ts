@@ -15,7 +15,10 @@ export function addUpcomingFires(parent: Command, cli: Cli): void {
     .action((id: string, { count, from }: { count?: string; from?: string }) => {
       const query = { count, from: instantText(from, cli.surroundings) };
       const asked = cli.server().call('GET', pathOf('schedules', id, 'upcoming'), { query });
-      return cli.show(asked, ({ items }: UpcomingAnswer, view) => fireTimeLines(items, view));
+      return cli.show(asked, ({ items, warnings }: UpcomingAnswer, view) => [
+        ...fireTimeLines(items, view),
+        ...warnings.map((one) => `the calendar ${one.calendar} says nothing of days after ${one.validUntil}`),
+      ]);
     });
   withExamples(command, 'firelock schedule upcoming invoices --count 3');
 }

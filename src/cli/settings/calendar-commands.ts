@@ -7,6 +7,7 @@ import { addNamedGroup, writeNamed } from './named-commands.ts';
 
 interface SetOptions {
   description?: string;
+  validUntil?: string;
   date?: string[];
   add?: string[];
   remove?: string[];
@@ -19,7 +20,7 @@ export function addCalendarCommands(program: Command, cli: Cli): void {
     ...{ noun: 'calendar', example: 'holidays' },
     description: 'calendars: sets of days on which schedules do not fire',
     columns: [{ title: 'DATES', cell: ({ dates }) => dates.length, align: 'right' }],
-    pairs: () => [],
+    pairs: ({ validUntil }) => [['valid until', validUntil]],
     lines: ({ dates }) => dates,
   });
   addSet(calendar, cli);
@@ -31,6 +32,10 @@ function addSet(calendar: Command, cli: Cli): void {
     .description('create a calendar, or change what the options name and leave all else as it is')
     .argument('<id>')
     .option('--description <text>', 'what it is for')
+    .option(
+      '--valid-until <date>',
+      'the last day of which it says anything; from 90 days before on you are told',
+    )
     .option('--date <date>', 'these dates and no others: 2030-12-25, 2030-12-31/2031-01-01; several', collect)
     .option(
       '--ics <file>',
@@ -47,7 +52,7 @@ function addSet(calendar: Command, cli: Cli): void {
   withExamples(
     command,
     'firelock calendar set holidays --add 2030-12-25 --add 2030-12-31/2031-01-01',
-    'firelock calendar set holidays --remove 2030-12-25',
+    'firelock calendar set holidays --remove 2030-12-25 --valid-until 2032-12-31',
     'firelock calendar set us-holidays --ics holidays.ics --years 2030..2032',
   );
 }
@@ -69,15 +74,16 @@ async function withIcs(cli: Cli, options: SetOptions): Promise<SetOptions> {
 function changed(
   id: string,
   stored: CalendarAnswer | null,
-  { description, date, add = [], remove = [] }: SetOptions,
+  { description, validUntil, date, add = [], remove = [] }: SetOptions,
 ) {
-  const before = stored ?? { description: null, dates: [] };
+  const before = stored ?? { description: null, dates: [], validUntil: null };
   const base = date ?? before.dates;
   const absent = remove.filter((entry) => !base.includes(entry));
   if (absent.length > 0) throw failure(`calendar ${id} does not list ${absent.join(', ')}`);
   const kept = base.filter((entry) => !remove.includes(entry));
   return {
     description: description ?? before.description,
+    validUntil: validUntil ?? before.validUntil,
     dates: [...kept, ...add.filter((entry) => !kept.includes(entry))],
   };
 }

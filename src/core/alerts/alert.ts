@@ -7,9 +7,19 @@ import type { Bound } from '../schedules/expect.ts';
  * `failed`: a run ended failed, unknown or abandoned; over with the next success · `late`: no success in time; over with the next one ·
  * `unstarted`, `slow`: a run did not keep a bound of `expect`; over with the next run that keeps it · `missed`: an occurrence was not made
  * in time; over with the next fire, or once it was caught up with · `paused`: firelock paused it; over once it is enabled · `error`: it
- * cannot be planned; over once it is planned. Each is over, too, once its state cannot be any more (`episode.ts`).
+ * cannot be planned; over once it is planned · `calendar`: one that it excludes says nothing of days that come soon; over once that one
+ * does. Each is over, too, once its state cannot be any more (`episode.ts`).
  */
-export const ALERT_KINDS = ['failed', 'late', 'unstarted', 'slow', 'missed', 'paused', 'error'] as const;
+export const ALERT_KINDS = [
+  'failed',
+  'late',
+  'unstarted',
+  'slow',
+  'missed',
+  'paused',
+  'error',
+  'calendar',
+] as const;
 export type AlertKind = (typeof ALERT_KINDS)[number];
 
 /** What is wrong with a schedule if a run of it does not keep a bound. */
@@ -17,6 +27,15 @@ export const ALERT_OF_BOUND = { start: 'unstarted', finish: 'slow' } as const sa
   Bound,
   AlertKind
 >;
+
+/** So many days before the last one of which a calendar says anything, who uses it is told. */
+export const CALENDAR_ENDS_DAYS = 90;
+
+/** A calendar whose end is near, or was; `validUntil`: its last day, as `2026-12-31`. */
+export interface EndingCalendar {
+  id: string;
+  validUntil: string;
+}
 
 /** One episode: since when something is wrong, and until when it was. */
 export interface Alert {

@@ -1,6 +1,6 @@
 import type { Instant } from '../instant.ts';
 import type { Expect } from '../schedules/expect.ts';
-import type { AlertKind } from './alert.ts';
+import type { AlertKind, EndingCalendar } from './alert.ts';
 
 /** Something that breaks a schedule, or heals it. */
 export interface Cause {
@@ -28,6 +28,8 @@ export interface Known {
   /** When its time for a success was up; null: it is not late. */
   lateSince: Instant | null;
   expect: Expect | null;
+  /** The first of its calendars to end, where that is soon or was; null: none is. */
+  calendar: EndingCalendar | null;
   /** By kind, when a run last showed that it is well: a success, one that kept its bound, what was caught up with. */
   wellAt: ReadonlyMap<AlertKind, Instant>;
   open: ReadonlyMap<AlertKind, OpenEpisode>;
@@ -73,8 +75,10 @@ export interface Judged {
  */
 export function judgeEpisodes(known: Known, causes: readonly Cause[], now: Instant): Judged {
   const judged: Judged = { opened: [], brokenAgain: [], closed: [] };
-  const late = known.lateSince === null ? [] : [breaksLate(known.lateSince)];
-  const all = Map.groupBy([...causes, ...late], ({ alertKind }) => alertKind);
+  const late = known.lateSince === null ? [] : [breaksByState('late', known.lateSince)];
+  const isNews = known.calendar !== null && !known.open.has('calendar');
+  const ends = isNews ? [breaksByState('calendar', now)] : [];
+  const all = Map.groupBy([...causes, ...late, ...ends], ({ alertKind }) => alertKind);
   for (const kind of new Set([...known.open.keys(), ...all.keys()])) {
     const own = all.get(kind) ?? [];
     const knownBy = withHeals(known, kind, own);
@@ -105,8 +109,8 @@ export function judgeEpisodes(known: Known, causes: readonly Cause[], now: Insta
   return judged;
 }
 
-function breaksLate(at: Instant): Cause {
-  return { kind: 'breaks', alertKind: 'late', at, runId: null, count: 0 };
+function breaksByState(alertKind: AlertKind, at: Instant): Cause {
+  return { kind: 'breaks', alertKind, at, runId: null, count: 0 };
 }
 
 /** That it is late its watch says, and whether what was missed is caught up with, its runs. */
@@ -144,6 +148,7 @@ function healedAt(known: Known, kind: AlertKind, brokenAt: Instant, now: Instant
   if (kind === 'late') return lateSince === brokenAt ? null : well;
   if (kind === 'paused') return isEnabled ? now : null;
   if (kind === 'error') return error === null ? now : null;
+  if (kind === 'calendar') return known.calendar === null ? now : null;
   if (well !== null && well >= brokenAt) return well;
   return kind === 'missed' && lastFireAt !== null && lastFireAt > brokenAt ? lastFireAt : null;
 }
@@ -155,7 +160,8 @@ function whyOver({ isEnabled, isOver, lateSince, expect }: Known, kind: AlertKin
     return isOver ? 'nothing is left to fire' : 'it may be longer without a success now';
   }
   const bound = { unstarted: 'startWithinSeconds', slow: 'finishWithinSeconds' } as const;
+  if (kind === 'calendar' && !isEnabled) return 'firelock paused it';
   if ((kind === 'unstarted' || kind === 'slow') && typeof expect?.[bound[kind]] !== 'number')
     return 'no such bound is left';
-  return kind === 'missed' && isOver ? 'nothing is left to fire' : null;
+  return (kind === 'missed' || kind === 'calendar') && isOver ? 'nothing is left to fire' : null;
 }

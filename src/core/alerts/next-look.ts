@@ -18,11 +18,11 @@ interface Looked {
 }
 
 /**
- * When to look whether an open episode is over; null: an effect or an edit says so. Each writes when the next one is, so they are few:
- * after the next fire, where that ends it, and else the longer the episode is open the seldomer.
+ * When to look whether an open episode is over; null: an effect, an edit or a look at calendars says so. Each writes when the next one
+ * is, so they are few: after the next fire, where that ends it, and else the longer the episode is open the seldomer.
  */
 export function nextLookAt({ kind, since, isFresh, nextFireAt }: Looked, now: Instant): Instant | null {
-  if (kind === 'paused') return null;
+  if (kind === 'paused' || kind === 'calendar') return null;
   const soon = isFresh && kind !== 'error' ? SOON_MS : MAX_MS;
   if (kind !== 'missed' && kind !== 'error') return now + Math.min(soon, Math.max(now - since, SOON_MS));
   const fire = (nextFireAt ?? Infinity) - now;

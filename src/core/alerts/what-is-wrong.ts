@@ -2,7 +2,7 @@ import { type Instant, isoInstant } from '../instant.ts';
 import type { AttemptError } from '../runs/attempts/outcome.ts';
 import type { RunStatus } from '../runs/run.ts';
 import type { Expect } from '../schedules/expect.ts';
-import type { AlertKind } from './alert.ts';
+import type { AlertKind, EndingCalendar } from './alert.ts';
 
 /** What is known of the run that opened an episode. */
 export interface BreakingRun {
@@ -20,13 +20,14 @@ export interface BrokenSchedule {
   error: string | null;
   successWithinSeconds: number | null;
   expect: Expect | null;
+  calendar: EndingCalendar | null;
 }
 
 /** Why an episode was opened, in words for a person who was woken by it; null: nothing more is known than its kind. */
 export function whatIsWrong(
   kind: AlertKind,
   { run, count }: { run: BreakingRun | null; count: number },
-  { pauseReason, error, successWithinSeconds, expect }: BrokenSchedule,
+  { pauseReason, error, successWithinSeconds, expect, calendar }: BrokenSchedule,
 ): string | null {
   switch (kind) {
     case 'failed':
@@ -45,6 +46,8 @@ export function whatIsWrong(
       return pauseReason;
     case 'error':
       return error;
+    case 'calendar':
+      return calendar && `the calendar ${calendar.id} says nothing of days after ${calendar.validUntil}`;
   }
 }
 

@@ -113,9 +113,10 @@ function workPart(deps: GaugeSamplerDeps): Part {
     (db) => sampleWork(db, { overdueSeconds }),
     (work) => {
       deps.metrics.workSampled(work);
-      const { strandedRuns, effectsFailing, oldestEffectSeconds, schedulesLate, zoneData } = work;
-      const effects = { effectsFailing, oldestEffectSeconds };
-      deps.events.emit({ type: 'gaugesSampled', strandedRuns, ...effects, schedulesLate, zoneData });
+      const { strandedRuns, effectsFailing, oldestEffectSeconds, schedulesLate, calendarsEnding, zoneData } =
+        work;
+      const gauges = { strandedRuns, effectsFailing, oldestEffectSeconds, schedulesLate, calendarsEnding };
+      deps.events.emit({ type: 'gaugesSampled', ...gauges, zoneData });
     },
   );
 }

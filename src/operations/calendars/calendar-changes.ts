@@ -22,15 +22,15 @@ import { noProgress } from './walk-progress.ts';
 /** A put also moves the next fires of all users, where that is still to be done. */
 export const CALENDAR_KIND: NamedKind<
   Calendar,
-  Pick<Calendar, 'description' | 'dates'>,
+  Pick<Calendar, 'description' | 'dates' | 'validUntil'>,
   MoveNextFiresDeps
 > = {
   noun: 'calendar',
   rows: CALENDAR_ROWS,
   detail: ({ dates }) => ({ dates: dates.length }),
-  fieldsOf: ({ description, dates }) => ({ description, dates }),
-  complete: ({ description, dates }, { id, version, updatedAt }) => ({
-    ...{ id, description, dates, version, appliedVersion: 0, updatedAt },
+  fieldsOf: ({ description, dates, validUntil }) => ({ description, dates, validUntil }),
+  complete: ({ description, dates, validUntil }, { id, version, updatedAt }) => ({
+    ...{ id, description, dates, validUntil, version, appliedVersion: 0, updatedAt },
   }),
   write: (tx, calendar, { before }) => {
     if (before === null) return createCalendar(tx, calendar.id, calendar);

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import type { AlertKind } from '../../core/alerts/alert.ts';
+import type { AlertKind, EndingCalendar } from '../../core/alerts/alert.ts';
 import { type Cause, FLAP_SECONDS, type Known, type OpenEpisode } from '../../core/alerts/episode.ts';
 import { soonerLook } from '../../core/alerts/next-look.ts';
 import type { BreakingRun, BrokenSchedule } from '../../core/alerts/what-is-wrong.ts';
@@ -10,6 +10,7 @@ import { type OutcomeWatch, judgeLateness } from '../../core/schedules/outcome-w
 import { ints, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+import { ENDS_SOON } from '../calendars/ending-calendars.ts';
 import { isOver } from '../schedules/search/status-conditions.ts';
 import { lastSuccesses, lockWatches } from '../schedules/watches/outcome-watches.ts';
 import { shownByRuns } from './shown-by-runs.ts';
@@ -45,6 +46,7 @@ interface ScheduleRow {
   pause_reason: string | null;
   success_within: number | null;
   expect: Expect | null;
+  calendar: EndingCalendar | null;
 }
 
 /** A cause, and the version of the schedule that it is about. */
@@ -67,13 +69,14 @@ export async function readBrokenSchedules(
   const shown = await shownByRuns(tx, broken);
   const resumed = await resumedAfter(tx, causes);
   const lateness = await readLateness(tx, rows, now);
-  const over = await overEpisodes(tx, causes, lateness);
+  const ending = rows.flatMap(({ uid, calendar }) => (calendar === null ? [] : [{ uid, at: now }]));
+  const over = await overEpisodes(tx, causes, lateness, ending);
   return rows.map((row): BrokenScheduleRow => {
-    const { uid, id, version, error, expect, enabled: isEnabled, is_over: isOver } = row;
+    const { uid, id, version, error, expect, calendar, enabled: isEnabled, is_over: isOver } = row;
     const { succeededAt, ...late } = lateness.get(uid) ?? NOT_WATCHED;
     const episodes = open.get(uid) ?? new Map<AlertKind, OpenAlert>();
     return {
-      ...{ uid, id, version, error, expect, isEnabled, isOver, ...late },
+      ...{ uid, id, version, error, expect, calendar, isEnabled, isOver, ...late },
       labels: row.labels ?? {},
       isPausedByFirelock: !isEnabled && (row.by === BY_FIRELOCK || episodes.has('paused')),
       resumedAt: resumed.get(uid) ?? null,
@@ -93,7 +96,10 @@ async function scheduleRows(tx: Transaction, uids: readonly string[]): Promise<S
     SELECT schedules.uid, schedules.id, schedules.version, schedules.enabled, ${isOver} AND schedules.error IS NULL AS is_over,
       schedules.error, schedules.last_fire_at, schedules.next_fire_at, v.by, v.definition->'labels' AS labels,
       v.definition->>'pauseReason' AS pause_reason, (v.definition->>'successWithinSeconds')::float8::int AS success_within,
-      nullif(v.definition->'expect', 'null') AS expect
+      nullif(v.definition->'expect', 'null') AS expect,
+      (SELECT json_build_object('id', c.id, 'validUntil', c.valid_until) FROM calendars c
+        WHERE c.id IN (SELECT jsonb_array_elements_text(coalesce(v.definition #> '{exclude,calendars}', '[]'))) AND ${ENDS_SOON}
+        ORDER BY c.valid_until, c.id LIMIT 1) AS calendar
     FROM schedules JOIN schedule_versions v ON v.schedule_uid = schedules.uid AND v.version = schedules.version
     WHERE schedules.uid = ANY (${uuids(uids)})`);
 }
@@ -190,17 +196,18 @@ async function openEpisodes(
   return found;
 }
 
-/** Those that may open again now, of schedules that broke or are late. */
+/** Those that may open again now, of schedules that broke, are late or whose calendars end. */
 async function overEpisodes(
   tx: Transaction,
   causes: ReadonlyMap<string, readonly VersionedCause[]>,
   lateness: ReadonlyMap<string, Lateness>,
+  ending: readonly { uid: string; at: Instant }[],
 ): Promise<Map<string, Known['over']>> {
   const broke = [...causes].flatMap(([uid, of]) =>
     of.flatMap(({ kind, at }) => (kind === 'breaks' ? [{ uid, at }] : [])),
   );
   const late = [...lateness].flatMap(([uid, { lateSince: at }]) => (at === null ? [] : [{ uid, at }]));
-  const asked = [...broke, ...late];
+  const asked = [...broke, ...late, ...ending];
   if (asked.length === 0) return new Map();
   const first = asked.reduce((least, { at }) => Math.min(least, at), Infinity) - FLAP_SECONDS * 1000;
   const rows = await rowsOf<{ id: string; schedule_uid: string; kind: AlertKind; until: InstantText }>(

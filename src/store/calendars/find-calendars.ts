@@ -9,6 +9,8 @@ export interface Calendar extends NamedThing {
   description: string | null;
   /** As they were sent. */
   dates: readonly string[];
+  /** The last day of which it says anything, as `2026-12-31`; null: none is known. */
+  validUntil: string | null;
   /** The version by which the next fires of all schedules that use it were moved. */
   appliedVersion: number;
 }
@@ -17,9 +19,9 @@ export const CALENDAR_ROWS: NamedRows<Calendar> = {
   table: 'calendars',
   whole: (page) => sql`SELECT n.*, v.dates, ${rowBytes({ documents: [sql`v.dates`] })} AS row_bytes
     FROM (${page}) AS n JOIN calendar_versions v ON v.calendar_id = n.id AND v.version = n.version`,
-  toThing: ({ id, description, dates, version, applied_version, updated_at }: Row) => {
-    const [appliedVersion, updatedAt] = [applied_version, toInstant(updated_at)];
-    return { id, description, dates: dates ?? [], version, appliedVersion, updatedAt };
+  toThing: ({ id, description, dates, valid_until, version, applied_version, updated_at }: Row) => {
+    const [validUntil, appliedVersion, updatedAt] = [valid_until, applied_version, toInstant(updated_at)];
+    return { id, description, dates: dates ?? [], validUntil, version, appliedVersion, updatedAt };
   },
 };
 
@@ -52,6 +54,7 @@ interface Row {
   id: string;
   description: string | null;
   dates: string[] | null;
+  valid_until: string | null;
   version: number;
   applied_version: number;
   updated_at: InstantText;

@@ -7,32 +7,29 @@ import { deleteNamed } from '../names/find-named.ts';
 import { SCHEDULES_CHANGED } from '../schedules/write-schedules.ts';
 import type { Calendar } from './find-calendars.ts';
 
-interface CalendarContent {
-  description: string | null;
-  dates: readonly string[];
-}
+type CalendarContent = Pick<Calendar, 'description' | 'dates' | 'validUntil'>;
 
 /** If the id was used before, its versions go on counting. @throws TryAgain if another caller has just created it */
 export async function createCalendar(
   tx: Transaction,
   id: string,
-  { description, dates }: CalendarContent,
+  { description, dates, validUntil }: CalendarContent,
 ): Promise<Calendar> {
   const { version, at } = await addVersion(tx, id, sql`${JSON.stringify(dates)}::jsonb`);
   // It has no users yet.
   const rows = await rowsOf(tx)(sql`-- createCalendar
-    INSERT INTO calendars (id, description, version, applied_version, updated_at)
-    VALUES (${id}, ${description}, ${version}, ${version}, ${isoInstant(at)}::timestamptz)
+    INSERT INTO calendars (id, description, valid_until, version, applied_version, updated_at)
+    VALUES (${id}, ${description}, ${validUntil}::date, ${version}, ${version}, ${isoInstant(at)}::timestamptz)
     ON CONFLICT DO NOTHING RETURNING id`);
   if (rows.length === 0) throw new TryAgain('a calendar of that id was created meanwhile');
-  return { id, description, dates, version, appliedVersion: version, updatedAt: at };
+  return { id, description, dates, validUntil, version, appliedVersion: version, updatedAt: at };
 }
 
 /** `movesFires`: its days change. The caller has its row locked. */
 export async function changeLockedCalendar(
   tx: Transaction,
   current: Calendar,
-  { description, dates }: CalendarContent,
+  { description, dates, validUntil }: CalendarContent,
   { movesFires }: { movesFires: boolean },
 ): Promise<Calendar> {
   const { id } = current;
@@ -40,12 +37,12 @@ export async function changeLockedCalendar(
   const wasApplied = current.appliedVersion === current.version;
   const appliedVersion = wasApplied && !movesFires ? version : current.appliedVersion;
   await tx.execute(sql`-- changeLockedCalendar
-    UPDATE calendars SET description = ${description}, version = ${version}, applied_version = ${appliedVersion},
+    UPDATE calendars SET description = ${description}, valid_until = ${validUntil}::date, version = ${version}, applied_version = ${appliedVersion},
       updated_at = ${isoInstant(at)}::timestamptz WHERE id = ${id}`);
   // A plan by the previous version is refused now: its instance should make another one at once.
   await tx.execute(sql`-- changeLockedCalendar
     SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
-  return { id, description, dates, version, appliedVersion, updatedAt: at };
+  return { id, description, dates, validUntil, version, appliedVersion, updatedAt: at };
 }
 
 /** Its content stays readable, for the past. The caller has its row locked. */

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
+import { ENDS_SOON } from '../calendars/ending-calendars.ts';
 import { READY_LANES } from '../runs/claims/claims.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { lives } from '../instances/instances.ts';
@@ -23,6 +24,8 @@ export interface WorkGauges {
   schedulesOverdue: number;
   /** Schedules without a success in time. */
   schedulesLate: number;
+  /** Calendars that schedules name, and that end soon or have ended. */
+  calendarsEnding: number;
   /** Open episodes, by kind. */
   alertsOpen: Readonly<Partial<Record<AlertKind, number>>>;
   /** Effects that are not done yet. */
@@ -53,6 +56,7 @@ export async function sampleWork(
     stranded,
     overdue,
     late,
+    calendars,
     alerts,
     effects,
     effects_failing,
@@ -66,6 +70,7 @@ export async function sampleWork(
     stranded: number;
     overdue: number;
     late: number;
+    calendars: number;
     alerts: string;
     effects: number;
     effects_failing: number;
@@ -111,6 +116,8 @@ export async function sampleWork(
     SELECT extract(epoch FROM clock.now - least(unclaimed.oldest, placed.oldest, to_come.oldest, claimed.oldest))::float8 AS oldest_pending,
       claimed.stranded, overdue.overdue,
       (SELECT count(*) FROM schedules WHERE uid IN (${LATE_UIDS}) AND enabled AND NOT ${isOver})::int AS late,
+      (SELECT count(*) FROM calendars c WHERE ${ENDS_SOON}
+        AND EXISTS (SELECT FROM schedule_calendars l WHERE l.calendar_id = c.id))::int AS calendars,
       (SELECT coalesce(json_object_agg(kind, count), '{}') FROM (
         SELECT kind, count(*)::int FROM alerts WHERE until IS NULL GROUP BY kind) AS of)::text AS alerts,
       waiting.effects + backlogged.backlogs AS effects, waiting.failing + backlogged.failing AS effects_failing,
@@ -123,6 +130,7 @@ export async function sampleWork(
     strandedRuns: stranded,
     schedulesOverdue: overdue,
     schedulesLate: late,
+    calendarsEnding: calendars,
     alertsOpen: JSON.parse(alerts) as WorkGauges['alertsOpen'],
     effectsPending: effects,
     effectsFailing: effects_failing,

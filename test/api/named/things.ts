@@ -51,15 +51,15 @@ export const THINGS: readonly Thing[] = [
   {
     ...{ list: 'calendars', word: 'calendar' },
     definitions: [
-      { description: 'of Bavaria', dates: ['2030-01-06', '2030-12-24/2031-01-02'] },
+      { description: 'of Bavaria', dates: ['2030-01-06', '2030-12-24/2031-01-02'], validUntil: '2031-12-31' },
       { dates: [] },
     ],
     answers: [
       {
         ...{ description: 'of Bavaria', dates: ['2030-01-06', '2030-12-24/2031-01-02'] },
-        ...{ version: 1, nextFiresMoved: true },
+        ...{ validUntil: '2031-12-31', version: 1, nextFiresMoved: true },
       },
-      { description: null, dates: [], version: 2, nextFiresMoved: true },
+      { description: null, dates: [], validUntil: null, version: 2, nextFiresMoved: true },
     ],
     faulty: [
       [
@@ -71,6 +71,9 @@ export const THINGS: readonly Thing[] = [
       ],
       [{ dates: Array.from({ length: 2001 }, () => '2030-01-01') }, ['/dates']],
       [{}, ['/dates']],
+      ...['2030-02-30', '2030-01-01/2030-01-02', '2101-01-01', 5].map(
+        (validUntil): Thing['faulty'][number] => [{ dates: [], validUntil }, ['/validUntil']],
+      ),
     ],
     namers: [schedule((named) => ({ exclude: { calendars: [named] } }))],
   },
@@ -143,7 +146,7 @@ export const THINGS: readonly Thing[] = [
       },
       {
         ...{ description: null, enabled: true, filter: { ids: [], label: [] }, remindSeconds: 86_400 },
-        on: ['failed', 'late', 'unstarted', 'slow', 'missed', 'paused', 'error'],
+        on: ['failed', 'late', 'unstarted', 'slow', 'missed', 'paused', 'error', 'calendar'],
         channel: { type: 'webhook', target: ANSWERED_TARGET },
         ...{ afterFailures: 1, fallback: null, version: 2 },
       },

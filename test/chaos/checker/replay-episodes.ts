@@ -25,7 +25,15 @@ export function replayEpisodes(facts: Facts): Transition[] {
   const found: Transition[] = [];
   let known: Known = {
     ...{ isEnabled: true, isPausedByFirelock: false, resumedAt: null, isOver: false, lastFireAt: null },
-    ...{ error: null, lateSince: null, expect: null, wellAt: new Map(), open: new Map(), over: new Map() },
+    ...{
+      error: null,
+      lateSince: null,
+      expect: null,
+      calendar: null,
+      wellAt: new Map(),
+      open: new Map(),
+      over: new Map(),
+    },
   };
   for (const { at, what } of eventsOf(facts)) {
     if (what === 'stops' || what === 'goesOn') {

@@ -12,6 +12,7 @@ const WELL: Known = {
     isOver: false,
     lastFireAt: null,
     error: null,
+    calendar: null,
   },
   ...{ lateSince: null, expect: null, wellAt: new Map(), open: new Map(), over: new Map() },
 };
@@ -53,6 +54,29 @@ function openAfter(causes: readonly Cause[], lastSuccessAt: number): Known['open
   }
   return known.open;
 }
+
+describe('a calendar that ends', () => {
+  const calendar = { id: 'holidays', validUntil: '2026-12-31' };
+  it('opens an episode, which says nothing more while it is open, and is over once all its calendars go on', () => {
+    const { opened } = judge({ calendar });
+    expect(opened.map(({ cause: { alertKind, at }, again }) => [alertKind, at, again])).toEqual([
+      ['calendar', NOW, null],
+    ]);
+    expect(judge({ calendar, ...open(10, 'calendar') })).toEqual(NOTHING);
+    expect(judge(open(10, 'calendar'))).toEqual(closed(NOW, { kind: 'calendar' }));
+  });
+
+  it('concerns nobody where the schedule is paused, or fires no more', () => {
+    for (const known of [
+      { isEnabled: false },
+      { isEnabled: false, isPausedByFirelock: true },
+      { isOver: true },
+    ]) {
+      expect(judge({ calendar, ...known })).toEqual(NOTHING);
+      expect(judge({ calendar, ...known, ...open(10, 'calendar') }).closed).toHaveLength(1);
+    }
+  });
+});
 
 describe('of the causes of one schedule', () => {
   it('the first that breaks opens an episode, and the later ones belong to it', () => {

@@ -60,6 +60,7 @@ test('gauges show the last sample of their kind, and its time', async () => {
     oldestEffectSeconds: 7,
     alertsOpen: { failed: 3 },
     schedulesLate: 0,
+    calendarsEnding: 0,
     instancesAlive: 2,
     oldestSnapshotSeconds: 0,
     zoneData: ['2025c', '2026c'],
@@ -88,6 +89,7 @@ test('differing zone data is logged when it changes, and a sample without instan
       effectsFailing: 0,
       oldestEffectSeconds: 0,
       schedulesLate: 0,
+      calendarsEnding: 0,
       zoneData,
     });
   }

@@ -16,6 +16,7 @@ const SEVERITIES: Record<AlertKind, 'critical' | 'error' | 'warning'> = {
   missed: 'error',
   paused: 'critical',
   error: 'critical',
+  calendar: 'warning',
 };
 
 /** The body of a request, of what `pagerDutyEvent` says and the routing key, which is secret: no run has it in its payload. */

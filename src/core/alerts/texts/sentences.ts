@@ -66,6 +66,7 @@ const BROKEN: Record<AlertKind, string> = {
   missed: 'missed fires',
   paused: 'was paused by firelock',
   error: 'cannot be planned',
+  calendar: 'excludes a calendar that ends',
 };
 
 const HEALED: Record<AlertKind, string> = {
@@ -76,6 +77,7 @@ const HEALED: Record<AlertKind, string> = {
   missed: 'fires again',
   paused: 'is enabled again',
   error: 'is planned again',
+  calendar: 'has calendars that go on',
 };
 
 function meaningOf({ kind, status }: ToldAlert): string {
@@ -94,6 +96,8 @@ const MEANINGS: Record<AlertKind, string> = {
   missed: 'Fires were not made when they were due.',
   paused: 'It does not fire until somebody enables it.',
   error: 'It does not fire until this is corrected.',
+  calendar:
+    'On the days behind the end of the calendar it fires as if there were none: add them, and move validUntil on.',
 };
 
 const MINUTE_MS = 60_000;

@@ -1,25 +1,15 @@
+import { useState } from 'preact/hooks';
 import type { Calendar } from '../../../../client/src/generated/types.gen.ts';
 import type { Column } from '../../parts/lists/table.tsx';
-import { Define, type Kind } from '../../parts/named/define.tsx';
+import { DefineDialog } from '../../parts/named/define-dialog.tsx';
+import { Field } from '../../parts/forms/field.tsx';
 import { type FormProps, NamedPage, VERSION } from '../../parts/named/named-page.tsx';
 
 const DATES_SHOWN = 6;
 
-const KIND: Kind = {
-  noun: 'calendar',
-  hint: 'Schedules that exclude its days name it.',
-  field: {
-    name: 'dates',
-    label: 'Days',
-    hint: 'One a line: 2026-12-24, or from 2026-12-24/2027-01-02 with both ends. Faults count lines from 0.',
-    read: (typed) =>
-      typed
-        .split('\n')
-        .map((line) => line.trim())
-        .filter((line) => line !== ''),
-    input: (props) => <textarea {...props} rows={10} spellcheck={false} />,
-  },
-};
+const KIND = { noun: 'calendar', hint: 'Schedules that exclude its days name it.' };
+const DATES = '/dates';
+const VALID_UNTIL = '/validUntil';
 
 export function Calendars() {
   return (
@@ -32,8 +22,46 @@ export function Calendars() {
 }
 
 function Form({ existing, ...props }: FormProps<Calendar>) {
+  const [dates, setDates] = useState(existing?.dates.join('\n') ?? '');
+  const [validUntil, setValidUntil] = useState(existing?.validUntil ?? '');
+  const lines = dates.split('\n').map((line) => line.trim());
+  const read = () => ({
+    dates: lines.filter((line) => line !== ''),
+    validUntil: validUntil === '' ? null : validUntil,
+  });
   return (
-    <Define kind={KIND} existing={existing && { ...existing, value: existing.dates.join('\n') }} {...props} />
+    <DefineDialog {...{ kind: KIND, existing, paths: [DATES, VALID_UNTIL], read, ...props }}>
+      {(faults) => (
+        <>
+          <Field
+            {...{ label: 'Days', path: DATES, faults }}
+            hint="One a line: 2026-12-24, or from 2026-12-24/2027-01-02 with both ends. Faults count lines from 0."
+          >
+            {(input) => (
+              <textarea
+                {...{ ...input, value: dates, rows: 10, spellcheck: false }}
+                onInput={({ currentTarget }) => {
+                  setDates(currentTarget.value);
+                }}
+              />
+            )}
+          </Field>
+          <Field
+            {...{ label: 'Valid until', path: VALID_UNTIL, faults }}
+            hint="The last day of which it says anything. From 90 days before it on you are told."
+          >
+            {(input) => (
+              <input
+                {...{ ...input, type: 'date', value: validUntil }}
+                onInput={({ currentTarget }) => {
+                  setValidUntil(currentTarget.value);
+                }}
+              />
+            )}
+          </Field>
+        </>
+      )}
+    </DefineDialog>
   );
 }
 
@@ -51,5 +79,6 @@ const COLUMNS: readonly Column<Calendar>[] = [
       </>
     ),
   },
+  { head: 'Valid until', cell: ({ validUntil }) => validUntil ?? <span class="quiet">–</span> },
   ...VERSION,
 ];

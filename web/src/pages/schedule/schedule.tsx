@@ -41,7 +41,7 @@ function Shown({ schedule, refreshSchedule }: { schedule: Schedule; refreshSched
     (signal) =>
       hasTimes
         ? get(callPath(id, '/upcoming'), { count: SHOWN_FIRES }, signal)
-        : Promise.resolve({ items: [] }),
+        : Promise.resolve({ items: [], warnings: [] }),
   );
   const runs = usePoll(`runs ${id}`, (signal) =>
     get<ListRunsOfScheduleResponse>(callPath(id, '/runs'), { limit: SHOWN_FIRES }, signal),

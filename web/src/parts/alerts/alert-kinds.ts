@@ -11,6 +11,7 @@ export const ALERT_KINDS: readonly (readonly [kind: AlertKind, meaning: string])
   ['missed', 'a fire was not made in time'],
   ['paused', 'firelock has paused it'],
   ['error', 'it cannot be planned'],
+  ['calendar', 'a calendar of it ends soon, or has ended'],
 ];
 
 export const MEANING = Object.fromEntries(ALERT_KINDS) as Record<AlertKind, string>;
