@@ -76,17 +76,21 @@ function mapped(fields: Shape, change: (field: z.ZodType) => z.ZodType): Shape {
 /** For `superRefine`: also if single fields are wrong, so that one answer names every fault. */
 export const ALWAYS = { when: ({ value }: { value: unknown }) => isObject(value) };
 
-/** A whole number; -0 is 0, so that what comes back from the database equals what was sent. */
-export function whole(min: number, max: number) {
+/**
+ * A whole number; -0 is 0, so that what comes back from the database equals what was sent. `instead` says what a text stands for.
+ */
+export function whole(min: number, max: number, instead?: (text: string) => string | undefined) {
   return z
     .int({
       // Zod's own message names the largest number that is safe as an integer.
-      error: ({ code }) =>
+      error: ({ code, input }) =>
         code === 'too_big'
           ? `must be at most ${max}`
           : code === 'too_small'
             ? `must be at least ${min}`
-            : undefined,
+            : typeof input === 'string'
+              ? instead?.(input)
+              : undefined,
     })
     .min(min)
     .max(max)

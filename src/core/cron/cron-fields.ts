@@ -57,3 +57,10 @@ export function written(of: Field, value: number, asName: boolean): string {
   const name = asName ? of.names[value === 7 ? 0 : value - of.min] : undefined;
   return name ?? String(value);
 }
+
+const MAX_QUOTE_LENGTH = 30;
+
+/** No more of a text than a person can read. */
+export function quoted(text: string): string {
+  return `“${text.length > MAX_QUOTE_LENGTH ? `${text.slice(0, MAX_QUOTE_LENGTH)}…` : text}”`;
+}

@@ -1,5 +1,6 @@
 import { MAX_INTERVAL_SECONDS } from '../instant.ts';
-import { DAY_OF_MONTH, DAY_OF_WEEK, type Field, MONTH, isDayField, valueOf, written } from './cron-fields.ts';
+import { DAY_OF_MONTH, DAY_OF_WEEK, type Field, MONTH, quoted, valueOf, written } from './cron-fields.ts';
+import { foreignFault, foreignQuestion } from './foreign/foreign-forms.ts';
 
 const KNOWN_NICKNAMES = '@yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly';
 const SHAPE = 'minute, hour, day of month, month, day of week, or 6 with second first';
@@ -14,21 +15,23 @@ export function explainShape(expression: string, fields: number): string | null 
   if (zone) {
     return `column ${column}: ${quoted(zone[0])}: the zone goes into the field timezone (${quoted(zone[1] ?? '')})`;
   }
-  if (text.startsWith('@')) return `column ${column}: ${explainNickname(text)}`;
-  if (/^\d{4}-\d\d-\d\d/.test(text)) {
-    return `column ${column}: ${quoted(text)} is a point in time, which goes into the field at`;
-  }
-  const time = /^(\d\d?):(\d\d)$/.exec(text);
-  if (time) {
-    const daily = `${Number(time[2])} ${Number(time[1])} * * *`;
-    return `column ${column}: ${quoted(text)} is a time of day; for each day write ${daily}`;
-  }
   if (fields === 5 || fields === 6) return null;
+  const foreign = foreignFault(text);
+  if (foreign !== null) return `column ${column}: ${foreign}`;
+  if (text.startsWith('@')) return `column ${column}: ${explainNickname(text)}`;
   if (fields === 7) {
     const { index } = /\S+$/.exec(expression.trimEnd()) ?? { index: 0 };
     return `column ${index + 1}: there is no year field; leave it out (startAt and endAt bound a schedule)`;
   }
   return `must have 5 fields (${SHAPE}); this has ${fields}`;
+}
+
+/** What is said of five or six fields with faults: they may be those of another system. */
+export function explainFields(fields: readonly string[], faults: readonly string[]): string {
+  const foreign = foreignFault(fields.join(' '));
+  if (foreign !== null) return `column 1: ${foreign}`;
+  const isAsked = faults.some((fault) => fault.includes('“?”'));
+  return faults.join('; ') + (isAsked ? foreignQuestion(fields) : '');
 }
 
 function explainCharacter(character: string, column: number): string {
@@ -42,29 +45,11 @@ function explainNickname(text: string): string {
   if (/^@reboot\b/i.test(text)) {
     return '@reboot is not known: firelock has no boot of its own; for one single fire use the field at';
   }
-  const every = /^@every\s+(.*)$/i.exec(text);
-  if (every) {
-    const seconds = secondsOf(every[1] ?? '');
-    return `${quoted(text)}: intervals go into the field everySeconds${seconds === null ? '' : ` (${interval(seconds)})`}`;
-  }
-  if (/^@every_minute$|^@minutely$/i.test(text)) return `${quoted(text)} is not known; write * * * * *`;
   return `${quoted(text)} is not a nickname; known are ${KNOWN_NICKNAMES}, each alone`;
 }
 
 const interval = (seconds: number): string =>
   seconds > MAX_INTERVAL_SECONDS ? `at most ${MAX_INTERVAL_SECONDS}: 366 days` : `everySeconds: ${seconds}`;
-
-const UNITS: Record<string, number> = { s: 1, m: 60, h: 3600, d: 86_400 };
-
-/** The seconds of `5m`, `1h30m`, `90s`; null: not whole seconds. */
-function secondsOf(duration: string): number | null {
-  if (!/^(\d+(\.\d+)?[smhd])+$/i.test(duration)) return null;
-  let seconds = 0;
-  for (const [, count, unit] of duration.matchAll(/([\d.]+)([smhd])/gi)) {
-    seconds += Number(count) * (UNITS[unit?.toLowerCase() ?? ''] ?? 0);
-  }
-  return Number.isInteger(seconds) && seconds > 0 ? seconds : null;
-}
 
 /** Why an item of a field is refused: the first known mistake that it matches, with the right spelling. */
 export function explainItem(field: Field, item: string, items: number): string {
@@ -102,8 +87,7 @@ function clockTime(_: Field, item: string): string | null {
 }
 
 function picking(field: Field, item: string): string | null {
-  if (item === '?' && isDayField(field))
-    return `write * for every day, or H for a ${field.label} that firelock picks`;
+  if (item === '?') return 'write * for all, or H to have one picked';
   if (/^\?\/\d+$/.test(item)) return `write H${item.slice(1)}`;
   const tilde = /^(\w+)?~(\w+)?$/.exec(item);
   if (tilde) return `write H(${tilde[1] ?? field.min}-${tilde[2] ?? field.max})`;
@@ -241,7 +225,3 @@ function rangeText(field: Field): string {
   const names = field.names.length > 0 ? ` or ${field.names[0]}-${field.names.at(-1)}` : '';
   return `${field.min}-${field.written}${names}`;
 }
-
-const MAX_QUOTE_LENGTH = 30;
-const quoted = (text: string): string =>
-  `“${text.length > MAX_QUOTE_LENGTH ? `${text.slice(0, MAX_QUOTE_LENGTH)}…` : text}”`;

@@ -1,6 +1,6 @@
 import { DAY_OF_MONTH, DAY_OF_WEEK, type Field, HOUR, MINUTE, MONTH, SECOND } from './cron-fields.ts';
 import { type CronFault, type FieldValues, parseField } from './cron-field-parse.ts';
-import { explainShape } from './cron-hints.ts';
+import { explainFields, explainItem, explainShape } from './cron-hints.ts';
 
 export const MAX_EXPRESSION_LENGTH = 256;
 
@@ -38,7 +38,6 @@ export function parseCron(expression: string, scheduleId: string): ParsedCron {
   if (nickname !== undefined) return parseCron(nickname, scheduleId);
   const shape = explainShape(expression, texts.length);
   if (shape !== null) throw new CronError(shape);
-  if (texts.length === 5) texts.unshift({ text: '0', column: 1 });
   return parseFields(texts, scheduleId);
 }
 
@@ -58,12 +57,16 @@ interface Text {
 const split = (expression: string): Text[] =>
   Array.from(expression.matchAll(/[^ \t]+/g), ({ 0: text, index }) => ({ text, column: index + 1 }));
 
-function parseFields(texts: Text[], scheduleId: string): ParsedCron {
+function parseFields(written: readonly Text[], scheduleId: string): ParsedCron {
+  const hasSecond = written.length === 6;
+  const texts = hasSecond ? written : [{ text: '0', column: 1 }, ...written];
   const faults: string[] = [];
   const read = (field: Field, index: number): FieldValues => {
     const { text, column } = texts[index] ?? NO_TEXT;
     const plus = field === DAY_OF_WEEK && text.startsWith('+') ? 1 : 0;
-    const result = plus === text.length ? LONELY_PLUS : parseField(field, text.slice(plus), scheduleId);
+    const result =
+      (hasSecond ? questionOf(field, text) : null) ??
+      (plus === text.length ? LONELY_PLUS : parseField(field, text.slice(plus), scheduleId));
     if (!('fault' in result)) return result;
     faults.push(`${field.label}, column ${column + plus + result.at}: ${result.fault}`);
     return NOTHING;
@@ -76,10 +79,19 @@ function parseFields(texts: Text[], scheduleId: string): ParsedCron {
     read(MONTH, 4),
     read(DAY_OF_WEEK, 5),
   ];
-  if (faults.length > 0) throw new CronError(faults.join('; '));
+  if (faults.length > 0) {
+    const fields = written.map(({ text }) => text);
+    throw new CronError(explainFields(fields, faults));
+  }
   const bothDays = texts[5]?.text.startsWith('+') ?? false;
   const hashed = [second, minute, hour, dayOfMonth, month, dayOfWeek].some((field) => field.hashed);
   return { second, minute, hour, dayOfMonth, month, dayOfWeek, bothDays, hashed };
+}
+
+/** EventBridge’s six fields begin with the minute: there, `?` stands where hour and month are here, and means “no value”. */
+function questionOf(field: Field, text: string): CronFault | null {
+  const at = field === HOUR || field === MONTH ? text.split(',').indexOf('?') : -1;
+  return at < 0 ? null : { fault: explainItem(field, '?', 1), at: 0 };
 }
 
 const LONELY_PLUS: CronFault = { fault: '“+” stands before days (+SAT), for AND: none follow', at: -1 };

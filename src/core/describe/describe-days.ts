@@ -1,7 +1,8 @@
 import { type FieldValues, valuesOf } from '../cron/cron-field-parse.ts';
 import { DAY_OF_MONTH, DAY_OF_WEEK, MONTH } from '../cron/cron-fields.ts';
 import type { ParsedCron } from '../cron/cron-parse.ts';
-import { MIN_RUN, listed, runItems, runsOf } from './describe-words.ts';
+import { MIN_RUN, runItems, runsOf } from '../cron/value-runs.ts';
+import { listed } from './describe-words.ts';
 
 /** The days, such as `, on day 1 of the month, or on Monday`; empty: every day. */
 export function daysInWords(parsed: ParsedCron): string {

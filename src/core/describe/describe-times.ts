@@ -1,7 +1,8 @@
 import { valuesOf } from '../cron/cron-field-parse.ts';
 import { HOUR, MINUTE, SECOND } from '../cron/cron-fields.ts';
 import type { ParsedCron } from '../cron/cron-parse.ts';
-import { MIN_RUN, listed, runItems, runsOf, stepOf } from './describe-words.ts';
+import { MIN_RUN, runItems, runsOf, stepOf } from '../cron/value-runs.ts';
+import { listed } from './describe-words.ts';
 
 /** The times of a day, such as `At 09:00` and `Every 15 minutes, between 09:00 and 17:59`. */
 export function timesInWords(parsed: ParsedCron): string {

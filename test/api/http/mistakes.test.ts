@@ -9,6 +9,12 @@ const put = (body: unknown) => api.call('PUT', '/api/v1/schedules/wrong', body);
 describe('the message about a mistake', () => {
   test.each<[object, string]>([
     [{ cron: null, everySeconds: 1.5 }, '/everySeconds must be a whole number'],
+    [{ cron: null, everySeconds: '7m' }, '/everySeconds must be a number of seconds: write 420'],
+    [{ cron: null, everySeconds: 'soon' }, '/everySeconds must be a number'],
+    [
+      { cron: 'rate(7 minutes)' },
+      '/cron column 1: “rate(7 minutes)” is EventBridge’s; write everySeconds: 420',
+    ],
     [{ cron: null, everySeconds: 1e28 }, '/everySeconds must be at most 31622400'],
     [{ cron: null, everySeconds: -1e28 }, '/everySeconds must be at least 1'],
     [{ jitterSeconds: 86_401 }, '/jitterSeconds must be at most 86400'],

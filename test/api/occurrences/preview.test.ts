@@ -131,6 +131,11 @@ describe('preview', () => {
     expect(items(await preview({ cron: '* * * * *', timezone: null, from: null }))).toHaveLength(10);
   });
 
+  test('says first what six fields are that were meant to end with a year', async () => {
+    const { body } = await preview({ cron: '*/5 * * * * *', count: 1 });
+    expect(Object.entries(body)[0]).toEqual(['description', 'Every 5 seconds']);
+  });
+
   test('of an interval counts from its beginning', async () => {
     const answer = await preview({ everySeconds: 5400, from: '2026-11-20T10:00:00Z', count: 2 });
     expect([answer.status, answer.body]).toEqual([

@@ -16,9 +16,9 @@ import { at, firesAfter } from '../time/support.ts';
 const ID = 'nightly-report';
 const FIELDS = [SECOND, MINUTE, HOUR, DAY_OF_MONTH, MONTH, DAY_OF_WEEK] as const;
 
-/** The values of a field after reading `text` in it and `*` in all others. */
+/** The values of a field after reading `text` in it and `*` in all others. In six fields `?` picks no hour and no month. */
 function picked(field: (typeof FIELDS)[number], text: string, id = ID): number[] {
-  const fields = FIELDS.map((other) => (other === field ? text : '*'));
+  const fields = FIELDS.slice(field === SECOND ? 0 : 1).map((other) => (other === field ? text : '*'));
   return valuesOf(field, parseCron(fields.join(' '), id)[field.key]);
 }
 

@@ -8,6 +8,7 @@ import {
   type FollowedEnd,
   type Timing,
 } from '../../../core/timing/timing.ts';
+import { secondsOf } from '../../../core/cron/foreign/durations.ts';
 import { zoneHint } from '../../../core/zones/zone-hints.ts';
 import { isObject } from '../../http/json/json-body.ts';
 import {
@@ -40,7 +41,7 @@ export const zoneText = z.string().superRefine(withoutFault(zoneFault)).meta({
   example: 'Europe/Berlin',
 });
 
-export const everySeconds = whole(1, MAX_INTERVAL_SECONDS).meta({
+export const everySeconds = whole(1, MAX_INTERVAL_SECONDS, secondsInstead).meta({
   description:
     'An interval. Fires stand at `startAt` + n × `everySeconds`, the first at `startAt`; without it at the creation + n × ' +
     '`everySeconds`, the first one interval after the creation. They never drift.',
@@ -187,6 +188,13 @@ export const atMostOneKind: Refine = (value, context) => {
   refuseSeveral(kindsOf(value), context);
   refuseExcludeBesideAfter(value, context);
 };
+
+const MAX_DURATION_LENGTH = 64;
+
+function secondsInstead(text: string): string | undefined {
+  const seconds = text.length > MAX_DURATION_LENGTH ? null : secondsOf(text);
+  return seconds === null ? undefined : `must be a number of seconds: write ${seconds}`;
+}
 
 function zoneFault(value: string): string | null {
   if (isKnownZone(value)) return null;

@@ -1,0 +1,115 @@
+import { DAY_OF_MONTH, DAY_OF_WEEK, HOUR, MINUTE, MONTH, SECOND } from '../cron-fields.ts';
+import {
+  ALL,
+  type ForeignFields,
+  type Notation,
+  NotSayable,
+  type Written,
+  cronFields,
+  dayName,
+  itemValues,
+  listField,
+  valueIn,
+  writtenField,
+  yearsWritten,
+  zoneField,
+} from './foreign-fields.ts';
+
+const CRON = { range: '-', stepsOnStar: true, names: 'all' } as const;
+const QUARTZ: Notation = { ...CRON, system: 'Quartz', sunday: 1, wraps: true, stepsFromValue: true };
+const EVENTBRIDGE: Notation = { ...QUARTZ, system: 'EventBridge', wraps: false };
+const NOMAD: Notation = { ...CRON, system: 'Nomad', sunday: 0, wraps: false, stepsFromValue: true };
+
+/** Second, minute, hour, day of month, month, day of week, and a year that may be missing. @throws NotSayable */
+export function quartzFields(text: string, zone: string | null): ForeignFields {
+  const fields = wordsOf(text);
+  if (fields.length !== 6 && fields.length !== 7)
+    throw new NotSayable(`Quartz has 6 fields, or 7 with the year; this has ${fields.length}`);
+  return oneDayField(fields, QUARTZ, zone);
+}
+
+/** Minute, hour, day of month, month, day of week, year: what stands in `cron(…)`. @throws NotSayable */
+export function eventBridgeFields(text: string, zone: string | null): ForeignFields {
+  const fields = wordsOf(text);
+  if (fields.length !== 6) throw new NotSayable(`EventBridge has 6 fields; this has ${fields.length}`);
+  return oneDayField(['0', ...fields], EVENTBRIDGE, zone);
+}
+
+/** 5 fields; 6 end with the year; 7 begin with the second as well; or a nickname. @throws NotSayable */
+export function nomadFields(text: string, zone: string | null): ForeignFields {
+  if (/^@(?:yearly|annually|monthly|weekly|daily|hourly)$/i.test(text))
+    return { cron: text, ...zoneField(zone) };
+  const fields = wordsOf(text).map((field) => (field === '?' ? '*' : field));
+  if (fields.length < 5 || fields.length > 7)
+    throw new NotSayable(
+      `Nomad has 5 fields, 6 with the year, or 7 with the second; this has ${fields.length}`,
+    );
+  return read(fields.length === 7 ? fields : ['0', ...fields], NOMAD, { zone, days: 'either' });
+}
+
+/** @throws NotSayable where not just one of the day fields is `?` */
+function oneDayField(fields: readonly string[], notation: Notation, zone: string | null): ForeignFields {
+  const { system } = notation;
+  const open = [fields[3], fields[5]].filter((field) => field === '?').length;
+  if (open !== 1)
+    throw new NotSayable(
+      `${system} wants ? in just one of the day fields` +
+        (open === 0 && fields.length === 6 ? '; if it is Spring’s, its six fields mean the same here' : ''),
+    );
+  const named = fields.map((field, index) => (field === '?' && (index === 3 || index === 5) ? '*' : field));
+  const fromEnd = /^L-(\d{1,2})$/i.exec(named[3] ?? '')?.[1];
+  if (fromEnd === undefined) return read(named, notation, { zone, days: 'both' });
+  const nth = [-1 - Number(fromEnd)];
+  const daily = named.map((field, index) => (index === 3 ? '*' : field));
+  return { ...read(daily, notation, { zone, days: 'both' }), pick: { of: 'month', nth } };
+}
+
+function wordsOf(text: string): string[] {
+  return text.split(/[ \t]+/).filter((word) => word !== '');
+}
+
+/** Second to day of week, and the year. */
+function read(
+  fields: readonly string[],
+  notation: Notation,
+  { zone, days }: { zone: string | null; days: 'both' | 'either' },
+): ForeignFields {
+  const [second = '', minute = '', hour = '', dayOfMonth = '', month = '', dayOfWeek = '', year = '*'] =
+    fields;
+  const parts = {
+    second: listField(SECOND, second, notation),
+    minute: listField(MINUTE, minute, notation),
+    hour: listField(HOUR, hour, notation),
+    dayOfMonth: daysOfMonth(dayOfMonth, notation),
+    month: listField(MONTH, month, notation),
+    dayOfWeek: weekdays(dayOfWeek, notation),
+    years: yearsWritten(year),
+  };
+  return cronFields(parts, days, zone);
+}
+
+/** Also `L`, `LW` and `15W`. */
+function daysOfMonth(text: string, notation: Notation): Written {
+  if (text === '*') return ALL;
+  const items = text.toUpperCase().split(',');
+  const special = items.filter((item) => /^(?:LW?|([1-9]|[12]\d|3[01])W)$/.test(item));
+  if (special.includes('LW') && items.length > 1) throw new NotSayable('LW stands alone here, not in a list');
+  const plain = items.filter((item) => !special.includes(item));
+  const values = new Set(plain.flatMap((item) => itemValues(DAY_OF_MONTH, item, notation)));
+  return writtenField(DAY_OF_MONTH, values, special);
+}
+
+/** Also `6L`, `6#3`, and `L` for Saturday. */
+function weekdays(text: string, notation: Notation): Written {
+  if (text === '*') return ALL;
+  const values = new Set<number>();
+  const special: string[] = [];
+  for (const item of text.toUpperCase().split(',')) {
+    const [, day = '', which = ''] = /^([A-Z]{3}|\d)(L|#[1-5])$/.exec(item) ?? [];
+    const number = day === '' ? null : valueIn(DAY_OF_WEEK, day, notation);
+    if (item === 'L' && notation.sunday === 1) values.add(6);
+    else if (number !== null) special.push(`${dayName(number)}${which}`);
+    else for (const value of itemValues(DAY_OF_WEEK, item, notation)) values.add(value);
+  }
+  return writtenField(DAY_OF_WEEK, values, special);
+}

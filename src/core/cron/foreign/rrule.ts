@@ -1,0 +1,123 @@
+import { isoInstant } from '../../instant.ts';
+import { isZone } from '../../zones/zone.ts';
+import { type Field, HOUR, MINUTE, SECOND } from '../cron-fields.ts';
+import {
+  ALL,
+  type ForeignFields,
+  NotSayable,
+  cronFields,
+  instantIn,
+  writtenField,
+  zoneField,
+} from './foreign-fields.ts';
+import { RuleFault, type RuleText, readRuleText } from './rule-text.ts';
+import { ruleDays } from './rule-days.ts';
+
+/** A rule, with or without `RRULE:`, and the line DTSTART before it. @throws NotSayable */
+export function rruleFields(text: string, standard: string | null): ForeignFields {
+  const lines = text
+    .split(/[\r\n]+|[ \t](?=RRULE:)/i)
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+  const rule = ruleIn(lines.pop() ?? '');
+  const [line, ...others] = lines;
+  if (others.length > 0 || (line !== undefined && !/^DTSTART[;:]/i.test(line)))
+    throw new NotSayable('only DTSTART may stand before the rule: dates to leave out go into exclude.dates');
+  const start = line === undefined ? null : startIn(line, standard);
+  const zone = start === null ? standard : start.zone;
+  if (rule.count !== null)
+    throw new NotSayable('COUNT: a schedule has no number of fires; bound it by endAt');
+  const bounds = {
+    ...(start !== null && { startAt: start.instant }),
+    ...(rule.until !== null && { endAt: endOf(rule.until, zone) }),
+  };
+  const interval = intervalOf(rule);
+  if (interval !== null) return { everySeconds: interval, ...bounds };
+  return { ...onDays(rule, start, zone), ...bounds };
+}
+
+interface SeriesStart {
+  /** `2027-01-31`, `09:00:00`. */
+  date: string;
+  time: string;
+  zone: string | null;
+  instant: string;
+}
+
+function ruleIn(text: string): RuleText {
+  try {
+    return readRuleText(text.replace(/^RRULE:/i, ''));
+  } catch (error) {
+    throw error instanceof RuleFault ? new NotSayable(`the rule: ${error.message}`) : error;
+  }
+}
+
+const START =
+  /^DTSTART(?:;TZID=([^:;]{1,64}))?(?:;VALUE=DATE-TIME)?:(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(Z?)$/i;
+
+function startIn(line: string, standard: string | null): SeriesStart {
+  const [found, named, year, month, day, hour, minute, second, utc] = START.exec(line) ?? [];
+  if (found === undefined) throw new NotSayable(`${line.slice(0, 60)} is no date with a time of day`);
+  if (named !== undefined && !isZone(named)) throw new NotSayable(`${named} is not the IANA name of a zone`);
+  const zone = utc === 'Z' ? 'UTC' : (named ?? standard);
+  const [date, time] = [`${year}-${month}-${day}`, `${hour}:${minute}:${second}`];
+  return { date, time, zone, instant: instantIn(`${date}T${time}`, zone) };
+}
+
+/** A rule’s end is a moment at which it may fire; a schedule’s is not. */
+function endOf(until: string, zone: string | null): string {
+  const [, year, month, day, hour, minute, second, utc] =
+    /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(Z?)$/.exec(until) ?? [];
+  if (year === undefined)
+    throw new NotSayable(`UNTIL=${until} has no time of day, which libraries read in two ways`);
+  const last = instantIn(`${year}-${month}-${day}T${hour}:${minute}:${second}`, utc === 'Z' ? 'UTC' : zone);
+  return isoInstant(Date.parse(last) + 1000);
+}
+
+const SECONDS = { SECONDLY: 1, MINUTELY: 60, HOURLY: 3600 } as const;
+
+/** Null: it is no mere interval. */
+function intervalOf({ freq, interval, numbers, weekdays }: RuleText): number | null {
+  if (freq !== 'SECONDLY' && freq !== 'MINUTELY' && freq !== 'HOURLY') return null;
+  const isLimited = weekdays.length > 0 || Object.values(numbers).some((list) => list.length > 0);
+  if (!isLimited) return interval * SECONDS[freq];
+  if (interval > 1)
+    throw new NotSayable(`INTERVAL=${interval} of ${freq} beside parts that leave some of its fires out`);
+  return null;
+}
+
+function onDays(rule: RuleText, start: SeriesStart | null, zone: string | null): ForeignFields {
+  const { numbers } = rule;
+  const { every, pick, dayOfMonth = ALL, dayOfWeek = ALL, month } = ruleDays(rule, start?.date ?? null);
+  const times = timesOf(rule, start?.time ?? null);
+  const isOnce = Object.values(times).every(({ only }) => only !== null);
+  if (numbers.BYSETPOS.length > 0 && !isOnce)
+    throw new NotSayable('BYSETPOS counts times of day as well, where there are several');
+  const { cron } = cronFields({ ...times, dayOfMonth, dayOfWeek, month, years: null }, 'both', null);
+  return {
+    ...(cron !== undefined && { cron }),
+    ...zoneField(zone),
+    ...(every && { every }),
+    ...(pick && { pick }),
+  };
+}
+
+const ORDER = ['SECONDLY', 'MINUTELY', 'HOURLY'];
+
+/** A part that is finer than the frequency comes from the start of the series; a coarser one is all. */
+function timesOf({ freq, numbers }: RuleText, time: string | null) {
+  const [hour, minute, second] = (time?.split(':') ?? []).map(Number);
+  const place = ORDER.indexOf(freq);
+  const part = (field: Field, given: readonly number[], isFiner: boolean, value: number | undefined) => {
+    if (given.length > 0) return writtenField(field, new Set(given));
+    if (!isFiner) return ALL;
+    if (value === undefined)
+      throw new NotSayable(`it takes its ${field.label} from DTSTART: put that line before the rule`);
+    return writtenField(field, new Set([value]));
+  };
+  return {
+    second: part(SECOND, numbers.BYSECOND, place !== 0, second ?? 0),
+    minute: part(MINUTE, numbers.BYMINUTE, place !== 0 && place !== 1, minute),
+    hour: part(HOUR, numbers.BYHOUR, place === -1, hour),
+  };
+}

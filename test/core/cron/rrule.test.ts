@@ -1,0 +1,131 @@
+import ICAL from 'ical.js';
+import { describe, expect, it } from 'vitest';
+import { NotSayable } from '../../../src/core/cron/foreign/foreign-fields.ts';
+import { translated } from '../../../src/core/cron/foreign/foreign-forms.ts';
+import { DEFAULT_TIMING } from '../../../src/core/timing/timing.ts';
+import { fireTimes } from '../../../src/core/time/fire-times.ts';
+
+const COUNT = 40;
+
+/** The first moments of a series, as another library reads its rule. */
+function momentsOf(start: string, rule: string): string[] {
+  const iterator = ICAL.Recur.fromString(rule).iterator(ICAL.Time.fromDateTimeString(start));
+  const moments: string[] = [];
+  const next = () => iterator.next() as ICAL.Time | null;
+  for (let time = next(); time !== null && moments.length < COUNT && time.year < 2100; time = next())
+    moments.push(`${time.toString().replace('Z', '')}.000Z`);
+  return moments;
+}
+
+/** The first fires of a schedule with the fields of this rule. */
+function firesOf(start: string, rule: string): string[] {
+  const line = `DTSTART:${start.replace(/[-:]/g, '')}`;
+  const { startAt, endAt, ...fields } = translated(`${line}\nRRULE:${rule}`, 'rrule', null);
+  const from = Date.parse(startAt ?? '');
+  const timing = {
+    ...{
+      ...DEFAULT_TIMING,
+      cron: null,
+      everySeconds: null,
+      at: null,
+      after: null,
+      overlap: 'allow' as const,
+    },
+    ...fields,
+    ...{ startAt: from, endAt: endAt === undefined ? null : Date.parse(endAt), at: null },
+  };
+  const times = fireTimes(timing, { id: 'x', createdAt: from });
+  const fires: string[] = [];
+  for (let next = times.next(from - 1); next !== null && fires.length < COUNT; next = times.next(next))
+    fires.push(new Date(next).toISOString());
+  return fires;
+}
+
+describe('a rule of iCalendar fires when another library says that it does:', () => {
+  it.each([
+    ['2031-03-04T06:20:00', 'FREQ=DAILY'],
+    ['2031-03-04T06:20:00', 'FREQ=DAILY;INTERVAL=3'],
+    ['2031-03-04T06:20:00', 'FREQ=DAILY;BYHOUR=6,18;BYMINUTE=20,50'],
+    ['2031-03-04T06:20:00', 'FREQ=DAILY;BYMONTH=3,9;BYDAY=TU,TH'],
+    ['2031-03-04T06:20:00', 'FREQ=HOURLY;INTERVAL=5'],
+    ['2031-03-04T06:20:00', 'FREQ=MINUTELY;INTERVAL=45;UNTIL=20310305T062000Z'],
+    ['2031-03-04T06:20:00', 'FREQ=WEEKLY'],
+    ['2031-03-05T06:20:00', 'FREQ=WEEKLY;INTERVAL=2;BYDAY=TU,WE,SU'],
+    ['2031-03-04T06:20:00', 'FREQ=WEEKLY;INTERVAL=3;WKST=SU;BYDAY=TU,FR'],
+    ['2031-03-04T06:20:00', 'FREQ=MONTHLY'],
+    ['2031-03-31T06:20:00', 'FREQ=MONTHLY'],
+    ['2031-03-15T06:20:00', 'FREQ=MONTHLY;INTERVAL=2;BYMONTHDAY=15,-1'],
+    ['2031-03-29T06:20:00', 'FREQ=MONTHLY;BYMONTHDAY=-3'],
+    ['2031-03-11T06:20:00', 'FREQ=MONTHLY;BYDAY=2TU'],
+    ['2031-03-28T06:20:00', 'FREQ=MONTHLY;BYDAY=-1FR;UNTIL=20320101T000000Z'],
+    ['2031-03-18T06:20:00', 'FREQ=MONTHLY;BYDAY=-2TU'],
+    ['2031-03-31T06:20:00', 'FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1'],
+    ['2031-06-13T06:20:00', 'FREQ=MONTHLY;BYMONTHDAY=13;BYDAY=FR'],
+    ['2031-03-04T06:20:00', 'FREQ=YEARLY'],
+    ['2031-05-26T06:20:00', 'FREQ=YEARLY;BYMONTH=5;BYDAY=-1MO'],
+    ['2031-04-10T06:20:00', 'FREQ=YEARLY;BYYEARDAY=100,200'],
+    ['2031-03-10T06:20:00', 'FREQ=YEARLY;INTERVAL=2;BYMONTH=3;BYMONTHDAY=10'],
+  ])('from %s: %s', (start, rule) => {
+    const moments = momentsOf(start, rule);
+    expect(moments.length).toBeGreaterThan(9);
+    expect(firesOf(start, rule)).toEqual(moments);
+  });
+
+  it('but for the two things in which that library leaves the RFC', () => {
+    expect(firesOf('2032-02-29T06:20:00Z', 'FREQ=YEARLY').slice(0, 2)).toEqual([
+      '2032-02-29T06:20:00.000Z',
+      '2036-02-29T06:20:00.000Z',
+    ]);
+    expect(firesOf('2031-03-04T06:20:00Z', 'FREQ=YEARLY;BYDAY=20MO;UNTIL=20340101T000000Z')).toEqual([
+      '2031-05-19T06:20:00.000Z',
+      '2032-05-17T06:20:00.000Z',
+      '2033-05-16T06:20:00.000Z',
+    ]);
+  });
+
+  it('and in the zone of its start, at the same time of day all year', () => {
+    const text =
+      'DTSTART;TZID=Europe/Berlin:20310304T062000\nRRULE:FREQ=WEEKLY;INTERVAL=2;BYDAY=TU;UNTIL=20310901T000000Z';
+    expect(translated(text, 'rrule', null)).toEqual({
+      cron: '20 6 * * TUE',
+      timezone: 'Europe/Berlin',
+      every: { n: 2, unit: 'week', from: '2031-03-04' },
+      startAt: '2031-03-04T05:20:00.000Z',
+      endAt: '2031-09-01T00:00:01.000Z',
+    });
+  });
+});
+
+describe('a rule is refused with the reason', () => {
+  it.each([
+    [
+      'FREQ=DAILY;COUNT=4;BYHOUR=6;BYMINUTE=20',
+      'COUNT: a schedule has no number of fires; bound it by endAt',
+    ],
+    ['FREQ=DAILY;COUNT=-4', 'the rule: COUNT=-4 is no number from 1 on'],
+    ['FREQ=DAILY; INTERVAL=2', 'the rule: has the part “ INTERVAL=2”, which is not known'],
+    ['FREQ=DAILY;UNTIL=2031-03-04', 'the rule: UNTIL=2031-03-04 is no date'],
+    ['FREQ=DAILY;BYHOUR=6;BYHOUR=7', 'the rule: has BYHOUR twice'],
+    ['FREQ=DAILY;BYEASTER=1', 'the rule: has the part “BYEASTER=1”, which is not known'],
+    ['FREQ=DAILY;INTERVAL=2;BYHOUR=6;BYMINUTE=20', 'INTERVAL counts from DTSTART'],
+    ['FREQ=YEARLY;BYWEEKNO=20', 'BYWEEKNO: no field counts the weeks of a year'],
+    ['FREQ=MONTHLY;BYDAY=-2TU,-2WE;BYHOUR=6;BYMINUTE=20', 'BYDAY counts several weekdays of a month'],
+    ['FREQ=MONTHLY;BYDAY=MO;BYSETPOS=1;BYHOUR=6,7;BYMINUTE=20', 'BYSETPOS counts times of day as well'],
+    [
+      'FREQ=MINUTELY;INTERVAL=7;BYHOUR=6',
+      'INTERVAL=7 of MINUTELY beside parts that leave some of its fires out',
+    ],
+    [
+      'DTSTART:20310304T062000Z\nEXDATE:20310305T062000Z\nRRULE:FREQ=DAILY',
+      'only DTSTART may stand before the rule',
+    ],
+    ['DTSTART;VALUE=DATE:20310304\nRRULE:FREQ=DAILY', 'is no date with a time of day'],
+    [
+      'DTSTART:20310302T062000Z\nRRULE:FREQ=WEEKLY;INTERVAL=2;WKST=SU;BYDAY=SU,MO',
+      'the weeks of every and pick begin on Monday',
+    ],
+  ])('%j', (text, reason) => {
+    expect(() => translated(text, 'rrule', null)).toThrow(NotSayable);
+    expect(() => translated(text, 'rrule', null)).toThrow(reason);
+  });
+});
