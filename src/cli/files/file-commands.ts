@@ -7,6 +7,7 @@ import { isManifest, readCronJobs } from './crontab/cron-jobs.ts';
 import { readCrontab } from './crontab/crontab-lines.ts';
 import { importText } from './crontab/imported.ts';
 import { type FileOptions, planOrApply } from './plan-apply.ts';
+import { addTranslate } from './translate-command.ts';
 
 const FILE = 'YAML or JSON; - is standard input';
 
@@ -14,6 +15,7 @@ export function addFileCommands(program: Command, cli: Cli): void {
   addPlanAndApply(program, cli);
   addExport(program, cli);
   addImport(program, cli);
+  addTranslate(program, cli);
 }
 
 function addPlanAndApply(program: Command, cli: Cli): void {
