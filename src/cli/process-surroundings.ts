@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline';
-import { text } from 'node:stream/consumers';
+import { buffer } from 'node:stream/consumers';
 import type { Clock } from '../runtime/clock.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Surroundings } from './surroundings.ts';
@@ -26,7 +26,7 @@ export function processSurroundings({ clock, version, daemon }: Given): Surround
     err: { write: (text) => void stderr.write(text), isTerminal: stderr.isTTY },
     input: {
       isTerminal: stdin.isTTY,
-      read: () => text(stdin),
+      read: () => buffer(stdin),
       readLine: () => readLine((interrupted ??= untilInterrupted(clock))),
     },
     env,

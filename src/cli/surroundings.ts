@@ -14,8 +14,8 @@ export interface Surroundings {
   readonly err: Stream;
   readonly input: {
     readonly isTerminal: boolean;
-    /** All of standard input, as text. */
-    read(): Promise<string>;
+    /** All of standard input. */
+    read(): Promise<Buffer>;
     /** The next line that the user types; null: the input has ended. */
     readLine(): Promise<string | null>;
   };

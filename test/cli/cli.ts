@@ -22,7 +22,7 @@ interface Around {
   /** What is typed, line by line. */
   typed?: string[];
   /** All of standard input. */
-  input?: string;
+  input?: string | Buffer;
   now?: number;
   zone?: string | null;
   signal?: AbortSignal;
@@ -61,7 +61,7 @@ export function surroundings(around: Around = {}, said = { out: '', err: '' }): 
     err: { write: (text) => void (said.err += text), isTerminal },
     input: {
       isTerminal,
-      read: () => Promise.resolve(around.input ?? ''),
+      read: () => Promise.resolve(Buffer.from(around.input ?? '')),
       readLine: () => Promise.resolve(typed.shift() ?? null),
     },
     env: { ...(around.url === undefined ? {} : { FIRELOCK_URL: around.url }), ...around.env },

@@ -56,10 +56,15 @@ export function periodOf({ from, to }: Period, around: Pick<Surroundings, 'now'>
 }
 
 /** The text of a file; `-` is standard input. @throws CliError where it cannot be read */
-export async function fileText(path: string, { input }: Pick<Surroundings, 'input'>): Promise<string> {
+export async function fileText(path: string, around: Pick<Surroundings, 'input'>): Promise<string> {
+  return (await fileBytes(path, around)).toString('utf8');
+}
+
+/** Likewise. */
+export async function fileBytes(path: string, { input }: Pick<Surroundings, 'input'>): Promise<Buffer> {
   if (path === '-') return input.read();
   try {
-    return await readFile(path, 'utf8');
+    return await readFile(path);
   } catch (error) {
     throw failure(`cannot read ${path}: ${reasonOf(error)}`);
   }

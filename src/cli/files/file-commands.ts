@@ -1,10 +1,12 @@
+import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
 import { type Cli, withExamples } from '../cli.ts';
-import { collect, fileText } from '../common/arguments.ts';
+import { collect, fileBytes } from '../common/arguments.ts';
 import { EXIT, usageError } from '../exit-codes.ts';
 import { type ExportOptions, exportAll } from './export-command.ts';
 import { isManifest, readCronJobs } from './crontab/cron-jobs.ts';
 import { readCrontab } from './crontab/crontab-lines.ts';
+import { decoded } from './crontab/file-encoding.ts';
 import { importText } from './crontab/imported.ts';
 import { type FileOptions, planOrApply } from './plan-apply.ts';
 import { addTranslate } from './translate-command.ts';
@@ -74,7 +76,11 @@ function addImport(program: Command, cli: Cli): void {
       'print a file of schedules for a crontab or for CronJobs of Kubernetes; exit code 1: something cannot be carried over',
     )
     .argument('<file>', 'a crontab or manifests; - is standard input')
-    .option('--system', 'its lines name their user, as those of /etc/crontab do')
+    .option(
+      '--system',
+      'its lines name their user, as those of /etc/crontab and of /etc/cron.d do by themselves',
+    )
+    .option('--encoding <name>', 'of the file, as latin1 (default: utf-8)')
     .option('--set <name>', 'the set of the schedules')
     .option(
       '--queue <name>',
@@ -101,16 +107,17 @@ interface ImportCommandOptions {
   queue?: string;
   targetUrl?: string;
   timezone?: string;
+  encoding?: string;
 }
 
 const STANDARD_QUEUE = 'crontab';
 
 /** Prints a file of schedules, and applies nothing. Answers the exit code: 1 if something is not carried over. */
 async function importCrontab(cli: Cli, path: string, options: ImportCommandOptions): Promise<number> {
-  const { system, set, queue, targetUrl, timezone } = options;
+  const { system, set, queue, targetUrl, timezone, encoding } = options;
   if (queue !== undefined && targetUrl !== undefined)
     throw usageError('either --queue or --target-url: a schedule has one target');
-  const text = await fileText(path, cli.surroundings);
+  const text = decoded(await fileBytes(path, cli.surroundings), path, encoding);
   const { out, err, zone } = cli.surroundings;
   const isKubernetes = isManifest(text);
   const standardZone = timezone ?? (isKubernetes ? 'UTC' : zone);
@@ -127,7 +134,7 @@ async function importCrontab(cli: Cli, path: string, options: ImportCommandOptio
     ? readCronJobs(text, into)
     : readCrontab(text, {
         ...into,
-        isSystem: system === true,
+        isSystem: system === true || isSystemPath(path),
         takesCurl: queue === undefined && targetUrl === undefined,
       });
   const head = [
@@ -139,6 +146,11 @@ async function importCrontab(cli: Cli, path: string, options: ImportCommandOptio
   out.write(importText(read, head, set ?? null));
   for (const { line, message } of read.remarks) err.write(`${path}:${line}: ${message}\n`);
   return read.remarks.some(({ isLost }) => isLost) ? EXIT.failed : EXIT.done;
+}
+
+/** cron reads these with a user in each line. */
+function isSystemPath(path: string): boolean {
+  return path !== '-' && /\/etc\/(?:crontab|cron\.d\/[^/]+)$/.test(resolve(path));
 }
 
 const ORIGIN = {

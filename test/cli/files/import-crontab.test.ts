@@ -1,3 +1,6 @@
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { parse } from 'yaml';
 import { expect, test } from 'vitest';
 import { firelock } from '../cli.ts';
@@ -148,7 +151,17 @@ test.each([
   ['0 9 * * 1 test $(expr $(date +\\%W) \\% 2) -eq 1 || pay', 'every: {n: 2, unit: week, from: DATE}'],
   ['0 9 * * * [ $(( $(date +\\%s) / 86400 \\% 2 )) -eq 0 ] && feed', 'every: {n: 2, unit: day, from: DATE}'],
   ['0 9 * * * [ $(date +\\%u) -lt 6 ] && report', 'cron: "0 9 * * MON-FRI"'],
-  ['0 9 * * * if [[ $(/bin/date +\\%a) != Sun ]]; then report; fi', 'the day of the week'],
+  ['0 9 * * * [ $(date +\\%u) -gt 5 ] || report', 'cron: "0 9 * * MON-FRI"'],
+  ['0 9 * * * if [[ $(/bin/date +\\%a) != Sun ]]; then report; fi', 'cron: "0 9 * * MON-SAT"'],
+  ['0 4 8-14 * * test $(date +\\%u) -eq 6 && scrub', 'cron: "0 4 * * 6#2"'],
+  ['0 4 1-7 * * /usr/bin/test "$(date +\\%w)" = 0 && scrub', 'cron: "0 4 * * 0#1"'],
+  ['0 4 1,15 * * [ `date +\\%u` -eq 7 ] && scrub', 'cron: "0 4 1,15 * +SUN"'],
+  ['0 4 22-28 * * if [ -x /sbin/x ] && [ $(date +\\%a) = Tue ]; then x; fi', 'cron: "0 4 * * 2#4"'],
+  ['0 4 * * 0 if [ -x /sbin/x ] && [ $(date +\\%d) -le 7 ]; then x; fi', 'cron: "0 4 * * 0#1"'],
+  ['0 4 * * * [ $(date +\\%d) -eq 1 ] && bill', 'cron: "0 4 1 * *"'],
+  ['0 4 1-15 * * [ $(date +\\%e) -gt 13 ] && bill', 'cron: "0 4 14,15 * *"'],
+  ['0 4 * * 1-5 [ $(date +\\%d) -eq 13 ] && bill', 'cron: "0 4 13 * +1-5"'],
+  ['0 4 * * * [ $(expr $(date +\\%u) + 1) -eq 2 ] && bill', 'its command asks for the day of the week'],
   ['0 9 * * 1 [ $(date +\\%d) -le 7 ] && report', 'cron: "0 9 * * 1#1"'],
   [
     '0 9 1-7 * 1 report',
@@ -174,6 +187,48 @@ test.each([
   '@daily [ -f x ] && report',
 ])('%s gets no hint', async (line) => {
   expect((await imported(line)).remarks).toEqual(['']);
+});
+
+test('lines of /etc/cron.d name their user by themselves, and so does a copy of it', async () => {
+  const folder = join(await mkdtemp(join(tmpdir(), 'firelock-')), 'etc', 'cron.d');
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'tidy'), '5 4 * * * www-data tidy --all\n');
+  const { code, out } = await firelock(['import-crontab', join(folder, 'tidy')]);
+  expect([code, out]).toEqual([0, expect.stringContaining('user: www-data') as string]);
+});
+
+test('a file of another kind than was said is not read as if it were one', async () => {
+  const users = await imported(
+    '5 4 * * * root tidy\n5 4 * * * www-data tidy --all\n@daily 10 weekly tidy\n5 4 * * * * tidy\n',
+  );
+  expect(users.code).toBe(1);
+  expect(users.remarks).toEqual([
+    '-:1: not carried over: its command begins with root: --system says that lines name their user: 5 4 * * * root tidy',
+    '-:2: its command begins with www-data, which is the name of an account: --system, if lines name their user',
+    expect.stringContaining('-:3: not carried over: its command begins with “10”: an anacrontab has a delay'),
+    expect.stringContaining('-:4: not carried over: its command begins with “*”: cron has five fields'),
+  ]);
+  const system = await imported('5 4 * * * /usr/bin/tidy --all\n5 4 * * * * root tidy\n', '--system');
+  expect(system.remarks).toEqual([
+    expect.stringContaining(
+      '“/usr/bin/tidy” is no name of an account: in this file lines do not name their user',
+    ),
+    expect.stringContaining('“*” is no name of an account'),
+  ]);
+});
+
+test('a file in another encoding is refused with its line, and read where that is named', async () => {
+  const latin = Buffer.from('@daily tidy\n@daily gr\xfc\xdfe\n', 'latin1');
+  const refused = await firelock(['import-crontab', '-'], { input: latin });
+  expect([refused.code, refused.out, refused.err]).toEqual([
+    1,
+    '',
+    'firelock: -:2: not in utf-8: --encoding says in which it is, as latin1\n',
+  ]);
+  const named = await firelock(['import-crontab', '-', '--encoding', 'latin1'], { input: latin });
+  expect([named.code, named.out]).toEqual([0, expect.stringContaining('grüße') as string]);
+  expect((await firelock(['import-crontab', '-', '--encoding', 'klingon'], { input: latin })).code).toBe(64);
+  expect((await imported('\ufeff@daily tidy\n')).schedules).toMatchObject([{ payload: { command: 'tidy' } }]);
 });
 
 test('a line that cannot be carried over is named with the reason, and stands in the file as a comment', async () => {

@@ -38,6 +38,7 @@ const READ: [command: string, sent: Partial<HttpTarget<string>>][] = [
   [`curl -sI ${URL}/~me/x`, { url: `${URL}/~me/x`, method: 'HEAD' }],
   [`curl -G -d a=1 --data-raw '@b' '${URL}?c'`, { url: `${URL}?c&a=1&@b`, method: 'GET' }],
   [`curl -XPOST ${URL}`, { url: URL, method: 'POST', body: 'payload' }],
+  [`curl -s ${URL}?a=1`, { url: `${URL}?a=1`, method: 'GET' }],
   [`curl --request DELETE ${URL} --retry 0`, { url: URL, method: 'DELETE', body: 'payload' }],
   [
     `curl -d a=b -d 'c=d e' --data-raw @f ${URL}`,
@@ -111,7 +112,7 @@ const STAYS: [command: string, why: string][] = [
   [`curl "${URL}/\`date\`"`, 'the shell puts something else for “`”'],
   [`curl ${URL}/$HOME`, 'the shell puts something else for “$”'],
   [`curl $'${URL}'`, 'the shell puts something else for “$”'],
-  [`curl ${URL}?a=1`, '“?” without quotes: the shell may put something else for it'],
+  [`curl -d ? ${URL}`, '“?” without quotes: the shell may put something else for it'],
   [`curl ${URL}/*`, '“*” without quotes: the shell may put something else for it'],
   [`curl ${URL}/{a,b}`, '“{” without quotes: the shell may put something else for it'],
   [`curl -d {"a":1} ${URL}`, '“{” without quotes: the shell may put something else for it'],
@@ -141,7 +142,9 @@ const STAYS: [command: string, why: string][] = [
   [`curl - ${URL}`, 'the option -'],
   [`curl ${URL} -d`, '-d without a value'],
   [`curl -o out ${URL}`, '-o writes a file'],
-  [`curl --retry 3 ${URL}`, '--retry: curl repeats other answers, at other times'],
+  [`curl --retry 100 ${URL}`, '--retry 100: firelock makes at most 100 attempts'],
+  [`curl --retry 3 --retry-delay 0.5 ${URL}`, '--retry-delay 0.5'],
+  [`curl --retry-all-errors ${URL}`, 'the option --retry-all-errors'],
   [`curl -m 4000 ${URL}`, '-m 4000: firelock takes 1 to 3600 s'],
   [`curl -m 0.5 ${URL}`, '-m 0.5: firelock takes 1 to 3600 s'],
   [`curl -m soon ${URL}`, '-m soon is not a number of seconds'],
@@ -168,8 +171,6 @@ const STAYS: [command: string, why: string][] = [
   [`curl -H 'Content-Type:' -d a ${URL}`, 'it removes the header Content-Type'],
   [`curl -H 'A: 1' -H 'a: 2' ${URL}`, 'two headers a'],
   [`curl -u me ${URL}`, '-u asks for a password'],
-  [`curl -u me:x -u me:y ${URL}`, 'two -u'],
-  [`curl -u me:x -H 'Authorization: y' ${URL}`, '-u beside a header Authorization'],
   [`curl -X GET -d a ${URL}`, 'a GET with a body'],
   [`curl -I -d a ${URL}`, 'a HEAD with a body'],
   [`curl -X HEAD ${URL}`, '-I and HEAD are not the same to curl'],
@@ -178,7 +179,7 @@ const STAYS: [command: string, why: string][] = [
   [`curl -s `, '0 URLs'],
   [`curl ${URL} ${URL}`, '2 URLs'],
   ['curl example.com', 'its URL does not begin with http:// or https://'],
-  ['curl https://me:x@example.com', 'its URL has credentials'],
+  ['curl https://me@example.com', 'its URL has credentials'],
   [`curl '${URL}/[1-3]'`, 'curl expands “[” in its URL'],
   [`curl '${URL}/a b'`, 'firelock would write its URL in another way'],
   [`curl '${URL}#top'`, 'firelock would write its URL in another way'],
@@ -276,6 +277,73 @@ test('passwords and values of headers stay out of the file, also when they chang
   const env = { [basic]: 'Basic bWU6c3dvcmRmaXNo', [bearer]: 'Bearer swordfish', [key]: 'swordfish' };
   expect(await firelock(plan, { url: api.url, input: out, env })).toMatchObject({ code: 2, err: '' });
   expect((await imported(lines('salmon'))).out).toBe(out);
+});
+
+test('a line that stays a command keeps no password, and no header that logs in', async () => {
+  const lines = [
+    `curl -su 'me:swordfish' ${URL} | mail me`,
+    `curl --user me:swordfish ${URL} ; true`,
+    `cd / && curl -H 'Authorization: Bearer swordfish' ${URL}`,
+    `cd / && curl --header="X-Api-Key: swordfish" ${URL}`,
+    `wget --password=swordfish ${URL}`,
+    'curl https://me:swordfish@example.com',
+    `curl -u me:swordfish -u me:other ${URL}`,
+  ];
+  for (const args of [[], ['--queue', 'crontab'], ['--target-url', URL]]) {
+    const { code, out, schedules, remarks } = await imported(lines, ...args);
+    expect(code).toBe(1);
+    expect(`${out}${remarks.join()}`).not.toContain('swordfish');
+    expect(
+      remarks.filter((remark) => remark.includes('put it into a file of the worker’s machine')).length,
+    ).toBe(lines.length);
+    expect(schedules).toEqual([]);
+  }
+  const named = await imported(`TOKEN=swordfish\n@daily curl -H "Authorization: Bearer $TOKEN" ${URL}\n`);
+  expect([named.code, named.schedules]).toEqual([1, []]);
+  const elsewhere = [
+    `curl -H "Authorization: Bearer $TOKEN" ${URL} | mail me`,
+    `curl -u "me:$(cat /etc/me)" ${URL} | mail me`,
+    `sudo -u www-data curl ${URL}`,
+    `cd / && curl -H 'X-Trace: 5' ${URL}`,
+  ];
+  expect((await imported(elsewhere)).schedules.map(({ payload }) => payload?.command)).toEqual(elsewhere);
+});
+
+test('a line that is refused for something else keeps its password out of its comment, too', async () => {
+  const { out, remarks } = await imported(`61 * * * * curl -u me:swordfish ${URL}\n`);
+  expect(`${out}${remarks.join()}`).not.toContain('swordfish');
+});
+
+test('attempts of curl, and a wget that writes no file, are carried over', async () => {
+  const { code, schedules, remarks } = await imported([
+    `curl -s --retry 3 ${URL}`,
+    `curl --retry 2 --retry-delay 30 ${URL}`,
+    `wget -q -O - ${URL}?a=1`,
+    `/usr/bin/wget -qO- -t 4 -T 20 --header='Accept: a/b' --post-data='x=1' ${URL} >/dev/null 2>&1`,
+    `wget -q ${URL}`,
+    `wget -O /dev/null --mirror ${URL}`,
+    `wget -O /tmp/out ${URL}`,
+  ]);
+  expect(code).toBe(0);
+  const target = { type: 'http', url: URL, method: 'GET' };
+  expect(schedules.slice(0, 4)).toMatchObject([
+    { target, retry: { maxAttempts: 4, minBackoffSeconds: 1, maxBackoffSeconds: 600 } },
+    { target, retry: { maxAttempts: 3, minBackoffSeconds: 30, maxBackoffSeconds: 30 } },
+    { target: { ...target, url: `${URL}?a=1` }, retry: { maxAttempts: 1 }, timeoutSeconds: 900 },
+    {
+      target: { method: 'POST', headers: { Accept: 'a/b' }, body: { template: 'x=1' } },
+      retry: { maxAttempts: 4 },
+      timeoutSeconds: 20,
+    },
+  ]);
+  const follows = 'wget follows redirects, and tries 20 times to connect: firelock does neither';
+  expect(remarks).toEqual([
+    `-:3: ${follows}`,
+    `-:4: ${follows}`,
+    '-:5: its wget stays a command for a worker: wget writes a file, unless -O is - or /dev/null',
+    '-:6: its wget stays a command for a worker: the option --mirror',
+    '-:7: its wget stays a command for a worker: -o writes a file',
+  ]);
 });
 
 /** Both send to a receiver in place of this host. */

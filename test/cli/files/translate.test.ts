@@ -32,5 +32,5 @@ test.each([
 test('an unknown system or zone is a mistake in the call', async () => {
   const none = await translate('@daily', 'cronicle');
   const zone = await translate('weekly', 'systemd', '--timezone', 'Mars/Olympus');
-  for (const { code, out } of [none, zone]) expect([code, out]).toEqual([2, '']);
+  for (const { code, out } of [none, zone]) expect([code, out]).toEqual([64, '']);
 });

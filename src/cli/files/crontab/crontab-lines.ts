@@ -1,5 +1,7 @@
-import { callsCurl, curlTarget, readCurl } from './curl-target.ts';
+import { calledIn, curlTarget, readCurl } from './curl-target.ts';
 import { dayHints } from './day-hints.ts';
+import { withoutPasswords } from './line-secrets.ts';
+import { accountNoted, checkWords } from './line-words.ts';
 import {
   NotCarriedOver,
   StaysCommand,
@@ -36,7 +38,8 @@ export function readCrontab(text: string, options: CrontabOptions): Import {
       readLine(state, trimmed, line, read);
     } catch (error) {
       if (!(error instanceof NotCarriedOver)) throw error;
-      read.remarks.push({ line, message: `not carried over: ${error.message}: ${trimmed}`, isLost: true });
+      const shown = withoutPasswords(trimmed, state.env) ?? trimmed;
+      read.remarks.push({ line, message: `not carried over: ${error.message}: ${shown}`, isLost: true });
     }
   }
   return read;
@@ -82,10 +85,11 @@ function scheduleOf(state: State, text: string): { fields: Record<string, unknow
   if (parts === undefined) throw new NotCarriedOver(`has fewer than ${count + 1} fields`);
   const source = parts.pop() ?? '';
   const user = state.isSystem ? (parts.pop() ?? '') : null;
+  checkWords(source, user);
   const cron = cronOf(parts);
   const timezone = state.cronTimezone ?? state.timezone;
   checkTimes(cron, timezone);
-  const { shown, id, handoff, notes } = handoffOf(state, source, user);
+  const { shown, id, handoff, retry, notes } = handoffOf(state, source, user);
   const jitter = state.randomDelayMinutes * 60;
   const fields = {
     id,
@@ -94,15 +98,19 @@ function scheduleOf(state: State, text: string): { fields: Record<string, unknow
     timezone,
     ...(jitter === 0 ? {} : { jitterSeconds: jitter }),
     ...handoff,
-    ...AS_CRON,
+    // cron makes up for nothing, and runs a command once.
+    catchUp: 'skip',
+    retry: retry ?? { maxAttempts: 1 },
   };
-  return { fields, notes: [...notes, ...dayHints({ cron, command: splitAtPercent(source).command })] };
+  const hints = dayHints({ cron, command: splitAtPercent(source).command });
+  return { fields, notes: [...accountNoted(source, user), ...notes, ...hints] };
 }
 
 interface Command {
   shown: string;
   id: string;
   handoff: Record<string, unknown>;
+  retry: object | null;
   notes: string[];
 }
 
@@ -111,28 +119,31 @@ function handoffOf(state: State, source: string, user: string | null): Command {
   const given = { ...splitAtPercent(source), env: state.env };
   const word = wordOf(given.command);
   const notes: string[] = [];
-  if (state.takesCurl && callsCurl(given.command)) {
+  const called = calledIn(given.command);
+  if (state.takesCurl && called !== null) {
     try {
       const call = readCurl({ source, ...given });
       const shown = call.redacted ?? source;
       const id = state.idOf(word, [user ?? '', shown]);
       const { target, notes: secrets } = curlTarget(call, id);
-      return { shown, id, handoff: { target, timeoutSeconds: call.timeoutSeconds }, notes: secrets };
+      const { timeoutSeconds, retry } = call;
+      return { shown, id, handoff: { target, timeoutSeconds }, retry, notes: secrets };
     } catch (error) {
       if (!(error instanceof StaysCommand)) throw error;
-      notes.push(`its curl stays a command for a worker: ${error.message}`);
+      notes.push(`its ${called} stays a command for a worker: ${error.message}`);
     }
   }
+  if (withoutPasswords(source, state.env) !== null) throw new NotCarriedOver(SECRET);
   const { env, ...rest } = given;
   const payload = { ...rest, ...(user === null ? {} : { user }), env };
   const id = state.idOf(word, [user ?? '', source]);
-  return { shown: source, id, handoff: { target: state.target, payload }, notes };
+  return { shown: source, id, handoff: { target: state.target, payload }, retry: null, notes };
 }
 
 const MAX_DESCRIPTION = 200;
 
-/** cron makes up for nothing, and runs a command once. */
-const AS_CRON = { catchUp: 'skip', retry: { maxAttempts: 1 } };
+const SECRET =
+  'every viewer would see its password or token: put it into a file of the worker’s machine, as for curl’s -K, and name that file';
 
 /**
  * The first % that is not escaped ends the command. The text after it is the command's input; each further % is a line

@@ -65,6 +65,7 @@ const VALUED = new Set([
   'output',
   'request',
   'retry',
+  'retry-delay',
   'user',
 ]);
 const SHORT = new Map([

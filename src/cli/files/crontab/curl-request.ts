@@ -23,6 +23,14 @@ export interface CurlRequest {
   /** null: there is none, as with every GET. "payload": an empty one, for the payload is absent. */
   body: 'payload' | BodyTemplate | null;
   timeoutSeconds: number;
+  /** Null: one attempt. */
+  retry: CurlRetry | null;
+}
+
+interface CurlRetry {
+  maxAttempts: number;
+  minBackoffSeconds?: number;
+  maxBackoffSeconds?: number;
 }
 
 /** What curl sends, if firelock can send the same. @throws StaysCommand */
@@ -30,8 +38,6 @@ export function curlRequest({ options, urls }: CurlLine, stdin: string | undefin
   const last = (name: string) => options.findLast((option) => option.name === name) ?? null;
   const has = (name: string) => last(name) !== null;
   if (has('location')) throw new StaysCommand('-L: firelock follows no redirect');
-  if ((last('retry')?.value ?? '0') !== '0')
-    throw new StaysCommand('--retry: curl repeats other answers, at other times');
   if (options.some(({ name, value }) => name === 'output' && value !== '/dev/null'))
     throw new StaysCommand('-o writes a file');
   const data = curlData(options, stdin);
@@ -51,7 +57,24 @@ export function curlRequest({ options, urls }: CurlLine, stdin: string | undefin
     user,
     body: bodyOf(sent, contentType, method),
     timeoutSeconds: timeoutOf(last('max-time')?.value, last('connect-timeout')?.value),
+    retry: retryOf(last('retry')?.value ?? '0', last('retry-delay')?.value ?? '0'),
   };
+}
+
+/** curl waits a second, twice as long each time, and ten minutes at most. */
+function retryOf(times: string, delay: string): CurlRetry | null {
+  const maxAttempts = attemptsOf('--retry', times) + 1;
+  const seconds = optionSeconds('--retry-delay', delay);
+  if (maxAttempts === 1) return null;
+  if (seconds === 0) return { maxAttempts, minBackoffSeconds: 1, maxBackoffSeconds: 600 };
+  if (!Number.isInteger(seconds) || seconds > 600) throw new StaysCommand(`--retry-delay ${delay}`);
+  return { maxAttempts, minBackoffSeconds: seconds, maxBackoffSeconds: seconds };
+}
+
+function attemptsOf(option: string, text: string): number {
+  if (!/^\d{1,2}$/.test(text))
+    throw new StaysCommand(`${option} ${text}: firelock makes at most 100 attempts`);
+  return Number(text);
 }
 
 function methodOf(
@@ -130,14 +153,14 @@ function bodyOf(sent: string | null, contentType: string, method: HttpMethod): C
 const LONGEST = 3600;
 
 function timeoutOf(maxTime = '0', connectTimeout: string | undefined): number {
-  const limit = secondsOf('-m', maxTime) || LONGEST;
+  const limit = optionSeconds('-m', maxTime) || LONGEST;
   if (limit < 1 || limit > LONGEST) throw new StaysCommand(`-m ${maxTime}: firelock takes 1 to ${LONGEST} s`);
-  if (connectTimeout !== undefined && secondsOf('--connect-timeout', connectTimeout) < limit)
+  if (connectTimeout !== undefined && optionSeconds('--connect-timeout', connectTimeout) < limit)
     throw new StaysCommand('--connect-timeout: firelock has one limit for the whole call');
   return limit;
 }
 
-function secondsOf(option: string, text: string): number {
+function optionSeconds(option: string, text: string): number {
   if (!/^\d{1,9}(?:\.\d{1,3})?$/.test(text))
     throw new StaysCommand(`${option} ${text} is not a number of seconds`);
   return Number(text);

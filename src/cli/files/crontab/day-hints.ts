@@ -1,3 +1,8 @@
+import { parseField, valuesOf } from '../../../core/cron/cron-field-parse.ts';
+import { DAY_OF_MONTH, DAY_OF_WEEK, type Field } from '../../../core/cron/cron-fields.ts';
+import { writtenField } from '../../../core/cron/foreign/foreign-fields.ts';
+import { type DateTest, dateTestsIn } from './date-tests.ts';
+
 /** The five fields of a line, as firelock writes them. */
 interface Line {
   cron: string;
@@ -11,53 +16,86 @@ interface Line {
 export function dayHints({ cron, command }: Line): string[] {
   const fields = cron.split(' ');
   if (fields.length !== 5) return [];
-  return [...testHints(fields, command), ...eitherHints(fields)];
+  const hints = dateTestsIn(command).map((test) => hintFor(test, fields));
+  return [...new Set(hints)].filter((hint) => hint !== null).concat(eitherHints(fields));
 }
 
-const TEST = /^\s*(?:if\s+)?(\[\[?\s.*?\s\]\]?|test\s.*?|\(\(.*?\)\))\s*(?:&&|\|\||;\s*then\b)/s;
-const DATE = /(?:\$\(|`)\s*(?:\/\S*\/)?date\s([^)`]*)/g;
-
-/** Of a test that decides whether the rest of the command runs. */
-function testHints(fields: readonly string[], command: string): string[] {
-  const [, test = ''] = TEST.exec(command) ?? [];
-  const hints = [...test.matchAll(DATE)].map(([, asked = '']) => hintFor(asked, test, fields));
-  return [...new Set(hints)].filter((hint) => hint !== null);
+function hintFor({ asks, values }: DateTest, fields: readonly string[]): string | null {
+  const [, , monthDays = '', , weekday = ''] = fields;
+  const without = (cron: string | null) =>
+    cron === null ? '' : `: ${cron} fires on these days without that test`;
+  switch (asks) {
+    case 'tomorrow':
+      return `its command asks whether tomorrow is the first of a month: ${cronWith(fields, 'L', '*')} without that test fires on the last day only`;
+    case 'week':
+      return `its command asks for the number of the week, which jumps at the end of a year: every: {n: 2, unit: week, from: DATE} without that test counts weeks from a date of yours`;
+    case 'count':
+      return `its command counts days: every: {n: 2, unit: day, from: DATE} without that test counts them from a date of yours`;
+    case 'weekday':
+      return `its command asks for the day of the week${without(values && onWeekdays(fields, monthDays, weekday, values))}`;
+    case 'monthDay':
+      return `its command asks for the day of the month${without(values && onMonthDays(fields, monthDays, weekday, values))}`;
+  }
 }
 
-function hintFor(asked: string, test: string, fields: readonly string[]): string | null {
-  const [, format = ''] = /\+["']?%([-_^]?[a-zA-Z])["']?\s*(?:\s|$)/.exec(`${asked} `) ?? [];
-  const isTomorrow = /(?:-d|--date)[ =]*["']?(?:tomorrow|next day|\+? ?1 ?day)/.test(asked);
-  if (/(?:-d|--date|-v)/.test(asked) && !isTomorrow) return null;
-  const [, weekday = '*'] = fields.slice(3);
-  if (isTomorrow)
-    return /[de]$/.test(format)
-      ? `its command asks whether tomorrow is the first of a month: ${cronWith(fields, 'L', '*')} without that test fires on the last day only`
-      : null;
-  if (/[VUW]$/.test(format))
-    return `its command asks for the number of the week, which jumps at the end of a year: every: {n: 2, unit: week, from: DATE} without that test counts weeks from a date of yours`;
-  if (/[uwaA]$/.test(format))
-    return `its command asks for the day of the week: in the last field of cron it needs no test, as ${cronWith(fields, '*', 'MON-FRI')} for working days`;
-  if (/[js]$/.test(format) && /%\s*\d/.test(test.replace(DATE, '')))
-    return `its command counts days: every: {n: 2, unit: day, from: DATE} without that test counts them from a date of yours`;
-  if (/[de]$/.test(format) && isOneDay(weekday))
-    return `its command asks for the day of the month: ${cronWith(fields, '*', `${weekday}#1`)} without such a test fires in the first seven days only, #2 in the next seven, ${weekday}L on the last of a month`;
-  return null;
+/** Null: firelock says it in another way, or not at all. */
+function onWeekdays(
+  fields: readonly string[],
+  monthDays: string,
+  weekday: string,
+  values: ReadonlySet<number>,
+) {
+  const [only = 0] = values;
+  if (!isAll(weekday)) return null;
+  const nth = values.size === 1 ? weekOf(monthDays) : null;
+  if (nth !== null) return cronWith(fields, '*', `${only}#${nth}`);
+  const { text } = writtenField(DAY_OF_WEEK, values);
+  return cronWith(fields, monthDays, isAll(monthDays) ? text : `+${text}`);
+}
+
+function onMonthDays(
+  fields: readonly string[],
+  monthDays: string,
+  weekday: string,
+  values: ReadonlySet<number>,
+) {
+  if (!isAll(monthDays) && !isAll(weekday)) return null;
+  const left = isAll(monthDays) ? values : valuesBoth(DAY_OF_MONTH, monthDays, values);
+  if (left.size === 0) return null;
+  const { text } = writtenField(DAY_OF_MONTH, left);
+  if (isAll(weekday)) return cronWith(fields, text, '*');
+  const nth = isOneDay(weekday) ? weekOf(text) : null;
+  return nth === null ? cronWith(fields, text, `+${weekday}`) : cronWith(fields, '*', `${weekday}#${nth}`);
+}
+
+function valuesBoth(field: Field, text: string, values: ReadonlySet<number>): Set<number> {
+  const read = parseField(field, text, '');
+  return new Set('fault' in read ? [] : valuesOf(field, read).filter((value) => values.has(value)));
+}
+
+/** 2 for `8-14`; null: the days are no n-th week of a month. */
+function weekOf(monthDays: string): number | null {
+  const [, from, to] = /^(\d{1,2})-(\d{1,2})$/.exec(monthDays) ?? [];
+  const first = Number(from);
+  return from !== undefined && Number(to) - first === 6 && first % 7 === 1 ? (first + 6) / 7 : null;
 }
 
 /** cron fires on either of two days: `0 9 1-7 * 1` on the first seven days, and on each Monday. */
 function eitherHints(fields: readonly string[]): string[] {
   const [, , monthDays = '', , weekday = ''] = fields;
-  const [, from, to] = /^(\d+)-(\d+)$/.exec(monthDays) ?? [];
-  const first = Number(from);
-  if (!isOneDay(weekday) || Number(to) - first !== 6 || first % 7 !== 1) return [];
-  const nth = `${weekday}#${(first + 6) / 7}`;
+  const nth = isOneDay(weekday) ? weekOf(monthDays) : null;
+  if (nth === null) return [];
   return [
-    `it fires on the days ${monthDays} and, besides, on each day ${weekday} of the week, as cron does; if only that weekday among these days is meant, write ${cronWith(fields, '*', nth)}`,
+    `it fires on the days ${monthDays} and, besides, on each day ${weekday} of the week, as cron does; if only that weekday among these days is meant, write ${cronWith(fields, '*', `${weekday}#${nth}`)}`,
   ];
 }
 
 function isOneDay(weekday: string): boolean {
   return /^(?:[0-7]|[a-z]{3})$/i.test(weekday);
+}
+
+function isAll(field: string): boolean {
+  return field === '*' || field === '*/1';
 }
 
 function cronWith([minute, hour, , month]: readonly string[], monthDays: string, weekday: string): string {

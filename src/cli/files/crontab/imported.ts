@@ -35,7 +35,7 @@ export class NotCarriedOver extends Error {
   override readonly name = 'NotCarriedOver';
 }
 
-/** Says why a command that calls curl becomes no HTTP target, and stays one for a worker. */
+/** Says why a command that calls curl or wget becomes no HTTP target, and stays one for a worker. */
 export class StaysCommand extends Error {
   override readonly name = 'StaysCommand';
 }

@@ -27,9 +27,15 @@ export function constantWords(command: string): ShellWord[] {
     if (take(TO_NOWHERE)) continue;
     const start = at;
     let text = '';
-    for (let piece = take(PIECE); piece !== null; piece = take(PIECE)) text += textOf(piece);
+    let isOpen = false;
+    for (let piece = take(PIECE); piece !== null; piece = take(PIECE)) {
+      text += textOf(piece);
+      isOpen ||= piece[4]?.includes('?') === true;
+    }
     const source = command.slice(start, at);
     if (source === '') throw new StaysCommand(whyNot(command.slice(at)));
+    // There is no folder “http:” whose files it could be.
+    if (isOpen && !/^https?:\/\//i.test(text)) throw new StaysCommand(whyNot('?'));
     if (/^\d+$/.test(source) && /[<>]/.test(command[at] ?? '')) throw new StaysCommand(ELSEWHERE);
     words.push({ text, source });
   }
@@ -38,7 +44,7 @@ export function constantWords(command: string): ShellWord[] {
 const BLANKS = /[ \t]*/y;
 const TO_NOWHERE = /(?:[12]?>>?[ \t]*\/dev\/null|2>&1|1?>&2)(?=[ \t;&|()]|$)/y;
 /** Quoted parts, and characters that mean themselves. A tilde does inside of a path. */
-const PIECE = /'([^']*)'|"((?:[^"\\$`]|\\[^])*)"|\\([^])|((?:[\w@%+=:,./!^#-]|(?<=[\w/.])~)+)/y;
+const PIECE = /'([^']*)'|"((?:[^"\\$`]|\\[^])*)"|\\([^])|((?:[\w@%+=:,./!^#?-]|(?<=[\w/.])~)+)/y;
 
 function textOf([, single, double, escaped, plain]: RegExpExecArray): string {
   return single ?? double?.replace(/\\([$`"\\])/g, '$1') ?? escaped ?? plain ?? '';
