@@ -184,6 +184,7 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
           { fireAt: '2027-01-02T10:00:00.000Z', local: '2027-01-02T11:00:00.000+01:00' },
           { fireAt: '2027-01-04T08:00:00.000Z', local: '2027-01-04T09:00:00.000+01:00' },
         ],
+        warnings: [],
       });
     },
   },

@@ -116,7 +116,8 @@ function startWatch(zoneData = OWN, { stopAfter = Infinity } = {}) {
         strandedRuns: 0,
         effectsFailing: 0,
         oldestEffectSeconds: 0,
-        schedulesLate: 0, calendarsEnding: 0,
+        schedulesLate: 0,
+        calendarsEnding: 0,
         zoneData: versions,
       });
     },

@@ -98,7 +98,13 @@ export async function putCalendar({ store }: Volume): Promise<void> {
 export async function editCalendar({ store }: Volume, dates: string[]): Promise<void> {
   await store.database.transaction(async (tx) => {
     const current = await lockNamed(tx, CALENDAR_ROWS, { id: 'holidays' });
-    if (current) await changeLockedCalendar(tx, current, { description: null, validUntil: null, dates }, { movesFires: true });
+    if (current)
+      await changeLockedCalendar(
+        tx,
+        current,
+        { description: null, validUntil: null, dates },
+        { movesFires: true },
+      );
   });
   await store.rows(sql`UPDATE calendars SET updated_at = updated_at - interval '1 minute'`);
 }

@@ -10,8 +10,7 @@ import { type OutcomeWatch, judgeLateness } from '../../core/schedules/outcome-w
 import { ints, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
-import { ENDS_SOON } from '../calendars/ending-calendars.ts';
-import { isOver } from '../schedules/search/status-conditions.ts';
+import { ENDS_SOON, isOver } from '../schedules/search/status-conditions.ts';
 import { lastSuccesses, lockWatches } from '../schedules/watches/outcome-watches.ts';
 import { shownByRuns } from './shown-by-runs.ts';
 

@@ -1,12 +1,9 @@
-import { type SQL, sql } from 'drizzle-orm';
-import { CALENDAR_ENDS_DAYS, type EndingCalendar } from '../../core/alerts/alert.ts';
+import { sql } from 'drizzle-orm';
+import type { EndingCalendar } from '../../core/alerts/alert.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { texts, uuids } from '../../postgres/sql/arrays.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
-import { isOver } from '../schedules/search/status-conditions.ts';
-
-/** Of a row `c` of `calendars`: its end is near, or was. Days of UTC. */
-export const ENDS_SOON: SQL = sql`c.valid_until <= (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date + ${sql.raw(String(CALENDAR_ENDS_DAYS))})`;
+import { ENDS_SOON, isOver } from '../schedules/search/status-conditions.ts';
 
 interface Row {
   id: string;

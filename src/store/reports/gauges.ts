@@ -1,11 +1,10 @@
 import { sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
-import { ENDS_SOON } from '../calendars/ending-calendars.ts';
 import { READY_LANES } from '../runs/claims/claims.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { lives } from '../instances/instances.ts';
 import { noPlanning } from '../instances/installation-row.ts';
-import { LATE_UIDS, isOver } from '../schedules/search/status-conditions.ts';
+import { ENDS_SOON, LATE_UIDS, isOver } from '../schedules/search/status-conditions.ts';
 import { COST, type Sample, oneSample } from './sample.ts';
 
 /**

@@ -116,7 +116,14 @@ class World {
     if (success > this.#seenSuccess) wellAt.set('late', success);
     return {
       ...{ isEnabled: this.isEnabled, isPausedByFirelock: !this.isEnabled && this.#byFirelock },
-      ...{ resumedAt: this.#resumedAt, isOver: false, lastFireAt: null, error: null, expect: null, calendar: null },
+      ...{
+        resumedAt: this.#resumedAt,
+        isOver: false,
+        lastFireAt: null,
+        error: null,
+        expect: null,
+        calendar: null,
+      },
       ...{ lateSince: this.#lateSince(), wellAt, open: this.open, over: this.#over },
     };
   }

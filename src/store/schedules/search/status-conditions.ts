@@ -1,4 +1,5 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
+import { CALENDAR_ENDS_DAYS } from '../../../core/alerts/alert.ts';
 
 /** For a row named `schedules`: whether nothing is left for it to fire, or to follow. */
 export const isOver = sql`(schedules.next_fire_at IS NULL AND (schedules.after_uid IS NULL
@@ -12,3 +13,6 @@ export const isApart = sql`(NOT schedules.enabled OR schedules.error IS NOT NULL
 
 /** Of schedules that are late: of which such an episode is open. */
 export const LATE_UIDS = sql`SELECT a.schedule_uid FROM alerts a WHERE a.kind = 'late' AND a.until IS NULL`;
+
+/** Of a row `c` of `calendars`: its end is near, or was. Days of UTC. */
+export const ENDS_SOON: SQL = sql`c.valid_until <= (SELECT (clock_timestamp() AT TIME ZONE 'UTC')::date + ${sql.raw(String(CALENDAR_ENDS_DAYS))})`;

@@ -80,8 +80,8 @@ describe('a plain success', () => {
       WHERE r.id = each.id`);
     const ids = (await store.rows<{ id: string }>(sql`SELECT id FROM runs`)).map(({ id }) => id);
     const plain = ids.map((id) => plainSuccess({ runId: id, instanceId: instance.id, at: Date.now() }));
-    expect((await store.database.run((db) => settlePlainIfClaimed(db, plain))).settled).toSatisfy((settled) =>
-      ids.every(settled),
+    expect((await store.database.run((db) => settlePlainIfClaimed(db, plain))).settled).toSatisfy(
+      (settled: (id: string) => boolean) => ids.every((id) => settled(id)),
     );
     const ended = await store.rows<RecordRow>(sql`SELECT ${RECORD_COLUMNS.history} FROM history r`);
     const expected = ended
