@@ -119,7 +119,7 @@ function packsChart() {
     execFileSync('tar', ['-xzOf', join(release, archive), `firelock/${path}`], { encoding: 'utf8' });
   const chart = parse(read('Chart.yaml')) as Record<string, string>;
   assert.deepEqual([chart['version'], chart['appVersion']], [version, version]);
-  assert.equal(read('files/alerts.yml'), readText(root, 'deploy', 'alerts.yml'));
+  assert.equal(read('files/alerts.yml'), readText(root, 'deploy/helm/firelock/files/alerts.yml'));
 }
 
 function listsPackages() {

@@ -47,11 +47,11 @@ function oneVersion(expected: string | undefined): string {
   return daemon;
 }
 
-/** As `helm package` does: links become the files that they lead to, and what .helmignore says stays out. */
+/** As `helm package` does: what .helmignore says stays out. */
 function packChart(): void {
   const leaveOut = ['--exclude=examples', '--exclude=.helmignore'];
   const archive = join(release, `firelock-chart-${version}.tgz`);
-  execFileSync('tar', ['-czhf', archive, ...leaveOut, '-C', join(root, 'deploy', 'helm'), 'firelock']);
+  execFileSync('tar', ['-czf', archive, ...leaveOut, '-C', join(root, 'deploy', 'helm'), 'firelock']);
 }
 
 interface Sbom {

@@ -133,7 +133,7 @@ async function runsOnce(stage: Stage) {
 async function exposesMetrics(stage: Stage) {
   const { text: metrics } = await request(stage, '/metrics');
   assert.match(metrics, /^firelock_runs_succeeded_total [1-9]/m);
-  const rules = readFileSync(new URL('../deploy/alerts.yml', import.meta.url), 'utf8');
+  const rules = readFileSync(new URL('../deploy/helm/firelock/files/alerts.yml', import.meta.url), 'utf8');
   for (const [name] of rules.matchAll(/\bfirelock_\w+/g)) {
     assert.match(metrics, new RegExp(`^# TYPE ${name.replace(/_bucket$/, '')} `, 'm'));
   }

@@ -127,11 +127,11 @@ describe('docker-compose.yml', () => {
   });
 
   test('gives Prometheus its files, which scrape every replica and name the alerts', () => {
-    for (const file of ['prometheus.yml', 'alerts.yml']) {
+    for (const file of ['prometheus.yml', 'helm/firelock/files/alerts.yml']) {
       expect(prometheus.volumes).toContain(`./deploy/${file}:/etc/prometheus/${file}:ro`);
     }
     const config = parse(readText('deploy/prometheus.yml')) as PrometheusConfig;
-    expect(config.rule_files).toEqual(['alerts.yml']);
+    expect(config.rule_files).toEqual(['helm/firelock/files/alerts.yml']);
     expect(config.scrape_configs).toMatchObject([
       { job_name: 'firelock', dns_sd_configs: [{ names: ['firelock'], type: 'A', port: 8080 }] },
     ]);

@@ -31,7 +31,7 @@ describe('the alerts', () => {
   });
 
   test('are rules and a configuration that Prometheus takes', async (context) => {
-    expect(await tool(context, 'promtool', 'check', 'rules', 'deploy/alerts.yml')).toContain(
+    expect(await tool(context, 'promtool', 'check', 'rules', 'deploy/helm/firelock/files/alerts.yml')).toContain(
       `SUCCESS: ${names.length} rules found`,
     );
     expect(await tool(context, 'promtool', 'check', 'config', 'deploy/prometheus.yml')).toContain(

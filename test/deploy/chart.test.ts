@@ -155,7 +155,7 @@ describe('the chart', () => {
     const dashboard = only(production, 'ConfigMap', '-dashboard').data['firelock.json'] ?? '';
     const url = 'https://git.example.org/ops/firelock/docs/runbook.md';
     expect(JSON.parse(dashboard)).toEqual(
-      JSON.parse(readText('deploy/grafana/firelock.json').replaceAll('docs/runbook.md', url)),
+      JSON.parse(readText('deploy/helm/firelock/files/dashboard.json').replaceAll('docs/runbook.md', url)),
     );
   });
 

@@ -23,7 +23,7 @@ interface Dashboard {
   templating: { list: { name: string; type: string; datasource?: unknown; definition?: string }[] };
 }
 
-const text = readText('deploy/grafana/firelock.json');
+const text = readText('deploy/helm/firelock/files/dashboard.json');
 const dashboard = JSON.parse(text) as Dashboard;
 const panels = dashboard.panels.filter(({ type }) => type !== 'row');
 const DATASOURCE = { type: 'prometheus', uid: '${datasource}' };
@@ -108,7 +108,7 @@ test('docker-compose.yml gives Grafana its data source and its dashboard, and gi
   const provisioning = 'deploy/grafana/provisioning';
   expect(grafana?.volumes).toEqual([
     `./${provisioning}:/etc/grafana/provisioning:ro`,
-    './deploy/grafana/firelock.json:/var/lib/grafana/dashboards/firelock.json:ro',
+    './deploy/helm/firelock/files/dashboard.json:/var/lib/grafana/dashboards/firelock.json:ro',
   ]);
   expect(parse(readText(`${provisioning}/datasources/prometheus.yml`))).toMatchObject({
     datasources: [{ type: 'prometheus', url: 'http://prometheus:9090' }],

@@ -13,7 +13,7 @@ test('a daemon has every metric that rules, dashboard and pages name, and answer
     const known = new Set([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name));
     const sources = {
       alerts: readAlerts().flatMap(({ expr, annotations }) => metricsIn(expr + annotations.description)),
-      dashboard: metricsIn(readText('deploy/grafana/firelock.json')),
+      dashboard: metricsIn(readText('deploy/helm/firelock/files/dashboard.json')),
       runbook: metricsIn(runbook),
     };
     for (const [source, names] of Object.entries(sources)) {
