@@ -4,20 +4,15 @@
  * Transaction: one for some limits, which locks their rows before it counts.
  * If the process dies here: rows of runs alone say which places are taken; any instance counts them, and gives the free ones.
  */
-import type { Clock } from '../runtime/clock.ts';
-import type { EventBus } from '../runtime/event-bus.ts';
 import { inHalves } from '../runtime/loop/batch.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
-import type { Database } from '../postgres/database.ts';
+import type { LoopDeps } from '../postgres/loop-deps.ts';
 import { batchFaultOf } from '../postgres/errors.ts';
 import { admitUnderLock, limitsToAdmit } from '../store/limits/admit-runs.ts';
 
-interface AdmissionDeps {
-  database: Database;
-  clock: Clock;
-  events: EventBus;
+interface AdmissionDeps extends LoopDeps {
   wake: Wake;
 }
 

@@ -6,12 +6,11 @@
  * If the process dies here: the slices that were committed are done; any instance goes on with the next.
  */
 import { reasonOf } from '../runtime/reason.ts';
-import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { restAfter } from '../runtime/loop/pace.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
-import type { Database } from '../postgres/database.ts';
+import type { LoopDeps } from '../postgres/loop-deps.ts';
 import { batchFaultOf } from '../postgres/errors.ts';
 import {
   type Backlog,
@@ -23,10 +22,7 @@ import {
 import { endSlice, type Slice, type SliceSize, markSlice } from '../store/backlogs/backlog-slices.ts';
 import { putOffSeconds } from './effects.ts';
 
-interface BacklogsDeps {
-  database: Database;
-  clock: Clock;
-  events: EventBus;
+interface BacklogsDeps extends LoopDeps {
   wake: Wake;
 }
 

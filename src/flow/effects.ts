@@ -9,13 +9,12 @@ import type { ScopeShares } from '../core/access/scope-shares.ts';
 import { ALERT_OF_BOUND } from '../core/alerts/alert.ts';
 import { BOUNDS } from '../core/schedules/expect.ts';
 import { inHalvesOnceFailed } from '../runtime/loop/batch.ts';
-import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { restAfter } from '../runtime/loop/pace.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
-import type { Database } from '../postgres/database.ts';
+import type { LoopDeps } from '../postgres/loop-deps.ts';
 import { type AppliedEffects, applyEffects } from '../store/effects/apply-effects.ts';
 import { splitByFollower } from '../store/effects/follower-pairs.ts';
 import {
@@ -29,10 +28,7 @@ import { batchFaultOf } from '../postgres/errors.ts';
 import { emitAlerts } from '../store/alerts/apply-causes.ts';
 import { emitJudged } from '../store/runs/overlaps.ts';
 
-interface EffectsDeps {
-  database: Database;
-  clock: Clock;
-  events: EventBus;
+interface EffectsDeps extends LoopDeps {
   wake: Wake;
   /** In whose lanes runs of followers wait. */
   scopeShares?: ScopeShares;

@@ -12,16 +12,14 @@
 import type { ScopeShares } from '../core/access/scope-shares.ts';
 import { laneInScope } from '../core/runs/run-lane.ts';
 import type { KeyRing } from '../core/secrets/key-ring.ts';
-import type { Clock } from '../runtime/clock.ts';
 import type { ConfirmedCommits } from '../runtime/confirmed-commits.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
-import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import { createOwnShortage } from '../runtime/own-shortage.ts';
 import type { InstallationWatch } from '../runtime/installation-watch.ts';
 import type { Wake } from '../runtime/loop/wake.ts';
 import type { Effect } from '../store/effects/effect-rows.ts';
-import type { Database } from '../postgres/database.ts';
+import type { LoopDeps } from '../postgres/loop-deps.ts';
 import { releaseFireLocksIfMine } from '../store/schedules/fire-locks.ts';
 import type { LockedSchedule } from '../store/schedules/locked-schedule.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
@@ -45,11 +43,8 @@ import { type RecordIntentDeps, recordIntents } from './record-intent.ts';
 import { type Settler, createSettler } from './settle.ts';
 import { FIRE_LOCK_BATCH, type FireLockDeps, type FiredRound, createTick, takeFireLocks } from './tick.ts';
 
-interface PipelineDeps {
-  database: Database;
-  clock: Clock;
+interface PipelineDeps extends LoopDeps {
   databaseClock: DatabaseClock;
-  events: EventBus;
   commits: ConfirmedCommits;
   targets: TargetRegistry;
   /** Decrypts what targets are sent. */

@@ -8,24 +8,19 @@ import type { ScopeShares } from '../core/access/scope-shares.ts';
 import type { AttemptSettlement } from '../core/runs/attempts/settle-attempt.ts';
 import { withoutText } from '../core/runs/attempts/settlement.ts';
 import { inHalves } from '../runtime/loop/batch.ts';
-import type { Clock } from '../runtime/clock.ts';
 import type { ConfirmedCommits } from '../runtime/confirmed-commits.ts';
-import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, type Turning, createLoop, turningOf } from '../runtime/loop/loop.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { type StarvationGuard, createStarvationGuard } from '../runtime/loop/rests.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
-import type { Database } from '../postgres/database.ts';
+import type { LoopDeps } from '../postgres/loop-deps.ts';
 import { batchFaultOf, isDataRefused, isLockedByOthers } from '../postgres/errors.ts';
 import type { MeetingLocks } from '../store/runs/lock-runs.ts';
 import { type SettledRuns, settleLockedRuns } from '../store/runs/ends/settle-locked.ts';
 import { settlePlainIfClaimed } from '../store/runs/ends/settle-plain.ts';
 import { type EndedAttempt, MIN_WAIT_MS, SettleQueue, isLimited, waitAfter } from './settle-queue.ts';
 
-interface SettleDeps {
-  database: Database;
-  clock: Clock;
-  events: EventBus;
+interface SettleDeps extends LoopDeps {
   commits: Pick<ConfirmedCommits, 'note'>;
   wake: Wake;
   /** Attempts that may be under way at once. */

@@ -15,6 +15,7 @@ import type { Database } from '../postgres/database.ts';
 import { type DueSchedules, lockDueSchedules } from '../store/schedules/fire-locks.ts';
 import type { PlanTurns } from './plan-turns.ts';
 import { skipsOf } from '../store/schedules/skips.ts';
+import type { LoopDeps } from '../postgres/loop-deps.ts';
 
 /** What one round has done. */
 export interface FiredRound {
@@ -58,11 +59,8 @@ export function createTick(deps: TickDeps): Loop {
   });
 }
 
-export interface FireLockDeps {
-  database: Database;
-  clock: Clock;
+export interface FireLockDeps extends LoopDeps {
   databaseClock: DatabaseClock;
-  events: EventBus;
   lease: Lease;
   lockTtlSeconds: number;
   planTurns: PlanTurns;

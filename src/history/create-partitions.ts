@@ -5,29 +5,21 @@
  * If the process dies here: the day has its partition or it has not; the next pass, on any instance, makes what is missing.
  */
 import type { Instant } from '../core/instant.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
-import type { Database } from '../postgres/database.ts';
+import type { LoopDeps } from '../postgres/loop-deps.ts';
 import { isNotNow } from '../postgres/errors.ts';
 import { DAYS_AHEAD, createPartition, missingPartitions } from '../postgres/history-partitions.ts';
 
-interface CreatePartitionsDeps {
-  database: Database;
-  clock: Clock;
-  events: EventBus;
-}
-
 const INTERVAL_MS = 600_000;
 
-interface State extends CreatePartitionsDeps {
+interface State extends LoopDeps {
   /** Monotonic: since when a partition could not be made; null: all could be. */
   failingSince: number | null;
   warnedAt: number | null;
 }
 
-export function createPartitionMaker(deps: CreatePartitionsDeps): Loop {
+export function createPartitionMaker(deps: LoopDeps): Loop {
   const { clock, events } = deps;
   const state: State = { ...deps, failingSince: null, warnedAt: null };
   return createLoop({ name: 'partitions', clock, body: () => pass(state), events });

@@ -7,12 +7,10 @@
 import type { Instant } from '../core/instant.ts';
 import { firstRunIdAt } from '../core/runs/run.ts';
 import { horizonOf } from '../core/time/plan-due.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { type PageSize, createPageSize } from '../runtime/loop/page-size.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
-import type { Database } from '../postgres/database.ts';
+import type { LoopDeps } from '../postgres/loop-deps.ts';
 import { isNotNow, isTableGone } from '../postgres/errors.ts';
 import type { Executor } from '../postgres/executor.ts';
 import { dropReplacedBefore } from '../store/calendars/write-calendars.ts';
@@ -29,10 +27,7 @@ import { DAY_MS } from '../core/utc-day.ts';
 import { type DefinitionWalk, createDefinitionWalk } from './definition-walk.ts';
 import { FIRST_UUID } from '../postgres/sql/arrays.ts';
 
-export interface DropPartitionsDeps {
-  database: Database;
-  clock: Clock;
-  events: EventBus;
+export interface DropPartitionsDeps extends LoopDeps {
   retentionDays: number;
   /** The time between two looks for old days; the usual value unless a test sets another. */
   intervalMs?: number;

@@ -5,10 +5,8 @@
  * If the process dies here: nothing of the caller's transaction is written.
  */
 import { NO_SHARES, type ScopeShare, type ScopeShares } from '../core/access/scope-shares.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
-import type { Database } from '../postgres/database.ts';
+import type { LoopDeps } from '../postgres/loop-deps.ts';
 import type { Transaction } from '../postgres/executor.ts';
 import { OperationRefused } from './operation-refused.ts';
 import { countOpenRunsOf, countSchedulesUnderLock } from '../store/scopes/scope-counts.ts';
@@ -47,10 +45,7 @@ export interface OpenRunCaps {
   takeOrSay(name: string | null): OperationRefused | null;
 }
 
-interface CapsDeps {
-  database: Database;
-  clock: Clock;
-  events: EventBus;
+interface CapsDeps extends LoopDeps {
   scopeShares: ScopeShares;
 }
 

@@ -1,13 +1,11 @@
 import { inHalves } from '../runtime/loop/batch.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { type Rests, createRests } from '../runtime/loop/rests.ts';
 import { reasonOf } from '../runtime/reason.ts';
-import type { Database } from './database.ts';
 import { batchFaultOf } from './errors.ts';
 import type { Executor } from './executor.ts';
+import type { LoopDeps } from './loop-deps.ts';
 
 /** What a loop does with rows that it has found. */
 export interface RowWork<Row> {
@@ -36,10 +34,7 @@ export function seeTo<Row>(
   });
 }
 
-export interface WatchDeps {
-  database: Database;
-  clock: Clock;
-  events: EventBus;
+export interface WatchDeps extends LoopDeps {
   /** After an outage, the waiting outcomes are written before it is valid again: what ended in time counts. */
   lease: Lease;
 }

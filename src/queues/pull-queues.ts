@@ -5,7 +5,6 @@
  * If the process dies here: a run that was claimed and not answered goes on when its lease runs out.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import { type Turning, createLoop, turningOf } from '../runtime/loop/loop.ts';
@@ -18,11 +17,9 @@ import { claimDueRuns } from '../store/runs/claims/claim-due-runs.ts';
 import { NO_ROOM } from '../store/runs/claims/claims.ts';
 import { createAttendance, createWorkerSightings } from './worker-sightings.ts';
 import { type PullRequest, type PullLine, createPullLine } from './pull-line.ts';
+import type { LoopDeps } from '../postgres/loop-deps.ts';
 
-interface PullQueueDeps {
-  database: Database;
-  clock: Clock;
-  events: EventBus;
+interface PullQueueDeps extends LoopDeps {
   lease: Pick<Lease, 'instanceId'>;
 }
 

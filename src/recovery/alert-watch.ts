@@ -6,13 +6,11 @@
  *   the locks of theirs.
  * If the process dies here: the rows say what is left, and any instance goes on.
  */
-import type { Clock } from '../runtime/clock.ts';
-import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { type Passed, type Rests, createPassed, createRests } from '../runtime/loop/rests.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
-import type { Database } from '../postgres/database.ts';
+import type { LoopDeps } from '../postgres/loop-deps.ts';
 import { type RowWork, seeTo } from '../postgres/see-to.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { findAlertLooks, forgetOldAlerts } from '../store/alerts/alert-looks.ts';
@@ -21,10 +19,7 @@ import { applyCauses, emitAlerts } from '../store/alerts/apply-causes.ts';
 import { closeMessages, findGathered } from '../store/alerts/close-messages.ts';
 import { type Reminder, findReminders, remind } from '../store/alerts/reminders.ts';
 
-interface AlertWatchDeps {
-  database: Database;
-  clock: Clock;
-  events: EventBus;
+interface AlertWatchDeps extends LoopDeps {
   lease: Lease;
   wake: Wake;
   retentionDays: number;

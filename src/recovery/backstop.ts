@@ -5,12 +5,10 @@
  * Transaction: one for each kind of work.
  * If the process dies here: the next pass, on any instance, finds the same rows.
  */
-import type { Clock } from '../runtime/clock.ts';
-import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { type PageSize, createPageSize } from '../runtime/loop/page-size.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
-import type { Database } from '../postgres/database.ts';
+import type { LoopDeps } from '../postgres/loop-deps.ts';
 import { writeOverlapEffects } from '../store/effects/insert-effects.ts';
 import {
   type EdgeCursor,
@@ -23,10 +21,7 @@ import { releaseHeldRuns } from '../store/runs/held-runs.ts';
 import { bringBackPutOffs, bringBackRuns } from '../store/runs/written-ahead.ts';
 import { abandonWaitingOfDeleted } from '../store/runs/ends/abandon-runs.ts';
 
-interface BackstopDeps {
-  database: Database;
-  clock: Clock;
-  events: EventBus;
+interface BackstopDeps extends LoopDeps {
   intervalSeconds: number;
   wake: Wake;
 }

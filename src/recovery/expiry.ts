@@ -9,8 +9,6 @@ import { type Instant, isoInstant } from '../core/instant.ts';
 import type { AttemptError } from '../core/runs/attempts/outcome.ts';
 import { type Handoff, NO_DEFINITION } from '../core/schedules/schedule.ts';
 import { type Attempted, type Settlement, settlementOf } from '../core/runs/attempts/settlement.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import {
   type Rests,
@@ -19,7 +17,7 @@ import {
   createStarvationGuard,
 } from '../runtime/loop/rests.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
-import type { Database } from '../postgres/database.ts';
+import type { LoopDeps } from '../postgres/loop-deps.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { batchFaultOf, isUnavailable } from '../postgres/errors.ts';
 import { seeTo } from '../postgres/see-to.ts';
@@ -34,10 +32,7 @@ import {
 import type { MeetingLocks } from '../store/runs/lock-runs.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
 
-export interface ExpiryDeps {
-  database: Database;
-  clock: Clock;
-  events: EventBus;
+export interface ExpiryDeps extends LoopDeps {
   targets: TargetRegistry;
   wake: Wake;
   /**

@@ -6,14 +6,12 @@
  */
 import { setTimeout } from 'node:timers/promises';
 import { afterBeat, type BeatStreak, LEASE_MARGIN_SECONDS, mayDeclareDead } from '../core/time/lease.ts';
-import type { Clock } from '../runtime/clock.ts';
 import type { ConfirmedCommit, ConfirmedCommits } from '../runtime/confirmed-commits.ts';
 import type { DatabaseClock } from '../runtime/database-clock.ts';
-import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import type { InstallationWatch } from '../runtime/installation-watch.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
-import type { Database } from '../postgres/database.ts';
+import type { LoopDeps } from '../postgres/loop-deps.ts';
 import {
   type HeartbeatAnswer,
   type Instance,
@@ -23,11 +21,8 @@ import {
 } from '../store/instances/instances.ts';
 import { commitsGone } from '../store/runs/commits-gone.ts';
 
-interface HeartbeatDeps {
-  database: Database;
-  clock: Clock;
+interface HeartbeatDeps extends LoopDeps {
   databaseClock: DatabaseClock;
-  events: EventBus;
   lease: Lease;
   /** The newest of this instance. */
   commits: ConfirmedCommits;

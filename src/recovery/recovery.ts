@@ -6,7 +6,6 @@
 import type { LostBecause } from '../core/events.ts';
 import type { RecoveryPolicy } from '../core/runs/lost-claim.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import {
@@ -16,9 +15,10 @@ import {
   createStarvationGuard,
 } from '../runtime/loop/rests.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
-import { type Database, STATEMENT_LIMIT_MS } from '../postgres/database.ts';
+import { STATEMENT_LIMIT_MS } from '../postgres/database.ts';
 import { seeTo } from '../postgres/see-to.ts';
 import type { MeetingLocks } from '../store/runs/lock-runs.ts';
+import type { LoopDeps } from '../postgres/loop-deps.ts';
 import {
   type LostClaim,
   findClaimsOf,
@@ -27,10 +27,7 @@ import {
   takeOverIfStillClaimed,
 } from '../store/runs/claims/take-over-lost-claims.ts';
 
-interface RecoveryDeps extends RecoveryPolicy {
-  database: Database;
-  clock: Clock;
-  events: EventBus;
+interface RecoveryDeps extends RecoveryPolicy, LoopDeps {
   lease: Lease;
   intervalSeconds: number;
   /** A claim that is older than its attempt may take by this much is lost, whatever its instance says. */

@@ -9,8 +9,6 @@ import { LONGEST_REACH_MS } from '../core/days/day-times.ts';
 import type { Calendars } from '../core/exclusions/calendar-history.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
 import { cursorByZoneData, judgeZoneData, type ZoneDataSeen } from '../core/time/zone-data-verdict.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { createPageSize } from '../runtime/loop/page-size.ts';
 import {
@@ -28,11 +26,9 @@ import {
 import { shareFreeCalendars } from '../store/calendars/share-calendars.ts';
 import { calendarIdsIn, readTiming } from '../core/schedules/stored-definition.ts';
 import { readZoneData, recordZoneDataIfAlone } from '../store/schedules/zone-data.ts';
+import type { LoopDeps } from '../postgres/loop-deps.ts';
 
-interface ZoneWatchDeps {
-  database: Database;
-  clock: Clock;
-  events: EventBus;
+interface ZoneWatchDeps extends LoopDeps {
   /** The version of this instance's time zone data. */
   zoneData: string;
 }

@@ -20,15 +20,13 @@ type PlannedTrigger = (typeof PLANNED_TRIGGERS)[number];
 export const PAYLOAD_SOURCES = ['schedule', 'request'] as const;
 type PayloadSource = (typeof PAYLOAD_SOURCES)[number];
 
-/** The durable record of one fire, as the API shows it. */
-export interface Run {
+/** What a run has wherever it is looked at: its row, open or ended, and the API. */
+export interface RunFields {
   id: string;
-  /** Null: a one-off run, or a message of a notifier. */
-  scheduleId: string | null;
-  scheduleVersion: number | null;
   scheduledFor: Instant;
   trigger: RunTrigger;
   status: RunStatus;
+  /** Only for an ended run. */
   reason: string | null;
   /** Starts of an attempt; never lowered. */
   attempts: number;
@@ -39,7 +37,6 @@ export interface Run {
   lostAt: Instant | null;
   /** An attempt may have arrived, and firelock asks the target; from this moment on it believes a "no". */
   inDoubtUntil: Instant | null;
-  nextAttemptAt: Instant | null;
   /** Until when it may be begun, or tried again; null: for ever. */
   beginBy: Instant | null;
   /** The limit of the run; null: none. */
@@ -54,27 +51,37 @@ export interface Run {
   finishedAt: Instant | null;
   latenessMs: number | null;
   executionId: string | null;
-  /** The last answer of its target, or the result that was reported with its end. */
-  result: { statusCode: number | null; body: string } | null;
   error: AttemptError | null;
   key: string | null;
-  /** The run whose end it follows. */
-  parentRunId: string | null;
   /** As its row names what it follows: that run, or a schedule that is late. */
   parentId: string | null;
   /** The notifier whose message it is. */
   notifierId: string | null;
+  workerId: string | null;
+  /** While it runs: when it expires without a report from its worker or target. */
+  expiresAt: Instant | null;
+  /** 0 … 1, as last reported. */
+  progress: number | null;
+  createdAt: Instant;
+  updatedAt: Instant;
+}
+
+/** The durable record of one fire, as the API shows it. */
+export interface Run extends RunFields {
+  /** Null: a one-off run, or a message of a notifier. */
+  scheduleId: string | null;
+  scheduleVersion: number | null;
+  nextAttemptAt: Instant | null;
+  /** The last answer of its target, or the result that was reported with its end. */
+  result: { statusCode: number | null; body: string } | null;
+  /** The run whose end it follows. */
+  parentRunId: string | null;
   /** Ids, in the order of the call. */
   dependsOn: readonly string[];
   /** Ids of the runs that wait, or waited, for it. */
   dependents: readonly string[];
   /** For a pull run. */
   queue: string | null;
-  workerId: string | null;
-  /** While it runs: when it expires without a report from its worker or target. */
-  expiresAt: Instant | null;
-  /** 0 … 1, as last reported. */
-  progress: number | null;
   /** Bounds of `expect` that did not hold. */
   unmet: readonly Bound[];
   /** Every attempt but a plain first success, which the run itself shows. */
@@ -83,8 +90,6 @@ export interface Run {
   payload: string | null;
   payloadFrom: PayloadSource;
   priority: Priority;
-  createdAt: Instant;
-  updatedAt: Instant;
 }
 
 /**

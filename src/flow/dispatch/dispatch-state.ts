@@ -1,14 +1,12 @@
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
-import type { Clock } from '../../runtime/clock.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
-import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Lease } from '../../runtime/instance-lease.ts';
 import type { Loop } from '../../runtime/loop/loop.ts';
 import type { OwnShortage } from '../../runtime/own-shortage.ts';
 import type { Rests } from '../../runtime/loop/rests.ts';
 import type { Wake } from '../../runtime/loop/wake.ts';
 import type { InstallationWatch } from '../../runtime/installation-watch.ts';
-import type { Database } from '../../postgres/database.ts';
+import type { LoopDeps } from '../../postgres/loop-deps.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import type { ClaimBuffer } from './claim-buffer.ts';
 import type { ClaimRoom } from './claim-room.ts';
@@ -19,13 +17,10 @@ import type { Lanes } from './lanes.ts';
 import type { EndedAttempt } from '../settle-queue.ts';
 import type { Settler } from '../settle.ts';
 
-export interface DispatchDeps {
+export interface DispatchDeps extends LoopDeps {
   /** `dispatch` claims all runs except messages of notifiers, and makes these ready; `messages` claims these. */
   name: 'dispatch' | 'messages';
-  database: Database;
-  clock: Clock;
   databaseClock: DatabaseClock;
-  events: EventBus;
   targets: TargetRegistry;
   definitions: HandoffDefinitions;
   settler: Pick<Settler, 'add'>;

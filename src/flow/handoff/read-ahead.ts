@@ -1,14 +1,9 @@
-import type { Clock } from '../../runtime/clock.ts';
-import type { EventBus } from '../../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../../runtime/loop/loop.ts';
-import type { Database } from '../../postgres/database.ts';
+import type { LoopDeps } from '../../postgres/loop-deps.ts';
 import { editionsDueWithin } from '../../store/schedules/load-handoffs.ts';
 import { type HandoffDefinitions, MAX_KEPT } from './handoff-definitions.ts';
 
-interface ReadAheadDeps {
-  database: Database;
-  clock: Clock;
-  events: EventBus;
+interface ReadAheadDeps extends LoopDeps {
   definitions: HandoffDefinitions;
 }
 

@@ -1,9 +1,8 @@
 import type { TroubledNotifiers } from '../../core/alerts/alert-events.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { EventBus } from '../../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../../runtime/loop/loop.ts';
-import type { Database } from '../../postgres/database.ts';
+import type { LoopDeps } from '../../postgres/loop-deps.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { countOpenRuns, countSchedules, countSchedulesAhead } from '../../store/reports/counts.ts';
 import { sampleWork } from '../../store/reports/gauges.ts';
@@ -12,10 +11,7 @@ import { sampleUsedKeys } from '../../store/secrets/used-keys.ts';
 import type { Sample } from '../../store/reports/sample.ts';
 import type { Metrics } from './metrics.ts';
 
-interface GaugeSamplerDeps {
-  database: Database;
-  clock: Clock;
-  events: EventBus;
+interface GaugeSamplerDeps extends LoopDeps {
   metrics: Metrics;
   secrets: KeyRing;
   tickIntervalMs: number;

@@ -37,12 +37,13 @@ import { type RunChange, saveLockedRuns } from '../../store/runs/save-runs.ts';
 import type { OpenRunCaps } from '../scope-caps.ts';
 import { goneNamesOf, refuseGone } from './gone-names.ts';
 
+/** Also of a fire by hand, and of one-off runs. */
 export interface RunActionDeps {
   database: Database;
   events: EventBus;
   wake: Wake;
   auditor?: Auditor;
-  /** Of the caller: which other runs the answer names, and what a bulk action finds. */
+  /** Of the caller: what it does not show is unknown, and not named. */
   scope: Scope;
   scopeShares?: ScopeShares;
   openRunCaps?: OpenRunCaps;

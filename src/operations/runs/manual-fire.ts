@@ -5,19 +5,15 @@
  */
 import { hash } from 'node:crypto';
 import type { Scope } from '../../core/access/scope.ts';
-import type { ScopeShares } from '../../core/access/scope-shares.ts';
 import { BodyTooLong, isTooLongWith } from '../../core/http/body-template.ts';
 import { type Run, randomRunId } from '../../core/runs/run.ts';
 import { boundsOf } from '../../core/runs/bounds.ts';
 import { type OfSchedule, newRun, runOfSchedule } from '../../core/runs/new-run.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { Instant } from '../../core/instant.ts';
-import type { EventBus } from '../../runtime/event-bus.ts';
-import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
-import type { Database } from '../../postgres/database.ts';
+import { wakeFor } from '../../runtime/loop/wake.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import type { Auditor } from '../../store/audit/record-audit.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import { takeKeysUnlessTaken } from '../../store/runs/idempotency-keys.ts';
 import {
@@ -28,18 +24,7 @@ import {
 } from '../../store/runs/overlaps.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
-import type { OpenRunCaps } from '../scope-caps.ts';
-
-interface ManualFireDeps {
-  database: Database;
-  events: EventBus;
-  wake: Wake;
-  auditor?: Auditor;
-  /** Of the caller: which other runs the answer names. */
-  scope: Scope;
-  scopeShares?: ScopeShares;
-  openRunCaps?: OpenRunCaps;
-}
+import type { RunActionDeps } from './act-on-runs.ts';
 
 interface ManualFireRequest {
   scheduleId: string;
@@ -61,7 +46,7 @@ interface Decided {
  * Fires a schedule now, paused or not, as its `overlap` allows. The same key with the same body answers the run that it
  * made. @throws OperationRefused, BodyTooLong
  */
-export async function fireManually(deps: ManualFireDeps, request: ManualFireRequest): Promise<ManualFired> {
+export async function fireManually(deps: RunActionDeps, request: ManualFireRequest): Promise<ManualFired> {
   const { fired, judged } = await deps.database.transaction((tx) => fireIn(tx, deps, request));
   if (fired.kind === 'created') {
     const { queue, limitId } = fired.run;
@@ -74,7 +59,7 @@ export async function fireManually(deps: ManualFireDeps, request: ManualFireRequ
   return fired;
 }
 
-async function fireIn(tx: Transaction, deps: ManualFireDeps, request: ManualFireRequest): Promise<Decided> {
+async function fireIn(tx: Transaction, deps: RunActionDeps, request: ManualFireRequest): Promise<Decided> {
   // Locked, so that a delete comes wholly before or wholly after, and that what may start is decided under its lock.
   const schedule = (await lockSchedules(tx, [request.scheduleId])).get(request.scheduleId);
   if (!schedule) return { fired: { kind: 'noSuchSchedule' } };

@@ -3,8 +3,7 @@
  * Transaction: one. It locks the dependencies last, then reads them: ended ones are counted now, later ends see the new edges.
  * If the process dies here: all are there or none; any instance may claim them.
  */
-import type { Scope } from '../../core/access/scope.ts';
-import { NO_SHARES, type ScopeShares } from '../../core/access/scope-shares.ts';
+import { NO_SHARES } from '../../core/access/scope-shares.ts';
 import { laneInScope, queueOfLane } from '../../core/runs/run-lane.ts';
 import { type Instant, isoOrNull } from '../../core/instant.ts';
 import { type OneOffRun, bodyHashOf } from '../../core/runs/one-off-run.ts';
@@ -14,12 +13,9 @@ import type { RunRecord } from '../../core/runs/run-record.ts';
 import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { hasSecrets, sameSecrets } from '../../core/schedules/target-secrets.ts';
-import type { EventBus } from '../../runtime/event-bus.ts';
 import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
-import { type Wake, type Work, wakeFor } from '../../runtime/loop/wake.ts';
+import { type Work, wakeFor } from '../../runtime/loop/wake.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
-import type { Database } from '../../postgres/database.ts';
-import type { Auditor } from '../../store/audit/record-audit.ts';
 import { countDependencies } from '../../store/effects/dependents.ts';
 import { writeEffects } from '../../store/effects/insert-effects.ts';
 import type { Transaction } from '../../postgres/executor.ts';
@@ -38,7 +34,7 @@ import { runsSeen } from '../../store/scopes/in-scope.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import { unknownNamesOf } from '../named-things.ts';
-import type { OpenRunCaps } from '../scope-caps.ts';
+import type { RunActionDeps } from './act-on-runs.ts';
 import {
   CannotAccept,
   type Draft,
@@ -49,18 +45,10 @@ import {
   refuseWhatCannotBe,
 } from './one-off-links.ts';
 
-interface OneOffDeps {
-  database: Database;
+interface OneOffDeps extends RunActionDeps {
   /** Tells whether a key was used with the same secret values before. */
   secrets: KeyRing;
-  events: EventBus;
   targets: TargetRegistry;
-  wake: Wake;
-  auditor?: Auditor;
-  /** Of the caller: what it does not show is unknown. */
-  scope: Scope;
-  scopeShares?: ScopeShares;
-  openRunCaps?: OpenRunCaps;
 }
 
 /**

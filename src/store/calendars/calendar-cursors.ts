@@ -6,16 +6,10 @@ import { lookAtAlertsOf } from '../alerts/alert-effects.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 import { SCHEDULES_CHANGED } from '../schedules/write-schedules.ts';
+import type { TimedSchedule } from '../schedules/locked-schedule.ts';
 
 /** A schedule that names a calendar, and its planning state: the guard of a move. */
-export interface CalendarUser extends PlannedUpTo {
-  uid: string;
-  id: string;
-  version: number;
-  /** For `readTiming`. */
-  timing: string;
-  createdAt: Instant;
-}
+export type CalendarUser = PlannedUpTo & TimedSchedule;
 
 interface Row {
   uid: string;

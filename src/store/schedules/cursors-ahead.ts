@@ -6,6 +6,7 @@ import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 import { noteSkipsUnderLock } from './skips.ts';
+import type { TimedSchedule } from './locked-schedule.ts';
 
 /** Of a row `s` of schedules: it was planned, or written, while the database's clock was ahead; `clock` has the column `now`. */
 export const isAhead = sql`greatest(s.planned_through, s.updated_at) > clock.now + make_interval(secs => ${AHEAD_SECONDS})`;
@@ -27,14 +28,8 @@ export function goesOnAfter(row: CursorRow, now: Instant): Instant {
 }
 
 /** As it was read: the guard of its move. */
-export interface ScheduleAhead {
-  uid: string;
-  id: string;
-  version: number;
-  /** For `readTiming`. */
-  timing: string;
+export interface ScheduleAhead extends TimedSchedule {
   enabled: boolean;
-  createdAt: Instant;
   plannedThrough: Instant | null;
   nextOccurrenceAt: Instant | null;
 }

@@ -3,15 +3,20 @@ import type { Overlap } from '../../core/schedules/schedule.ts';
 import { type InstantText, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 import type { Skips } from './skips.ts';
 
-/** A due schedule under the caller's fire-lock: what planning needs, and what the guard of the commit compares. */
-export interface LockedSchedule {
+/** A schedule, and what its fire times are computed from. */
+export interface TimedSchedule {
   uid: string;
   id: string;
   version: number;
-  /** Of that version (`Edition`). */
-  edition: string | null;
   /** For `readTiming`. */
   timing: string;
+  createdAt: Instant;
+}
+
+/** A due schedule under the caller's fire-lock: what planning needs, and what the guard of the commit compares. */
+export interface LockedSchedule extends TimedSchedule {
+  /** Of that version (`Edition`). */
+  edition: string | null;
   overlap: Overlap;
   lane: string;
   /** Its rank: the smaller, the sooner. */
@@ -31,7 +36,6 @@ export interface LockedSchedule {
   /** Of its runs; null: they never expire. */
   expiresAfterSeconds: number | null;
   lockedAt: Instant;
-  createdAt: Instant;
 }
 
 /** Usual values are null. */

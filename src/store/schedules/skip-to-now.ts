@@ -12,17 +12,12 @@ import { OF_SCHEDULE, type OfScheduleRow, ofScheduleRow } from '../runs/of-sched
 import { recordRuns } from '../runs/save-runs.ts';
 import { deletePlannedSkips } from './skips.ts';
 import { isOver } from './search/status-conditions.ts';
+import type { TimedSchedule } from './locked-schedule.ts';
 
 /** What `firelock resume` reads and writes of schedules while no instance lives. */
 
 /** A schedule whose cursor lies in the past, as it was read: the guard of its move. */
-export interface DueSchedule {
-  uid: string;
-  id: string;
-  version: number;
-  /** For `readTiming`. */
-  timing: string;
-  createdAt: Instant;
+export interface DueSchedule extends TimedSchedule {
   /** NaN if the row contains no moment. */
   nextOccurrenceAt: Instant;
   /** A caller may have asked that some of its fires are not made. */

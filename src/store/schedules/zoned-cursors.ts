@@ -9,16 +9,10 @@ import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../post
 import { SCHEDULES_CHANGED } from './write-schedules.ts';
 import { newerZoneDataLives } from './zone-data.ts';
 import { isUnlisted } from '../instances/instances.ts';
+import type { TimedSchedule } from './locked-schedule.ts';
 
 /** A schedule whose fire times depend on zone data, and its planning state: the guard of a move. */
-export interface ZonedSchedule extends CursorState {
-  uid: string;
-  id: string;
-  version: number;
-  /** For `readTiming`. */
-  timing: string;
-  createdAt: Instant;
-}
+export type ZonedSchedule = CursorState & TimedSchedule;
 
 interface ZonedPage {
   /** The database's clock. */
