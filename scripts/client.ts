@@ -18,16 +18,17 @@ const hash = await sourcesHash(root, [
     'package-lock.json',
   ],
 ]);
-const isFresh = (await readFile(join(directory, 'SOURCES'), 'utf8').catch(() => '')) === hash;
+/** Written last, so that all is there if it is. */
+const [types, made] = [join(directory, 'types.gen.ts'), `\n// of ${hash}\n`];
+const isFresh = (await readFile(types, 'utf8').catch(() => '')).endsWith(made);
 
 if (!isFresh) await write();
 
 async function write(): Promise<void> {
   const document = JSON.parse(await readFile(join(root, 'openapi', 'openapi.json'), 'utf8')) as Document;
   const files = {
-    'types.gen.ts': await renderTypes(document),
     'operations.gen.ts': clientOperations(document.paths),
-    SOURCES: hash,
+    'types.gen.ts': `${await renderTypes(document)}${made}`,
   };
   await mkdir(directory, { recursive: true });
   // Whatever reads a file at this moment finds it whole.
