@@ -4,6 +4,9 @@ import { isReadOnly, isRepeatable } from './errors.ts';
 import type { Executor, Transaction } from './executor.ts';
 import { ConnectionPool, type PoolUsage } from './pool.ts';
 import { TRANSACTION_LIMIT_MS } from './transaction.ts';
+import { sql } from 'drizzle-orm';
+import { databaseTrouble } from '../core/database-trouble.ts';
+import type { EventBus } from '../runtime/event-bus.ts';
 
 /**
  * The only way to the database. Every piece of work has a time limit on this side, and so has the wait for a
@@ -61,5 +64,37 @@ export function openDatabase(
     close: () => pool.close(),
     open: () => pool.open(),
     usage: () => pool.usage(),
+  };
+}
+
+/** The same database, for work that only reads: PostgreSQL refuses every write, also where it would accept it from others. */
+export function readingOnly(database: Database): Database {
+  const transaction = <T>(work: (tx: Transaction) => Promise<T>, limitMs?: number) =>
+    database.transaction(async (tx) => {
+      await tx.execute(sql`-- readingOnly
+        SET TRANSACTION READ ONLY`);
+      return work(tx);
+    }, limitMs);
+  return {
+    ...database,
+    run: (work, limitMs = STATEMENT_LIMIT_MS) => transaction(work, limitMs),
+    transaction,
+  };
+}
+
+/** The same database, which tells of work that fails because of the database, whoever asked for it. */
+export function tellingTroubles(database: Database, events: Pick<EventBus, 'emit'>): Database {
+  async function telling<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (error) {
+      if (databaseTrouble(error) !== null) events.emit({ type: 'databaseFailed', error });
+      throw error;
+    }
+  }
+  return {
+    ...database,
+    run: (work, limitMs) => telling(database.run(work, limitMs)),
+    transaction: (work, limitMs) => telling(database.transaction(work, limitMs)),
   };
 }

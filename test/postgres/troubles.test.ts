@@ -1,8 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { expect, it, onTestFinished } from 'vitest';
 import { toProblem } from '../../src/api/http/problem.ts';
-import { openDatabase } from '../../src/postgres/database.ts';
-import { tellingTroubles } from '../../src/postgres/telling-troubles.ts';
+import { openDatabase, tellingTroubles } from '../../src/postgres/database.ts';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import { THROUGH_POOLER } from '../support/postgres/pooler.ts';
 import { roleOfTest } from '../support/postgres/role.ts';

@@ -9,7 +9,7 @@ import { listAlerts } from '../../src/store/alerts/list-alerts.ts';
 import { listAudit } from '../../src/store/audit/list-audit.ts';
 import { writeBacklogs } from '../../src/store/backlogs/backlog-rows.ts';
 import { writeLateEffects, writeOverlapEffects } from '../../src/store/effects/insert-effects.ts';
-import { newScheduleUid } from '../../src/operations/schedules/schedule-uid.ts';
+import { newScheduleUid } from '../../src/operations/schedules/schedule-writes.ts';
 import type { Effect } from '../../src/store/effects/effect-rows.ts';
 import { nextPairs } from '../../src/store/effects/follower-pairs.ts';
 import { namersOf } from '../../src/store/names/named-rows.ts';

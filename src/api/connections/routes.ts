@@ -2,9 +2,13 @@ import { CONNECTION_KIND } from '../../operations/connection-changes.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { connectionIdText } from '../http/common-schemas.ts';
 import { addNamedRoutes } from '../named/named-routes.ts';
-import { answerConnection } from './answers.ts';
 import { resolveConnection } from './inputs.ts';
 import { connection, connectionInput } from './schemas.ts';
+import type { z } from 'zod';
+import { type Connection, isSecretFile } from '../../core/connections/connection.ts';
+import { mapCredentials } from '../../core/connections/map-credentials.ts';
+import { isoInstant } from '../../core/instant.ts';
+import { MASK } from '../targets/http-call-schemas.ts';
 
 export function addConnectionRoutes(api: Api, deps: ApiDeps): void {
   addNamedRoutes(api, deps, {
@@ -17,4 +21,14 @@ export function addConnectionRoutes(api: Api, deps: ApiDeps): void {
     },
     refusals: [409, 422],
   });
+}
+
+/** With its secret values masked. Answers never decrypt anything. */
+function answerConnection(stored: Connection): z.output<typeof connection> {
+  const { id, description, version, updatedAt } = stored;
+  const { url, headers, auth, tls } = mapCredentials(stored, (value, { isPublic }) => {
+    if (isSecretFile(value)) return { file: value.file };
+    return isPublic && typeof value === 'string' ? value : MASK;
+  });
+  return { id, description, url, headers, auth, tls, version, updatedAt: isoInstant(updatedAt) };
 }

@@ -14,11 +14,12 @@ import { type NamedThing, findNamed, listNamed } from '../../store/names/find-na
 import { audited } from '../audit/audited.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { idOfAnother, unexpectedBody } from '../http/also-checks.ts';
-import { pageOf, pageSchema } from '../http/pages.ts';
+import { pageOf, pageSchema, limitQuery, scheduleCursor } from '../http/pages.ts';
 import { checkPreconditions, etagOf, ifMatchHeader, preconditionHeaders } from '../http/preconditions.ts';
 import { noSuch } from '../http/problem.ts';
 import { BODY_PROBLEMS, TAGS, json, nothing, problems } from '../http/response-schemas.ts';
-import { namedDiff, namedQuery } from './named-schemas.ts';
+import type { NamedNoun } from '../../core/events.ts';
+import { text } from '../http/common-schemas.ts';
 
 /** What a kind of named things has of its own in the API. */
 interface NamedResource<Thing extends NamedThing & Content, Content, Input> {
@@ -217,4 +218,25 @@ function changesIn<Thing>({ before, thing, fields }: NamedPut<Thing>, answer: (s
     const [before, after] = [was, is].map((one) => valueAt(one, pointerSteps(path) ?? []) ?? null);
     return { path, before, after };
   });
+}
+
+const namedQuery = z.strictObject({
+  q: text(1000).optional().meta({ description: 'Part of the id or the description, in any letter case.' }),
+  limit: limitQuery,
+  cursor: scheduleCursor.optional(),
+});
+
+const shown = z.unknown().meta({ description: 'Null: there is none. Secret values are masked.' });
+
+/** `Noun`: with which the names in the document begin. */
+function namedDiff(noun: NamedNoun, Noun: string, id: z.ZodType) {
+  return z
+    .object({
+      id,
+      change: z.enum(['created', 'updated', 'unchanged']),
+      fields: z
+        .array(z.object({ path: z.string(), before: shown, after: shown }))
+        .meta({ description: 'The changed fields of an update; `path` is a JSON pointer.' }),
+    })
+    .meta({ id: `${Noun}Diff`, description: `What a write makes of a ${noun}.` });
 }

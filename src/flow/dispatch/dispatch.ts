@@ -7,7 +7,7 @@
 import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
 import { type ClaimRequest, NO_ROOM, claimReadyRuns, findClaimable } from '../../store/runs/claims/claims.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
-import type { ReadyRun } from '../../store/runs/claims/claim-if-ready.ts';
+import { type ReadyRun, claimIfReady } from '../../store/runs/claims/claim-if-ready.ts';
 import { claimDueRuns, findDue } from '../../store/runs/claims/claim-due-runs.ts';
 import { acceptUnlessDeleted } from './accept-claimed.ts';
 import { ClaimBuffer } from './claim-buffer.ts';
@@ -24,7 +24,6 @@ import {
   returnStale,
   returnWaiting,
 } from './own-claims.ts';
-import { claimOffered } from './offered-runs.ts';
 import { claimUnlessRefused, createRefusedClaims } from './refused-claims.ts';
 import { maySend, maySendMany, send } from './send.ts';
 
@@ -213,4 +212,29 @@ async function stop(dispatch: Dispatch): Promise<void> {
   // Hands back at once, without waiting for the pass under way; then hands back what that pass leaves.
   await Promise.all([dispatch.loop.stop(), handBackAll(dispatch)]);
   await handBackAll(dispatch);
+}
+
+/**
+ * Claims runs that this process has just recorded, by their ids: a search of all lanes would find them later, and cost more the more
+ * there is to send. Where there is no room for one, or the claim fails, the loop looks for it.
+ */
+async function claimOffered(dispatch: Dispatch, offered: readonly ReadyRun[]): Promise<void> {
+  const { deps, book, loop } = dispatch;
+  const runs = withRoom(dispatch, offered);
+  if (runs.length < offered.length) loop.wake();
+  if (runs.length === 0) return;
+  const ids = runs.map(({ id }) => id);
+  const request = { instanceId: deps.lease.instanceId, targetTypes: deps.targets.types };
+  const claimed = await deps.database.run((db) => claimIfReady(db, ids, request)).catch(() => []);
+  for (const { lane } of runs) book.addClaims(book.of(lane), -1);
+  if (claimed.length < runs.length) loop.wake();
+  await acceptUnlessDeleted(dispatch, claimed);
+  if (!dispatch.accepting) await handBackAll(dispatch);
+  notifyIfIdle(dispatch);
+}
+
+/** Those for which room was taken: none before the dispatcher is started, or once it stops. */
+function withRoom({ deps, accepting, book, room, loop }: Dispatch, offered: readonly ReadyRun[]): ReadyRun[] {
+  if (loop.passes() === 0 || !accepting || !maySendMany(deps)) return [];
+  return offered.filter(({ lane }) => deps.targets.canSend(lane) && room.takeIfNoneIsLeft(book.of(lane)));
 }

@@ -4,9 +4,8 @@ import type { FirelockEvent } from '../../core/events.ts';
 import { SPANS_DROPPED } from '../../core/trace-events.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Handlers } from '../handlers.ts';
-import { messageHandlers } from './message-metrics.ts';
+import { messageHandlers, runHandlers } from './run-metrics.ts';
 import { metricsIn } from './metric-kinds.ts';
-import { runHandlers } from './run-metrics.ts';
 
 /** Counters and histograms of events in this process, since its start. */
 export function countEvents(registry: Registry, events: EventBus): void {

@@ -20,7 +20,8 @@ import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import { calendarsFor } from './names-in-scope.ts';
 import type { Edited } from './plan-before-update.ts';
-import { newScheduleUid } from './schedule-uid.ts';
+import { randomBytes } from 'node:crypto';
+import { uuidV7 } from '../../core/uuid-v7.ts';
 
 export interface ScheduleChange {
   id: string;
@@ -128,4 +129,16 @@ function staysLate(before: Schedule | null, { enabled, successWithinSeconds }: D
   const within = before?.definition.successWithinSeconds ?? null;
   if (before?.late !== true || within === null || successWithinSeconds === null) return false;
   return enabled && successWithinSeconds <= within;
+}
+
+let made = 0;
+
+/**
+ * The uid of a new schedule: UUIDv7, with a counter behind its time (RFC 9562 §6.2, method 1; at most 4,096 in a row are in order).
+ * Schedules that are created together, and as a rule fire together, then stand together in every index on the uid. With random ones each
+ * fire of a herd touches another page.
+ */
+export function newScheduleUid(now: Instant): string {
+  made = (made + 1) % 0x1000;
+  return uuidV7(now, made.toString(16).padStart(3, '0') + randomBytes(8).toString('hex'));
 }

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { MAX_TOLD, type MessageEvent, type ToldAlert } from '../../core/alerts/message.ts';
 import { type Notifier, isSlackItself } from '../../core/alerts/notifier.ts';
-import { alertUrl } from '../../core/alerts/texts/alert-url.ts';
+import { alertUrl } from '../../core/alerts/alert.ts';
 import { payloadOf } from '../../core/alerts/texts/channels.ts';
 import type { Instant } from '../../core/instant.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';

@@ -5,7 +5,7 @@ import { containing } from '../../postgres/sql/containing.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type PageRoom, type Sized, readInRoom, withinRoom } from '../../postgres/sql/page-room.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
-import { readRangeByRange } from '../scopes/range-by-range.ts';
+import { readRangeByRange } from '../scopes/in-scope.ts';
 import type { NamedTable } from './named-rows.ts';
 
 /** What has a name that others say: a calendar, a limit, a connection or a notifier. */

@@ -7,7 +7,7 @@ import { laneOfQueue } from '../../core/runs/run-lane.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { noHandoffs } from '../instances/installation-row.ts';
 import { MAY_BEGIN } from '../runs/begin-by.ts';
-import { judgeBegunUnderLock } from '../runs/bounds/begun-runs.ts';
+import { judgeBegunUnderLock } from '../runs/bounds/passed-bounds.ts';
 import { IS_TO_BEGIN, setNotBegun } from '../runs/bounds/bound-columns.ts';
 import { BEING_DELETED, MAX_ATTEMPTS } from '../runs/claims/claims.ts';
 import { stepTo } from '../runs/step-to.ts';

@@ -1,5 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { type NameRange, type Scope, prefixRanges, seenPrefixes } from '../../core/access/scope.ts';
+import {
+  type NameRange,
+  type Scope,
+  prefixRanges,
+  seenPrefixes,
+  isAfterRange,
+} from '../../core/access/scope.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
@@ -86,6 +92,32 @@ function isAmong(column: SQL, ranges: readonly NameRange[]): SQL {
 }
 
 /** Names in this column, of the collation "C", that are in the range. */
-export function isWithin(column: SQL, { from, end }: NameRange): SQL {
+function isWithin(column: SQL, { from, end }: NameRange): SQL {
   return sql`${column} >= ${from} AND ${column} < ${end}`;
+}
+
+interface Page {
+  scope: Scope;
+  /** Only names after this one. */
+  after?: string | null | undefined;
+  limit: number;
+}
+
+/**
+ * A page of what a caller of this scope sees, by name: from range to range until it is full. One statement with all ranges could walk the
+ * names between them too. `read` adds the conditions to its own, reads by name and at most `limit`; without a scope there are none.
+ */
+export async function readRangeByRange<Row>(
+  { scope, after, limit }: Page,
+  column: SQL,
+  read: (conditions: SQL[], limit: number) => Promise<Row[]>,
+): Promise<Row[]> {
+  if (scope === null) return read([], limit);
+  const found: Row[] = [];
+  for (const range of prefixRanges(seenPrefixes(scope))) {
+    if (after !== undefined && after !== null && isAfterRange(after, range)) continue;
+    found.push(...(await read([isWithin(column, range)], limit - found.length)));
+    if (found.length >= limit) break;
+  }
+  return found;
 }

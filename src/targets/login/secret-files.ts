@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import { secretNameFault } from '../../core/connections/secret-name.ts';
+import { secretNameFault } from '../../core/connections/credential-rules.ts';
 import { type Clock, systemClock } from '../../runtime/clock.ts';
 import { within } from '../../runtime/within.ts';
 import { type FileLook, EMPTY, lookAtFile, versionOfFile } from './secret-file-look.ts';

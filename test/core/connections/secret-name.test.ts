@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { secretNameFault } from '../../../src/core/connections/secret-name.ts';
+import { secretNameFault } from '../../../src/core/connections/credential-rules.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
 
 test.each(['token', 'github-token.pem', 'billing/token', '..data', '..data/token', 'a'.repeat(255)])(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { newScheduleUid } from '../../../src/operations/schedules/schedule-uid.ts';
+import { newScheduleUid } from '../../../src/operations/schedules/schedule-writes.ts';
 
 const NOW = Date.parse('2030-01-01T00:00:00.123Z');
 

@@ -5,6 +5,7 @@ import { uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../../postgres/sql/rows.ts';
 import { type JudgedRun, writeBoundEffects } from './bound-effects.ts';
+import { BEFORE_BEGINNING, causesOfBeginnings, setBegun } from './bound-columns.ts';
 
 /** What was done in time may be written a moment later. */
 const ALLOWANCE_SECONDS = 1;
@@ -51,4 +52,13 @@ function judgedRun(row: PassedRow): JudgedRun {
     run: { id, status, scheduleUid, scheduleVersion, scheduleId: row.schedule_id },
     verdict: { bound: row.bound, isKept: false, at: toInstant(row.passed_at) },
   };
+}
+
+/** Judges runs that this transaction has claimed for workers: an attempt of each began with its claim. */
+export async function judgeBegunUnderLock(tx: Transaction, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await tx.execute(sql`-- judgeBegunUnderLock
+    WITH begun AS MATERIALIZED (SELECT ${BEFORE_BEGINNING}, r.claimed_at FROM runs r WHERE r.id = ANY (${uuids(ids)})),
+    judged AS (${causesOfBeginnings(sql`begun b`, sql`b.claimed_at`)})
+    UPDATE runs r SET ${setBegun(sql`r.claimed_at`)} FROM begun WHERE r.id = begun.id`);
 }
