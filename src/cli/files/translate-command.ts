@@ -1,12 +1,11 @@
 import { type Command, Option } from 'commander';
-import { scheduleInput } from '../../api/schedules/schemas.ts';
 import { expressionsOf, mayHash } from '../../core/cron/cron-expressions.ts';
 import { type ForeignFields, NotSayable } from '../../core/cron/foreign/foreign-fields.ts';
 import { SYSTEMS, type System, translated } from '../../core/cron/foreign/foreign-forms.ts';
 import { isZone } from '../../core/zones/zone.ts';
 import { type Cli, withExamples } from '../cli.ts';
 import { CliError, EXIT, usageError } from '../exit-codes.ts';
-import { NotCarriedOver, checkTimes } from './crontab/imported.ts';
+import { NotCarriedOver, checkFields, checkTimes } from './crontab/imported.ts';
 
 interface Options {
   from: System;
@@ -40,9 +39,7 @@ export function addTranslate(program: Command, cli: Cli): void {
 function translation(expression: string, from: System, timezone: string | null): ForeignFields {
   try {
     const fields = translated(expression, from, timezone);
-    const checked = scheduleInput.safeParse({ ...fields, target: { type: 'pull', queue: 'q' } });
-    const [issue] = checked.error?.issues ?? [];
-    if (issue) throw new NotSayable(`firelock refuses ${issue.path.join('/')}: ${issue.message}`);
+    checkFields({ id: 'x', ...fields, target: { type: 'pull', queue: 'q' } });
     for (const cron of expressionsOf(fields.cron ?? [])) checkTimes(cron, fields.timezone ?? 'UTC');
     return fields;
   } catch (error) {

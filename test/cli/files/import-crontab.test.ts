@@ -308,12 +308,79 @@ ${spec.replace(/^/gm, '  ')}
   expect(schedules[0]?.payload).toMatchObject({
     namespace: 'shop',
     name: 'report',
-    job: { backoffLimit: 2, template: { spec: { containers: [{ image: 'busybox:1', command: ['date'] }] } } },
+    job: { backoffLimit: 0, template: { spec: { containers: [{ image: 'busybox:1', command: ['date'] }] } } },
   });
   expect(remarks).toEqual([
     expect.stringMatching(/^-:14: CronJob paused: successfulJobsHistoryLimit has no meaning here/),
-    '-:27: not carried over: Service web is not a CronJob',
+    '-:27: Service web: skipped, since it is no CronJob',
     '-:32: not carried over: Kubernetes does not understand “L”',
   ]);
   expect(await accepted(out)).toBe('2');
+});
+
+const JOB = {
+  spec: { template: { spec: { restartPolicy: 'Never', containers: [{ name: 'c', image: 'i' }] } } },
+};
+const cronJob = (name: string, spec: object = {}, metadata: object = {}) => ({
+  apiVersion: 'batch/v1',
+  kind: 'CronJob',
+  metadata: { name, ...metadata },
+  spec: { schedule: '20 6 * * *', jobTemplate: JOB, ...spec },
+});
+
+test('a CronJobList, whose items have no kind, and JSON in one line are read; null is absent', async () => {
+  const {
+    kind: _kind,
+    apiVersion: _apiVersion,
+    ...item
+  } = cronJob('a', {
+    ...{ timeZone: null, suspend: null, concurrencyPolicy: null, startingDeadlineSeconds: null },
+    ...{ successfulJobsHistoryLimit: null, jobTemplate: { spec: { ...JOB.spec, backoffLimit: null } } },
+  });
+  const list = { items: [item], apiVersion: 'batch/v1', kind: 'CronJobList' };
+  const { code, schedules, remarks, out } = await imported(JSON.stringify(list));
+  expect([code, remarks]).toEqual([0, ['']]);
+  expect(schedules).toMatchObject([
+    { id: 'default.a', timezone: 'UTC', overlap: 'allow', catchUp: 'latest', retry: { maxAttempts: 7 } },
+  ]);
+  expect(schedules[0]?.payload).toMatchObject({ job: { backoffLimit: 0 } });
+  expect(await accepted(out)).toBe('2');
+});
+
+test('labels of a CronJob are those of the schedule, and what of its metadata has no place is named', async () => {
+  const labels = { team: 'billing', 'app.kubernetes.io/name': 'x', ['k'.repeat(300)]: 'y' };
+  const annotations = { 'example.com/owner': 'me' };
+  const { code, schedules, remarks, out } = await imported(
+    JSON.stringify(
+      cronJob('a', { jobTemplate: { ...JOB, metadata: { labels: { a: 'b' } } } }, { labels, annotations }),
+    ),
+  );
+  expect([code, schedules[0]?.['labels']]).toEqual([0, { team: 'billing', 'app.kubernetes.io/name': 'x' }]);
+  expect(remarks).toEqual([
+    `-:1: CronJob a: not carried over from its metadata: annotation example.com/owner, label ${'k'.repeat(300)}`,
+    '-:1: CronJob a: the metadata of its jobTemplate are not carried over',
+  ]);
+  expect(await accepted(out)).toBe('2');
+});
+
+test.each([
+  [
+    'kind: CronJob\nmetadata: {name: a}\nspec:\n{{- if .Values.on }}\n  schedule: "@daily"\n{{- end }}\n',
+    /^-:4: not carried over: it is a template/,
+  ],
+  [
+    JSON.stringify(cronJob('a', { schedule: '{{ .Values.schedule }}' })),
+    /it is a template that is not rendered/,
+  ],
+  [
+    JSON.stringify(cronJob('a', { startingDeadlineSeconds: 99_999_999 })),
+    /firelock refuses graceSeconds: must be at most/,
+  ],
+  [JSON.stringify(cronJob('n'.repeat(140))), /firelock refuses id: must be 1 to 128/],
+  [JSON.stringify(cronJob('a', { schedule: '@every 90ms' })), /@every 90ms is not a number of whole seconds/],
+  ['apiVersion: v1\nkind: Service\nmetadata: {name: web}\n', /there is no CronJob in it/],
+])('%j ends with exit code 1 and the reason', async (manifest, reason) => {
+  const { code, schedules, remarks } = await imported(manifest);
+  expect([code, schedules]).toEqual([1, []]);
+  expect(remarks.join('\n')).toMatch(reason);
 });

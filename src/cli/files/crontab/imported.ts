@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { itemInput } from '../../../api/schedules/schemas.ts';
 import { cronTimes } from '../../../core/cron/cron.ts';
 import { EARLIEST } from '../../../core/instant.ts';
 import { isZone } from '../../../core/zones/zone.ts';
@@ -50,6 +51,12 @@ export function checkTimes(cron: string, timezone: string): void {
     throw new NotCarriedOver(reasonOf(error));
   }
   if (first === null) throw new NotCarriedOver('it never runs');
+}
+
+/** @throws NotCarriedOver for the first field of a schedule that `plan` would refuse */
+export function checkFields(fields: object): void {
+  const [issue] = itemInput.safeParse(fields).error?.issues ?? [];
+  if (issue) throw new NotCarriedOver(`firelock refuses ${issue.path.join('/')}: ${issue.message}`);
 }
 
 /**
