@@ -20,8 +20,11 @@ const { version, engines } = JSON.parse(
 ) as Package;
 
 const args = process.argv.slice(2);
-if (isTooOld(process.versions.node, engines.node)) {
-  fail(`firelock needs Node ${engines.node}; this is ${process.versions.node} (npm start brings its own)`);
+if (isTooOld(process.versions.node, engines.node) && !asksForHelp(args)) {
+  fail(
+    `firelock needs Node ${engines.node}; this is ${process.versions.node} (install a newer one, or let npm bring it: ` +
+      'npx --package=node@24 --package=firelock firelock; in a clone, npm start does)',
+  );
 } else if (args.length === 0) {
   // The daemon starts without reading a single file of the commands.
   void configured(serve);
@@ -223,6 +226,12 @@ async function warnOfIgnored(databaseUrl: string, logger: Logger): Promise<void>
       { ignored: ignored.map(({ parameter, message }) => `${parameter}: ${message}`) },
       'parameters in the URL of the database have no effect',
     );
+}
+
+/** The tree of commands, without what they do, is for older ones too. */
+function asksForHelp([first = '', ...others]: readonly string[]): boolean {
+  const isHelp = (word: string) => word === '--help' || word === '-h';
+  return first === 'help' || first === '--version' || [first, ...others].some(isHelp);
 }
 
 /** `needed` is `>=MAJOR.MINOR`. */

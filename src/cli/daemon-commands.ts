@@ -15,6 +15,7 @@ export function addDaemonCommands(program: Command, cli: Cli): void {
   const { daemon } = cli.surroundings;
   const serve = program
     .command('serve')
+    .alias('start')
     .description('start the daemon, as firelock without a command does; it is configured by the environment')
     .action(async () => void (cli.exitCode = await daemon.serve()));
   withExamples(serve, 'DATABASE_URL=postgres://firelock@127.0.0.1/firelock firelock serve');

@@ -5,7 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import ts from 'typescript';
-import { describe, expect, it, test } from 'vitest';
+import { describe, expect, it, test, inject } from 'vitest';
 import { readConfig } from '../../src/config/config.ts';
 import { listenOnLoopback } from '../support/loopback.ts';
 import { createDatabase } from '../support/postgres/cluster.ts';
@@ -185,10 +185,26 @@ describe('a Node that is too old', () => {
         encoding: 'utf8',
       });
       expect({ status, stdout }).toEqual({ status: 1, stdout: '' });
-      expect(stderr).toMatch(/^firelock needs Node >=22\.19; this is \d+\.\d+\.\d+ .*\n$/);
+      expect(stderr).toMatch(
+        /^firelock needs Node >=22\.19; this is \d+\.\d+\.\d+ \(install .* npx --package=node@24 .*\n$/,
+      );
     } finally {
       await rm(directory, { recursive: true });
     }
+  });
+
+  it('shows the commands and the version, and what to do to start', ({ skip }) => {
+    if (tooOld === undefined) return skip('needs an older Node beside the pinned one');
+    const said = (...args: string[]) => {
+      const { status, stdout, stderr } = spawnSync(tooOld.path, [inject('daemonMain'), ...args], {
+        encoding: 'utf8',
+      });
+      return [status, stdout.split('\n', 1)[0], stderr.split(';', 1)[0]];
+    };
+    expect(said('--help')).toEqual([0, 'Usage: firelock [options] [command]', '']);
+    expect(said('schedule', 'why', '--help')).toEqual([0, 'Usage: firelock schedule why [options] <id>', '']);
+    expect(said('--version')).toEqual([0, 'firelock 0.1.0', '']);
+    expect(said('start')).toEqual([1, '', 'firelock needs Node >=22.19']);
   });
 });
 
