@@ -31,9 +31,9 @@ describe('the alerts', () => {
   });
 
   test('are rules and a configuration that Prometheus takes', async (context) => {
-    expect(await tool(context, 'promtool', 'check', 'rules', 'deploy/helm/firelock/files/alerts.yml')).toContain(
-      `SUCCESS: ${names.length} rules found`,
-    );
+    expect(
+      await tool(context, 'promtool', 'check', 'rules', 'deploy/helm/firelock/files/alerts.yml'),
+    ).toContain(`SUCCESS: ${names.length} rules found`);
     expect(await tool(context, 'promtool', 'check', 'config', 'deploy/prometheus.yml')).toContain(
       'SUCCESS: 1 rule files found',
     );

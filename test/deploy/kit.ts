@@ -20,7 +20,9 @@ export function readText(path: string): string {
 }
 
 export function readAlerts(): Rule[] {
-  const { groups } = parse(readText('deploy/helm/firelock/files/alerts.yml')) as { groups: { rules: Rule[] }[] };
+  const { groups } = parse(readText('deploy/helm/firelock/files/alerts.yml')) as {
+    groups: { rules: Rule[] }[];
+  };
   return groups.flatMap(({ rules }) => rules);
 }
 

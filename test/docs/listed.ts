@@ -247,7 +247,9 @@ function chartHasValues(text: string): void {
 /** It is YAML, and each alert that its rules name exists. */
 function namesAlerts(text: string): void {
   const { inhibit_rules: rules } = parse(text) as { inhibit_rules: Record<string, string[]>[] };
-  const alerts = [...read('deploy/helm/firelock/files/alerts.yml').matchAll(/alert: (\w+)/g)].map(([, name = '']) => name);
+  const alerts = [...read('deploy/helm/firelock/files/alerts.yml').matchAll(/alert: (\w+)/g)].map(
+    ([, name = '']) => name,
+  );
   for (const rule of rules)
     for (const matcher of [...(rule['source_matchers'] ?? []), ...(rule['target_matchers'] ?? [])]) {
       const [, pattern] = /^alertname =~ "(.*)"$/.exec(matcher) ?? [];
