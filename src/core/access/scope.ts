@@ -1,7 +1,7 @@
 /**
  * Prefixes of names, each at most once; null: all names. A caller with a scope sees and changes only what has a name that
  * begins with one of them: a schedule, calendar, limit, connection, notifier or queue by its id, a run by its schedule's
- * id or by its own key.
+ * id or by its own key, a message by its notifier.
  */
 export type Scope = readonly string[] | null;
 

@@ -40,7 +40,7 @@ export interface Notifier {
 
 /** How long after it was recorded a message is tried: a night in which the other side is down. */
 export const MESSAGE_TRIED_MS = 24 * 3_600_000;
-/** A message that a try does not deliver so long after it was recorded goes to the fallback, and is tried on. */
+/** A message that a try does not deliver so long after it was recorded goes to the fallback, and is still retried. */
 export const TO_FALLBACK_MS = 3_600_000;
 /** Time bounds the attempts, not their number. */
 const RETRY = { maxAttempts: 1_000, minBackoffSeconds: 10, maxBackoffSeconds: 900 } as const;

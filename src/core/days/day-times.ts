@@ -32,7 +32,7 @@ const LONGEST_DAYS = { week: 9, month: 33, quarter: 94, year: 368 } as const sat
   number
 >;
 
-/** The longest: what calendars said is kept for so long. */
+/** The longest: versions of calendars are kept for so long. */
 export const LONGEST_REACH_MS = LONGEST_DAYS.year * DAY_MS;
 
 /** A fire that was moved to its day, or an excluded occurrence whose fires were moved away. */
@@ -71,8 +71,8 @@ interface Ruled {
 }
 
 /**
- * In this order: selected → `every` → `exclude` → `pick` or `onExcluded`. A herd shares one object, which decides each day once: of a
- * schedule's own, only the id counts, where a field is hashed from it, and what calendars said first. Throws CronError.
+ * In this order: selected → `every` → `exclude` → `pick` or `onExcluded`. Schedules of the same timing share one object, which decides
+ * each day once: of a schedule's own, only the id counts, where a field is hashed from it, and what calendars said first. Throws CronError.
  */
 export function dayTimes(timing: Timing, { id, createdAt, cron, exclusion }: Ruled): DayTimes {
   const known = compiled.get(timing);

@@ -177,7 +177,7 @@ export function mayBeRunId(id: string): boolean {
   return at >= EARLIEST && at <= LATEST;
 }
 
-/** `scheduleId@scheduledFor`: the launch name of a planned fire, known before it happens. */
+/** `scheduleId@scheduledFor`: the name of a planned run, known before it is recorded. */
 export function plannedRunName(scheduleId: string, scheduledFor: Instant): string {
   return `${scheduleId}@${isoInstant(scheduledFor)}`;
 }

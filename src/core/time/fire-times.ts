@@ -174,8 +174,8 @@ function within({ startAt, endAt }: Timing, times: CronTimes): CronTimes {
 }
 
 /**
- * A delay of 0 … `jitterSeconds`, the same on every call: SHA-256 of the launch name, modulo the range. Shorter if the
- * next fire would come first, so that fires keep their order.
+ * A delay of 0 … `jitterSeconds`, the same on every call: SHA-256 of the run name (`scheduleId@scheduledFor`), modulo the range.
+ * Shorter if the next fire would come first, so that fires keep their order.
  */
 function jitterMs(id: string, occurrence: Instant, jitterSeconds: number, following: Instant | null): number {
   const room = following === null ? Infinity : following - occurrence;

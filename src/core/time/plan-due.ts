@@ -83,8 +83,8 @@ interface Due {
 /**
  * Every fire that is on time is made. *Missed* fires have been due for longer than the grace: `skip`: they become one
  * skipped record, at the newest of them. `latest`: the newest of them fires late; if an on-time fire is due as well,
- * they fold into the oldest on-time one. `all`: the newest `catchUpLimit` fire, oldest first; the rest becomes one
- * skipped record. Fires that a caller asked to skip take no part in this.
+ * they fold into the oldest on-time one. `all`: at most `catchUpLimit` of the newest are made, oldest first; the
+ * rest becomes one skipped record. Fires that a caller asked to skip take no part in this.
  */
 export function walkDue(
   times: FireTimes,
@@ -199,7 +199,7 @@ function firingNewest(limit: number): Missed {
   };
 }
 
-/** What has waited too long already is no run of the schedule: none that comes later gives way to it. */
+/** A fire that has expired is recorded as skipped: no later run gives way to it. */
 function asExpiredAt(now: Instant, { expiresAfterSeconds = null }: CatchUpPolicy) {
   return (fire: PlannedFire): PlannedFire => {
     const expiresAt = beginByOf({ expiresAfterSeconds }, fire.dueAt);

@@ -147,7 +147,7 @@ async function addAlerts(
     ON CONFLICT DO NOTHING`);
 }
 
-/** However many these are: they do not come here. */
+/** Inside the database, however many these are. */
 async function copyAlerts(tx: Transaction, drafts: readonly Draft[]): Promise<void> {
   const copies = drafts.filter(({ copiedFrom }) => copiedFrom !== null);
   if (copies.length === 0) return;

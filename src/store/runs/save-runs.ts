@@ -37,7 +37,7 @@ export async function saveLockedRuns(tx: Transaction, changes: readonly RunChang
   const reopened = moved(true, false).map(toOf);
   await deleteEnded(tx, reopened);
   await insertOpen(tx, reopened);
-  // A late word about an ended run may end it otherwise: that is an end as well.
+  // A late report about an ended run may end it otherwise: that is an end as well.
   const endedAnew = moved(true, true).filter(({ from, to }) => from.status !== to.status);
   // An open run has only those that are named.
   const named = moved(false, false).flatMap(({ to, also = [] }) =>

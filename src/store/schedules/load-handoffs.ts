@@ -113,7 +113,7 @@ function sharedHandoff({
   return handoff;
 }
 
-/** Undefined: a foreign hand wrote something else. */
+/** Undefined: somebody else wrote something else there. */
 function fromJson(text: string | null): unknown {
   try {
     return text === null ? undefined : JSON.parse(text);

@@ -48,7 +48,7 @@ export function runsInScope(scope: Scope, use: RunUse): SQL[] {
   const conditions = [
     isAmong(sql`r.schedule_id`, named),
     sql`r.trigger = 'api' AND ${isAmong(sql`r.key COLLATE "C"`, named)}`,
-    // A message may tell of anything: who may only name its notifier does not read it.
+    // A message may tell of anything: a caller who may only name its notifier does not read it.
     sql`r.trigger = 'notify' AND ${isAmong(sql`r.notifier_id`, owned)}`,
     ...(use === 'work' ? [isAmong(sql`r.lane COLLATE "C"`, owned.map(queuesOf))] : []),
   ];

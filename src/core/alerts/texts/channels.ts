@@ -4,7 +4,7 @@ import { chatText, slackBlocks } from './chat-text.ts';
 import { mailOf } from './mail.ts';
 import { pagerDutyEvent } from './pagerduty-event.ts';
 
-/** A form in which a notifier speaks. How it is set up, and what it is handed to, says `api/notifiers/channel-setups.ts`. */
+/** A form in which a notifier speaks. `api/notifiers/channel-setups.ts` says how it is set up, and where it is sent. */
 interface Channel {
   /** What the run of a message carries. `isSlack`: it goes to Slack itself. */
   say: (message: Message, isSlack: boolean) => object;
@@ -37,7 +37,7 @@ export function tellsApart({ channel }: { channel: ChannelType }): boolean {
   return CHANNELS[channel].isApart;
 }
 
-/** Field by field: what is added to an episode later must not leave firelock unseen. */
+/** Field by field: what is added to an episode later is not sent out by accident. */
 function messageJson({ notifier, event, at, alerts, more, fallbackFor }: Message) {
   const told = alerts.map(({ scheduleId, kind, since, until, runId, status, error, labels, url }) => ({
     scheduleId,

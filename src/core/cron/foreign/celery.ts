@@ -80,7 +80,7 @@ function argumentsOf(text: string, places: readonly string[]): Map<string, strin
     const name = named ?? places[place];
     if (name === undefined)
       throw new NotSayable('versions of Celery differ about the order of the fields: name them');
-    if (given.has(name)) throw new NotSayable(`${name} stands there twice`);
+    if (given.has(name)) throw new NotSayable(`${name} is given twice`);
     given.set(name, single ?? double ?? plain ?? '');
     at += found.length;
   }

@@ -10,7 +10,7 @@ import { type RunChange, saveLockedRuns } from '../save-runs.ts';
 /** What became of a batch of outcomes, by run id. */
 export interface SettledRuns {
   settled: ReadonlyMap<string, { wasLost: boolean }>;
-  /** Their claims were no longer theirs; `alreadyEnded`: firelock, or a word about the run, had ended it. */
+  /** Their claims were no longer theirs; `alreadyEnded`: firelock, or a report about the run, had ended it. */
   fenced: ReadonlyMap<string, { alreadyEnded: boolean }>;
   /** Other transactions have these rows locked, or are moving them. */
   passedOver: ReadonlySet<string>;
@@ -52,7 +52,7 @@ export async function settleLockedRuns(
   return { settled, fenced, passedOver, effects: await saveLockedRuns(tx, changes) };
 }
 
-/** A message that goes to the fallback although it is tried on. */
+/** A message that goes to the fallback while it is still retried. */
 function isUndelivered({ kind, run }: Settled, now: Instant): boolean {
   const { trigger, status, scheduledFor } = run;
   return (

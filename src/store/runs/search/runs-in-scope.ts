@@ -125,8 +125,8 @@ async function partOfSchedules(
 
 /**
  * One-off runs, by their keys, and messages, by their notifiers: one that has been deleted since leads to its messages only so. If the
- * one-off runs are few, both are one part, and nothing is asked of a run that need not be: the planner has all days of history before it
- * for each part, and for each condition.
+ * one-off runs are few, both are one part, and no condition is added that is not needed: PostgreSQL plans every day of history for each
+ * part, and for each condition.
  */
 async function partsOfOthers(
   db: Executor,
