@@ -29,13 +29,15 @@ function randomRule(random: Random): Rule {
   const hasDays = chance(0.5);
   const hasMonthDays = chance(hasDays ? 0.2 : 0.7);
   const isNumbered = !hasMonthDays && chance(0.7);
+  const count = chance(0.2) ? whole(1, 12) : null;
   return {
     interval: chance(0.7) ? 1 : whole(2, 4),
     days: hasDays ? some(() => [isNumbered ? pick([1, 2, 3, 4, 5, -1, -2]) : 0, whole(1, 7)] as const) : [],
     monthDays: hasMonthDays ? some(() => (chance(0.3) ? whole(-4, -1) : whole(1, 31))) : [],
     months: hasDays || hasMonthDays || chance(0.3) ? some(() => whole(1, 12)) : [],
-    count: chance(0.2) ? whole(1, 12) : null,
-    until: chance(0.2) ? DateTime.utc(whole(2024, 2034), whole(1, 12), whole(1, 28)) : null,
+    count,
+    until:
+      count === null && chance(0.25) ? DateTime.utc(whole(2024, 2034), whole(1, 12), whole(1, 28)) : null,
   };
 }
 

@@ -41,6 +41,7 @@ test('holidays as Google publishes them are days off, transparent as they are; c
     [
       '-: 1 event left out that is cancelled: “Spring Day” (line 31)',
       '-: 1 event of other years left out',
+      '-: taken: Winter Day, Turn of the year',
       '-: 4 days from 2 events, 2030 to 2032',
       'created calendar off, version 1',
       '',
@@ -75,6 +76,7 @@ test('days of Outlook from midnight to midnight are taken; what has a time of da
   expect(dates).toEqual(['2030-05-01', '2030-10-03', '2030-11-11', '2031-05-01']);
   expect(notes).toEqual([
     'h.ics: 2 events left out that have a time of day: “Jour fixe” (line 24), “Abroad” (line 31)',
+    'h.ics: taken: Tag der Arbeit, Tag der Einheit, No VALUE=DATE',
     'h.ics: 4 days from 3 events, 2030 to 2032',
   ]);
 });
@@ -118,7 +120,12 @@ test('what cannot be read is named by its line, and nothing is changed', async (
   expect(refusal(['SUMMARY:Never'])).toBe('h.ics:2: “Never”: it has no DTSTART');
   for (const [line, why] of [
     ['RRULE:FREQ=SECONDLY', `its RRULE is ${UNSUPPORTED}`],
-    ['RRULE:X', `its RRULE is ${UNSUPPORTED}`],
+    ['RRULE:X', 'its RRULE has the part “X”, which is not known'],
+    ['RRULE:FREQ=YEARLY;COUNT=-1', 'its RRULE has COUNT=-1, which is no number from 1 on'],
+    ['RRULE:FREQ=YEARLY; INTERVAL=2', 'its RRULE has the part “ INTERVAL=2”, which is not known'],
+    ['RRULE:FREQ=YEARLY;BYDAI=MO', 'its RRULE has the part “BYDAI=MO”, which is not known'],
+    ['RRULE:FREQ=YEARLY;UNTIL=2031-02-03', 'its RRULE has UNTIL=2031-02-03, which is no date'],
+    ['RRULE:FREQ=YEARLY;COUNT=2;UNTIL=20310203', 'its RRULE has both COUNT and UNTIL'],
     ['RRULE:FREQ=YEARLY;BYWEEKNO=20', `its RRULE is ${UNSUPPORTED}`],
     ['RRULE:FREQ=YEARLY;BYDAY=20MO', `its RRULE is ${UNSUPPORTED}`],
     ['RRULE:FREQ=YEARLY;BYMONTH=1;BYDAY=MO;BYSETPOS=1', `its RRULE is ${UNSUPPORTED}`],
@@ -134,7 +141,7 @@ test('what cannot be read is named by its line, and nothing is changed', async (
     ['RDATE;VALUE=PERIOD:20300101T000000Z/P1D', 'RDATE has a time of day'],
   ] as const)
     expect(refusal([day, line]).replace('h.ics:2: “an event without a title”: ', '')).toEqual(why);
-  expect(refusal([day, 'RRULE:FREQ=NEVER'])).toBe('h.ics:4: cannot be read: RRULE:FREQ=NEVER');
+  expect(refusal([day, 'RRULE:FREQ=NEVER'])).toContain('its RRULE has no FREQ that is known: NEVER');
   for (const [text, why] of [
     ['<!doctype html>', '-: not an iCalendar file: it has no line BEGIN:VCALENDAR'],
     ['BEGIN:VCALENDAR\nBEGIN:VEVENT\nSUMMARY:x', '-:2: the event has no end: the file is cut off'],
@@ -150,6 +157,80 @@ test('what cannot be read is named by its line, and nothing is changed', async (
   expect(await firelock(['calendar', 'set', 'off', '--years', '2030'], { url: api.url })).toMatchObject({
     code: 64,
   });
+});
+
+test('observances, which Google marks in descriptions only, are left out and named, and titles choose among the rest', () => {
+  const day = (date: string, title: string, description: string) => [
+    ...[`DTSTART;VALUE=DATE:${date}`, `SUMMARY:${title}`, `DESCRIPTION:${description}`],
+  ];
+  const text = fileOf(
+    day('20300101', 'New Year', 'Public holiday'),
+    day('20300214', 'Day of Hearts', 'Observance\\nTo hide such days\\, see the settings'),
+    day('20300301', 'Tag der Katze', 'Gedenktag\\nAusblenden: Google Kalender-Einstellungen'),
+    day('20300401', 'Spring Day', 'Join by Google Meet: https://meet.google.com/x'),
+    day('20300501', 'Labour Day', 'Public holiday in some places'),
+  );
+  const { dates, notes } = read(text, '2030');
+  expect(dates).toEqual(['2030-01-01', '2030-04-01', '2030-05-01']);
+  expect(notes).toEqual([
+    'h.ics: 2 events left out that are observances by their descriptions: “Day of Hearts” (line 7), “Tag der Katze” (line 12)',
+    'h.ics: taken: New Year, Spring Day, Labour Day',
+    'h.ics: 3 days from 3 events, 2030 to 2030',
+  ]);
+  const years = yearsIn('2030', around);
+  const chosen = (only?: string[], without?: string[]) =>
+    holidaysIn(text, { file: 'h.ics', years, only, without });
+  expect(chosen(['katze', 'spring']).dates).toEqual(['2030-03-01', '2030-04-01']);
+  expect(chosen(undefined, ['labour'])).toMatchObject({
+    dates: ['2030-01-01', '2030-04-01'],
+    notes: expect.arrayContaining([
+      'h.ics: 1 event left out that --only and --without leave out: “Labour Day” (line 22)',
+    ]) as unknown,
+  });
+});
+
+test('properties without a value are absent, the newest version of an event counts, and midnights of one zone make a day', () => {
+  const day = 'DTSTART;VALUE=DATE:20300101';
+  expect(datesOf([day, 'RRULE:', 'EXDATE;VALUE=DATE:', 'DTEND:', 'DURATION:'])).toEqual(['2030-01-01']);
+  const versions = read(
+    fileOf(
+      ['UID:a', 'SEQUENCE:2', 'DTSTART;VALUE=DATE:20300103', 'SUMMARY:Third'],
+      ['UID:a', 'SEQUENCE:10', 'DTSTART;VALUE=DATE:20300104', 'SUMMARY:Fourth'],
+      ['UID:a', 'DTSTART;VALUE=DATE:20300102', 'SUMMARY:Second'],
+      ['UID:b', 'DTSTART;VALUE=DATE:20300201', 'SUMMARY:Was a day'],
+      ['UID:b', 'SEQUENCE:1', 'DTSTART:20300201T090000', 'SUMMARY:Is an hour'],
+    ),
+    '2030',
+  );
+  expect(versions.dates).toEqual(['2030-01-04']);
+  expect(versions.notes).toContain('h.ics: 3 events left out for a newer one with the same UID');
+  const [berlin, tokyo] = [';TZID=Europe/Berlin', ';TZID=Asia/Tokyo'];
+  const midnights = (from: string, to: string) => [
+    `DTSTART${from}:20300501T000000`,
+    `DTEND${to}:20300503T000000`,
+  ];
+  expect(datesOf(midnights(berlin, berlin))).toEqual(['2030-05-01/2030-05-02']);
+  expect(datesOf(midnights('', ''))).toEqual(['2030-05-01/2030-05-02']);
+  expect(datesOf(midnights(berlin, tokyo))).toEqual([]);
+  expect(datesOf(['DTSTART:20300501T000000Z', 'DTEND:20300502T000000Z'])).toEqual([]);
+});
+
+test('an appointment refuses no file, whatever is in it', () => {
+  const odd = [
+    'RRULE:FREQ=NEVER',
+    'no colon',
+    'RECURRENCE-ID;RANGE=THISANDFUTURE:20300101T090000',
+    'DTEND:soon',
+  ];
+  const { dates, notes } = read(
+    fileOf(
+      ['DTSTART:20300101T093000Z', 'SUMMARY:Call', ...odd],
+      ['DTSTART;VALUE=DATE:20300102', 'SUMMARY:Day'],
+    ),
+    '2030',
+  );
+  expect(dates).toEqual(['2030-01-02']);
+  expect(notes[0]).toBe('h.ics: 1 event left out that has a time of day: “Call” (line 2)');
 });
 
 describe('a hostile file', { tags: [ATTACK] }, () => {

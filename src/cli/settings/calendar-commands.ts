@@ -13,6 +13,8 @@ interface SetOptions {
   remove?: string[];
   ics?: string;
   years?: string;
+  only?: string[];
+  without?: string[];
 }
 
 export function addCalendarCommands(program: Command, cli: Cli): void {
@@ -42,6 +44,12 @@ function addSet(calendar: Command, cli: Cli): void {
       'the whole days of the events of this iCalendar file and no others (-: standard input)',
     )
     .option('--years <years>', 'of --ics: 2026, or 2026..2028 (default: this year and the next two)')
+    .option(
+      '--only <text>',
+      'of --ics: only events with this in their title; several: with one of them',
+      collect,
+    )
+    .option('--without <text>', 'of --ics: no events with this in their title; several', collect)
     .option('--add <date>', 'this date or range as well; several', collect)
     .option('--remove <date>', 'not this date or range any more, as it is listed; several', collect)
     .action(async (id: string, options: SetOptions) => {
@@ -59,11 +67,12 @@ function addSet(calendar: Command, cli: Cli): void {
 
 /** The days of the file are dates as --date gives them. The library for them is loaded only here. */
 async function withIcs(cli: Cli, options: SetOptions): Promise<SetOptions> {
-  const { ics, years, date = [] } = options;
-  if (ics === undefined && years !== undefined) throw usageError('--years belongs to --ics');
+  const { ics, years, only, without, date = [] } = options;
+  const ofIcs = Object.entries({ years, only, without }).find(([, value]) => value !== undefined);
+  if (ics === undefined && ofIcs !== undefined) throw usageError(`--${ofIcs[0]} belongs to --ics`);
   if (ics === undefined) return options;
   const { holidaysIn, yearsIn } = await import('./ics/ics-calendar.ts');
-  const asked = { file: ics, years: yearsIn(years, cli.surroundings) };
+  const asked = { file: ics, years: yearsIn(years, cli.surroundings), only, without };
   const { dates, notes } = holidaysIn(await fileText(ics, cli.surroundings), asked);
   for (const note of notes) cli.output().note(note);
   if (dates.length === 0) throw failure(`${ics} has no whole days of these years; nothing is changed`);

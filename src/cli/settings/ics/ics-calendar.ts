@@ -11,7 +11,7 @@ import { reasonOf } from '../../../runtime/reason.ts';
 import { CliError, failure, usageError } from '../../exit-codes.ts';
 import type { Surroundings } from '../../surroundings.ts';
 import { rangeFrom, replacedDay, startsOf, wholeDaysOf } from './ics-days.ts';
-import { type IcsEvent, eventsIn } from './ics-events.ts';
+import { type IcsEvent, type ReadEvent, eventsIn } from './ics-events.ts';
 import type { Budget } from './ics-rules.ts';
 
 export interface IcsHolidays {
@@ -25,38 +25,91 @@ interface IcsOptions {
   /** For messages. */
   file: string;
   years: DayRange;
+  /** Texts in titles: only events with one of them, and none with one of these. */
+  only?: readonly string[] | undefined;
+  without?: readonly string[] | undefined;
 }
 
 const MAX_LENGTH = 4 * 1024 * 1024;
 const MAX_STEPS = 100_000;
 
 /** The days of these years on which an iCalendar file has events of whole days. @throws CliError that names what is wrong */
-export function holidaysIn(text: string, { file, years }: IcsOptions): IcsHolidays {
+export function holidaysIn(text: string, options: IcsOptions): IcsHolidays {
+  const { file, years } = options;
   if (text.length > MAX_LENGTH) throw failure(`${file}: longer than ${MAX_LENGTH} characters`);
-  const events = eventsIn(text, file);
+  const { events, replaced: superseded } = eventsIn(text, file);
   const budget = { steps: MAX_STEPS };
-  const replaced = replacedDays(events);
-  const left = { timed: [] as IcsEvent[], cancelled: [] as IcsEvent[], outside: 0 };
+  const replaced = replacedDays(events.filter(isRead));
+  const left = emptySorts();
   const ranges: DayRange[] = [];
   for (const event of events) {
-    if (isCancelled(event)) left.cancelled.push(event);
-    else {
-      const found = rangesOfEvent(event, { years, budget, replaced: replaced.get(uidOf(event)) });
-      if (found === null) left.timed.push(event);
-      else if (found.length === 0) left.outside += 1;
-      for (const range of found ?? []) ranges.push(range);
-    }
+    const why = whyLeftOut(event, options);
+    const found = why === null && isRead(event) ? rangesOfEvent(event, { years, budget, replaced }) : null;
+    left[why ?? (found === null ? 'timed' : found.length === 0 ? 'outside' : 'taken')].push(event);
+    for (const range of found ?? []) ranges.push(range);
   }
   const merged = withoutOverlaps(ranges);
   const days = merged.reduce((sum, { first, last }) => sum + last - first + 1, 0);
-  const taken = events.length - left.timed.length - left.cancelled.length - left.outside;
   const notes = [
     ...named(left.timed, 'has a time of day', 'have a time of day'),
     ...named(left.cancelled, 'is cancelled', 'are cancelled'),
-    ...(left.outside === 0 ? [] : [`${countOf(left.outside, 'event')} of other years left out`]),
-    `${countOf(days, 'day')} from ${countOf(taken, 'event')}, ${yearOf(years.first)} to ${yearOf(years.last)}`,
+    ...named(left.observance, 'is an observance by its description', 'are observances by their descriptions'),
+    ...named(left.unasked, '--only and --without leave out', '--only and --without leave out'),
+    ...(superseded === 0
+      ? []
+      : [`${countOf(superseded, 'event')} left out for a newer one with the same UID`]),
+    ...(left.outside.length === 0
+      ? []
+      : [`${countOf(left.outside.length, 'event')} of other years left out`]),
+    ...titlesOf(left.taken),
+    `${countOf(days, 'day')} from ${countOf(left.taken.length, 'event')}, ${yearOf(years.first)} to ${yearOf(years.last)}`,
   ];
   return { dates: merged.map(entryOf), notes: notes.map((note) => `${file}: ${note}`) };
+}
+
+const emptySorts = () => ({
+  timed: [] as IcsEvent[],
+  cancelled: [] as IcsEvent[],
+  observance: [] as IcsEvent[],
+  unasked: [] as IcsEvent[],
+  outside: [] as IcsEvent[],
+  taken: [] as IcsEvent[],
+});
+
+/** Null: its days decide. */
+function whyLeftOut(
+  event: IcsEvent,
+  { only, without = [] }: IcsOptions,
+): 'cancelled' | 'unasked' | 'observance' | null {
+  if (isRead(event) && isCancelled(event)) return 'cancelled';
+  const title = event.title.toLowerCase();
+  const has = (part: string) => title.includes(part.toLowerCase());
+  if (without.some(has) || only?.some(has) === false) return 'unasked';
+  return only === undefined && isObservance(event) ? 'observance' : null;
+}
+
+/** Google says so in the description only, and how to hide such days in its settings, in the language of the calendar. */
+function isObservance({ lines }: IcsEvent): boolean {
+  const description = lines.find((line) => /^DESCRIPTION[;:]/i.test(line)) ?? '';
+  const text = description.slice(description.indexOf(':') + 1, MAX_DESCRIPTION);
+  return /^observance\b/i.test(text) || /\bGoogle\b(?! Meet)/.test(text);
+}
+
+const MAX_DESCRIPTION = 2000;
+const MAX_TITLES = 100;
+
+/** So that a person sees at once what is no holiday of theirs. */
+function titlesOf(taken: readonly IcsEvent[]): string[] {
+  const titles = [
+    ...new Set(taken.map(({ title }) => (title.length > 60 ? `${title.slice(0, 60)}…` : title))),
+  ];
+  if (titles.length === 0) return [];
+  const more = titles.length > MAX_TITLES ? `, and ${titles.length - MAX_TITLES} more` : '';
+  return [`taken: ${titles.slice(0, MAX_TITLES).join(', ')}${more}`];
+}
+
+function isRead(event: IcsEvent): event is ReadEvent {
+  return event.component !== null;
 }
 
 /** `2026`, or `2026..2028`. Undefined: this year and the next two. @throws CliError */
@@ -75,7 +128,7 @@ export function yearsIn(
 }
 
 /** By the UID of their series. */
-function replacedDays(events: readonly IcsEvent[]): Map<string, Set<DayNumber>> {
+function replacedDays(events: readonly ReadEvent[]): Map<string, Set<DayNumber>> {
   const found = new Map<string, Set<DayNumber>>();
   for (const event of events) {
     const day = replacedDay(event);
@@ -85,22 +138,23 @@ function replacedDays(events: readonly IcsEvent[]): Map<string, Set<DayNumber>> 
   return found;
 }
 
-function uidOf({ component }: IcsEvent): string {
+function uidOf({ component }: ReadEvent): string {
   return String(component.getFirstPropertyValue('uid'));
 }
 
-function isCancelled({ component }: IcsEvent): boolean {
+function isCancelled({ component }: ReadEvent): boolean {
   return /^cancelled$/i.test(String(component.getFirstPropertyValue('status')));
 }
 
 interface Looked {
   years: DayRange;
   budget: Budget;
-  replaced: ReadonlySet<DayNumber> | undefined;
+  /** By the UID of their series. */
+  replaced: ReadonlyMap<string, ReadonlySet<DayNumber>>;
 }
 
 /** The library has errors of its own, for rules that contradict themselves. */
-function rangesOfEvent(event: IcsEvent, looked: Looked): DayRange[] | null {
+function rangesOfEvent(event: ReadEvent, looked: Looked): DayRange[] | null {
   try {
     return rangesOf(event, looked);
   } catch (error) {
@@ -110,13 +164,13 @@ function rangesOfEvent(event: IcsEvent, looked: Looked): DayRange[] | null {
 }
 
 /** Null: it has a time of day. */
-function rangesOf(event: IcsEvent, { years, budget, replaced }: Looked): DayRange[] | null {
+function rangesOf(event: ReadEvent, { years, budget, replaced }: Looked): DayRange[] | null {
   const whole = wholeDaysOf(event);
   if (whole === null) return null;
   if (replacedDay(event) !== null) return [rangeFrom(whole.first, whole, years) ?? []].flat();
   const starts = [...startsOf(event, whole.first, years.last, budget)];
   return starts
-    .filter((day) => replaced?.has(day) !== true)
+    .filter((day) => replaced.get(uidOf(event))?.has(day) !== true)
     .flatMap((day) => rangeFrom(day, whole, years) ?? []);
 }
 

@@ -1,7 +1,7 @@
 import ICAL from 'ical.js';
 import { type DayRange, dayOfDate } from '../../../core/exclusions/date-entries.ts';
 import { DAY_MS, type DayNumber } from '../../../core/utc-day.ts';
-import type { IcsEvent } from './ics-events.ts';
+import type { ReadEvent } from './ics-events.ts';
 import { type Budget, addRepeated } from './ics-rules.ts';
 
 /** Whole days, as an event writes them. */
@@ -12,26 +12,32 @@ export interface WholeDays {
 }
 
 /**
- * Null: the event has a time of day. Outlook writes some of its whole days from midnight to midnight, and says so: these count, at the
- * dates that are written there.
+ * Null: the event has a time of day. From midnight to midnight in one zone is a whole day, at the dates that are written there; Outlook
+ * marks those whose zones differ.
  */
-export function wholeDaysOf(event: IcsEvent): WholeDays | null {
+export function wholeDaysOf(event: ReadEvent): WholeDays | null {
   const [start] = momentsOf(event, 'dtstart');
   if (start === undefined) return event.refuse('it has no DTSTART');
   const [end] = momentsOf(event, 'dtend');
   if (start.time !== null) {
+    if (start.time !== MIDNIGHT || end?.time !== MIDNIGHT) return null;
     const isMarked = event.component.getFirstPropertyValue('x-microsoft-cdo-alldayevent') === 'TRUE';
-    if (!isMarked || start.time !== MIDNIGHT || end?.time !== MIDNIGHT) return null;
+    const isWhole = zoneOf(event, 'dtstart') === zoneOf(event, 'dtend') && end.day > start.day;
+    if (!isMarked && !isWhole) return null;
   }
   const length = end === undefined ? durationOf(event) : end.day - start.day;
   // Some programs write a day that ends on the day on which it begins.
   return { first: start.day, length: Math.max(1, length) };
 }
 
+function zoneOf(event: ReadEvent, name: string): string {
+  return String(event.component.getFirstProperty(name)?.getFirstParameter('tzid'));
+}
+
 /** Without a zone: in UTC, midnight is another day elsewhere. */
 const MIDNIGHT = '00:00:00';
 
-function durationOf(event: IcsEvent): number {
+function durationOf(event: ReadEvent): number {
   const duration = event.component.getFirstPropertyValue('duration');
   if (!(duration instanceof ICAL.Duration)) return 1;
   const days = (duration.toSeconds() * 1000) / DAY_MS;
@@ -41,14 +47,19 @@ function durationOf(event: IcsEvent): number {
 }
 
 /** The day that an event of a series stands for, and replaces; null: it is none. */
-export function replacedDay(event: IcsEvent): DayNumber | null {
+export function replacedDay(event: ReadEvent): DayNumber | null {
   if (event.lines.some((line) => /^RECURRENCE-ID[^:]*;RANGE=/i.test(line)))
     event.refuse('RECURRENCE-ID with a RANGE is not supported');
   return momentsOf(event, 'recurrence-id')[0]?.day ?? null;
 }
 
 /** The days on which a series begins anew, in order of nothing; those after `last` may be missing. */
-export function startsOf(event: IcsEvent, first: DayNumber, last: DayNumber, budget: Budget): Set<DayNumber> {
+export function startsOf(
+  event: ReadEvent,
+  first: DayNumber,
+  last: DayNumber,
+  budget: Budget,
+): Set<DayNumber> {
   const starts = new Set([first]);
   for (const { day } of momentsOf(event, 'rdate')) starts.add(day);
   addRepeated(starts, { event, first, last, budget });
@@ -63,7 +74,7 @@ interface Moment {
 }
 
 /** All values of a property, from its text: the library makes 3 March of 31 February. */
-function momentsOf(event: IcsEvent, name: string): Moment[] {
+function momentsOf(event: ReadEvent, name: string): Moment[] {
   return event.component.getAllProperties(name).flatMap((property) => {
     const [, , type, ...values] = property.toJSON() as unknown as [string, object, string, ...unknown[]];
     if (type === 'period') event.refuse(`${name.toUpperCase()} has a time of day`);

@@ -1,7 +1,12 @@
-import ICAL from 'ical.js';
+import {
+  RuleFault,
+  type RuleText,
+  readRuleText,
+  weekdayNumber,
+} from '../../../core/cron/foreign/rule-text.ts';
 import { dayOfDate } from '../../../core/exclusions/date-entries.ts';
 import type { DayNumber } from '../../../core/utc-day.ts';
-import type { IcsEvent } from './ics-events.ts';
+import type { ReadEvent } from './ics-events.ts';
 import { type YearlyRule, dateParts, daysInYear, weekdayKey } from './ics-years.ts';
 
 /** How many days are found, and months looked at, for the rules of a whole file: hostile ones have no end. */
@@ -10,7 +15,7 @@ export interface Budget {
 }
 
 interface Repeated {
-  event: IcsEvent;
+  event: ReadEvent;
   first: DayNumber;
   last: DayNumber;
   budget: Budget;
@@ -21,14 +26,22 @@ export function addRepeated(starts: Set<DayNumber>, repeated: Repeated): void {
   const { event, first, last } = repeated;
   if (event.lines.some((line) => /^(?:EXRULE|RRULE.*[;:]RSCALE=)/i.test(line)))
     event.refuse(`EXRULE and RSCALE are ${WHY_NOT}`);
-  for (const property of event.component.getAllProperties('rrule')) {
-    const written: unknown = property.getFirstValue();
-    if (!(written instanceof ICAL.Recur)) return event.refuse(`its RRULE is ${WHY_NOT}`);
+  for (const line of event.lines.filter((one) => /^RRULE[;:]/i.test(one))) {
+    const written = writtenRule(event, line.slice(line.indexOf(':') + 1));
     const rule = ruleOf(written, first);
     if (rule === null) return event.refuse(`its RRULE is ${WHY_NOT}`);
-    const until = untilOf(property);
+    const until = written.until === null ? Infinity : lastDayOf(written.until);
     if (until === null) return event.refuse('its RRULE has an UNTIL that is no date');
     addDays(starts, rule, { count: written.count ?? Infinity, end: Math.min(last, until) }, repeated);
+  }
+}
+
+function writtenRule(event: ReadEvent, text: string): RuleText {
+  try {
+    return readRuleText(text);
+  } catch (error) {
+    if (error instanceof RuleFault) return event.refuse(`its RRULE ${error.message}`);
+    throw error;
   }
 }
 
@@ -37,18 +50,18 @@ const WHY_NOT = 'not supported: delete the event from the file, and name its day
 const MAX_INTERVAL = 1000;
 
 /** The parts of a rule that are followed, as RFC 5545, 3.3.10, says it: holidays come again each year. */
-const PARTS = ['BYMONTH', 'BYDAY', 'BYMONTHDAY'];
+const PARTS = ['BYMONTH', 'BYMONTHDAY'];
 
 /** What a rule leaves out, its first day says. Null: the rule is another one. */
-function ruleOf(written: ICAL.Recur, first: DayNumber): YearlyRule | null {
-  const { freq, interval, parts } = written;
+function ruleOf(written: RuleText, first: DayNumber): YearlyRule | null {
+  const { freq, interval, numbers, weekdays } = written;
   if (freq !== 'YEARLY' || interval > MAX_INTERVAL) return null;
-  if (!Object.keys(parts).every((part) => PARTS.includes(part))) return null;
+  if (Object.entries(numbers).some(([part, list]) => list.length > 0 && !PARTS.includes(part))) return null;
   const { month, monthDay } = dateParts(first);
-  const numbers = (part: string) => new Set(written.getComponent(part).map(Number));
   const rule = {
-    ...{ interval, months: numbers('BYMONTH'), monthDays: numbers('BYMONTHDAY') },
-    weekdays: new Set(written.getComponent('BYDAY').map((name) => keyOf(String(name)))),
+    ...{ interval, months: new Set(numbers.BYMONTH), monthDays: new Set(numbers.BYMONTHDAY) },
+    // Here, Monday is 0.
+    weekdays: new Set(weekdays.map(([nth, day]) => weekdayKey((weekdayNumber(day) + 6) % 7, nth))),
   };
   const namesDays = rule.weekdays.size + rule.monthDays.size > 0;
   if (rule.months.size === 0 && namesDays) return null;
@@ -56,13 +69,6 @@ function ruleOf(written: ICAL.Recur, first: DayNumber): YearlyRule | null {
   if (!namesDays) rule.monthDays.add(monthDay);
   return rule;
 }
-
-/** Of `FR`, `1FR` or `-1FR`. */
-function keyOf(name: string): number {
-  return weekdayKey(WEEKDAYS.indexOf(name.slice(-2)), Number(name.slice(0, -2)));
-}
-
-const WEEKDAYS = ['MO', 'TU', 'WE', 'TH', 'FR', 'SA', 'SU'];
 
 interface Bounds {
   count: number;
@@ -87,18 +93,12 @@ function addDays(
   }
 }
 
-/** From its text: the library makes 3 March of 31 February. */
-function untilOf(property: ICAL.Property): DayNumber | null {
-  const [, , , { until }] = property.toJSON() as unknown as [string, object, string, { until?: string }];
-  return until === undefined ? Infinity : lastDayOf(until);
-}
-
 /**
  * A whole day has no zone, but Outlook ends a series by the UTC of its last midnight. 13 hours later it is that day in each zone from
  * Hawaii to New Zealand. Null: there is no such day.
  */
 function lastDayOf(until: string): DayNumber | null {
-  const [, date = '', hour = 0] = /^(\d{4}-\d\d-\d\d)(?:T(\d\d).*Z|T.*)?$/.exec(until) ?? [];
-  const day = date === '' ? null : dayOfDate(date);
+  const [, date = '', hour = 0] = /^(\d{8})(?:T(\d\d)\d{4}Z|T\d{6})?$/.exec(until) ?? [];
+  const day = dayOfDate(date.replace(/^(....)(..)(..)$/, '$1-$2-$3'));
   return day !== null && Number(hour) + 13 >= 24 ? day + 1 : day;
 }

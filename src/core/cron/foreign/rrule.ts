@@ -48,7 +48,7 @@ function ruleIn(text: string): RuleText {
   try {
     return readRuleText(text.replace(/^RRULE:/i, ''));
   } catch (error) {
-    throw error instanceof RuleFault ? new NotSayable(`the rule: ${error.message}`) : error;
+    throw error instanceof RuleFault ? new NotSayable(`the rule ${error.message}`) : error;
   }
 }
 

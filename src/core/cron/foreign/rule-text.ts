@@ -36,13 +36,15 @@ export function readRuleText(text: string): RuleText {
   if (text.length > MAX_LENGTH) throw new RuleFault(`is longer than ${MAX_LENGTH} characters`);
   const parts = partsOf(text);
   const freq = FREQUENCIES.find((one) => one === parts.get('FREQ'));
-  if (freq === undefined) throw new RuleFault(`has no FREQ that is known: ${parts.get('FREQ') ?? 'none'}`);
+  if (freq === undefined)
+    throw new RuleFault(`has no FREQ that is known: ${parts.get('FREQ')?.slice(0, 30) ?? 'none'}`);
   const count = parts.get('COUNT');
   const until = parts.get('UNTIL') ?? null;
   if (until !== null && count !== undefined) throw new RuleFault('has both COUNT and UNTIL');
-  if (until !== null && !/^\d{8}(?:T\d{6}Z?)?$/.test(until)) throw new RuleFault(`UNTIL=${until} is no date`);
+  if (until !== null && !/^\d{8}(?:T\d{6}Z?)?$/.test(until))
+    throw new RuleFault(`has UNTIL=${until.slice(0, 30)}, which is no date`);
   const weekStart = WEEKDAYS.find((day) => day === (parts.get('WKST') ?? 'MO'));
-  if (weekStart === undefined) throw new RuleFault(`WKST=${parts.get('WKST')} is no weekday`);
+  if (weekStart === undefined) throw new RuleFault('has a WKST that is no weekday');
   const numbers = Object.fromEntries(
     Object.entries(RANGES).map(([part, range]) => [part, numbersIn(part, parts.get(part), range)]),
   ) as Record<NumberPart, number[]>;
@@ -79,7 +81,7 @@ function partsOf(text: string): Map<string, string> {
 
 function countIn(part: string, text: string): number {
   if (!/^0{0,9}[1-9]\d{0,8}$/.test(text))
-    throw new RuleFault(`${part}=${text.slice(0, 30)} is no number from 1 on`);
+    throw new RuleFault(`has ${part}=${text.slice(0, 30)}, which is no number from 1 on`);
   return Number(text);
 }
 
@@ -87,7 +89,7 @@ function numbersIn(part: string, text: string | undefined, [min, max]: readonly 
   return (text?.split(',') ?? []).map((item) => {
     const value = /^[+-]?\d{1,3}$/.test(item) ? Number(item) : NaN;
     if (!(value >= min && value <= max) || (min < 0 && value === 0))
-      throw new RuleFault(`${part} has “${item.slice(0, 30)}”, which is no number from ${min} to ${max}`);
+      throw new RuleFault(`has “${item.slice(0, 30)}” in ${part}, which is no number from ${min} to ${max}`);
     return value;
   });
 }
@@ -96,7 +98,7 @@ function weekdayIn(item: string): readonly [number, Weekday] {
   const [, ordinal = '0', name] = /^([+-]?\d{1,2})?([A-Z]{2})$/.exec(item) ?? [];
   const day = WEEKDAYS.find((one) => one === name);
   if (day === undefined || Math.abs(Number(ordinal)) > 53)
-    throw new RuleFault(`BYDAY has “${item.slice(0, 30)}”, which is no weekday`);
+    throw new RuleFault(`has “${item.slice(0, 30)}” in BYDAY, which is no weekday`);
   return [Number(ordinal), day];
 }
 
