@@ -393,6 +393,13 @@ CREATE TABLE "schedules" (
 	CONSTRAINT "schedules_lane" CHECK (octet_length(lane) <= 1000)
 );
 --> statement-breakpoint
+CREATE TABLE "sessions" (
+	"id_hash" text PRIMARY KEY NOT NULL,
+	"token_hash" text NOT NULL,
+	"is_secure" boolean NOT NULL,
+	"expires_at" timestamp (3) with time zone NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "skips" (
 	"schedule_uid" uuid NOT NULL,
 	"fire_at" timestamp (3) with time zone NOT NULL,
@@ -471,6 +478,8 @@ CREATE INDEX "schedules_limited" ON "schedules" USING btree ("limit_id","id") WH
 CREATE INDEX "schedules_apart" ON "schedules" USING btree ("id") WHERE NOT enabled OR error IS NOT NULL OR next_fire_at IS NULL;--> statement-breakpoint
 CREATE INDEX "schedules_of_connections" ON "schedules" USING btree ("lane","id") WHERE starts_with(lane, 'http connection ');--> statement-breakpoint
 CREATE INDEX "schedules_pausing" ON "schedules" USING btree ("pause_until") WHERE pause_until IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "sessions_of_token" ON "sessions" USING btree ("token_hash","expires_at");--> statement-breakpoint
+CREATE INDEX "sessions_over" ON "sessions" USING btree ("expires_at");--> statement-breakpoint
 -- What ends on a day that has no partition yet.
 CREATE TABLE "history_other" PARTITION OF "history" DEFAULT;--> statement-breakpoint
 -- A run stands in exactly one of the two tables: for reads.

@@ -2,6 +2,7 @@ import Fastify, { type FastifyBaseLogger, LogController } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Api, ApiDeps } from './deps.ts';
 import { countCallsUnderWay, guardRoutes } from './access/guard.ts';
+import { addSessionRoutes, resumeSessions } from './access/sessions.ts';
 import { createRefusals } from './audit/refusals.ts';
 import { addAuditRoute } from './audit/routes.ts';
 import { BODY_LIMIT, acceptJsonBodies } from './http/plugins/bodies.ts';
@@ -55,6 +56,7 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
       void below.register(
         (api: Api, _apiOptions, apiDone) => {
           const refusals = createRefusals(deps);
+          resumeSessions(api, deps);
           guardRoutes(api, {
             ...deps,
             strangers,
@@ -199,6 +201,7 @@ function addApi(api: Api, deps: ApiDeps): void {
   addObservingRoute(api, deps);
   addTakeOverRoute(api, deps);
   addMeRoute(api);
+  addSessionRoutes(api, deps);
   addVerifyRoute(api, slow);
   addAuditRoute(api, slow);
 }

@@ -98,6 +98,7 @@ async function innerCaller(
     refuse: () => undefined,
     enter: () => () => undefined,
     standing: () => 'same',
+    tokenHashOf: () => null,
     replaceTokens: () => undefined,
   };
   const { pools, config } = common;

@@ -819,6 +819,18 @@ export const installation = pgTable(
   (t) => [check('installation_one_row', sql`${t.one}`)],
 );
 
+/** Logins of browsers: each counts as a token. Hashes in hexadecimal. */
+export const sessions = pgTable(
+  'sessions',
+  {
+    idHash: text('id_hash').primaryKey(),
+    tokenHash: text('token_hash').notNull(),
+    isSecure: boolean('is_secure').notNull(),
+    expiresAt: instantColumn('expires_at').notNull(),
+  },
+  (t) => [index('sessions_of_token').on(t.tokenHash, t.expiresAt), index('sessions_over').on(t.expiresAt)],
+);
+
 /** Waiting runs that an edit recorded during maintenance: they go on when it is over. */
 export const heldRuns = pgTable('held_runs', { runId: uuid('run_id').primaryKey() });
 

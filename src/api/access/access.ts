@@ -9,6 +9,7 @@ import { Problem } from '../http/problem.ts';
 import { type CallPace, type CallsUnderWay, createCallsUnderWay } from './calls-under-way.ts';
 import { type RateLimit, createRateLimit } from './rate-limit.ts';
 import { networkOf, remoteAddressOf } from '../http/remote-address.ts';
+import { tokenHashOfSession } from './session-of-request.ts';
 import { type TokenRegistry, createTokenRegistry } from './token-registry.ts';
 import { type TrustedProxies, createTrustedProxies } from './trusted-proxies.ts';
 
@@ -40,6 +41,8 @@ export interface Access {
    * with if it was revoked or has expired.
    */
   standing: (request: Request) => 'same' | 'changed' | Problem;
+  /** Of the token by which the caller was identified; null: by none. */
+  tokenHashOf: (request: Request) => Buffer | null;
   replaceTokens: (tokens: readonly ApiToken[]) => void;
 }
 
@@ -96,6 +99,7 @@ export function createAccess({ clock, events, ...settings }: AccessDeps): Access
   };
   return {
     replaceTokens: (present) => state.tokens.replace(present),
+    tokenHashOf: (request) => state.identified.get(request)?.token?.hash ?? null,
     identify: (request) => (state.isAnonymous ? ANONYMOUS : identify(state, request)),
     refuse: (request, { name }, reason) => emitRefused(state, request, reason, name),
     enter: (request, pace) => enter(state, request, pace),
@@ -157,10 +161,11 @@ function findCaller({ tokens, proxies }: State, request: Request): Known | { ref
   const proxied = proxies.callerOf(remoteAddressOf(socket), headers);
   if (proxied === 'unusable') return { refused: 'proxyHeaders' };
   if (proxied !== null) return { caller: proxied, key: `user ${proxied.name ?? ''}`, token: null };
-  if (headers.authorization === undefined) return { refused: 'missing' };
-  const [, sent] = /^Bearer +(\S+)$/i.exec(headers.authorization) ?? [];
-  if (sent === undefined) return { refused: 'malformed' };
-  const found = tokens.find(sent);
+  const session = tokenHashOfSession(request);
+  if (headers.authorization === undefined && session === undefined) return { refused: 'missing' };
+  const [, sent] = /^Bearer +(\S+)$/i.exec(headers.authorization ?? '') ?? [];
+  if (sent === undefined && session === undefined) return { refused: 'malformed' };
+  const found = session ? tokens.findByHash(session) : tokens.find(sent ?? '');
   if ('refused' in found) return found;
   const { token } = found;
   const { name, role, scope, hash } = token;

@@ -17,6 +17,7 @@ interface TokenRegistryDeps {
 export interface TokenRegistry {
   /** The entry of the token that was sent, if it is known and has not expired. */
   find(sent: string): { token: ApiToken } | { refused: CallRefusal };
+  findByHash(hash: Buffer): { token: ApiToken } | { refused: CallRefusal };
   /** What became of a token that was found before. */
   now(token: ApiToken): 'same' | 'changed' | 'unknown' | 'expired';
   /** From now on, a token that is not among these is refused. */
@@ -38,8 +39,19 @@ export function createTokenRegistry({ clock, events, tokens }: TokenRegistryDeps
     if (known.length > 0) events.emit({ type: 'tokensRead', tokens: known.map(useOf) });
   };
   replace(tokens);
+  const findByHash: TokenRegistry['findByHash'] = (hash) => {
+    const token = tokenWithHash(known, hash);
+    const now = clock.now();
+    if (token === null) return { refused: 'unknown' };
+    if (token.expiresAt !== null && token.expiresAt <= now) return { refused: 'expired' };
+    const isFirstOfDay = token.lastUsedAt === null || dayOf(token.lastUsedAt) !== dayOf(now);
+    token.lastUsedAt = now;
+    if (isFirstOfDay) events.emit({ type: 'tokenUsed', token: useOf(token) });
+    return { token };
+  };
   return {
     replace,
+    findByHash,
     now: (token) => {
       const present = known.find(({ hash }) => hash.equals(token.hash));
       if (present === undefined) return 'unknown';
@@ -51,14 +63,7 @@ export function createTokenRegistry({ clock, events, tokens }: TokenRegistryDeps
     find: (sent) => {
       const form = tokenForm(sent);
       if (form !== 'token') return { refused: form === 'mistyped' ? 'mistyped' : 'malformed' };
-      const token = tokenWithHash(known, tokenHash(sent));
-      const now = clock.now();
-      if (token === null) return { refused: 'unknown' };
-      if (token.expiresAt !== null && token.expiresAt <= now) return { refused: 'expired' };
-      const isFirstOfDay = token.lastUsedAt === null || dayOf(token.lastUsedAt) !== dayOf(now);
-      token.lastUsedAt = now;
-      if (isFirstOfDay) events.emit({ type: 'tokenUsed', token: useOf(token) });
-      return { token };
+      return findByHash(tokenHash(sent));
     },
   };
 }

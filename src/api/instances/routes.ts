@@ -4,7 +4,7 @@ import { listInstances } from '../../store/instances/list-instances.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { TAGS, json, problems } from '../http/response-schemas.ts';
 import { answeredInstant } from '../http/common-schemas.ts';
-import { ROLES } from '../../core/access/roles.ts';
+import { type Caller, ROLES } from '../../core/access/roles.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { VERIFY_LIMIT_MS, checkOnSnapshot } from '../../store/verify/check-on-snapshot.ts';
 
@@ -85,12 +85,12 @@ export function addMeRoute(api: Api): void {
         response: { 200: json('The caller', caller), ...problems(400) },
       },
     },
-    ({ caller: { name, role, scope } }): z.output<typeof caller> => ({
-      name,
-      role,
-      scope: scope === null ? null : [...scope],
-    }),
+    (request) => answerCaller(request.caller),
   );
+}
+
+export function answerCaller({ name, role, scope }: Caller): z.output<typeof caller> {
+  return { name, role, scope: scope === null ? null : [...scope] };
 }
 
 export const verification = z

@@ -38,7 +38,7 @@ const guarded = calls.filter(({ path }) => path.startsWith('/api/v1/'));
 /** The contract's rule; a call that it does not name changes the configuration. */
 function roleOf(method: string, path: string): RoleNeeded {
   const call = path.replace('/api/v1', '');
-  if (call === '/me') return 'any';
+  if (call === '/me' || call === '/session') return 'any';
   if (method === 'GET') return ['/verify', '/audit'].includes(call) ? 'operator' : 'viewer';
   if (call === '/preview') return 'viewer';
   if (/^\/queues\/[^/]+\/claim$|^\/runs\/[^/]+\/(complete|heartbeat)$/.test(call)) return 'worker';

@@ -158,6 +158,8 @@ const WALKS: Record<string, Walk> = {
       detail: { from: '2020-01-01T00:00:00.000Z', to: '2023-01-01T00:00:00.000Z', created: 3 },
     },
   ),
+  beginSession: { request: () => ['/session'], leaves: null },
+  endSession: { request: () => ['/session'], leaves: null },
   previewFires: { request: () => ['/preview', { cron: '0 0 * * *' }], leaves: null },
   tryCalendar: { request: () => ['/calendars/tried/dry-run', { dates: [] }], leaves: null },
   tryLimit: { request: () => ['/limits/tried/dry-run', { maxRunning: 1 }], leaves: null },

@@ -1,16 +1,18 @@
 import { useState } from 'preact/hooks';
-import { ApiProblem, get } from '../api/http.ts';
+import { ApiProblem, call, get } from '../api/http.ts';
 import type { Caller } from '../../../client/src/generated/types.gen.ts';
 import { Field } from '../parts/forms/field.tsx';
-import { keepToken, me, mustLogIn } from '../state/session.ts';
+import { keepLasting, keepToken, me, mustLogIn } from '../state/session.ts';
 
-/** Null: the daemon knows it, and the caller is logged in. */
-async function faultOf(typed: string): Promise<string | null> {
+/** Null: the daemon knows it, and the caller is logged in. `lasts`: by a cookie, which other tabs have, too. */
+async function faultOf(typed: string, lasts: boolean): Promise<string | null> {
   // What is no token cannot be sent, either.
   if (!/^[\x21-\x7e]+$/.test(typed)) return 'A token consists of letters, digits and underscores.';
   keepToken(typed);
   try {
-    me.value = await get<Caller>('/me');
+    me.value = await (lasts ? call<Caller>('POST', '/session') : get<Caller>('/me'));
+    if (lasts) keepToken(null);
+    keepLasting(lasts);
     mustLogIn.value = false;
     return null;
   } catch (error) {
@@ -21,14 +23,15 @@ async function faultOf(typed: string): Promise<string | null> {
   }
 }
 
-/** Takes a token, and asks the daemon whose it is. It is kept in this tab alone. */
+/** Takes a token, and asks the daemon whose it is. It is kept in this tab alone, unless the person wants it to last. */
 export function LogIn() {
   const [typed, setTyped] = useState('');
   const [fault, setFault] = useState('');
+  const [lasts, setLasts] = useState(false);
   const [isAsking, setAsking] = useState(false);
   const logIn = async (): Promise<void> => {
     setAsking(true);
-    setFault((await faultOf(typed.trim())) ?? '');
+    setFault((await faultOf(typed.trim(), lasts)) ?? '');
     setAsking(false);
   };
   return (
@@ -44,7 +47,7 @@ export function LogIn() {
           label="Token"
           path="/token"
           faults={fault === '' ? [] : [{ path: '/token', message: fault }]}
-          hint="firelock token create NAME --role viewer makes one. It is kept until you close this tab."
+          hint="firelock token create NAME --role viewer makes one. It is kept until you close this tab, unless you say otherwise."
         >
           {(props) => (
             <input
@@ -61,6 +64,16 @@ export function LogIn() {
             />
           )}
         </Field>
+        <label>
+          <input
+            type="checkbox"
+            checked={lasts}
+            onChange={({ currentTarget }) => {
+              setLasts(currentTarget.checked);
+            }}
+          />{' '}
+          Keep me logged in, in all tabs, until I log out or am away for twelve hours
+        </label>
         <button type="submit" class="main" disabled={isAsking || typed.trim() === ''}>
           Log in
         </button>

@@ -1,5 +1,7 @@
 import { useId } from 'preact/hooks';
-import { isNamed, logOut, me, scope, token } from '../state/session.ts';
+import { call } from '../api/http.ts';
+import { useAct } from '../state/act.ts';
+import { isLasting, isNamed, logOut, me, scope, token } from '../state/session.ts';
 import { theme } from '../state/theme.ts';
 import { MY_ZONE, zoneChoice } from '../state/zone.ts';
 import type { Signal } from '@preact/signals';
@@ -34,12 +36,23 @@ export function Settings() {
           )}
         </span>
       )}
-      {token.value !== null && (
-        <button type="button" class="plain" onClick={logOut}>
-          Log out
-        </button>
-      )}
+      {(token.value !== null || isLasting.value) && <LogOut />}
     </div>
+  );
+}
+
+/** A login that lasts ends at every instance, or it goes on: then the daemon says why. */
+function LogOut() {
+  const { act, isBusy } = useAct();
+  const leave = async (): Promise<string> => {
+    if (isLasting.value) await call('DELETE', '/session');
+    logOut();
+    return 'You are logged out.';
+  };
+  return (
+    <button type="button" class="plain" disabled={isBusy} onClick={() => void act(leave)}>
+      Log out
+    </button>
   );
 }
 

@@ -4,9 +4,13 @@ import type { Caller } from '../../../client/src/generated/types.gen.ts';
 export type Role = Caller['role'];
 
 const TOKEN = 'firelock.token';
+const LASTING = 'firelock.lasting';
 
-/** Sent with each call; null: none. It is kept for this tab, and forgotten with it. */
+/** Sent with each call; null: none, or a cookie does the same. It is kept for this tab, and forgotten with it. */
 export const token = signal<string | null>(readToken());
+
+/** A cookie, which no script can read, logs the browser in: all of its tabs. */
+export const isLasting = signal(readLasting());
 
 /** Who the caller is; null until the daemon has said so. */
 export const me = signal<Caller | null>(null);
@@ -42,10 +46,29 @@ export function keepToken(value: string | null): void {
   }
 }
 
+export function keepLasting(lasts: boolean): void {
+  isLasting.value = lasts;
+  try {
+    if (lasts) localStorage.setItem(LASTING, 'yes');
+    else localStorage.removeItem(LASTING);
+  } catch {
+    // Then it is not known when the page is loaded again, and ends by itself.
+  }
+}
+
 export function logOut(): void {
   keepToken(null);
+  keepLasting(false);
   me.value = null;
   mustLogIn.value = true;
+}
+
+function readLasting(): boolean {
+  try {
+    return localStorage.getItem(LASTING) !== null;
+  } catch {
+    return false;
+  }
 }
 
 function readToken(): string | null {
