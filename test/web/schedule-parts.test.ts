@@ -3,10 +3,17 @@ import { expect, it } from 'vitest';
 import { parseJson, stringifyJson } from '../../web/src/api/json.ts';
 import type { Occurrence, Schedule } from '../../client/src/generated/types.gen.ts';
 import { bucketEdges, dayEdges, periodAt, viewFor } from '../../web/src/pages/schedule/why/period.ts';
-import { type Outcome, countsText, fold, withOutcome } from '../../web/src/pages/schedule/why/outcome.ts';
+import {
+  type Outcome,
+  areWithinAMinute,
+  countsText,
+  fold,
+  withOutcome,
+} from '../../web/src/pages/schedule/why/outcome.ts';
 import { curlText, shellQuoted } from '../../web/src/pages/schedule-form/curl.ts';
 import { EMPTY, bodyOf, draftOf, faultsOf, rebase } from '../../web/src/pages/schedule-form/draft.ts';
 import { differencesOf } from '../../web/src/parts/differences/difference.ts';
+import { clockText } from '../../web/src/state/zone.ts';
 import { instantOf, localText, startOfDay, startOfMonth, weekdayOf } from '../../web/src/state/local-time.ts';
 
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
@@ -32,6 +39,15 @@ it('a day and a month are those of the zone, whatever its clocks do in them', ()
   expect([iso(month.from), iso(month.to)]).toEqual(['2026-09-30T22:00:00.000Z', '2026-10-31T23:00:00.000Z']);
   expect(dayEdges(month, 'Europe/Berlin')).toHaveLength(32);
   expect([null, 1_000, 60_000, 86_400_000].map(viewFor)).toEqual(['day', 'hour', 'day', 'month']);
+});
+
+it('fires closer than a minute are told with their seconds, and others without', () => {
+  const shown = (everyMs: number) => {
+    const buckets = fold([], [0, everyMs, 2 * everyMs]);
+    return buckets.map(({ from }) => clockText(from, 'Asia/Tokyo', areWithinAMinute(buckets)));
+  };
+  expect(shown(10_000)).toEqual(['09:00:00', '09:00:10']);
+  expect(shown(60_000)).toEqual(['09:00', '09:01']);
 });
 
 it('many occurrences fold into buckets that show the worst of each, and count all', () => {

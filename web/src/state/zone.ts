@@ -20,10 +20,10 @@ export function timeText(at: string | number, zone: string): string {
   return `${year}-${month}-${day} ${hour}:${minute}:${second} ${/^(?:GMT|UTC)[+-]/.test(timeZoneName) ? zone : timeZoneName}`;
 }
 
-/** `09:00`, or `22 Nov`: for axes and strips, beside which the zone is named. */
-export function clockText(at: string | number, zone: string): string {
-  const { hour, minute } = partsOf(at, zone);
-  return `${hour}:${minute}`;
+/** `09:00`, or `09:00:20`: for axes and strips, beside which the zone is named. */
+export function clockText(at: string | number, zone: string, hasSeconds = false): string {
+  const { hour, minute, second } = partsOf(at, zone);
+  return `${hour}:${minute}${hasSeconds ? `:${second}` : ''}`;
 }
 
 export function dayText(at: string | number, zone: string): string {

@@ -84,6 +84,11 @@ export function fold(items: readonly Told[], edges: readonly number[]): Bucket[]
   return buckets;
 }
 
+/** Some of them begin less than a minute after another: hours and minutes alone would call them the same. */
+export function areWithinAMinute(buckets: readonly Bucket[]): boolean {
+  return buckets.some(({ from }, index) => index > 0 && from - (buckets[index - 1]?.from ?? from) < 60_000);
+}
+
 /** `3 missed, 57 succeeded`, the worst first. */
 export function countsText(counts: Bucket['counts']): string {
   const said = OUTCOMES.flatMap((outcome) =>

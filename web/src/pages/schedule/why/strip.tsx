@@ -3,7 +3,7 @@ import type { Schedule } from '../../../../../client/src/generated/types.gen.ts'
 import { weekdayOf } from '../../../state/local-time.ts';
 import { clockText, dayText, timeText } from '../../../state/zone.ts';
 import { type Cell, Cells } from './cells.tsx';
-import { type Bucket, type Told, WORDS, countsText, fold } from './outcome.ts';
+import { type Bucket, type Told, WORDS, areWithinAMinute, countsText, fold } from './outcome.ts';
 import { Panel } from './panel.tsx';
 import { type Period, type View, bucketEdges, dayEdges, fits } from './period.ts';
 import { whyText } from './words.ts';
@@ -22,6 +22,7 @@ export function Strip({ schedule, period, zone, items, onOpen }: Props) {
   const [chosen, setChosen] = useState<string | null>(null);
   const kind = period.view === 'month' ? 'month' : fits(items.length) ? 'one' : 'bar';
   const buckets = bucketsOf(kind, items, period, zone);
+  const hasSeconds = areWithinAMinute(buckets);
   const shown = buckets.find(({ from }) => String(from) === chosen);
   const closer: View | null =
     kind === 'month' ? 'day' : kind === 'bar' && period.view === 'day' ? 'hour' : null;
@@ -33,7 +34,9 @@ export function Strip({ schedule, period, zone, items, onOpen }: Props) {
         label={`Occurrences, ${kind === 'one' ? 'each' : kind === 'bar' ? 'by minutes' : 'by day'}, in ${zone}`}
         chosen={chosen}
         onChoose={(key) => setChosen(key === chosen ? null : key)}
-        cells={buckets.map((bucket, index) => cellOf(bucket, { kind, zone, schedule, isFirst: index === 0 }))}
+        cells={buckets.map((bucket, index) =>
+          cellOf(bucket, { kind, zone, hasSeconds, schedule, isFirst: index === 0 }),
+        )}
       />
       {kind === 'bar' && <Axis {...{ period, zone }} />}
       {shown && shown.items.length > 0 && <Panel bucket={shown} schedule={schedule} />}
@@ -62,16 +65,17 @@ function bucketsOf(kind: Kind, items: readonly Told[], period: Period, zone: str
 interface Around {
   kind: Kind;
   zone: string;
+  hasSeconds: boolean;
   schedule: Schedule;
   isFirst: boolean;
 }
 
-function cellOf(bucket: Bucket, { kind, zone, schedule, isFirst }: Around): Cell {
+function cellOf(bucket: Bucket, { kind, zone, hasSeconds, schedule, isFirst }: Around): Cell {
   const [only] = bucket.items;
   const cell = { key: String(bucket.from), outcome: bucket.worst };
   if (kind === 'one' && only) {
     const name = `${timeText(only.fireAt, zone)}: ${WORDS[only.outcome]}. ${whyText(only, schedule)}`;
-    return { ...cell, name, text: clockText(only.fireAt, zone) };
+    return { ...cell, name, text: clockText(only.fireAt, zone, hasSeconds) };
   }
   const day = dayText(bucket.from, zone);
   if (kind === 'month') {
