@@ -1,3 +1,7 @@
+import type { Run } from '../../../client/src/generated/types.gen.ts';
+import { Time } from './time.tsx';
+import { underWaySince } from './under-way.ts';
+
 const TONES: Record<string, string> = {
   succeeded: 'good',
   active: 'good',
@@ -27,6 +31,29 @@ export function Badge({ status, title }: { status: string; title?: string | unde
     <span class={`badge ${toneOf(status)}`} title={title}>
       {status}
     </span>
+  );
+}
+
+interface RunBadgeProps {
+  run: Pick<Run, 'status' | 'claimedAt'>;
+  /** Of its schedule. */
+  zone?: string | null | undefined;
+  title?: string | undefined;
+}
+
+/** The status of a run; of one in flight since when, which its status does not say. */
+export function RunBadge({ run, zone, title }: RunBadgeProps) {
+  const since = underWaySince(run);
+  return (
+    <>
+      <Badge status={run.status} title={title} />
+      {since !== null && (
+        <span class="quiet">
+          {' '}
+          under way since <Time at={since} zone={zone} />
+        </span>
+      )}
+    </>
   );
 }
 

@@ -1,6 +1,6 @@
 import { ApiProblem, get } from '../../api/http.ts';
 import type { ListRunsResponse, WholeRun } from '../../../../client/src/generated/types.gen.ts';
-import { Badge } from '../../parts/badge.tsx';
+import { RunBadge } from '../../parts/badge.tsx';
 import { OriginLink, RunLink } from '../../parts/links.tsx';
 import { usePoll } from '../../state/poll.ts';
 
@@ -39,7 +39,7 @@ export function Neighbours({ run }: { run: WholeRun }) {
         <Edges from={asked[0].length} to={1} rows={rows} />
         <ul aria-label="This run">
           <li class="node this">
-            <strong>This run</strong> <Badge status={run.status} />
+            <strong>This run</strong> <RunBadge run={run} />
           </li>
         </ul>
         <Edges from={1} to={asked[1].length} rows={rows} />
@@ -89,7 +89,7 @@ function Side({ label, ids, known, more }: SideProps) {
         const run = known?.[index]?.run;
         return (
           <li key={id} class="node">
-            <RunLink id={id} /> {run && <Badge status={run.status} />}
+            <RunLink id={id} /> {run && <RunBadge run={run} />}
             {run === null && <span class="quiet">no longer kept</span>}
             <div class="quiet clip">{run && <OriginLink of={run} />}</div>
           </li>

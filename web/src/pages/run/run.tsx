@@ -1,6 +1,6 @@
 import { ApiProblem, get } from '../../api/http.ts';
 import type { Schedule, WholeRun } from '../../../../client/src/generated/types.gen.ts';
-import { Badge } from '../../parts/badge.tsx';
+import { RunBadge } from '../../parts/badge.tsx';
 import { Copy } from '../../parts/copy.tsx';
 import { NotifierLink, ScheduleLink } from '../../parts/links.tsx';
 import { Empty, Loading, Refusal } from '../../parts/states.tsx';
@@ -61,7 +61,7 @@ function Shown({ run, asking }: { run: WholeRun; asking: Polled<WholeRun> }) {
     <div class="stack">
       <div class="bar run-head">
         <Title run={run} />
-        <Badge status={run.status} />
+        <RunBadge run={run} zone={zone} />
         {run.reason !== null && <span class="quiet">{run.reason}</span>}
         <Copy text={() => run.id}>Copy the id</Copy>
         <Actions run={run} hasSchedule={Boolean(schedule)} onDone={asking.refresh} />

@@ -1,5 +1,5 @@
 import type { ListRunsResponse } from '../../../../client/src/generated/types.gen.ts';
-import { Badge } from '../../parts/badge.tsx';
+import { RunBadge } from '../../parts/badge.tsx';
 import { OriginLink, RunLink } from '../../parts/links.tsx';
 import type { Column } from '../../parts/lists/table.tsx';
 import { Time, durationText } from '../../parts/time.tsx';
@@ -12,15 +12,21 @@ export function columnsWith(zones: ReadonlyMap<string, string | null>): readonly
     head: 'Fire time',
     cell: ({ scheduledFor, scheduleId }) => <Time at={scheduledFor} zone={zones.get(scheduleId ?? '')} />,
   };
-  return [fireTime, ...COLUMNS];
+  const status: Column<Run> = {
+    head: 'Status',
+    cell: (run) => (
+      <>
+        <RunBadge run={run} zone={zones.get(run.scheduleId ?? '')} />
+        {run.reason !== null && <div class="quiet">{run.reason}</div>}
+      </>
+    ),
+  };
+  return [fireTime, SCHEDULE, status, ...COLUMNS];
 }
 
+const SCHEDULE: Column<Run> = { head: 'Schedule', cell: (run) => <OriginLink of={run} /> };
+
 const COLUMNS: readonly Column<Run>[] = [
-  {
-    head: 'Schedule',
-    cell: (run) => <OriginLink of={run} />,
-  },
-  { head: 'Status', cell: ({ status, reason }) => <Status status={status} reason={reason} /> },
   { head: 'Run', cell: ({ id }) => <RunLink id={id} /> },
   { head: 'Trigger', kind: 'minor', cell: ({ trigger }) => trigger },
   { head: 'Attempts', kind: 'number', cell: ({ attempts }) => attempts },
@@ -37,15 +43,6 @@ const COLUMNS: readonly Column<Run>[] = [
       ),
   },
 ];
-
-function Status({ status, reason }: { status: string; reason: string | null }) {
-  return (
-    <>
-      <Badge status={status} />
-      {reason !== null && <div class="quiet">{reason}</div>}
-    </>
-  );
-}
 
 /** From the first claim that is known to the end. */
 function tookMs({ claimedAt, finishedAt, handoffStartedAt }: Run): number | null {

@@ -1,5 +1,5 @@
 import type { Run, Schedule } from '../../../../client/src/generated/types.gen.ts';
-import { Badge } from '../../parts/badge.tsx';
+import { RunBadge } from '../../parts/badge.tsx';
 import { RunLink } from '../../parts/links.tsx';
 import { Loaded } from '../../parts/states.tsx';
 import { Table } from '../../parts/lists/table.tsx';
@@ -42,7 +42,7 @@ function Runs({ schedule: { timezone }, runs }: { schedule: Schedule; runs: read
         { head: 'Due at', cell: ({ scheduledFor }) => <Time at={scheduledFor} zone={timezone} /> },
         {
           head: 'Status',
-          cell: ({ status, reason }) => <Badge status={status} title={reason ?? undefined} />,
+          cell: (run) => <RunBadge run={run} zone={timezone} title={run.reason ?? undefined} />,
         },
         { head: 'Started by', kind: 'minor', cell: ({ trigger }) => trigger },
         { head: 'Late by', kind: 'number', cell: ({ latenessMs }) => durationText(latenessMs) },

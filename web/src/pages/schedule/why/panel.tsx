@@ -4,7 +4,7 @@ import type {
   Schedule,
   ScheduleVersion,
 } from '../../../../../client/src/generated/types.gen.ts';
-import { Badge } from '../../../parts/badge.tsx';
+import { RunBadge } from '../../../parts/badge.tsx';
 import { RunLink } from '../../../parts/links.tsx';
 import { Time, durationText } from '../../../parts/time.tsx';
 import { usePoll } from '../../../state/poll.ts';
@@ -61,12 +61,20 @@ function OneOccurrence({ told, schedule }: { told: Told; schedule: Schedule }) {
       </p>
       <p class="user">{whyText(told, schedule)}</p>
       {told.state === 'paused' && <PausedSince id={schedule.id} version={told.version} />}
-      {told.runId !== undefined && <ItsRun id={told.runId} isItsOwn={told.state !== 'missed'} />}
+      {told.runId !== undefined && (
+        <ItsRun id={told.runId} zone={schedule.timezone} isItsOwn={told.state !== 'missed'} />
+      )}
     </>
   );
 }
 
-function ItsRun({ id, isItsOwn }: { id: string; isItsOwn: boolean }) {
+interface ItsRunProps {
+  id: string;
+  zone: string | null;
+  isItsOwn: boolean;
+}
+
+function ItsRun({ id, zone, isItsOwn }: ItsRunProps) {
   const { data: run, problem } = usePoll(`run ${id}`, (signal) =>
     get<GetRunResponse>(`/runs/${id}`, {}, signal),
   );
@@ -75,7 +83,7 @@ function ItsRun({ id, isItsOwn }: { id: string; isItsOwn: boolean }) {
       {isItsOwn ? 'Its run' : 'The run that stands for it'}: <RunLink id={id}>{id}</RunLink>{' '}
       {run && (
         <>
-          <Badge status={run.status} /> {run.reason !== null && <span class="quiet">{run.reason}</span>}
+          <RunBadge run={run} zone={zone} /> {run.reason !== null && <span class="quiet">{run.reason}</span>}
           {run.latenessMs !== null && (
             <span class="quiet"> started {durationText(run.latenessMs)} after it was due</span>
           )}
