@@ -44,6 +44,18 @@ it('the last attempt of a run that failed for want of another says so, and what 
   ]);
 });
 
+it('the bar of an attempt carries its number and what came of it, and that of a wait nothing', () => {
+  const attemptLog = [
+    attempt(3, 9, 10, { outcome: 'accepted' }),
+    attempt(2, 5, 6, { outcome: 'rejected' }),
+    attempt(1, 0, 1),
+  ];
+  const labels = (shown: WholeRun) => stepsOf(shown, NOW).map(({ label }) => label);
+  const over = run({ status: 'succeeded', finishedAt: at(10), attemptLog });
+  expect(labels(over)).toEqual(['1: failed', null, '2: refused', null, '3: taken']);
+  expect(labels(run({ claimedBy: 'i', attempts: 3, handoffStartedAt: at(0) }))).toEqual(['3: under way']);
+});
+
 it('the present step is named: an attempt, a worker, the runs that it depends on', () => {
   expect(told(run({ claimedBy: 'i', attempts: 3, handoffStartedAt: at(10) }))).toEqual([
     ['Attempt 3 is under way', 10, 60],

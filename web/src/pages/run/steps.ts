@@ -10,6 +10,8 @@ export interface Step {
   /** A class that has a colour. */
   tone: 'good' | 'bad' | 'busy' | 'doubt' | 'calm';
   text: string;
+  /** Of its bar, which has little room; a wait has none. */
+  label: string | null;
   /** What the target or the network said. */
   detail: string | null;
   attempt?: Attempt;
@@ -35,16 +37,18 @@ export function stepsOf(run: WholeRun, now: number): Step[] {
 }
 
 function wait(from: number, to: number, text: string): Step {
-  return { kind: 'wait', from, to, tone: 'calm', text, detail: null };
+  return { kind: 'wait', from, to, tone: 'calm', text, label: null, detail: null };
 }
 
-const OUTCOMES: Record<Attempt['outcome'], readonly [tone: Step['tone'], text: string]> = {
-  accepted: ['good', 'the target took it'],
-  acceptedLate: ['good', 'the target took it, but the run had ended otherwise by then'],
-  rejected: ['bad', 'the target refused it'],
-  transient: ['doubt', 'it did not work, and may later'],
-  unknown: ['doubt', 'no answer came: it may have arrived'],
-  blocked: ['bad', 'firelock may not call this address'],
+type Told = readonly [tone: Step['tone'], short: string, text: string];
+
+const OUTCOMES: Record<Attempt['outcome'], Told> = {
+  accepted: ['good', 'taken', 'the target took it'],
+  acceptedLate: ['good', 'taken late', 'the target took it, but the run had ended otherwise by then'],
+  rejected: ['bad', 'refused', 'the target refused it'],
+  transient: ['doubt', 'failed', 'it did not work, and may later'],
+  unknown: ['doubt', 'unknown', 'no answer came: it may have arrived'],
+  blocked: ['bad', 'blocked', 'firelock may not call this address'],
 };
 
 const LOOKUPS = {
@@ -65,12 +69,13 @@ interface Tried {
 }
 
 function attemptStep(attempt: Attempt, { from, to, isLast }: Tried): Step {
-  const [tone, outcome] = isLast ? (['bad', 'the last one'] as const) : OUTCOMES[attempt.outcome];
+  const [usual, short, told] = OUTCOMES[attempt.outcome];
+  const [tone, outcome] = isLast ? (['bad', 'the last one'] as const) : [usual, told];
   const said = attempt.lookup === undefined ? '' : `${LOOKUPS[attempt.lookup]}. `;
   const recovered = attempt.recovery ? ', taken over by recovery' : '';
   return {
     kind: attempt.lookup === undefined ? 'attempt' : 'lookup',
-    ...{ from, to, tone, attempt },
+    ...{ from, to, tone, attempt, label: `${attempt.attempt}: ${short}` },
     text: `${said}Attempt ${attempt.attempt}${isLast ? ` of ${attempt.attempt}` : ''}${recovered}: ${outcome}`,
     detail: attempt.error
       ? sentence(attempt.error.message)
@@ -87,7 +92,7 @@ function sentence(words: string): string {
 /** What came after the attempts that are over; null: nothing did. */
 function lastStep(run: WholeRun, reached: number, now: number): Step | null {
   const step = (kind: Step['kind'], tone: Step['tone'], from: number, text: string): Step => ({
-    ...{ kind, tone, text, from, to: Math.max(from, now), detail: null },
+    ...{ kind, tone, text, from, to: Math.max(from, now), label: null, detail: null },
   });
   const { status, finishedAt, handedOffAt } = run;
   if (finishedAt !== null) {
@@ -106,7 +111,8 @@ function lastStep(run: WholeRun, reached: number, now: number): Step | null {
     );
   if (run.claimedBy !== null) {
     const from = Math.max(reached, Date.parse(run.handoffStartedAt ?? run.claimedAt ?? run.updatedAt));
-    return step('attempt', 'busy', from, `Attempt ${run.attempts} is under way`);
+    const label = `${run.attempts}: under way`;
+    return { ...step('attempt', 'busy', from, `Attempt ${run.attempts} is under way`), label };
   }
   return step('wait', 'calm', reached, run.queue === null ? 'Waits for its attempt' : 'Waits for a worker');
 }

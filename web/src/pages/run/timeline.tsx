@@ -4,8 +4,9 @@ import { type Column, Table } from '../../parts/lists/table.tsx';
 import { Time, durationText } from '../../parts/time.tsx';
 import { type Step, stepsOf } from './steps.ts';
 
-const WIDTH = 1000;
 const HEIGHT = 34;
+/** Between two bars, as a part of all. */
+const GAP = 0.002;
 const MAX_DRAWN = 120;
 
 /** What happened to the run, drawn and listed. */
@@ -46,35 +47,37 @@ function weightOf({ from, to }: Step): number {
 function Band({ steps }: { steps: readonly Step[] }) {
   const weights = steps.map(weightOf);
   const all = weights.reduce((sum, weight) => sum + weight, 0);
-  let x = 0;
+  let reached = 0;
   return (
-    <svg
-      class="band"
-      viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
-      preserveAspectRatio="none"
-      role="img"
-      aria-label={`${steps.length} steps; the table below lists them`}
-    >
+    <svg class="band" role="img" aria-label={`${steps.length} steps; the table below lists them`}>
       {steps.map((step, index) => {
-        const width = (WIDTH * (weights[index] ?? 0)) / all;
-        const left = x;
-        x += width;
-        const isWait = step.kind === 'wait';
-        return (
-          <rect
-            key={index}
-            class={step.tone}
-            x={left}
-            width={Math.max(1, width - 2)}
-            y={isWait ? HEIGHT / 2 - 3 : step.kind === 'work' ? 8 : 2}
-            height={isWait ? 6 : step.kind === 'work' ? HEIGHT - 16 : HEIGHT - 4}
-          >
-            <title>{`${step.text}, ${durationText(step.to - step.from)}`}</title>
-          </rect>
-        );
+        const left = reached;
+        reached += (weights[index] ?? 0) / all;
+        return <Bar key={index} step={step} left={left} width={reached - left} />;
       })}
     </svg>
   );
+}
+
+/** Parts of the whole, so that the words in it keep their shape whatever the width of the window is. */
+function Bar({ step, left, width }: { step: Step; left: number; width: number }) {
+  const { kind, tone, text, label, from, to } = step;
+  const height = kind === 'wait' ? 6 : kind === 'work' ? HEIGHT - 16 : HEIGHT - 4;
+  return (
+    <svg x={percent(left)} width={percent(width - Math.min(GAP, width / 5))} height={HEIGHT}>
+      <title>{`${text}, ${durationText(to - from)}`}</title>
+      <rect class={tone} width="100%" y={(HEIGHT - height) / 2} height={height} />
+      {label !== null && (
+        <text x={5} y={HEIGHT / 2}>
+          {label}
+        </text>
+      )}
+    </svg>
+  );
+}
+
+function percent(part: number): string {
+  return `${(part * 100).toFixed(3)}%`;
 }
 
 function columnsIn(zone: string | null): readonly Column<Step>[] {
