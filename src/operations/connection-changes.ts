@@ -12,7 +12,7 @@ import { CONNECTION_ROWS } from '../store/connections/find-connections.ts';
 import { changeLockedConnection, createConnection } from '../store/connections/write-connections.ts';
 import { deleteNamed, lockNamed } from '../store/names/find-named.ts';
 import type { NamedKind } from './named-changes.ts';
-import { refuseWhileNamed } from './named-things.ts';
+import { refuseWhileNamed } from './references.ts';
 
 /** What a caller decides: with its secret values encrypted, or kept as they are stored. */
 export type ConnectionContent = ConnectionFields & Pick<Connection, 'description'>;

@@ -4,7 +4,7 @@
  * If the process dies here: any instance gives the places that are free now.
  */
 import type { Wake } from '../runtime/loop/wake.ts';
-import { LIMIT_ROWS, type Limit, changeLockedLimit, createLimit } from '../store/limits/limit-rows.ts';
+import { LIMIT_ROWS, type Limit, changeLockedLimit, createLimit } from '../store/limits/rows.ts';
 import { deleteNamed } from '../store/names/find-named.ts';
 import type { NamedKind } from './named-changes.ts';
 

@@ -16,7 +16,7 @@ import { databaseNow } from '../postgres/sql/database-now.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Auditor } from '../store/audit/record-audit.ts';
 import { type NamedRows, type NamedThing, lockNamed } from '../store/names/find-named.ts';
-import { refuseWhileNamed } from './named-things.ts';
+import { refuseWhileNamed } from './references.ts';
 import { OperationRefused } from './operation-refused.ts';
 
 export interface NamedDeps {

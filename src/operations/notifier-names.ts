@@ -7,7 +7,7 @@ import { type Scope, beyondScope, sees, seesAllOf } from '../core/access/scope.t
 import { connectionOf } from '../core/schedules/schedule.ts';
 import type { Transaction } from '../postgres/executor.ts';
 import type { Asked, NamedFault } from './named-changes.ts';
-import { heldFields } from './named-things.ts';
+import { heldFields } from './references.ts';
 import { keepNamed } from '../store/names/named-rows.ts';
 import { type StoredNotifier, readFallbacks } from '../store/notifiers/find-notifiers.ts';
 

@@ -52,12 +52,6 @@ describe('the README of a folder', () => {
 describe('in src', () => {
   const source = files.filter((file) => file.startsWith('src/') && file.endsWith('.ts'));
 
-  test('files of one name have one role: those that every resource of the API has', () => {
-    const roles = new Set(['routes.ts', 'schemas.ts', 'inputs.ts', 'answers.ts']);
-    const others = source.filter((file) => !roles.has(basename(file)));
-    expect(repeated(others, (file) => basename(file))).toEqual([]);
-  });
-
   test('two files never export the same name', () => {
     const exported = source.flatMap((file) => exportsOf(textOf(file)).map((name) => ({ name, file })));
     expect(repeated(exported, ({ name }) => name)).toEqual([]);

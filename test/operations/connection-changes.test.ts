@@ -5,7 +5,7 @@ import { logEvents } from '../../src/observability/log/log-lines.ts';
 import { createLogger } from '../../src/observability/log/logger.ts';
 import { CONNECTION_KIND, type ConnectionContent } from '../../src/operations/connection-changes.ts';
 import { putNamed, removeNamed } from '../../src/operations/named-changes.ts';
-import { unknownNamesOf } from '../../src/operations/named-things.ts';
+import { unknownNamesOf } from '../../src/operations/references.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { rowsOf } from '../../src/postgres/sql/rows.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { isoInstant } from '../../core/instant.ts';
 import { LIMIT_KIND } from '../../operations/limit-changes.ts';
-import type { Limit } from '../../store/limits/limit-rows.ts';
+import type { Limit } from '../../store/limits/rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { limitIdText } from '../http/common-schemas.ts';
 import { addNamedRoutes } from '../named/named-routes.ts';

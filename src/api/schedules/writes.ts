@@ -1,7 +1,7 @@
 import type { Caller } from '../../core/access/roles.ts';
 import { CronError } from '../../core/cron/cron.ts';
 import type { CannotFollow } from '../../operations/schedules/followed-schedules.ts';
-import type { UnknownName } from '../../operations/named-things.ts';
+import type { UnknownName } from '../../operations/references.ts';
 import {
   type ScheduleChangeDeps,
   changeSchedules,

@@ -2,7 +2,7 @@ import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { abandonRuns } from '../../store/runs/ends/abandon-runs.ts';
 import { wakeFor } from '../../runtime/loop/wake.ts';
 import type { Dispatch, DispatchDeps } from './dispatch-state.ts';
-import { acceptClaims } from './own-claims.ts';
+import { acceptClaims } from './claims.ts';
 
 /** What is of a deleted schedule takes no room, is not sent, and stands in the way of no other run of its lane. */
 export async function acceptUnlessDeleted(dispatch: Dispatch, claimed: readonly ClaimedRun[]): Promise<void> {

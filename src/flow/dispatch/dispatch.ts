@@ -23,7 +23,7 @@ import {
   notifyIfIdle,
   returnStale,
   returnWaiting,
-} from './own-claims.ts';
+} from './claims.ts';
 import { claimUnlessRefused, createRefusedClaims } from './refused-claims.ts';
 import { maySend, maySendMany, send } from './send.ts';
 

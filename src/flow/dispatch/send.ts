@@ -4,7 +4,7 @@ import type { SendableHandoff } from '../handoff/handoff-definitions.ts';
 import type { ClaimToExecute, Dispatch, DispatchDeps } from './dispatch-state.ts';
 import type { LaneClaim } from './lane.ts';
 import type { AttemptEnd } from './lane-pace.ts';
-import { EndedClaim } from './own-claims.ts';
+import { EndedClaim } from './claims.ts';
 
 export function maySend({ lease, installation, shortage }: DispatchDeps): boolean {
   return lease.isValid() && !installation.holdsRuns() && shortage.mostClaims() > 0;

@@ -3,7 +3,7 @@
  * Transaction: none of its own; a refusal thrown inside the caller's leaves nothing of the call.
  * If the process dies here: nothing of the call is written.
  */
-import type { UnknownName } from '../named-things.ts';
+import type { UnknownName } from '../references.ts';
 import type { OneOffRun } from '../../core/runs/one-off-run.ts';
 import { mayBeRunId } from '../../core/runs/run.ts';
 

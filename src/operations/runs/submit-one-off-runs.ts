@@ -33,7 +33,7 @@ import { findTargets } from '../../store/runs/search/find-runs.ts';
 import { runsSeen } from '../../store/scopes/in-scope.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
-import { unknownNamesOf } from '../named-things.ts';
+import { unknownNamesOf } from '../references.ts';
 import type { RunActionDeps } from './act-on-runs.ts';
 import {
   CannotAccept,

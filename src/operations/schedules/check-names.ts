@@ -4,7 +4,7 @@
  * If the process dies here: nothing of the edit is written.
  */
 import type { Transaction } from '../../postgres/executor.ts';
-import { type UnknownName, heldFields, unknownNamesOf } from '../named-things.ts';
+import { type UnknownName, heldFields, unknownNamesOf } from '../references.ts';
 import { CannotFollow, resolveFollowed } from './followed-schedules.ts';
 import type { NamingWrite } from './names-in-scope.ts';
 

@@ -3,7 +3,7 @@ import type { Notifier } from '../../core/alerts/notifier.ts';
 import { texts } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
-import { lockNotifiers } from '../notifiers/notifier-rows.ts';
+import { lockNotifiers } from '../notifiers/rows.ts';
 
 interface NotifiersToTell {
   /** Those that are enabled, by id. */

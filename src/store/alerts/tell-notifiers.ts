@@ -4,7 +4,7 @@ import { type Notifier, hearsOf, speaksOf } from '../../core/alerts/notifier.ts'
 import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
-import { readNotifiers } from '../notifiers/notifier-rows.ts';
+import { readNotifiers } from '../notifiers/rows.ts';
 import { forgetOthers, noteEnds, noteOpenings } from './heard.ts';
 import { endsHeldByOthers, tellingsOfChanges } from './message-order.ts';
 import type { TextsAt } from './message-payloads.ts';

@@ -5,7 +5,7 @@ import type { Transaction } from '../../postgres/executor.ts';
 import { rowBytes } from '../../postgres/sql/page-room.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import type { NamedRows } from '../names/find-named.ts';
-import { NOTIFIER_COLUMNS, type NotifierRow, toNotifier } from './notifier-rows.ts';
+import { NOTIFIER_COLUMNS, type NotifierRow, toNotifier } from './rows.ts';
 
 /** A notifier, and what the messages of its version are handed to. */
 export interface StoredNotifier extends Notifier {

@@ -4,7 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { cancelRun, completeRun, retryRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { admitUnderLock, limitsToAdmit } from '../../../src/store/limits/admit-runs.ts';
-import { LIMIT_ROWS } from '../../../src/store/limits/limit-rows.ts';
+import { LIMIT_ROWS } from '../../../src/store/limits/rows.ts';
 import { findNamed } from '../../../src/store/names/find-named.ts';
 import { putLimitOf } from '../../support/named.ts';
 import { receiverOfTest, storeOfTest } from '../../support/of-test.ts';

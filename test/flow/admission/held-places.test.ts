@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { cancelRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { startMaintenance, stopMaintenance } from '../../../src/operations/maintenance-changes.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
-import { LIMIT_ROWS } from '../../../src/store/limits/limit-rows.ts';
+import { LIMIT_ROWS } from '../../../src/store/limits/rows.ts';
 import { findNamed } from '../../../src/store/names/find-named.ts';
 import { readInstallation } from '../../../src/store/instances/installation-row.ts';
 import { putLimitOf } from '../../support/named.ts';
