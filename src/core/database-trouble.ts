@@ -38,7 +38,7 @@ export function databaseTrouble(error: unknown): string | null {
 
 export const OUT_OF_REACH = 'the database is out of reach';
 
-/** The same of what lasts until somebody mends it. */
+/** The same of faults that last until an operator corrects them. */
 export function lastingTrouble(error: unknown): string | null {
   const code = codeOf(error) ?? '';
   return LASTING.find(([codes]) => codes.test(code))?.[1] ?? null;

@@ -32,7 +32,7 @@ export interface Installation extends InstallationState {
   tookOver: TakeOver | null;
 }
 
-/** What one instance goes by. */
+/** The state that one instance acts on. */
 export interface KnownState extends InstallationState {
   /** FIRELOCK_OBSERVE, which concerns this instance alone, or the database, which concerns all instances. */
   because: 'setting' | 'database';

@@ -162,7 +162,7 @@ async function* deleteInPages(
 }
 
 /**
- * Once a day, for what history drops goes by days, and what is there is looked through: of runs that were due long ago, and of those that
+ * Once a day, since history drops whole days. It looks through keys and dependencies of runs that were due long ago, and of those that
  * were cancelled long before they were due.
  */
 async function* sweepLeftovers(state: State, before: Instant): AsyncGenerator<void, void, void> {

@@ -48,7 +48,7 @@ export interface InstanceState {
 
 export interface Trouble {
   words: string;
-  /** Until somebody mends it. */
+  /** It lasts until an operator corrects it. */
   lasts: boolean;
 }
 

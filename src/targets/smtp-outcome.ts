@@ -18,7 +18,7 @@ export interface SmtpFailure extends Error {
   recipient?: string | undefined;
 }
 
-/** To whom it did not go is said in the answer: sent again, it would arrive twice elsewhere. */
+/** The answer says which recipients did not get it: sent again, it would arrive twice at the others. */
 export function acceptedBy({ response, rejectedErrors = [] }: SentMail): Outcome {
   const refused = rejectedErrors.map(
     ({ recipient = 'somebody', response: why = '' }) => `not to ${recipient}: ${why}`,

@@ -30,7 +30,7 @@ test('a queue has a lane of its own, and nothing is sent to it', async () => {
 describe('a lane', () => {
   const registryOf = () => createTargetRegistry([httpTarget()]);
   const laneOf = (url: string) => registryOf().laneOf(targetAt(url));
-  /** As foreign hands store it: the API takes no hostname that long. */
+  /** Another program has stored it: the API takes no hostname that long. */
   const cjk = (length: number) =>
     Array.from({ length }, (_, n) => String.fromCodePoint(0x4e00 + ((n * 7919) % 20_000))).join('');
 

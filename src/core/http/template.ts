@@ -68,7 +68,7 @@ export function splitTemplate(text: string): string[] {
   }
 }
 
-/** Somebody meant a name there: it would be sent as it stands. */
+/** A `{{` without its `}}` was meant to be a name: firelock would send it as text. */
 export function isNeverClosed(text: string): boolean {
   return splitTemplate(text).at(-1)?.includes('{{') ?? false;
 }

@@ -1,7 +1,7 @@
 import type { Instant } from '../instant.ts';
 import type { Timing } from '../timing/timing.ts';
 
-/** A cursor that lies further ahead of the database's clock is told of. */
+/** A cursor that lies further ahead of the database's clock is reported. */
 export const AHEAD_SECONDS = 60;
 
 interface Cursor {

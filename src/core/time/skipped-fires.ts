@@ -10,7 +10,7 @@ export const MAX_SKIPS = 1000;
 export interface SkippedFire {
   /** Why, in the words of the caller who asked for it. */
   reason: string | null;
-  /** Nobody asked: it was made already, while the database's clock was ahead. No record is made of it. */
+  /** No caller asked to skip it: it was made already, while the database's clock was ahead. No run is recorded for it. */
   made: boolean;
 }
 

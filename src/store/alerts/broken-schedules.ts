@@ -117,7 +117,7 @@ function newestBreaks(
 interface Lateness {
   watch: OutcomeWatch | null;
   lateSince: Instant | null;
-  /** Of a success that nobody has seen before. */
+  /** Of a success that has not been counted yet. */
   succeededAt: readonly (readonly ['late', Instant])[];
 }
 

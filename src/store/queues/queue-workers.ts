@@ -69,7 +69,7 @@ interface QueueState {
 
 /**
  * All queues that have runs, or whose workers were seen lately; by name. A caller with a scope sees its queues whole. Of those that it
- * may only name it sees the runs that are its own, and the workers: whether somebody serves these.
+ * may only name it sees its own runs, and the workers: whether any worker serves them.
  */
 export async function listQueues(db: Executor, scope: Scope): Promise<QueueState[]> {
   const inScope = [...queuesSeen(sql`lane`, scope), ...runsInScope(scope, 'work')];

@@ -16,7 +16,7 @@ export async function findRecord(db: Executor, id: string): Promise<RunRecord | 
   return row ? toRecord(row) : null;
 }
 
-/** What a run of this schedule goes by now; the schedule's row is shared until the transaction ends, so that it stays so. */
+/** The settings that a run of this schedule follows now. They cannot change until the transaction ends. */
 export async function shareCurrentDefinition(
   tx: Transaction,
   scheduleUid: string,

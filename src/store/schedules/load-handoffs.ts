@@ -113,7 +113,7 @@ function sharedHandoff({
   return handoff;
 }
 
-/** Undefined: somebody else wrote something else there. */
+/** Undefined: what is stored is no definition; another program has written it. */
 function fromJson(text: string | null): unknown {
   try {
     return text === null ? undefined : JSON.parse(text);

@@ -53,7 +53,7 @@ export function replacedDay(event: ReadEvent): DayNumber | null {
   return momentsOf(event, 'recurrence-id')[0]?.day ?? null;
 }
 
-/** The days on which a series begins anew, in order of nothing; those after `last` may be missing. */
+/** The days on which a series begins anew, in no order; those after `last` may be missing. */
 export function startsOf(
   event: ReadEvent,
   first: DayNumber,

@@ -63,7 +63,7 @@ export function setNotBegun(wasFirst: SQL): SQL {
           WHERE o.again AND v.schedule_uid = r.schedule_uid AND v.version = r.schedule_version) AS e ON true)`;
 }
 
-/** Whatever stands there, no cast can fail. */
+/** No cast fails, whatever text is stored. */
 function secondsOf(bound: string): SQL {
   const value = sql`v.definition->'expect'->${sql.raw(`'${bound}'`)}`;
   return sql`CASE WHEN jsonb_typeof(${value}) = 'number' THEN least((${value})::numeric, ${sql.raw(String(MAX_EXPECT_SECONDS))})::int END`;

@@ -111,7 +111,7 @@ function isAsFound(run: RunRecord, claim: LostClaim | undefined): boolean {
   );
 }
 
-/** Of a stored definition, within what the API allows; the longest where it says none. Whatever stands there, no cast can fail. */
+/** Of a stored definition, within what the API allows; the longest where it says none. No cast fails, whatever text is stored. */
 function timeoutSeconds(definition: SQL): SQL {
   return sql`(CASE WHEN jsonb_typeof(${definition}->'timeoutSeconds') = 'number'
     THEN least(3600, greatest(1, (${definition}->>'timeoutSeconds')::numeric)) ELSE 3600 END)::float8`;

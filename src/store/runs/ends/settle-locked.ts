@@ -10,7 +10,7 @@ import { type RunChange, saveLockedRuns } from '../save-runs.ts';
 /** What became of a batch of outcomes, by run id. */
 export interface SettledRuns {
   settled: ReadonlyMap<string, { wasLost: boolean }>;
-  /** Their claims were no longer theirs; `alreadyEnded`: firelock, or a report about the run, had ended it. */
+  /** Runs that this instance no longer had a claim of; `alreadyEnded`: firelock, or a report of its worker or target, had ended it. */
   fenced: ReadonlyMap<string, { alreadyEnded: boolean }>;
   /** Other transactions have these rows locked, or are moving them. */
   passedOver: ReadonlySet<string>;
