@@ -11,6 +11,7 @@ import { limitAnswers } from './http/plugins/answer-bytes.ts';
 import { documentRoutes } from './document/openapi.ts';
 import { takeCallsInTurn, takeLargeBodiesInTurn } from './http/plugins/in-turn.ts';
 import { SOCKET_LIMITS, guardSockets, refuseConnection } from './http/plugins/sockets.ts';
+import type { Strangers } from './http/plugins/strangers.ts';
 import { addSecurityHeaders } from './http/plugins/security-headers.ts';
 import { unavailable } from './http/problem.ts';
 import { stringify } from './http/json/raw-json.ts';
@@ -55,21 +56,11 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
       below.get('/openapi.json', { schema: { hide: true } }, serveDocument);
       void below.register(
         (api: Api, _apiOptions, apiDone) => {
-          const refusals = createRefusals(deps);
-          resumeSessions(api, deps);
-          guardRoutes(api, {
-            ...deps,
-            strangers,
-            onRefused: (call) => {
-              // An instance that observes writes nothing.
-              if (deps.installation().mode !== 'observes') refusals.note(call);
-            },
-          });
+          guardApi(api, { ...deps, strangers });
           countCallsUnderWay(api, deps.access);
           limitAnswers(api, deps.answerLimits, ({ raw, caller }) =>
             deps.access.refuse(raw, caller, 'tooMuchUnread'),
           );
-          api.addHook('onClose', () => refusals.close());
           api.setNotFoundHandler(notFound);
           addApi(api, deps);
           apiDone();
@@ -82,6 +73,19 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
   );
   await server.ready();
   return server;
+}
+
+function guardApi(api: Api, deps: ApiDeps & { strangers: Strangers }): void {
+  const refusals = createRefusals(deps);
+  resumeSessions(api, deps);
+  guardRoutes(api, {
+    ...deps,
+    onRefused: (call) => {
+      // An instance that observes writes nothing.
+      if (deps.installation().mode !== 'observes') refusals.note(call);
+    },
+  });
+  api.addHook('onClose', () => refusals.close());
 }
 
 /** The server for probes and Prometheus, on a port of its own; it needs no token. Not yet listening. */
@@ -200,10 +204,14 @@ function addApi(api: Api, deps: ApiDeps): void {
   addMaintenanceRoutes(api, deps);
   addObservingRoute(api, deps);
   addTakeOverRoute(api, deps);
-  addMeRoute(api);
-  addSessionRoutes(api, deps);
   addVerifyRoute(api, slow);
   addAuditRoute(api, slow);
+  addCallerRoutes(api, deps);
+}
+
+function addCallerRoutes(api: Api, deps: ApiDeps): void {
+  addMeRoute(api);
+  addSessionRoutes(api, deps);
 }
 
 /**
