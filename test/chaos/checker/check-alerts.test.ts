@@ -66,6 +66,16 @@ test('a person may close an episode, without a word', () => {
   expect(told(paused)).toBe(true);
 });
 
+test('a message that was recorded just before the end may be under way', () => {
+  const late = (seconds: number) => (history: History) => {
+    history.dump.at = at(seconds);
+    messageIn(history, 1, { status: 'waiting' });
+    history.notices.pop();
+  };
+  expect(told(late(30))).toBe(true);
+  expect(told(late(60))).toBe(false);
+});
+
 test('a message that is missing, doubled, undelivered or not recorded is noticed', () => {
   expect(told(({ dump }) => void dump.messages.shift())).toBe(false);
   expect(told(({ dump }) => void dump.messages.pop())).toBe(false);
@@ -175,6 +185,25 @@ test('where the word that it is over was taken back before it was sent, it is to
       notices.splice(1, 1);
     }),
   ).toBe(true);
+});
+
+test('two ends in a row arrive in any order: both say that it is over', () => {
+  const twice = (first: MessageRow['event']) => (history: History) => {
+    const { dump, notices } = history;
+    const ends = [1, 2, 10, 20];
+    dump.versions.splice(1);
+    history.edits.splice(1);
+    dump.runs = ends.map((second, index) => ({
+      ...run(second, { status: index % 2 === 0 ? 'failed' : 'succeeded' }),
+      finishedAt: at(second),
+    }));
+    alertIn(history, { since: at(1), until: at(20) });
+    dump.messages = [message('m1', first, 2), message('m2', 'recovered', 20)];
+    Object.assign(notices[0] ?? {}, { at: at(40) });
+    Object.assign(notices[1] ?? {}, { at: at(30) });
+  };
+  expect(told(twice('recovered'))).toBe(true);
+  expect(told(twice('opened'))).toBe(false);
 });
 
 test('so it is where the next message gathered already when that was so', () => {

@@ -1,5 +1,5 @@
 import type { AlertRow, History, MessageRow, RunRow, VersionRow } from './history.ts';
-import { checkMessages, checkSeparate } from './check-messages.ts';
+import { GATHER_MS, SLACK_MS, checkMessages, checkSeparate } from './check-messages.ts';
 import { FAILING, replayEpisodes } from './replay-episodes.ts';
 import { grouped } from './timeline.ts';
 import { type Report, isoText } from './violations.ts';
@@ -53,7 +53,9 @@ export function checkAlerts(history: History, report: Report): void {
   for (const { runId } of dump.messages.filter(({ status }) => status === 'cancelled'))
     if (arrivedAt.has(runId)) report.add('alerts', `message ${runId} was replaced, and arrived`);
   // What was cancelled was replaced: the state had changed before any try of it may have arrived.
-  for (const { runId, status } of dump.messages.filter((one) => one.status !== 'cancelled')) {
+  const isDone = ({ status, createdAt }: MessageRow) =>
+    status !== 'cancelled' && createdAt + GATHER_MS + SLACK_MS < dump.at;
+  for (const { runId, status } of dump.messages.filter(isDone)) {
     if (status !== 'succeeded') report.add('alerts', `message ${runId} ended as ${status ?? 'nothing'}`);
     else if (!arrived.has(runId)) report.add('alerts', `message ${runId} succeeded and never arrived`);
   }

@@ -6,9 +6,9 @@ import { type Report, isoText } from './violations.ts';
 /** An episode that opens again within this time of its end is the same one, of which a notifier then hears once in this time at most. */
 const FLAP_MS = 300_000;
 /** What opens or heals within this time is told in one message. */
-const GATHER_MS = 10_000;
+export const GATHER_MS = 10_000;
 /** From a moment at which something is to be told to the message, on a busy machine. */
-const SLACK_MS = 30_000;
+export const SLACK_MS = 30_000;
 const CLOCKS_MS = 50;
 
 interface Heard {
@@ -24,8 +24,8 @@ interface Heard {
 }
 
 /**
- * Its notifier hears of each opening and each end at most once, in their order, and the last word is how it stands. Where it opened again
- * it hears nothing for five minutes after that, and after each further message.
+ * Its notifier hears of each opening and each end at most once, no opening overtakes an end nor an end an opening, and the last word is
+ * how it stands. Where it opened again it hears nothing for five minutes after that, and after each further message.
  */
 export function checkMessages(
   { kind, until }: AlertRow,
@@ -53,7 +53,8 @@ export function checkMessages(
         ? transitions.some((one) => one.event === 'closed' && isBetween(one.at, message, second))
         : wasOver;
     if (message.event === 'opened' && next.event === 'opened' && !isOver) say('was told twice in a row');
-    if (first !== undefined && second !== undefined && second < first && first < Infinity)
+    const isOtherWord = message.event !== next.event;
+    if (isOtherWord && first !== undefined && second !== undefined && second < first && first < Infinity)
       say(`was told to be ${next.event} before it was told to be ${message.event}`);
     const isHeld = sent.slice(0, index).some(({ event }) => event === 'recovered');
     if (isHeld && next.createdAt - message.createdAt < FLAP_MS - GATHER_MS)

@@ -23,8 +23,12 @@ export async function startTargetProxy(receiverPort: number): Promise<TargetProx
     else work();
   };
   const server = createServer({ allowHalfOpen: true }, (client) => {
-    // Later, when it is closed already, it has none.
-    const { remoteAddress: from = '127.0.0.1' } = client;
+    const { remoteAddress: from } = client;
+    // It was reset before it was taken: nobody knows who sent what it wrote, and that does not arrive.
+    if (from === undefined) {
+      client.destroy();
+      return;
+    }
     let gone = false;
     let onward: Socket | undefined;
     sockets.add(client);
