@@ -8,10 +8,12 @@
 //
 // It runs only commands that stand in a schedule, which an admin wrote. A run whose payload came with the call that made it
 // (a fire with a payload, a one-off run: operators may make these) fails unless ANY_PAYLOAD is 1.
-// A command runs as the user of this program. One that names another user is refused, unless this program is root's.
+// A command runs as the user of this program. One that names another user is refused, unless this program is root's: then
+// setpriv (util-linux) starts it, with all groups of that user.
 
 const load = (name) => process.getBuiltinModule(name);
-const { spawn, execFileSync } = load('node:child_process');
+const { spawn, spawnSync } = load('node:child_process');
+const { statSync } = load('node:fs');
 const { hostname, userInfo } = load('node:os');
 
 const queue = process.argv[2] ?? 'crontab';
@@ -85,14 +87,16 @@ async function execute({ payload, payloadFrom }, signal) {
   if (payloadFrom !== 'schedule' && !takesAnyPayload) throw new Error(FOREIGN);
   const { command, stdin = '', user = null, env = {} } = payload ?? {};
   if (typeof command !== 'string') throw new Error('the payload has no command');
-  const me = userInfo();
+  const me = { ...userInfo(), prefix: [] };
   if (user !== null && user !== me.username && me.uid !== 0)
     throw new Error(`this worker is ${me.username}, not ${user}`);
   const account = user === null || user === me.username ? me : accountOf(user);
   const home = env.HOME ?? account.homedir;
   const shell = env.SHELL ?? '/bin/sh';
-  const child = spawn(shell, ['-c', command], {
-    cwd: home,
+  const [program, ...words] = [...account.prefix, shell, '-c', command];
+  const child = spawn(program, words, {
+    // cron starts a command although its home is not there.
+    cwd: isFolder(home) ? home : '/',
     env: {
       PATH: '/usr/bin:/bin',
       ...env,
@@ -101,7 +105,6 @@ async function execute({ payload, payloadFrom }, signal) {
       LOGNAME: account.username,
       USER: account.username,
     },
-    ...(account === me ? {} : { uid: account.uid, gid: account.gid }),
     // A group of its own: what the command has started ends with it.
     detached: true,
   });
@@ -121,11 +124,18 @@ const FOREIGN =
   'the command did not come from the schedule, but with the call that made this run, so it was not run; ' +
   'a worker that is started with ANY_PAYLOAD=1 runs such commands';
 
+/** Also what makes a command one of the account, with all its groups: Node would leave it the first one only. */
 function accountOf(user) {
-  const [username, , uid, gid, , homedir] = execFileSync('getent', ['passwd', user], { encoding: 'utf8' })
-    .trim()
-    .split(':');
-  return { username, uid: Number(uid), gid: Number(gid), homedir };
+  const found = spawnSync('getent', ['passwd', user], { encoding: 'utf8' });
+  if (found.error) throw new Error(`looking up user ${user}: ${found.error.message}`);
+  if (found.status !== 0) throw new Error(`there is no user ${user} on ${hostname()}`);
+  const [username, , uid, gid, , homedir] = found.stdout.trim().split(':');
+  const prefix = ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--init-groups', '--'];
+  return { username, homedir, prefix };
+}
+
+function isFolder(path) {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
 /** @throws an error that `isFinal` where asking again is of no use: 4xx but 408 and 429. */

@@ -1,4 +1,5 @@
 // @module-tag long
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -28,11 +29,7 @@ test('an imported crontab runs: commands with their environment and input, and w
   const ends = await Promise.all(
     ids.map(async (id) => {
       const fired = await api.call('POST', `/api/v1/schedules/${id}/fire`);
-      const { id: runId } = fired.body as unknown as { id: string };
-      return until(async () => {
-        const run = (await api.call('GET', `/api/v1/runs/${runId}`)).body as unknown as End;
-        return ['succeeded', 'failed'].includes(run.status) ? run : null;
-      });
+      return endOf((fired.body as unknown as { id: string }).id);
     }),
   );
   const [failed, succeeded] = ends.sort((a, b) => (a.status < b.status ? -1 : 1));
@@ -45,6 +42,67 @@ test('an imported crontab runs: commands with their environment and input, and w
   worker.signal('SIGTERM');
   expect(await worker.exited).toBe(0);
 });
+
+const isRoot = process.getuid?.() === 0;
+
+test('a home that is not there is no reason to fail, and an unknown user is named', async () => {
+  const lines = ['HOME=/nowhere/at/all', '0 0 29 2 * pwd'];
+  const users = ['0 0 29 2 * nobody-here id'];
+  const ends = await endsOf([lines.join('\n'), ...(isRoot ? [[users.join('\n'), '--system']] : [])]);
+  expect(JSON.parse(ends[0]?.result.body ?? '')).toEqual({ output: '/\n' });
+  if (isRoot)
+    expect(ends[1]).toMatchObject({
+      status: 'failed',
+      error: { message: expect.stringMatching(/^there is no user nobody-here on /) as string },
+    });
+});
+
+test('a command of another user has all groups of that user', async (context) => {
+  const named = isRoot ? accountWithGroups() : null;
+  if (named === null) return context.skip('needs root, setpriv and an account with more than one group');
+  const [end] = await endsOf([[`0 0 29 2 * ${named.user} id -un; id -G`, '--system']]);
+  expect(JSON.parse(end?.result.body ?? '')).toEqual({ output: `${named.user}\n${named.groups}\n` });
+});
+
+function accountWithGroups(): { user: string; groups: string } | null {
+  const said = (program: string, ...args: string[]) => {
+    const { error, stdout } = spawnSync(program, args, { encoding: 'utf8' });
+    return error ? '' : stdout;
+  };
+  if (said('setpriv', '--version') === '') return null;
+  const users = said('getent', 'passwd')
+    .split('\n')
+    .map((line) => line.split(':')[0] ?? '');
+  for (const user of users.filter((one) => one !== '' && one !== 'root')) {
+    const groups = said('id', '-G', user).trim();
+    if (groups.includes(' ')) return { user, groups };
+  }
+  return null;
+}
+
+/** What becomes of one schedule of each of these crontabs: texts, or texts with options. */
+async function endsOf(crontabs: readonly (string | readonly string[])[]): Promise<End[]> {
+  const worker = runExample('crontab-worker.js', [], { FIRELOCK_URL: api.url });
+  const ends: End[] = [];
+  for (const crontab of crontabs) {
+    const [text = '', ...options] = typeof crontab === 'string' ? [crontab] : crontab;
+    const file = await firelock(['import-crontab', '-', ...options], { input: text });
+    await firelock(['apply', '-'], { url: api.url, input: file.out });
+    const [, id = ''] = /^ {2}- id: (\S+)$/m.exec(file.out) ?? [];
+    const { body } = await api.call('POST', `/api/v1/schedules/${id}/fire`);
+    ends.push(await endOf((body as unknown as { id: string }).id));
+  }
+  worker.signal('SIGTERM');
+  await worker.exited;
+  return ends;
+}
+
+function endOf(runId: string): Promise<End> {
+  return until(async () => {
+    const run = (await api.call('GET', `/api/v1/runs/${runId}`)).body as unknown as End;
+    return ['succeeded', 'failed'].includes(run.status) ? run : null;
+  });
+}
 
 test(
   'a command that an operator sends with a call is not run, unless the worker was told to take any payload',
@@ -65,14 +123,8 @@ test(
       await api.call('POST', '/api/v1/schedules/told/fire'),
     ].map(({ body }) => body as unknown as { id: string; payloadFrom: string });
     expect(runs.map(({ payloadFrom }) => payloadFrom)).toEqual(['request', 'request', 'schedule']);
-    const endOf = ({ id }: { id: string }) =>
-      until(async () => {
-        const run = (await api.call('GET', `/api/v1/runs/${id}`)).body as unknown as End;
-        return ['succeeded', 'failed'].includes(run.status) ? run : null;
-      });
-
     const careful = runExample('crontab-worker.js', ['told'], { FIRELOCK_URL: api.url });
-    const ends = await Promise.all(runs.map(endOf));
+    const ends = await Promise.all(runs.map(({ id }) => endOf(id)));
     expect(ends.map(({ status }) => status)).toEqual(['failed', 'failed', 'succeeded']);
     expect(ends[0]?.error?.message).toMatch(/did not come from the schedule.*ANY_PAYLOAD=1/);
     careful.signal('SIGTERM');
