@@ -96,6 +96,27 @@ describe('a rule of iCalendar fires when another library says that it does:', ()
   });
 });
 
+describe('in a zone whose clocks change, what repeats within a day goes on by the clock:', () => {
+  const berlin = (rule: string) =>
+    translated(`DTSTART;TZID=Europe/Berlin:20310304T062030\nRRULE:${rule}`, 'rrule', null);
+
+  it.each([
+    ['FREQ=HOURLY', '30 20 * * * *'],
+    ['FREQ=HOURLY;INTERVAL=6', '30 20 */6 * * *'],
+    ['FREQ=HOURLY;INTERVAL=4', '30 20 2-22/4 * * *'],
+    ['FREQ=MINUTELY;INTERVAL=15', '30 5-50/15 * * * *'],
+    ['FREQ=SECONDLY;INTERVAL=10', '*/10 * * * * *'],
+  ])('%s', (rule, cron) => {
+    expect(berlin(rule)).toEqual({ cron, timezone: 'Europe/Berlin', startAt: '2031-03-04T05:20:30.000Z' });
+  });
+
+  it('and is refused where it does not divide the day', () => {
+    expect(() => berlin('FREQ=HOURLY;INTERVAL=5')).toThrow(
+      'INTERVAL=5 of HOURLY in Europe/Berlin, whose clocks may change',
+    );
+  });
+});
+
 describe('a rule is refused with the reason', () => {
   it.each([
     [

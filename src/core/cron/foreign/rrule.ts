@@ -32,8 +32,9 @@ export function rruleFields(text: string, standard: string | null): ForeignField
     ...(rule.until !== null && { endAt: endOf(rule.until, zone) }),
   };
   const interval = intervalOf(rule);
-  if (interval !== null) return { everySeconds: interval, ...bounds };
-  return { ...onDays(rule, start, zone), ...bounds };
+  if (interval === null) return { ...onDays(rule, start, zone), ...bounds };
+  if (start === null || zone === null || zone === 'UTC') return { everySeconds: interval, ...bounds };
+  return { ...onDays(onTheClock(rule, start), start, zone), ...bounds };
 }
 
 interface SeriesStart {
@@ -84,6 +85,25 @@ function intervalOf({ freq, interval, numbers, weekdays }: RuleText): number | n
   if (interval > 1)
     throw new NotSayable(`INTERVAL=${interval} of ${freq} beside parts that leave some of its fires out`);
   return null;
+}
+
+const CLOCK = {
+  SECONDLY: ['BYSECOND', 2, 60],
+  MINUTELY: ['BYMINUTE', 1, 60],
+  HOURLY: ['BYHOUR', 0, 24],
+} as const;
+
+/** In a zone whose clocks change, a rule goes on by the clock, which an interval does not. */
+function onTheClock(rule: RuleText, { time, zone }: SeriesStart): RuleText {
+  const { freq, interval } = rule;
+  const [part, place, size] = CLOCK[freq as keyof typeof CLOCK];
+  if (size % interval !== 0)
+    throw new NotSayable(
+      `INTERVAL=${interval} of ${freq} in ${zone}, whose clocks may change: say it in UTC`,
+    );
+  const first = Number(time.split(':')[place]) % interval;
+  const values = Array.from({ length: size / interval }, (_, index) => first + index * interval);
+  return { ...rule, interval: 1, numbers: { ...rule.numbers, [part]: values } };
 }
 
 function onDays(rule: RuleText, start: SeriesStart | null, zone: string | null): ForeignFields {
