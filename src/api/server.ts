@@ -18,7 +18,7 @@ import { stringify } from './http/json/raw-json.ts';
 import { addBackfillRoute } from './occurrences/backfill-routes.ts';
 import { addCalendarRoutes } from './calendars/routes.ts';
 import { addConnectionRoutes } from './connections/routes.ts';
-import { addDashboard } from './dashboard/routes.ts';
+import { addDashboard, answerLostBrowsers } from './dashboard/routes.ts';
 import { addFireRoute, addSkipRoutes } from './schedules/fire-routes.ts';
 import { addInstanceRoutes, addMeRoute, addVerifyRoute } from './instances/routes.ts';
 import { addAlertRoute } from './alerts/routes.ts';
@@ -45,6 +45,7 @@ import { parseQueryString, validateRequest } from './http/validation.ts';
 /** The whole HTTP side, not yet listening. Every answer that is no success is problem+json. */
 export async function createServer(deps: ApiDeps): Promise<Api> {
   const { server, strangers } = emptyServer(deps);
+  answerLostBrowsers(server, deps);
   acceptJsonBodies(server);
   takeLargeBodiesInTurn(server);
   const serveDocument = await documentRoutes(server, deps);

@@ -47,6 +47,21 @@ export function addDashboard(server: Api, deps: ApiDeps): void {
   });
 }
 
+/**
+ * A browser at a path where nothing is gets the document, which says so; all others, and paths of the API, get a problem.
+ * For the whole server: its hooks alone run where there is no route.
+ */
+export function answerLostBrowsers(server: Api, deps: ApiDeps): void {
+  const { dashboard, basePath } = deps;
+  if (dashboard === null) return;
+  server.addHook('onRequest', async (request, reply) => {
+    const { is404, method, url, headers } = request;
+    const isLost = is404 && (method === 'GET' || method === 'HEAD') && url.startsWith(`${basePath}/`);
+    if (!isLost || url.startsWith(`${basePath}/api/`) || !/\btext\/html\b/.test(headers.accept ?? '')) return;
+    return sendPacked(request, reply.code(404).headers(DOCUMENT_HEADERS), await dashboard.document(deps));
+  });
+}
+
 /** `/cron` and `/cron/` are two routes, so that both know which methods they take. */
 function routesOf(page: string, basePath: string) {
   if (page !== '/' || basePath === '') return [[page, hidden] as const];

@@ -72,6 +72,32 @@ it('any other path is answered with a problem, and a page takes no other methods
   expect((await api.call('GET', '/ops/api/v1/schedules')).status).toBe(401);
 });
 
+it('a browser at an unknown path gets the document, which says so; paths of the API and outside the base path do not', async () => {
+  const asBrowser = { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
+  const page = await api.call('GET', '/ops/');
+  const document = { 'if-none-match': page.headers.get('etag') ?? '', ...asBrowser };
+  for (const path of ['/ops/nope', '/ops/schedules/a/b?tab=runs', '/ops/assets']) {
+    const { status, text, headers } = await api.call('GET', path, undefined, document);
+    expect([path, status, text]).toEqual([path, 404, page.text]);
+    for (const name of ['content-type', 'content-security-policy', 'x-content-type-options'])
+      expect([path, name, headers.get(name)]).toEqual([path, name, page.headers.get(name)]);
+  }
+  const head = await api.call('HEAD', '/ops/nope', undefined, asBrowser);
+  expect([head.status, head.text]).toEqual([404, '']);
+  for (const [method, path, expected] of [
+    ['GET', '/nope', 404],
+    ['GET', '/ops/api/nope', 404],
+    ['GET', '/ops/api/v1/nope', 401],
+    ['GET', '/ops/assets/nope.js', 404],
+    ['POST', '/ops/nope', 404],
+    ['DELETE', '/ops/', 405],
+  ] as const) {
+    const { status, headers } = await api.call(method, path, undefined, asBrowser);
+    expect([method, path, status]).toEqual([method, path, expected]);
+    expect(headers.get('content-type')).toMatch(/^application\/problem\+json/);
+  }
+});
+
 it('HEAD answers the same without the document, and a browser that has the document does not get it again', async () => {
   const whole = await api.call('GET', '/ops/');
   const head = await api.call('HEAD', '/ops/');
