@@ -40,10 +40,9 @@ it('an operator retries failed runs, an admin pauses by label, and a viewer is o
   expect(await dialog.getByRole('listitem').count()).toBe(3);
   expect(await runsWith('failed')).toBe(3);
   await dialog.getByRole('button', { name: 'Retry', exact: true }).click();
-  await dialog.getByText('3 runs changed.').waitFor();
-  await until(async () => ((await runsWith('succeeded')) === 3 ? true : null));
-  await page.keyboard.press('Escape');
+  await page.getByRole('status').getByText('Retried 3 runs.').waitFor();
   await dialog.waitFor({ state: 'detached' });
+  await until(async () => ((await runsWith('succeeded')) === 3 ? true : null));
   await page.getByText('No run matches this filter').waitFor();
 
   await page.getByRole('link', { name: 'Schedules' }).click();
@@ -58,12 +57,12 @@ it('an operator retries failed runs, an admin pauses by label, and a viewer is o
   expect(await dialog.getByLabel(/^Until/).getAttribute('aria-invalid')).toBe('true');
   await dialog.getByLabel(/^Until/).fill('');
   await dialog.getByRole('button', { name: 'Pause', exact: true }).click();
-  await dialog.getByText('3 schedules changed.').waitFor();
+  await page.getByRole('status').getByText('Paused 3 schedules.').waitFor();
+  await dialog.waitFor({ state: 'detached' });
   expect((await call('GET', '/schedules/mails')).body).toMatchObject({
     enabled: false,
     pauseReason: 'the <b>vendor</b> moves',
   });
-  await dialog.getByRole('button', { name: 'Close' }).last().click();
   const paused = page.getByRole('region', { name: 'Schedules' }).getByText('paused', { exact: true });
   await expect.poll(() => paused.count()).toBe(3);
   await page.getByRole('button', { name: 'Save this filter' }).click();

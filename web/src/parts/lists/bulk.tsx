@@ -1,5 +1,4 @@
 import type { ComponentChildren } from 'preact';
-import { useState } from 'preact/hooks';
 import { call } from '../../api/http.ts';
 import type { ActOnRunsResponse } from '../../../../client/src/generated/types.gen.ts';
 import { useAct } from '../../state/act.ts';
@@ -7,10 +6,11 @@ import { usePoll } from '../../state/poll.ts';
 import { Dialog } from '../forms/dialog.tsx';
 import { OtherFaults } from '../forms/field.tsx';
 import { Loaded, Refusal } from '../states.tsx';
+import { type Verb, doneText } from './bulk-words.ts';
 
 interface Props {
-  /** `Retry`, as the button says it. */
-  verb: string;
+  /** As the button says it. */
+  verb: Verb;
   /** `runs`. */
   things: string;
   /** `/runs/bulk`. */
@@ -43,7 +43,6 @@ export function BulkDialog({
   onDone,
   onClose,
 }: Props) {
-  const [did, setDid] = useState<BulkAnswer | null>(null);
   const acting = useAct({ quietly: true });
   const question = { action: body['action'], filter: body['filter'] };
   const counted = usePoll(
@@ -52,12 +51,13 @@ export function BulkDialog({
     { everyMs: COUNT_EVERY_MS },
   );
   const act = async (): Promise<void> => {
-    await acting.act(async () => {
-      const answer = await call<BulkAnswer>('POST', path, { body });
-      setDid(answer);
-      onDone();
-      return null;
+    const wasDone = await acting.act(async () => {
+      const { changed, remaining = 0 } = await call<BulkAnswer>('POST', path, { body });
+      return doneText({ changed, remaining }, verb, things);
     });
+    if (!wasDone) return;
+    onDone();
+    onClose();
   };
   return (
     <Dialog title={`${verb} ${things} that match the filter`} onClose={onClose}>
@@ -76,7 +76,6 @@ export function BulkDialog({
             {fields?.(acting.faults)}
             <OtherFaults faults={acting.faults} paths={fieldPaths} />
             {acting.refusal !== null && acting.faults.length === 0 && <Refusal text={acting.refusal} />}
-            <Done did={did} things={things} />
             <div class="actions">
               <button type="button" onClick={onClose}>
                 Close
@@ -87,23 +86,12 @@ export function BulkDialog({
                 disabled={acting.isBusy || matched === 0}
                 onClick={() => void act()}
               >
-                {did?.remaining ? `${verb} more` : verb}
+                {verb}
               </button>
             </div>
           </>
         )}
       </Loaded>
     </Dialog>
-  );
-}
-
-function Done({ did, things }: { did: BulkAnswer | null; things: string }) {
-  if (did === null) return null;
-  const { changed, remaining = 0 } = did;
-  return (
-    <p role="status">
-      {changed.toLocaleString('en')} {things} changed.
-      {remaining > 0 && ` ${remaining.toLocaleString('en')} are left: do it again for the next of them.`}
-    </p>
   );
 }
