@@ -189,12 +189,14 @@ CREATE TABLE "installation" (
 CREATE TABLE "instances" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"host" text NOT NULL,
+	"port" integer,
 	"version" text NOT NULL,
 	"zone_data" text NOT NULL,
 	"started_at" timestamp (3) with time zone NOT NULL,
 	"heartbeat_at" timestamp (3) with time zone NOT NULL,
 	"ttl_seconds" integer DEFAULT 10 NOT NULL,
-	"died_at" timestamp (3) with time zone
+	"died_at" timestamp (3) with time zone,
+	"left_at" timestamp (3) with time zone
 );
 --> statement-breakpoint
 CREATE TABLE "limits" (

@@ -103,7 +103,11 @@ export function createCommon(options: DaemonOptions, parts: Parts) {
     sendsMail: config.mail !== null,
     mailToDomains: config.mailToDomains,
     /** From now on, targets may not be called at this port of this machine. */
-    listensAt: (url: string) => void ownPorts.add(Number(new URL(url).port) || HTTP_PORT),
+    listensAt: (url: string): number => {
+      const port = Number(new URL(url).port) || HTTP_PORT;
+      ownPorts.add(port);
+      return port;
+    },
     state: createInstanceState(events, clock),
     zoneData: process.versions['tz'] ?? 'unknown',
   };
@@ -190,7 +194,13 @@ export function createWorkers(common: Common) {
     ...common,
     database: pools.heartbeat,
     commits,
-    instance: { host: hostname(), version, zoneData, ttlSeconds: config.instanceTtlSeconds },
+    instance: {
+      ...{ host: hostname(), version, zoneData, ttlSeconds: config.instanceTtlSeconds },
+      // The API is up before the first registration, since it is so before there is a database.
+      get port() {
+        return common.state.port;
+      },
+    },
     intervalSeconds: config.heartbeatIntervalSeconds,
     flush: () => settler.flush(),
     onObserving: () => {

@@ -55,7 +55,7 @@ export function createApi(common: Common, workers: Workers, { loops, lookAgain }
       urls.signs = (await (await signs)?.listen({ host, port: metricsPort ?? 0 })) ?? null;
       if (urls.signs !== null) listensAt(urls.signs);
       urls.api = await (await server).listen({ host, port });
-      listensAt(urls.api);
+      state.port = listensAt(urls.api);
     },
     stop: async () => {
       await Promise.all([server.then((api) => api.close()), signs?.then((other) => other.close())]);

@@ -777,6 +777,8 @@ export const runKeys = pgTable(
 export const instances = pgTable('instances', {
   id: uuid().primaryKey(),
   host: text().notNull(),
+  /** Where its API listens; null: it does not yet. */
+  port: integer(),
   version: text().notNull(),
   zoneData: text('zone_data').notNull(),
   startedAt: instantColumn('started_at').notNull(),
@@ -785,6 +787,8 @@ export const instances = pgTable('instances', {
   ttlSeconds: integer('ttl_seconds').notNull().default(10),
   /** When it left, or was declared dead. */
   diedAt: instantColumn('died_at'),
+  /** Only if it ended in good order. */
+  leftAt: instantColumn('left_at'),
 });
 
 /** One row: with which zone data the cursors of all schedules were last looked through. */

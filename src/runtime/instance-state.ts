@@ -10,6 +10,8 @@ export interface InstanceState {
   /** It has registered, and its services have started. */
   working: boolean;
   stopping: boolean;
+  /** Where its API listens; null: it does not yet. */
+  port: number | null;
   /** Claimed by an instance that is silent; as of the last sample. */
   strandedRuns: number;
   /** Why the last pass of a loop failed; null: the log says it. A loop whose last pass succeeded is not there. */
@@ -77,7 +79,7 @@ export function createInstanceState(events: EventBus, clock: Clock): InstanceSta
   };
   const troubled = createTroubles(clock);
   const state: InstanceState = {
-    ...{ migrated: false, working: false, stopping: false },
+    ...{ migrated: false, working: false, stopping: false, port: null },
     failures: new Map(),
     troubles: troubled.lately,
     shortage: null,

@@ -114,7 +114,13 @@ describe('SIGTERM', () => {
         expect(Number(lateness_ms ?? NaN)).toBeGreaterThanOrEqual(0);
       }
       const { body } = await second.call('GET', '/api/v1/instances');
-      expect(body).toMatchObject({ items: [{ alive: true }, { alive: false, inFlight: 0 }] });
+      const port = ({ url }: { url: string }) => Number(new URL(url).port);
+      expect(body).toMatchObject({
+        items: [
+          { alive: true, leftAt: null, port: port(second) },
+          { alive: false, leftAt: expect.any(String) as string, port: port(first), inFlight: 0 },
+        ],
+      });
       expect(metric(await second.call('GET', '/metrics'), 'firelock_fire_lateness_seconds_count')).toBe(3);
     },
   );

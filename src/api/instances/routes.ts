@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isoInstant } from '../../core/instant.ts';
+import { isoInstant, isoOrNull } from '../../core/instant.ts';
 import { listInstances } from '../../store/instances/list-instances.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { TAGS, json, problems } from '../http/response-schemas.ts';
@@ -14,6 +14,7 @@ export const instanceList = z.object({
       .object({
         id: z.string().meta({ format: 'uuid' }),
         host: z.string(),
+        port: z.int().nullable().meta({ description: 'Where its API listens.' }),
         version: z.string(),
         zoneData: z.string().meta({
           description:
@@ -23,6 +24,9 @@ export const instanceList = z.object({
         startedAt: answeredInstant,
         heartbeatAt: answeredInstant,
         alive: z.boolean(),
+        leftAt: answeredInstant
+          .nullable()
+          .meta({ description: 'It ended in good order; null: it lives, or was declared dead.' }),
         inFlight: z.int().meta({ description: 'Runs it has claimed and not settled.' }),
       })
       .meta({ id: 'Instance' }),
@@ -44,15 +48,11 @@ export function addInstanceRoutes(api: Api, { database }: ApiDeps): void {
     async (): Promise<z.output<typeof instanceList>> => {
       const listed = await database.run((db) => listInstances(db));
       return {
-        items: listed.map(({ id, host, version, zoneData, startedAt, heartbeatAt, alive, inFlight }) => ({
-          id,
-          host,
-          version,
-          zoneData,
+        items: listed.map(({ startedAt, heartbeatAt, leftAt, ...instance }) => ({
+          ...instance,
           startedAt: isoInstant(startedAt),
           heartbeatAt: isoInstant(heartbeatAt),
-          alive,
-          inFlight,
+          leftAt: isoOrNull(leftAt),
         })),
       };
     },

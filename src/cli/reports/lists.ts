@@ -37,11 +37,12 @@ export function addInstanceCommands(program: Command, cli: Cli): void {
       { title: 'HOST', cell: ({ host }) => host, shrinks: true },
       {
         title: 'ALIVE',
-        cell: ({ alive }) => (alive ? 'yes' : 'no'),
+        cell: ({ alive, leftAt }) => (alive ? 'yes' : leftAt ? 'left' : 'no'),
         paint: (text) => paintAlive(text, paint),
       },
       { title: 'IN FLIGHT', cell: ({ inFlight }) => inFlight, align: 'right' },
       { title: 'VERSION', cell: ({ version }) => version, mayGo: true },
+      { title: 'PORT', cell: ({ port }) => port ?? '', isExtra: true },
       { title: 'ZONE DATA', cell: ({ zoneData }) => zoneData, isExtra: true },
       { title: 'STARTED', cell: ({ startedAt }) => cellTime(startedAt), isExtra: true },
       { title: 'HEARTBEAT', cell: ({ heartbeatAt }) => cellTime(heartbeatAt) },
@@ -50,7 +51,7 @@ export function addInstanceCommands(program: Command, cli: Cli): void {
 }
 
 function paintAlive(text: string, paint: View['paint']): string {
-  return paint(text === 'yes' ? 'green' : 'red', text);
+  return text === 'left' ? text : paint(text === 'yes' ? 'green' : 'red', text);
 }
 
 interface WholeList<Row> {

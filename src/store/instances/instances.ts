@@ -9,6 +9,8 @@ import { INSTALLATION_COLUMNS, type InstallationRow, installationOf } from './in
 export interface Instance {
   id: string;
   host: string;
+  /** Where its API listens; null or absent: it does not yet. */
+  port?: number | null;
   version: string;
   zoneData: string;
   /** If it is silent for longer than this, the others may declare it dead. */
@@ -37,8 +39,8 @@ export async function registerUnlessObserving(db: Executor, instance: Instance):
   const [row] = await rowsOf<{ works: boolean }>(db)(sql`-- registerUnlessObserving
     WITH working AS MATERIALIZED (SELECT one FROM installation WHERE mode <> 'observes' FOR SHARE),
     registered AS (
-      INSERT INTO instances (id, host, version, zone_data, ttl_seconds, started_at, heartbeat_at)
-      SELECT ${instance.id}::uuid, ${instance.host}::text, ${instance.version}::text, ${instance.zoneData}::text,
+      INSERT INTO instances (id, host, port, version, zone_data, ttl_seconds, started_at, heartbeat_at)
+      SELECT ${instance.id}::uuid, ${instance.host}::text, ${instance.port ?? null}::int, ${instance.version}::text, ${instance.zoneData}::text,
         ${instance.ttlSeconds}::int, clock_timestamp(), clock_timestamp() FROM working
       ON CONFLICT DO NOTHING
     )
@@ -124,5 +126,6 @@ export async function forgetLongDead(db: Executor): Promise<void> {
 /** A clean stop: its fire-locks are free at once. */
 export async function markInstanceLeft(db: Executor, instanceId: string): Promise<void> {
   await db.execute(sql`-- markInstanceLeft
-    UPDATE instances SET died_at = clock_timestamp() WHERE id = ${instanceId} AND died_at IS NULL`);
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    UPDATE instances SET died_at = clock.now, left_at = clock.now FROM clock WHERE id = ${instanceId} AND died_at IS NULL`);
 }

@@ -1,13 +1,15 @@
 import { sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 import { type Instance, lives } from './instances.ts';
 
-interface InstanceState extends Omit<Instance, 'ttlSeconds'> {
+interface InstanceState extends Required<Omit<Instance, 'ttlSeconds'>> {
   startedAt: Instant;
   heartbeatAt: Instant;
   alive: boolean;
+  /** It ended in good order. */
+  leftAt: Instant | null;
   /** Runs it has claimed and not settled. */
   inFlight: number;
 }
@@ -17,11 +19,13 @@ export async function listInstances(db: Executor): Promise<InstanceState[]> {
   const rows = await rowsOf<{
     id: string;
     host: string;
+    port: number | null;
     version: string;
     zone_data: string;
     started_at: InstantText;
     heartbeat_at: InstantText;
     alive: boolean;
+    left_at: InstantText | null;
     in_flight: number;
   }>(db)(sql`-- listInstances
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
@@ -33,11 +37,13 @@ export async function listInstances(db: Executor): Promise<InstanceState[]> {
   return rows.map((row) => ({
     id: row.id,
     host: row.host,
+    port: row.port,
     version: row.version,
     zoneData: row.zone_data,
     startedAt: toInstant(row.started_at),
     heartbeatAt: toInstant(row.heartbeat_at),
     alive: row.alive,
+    leftAt: toInstantOrNull(row.left_at),
     inFlight: row.in_flight,
   }));
 }

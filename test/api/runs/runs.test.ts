@@ -332,25 +332,29 @@ describe('lists', () => {
   });
 });
 
-test('instances are listed, silent ones as not alive', async () => {
+test('instances are listed with where they listen: silent ones as not alive, and those that left in good order as left', async () => {
   const now = Date.parse(String((await api.sql`SELECT clock_timestamp()::text AS now`)[0]?.['now']));
   for (const [host, age] of [
     ['living', 0],
     ['silent', 3_600_000],
+    ['left', 7_200_000],
     ['forgotten', 90_000_000],
   ] as const) {
     await api.sql`INSERT INTO instances ${api.sql({
       id: randomUUID(),
       host,
+      port: host === 'silent' ? null : 8080,
       version: '0.1.0',
       zone_data: '2026c',
       started_at: isoInstant(now - age - 1000),
       heartbeat_at: isoInstant(now - age),
     })}`;
   }
+  await api.sql`UPDATE instances SET died_at = heartbeat_at, left_at = heartbeat_at WHERE host = 'left'`;
   const answer = await api.call('GET', '/api/v1/instances');
-  expect(items(answer).map((one) => [one['host'], one['alive'], one['inFlight'], one['zoneData']])).toEqual([
-    ['living', true, 0, '2026c'],
-    ['silent', false, 0, '2026c'],
+  expect(items(answer)).toMatchObject([
+    { host: 'living', port: 8080, alive: true, leftAt: null, inFlight: 0, zoneData: '2026c' },
+    { host: 'silent', port: null, alive: false, leftAt: null, inFlight: 0, zoneData: '2026c' },
+    { host: 'left', port: 8080, alive: false, leftAt: expect.any(String) as string },
   ]);
 });

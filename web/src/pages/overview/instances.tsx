@@ -6,15 +6,15 @@ import { type Column, Table } from '../../parts/lists/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { usePoll } from '../../state/poll.ts';
 
-const DEAD_SHOWN = 5;
+const GONE_SHOWN = 5;
 
 const columns: readonly Column<Instance>[] = [
   {
     head: 'Host',
     kind: 'grow',
-    cell: ({ id, host, version, zoneData }) => (
+    cell: ({ id, host, port, version, zoneData }) => (
       <span title={id}>
-        <span class="user">{host}</span>
+        <span class="user">{port === null ? host : `${host}:${port}`}</span>
         <div class="quiet">
           {version}, zone data {zoneData}
         </div>
@@ -23,11 +23,11 @@ const columns: readonly Column<Instance>[] = [
   },
   {
     head: 'Lease',
-    cell: ({ alive, heartbeatAt }) => (
+    cell: ({ alive, leftAt, heartbeatAt }) => (
       <>
-        <Badge status={alive ? 'alive' : 'dead'} />
+        <Badge status={alive ? 'alive' : leftAt === null ? 'dead' : 'left'} />
         <div class="quiet">
-          <Ago at={heartbeatAt} />
+          <Ago at={leftAt ?? heartbeatAt} />
         </div>
       </>
     ),
@@ -44,13 +44,13 @@ export function Instances() {
       <h2>Instances</h2>
       <Loaded from={instances}>
         {({ items }) => {
-          const dead = items.filter(({ alive }) => !alive);
-          const shown = [...items.filter(({ alive }) => alive), ...dead.slice(0, DEAD_SHOWN)];
+          const gone = items.filter(({ alive }) => !alive);
+          const shown = [...items.filter(({ alive }) => alive), ...gone.slice(0, GONE_SHOWN)];
           return (
             <>
               <Table label="Instances" columns={columns} rows={shown} keyOf={({ id }) => id} />
-              {dead.length > DEAD_SHOWN && (
-                <p class="quiet more">and {dead.length - DEAD_SHOWN} more that have gone within a day</p>
+              {gone.length > GONE_SHOWN && (
+                <p class="quiet more">and {gone.length - GONE_SHOWN} more that have gone within a day</p>
               )}
             </>
           );
