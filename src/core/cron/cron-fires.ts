@@ -1,5 +1,5 @@
 import type { Instant } from '../instant.ts';
-import { type WallTimes, isPeriodic, nextWall } from './cron-wall.ts';
+import { type LocalTimes, isPeriodic, nextLocalTime } from './cron-wall.ts';
 import {
   FIRST_SECOND,
   LAST_SECOND,
@@ -27,7 +27,7 @@ const NOWHERE: Segment = { start: 0, end: 0, offset: 0, freshFrom: 0, gapFrom: 0
  * never goes backwards, and a fire inside a gap of less than 24 h happens once, right after the gap. In a longer gap, a
  * date that did not exist, nothing fires: its segment has no `gapFrom` (zone-offsets.ts).
  */
-export function firesIn(zone: ZoneOffsets, wall: WallTimes): CronTimes {
+export function firesIn(zone: ZoneOffsets, wall: LocalTimes): CronTimes {
   let segment = NOWHERE;
   // At midnight, ten thousand schedules ask the same question one after the other: one answer serves all of them.
   let asked: Instant | undefined;
@@ -48,14 +48,14 @@ export function firesIn(zone: ZoneOffsets, wall: WallTimes): CronTimes {
 }
 
 /** The first fire at or after a second, which lies in a segment. */
-function search(zone: ZoneOffsets, wall: WallTimes, from: Second, segment: Segment): Second | null {
+function search(zone: ZoneOffsets, wall: LocalTimes, from: Second, segment: Segment): Second | null {
   const periodic = isPeriodic(wall);
   let second = from;
   while (second < LAST_SECOND) {
     if (second >= segment.end) segment = zone.at(second);
     const { start, end, offset, freshFrom } = segment;
     if (second === start && swallows(wall, segment)) return start;
-    const local = nextWall(wall, periodic ? second + offset : Math.max(second + offset, freshFrom));
+    const local = nextLocalTime(wall, periodic ? second + offset : Math.max(second + offset, freshFrom));
     if (local === null) return null;
     if (local - offset < end) return local - offset;
     // Nothing matches before that local time. It can be years away: changes of the offset until shortly before it do
@@ -66,13 +66,13 @@ function search(zone: ZoneOffsets, wall: WallTimes, from: Second, segment: Segme
 }
 
 /** Whether a fire falls into the gap at the start of a segment. */
-function swallows(wall: WallTimes, { start, offset, gapFrom }: Segment): boolean {
+function swallows(wall: LocalTimes, { start, offset, gapFrom }: Segment): boolean {
   if (isPeriodic(wall) || gapFrom >= start + offset) return false;
-  const swallowed = nextWall(wall, gapFrom);
+  const swallowed = nextLocalTime(wall, gapFrom);
   return swallowed !== null && swallowed < start + offset;
 }
 
-function noteOf(zone: ZoneOffsets, wall: WallTimes, second: Second): Note | null {
+function noteOf(zone: ZoneOffsets, wall: LocalTimes, second: Second): Note | null {
   if (!(second >= FIRST_SECOND && second < LAST_SECOND)) return null;
   const segment = zone.at(second);
   if (second === segment.start && swallows(wall, segment)) return 'moved by DST';

@@ -11,7 +11,7 @@ import { DAY_MS, type DayNumber } from '../utc-day.ts';
  * An expression without its zone: the local times at which it fires. There is one of these for each expression in use,
  * so it is one small object of small numbers: each set of 0 … 59 is two numbers of 30 bits.
  */
-export interface WallTimes {
+export interface LocalTimes {
   days: Days;
   hours: number;
   minutesLow: number;
@@ -21,7 +21,7 @@ export interface WallTimes {
   /** The earliest second of a day. */
   firstTime: Second;
   /** Null: the fields above say the times. Otherwise the fires of days were moved, and this alone says them. */
-  moved: { nextWall(wall: Second): Second | null } | null;
+  moved: { nextLocalTime(wall: Second): Second | null } | null;
 }
 
 /** Which days a schedule keeps of those that its expression selects. */
@@ -34,9 +34,9 @@ const DAY = 86_400;
 const ALL_HOURS = 2 ** 24 - 1;
 const ALL_MONTHS = 2 ** 12 - 1;
 
-export function wallTimes(parsed: ParsedCron, rule: DayRule | null = null): WallTimes {
+export function localTimesOf(parsed: ParsedCron, rule: DayRule | null = null): LocalTimes {
   const { second, minute, hour, month } = parsed;
-  const times: WallTimes = {
+  const times: LocalTimes = {
     days: daysOfPattern(dayPatternFor(parsed), month.low >>> 1, rule),
     hours: hour.low,
     minutesLow: minute.low,
@@ -51,24 +51,24 @@ export function wallTimes(parsed: ParsedCron, rule: DayRule | null = null): Wall
 }
 
 /** The local times of fires of which some were moved to other days; none of them is periodic. */
-export function movedWallTimes(moved: NonNullable<WallTimes['moved']>): WallTimes {
+export function movedWallTimes(moved: NonNullable<LocalTimes['moved']>): LocalTimes {
   const days = daysOfPattern(everyDay, 0, null);
   const none = { hours: 0, minutesLow: 0, minutesHigh: 0, secondsLow: 0, secondsHigh: 0, firstTime: 0 };
   return { days, ...none, moved };
 }
 
 /** The same times, on one day. */
-export function wallOn(wall: WallTimes, day: DayNumber): WallTimes {
+export function wallOn(wall: LocalTimes, day: DayNumber): LocalTimes {
   const only: DayRule = { firstFrom: (from) => (from <= day ? day : null) };
   return { ...wall, days: daysOfPattern(everyDay, ALL_MONTHS, only) };
 }
 
 /** All 24 hours are selected: it fires by real time, whatever the local clock does. */
-export const isPeriodic = ({ hours }: WallTimes): boolean => hours === ALL_HOURS;
+export const isPeriodic = ({ hours }: LocalTimes): boolean => hours === ALL_HOURS;
 
 /** The first local time at or after one at which it fires; null: it never fires again. */
-export function nextWall(times: WallTimes, wall: Second): Second | null {
-  if (times.moved !== null) return times.moved.nextWall(wall);
+export function nextLocalTime(times: LocalTimes, wall: Second): Second | null {
+  if (times.moved !== null) return times.moved.nextLocalTime(wall);
   const day = Math.floor(wall / DAY);
   let found = nextDay(times.days, day);
   if (found === day) {
@@ -80,7 +80,7 @@ export function nextWall(times: WallTimes, wall: Second): Second | null {
 }
 
 /** The first second of a day at or after one; -1: none on that day. */
-export function nextTime(times: WallTimes, time: Second): Second {
+export function nextTime(times: LocalTimes, time: Second): Second {
   const { hours, minutesLow, minutesHigh, secondsLow, secondsHigh } = times;
   const hour = Math.floor(time / 3600);
   if ((hours >>> hour) & 1) {

@@ -4,11 +4,11 @@ import { type Cron, expressionsOf, mayHash } from './cron-expressions.ts';
 import { CronError, MAX_EXPRESSION_LENGTH, parseCron } from './cron-parse.ts';
 import {
   type DayRule,
-  type WallTimes,
+  type LocalTimes,
   dayPatternFor,
   daysNamed,
   isPeriodic,
-  wallTimes,
+  localTimesOf,
 } from './cron-wall.ts';
 import { everyKindOf } from './day-pattern.ts';
 import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
@@ -35,7 +35,7 @@ function expressionTimes(expression: string, timezone: string | null, scheduleId
   const known = parsed.get(key) ?? (mayHash(expression) ? parsed.get(ownKey()) : undefined);
   if (known) return known;
   const cron = parseCron(expression, scheduleId);
-  const times = firesIn(offsetsOf(timezone), wallTimes(cron));
+  const times = firesIn(offsetsOf(timezone), localTimesOf(cron));
   parsed.set(cron.hashed ? ownKey() : key, times);
   return times;
 }
@@ -45,7 +45,7 @@ export function readCron(cron: Cron, scheduleId: string): ReadCron {
   const read = expressionsOf(cron).map((expression) => parseCron(expression, scheduleId));
   return {
     days: () => [...new Set(read.map(daysNamed))].sort(),
-    walls: (rule) => read.map((one) => wallTimes(one, rule)),
+    localTimes: (rule) => read.map((one) => localTimesOf(one, rule)),
   };
 }
 
@@ -53,19 +53,19 @@ interface ReadCron {
   /** The same texts for the same days, whatever the times of day. */
   days(): string[];
   /** The local times of each expression, on days that a rule keeps; null: on all. */
-  walls(rule: DayRule | null): WallTimes[];
+  localTimes(rule: DayRule | null): LocalTimes[];
 }
 
 /** Fires when any of these local times comes. Throws CronError. */
-export function timesOfWalls(walls: readonly WallTimes[], timezone: string | null): CronTimes {
+export function timesOfLocals(localTimes: readonly LocalTimes[], timezone: string | null): CronTimes {
   const zone = offsetsOf(timezone);
-  const [only, ...others] = walls.map((wall) => firesIn(zone, wall));
+  const [only, ...others] = localTimes.map((wall) => firesIn(zone, wall));
   return only && others.length === 0 ? only : anyOf([...(only ? [only] : []), ...others]);
 }
 
 /** It selects all 24 hours, so it fires by real time. Throws CronError. */
 export function isPeriodicCron(expression: string): boolean {
-  return isPeriodic(wallTimes(parseCron(expression, '')));
+  return isPeriodic(localTimesOf(parseCron(expression, '')));
 }
 
 /**

@@ -1,8 +1,8 @@
-import { type CronTimes, readCron, timesOfWalls } from '../cron/cron.ts';
-import { type DayRule, type WallTimes, movedWallTimes, nextDay, wallOn } from '../cron/cron-wall.ts';
+import { type CronTimes, readCron, timesOfLocals } from '../cron/cron.ts';
+import { type DayRule, type LocalTimes, movedWallTimes, nextDay, wallOn } from '../cron/cron-wall.ts';
 import { type Cron, mayHash } from '../cron/cron-expressions.ts';
 import { dateOfDay } from '../exclusions/date-entries.ts';
-import type { Exclusion, ExclusionReason, ExclusionViews } from '../exclusions/exclusion.ts';
+import type { Exclusion, ExclusionReason, CalendarVersions } from '../exclusions/exclusion.ts';
 import type { Instant } from '../instant.ts';
 import type { Timing } from '../timing/timing.ts';
 import type { PickPeriod } from '../timing/day-rules.ts';
@@ -12,7 +12,7 @@ import { everyRule } from './every-days.ts';
 import { closedDays, keptFires } from './kept-fires.ts';
 import { type LateDay, lateDays } from './late-days.ts';
 import { DAY_SECONDS, dateAt } from './local-dates.ts';
-import { MAX_MOVE_DAYS, type MovedDays, firesWithin, movedDays, nextSource } from './moved-days.ts';
+import { MAX_MOVE_DAYS, type MovedDays, firesWithin, movedDays, nextKeptDay } from './moved-days.ts';
 import { type PickedDays, pickRule } from './pick-days.ts';
 
 /** Whether days decide more than by being selected and excluded. */
@@ -55,7 +55,7 @@ export interface DayTimes {
   /** Null: it moves none. */
   moved: MovedDays | null;
   /** The local times of each expression, on the days that are left before any are moved. */
-  walls: readonly WallTimes[];
+  localTimes: readonly LocalTimes[];
   /** Null: it picks none. */
   picked: PickedDays | null;
   /** Days that edits of calendars picked once they had begun. */
@@ -77,23 +77,24 @@ interface Ruled {
 export function dayTimes(timing: Timing, { id, createdAt, cron, exclusion }: Ruled): DayTimes {
   const known = compiled.get(timing);
   const hashedId = (known?.mayHash ?? mayHash(cron)) ? id : '';
-  const views = exclusion?.views ?? NOTHING_EXCLUDED;
-  const firstView = firstViewOf(timing, createdAt, views);
+  const versions = exclusion?.versions ?? NOTHING_EXCLUDED;
+  const firstVersion = firstCalendarVersionOf(timing, createdAt, versions);
   const since = timing.kept?.since ?? createdAt;
-  const isKnown = known?.id === hashedId && known.firstView === firstView && known.views === views;
+  const isKnown =
+    known?.id === hashedId && known.firstVersion === firstVersion && known.versions === versions;
   if (isKnown && (known.since === since || !known.times.picked?.renumbered().size)) return known.times;
-  const times = compile(timing, { id: hashedId, cron, views, firstView, since });
-  compiled.set(timing, { ...{ mayHash: mayHash(cron), id: hashedId, firstView, views, since }, times });
+  const times = compile(timing, { id: hashedId, cron, versions, firstVersion, since });
+  compiled.set(timing, { ...{ mayHash: mayHash(cron), id: hashedId, firstVersion, versions, since }, times });
   return times;
 }
 
 /** What calendars said when the schedule got these fire times. */
-export function firstViewOf(
+export function firstCalendarVersionOf(
   { kept }: Pick<Timing, 'kept'>,
   createdAt: Instant,
-  views: ExclusionViews,
+  versions: CalendarVersions,
 ): number {
-  return views.indexAt((kept?.since ?? createdAt) + 1);
+  return versions.indexAt((kept?.since ?? createdAt) + 1);
 }
 
 /** Planning repeatedly asks about objects that it keeps in memory anyway. */
@@ -102,47 +103,48 @@ const compiled = new WeakMap<Timing, Omit<Compiled, 'cron'> & { mayHash: boolean
 interface Compiled {
   id: string;
   cron: Cron;
-  views: ExclusionViews;
-  firstView: number;
+  versions: CalendarVersions;
+  firstVersion: number;
   since: Instant;
 }
 
-function compile(timing: Timing, { id, cron, views, firstView, since }: Compiled): DayTimes {
+function compile(timing: Timing, { id, cron, versions, firstVersion, since }: Compiled): DayTimes {
   const { timezone, every, pick, onExcluded, kept } = timing;
   const zone = zoneOffsets(timezone);
   const ofEvery = every === null ? [] : [everyRule(every)];
   const closed = kept === undefined ? [] : [closedDays(kept)];
   const expressions = readCron(cron, id);
-  const wallsBy = (rules: readonly DayRule[]) => expressions.walls(together(rules));
+  const wallsBy = (rules: readonly DayRule[]) => expressions.localTimes(together(rules));
   if (pick !== null) {
     const candidates = wallsBy(ofEvery);
-    const nextCandidate = (day: DayNumber) => nextSource(candidates, day);
-    const name = JSON.stringify([expressions.days(), timezone, every, pick, firstView]);
-    const picked = pickRule({ pick, zone, views, firstView, nextCandidate }, name);
-    const walls = wallsBy([picked, ...closed]);
-    const own = timesOfWalls(walls, timezone);
-    const timesOn = (day: DayNumber) => timesOfWalls(wallsOn(candidates, day), timezone);
+    const nextCandidate = (day: DayNumber) => nextKeptDay(candidates, day);
+    const name = JSON.stringify([expressions.days(), timezone, every, pick, firstVersion]);
+    const picked = pickRule({ pick, zone, versions, firstVersion, nextCandidate }, name);
+    const localTimes = wallsBy([picked, ...closed]);
+    const own = timesOfLocals(localTimes, timezone);
+    const timesOn = (day: DayNumber) => timesOfLocals(localTimesOn(candidates, day), timezone);
     const late = lateDays({ timing, pick, zone, picked, timesOn, since });
     const fires = late.length === 0 ? own : earliestOf(own, keptFires({ dates: late }));
-    return { fires, onAnyDay: fires, days: NOTHING_MOVED, moved: null, walls, picked, late };
+    return { fires, onAnyDay: fires, days: NOTHING_MOVED, moved: null, localTimes, picked, late };
   }
-  const walls = wallsBy([...ofEvery, ...closed]);
-  const own = timesOfWalls(walls, timezone);
+  const localTimes = wallsBy([...ofEvery, ...closed]);
+  const own = timesOfLocals(localTimes, timezone);
   const none = { picked: null, late: [] };
-  if (onExcluded === 'skip') return { fires: own, onAnyDay: own, days: null, moved: null, walls, ...none };
+  if (onExcluded === 'skip')
+    return { fires: own, onAnyDay: own, days: null, moved: null, localTimes, ...none };
   const direction = onExcluded === 'next' ? 1 : -1;
-  const moved = movedDays({ zone, views, direction, walls, firstView });
-  const fires = timesOfWalls([movedWallTimes(moved)], timezone);
-  const days = judgeOf({ zone, views, moved, fires });
-  return { fires, onAnyDay: earliestOf(fires, own), days, moved, walls, ...none };
+  const moved = movedDays({ zone, versions, direction, localTimes, firstVersion });
+  const fires = timesOfLocals([movedWallTimes(moved)], timezone);
+  const days = judgeOf({ zone, versions, moved, fires });
+  return { fires, onAnyDay: earliestOf(fires, own), days, moved, localTimes, ...none };
 }
 
 /** Those that keep a day, on this day alone. */
-function wallsOn(walls: readonly WallTimes[], day: DayNumber): WallTimes[] {
-  return walls.flatMap((wall) => (nextDay(wall.days, day) === day ? [wallOn(wall, day)] : []));
+function localTimesOn(localTimes: readonly LocalTimes[], day: DayNumber): LocalTimes[] {
+  return localTimes.flatMap((wall) => (nextDay(wall.days, day) === day ? [wallOn(wall, day)] : []));
 }
 
-const NOTHING_EXCLUDED: ExclusionViews = {
+const NOTHING_EXCLUDED: CalendarVersions = {
   indexAt: () => 0,
   endOf: () => Infinity,
   has: () => false,
@@ -183,12 +185,12 @@ export function earliestOf(some: CronTimes, others: CronTimes): CronTimes {
 
 interface Judged {
   zone: ZoneOffsets;
-  views: ExclusionViews;
+  versions: CalendarVersions;
   moved: MovedDays;
   fires: CronTimes;
 }
 
-function judgeOf({ zone, views, moved, fires }: Judged): NonNullable<DayTimes['days']> {
+function judgeOf({ zone, versions, moved, fires }: Judged): NonNullable<DayTimes['days']> {
   // A herd asks about one moment.
   let asked: Instant | null = null;
   let wasFire = false;
@@ -196,20 +198,20 @@ function judgeOf({ zone, views, moved, fires }: Judged): NonNullable<DayTimes['d
     if (asked !== at) [wasFire, asked] = [fires.next(at - 1) === at, at];
     return wasFire;
   };
-  const reasonOf = (day: DayNumber) => views.reasonOf(moved.fateOf(day).view, day);
+  const reasonOf = (day: DayNumber) => versions.reasonOf(moved.decisionOf(day).version, day);
   return {
     excludedBy: (at) => (isFire(at) ? null : (reasonOf(dateAt(zone, at))?.name ?? null)),
     moveOf: (at) => {
       if (!isFire(at)) {
         const day = dateAt(zone, at);
-        const [{ to }, reason] = [moved.fateOf(day), reasonOf(day)];
+        const [{ movedTo: to }, reason] = [moved.decisionOf(day), reasonOf(day)];
         return to === null || reason === null
           ? null
           : { from: null, to: dateOfDay(to), because: inWords(reason) };
       }
       const sources = sourcesAt(zone, moved, at);
       const [from] = sources;
-      if (from === undefined || sources.some((day) => moved.fateOf(day).to === day)) return null;
+      if (from === undefined || sources.some((day) => moved.decisionOf(day).movedTo === day)) return null;
       const reason = reasonOf(from);
       return { from: dateOfDay(from), to: null, because: reason === null ? '' : inWords(reason) };
     },
@@ -225,7 +227,8 @@ function sourcesAt(zone: ZoneOffsets, moved: MovedDays, at: Instant): DayNumber[
   const found: DayNumber[] = [];
   for (let to = Math.floor(first / DAY_SECONDS); to <= Math.floor(last / DAY_SECONDS); to += 1) {
     const [from, until] = [first - to * DAY_SECONDS, last - to * DAY_SECONDS];
-    for (const day of moved.sourcesOf(to)) if (firesWithin(moved.wallsOn(day), from, until)) found.push(day);
+    for (const day of moved.daysMovedTo(to))
+      if (firesWithin(moved.localTimesOn(day), from, until)) found.push(day);
   }
   return found.sort((a, b) => a - b);
 }

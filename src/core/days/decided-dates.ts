@@ -1,5 +1,5 @@
-import { readCron, timesOfWalls } from '../cron/cron.ts';
-import { type WallTimes, isPeriodic, nextDay, wallOn } from '../cron/cron-wall.ts';
+import { readCron, timesOfLocals } from '../cron/cron.ts';
+import { type LocalTimes, isPeriodic, nextDay, wallOn } from '../cron/cron-wall.ts';
 import type { Calendars } from '../exclusions/calendar-history.ts';
 import { dateOfDay } from '../exclusions/date-entries.ts';
 import { exclusionOf } from '../exclusions/exclusion.ts';
@@ -40,7 +40,7 @@ export function deciderOf(timing: Timing, { id, createdAt }: Identity, calendars
   const { cron, timezone, kept } = timing;
   const exclusion = exclusionOf(timing, calendars);
   const times = cron === null ? null : dayTimes(timing, { id, createdAt, cron, exclusion });
-  const selecting = cron === null ? [] : readCron(cron, id).walls(null);
+  const selecting = cron === null ? [] : readCron(cron, id).localTimes(null);
   const known = new Map(kept?.dates.flatMap((one) => (one.isLate ? [] : [[one.date, one]])));
   const late = new Map(times?.late.map((one) => [one.day, one]));
   const zone = zoneOffsets(timezone);
@@ -57,41 +57,43 @@ export function deciderOf(timing: Timing, { id, createdAt }: Identity, calendars
     const own = { because: null, isKept: false, isLate: picked !== undefined };
     if (picked) return { ...own, to: day, fires: () => picked.fires.flatMap(instantsOf) };
     if (before) return keptOn(before);
-    const walls = wallsOn(times?.walls ?? [], day);
-    if (walls.length === 0) return null;
-    const { to, view } = times?.moved?.fateOf(day) ?? { to: day, view: 0 };
-    if (to === day) return { ...own, to, fires: () => made(walls, day).filter(isFree) };
-    const reason = exclusion?.views.reasonOf(view, day) ?? null;
+    const localTimes = localTimesOn(times?.localTimes ?? [], day);
+    if (localTimes.length === 0) return null;
+    const { movedTo: to, version } = times?.moved?.decisionOf(day) ?? { movedTo: day, version: 0 };
+    if (to === day) return { ...own, to, fires: () => made(localTimes, day).filter(isFree) };
+    const reason = exclusion?.versions.reasonOf(version, day) ?? null;
     const because = reason && inWords(reason);
-    return { ...own, to, because, fires: () => (to === null ? [] : made(walls, to)) };
+    return { ...own, to, because, fires: () => (to === null ? [] : made(localTimes, to)) };
   };
   const firesOn = (day: DayNumber, to: DayNumber) => {
-    const selected = wallsOn(selecting, day);
-    const walls = selected.length > 0 ? selected : selecting;
-    return walls.length === 0 || (day !== to && walls.some(isPeriodic)) ? null : made(walls, to);
+    const selected = localTimesOn(selecting, day);
+    const localTimes = selected.length > 0 ? selected : selecting;
+    return localTimes.length === 0 || (day !== to && localTimes.some(isPeriodic))
+      ? null
+      : made(localTimes, to);
   };
   return { zone, picked: times?.picked ?? null, decide, firesOn };
 }
 
-const wallsOn = (walls: readonly WallTimes[], day: DayNumber) =>
-  walls.filter(({ days }) => nextDay(days, day) === day);
+const localTimesOn = (localTimes: readonly LocalTimes[], day: DayNumber) =>
+  localTimes.filter(({ days }) => nextDay(days, day) === day);
 
 /** Many days in a row are moved to one, which may have a fire each second: their fires are computed once. */
 export function firesOnce(timezone: string | null) {
-  const ids = new Map<WallTimes, number>();
+  const ids = new Map<LocalTimes, number>();
   const known = new Map<string, Instant[]>();
-  return (walls: readonly WallTimes[], to: DayNumber): Instant[] => {
-    for (const wall of walls) if (!ids.has(wall)) ids.set(wall, ids.size);
-    const key = [to, ...walls.map((wall) => ids.get(wall))].join(' ');
-    const fires = known.get(key) ?? firesOf(walls, to, timezone);
+  return (localTimes: readonly LocalTimes[], to: DayNumber): Instant[] => {
+    for (const wall of localTimes) if (!ids.has(wall)) ids.set(wall, ids.size);
+    const key = [to, ...localTimes.map((wall) => ids.get(wall))].join(' ');
+    const fires = known.get(key) ?? firesOf(localTimes, to, timezone);
     known.set(key, fires);
     return fires;
   };
 }
 
-function firesOf(walls: readonly WallTimes[], to: DayNumber, timezone: string | null): Instant[] {
-  const times = timesOfWalls(
-    walls.map((wall) => wallOn(wall, to)),
+function firesOf(localTimes: readonly LocalTimes[], to: DayNumber, timezone: string | null): Instant[] {
+  const times = timesOfLocals(
+    localTimes.map((wall) => wallOn(wall, to)),
     timezone,
   );
   const found: Instant[] = [];

@@ -1,5 +1,5 @@
 import { DAY_MS, type DayNumber } from '../utc-day.ts';
-import type { ExclusionViews } from '../exclusions/exclusion.ts';
+import type { CalendarVersions } from '../exclusions/exclusion.ts';
 import type { Instant } from '../instant.ts';
 import { FIRST_SECOND, LAST_SECOND, type Second, type ZoneOffsets } from '../zones/zone-offsets.ts';
 
@@ -34,16 +34,16 @@ const LAST_LISTED: DayNumber = Date.UTC(2038, 0, 1) / DAY_MS;
 
 export interface DatesJudged {
   zone: ZoneOffsets;
-  views: ExclusionViews;
-  /** What calendars said as the schedule came to its fire times: no date is judged by an earlier view. */
-  firstView: number;
+  versions: CalendarVersions;
+  /** What calendars said as the schedule came to its fire times: no date is judged by an earlier version. */
+  firstVersion: number;
 }
 
-/** The view of the calendars that judges a date: that of its first moment, or the first view that the schedule knew. */
-export function viewOf({ zone, views, firstView }: DatesJudged, day: DayNumber): number {
-  const viewAt = (at: Instant) => Math.max(views.indexAt(at), firstView);
-  const [earliest, latest] = [viewAt((day - 2) * DAY_MS), viewAt((day + 2) * DAY_MS)];
-  return earliest === latest ? earliest : viewAt(dateBeginsAt(zone, day));
+/** The version of the calendars that judges a date: that of its first moment, or the first version that the schedule knew. */
+export function calendarVersionOf({ zone, versions, firstVersion }: DatesJudged, day: DayNumber): number {
+  const versionAt = (at: Instant) => Math.max(versions.indexAt(at), firstVersion);
+  const [earliest, latest] = [versionAt((day - 2) * DAY_MS), versionAt((day + 2) * DAY_MS)];
+  return earliest === latest ? earliest : versionAt(dateBeginsAt(zone, day));
 }
 
 /** [from, until) */

@@ -37,19 +37,20 @@ export function owedByCalendars(
   const zone = zoneOffsets(timezone);
   /** Up to when the fires of a day had passed as an edit moved them; -Infinity: they had not, or no edit did. */
   const lateUntil = (day: DayNumber): Instant => {
-    const { to, view } = moved.fateOf(day);
-    const since = view > 0 ? exclusion.views.endOf(view - 1) : -Infinity;
+    const { movedTo: to, version } = moved.decisionOf(day);
+    const since = version > 0 ? exclusion.versions.endOf(version - 1) : -Infinity;
     return to !== day && since >= editedAt ? since : -Infinity;
   };
   const firesOn = firesOnce(timezone);
   const targets = new Set<DayNumber>();
   for (let day = dateAt(zone, editedAt); day <= dateAt(zone, now) + MAX_MOVE_DAYS + 2; day += 1)
-    if (lateUntil(day) > -Infinity && moved.wallsOn(day).length > 0) targets.add(moved.fateOf(day).to ?? day);
+    if (lateUntil(day) > -Infinity && moved.localTimesOn(day).length > 0)
+      targets.add(moved.decisionOf(day).movedTo ?? day);
   // Days with the same times are made together: the earliest of the moments decides.
   const owed = [...targets].flatMap((to) => {
     const until = new Map<Instant[], Instant>();
-    for (const day of moved.sourcesOf(to)) {
-      const fires = firesOn(moved.wallsOn(day), to);
+    for (const day of moved.daysMovedTo(to)) {
+      const fires = firesOn(moved.localTimesOn(day), to);
       until.set(fires, Math.min(until.get(fires) ?? Infinity, lateUntil(day)));
     }
     const isMade = (at: Instant, moment: Instant) => at > Math.max(moment, kept?.since ?? createdAt);

@@ -1,11 +1,11 @@
 import type { DayNumber } from '../utc-day.ts';
 import { type DayRule, LAST_KEPT_DAY } from '../cron/cron-wall.ts';
 import { remembering } from '../cron/remembering.ts';
-import type { ExclusionViews } from '../exclusions/exclusion.ts';
+import type { CalendarVersions } from '../exclusions/exclusion.ts';
 import type { Instant } from '../instant.ts';
 import type { DayPick } from '../timing/day-rules.ts';
 import { PERIODS } from './every-days.ts';
-import { type DatesJudged, dateAt, exists, viewOf } from './local-dates.ts';
+import { type DatesJudged, dateAt, exists, calendarVersionOf } from './local-dates.ts';
 
 interface Picking extends DatesJudged {
   pick: DayPick;
@@ -34,18 +34,18 @@ interface Renumbering {
 
 /**
  * The same rule for the same days, so that a period is numbered once for all schedules that differ in their times. `name` says all but
- * the views.
+ * the versions.
  */
 export function pickRule(picking: Picking, name: string): PickedDays {
-  const ofViews = rules.get(picking.views) ?? new Map<string, PickedDays>();
+  const ofViews = rules.get(picking.versions) ?? new Map<string, PickedDays>();
   const rule = ofViews.get(name) ?? newRule(picking);
   if (ofViews.size >= KNOWN_RULES) ofViews.clear();
   ofViews.set(name, rule);
-  rules.set(picking.views, ofViews);
+  rules.set(picking.versions, ofViews);
   return rule;
 }
 
-const rules = new WeakMap<ExclusionViews, Map<string, PickedDays>>();
+const rules = new WeakMap<CalendarVersions, Map<string, PickedDays>>();
 const KNOWN_RULES = 256;
 
 /**
@@ -80,7 +80,7 @@ function newRule(picking: Picking): PickedDays {
     // Each expression asks.
     firstFrom: remembering(firstFrom),
     daysOf,
-    until: picking.views.endOf(picking.firstView),
+    until: picking.versions.endOf(picking.firstVersion),
     renumbered: () => (renumbered ??= renumberedBy(picking)),
   };
 }
@@ -98,18 +98,18 @@ function candidatesOf({ pick, zone, nextCandidate }: Picking, period: number): D
 }
 
 function numberedOf(picking: Picking, days: readonly DayNumber[]): DayNumber[] {
-  const { views } = picking;
+  const { versions } = picking;
   const { nth } = picking.pick;
   const found: DayNumber[] = [];
   let before = 0;
   let after = 0;
   let countedBy = -1;
   days.forEach((day, index) => {
-    const view = viewOf(picking, day);
+    const version = calendarVersionOf(picking, day);
     // How many are left from this day on.
-    if (view !== countedBy) after = countLeft(views, view, days.slice(index));
-    countedBy = view;
-    if (views.has(view, day)) return;
+    if (version !== countedBy) after = countLeft(versions, version, days.slice(index));
+    countedBy = version;
+    if (versions.has(version, day)) return;
     if (nth.includes(before + 1) || nth.includes(-after)) found.push(day);
     before += 1;
     after -= 1;
@@ -118,20 +118,24 @@ function numberedOf(picking: Picking, days: readonly DayNumber[]): DayNumber[] {
 }
 
 function renumberedBy(picking: Picking): Map<number, Renumbering[]> {
-  const { pick, zone, views, firstView } = picking;
+  const { pick, zone, versions, firstVersion } = picking;
   const known = new Map<number, { all: DayNumber[]; begun: DayNumber[]; found: Renumbering[] }>();
   const newPeriod = (period: number) => {
     const all = candidatesOf(picking, period);
-    return { all, begun: all.filter((day) => !views.has(viewOf(picking, day), day)), found: [] };
+    return {
+      all,
+      begun: all.filter((day) => !versions.has(calendarVersionOf(picking, day), day)),
+      found: [],
+    };
   };
-  for (let view = firstView + 1; views.endOf(view - 1) < Infinity; view += 1) {
-    const [at, until] = [views.endOf(view - 1), views.endOf(view)];
+  for (let version = firstVersion + 1; versions.endOf(version - 1) < Infinity; version += 1) {
+    const [at, until] = [versions.endOf(version - 1), versions.endOf(version)];
     const today = dateAt(zone, at);
     const period = PERIODS[pick.of].indexOf(today);
     const { all, begun, found } = known.get(period) ?? newPeriod(period);
     known.set(period, { all, begun, found });
     const past = begun.filter((day) => day <= today);
-    const ahead = all.filter((day) => day > today && !views.has(view, day));
+    const ahead = all.filter((day) => day > today && !versions.has(version, day));
     const left = [...past, ...ahead];
     const days = left.filter((_, index) => pick.nth.some((n) => index === (n > 0 ? n - 1 : left.length + n)));
     if (days.every((day) => day <= today)) found.push({ at, until, today, days });
@@ -139,6 +143,6 @@ function renumberedBy(picking: Picking): Map<number, Renumbering[]> {
   return new Map([...known].flatMap(([period, { found }]) => (found.length > 0 ? [[period, found]] : [])));
 }
 
-function countLeft(views: ExclusionViews, view: number, days: readonly DayNumber[]): number {
-  return days.filter((day) => !views.has(view, day)).length;
+function countLeft(versions: CalendarVersions, version: number, days: readonly DayNumber[]): number {
+  return days.filter((day) => !versions.has(version, day)).length;
 }

@@ -28,19 +28,19 @@ export interface Exclusion {
    * that moment is the end of the excluded days, but it may be excluded as well: ask again.
    */
   freeFrom(at: Instant): Instant;
-  views: ExclusionViews;
+  versions: CalendarVersions;
 }
 
-/** The excluded days, as calendars said from one edit to the next: view 0 is the first. */
-export interface ExclusionViews {
-  /** The view that judges a moment: of the calendars' versions from before it. */
+/** The excluded days, as calendars said from one edit to the next: version 0 is the first. */
+export interface CalendarVersions {
+  /** The version that judges a moment: of the calendars' versions from before it. */
   indexAt(at: Instant): number;
-  /** The last moment that a view judges. */
-  endOf(view: number): Instant;
-  has(view: number, day: DayNumber): boolean;
+  /** The last moment that a version judges. */
+  endOf(version: number): Instant;
+  has(version: number, day: DayNumber): boolean;
   /** The next day that is not excluded, or the one before (-1); the day itself, if it is not. */
-  nearest(view: number, day: DayNumber, direction: 1 | -1): DayNumber;
-  reasonOf(view: number, day: DayNumber): ExclusionReason | null;
+  nearest(version: number, day: DayNumber, direction: 1 | -1): DayNumber;
+  reasonOf(version: number, day: DayNumber): ExclusionReason | null;
 }
 
 export interface ExclusionReason {
@@ -100,15 +100,15 @@ function isSame(some: readonly CalendarHistory[], others: readonly CalendarHisto
 const DAY = 86_400;
 
 function exclusionIn(zone: ZoneOffsets, exclude: Exclude, histories: readonly CalendarHistory[]): Exclusion {
-  const views = viewsOf(exclude, histories);
+  const versions = viewsOf(exclude, histories);
   return {
-    views,
-    reasonAt: (at) => views.reasonOf(views.indexAt(at), localDay(zone, secondOf(at)))?.name ?? null,
+    versions,
+    reasonAt: (at) => versions.reasonOf(versions.indexAt(at), localDay(zone, secondOf(at)))?.name ?? null,
     freeFrom: (at) => {
       const second = secondOf(at);
-      const view = views.indexAt(at);
-      const free = endOfRun(zone, views.daysOf(view), second);
-      return free === second ? at : Math.min(free * 1000, views.endOf(view) + 1);
+      const version = versions.indexAt(at);
+      const free = endOfRun(zone, versions.daysOf(version), second);
+      return free === second ? at : Math.min(free * 1000, versions.endOf(version) + 1);
     },
   };
 }
@@ -128,24 +128,28 @@ function viewsOf({ dates, weekdays = [] }: Exclude, histories: readonly Calendar
   const own = daySetOfEntries(dates);
   const ofWeek = weekdays.length === 0 ? NOTHING : daySetOfWeekdays(maskOf(weekdays));
   const ends = [...new Set(histories.flatMap(changesOf))].sort((a, b) => a - b);
-  const endOf = (view: number): Instant => ends[view] ?? Infinity;
+  const endOf = (version: number): Instant => ends[version] ?? Infinity;
   const unions: DaySet[] = [];
-  const daysOf = (view: number): DaySet =>
-    (unions[view] ??= unionOf([own, ofWeek, ...histories.map((history) => daysAt(history, endOf(view)))]));
+  const daysOf = (version: number): DaySet =>
+    (unions[version] ??= unionOf([
+      own,
+      ofWeek,
+      ...histories.map((history) => daysAt(history, endOf(version))),
+    ]));
   let ranges: (DayRange | null)[] | undefined;
   return {
     indexAt: (at: Instant) => countBefore(ends, at),
     endOf,
     daysOf,
-    has: (view: number, day: DayNumber) => hasDay(daysOf(view), day),
-    nearest: (view: number, day: DayNumber, direction: 1 | -1) =>
-      direction === 1 ? nextDayOutside(daysOf(view), day) : lastDayOutside(daysOf(view), day),
-    reasonOf: (view: number, day: DayNumber): ExclusionReason | null => {
-      if (!hasDay(daysOf(view), day)) return null;
+    has: (version: number, day: DayNumber) => hasDay(daysOf(version), day),
+    nearest: (version: number, day: DayNumber, direction: 1 | -1) =>
+      direction === 1 ? nextDayOutside(daysOf(version), day) : lastDayOutside(daysOf(version), day),
+    reasonOf: (version: number, day: DayNumber): ExclusionReason | null => {
+      if (!hasDay(daysOf(version), day)) return null;
       ranges ??= rangesOf(dates);
       const entry = dates[ranges.findIndex((range) => range !== null && isWithin(day, range))];
       if (entry !== undefined) return { by: 'date', name: entry };
-      const calendar = histories.find((history) => hasDay(daysAt(history, endOf(view)), day));
+      const calendar = histories.find((history) => hasDay(daysAt(history, endOf(version)), day));
       if (calendar) return { by: 'calendar', name: calendar.id };
       return { by: 'weekday', name: WEEKDAYS[weekdayOf(day)] ?? '' };
     },

@@ -97,7 +97,7 @@ function dayTimesOf(timing: Timing, identity: Identity, exclusion: Exclusion | n
   const { cron } = timing;
   if (cron !== null) return dayTimes(timing, { ...identity, cron, exclusion });
   const fires = kindOf(timing, identity);
-  return { fires, onAnyDay: fires, days: null, moved: null, walls: [], picked: null, late: [] };
+  return { fires, onAnyDay: fires, days: null, moved: null, localTimes: [], picked: null, late: [] };
 }
 
 /** Steps over a run of excluded days at once: occurrences on them cost nothing. Occurrences after 2100 count as never. */

@@ -1,6 +1,6 @@
 import type { Calendars } from '../exclusions/calendar-history.ts';
 import { readCron } from '../cron/cron.ts';
-import type { WallTimes } from '../cron/cron-wall.ts';
+import type { LocalTimes } from '../cron/cron-wall.ts';
 import { remembering } from '../cron/remembering.ts';
 import type { Cron } from '../cron/cron-expressions.ts';
 import { dateOfDay } from '../exclusions/date-entries.ts';
@@ -10,10 +10,10 @@ import type { Timing, Identity } from '../timing/timing.ts';
 import { fireTimes } from './fire-times.ts';
 import type { DayNumber } from '../utc-day.ts';
 import { zoneOffsets } from '../zones/zone-offsets.ts';
-import { dayTimes, firstViewOf, inWords } from '../days/day-times.ts';
+import { dayTimes, firstCalendarVersionOf, inWords } from '../days/day-times.ts';
 import { everyRule } from '../days/every-days.ts';
-import { type DateSpan, dateAt, viewOf } from '../days/local-dates.ts';
-import { nextSource } from '../days/moved-days.ts';
+import { type DateSpan, dateAt, calendarVersionOf } from '../days/local-dates.ts';
+import { nextKeptDay } from '../days/moved-days.ts';
 
 /** What becomes of the fires that a date has by itself, whatever other dates bring. */
 export interface OwnFate {
@@ -61,7 +61,7 @@ function reasonsAtMoments({ timing, identity, calendars }: Ruled) {
   return (day: DayNumber, spans: readonly DateSpan[]): string | null | undefined => {
     const [first] = firesDuring(spans, firstFrom, 1);
     if (first === undefined || exclusion === null) return first === undefined ? undefined : null;
-    const reason = exclusion.views.reasonOf(exclusion.views.indexAt(first), day);
+    const reason = exclusion.versions.reasonOf(exclusion.versions.indexAt(first), day);
     return reason && inWords(reason);
   };
 }
@@ -71,31 +71,32 @@ function fatesByStep(ruled: Ruled, cron: Cron): Fates {
   const { every, pick, timezone } = timing;
   const { id, createdAt } = identity;
   const exclusion = exclusionOf(timing, calendars);
-  const { moved, walls, late } = dayTimes(timing, { id, createdAt, cron, exclusion });
-  const isSelected = isDayOf(readCron(cron, id).walls(null));
+  const { moved, localTimes, late } = dayTimes(timing, { id, createdAt, cron, exclusion });
+  const isSelected = isDayOf(readCron(cron, id).localTimes(null));
   const turns = every === null ? null : everyRule(every);
-  const isOwn = isDayOf(walls);
+  const isOwn = isDayOf(localTimes);
   const isLeft = (day: DayNumber) => isOwn(day) || late.some((one) => one.day === day);
   const reasonAt = reasonsAtMoments(ruled);
-  const reasonIn = (view: number, day: DayNumber): string | null => {
-    const reason = exclusion?.views.reasonOf(view, day) ?? null;
+  const reasonIn = (version: number, day: DayNumber): string | null => {
+    const reason = exclusion?.versions.reasonOf(version, day) ?? null;
     return reason && inWords(reason);
   };
   const reasonOf = (day: DayNumber, spans: readonly DateSpan[]): string | null => {
-    if (moved) return moved.fateOf(day).to === day ? null : reasonIn(moved.fateOf(day).view, day);
+    if (moved)
+      return moved.decisionOf(day).movedTo === day ? null : reasonIn(moved.decisionOf(day).version, day);
     if (pick === null) return reasonAt(day, spans) ?? null;
     if (exclusion === null) return null;
-    const { views } = exclusion;
-    const firstView = firstViewOf(timing, createdAt, views);
-    return reasonIn(viewOf({ zone: zoneOffsets(timezone), views, firstView }, day), day);
+    const { versions } = exclusion;
+    const firstVersion = firstCalendarVersionOf(timing, createdAt, versions);
+    return reasonIn(calendarVersionOf({ zone: zoneOffsets(timezone), versions, firstVersion }, day), day);
   };
   return (day, spans) => {
-    const movedFrom = (moved?.sourcesOf(day) ?? []).filter((source) => source !== day).map(dateOfDay);
+    const movedFrom = (moved?.daysMovedTo(day) ?? []).filter((source) => source !== day).map(dateOfDay);
     const fate = { ...NOWHERE, movedFrom };
     if (!isSelected(day)) return { ...fate, verdict: 'notSelected' };
     if (turns && turns.firstFrom(day) !== day) return { ...fate, verdict: 'notItsTurn' };
     const reason = reasonOf(day, spans);
-    const to = moved?.fateOf(day).to ?? day;
+    const to = moved?.decisionOf(day).movedTo ?? day;
     if (to !== day) return { ...fate, reason, movedTo: dateOfDay(to), verdict: 'moved' };
     if (reason !== null) return { ...fate, reason, verdict: 'excluded' };
     return { ...fate, verdict: pick !== null && !isLeft(day) ? 'notPicked' : 'fires' };
@@ -124,8 +125,8 @@ function withKept({ kept, timezone }: Timing, fates: Fates): Fates {
   };
 }
 
-function isDayOf(walls: readonly WallTimes[]): (day: DayNumber) => boolean {
-  const firstFrom = remembering((from) => nextSource(walls, from));
+function isDayOf(localTimes: readonly LocalTimes[]): (day: DayNumber) => boolean {
+  const firstFrom = remembering((from) => nextKeptDay(localTimes, from));
   return (day) => firstFrom(day) === day;
 }
 

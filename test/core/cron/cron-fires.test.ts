@@ -3,7 +3,7 @@ import { everyDay } from '../../../src/core/cron/day-pattern.ts';
 import { cronTimes } from '../../../src/core/cron/cron.ts';
 import { firesIn } from '../../../src/core/cron/cron-fires.ts';
 import { parseCron } from '../../../src/core/cron/cron-parse.ts';
-import { daysOfPattern, nextDay, wallTimes } from '../../../src/core/cron/cron-wall.ts';
+import { daysOfPattern, nextDay, localTimesOf } from '../../../src/core/cron/cron-wall.ts';
 import { zoneOffsets } from '../../../src/core/zones/zone-offsets.ts';
 import { at, firesAfter } from '../time/support.ts';
 
@@ -32,7 +32,7 @@ describe('a cron expression fires', () => {
     const asked = ['2027-06-01', '2026-03-28', '2099-12-31', '2026-03-28', '2026-03-27', '2027-06-01'];
     const answers = asked.map((day) => times.next(at(`${day}T00:00:00Z`)));
     const alone = asked.map((day) => {
-      const fresh = firesIn(zoneOffsets('Europe/Berlin'), wallTimes(parseCron('0 2 * * 1', '')));
+      const fresh = firesIn(zoneOffsets('Europe/Berlin'), localTimesOf(parseCron('0 2 * * 1', '')));
       return fresh.next(at(`${day}T00:00:00Z`));
     });
     expect(answers).toEqual(alone);
@@ -211,7 +211,7 @@ describe('the search for the next fire', () => {
       const zone = zoneOffsets('America/New_York');
       let asked = 0;
       const counted = { at: (second: number) => ((asked += 1), zone.at(second)) };
-      firesIn(counted, wallTimes(parseCron(expression, ''))).next(at('2026-06-01T00:00:00Z'));
+      firesIn(counted, localTimesOf(parseCron(expression, ''))).next(at('2026-06-01T00:00:00Z'));
       expect(asked).toBeLessThanOrEqual(5);
     },
   );

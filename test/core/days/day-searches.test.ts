@@ -29,15 +29,15 @@ it('the days up to the next one that a rule keeps are searched once, whichever o
 
 it('a place that no period has is searched until the end of all years once, however many expressions ask', () => {
   const exclude = { dates: ['2026-12-24'], calendars: [] };
-  const views = exclusionOf({ ...DEFAULT_TIMING, exclude }, new Map())?.views;
-  if (!views) throw new Error('nothing is excluded');
+  const versions = exclusionOf({ ...DEFAULT_TIMING, exclude }, new Map())?.versions;
+  if (!versions) throw new Error('nothing is excluded');
   let searched = 0;
   const nextCandidate = (day: DayNumber) => {
     searched += 1;
     return day;
   };
   const pick = { of: 'week', nth: [10] } as const;
-  const rule = pickRule({ pick, zone: zoneOffsets('UTC'), views, firstView: 0, nextCandidate }, 'a');
+  const rule = pickRule({ pick, zone: zoneOffsets('UTC'), versions, firstVersion: 0, nextCandidate }, 'a');
   expect(rule.firstFrom(DAY)).toBeNull();
   const once = searched;
   expect(once).toBeGreaterThan(1_000);

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { valuesOf } from '../../../src/core/cron/cron-field-parse.ts';
 import { HOUR, MINUTE, SECOND } from '../../../src/core/cron/cron-fields.ts';
 import { parseCron } from '../../../src/core/cron/cron-parse.ts';
-import { nextDay, wallTimes } from '../../../src/core/cron/cron-wall.ts';
+import { nextDay, localTimesOf } from '../../../src/core/cron/cron-wall.ts';
 import { describeCron } from '../../../src/core/describe/describe.ts';
 import { LONG } from '../../support/runner/long.ts';
 import { readWords, type ReadTiming } from './read-words.ts';
@@ -69,7 +69,7 @@ function lieOf(expression: string, among: readonly number[]): string | null {
     times: read.times,
   };
   if (timesOf(read) !== timesOf(truth)) return `${expression}: “${words}”`;
-  const { days } = wallTimes(parsed);
+  const { days } = localTimesOf(parsed);
   let next = nextDay(days, among[0] ?? NaN);
   const wrong = among.find((day) => {
     if (next !== null && next < day) next = nextDay(days, day);

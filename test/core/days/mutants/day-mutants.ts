@@ -27,7 +27,7 @@ export const DAY_MUTANTS: readonly DayMutant[] = [
   broken(
     'select',
     'moved-days',
-    ['walls.filter(({ days }) => nextDay(days, day) === day)', 'walls.filter(() => day > 0)'],
+    ['localTimes.filter(({ days }) => nextDay(days, day) === day)', 'localTimes.filter(() => day > 0)'],
     ['of several expressions, any selects a date, and a moved date has the times of those that select it'],
   ),
   broken(
@@ -45,7 +45,7 @@ export const DAY_MUTANTS: readonly DayMutant[] = [
   broken(
     'exclude',
     'pick-days',
-    ['    if (views.has(view, day)) return;\n', ''],
+    ['    if (versions.has(version, day)) return;\n', ''],
     ['excluded dates drop out before the others are numbered'],
   ),
   broken(
@@ -63,7 +63,7 @@ export const DAY_MUTANTS: readonly DayMutant[] = [
   broken(
     'move-from-the-whole-run',
     'moved-days',
-    ['freeFrom(moving, view, day - 1, -1) + 1', 'day - 1'],
+    ['freeFrom(moving, version, day - 1, -1) + 1', 'day - 1'],
     ['fires go 31 days far, and no further'],
   ),
   broken(
@@ -103,15 +103,15 @@ export const DAY_MUTANTS: readonly DayMutant[] = [
     'judged-by-the-newest-calendar',
     'local-dates',
     [
-      'Math.max(views.indexAt(at), firstView)',
-      'Math.max(views.indexAt(at), firstView, views.indexAt(Infinity))',
+      'Math.max(versions.indexAt(at), firstVersion)',
+      'Math.max(versions.indexAt(at), firstVersion, versions.indexAt(Infinity))',
     ],
     ['where it waits for a later day: the date is not excluded after all', KEPT],
   ),
   broken(
     'decided-only-as-it-begins',
     'moved-days',
-    ['if (made <= views.endOf(view))', 'if (begins <= views.endOf(view) && made > 0)'],
+    ['if (made <= versions.endOf(version))', 'if (begins <= versions.endOf(version) && made > 0)'],
     ['where its fire was moved ahead of it and made', KEPT],
   ),
   broken(
