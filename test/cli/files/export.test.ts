@@ -144,12 +144,12 @@ async function definitions(api: Api): Promise<unknown> {
 test('an export that is applied where it comes from changes nothing, and elsewhere it restores all but what is over', async () => {
   for (const format of ['yaml', 'json']) {
     const { out, err } = await exportOf(full, '--format', format);
-    expect(await applied(full, out)).toEqual([0, '0 to create, 0 to change, 0 to delete, 15 unchanged']);
+    expect(await applied(full, out)).toEqual([0, '0 created, 0 changed, 0 deleted, 15 unchanged']);
     expect(err).toMatch(/left out: 1 schedules that are over, which/);
     expect(await applied(empty, out)).toEqual(
       format === 'yaml'
-        ? [2, '15 to create, 0 to change, 0 to delete, 0 unchanged']
-        : [0, '0 to create, 0 to change, 0 to delete, 15 unchanged'],
+        ? [2, '15 created, 0 changed, 0 deleted, 0 unchanged']
+        : [0, '0 created, 0 changed, 0 deleted, 15 unchanged'],
     );
   }
   await full.sql`DELETE FROM schedules WHERE id = 'payload-1'`;
