@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { EXAMPLES } from '../../src/api/document/examples.ts';
 import { type Api, type Answer, startApi } from './api.ts';
 
@@ -210,3 +210,16 @@ describe('every example works as it stands:', () => {
 function idsIn({ body }: Answer): string[] {
   return (body['items'] as unknown as { id: string }[]).map(({ id }) => id);
 }
+
+test('/docs wears our name and our icon, and loads nothing from elsewhere', async () => {
+  const api = await startApi();
+  onTestFinished(() => api.stop());
+  const { text, headers } = await api.call('GET', '/docs/');
+  expect(text).toContain('<title>firelock: the API</title>');
+  expect(text).not.toMatch(/Swagger UI<\/title>|(?:src|href)="https?:/);
+  expect(headers.get('content-security-policy')).toContain("default-src 'none'");
+  const [, icon = ''] = /rel="icon"[^>]*href="([^"]+)"/.exec(text) ?? [];
+  const answer = await api.call('GET', new URL(icon, `${api.url}/docs/`).pathname);
+  expect([answer.status, answer.text]).toEqual([200, expect.stringContaining('#d9480f')]);
+  expect(readFileSync(join('web', 'src', 'icon.svg'), 'utf8')).toContain(/d="[^"]+"/.exec(answer.text)?.[0]);
+});

@@ -1,5 +1,5 @@
 import swagger from '@fastify/swagger';
-import swaggerUi from '@fastify/swagger-ui';
+import swaggerUi, { type FastifySwaggerUiOptions } from '@fastify/swagger-ui';
 import type { FastifySchema, RouteHandlerMethod } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import type { Api, ApiDeps } from '../deps.ts';
@@ -54,9 +54,39 @@ export async function documentRoutes(
   server.addHook('onRoute', (route) => {
     if (route.url === `${basePath}/docs/json`) route.handler = serve;
   });
-  await server.register(swaggerUi, { routePrefix: `${basePath}/docs`, staticCSP: DOCS_CSP });
+  await server.register(swaggerUi, pageOptions(basePath));
   return serve;
 }
+
+/** The page that shows the document, with our name on it. */
+function pageOptions(basePath: string): FastifySwaggerUiOptions {
+  return {
+    routePrefix: `${basePath}/docs`,
+    staticCSP: DOCS_CSP,
+    logo: { type: 'image/svg+xml', content: Buffer.from(LOGO), href: `${basePath}/docs/` },
+    theme: {
+      title: 'firelock: the API',
+      favicon: [
+        {
+          ...{ filename: 'firelock.svg', rel: 'icon', sizes: 'any' },
+          ...{ type: 'image/svg+xml', content: ICON },
+        },
+      ],
+    },
+  };
+}
+
+const svg = (width: number, inside: string) =>
+  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} 32" height="32">${inside}</svg>`;
+/** The dashboard's (web/src/icon.svg). */
+const FLAME =
+  '<rect width="32" height="32" rx="7" fill="#d9480f"/>' +
+  '<path d="M16 6.5c1 4.500 6.500 6 6.500 12.500a6.500 6.500 0 0 1-13 0c0-2.500 1-4 2.300-5.300.2 1.800.9 2.800 2.100 3.300C13.500 13 14 9.500 16 6.500z" fill="#fff"/>';
+const ICON = svg(32, FLAME);
+const LOGO = svg(
+  160,
+  `${FLAME}<text x="44" y="24" font-family="sans-serif" font-size="24" fill="#fff">firelock</text>`,
+);
 
 /** The page loads only files of its own, and calls the API of this server only. */
 const DOCS_CSP =
