@@ -46,6 +46,7 @@ export function addDaemonCommands(program: Command, cli: Cli): void {
   const asOwner = 'FIRELOCK_MIGRATION_DATABASE_URL=postgres://owner@127.0.0.1/firelock firelock migrate';
   withExamples(migrate, asOwner, `${asOwner} --grant-to firelock_app`);
   addRotateSecrets(program, cli);
+  addDatabaseUrl(program, cli);
   addTokenCommands(program, cli);
   addSetup(program, cli);
 }
@@ -75,6 +76,22 @@ function addRotateSecrets(program: Command, cli: Cli): void {
       cli.exitCode = await cli.surroundings.daemon.onDatabase(rotate);
     });
   withExamples(rotate, 'FIRELOCK_SECRET_KEYS=k2:…,k1:… firelock rotate-secrets');
+}
+
+/** The embedded PostgreSQL chooses its port and makes its password by itself. */
+function addDatabaseUrl(program: Command, cli: Cli): void {
+  const url = group(program, 'database', 'the database of the daemon')
+    .command('url')
+    .description(
+      'print its URL with the password, for pg_dump and psql; the embedded PostgreSQL answers while a daemon runs',
+    )
+    .action(async () => {
+      cli.exitCode = await cli.surroundings.daemon.onDatabase(({ databaseUrl, print }) => {
+        print(databaseUrl);
+        return Promise.resolve(EXIT.done);
+      });
+    });
+  withExamples(url, 'pg_dump --no-owner --no-acl "$(firelock database url)" > firelock.sql');
 }
 
 interface TokenOptions {

@@ -1,12 +1,16 @@
+import { spawnSync } from 'node:child_process';
 import { chmod, mkdtemp, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import postgres from 'postgres';
+import { afterEach, beforeEach, expect, it, onTestFinished } from 'vitest';
 import { serverPid } from '../local-postgres/user-process.ts';
 import { receiverOfTest } from '../support/of-test.ts';
 import { type Daemon, spawnDaemon, startDaemon } from '../support/daemon.ts';
 import type { Receiver } from '../support/receiver.ts';
+import { createDatabase } from '../support/postgres/cluster.ts';
 import { until } from '../support/until.ts';
+import { blocksOf } from '../docs/blocks.ts';
 import { LONG } from '../support/runner/long.ts';
 
 let directory: string;
@@ -99,6 +103,57 @@ it(
     await stop(third);
   },
 );
+
+const HEADERS = { 'x-key': 'a secret' };
+
+/** A daemon whose schedule fires with a secret header, and has fired. */
+async function firing(): Promise<Daemon> {
+  const daemon = await start();
+  const target = { type: 'http', url: receiver.url, headers: HEADERS };
+  expect((await daemon.call('PUT', SCHEDULE, { cron: '* * * * * *', target })).status).toBe(201);
+  await arrivesAgain();
+  return daemon;
+}
+
+async function firesWithHeader(variables: Record<string, string>): Promise<void> {
+  const seen = receiver.arrivals.length;
+  const daemon = await startDaemon(variables);
+  await receiver.arrived(seen + 1);
+  expect(receiver.arrivals.at(-1)?.headers).toMatchObject(HEADERS);
+  await stop(daemon);
+}
+
+it('a copy of the folder goes on, with the key, as docs/restoring.md says', { tags: [LONG] }, async () => {
+  await stop(await firing());
+  expect(spawnSync('cp', ['-aL', dataDir, `${dataDir}-copy`]).status).toBe(0);
+  await firesWithHeader({ FIRELOCK_DATA_DIR: `${dataDir}-copy` });
+});
+
+it('its data move to another server, as docs/restoring.md says', { tags: [LONG] }, async ({ skip }) => {
+  const daemon = await firing();
+  const asked = spawnDaemon({ FIRELOCK_DATA_DIR: dataDir }, 'database', 'url');
+  expect(await asked.exited).toBe(0);
+  const url = asked.text.out.trim();
+  const sql = postgres(url, { max: 1, onnotice: () => undefined });
+  expect(await sql`SELECT id FROM schedules`).toEqual([{ id: 'local' }]);
+  await sql.end();
+  const { stdout } = spawnSync('pg_dump', ['--version'], { encoding: 'utf8' });
+  if (!/\b(?:1[89]|[2-9]\d)\./.test(stdout)) {
+    await stop(daemon);
+    return skip('needs a pg_dump that is as new as the embedded PostgreSQL');
+  }
+  const database = await createDatabase();
+  onTestFinished(() => database.drop());
+  const key = (await readFile(join(dataDir, 'secret-key'), 'utf8')).trim();
+  const page = blocksOf('docs/restoring.md').map(({ text }) => text);
+  const words = page.find((text) => text.startsWith('pg_dump --no-owner')) ?? '';
+  const dumped = words.replace('$(firelock database url)', url).replace('$DATABASE_URL', database.url);
+  expect(spawnSync('bash', ['-euc', dumped], { cwd: directory, encoding: 'utf8' })).toMatchObject({
+    status: 0,
+  });
+  await stop(daemon);
+  await firesWithHeader({ DATABASE_URL: database.url, FIRELOCK_SECRET_KEYS: key });
+});
 
 it(
   'SIGTERM while the local PostgreSQL is being created ends with a clean stop of it',
