@@ -33,9 +33,19 @@ it('an admin sees the load, edits limits and calendars, turns maintenance on, an
   await dialog.getByRole('button', { name: 'Save' }).click();
   await main.getByText('0 of 2').waitFor();
 
-  await page.getByRole('link', { name: 'Calendars' }).click();
+  const navigation = page.getByRole('navigation', { name: 'Pages' });
+  const header = page.locator('header.top');
+  expect((await header.boundingBox())?.height).toBeLessThan(60);
+  expect(await navigation.locator('> *').allInnerTexts()).toEqual([
+    ...['Overview', 'Schedules', 'Runs', 'Alerts', 'Load', 'Settings'],
+  ]);
+  const settings = async (name: string): Promise<void> => {
+    await navigation.getByText('Settings', { exact: true }).click();
+    await navigation.getByRole('link', { name, exact: true }).click();
+  };
+  await settings('Calendars');
   await page.getByRole('button', { name: 'New calendar…' }).click();
-  await dialog.getByLabel('Id').fill('holidays');
+  await dialog.getByLabel('Id', { exact: true }).fill('holidays');
   await dialog.getByLabel('Days').fill('2031-12-24\n2031-13-01');
   await dialog.getByRole('button', { name: 'Save' }).click();
   await dialog.locator('.fault').getByText(/^1: /).waitFor();
@@ -57,17 +67,19 @@ it('an admin sees the load, edits limits and calendars, turns maintenance on, an
   await dialog.getByRole('link', { name: 'herd-11' }).waitFor();
   await page.keyboard.press('Escape');
 
-  await page.getByRole('link', { name: 'Maintenance', exact: true }).click();
+  await settings('Maintenance');
   await main.getByLabel('Reason').fill('the <b>database</b> moves');
   await main.getByRole('button', { name: 'Turn maintenance on' }).click();
   await page.getByText('the <b>database</b> moves').waitFor();
   const seen = await open('/runs', { token: viewer.secret });
   await seen.page.getByText('the <b>database</b> moves').waitFor();
+  await seen.page.getByText('Settings', { exact: true }).click();
+  await seen.page.getByRole('link', { name: 'Calendars' }).waitFor();
   expect(await seen.page.getByRole('link', { name: 'Audit' }).count()).toBe(0);
   await main.getByRole('button', { name: 'End maintenance' }).click();
   await page.getByRole('link', { name: 'Maintenance is on' }).waitFor({ state: 'detached' });
 
-  await page.getByRole('link', { name: 'Audit' }).click();
+  await settings('Audit');
   await main.getByLabel('Action').selectOption('calendar.put');
   await expect.poll(() => main.getByRole('cell', { name: 'calendar.put' }).count()).toBe(2);
   expect([...faults, ...seen.faults]).toEqual([]);

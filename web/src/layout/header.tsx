@@ -6,12 +6,30 @@ import { Search } from '../search/search.tsx';
 import { may } from '../state/session.ts';
 import { Settings } from './settings.tsx';
 
+interface Link {
+  name: PageName;
+  nav: string;
+}
+
 /** The name, the way to each page, and what is chosen for all of them. */
 export function Header({ current }: { current: PageName | undefined }) {
   const [isOpen, setOpen] = useState(false);
+  const [isSetupOpen, setSetupOpen] = useState(false);
   useEffect(() => {
     setOpen(false);
+    setSetupOpen(false);
   }, [place.value.path]);
+  const links = (Object.keys(pages) as PageName[]).flatMap((name) => {
+    const { nav, role, isSetup = false } = PAGES[name];
+    return nav === undefined || (role !== undefined && !may(role)) ? [] : [{ name, nav, isSetup }];
+  });
+  const setup = links.filter(({ isSetup }) => isSetup);
+  const isCurrent = ({ nav }: Link): boolean => current !== undefined && PAGES[current].nav === nav;
+  const link = (to: Link) => (
+    <a key={to.name} href={href(pages[to.name])} aria-current={isCurrent(to) ? 'page' : undefined}>
+      {to.nav}
+    </a>
+  );
   return (
     <header class="top">
       <a class="brand" href={href('/')}>
@@ -34,19 +52,16 @@ export function Header({ current }: { current: PageName | undefined }) {
       </button>
       <div id="navigation" class={isOpen ? 'open' : ''}>
         <nav aria-label="Pages">
-          {(Object.keys(pages) as PageName[]).map((name) => {
-            const { nav, role } = PAGES[name];
-            if (nav === undefined || (role !== undefined && !may(role))) return null;
-            return (
-              <a
-                key={name}
-                href={href(pages[name])}
-                aria-current={current !== undefined && PAGES[current].nav === nav ? 'page' : undefined}
-              >
-                {nav}
-              </a>
-            );
-          })}
+          {links.filter(({ isSetup }) => !isSetup).map(link)}
+          <details
+            open={isSetupOpen}
+            onToggle={({ currentTarget }) => {
+              setSetupOpen(currentTarget.open);
+            }}
+          >
+            <summary aria-current={setup.some(isCurrent) ? 'true' : undefined}>Settings</summary>
+            <div>{setup.map(link)}</div>
+          </details>
         </nav>
         <Search />
         <Settings />

@@ -23,6 +23,8 @@ interface Page {
   title: string;
   /** In the navigation; absent: it is reached from elsewhere. */
   nav?: string;
+  /** In the navigation, below the one entry of what is set up now and then. */
+  isSetup?: true;
   /** Who it is for; others do not find it in the navigation. Absent: for all. */
   role?: Role;
   show: ComponentType<PageProps>;
@@ -59,31 +61,37 @@ export const PAGES: Record<PageName, Page> = {
   calendars: {
     title: 'Calendars',
     nav: 'Calendars',
+    isSetup: true,
     show: Calendars,
   },
   limits: {
     title: 'Limits',
     nav: 'Limits',
+    isSetup: true,
     show: Limits,
   },
   connections: {
     title: 'Connections',
     nav: 'Connections',
+    isSetup: true,
     show: Connections,
   },
   notifiers: {
     title: 'Notifiers',
     nav: 'Notifiers',
+    isSetup: true,
     show: Notifiers,
   },
   maintenance: {
     title: 'Maintenance',
     nav: 'Maintenance',
+    isSetup: true,
     show: MaintenancePage,
   },
   audit: {
     title: 'Audit',
     nav: 'Audit',
+    isSetup: true,
     role: 'operator',
     show: Audit,
   },
