@@ -60,7 +60,7 @@ interface End {
 }
 
 /** What becomes of the episodes of one schedule. */
-export interface Judged {
+export interface AlertChanges {
   /** What opened it, and when the schedule broke last since; `again`: the id of the episode that opens again, null: it is a new one. */
   opened: { cause: Cause; brokenAt: Instant; failures: number; again: string | null }[];
   /** Episodes that are open already broke again; `before`: how often they had broken in a row before. */
@@ -73,8 +73,8 @@ export interface Judged {
  * only say that and when something broke: whether it still is, what is known by now decides (`endOf`). Of what broke and is well by now
  * nothing is left.
  */
-export function judgeEpisodes(known: Known, causes: readonly Cause[], now: Instant): Judged {
-  const judged: Judged = { opened: [], brokenAgain: [], closed: [] };
+export function alertChanges(known: Known, causes: readonly Cause[], now: Instant): AlertChanges {
+  const changes: AlertChanges = { opened: [], brokenAgain: [], closed: [] };
   const late = known.lateSince === null ? [] : [breaksByState('late', known.lateSince)];
   const isNews = known.calendar !== null && !known.open.has('calendar');
   const ends = isNews ? [breaksByState('calendar', now)] : [];
@@ -92,21 +92,21 @@ export function judgeEpisodes(known: Known, causes: readonly Cause[], now: Insta
     if (open && end === null) {
       const failures = open.failures + fresh;
       if (brokenAt > open.brokenAt || fresh > 0)
-        judged.brokenAgain.push({ id: open.id, kind, brokenAt, failures, before: open.failures });
+        changes.brokenAgain.push({ id: open.id, kind, brokenAt, failures, before: open.failures });
       continue;
     }
     // What broke again since goes on as the same episode, but for a schedule that was on time and is late anew.
     const cause = breaks.find(({ at }) => mayOpen(knownBy, kind, at, now));
     if (open && cause && kind !== 'late') {
-      judged.brokenAgain.push({ id: open.id, kind, brokenAt, failures: fresh, before: 0 });
+      changes.brokenAgain.push({ id: open.id, kind, brokenAt, failures: fresh, before: 0 });
       continue;
     }
     const last = open && end ? { id: open.id, until: end.until } : known.over.get(kind);
     const again = cause && last && cause.at <= last.until + FLAP_SECONDS * 1000 ? last.id : null;
-    if (open && end && again === null) judged.closed.push({ id: open.id, kind, ...end });
-    if (cause) judged.opened.push({ cause, brokenAt, failures: Math.max(1, fresh), again });
+    if (open && end && again === null) changes.closed.push({ id: open.id, kind, ...end });
+    if (cause) changes.opened.push({ cause, brokenAt, failures: Math.max(1, fresh), again });
   }
-  return judged;
+  return changes;
 }
 
 function breaksByState(alertKind: AlertKind, at: Instant): Cause {

@@ -79,16 +79,16 @@ interface Broken {
   failures: number;
 }
 
-/** Whether it is time that it hears of it. */
-export function hearsOf(
+/** Whether the notifier is to be told now: `afterFailures` may ask for more of them first. */
+export function isTimeToTell(
   { afterFailures }: Pick<Notifier, 'afterFailures'>,
   { kind, before, failures }: Broken,
 ): boolean {
   return kind === 'failed' ? before < afterFailures && afterFailures <= failures : before === 0;
 }
 
-/** Whether it speaks of such an episode of that schedule. */
-export function speaksOf(
+/** Whether its kinds and its filter cover such an episode of that schedule. */
+export function covers(
   { on, filter: { ids, label } }: Pick<Notifier, 'on' | 'filter'>,
   kind: AlertKind,
   schedule: { id: string; labels: Readonly<Record<string, string>> },

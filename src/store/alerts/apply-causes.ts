@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
-import { type Judged, judgeEpisodes } from '../../core/alerts/episode.ts';
+import { type AlertChanges, alertChanges } from '../../core/alerts/episode.ts';
 import { nextLookAt, soonerLook } from '../../core/alerts/next-look.ts';
 import { type BreakingRun, whatIsWrong } from '../../core/alerts/what-is-wrong.ts';
 import type { Instant } from '../../core/instant.ts';
@@ -63,7 +63,7 @@ interface NewAlert {
 /** A schedule with what its causes make of its episodes. */
 interface JudgedSchedule {
   schedule: BrokenScheduleRow;
-  judged: Judged;
+  judged: AlertChanges;
   opened: NewAlert[];
 }
 
@@ -162,7 +162,7 @@ async function judge(
   const schedules = await readBrokenSchedules(tx, free, causes, now);
   const verdicts = schedules.map((schedule) => ({
     schedule,
-    judged: judgeEpisodes(schedule, causes.get(schedule.uid) ?? [], now),
+    judged: alertChanges(schedule, causes.get(schedule.uid) ?? [], now),
   }));
   const runs = await readBreakingRuns(
     tx,

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
-import { type Notifier, hearsOf, speaksOf } from '../../core/alerts/notifier.ts';
+import { type Notifier, isTimeToTell, covers } from '../../core/alerts/notifier.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
@@ -20,7 +20,7 @@ interface Broken {
 
 type Spoken = Broken & { isAgain: boolean; uid: string; notifier: Notifier; alertId: string };
 
-/** What opened or broke again, of which a notifier may hear now. */
+/** What opened or broke again, which notifiers may be told now. */
 function brokenOf({ opened, judged }: JudgedSchedule): (Broken & { isAgain: boolean })[] {
   return [
     ...opened.map((one) => ({ ...one, before: 0 })),
@@ -39,7 +39,7 @@ interface JudgedSchedule {
 interface Tellers {
   /** By the uid of the schedule: ids of the notifiers that are to be told, once for each message. */
   told: ReadonlyMap<string, string[]>;
-  /** What all that are enabled speak of, also where it is not yet time that they hear of it. */
+  /** What enabled notifiers cover, also where it is not yet time to tell them. */
   speaking: readonly Spoken[];
   /** Those whose rows are locked from now on; others have those of `busy`. */
   notifiers: readonly Notifier[];
@@ -51,8 +51,8 @@ interface Tellers {
 export async function lockTellers(tx: Transaction, judged: readonly JudgedSchedule[]): Promise<Tellers> {
   const toldOf = await tellingsOf(tx, judged);
   const isAny = judged.some((one) => brokenOf(one).length > 0);
-  const speaking = spokenBy(isAny ? await readNotifiers(tx) : [], judged);
-  const opened = Map.groupBy(speaking.filter(hears), ({ uid }) => uid);
+  const speaking = notifiersFor(isAny ? await readNotifiers(tx) : [], judged);
+  const opened = Map.groupBy(speaking.filter(isToTell), ({ uid }) => uid);
   const told = new Map(
     judged.map(({ schedule: { uid }, judged: { closed } }) => [
       uid,
@@ -67,18 +67,18 @@ export async function lockTellers(tx: Transaction, judged: readonly JudgedSchedu
   return { told, speaking, notifiers: [...free.values()], busy, held };
 }
 
-/** What opened or broke again, for each of these notifiers that speaks of it. */
-function spokenBy(notifiers: readonly Notifier[], judged: readonly JudgedSchedule[]): Spoken[] {
+/** What opened or broke again, for each of these notifiers whose kinds and filter cover it. */
+function notifiersFor(notifiers: readonly Notifier[], judged: readonly JudgedSchedule[]): Spoken[] {
   const all = judged.flatMap((one) => brokenOf(one).map((broken) => ({ broken, schedule: one.schedule })));
   return notifiers.flatMap((notifier) =>
     all
-      .filter(({ broken, schedule }) => speaksOf(notifier, broken.kind, schedule))
+      .filter(({ broken, schedule }) => covers(notifier, broken.kind, schedule))
       .map(({ broken, schedule: { uid } }) => ({ ...broken, uid, notifier, alertId: broken.id })),
   );
 }
 
-function hears({ notifier, ...broken }: Spoken): boolean {
-  return hearsOf(notifier, broken);
+function isToTell({ notifier, ...broken }: Spoken): boolean {
+  return isTimeToTell(notifier, broken);
 }
 
 function againOf({ opened }: JudgedSchedule): string[] {
@@ -104,7 +104,7 @@ export async function tell(
   { notifiers, speaking }: Pick<Tellers, 'notifiers' | 'speaking'>,
   at: TextsAt,
 ): Promise<RecordedMessages> {
-  const opened = spokenBy(notifiers, decided).filter(hears);
+  const opened = notifiersFor(notifiers, decided).filter(isToTell);
   const closed = decided.flatMap(({ judged }) => judged.closed.map(({ id }) => id));
   await forgetOthers(tx, decided.flatMap(againOf), speaking);
   const toOpen = await noteOpenings(tx, opened, at.now);

@@ -1,4 +1,4 @@
-import { type Cause, type Known, judgeEpisodes } from '../../../src/core/alerts/episode.ts';
+import { type Cause, type Known, alertChanges } from '../../../src/core/alerts/episode.ts';
 import type { AttemptRow, RunRow, VersionRow } from './history.ts';
 
 /** What becomes of the one kind of episode that the ends of runs say all about. */
@@ -42,7 +42,7 @@ export function replayEpisodes(facts: Facts): Transition[] {
     }
     if (what === 'heals') known = { ...known, wellAt: new Map([['failed', at]]) };
     const causes: Cause[] = what === 'breaks' ? [{ ...BREAKS, at }] : [];
-    const { opened, brokenAgain, closed } = judgeEpisodes(known, causes, at);
+    const { opened, brokenAgain, closed } = alertChanges(known, causes, at);
     for (const { brokenAt, failures } of [...opened, ...brokenAgain])
       known = { ...known, open: new Map([['failed', { id: 'failed', brokenAt, failures }]]) };
     if (closed.length > 0) known = { ...known, open: new Map() };

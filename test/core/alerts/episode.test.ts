@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AlertKind } from '../../../src/core/alerts/alert.ts';
-import { type Cause, type Known, judgeEpisodes } from '../../../src/core/alerts/episode.ts';
+import { type Cause, type Known, alertChanges } from '../../../src/core/alerts/episode.ts';
 import { permutationsOf } from '../../support/permutations.ts';
 
 const NOW = 1_000;
@@ -30,8 +30,7 @@ const well = (at: number, kind: AlertKind = 'failed'): Partial<Known> => ({ well
 const open = (brokenAt: number, kind: AlertKind = 'failed'): Partial<Known> => ({
   open: new Map([[kind, { id: 'open', brokenAt, failures: 1 }]]),
 });
-const judge = (known: Partial<Known>, ...causes: Cause[]) =>
-  judgeEpisodes({ ...WELL, ...known }, causes, NOW);
+const judge = (known: Partial<Known>, ...causes: Cause[]) => alertChanges({ ...WELL, ...known }, causes, NOW);
 const closed = (
   until: number,
   { overBy = null, kind = 'failed' }: { overBy?: string | null; kind?: AlertKind } = {},
@@ -44,7 +43,7 @@ const closed = (
 function openAfter(causes: readonly Cause[], lastSuccessAt: number): Known['open'] {
   let known: Known = { ...WELL, ...well(lastSuccessAt) };
   for (const cause of causes) {
-    const { opened, brokenAgain, closed: over } = judgeEpisodes(known, [cause], NOW);
+    const { opened, brokenAgain, closed: over } = alertChanges(known, [cause], NOW);
     const episodes = new Map(known.open);
     if (over.length > 0) episodes.delete('failed');
     for (const one of opened)

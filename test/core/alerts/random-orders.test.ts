@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { AlertKind } from '../../../src/core/alerts/alert.ts';
-import { type Cause, type Known, type OpenEpisode, judgeEpisodes } from '../../../src/core/alerts/episode.ts';
+import { type Cause, type Known, type OpenEpisode, alertChanges } from '../../../src/core/alerts/episode.ts';
 import { type Random, createRandom } from '../../chaos/random.ts';
 
 const LATE_AFTER = 20;
@@ -98,7 +98,7 @@ class World {
 
   /** Its transaction was rolled back. */
   #crash(): void {
-    judgeEpisodes(this.#known(), this.#effects, this.now);
+    alertChanges(this.#known(), this.#effects, this.now);
   }
 
   #look(): void {
@@ -129,7 +129,7 @@ class World {
   }
 
   #judge(causes: readonly Cause[]): void {
-    const { opened, brokenAgain, closed } = judgeEpisodes(this.#known(), causes, this.now);
+    const { opened, brokenAgain, closed } = alertChanges(this.#known(), causes, this.now);
     for (const { kind } of closed) this.#close(kind);
     for (const { cause, brokenAt, failures, again } of opened) {
       // Where it is over and open again at once, nothing has changed for those who were told.
