@@ -13,8 +13,8 @@ import type { Api, ApiDeps } from '../deps.ts';
 import { Problem } from '../http/problem.ts';
 import { networkOf, remoteAddressOf } from '../http/remote-address.ts';
 import { BODY_PROBLEMS, TAGS, json, nothing, problems } from '../http/response-schemas.ts';
-import { answerCaller, caller } from '../instances/routes.ts';
 import { tooMany } from './access.ts';
+import { answerCaller, caller } from './me-route.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { noteSession } from './session-of-request.ts';
 

@@ -4,7 +4,6 @@ import { listInstances } from '../../store/instances/list-instances.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { TAGS, json, problems } from '../http/response-schemas.ts';
 import { answeredInstant } from '../http/common-schemas.ts';
-import { type Caller, ROLES } from '../../core/access/roles.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { VERIFY_LIMIT_MS, checkOnSnapshot } from '../../store/verify/check-on-snapshot.ts';
 
@@ -57,40 +56,6 @@ export function addInstanceRoutes(api: Api, { database }: ApiDeps): void {
       };
     },
   );
-}
-
-export const caller = z
-  .object({
-    name: z
-      .string()
-      .nullable()
-      .meta({ description: 'Null: this firelock does not ask callers who they are.' }),
-    role: z.enum(ROLES).meta({ description: 'What the caller may do.' }),
-    scope: z.array(z.string()).nullable().meta({
-      description:
-        'The caller sees and changes only what has a name that begins with one of these; null: everything.',
-    }),
-  })
-  .meta({ id: 'Caller' });
-
-export function addMeRoute(api: Api): void {
-  api.get(
-    '/me',
-    {
-      config: { role: 'any', scope: 'nameless' },
-      schema: {
-        operationId: 'getMe',
-        summary: 'Who the caller is to firelock, and what they may do',
-        tags: [TAGS.instances],
-        response: { 200: json('The caller', caller), ...problems(400) },
-      },
-    },
-    (request) => answerCaller(request.caller),
-  );
-}
-
-export function answerCaller({ name, role, scope }: Caller): z.output<typeof caller> {
-  return { name, role, scope: scope === null ? null : [...scope] };
 }
 
 export const verification = z

@@ -21,6 +21,7 @@ describe('upcoming', () => {
   test('lists fires strictly after from, also of a paused schedule, with their local time', async () => {
     const answer = await upcoming('from=2026-07-01T00:30:00Z&count=2');
     expect(answer.body).toEqual({
+      warnings: [],
       items: [
         { fireAt: '2026-07-02T00:30:00.000Z', local: '2026-07-02T02:30:00.000+02:00' },
         { fireAt: '2026-07-03T00:30:00.000Z', local: '2026-07-03T02:30:00.000+02:00' },
@@ -57,6 +58,7 @@ describe('upcoming', () => {
   test('says what a change of the clocks does to a fire', async () => {
     const spring = await upcoming('from=2026-03-28T12:00:00Z&count=2');
     expect(spring.body).toEqual({
+      warnings: [],
       items: [
         { fireAt: '2026-03-29T01:00:00.000Z', local: '2026-03-29T03:00:00.000+02:00', note: 'moved by DST' },
         { fireAt: '2026-03-30T00:30:00.000Z', local: '2026-03-30T02:30:00.000+02:00' },

@@ -112,7 +112,7 @@ test('the token, the base path and the version are sent; nothing is sent to a UR
     [{ FIRELOCK_TOKEN: 'sword\nfish' }, /FIRELOCK_TOKEN contains/],
   ] as const) {
     const { code, err } = await firelock(['me'], { env });
-    expect([code, err]).toEqual([2, expect.stringMatching(said)]);
+    expect([code, err]).toEqual([64, expect.stringMatching(said)]);
     expect(err).not.toContain('fish');
   }
 });
