@@ -13,7 +13,7 @@ import {
 import { curlText, shellQuoted } from '../../web/src/pages/schedule-form/curl.ts';
 import { EMPTY, bodyOf, draftOf, faultsOf, rebase } from '../../web/src/pages/schedule-form/draft.ts';
 import { differencesOf } from '../../web/src/parts/differences/difference.ts';
-import { clockText } from '../../web/src/state/zone.ts';
+import { MY_ZONE, clockText, oneZone, zoneChoice } from '../../web/src/state/zone.ts';
 import { instantOf, localText, startOfDay, startOfMonth, weekdayOf } from '../../web/src/state/local-time.ts';
 
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
@@ -39,6 +39,15 @@ it('a day and a month are those of the zone, whatever its clocks do in them', ()
   expect([iso(month.from), iso(month.to)]).toEqual(['2026-09-30T22:00:00.000Z', '2026-10-31T23:00:00.000Z']);
   expect(dayEdges(month, 'Europe/Berlin')).toHaveLength(32);
   expect([null, 1_000, 60_000, 86_400_000].map(viewFor)).toEqual(['day', 'hour', 'day', 'month']);
+});
+
+it('a column has one zone: that of its schedules where they share one, else that of the reader, unless one is chosen', () => {
+  expect(oneZone(['Asia/Tokyo', 'Asia/Tokyo'])).toBe('Asia/Tokyo');
+  expect([oneZone([null, undefined]), oneZone([])]).toEqual(['UTC', 'UTC']);
+  expect(oneZone(['Asia/Tokyo', 'Europe/Berlin', null])).toBe(MY_ZONE);
+  zoneChoice.value = 'utc';
+  expect(oneZone(['Asia/Tokyo'])).toBe('UTC');
+  zoneChoice.value = 'schedule';
 });
 
 it('fires closer than a minute are told with their seconds, and others without', () => {

@@ -39,11 +39,12 @@ interface RunBadgeProps {
   run: Pick<Run, 'status' | 'claimedAt'>;
   /** Of its schedule. */
   zone?: string | null | undefined;
+  shown?: string | undefined;
   title?: string | undefined;
 }
 
 /** The status of a run; of one in flight since when, which its status does not say. */
-export function RunBadge({ run, zone, title }: RunBadgeProps) {
+export function RunBadge({ run, zone, shown, title }: RunBadgeProps) {
   const since = underWaySince(run);
   return (
     <>
@@ -51,7 +52,7 @@ export function RunBadge({ run, zone, title }: RunBadgeProps) {
       {since !== null && (
         <span class="quiet">
           {' '}
-          under way since <Time at={since} zone={zone} />
+          under way since <Time at={since} zone={zone} shown={shown} />
         </span>
       )}
     </>

@@ -6,6 +6,8 @@ interface TimeProps {
   at: string | null | undefined;
   /** Of the schedule that the time belongs to, where that is known. */
   zone?: string | null | undefined;
+  /** The zone to show it in, if that is not for this time alone to say. */
+  shown?: string | undefined;
   /** Says how long ago it was, or how soon it will be, too; `next`: it is to come, unless what was asked is a little old. */
   relative?: boolean | 'next';
 }
@@ -13,7 +15,7 @@ interface TimeProps {
 const LITTLE_S = 15;
 
 /** A moment in the zone that the user has chosen, whose name is always beside it. All zones are in its title. */
-export function Time({ at, zone, relative = false }: TimeProps) {
+export function Time({ at, zone, shown = shownZone(zone), relative = false }: TimeProps) {
   if (!at) return <span class="quiet">–</span>;
   const title = [
     ...(zone ? [`${timeText(at, zone)} (${zone}, the schedule's)`] : []),
@@ -22,7 +24,7 @@ export function Time({ at, zone, relative = false }: TimeProps) {
   ].join('\n');
   return (
     <time dateTime={at} title={title} class="time">
-      {timeText(at, shownZone(zone))}
+      {timeText(at, shown)}
       {relative && (
         <span class="quiet">
           {' '}

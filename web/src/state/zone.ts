@@ -14,6 +14,12 @@ export function shownZone(scheduleZone: string | null | undefined): string {
   return zoneChoice.value === 'utc' ? 'UTC' : (scheduleZone ?? 'UTC');
 }
 
+/** One zone for a column of times, which are to be compared: that of the schedules where they share one, else the user's. */
+export function oneZone(scheduleZones: readonly (string | null | undefined)[]): string {
+  const [first = 'UTC', ...others] = new Set(scheduleZones.map((zone) => zone ?? 'UTC'));
+  return shownZone(others.length === 0 ? first : MY_ZONE);
+}
+
 /** `2026-11-22 09:00:00 CET`, or `… Asia/Tokyo` where there is no common abbreviation. The zone's name is part of it, always. */
 export function timeText(at: string | number, zone: string): string {
   const { year, month, day, hour, minute, second, timeZoneName } = partsOf(at, zone);

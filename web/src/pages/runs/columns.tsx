@@ -6,17 +6,22 @@ import { Time, durationText } from '../../parts/time.tsx';
 
 type Run = ListRunsResponse['items'][number];
 
-/** `zones`: of schedules, by id, as far as they are known. */
-export function columnsWith(zones: ReadonlyMap<string, string | null>): readonly Column<Run>[] {
+/** `zones`: of schedules, by id, as far as they are known; `shown`: of all times. */
+export function columnsWith(
+  zones: ReadonlyMap<string, string | null>,
+  shown: string,
+): readonly Column<Run>[] {
   const fireTime: Column<Run> = {
     head: 'Fire time',
-    cell: ({ scheduledFor, scheduleId }) => <Time at={scheduledFor} zone={zones.get(scheduleId ?? '')} />,
+    cell: ({ scheduledFor, scheduleId }) => (
+      <Time at={scheduledFor} zone={zones.get(scheduleId ?? '')} shown={shown} />
+    ),
   };
   const status: Column<Run> = {
     head: 'Status',
     cell: (run) => (
       <>
-        <RunBadge run={run} zone={zones.get(run.scheduleId ?? '')} />
+        <RunBadge run={run} zone={zones.get(run.scheduleId ?? '')} shown={shown} />
         {run.reason !== null && <div class="quiet">{run.reason}</div>}
       </>
     ),

@@ -1,6 +1,7 @@
 import type { ListRunsResponse } from '../../../../client/src/generated/types.gen.ts';
 import { Table } from '../../parts/lists/table.tsx';
 import { useScheduleZones } from '../../state/schedule-zones.ts';
+import { oneZone } from '../../state/zone.ts';
 import { columnsWith } from './columns.tsx';
 
 interface Props {
@@ -11,7 +12,14 @@ interface Props {
 
 export function RunTable({ label, runs, isStale = false }: Props) {
   const zones = useScheduleZones(runs.map(({ scheduleId }) => scheduleId));
+  const ofSchedules = runs.flatMap(({ scheduleId }) => (scheduleId === null ? [] : [zones.get(scheduleId)]));
   return (
-    <Table label={label} columns={columnsWith(zones)} rows={runs} keyOf={({ id }) => id} isStale={isStale} />
+    <Table
+      label={label}
+      columns={columnsWith(zones, oneZone(ofSchedules))}
+      rows={runs}
+      keyOf={({ id }) => id}
+      isStale={isStale}
+    />
   );
 }

@@ -11,7 +11,8 @@ type Row = ListSchedulesResponse['items'][number];
 
 const SHOWN_RUNS = 20;
 
-export const columns: readonly Column<Row>[] = [
+/** `zone`: of all the next fires. */
+export const columnsIn = (zone: string): readonly Column<Row>[] => [
   {
     head: 'Schedule',
     kind: 'grow',
@@ -50,10 +51,10 @@ export const columns: readonly Column<Row>[] = [
       status === 'paused' && pauseUntil !== null ? (
         <>
           <span class="quiet">paused until </span>
-          <Time at={pauseUntil} zone={timezone} />
+          <Time at={pauseUntil} zone={timezone} shown={zone} />
         </>
       ) : (
-        <Time at={nextFireAt} zone={timezone} relative="next" />
+        <Time at={nextFireAt} zone={timezone} shown={zone} relative="next" />
       ),
   },
   {

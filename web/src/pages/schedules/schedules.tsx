@@ -7,7 +7,8 @@ import { Table } from '../../parts/lists/table.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { href, pageAt, place } from '../../state/route.ts';
 import { may } from '../../state/session.ts';
-import { columns } from './columns.tsx';
+import { oneZone } from '../../state/zone.ts';
+import { columnsIn } from './columns.tsx';
 import { PauseOrResume } from './pause-or-resume.tsx';
 
 const RECENT = 20;
@@ -84,7 +85,7 @@ export function Schedules() {
             <>
               <Table
                 label="Schedules"
-                columns={columns}
+                columns={columnsIn(oneZone(items.map(({ timezone }) => timezone)))}
                 rows={items}
                 keyOf={({ id }) => id}
                 isStale={list.isStale}
