@@ -94,11 +94,6 @@ export function beginRequest(prepared: PreparedTarget, attempt: Attempt, sender:
   return { head, finish };
 }
 
-/** @throws as `beginRequest`, and BodyTooLong */
-export function buildRequest(prepared: PreparedTarget, attempt: Attempt, sender: Sending): HttpRequest {
-  return beginRequest(prepared, attempt, sender).finish();
-}
-
 /** Made once for each call and each state of its connection. */
 export function remembered(
   { call, prepare }: { call: HttpCall<string>; prepare: () => PreparedTarget },

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { TEMPLATE_NAMES } from '../../src/core/http/template.ts';
-import { buildRequest, prepareTarget } from '../../src/targets/http-request.ts';
+import { beginRequest, prepareTarget } from '../../src/targets/http-request.ts';
 import { secretOf } from '../support/signed.ts';
 import { attemptOf } from '../targets/receivers.ts';
 import { targetAt } from '../support/targets.ts';
@@ -29,12 +29,12 @@ test('the receivers in the page are those in the examples, word for word', () =>
 test('the page names every field and every header that a handoff has, and every template', () => {
   const prepared = prepareTarget(targetAt('http://127.0.0.1/', { secret: secretOf(1) }), null);
   const dependency = { runId: 'a', status: 'succeeded', error: null, result: null };
-  const attempt = { ...attemptOf(), dependencies: [dependency] } as Parameters<typeof buildRequest>[1];
-  const request = buildRequest(prepared, attempt, {
+  const attempt = { ...attemptOf(), dependencies: [dependency] } as Parameters<typeof beginRequest>[1];
+  const request = beginRequest(prepared, attempt, {
     now: 0,
     userAgent: 'firelock/0',
     spanId: '0'.repeat(16),
-  });
+  }).finish();
   const [, example = '{}'] = /^The body is JSON:\n\n```json\n([^]*?)^```$/m.exec(page) ?? [];
   const fields = (text: string) => Object.keys(JSON.parse(text) as object);
   expect(fields(example)).toEqual(fields(request.body ?? ''));

@@ -8,7 +8,7 @@ import type {
 import type { Connection } from '../../src/core/connections/connection.ts';
 import { lateParent } from '../../src/core/runs/parent.ts';
 import type { HttpTarget } from '../../src/core/schedules/schedule.ts';
-import { buildRequest, prepareTarget } from '../../src/targets/http-request.ts';
+import { beginRequest, prepareTarget } from '../../src/targets/http-request.ts';
 import { parseJson, stringifyJson } from '../../web/src/api/json.ts';
 import { filledBody } from '../../web/src/pages/run/filled-body.ts';
 import { type Draft, EMPTY, bodyOf, draftOf, faultsOf } from '../../web/src/pages/schedule-form/draft.ts';
@@ -107,7 +107,7 @@ function reallySent(
     'a late schedule': { ...after, parent: lateParent('bill') },
   };
   const attempt = attemptOf({ runId, payload, ...parents[follows] });
-  return buildRequest(prepareTarget(targetAt('http://a/x', target), null), attempt, SENDER);
+  return beginRequest(prepareTarget(targetAt('http://a/x', target), null), attempt, SENDER).finish();
 }
 
 function inPairs(texts: readonly string[]): [string, string][] {
@@ -203,11 +203,11 @@ describe('what the form shows of a request below a connection is what is sent', 
     const shown = sentOf(draft, null, FIRE_AT, connection);
     const target = targetAt(url, { connection: 'c', headers: Object.fromEntries(typed) });
     const runId = '019ac0de-0000-7000-8000-000000000001';
-    const request = buildRequest(
+    const request = beginRequest(
       prepareTarget(target, connection as Partial<Connection<string>> as Connection<string>),
       attemptOf({ runId }),
       SENDER,
-    );
+    ).finish();
     expect(shown.url).toBe(request.origin + request.path);
     const sent = inPairs(request.headers).map(([name]) => name);
     expect(shown.headers.map(([name]) => name)).toEqual(sent.filter((name) => !shown.own.includes(name)));

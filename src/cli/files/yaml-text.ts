@@ -20,11 +20,6 @@ export function inComment(text: string): string {
   return text.replace(/^/gm, '# ').replace(/# $/, '');
 }
 
-/** Text for a comment: on one line. */
-export function oneLine(text: string): string {
-  return text.replace(/\s+/g, ' ').trim();
-}
-
 function inline(value: unknown): string {
   if (value instanceof RawJson) return value.text;
   if (typeof value === 'string') return plainOrQuoted(value);
