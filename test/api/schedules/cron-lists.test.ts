@@ -132,7 +132,8 @@ describe('the fires of several expressions', () => {
       items: NOTED,
     });
     await put('changing', CHANGING);
-    expect((await get(`/schedules/changing/upcoming?from=${from}&count=3`)).body).toEqual({ items: NOTED });
+    const upcoming = await get(`/schedules/changing/upcoming?from=${from}&count=3`);
+    expect(upcoming.body).toEqual({ items: NOTED, warnings: [] });
     const hashed = await preview({ cron: ['0 9 * * *', 'H 3 * * *'] });
     expect(hashed.body).toHaveProperty('assumes');
     expect((await preview({ cron: ['0 9 * * *', 'H 3 * * *'], id: 'job' })).body).not.toHaveProperty(
