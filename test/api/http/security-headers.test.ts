@@ -72,7 +72,7 @@ test('the pages of the documentation load all they need from here, and nothing f
     expect([path, answer.status]).toEqual([path, 200]);
     expect(among(ALWAYS, answer)).toEqual(ALWAYS);
     expect(answer.headers.get('content-type')).toMatch(
-      /^(text\/css|application\/javascript|text\/javascript|image\/png)/,
+      /^(text\/css|application\/javascript|text\/javascript|image\/(png|svg\+xml))/,
     );
   }
 });
