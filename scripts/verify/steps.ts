@@ -8,11 +8,14 @@ const LONG_IN_CI = [
   ),
   // What a team sees of another one's, at every route; the dashboard in a browser.
   ...['test/api/scopes/walk.test.ts', 'test/web'],
-  // What takes a fifth of the processor's time, and breaks seldom: whole daemons and programs.
+  // What takes a fourth of the processor's time, and breaks seldom: whole daemons and programs.
   ...['examples', 'local-postgres', 'docs', 'daemon/schedules', 'daemon/access', 'daemon/secrets'].map(
     (name) => `test/${name}`,
   ),
-  ...['test/daemon/background.test.ts', 'test/attacks/unread-answers.test.ts'],
+  ...[
+    ...['daemon/background', 'daemon/shutdown', 'attacks/unread-answers', 'attacks/every-route'],
+    ...['postgres/connection/hosts', 'recovery/hostile-rows'],
+  ].map((name) => `test/${name}.test.ts`),
 ];
 
 const chartTools: Step = {

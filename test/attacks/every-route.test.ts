@@ -1,4 +1,5 @@
 // @module-tag attack
+// @module-tag long
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';

@@ -1,3 +1,4 @@
+// @module-tag long
 import type { ServerResponse } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';

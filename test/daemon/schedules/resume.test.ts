@@ -532,11 +532,11 @@ test('a database out of reach is an error, without its password', async () => {
   expect(out + err).not.toContain('hidden-word');
 });
 
-test.each([[['resume']], [['resume', '--from-then']], [['resume', '--from-now', 'please']], [['start']]])(
-  '%j is answered with a pointer to help, and exit code 2',
+test.each([[['resume']], [['resume', '--from-then']], [['resume', '--from-now', 'please']], [['begin']]])(
+  '%j is answered with a pointer to help, and exit code 64',
   async (args) => {
     const { code, out, err } = await run(args);
-    expect([code, out]).toEqual([2, '']);
+    expect([code, out]).toEqual([64, '']);
     expect(err).toMatch(/^firelock: [^]*\n--help lists commands and options\n$/);
   },
 );

@@ -1,3 +1,4 @@
+// @module-tag long
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { once } from 'node:events';
 import { type Server, connect, createServer } from 'node:net';
