@@ -230,6 +230,8 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
   'POST /take-over': () => [{ body: { since: '2026-01-01T00:00:00Z' } }],
   'POST /maintenance': () => [{ body: { on: true, reason: 'r' } }],
   'GET /me': () => [{}],
+  'POST /session': () => [{}],
+  'DELETE /session': () => [{}],
   'GET /verify': () => [{}],
   'GET /audit': (p) =>
     queries(
