@@ -14,15 +14,13 @@ export interface Packages {
 
 const LIMIT_MS = 180_000;
 
-/** Installs the peers as their lock file has them, outside the checkout; throws with what npm says of it. */
+/** Installs the peers, of exactly these versions, with what a user of them gets today, outside the checkout; throws with what npm says of it. */
 export async function installPackages(): Promise<Packages> {
   const directory = mkdtempSync(join(tmpdir(), 'firelock-bench-peers-'));
   const remove = () => rmSync(directory, { recursive: true, force: true });
   try {
-    for (const name of ['package.json', 'package-lock.json']) {
-      copyFileSync(join(import.meta.dirname, name), join(directory, name));
-    }
-    await npmCi(directory);
+    copyFileSync(join(import.meta.dirname, 'package.json'), join(directory, 'package.json'));
+    await npmInstall(directory);
   } catch (error) {
     remove();
     throw error;
@@ -43,9 +41,9 @@ function versionOf(path: string): string {
   return (JSON.parse(readFileSync(path, 'utf8')) as { version: string }).version;
 }
 
-async function npmCi(directory: string): Promise<void> {
+async function npmInstall(directory: string): Promise<void> {
   const options = ['--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error', '--fetch-retries=1'];
-  const npm = spawn('npm', ['ci', '--prefix', directory, ...options], {
+  const npm = spawn('npm', ['install', '--no-package-lock', '--prefix', directory, ...options], {
     cwd: directory,
     stdio: ['ignore', 'ignore', 'pipe'],
     timeout: LIMIT_MS,
@@ -55,7 +53,9 @@ async function npmCi(directory: string): Promise<void> {
     text(npm.stderr),
   ]);
   if (code === 0) return;
-  throw new Error(reasonIn(output) || `npm ci ended with ${code ?? `no answer in ${LIMIT_MS / 1000} s`}`);
+  throw new Error(
+    reasonIn(output) || `npm install ended with ${code ?? `no answer in ${LIMIT_MS / 1000} s`}`,
+  );
 }
 
 /** The first lines that say something to a person. */

@@ -12,7 +12,7 @@ interface Panel {
   description?: string;
   datasource?: unknown;
   gridPos: { x: number; y: number; w: number; h: number };
-  targets?: { refId: string; expr: string; datasource: unknown }[];
+  targets?: { refId: string; expr: string; datasource?: unknown }[];
 }
 
 interface Dashboard {
@@ -62,8 +62,9 @@ describe('the dashboard', () => {
       expect(datasource).toEqual(DATASOURCE);
       expect(targets.length).toBeGreaterThan(0);
       expect(new Set(targets.map(({ refId }) => refId)).size).toBe(targets.length);
-      for (const { expr, datasource } of targets) {
-        expect(datasource).toEqual(DATASOURCE);
+      for (const { expr, ...target } of targets) {
+        // Else it is the panel's.
+        expect(target.datasource ?? datasource).toEqual(DATASOURCE);
         for (const [, selector] of expr.matchAll(/\b(?:firelock|process|nodejs)_\w+(\{[^}]*\})?/g))
           expect(selector, expr).toContain('{job=~"$job", instance=~"$instance"');
       }
