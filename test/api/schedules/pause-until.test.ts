@@ -122,7 +122,8 @@ describe('pauseUntil', () => {
     ]);
     const runs = await itemsAt(`${pathOf('edited')}/runs?limit=100`);
     expect(runs.at(-1)).toMatchObject({ scheduledFor: iso(end), scheduleVersion: 3, trigger: 'catchUp' });
-    expect(runs).toHaveLength(11);
+    const [{ at } = { at: '' }] = await versions('edited');
+    expect(runs).toHaveLength(Math.floor((Date.parse(at as string) - end) / MINUTE) + 1);
     const other = await pausedUntilPast('deleted');
     expect((await api.call('DELETE', pathOf('deleted'))).status).toBe(204);
     const [first] = (await itemsAt(`${pathOf('deleted')}/runs?limit=100`)).reverse();
