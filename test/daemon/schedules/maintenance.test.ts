@@ -69,8 +69,10 @@ it('maintenance is in force on every daemon, outlives the one that began it, and
   const { body } = await other.call('GET', '/api/v1/schedules/beat/occurrences');
   expect(items(body).filter(({ reason }) => reason === 'unknown')).toEqual([]);
 
-  await set(other, { on: true, until: new Date(Date.now() + 1_500).toISOString() });
+  const untilIn = (ms: number) => set(other, { on: true, until: new Date(Date.now() + ms).toISOString() });
+  await untilIn(3_600_000);
   await until(async () => (await gauge(again)) === '1' || null);
+  await untilIn(1_500);
   await until(async () => (await gauge(again)) === '0' || null);
   const ended = () => again.log().filter(({ msg }) => msg.startsWith('no maintenance: ')).length;
   await until(() => ended() === 2 || null);
