@@ -21,6 +21,8 @@ export async function listenOnLoopback(server: Server, port = 0): Promise<number
 /** Serves HTTP. Connections that nobody uses are kept for so long. */
 export async function serveHttp(listener: RequestListener, keepAliveMs?: number): Promise<Loopback> {
   const server = createServer(listener);
+  // Asked for once, it is known when the connection has gone, too.
+  server.on('connection', (socket) => void socket.remoteAddress);
   if (keepAliveMs !== undefined) server.keepAliveTimeout = keepAliveMs;
   const port = await listenOnLoopback(server);
   return {

@@ -1,3 +1,4 @@
+import { senderOf } from '../cluster/source-address.ts';
 import type { Arrival, AttemptRow, Disturbance, History, Lookup, RunRow } from './history.ts';
 import { nameOf } from './check-plan.ts';
 import { slackOf } from './slack.ts';
@@ -110,7 +111,9 @@ function checkRepeats(context: Context, run: RunRow, arrivals: Arrival[], repeat
 function isSentOnceMore(same: readonly Arrival[], arrival: Arrival, delivery: string | undefined): boolean {
   const [first, ...more] = same;
   const wasCut = first?.answer === 'lost' || first?.delivered === false;
-  return more.length === 0 && wasCut && first.sender === arrival.sender && delivery !== 'atMostOnce';
+  // Of a connection that had gone before it was taken, nobody knows whose it was.
+  const isSame = first?.sender === arrival.sender || arrival.sender === senderOf('');
+  return more.length === 0 && wasCut && isSame && delivery !== 'atMostOnce';
 }
 
 /** The receiver said itself that it did not take it: by its answer, or when it was asked. */
