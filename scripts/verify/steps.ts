@@ -9,12 +9,13 @@ const LONG_IN_CI = [
   // What a team sees of another one's, at every route; the dashboard in a browser.
   ...['test/api/scopes/walk.test.ts', 'test/web'],
   // What takes a fourth of the processor's time, and breaks seldom: whole daemons and programs.
-  ...['examples', 'local-postgres', 'docs', 'daemon/schedules', 'daemon/access', 'daemon/secrets'].map(
-    (name) => `test/${name}`,
-  ),
+  ...['examples', 'local-postgres', 'docs', 'daemon/access', 'daemon/secrets'].map((name) => `test/${name}`),
   ...[
     ...['daemon/background', 'daemon/shutdown', 'attacks/unread-answers', 'attacks/every-route'],
     ...['postgres/connection/hosts', 'recovery/hostile-rows'],
+    ...['bulk', 'calendars', 'limits', 'maintenance', 'pauses', 'resume', 'schedules-file', 'skips'].map(
+      (name) => `daemon/schedules/${name}`,
+    ),
   ].map((name) => `test/${name}.test.ts`),
 ];
 
