@@ -6,17 +6,17 @@ import { type Notifier, laneOfMessages } from './notifier.ts';
 type GivenMessage = Pick<RunRecord, 'id' | 'status' | 'dueAt' | 'priority'> & Partial<RunRecord>;
 
 /** The run of a message: it is handed to what the notifier's version says, and belongs to no schedule. */
-export function messageRun(
-  { uid, id, version, destination = '' }: Notifier,
-  given: GivenMessage,
-  now: Instant,
-): RunRecord {
-  const ofNotifier = { scheduleUid: uid, scheduleVersion: version, scheduleId: '', notifierId: id };
-  const run = {
-    ...ofNotifier,
-    scheduledFor: now,
-    trigger: 'notify',
-    lane: laneOfMessages(destination),
-  } as const;
+export function messageRun(notifier: Notifier, given: GivenMessage, now: Instant): RunRecord {
+  const { uid, id } = notifier;
+  const ofNotifier = { scheduleUid: uid, scheduleId: '', notifierId: id, ...handedTo(notifier) };
+  const run = { ...ofNotifier, scheduledFor: now, trigger: 'notify' } as const;
   return newRun({ ...run, ...given }, now);
+}
+
+/** Where the run of a message goes, by the notifier's present version. */
+export function handedTo({
+  version,
+  destination = '',
+}: Notifier): Pick<RunRecord, 'scheduleVersion' | 'lane'> {
+  return { scheduleVersion: version, lane: laneOfMessages(destination) };
 }

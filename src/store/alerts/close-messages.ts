@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { tellsApart } from '../../core/alerts/texts/channels.ts';
 import type { MessageEvent } from '../../core/alerts/message.ts';
-import { type Notifier, laneOfMessages } from '../../core/alerts/notifier.ts';
+import { handedTo } from '../../core/alerts/message-run.ts';
+import type { Notifier } from '../../core/alerts/notifier.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { endRun, releaseRun } from '../../core/runs/transitions.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
@@ -132,16 +133,13 @@ async function closeLocked(
     tx,
     going.map(({ runId }) => runId),
   );
-  const released = going.map(
-    ({ runId, run, notifier: { version: scheduleVersion, destination = '' } }): RunChange => {
-      const waiting = waitingFor(waits.get(runId));
-      const lane = laneOfMessages(destination);
-      const text = { dueAt: now, scheduleVersion, lane, ownPayload: payloads.get(runId) ?? null };
-      const hasDependents = run.hasDependents || earlier.has(runId);
-      const to = waiting.status ? run : releaseRun(run, now);
-      return { from: run, to: { ...to, ...text, hasDependents, ...waiting } };
-    },
-  );
+  const released = going.map(({ runId, run, notifier }): RunChange => {
+    const waiting = waitingFor(waits.get(runId));
+    const text = { dueAt: now, ...handedTo(notifier), ownPayload: payloads.get(runId) ?? null };
+    const hasDependents = run.hasDependents || earlier.has(runId);
+    const to = waiting.status ? run : releaseRun(run, now);
+    return { from: run, to: { ...to, ...text, hasDependents, ...waiting } };
+  });
   const goes = new Set(going.map(({ runId }) => runId));
   const cancelled = found.flatMap(({ run }): RunChange[] =>
     run?.status !== 'waiting' || goes.has(run.id)

@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { tellsApart } from '../../core/alerts/texts/channels.ts';
 import type { MessageEvent } from '../../core/alerts/message.ts';
-import { type Notifier, laneOfMessages } from '../../core/alerts/notifier.ts';
+import { handedTo } from '../../core/alerts/message-run.ts';
+import type { Notifier } from '../../core/alerts/notifier.ts';
 import { isEnd } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { endRun } from '../../core/runs/transitions.ts';
@@ -110,13 +111,12 @@ async function writeAnew(
   const payloads = await payloadsOf(tx, all, at);
   await saveLockedRuns(
     tx,
-    all.map(({ runId, run: from, notifier: { uid, version: scheduleVersion, destination = '' } }) => {
+    all.map(({ runId, run: from, notifier }) => {
       // Another notifier may have its id by now.
-      const ownPayload = from.scheduleUid === uid ? payloads.get(runId) : undefined;
+      const ownPayload = from.scheduleUid === notifier.uid ? payloads.get(runId) : undefined;
       if (ownPayload === undefined)
         return { from, to: endRun(from, { status: 'cancelled', reason: 'replaced' }, at.now) };
-      const lane = laneOfMessages(destination);
-      return { from, to: { ...from, scheduleVersion, lane, ownPayload, updatedAt: at.now } };
+      return { from, to: { ...from, ...handedTo(notifier), ownPayload, updatedAt: at.now } };
     }),
   );
 }
