@@ -23,8 +23,8 @@ export interface Daemon {
   rereadTokens(): void;
   /**
    * Drains and leaves, when `main.ts` gets the first SIGTERM or SIGINT: `/readyz` answers 503 from now on; stops what claims, which hands
-   * back claims that were not sent, and all background work; waits until all handoffs are written, or aborts them when the shutdown time
-   * is up; stops what writes outcomes; leaves the instances, closes the API, the targets and the databases. Resolves then.
+   * back claims that were not sent, and all background work; waits until the outcomes of all attempts are written, or aborts them when
+   * the time is up; stops what writes outcomes; leaves the instances, closes the API, the targets and the databases. Resolves then.
    */
   stop(): Promise<void>;
 }

@@ -1,9 +1,8 @@
 /**
- * Guarantees: what a notifier's messages are handed to stands beside its version. With it end its open messages.
+ * Guarantees: what a notifier's messages are handed to stands beside its version. Deleting it abandons its open messages.
  * Transaction: that of named-changes.ts, under the lock of the notifier's row; those that name fallbacks come one after the other.
  * If the process dies here: all of it is written or nothing. Messages recorded after the commit go where it says.
  */
-import { routingKeyOf } from '../core/alerts/texts/pagerduty-event.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import { resetReminders } from '../store/alerts/reminders.ts';
@@ -85,6 +84,7 @@ const REMINDING: readonly string[] = ['/enabled', '/remindSeconds'];
 
 function channelOf({ channel: type, target }: Pick<NotifierContent, 'channel' | 'target'>): object {
   if (target.type !== 'http') return { ...target, type };
-  if (type !== 'pagerduty') return { type, target };
-  return { type, target: { ...target, body: null }, routingKey: routingKeyOf(target) };
+  if (type === 'webhook' || typeof target.body === 'string') return { type, target };
+  // The secrets of a channel's own template are fields of the channel.
+  return { type, target: { ...target, body: null }, ...target.body.secrets };
 }

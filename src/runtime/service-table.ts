@@ -4,7 +4,7 @@ import { within } from './within.ts';
 
 /**
  * When a service stops. `claiming`: first, since it claims and locks. `work`: beside that, all background work at once.
- * `settling`: once the last outcome is written, since it writes outcomes and keeps the lease. `last`: one after the other,
+ * `settling`: once no attempt is under way; until then it writes outcomes and keeps the lease. `last`: one after the other,
  * since all others need it.
  */
 export type StopPhase = 'claiming' | 'work' | 'settling' | 'last';

@@ -29,7 +29,7 @@ export function createTrustedProxies(ranges: readonly AddressRange[]): TrustedPr
   };
 }
 
-/** Undefined: it cannot be read. An empty one is none: a proxy that found no group for a user must not give all names. */
+/** Undefined: it cannot be read. An empty one is refused: a proxy that found no group for a user must not give all names. */
 function scopeOf(header: string | string[] | undefined): Scope | undefined {
   if (header === undefined) return null;
   return typeof header === 'string' ? (parseScope(header) ?? undefined) : undefined;

@@ -30,7 +30,7 @@ export interface Filling {
   stored: HandoffTarget | null;
   mail: { sends: boolean; domains: readonly string[] };
   faults: Fault[];
-  /** Of what is well-formed and not allowed. */
+  /** Answered with 422: well-formed, but not allowed. */
   impossible: Fault[];
 }
 

@@ -11,7 +11,7 @@ import {
   calendarVersionOf,
 } from './local-dates.ts';
 
-/** The fires of an excluded day go at most this far. */
+/** The fires of an excluded day go at most this far; else they are not made. */
 export const MAX_MOVE_DAYS = 31;
 
 /** What was decided for a day that the expressions and `every` keep. */
@@ -30,7 +30,7 @@ interface MovingDays extends DatesJudged {
 }
 
 interface Moving extends MovingDays {
-  /** By version: the days from one on to another one are excluded, and go there. */
+  /** By version: the excluded days from `from` up to `to`, on which their fires are made. */
   runs: Map<number, { from: DayNumber; to: DayNumber }>;
 }
 
@@ -113,7 +113,7 @@ interface Reach {
   /** The days whose fires can be made on one. */
   first: DayNumber;
   last: DayNumber;
-  /** How far after a day its fires can still be made earlier than those of the days before it. */
+  /** How many days after a day may have a fire that is made earlier than its own. */
   reachAhead: number;
 }
 
@@ -161,9 +161,9 @@ function firstTime(localTimes: readonly LocalTimes[], from: Second): Second | nu
 }
 
 /**
- * A day is decided by what the calendars said as it began. Where its fires were to be made earlier than that, the first of
- * them decides it: an edit after that moment comes too late. (An edit that moves them to a moment that has passed decides it
- * at once.)
+ * A day is decided by what the calendars said as it began. Fires that are made before their day begins are
+ * decided by the calendars as they are at the first of them: an edit after that moment comes too late. (An edit that
+ * moves them to a moment that has passed decides it at once.)
  */
 function decide(moving: Moving, day: DayNumber): Decision {
   const { zone, versions, direction, firstVersion } = moving;

@@ -27,8 +27,9 @@ export interface EffectOfEnd {
 }
 
 /**
- * What follows from the end of a run that had this status before (null: none), by all that its record says. Its writer asks what else must
- * be so: that a schedule follows, that an episode is open. `settlePlainIfClaimed` says the same of successes; a test compares them.
+ * What follows from the end of a run that had this status before (null: none), judged by its record alone; `writeEffects` also
+ * asks the database: whether a schedule follows, whether an episode is open.
+ * `settlePlainIfClaimed` says the same of successes; a test compares them.
  */
 export function effectsOfEnd(run: RunRecord, before: RunStatus | null): EffectOfEnd[] {
   const { trigger, status, reason } = run;

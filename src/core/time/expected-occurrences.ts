@@ -35,7 +35,7 @@ export interface Expected extends Position {
   version: number;
   enabled: boolean;
   catchUp: CatchUp;
-  /** What excludes it: an entry of `exclude.dates`, or the id of a calendar. Null: nothing. */
+  /** What excludes it: an entry of `exclude.dates`, a weekday, or the id of a calendar. Null: nothing. */
   excludedBy: string | null;
   /** The date that it was moved from; null: it was not moved. */
   movedFrom: string | null;

@@ -16,7 +16,7 @@ export interface FireTimes {
   next(after: Instant): Instant | null;
   /** The same, on any day. */
   nextOnAnyDay(after: Instant): Instant | null;
-  /** What excludes an occurrence: an entry of `exclude.dates`, or the id of a calendar. Null: nothing. */
+  /** What excludes an occurrence: an entry of `exclude.dates`, a weekday, or the id of a calendar. Null: nothing. */
   excludedBy(occurrence: Instant): string | null;
   /** When an occurrence is due: its moment plus its jitter; before the next occurrence. */
   dueAt(occurrence: Instant): Instant;
@@ -43,7 +43,7 @@ export function fireTimes(
     next: exclusion === null ? (after) => times.next(after) : (after) => nextFree(times, exclusion, after),
     nextOnAnyDay: (after) => times.next(after),
     excludedBy: (occurrence) => exclusion?.reasonAt(occurrence) ?? null,
-    // Bounded by the next occurrence on any day: an edit of a calendar moves no fire.
+    // Bounded by the next occurrence on any day: so an edit of a calendar does not change a fire's jitter.
     dueAt: (occurrence) =>
       jitterSeconds === 0
         ? occurrence

@@ -54,7 +54,7 @@ export interface Occurrence {
   uid: string;
   fireAt: Instant;
   state: OccurrenceState;
-  /** For an excluded occurrence: the entry of `exclude.dates`, or the id of the calendar. Otherwise an `OccurrenceReason`. */
+  /** For an excluded occurrence: the entry of `exclude.dates`, the weekday, or the id of the calendar. Otherwise an `OccurrenceReason`. */
   reason: string | null;
   /** Its own run, or the run that stands for it. */
   runId: string | null;

@@ -29,7 +29,7 @@ export interface Plan {
   fires: PlannedFire[];
   /** Null: nothing left to fire. */
   nextOccurrenceAt: Instant | null;
-  /** When that occurrence is due; not after `now` if there was more than one plan may hold. */
+  /** When that occurrence is due; at or before `now` if this plan is full: the next one goes on from there. */
   nextFireAt: Instant | null;
   /** The walk is not finished: `step` goes on after this plan, as of the same moment. */
   isPartial: boolean;
@@ -199,7 +199,7 @@ function firingNewest(limit: number): Missed {
   };
 }
 
-/** A fire that has expired is recorded as skipped: no later run gives way to it. */
+/** A fire that has expired is recorded as skipped: it does not count for overlap. */
 function asExpiredAt(now: Instant, { expiresAfterSeconds = null }: CatchUpPolicy) {
   return (fire: PlannedFire): PlannedFire => {
     const expiresAt = beginByOf({ expiresAfterSeconds }, fire.dueAt);

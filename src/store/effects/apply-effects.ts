@@ -127,7 +127,7 @@ async function judgeAgain(tx: Transaction, toJudge: readonly Effect[], lockedUid
   const judged = await judgeOverlapsUnderLock(tx, uids);
   const again = toJudge.filter(({ scheduleUid }) => judged.again.includes(scheduleUid));
   const passedOver = toJudge.filter(({ scheduleUid }) => locked.includes(scheduleUid));
-  // Of these no effect is left that could be tried again.
+  // These have no effect yet that could be tried again: one is written.
   const left = judged.again.filter((uid) => !free.includes(uid));
   return {
     judged,

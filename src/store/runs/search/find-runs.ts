@@ -52,7 +52,7 @@ export async function findTargets(
 
 /**
  * Newest first. Each run has up to `maxEdges` of its dependencies, and of its dependents. `scheduleUids` are ones that a caller of the
- * scope may read. `room`: where its bytes end, the list ends.
+ * scope may read. `room`: how many bytes the list may take; it ends before it would take more.
  */
 export async function listRuns(
   db: Executor,
@@ -140,7 +140,7 @@ async function readRuns(db: Executor, source: SQL, shown: Shown, room?: PageRoom
   const found = rows.map((row) => ({ record: toRecord(row), versionPayload: row.version_payload }));
   const records = found.map(({ record }) => record);
   const waited = records.filter(({ openDependencies }) => openDependencies !== null);
-  // With a scope all are asked about: another statement would tell that others' runs depend on a shared one.
+  // With a scope all are asked about: a query that is made only sometimes would tell, by its time, that hidden runs depend on one.
   const waitedFor = records.filter(({ hasDependents }) => hasDependents || shown.scope !== null);
   const parents = records.flatMap(({ parentId }) => parentId ?? []);
   const related = await relatedRuns(

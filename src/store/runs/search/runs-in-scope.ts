@@ -124,7 +124,7 @@ async function partOfSchedules(
 }
 
 /**
- * One-off runs, by their keys, and messages, by their notifiers: one that has been deleted since leads to its messages only so. If the
+ * One-off runs, by their keys, and messages, by their notifiers' ids: the only way to the messages of a deleted one. If the
  * one-off runs are few, both are one part, and no condition is added that is not needed: PostgreSQL plans every day of history for each
  * part, and for each condition.
  */

@@ -84,9 +84,7 @@ function channelOf(draft: NotifierDraft, stored: Channel | null): Record<string,
   const target = httpTargetOf(draft, stored === null || stored.type === 'email' ? null : stored.target);
   if (type === 'webhook') return { type, target };
   const told = { ...target, body: 'envelope' };
-  return type === 'slack'
-    ? { type, target: told }
-    : { type, target: told, routingKey: draft.routingKey.trim() };
+  return { type, target: told, ...(type === 'pagerduty' && { routingKey: draft.routingKey.trim() }) };
 }
 
 /** Of another channel: where PagerDuty takes events is known. */
