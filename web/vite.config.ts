@@ -10,9 +10,10 @@ export default defineConfig({
     target: ['chrome123', 'firefox120', 'safari17.5'],
     // The policy of the pages allows no inline code and no `data:` but small pictures.
     assetsInlineLimit: 0,
-    modulePreload: { polyfill: false },
+    // What a page needs beside its own file is loaded by then; and styles are one file.
+    modulePreload: false,
     reportCompressedSize: false,
-    // One file: many small ones weigh more, since gzip sees less of what they have in common (an eighth of all).
+    // One file: many small ones weigh more, since gzip sees less of what they have in common.
     cssCodeSplit: false,
   },
 });

@@ -7,6 +7,7 @@ import { ObservingBanner } from './layout/observing-banner.tsx';
 import { MaintenanceBanner } from './layout/maintenance-banner.tsx';
 import { LogIn } from './layout/log-in.tsx';
 import { PAGES } from './pages/pages.ts';
+import { usePage } from './pages/use-page.ts';
 import { Empty, Loading, Refusal } from './parts/states.tsx';
 import { Toasts } from './parts/toasts.tsx';
 import { usePoll } from './state/poll.ts';
@@ -63,9 +64,28 @@ function Content({ problem }: { problem: string | undefined }) {
 }
 
 function Page({ name, params }: { name: PageName; params: Record<string, string> }) {
-  const { title, show: Shown } = PAGES[name];
+  const { title } = PAGES[name];
+  const { shown: Shown, isLost } = usePage(name);
   useEffect(() => {
     document.title = `${[...Object.values(params), title].join(' · ')} · firelock`;
   }, [name]);
-  return <Shown params={params} />;
+  if (Shown !== null) return <Shown params={params} />;
+  return isLost ? <Lost /> : <Loading />;
+}
+
+/** A browser does not ask again for a part of a page that it could not load. */
+function Lost() {
+  return (
+    <Empty title="This page could not be loaded">
+      <p>firelock did not answer, or another version of it runs by now.</p>
+      <button
+        type="button"
+        onClick={() => {
+          location.reload();
+        }}
+      >
+        Reload
+      </button>
+    </Empty>
+  );
 }

@@ -2,21 +2,14 @@ import type { ComponentType } from 'preact';
 import type { PageName } from '../state/route.ts';
 import type { Role } from '../state/session.ts';
 import type { PageProps } from './page-props.ts';
+import type { FormName } from './form-pages.ts';
+import type { SetupName } from './setup-pages.ts';
 import { Overview } from './overview/overview.tsx';
 import { Schedules } from './schedules/schedules.tsx';
-import { NewSchedule } from './schedule-form/new-schedule.tsx';
 import { SchedulePage } from './schedule/schedule.tsx';
-import { EditSchedule } from './schedule-form/edit-schedule.tsx';
 import { Runs } from './runs/runs.tsx';
 import { RunPage } from './run/run.tsx';
 import { Alerts } from './alerts/alerts.tsx';
-import { LoadPage } from './load/load.tsx';
-import { Calendars } from './calendars/calendars.tsx';
-import { Limits } from './limits/limits.tsx';
-import { Connections } from './connections/connections.tsx';
-import { Notifiers } from './notifiers/notifiers.tsx';
-import { MaintenancePage } from './maintenance/maintenance.tsx';
-import { Audit } from './audit/audit.tsx';
 
 interface Page {
   /** In the window's title. */
@@ -27,7 +20,22 @@ interface Page {
   isSetup?: true;
   /** Who it is for; others do not find it in the navigation. Absent: for all. */
   role?: Role;
-  show: ComponentType<PageProps>;
+  show: ShownPage | LaterPage;
+}
+
+export type ShownPage = ComponentType<PageProps>;
+
+/** A page that is seldom opened: loaded when it is, with those like it. */
+export interface LaterPage {
+  load: () => Promise<ShownPage>;
+}
+
+function form(name: FormName): LaterPage {
+  return { load: async () => (await import('./form-pages.ts')).FORM_PAGES[name] };
+}
+
+function setup(name: SetupName): LaterPage {
+  return { load: async () => (await import('./setup-pages.ts')).SETUP_PAGES[name] };
 }
 
 /** The paths are in web/pages.json, where the daemon reads them too. */
@@ -44,7 +52,7 @@ export const PAGES: Record<PageName, Page> = {
   },
   newSchedule: {
     title: 'New schedule',
-    show: NewSchedule,
+    show: form('newSchedule'),
   },
   schedule: {
     title: 'Schedule',
@@ -52,47 +60,47 @@ export const PAGES: Record<PageName, Page> = {
   },
   editSchedule: {
     title: 'Edit schedule',
-    show: EditSchedule,
+    show: form('editSchedule'),
   },
   runs: { title: 'Runs', nav: 'Runs', show: Runs },
   run: { title: 'Run', show: RunPage },
   alerts: { title: 'Alerts', nav: 'Alerts', show: Alerts },
-  load: { title: 'Load', nav: 'Load', show: LoadPage },
+  load: { title: 'Load', nav: 'Load', show: setup('load') },
   calendars: {
     title: 'Calendars',
     nav: 'Calendars',
     isSetup: true,
-    show: Calendars,
+    show: setup('calendars'),
   },
   limits: {
     title: 'Limits',
     nav: 'Limits',
     isSetup: true,
-    show: Limits,
+    show: setup('limits'),
   },
   connections: {
     title: 'Connections',
     nav: 'Connections',
     isSetup: true,
-    show: Connections,
+    show: setup('connections'),
   },
   notifiers: {
     title: 'Notifiers',
     nav: 'Notifiers',
     isSetup: true,
-    show: Notifiers,
+    show: setup('notifiers'),
   },
   maintenance: {
     title: 'Maintenance',
     nav: 'Maintenance',
     isSetup: true,
-    show: MaintenancePage,
+    show: setup('maintenance'),
   },
   audit: {
     title: 'Audit',
     nav: 'Audit',
     isSetup: true,
     role: 'operator',
-    show: Audit,
+    show: setup('audit'),
   },
 };
