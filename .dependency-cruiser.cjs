@@ -201,7 +201,7 @@ module.exports = {
       severity: 'error',
       from: {
         orphan: true,
-        pathNot: '^(src/main\\.ts|web/src/main\\.tsx|web/src/.*\\.css|client/src/index\\.ts)$',
+        pathNot: '^(src/main\\.ts|web/src/main\\.tsx|web/src/.*\\.css|clients/typescript/src/index\\.ts)$',
       },
       to: {},
     },
@@ -231,14 +231,14 @@ module.exports = {
       name: 'the-client-stands-alone',
       comment: 'It is a package of its own, for other programs. Only its store in a file needs Node.',
       severity: 'error',
-      from: { path: '^client/' },
+      from: { path: '^clients/' },
       to: { path: '^((src|web|test|scripts|bench)/|node_modules/(?!@types/))' },
     },
     {
       name: 'the-daemon-does-not-know-its-client',
       severity: 'error',
       from: { path: '^src/' },
-      to: { path: '^client/' },
+      to: { path: '^clients/' },
     },
     {
       name: 'the-daemon-knows-files-of-the-dashboard-only',

@@ -9,7 +9,7 @@ RUN npm ci --ignore-scripts
 COPY tsconfig.json tsconfig.build.json ./
 COPY src ./src
 COPY web ./web
-COPY client/src/json-text.ts ./client/src/
+COPY clients/typescript/src/json-text.ts ./clients/typescript/src/
 COPY scripts/build-web.ts ./scripts/
 RUN npm run build
 

@@ -21,8 +21,8 @@ export default tseslint.config(
       'openapi/',
       'node_modules/',
       '.firelock/',
-      'client/dist/',
-      'client/src/generated/',
+      'clients/typescript/dist/',
+      'clients/typescript/src/generated/',
     ],
   },
   js.configs.recommended,
@@ -42,7 +42,7 @@ export default tseslint.config(
   },
   {
     // What is longer has a reason beside it: one statement, one table of fields, a closure of short functions.
-    files: ['src/**', 'web/src/**', 'client/src/**'],
+    files: ['src/**', 'web/src/**', 'clients/typescript/src/**'],
     rules: {
       'max-lines': ['error', 250],
       'max-lines-per-function': ['error', 40],

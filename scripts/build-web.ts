@@ -16,7 +16,13 @@ const MAX_BYTES = 100_000;
 const root = join(import.meta.dirname, '..');
 const built = join(root, 'dist', 'web');
 const hash = await sourcesHash(root, [
-  ...['web', 'client/src/json-text.ts', 'src/core/http', 'src/core/json-text.ts', 'src/core/instant.ts'],
+  ...[
+    'web',
+    'clients/typescript/src/json-text.ts',
+    'src/core/http',
+    'src/core/json-text.ts',
+    'src/core/instant.ts',
+  ],
   ...['src/core/connections/join-url.ts', 'src/core/alerts/texts', 'package-lock.json'],
 ]);
 const isFresh = (await readFile(join(built, 'SOURCES'), 'utf8').catch(() => '')) === hash;

@@ -1,5 +1,5 @@
 /**
- * Writes client/src/generated/ from openapi/openapi.json, unless it was made of that: the types of the API, and a table of its operations.
+ * Writes clients/typescript/src/generated/ from openapi/openapi.json, unless it was made of that: the types of the API, and a table of its operations.
  * It is not in git: `npm ci`, the tests and the checks call this.
  */
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
@@ -9,7 +9,7 @@ import { clientOperations } from './support/client-operations.ts';
 import { sourcesHash } from './support/sources-hash.ts';
 
 const root = join(import.meta.dirname, '..');
-const directory = join(root, 'client', 'src', 'generated');
+const directory = join(root, 'clients', 'typescript', 'src', 'generated');
 const hash = await sourcesHash(root, [
   ...[
     'openapi/openapi.json',
@@ -89,7 +89,7 @@ function forTypes(whole: Document): Document {
   };
 }
 
-/** Any JSON in an answer is a JsonText for the client, which keeps every digit (client/src/json-text.ts). */
+/** Any JSON in an answer is a JsonText for the client, which keeps every digit (clients/typescript/src/json-text.ts). */
 function withTexts(types: string): string {
   const texts = types.replaceAll(/^( +(?:payload|before|after)): unknown;$/gm, '$1: JsonText;');
   const count = [...texts.matchAll(/: JsonText;/g)].length;

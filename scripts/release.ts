@@ -24,7 +24,7 @@ const { tag, 'base-digest': digest = '' } = parseArgs({
 const version = oneVersion(tag);
 rmSync(release, { recursive: true, force: true });
 pack(root, release, '--ignore-scripts');
-pack(join(root, 'client'), release);
+pack(join(root, 'clients', 'typescript'), release);
 packChart();
 writeSbom();
 if (digest !== '')
@@ -36,7 +36,11 @@ function oneVersion(expected: string | undefined): string {
   const read = (path: string) => parse(readText(path)) as Record<string, string>;
   const { version: daemon = '' } = read('package.json');
   const chart = read('deploy/helm/firelock/Chart.yaml');
-  for (const other of [read('client/package.json')['version'], chart['version'], chart['appVersion']])
+  for (const other of [
+    read('clients/typescript/package.json')['version'],
+    chart['version'],
+    chart['appVersion'],
+  ])
     assert.equal(other, daemon, 'daemon, client and chart have one version');
   if (expected === undefined) return daemon;
   assert.equal(expected, `v${daemon}`, 'the tag is not the version');

@@ -91,7 +91,7 @@ describe('the base of the image', () => {
 test('what a release publishes has one version, and the pages that package.json lists are there', () => {
   const { version, files, private: isPrivate } = read('package.json');
   const chart = read('deploy/helm/firelock/Chart.yaml');
-  expect([read('client/package.json')['version'], chart['version'], chart['appVersion']]).toEqual(
+  expect([read('clients/typescript/package.json')['version'], chart['version'], chart['appVersion']]).toEqual(
     Array(3).fill(version),
   );
   expect(isPrivate).toBeUndefined();

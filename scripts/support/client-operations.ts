@@ -9,14 +9,14 @@ interface Operation {
 
 type Headers = Record<string, string>;
 
-/** By what name a header is a parameter of the client; client/src/operation.ts has the same for the types. */
+/** By what name a header is a parameter of the client; clients/typescript/src/operation.ts has the same for the types. */
 const HEADERS: Headers = {
   'If-Match': 'ifMatch',
   'If-None-Match': 'ifNoneMatch',
   'Idempotency-Key': 'idempotencyKey',
 };
 
-/** client/src/generated/operations.gen.ts: what the client calls by each of its methods, and the types of these. */
+/** clients/typescript/src/generated/operations.gen.ts: what the client calls by each of its methods, and the types of these. */
 export function clientOperations(paths: Record<string, unknown>): string {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods as Record<string, Operation>).map(([method, operation]) => ({

@@ -8,7 +8,7 @@ import {
   createClient,
   eachItem,
   newIdempotencyKey,
-} from '../../client/src/index.ts';
+} from '../../clients/typescript/src/index.ts';
 import { newToken } from '../api/access/support.ts';
 import { type Api, startApi } from '../api/api.ts';
 import { startReceiver } from '../support/receiver.ts';

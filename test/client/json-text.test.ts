@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { JsonText, parseJson, stringifyJson } from '../../client/src/json-text.ts';
+import { JsonText, parseJson, stringifyJson } from '../../clients/typescript/src/json-text.ts';
 
 const BIG = '{"n":12345678901234567890.10}';
 

@@ -18,7 +18,13 @@ test('the packed package is installed without a network; a program that uses it 
   onTestFinished(() => api.stop());
   const npm = async (folder: string, ...words: string[]) => (await run('npm', words, { cwd: folder })).stdout;
 
-  const packed = await npm(join(root, 'client'), 'pack', '--json', '--pack-destination', directory);
+  const packed = await npm(
+    join(root, 'clients', 'typescript'),
+    'pack',
+    '--json',
+    '--pack-destination',
+    directory,
+  );
   const [{ filename, files }] = JSON.parse(packed.slice(packed.indexOf('['))) as [Packed];
   expect(files.map(({ path }) => path).filter((path) => !PACKED.test(path))).toEqual([]);
   expect(files.map(({ path }) => path)).toEqual(

@@ -1,13 +1,13 @@
 import type { RequestListener } from 'node:http';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { Problem, createClient } from '../../client/src/index.ts';
+import { Problem, createClient } from '../../clients/typescript/src/index.ts';
 import {
   type HandedRun,
   Later,
   type ReceiverOptions,
   Refused,
   createReceiver,
-} from '../../client/src/receiver/index.ts';
+} from '../../clients/typescript/src/receiver/index.ts';
 import { readyDaemon } from '../support/daemon.ts';
 import { type AnsweredRun, runOnce, sharedDaemon, tokenOf } from '../examples/program.ts';
 import { serveHttp } from '../support/loopback.ts';

@@ -1,6 +1,6 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
-import { SignatureError, verifySignature } from '../../client/src/receiver/signature.ts';
+import { SignatureError, verifySignature } from '../../clients/typescript/src/receiver/signature.ts';
 import { secretOf } from '../support/signed.ts';
 
 const [ONE, TWO, OTHER] = [secretOf(1), secretOf(2), secretOf(3)];

@@ -2,8 +2,8 @@ import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openFileStore } from '../../client/src/receiver/file-store.ts';
-import { type Reply, type RunStore, memoryStore } from '../../client/src/receiver/store.ts';
+import { openFileStore } from '../../clients/typescript/src/receiver/file-store.ts';
+import { type Reply, type RunStore, memoryStore } from '../../clients/typescript/src/receiver/store.ts';
 import { runIdOf } from '../support/signed.ts';
 
 const REPLY: Reply = { status: 200, headers: {}, body: '{"big":12345678901234567890}' };

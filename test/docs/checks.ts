@@ -1,7 +1,7 @@
 import { expect } from 'vitest';
-import * as client from '../../client/src/index.ts';
-import * as fileStore from '../../client/src/receiver/file-store.ts';
-import * as receiver from '../../client/src/receiver/index.ts';
+import * as client from '../../clients/typescript/src/index.ts';
+import * as fileStore from '../../clients/typescript/src/receiver/file-store.ts';
+import * as receiver from '../../clients/typescript/src/receiver/index.ts';
 import { targetInput } from '../../src/api/targets/schemas.ts';
 import { secretOf } from '../support/signed.ts';
 

@@ -207,14 +207,14 @@ export const LISTED: readonly Listed[] = [
     check: scriptsExist,
   },
   {
-    page: 'client/README.md',
+    page: 'clients/typescript/README.md',
     begins: 'import { JsonText, Problem',
     why: 'it calls a daemon that only its reader has',
     doneBy: 'test/client/package.test.ts',
     check: usesTheClient,
   },
   {
-    page: 'client/README.md',
+    page: 'clients/typescript/README.md',
     begins: "import { createServer } from 'node:http'",
     why: 'its `print` is left to the reader',
     doneBy: 'test/client/receiver.test.ts',

@@ -100,8 +100,8 @@ test(`the receiver in Node ${TITLE}`, async () => {
   const home = await temporary();
   const installed = join(home, 'node_modules', 'firelock-client');
   await mkdir(installed, { recursive: true });
-  await symlink(join(root, 'client', 'src'), join(installed, 'src'));
-  const description = await readFile(join(root, 'client', 'package.json'), 'utf8');
+  await symlink(join(root, 'clients', 'typescript', 'src'), join(installed, 'src'));
+  const description = await readFile(join(root, 'clients', 'typescript', 'package.json'), 'utf8');
   const fromSources = description.replaceAll(/\.\/dist\/(\S+)\.js/g, './src/$1.ts');
   await writeFile(join(installed, 'package.json'), fromSources);
   await cp(join(root, 'examples', 'receivers', 'receiver.mjs'), join(home, 'receiver.mjs'));

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { Connection } from '../../client/src/generated/types.gen.ts';
+import type { Connection } from '../../clients/typescript/src/generated/types.gen.ts';
 import { EMPTY, bodyOf, draftOf, faultsOf } from '../../web/src/pages/connections/connection-draft.ts';
 import { isOfPairs } from '../../web/src/parts/forms/pair.ts';
 

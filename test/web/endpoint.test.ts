@@ -4,7 +4,7 @@ import type {
   Connection as AnsweredConnection,
   Schedule,
   WholeRun,
-} from '../../client/src/generated/types.gen.ts';
+} from '../../clients/typescript/src/generated/types.gen.ts';
 import type { Connection } from '../../src/core/connections/connection.ts';
 import { lateParent } from '../../src/core/runs/parent.ts';
 import type { HttpTarget } from '../../src/core/schedules/schedule.ts';

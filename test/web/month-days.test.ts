@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { ExplainedDay } from '../../client/src/generated/types.gen.ts';
+import type { ExplainedDay } from '../../clients/typescript/src/generated/types.gen.ts';
 import {
   monthName,
   notesOf,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AnsweredHttpTarget, Notifier } from '../../client/src/generated/types.gen.ts';
+import type { AnsweredHttpTarget, Notifier } from '../../clients/typescript/src/generated/types.gen.ts';
 import { stringifyJson } from '../../web/src/api/json.ts';
 import { httpDraftOf } from '../../web/src/parts/endpoint/http-draft.ts';
 import {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import type { WholeRun } from '../../client/src/generated/types.gen.ts';
+import type { WholeRun } from '../../clients/typescript/src/generated/types.gen.ts';
 import { stepsOf } from '../../web/src/pages/run/steps.ts';
 
 const START = Date.parse('2031-01-01T00:00:00.000Z');

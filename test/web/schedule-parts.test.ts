@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { expect, it } from 'vitest';
 import { parseJson, stringifyJson } from '../../web/src/api/json.ts';
-import type { Occurrence, Schedule } from '../../client/src/generated/types.gen.ts';
+import type { Occurrence, Schedule } from '../../clients/typescript/src/generated/types.gen.ts';
 import { bucketEdges, dayEdges, periodAt, viewFor } from '../../web/src/pages/schedule/why/period.ts';
 import {
   type Outcome,

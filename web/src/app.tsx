@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
 import { get } from './api/http.ts';
-import type { Caller } from '../../client/src/generated/types.gen.ts';
+import type { Caller } from '../../clients/typescript/src/generated/types.gen.ts';
 import { Banner } from './layout/banner.tsx';
 import { Header } from './layout/header.tsx';
 import { ObservingBanner } from './layout/observing-banner.tsx';

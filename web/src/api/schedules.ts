@@ -1,4 +1,4 @@
-import type { ListSchedulesResponse } from '../../../client/src/generated/types.gen.ts';
+import type { ListSchedulesResponse } from '../../../clients/typescript/src/generated/types.gen.ts';
 import { type Query, get } from './http.ts';
 
 /** So many schedules are looked at in one call, which so takes a moment however few of them match. */

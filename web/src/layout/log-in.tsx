@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { ApiProblem, call, get } from '../api/http.ts';
-import type { Caller } from '../../../client/src/generated/types.gen.ts';
+import type { Caller } from '../../../clients/typescript/src/generated/types.gen.ts';
 import { Field } from '../parts/forms/field.tsx';
 import { keepLasting, keepToken, me, mustLogIn } from '../state/session.ts';
 

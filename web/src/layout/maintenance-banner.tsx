@@ -1,6 +1,6 @@
 import { useEffect } from 'preact/hooks';
 import { get } from '../api/http.ts';
-import type { Maintenance } from '../../../client/src/generated/types.gen.ts';
+import type { Maintenance } from '../../../clients/typescript/src/generated/types.gen.ts';
 import { Time } from '../parts/time.tsx';
 import { maintenance } from '../state/maintenance.ts';
 import { usePoll } from '../state/poll.ts';

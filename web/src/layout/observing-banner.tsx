@@ -1,5 +1,5 @@
 import { get } from '../api/http.ts';
-import type { Observing } from '../../../client/src/generated/types.gen.ts';
+import type { Observing } from '../../../clients/typescript/src/generated/types.gen.ts';
 import { Time } from '../parts/time.tsx';
 import { usePoll } from '../state/poll.ts';
 import { may } from '../state/session.ts';

@@ -1,4 +1,4 @@
-import type { Run } from '../../../client/src/generated/types.gen.ts';
+import type { Run } from '../../../clients/typescript/src/generated/types.gen.ts';
 import { Time } from './time.tsx';
 import { underWaySince } from './under-way.ts';
 

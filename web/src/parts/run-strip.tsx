@@ -1,4 +1,4 @@
-import type { ListSchedulesResponse } from '../../../client/src/generated/types.gen.ts';
+import type { ListSchedulesResponse } from '../../../clients/typescript/src/generated/types.gen.ts';
 import { goTo, href } from '../state/route.ts';
 import { shownZone, timeText } from '../state/zone.ts';
 import { toneOf } from './badge.tsx';

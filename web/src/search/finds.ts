@@ -1,5 +1,5 @@
 import { ApiProblem, get } from '../api/http.ts';
-import type { ListRunsResponse, WholeRun } from '../../../client/src/generated/types.gen.ts';
+import type { ListRunsResponse, WholeRun } from '../../../clients/typescript/src/generated/types.gen.ts';
 import { findSchedules } from '../api/schedules.ts';
 import { PAGES } from '../pages/pages.ts';
 import pages from '../../pages.json';

@@ -1,5 +1,5 @@
 import { call } from '../api/http.ts';
-import type { ListSchedulesResponse } from '../../../client/src/generated/types.gen.ts';
+import type { ListSchedulesResponse } from '../../../clients/typescript/src/generated/types.gen.ts';
 import { goTo, href } from '../state/route.ts';
 import type { Role } from '../state/session.ts';
 import { type Find, go } from './find.ts';

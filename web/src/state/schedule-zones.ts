@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { get } from '../api/http.ts';
-import type { Schedule } from '../../../client/src/generated/types.gen.ts';
+import type { Schedule } from '../../../clients/typescript/src/generated/types.gen.ts';
 import { zoneChoice } from './zone.ts';
 
 const zones = signal<ReadonlyMap<string, string | null>>(new Map());

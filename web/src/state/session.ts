@@ -1,5 +1,5 @@
 import { computed, signal } from '@preact/signals';
-import type { Caller } from '../../../client/src/generated/types.gen.ts';
+import type { Caller } from '../../../clients/typescript/src/generated/types.gen.ts';
 
 export type Role = Caller['role'];
 

@@ -1,5 +1,5 @@
 import { get } from '../../api/http.ts';
-import type { ListAlertsResponse } from '../../../../client/src/generated/types.gen.ts';
+import type { ListAlertsResponse } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { AlertTable } from '../../parts/alerts/alert-table.tsx';
 import { FilterBar, OneOf, TextFilter } from '../../parts/lists/filter-bar.tsx';
 import { Pager } from '../../parts/lists/pager.tsx';

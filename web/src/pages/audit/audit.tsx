@@ -1,5 +1,5 @@
 import { get } from '../../api/http.ts';
-import type { AuditEntry, ListAuditAnswer } from '../../../../client/src/generated/types.gen.ts';
+import type { AuditEntry, ListAuditAnswer } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { FilterBar, OneOf, TextFilter } from '../../parts/lists/filter-bar.tsx';
 import { Pager } from '../../parts/lists/pager.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Calendar } from '../../../../client/src/generated/types.gen.ts';
+import type { Calendar } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import type { Column } from '../../parts/lists/table.tsx';
 import { DefineDialog } from '../../parts/named/define-dialog.tsx';
 import { Field } from '../../parts/forms/field.tsx';

@@ -1,4 +1,4 @@
-import type { Connection, SecretFile } from '../../../../client/src/generated/types.gen.ts';
+import type { Connection, SecretFile } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { type Pair, twice, typedPairs } from '../../parts/forms/pair.ts';
 
 /** A secret value or a certificate, or the name of a file that has it. */

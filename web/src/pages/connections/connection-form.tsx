@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { ApiProblem, type Fault } from '../../api/http.ts';
-import type { Connection } from '../../../../client/src/generated/types.gen.ts';
+import type { Connection } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { KEPT } from '../../parts/endpoint/http-part.ts';
 import { DefineDialog, type Named } from '../../parts/named/define-dialog.tsx';
 import type { FormProps } from '../../parts/named/named-page.tsx';

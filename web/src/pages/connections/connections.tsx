@@ -1,4 +1,4 @@
-import type { Connection, SecretFile } from '../../../../client/src/generated/types.gen.ts';
+import type { Connection, SecretFile } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import type { Column } from '../../parts/lists/table.tsx';
 import { NamedPage, VERSION } from '../../parts/named/named-page.tsx';
 import { ConnectionForm } from './connection-form.tsx';

@@ -1,4 +1,4 @@
-import type { Limit } from '../../../../client/src/generated/types.gen.ts';
+import type { Limit } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import type { Column } from '../../parts/lists/table.tsx';
 import { Define, type Kind } from '../../parts/named/define.tsx';
 import { type FormProps, NamedPage } from '../../parts/named/named-page.tsx';

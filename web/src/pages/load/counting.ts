@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { get } from '../../api/http.ts';
-import type { Load } from '../../../../client/src/generated/types.gen.ts';
+import type { Load } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { type Polled, usePoll } from '../../state/poll.ts';
 
 /** So many schedules in one call, which so takes a moment however many there are. */

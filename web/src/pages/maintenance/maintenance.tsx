@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../api/http.ts';
-import type { Maintenance } from '../../../../client/src/generated/types.gen.ts';
+import type { Maintenance } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { Field, OtherFaults } from '../../parts/forms/field.tsx';
 import { Loading, Refusal } from '../../parts/states.tsx';
 import { Segments } from '../../parts/forms/segments.tsx';

@@ -1,4 +1,4 @@
-import type { Connection } from '../../../../client/src/generated/types.gen.ts';
+import type { Connection } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { HttpFields } from '../../parts/endpoint/http-fields.tsx';
 import { KEPT } from '../../parts/endpoint/http-part.ts';
 import type { Sent } from '../../parts/endpoint/sent.ts';

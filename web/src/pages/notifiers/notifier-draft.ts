@@ -1,4 +1,4 @@
-import type { Notifier } from '../../../../client/src/generated/types.gen.ts';
+import type { Notifier } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { ALERT_KINDS } from '../../parts/alerts/alert-kinds.ts';
 import { type Fault, linesOf } from '../../parts/endpoint/endpoint-draft.ts';
 import {

@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Notifier } from '../../../../client/src/generated/types.gen.ts';
+import type { Notifier } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { ApiProblem, type Fault } from '../../api/http.ts';
 import { ALERT_KINDS } from '../../parts/alerts/alert-kinds.ts';
 import { useConnections } from '../../parts/endpoint/connection-field.tsx';

@@ -1,5 +1,8 @@
 import { call } from '../../api/http.ts';
-import type { Notifier, TestNotifierResponse } from '../../../../client/src/generated/types.gen.ts';
+import type {
+  Notifier,
+  TestNotifierResponse,
+} from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { ALERT_KINDS } from '../../parts/alerts/alert-kinds.ts';
 import { Below, NotifierLink } from '../../parts/links.tsx';
 import type { Column } from '../../parts/lists/table.tsx';

@@ -1,5 +1,5 @@
 import { get } from '../../api/http.ts';
-import type { ListRunsResponse } from '../../../../client/src/generated/types.gen.ts';
+import type { ListRunsResponse } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { usePoll } from '../../state/poll.ts';
 import { href } from '../../state/route.ts';
 import { RunTable } from '../runs/run-table.tsx';

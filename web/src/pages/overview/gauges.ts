@@ -1,5 +1,5 @@
 import { ApiProblem, callRaw } from '../../api/http.ts';
-import type { Readiness } from '../../../../client/src/generated/types.gen.ts';
+import type { Readiness } from '../../../../clients/typescript/src/generated/types.gen.ts';
 
 /** What this instance says of itself outside of the API. Null: it says so on a port of its own. */
 interface Signs {

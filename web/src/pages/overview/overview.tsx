@@ -1,5 +1,5 @@
 import { get } from '../../api/http.ts';
-import type { ListSchedulesResponse } from '../../../../client/src/generated/types.gen.ts';
+import type { ListSchedulesResponse } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { OpenAlerts } from '../../parts/alerts/open-alerts.tsx';
 import { Empty } from '../../parts/states.tsx';
 import { usePoll } from '../../state/poll.ts';

@@ -4,7 +4,7 @@ import type {
   ListLimitsResponse,
   ListQueuesResponse,
   Queue,
-} from '../../../../client/src/generated/types.gen.ts';
+} from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { type Column, Table } from '../../parts/lists/table.tsx';
 import { durationText } from '../../parts/time.tsx';
 import { usePoll } from '../../state/poll.ts';

@@ -1,5 +1,5 @@
 import { get } from '../../api/http.ts';
-import type { Stats } from '../../../../client/src/generated/types.gen.ts';
+import type { Stats } from '../../../../clients/typescript/src/generated/types.gen.ts';
 
 export type Span = '1h' | '24h' | '7d';
 

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../api/http.ts';
-import type { WholeRun } from '../../../../client/src/generated/types.gen.ts';
+import type { WholeRun } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { Dialog } from '../../parts/forms/dialog.tsx';
 import { Refusal } from '../../parts/states.tsx';
 import { useAct } from '../../state/act.ts';

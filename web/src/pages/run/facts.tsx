@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { WholeRun } from '../../../../client/src/generated/types.gen.ts';
+import type { WholeRun } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { Time, durationText } from '../../parts/time.tsx';
 
 type Fact = readonly [name: string, value: ComponentChildren];

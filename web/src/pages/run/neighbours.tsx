@@ -1,5 +1,5 @@
 import { ApiProblem, get } from '../../api/http.ts';
-import type { ListRunsResponse, WholeRun } from '../../../../client/src/generated/types.gen.ts';
+import type { ListRunsResponse, WholeRun } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { RunBadge } from '../../parts/badge.tsx';
 import { OriginLink, RunLink } from '../../parts/links.tsx';
 import { usePoll } from '../../state/poll.ts';

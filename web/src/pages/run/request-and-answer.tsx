@@ -2,7 +2,7 @@ import type {
   AnsweredBodyTemplate,
   AnsweredHttpTarget,
   WholeRun,
-} from '../../../../client/src/generated/types.gen.ts';
+} from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { textOf } from '../../api/json.ts';
 import { Copy } from '../../parts/copy.tsx';
 import { Rules, bodyWords } from '../../parts/endpoint/endpoint-words.tsx';

@@ -1,5 +1,5 @@
 import { ApiProblem, get } from '../../api/http.ts';
-import type { Schedule, WholeRun } from '../../../../client/src/generated/types.gen.ts';
+import type { Schedule, WholeRun } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { RunBadge } from '../../parts/badge.tsx';
 import { Copy } from '../../parts/copy.tsx';
 import { NotifierLink, ScheduleLink } from '../../parts/links.tsx';

@@ -1,4 +1,4 @@
-import type { WholeRun } from '../../../../client/src/generated/types.gen.ts';
+import type { WholeRun } from '../../../../clients/typescript/src/generated/types.gen.ts';
 
 type Attempt = WholeRun['attemptLog'][number];
 

@@ -1,4 +1,4 @@
-import type { WholeRun } from '../../../../client/src/generated/types.gen.ts';
+import type { WholeRun } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { useNow } from '../../parts/now.ts';
 import { type Column, Table } from '../../parts/lists/table.tsx';
 import { Time, durationText } from '../../parts/time.tsx';

@@ -1,4 +1,4 @@
-import type { ListRunsResponse } from '../../../../client/src/generated/types.gen.ts';
+import type { ListRunsResponse } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { RunBadge } from '../../parts/badge.tsx';
 import { OriginLink, RunLink } from '../../parts/links.tsx';
 import type { Column } from '../../parts/lists/table.tsx';

@@ -1,4 +1,4 @@
-import type { ListRunsResponse } from '../../../../client/src/generated/types.gen.ts';
+import type { ListRunsResponse } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { Table } from '../../parts/lists/table.tsx';
 import { useScheduleZones } from '../../state/schedule-zones.ts';
 import { oneZone } from '../../state/zone.ts';

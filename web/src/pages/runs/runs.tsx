@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { get } from '../../api/http.ts';
-import type { ListRunsResponse } from '../../../../client/src/generated/types.gen.ts';
+import type { ListRunsResponse } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { BulkDialog } from '../../parts/lists/bulk.tsx';
 import { FilterBar, LabelFilter, OneOf, TextFilter } from '../../parts/lists/filter-bar.tsx';
 import { RunLink } from '../../parts/links.tsx';

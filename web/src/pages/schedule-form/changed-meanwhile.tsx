@@ -1,4 +1,4 @@
-import type { Schedule } from '../../../../client/src/generated/types.gen.ts';
+import type { Schedule } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { differencesOf } from '../../parts/differences/difference.ts';
 import { Differences } from '../../parts/differences/differences.tsx';
 

@@ -1,4 +1,4 @@
-import type { Schedule, VersionedSchedule } from '../../../../client/src/generated/types.gen.ts';
+import type { Schedule, VersionedSchedule } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { linesOf } from '../../parts/endpoint/endpoint-draft.ts';
 import { numberOf } from './typed.ts';
 

@@ -1,5 +1,5 @@
 import { get } from '../../api/http.ts';
-import type { ListCalendarsResponse } from '../../../../client/src/generated/types.gen.ts';
+import type { ListCalendarsResponse } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { usePoll } from '../../state/poll.ts';
 import { ChecksField } from './checks.tsx';
 import { WEEKDAYS } from './day-draft.ts';

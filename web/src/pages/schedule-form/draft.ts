@@ -1,5 +1,9 @@
 import { JsonText, faultOfJson, formatJson, stringifyJson, textOf } from '../../api/json.ts';
-import type { AfterInput, Schedule, VersionedSchedule } from '../../../../client/src/generated/types.gen.ts';
+import type {
+  AfterInput,
+  Schedule,
+  VersionedSchedule,
+} from '../../../../clients/typescript/src/generated/types.gen.ts';
 import type { Fault } from '../../parts/endpoint/endpoint-draft.ts';
 import {
   EMPTY_HTTP,

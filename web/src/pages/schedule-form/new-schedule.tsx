@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { call, get } from '../../api/http.ts';
-import type { ListVersionsResponse } from '../../../../client/src/generated/types.gen.ts';
+import type { ListVersionsResponse } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { Copy } from '../../parts/copy.tsx';
 import { Loaded, Refusal } from '../../parts/states.tsx';
 import { useAct } from '../../state/act.ts';

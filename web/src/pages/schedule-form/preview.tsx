@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 import { ApiProblem, type Fault, call } from '../../api/http.ts';
-import type { PreviewFiresResponse } from '../../../../client/src/generated/types.gen.ts';
+import type { PreviewFiresResponse } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { Month } from '../../parts/month/month.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { MY_ZONE, timeText } from '../../state/zone.ts';

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { Schedule } from '../../../../client/src/generated/types.gen.ts';
+import type { Schedule } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { textOf } from '../../api/json.ts';
 import { Rules, bodyWords } from '../../parts/endpoint/endpoint-words.tsx';
 import { JsonView } from '../../parts/json-view.tsx';

@@ -1,4 +1,4 @@
-import type { Run } from '../../../../client/src/generated/types.gen.ts';
+import type { Run } from '../../../../clients/typescript/src/generated/types.gen.ts';
 
 /** From its last handoff to its end; null: it is not over, or was never handed off. */
 export function durationOf({ handoffStartedAt, claimedAt, finishedAt }: Run): number | null {

@@ -1,4 +1,4 @@
-import type { Schedule } from '../../../../client/src/generated/types.gen.ts';
+import type { Schedule } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { Labels } from '../../parts/labels.tsx';
 import { Ago, Time } from '../../parts/time.tsx';

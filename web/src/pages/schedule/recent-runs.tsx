@@ -1,4 +1,4 @@
-import type { Run, Schedule } from '../../../../client/src/generated/types.gen.ts';
+import type { Run, Schedule } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { RunBadge } from '../../parts/badge.tsx';
 import { RunLink } from '../../parts/links.tsx';
 import { Loaded } from '../../parts/states.tsx';

@@ -1,5 +1,5 @@
 import { call } from '../../api/http.ts';
-import type { Schedule, ScheduleVersion } from '../../../../client/src/generated/types.gen.ts';
+import type { Schedule, ScheduleVersion } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { differencesOf } from '../../parts/differences/difference.ts';
 import { Dialog } from '../../parts/forms/dialog.tsx';
 import { Differences } from '../../parts/differences/differences.tsx';

@@ -4,7 +4,7 @@ import type {
   ListRunsOfScheduleResponse,
   ListUpcomingFiresResponse,
   Schedule,
-} from '../../../../client/src/generated/types.gen.ts';
+} from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { OpenAlerts } from '../../parts/alerts/open-alerts.tsx';
 import { Month } from '../../parts/month/month.tsx';
 import { Loaded } from '../../parts/states.tsx';

@@ -1,5 +1,5 @@
 import { get } from '../../api/http.ts';
-import type { Run, Schedule, Stats } from '../../../../client/src/generated/types.gen.ts';
+import type { Run, Schedule, Stats } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { Curve } from '../../parts/curves/curve.tsx';
 import { Loaded } from '../../parts/states.tsx';
 import { durationText } from '../../parts/time.tsx';

@@ -1,6 +1,9 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../api/http.ts';
-import type { ListUpcomingFiresResponse, Schedule } from '../../../../client/src/generated/types.gen.ts';
+import type {
+  ListUpcomingFiresResponse,
+  Schedule,
+} from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { Dialog } from '../../parts/forms/dialog.tsx';
 import { Field } from '../../parts/forms/field.tsx';
 import { Refusal } from '../../parts/states.tsx';

@@ -4,7 +4,7 @@ import type {
   ListVersionsResponse,
   Schedule,
   ScheduleVersion,
-} from '../../../../client/src/generated/types.gen.ts';
+} from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { differencesOf } from '../../parts/differences/difference.ts';
 import { Differences } from '../../parts/differences/differences.tsx';
 import { Table } from '../../parts/lists/table.tsx';

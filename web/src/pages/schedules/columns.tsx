@@ -1,4 +1,4 @@
-import type { ListSchedulesResponse } from '../../../../client/src/generated/types.gen.ts';
+import type { ListSchedulesResponse } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { Badge } from '../../parts/badge.tsx';
 import { chooseLabel } from '../../parts/lists/filter-bar.tsx';
 import { Labels } from '../../parts/labels.tsx';

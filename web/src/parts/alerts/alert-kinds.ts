@@ -1,4 +1,4 @@
-import type { Alert } from '../../../../client/src/generated/types.gen.ts';
+import type { Alert } from '../../../../clients/typescript/src/generated/types.gen.ts';
 
 export type AlertKind = Alert['kind'];
 

@@ -1,4 +1,4 @@
-import type { Alert } from '../../../../client/src/generated/types.gen.ts';
+import type { Alert } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { Badge } from '../badge.tsx';
 import { RunLink, ScheduleLink } from '../links.tsx';
 import { type Column, Table } from '../lists/table.tsx';

@@ -1,5 +1,5 @@
 import { get } from '../../api/http.ts';
-import type { ListAlertsResponse } from '../../../../client/src/generated/types.gen.ts';
+import type { ListAlertsResponse } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { usePoll } from '../../state/poll.ts';
 import { href } from '../../state/route.ts';
 import { AlertTable } from './alert-table.tsx';

@@ -1,6 +1,9 @@
 import { useId } from 'preact/hooks';
 import { get } from '../../api/http.ts';
-import type { Connection, ListConnectionsResponse } from '../../../../client/src/generated/types.gen.ts';
+import type {
+  Connection,
+  ListConnectionsResponse,
+} from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { usePoll } from '../../state/poll.ts';
 import { TextField } from '../forms/draft-fields.tsx';
 import type { HttpDraft } from './http-draft.ts';

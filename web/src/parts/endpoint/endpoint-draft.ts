@@ -1,6 +1,6 @@
 import { JsonText, faultOfJson, stringifyJson } from '../../api/json.ts';
 import { type Pair, typedPairs } from '../forms/pair.ts';
-import type { AnsweredHttpTarget, Problem } from '../../../../client/src/generated/types.gen.ts';
+import type { AnsweredHttpTarget, Problem } from '../../../../clients/typescript/src/generated/types.gen.ts';
 
 export type Fault = NonNullable<Problem['errors']>[number];
 type Stored = Pick<AnsweredHttpTarget, 'body' | 'outcome'>;

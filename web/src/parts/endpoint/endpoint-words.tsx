@@ -1,4 +1,4 @@
-import type { AnsweredHttpTarget } from '../../../../client/src/generated/types.gen.ts';
+import type { AnsweredHttpTarget } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { carriedBody } from '../../../../src/core/http/request-body.ts';
 import { stringifyJson } from '../../api/json.ts';
 

@@ -1,4 +1,4 @@
-import type { AnsweredHttpTarget } from '../../../../client/src/generated/types.gen.ts';
+import type { AnsweredHttpTarget } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { type Pair, twice, typedPairs } from '../forms/pair.ts';
 import {
   EMPTY_ENDPOINT,

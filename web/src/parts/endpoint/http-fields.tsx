@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { Connection } from '../../../../client/src/generated/types.gen.ts';
+import type { Connection } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { AreaField, SelectField, TextField } from '../forms/draft-fields.tsx';
 import { Pairs } from '../forms/pairs.tsx';
 import { BodyFields } from './body-fields.tsx';

@@ -1,4 +1,4 @@
-import type { Connection } from '../../../../client/src/generated/types.gen.ts';
+import type { Connection } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { joinBelow } from '../../../../src/core/connections/join-url.ts';
 import { compileBody, readContentType } from '../../../../src/core/http/body-template.ts';
 import { ownHeaders } from '../../../../src/core/http/own-headers.ts';

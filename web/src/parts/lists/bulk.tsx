@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { call } from '../../api/http.ts';
-import type { ActOnRunsResponse } from '../../../../client/src/generated/types.gen.ts';
+import type { ActOnRunsResponse } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { useAct } from '../../state/act.ts';
 import { usePoll } from '../../state/poll.ts';
 import { Dialog } from '../forms/dialog.tsx';

@@ -1,4 +1,4 @@
-import type { ExplainedDay } from '../../../../client/src/generated/types.gen.ts';
+import type { ExplainedDay } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { weekdayOf } from '../../state/local-time.ts';
 
 /** Weeks from Monday to Sunday; null: a day of another month. */

@@ -1,5 +1,5 @@
 import { useId, useState } from 'preact/hooks';
-import type { ExplainedDay } from '../../../../client/src/generated/types.gen.ts';
+import type { ExplainedDay } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { startOfMonth } from '../../state/local-time.ts';
 import { usePoll } from '../../state/poll.ts';
 import './month.css';

@@ -1,7 +1,7 @@
 import type { ComponentType } from 'preact';
 import { useState } from 'preact/hooks';
 import { call } from '../../../api/http.ts';
-import type { Schedule } from '../../../../../client/src/generated/types.gen.ts';
+import type { Schedule } from '../../../../../clients/typescript/src/generated/types.gen.ts';
 import { useAct } from '../../../state/act.ts';
 import { href } from '../../../state/route.ts';
 import { may } from '../../../state/session.ts';

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../../api/http.ts';
-import type { BackfillScheduleResponse } from '../../../../../client/src/generated/types.gen.ts';
+import type { BackfillScheduleResponse } from '../../../../../clients/typescript/src/generated/types.gen.ts';
 import { Dialog } from '../../../parts/forms/dialog.tsx';
 import { Field, OtherFaults } from '../../../parts/forms/field.tsx';
 import { MomentInput } from '../../../parts/forms/moment.tsx';

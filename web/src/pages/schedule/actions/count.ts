@@ -1,5 +1,8 @@
 import { get } from '../../../api/http.ts';
-import type { ListOccurrencesResponse, Occurrence } from '../../../../../client/src/generated/types.gen.ts';
+import type {
+  ListOccurrencesResponse,
+  Occurrence,
+} from '../../../../../clients/typescript/src/generated/types.gen.ts';
 import { type Polled, usePoll } from '../../../state/poll.ts';
 import { callPath } from '../path.ts';
 

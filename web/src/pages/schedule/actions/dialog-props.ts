@@ -1,4 +1,4 @@
-import type { Schedule } from '../../../../../client/src/generated/types.gen.ts';
+import type { Schedule } from '../../../../../clients/typescript/src/generated/types.gen.ts';
 
 export interface DialogProps {
   schedule: Schedule;

@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../../api/http.ts';
 import { JsonText, faultOfJson, formatJson, textOf } from '../../../api/json.ts';
-import type { Run, Schedule } from '../../../../../client/src/generated/types.gen.ts';
+import type { Run, Schedule } from '../../../../../clients/typescript/src/generated/types.gen.ts';
 import { Dialog } from '../../../parts/forms/dialog.tsx';
 import { Field, OtherFaults } from '../../../parts/forms/field.tsx';
 import { RunLink } from '../../../parts/links.tsx';

@@ -4,7 +4,7 @@ import type {
   ListOccurrencesResponse,
   Occurrence,
   Run,
-} from '../../../../../client/src/generated/types.gen.ts';
+} from '../../../../../clients/typescript/src/generated/types.gen.ts';
 import { type Polled, usePoll } from '../../../state/poll.ts';
 import { type Outcomes, TOLD_STATUSES, type Told, withOutcome } from './outcome.ts';
 import type { Period } from './period.ts';

@@ -1,4 +1,4 @@
-import type { Occurrence, Run } from '../../../../../client/src/generated/types.gen.ts';
+import type { Occurrence, Run } from '../../../../../clients/typescript/src/generated/types.gen.ts';
 
 /** What became of an occurrence, in one word; the worst first. */
 export const OUTCOMES = [

@@ -3,7 +3,7 @@ import type {
   GetRunResponse,
   Schedule,
   ScheduleVersion,
-} from '../../../../../client/src/generated/types.gen.ts';
+} from '../../../../../clients/typescript/src/generated/types.gen.ts';
 import { RunBadge } from '../../../parts/badge.tsx';
 import { RunLink } from '../../../parts/links.tsx';
 import { Time, durationText } from '../../../parts/time.tsx';

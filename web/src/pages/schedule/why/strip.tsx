@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Schedule } from '../../../../../client/src/generated/types.gen.ts';
+import type { Schedule } from '../../../../../clients/typescript/src/generated/types.gen.ts';
 import { weekdayOf } from '../../../state/local-time.ts';
 import { clockText, dayText, timeText } from '../../../state/zone.ts';
 import { type Cell, Cells } from './cells.tsx';

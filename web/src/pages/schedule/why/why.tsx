@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import type { Schedule } from '../../../../../client/src/generated/types.gen.ts';
+import type { Schedule } from '../../../../../clients/typescript/src/generated/types.gen.ts';
 import { Loaded as WhenLoaded } from '../../../parts/states.tsx';
 import { Segments } from '../../../parts/forms/segments.tsx';
 import { place, setQuery } from '../../../state/route.ts';

@@ -1,4 +1,4 @@
-import type { Schedule } from '../../../../../client/src/generated/types.gen.ts';
+import type { Schedule } from '../../../../../clients/typescript/src/generated/types.gen.ts';
 import type { Told } from './outcome.ts';
 
 /** What became of an occurrence and why, as a sentence or two; what its run knows comes beside it. */
