@@ -1,6 +1,6 @@
 import { EditSchedule } from './schedule-form/edit-schedule.tsx';
 import { NewSchedule } from './schedule-form/new-schedule.tsx';
-import type { ShownPage } from './pages.ts';
+import type { ShownPage } from './page-props.ts';
 
 export type FormName = 'newSchedule' | 'editSchedule';
 

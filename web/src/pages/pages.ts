@@ -1,7 +1,6 @@
-import type { ComponentType } from 'preact';
 import type { PageName } from '../state/route.ts';
 import type { Role } from '../state/session.ts';
-import type { PageProps } from './page-props.ts';
+import type { ShownPage } from './page-props.ts';
 import type { FormName } from './form-pages.ts';
 import type { SetupName } from './setup-pages.ts';
 import { Overview } from './overview/overview.tsx';
@@ -22,8 +21,6 @@ interface Page {
   role?: Role;
   show: ShownPage | LaterPage;
 }
-
-export type ShownPage = ComponentType<PageProps>;
 
 /** A page that is seldom opened: loaded when it is, with those like it. */
 export interface LaterPage {

@@ -5,7 +5,7 @@ import { Limits } from './limits/limits.tsx';
 import { LoadPage } from './load/load.tsx';
 import { MaintenancePage } from './maintenance/maintenance.tsx';
 import { Notifiers } from './notifiers/notifiers.tsx';
-import type { ShownPage } from './pages.ts';
+import type { ShownPage } from './page-props.ts';
 
 export type SetupName =
   'load' | 'calendars' | 'limits' | 'connections' | 'notifiers' | 'maintenance' | 'audit';

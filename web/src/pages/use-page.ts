@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { PageName } from '../state/route.ts';
-import { PAGES, type ShownPage } from './pages.ts';
+import type { ShownPage } from './page-props.ts';
+import { PAGES } from './pages.ts';
 
 /** Those that were loaded after the first ones: opened again, they are there at once. */
 const loaded = new Map<PageName, ShownPage>();
