@@ -11,6 +11,7 @@ export const AUDIT_ACTIONS = [
   'run.cancel',
   'run.retry',
   'run.complete',
+  'run.release',
   'schedules.bulk',
   'runs.bulk',
   'calendar.put',

@@ -172,7 +172,7 @@ describe('every example works as it stands:', () => {
   beforeAll(async () => {
     api = await startApi();
     const run = { target: { type: 'pull', queue: 'reports' } };
-    for (let count = 0; count < 2; count += 1) await api.call('POST', '/api/v1/runs', run);
+    for (let count = 0; count < 4; count += 1) await api.call('POST', '/api/v1/runs', run);
   });
   afterAll(async () => {
     expect(api.warnings).toEqual([]);

@@ -101,6 +101,7 @@ describe('without a database', () => {
     ['POST', '/api/v1/runs/019b76da-a800-7000-8000-000000000000/retry', undefined],
     ['POST', '/api/v1/runs/019b76da-a800-7000-8000-000000000000/complete', { status: 'failed' }],
     ['POST', '/api/v1/runs/019b76da-a800-7000-8000-000000000000/heartbeat', undefined],
+    ['POST', '/api/v1/runs/019b76da-a800-7000-8000-000000000000/release', undefined],
     ['GET', '/api/v1/instances', undefined],
   ] as const;
 

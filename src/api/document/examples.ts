@@ -202,6 +202,13 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       summary: 'It failed, and is not tried again',
       value: { attempt: 1, workerId: 'reports-7', status: 'failed', error: 'No data' },
     },
+    forNow: {
+      summary: 'It failed for now',
+      value: { attempt: 1, workerId: 'reports-7', status: 'failed', retry: true, error: 'The disk is full' },
+    },
+  },
+  releaseRun: {
+    unbegun: { summary: 'Another worker may have it', value: { attempt: 1, workerId: 'reports-7' } },
   },
   cancelRun: nothing,
   retryRun: nothing,

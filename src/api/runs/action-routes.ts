@@ -6,6 +6,7 @@ import {
   heartbeatRun,
   retryRun,
 } from '../../operations/runs/act-on-runs.ts';
+import { failForNow, giveBackRun } from '../../operations/runs/give-back-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
 import { Problem, noSuch } from '../http/problem.ts';
@@ -41,7 +42,15 @@ const completionInput = z
   .strictObject({
     status: z
       .enum(['succeeded', 'failed'])
-      .meta({ description: '`failed` is final: it is not tried again.' }),
+      .meta({ description: '`failed` is final, unless `retry` is true: it is not tried again.' }),
+    retry: z
+      .boolean()
+      .default(false)
+      .meta({
+        description:
+          'With `failed`: it failed for now. It counts as a failure, and is tried again as `retry` of its schedule says; an at-most-once ' +
+          'run ends as `failed` all the same.',
+      }),
     result: z.unknown().optional().meta({
       description:
         'Kept as the `result.body` of the run: a string as it is, anything else as its JSON; cut at 4 KiB.',
@@ -52,18 +61,18 @@ const completionInput = z
     attempt,
     workerId,
   })
-  .superRefine(({ status, error }, context) => {
-    if (status === 'succeeded' && typeof error === 'string')
-      context.addIssue({
-        code: 'custom',
-        path: ['error'],
-        message: 'is allowed only with the status failed',
-      });
+  .superRefine(({ status, error, retry }, context) => {
+    const misplaced = [typeof error === 'string' && 'error', retry && 'retry'];
+    for (const path of status === 'succeeded' ? misplaced.filter((one) => one !== false) : [])
+      context.addIssue({ code: 'custom', path: [path], message: 'is allowed only with the status failed' });
   }, ALWAYS)
   .meta({
     id: 'Completion',
     description: 'How a run ended.',
-    ...where('status', [{ is: 'succeeded', properties: { error: NOT_GIVEN } }, { is: 'failed' }]),
+    ...where('status', [
+      { is: 'succeeded', properties: { error: NOT_GIVEN, retry: { const: false } } },
+      { is: 'failed' },
+    ]),
   });
 
 const heartbeatInput = z
@@ -78,6 +87,11 @@ const heartbeatInput = z
   .prefault({})
   .meta({ id: 'Heartbeat', description: 'It is still being worked on.' });
 
+const releaseInput = z
+  .strictObject({ attempt, workerId })
+  .prefault({})
+  .meta({ id: 'Release', description: 'Its worker has claimed it, and will not begin it.' });
+
 const shared = {
   tags: [TAGS.runs],
   params: runIdParams,
@@ -89,6 +103,7 @@ export function addRunActionRoutes(api: Api, deps: ApiDeps): void {
   addRetryRoute(api, deps);
   addCompleteRoute(api, deps);
   addHeartbeatRoute(api, deps);
+  addReleaseRoute(api, deps);
 }
 
 function addCancelRoute(api: Api, deps: ApiDeps): void {
@@ -146,11 +161,12 @@ function addCompleteRoute(api: Api, deps: ApiDeps): void {
         body: completionInput,
       },
     },
-    ({ params: { id }, body: { status, error, attempt, workerId }, json: sent, caller }) => {
+    ({ params: { id }, body: { status, retry, error, attempt, workerId }, json: sent, caller }) => {
       const result = resultText(sent?.payloads.get('/result'));
       const reason = error === null ? null : keptText(Buffer.from(error));
       const report = { status, result, error: reason, attempt, workerId };
-      return act(id, () => completeRun(audited(deps, { caller }), id, report));
+      const complete = retry ? failForNow : completeRun;
+      return act(id, () => complete(audited(deps, { caller }), id, report));
     },
   );
 }
@@ -173,6 +189,26 @@ function addHeartbeatRoute(api: Api, deps: ApiDeps): void {
     },
     ({ params: { id }, body: { attempt, workerId, progress }, caller }) =>
       act(id, () => heartbeatRun(audited(deps, { caller }), id, { attempt, workerId, progress })),
+  );
+}
+
+function addReleaseRoute(api: Api, deps: ApiDeps): void {
+  api.post(
+    '/runs/:id/release',
+    {
+      config: { role: 'worker', scope: 'run', pace: 'prompt', audits: ['run.release'] },
+      schema: {
+        ...shared,
+        'x-body-optional': true,
+        operationId: 'releaseRun',
+        summary: 'Give back a run that a worker has claimed and not begun',
+        description:
+          'It is `pending` at once, without a failure; its `attempts` stay. Again the same answer. Once it has progress, 409.',
+        body: releaseInput,
+      },
+    },
+    ({ params: { id }, body: { attempt, workerId }, caller }) =>
+      act(id, () => giveBackRun(audited(deps, { caller }), id, { attempt, workerId })),
   );
 }
 

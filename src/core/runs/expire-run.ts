@@ -12,8 +12,16 @@ export function isStillSilent(run: RunRecord, attempt: number, now: Instant): bo
   );
 }
 
-/** Settles silence as an unknown outcome. The log entry of the attempt becomes "expired", whatever it was before. */
-export function expireRun(run: RunRecord, settlement: Settlement, now: Instant): RunRecord {
+/**
+ * Settles silence as an unknown outcome, or the report of a failure that passes. That is then what the log says of the attempt,
+ * whatever it said before.
+ */
+export function expireRun(
+  run: RunRecord,
+  settlement: Settlement,
+  now: Instant,
+  outcome: 'unknown' | 'transient' = 'unknown',
+): RunRecord {
   const { status, doubt, error } = settlement;
   const goesOn = status === 'pending';
   return {
@@ -32,7 +40,7 @@ export function expireRun(run: RunRecord, settlement: Settlement, now: Instant):
     handoffStartedAt: goesOn ? null : run.handoffStartedAt,
     handedOffAt: goesOn && doubt === null ? null : run.handedOffAt,
     finishedAt: isEnd(status) ? now : null,
-    attemptLog: withAttempt(run.attemptLog, expiredEntry(run, settlement, now), () => true),
+    attemptLog: withAttempt(run.attemptLog, { ...expiredEntry(run, settlement, now), outcome }, () => true),
     updatedAt: now,
   };
 }
@@ -44,7 +52,6 @@ function expiredEntry(run: RunRecord, { error }: Settlement, now: Instant) {
     instanceId: run.claimedBy ?? NO_INSTANCE,
     startedAt: run.handoffStartedAt ?? run.claimedAt ?? now,
     finishedAt: now,
-    outcome: 'unknown' as const,
     statusCode: logged ? logged.statusCode : run.resultStatusCode,
     error,
     recovery: run.recoveries > 0,

@@ -1,5 +1,5 @@
 import type { AttemptError } from './attempts/outcome.ts';
-import type { RunStatus, RunTrigger } from './run.ts';
+import type { RunFields, RunStatus, RunTrigger } from './run.ts';
 
 /** The fields of a run's locked row that decide about an action on it. */
 export interface RunState {
@@ -77,6 +77,33 @@ export function decideComplete(
   const { status } = word;
   return { kind: 'write', status, error: status === 'failed' ? reported(word.error) : null };
 }
+
+/** A failure that passes. Between two attempts the last one has been counted already, or was given back: then nothing changes. */
+export function decideTransient(
+  run: RunState & Pick<RunFields, 'claimedBy'>,
+  word: Omit<CompletionWord, 'status'>,
+): ReturnType<typeof decideComplete> {
+  const decision = decideComplete(run, { ...word, status: 'failed' });
+  const isBetween = run.status === 'pending' && run.claimedBy === null;
+  return decision.kind === 'write' && isBetween ? { kind: 'asItIs' } : decision;
+}
+
+/** Gives back what a worker has claimed and not begun. */
+export function decideRelease(
+  run: RunState & Pick<RunFields, 'claimedBy' | 'progress'>,
+  speaker: Speaker,
+): Decision<object> {
+  if (run.workerId === null) return notPossible('no worker has claimed the run: there is nothing to release');
+  const isGivenBack = run.status === 'pending' && run.claimedBy === null;
+  if (run.status !== 'running' && !isGivenBack) return notPossible(stateOf(run));
+  const stale = staleness(run, speaker);
+  if (stale !== null) return notPossible(stale);
+  if (isGivenBack) return { kind: 'asItIs' };
+  if (run.progress !== null) return notPossible(HAS_BEGUN);
+  return { kind: 'write' };
+}
+
+const HAS_BEGUN = 'the worker has begun the run, by its progress: it can only be completed';
 
 export function decideHeartbeat(run: RunState, speaker: Speaker): Decision<object> {
   if (run.trigger === 'notify') return notPossible(OF_NOTIFIER);

@@ -47,8 +47,14 @@ export const RUN_LINES: Lines = {
     if (stopping) logger.info({ count }, 'unsent runs handed back to the other instances');
     else logger.debug({ count }, 'runs that waited too long for a slot handed back to all instances');
   },
-  runCompleted: (logger, { runId, scheduleId, attempt, settlement: { status, error } }) => {
-    if (status === 'failed') logger.warn({ runId, scheduleId, attempt, error }, 'run reported as failed');
+  runCompleted: (logger, { runId, scheduleId, attempt, settlement: { status, error, retryAt } }) => {
+    if (status === 'pending')
+      logger.info(
+        { runId, scheduleId, attempt, error, retryAt: isoOrNull(retryAt) },
+        'an attempt was reported as failed for now; another one follows',
+      );
+    else if (status === 'failed')
+      logger.warn({ runId, scheduleId, attempt, error }, 'run reported as failed');
     else logger.debug({ runId, scheduleId, attempt }, `run reported as ${status}`);
   },
   runsCancelled: (logger, { reason, count, runId }) => {

@@ -7,7 +7,6 @@ import type { Scope } from '../../core/access/scope.ts';
 import { NO_SHARES, type ScopeShares } from '../../core/access/scope-shares.ts';
 import { laneInScope, queueOfLane } from '../../core/runs/run-lane.ts';
 import type { AuditAction, AuditDetail } from '../../core/audit.ts';
-import type { RunSettled } from '../../core/events.ts';
 import type { Instant } from '../../core/instant.ts';
 import {
   type CompletionWord,
@@ -36,6 +35,7 @@ import { findRecord, heartbeatIfCurrent, shareCurrentDefinition } from '../../st
 import { type RunChange, saveLockedRuns } from '../../store/runs/save-runs.ts';
 import type { OpenRunCaps } from '../scope-caps.ts';
 import { goneNamesOf, refuseGone } from './gone-names.ts';
+import { settledOf } from './settled-by-report.ts';
 
 /** Also of a fire by hand, and of one-off runs. */
 export interface RunActionDeps {
@@ -141,12 +141,16 @@ export interface Action<Write> {
   keepsSchedule?: boolean;
   /** Whether the run is open afterwards, and counts towards the caps of its scope. */
   opens?: boolean;
+  /** Reads what else decides, once the run is locked. */
+  read?: (tx: Transaction, run: RunRecord) => Promise<void>;
   decide: (run: RunRecord, definition: OfSchedule | null) => Decision<Write>;
   change: (
     from: RunRecord,
     decision: Write,
     given: { definition: OfSchedule | null; now: Instant },
   ) => RunChange;
+  /** Answers how many effects there are to see to. */
+  save?: (tx: Transaction, change: RunChange) => Promise<number>;
   /** Called once it is committed. */
   emit: (events: EventBus, from: RunRecord, to: RunRecord) => void;
 }
@@ -157,7 +161,11 @@ interface Acted {
   work?: Work;
 }
 
-async function act<Write>(deps: RunActionDeps, id: string, action: Action<Write>): Promise<ActionResult> {
+export async function act<Write>(
+  deps: RunActionDeps,
+  id: string,
+  action: Action<Write>,
+): Promise<ActionResult> {
   if (!mayBeRunId(id)) return { kind: 'noSuchRun' };
   const { result, change, work } = await deps.database.transaction((tx) => actIn(tx, id, action, deps));
   if (change) action.emit(deps.events, change.from, change.to);
@@ -168,7 +176,16 @@ async function act<Write>(deps: RunActionDeps, id: string, action: Action<Write>
 async function actIn<Write>(
   tx: Transaction,
   id: string,
-  { keepsSchedule = false, opens = false, audited, detail, decide, change: changeOf }: Action<Write>,
+  {
+    keepsSchedule = false,
+    opens = false,
+    audited,
+    detail,
+    read,
+    decide,
+    save,
+    change: changeOf,
+  }: Action<Write>,
   { auditor, scope, scopeShares, openRunCaps }: RunActionDeps,
 ): Promise<Acted> {
   // The schedule first, as all transactions lock them.
@@ -178,6 +195,7 @@ async function actIn<Write>(
   const gone = await goneNamesOf(tx, before ? [before] : []);
   const run = await lockRun(tx, id);
   if (!run) return { result: { kind: 'noSuchRun' } };
+  await read?.(tx, run);
   const decision = refuseGone(decide(run, definition), run, gone);
   if (decision.kind === 'notPossible') return { result: { ...decision, summary: summaryOf(run) } };
   if (decision.kind === 'asItIs') return { result: answer(await findRun(tx, id, scope)) };
@@ -187,7 +205,8 @@ async function actIn<Write>(
     detail: { was: run.status, ...detail?.(run, decision) },
   }));
   const change = changeOf(run, decision, { definition, now });
-  const work = workOfChanges([change], await saveLockedRuns(tx, [change]));
+  const effects = save ? await save(tx, change) : await saveLockedRuns(tx, [change]);
+  const work = workOfChanges([change], effects);
   return { result: answer(await findRun(tx, id, scope)), change, work };
 }
 
@@ -216,21 +235,6 @@ export function workOfChanges(changes: readonly RunChange[], effects: number): R
   const toPull = pending.some(({ to }) => queueOfLane(to.lane) !== null);
   const toAdmit = changes.some(({ from, to }) => from.limitId !== null || to.limitId !== null);
   return { effects, toClaim: pending.length, toPull, toAdmit, messages: 0 };
-}
-
-function settledOf(
-  { firstClaimedAt, lostAt, handedOffAt }: RunRecord,
-  { status, error, finishedAt }: Pick<RunRecord, 'status' | 'error'> & { finishedAt: Instant },
-): RunSettled {
-  return {
-    status,
-    error: error?.message ?? null,
-    durationMs: firstClaimedAt === null ? null : finishedAt - firstClaimedAt,
-    retryAt: null,
-    // A run that was handed off before has been counted already.
-    recovered: lostAt !== null && handedOffAt === null,
-    inDoubt: false,
-  };
 }
 
 function summaryOf({ status, reason, attempts }: RunState): RunSummary {

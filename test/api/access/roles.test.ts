@@ -41,7 +41,7 @@ function roleOf(method: string, path: string): RoleNeeded {
   if (call === '/me' || call === '/session') return 'any';
   if (method === 'GET') return ['/verify', '/audit'].includes(call) ? 'operator' : 'viewer';
   if (call === '/preview') return 'viewer';
-  if (/^\/queues\/[^/]+\/claim$|^\/runs\/[^/]+\/(complete|heartbeat)$/.test(call)) return 'worker';
+  if (/^\/queues\/[^/]+\/claim$|^\/runs\/[^/]+\/(complete|heartbeat|release)$/.test(call)) return 'worker';
   if (/^\/runs(\/batch|\/bulk)?$|^\/runs\/[^/]+\/(cancel|retry)$/.test(call)) return 'operator';
   if (/^\/schedules\/[^/]+\/(fire|backfill|skip|unskip)$/.test(call)) return 'operator';
   return 'admin';

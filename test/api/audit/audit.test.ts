@@ -257,6 +257,9 @@ const WALKS: Record<string, Walk> = {
     (id) => [`/runs/${id}/complete`, { status: 'failed', error: 's3cret', result: 'p', workerId: 'w' }],
     { action: 'run.complete', subject: ANY_ID, detail: { was: 'running', status: 'failed', attempt: 1 } },
   ),
+  releaseRun: walk(claimedRun, (id) => [`/runs/${id}/release`, { workerId: 'w' }], {
+    ...{ action: 'run.release', subject: ANY_ID, detail: { was: 'running', attempt: 1 } },
+  }),
   heartbeatRun: walk(claimedRun, (id) => [`/runs/${id}/heartbeat`, { workerId: 'w' }], null),
   claimRuns: walk(newRun, () => ['/queues/audited/claim', { workerId: 'w' }], null),
   takeOver: {

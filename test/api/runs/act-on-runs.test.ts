@@ -277,6 +277,21 @@ describe('/complete', () => {
     expect(list['result']).toMatchObject({ body: `[${'1,'.repeat(2048)}`.slice(0, 4096) });
   });
 
+  test('as failed for now is tried again, and again the same report changes nothing', async () => {
+    const id = await leased();
+    const word = { ...BY, status: 'failed', retry: true, error: 'no space', result: 'half' };
+    api.justWoken();
+    const run = await done(await act(id, 'complete', word));
+    expect(run).toMatchObject({ status: 'pending', attempts: 1, failures: 1, result: { body: 'half' } });
+    expect(run).toMatchObject({ leaseUntil: null, error: { kind: 'reported', message: 'no space' } });
+    expect(api.justWoken()).toMatchObject({ effects: 0, workers: 1 });
+    expect(await done(await act(id, 'complete', word))).toEqual(run);
+    const plain = await done(
+      await act(await leased(), 'complete', { ...BY, status: 'failed', retry: false }),
+    );
+    expect(plain['status']).toBe('failed');
+  });
+
   test('releases its dependents', async () => {
     const id = await leased();
     const dependant = await made({ dependsOn: [id] });
@@ -313,6 +328,8 @@ describe('/complete', () => {
     [{ status: 'cancelled' }, ['/status']],
     [{ status: 'succeeded', error: 'x' }, ['/error']],
     [{ status: 'succeeded', error: '' }, ['/error']],
+    [{ status: 'succeeded', retry: true, error: 'x' }, ['/error', '/retry']],
+    [{ status: 'failed', retry: 'true' }, ['/retry']],
     [
       { status: 'x', error: 7, attempt: 0, workerId: '', progress: 1, payload: 1 },
       ['/attempt', '/error', '/payload', '/progress', '/status', '/workerId'],
@@ -405,12 +422,50 @@ describe('/heartbeat', () => {
   });
 });
 
+describe('/release', () => {
+  test('of a claimed run makes it pending at once, and again is the same', async () => {
+    const id = await leased();
+    api.justWoken();
+    const run = await done(await act(id, 'release', { ...BY, attempt: 1 }));
+    expect(run).toMatchObject({
+      status: 'pending',
+      attempts: 1,
+      failures: 0,
+      claimedBy: null,
+      leaseUntil: null,
+    });
+    expect(Date.parse(textOf(run['nextAttemptAt']))).toBeLessThanOrEqual(Date.now());
+    expect(api.justWoken()).toMatchObject({ workers: 1, effects: 0 });
+    expect(await done(await act(id, 'release', BY))).toEqual(run);
+  });
+
+  test('of a run that has progress, that no worker has, or that another one has, is 409', async () => {
+    const begun = await leased();
+    await act(begun, 'heartbeat', { ...BY, progress: 0 });
+    await refused(begun, 'release', BY, /has begun the run, by its progress/);
+    await refused(await made(), 'release', undefined, /no worker has claimed the run/);
+    await refused(await accepted(), 'release', {}, /no worker has claimed the run/);
+    await refused(await leased(), 'release', { workerId: 'w-2' }, /not claimed by worker w-2$/);
+    await refused(await leased(), 'release', { attempt: 1 }, /workerId must name it$/);
+    await refused(await leased(), 'release', { ...BY, attempt: 2 }, /attempt 2 is not the current one/);
+    await refused(await ended('failed', { worker_id: 'w-1' }), 'release', BY, /ended as failed/);
+  });
+
+  test.each<[unknown, string[]]>([
+    [{ attempt: 0, progress: 1, workerId: '' }, ['/attempt', '/progress', '/workerId']],
+    ['[]', ['']],
+  ])('with %j is 400', async (body, paths) => {
+    expectProblem(await act(await leased(), 'release', body), 400, paths);
+  });
+});
+
 describe('every action', () => {
   const BODIES = [
     ['cancel', undefined],
     ['retry', undefined],
     ['complete', { ...BY, status: 'succeeded' }],
     ['heartbeat', BY],
+    ['release', BY],
   ] as const;
 
   test.each(BODIES)('/%s of an unknown run is 404', async (action, body) => {

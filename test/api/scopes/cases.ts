@@ -193,6 +193,8 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
       ],
       { status: 'succeeded', workerId: `${p}worker` },
     ),
+  'POST /runs/{id}/release': (p, runs) =>
+    eachRun(runs, '/release', {}, { attempt: 9 }, { workerId: `${p}worker` }),
   'POST /runs/{id}/cancel': (_, runs) => eachRun(runs, '/cancel', undefined),
   'POST /runs/{id}/retry': (_, runs) => eachRun(runs, '/retry', undefined),
   'POST /runs/bulk': (p) =>

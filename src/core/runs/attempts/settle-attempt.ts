@@ -32,8 +32,8 @@ export type Settled =
 /**
  * Writes the outcome of an attempt into its run. The guard is the claim under which the attempt was made. One
  * exception: a 2xx settles a run that is still pending, whichever instance claims it now, because it is the truth. But
- * a 2xx that only says that work has begun does not settle a run that was opened again since, or that has given up the
- * place of its limit: such a run is sent again once it has a place.
+ * a 2xx that only says that work has begun does not settle a run that was opened again since, or was reported as failed
+ * for now, or that has given up the place of its limit: such a run is sent again once it has a place.
  */
 export function settleAttempt(run: RunRecord, attempted: AttemptSettlement, now: Instant): Settled {
   if (mayBeSettled(run, attempted)) return { kind: 'settled', run: settledRun(run, attempted, now) };
@@ -69,8 +69,14 @@ export function pausesSchedule(
 function mayBeSettled(run: RunRecord, { outcome, settlement, ...claim }: AttemptSettlement): boolean {
   if (run.status !== 'pending') return false;
   if (settlement.status === 'running' && claim.attempt <= (run.retriedAfter ?? 0)) return false;
+  if (settlement.status === 'running' && hasFailedSince(run, claim)) return false;
   if (settlement.status === 'running' && run.limitId !== null && run.admittedAt === null) return false;
   return outcome === 'accepted' || isOfClaim(run, claim);
+}
+
+/** Its target took it and said, before this could be written, that it failed for now. */
+function hasFailedSince({ attemptLog }: RunRecord, { attempt }: Pick<Claim, 'attempt'>): boolean {
+  return attemptLog?.some((one) => one.attempt === attempt && one.outcome === 'transient') === true;
 }
 
 function isOfClaim(run: RunRecord, { instanceId, attempt }: Pick<Claim, 'instanceId' | 'attempt'>): boolean {
