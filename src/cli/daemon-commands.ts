@@ -46,7 +46,7 @@ export function addDaemonCommands(program: Command, cli: Cli): void {
   const asOwner = 'FIRELOCK_MIGRATION_DATABASE_URL=postgres://owner@127.0.0.1/firelock firelock migrate';
   withExamples(migrate, asOwner, `${asOwner} --grant-to firelock_app`);
   addRotateSecrets(program, cli);
-  addDatabaseUrl(program, cli);
+  addDatabase(program, cli);
   addTokenCommands(program, cli);
   addSetup(program, cli);
 }
@@ -78,12 +78,45 @@ function addRotateSecrets(program: Command, cli: Cli): void {
   withExamples(rotate, 'FIRELOCK_SECRET_KEYS=k2:…,k1:… firelock rotate-secrets');
 }
 
+function addDatabase(program: Command, cli: Cli): void {
+  const { daemon, version } = cli.surroundings;
+  const database = group(
+    program,
+    'database',
+    'the database of the daemon: dump it, restore it, or use it by its URL',
+  );
+  const dump = database
+    .command('dump')
+    .description(
+      'write everything that firelock has stored into a file, while instances work; needs no pg_dump, and any PostgreSQL takes it (docs/restoring.md)',
+    )
+    .argument('<file>', 'a file that does not exist')
+    .action(async (file: string) => {
+      const { dump } = await import('./database-commands.ts');
+      cli.exitCode = await daemon.onDatabase((given) => dump(given, file, version));
+    });
+  withExamples(dump, 'firelock database dump firelock.dump');
+  const restore = database
+    .command('restore')
+    .description('read such a file into a database that no instance has used: all of it, or nothing')
+    .argument('<file>', 'what firelock database dump wrote')
+    .action(async (file: string) => {
+      const { restore } = await import('./database-commands.ts');
+      cli.exitCode = await daemon.onDatabase((given) => restore(given, file));
+    });
+  withExamples(
+    restore,
+    'DATABASE_URL=postgres://firelock@127.0.0.1/firelock firelock database restore firelock.dump',
+  );
+  addDatabaseUrl(database, cli);
+}
+
 /** The embedded PostgreSQL chooses its port and makes its password by itself. */
-function addDatabaseUrl(program: Command, cli: Cli): void {
-  const url = group(program, 'database', 'the database of the daemon')
+function addDatabaseUrl(database: Command, cli: Cli): void {
+  const url = database
     .command('url')
     .description(
-      'print its URL with the password, for pg_dump and psql; the embedded PostgreSQL answers while a daemon runs',
+      'print its URL with the password, for psql; the embedded PostgreSQL answers while a daemon runs',
     )
     .action(async () => {
       cli.exitCode = await cli.surroundings.daemon.onDatabase(({ databaseUrl, print }) => {
@@ -91,7 +124,7 @@ function addDatabaseUrl(program: Command, cli: Cli): void {
         return Promise.resolve(EXIT.done);
       });
     });
-  withExamples(url, 'pg_dump --no-owner --no-acl "$(firelock database url)" > firelock.sql');
+  withExamples(url, 'psql "$(firelock database url)"');
 }
 
 interface TokenOptions {

@@ -6,6 +6,8 @@ import { type CursorsSetBack, setBackCursors } from '../operations/set-back-curs
 import { observe } from '../operations/take-over.ts';
 import { type Rotation, rotateSecrets } from '../operations/rotate-secrets.ts';
 import { type Database, openDatabase } from '../postgres/database.ts';
+import { dumpDatabase } from '../postgres/dump/dump-database.ts';
+import { restoreDatabase } from '../postgres/dump/restore-database.ts';
 import { migrate } from '../postgres/migrate.ts';
 import { grantTo } from '../postgres/privileges.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
@@ -82,6 +84,36 @@ export async function rotate(options: DatabaseOptions): Promise<number> {
     return isDone && rotation.unreadable.length === 0 ? 0 : 1;
   };
   return onDatabase(databaseUrl, options, work, (error) => [undone(error, signal)]);
+}
+
+/** `firelock database dump FILE` */
+export function dump(options: DatabaseOptions, path: string, version: string): Promise<number> {
+  const { databaseUrl, signal, print, secretKeys } = options;
+  const work = async () => {
+    print(`rows in ${path}: ${await dumpDatabase(databaseUrl, { path, version, signal })}`);
+    if (secretKeys.length > 0) print(keysLine(secretKeys.map(({ id }) => id)));
+    return 0;
+  };
+  return onDatabase(databaseUrl, options, work, (error) => [`failed: ${reasonOf(error)}`]);
+}
+
+function keysLine(ids: readonly string[]): string {
+  const keys = ids.length === 1 ? 'the key' : 'one of the keys';
+  return `its secrets are encrypted with ${keys} ${ids.join(', ')}, which is not in it: keep FIRELOCK_SECRET_KEYS, or the embedded PostgreSQL's file secret-key, beside it`;
+}
+
+/** `firelock database restore FILE` */
+export function restore(options: DatabaseOptions, path: string): Promise<number> {
+  const { databaseUrl, migrationDatabaseUrl: url = databaseUrl, signal, print } = options;
+  const work = async () => {
+    await migrateTo(url, options);
+    print(`rows restored: ${await restoreDatabase(url, { path, signal })}`);
+    print(
+      'what was due since the dump is fired once an instance starts, unless you call: firelock resume --from-now',
+    );
+    return 0;
+  };
+  return onDatabase(url, options, work, (error) => [`failed: ${reasonOf(error)}; nothing was restored`]);
 }
 
 async function onDatabase(

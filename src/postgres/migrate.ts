@@ -67,6 +67,19 @@ export async function isMigrated(db: Executor): Promise<boolean> {
   return (await missingOf(db, readMigrations(MIGRATIONS_FOLDER))).length === 0;
 }
 
+/** The schema is that of this version exactly: for what names each of its columns. */
+export async function isOfThisVersion(db: Executor): Promise<boolean> {
+  if (!(await isMigrated(db))) return false;
+  const [row] = await rowsOf<{ applied: number }>(db)(sql`-- isOfThisVersion
+    SELECT count(*)::int AS applied FROM firelock_migrations`);
+  return row?.applied === readMigrations(MIGRATIONS_FOLDER).length;
+}
+
+/** The hashes of this version's migrations. */
+export function migrationHashes(): string[] {
+  return readMigrations(MIGRATIONS_FOLDER).map(({ hash }) => hash);
+}
+
 /** Null: another instance migrates. */
 async function applyMissing(
   database: Database,

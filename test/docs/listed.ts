@@ -126,9 +126,10 @@ export const LISTED: readonly Listed[] = [
   },
   {
     page: 'docs/restoring.md',
-    begins: 'pg_dump --no-owner',
-    why: 'it needs an embedded PostgreSQL, and client programs that are as new',
+    begins: 'firelock database dump',
+    why: 'it needs an embedded PostgreSQL, and starts a daemon',
     doneBy: 'test/daemon/local.test.ts',
+    check: commandsExist,
   },
   {
     page: 'docs/restoring.md',

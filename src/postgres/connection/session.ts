@@ -3,10 +3,12 @@ import type postgres from 'postgres';
 import { type DatabaseUrl, type Host, hostText } from '../../config/database-url.ts';
 import { type Client, createClient } from './client.ts';
 import { ConnectionLost, NotReadCommitted } from '../errors.ts';
+import { copyIn, copyOut } from './copying.ts';
 import type { Executor } from '../executor.ts';
 import { type PreparedStatements, createPreparedStatements } from './statement-names.ts';
 import { type InTransaction, transaction } from '../transaction.ts';
 import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
 import type { DatabaseTls } from '../../config/database-url.ts';
 import { openSocket } from './socket.ts';
 
@@ -15,6 +17,10 @@ export interface Session {
   readonly host: Host;
   readonly executor: Executor;
   readonly mayWrite: boolean;
+  /** The rows that a `COPY … TO STDOUT` answers. */
+  copyOut(statement: string): Promise<Readable>;
+  /** Sends rows to a `COPY … FROM STDIN`. */
+  copyIn(statement: string, rows: AsyncIterable<Buffer>): Promise<void>;
   /** Whether its connection is there, and not so old that a new one should replace it. */
   isUsable(): boolean;
   /** Resolves when its connection is gone. */
@@ -86,6 +92,8 @@ function sessionOn(url: DatabaseUrl, host: Host, client: Client, { key, isOwn, m
   return {
     host,
     mayWrite,
+    copyOut: (statement) => copyOut(client.sql, statement),
+    copyIn: (statement, rows) => copyIn(client.sql, statement, rows),
     executor: executorOn(host, client, isOwn ? createPreparedStatements() : undefined),
     isUsable: client.isUsable,
     lost: client.lost,
