@@ -38,7 +38,7 @@ export interface ApiDeps {
   targets: TargetRegistry;
   /** Encrypts secret values of targets and connections. */
   secrets: KeyRing;
-  /** There is FIRELOCK_SECRETS_DIR: connections may name its files. */
+  /** There is FIRELOCK_SECRETS_DIR: values may be in its files. */
   takesSecretFiles: boolean;
   /** There is FIRELOCK_SMTP_URL: notifiers may send mail. */
   sendsMail: boolean;

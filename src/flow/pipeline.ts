@@ -31,6 +31,7 @@ import type { ClaimToExecute } from './dispatch/dispatch-state.ts';
 import { createDispatcher } from './dispatch/dispatch.ts';
 import { MESSAGE_POLL_MS, MESSAGE_SLOTS, NEVER_HELD, joinDispatchers } from './dispatch/dispatchers.ts';
 import { createEffects } from './effects.ts';
+import { createTargetFiller } from './handoff/file-values.ts';
 import { createConnectionReader } from './handoff/connection-reader.ts';
 import { createDependencyReader } from './handoff/dependency-outcomes.ts';
 import { type HandoffDeps, attemptHandoff, createHandoffStarter } from './handoff/handoff.ts';
@@ -127,7 +128,8 @@ export function createPipeline(given: PipelineDeps) {
   };
   const deps = { ...given, wake, shortage: createOwnShortage(given.events, given.clock) };
   const definitions = createHandoffDefinitions(database, given.secrets);
-  const readConnection = createConnectionReader({ ...deps, files: createSecretFiles(given.secretsDir) });
+  const ofFiles = { ...deps, files: createSecretFiles(given.secretsDir) };
+  const readConnection = createConnectionReader(ofFiles);
   const canceller = new TargetCanceller({ ...deps, definitions, readConnection });
   const { effects, alertEffects, begunEffects } = createEffects({
     ...deps,
@@ -143,6 +145,7 @@ export function createPipeline(given: PipelineDeps) {
     startHandoff: createHandoffStarter(deps),
     readDependencies: createDependencyReader(database),
     readConnection,
+    fillTarget: createTargetFiller(ofFiles),
   };
   const dispatching = {
     ...{ ...deps, settler, definitions, pollIntervalMs: deps.tickIntervalMs },

@@ -30,7 +30,8 @@ it.each<[string, Partial<Connection>]>([
 
 it('what is typed for another way to log in is not sent, and rows in which nothing is typed are left out', () => {
   const token = { text: 'abc', isFile: false };
-  const draft = { ...EMPTY, url: 'https://a', token, headers: [['', ''] as const, ['X-A', ''] as const] };
+  const headers = { values: [['', ''] as const, ['X-A', ''] as const], files: [['', ''] as const] };
+  const draft = { ...EMPTY, url: 'https://a', token, headers };
   expect(bodyOf(draft)).toEqual({ url: 'https://a', headers: { 'X-A': '' }, auth: null, tls: null });
   expect(bodyOf({ ...draft, authType: 'basic', username: 'me' })['auth']).toEqual({
     ...{ type: 'basic', username: 'me', password: '' },
@@ -38,9 +39,10 @@ it('what is typed for another way to log in is not sent, and rows in which nothi
 });
 
 it('a header that is there twice is refused at once, and a fault of one from a file stands beside the files', () => {
-  const draft = { ...EMPTY, headers: [['X/A', '1'] as const], fileHeaders: [['X/A', 'a'] as const] };
+  const headers = { values: [['X/A', '1'] as const], files: [['X/A', 'a'] as const] };
+  const draft = { ...EMPTY, headers };
   expect(faultsOf(draft)).toEqual([{ path: '/headers', message: 'X/A is there twice' }]);
-  const isOfFiles = (path: string) => isOfPairs({ path }, '/headers', draft.fileHeaders);
+  const isOfFiles = (path: string) => isOfPairs({ path }, '/headers', headers.files);
   expect(['/headers/X~1A', '/headers/X~1A/file', '/headers/X~1AB', '/headers'].map(isOfFiles)).toEqual([
     ...[true, true, false, false],
   ]);

@@ -3,33 +3,11 @@ import { credentialFault } from '../../core/connections/credential-rules.ts';
 import { certificatesFault, privateKeyFault } from '../../core/connections/pem.ts';
 import { withoutFault } from '../http/common-schemas.ts';
 import { MASK, MAX_HEADER_VALUE_LENGTH } from '../targets/http-call-schemas.ts';
+import { orFile } from '../targets/secret-file-schemas.ts';
 
-const MAX_FILE_NAME_LENGTH = 255;
 const MAX_PEM_LENGTH = 65_536;
 
-const secretFile = z
-  .strictObject({
-    file: z
-      .string()
-      .max(MAX_FILE_NAME_LENGTH)
-      .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*(\/[A-Za-z0-9][A-Za-z0-9._-]*)*$/, {
-        error:
-          'must be a name, or several with slashes between them, each of letters (A-Z, a-z), digits, dots, dashes or ' +
-          'underscores, and begin with a letter or digit',
-      })
-      .meta({ example: 'github-token' }),
-  })
-  .meta({ id: 'SecretFile', description: 'A file of `FIRELOCK_SECRETS_DIR`, whose content is the value.' });
-
 const KEPT = `Answered as "${MASK}", which sent back keeps the stored value where the origins that it is bound to are unchanged.`;
-
-function orFile(text: z.ZodString, description: string) {
-  return z
-    .union([text, secretFile], {
-      error: ({ input }) => (input === undefined ? 'is required' : 'must be a string, or {"file": "NAME"}'),
-    })
-    .meta({ description });
-}
 
 function secretText(name: string, maxLength: number, faultOf: (value: string) => string | null) {
   const text = z

@@ -1,21 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
-import { beyondScope, sees } from '../../core/access/scope.ts';
-import {
-  type Connection,
-  type ConnectionFields,
-  type Credential,
-  isSecretFile,
-} from '../../core/connections/connection.ts';
+import type { Connection, ConnectionFields } from '../../core/connections/connection.ts';
 import { openConnection, sealConnection } from '../../core/connections/connection-secrets.ts';
 import { type CredentialPlace, mapCredentials } from '../../core/connections/map-credentials.ts';
 import { keyOfAnotherFault } from '../../core/connections/pem.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
+import { type Credential, isSecretFile } from '../../core/secrets/secret-file.ts';
 import type { ConnectionContent } from '../../operations/connection-changes.ts';
 import { pointer } from '../../core/json-text.ts';
 import { type Fault, invalid } from '../http/problem.ts';
 import type { Resolving } from '../named/named-routes.ts';
 import { MASK } from '../targets/http-call-schemas.ts';
 import { NO_KEY } from '../targets/inputs.ts';
+import { fileRules, resolveFile } from '../targets/secret-files.ts';
 import type { ConnectionInput } from './schemas.ts';
 
 /**
@@ -24,8 +20,10 @@ import type { ConnectionInput } from './schemas.ts';
  */
 export function resolveConnection(
   input: ConnectionInput,
-  { current, uid, scope, deps: { secrets, takesSecretFiles } }: Resolving<Connection>,
+  { current, uid, scope, deps }: Resolving<Connection>,
 ): { content: ConnectionContent; faults: readonly Fault[] } {
+  const { secrets } = deps;
+  const rules = fileRules(deps, scope);
   const faults: Fault[] = [];
   const impossible: Fault[] = [];
   const stored = current === null ? [] : storedIn(current);
@@ -34,21 +32,16 @@ export function resolveConnection(
     (value, place): Credential => {
       const path = pointer(place.steps);
       const refuse = (message: string) => void faults.push({ path, message });
-      const goesElsewhere = ({ origins }: Stored) => !isDeepStrictEqual(origins, place.origins);
-      const before = stored.find((one) => one.path === path.toLowerCase());
-      if (typeof value === 'object') {
-        const named = stored.filter((one) => isSecretFile(one.value) && one.value.file === value.file);
-        if (named.length === 0 && !takesSecretFiles) impossible.push({ path, message: NO_DIRECTORY });
-        const isKept = before !== undefined && named.includes(before) && !goesElsewhere(before);
-        if (!isKept && !sees(scope, value.file))
-          impossible.push({ path, message: `${beyondScope(scope)}: ${OF_FILES}` });
-        if (named.length > 0 && named.every(goesElsewhere)) refuse(FILE_MOVED);
-        else if (before && named.includes(before)) return keptFile(before.value, secrets, refuse);
-        return { file: value.file, seal: null };
-      }
+      const placed = stored.map((one) => ({
+        ...one,
+        goesElsewhere: !isDeepStrictEqual(one.origins, place.origins),
+      }));
+      const before = placed.find((one) => one.path === path.toLowerCase());
+      if (typeof value === 'object')
+        return resolveFile(value, { path, before, stored: placed, faults, impossible }, rules);
       if (value !== MASK || place.isPublic) return value;
       if (before === undefined || isSecretFile(before.value)) refuse(NOTHING_KEPT);
-      else if (goesElsewhere(before)) refuse(MOVED);
+      else if (before.goesElsewhere) refuse(MOVED);
       return before?.value ?? value;
     },
   );
@@ -79,14 +72,6 @@ function storedIn(current: ConnectionFields): Stored[] {
   return stored;
 }
 
-/**
- * With its proof, also if that does not fit: a row that was edited in the database gets no new proof by being sent back.
- */
-function keptFile(kept: Credential, secrets: KeyRing, refuse: (message: string) => void): Credential {
-  if (isSecretFile(kept) && kept.seal === null && secrets.sealsWith !== null) refuse(UNPROVEN);
-  return kept;
-}
-
 /** A certificate beside a key that is kept. One that cannot be decrypted is not compared. */
 function keptKeyFaults({ tls }: ConnectionInput, current: Connection | null, secrets: KeyRing): Fault[] {
   const kept = current?.tls?.key ?? null;
@@ -110,12 +95,3 @@ function openedOrNull(connection: Connection, secrets: KeyRing): string | null {
 
 const NOTHING_KEPT = `is "${MASK}", but there is no stored value to keep`;
 const MOVED = 'must be given again, since the origin that it is sent to changes';
-const FILE_MOVED =
-  'names a file that the stored connection sends to another origin: whoever may edit it could have the content sent ' +
-  'elsewhere, by its name alone; delete the connection first, or name another file';
-const UNPROVEN =
-  'names a file that is stored without a proof of who named it: there was no key, or the row was edited in the database; ' +
-  'name another file first, and then this one again';
-const OF_FILES = 'the name of a secret file begins with one of its prefixes, or with shared.';
-const NO_DIRECTORY =
-  'cannot name a file: there is no directory of secrets; set FIRELOCK_SECRETS_DIR (docs/connections.md)';

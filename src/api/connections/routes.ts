@@ -5,10 +5,10 @@ import { addNamedRoutes } from '../named/named-routes.ts';
 import { resolveConnection } from './inputs.ts';
 import { connection, connectionInput } from './schemas.ts';
 import type { z } from 'zod';
-import { type Connection, isSecretFile } from '../../core/connections/connection.ts';
+import type { Connection } from '../../core/connections/connection.ts';
 import { mapCredentials } from '../../core/connections/map-credentials.ts';
 import { isoInstant } from '../../core/instant.ts';
-import { MASK } from '../targets/http-call-schemas.ts';
+import { answerCredential } from '../targets/answers.ts';
 
 export function addConnectionRoutes(api: Api, deps: ApiDeps): void {
   addNamedRoutes(api, deps, {
@@ -27,8 +27,7 @@ export function addConnectionRoutes(api: Api, deps: ApiDeps): void {
 function answerConnection(stored: Connection): z.output<typeof connection> {
   const { id, description, version, updatedAt } = stored;
   const { url, headers, auth, tls } = mapCredentials(stored, (value, { isPublic }) => {
-    if (isSecretFile(value)) return { file: value.file };
-    return isPublic && typeof value === 'string' ? value : MASK;
+    return isPublic && typeof value === 'string' ? value : answerCredential(value);
   });
   return { id, description, url, headers, auth, tls, version, updatedAt: isoInstant(updatedAt) };
 }

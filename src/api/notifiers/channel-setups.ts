@@ -4,7 +4,7 @@ import { CHANNEL_TYPES } from '../../core/alerts/texts/channels.ts';
 import { pagingBody, routingKeyOf } from '../../core/alerts/texts/pagerduty-event.ts';
 import { destinationOf } from '../../core/schedules/target-parts.ts';
 import type { HandoffTarget, HttpTarget } from '../../core/schedules/schedule.ts';
-import type { SecretText } from '../../core/secrets/key-ring.ts';
+import type { Credential } from '../../core/secrets/secret-file.ts';
 import { ALWAYS, text } from '../http/common-schemas.ts';
 import { pointer } from '../../core/json-text.ts';
 import { isObject } from '../http/json/json-body.ts';
@@ -13,6 +13,7 @@ import type { Fault } from '../http/problem.ts';
 import { answerHttpTarget } from '../targets/answers.ts';
 import { MASK } from '../targets/http-call-schemas.ts';
 import { unmaskHttpTarget } from '../targets/inputs.ts';
+import type { FileRules } from '../targets/secret-files.ts';
 import { answeredHttpTarget, httpInput } from '../targets/schemas.ts';
 
 /** How a channel is set up: what is sent and answered of it, what its messages are handed to. What they say: `core/alerts/texts/`. */
@@ -29,6 +30,7 @@ interface Channel<Input extends z.ZodType, Answered extends z.ZodType, Target ex
 export interface Filling {
   stored: HandoffTarget | null;
   mail: { sends: boolean; domains: readonly string[] };
+  files: FileRules;
   faults: Fault[];
   /** Answered with 422: well-formed, but not allowed. */
   impossible: Fault[];
@@ -156,15 +158,17 @@ export const answeredChannel = z
   .discriminatedUnion('type', [webhook.answered, slack.answered, pagerduty.answered, email.answered])
   .meta({ id: 'AnsweredChannel', description: `A channel; each secret value is "${MASK}".` });
 
-function unmasked(given: Parameters<typeof unmaskHttpTarget>[0], { stored, faults }: Filling): HttpTarget {
-  const found: Fault[] = [];
-  const target = unmaskHttpTarget(given, stored?.type === 'http' ? stored : null, found);
-  faults.push(...found.map(({ path, message }) => ({ path: `/channel${path}`, message })));
+function unmasked(given: Parameters<typeof unmaskHttpTarget>[0], from: Filling): HttpTarget {
+  const { stored, files } = from;
+  const found = { faults: [] as Fault[], impossible: [] as Fault[] };
+  const target = unmaskHttpTarget(given, stored?.type === 'http' ? stored : null, found, files);
+  for (const kind of ['faults', 'impossible'] as const)
+    from[kind].push(...found[kind].map(({ path, message }) => ({ path: `/channel${path}`, message })));
   return target;
 }
 
 /** A routing key is kept only for where it goes already. */
-function keptKey(given: string, target: HttpTarget, { stored, faults }: Filling): SecretText {
+function keptKey(given: string, target: HttpTarget, { stored, faults }: Filling): Credential {
   if (given !== MASK) return given;
   const path = '/channel/routingKey';
   const destination = ({ connection, url }: HttpTarget) => destinationOf(connection, url);

@@ -5,6 +5,7 @@ import type { StoredNotifier } from '../../store/notifiers/find-notifiers.ts';
 import { type Fault, invalid } from '../http/problem.ts';
 import type { Resolving } from '../named/named-routes.ts';
 import { NO_KEY } from '../targets/inputs.ts';
+import { fileRules } from '../targets/secret-files.ts';
 import { CHANNEL_SETUPS, type Filling } from './channel-setups.ts';
 import type { NotifierInput } from './schemas.ts';
 
@@ -14,13 +15,14 @@ import type { NotifierInput } from './schemas.ts';
  */
 export function resolveNotifier(
   { id: _id, version: _version, updatedAt: _updatedAt, channel, ...rest }: NotifierInput,
-  { current, uid, deps: { secrets: ring, sendsMail, mailToDomains } }: Resolving<StoredNotifier>,
+  { current, uid, scope, deps }: Resolving<StoredNotifier>,
 ): { content: NotifierContent; faults: Fault[] } {
+  const { secrets: ring, sendsMail, mailToDomains } = deps;
   const before = current?.target ?? null;
   const { targetOf, placeOf } = CHANNEL_SETUPS[channel.type];
   const from: Filling = {
     ...{ stored: before, mail: { sends: sendsMail, domains: mailToDomains } },
-    ...{ faults: [], impossible: [] },
+    ...{ files: fileRules(deps, scope), faults: [], impossible: [] },
   };
   const given: HandoffTarget = targetOf(channel as never, from);
   if (from.faults.length > 0) throw invalid(from.faults);

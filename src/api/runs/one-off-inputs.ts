@@ -1,13 +1,14 @@
 import { type Scope, beyondScope, owns, scopeText, sees } from '../../core/access/scope.ts';
 import { type OneOffHandoff, type OneOffRun, definitionUid } from '../../core/runs/one-off-run.ts';
 import type { Target } from '../../core/schedules/schedule.ts';
-import type { KeyRing } from '../../core/secrets/key-ring.ts';
+import type { SecretFile } from '../../core/secrets/secret-file.ts';
 import { acceptRuns } from '../../operations/runs/submit-one-off-runs.ts';
 import { CannotAccept } from '../../operations/runs/one-off-links.ts';
 import { type Fault, invalid, MAX_FAULTS } from '../http/problem.ts';
 import { type OneOffItemInput, type OneOffRunInput, MAX_DEPENDENCIES } from './one-off-schemas.ts';
 import { bodySizeFaults } from '../targets/body-and-outcome.ts';
 import { unmaskTarget, sealed } from '../targets/inputs.ts';
+import type { FileRules } from '../targets/secret-files.ts';
 import type { FastifyRequest } from 'fastify';
 import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
 import { isObject } from '../http/json/json-body.ts';
@@ -20,11 +21,9 @@ export interface OneOffFaults {
   impossible: Fault[];
 }
 
-interface OneOffContext {
+interface OneOffContext extends FileRules {
   refs: ReadonlySet<string>;
-  secrets: KeyRing;
   faults: OneOffFaults;
-  scope: Scope;
 }
 
 /**
@@ -34,14 +33,15 @@ interface OneOffContext {
 export function oneOffRun(
   input: OneOffRunInput | OneOffItemInput,
   payload: string | undefined,
-  { refs, secrets, faults, scope }: OneOffContext,
+  { refs, faults, ...rules }: OneOffContext,
 ): OneOffRun {
   const { key, runAt, onDependencyFailure, priority, limit, expiresAfterSeconds } = input;
   const { retry, timeoutSeconds, completion, completionTimeoutSeconds, delivery } = input;
   // There is no stored definition with secret values to keep, so all values are those that were sent.
-  const target = unmaskTarget(input.target, null, faults.invalid) as Target<string>;
+  const found = { faults: faults.invalid, impossible: faults.impossible };
+  const target = unmaskTarget(input.target, null, found, rules) as Target<string | SecretFile>;
   faults.invalid.push(...bodySizeFaults(input.target, payload));
-  const given: OneOffHandoff<string> = {
+  const given: OneOffHandoff<string | SecretFile> = {
     target,
     retry,
     timeoutSeconds,
@@ -49,11 +49,11 @@ export function oneOffRun(
     completionTimeoutSeconds,
     delivery,
   };
-  const uid = definitionUid(given, secrets);
-  faults.impossible.push(...ofOthers(input, scope));
+  const uid = definitionUid(given, rules.secrets);
+  faults.impossible.push(...ofOthers(input, rules.scope));
   return {
     ref: 'ref' in input ? input.ref : null,
-    handoff: { ...given, target: sealed(target, { secrets, uid }, null, faults.impossible) },
+    handoff: { ...given, target: sealed(target, { ...rules, uid }, null, faults.impossible) },
     definitionUid: uid,
     payload: payload === undefined || payload === 'null' ? null : payload,
     key,

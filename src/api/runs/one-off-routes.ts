@@ -1,6 +1,4 @@
-import type { Scope } from '../../core/access/scope.ts';
 import type { OneOffRun } from '../../core/runs/one-off-run.ts';
-import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { MAX_DEPENDENCIES_PER_CALL } from '../../operations/runs/one-off-links.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
@@ -14,6 +12,7 @@ import {
 } from './one-off-inputs.ts';
 import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';
 import { type Fault, invalid, unavailable } from '../http/problem.ts';
+import { type FileRules, fileRules } from '../targets/secret-files.ts';
 import { answerRun } from './answers.ts';
 import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 import {
@@ -52,11 +51,10 @@ function addOneRoute(api: Api, deps: ApiDeps): void {
       },
     },
     async ({ body, json: sent, caller }, reply) => {
-      const { secrets } = deps;
       const faults: OneOffFaults = { invalid: [], impossible: [] };
       const asked = oneOffRun(body, sent?.payloads.get('/payload'), {
-        ...{ refs: NO_REFS, secrets, faults },
-        scope: caller.scope,
+        ...{ refs: NO_REFS, faults },
+        ...fileRules(deps, caller.scope),
       });
       refuse(faults);
       const [accepted] = await acceptOrRefuse(audited(deps, { caller }), [asked], () => '');
@@ -101,7 +99,8 @@ function addBatchRoute(api: Api, deps: ApiDeps): void {
       },
     },
     async ({ body: { items }, json: sent, caller }, reply) => {
-      const asked = batchOf(deps.secrets, items, sent?.payloads ?? new Map<string, string>(), caller.scope);
+      const rules = fileRules(deps, caller.scope);
+      const asked = batchOf(rules, items, sent?.payloads ?? new Map<string, string>());
       const accepted = await acceptOrRefuse(audited(deps, { caller }), asked, (index) => `/items/${index}`);
       return reply
         .code(accepted.some(({ created }) => created) ? 201 : 200)
@@ -112,17 +111,16 @@ function addBatchRoute(api: Api, deps: ApiDeps): void {
 
 /** @throws Problem 400, 422 */
 function batchOf(
-  secrets: KeyRing,
+  rules: FileRules,
   items: readonly OneOffItemInput[],
   payloads: ReadonlyMap<string, string>,
-  scope: Scope,
 ): OneOffRun[] {
   const all: OneOffFaults = { invalid: [], impossible: [] };
   const refs = new Set(items.map(({ ref }) => ref));
   const asked = items.map((item, index) => {
     const path = `/items/${index}`;
     const faults: OneOffFaults = { invalid: [], impossible: [] };
-    const one = oneOffRun(item, payloads.get(`${path}/payload`), { refs, secrets, faults, scope });
+    const one = oneOffRun(item, payloads.get(`${path}/payload`), { ...rules, refs, faults });
     const inItem = (fault: Fault) => ({ ...fault, path: path + fault.path });
     all.invalid.push(...faults.invalid.map(inItem));
     all.impossible.push(...faults.impossible.map(inItem));

@@ -1,9 +1,7 @@
 import { z } from 'zod';
 import type { Caller } from '../../core/access/roles.ts';
-import type { Scope } from '../../core/access/scope.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { ScheduleChangeDeps } from '../../operations/schedules/schedule-changes.ts';
-import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import type { ScheduleChange } from '../../operations/schedules/schedule-writes.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
@@ -17,6 +15,7 @@ import { changeOrRefuse } from './writes.ts';
 import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 import { batchInput, besideItems, itemInput } from './schemas.ts';
 import { noteMany, diffOf, scheduleDiff } from './diff.ts';
+import { type FileRules, fileRules } from '../targets/secret-files.ts';
 import { foreignItems, queueFaults } from './scope-faults.ts';
 
 type BatchItem = z.output<typeof batchInput>['items'][number];
@@ -77,9 +76,9 @@ async function putBatch(
   const outlooks = await outlooksOf(deps, items);
   const indexOf = new Map(items.map(({ id }, index) => [id, index]));
   const pathOf = (id: string) => `/items/${indexOf.get(id) ?? 0}`;
-  const { secrets } = deps;
+  const rules = fileRules(deps, scope);
   const { decided, impossible, before } = decisions(items, payloads, {
-    ...{ outlooks, secrets, dryRun, scope },
+    ...{ outlooks, rules, dryRun },
   });
   const changes = decided.map((change) => ({ ...change, by, scope }));
   const changed = await changeOrRefuse(deps, changes, pathOf, impossible, dryRun);
@@ -93,9 +92,8 @@ type Decision = Pick<ScheduleChange, 'id' | 'calendars' | 'decide'>;
 
 interface Deciding {
   outlooks: ReadonlyMap<BatchItem, Outlook>;
-  secrets: KeyRing;
+  rules: FileRules;
   dryRun: boolean;
-  scope: Scope;
 }
 
 type Given = Omit<Parameters<typeof fireFaults>[1], 'id'>;
@@ -104,7 +102,7 @@ type Given = Omit<Parameters<typeof fireFaults>[1], 'id'>;
 function decisions(
   items: readonly BatchItem[],
   payloads: ReadonlyMap<string, string>,
-  { outlooks, secrets, dryRun, scope }: Deciding,
+  { outlooks, rules, dryRun }: Deciding,
 ) {
   let invalidOnes: Fault[] = [];
   let impossibleOnes: Fault[] = [];
@@ -118,19 +116,19 @@ function decisions(
     before.set(id, current);
     const path = `/items/${index}`;
     const inItem = (fault: Fault) => ({ ...fault, path: path + fault.path });
-    const resolved = resolveInput(item, payloads.get(`${path}/payload`), current, { secrets, uid });
+    const resolved = resolveInput(item, payloads.get(`${path}/payload`), current, { ...rules, uid });
     const { definition, faults } = resolved;
     invalidOnes.push(...faults.map(inItem));
     const barred = [
       ...resolved.impossible,
       ...fireFaults(definition, { id, ...given }, outlooks.get(item)),
       ...pauseFaults(resolved, given),
-      ...queueFaults(definition, current, scope),
+      ...queueFaults(definition, current, rules.scope),
     ];
     impossibleOnes.push(...barred.map(inItem));
     if (index === items.length - 1 && invalidOnes.length > 0) throw invalid(invalidOnes);
     // If unchanged values were encrypted anew, a dry run would report them as changes.
-    return dryRun ? definition : encryptedAnew(definition, current, secrets);
+    return dryRun ? definition : encryptedAnew(definition, current, rules.secrets);
   };
   const decided = items.map((item, index): Decision => ({
     id: item.id,

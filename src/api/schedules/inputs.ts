@@ -11,6 +11,7 @@ import { type ScheduleInput, patchedInput } from './schemas.ts';
 import { dayRuleFaults } from './timing/day-schemas.ts';
 import { TIMING_KINDS, kindsOf } from './timing/timing-schemas.ts';
 import { bodySizeFaults } from '../targets/body-and-outcome.ts';
+import type { FileRules } from '../targets/secret-files.ts';
 import { patchableTarget, unmaskTarget, type Sealing, sealed } from '../targets/inputs.ts';
 import { checkValue } from '../http/validation.ts';
 import { fireFaults } from './fire-faults.ts';
@@ -38,7 +39,8 @@ export function resolveInput(
   const faults: Fault[] = [];
   const impossible: Fault[] = [];
   const before = current?.definition.target ?? null;
-  const target = sealed(unmaskTarget(input.target, before, faults), sealing, before, impossible);
+  const unmasked = unmaskTarget(input.target, before, { faults, impossible }, sealing);
+  const target = sealed(unmasked, sealing, before, impossible);
   const { id, status, late, error, nextFireAt, lastFireAt, lockedBy, lockedAt, version, ...rest } = input;
   const { createdAt, updatedAt, ...sent } = rest;
   // A patch may leave out the expression that is stored, which was not read with it.
@@ -67,7 +69,7 @@ export function resolvePatch(
   patch: unknown,
   payload: string | undefined,
   current: Schedule,
-  secrets: KeyRing,
+  rules: FileRules,
 ): ResolvedInput {
   const { payload: stored } = current.definition;
   const merged = mergePatch(patchable(current, patch), withoutPayload(patch));
@@ -78,7 +80,7 @@ export function resolvePatch(
   if (newPayload !== null && Buffer.byteLength(newPayload) > MAX_PAYLOAD_BYTES) {
     throw invalid([{ path: '/payload', message: `must be at most ${MAX_PAYLOAD_BYTES} bytes of JSON` }]);
   }
-  const sealing = { secrets, uid: current.uid };
+  const sealing = { ...rules, uid: current.uid };
   return resolveInput({ ...checked.value, ...kept.stored }, newPayload ?? undefined, current, sealing);
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { fileRules } from '../targets/secret-files.ts';
 import { isoInstant } from '../../core/instant.ts';
 import { SCHEDULE_STATUSES, type Schedule } from '../../core/schedules/schedule.ts';
 import { deleteSchedule } from '../../operations/schedules/delete-schedule.ts';
@@ -160,11 +161,11 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
     async ({ params: { id }, headers, body, json: sent, caller }, reply) => {
       await lookAhead(body, id);
       const named = { id, caller, calendars: calendarsNamedIn(body) };
-      const { secrets } = deps;
+      const rules = fileRules(deps, caller.scope);
       const { schedule: written, change } = await changeOne(deps, named, (current, now, calendars, uid) => {
         checkPreconditions(`schedule ${id}`, headers, current);
-        const resolved = resolveInput(body, sent?.payloads.get('/payload'), current, { secrets, uid });
-        return accepted(resolved, { id, current, now, calendars }, secrets);
+        const resolved = resolveInput(body, sent?.payloads.get('/payload'), current, { ...rules, uid });
+        return accepted(resolved, { id, current, now, calendars }, deps.secrets);
       });
       if (change === 'created') void reply.code(201).header('Location', `/api/v1/schedules/${id}`);
       return reply.header('ETag', etagOf(written)).send(answerSchedule(written));
@@ -199,12 +200,12 @@ function addPatchRoute(api: Api, deps: ApiDeps): void {
     async ({ params: { id }, headers: { 'if-match': match }, body, json: sent, caller }, reply) => {
       await lookAhead(body, id);
       const named = { id, caller, calendars: calendarsNamedIn(sent?.value) };
-      const { secrets } = deps;
+      const rules = fileRules(deps, caller.scope);
       const { schedule: written } = await changeOne(deps, named, (current, now, calendars) => {
         checkPreconditions(`schedule ${id}`, { 'if-match': match }, current);
         if (!current) throw noSuch(`schedule ${id}`);
-        const resolved = resolvePatch(sent?.value, sent?.payloads.get('/payload'), current, secrets);
-        return accepted(resolved, { id, current, now, calendars }, secrets);
+        const resolved = resolvePatch(sent?.value, sent?.payloads.get('/payload'), current, rules);
+        return accepted(resolved, { id, current, now, calendars }, deps.secrets);
       });
       return reply.header('ETag', etagOf(written)).send(answerSchedule(written));
     },

@@ -1,7 +1,7 @@
 import { parseKeepingDigits } from '../../core/json-text.ts';
 import type { BodyTemplate, OutcomeRules } from '../../core/schedules/target-parts.ts';
 import type { HttpCall, HttpTarget, Target } from '../../core/schedules/schedule.ts';
-import type { SecretText } from '../../core/secrets/key-ring.ts';
+import { type Credential, type SecretFile, isSecretFile } from '../../core/secrets/secret-file.ts';
 import { MASK } from './http-call-schemas.ts';
 
 /** A target with its header values and secrets masked. Answers never decrypt anything. */
@@ -32,8 +32,17 @@ function answeredRule(rule: OutcomeRules['require']) {
   return { pointer: rule.pointer, equals: parseKeepingDigits(rule.json) };
 }
 
-function maskedBody({ secrets, ...text }: BodyTemplate<SecretText>): BodyTemplate {
-  return secrets === undefined ? text : { ...text, secrets: maskedAll(secrets) };
+function maskedBody({ secrets, ...text }: BodyTemplate<Credential>): BodyTemplate<string | { file: string }> {
+  if (secrets === undefined) return text;
+  return {
+    ...text,
+    secrets: Object.fromEntries(Object.entries(secrets).map(([name, one]) => [name, answerCredential(one)])),
+  };
+}
+
+/** Names of files are no secret. */
+export function answerCredential(value: Credential): string | Pick<SecretFile, 'file'> {
+  return isSecretFile(value) ? { file: value.file } : MASK;
 }
 
 function masked({ url, method, headers }: HttpCall): HttpCall<string> {

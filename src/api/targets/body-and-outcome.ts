@@ -12,6 +12,7 @@ import { withoutFault } from '../http/common-schemas.ts';
 import { isObject } from '../http/json/json-body.ts';
 import type { Fault } from '../http/problem.ts';
 import { MASK, MAX_HEADER_VALUE_LENGTH } from './http-call-schemas.ts';
+import { orFile, secretFile } from './secret-file-schemas.ts';
 
 const MAX_TEMPLATE_BYTES = 64 * 1024;
 const MAX_TEXT = 1024;
@@ -36,12 +37,12 @@ const MAX_SECRETS = 16;
 const secrets = z
   .record(
     z.string().regex(/^[A-Za-z0-9_-]{1,64}$/, { error: 'must be named by 1 to 64 letters, digits, - and _' }),
-    z.string().min(1).max(MAX_HEADER_VALUE_LENGTH),
+    orFile(z.string().min(1).max(MAX_HEADER_VALUE_LENGTH), 'Write-only.'),
   )
   .refine((given) => Object.keys(given).length <= MAX_SECRETS, { error: `must be at most ${MAX_SECRETS}` })
   .meta({
     maxProperties: MAX_SECRETS,
-    description: `What \`{{secret/NAME}}\` stands for, by name. Write-only values, stored encrypted: answered as "${MASK}", which sent back keeps the stored value where the URL's origin is unchanged.`,
+    description: `What \`{{secret/NAME}}\` stands for, by name. Write-only values, stored encrypted: answered as "${MASK}", which sent back keeps the stored value where the URL's origin is unchanged. \`{"file": "NAME"}\`: the content of a file of \`FIRELOCK_SECRETS_DIR\`, as it is at each attempt.`,
     example: { key: '…' },
   });
 
@@ -78,7 +79,7 @@ export const patchedBody = z
       z.strictObject({
         template: z.string().optional(),
         contentType: z.string().nullish(),
-        secrets: z.record(z.string(), z.string().nullable()).nullish(),
+        secrets: z.record(z.string(), z.union([z.string(), secretFile, z.null()])).nullish(),
       }),
       z.null(),
     ],
@@ -91,7 +92,7 @@ export const answeredBody = z.union([
     .object({
       template: z.string(),
       contentType: z.string(),
-      secrets: z.record(z.string(), z.string()).optional(),
+      secrets: z.record(z.string(), z.union([z.string(), secretFile])).optional(),
     })
     .meta({
       id: 'AnsweredBodyTemplate',

@@ -1,28 +1,42 @@
 import { destinationOf, type OutcomeRules } from '../../core/schedules/target-parts.ts';
 import type { HttpCall, HttpTarget, Target } from '../../core/schedules/schedule.ts';
-import type { SecretText, KeyRing } from '../../core/secrets/key-ring.ts';
+import { type Credential, isSecretFile } from '../../core/secrets/secret-file.ts';
 import { pointer } from '../../core/json-text.ts';
 import { isObject } from '../http/json/json-body.ts';
 import type { Fault } from '../http/problem.ts';
 import { MASK } from './http-call-schemas.ts';
 import type { TargetInput } from './schemas.ts';
 import { type AnsweredRules, answerTarget } from './answers.ts';
+import { type FileRules, resolveFile } from './secret-files.ts';
 import { sealTarget } from '../../core/schedules/target-secrets.ts';
 
+/** What is wrong with a target: with its form, and with what it asks for. */
+interface Found {
+  faults: Fault[];
+  impossible: Fault[];
+}
+
 /**
- * A target as sent. Secret values that were sent masked are filled in from the stored target; values that cannot be are
- * added to `faults`.
+ * A target as sent. Secret values that were sent masked are filled in from the stored target; what is wrong with values is
+ * added to `found`.
  */
-export function unmaskTarget(input: TargetInput, stored: Target | null, faults: Fault[]): Target {
+export function unmaskTarget(
+  input: TargetInput,
+  stored: Target | null,
+  found: Found,
+  rules: FileRules,
+): Target {
   if (input.type === 'pull') return { type: input.type, queue: input.queue };
-  return unmaskHttpTarget(input, stored?.type === 'http' ? stored : null, faults);
+  return unmaskHttpTarget(input, stored?.type === 'http' ? stored : null, found, rules);
 }
 
 export function unmaskHttpTarget(
   input: Extract<TargetInput, { type: 'http' }>,
   known: HttpTarget | null,
-  faults: Fault[],
+  found: Found,
+  rules: FileRules,
 ): HttpTarget {
+  const { faults } = found;
   const { type, connection, secret, lookup, cancel, body, outcome, ...target } = input;
   const placed = (call: HttpCall<string>) => ({ ...call, connection });
   const knownCall = (name: 'lookup' | 'cancel') =>
@@ -33,7 +47,7 @@ export function unmaskHttpTarget(
     type,
     connection,
     ...unmask(placed(target), known, '/target/headers', faults),
-    body: unmaskBody({ connection, url: target.url, body }, known, faults),
+    body: unmaskBody({ connection, url: target.url, body }, known, found, rules),
     outcome: outcome && { ...outcome, require: storedRule(outcome.require) },
     secret: unmaskSecret({ connection, url: target.url, secret }, known, faults),
     lookup: lookup && callOf('lookup', lookup),
@@ -62,7 +76,7 @@ function unmask(
     Object.entries(stored?.headers ?? {}).map(([name, value]) => [name.toLowerCase(), value]),
   );
   const keptAt = keeper({ connection, url }, stored, faults);
-  const unmasked = Object.entries(headers).map(([name, value]): [string, SecretText] => {
+  const unmasked = Object.entries(headers).map(([name, value]): [string, Credential] => {
     if (value !== MASK) return [name, value];
     return [name, keptAt(path + pointer([name]), known.get(name.toLowerCase())) ?? value];
   });
@@ -70,21 +84,30 @@ function unmask(
 }
 
 function unmaskBody(
-  { connection, url, body }: Placed<{ url: string; body: HttpTarget<string>['body'] }>,
+  { connection, url, body }: Placed<{ url: string; body: SentBody }>,
   stored: HttpTarget | null,
-  faults: Fault[],
+  { faults, impossible }: Found,
+  rules: FileRules,
 ): HttpTarget['body'] {
   if (typeof body === 'string') return body;
   const { secrets, ...text } = body;
   if (secrets === undefined || Object.keys(secrets).length === 0) return text;
-  const known = typeof stored?.body === 'object' ? (stored.body.secrets ?? {}) : {};
   const keptAt = keeper({ connection, url }, stored, faults);
-  const unmasked = Object.entries(secrets).map(([name, value]): [string, SecretText] => {
+  const goesElsewhere = stored !== null && !isSamePlace({ connection, url }, stored);
+  const before = typeof stored?.body === 'object' ? stored.body.secrets : undefined;
+  const known = Object.entries(before ?? {}).map(([name, value]) => ({ name, value, goesElsewhere }));
+  const unmasked = Object.entries(secrets).map(([name, value]): [string, Credential] => {
+    const path = `/target/body/secrets${pointer([name])}`;
+    const kept = known.find((one) => one.name === name);
+    if (typeof value === 'object')
+      return [name, resolveFile(value, { path, before: kept, stored: known, faults, impossible }, rules)];
     if (value !== MASK) return [name, value];
-    return [name, keptAt(`/target/body/secrets${pointer([name])}`, known[name]) ?? value];
+    return [name, keptAt(path, isSecretFile(kept?.value) ? undefined : kept?.value) ?? value];
   });
   return { ...text, secrets: Object.fromEntries(unmasked) };
 }
+
+type SentBody = Extract<TargetInput, { type: 'http' }>['body'];
 
 /** `***` keeps the stored value: the only secret, all secrets, or in a list of two the one at the same position. */
 function unmaskSecret(
@@ -106,10 +129,13 @@ function unmaskSecret(
   });
 }
 
+function isSamePlace(given: Placed<{ url: string }>, stored: Placed<{ url: string }>): boolean {
+  return destinationOf(given.connection, given.url) === destinationOf(stored.connection, stored.url);
+}
+
 /** A stored value may be kept only if it still goes to the same origin or connection; otherwise that is a fault. */
 function keeper(given: Placed<{ url: string }>, stored: Placed<{ url: string }> | null, faults: Fault[]) {
-  const there = destinationOf(given.connection, given.url);
-  const isThere = stored !== null && destinationOf(stored.connection, stored.url) === there;
+  const isThere = stored !== null && isSamePlace(given, stored);
   return <Value>(path: string, kept: Value | undefined): Value | undefined => {
     if (kept === undefined) {
       faults.push({ path, message: `is "${MASK}", but there is no stored value to keep` });
@@ -161,8 +187,7 @@ function memberOf(value: unknown, name: string): Record<string, unknown> {
   return isObject(member) ? member : {};
 }
 
-export interface Sealing {
-  secrets: KeyRing;
+export interface Sealing extends FileRules {
   /** The uid of the schedule of the target, or of the definition of one-off runs. */
   uid: string;
 }
@@ -173,7 +198,7 @@ export interface Sealing {
  */
 export function sealed(
   given: Target,
-  { secrets: ring, uid }: Sealing,
+  { secrets: ring, uid }: Pick<Sealing, 'secrets' | 'uid'>,
   before: Target | null,
   impossible: Fault[],
 ): Target {

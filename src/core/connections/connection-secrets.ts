@@ -7,7 +7,14 @@ import {
   resealValues,
   sealValues,
 } from '../secrets/sealed-values.ts';
-import { type Connection, type ConnectionFields, type SecretFile, isSecretFile } from './connection.ts';
+import {
+  type ReadFile,
+  checkChosen,
+  isSecretFile,
+  replaceFile,
+  valueOfFile,
+} from '../secrets/secret-file.ts';
+import type { Connection, ConnectionFields } from './connection.ts';
 import { credentialFault } from './credential-rules.ts';
 import { type CredentialPlace, mapCredentials } from './map-credentials.ts';
 
@@ -21,7 +28,6 @@ function sealedPlace(uid: string, { steps, origins }: CredentialPlace, what: 'va
   return {
     steps,
     boundTo: JSON.stringify([`firelock connection ${what}`, uid, origins, place]),
-    ...(what === 'file' && { mayStayPlain: true }),
   };
 }
 
@@ -29,17 +35,14 @@ function urlPlace(uid: string): SealedPlace {
   return { steps: ['url'], boundTo: JSON.stringify(['firelock connection url', uid]), mayStayPlain: true };
 }
 
-/** Of a file the name is encrypted, beside itself: the result proves who chose it. Certificates stay as they are. */
+/** Certificates stay as they are. */
 const valuesOf =
   (uid: string): MapValues<ConnectionFields> =>
   (fields, replace) => {
     const url = replace(fields.urlSeal ?? fields.url, urlPlace(uid));
     const urlSeal = typeof url === 'object' ? url : null;
     return mapCredentials({ ...fields, urlSeal }, (value, place) => {
-      if (isSecretFile(value)) {
-        const name = replace(value.seal ?? value.file, sealedPlace(uid, place, 'file'));
-        return { file: value.file, seal: typeof name === 'object' ? name : null };
-      }
+      if (isSecretFile(value)) return replaceFile(value, sealedPlace(uid, place, 'file'), replace);
       if (place.isPublic && typeof value === 'string') return value;
       return replace(value, sealedPlace(uid, place, 'value'));
     });
@@ -78,21 +81,14 @@ export function filesNamedIn(connection: Connection): string[] {
   return [...names];
 }
 
-/**
- * The connection in the form in which it is used. `readFile` answers the content of a file of FIRELOCK_SECRETS_DIR, and
- * throws if there is none; line breaks at the end of a content do not count.
- * @throws CannotOpen, which names the place, such as `/auth/token`
- */
-export function openConnection(
-  ring: KeyRing,
-  stored: Connection,
-  readFile: (name: string) => string,
-): Connection<string> {
+/** The connection in the form in which it is used. @throws CannotOpen, which names the place, such as `/auth/token` */
+export function openConnection(ring: KeyRing, stored: Connection, readFile: ReadFile): Connection<string> {
   checkUrl(ring, stored);
   const opened = mapCredentials(stored, (value, place): string => {
     if (isSecretFile(value)) {
       checkChosen(ring, value, sealedPlace(stored.uid, place, 'file'));
-      return contentOf(value, place, readFile);
+      const faultOf = (text: string) => credentialFault(place.steps, text);
+      return valueOfFile(value, `/${place.steps.join('/')}`, { readFile, faultOf });
     }
     return place.isPublic && typeof value === 'string'
       ? value
@@ -104,32 +100,4 @@ export function openConnection(
 function checkUrl(ring: KeyRing, { uid, url, urlSeal }: Connection): void {
   if (urlSeal !== null && openAt(ring, urlSeal, urlPlace(uid), '') !== url)
     throw new CannotOpen('/url is not the one that was chosen: it was changed in the database');
-}
-
-function checkChosen(ring: KeyRing, { file, seal }: SecretFile, place: SealedPlace): void {
-  const named = `/${place.steps.join('/')} names the file ${JSON.stringify(file)}`;
-  if (seal === null && ring.sealsWith !== null)
-    throw new CannotOpen(
-      `${named} without a proof that a holder of the key chose it: name another file, and then this one again`,
-    );
-  if (seal !== null && openAt(ring, seal, place, '') !== file)
-    throw new CannotOpen(`${named}, which is not the one that was chosen: it was changed in the database`);
-}
-
-function contentOf(
-  { file }: SecretFile,
-  { steps }: CredentialPlace,
-  readFile: (name: string) => string,
-): string {
-  const refused = (why: string) =>
-    new CannotOpen(`/${steps.join('/')} cannot be taken from the file ${JSON.stringify(file)}: ${why}`);
-  let text: string;
-  try {
-    text = readFile(file).replace(/[\r\n]+$/, '');
-  } catch (error) {
-    throw refused(error instanceof Error ? error.message : String(error));
-  }
-  const fault = credentialFault(steps, text);
-  if (fault !== null) throw refused(`it ${fault}`);
-  return text;
 }

@@ -1,18 +1,12 @@
 import { withoutScope } from '../runs/run-lane.ts';
 import type { Instant } from '../instant.ts';
-import type { SecretText, SealedText } from '../secrets/key-ring.ts';
+import type { SealedText } from '../secrets/key-ring.ts';
+import type { Credential } from '../secrets/secret-file.ts';
 
-/** A file of FIRELOCK_SECRETS_DIR, whose content is a secret value. */
-export interface SecretFile {
-  file: string;
-  /** Proves that a holder of the key chose this file for this place; null: no key was configured. */
-  seal: SealedText | null;
-}
-
-/** As it is stored. A connection that can be used has `string` in its place: `Connection<string>`. */
-export type Credential = SecretText | SecretFile;
-
-/** Where a system is, and how to log in to it. Targets name it; it is read at each attempt. */
+/**
+ * Where a system is, and how to log in to it. Targets name it; it is read at each attempt. One that can be used has `string` in the
+ * place of what is stored: `Connection<string>`.
+ */
 export interface Connection<C = Credential> {
   /** A connection that is deleted and created again under its id is another one. */
   uid: string;
@@ -70,7 +64,3 @@ export function connectionOfLane(lane: string): string | null {
 }
 
 const LANE = 'http connection ';
-
-export function isSecretFile(value: unknown): value is SecretFile {
-  return typeof value === 'object' && value !== null && 'file' in value;
-}

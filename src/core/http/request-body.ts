@@ -12,10 +12,10 @@ interface RequestValues extends BodyValues {
 export type PreparedBody = 'none' | 'envelope' | 'payload' | CompiledBody;
 
 /** GET and HEAD carry none, whatever is stored. */
-export function carriedBody(
+export function carriedBody<Body extends HttpTarget<unknown>['body']>(
   method: string,
-  body: HttpTarget<string>['body'],
-): HttpTarget<string>['body'] | 'none' {
+  body: Body,
+): Body | 'none' {
   return method === 'GET' || method === 'HEAD' ? 'none' : body;
 }
 

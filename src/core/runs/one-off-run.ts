@@ -2,11 +2,12 @@ import { hash } from 'node:crypto';
 import type { Instant } from '../instant.ts';
 import type { OnDependencyFailure } from './run.ts';
 import type { Handoff, Priority } from '../schedules/schedule.ts';
-import type { SecretText, KeyRing } from '../secrets/key-ring.ts';
+import type { KeyRing } from '../secrets/key-ring.ts';
+import { type Credential, type SecretFile, isSecretFile } from '../secrets/secret-file.ts';
 import { hasSecrets, mapSecrets } from '../schedules/target-secrets.ts';
 
 /** How a run without a schedule is handed off: the fields of a schedule's definition, without the payload. */
-export type OneOffHandoff<Secret = SecretText> = Omit<Handoff<Secret>, 'payload'>;
+export type OneOffHandoff<Secret = Credential> = Omit<Handoff<Secret>, 'payload'>;
 
 /** A run without a schedule. */
 export interface OneOffRun {
@@ -36,7 +37,7 @@ export interface OneOffRun {
  * SHA-256), so that a thousand runs of the same kind share one row. If the content has secret values, a key goes into
  * the id: then a reader of the database cannot try out guesses. (Under another key it is another row.)
  */
-export function definitionUid(handoff: OneOffHandoff<string>, secrets: KeyRing): string {
+export function definitionUid(handoff: OneOffHandoff<string | SecretFile>, secrets: KeyRing): string {
   const text = canonicalJson(handoff);
   const isSecret = secrets.sealsWith !== null && hasSecrets(handoff.target);
   const hex = isSecret ? secrets.fingerprint(text).toString('hex') : hash('sha256', text, 'hex');
@@ -58,7 +59,7 @@ export function bodyHashOf({
   limit,
   expiresAfterSeconds,
 }: OneOffRun): Buffer {
-  const target = mapSecrets(handoff.target, () => '');
+  const target = mapSecrets(handoff.target, (value) => (isSecretFile(value) ? value.file : ''));
   const turn = { priority, limit, expiresAfterSeconds };
   const rest = { handoff: { ...handoff, target }, runAt, dependsOn, onDependencyFailure, ...turn };
   return hash('sha256', `${canonicalJson(rest)}\n${payload ?? ''}`, 'buffer');

@@ -1,6 +1,6 @@
 import type { Expect } from './expect.ts';
 import type { Instant } from '../instant.ts';
-import type { SecretText } from '../secrets/key-ring.ts';
+import type { Credential } from '../secrets/secret-file.ts';
 import type { Timing } from '../timing/timing.ts';
 import type { BodyTemplate, EmailTarget, HttpMethod, OutcomeRules, PullTarget } from './target-parts.ts';
 
@@ -27,7 +27,7 @@ export const DEFAULT_TIMEOUT_SECONDS = 30;
 export const DELIVERIES = ['atLeastOnce', 'atMostOnce'] as const;
 export type Delivery = (typeof DELIVERIES)[number];
 
-export interface HttpTarget<Secret = SecretText> {
+export interface HttpTarget<Secret = Credential> {
   type: 'http';
   /** The id of the connection below whose URL all calls go, and that logs in; null: none. */
   connection: string | null;
@@ -48,17 +48,17 @@ export interface HttpTarget<Secret = SecretText> {
 }
 
 /** A call beside the handoff itself: without a body. */
-export interface HttpCall<Secret = SecretText> {
+export interface HttpCall<Secret = Credential> {
   url: string;
   method: HttpMethod;
   headers: Record<string, Secret>;
 }
 
 /** Where a run of a schedule or a one-off run goes, by `type`. A new kind is a new member here and a file in targets/. */
-export type Target<Secret = SecretText> = HttpTarget<Secret> | PullTarget;
+export type Target<Secret = Credential> = HttpTarget<Secret> | PullTarget;
 
 /** What any run is handed to: messages of notifiers know one kind more. */
-export type HandoffTarget<Secret = SecretText> = Target<Secret> | EmailTarget;
+export type HandoffTarget<Secret = Credential> = Target<Secret> | EmailTarget;
 
 /** The id of the connection that it names; null: none. */
 export function connectionOf(target: HandoffTarget<unknown>): string | null {
@@ -73,7 +73,7 @@ export const DEFAULT_COMPLETION_TIMEOUT_SECONDS = 3600;
 export const MAX_COMPLETION_TIMEOUT_SECONDS = 31 * 86_400;
 
 /** What an attempt needs to know about the definition it was planned under; immutable per (schedule, version). */
-export interface Handoff<Secret = SecretText> {
+export interface Handoff<Secret = Credential> {
   target: HandoffTarget<Secret>;
   /** The client's own JSON text: numbers keep their digits. Null if none was given. */
   payload: string | null;

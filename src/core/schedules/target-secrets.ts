@@ -1,6 +1,14 @@
 import { destinationOf } from './target-parts.ts';
 import type { HandoffTarget, HttpCall, HttpTarget } from './schedule.ts';
-import type { SecretText, KeyRing } from '../secrets/key-ring.ts';
+import type { KeyRing } from '../secrets/key-ring.ts';
+import {
+  type Credential,
+  type ReadFile,
+  checkChosen,
+  isSecretFile,
+  replaceFile,
+  valueOfFile,
+} from '../secrets/secret-file.ts';
 import {
   type MapValues,
   type SealedPlace,
@@ -103,6 +111,11 @@ function boundTo(uid: string, { steps, destination }: SecretPlace): string {
   return JSON.stringify(['firelock', uid, destination, ...place]);
 }
 
+/** Of the name of a file; neither stands for a value. */
+function filePlace(uid: string, { steps, destination }: SecretPlace): SealedPlace {
+  return { steps, boundTo: JSON.stringify(['firelock file', uid, destination, ...inAnyCase(steps)]) };
+}
+
 /** Headers are the same in any letter case, names in a body are not. */
 function inAnyCase(steps: readonly string[]): readonly string[] {
   return steps[0] === 'body' ? steps : steps.map((step) => step.toLowerCase());
@@ -112,7 +125,11 @@ function inAnyCase(steps: readonly string[]): readonly string[] {
 const valuesOf =
   (uid: string): MapValues<HandoffTarget> =>
   (target, replace) =>
-    mapSecrets(target, (value: SecretText, place) => replace(value, sealedPlace(uid, place)));
+    mapSecrets(target, (value: Credential, place): Credential =>
+      isSecretFile(value)
+        ? replaceFile(value, filePlace(uid, place), replace)
+        : replace(value, sealedPlace(uid, place)),
+    );
 
 function sealedPlace(uid: string, place: SecretPlace): SealedPlace {
   return { steps: place.steps, boundTo: boundTo(uid, place) };
@@ -120,11 +137,30 @@ function sealedPlace(uid: string, place: SecretPlace): SealedPlace {
 
 /**
  * The target in the form in which it is sent: the same object if it has no secret values, since many schedules may share it.
+ * Without `readFile` a file's name stands for its content: for whoever does not send it.
  * @throws CannotOpen, which names the field and the key
  */
-export function openTarget(ring: KeyRing, uid: string, target: HandoffTarget): HandoffTarget<string> {
+export function openTarget(
+  ring: KeyRing,
+  uid: string,
+  target: HandoffTarget,
+  readFile: ReadFile | null = null,
+): HandoffTarget<string> {
   if (hasNoSecrets(target)) return target;
-  return mapSecrets(target, (value, place) => openAt(ring, value, sealedPlace(uid, place), '/target'));
+  return mapSecrets(target, (value, place) => {
+    if (!isSecretFile(value)) return openAt(ring, value, sealedPlace(uid, place), '/target');
+    checkChosen(ring, value, filePlace(uid, place), '/target');
+    if (readFile === null) return JSON.stringify({ file: value.file });
+    const faultOf = (text: string) => (text === '' ? 'is empty' : null);
+    return valueOfFile(value, `/target/${place.steps.join('/')}`, { readFile, faultOf });
+  });
+}
+
+/** The files of FIRELOCK_SECRETS_DIR that it names. */
+export function filesNamedBy(target: HandoffTarget): string[] {
+  const names: string[] = [];
+  mapSecrets(target, (value) => isSecretFile(value) && names.push(value.file));
+  return names;
 }
 
 function hasNoSecrets(target: HandoffTarget): target is HandoffTarget<string> {
@@ -155,17 +191,10 @@ function withoutValues(target: HttpTarget): HttpTarget<string> {
   };
 }
 
-interface Sealing {
-  ring: KeyRing;
-  uid: string;
-  /** The present target of the schedule; null: there is none. */
-  before: HandoffTarget | null;
-}
-
-/** See `sealValues`. */
+/** See `sealValues`. `before`: the present target of the schedule; null: there is none. */
 export function sealTarget<Given extends HandoffTarget>(
   given: Given,
-  { ring, uid, before }: Sealing,
+  { ring, uid, before }: { ring: KeyRing; uid: string; before: HandoffTarget | null },
 ): { target: Given; unsealed: SealedPlace[] } {
   const { sealed, unsealed } = sealValues(valuesOf(uid), given, { ring, before });
   return { target: sealed as Given, unsealed };
@@ -206,7 +235,8 @@ function readableValues(ring: KeyRing, { uid, target }: StoredTarget): Map<strin
   mapSecrets(target, (value, place) => {
     const key = inAnyCase(place.steps).join('/');
     try {
-      values.set(key, openValue(ring, value, boundTo(uid, place)));
+      // Names of files are no secret.
+      values.set(key, isSecretFile(value) ? value.file : openValue(ring, value, boundTo(uid, place)));
     } catch {
       values.set(key, null);
     }

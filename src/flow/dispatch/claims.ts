@@ -9,7 +9,7 @@ import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { claimOf, returnClaimsIfMine } from '../../store/runs/claims/held-claims.ts';
 import { editionKey } from '../../store/schedules/load-handoffs.ts';
-import { withoutDefinition } from '../handoff/handoff.ts';
+import { withoutDefinition } from '../handoff/settlements.ts';
 import type { EndedAttempt } from '../settle-queue.ts';
 import type { Dispatch } from './dispatch-state.ts';
 import type { ClaimState, LaneClaim } from './lane.ts';

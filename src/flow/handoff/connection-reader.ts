@@ -9,7 +9,7 @@ import { type OwnShortage, ownShortageOf } from '../../runtime/own-shortage.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Database } from '../../postgres/database.ts';
 import { findChangedConnections } from '../../store/connections/find-connections.ts';
-import type { SecretFiles } from '../../targets/login/secret-files.ts';
+import { type SecretFiles, isSame, readAll } from '../../targets/login/secret-files.ts';
 
 /** The connection of a target as it is now; `fault`: why nothing can be sent through it. */
 type ReadConnection = { connection: Connection<string> | null } | { fault: string };
@@ -101,12 +101,4 @@ async function inUse(
   const connection = openConnection(secrets, stored, (name) => texts.get(name) ?? '');
   opened.set(stored.id, { stored, files: texts, connection });
   return connection;
-}
-
-async function readAll(files: SecretFiles, names: readonly string[]): Promise<ReadonlyMap<string, string>> {
-  return new Map(await Promise.all(names.map(async (name) => [name, await files.read(name)] as const)));
-}
-
-function isSame(one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): boolean {
-  return one.size === other.size && [...one].every(([name, text]) => other.get(name) === text);
 }

@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import type { Handoff } from '../../core/schedules/schedule.ts';
+import type { Handoff, HandoffTarget } from '../../core/schedules/schedule.ts';
 import { CannotOpen, type KeyRing } from '../../core/secrets/key-ring.ts';
-import { openTarget, withoutSecrets } from '../../core/schedules/target-secrets.ts';
+import type { ReadFile } from '../../core/secrets/secret-file.ts';
+import { filesNamedBy, openTarget, withoutSecrets } from '../../core/schedules/target-secrets.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Database } from '../../postgres/database.ts';
 import {
@@ -17,6 +18,8 @@ import {
 export interface SendableHandoff extends Handoff<string> {
   /** Why its secret values are missing, so that it cannot be sent; null: they are there. */
   lockedBecause: string | null;
+  /** Values that stand in files, whose names stand for them in the target; null: there are none. */
+  ofFiles: { names: readonly string[]; fill: (readFile: ReadFile) => HandoffTarget<string> } | null;
 }
 
 /**
@@ -86,10 +89,15 @@ function weightOf({ payload, target }: SendableHandoff): number {
 
 /** One definition that cannot be opened keeps no other from being sent. */
 function opened(secrets: KeyRing, uid: string, stored: Handoff): SendableHandoff {
+  const { target } = stored;
   try {
-    return { ...stored, target: openTarget(secrets, uid, stored.target), lockedBecause: null };
+    const names = filesNamedBy(target);
+    const fill = (readFile: ReadFile) => openTarget(secrets, uid, target, readFile);
+    const ofFiles = names.length === 0 ? null : { names, fill };
+    return { ...stored, target: openTarget(secrets, uid, target), lockedBecause: null, ofFiles };
   } catch (error) {
     const why = error instanceof CannotOpen ? error.message : reasonOf(error);
-    return { ...stored, target: withoutSecrets(stored.target), lockedBecause: `nothing was sent: ${why}` };
+    const lockedBecause = `nothing was sent: ${why}`;
+    return { ...stored, target: withoutSecrets(target), lockedBecause, ofFiles: null };
   }
 }

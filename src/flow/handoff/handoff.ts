@@ -7,7 +7,12 @@
  * If the process dies here: the target may or may not have it; the run is still pending under the dead claim. At most once, it becomes
  *   `unknown` or its target is asked; at least once, it is sent again.
  */
-import { type Delivery, NO_DEFINITION, connectionOf } from '../../core/schedules/schedule.ts';
+import {
+  type Delivery,
+  type HandoffTarget,
+  NO_DEFINITION,
+  connectionOf,
+} from '../../core/schedules/schedule.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { LookedUp } from '../../core/runs/attempts/attempt.ts';
 import type { Outcome } from '../../core/runs/attempts/outcome.ts';
@@ -26,6 +31,7 @@ import type { TargetRegistry } from '../../targets/registry.ts';
 import type { Attempt } from '../../targets/target.ts';
 import { type AskTargetDeps, type ClaimToSend, type Sending, askIfInDoubt } from './ask-target.ts';
 import type { ReadConnections } from './connection-reader.ts';
+import type { FillTarget } from './file-values.ts';
 import { type ReadDependencies, type ReadOutcomes, NO_OUTCOMES } from './dependency-outcomes.ts';
 import {
   SENT,
@@ -33,7 +39,7 @@ import {
   isUnsent,
   mayHaveArrived,
   settlementFor,
-  doubtOf,
+  stillInDoubt,
   unsent,
 } from './settlements.ts';
 import type { SendableHandoff } from './handoff-definitions.ts';
@@ -45,6 +51,7 @@ export interface HandoffDeps extends AskTargetDeps {
   startHandoff: StartHandoff;
   readDependencies: ReadDependencies;
   readConnection: ReadConnections;
+  fillTarget: FillTarget;
 }
 
 /** Makes the attempt that the claim is for; never throws. */
@@ -55,13 +62,13 @@ export async function attemptHandoff(deps: HandoffDeps, claim: ClaimToSend): Pro
   try {
     const ready = readyAtOnce(deps, claim) ?? (await prepared(deps, claim));
     if ('settled' in ready) return ready.settled;
-    const { kind, attempt, fault } = ready;
+    const { kind, attempt, fault, target } = ready;
     const { spentMs = 0 } = attempt;
     const startedAt = databaseClock.now() - spentMs;
     const began = clock.monotonic() - spentMs;
     let outcome: Outcome;
     try {
-      outcome = fault ?? (await kind.deliver(handoff.target, attempt, signal));
+      outcome = fault ?? (await kind.deliver(target, attempt, signal));
     } catch (error) {
       outcome = mayHaveArrived(error);
     }
@@ -76,25 +83,13 @@ export async function attemptHandoff(deps: HandoffDeps, claim: ClaimToSend): Pro
   }
 }
 
-/** The settlement of a run whose definition is missing. */
-export function withoutDefinition(databaseClock: DatabaseClock, run: ClaimedRun): AttemptSettlement {
-  const attempted = attemptedOf(run, NO_DEFINITION, undefined, databaseClock.now());
-  const { scheduleId, scheduleVersion } = run;
-  const what =
-    scheduleId === null
-      ? 'the definition of the run'
-      : `version ${scheduleVersion} of schedule ${scheduleId}`;
-  const message = `${what} is missing or cannot be read`;
-  return stillInDoubt(run, settlementFor(databaseClock, run, attempted, unsent(message)));
-}
-
-/** The target could not be asked about an earlier attempt. */
-function stillInDoubt(run: ClaimedRun, settled: AttemptSettlement): AttemptSettlement {
-  return { ...settled, settlement: { ...settled.settlement, doubt: doubtOf(run) } };
-}
-
 /** To be sent now, but for `fault`: why it cannot; `lookup`: what the target has said of an earlier attempt. */
-type Ready = Sending & { lookup: LookedUp | null; fault: Outcome | null };
+interface Ready extends Sending {
+  /** With what its files say. */
+  target: HandoffTarget<string>;
+  lookup: LookedUp | null;
+  fault: Outcome | null;
+}
 
 /** What nearly every attempt is, without a wait and what that costs; null: something has to be read, asked or confirmed first. */
 function readyAtOnce(
@@ -104,10 +99,11 @@ function readyAtOnce(
   const kind = targets.kindOf(handoff.target);
   if (!kind || handoff.lockedBecause !== null || !dependsOnNone(run) || run.inDoubtUntil !== null)
     return null;
-  if (connectionOf(handoff.target) !== null) return null;
+  const { target } = handoff;
+  if (connectionOf(target) !== null || handoff.ofFiles !== null) return null;
   if (mustBeStarted(run, handoff.delivery, databaseClock)) return null;
   const attempt = attemptOf(lease, run, handoff, { ...NO_OUTCOMES, connection: null });
-  return { kind, run, handoff, attempt, signal, lookup: null, fault: null };
+  return { kind, run, handoff, target, attempt, signal, lookup: null, fault: null };
 }
 
 async function prepared(
@@ -130,12 +126,16 @@ async function prepared(
   const read = await deps.readConnection(handoff.target);
   if (!read) return notSent('not begun: its connection could not be read', true);
   if ('fault' in read) return { settled: stillInDoubt(run, notSent(read.fault).settled) };
+  const filled = await deps.fillTarget(handoff);
+  if (!filled) return notSent('not begun: the files of its values could not be read', true);
+  if ('fault' in filled) return { settled: stillInDoubt(run, notSent(filled.fault).settled) };
+  const { target } = filled;
   const attempt = attemptOf(deps.lease, run, handoff, { ...outcomes, ...read });
   const sending = { kind, run, handoff, attempt, signal };
   const began = clock.monotonic();
   const fault = (await kind.prepare?.(attempt, signal)) ?? null;
   const spentMs = Math.round(clock.monotonic() - began);
-  const readied = { ...sending, attempt: { ...attempt, spentMs }, fault };
+  const readied = { ...sending, target, attempt: { ...attempt, spentMs }, fault };
   if (fault !== null) return { ...readied, lookup: null };
   const asked = run.inDoubtUntil === null ? null : await askIfInDoubt(deps, sending, startedAt);
   if (asked && 'settled' in asked) return asked;

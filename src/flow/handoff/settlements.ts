@@ -9,7 +9,7 @@ import {
   settlementOf,
 } from '../../core/runs/attempts/settlement.ts';
 import { MESSAGE_TRIED_MS } from '../../core/alerts/notifier.ts';
-import type { Handoff } from '../../core/schedules/schedule.ts';
+import { type Handoff, NO_DEFINITION } from '../../core/schedules/schedule.ts';
 import type { DatabaseClock } from '../../runtime/database-clock.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
@@ -101,4 +101,21 @@ export function isUnsent(outcome: Outcome): boolean {
 
 export function unsent(message: string, senderStopped = false): Outcome {
   return notSent({ kind: 'network', message }, senderStopped);
+}
+
+/** The settlement of a run whose definition is missing. */
+export function withoutDefinition(databaseClock: DatabaseClock, run: ClaimedRun): AttemptSettlement {
+  const attempted = attemptedOf(run, NO_DEFINITION, undefined, databaseClock.now());
+  const { scheduleId, scheduleVersion } = run;
+  const what =
+    scheduleId === null
+      ? 'the definition of the run'
+      : `version ${scheduleVersion} of schedule ${scheduleId}`;
+  const message = `${what} is missing or cannot be read`;
+  return stillInDoubt(run, settlementFor(databaseClock, run, attempted, unsent(message)));
+}
+
+/** The target could not be asked about an earlier attempt. */
+export function stillInDoubt(run: ClaimedRun, settled: AttemptSettlement): AttemptSettlement {
+  return { ...settled, settlement: { ...settled.settlement, doubt: doubtOf(run) } };
 }

@@ -25,7 +25,7 @@ export async function sampleUsedKeys(db: Executor, after: string | null): Promis
     sql`-- sampleUsedKeys
     WITH page AS MATERIALIZED (SELECT uid, version FROM schedules ${further} ORDER BY uid LIMIT ${PAGE}),
     paths(path) AS (VALUES ('$.target.headers.*.keyId'::jsonpath), ('$.target.secret[*].keyId'),
-      ('$.target.body.secrets.*.keyId'), ('$.target.lookup.headers.*.keyId'), ('$.target.cancel.headers.*.keyId')),
+      ('$.target.body.secrets.*.keyId'), ('$.target.body.secrets.*.seal.keyId'), ('$.target.lookup.headers.*.keyId'), ('$.target.cancel.headers.*.keyId')),
     used AS (
       SELECT key.id FROM page JOIN schedule_versions v ON v.schedule_uid = page.uid AND v.version = page.version,
         paths, LATERAL jsonb_path_query(v.definition, paths.path) AS key(id)

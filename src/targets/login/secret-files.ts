@@ -14,6 +14,20 @@ export interface SecretFiles {
   read(name: string): Promise<string>;
 }
 
+/** What some of them say now, by name. @throws as `read` */
+export async function readAll(
+  files: SecretFiles,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  return new Map(
+    await Promise.all([...new Set(names)].map(async (name) => [name, await files.read(name)] as const)),
+  );
+}
+
+export function isSame(one: ReadonlyMap<string, string>, other: ReadonlyMap<string, string>): boolean {
+  return one.size === other.size && [...one].every(([name, text]) => other.get(name) === text);
+}
+
 interface SecretFilesOptions {
   clock: Pick<Clock, 'now'>;
   look: typeof lookAtFile;

@@ -55,7 +55,7 @@ test('a file does not move by its name: not in its place, and not to another one
   for (const [body, path] of thefts) {
     const answer = await put(body);
     expect(refused(answer)).toEqual([400, [path]]);
-    expect(answer.text).toContain('delete the connection first, or name another file');
+    expect(answer.text).toContain('take it away first, or name another file');
   }
   expect((await put({ ...EVIL, headers: { 'X-Key': { file: 'another' } } })).status).toBe(200);
 });

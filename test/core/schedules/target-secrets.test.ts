@@ -1,14 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import type { HttpTarget } from '../../../src/core/schedules/schedule.ts';
 import type { SecretText } from '../../../src/core/secrets/key-ring.ts';
+import type { Credential, SecretFile } from '../../../src/core/secrets/secret-file.ts';
 import type { BodyTemplate } from '../../../src/core/schedules/target-parts.ts';
 import {
+  filesNamedBy,
   keyIdsIn,
   openTarget,
   resealTarget,
   sameSecrets,
   sealTarget,
 } from '../../../src/core/schedules/target-secrets.ts';
+import { ATTACK } from '../../support/runner/attack.ts';
 import { SECRETS, ringOf } from '../../support/secrets.ts';
 import { targetAt } from '../../support/targets.ts';
 
@@ -40,7 +43,7 @@ test('a target without secret values is sent as the object that it is, which man
 
 describe('an encrypted value', () => {
   const stored = sealed();
-  const key = stored.headers['X-Key'] ?? '';
+  const key = (stored.headers['X-Key'] ?? '') as SecretText;
   const body = stored.body as BodyTemplate<SecretText>;
   const secretsOfBody = body.secrets ?? {};
   const inBody = (secrets: Record<string, SecretText>) => ({ ...stored, body: { ...body, secrets } });
@@ -71,6 +74,50 @@ describe('an encrypted value', () => {
     };
     expect(opens(moved)()).toMatchObject({ headers: { 'x-KEY': 'k' }, secret: ['two', 'one'] });
   });
+});
+
+describe('a file in the place of a value', () => {
+  const file = { file: 'chat-key', seal: null };
+  const inBody = (value: Credential) =>
+    ({ ...GIVEN, body: { template: '', contentType: 'text/plain', secrets: { Key: value } } }) as HttpTarget;
+  const stored = sealed(inBody(file));
+  const fileIn = ({ body }: HttpTarget) => (body as BodyTemplate<SecretFile>).secrets?.['Key'] ?? file;
+  const opens = (target: HttpTarget, read = (name: string) => `content of ${name}\n`) =>
+    openTarget(SECRETS, 'u', target, read);
+
+  test('is opened to its content without line breaks at the end; without its content its name stands for it', () => {
+    expect(filesNamedBy(stored)).toEqual(['chat-key']);
+    expect(opens(stored)).toMatchObject({ body: { secrets: { Key: 'content of chat-key' } } });
+    expect(openTarget(SECRETS, 'u', stored)).toMatchObject({
+      body: { secrets: { Key: '{"file":"chat-key"}' } },
+    });
+    expect(() => opens(stored, () => '\n')).toThrow(
+      '/target/body/secrets/Key cannot be taken from the file "chat-key"',
+    );
+  });
+
+  test('stays as it is when it is sent again, and is proven anew by a newer key', () => {
+    expect(sealed(inBody(file), stored)).toEqual(stored);
+    const anew = resealTarget(NEWER, 'u', stored);
+    expect(fileIn(anew)).toMatchObject({ file: 'chat-key', seal: { keyId: 'newer' } });
+    expect(keyIdsIn(anew)).toContain('newer');
+    expect(openTarget(NEWER, 'u', anew, () => 'x')).toMatchObject({ body: { secrets: { Key: 'x' } } });
+  });
+
+  test(
+    'is proven for its place, its origin and its name: none of them can be changed in the database',
+    { tags: [ATTACK] },
+    () => {
+      for (const [target, reason] of [
+        [{ ...stored, url: 'https://evil.example/' }, /cannot be decrypted/],
+        [inBody({ file: 'db-password', seal: fileIn(stored).seal }), /not the one that was chosen/],
+        [inBody({ file: 'db-password', seal: null }), /without a proof/],
+        [{ ...stored, headers: { 'X-Key': fileIn(stored) } }, /cannot be decrypted/],
+        [inBody(fileIn(stored).seal ?? ''), /cannot be decrypted/],
+      ] as const)
+        expect(() => opens(target)).toThrow(reason);
+    },
+  );
 });
 
 test('the same texts sent again stay as they are stored, also if the key is no longer the first', () => {

@@ -1,5 +1,5 @@
 import type { Connection, SecretFile } from '../../../../clients/typescript/src/generated/types.gen.ts';
-import { type Pair, twice, typedPairs } from '../../parts/forms/pair.ts';
+import { NO_SECRETS, type SecretDraft, secretDraftOf, secretsOf, twice } from '../../parts/forms/pair.ts';
 
 /** A secret value or a certificate, or the name of a file that has it. */
 export interface Typed {
@@ -12,9 +12,7 @@ type Auth = NonNullable<Connection['auth']>;
 /** What is typed so far. The fields of each way to log in stay while another one is chosen. */
 export interface ConnectionDraft {
   url: string;
-  headers: readonly Pair[];
-  /** With names of files in the places of values. */
-  fileHeaders: readonly Pair[];
+  headers: SecretDraft;
   authType: '' | Auth['type'];
   token: Typed;
   username: string;
@@ -32,21 +30,17 @@ export interface ConnectionDraft {
 const NOTHING: Typed = { text: '', isFile: false };
 
 export const EMPTY: ConnectionDraft = {
-  ...{ url: '', headers: [], fileHeaders: [], authType: '', token: NOTHING, username: '', password: NOTHING },
+  ...{ url: '', headers: NO_SECRETS, authType: '', token: NOTHING, username: '', password: NOTHING },
   ...{ tokenUrl: '', clientId: '', clientSecret: NOTHING, scope: '', audience: '' },
   ...{ ca: NOTHING, cert: NOTHING, key: NOTHING },
 };
 
 /** Secret values are answered as ***, which sent back keeps them. */
 export function draftOf({ url, headers, auth, tls }: Connection): ConnectionDraft {
-  const typed = Object.entries(headers).map(([name, value]) => ({ name, ...typedOf(value) }));
-  const pairs = (ofFiles: boolean) =>
-    typed.filter(({ isFile }) => isFile === ofFiles).map(({ name, text }) => [name, text] as const);
   return {
     ...EMPTY,
     url,
-    headers: pairs(false),
-    fileHeaders: pairs(true),
+    headers: secretDraftOf(headers),
     ...(auth && authDraftOf(auth)),
     ...{ ca: typedOf(tls?.ca ?? ''), cert: typedOf(tls?.cert ?? ''), key: typedOf(tls?.key ?? '') },
   };
@@ -76,14 +70,7 @@ function typedOf(value: string | SecretFile): Typed {
 
 /** What to send, but for the description. */
 export function bodyOf(draft: ConnectionDraft): Record<string, unknown> {
-  const { url, headers, fileHeaders } = draft;
-  const ofFiles = typedPairs(fileHeaders).map(([name, file]) => [name, { file }] as const);
-  return {
-    url,
-    headers: Object.fromEntries([...typedPairs(headers), ...ofFiles]),
-    auth: authOf(draft),
-    tls: tlsOf(draft),
-  };
+  return { url: draft.url, headers: secretsOf(draft.headers), auth: authOf(draft), tls: tlsOf(draft) };
 }
 
 function authOf(draft: ConnectionDraft): unknown {
@@ -114,6 +101,6 @@ function valueOf({ text, isFile }: Typed): string | SecretFile {
 }
 
 /** What cannot be sent at all, and so the daemon cannot say. */
-export function faultsOf({ headers, fileHeaders }: ConnectionDraft): ReturnType<typeof twice> {
-  return twice([...headers, ...fileHeaders], '/headers');
+export function faultsOf({ headers: { values, files } }: ConnectionDraft): ReturnType<typeof twice> {
+  return twice([...values, ...files], '/headers');
 }

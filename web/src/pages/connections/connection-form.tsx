@@ -5,8 +5,7 @@ import { KEPT } from '../../parts/endpoint/http-part.ts';
 import { DefineDialog, type Named } from '../../parts/named/define-dialog.tsx';
 import type { FormProps } from '../../parts/named/named-page.tsx';
 import { Field } from '../../parts/forms/field.tsx';
-import { isOfPairs } from '../../parts/forms/pair.ts';
-import { Pairs } from '../../parts/forms/pairs.tsx';
+import { OF_FILES, SecretPairs } from '../../parts/forms/secret-pairs.tsx';
 import { TextInput } from '../../parts/forms/text-input.tsx';
 import { type ConnectionDraft, EMPTY, bodyOf, draftOf, faultsOf } from './connection-draft.ts';
 import { CredentialField } from './credential-field.tsx';
@@ -15,7 +14,6 @@ const KIND: Named = {
   noun: 'connection',
   hint: 'Targets name it. A change is in force from the next attempt on, of open runs too.',
 };
-const OF_FILES = 'A file of FIRELOCK_SECRETS_DIR. Whatever writes the file changes the value.';
 const AUTH = [
   ['', 'not at all'],
   ['bearer', 'bearer: a token'],
@@ -63,28 +61,14 @@ interface Part {
 }
 
 function HeaderFields({ part: { draft, faults, change } }: { part: Part }) {
-  const isOfFiles = (fault: Fault) => isOfPairs(fault, '/headers', draft.fileHeaders);
   return (
-    <>
-      <Pairs
-        label="Headers"
-        hint={`Added to each request. ${KEPT}`}
-        path="/headers"
-        words={['name', 'value']}
-        pairs={draft.headers}
-        faults={faults.filter((fault) => !isOfFiles(fault))}
-        onChange={(headers) => change({ headers })}
-      />
-      <Pairs
-        label="Headers with values from files"
-        hint={OF_FILES}
-        path="/headers"
-        words={['name', 'name of the file']}
-        pairs={draft.fileHeaders}
-        faults={faults.filter(isOfFiles)}
-        onChange={(fileHeaders) => change({ fileHeaders })}
-      />
-    </>
+    <SecretPairs
+      label="Headers"
+      hint={`Added to each request. ${KEPT}`}
+      path="/headers"
+      {...{ draft: draft.headers, faults }}
+      onChange={(headers) => change({ headers })}
+    />
   );
 }
 

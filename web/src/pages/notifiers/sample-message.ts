@@ -2,6 +2,7 @@ import { payloadOf } from '../../../../src/core/alerts/texts/channels.ts';
 import { pagingBody } from '../../../../src/core/alerts/texts/pagerduty-event.ts';
 import type { AlertKind } from '../../parts/alerts/alert-kinds.ts';
 import { type Added, type Sent, requestOf } from '../../parts/endpoint/sent.ts';
+import { secretDraftOf } from '../../parts/forms/pair.ts';
 import type { NotifierDraft } from './notifier-draft.ts';
 
 const ERRORS: Partial<Record<AlertKind, string>> = { failed: 'the target answered 503' };
@@ -45,7 +46,7 @@ function draftOfBody(draft: NotifierDraft): NotifierDraft {
   if (draft.channel === 'webhook') return draft;
   if (draft.channel !== 'pagerduty') return { ...draft, bodyKind: 'envelope' };
   const { template, contentType, secrets = {} } = pagingBody('***');
-  return { ...draft, bodyKind: 'template', template, contentType, bodySecrets: Object.entries(secrets) };
+  return { ...draft, bodyKind: 'template', template, contentType, bodySecrets: secretDraftOf(secrets) };
 }
 
 /** The mail of such a message. */

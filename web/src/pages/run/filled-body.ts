@@ -12,7 +12,8 @@ import { textOf } from '../../api/json.ts';
 export function filledBody(run: WholeRun, body: AnsweredBodyTemplate): string | null {
   const isAlone = run.trigger !== 'after' && run.dependsOn.length === 0;
   if (!isAlone && /\{\{(?:dependencies|parent\/)/.test(body.template)) return null;
-  const compiled = compileBody(body);
+  const secrets = Object.fromEntries(Object.keys(body.secrets ?? {}).map((name) => [name, '***']));
+  const compiled = compileBody({ ...body, secrets });
   if ('fault' in compiled) return null;
   const payload = textOf(run.payload);
   try {

@@ -1,6 +1,6 @@
 import { useId } from 'preact/hooks';
 import { BODY_PLACEHOLDERS } from '../../../../src/core/http/body-template.ts';
-import { Pairs } from '../forms/pairs.tsx';
+import { SecretPairs } from '../forms/secret-pairs.tsx';
 import { AreaField, SelectField, TextField } from '../forms/draft-fields.tsx';
 import type { EndpointDraft } from './endpoint-draft.ts';
 import { type HttpPart, KEPT } from './http-part.ts';
@@ -47,12 +47,11 @@ export function BodyFields({ part, bodies }: Props) {
               </>
             }
           />
-          <Pairs
+          <SecretPairs
             label="Secret values of the text"
             hint={`{{secret/NAME}} stands for one. ${KEPT}`}
             path="/target/body/secrets"
-            words={['name', 'value']}
-            pairs={part.draft.bodySecrets}
+            draft={part.draft.bodySecrets}
             faults={part.faults}
             onChange={(bodySecrets) => part.change({ bodySecrets })}
           />

@@ -1,5 +1,5 @@
 import { JsonText, faultOfJson, stringifyJson } from '../../api/json.ts';
-import { type Pair, typedPairs } from '../forms/pair.ts';
+import { NO_SECRETS, type SecretDraft, secretDraftOf, secretsOf } from '../forms/pair.ts';
 import type { AnsweredHttpTarget, Problem } from '../../../../clients/typescript/src/generated/types.gen.ts';
 
 export type Fault = NonNullable<Problem['errors']>[number];
@@ -10,7 +10,7 @@ export interface EndpointDraft extends Rules {
   bodyKind: 'envelope' | 'payload' | 'template';
   template: string;
   contentType: string;
-  bodySecrets: readonly Pair[];
+  bodySecrets: SecretDraft;
 }
 
 interface Rules {
@@ -42,13 +42,13 @@ export const EMPTY_ENDPOINT: EndpointDraft = {
   bodyKind: 'envelope',
   template: '',
   contentType: 'application/json',
-  bodySecrets: [],
+  bodySecrets: NO_SECRETS,
 };
 
 export function endpointDraftOf({ body, outcome }: Stored): EndpointDraft {
   if (typeof body === 'string') return { ...EMPTY_ENDPOINT, bodyKind: body, ...rulesOf(outcome) };
   const { secrets = {}, ...text } = body;
-  const written = { bodyKind: 'template' as const, ...text, bodySecrets: Object.entries(secrets) };
+  const written = { bodyKind: 'template' as const, ...text, bodySecrets: secretDraftOf(secrets) };
   return { ...EMPTY_ENDPOINT, ...written, ...rulesOf(outcome) };
 }
 
@@ -73,7 +73,7 @@ function rulesOf(outcome: Stored['outcome']): Rules {
 export function endpointOf(draft: EndpointDraft, kept: Stored | null): { body: unknown; outcome: unknown } {
   const { bodyKind, template, contentType } = draft;
   const typed = contentType.trim() === '' ? {} : { contentType: contentType.trim() };
-  const secrets = Object.fromEntries(typedPairs(draft.bodySecrets));
+  const secrets = secretsOf(draft.bodySecrets);
   const body =
     bodyKind === 'template'
       ? { template, ...typed, ...(Object.keys(secrets).length > 0 && { secrets }) }

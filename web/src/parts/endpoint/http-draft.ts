@@ -66,7 +66,7 @@ export function httpTargetOf(draft: HttpDraft, kept: AnsweredHttpTarget | null):
 export function httpFaults(draft: HttpDraft): Fault[] {
   return [
     ...twice(draft.headers, '/target/headers'),
-    ...twice(draft.bodySecrets, '/target/body/secrets'),
+    ...twice([...draft.bodySecrets.values, ...draft.bodySecrets.files], '/target/body/secrets'),
     ...endpointFaults(draft),
   ];
 }

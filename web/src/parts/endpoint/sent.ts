@@ -6,7 +6,7 @@ import { carriedBody, contentTypeOf, writeBody } from '../../../../src/core/http
 import { renderTemplate, templateFault } from '../../../../src/core/http/template.ts';
 import { faultOfJson } from '../../api/json.ts';
 import { escaped } from '../differences/difference.ts';
-import { typedPairs } from '../forms/pair.ts';
+import { secretsOf } from '../forms/pair.ts';
 import type { Fault } from './endpoint-draft.ts';
 import type { HttpDraft } from './http-draft.ts';
 
@@ -53,7 +53,7 @@ export function requestOf(draft: HttpDraft, values: Values, connection: Added | 
 
 function givenBody({ bodyKind, template, contentType, bodySecrets }: HttpDraft) {
   if (bodyKind !== 'template') return bodyKind;
-  const secrets = Object.fromEntries(typedPairs(bodySecrets).map(([name]) => [name, '***']));
+  const secrets = Object.fromEntries(Object.keys(secretsOf(bodySecrets)).map((name) => [name, '***']));
   return { template, contentType: contentType.trim() || DEFAULT_TYPE, secrets };
 }
 

@@ -14,6 +14,29 @@ export function twice(pairs: readonly Pair[], path: string): { path: string; mes
   return again.map((name) => ({ path, message: `${name} is there twice` }));
 }
 
+/** Secret values by name, and apart from them those that stand in files. */
+export interface SecretDraft {
+  values: readonly Pair[];
+  /** With names of files in the places of values. */
+  files: readonly Pair[];
+}
+
+export const NO_SECRETS: SecretDraft = { values: [], files: [] };
+
+export function secretDraftOf(values: Record<string, string | { file: string }>): SecretDraft {
+  const all = Object.entries(values);
+  return {
+    values: all.flatMap(([name, value]) => (typeof value === 'string' ? [[name, value] as const] : [])),
+    files: all.flatMap(([name, value]) => (typeof value === 'string' ? [] : [[name, value.file] as const])),
+  };
+}
+
+/** As they are sent. */
+export function secretsOf({ values, files }: SecretDraft): Record<string, string | { file: string }> {
+  const named = typedPairs(files).map(([name, file]) => [name, { file }] as const);
+  return Object.fromEntries<string | { file: string }>([...typedPairs(values), ...named]);
+}
+
 /** Whether it is about the value of one of these names. */
 export function isOfPairs(fault: { path: string }, path: string, pairs: readonly Pair[]): boolean {
   return pairs.some(([name]) => `${fault.path}/`.startsWith(`${path}/${escaped(name)}/`));

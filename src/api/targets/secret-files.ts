@@ -1,0 +1,66 @@
+import { type Scope, beyondScope, sees } from '../../core/access/scope.ts';
+import type { KeyRing } from '../../core/secrets/key-ring.ts';
+import { type Credential, isSecretFile } from '../../core/secrets/secret-file.ts';
+import type { Fault } from '../http/problem.ts';
+
+/** Who names files, and where. */
+export interface FileRules {
+  secrets: KeyRing;
+  scope: Scope;
+  /** There is FIRELOCK_SECRETS_DIR. */
+  takesSecretFiles: boolean;
+}
+
+/** What all calls of a server have in common. */
+export function fileRules(deps: Pick<FileRules, 'secrets' | 'takesSecretFiles'>, scope: Scope): FileRules {
+  return { secrets: deps.secrets, takesSecretFiles: deps.takesSecretFiles, scope };
+}
+
+/** A secret value of what is stored now. */
+interface StoredValue {
+  value: Credential;
+  /** Since the change that is asked for. */
+  goesElsewhere: boolean;
+}
+
+interface Naming {
+  path: string;
+  /** At this place, and all. */
+  before: StoredValue | undefined;
+  stored: readonly StoredValue[];
+  faults: Fault[];
+  /** Of what is well-formed and not allowed. */
+  impossible: Fault[];
+}
+
+/** A file that a caller names for a value, in the form in which it is stored, still without its proof. */
+export function resolveFile(
+  { file }: { file: string },
+  { path, before, stored, faults, impossible }: Naming,
+  { secrets, scope, takesSecretFiles }: FileRules,
+): Credential {
+  const named = stored.filter(({ value }) => isSecretFile(value) && value.file === file);
+  const kept = before !== undefined && named.includes(before) ? before : null;
+  if (named.length === 0 && !takesSecretFiles) impossible.push({ path, message: NO_DIRECTORY });
+  if ((kept === null || kept.goesElsewhere) && !sees(scope, file))
+    impossible.push({ path, message: `${beyondScope(scope)}: ${OF_FILES}` });
+  if (named.length > 0 && named.every(({ goesElsewhere }) => goesElsewhere))
+    faults.push({ path, message: FILE_MOVED });
+  else if (kept !== null) {
+    // With its proof, also if that does not fit: a row that was edited in the database gets no new proof by being sent back.
+    if (isSecretFile(kept.value) && kept.value.seal === null && secrets.sealsWith !== null)
+      faults.push({ path, message: UNPROVEN });
+    return kept.value;
+  }
+  return { file, seal: null };
+}
+
+const FILE_MOVED =
+  'names a file whose content goes to another origin so far: whoever may edit this could have it sent elsewhere, by its name ' +
+  'alone; take it away first, or name another file';
+const UNPROVEN =
+  'names a file that is stored without a proof of who named it: there was no key, or the row was edited in the database; ' +
+  'name another file first, and then this one again';
+const OF_FILES = 'the name of a secret file begins with one of its prefixes, or with shared.';
+const NO_DIRECTORY =
+  'cannot name a file: there is no directory of secrets; set FIRELOCK_SECRETS_DIR (docs/connections.md)';
