@@ -11,6 +11,7 @@ COPY src ./src
 COPY web ./web
 COPY clients/typescript/src/json-text.ts ./clients/typescript/src/
 COPY scripts/build-web.ts ./scripts/
+COPY scripts/support/sources-hash.ts ./scripts/support/
 RUN npm run build
 
 FROM node:${NODE_VERSION}-slim AS dependencies
