@@ -272,6 +272,16 @@ CREATE TABLE "run_keys" (
 	CONSTRAINT "run_keys_key_scope_pk" PRIMARY KEY("key","scope")
 );
 --> statement-breakpoint
+CREATE TABLE "run_logs" (
+	"day" timestamp (3) with time zone NOT NULL,
+	"run_id" uuid NOT NULL,
+	"attempt" integer NOT NULL,
+	"place" bigint NOT NULL,
+	"at_offset" bigint NOT NULL,
+	"bytes" "bytea" NOT NULL,
+	CONSTRAINT "run_logs_run_id_attempt_place_day_pk" PRIMARY KEY("run_id","attempt","place","day")
+) PARTITION BY RANGE ("day");
+--> statement-breakpoint
 CREATE TABLE "runs" (
 	"id" uuid NOT NULL,
 	"scheduled_for" timestamp (3) with time zone NOT NULL,
@@ -497,17 +507,20 @@ ALTER TABLE "runs" SET (fillfactor = 80, autovacuum_vacuum_scale_factor = 0, aut
 ALTER TABLE "effects" SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000, autovacuum_vacuum_cost_delay = 0);--> statement-breakpoint
 -- What is written on a day that has no partition yet.
 CREATE TABLE "audit_other" PARTITION OF "audit" DEFAULT;--> statement-breakpoint
--- The two functions below make and drop the days of history and audit. They run with the rights of their owner, who owns the tables:
--- so the role of the daemon needs no right to create or drop anything. They take a table of these two and a day, and nothing else.
+CREATE TABLE "run_logs_other" PARTITION OF "run_logs" DEFAULT;--> statement-breakpoint
+-- What belongs to no day, and is deleted by the run.
+CREATE TABLE "run_logs_late" PARTITION OF "run_logs" FOR VALUES FROM ('infinity') TO (MAXVALUE);--> statement-breakpoint
+-- The two functions below make and drop the days of history, audit and the logs of runs. They run with the rights of their owner, who owns the tables:
+-- so the role of the daemon needs no right to create or drop anything. They take one of these tables and a day, and nothing else.
 CREATE FUNCTION "firelock_create_day"("parent" text, "day" date) RETURNS void LANGUAGE plpgsql SECURITY DEFINER AS $body$
 DECLARE
-  moment text := CASE parent WHEN 'history' THEN 'ended_at' WHEN 'audit' THEN 'at' END;
+  moment text := CASE parent WHEN 'history' THEN 'ended_at' WHEN 'audit' THEN 'at' WHEN 'run_logs' THEN 'day' END;
   name text := parent || '_' || to_char(day, 'YYYYMMDD');
   lower text := to_char(day, 'YYYY-MM-DD') || 'T00:00:00Z';
   upper text := to_char(day + 1, 'YYYY-MM-DD') || 'T00:00:00Z';
 BEGIN
   IF moment IS NULL OR day IS NULL OR NOT isfinite(day) THEN
-    RAISE invalid_parameter_value USING MESSAGE = 'there are days of history and of audit only';
+    RAISE invalid_parameter_value USING MESSAGE = 'there are days of history, of audit and of run_logs only';
   END IF;
   IF NOT pg_try_advisory_xact_lock(hashtext('firelock history ' || current_schema())) THEN
     RAISE lock_not_available USING MESSAGE = 'another instance changes the tables of history';
@@ -528,8 +541,8 @@ CREATE FUNCTION "firelock_drop_day"("parent" text, "day" date) RETURNS void LANG
 DECLARE
   name text := parent || '_' || to_char(day, 'YYYYMMDD');
 BEGIN
-  IF parent NOT IN ('history', 'audit') OR name IS NULL THEN
-    RAISE invalid_parameter_value USING MESSAGE = 'there are days of history and of audit only';
+  IF parent NOT IN ('history', 'audit', 'run_logs') OR name IS NULL THEN
+    RAISE invalid_parameter_value USING MESSAGE = 'there are days of history, of audit and of run_logs only';
   END IF;
   IF NOT pg_try_advisory_xact_lock(hashtext('firelock history ' || current_schema())) THEN
     RAISE lock_not_available USING MESSAGE = 'another instance changes the tables of history';

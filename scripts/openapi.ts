@@ -62,6 +62,8 @@ async function render(): Promise<string> {
       alerts: () => undefined,
     },
     pullQueues: { claim: noDatabase, isStopping: () => false },
+    logFollowers: { wait: noDatabase, read: noDatabase, isStopping: () => false },
+    runLogKib: 1024,
     scopeShares: NO_SHARES,
     openRunCaps: NO_CAPS,
     retentionDays: 30,

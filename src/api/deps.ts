@@ -8,6 +8,7 @@ import type { KnownState } from '../core/installation.ts';
 import type { KeyRing } from '../core/secrets/key-ring.ts';
 import type { OpenRunCaps } from '../operations/scope-caps.ts';
 import type { TookOver } from '../operations/take-over.ts';
+import type { LogFollowers } from '../queues/log-followers.ts';
 import type { PullQueues } from '../queues/pull-queues.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
@@ -49,6 +50,10 @@ export interface ApiDeps {
   wake: Wake;
   /** The queues at which workers wait for runs. */
   pullQueues: Pick<PullQueues, 'claim' | 'isStopping'>;
+  /** Who waits for more of a log. */
+  logFollowers: Pick<LogFollowers, 'wait' | 'read' | 'isStopping'>;
+  /** FIRELOCK_RUN_LOG_KIB; 0: runs have no logs. */
+  runLogKib: number;
   /** What FIRELOCK_SCOPES says, and how many runs callers may still ask for because of it. */
   scopeShares: ScopeShares;
   openRunCaps: OpenRunCaps;

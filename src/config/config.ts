@@ -70,6 +70,8 @@ function named(values: Values, apiTokens: readonly ApiToken[]) {
     databasePool: values.FIRELOCK_DATABASE_POOL,
     /** The planner makes no run for an older occurrence. */
     retentionDays: values.FIRELOCK_RETENTION_DAYS,
+    /** Of each attempt; 0: none. */
+    runLogKib: values.FIRELOCK_RUN_LOG_KIB,
     shutdownSeconds: values.FIRELOCK_SHUTDOWN_SECONDS,
     /** The file that is applied at the start. */
     schedulesFile: values.FIRELOCK_SCHEDULES_FILE,

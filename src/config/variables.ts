@@ -152,6 +152,7 @@ export const VARIABLES = {
   FIRELOCK_SCOPES: list(`${SHARES_RULE} (default: no scopes)`, parseScopeShares, NO_SHARES),
   FIRELOCK_DATABASE_POOL: wholeNumber(2, 200, 'connections', 10),
   FIRELOCK_RETENTION_DAYS: wholeNumber(1, 36_500, 'days', 30),
+  FIRELOCK_RUN_LOG_KIB: wholeNumber(0, 16_384, 'KiB of the log of each attempt', 1024),
   FIRELOCK_SHUTDOWN_SECONDS: wholeNumber(0, 3600, 'seconds', 30),
   FIRELOCK_TARGET_DENY_CIDRS: ranges(
     `${RANGES}; "default" and "strict" stand for lists of them (default default)`,

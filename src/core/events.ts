@@ -133,6 +133,8 @@ export type FirelockEvent =
   | { type: 'schedulePaused'; scheduleId: string; reason: string }
   /** Runs were leased to a pull worker that is being answered. */
   | { type: 'pullRunsClaimed'; queue: string; workerId: string; count: number }
+  /** So many bytes are new in the log of an attempt. */
+  | { type: 'runLogAppended'; runId: string; attempt: number; bytes: number }
   /** Runs that waited for nothing, and now go on. */
   | { type: 'waitingReleased'; count: number }
   | { type: 'runsAbandoned'; reason: 'deleted'; scheduleId: string | null; count: number }

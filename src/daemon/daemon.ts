@@ -127,6 +127,7 @@ export function workTable(common: Common, workers: Workers): ServiceEntry[] {
     row(workers.readAhead, 'claiming', look),
     row(onlyStopping('fire-locks', releasingFireLocks(common, workers)), 'claiming', always),
     row(workers.pullQueues, 'claiming', work),
+    row(workers.logFollowers, 'claiming', look),
     row(workers.recovery, 'work', work),
     row(workers.backstop, 'work', look),
     row(workers.expiry, 'work', work),

@@ -10,6 +10,7 @@ import { parseDatabaseUrl } from '../config/database-url.ts';
 import type { HttpTarget } from '../core/schedules/schedule.ts';
 import { createKeyRing } from '../core/secrets/key-ring.ts';
 import { createPipeline } from '../flow/pipeline.ts';
+import { createLogFollowers } from '../queues/log-followers.ts';
 import { createPullQueues } from '../queues/pull-queues.ts';
 import { createCalendarWatch } from '../operations/calendars/calendar-watch.ts';
 import { createOpenRunCaps } from '../operations/scope-caps.ts';
@@ -215,6 +216,7 @@ export function createWorkers(common: Common) {
   });
   return {
     pullQueues,
+    logFollowers: createLogFollowers({ ...common, database: pools.api }),
     ...pipeline,
     openRunCaps,
     /** Null: no scope has a cap. */

@@ -88,7 +88,7 @@ async function fileAt(path: string, allowed: readonly string[]): Promise<Schedul
 /** Calls the routes of the API without a socket and without a token; versions name the file as their author. */
 async function innerCaller(
   common: Common,
-  { metrics, wake, pullQueues, openRunCaps }: Workers,
+  { metrics, wake, pullQueues, logFollowers, openRunCaps }: Workers,
   beforeEach: () => Promise<void>,
 ): Promise<ApiCaller> {
   const caller = { name: SCHEDULES_FILE_NAME, role: 'admin', scope: null } as const;
@@ -97,6 +97,7 @@ async function innerCaller(
     authorize: () => undefined,
     refuse: () => undefined,
     enter: () => () => undefined,
+    takeLogBytes: () => undefined,
     standing: () => 'same',
     tokenHashOf: () => null,
     replaceTokens: () => undefined,
@@ -105,7 +106,8 @@ async function innerCaller(
   const server = await createInnerServer({
     ...common,
     ...{ database: pools.calls, promptDatabase: pools.api, slowDatabase: pools.background },
-    ...{ access, metrics, wake, pullQueues, openRunCaps, retentionDays: config.retentionDays },
+    ...{ access, metrics, wake, pullQueues, logFollowers, openRunCaps },
+    ...{ retentionDays: config.retentionDays, runLogKib: config.runLogKib },
     ...{ basePath: '', hasSignsElsewhere: true, dashboard: null, learnInstallation: () => undefined },
     installation: () => common.installation.current(),
     takeOver: () => Promise.reject(new Error('a schedules file takes over nothing')),

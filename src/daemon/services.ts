@@ -32,16 +32,24 @@ interface Around {
 
 export function createApi(common: Common, workers: Workers, { loops, lookAgain }: Around): ApiService {
   const { config, pools, state, lease, installation, listensAt } = common;
-  const { metrics, wake, pullQueues, heartbeat, openRunCaps } = workers;
-  const { retentionDays, host, port, metricsPort, basePath } = config;
+  const { metrics, wake, pullQueues, logFollowers, heartbeat, openRunCaps } = workers;
+  const { retentionDays, runLogKib, host, port, metricsPort, basePath } = config;
   const hasSignsElsewhere = metricsPort !== undefined;
   metrics.observe({ ...common, loops });
   const readiness = () => readinessOf(state, lease, loops, installation);
   const learnInstallation = () => heartbeat.wake();
   const serving = {
     ...{ database: pools.calls, promptDatabase: pools.api, slowDatabase: pools.background },
-    ...{ retentionDays, basePath, readiness, hasSignsElsewhere },
-    ...{ metrics, wake, pullQueues, openRunCaps, learnInstallation, dashboard: readDashboard() },
+    ...{ retentionDays, runLogKib, basePath, readiness, hasSignsElsewhere },
+    ...{
+      metrics,
+      wake,
+      pullQueues,
+      logFollowers,
+      openRunCaps,
+      learnInstallation,
+      dashboard: readDashboard(),
+    },
     ...{ installation: () => installation.current(), takeOver: takingOver(common, lookAgain) },
   };
   const server = createServer({ ...common, ...serving });

@@ -1,6 +1,6 @@
 /**
- * Guarantees: days of history and of the audit older than the retention are dropped whole and unread, one after the other; then the
- *   keys, dependencies, definitions and versions of calendars that nothing uses any more.
+ * Guarantees: days of history, of the audit and of logs older than the retention are dropped whole and unread, one after the other; then
+ *   the keys, dependencies, late logs, definitions and versions of calendars that nothing uses any more.
  * Transaction: one for each day, sent as one message; one for each page of the rest.
  * If the process dies here: what is done is done; the next pass, on any instance, finds what is left.
  */
@@ -14,9 +14,12 @@ import type { LoopDeps } from '../postgres/loop-deps.ts';
 import { isNotNow, isTableGone } from '../postgres/errors.ts';
 import type { Executor } from '../postgres/executor.ts';
 import { dropReplacedBefore } from '../store/calendars/write-calendars.ts';
+import { moveKeptLogs, sweepLogs } from '../store/history/late-logs.ts';
 import { type Sweep, type SweptPage, sweepDependencies, sweepKeys } from '../store/history/leftovers.ts';
+import { LOG_DAYS_LATER } from '../store/runs/logs/append-log.ts';
 import {
   BY_DAY,
+  EMPTIED_BY_DAY,
   type Partition,
   deleteOtherBefore,
   dropPartition,
@@ -37,6 +40,8 @@ export interface DropPartitionsDeps extends LoopDeps {
 
 const INTERVAL_MS = 600_000;
 const BATCH = 1_000;
+/** Of runs whose logs are moved or deleted: each may have a megabyte of each attempt. */
+const LOGS_BATCH = 20;
 /** A run that ended just inside the retention is kept, however the clocks differ. */
 const MARGIN_DAYS = 1;
 /** Ms of rest for each ms of work: this work may be slow. */
@@ -49,6 +54,8 @@ interface State extends DropPartitionsDeps {
   /** The round under way; each of its steps yields. */
   steps: AsyncGenerator<void, void, void> | null;
   size: PageSize;
+  /** Of logs. */
+  logSize: PageSize;
   /** Monotonic: when the last sweep ended. */
   sweptAt: number;
 }
@@ -58,6 +65,7 @@ export function createPartitionDropper(deps: DropPartitionsDeps): Loop {
   const state: State = {
     ...deps,
     size: createPageSize(batch),
+    logSize: createPageSize(Math.min(batch, LOGS_BATCH)),
     definitions: createDefinitionWalk(database, clock, batch),
     steps: null,
     sweptAt: -Infinity,
@@ -86,18 +94,23 @@ async function* round(state: State): AsyncGenerator<void, void, void> {
   const partitions: Partition[] = [];
   for (const parent of BY_DAY)
     partitions.push(...(await state.database.run((db) => listPartitions(db, parent))));
-  const old = partitions.filter(({ day }) => day + DAY_MS <= before);
+  const old = partitions.filter((one) => one.day + DAY_MS + laterMs(one) <= before);
   const inUse: Partition[] = [];
-  const dropped = yield* dropEach(old, {
+  const dropping: Dropping = {
     drop: (partition) => drop(state, partition, () => inUse.push(partition)),
     failures,
-  });
-  for (const parent of BY_DAY) {
-    yield* deleteInPages(state, (db, limit) => deleteOtherBefore(db, before, limit, parent));
+  };
+  const dropped = yield* dropEach(
+    old.filter(({ parent }) => parent !== 'run_logs'),
+    dropping,
+  );
+  for (const parent of EMPTIED_BY_DAY) {
+    yield* inPages(state, (db, limit) => deleteOtherBefore(db, before, limit, parent));
   }
+  yield* dropEach(yield* withoutKeptLogs(state, logsToDrop(old, dropped), failures), dropping);
   if (state.clock.monotonic() - state.sweptAt >= DAY_MS) yield* sweepLeftovers(state, before);
   while (await definitions.step(before)) yield;
-  yield* deleteInPages(state, (db, limit) => dropReplacedBefore(db, before - LONGEST_REACH_MS, limit));
+  yield* inPages(state, (db, limit) => dropReplacedBefore(db, before - LONGEST_REACH_MS, limit));
   // Once more, since a statement, or a loop that makes partitions, may have used them for a moment only.
   const later = yield* dropEach(inUse, {
     drop: (partition) => drop(state, partition, (error) => tellOfDelay(state, partition, error)),
@@ -110,6 +123,35 @@ async function* round(state: State): AsyncGenerator<void, void, void> {
   const late = kept.filter(({ day }) => day + DAY_MS <= before).length;
   events.emit({ type: 'historySeen', days: kept.length, oldest: kept[0]?.day ?? null, late });
   if (failures.length > 0) throw failures[0];
+}
+
+/** A log is written for some time after the day on which its run was due. */
+function laterMs({ parent }: Partition): number {
+  return parent === 'run_logs' ? LOG_DAYS_LATER * DAY_MS : 0;
+}
+
+/** Once their runs are gone: where a day of history could not be dropped, its runs are kept, and so are the logs that may be theirs. */
+function logsToDrop(old: readonly Partition[], dropped: readonly Partition[]): Partition[] {
+  const kept = old.filter((one) => one.parent === 'history' && !dropped.includes(one));
+  return old.filter((one) => one.parent === 'run_logs' && !kept.some(({ day }) => day >= one.day));
+}
+
+/** Answers the days that have no log of a kept run any more; one from which the logs cannot be moved delays no other. */
+async function* withoutKeptLogs(
+  state: State,
+  old: readonly Partition[],
+  failures: unknown[],
+): AsyncGenerator<void, Partition[], void> {
+  const ready: Partition[] = [];
+  for (const partition of old) {
+    try {
+      yield* inPages(state, (db, limit) => moveKeptLogs(db, partition.day, limit), state.logSize);
+      ready.push(partition);
+    } catch (error) {
+      failures.push(error);
+    }
+  }
+  return ready;
 }
 
 interface Dropping {
@@ -152,32 +194,39 @@ function tellOfDelay({ events }: State, { day }: Partition, error: unknown): voi
   events.emit({ type: 'historyDelayed', work: 'drop', day, error, forMs: 0, lasts: false });
 }
 
-/** `page` deletes as many rows as it may, and answers how many it has deleted. */
-async function* deleteInPages(
-  { database, size }: State,
+/** `page` deletes, or moves, as many as it may, and answers how many. */
+async function* inPages(
+  { database, ...state }: State,
   page: (db: Executor, limit: number) => Promise<number>,
+  size = state.size,
 ): AsyncGenerator<void, void, void> {
   const isMore = () => size.fit(async (limit) => (await database.run((db) => page(db, limit))) === limit);
   while (await isMore()) yield;
 }
 
 /**
- * Once a day, since history drops whole days. It looks through keys and dependencies of runs that were due long ago, and of those that
- * were cancelled long before they were due.
+ * Once a day, since history drops whole days. It looks through what runs left that were due long ago, and those
+ * that were cancelled long before they were due.
  */
 async function* sweepLeftovers(state: State, before: Instant): AsyncGenerator<void, void, void> {
   const toCome = firstRunIdAt(before + keptDays(state) * DAY_MS);
-  for (const page of [sweepKeys, sweepDependencies]) {
-    yield* sweep(state, { after: FIRST_UUID, before: firstRunIdAt(before) }, page);
-    yield* sweep(state, { after: toCome, before: LAST_ID }, page);
+  const { size, logSize } = state;
+  const sweeps = [
+    { page: sweepKeys, size },
+    { page: sweepDependencies, size },
+    { page: sweepLogs, size: logSize },
+  ];
+  for (const swept of sweeps) {
+    yield* sweep(state, { after: FIRST_UUID, before: firstRunIdAt(before) }, swept);
+    yield* sweep(state, { after: toCome, before: LAST_ID }, swept);
   }
   state.sweptAt = state.clock.monotonic();
 }
 
 async function* sweep(
-  { database, size }: State,
+  { database }: State,
   { before, ...begin }: Omit<SweptPage, 'limit'>,
-  page: (db: Executor, given: SweptPage) => Promise<Sweep>,
+  { page, size }: { page: (db: Executor, given: SweptPage) => Promise<Sweep>; size: PageSize },
 ): AsyncGenerator<void, void, void> {
   for (let after: string | null = begin.after; after !== null;) {
     const from: string = after;

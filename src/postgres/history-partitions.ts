@@ -5,11 +5,11 @@ import type { Executor } from './executor.ts';
 import { type InstantText, rowsOf, toInstant } from './sql/rows.ts';
 
 /** The tables that have a partition for each UTC day: their rows are dropped by the day. */
-export const BY_DAY = ['history', 'audit'] as const;
+export const BY_DAY = ['history', 'audit', 'run_logs'] as const;
 
 type ByDay = (typeof BY_DAY)[number];
 
-/** The rows of one UTC day: the runs that ended on it, or the entries of the audit. They are dropped together. */
+/** The rows of one UTC day: the runs that ended on it, the entries of the audit, or the logs of the runs that were due on it. */
 export interface Partition {
   parent: ByDay;
   /** The first moment of the day. */
@@ -18,12 +18,12 @@ export interface Partition {
   table: string;
 }
 
-/** The oldest first; without the default partition, which only contains rows of days that have no partition yet. */
+/** The oldest first; without the default partition, which only contains rows of days that have no partition yet, and what has no day. */
 export async function listPartitions(db: Executor, parent: ByDay = 'history'): Promise<Partition[]> {
   const rows = await rowsOf<{ name: string; lower: InstantText }>(db)(sql`-- listPartitions
     SELECT i.inhrelid::regclass::text AS name, bounds.lower FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid,
       LATERAL (SELECT substring(pg_get_expr(c.relpartbound, c.oid) FROM 'FROM [(]''([^'']+)''')::timestamptz AS lower) AS bounds
-    WHERE i.inhparent = ${parent}::regclass AND bounds.lower IS NOT NULL ORDER BY bounds.lower`);
+    WHERE i.inhparent = ${parent}::regclass AND isfinite(bounds.lower) ORDER BY bounds.lower`);
   return rows.map(({ name, lower }) => ({ parent, table: name, day: toInstant(lower) }));
 }
 
@@ -86,17 +86,20 @@ function dateOf(day: Instant): string {
   return isoInstant(day).slice(0, 10);
 }
 
+/** Those whose default partition is emptied by the day. */
+export const EMPTIED_BY_DAY = ['history', 'audit'] as const;
+
 const OTHER = {
   history: { table: sql.raw('history_other'), moment: sql.raw('ended_at') },
   audit: { table: sql.raw('audit_other'), moment: sql.raw('at') },
-} satisfies Record<ByDay, object>;
+} satisfies Record<(typeof EMPTIED_BY_DAY)[number], object>;
 
 /** Deletes rows of before a moment on a day that never had a partition of its own; answers how many. */
 export async function deleteOtherBefore(
   db: Executor,
   before: Instant,
   limit: number,
-  parent: ByDay = 'history',
+  parent: (typeof EMPTIED_BY_DAY)[number] = 'history',
 ): Promise<number> {
   const { table, moment } = OTHER[parent];
   const rows = await rowsOf(db)(sql`-- deleteOtherBefore

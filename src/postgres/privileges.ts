@@ -9,15 +9,14 @@ import { rowsOf } from './sql/rows.ts';
 /** What the daemon does with rows. It needs no other right to any table: it neither truncates tables nor creates references. */
 const OF_ROWS = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] as const;
 
-/** The tables whose rows the daemon reads and writes: those of the schema, and the default partitions. */
+/** The tables whose rows the daemon reads and writes: those of the schema, and the partitions that are not of a day. */
 const WRITTEN = [
   ...Object.values(schema).flatMap((one) => (is(one, PgTable) ? [getTableConfig(one).name] : [])),
-  'history_other',
-  'audit_other',
+  ...['history_other', 'audit_other', 'run_logs_other', 'run_logs_late'],
 ];
 const READ = ['all_runs', 'firelock_migrations'];
 
-/** The functions that create and drop the days of history and audit, with the rights of their owner. */
+/** The functions that create and drop days, with the rights of their owner. */
 const FUNCTIONS = ['firelock_create_day(text, date)', 'firelock_drop_day(text, date)'];
 
 /** The role lacks rights that it needs. */

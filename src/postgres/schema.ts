@@ -839,6 +839,25 @@ export const sessions = pgTable(
 export const heldRuns = pgTable('held_runs', { runId: uuid('run_id').primaryKey() });
 
 /**
+ * What runs printed, as bytes; partitioned by the UTC day of the run's `scheduledFor`, which its id tells, and dropped whole. What a run
+ * writes days later, and what is still kept when its day is dropped, has `infinity` there (store/history/late-logs.ts).
+ */
+export const runLogs = pgTable(
+  'run_logs',
+  {
+    day: instantColumn().notNull(),
+    runId: uuid('run_id').notNull(),
+    attempt: integer().notNull(),
+    /** How much of the log lies before it, without what was left out: by that, and by the lock of the run, each byte has one place. */
+    place: bigint({ mode: 'number' }).notNull(),
+    /** Where it begins, as its writer counts. */
+    atOffset: bigint('at_offset', { mode: 'number' }).notNull(),
+    bytes: bytes().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.runId, t.attempt, t.place, t.day] })],
+);
+
+/**
  * What callers changed, and what they were refused; partitioned by the UTC day of `at` and dropped whole, as history is. An entry is
  * written in the transaction of its change. Workers complete runs very often: so few indexes, and one that leaves these out.
  */

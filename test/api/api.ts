@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import postgres from 'postgres';
 import { afterAll, beforeAll, expect } from 'vitest';
 import { createEffects } from '../../src/flow/effects.ts';
+import { type LogFollowers, createLogFollowers } from '../../src/queues/log-followers.ts';
 import { type PullQueues, createPullQueues } from '../../src/queues/pull-queues.ts';
 import type { Readiness } from '../../src/runtime/readiness.ts';
 import { type Access, type AccessDeps, createAccess } from '../../src/api/access/access.ts';
@@ -51,6 +52,8 @@ export interface Json {
 
 export interface Api {
   readonly url: string;
+  /** For another instance. */
+  readonly databaseUrl: string;
   /** Logged at warn or above while requests were served. */
   readonly warnings: object[];
   readonly readiness: Readiness;
@@ -66,6 +69,7 @@ export interface Api {
   /** Does what follows from the ends so far, as the daemon around it does soon after each. */
   readonly applyEffects: () => Promise<void>;
   readonly pullQueues: PullQueues;
+  readonly logFollowers: LogFollowers;
   readonly access: Access;
   /** Which pools of connections the API has used; tests clear it. */
   readonly poolsUsed: Set<string>;
@@ -94,6 +98,8 @@ type Options = Partial<AccessDeps & BrowserRulesDeps> & {
   mailToDomains?: string[];
   scopeShares?: ScopeShares;
   openRunCaps?: OpenRunCaps;
+  runLogKib?: number;
+  mostLogFollowers?: number;
   limits?: Partial<ConnectionLimits>;
   answerLimits?: AnswerLimits;
 };
@@ -109,7 +115,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     ...rest
   } = more;
   const database = databaseUrl === undefined ? await createMigratedDatabase() : null;
-  const { openRunCaps, answerLimits = ANSWER_LIMITS, ...asking } = rest;
+  const { openRunCaps, answerLimits = ANSWER_LIMITS, runLogKib = 1024, mostLogFollowers, ...asking } = rest;
   const url = databaseUrl ?? database?.url ?? '';
   const pools = openPools({
     databaseUrl: url,
@@ -146,7 +152,9 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     events,
     lease,
   });
-  await pullQueues.start();
+  const following = { database: noted(pools.api, 'api', []), clock: systemClock, events };
+  const logFollowers = createLogFollowers(following, mostLogFollowers);
+  await Promise.all([pullQueues.start(), logFollowers.start()]);
   const wake: Wake = {
     effects: () => (wakes.effects += 1),
     dispatch: () => (wakes.dispatch += 1),
@@ -168,7 +176,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     slowDatabase: noted(pools.background, 'background'),
     targets,
     events,
-    pullQueues,
+    ...{ pullQueues, logFollowers, runLogKib },
     wake,
     scopeShares,
     // Nothing counts the open runs again, unless a test does: what calls have asked for is added up.
@@ -204,6 +212,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
   let known = { ...wakes };
   return {
     url: base,
+    databaseUrl: url,
     warnings,
     readiness,
     sql,
@@ -243,7 +252,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
       );
       await Promise.all([effects.stop(), alertEffects.stop()]);
     },
-    pullQueues,
+    ...{ pullQueues, logFollowers },
     poolsUsed,
     statements,
     access,
@@ -251,7 +260,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
     connections: promisify(server.server.getConnections.bind(server.server)),
     raw: (bytes) => sendBytes(base, bytes),
     stop: async () => {
-      await pullQueues.stop();
+      await Promise.all([pullQueues.stop(), logFollowers.stop()]);
       await server.close();
       await targets.close();
       await Promise.all(Object.values(pools).map((pool) => pool.close()));

@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { randomRunId } from '../../src/core/runs/run.ts';
 import { leaveMessages } from '../support/messages.ts';
 import { putNotifier } from '../support/notifiers.ts';
 import { leaveOpenRuns } from '../support/open-runs.ts';
@@ -310,6 +311,17 @@ export const FLOW_LOOPS: LoopTable = {
     },
   ],
   'read-ahead': [{ of: 'schedules that are due soon', leave: (volume, count) => putDue(volume, count) }],
+  logs: [
+    {
+      of: 'readers who follow logs of runs',
+      leave: async ({ workers }, count) => {
+        const patience = { ms: 60_000, signals: [] };
+        for (let n = 0; n < count; n += 1)
+          void workers.logFollowers.wait({ runId: randomRunId(Date.now()), attempt: 1, offset: 0 }, patience);
+        return Promise.resolve();
+      },
+    },
+  ],
   pull: [
     {
       of: 'workers that wait at a queue, and runs for them',

@@ -85,7 +85,12 @@ export async function volumeOfTest({ delayMs = 0, settings = {} }: VolumeOptions
   const workers = createWorkers(common);
   onTestFinished(async () => {
     workers.dispatchers.abort();
-    await Promise.all([workers.canceller.stop(), workers.pullQueues.stop(), targets.close()]);
+    await Promise.all([
+      workers.canceller.stop(),
+      workers.pullQueues.stop(),
+      workers.logFollowers.stop(),
+      targets.close(),
+    ]);
     await Promise.all([...new Set(Object.values(pools))].map((pool) => pool.close()));
   });
   const loops = loopsOf(workTable(common, workers));

@@ -36,6 +36,8 @@ export interface Access {
    * @throws Problem 429
    */
   enter: (request: Request, pace: CallPace) => () => void;
+  /** Counts what an identified caller appends to logs, as `enter` counts its calls. @throws Problem 429 */
+  takeLogBytes: (request: Request, caller: Caller, bytes: number) => void;
   /**
    * Whether what allowed a call that goes on is still so: `changed` if its token has another role or scope by now; the problem to answer
    * with if it was revoked or has expired.
@@ -65,6 +67,8 @@ const ANONYMOUS: Caller = { name: null, role: 'admin', scope: null };
 const FAILURES_PER_MINUTE = 10;
 const MAX_KEYS = 10_000;
 const AT_ONCE_WAIT_SECONDS = 1;
+/** Of one caller, in one instance. */
+const LOG_BYTES_PER_SECOND = 4 * 1024 * 1024;
 
 interface State {
   /** Decided once: a later change of the tokens never opens the API. */
@@ -74,6 +78,7 @@ interface State {
   proxies: TrustedProxies;
   failures: RateLimit;
   calls: RateLimit;
+  logBytes: RateLimit;
   underWay: CallsUnderWay;
   identified: WeakMap<Request, Known>;
 }
@@ -94,6 +99,12 @@ export function createAccess({ clock, events, ...settings }: AccessDeps): Access
       maxKeys: MAX_KEYS,
     }),
     calls: createRateLimit({ clock, burst: 2 * perSecond, perSecond, maxKeys: MAX_KEYS }),
+    logBytes: createRateLimit({
+      clock,
+      burst: LOG_BYTES_PER_SECOND,
+      perSecond: LOG_BYTES_PER_SECOND,
+      maxKeys: MAX_KEYS,
+    }),
     underWay: createCallsUnderWay(),
     identified: new WeakMap(),
   };
@@ -103,6 +114,7 @@ export function createAccess({ clock, events, ...settings }: AccessDeps): Access
     identify: (request) => (state.isAnonymous ? ANONYMOUS : identify(state, request)),
     refuse: (request, { name }, reason) => emitRefused(state, request, reason, name),
     enter: (request, pace) => enter(state, request, pace),
+    takeLogBytes: (...taken) => takeLogBytes(state, ...taken),
     standing: (request) => standing(state, request),
     authorize: (request, { name, role }, needed) => {
       if (mayCall(role, needed)) return;
@@ -133,6 +145,14 @@ function enter(state: State, request: Request, pace: CallPace): () => void {
   if (leave !== null) return leave;
   emitRefused(state, request, 'tooManyAtOnce', known.caller.name);
   throw tooMany('too many calls are in progress', AT_ONCE_WAIT_SECONDS);
+}
+
+function takeLogBytes(state: State, request: Request, { name }: Caller, bytes: number): void {
+  const known = state.identified.get(request);
+  const waitSeconds = known === undefined ? 0 : state.logBytes.take(known.key, bytes);
+  if (waitSeconds === 0) return;
+  emitRefused(state, request, 'tooManyCalls', name);
+  throw tooMany('too many bytes of logs in a short time', waitSeconds);
 }
 
 function standing(state: State, request: Request): ReturnType<Access['standing']> {

@@ -3,8 +3,8 @@ import type { Clock } from '../../runtime/clock.ts';
 
 /** Limits how often each key may do something: one bucket for each key, which fills as time passes. */
 export interface RateLimit {
-  /** Zero: the key may go on now. Otherwise: the number of seconds after which it may try again. */
-  take(key: string): number;
+  /** So much at once, 1 unless told. Zero: the key may go on now. Otherwise: the number of seconds after which it may try again. */
+  take(key: string, amount?: number): number;
 }
 
 interface RateLimitOptions {
@@ -21,12 +21,12 @@ export function createRateLimit({ clock, burst, perSecond, maxKeys }: RateLimitO
   /** When the bucket of a key will be full again. */
   const fullAt = new LRUCache<string, number>({ max: maxKeys });
   return {
-    take: (key) => {
+    take: (key, amount = 1) => {
       const now = clock.monotonic();
       const full = Math.max(fullAt.get(key) ?? now, now);
-      const waitMs = full + intervalMs - now - burst * intervalMs;
+      const waitMs = full + amount * intervalMs - now - burst * intervalMs;
       if (waitMs > 0) return Math.ceil(waitMs / 1000);
-      fullAt.set(key, full + intervalMs);
+      fullAt.set(key, full + amount * intervalMs);
       return 0;
     },
   };

@@ -47,14 +47,15 @@ export function guardRuns(api: Api, database: Database): void {
     const { scope: rule, role } = routeOptions.config;
     if (rule !== 'run' || caller.scope === null) return;
     const { id } = params as { id: string };
-    const isThere = await database.run((db) => isRunInScope(db, id, caller.scope, useOf(role)));
+    const isThere = await database.run((db) => isRunInScope(db, id, caller.scope, useOf(role, caller)));
     if (!isThere) throw noSuch(`run ${id}`);
   });
 }
 
-function useOf(role: RoleNeeded | undefined): RunUse {
-  if (role === 'worker') return 'work';
-  return onlyReads(role) ? 'read' : 'act';
+/** Where any role may call, it reads: a worker what it may work on. */
+function useOf(needed: RoleNeeded | undefined, { role }: Caller): RunUse {
+  if (needed === 'worker' || (needed === 'any' && role === 'worker')) return 'work';
+  return needed === 'any' || onlyReads(needed) ? 'read' : 'act';
 }
 
 function onlyReads(role: RoleNeeded | undefined): boolean {

@@ -193,6 +193,7 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
     alive: { summary: 'It goes on', value: { attempt: 1, workerId: 'reports-7' } },
     progress: { summary: 'A quarter is done', value: { attempt: 1, workerId: 'reports-7', progress: 0.25 } },
   },
+  appendRunLog: { lines: { summary: 'Its first lines', value: 'connected\nread 120 rows\n' } },
   completeRun: {
     succeeded: {
       summary: 'It is done',

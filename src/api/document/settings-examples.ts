@@ -1,5 +1,5 @@
 /** Examples of one operation, each under a name that tells them apart. */
-export type Examples = Readonly<Record<string, { summary: string; value: object }>>;
+export type Examples = Readonly<Record<string, { summary: string; value: object | string }>>;
 
 export const CALENDARS: Examples = {
   holidays: {

@@ -148,35 +148,6 @@ export const periodQuery = {
   to: queryInstant.optional().meta({ description: 'Exclusive.', example: '2026-11-21T00:00:00Z' }),
 };
 
-/** A whole number of a query. */
-export function queryInteger<Fallback extends number | undefined>(
-  min: number,
-  max: number,
-  fallback: Fallback,
-) {
-  return z
-    .string()
-    .optional()
-    .transform((value, context): number | Fallback => {
-      if (value === undefined) return fallback;
-      const number = /^\d{1,9}$/.test(value) ? Number(value) : NaN;
-      if (number >= min && number <= max) return number;
-      return refused(context, `must be a whole number from ${min} to ${max}`);
-    })
-    .meta({
-      type: 'integer',
-      minimum: min,
-      maximum: max,
-      description: fallback === undefined ? undefined : `${fallback} where it is not given.`,
-    });
-}
-
-export const queryBoolean = z
-  .string()
-  .refine((value) => value === 'true' || value === 'false', { error: 'must be true or false' })
-  .transform((value) => value === 'true')
-  .meta({ type: 'boolean' });
-
 /** Words of a known set, comma-separated. */
 export function wordList<const Word extends string>(words: readonly Word[]) {
   const known = (value: string): value is Word => (words as readonly string[]).includes(value);

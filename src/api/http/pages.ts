@@ -3,7 +3,8 @@ import { EARLIEST, LATEST } from '../../core/instant.ts';
 import { PAGE_BYTES, type PageRoom, isFull } from '../../postgres/sql/page-room.ts';
 import { RawJson, stringify } from './json/raw-json.ts';
 import { type Problem, invalid } from './problem.ts';
-import { queryInteger, refused, scheduleIdText } from './common-schemas.ts';
+import { refused, scheduleIdText } from './common-schemas.ts';
+import { queryInteger } from './query-schemas.ts';
 
 export const limitQuery = queryInteger(1, 500, 50);
 

@@ -9,7 +9,8 @@ import { encodeCursor, foreignCursor, loadCursor } from '../http/pages.ts';
 import { LATER_THAN_FROM, emptyPeriod } from '../http/also-checks.ts';
 import { invalid } from '../http/problem.ts';
 import { TAGS, json, problems } from '../http/response-schemas.ts';
-import { queryInstant, queryInteger } from '../http/common-schemas.ts';
+import { queryInstant } from '../http/common-schemas.ts';
+import { queryInteger } from '../http/query-schemas.ts';
 import { type CountedLoad, countAll, countPage } from './count-load.ts';
 import { load } from './schemas.ts';
 

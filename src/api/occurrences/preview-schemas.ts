@@ -1,12 +1,6 @@
 import { z } from 'zod';
-import {
-  answeredInstant,
-  instant,
-  queryInstant,
-  queryInteger,
-  scheduleIdText,
-  whole,
-} from '../http/common-schemas.ts';
+import { answeredInstant, instant, queryInstant, scheduleIdText, whole } from '../http/common-schemas.ts';
+import { queryInteger } from '../http/query-schemas.ts';
 import { exactlyOneOf } from '../document/kinds.ts';
 import { cronInput } from '../schedules/timing/cron-schemas.ts';
 import { refuseDayRules } from '../schedules/timing/day-schemas.ts';

@@ -10,6 +10,7 @@ import { cursorIn, limitQuery, pageOf, pageSchema, runCursor } from '../http/pag
 import { emptyPeriod } from '../http/also-checks.ts';
 import { noSuch } from '../http/problem.ts';
 import { answerRun, answerWholeRun } from './answers.ts';
+import { addRunLogRoutes } from './log-routes.ts';
 import { TAGS, json, problems } from '../http/response-schemas.ts';
 import {
   periodQuery,
@@ -44,6 +45,7 @@ export function addRunRoutes(api: Api, deps: ApiDeps): void {
   addListRoute(api, deps);
   addListOfScheduleRoute(api, deps);
   addGetRoute(api, deps);
+  addRunLogRoutes(api, deps);
 }
 
 function addListRoute(api: Api, { database }: ApiDeps): void {

@@ -20,14 +20,8 @@ import { accepted, resolveInput, resolvePatch } from './inputs.ts';
 import { withNextFires } from './next-fires.ts';
 import { changeOne } from './writes.ts';
 import { TAGS, BODY_PROBLEMS, json, nothing, problems } from '../http/response-schemas.ts';
-import {
-  labelQuery,
-  queryBoolean,
-  queryInteger,
-  scheduleIdParams,
-  text,
-  wordList,
-} from '../http/common-schemas.ts';
+import { labelQuery, scheduleIdParams, text, wordList } from '../http/common-schemas.ts';
+import { queryBoolean, queryInteger } from '../http/query-schemas.ts';
 import { schedule, scheduleInput, schedulePatch } from './schemas.ts';
 import { run } from '../runs/schemas.ts';
 

@@ -112,9 +112,27 @@ export function decideHeartbeat(run: RunState, speaker: Speaker): Decision<objec
   return stale === null ? { kind: 'write' } : notPossible(stale);
 }
 
+/** For how long after its end a run takes what was on its way to its log. */
+const LOG_AFTER_END_MS = 60_000;
+
+/**
+ * Whether the log of a run takes what this speaker appends, who need not say which worker it is. `endedMsAgo`: null, it has not ended.
+ */
+export function decideAppend(
+  run: Omit<RunState, 'openDependencies'>,
+  { attempt, workerId }: Speaker,
+  endedMsAgo: number | null,
+): Decision<object> {
+  if (run.trigger === 'notify') return notPossible(OF_NOTIFIER);
+  if (run.attempts === 0 || !(endedMsAgo === null ? isUnderWay(run) : endedMsAgo <= LOG_AFTER_END_MS))
+    return notPossible(stateOf(run));
+  const stale = staleness(run, { attempt, workerId: workerId ?? run.workerId });
+  return stale === null ? { kind: 'write' } : notPossible(stale);
+}
+
 const OF_NOTIFIER = 'the run is a message of a notifier: only its receiver says whether it arrived';
 
-function isUnderWay({ status, attempts }: RunState): boolean {
+function isUnderWay({ status, attempts }: Pick<RunState, 'status' | 'attempts'>): boolean {
   return status === 'running' || (status === 'pending' && attempts > 0);
 }
 
@@ -123,12 +141,12 @@ function reported(error: string | null): AttemptError {
 }
 
 /** Tells a worker whether to go on. */
-function stateOf({ status, reason }: RunState): string {
+function stateOf({ status, reason }: Pick<RunState, 'status' | 'reason'>): string {
   if (status === 'pending' || status === 'waiting') return `the run is ${status}: no attempt has started`;
   return `the run has ended as ${status}${reason === null ? '' : ` (${reason})`}`;
 }
 
-function staleness(run: RunState, { attempt, workerId }: Speaker): string | null {
+function staleness(run: Omit<RunState, 'openDependencies'>, { attempt, workerId }: Speaker): string | null {
   if (attempt !== null && (attempt > run.attempts || attempt < (run.attemptInDoubt ?? run.attempts)))
     return `attempt ${attempt} is not the current one (${run.attempts})`;
   if (workerId === run.workerId) return null;

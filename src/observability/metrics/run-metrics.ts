@@ -140,6 +140,7 @@ function attemptHandlers(registry: Registry): Handlers {
     'firelock_fire_lateness_seconds',
     'From the moment a fire was due to the start of its first attempt.',
   );
+  const logBytes = counter('firelock_run_log_bytes_total', 'Bytes that were appended to the logs of runs.');
   const fenced = counter(
     'firelock_settlements_fenced_total',
     'Outcomes whose claim was gone when they were to be written.',
@@ -147,6 +148,7 @@ function attemptHandlers(registry: Registry): Handlers {
   return {
     runStarted: ({ latenessMs }) => lateness.observe(Math.max(0, latenessMs) / 1000),
     pullRunsClaimed: ({ count }) => handoffs.inc({ target: 'pull', outcome: 'accepted' }, count),
+    runLogAppended: ({ bytes }) => logBytes.inc(bytes),
     attemptEnded: ({ target, outcome, durationMs }) => {
       handoffs.inc({ target, outcome });
       handoffSeconds.observe(durationMs / 1000, target);

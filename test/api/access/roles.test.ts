@@ -39,6 +39,7 @@ const guarded = calls.filter(({ path }) => path.startsWith('/api/v1/'));
 function roleOf(method: string, path: string): RoleNeeded {
   const call = path.replace('/api/v1', '');
   if (call === '/me' || call === '/session') return 'any';
+  if (call.endsWith('/log')) return method === 'GET' ? 'any' : 'worker';
   if (method === 'GET') return ['/verify', '/audit'].includes(call) ? 'operator' : 'viewer';
   if (call === '/preview') return 'viewer';
   if (/^\/queues\/[^/]+\/claim$|^\/runs\/[^/]+\/(complete|heartbeat|release)$/.test(call)) return 'worker';

@@ -17,7 +17,9 @@ const api = sharedApi({ apiTokens: ROLES.map((role) => tokens[role].known) });
 type Role = (typeof ROLES)[number];
 
 async function call(method: string, path: string, body?: unknown, role: Role = 'admin'): Promise<Answer> {
-  return api.call(method, `/api/v1${path}`, body, tokens[role].headers);
+  const isText = path.includes('/log?');
+  const headers = { ...tokens[role].headers, ...(isText && { 'content-type': 'text/plain' }) };
+  return api.call(method, `/api/v1${path}`, body, headers);
 }
 
 /** It must succeed. */
@@ -261,6 +263,7 @@ const WALKS: Record<string, Walk> = {
     ...{ action: 'run.release', subject: ANY_ID, detail: { was: 'running', attempt: 1 } },
   }),
   heartbeatRun: walk(claimedRun, (id) => [`/runs/${id}/heartbeat`, { workerId: 'w' }], null),
+  appendRunLog: walk(claimedRun, (id) => [`/runs/${id}/log?attempt=1&offset=0`, 'printed'], null),
   claimRuns: walk(newRun, () => ['/queues/audited/claim', { workerId: 'w' }], null),
   takeOver: {
     request: () => ['/take-over', { since: '2026-01-01T00:00:00Z' }],

@@ -195,6 +195,16 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
     ),
   'POST /runs/{id}/release': (p, runs) =>
     eachRun(runs, '/release', {}, { attempt: 9 }, { workerId: `${p}worker` }),
+  'POST /runs/{id}/log': (p, runs) =>
+    ['attempt=1&offset=0', 'attempt=9&offset=3', `attempt=1&offset=3&workerId=${p}worker`].flatMap((query) =>
+      anyRun(runs).map((id) => ({
+        at: `/runs/${id}/log?${query}`,
+        body: 'one\n',
+        headers: { 'content-type': 'text/plain' },
+      })),
+    ),
+  'GET /runs/{id}/log': (_, runs) =>
+    anyRun(runs).flatMap((id) => queries(`/runs/${id}/log`, 'attempt=1', 'offset=1', 'attempt=2&offset=1')),
   'POST /runs/{id}/cancel': (_, runs) => eachRun(runs, '/cancel', undefined),
   'POST /runs/{id}/retry': (_, runs) => eachRun(runs, '/retry', undefined),
   'POST /runs/bulk': (p) =>

@@ -158,7 +158,16 @@ async function ask({ api, ...world }: World, caller: Caller, of: (world: World) 
   ] as const;
 }
 
-const TELLING = ['etag', 'location', 'retry-after', 'link', 'allow', 'content-type', 'www-authenticate'];
+const TELLING = [
+  'firelock-log-offset',
+  'etag',
+  'location',
+  'retry-after',
+  'link',
+  'allow',
+  'content-type',
+  'www-authenticate',
+];
 const BILLING_WORDS = /billing[\w.-]*/gi;
 /** What ops has said in its calls so far. */
 const saidBefore = new Set<string>();

@@ -21,6 +21,7 @@ export function acceptJsonBodies(server: Api): void {
     ['application/json', 'application/merge-patch+json'],
     { parseAs: 'buffer' },
     async (request: FastifyRequest, bytes: Buffer): Promise<unknown> => {
+      refuseOtherCharsets(request);
       refuseOtherEncodings(request);
       request.json = bytes.length === 0 ? null : await parseJsonBody(bytes);
       return request.json?.value;
@@ -28,11 +29,16 @@ export function acceptJsonBodies(server: Api): void {
   );
 }
 
-function refuseOtherEncodings(request: FastifyRequest): void {
-  const { 'content-type': type = '', 'content-encoding': encoding = 'identity' } = request.headers;
+/** @throws Problem 415 */
+export function refuseOtherEncodings({ headers }: FastifyRequest): void {
+  if ((headers['content-encoding'] ?? 'identity').toLowerCase() !== 'identity')
+    throw new Problem(415, 'the body must not be compressed');
+}
+
+function refuseOtherCharsets(request: FastifyRequest): void {
+  const { 'content-type': type = '' } = request.headers;
   const charset = /;\s*charset\s*=\s*"?([^\s;"]*)/i.exec(type)?.[1] ?? 'utf-8';
   if (!/^utf-?8$/i.test(charset)) throw new Problem(415, 'the body must be UTF-8');
-  if (encoding.toLowerCase() !== 'identity') throw new Problem(415, 'the body must not be compressed');
   if (/^\s*application\/merge-patch\+json/i.test(type) && request.method !== 'PATCH') {
     throw new Problem(415, 'a merge patch goes with PATCH; the body must be application/json');
   }

@@ -1,0 +1,285 @@
+import { describe, expect, test } from 'vitest';
+import { changeRun } from '../../support/run-rows.ts';
+import {
+  type Claimed,
+  append,
+  claimAgain,
+  claimedRun,
+  complete,
+  readLog,
+  readPart,
+} from '../../support/run-logs.ts';
+import { quietApi, startApi } from '../api.ts';
+
+const api = quietApi();
+const KIB = 1024;
+
+const rowsOf = async ({ id }: Claimed) =>
+  api.sql<{ place: string; size: number }[]>`
+    SELECT place, octet_length(bytes) AS size FROM run_logs WHERE run_id = ${id} ORDER BY attempt, place`;
+/** Bytes of which each tells where it is. */
+const numbered = (size: number, from = 0) =>
+  Buffer.from(Uint8Array.from({ length: size }, (_, n) => (from + n) % 251));
+
+async function appendAll(run: Claimed, size: number, step = 64 * KIB): Promise<void> {
+  for (let offset = 0; offset < size; offset += step) {
+    const bytes = numbered(Math.min(step, size - offset), offset);
+    expect(await append(api, run, bytes, { offset })).toMatchObject({
+      status: 200,
+      next: offset + bytes.length,
+    });
+  }
+}
+
+describe('what a worker appends', () => {
+  test('is read as the bytes that it sent, also those that are no text, and characters that two appends share', async () => {
+    const run = await claimedRun(api);
+    const bytes = Buffer.concat([Buffer.from('größer €\n'), Buffer.from([0, 0xff, 0xc3, 0x28, 0x1b, 0])]);
+    for (let offset = 0; offset < bytes.length; offset += 1)
+      expect(await append(api, run, bytes.subarray(offset, offset + 1), { offset })).toMatchObject({
+        next: offset + 1,
+      });
+    const part = await readPart(api, run.id);
+    expect(part).toEqual({
+      ...{ status: 200, bytes, next: bytes.length, skipped: 0, isComplete: false, attempt: 1 },
+    });
+    expect((await readPart(api, run.id, 'offset=3')).bytes).toEqual(bytes.subarray(3));
+  });
+
+  test('is answered alike when it comes again, and not written again', async () => {
+    const run = await claimedRun(api);
+    for (let times = 0; times < 2; times += 1)
+      expect(await append(api, run, 'one two ')).toMatchObject({ status: 200, next: 8 });
+    expect(await append(api, run, 'three', { offset: 8 })).toMatchObject({ next: 13 });
+    expect(await append(api, run, 'one two ')).toMatchObject({ status: 200, next: 8 });
+    // Its beginning is there already.
+    expect(await append(api, run, 'three four', { offset: 8 })).toMatchObject({ next: 18 });
+    expect((await readLog(api, run)).bytes.toString()).toBe('one two three four');
+  });
+
+  test('is written once where two instances take the same append at once', async () => {
+    const run = await claimedRun(api);
+    const other = await startApi(api.databaseUrl);
+    try {
+      for (let offset = 0; offset < 60; offset += 6) {
+        const answers = await Promise.all(
+          [api, other, api, other].map((one, n) => append(one, run, `by  ${n % 2};`, { offset })),
+        );
+        expect(answers.map(({ next }) => next)).toEqual(Array(4).fill(offset + 6));
+      }
+      expect((await readLog(other, run)).bytes.toString()).toMatch(/^(by {2}[01];){10}$/);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test('may begin beyond the end: what lies between counts as left out', async () => {
+    const run = await claimedRun(api);
+    await append(api, run, 'begin');
+    expect(await append(api, run, 'end', { offset: 1000 })).toMatchObject({ next: 1003 });
+    expect(await readPart(api, run.id)).toMatchObject({ bytes: Buffer.from('begin'), next: 5, skipped: 0 });
+    expect(await readPart(api, run.id, 'offset=5')).toMatchObject({
+      ...{ bytes: Buffer.from('end'), next: 1003, skipped: 995 },
+    });
+    expect(await readPart(api, run.id, 'offset=1001')).toMatchObject({
+      bytes: Buffer.from('nd'),
+      skipped: 0,
+    });
+    // An empty append only says that something was lost.
+    expect(await append(api, run, '', { offset: 1100 })).toMatchObject({ status: 200, next: 1100 });
+    expect(await readPart(api, run.id, 'offset=1003')).toMatchObject({
+      bytes: Buffer.of(),
+      next: 1100,
+      skipped: 97,
+    });
+    expect(await append(api, run, 'x', { offset: Number.MAX_SAFE_INTEGER })).toMatchObject({ status: 400 });
+    expect(await append(api, run, 'x', { offset: 2 ** 53 - 2 ** 17 })).toMatchObject({ status: 200 });
+    expect(await readPart(api, run.id, 'offset=1100')).toMatchObject({
+      next: 2 ** 53 - 2 ** 17 + 1,
+      bytes: Buffer.from('x'),
+    });
+  });
+
+  test('is refused above 64 KiB, in another form than text, and without its place', async () => {
+    const run = await claimedRun(api);
+    expect(await append(api, run, numbered(64 * KIB + 1))).toMatchObject({
+      status: 413,
+      detail: 'the body is larger than 65536 bytes',
+    });
+    for (const type of ['application/json', 'application/octet-stream'])
+      expect(await append(api, run, '{}', { headers: { 'content-type': type } })).toMatchObject({
+        ...{ status: 415, detail: 'the body must be text/plain' },
+      });
+    expect(await append(api, run, 'x', { headers: { 'content-encoding': 'gzip' } })).toMatchObject({
+      status: 415,
+    });
+    const path = `/api/v1/runs/${run.id}/log`;
+    const headers = { 'content-type': 'text/plain' };
+    const bare = await api.call('POST', path, 'x', headers);
+    expect(bare.body['errors']).toEqual([
+      { path: 'attempt', message: 'is required' },
+      { path: 'offset', message: 'is required' },
+    ]);
+    const wrong = await api.call('POST', `${path}?attempt=0&offset=-1&workerId=%00&x=1`, 'x', headers);
+    expect(wrong.status).toBe(400);
+    expect(wrong.body['errors']).toHaveLength(4);
+    expect((await readLog(api, run)).parts).toEqual([]);
+  });
+});
+
+describe('of one attempt', () => {
+  test('the first 256 KiB and the newest 768 KiB are kept, to the byte, and what is left out is counted', async () => {
+    const run = await claimedRun(api);
+    const size = 3 * 1024 * KIB + 12_345;
+    await appendAll(run, size, 50_000);
+    const { parts } = await readLog(api, run);
+    const [head, ...tail] = parts;
+    expect(head).toMatchObject({ skipped: 0, next: 256 * KIB });
+    expect(head?.bytes.equals(numbered(256 * KIB))).toBe(true);
+    expect(tail.map(({ skipped }) => skipped)).toEqual([size - 1024 * KIB, 0, 0]);
+    expect(Buffer.concat(tail.map(({ bytes }) => bytes)).equals(numbered(768 * KIB, size - 768 * KIB))).toBe(
+      true,
+    );
+    const inTheGap = await readPart(api, run.id, `offset=${256 * KIB + 1}`);
+    expect(inTheGap).toMatchObject({ skipped: size - 1024 * KIB - 1 });
+    const kept = (await rowsOf(run)).reduce((sum, { size: bytes }) => sum + bytes, 0);
+    expect(kept).toBeLessThan(1024 * KIB + 2 * 50_000);
+  });
+
+  test('nothing is left out as long as it has no more than 1 MiB', async () => {
+    const run = await claimedRun(api);
+    await appendAll(run, 1024 * KIB);
+    const { bytes, parts } = await readLog(api, run);
+    expect(bytes.equals(numbered(1024 * KIB))).toBe(true);
+    expect(parts.map(({ skipped }) => skipped)).toEqual([0, 0, 0, 0]);
+    await append(api, run, 'x', { offset: 1024 * KIB });
+    expect(await readPart(api, run.id, `offset=${256 * KIB}`)).toMatchObject({ skipped: 1 });
+  });
+
+  test('very many small appends are few rows, and very many gaps are not rows without end', async () => {
+    const run = await claimedRun(api);
+    await appendAll(run, 6_000, 10);
+    expect((await rowsOf(run)).length).toBe(4);
+    const small = await startApi(api.databaseUrl, { runLogKib: 8 });
+    try {
+      const gappy = await claimedRun(small);
+      for (let n = 0; n < 60; n += 1) await append(small, gappy, 'x', { offset: 2 * n });
+      expect((await rowsOf(gappy)).length).toBeLessThan(10);
+      const { parts } = await readLog(small, gappy);
+      expect(parts.at(0)).toMatchObject({ skipped: 0, next: 1 });
+      expect(parts.at(-1)).toMatchObject({ skipped: 1, next: 119 });
+      expect(parts.reduce((sum, { skipped, bytes }) => sum + skipped + bytes.length, 0)).toBe(119);
+    } finally {
+      await small.stop();
+    }
+  });
+
+  test('the log stands beside that of another', async () => {
+    const first = await claimedRun(api);
+    await append(api, first, 'first');
+    await changeRun(api.sql, first.id, { status: 'pending', claimed_by: null });
+    expect(await readPart(api, first.id)).toMatchObject({ bytes: Buffer.from('first'), isComplete: true });
+    const second = await claimAgain(api, first.id);
+    expect(second.attempt).toBe(2);
+    expect(await append(api, first, 'late', { offset: 5 })).toMatchObject({
+      status: 409,
+      detail: 'attempt 1 is not the current one (2)',
+    });
+    await append(api, second, 'second');
+    expect(await readPart(api, first.id)).toMatchObject({
+      bytes: Buffer.from('second'),
+      attempt: 2,
+      isComplete: false,
+    });
+    expect(await readPart(api, first.id, 'attempt=1')).toMatchObject({
+      bytes: Buffer.from('first'),
+      isComplete: true,
+    });
+    expect(await readPart(api, first.id, 'attempt=3')).toMatchObject({
+      bytes: Buffer.of(),
+      isComplete: false,
+    });
+  });
+});
+
+describe('an append', () => {
+  test('may leave its worker out, and is refused of another one', async () => {
+    const run = await claimedRun(api);
+    expect(await append(api, run, 'a', { more: '&workerId=w-1' })).toMatchObject({ status: 200 });
+    expect(await append(api, run, 'b', { offset: 1, more: '&workerId=w-2' })).toMatchObject({
+      ...{ status: 409, detail: 'the run is not claimed by worker w-2' },
+    });
+    expect((await readLog(api, run)).bytes.toString()).toBe('a');
+  });
+
+  test('is taken for a minute after the end, which readers do not wait for, and not later', async () => {
+    const run = await claimedRun(api);
+    await append(api, run, 'a');
+    await complete(api, run);
+    expect(await readPart(api, run.id)).toMatchObject({ next: 1, isComplete: true });
+    expect(await append(api, run, 'b', { offset: 1 })).toMatchObject({ status: 200 });
+    await changeRun(api.sql, run.id, { finished_at: new Date(Date.now() - 61_000) });
+    expect(await append(api, run, 'c', { offset: 2 })).toMatchObject({
+      status: 409,
+      detail: 'the run has ended as succeeded',
+    });
+    expect((await readLog(api, run)).bytes.toString()).toBe('ab');
+  });
+
+  test('is taken of a callback, and refused before there is an attempt, and of no run', async () => {
+    const made = await api.call('POST', '/api/v1/runs', {
+      ...{ target: { type: 'http', url: 'http://127.0.0.1:9/' }, completion: 'callback' },
+    });
+    const run = { id: made.body['id'] as unknown as string, attempt: 1 };
+    expect(await append(api, run, 'x')).toMatchObject({
+      status: 409,
+      detail: 'the run is pending: no attempt has started',
+    });
+    expect(await readPart(api, run.id)).toMatchObject({ bytes: Buffer.of(), next: 0, isComplete: false });
+    await changeRun(api.sql, run.id, {
+      status: 'running',
+      attempts: 1,
+      lease_seconds: 60,
+      expires_at: new Date(Date.now() + 60_000),
+    });
+    expect(await append(api, run, 'x')).toMatchObject({ status: 200 });
+    const none = { id: '0199c1f0-7a00-7b3c-9a5e-2f4d1c8b7a60', attempt: 1 };
+    expect(await append(api, none, 'x')).toMatchObject({ status: 404 });
+    expect(await readPart(api, none.id)).toMatchObject({ status: 404 });
+    expect(await append(api, { ...none, id: 'ffffffff-ffff-7fff-bfff-ffffffffffff' }, 'x')).toMatchObject({
+      status: 404,
+    });
+  });
+});
+
+test('a run that printed nothing has an empty log, which is complete once it has ended', async () => {
+  const run = await claimedRun(api);
+  expect(await readPart(api, run.id)).toMatchObject({
+    status: 200,
+    bytes: Buffer.of(),
+    next: 0,
+    isComplete: false,
+  });
+  await complete(api, run);
+  expect(await readPart(api, run.id, 'offset=7')).toMatchObject({
+    bytes: Buffer.of(),
+    next: 7,
+    skipped: 0,
+    isComplete: true,
+  });
+});
+
+test('switched off there are no logs', async () => {
+  const off = await startApi(api.databaseUrl, { runLogKib: 0 });
+  try {
+    const run = await claimedRun(off);
+    expect(await append(off, run, 'x')).toMatchObject({
+      status: 404,
+      detail: expect.stringContaining('switched off') as string,
+    });
+    expect(await readPart(off, run.id)).toMatchObject({ status: 404 });
+    await complete(off, run);
+  } finally {
+    await off.stop();
+  }
+});
