@@ -30,11 +30,12 @@ interface Stage {
 }
 
 const LIMIT_MS = 600_000;
+const PYTHON_API = 'src/firelock_client/api';
 
 const checks: Check<Stage>[] = [
   ['oapi-codegen makes a method of each operation', generatesGo],
   ['its Go client compiles, and so does a program that uses it', compilesGo],
-  ['that program previews, makes, fires, lists and deletes', (stage) => uses(stage, stage.go, ['./program'])],
+  ['that program previews, makes, fires, lists and deletes', (stage) => uses(stage, stage.go, ['./main'])],
   ['openapi-python-client is installed', installsPython],
   ['it warns of nothing, and makes a module of each operation', generatesPython],
   [
@@ -53,7 +54,14 @@ await runChecks({
 async function setStage(cleanup: (() => Promise<void> | void)[]): Promise<Stage> {
   const folder = mkdtempSync(join(tmpdir(), 'firelock-clients-'));
   cleanup.push(() => rmSync(folder, { recursive: true, force: true }));
-  cpSync(join(import.meta.dirname, '..', 'test', 'generated-clients'), folder, { recursive: true });
+  const root = join(import.meta.dirname, '..');
+  // As in a checkout, but with the daemon's own document.
+  const [go, python] = [join(folder, 'clients', 'go', 'api'), join(folder, 'clients', 'python')];
+  cpSync(join(root, 'clients', 'go', 'api'), go, { recursive: true });
+  cpSync(join(root, 'clients', 'python'), python, { recursive: true });
+  const programs = join(root, 'test', 'generated-clients');
+  cpSync(join(programs, 'main.go'), join(go, 'program', 'main.go'));
+  cpSync(join(programs, 'program.py'), join(python, 'program.py'));
   const cluster = await startCluster();
   cleanup.push(() => cluster.stop());
   const receiver = await startReceiver();
@@ -70,9 +78,9 @@ async function setStage(cleanup: (() => Promise<void> | void)[]): Promise<Stage>
   cleanup.push(() => program.kill());
   const daemon = await listening(program);
   await daemon.ready();
-  const [go, python] = [join(folder, 'go'), join(folder, 'python')];
   const { text } = await daemon.call('GET', '/openapi.json');
-  for (const place of [go, python]) writeFileSync(join(place, 'openapi.json'), text);
+  mkdirSync(join(folder, 'openapi'));
+  writeFileSync(join(folder, 'openapi', 'openapi.json'), text);
   return { go, python, receiver, daemon, token, operationIds: operationIdsIn(text), written: [] };
 }
 
@@ -84,9 +92,8 @@ function operationIdsIn(text: string): string[] {
 }
 
 async function generatesGo(stage: Stage) {
-  mkdirSync(join(stage.go, 'firelock'));
   await run(stage, stage.go, ['go', 'generate', './...']);
-  const text = readFileSync(join(stage.go, 'firelock', 'client.gen.go'), 'utf8');
+  const text = readFileSync(join(stage.go, 'client.gen.go'), 'utf8');
   const methods = [...text.matchAll(/^func \(c \*ClientWithResponses\) (\w+)WithResponse\(/gm)].map(
     ([, name = '']) => name.slice(0, 1).toLowerCase() + name.slice(1),
   );
@@ -95,7 +102,7 @@ async function generatesGo(stage: Stage) {
 
 async function compilesGo(stage: Stage) {
   await run(stage, stage.go, ['go', 'vet', './...']);
-  await run(stage, stage.go, ['go', 'build', '-o', 'program', '.']);
+  await run(stage, stage.go, ['go', 'build', '-o', 'main', './program']);
 }
 
 async function installsPython(stage: Stage) {
@@ -106,19 +113,19 @@ async function installsPython(stage: Stage) {
     '--quiet',
     '--disable-pip-version-check',
     '-r',
-    'requirements.txt',
+    'generator.txt',
   ]);
 }
 
 async function generatesPython(stage: Stage) {
   const options = [
-    '--path=openapi.json',
-    '--output-path=firelock_client',
+    '--path=../../openapi/openapi.json',
+    `--output-path=${PYTHON_API}`,
     '--meta=none',
     '--fail-on-warning',
   ];
   await run(stage, stage.python, ['openapi-python-client', 'generate', ...options]);
-  const folder = join(stage.python, 'firelock_client', 'api');
+  const folder = join(stage.python, PYTHON_API, 'api');
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) =>
     basename(path, '.py'),
   );
@@ -159,7 +166,7 @@ type Words = readonly [command: string, ...args: string[]];
 /** Answers what it wrote; throws unless it succeeds. */
 async function run(stage: Stage, cwd: string, [command, ...args]: Words, variables: NodeJS.ProcessEnv = {}) {
   const PATH = `${join(cwd, 'venv', 'bin')}:${process.env['PATH'] ?? ''}`;
-  const env = { ...process.env, PATH, ...variables };
+  const env = { ...process.env, PATH, PYTHONPATH: 'src', ...variables };
   const program = startCommand(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   const code = await within(LIMIT_MS, program.exited, `${command} did not end`);
   stage.written.push(...program.lines);

@@ -36,12 +36,10 @@ function oneVersion(expected: string | undefined): string {
   const read = (path: string) => parse(readText(path)) as Record<string, string>;
   const { version: daemon = '' } = read('package.json');
   const chart = read('deploy/helm/firelock/Chart.yaml');
-  for (const other of [
-    read('clients/typescript/package.json')['version'],
-    chart['version'],
-    chart['appVersion'],
-  ])
-    assert.equal(other, daemon, 'daemon, client and chart have one version');
+  const client = read('clients/typescript/package.json');
+  const python = /^version = "(.*)"$/m.exec(readText('clients/python/pyproject.toml'))?.[1];
+  for (const other of [client['version'], python, chart['version'], chart['appVersion']])
+    assert.equal(other, daemon, 'daemon, clients and chart have one version');
   if (expected === undefined) return daemon;
   assert.equal(expected, `v${daemon}`, 'the tag is not the version');
   const heading = readText('CHANGELOG.md')

@@ -91,9 +91,10 @@ describe('the base of the image', () => {
 test('what a release publishes has one version, and the pages that package.json lists are there', () => {
   const { version, files, private: isPrivate } = read('package.json');
   const chart = read('deploy/helm/firelock/Chart.yaml');
-  expect([read('clients/typescript/package.json')['version'], chart['version'], chart['appVersion']]).toEqual(
-    Array(3).fill(version),
-  );
+  const client = read('clients/typescript/package.json');
+  expect([client['version'], chart['version'], chart['appVersion']]).toEqual(Array(3).fill(version));
+  const python = readFileSync(join(root, 'clients', 'python', 'pyproject.toml'), 'utf8');
+  expect(python).toContain(`version = "${String(version)}"`);
   expect(isPrivate).toBeUndefined();
   for (const page of (files as string[]).filter((file) => file.endsWith('.md')))
     expect(existsSync(join(root, page)), page).toBe(true);

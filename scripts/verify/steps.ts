@@ -8,6 +8,8 @@ const LONG_IN_CI = [
   ),
   // What a team sees of another one's, at every route; the dashboard in a browser.
   ...['test/api/scopes/walk.test.ts', 'test/web'],
+  // Receivers and workers in Python and Go.
+  'test/client/other-languages.test.ts',
   // What takes a fourth of the processor's time, and breaks seldom: whole daemons and programs.
   ...['examples', 'local-postgres', 'docs', 'daemon/access', 'daemon/secrets'].map((name) => `test/${name}`),
   ...[

@@ -9,7 +9,8 @@ import { startApi } from '../api/api.ts';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '..', '..');
-const PACKED = /^dist\/(generated\/|receiver\/)?[\w.-]+\.(js|d\.ts)$|^(package\.json|README\.md|LICENSE)$/;
+const PACKED =
+  /^dist\/(generated\/|receiver\/|worker\/)?[\w.-]+\.(js|d\.ts)$|^(package\.json|README\.md|LICENSE)$/;
 
 test('the packed package is installed without a network; a program that uses it is right, and runs', async () => {
   const directory = await mkdtemp(join(tmpdir(), 'firelock-package-'));
@@ -51,6 +52,7 @@ test('the packed package is installed without a network; a program that uses it 
     before: '{"cents":123456789012345678901.50}',
     found: true,
     faults: ['/crn'],
+    worked: '{"worked":true}',
     handlers: ['function', 'function', 'function', 'function'],
   });
 });

@@ -1,18 +1,11 @@
-import { appendFile, mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { appendFile, readFile } from 'node:fs/promises';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openFileStore } from '../../clients/typescript/src/receiver/file-store.ts';
 import { type Reply, type RunStore, memoryStore } from '../../clients/typescript/src/receiver/store.ts';
 import { runIdOf } from '../support/signed.ts';
+import { temporaryFile } from './temporary-file.ts';
 
 const REPLY: Reply = { status: 200, headers: {}, body: '{"big":12345678901234567890}' };
-
-async function temporaryFile(): Promise<string> {
-  const directory = await mkdtemp(join(tmpdir(), 'firelock-store-'));
-  onTestFinished(() => rm(directory, { recursive: true }));
-  return join(directory, 'runs.jsonl');
-}
 
 const stores: [string, () => Promise<RunStore>][] = [
   ['in memory', () => Promise.resolve(memoryStore())],

@@ -2,6 +2,7 @@ import { expect } from 'vitest';
 import * as client from '../../clients/typescript/src/index.ts';
 import * as fileStore from '../../clients/typescript/src/receiver/file-store.ts';
 import * as receiver from '../../clients/typescript/src/receiver/index.ts';
+import * as worker from '../../clients/typescript/src/worker/index.ts';
 import { targetInput } from '../../src/api/targets/schemas.ts';
 import { secretOf } from '../support/signed.ts';
 
@@ -9,6 +10,7 @@ const PACKAGE: Readonly<Record<string, object>> = {
   'firelock-client': client,
   'firelock-client/receiver': receiver,
   'firelock-client/file-store': fileStore,
+  'firelock-client/worker': worker,
 };
 
 /** The API takes it as a target, once a secret stands where the page has dots. */

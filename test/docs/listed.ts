@@ -195,14 +195,14 @@ export const LISTED: readonly Listed[] = [
     doneBy: 'test/docs/targets.test.ts',
   },
   { ...RECEIVER, begins: 'const receiver = createReceiver(' },
-  { ...RECEIVER, begins: 'def is_signed(' },
   { ...RECEIVER, begins: 'def note(' },
-  { ...RECEIVER, begins: '// isSigned says' },
-  { ...RECEIVER, begins: '// accept answers' },
+  { ...RECEIVER, begins: '# Which runs were here' },
+  { ...RECEIVER, begins: '// note is called' },
+  { ...RECEIVER, begins: '\treceiver, err :=' },
   { ...RECEIVER, begins: '# HMAC-SHA256 of stdin' },
   {
     page: 'examples/receivers/README.md',
-    begins: './receiver.py',
+    begins: 'pip install ../../clients/python',
     why: 'each line goes on until Ctrl-C, and needs a language',
     doneBy: 'test/examples/receivers.test.ts',
     check: scriptsExist,
@@ -221,6 +221,32 @@ export const LISTED: readonly Listed[] = [
     doneBy: 'test/client/receiver.test.ts',
     check: usesTheClient,
   },
+  {
+    page: 'clients/typescript/README.md',
+    begins: 'import { Refused, work }',
+    why: 'its `render` is left to the reader',
+    doneBy: 'test/client/vectors.test.ts',
+    check: usesTheClient,
+  },
+  ...[
+    ...[
+      'pip install',
+      'import os\nimport signal',
+      'import os\nfrom wsgiref',
+      'python3 -m venv',
+      'python3 -m unittest',
+    ].map((begins) => ({ page: 'clients/python/README.md', begins })),
+    ...[
+      'go mod edit',
+      'package main\n\nimport (\n\t"context"',
+      'package main\n\nimport (\n\t"fmt"',
+      'cd clients/go',
+    ].map((begins) => ({ page: 'clients/go/README.md', begins })),
+  ].map((listed) => ({
+    ...listed,
+    why: 'it needs another language, and some of it fetches packages: npm run clients:check',
+    doneBy: 'test/client/other-languages.test.ts',
+  })),
 ];
 
 export function listingOf({ page, text }: Block): Listed | undefined {

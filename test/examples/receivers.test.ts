@@ -110,7 +110,8 @@ test(`the receiver in Node ${TITLE}`, async () => {
 
 test(`the receiver in Python ${TITLE}`, async (context) => {
   needs(context, 'python3');
-  await tryOut((variables) => runExample('receivers/receiver.py', [], variables));
+  const PYTHONPATH = join(root, 'clients', 'python', 'src');
+  await tryOut((variables) => runExample('receivers/receiver.py', [], { PYTHONPATH, ...variables }));
 });
 
 test(`the receiver in bash ${TITLE}`, async (context) => {
@@ -126,10 +127,9 @@ test(`the receiver in Go ${TITLE}`, { tags: [LONG] }, async (context) => {
   const go = spawnSync('go', ['version'], { env: { ...process.env, PATH } });
   if (go.status !== 0) context.skip('needs go');
   const binary = join(await temporary(), 'receiver');
-  const source = join(root, 'examples', 'receivers', 'receiver.go');
-  await promisify(execFile)('go', ['build', '-o', binary, source], {
-    env: { ...process.env, PATH, GOFLAGS: '-mod=mod' },
-    cwd: tmpdir(),
+  await promisify(execFile)('go', ['build', '-o', binary, 'receiver.go'], {
+    env: { ...process.env, PATH },
+    cwd: join(root, 'examples', 'receivers'),
   });
   await tryOut((variables) => runExample(binary, [], variables));
 });

@@ -27,12 +27,20 @@ const TEXTS = /^(changes\/\d+\/)?fields\/\d+\/(before|after)$/;
 
 /** Calls the daemon as it is told to, once for each call: it makes no further attempts. @throws TypeError on a wrong URL */
 export function createClient(options: ClientOptions): Firelock {
-  const settings = { ...options, url: baseOf(options.url) };
+  const caller = createCaller(options);
   const methods = Object.entries(OPERATIONS).map(([name, operation]) => [
     name,
-    (input?: Parameters, callOptions?: CallOptions) => call(settings, operation, input, callOptions),
+    (input?: Parameters, callOptions?: CallOptions) => caller(operation, input, callOptions),
   ]);
   return Object.fromEntries(methods) as Firelock;
+}
+
+export type Caller = (operation: Operation, input?: Parameters, options?: CallOptions) => Promise<unknown>;
+
+/** For operations by what they are, and not by their names. */
+export function createCaller(options: ClientOptions): Caller {
+  const settings = { ...options, url: baseOf(options.url) };
+  return (operation, input, callOptions) => call(settings, operation, input, callOptions);
 }
 
 /** For `idempotencyKey` and `key`: keep it, and a call whose answer was lost can be made again without doing it twice. */
@@ -56,7 +64,7 @@ async function call(
   const response = await send(address, {
     method: operation.method,
     headers,
-    ...(body !== undefined && { body: stringifyJson(body, checked) }),
+    ...(body !== undefined && { body: textOfBody(operation, body) }),
     signal: options.signal === undefined ? limit : AbortSignal.any([limit, options.signal]),
     // A redirect would turn a POST into a GET.
     redirect: 'manual',
@@ -103,6 +111,10 @@ function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value instanceof Date) return value.toISOString();
   return value === undefined || value === null ? '' : JSON.stringify(value);
+}
+
+function textOfBody({ bodyType }: Operation, body: unknown): string {
+  return bodyType === 'text/plain' ? textOf(body) : stringifyJson(body, checked);
 }
 
 /** What is no JSON could become other fields of the body. */

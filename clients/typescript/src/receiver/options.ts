@@ -12,6 +12,8 @@ export interface ReceiverOptions {
   callback?: Callback;
   /** How far the time of a signature may be from now: 300 s unless set. */
   toleranceSeconds?: number;
+  /** In milliseconds since 1970. */
+  now?: () => number;
   /** A larger body is answered 413. 16 MiB unless set. */
   maxBodyBytes?: number;
   /** Is told of what went wrong in the work, the store or a report. Writes to stderr unless set. */

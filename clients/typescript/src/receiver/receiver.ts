@@ -17,9 +17,9 @@ const MAX_BODY_BYTES = 16 * 1024 * 1024;
 
 /** Verifies what arrives, has the work of each run done once, and answers. @throws TypeError where a secret is none */
 export function createReceiver(options: ReceiverOptions): Receiver {
-  const { secrets, toleranceSeconds, maxBodyBytes = MAX_BODY_BYTES, onError = writeError } = options;
-  const tolerance = toleranceSeconds === undefined ? {} : { toleranceSeconds };
-  const verify = secrets === null ? null : createVerifier(secrets, tolerance);
+  const { secrets, toleranceSeconds, now, maxBodyBytes = MAX_BODY_BYTES, onError = writeError } = options;
+  const time = { ...(toleranceSeconds !== undefined && { toleranceSeconds }), ...(now && { now }) };
+  const verify = secrets === null ? null : createVerifier(secrets, time);
   const deps: Deps = { store: options.store ?? memoryStore(), work: options.work, onError };
   const take = createTaker(deps, options.callback);
   const answer = async (incoming: Incoming): Promise<Reply> => {

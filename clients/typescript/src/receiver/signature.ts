@@ -13,7 +13,7 @@ export interface SignatureOptions {
   now?: () => number;
 }
 
-type Bytes = Uint8Array<ArrayBuffer>;
+export type Bytes = Uint8Array<ArrayBuffer>;
 type Key = Awaited<ReturnType<typeof crypto.subtle.importKey>>;
 
 const TOLERANCE_SECONDS = 300;
@@ -104,7 +104,7 @@ function bytesOf(body: Uint8Array | string): Bytes {
   return typeof body === 'string' ? new TextEncoder().encode(body) : new Uint8Array(body);
 }
 
-function joined(first: Bytes, second: Bytes): Bytes {
+export function joined(first: Bytes, second: Bytes): Bytes {
   const whole = new Uint8Array(first.length + second.length);
   whole.set(first);
   whole.set(second, first.length);

@@ -1,4 +1,4 @@
-module firelock.example/generated
+module firelock.example/clients/go/api
 
 go 1.26.0
 

@@ -7,11 +7,11 @@ import os
 import pkgutil
 import time
 
-import firelock_client
-from firelock_client import AuthenticatedClient, models
-from firelock_client.api.fire_times import preview_fires
-from firelock_client.api.runs import get_run, list_runs
-from firelock_client.api.schedules import (
+from firelock_client import api
+from firelock_client.api import AuthenticatedClient, models
+from firelock_client.api.api.fire_times import preview_fires
+from firelock_client.api.api.runs import get_run, list_runs
+from firelock_client.api.api.schedules import (
     act_on_schedules,
     delete_schedule,
     fire_schedule,
@@ -26,7 +26,7 @@ CLIENT = AuthenticatedClient(
 
 
 def import_everything():
-    for module in pkgutil.walk_packages(firelock_client.__path__, "firelock_client."):
+    for module in pkgutil.walk_packages(api.__path__, "firelock_client.api."):
         importlib.import_module(module.name)
 
 

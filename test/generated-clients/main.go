@@ -2,8 +2,6 @@
 // It ends with an error at the first answer that is not what it should be, else it writes the id of its run.
 package main
 
-//go:generate go run github.com/oapi-codegen/oapi-codegen/v2/cmd/oapi-codegen@v2.8.2 -generate types,client -package firelock -o firelock/client.gen.go openapi.json
-
 import (
 	"context"
 	"errors"
@@ -12,7 +10,7 @@ import (
 	"os"
 	"time"
 
-	"firelock.example/generated/firelock"
+	firelock "firelock.example/clients/go/api"
 )
 
 const id = "from-go"

@@ -1,0 +1,3 @@
+module firelock.example/clients/go
+
+go 1.19

@@ -1,0 +1,23 @@
+"""A receiver of what firelock sends, and a worker for its queues."""
+
+from .errors import Later, Problem, Refused
+from .receiver import HandedRun, Receiver, Reply
+from .signature import SignatureError, Verifier
+from .store import RunStore, SqliteStore, Verdict
+from .worker import Job, work
+
+__all__ = [
+    "HandedRun",
+    "Job",
+    "Later",
+    "Problem",
+    "Receiver",
+    "Refused",
+    "Reply",
+    "RunStore",
+    "SignatureError",
+    "SqliteStore",
+    "Verdict",
+    "Verifier",
+    "work",
+]
