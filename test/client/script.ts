@@ -46,7 +46,7 @@ interface Step {
   optional?: true;
 }
 
-export interface Script {
+interface Script {
   name: string;
   options?: object;
   steps: Step[];

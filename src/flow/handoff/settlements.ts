@@ -40,7 +40,7 @@ export function attemptedOf(
   };
 }
 
-export function doubtOf({ inDoubtUntil, lookups }: ClaimedRun): Doubt | null {
+function doubtOf({ inDoubtUntil, lookups }: ClaimedRun): Doubt | null {
   return inDoubtUntil === null ? null : { inDoubtUntil, lookups };
 }
 
