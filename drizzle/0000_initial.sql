@@ -108,7 +108,8 @@ CREATE TABLE "effects" (
 	"error" text,
 	"done_through" uuid,
 	"created_at" timestamp (3) with time zone DEFAULT clock_timestamp(),
-	"alert_kind" text
+	"alert_kind" text,
+	"scope" jsonb
 );
 --> statement-breakpoint
 CREATE TABLE "held_runs" (
@@ -254,6 +255,21 @@ CREATE TABLE "queue_workers" (
 	"worker_id" text COLLATE "C" NOT NULL,
 	"seen_at" timestamp (3) with time zone NOT NULL,
 	CONSTRAINT "queue_workers_queue_worker_id_pk" PRIMARY KEY("queue","worker_id")
+);
+--> statement-breakpoint
+CREATE TABLE "batches" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"name" text,
+	"labels" jsonb NOT NULL,
+	"created_at" timestamp (3) with time zone NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "run_tags" (
+	"run_id" uuid PRIMARY KEY NOT NULL,
+	"batch_id" uuid,
+	"ref" text,
+	"place" smallint,
+	"labels" jsonb
 );
 --> statement-breakpoint
 CREATE TABLE "run_dependencies" (
@@ -464,6 +480,8 @@ CREATE INDEX "outcome_watches_to_look" ON "outcome_watches" USING btree ("look_a
 CREATE INDEX "queue_workers_seen" ON "queue_workers" USING btree ("seen_at");--> statement-breakpoint
 CREATE INDEX "run_dependencies_of" ON "run_dependencies" USING btree ("run_id","position");--> statement-breakpoint
 CREATE INDEX "run_dependencies_open" ON "run_dependencies" USING btree ("depends_on","run_id") WHERE counted_at IS NULL;--> statement-breakpoint
+CREATE INDEX "run_tags_of_batch" ON "run_tags" USING btree ("batch_id","place") WHERE batch_id IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "run_tags_labels" ON "run_tags" USING gin (labels jsonb_path_ops) WITH (fastupdate=false) WHERE labels IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "run_keys_of_run" ON "run_keys" USING btree ("run_id");--> statement-breakpoint
 CREATE INDEX "run_keys_of_one_offs" ON "run_keys" USING btree ((key COLLATE "C")) WHERE scope = '00000000-0000-0000-0000-000000000000'::uuid;--> statement-breakpoint
 CREATE UNIQUE INDEX "runs_one_per_fire" ON "runs" USING btree ("schedule_uid","scheduled_for") WHERE trigger IN ('schedule', 'catchUp', 'backfill');--> statement-breakpoint

@@ -68,20 +68,19 @@ async function insist(path, init) {
   }
 }
 
-const { items } = await insist('/runs/batch', {
+const items = pipelineOf(day, Number(parts), Number(damaged ?? NaN));
+const { batchId } = await insist('/runs/batch', {
   method: 'POST',
-  body: JSON.stringify({ items: pipelineOf(day, Number(parts), Number(damaged ?? NaN)) }),
+  body: JSON.stringify({ name: `pipeline ${day}`, labels: { day }, items }),
 });
 
-let failed = false;
-// In order: what comes first ends first, so that each is asked about until it has ended, one at a time.
-for (const { ref, id } of items) {
-  let run = await insist(`/runs/${id}`);
-  while (!ENDED.includes(run.status)) {
-    await sleep(500);
-    run = await insist(`/runs/${id}`);
-  }
-  console.log(`${ref}: ${run.status} ${run.result?.body ?? run.error?.message ?? ''}`);
-  failed ||= run.status !== 'succeeded';
+let batch = await insist(`/batches/${batchId}`);
+while (batch.items.some(({ status }) => !ENDED.includes(status))) {
+  await sleep(500);
+  batch = await insist(`/batches/${batchId}`);
 }
-process.exitCode = failed ? 1 : 0;
+for (const { ref, id } of batch.items) {
+  const { status, result, error } = await insist(`/runs/${id}`);
+  console.log(`${ref}: ${status} ${result?.body ?? error?.message ?? ''}`);
+}
+process.exitCode = batch.items.every(({ status }) => status === 'succeeded') ? 0 : 1;

@@ -1,6 +1,6 @@
 /**
  * Guarantees: days of history, of the audit and of logs older than the retention are dropped whole and unread, one after the other; then
- *   the keys, dependencies, late logs, definitions and versions of calendars that nothing uses any more.
+ *   the keys, dependencies, batches, late logs, definitions and versions of calendars that nothing uses any more.
  * Transaction: one for each day, sent as one message; one for each page of the rest.
  * If the process dies here: what is done is done; the next pass, on any instance, finds what is left.
  */
@@ -15,8 +15,8 @@ import { isNotNow, isTableGone } from '../postgres/errors.ts';
 import type { Executor } from '../postgres/executor.ts';
 import { dropReplacedBefore } from '../store/calendars/write-calendars.ts';
 import { moveKeptLogs, sweepLogs } from '../store/history/late-logs.ts';
-import { type Sweep, type SweptPage, sweepDependencies, sweepKeys } from '../store/history/leftovers.ts';
 import { LOG_DAYS_LATER } from '../store/runs/logs/append-log.ts';
+import { SWEEPS, type Sweep, type SweptPage } from '../store/history/leftovers.ts';
 import {
   BY_DAY,
   EMPTIED_BY_DAY,
@@ -211,11 +211,7 @@ async function* inPages(
 async function* sweepLeftovers(state: State, before: Instant): AsyncGenerator<void, void, void> {
   const toCome = firstRunIdAt(before + keptDays(state) * DAY_MS);
   const { size, logSize } = state;
-  const sweeps = [
-    { page: sweepKeys, size },
-    { page: sweepDependencies, size },
-    { page: sweepLogs, size: logSize },
-  ];
+  const sweeps = [...SWEEPS.map((page) => ({ page, size })), { page: sweepLogs, size: logSize }];
   for (const swept of sweeps) {
     yield* sweep(state, { after: FIRST_UUID, before: firstRunIdAt(before) }, swept);
     yield* sweep(state, { after: toCome, before: LAST_ID }, swept);

@@ -521,7 +521,9 @@ export const effects = pgTable(
     alertKind: text('alert_kind').$type<AlertKind>(),
     /** The one follower that it is about; null: about all that follow. */
     followerUid: uuid('follower_uid'),
-    /** It is done in parts, and was begun; for `followers`, all followers up to this uid have been seen to. */
+    /** For `reopens`: the prefixes of the scope of who asked for it; null: it has none. */
+    scope: jsonb().$type<string[]>(),
+    /** It is done in parts, and was begun; for `followers` and `reopens`, all up to this uid or run have been seen to. */
     doneThrough: uuid('done_through'),
     /** When the end was written. */
     createdAt: instantColumn('created_at').default(sql`clock_timestamp()`),
@@ -750,6 +752,39 @@ export const queueWorkers = pgTable(
     seenAt: instantColumn('seen_at').notNull(),
   },
   (t) => [primaryKey({ columns: [t.queue, t.workerId] }), index('queue_workers_seen').on(t.seenAt)],
+);
+
+/** Runs that were asked for in one call; deleted after its last run. */
+export const batches = pgTable('batches', {
+  id: uuid().primaryKey(),
+  name: text(),
+  labels: jsonb().$type<Record<string, string>>().notNull(),
+  createdAt: instantColumn('created_at').notNull(),
+});
+
+/**
+ * What its caller calls a one-off run: its batch, its name and its place there, its labels. Only runs that have some of it have a row,
+ * beside their own, so that no other pays for it; deleted after its run.
+ */
+export const runTags = pgTable(
+  'run_tags',
+  {
+    runId: uuid('run_id').primaryKey(),
+    batchId: uuid('batch_id'),
+    ref: text(),
+    place: smallint(),
+    /** Null: it has none. */
+    labels: jsonb().$type<Record<string, string>>(),
+  },
+  (t) => [
+    index('run_tags_of_batch')
+      .on(t.batchId, t.place)
+      .where(sql`batch_id IS NOT NULL`),
+    index('run_tags_labels')
+      .using('gin', sql`labels jsonb_path_ops`)
+      .with({ fastupdate: false })
+      .where(sql`labels IS NOT NULL`),
+  ],
 );
 
 /** The run that a client's key stands for. A key is free again once its run is in neither table. */

@@ -183,3 +183,34 @@ test('run tail shows new runs and changes, waits during an outage, and ends with
   ]);
   expect((await run('run', 'tail', '--interval', 'often')).code).toBe(64);
 });
+
+test('runs that depend on each other are submitted as a file, shown as a batch, and retried together', async () => {
+  const target = { type: 'pull', queue: 'etl' };
+  const items = [
+    { ref: 'extract', target, payload: 1 },
+    { ref: 'load', target, dependsOn: ['extract'] },
+  ];
+  const sent = { name: 'etl', labels: { pipeline: 'etl' }, items };
+  const submit = (input: unknown) =>
+    firelock(['run', 'submit', '--file', '-'], { url: api.url, input: JSON.stringify(input) });
+  const submitted = (await submit(sent)).json() as Json;
+  const batchId = submitted['batchId'] as unknown as string;
+  const [extract, load] = (submitted['items'] as unknown as { id: string }[]).map(({ id }) => id);
+  const shown = await onTerminal(100, 'batch', 'get', batchId);
+  expect(shown.out).toMatch(/name +etl\nlabels +pipeline:etl\n/);
+  expect(shown.out).toMatch(new RegExp(`load +waiting +${load ?? ''} +extract\n`));
+  const listed = (await run('run', 'list', '--batch', batchId, '--status', 'waiting')).json() as Json;
+  expect((listed['items'] as unknown as { id: string }[]).map(({ id }) => id)).toEqual([load]);
+  expect((await onTerminal(200, 'run', 'get', load ?? '')).out).toMatch(
+    new RegExp(`batch +${batchId} \\(load\\)\nlabels +pipeline:etl\n`),
+  );
+  await run('run', 'cancel', extract ?? '');
+  const retried = await run('run', 'retry', extract ?? '', '--dependents');
+  expect(retried.json()).toMatchObject({ id: extract, status: 'pending' });
+  const one = (await submit({ target, labels: { n: '1' } })).json();
+  expect(one).toMatchObject({ batchId: null, labels: { n: '1' } });
+  expect(await submit({ items: [{ ref: 'a', target, dependsOn: ['a'] }] })).toMatchObject({
+    ...{ out: '', code: expect.any(Number) as number },
+    err: expect.stringContaining('a → a') as string,
+  });
+});

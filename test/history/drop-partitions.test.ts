@@ -328,6 +328,24 @@ describe('rows that ended on a day that never had a partition', () => {
 });
 
 describe('dependencies and keys of dropped runs', () => {
+  it('go with what callers called them; a batch goes with the last of its runs', async () => {
+    const at = { trigger: 'api', scheduleId: '' };
+    const old = () => endedRun(store, { ...at, endedAt: noonAgo(OLD) });
+    const young = await endedRun(store, { ...at, endedAt: noonAgo(1), scheduledFor: noonAgo(OLD) });
+    const [half, whole] = [randomUUID(), randomUUID()];
+    for (const id of [half, whole])
+      await store.rows(sql`INSERT INTO batches (id, labels, created_at) VALUES (${id}, '{}', now())`);
+    const tag = (runId: string, batchId: string | null) =>
+      store.rows(
+        sql`INSERT INTO run_tags (run_id, batch_id, ref, place) VALUES (${runId}, ${batchId}, 'a', 0)`,
+      );
+    for (const batch of [half, whole, whole, whole, null]) await tag(await old(), batch);
+    await tag(young, half);
+    await dropAll({ batch: 2 });
+    expect(await store.rows(sql`SELECT run_id FROM run_tags`)).toEqual([{ run_id: young }]);
+    expect(await store.rows(sql`SELECT id FROM batches`)).toEqual([{ id: half }]);
+  });
+
   it('are swept few at a time, and no others', async () => {
     const at = { endedAt: noonAgo(OLD), trigger: 'api', scheduleId: '' };
     const old = await endedRun(store, at);
@@ -381,12 +399,12 @@ describe('dependencies and keys of dropped runs', () => {
     const dropper = startDropper({ database: notingAll(store.database, statements), clock });
     const sweeps = () => statements.splice(0).filter((name) => name.startsWith('sweep')).length;
     await dropper.looks();
-    expect(sweeps()).toBe(4);
+    expect(sweeps()).toBe(8);
     await dropper.looks();
     expect(sweeps()).toBe(0);
     pass(DAY_MS);
     await dropper.looks();
-    expect(sweeps()).toBe(4);
+    expect(sweeps()).toBe(8);
     await dropper.stop();
   });
 

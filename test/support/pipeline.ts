@@ -222,7 +222,7 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
       if (!('run' in fired)) throw new Error(fired.kind);
       return fired.run;
     },
-    accept: (...asked) => acceptRuns(changeDeps, asked.map(oneOffOf)),
+    accept: async (...asked) => (await acceptRuns(changeDeps, asked.map(oneOffOf))).runs,
     remove: (scheduleId) =>
       deleteSchedule(changeDeps, { id: scheduleId, by: null, scope: null }, () => undefined),
   };
@@ -265,6 +265,7 @@ export function oneOffOf({
     priority: priority ?? 'normal',
     limit: limit ?? null,
     expiresAfterSeconds: expiresAfterSeconds ?? null,
+    labels: {},
   };
 }
 

@@ -77,11 +77,11 @@ export async function createPullInstance(
         scope: null,
         wake,
       };
-      const accepted = await acceptRuns(
+      const { runs } = await acceptRuns(
         deps,
         asked.map((one) => oneOffOf({ ...one, queue: one.queue ?? REQUEST.queue })),
       );
-      return accepted.map(({ id }) => id);
+      return runs.map(({ id }) => id);
     },
     stop: async () => {
       await queues.stop();

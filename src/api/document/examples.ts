@@ -175,9 +175,11 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
     pipeline: {
       summary: 'Three that depend on each other',
       value: {
+        name: 'etl 2026-11-20',
+        labels: { team: 'billing' },
         items: [
           { ref: 'extract', target: job('extract'), payload: { day: '2026-11-20' } },
-          { ref: 'load', target: job('load'), dependsOn: ['extract'] },
+          { ref: 'load', target: job('load'), dependsOn: ['extract'], labels: { step: 'load' } },
           { ref: 'tell', target: job('tell'), dependsOn: ['load'], onDependencyFailure: 'run' },
         ],
       },
@@ -212,7 +214,10 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
     unbegun: { summary: 'Another worker may have it', value: { attempt: 1, workerId: 'reports-7' } },
   },
   cancelRun: nothing,
-  retryRun: nothing,
+  retryRun: {
+    alone: { summary: 'The run alone', value: {} },
+    dependents: { summary: 'With what failed for want of it', value: { dependents: true } },
+  },
   actOnRuns: {
     dryRun: {
       summary: 'How many would be tried again',

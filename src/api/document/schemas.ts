@@ -122,7 +122,6 @@ const NAMES: Readonly<Record<string, { input?: string; answer?: string }>> = {
   listRunsOfSchedule: { answer: 'RunPage' },
   createRuns: { input: 'RunBatchInput', answer: 'RunBatchResult' },
   cancelRun: { input: 'NothingInput' },
-  retryRun: { input: 'NothingInput' },
   actOnRuns: { input: 'RunBulkInput', answer: 'RunBulkResult' },
   claimRuns: { answer: 'ClaimedRuns' },
   listQueues: { answer: 'QueueList' },

@@ -38,6 +38,20 @@ const workerId = workerIdText
 /** The body has no fields. */
 const noInput = z.strictObject({}).optional();
 
+const retryInput = z
+  .strictObject({
+    dependents: z
+      .boolean()
+      .default(false)
+      .meta({
+        description:
+          'Also the runs that failed for want of it, down the graph, unless another of their dependencies has still failed. They are ' +
+          'opened again right after the answer, step by step, however many there are; an instance that dies leaves none of them out.',
+      }),
+  })
+  .prefault({})
+  .meta({ id: 'RunRetry', description: 'What is opened again.' });
+
 const completionInput = z
   .strictObject({
     status: z
@@ -139,10 +153,10 @@ function addRetryRoute(api: Api, deps: ApiDeps): void {
         description:
           'In `failed`, `unknown`, `abandoned`, `skipped` and `cancelled`. Its failures and recoveries start at 0 again; a run of a ' +
           'schedule goes by the current version of that.',
-        body: noInput,
+        body: retryInput,
       },
     },
-    ({ params: { id }, caller }) => act(id, () => retryRun(audited(deps, { caller }), id)),
+    ({ params: { id }, body, caller }) => act(id, () => retryRun(audited(deps, { caller }), id, body)),
   );
 }
 

@@ -4,7 +4,7 @@ import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
 import { bulkAnswer, dryRunInput, filterLabels, filterWords, namesSomething } from '../http/bulk-schemas.ts';
 import { LATER_THAN_FROM } from '../http/also-checks.ts';
-import { instant, scheduleIdText, whole, ALWAYS } from '../http/common-schemas.ts';
+import { instant, runIdText, scheduleIdText, whole, ALWAYS } from '../http/common-schemas.ts';
 import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 import { expectBound, runStatus, runTrigger } from '../http/word-schemas.ts';
 
@@ -12,6 +12,7 @@ const runFilter = z
   .strictObject({
     scheduleId: scheduleIdText.optional(),
     label: filterLabels,
+    batchId: runIdText.optional(),
     status: filterWords(runStatus),
     trigger: filterWords(runTrigger),
     unmet: filterWords(expectBound),

@@ -1,10 +1,16 @@
 import { type Scope, beyondScope, owns, scopeText, sees } from '../../core/access/scope.ts';
-import { type OneOffHandoff, type OneOffRun, definitionUid } from '../../core/runs/one-off-run.ts';
+import {
+  type Batch,
+  type OneOffHandoff,
+  type OneOffRun,
+  definitionUid,
+} from '../../core/runs/one-off-run.ts';
 import type { Target } from '../../core/schedules/schedule.ts';
 import type { SecretFile } from '../../core/secrets/secret-file.ts';
-import { acceptRuns } from '../../operations/runs/submit-one-off-runs.ts';
+import { type AcceptedRuns, acceptRuns } from '../../operations/runs/submit-one-off-runs.ts';
 import { CannotAccept } from '../../operations/runs/one-off-links.ts';
 import { type Fault, invalid, MAX_FAULTS } from '../http/problem.ts';
+import { MAX_LABELS } from '../http/label-schemas.ts';
 import { type OneOffItemInput, type OneOffRunInput, MAX_DEPENDENCIES } from './one-off-schemas.ts';
 import { bodySizeFaults } from '../targets/body-and-outcome.ts';
 import { unmaskTarget, sealed } from '../targets/inputs.ts';
@@ -24,6 +30,8 @@ export interface OneOffFaults {
 interface OneOffContext extends FileRules {
   refs: ReadonlySet<string>;
   faults: OneOffFaults;
+  /** Of its batch. */
+  labels?: Batch['labels'];
 }
 
 /**
@@ -33,7 +41,7 @@ interface OneOffContext extends FileRules {
 export function oneOffRun(
   input: OneOffRunInput | OneOffItemInput,
   payload: string | undefined,
-  { refs, faults, ...rules }: OneOffContext,
+  { refs, faults, labels: ofBatch = {}, ...rules }: OneOffContext,
 ): OneOffRun {
   const { key, runAt, onDependencyFailure, priority, limit, expiresAfterSeconds } = input;
   const { retry, timeoutSeconds, completion, completionTimeoutSeconds, delivery } = input;
@@ -51,6 +59,8 @@ export function oneOffRun(
   };
   const uid = definitionUid(given, rules.secrets);
   faults.impossible.push(...ofOthers(input, rules.scope));
+  const labels = { ...ofBatch, ...input.labels };
+  faults.invalid.push(...tooManyLabels(labels));
   return {
     ref: 'ref' in input ? input.ref : null,
     handoff: { ...given, target: sealed(target, { ...rules, uid }, null, faults.impossible) },
@@ -63,7 +73,13 @@ export function oneOffRun(
     priority,
     limit,
     expiresAfterSeconds,
+    labels,
   };
+}
+
+function tooManyLabels(labels: Batch['labels']): Fault[] {
+  if (Object.keys(labels).length <= MAX_LABELS) return [];
+  return [{ path: '/labels', message: `must be at most ${MAX_LABELS}, with those of the batch` }];
 }
 
 /** A one-off run belongs to whose scope its key is in. */
@@ -79,20 +95,23 @@ function ofOthers({ key, target }: Pick<OneOffRunInput, 'key' | 'target'>, scope
 }
 
 /**
- * `pathOf` gives the place of a run in the body.
+ * `batch`: the body has several runs.
  * @throws Problem 422 with all faults of all runs
  */
 export async function acceptOrRefuse(
   deps: Parameters<typeof acceptRuns>[0],
   asked: readonly OneOffRun[],
-  pathOf: (index: number) => string,
-): Promise<{ id: string; created: boolean }[]> {
+  batch: Batch | null,
+): Promise<AcceptedRuns> {
   try {
-    return await acceptRuns(deps, asked);
+    return await acceptRuns(deps, asked, batch);
   } catch (error) {
     if (!(error instanceof CannotAccept)) throw error;
     throw invalid(
-      error.faults.map(({ index, path, message }) => ({ path: pathOf(index) + path, message })),
+      error.faults.map(({ index, path, message }) => ({
+        path: batch ? `/items/${index}${path}` : path,
+        message,
+      })),
       422,
     );
   }

@@ -1,5 +1,7 @@
-import type { OneOffRun } from '../../core/runs/one-off-run.ts';
+import type { Batch, OneOffRun } from '../../core/runs/one-off-run.ts';
 import { MAX_DEPENDENCIES_PER_CALL } from '../../operations/runs/one-off-links.ts';
+import { isoInstant } from '../../core/instant.ts';
+import { findBatch } from '../../store/runs/search/find-batch.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
@@ -11,12 +13,15 @@ import {
   oneOffRun,
 } from './one-off-inputs.ts';
 import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';
-import { type Fault, invalid, unavailable } from '../http/problem.ts';
+import { type Fault, invalid, noSuch, unavailable } from '../http/problem.ts';
 import { type FileRules, fileRules } from '../targets/secret-files.ts';
 import { answerRun } from './answers.ts';
 import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 import {
   type OneOffItemInput,
+  batchAnswer,
+  besideRuns,
+  batchIdParams,
   oneOffBatchAnswer,
   oneOffBatchInput,
   oneOffItemInput,
@@ -29,6 +34,7 @@ const tags = [TAGS.runs];
 export function addOneOffRunRoutes(api: Api, deps: ApiDeps): void {
   addOneRoute(api, deps);
   addBatchRoute(api, deps);
+  addGetBatchRoute(api, deps);
 }
 
 function addOneRoute(api: Api, deps: ApiDeps): void {
@@ -57,7 +63,8 @@ function addOneRoute(api: Api, deps: ApiDeps): void {
         ...fileRules(deps, caller.scope),
       });
       refuse(faults);
-      const [accepted] = await acceptOrRefuse(audited(deps, { caller }), [asked], () => '');
+      const { runs } = await acceptOrRefuse(audited(deps, { caller }), [asked], null);
+      const [accepted] = runs;
       const stored = accepted && (await deps.database.run((db) => findRun(db, accepted.id, caller.scope)));
       // The run that the key stands for may have been dropped from history since.
       if (!stored) throw unavailable('the run no longer exists; send the request again');
@@ -79,8 +86,9 @@ function addBatchRoute(api: Api, deps: ApiDeps): void {
       config: {
         role: 'operator',
         scope: 'itself',
-        audits: ['runs.bulk'],
+        audits: ['run.create'],
         itemSchema: oneOffItemInput,
+        besideItems: besideRuns,
         alsoCheck: batchFaults,
       },
       schema: {
@@ -88,6 +96,7 @@ function addBatchRoute(api: Api, deps: ApiDeps): void {
         summary: 'Have up to 1000 things done once, which may depend on each other; all or none',
         description:
           `Items name each other by \`ref\`, in any order; a cycle is refused. At most ${MAX_DEPENDENCIES_PER_CALL} dependencies in all. ` +
+          'The new runs are one batch (`GET /batches/{batchId}`); what a key stands for stays in the batch that it was made in. ' +
           'Up to 16 MiB, and of an item, besides its payload, 2 MiB and 5000 members: more than it can have.',
         tags,
         body: oneOffBatchInput,
@@ -98,29 +107,29 @@ function addBatchRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async ({ body: { items }, json: sent, caller }, reply) => {
-      const rules = fileRules(deps, caller.scope);
-      const asked = batchOf(rules, items, sent?.payloads ?? new Map<string, string>());
-      const accepted = await acceptOrRefuse(audited(deps, { caller }), asked, (index) => `/items/${index}`);
+    async ({ body: { items, ...batch }, json: sent, caller }, reply) => {
+      const payloads = sent?.payloads ?? new Map<string, string>();
+      const asked = batchOf(items, { ...fileRules(deps, caller.scope), ...batch, payloads });
+      const { runs, batchId } = await acceptOrRefuse(audited(deps, { caller }), asked, batch);
       return reply
-        .code(accepted.some(({ created }) => created) ? 201 : 200)
-        .send({ items: items.map(({ ref }, index) => ({ ref, id: accepted[index]?.id ?? '' })) });
+        .code(runs.some(({ created }) => created) ? 201 : 200)
+        .send({ batchId, items: items.map(({ ref }, index) => ({ ref, id: runs[index]?.id ?? '' })) });
     },
   );
 }
 
+interface BatchContext extends FileRules, Batch {
+  payloads: ReadonlyMap<string, string>;
+}
+
 /** @throws Problem 400, 422 */
-function batchOf(
-  rules: FileRules,
-  items: readonly OneOffItemInput[],
-  payloads: ReadonlyMap<string, string>,
-): OneOffRun[] {
+function batchOf(items: readonly OneOffItemInput[], { payloads, ...given }: BatchContext): OneOffRun[] {
   const all: OneOffFaults = { invalid: [], impossible: [] };
   const refs = new Set(items.map(({ ref }) => ref));
   const asked = items.map((item, index) => {
     const path = `/items/${index}`;
     const faults: OneOffFaults = { invalid: [], impossible: [] };
-    const one = oneOffRun(item, payloads.get(`${path}/payload`), { ...rules, refs, faults });
+    const one = oneOffRun(item, payloads.get(`${path}/payload`), { ...given, refs, faults });
     const inItem = (fault: Fault) => ({ ...fault, path: path + fault.path });
     all.invalid.push(...faults.invalid.map(inItem));
     all.impossible.push(...faults.impossible.map(inItem));
@@ -128,6 +137,27 @@ function batchOf(
   });
   refuse(all);
   return asked;
+}
+
+function addGetBatchRoute(api: Api, { database }: ApiDeps): void {
+  api.get(
+    '/batches/:batchId',
+    {
+      config: { role: 'viewer', scope: 'itself' },
+      schema: {
+        operationId: 'getBatch',
+        summary: 'The runs of a batch, and what each waits for, as long as one of them is kept',
+        tags,
+        params: batchIdParams,
+        response: { 200: json('The batch', batchAnswer), ...problems(400, 404) },
+      },
+    },
+    async ({ params: { batchId }, caller: { scope } }) => {
+      const batch = await database.run((db) => findBatch(db, batchId, scope));
+      if (batch === null) throw noSuch(`batch ${batchId}`);
+      return { ...batch, createdAt: isoInstant(batch.createdAt) };
+    },
+  );
 }
 
 /** @throws Problem 400, 422 */

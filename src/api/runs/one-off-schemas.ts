@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import { ON_DEPENDENCY_FAILURE } from '../../core/runs/run.ts';
 import { MAX_ITEMS } from '../http/json/json-parts.ts';
-import { instant, runIdText, text } from '../http/common-schemas.ts';
+import { answeredInstant, instant, runIdText, text } from '../http/common-schemas.ts';
+import { labelName, labelsNamed } from '../http/label-schemas.ts';
+import { runStatus } from '../http/word-schemas.ts';
 import { handoffInput, turnInput } from '../targets/handoff-schemas.ts';
 
 export const MAX_DEPENDENCIES = 1000;
@@ -11,7 +13,7 @@ const REF = /^[A-Za-z0-9._-]{1,128}$/;
 const ref = z
   .string()
   .regex(REF, { error: 'must be 1 to 128 letters (A-Z, a-z), digits, dots, dashes or underscores' })
-  .meta({ description: 'By which other items of this call name it; kept nowhere.', example: 'load' });
+  .meta({ description: 'By which other items of this call name it.', example: 'load' });
 
 const oneOffFields = {
   ...handoffInput,
@@ -39,6 +41,7 @@ const oneOffFields = {
         '(`error.kind` is `dependency`), or runs all the same.',
     }),
   ...turnInput,
+  labels: labelsNamed(labelName),
 };
 
 export const oneOffRunInput = z
@@ -74,10 +77,52 @@ export const oneOffItemInput = z
   .meta({ id: 'OneOffRunWithRef', description: 'A one-off run that other items of the call can name.' });
 export type OneOffItemInput = z.output<typeof oneOffItemInput>;
 
-export const oneOffBatchInput = z.strictObject({ items: z.array(oneOffItemInput).max(MAX_ITEMS) });
+export const besideRuns = {
+  name: text(128).min(1).meta({ maxLength: 128 }).nullable().default(null).meta({
+    description: 'What people call the whole; need not be unique.',
+    example: 'etl 2026-11-20',
+  }),
+  labels: labelsNamed(labelName).meta({
+    description: 'Of all of its runs; those of an item are added to them, and win.',
+  }),
+};
+
+export const oneOffBatchInput = z.strictObject({
+  ...besideRuns,
+  items: z.array(oneOffItemInput).max(MAX_ITEMS),
+});
+
+const uuid = z.string().meta({ format: 'uuid' });
 
 export const oneOffBatchAnswer = z.object({
+  batchId: uuid.nullable().meta({
+    description: 'Of the new runs; if none is new, the one that all of them are in. Null: there is none.',
+  }),
   items: z
-    .array(z.object({ ref: z.string(), id: z.string().meta({ format: 'uuid' }) }))
+    .array(z.object({ ref: z.string(), id: uuid }))
     .meta({ description: 'In the order in which they were sent.' }),
 });
+
+export const batchIdParams = z.strictObject({ batchId: runIdText.meta({ description: 'Of a batch.' }) });
+
+export const batchAnswer = z
+  .object({
+    id: uuid,
+    name: z.string().nullable(),
+    labels: z.record(z.string(), z.string()),
+    createdAt: answeredInstant,
+    items: z
+      .array(
+        z.object({
+          ref: z.string(),
+          id: uuid,
+          status: runStatus,
+          dependsOn: z.array(z.string()).meta({
+            description: 'Refs; of runs that are not in the batch, their ids.',
+            example: ['extract'],
+          }),
+        }),
+      )
+      .meta({ description: 'Its runs that are still kept, in the order in which they were sent.' }),
+  })
+  .meta({ id: 'Batch', description: 'Runs that were asked for in one call.' });

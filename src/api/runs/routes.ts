@@ -1,9 +1,12 @@
 import { z } from 'zod';
+import type { Scope } from '../../core/access/scope.ts';
+import type { Executor } from '../../postgres/executor.ts';
 import { RUN_STATUSES, RUN_TRIGGERS, type Run, mayBeRunId } from '../../core/runs/run.ts';
 import { BOUNDS } from '../../core/schedules/expect.ts';
 import { findRun, findTargets, listRuns } from '../../store/runs/search/find-runs.ts';
 import { type PageRoom, pageRoom } from '../../postgres/sql/page-room.ts';
 import { runIdsOfKey } from '../../store/runs/idempotency-keys.ts';
+import { runIdsOfBatch } from '../../store/runs/run-tags.ts';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { cursorIn, limitQuery, pageOf, pageSchema, runCursor } from '../http/pages.ts';
@@ -16,6 +19,7 @@ import {
   periodQuery,
   labelQuery,
   runIdParams,
+  runIdText,
   scheduleIdParams,
   scheduleIdText,
   text,
@@ -36,6 +40,7 @@ const runsQuery = z.strictObject({
   scheduleId: scheduleIdText.optional(),
   label: labelQuery.optional(),
   key: text(256).optional(),
+  batchId: runIdText.optional().meta({ description: 'Of the batch that they were asked for in.' }),
   ...filterQuery,
 });
 
@@ -57,18 +62,18 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
         operationId: 'listRuns',
         summary: 'List runs, newest first; `from` and `to` mean `scheduledFor`',
         description:
-          '`label` is that of the schedule of a run, as it is now: one-off runs, and runs of deleted schedules, have none.',
+          '`label` is that of the schedule of a run, as it is now, or of a one-off run itself. Runs of deleted schedules have none.',
         tags,
         querystring: runsQuery,
         response: { 200: json('A page of runs', pageSchema(run)), ...problems(400) },
       },
     },
-    async ({ query: { scheduleId, label: labels, key, ...query }, caller: { scope } }) => {
+    async ({ query: { scheduleId, label: labels, key, batchId, ...query }, caller: { scope } }) => {
       const filter = filterOf(query, null);
       const room = pageRoom();
       const rows = await database.run(async (db) => {
         const scheduleUids = scheduleId === undefined ? undefined : await uidsOf(db, scheduleId, scope);
-        const ids = key === undefined ? undefined : await runIdsOfKey(db, key, scope);
+        const ids = await idsNamed(db, { key, batchId }, scope);
         if (scheduleUids?.length === 0 || ids?.length === 0) return [];
         return listRuns(db, { ...filter, scheduleUids, labels, ids, scope, room });
       });
@@ -127,6 +132,18 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
       return answerWholeRun(found.stored, found);
     },
   );
+}
+
+/** Of the key and of the batch; undefined: none is named. */
+async function idsNamed(
+  db: Executor,
+  { key, batchId }: { key: string | undefined; batchId: string | undefined },
+  scope: Scope,
+): Promise<string[] | undefined> {
+  const ofKey = key === undefined ? undefined : await runIdsOfKey(db, key, scope);
+  if (batchId === undefined) return ofKey;
+  const ofBatch = await runIdsOfBatch(db, batchId, scope, 'read');
+  return ofKey ? ofKey.filter((id) => ofBatch.includes(id)) : ofBatch;
 }
 
 function filterOf(

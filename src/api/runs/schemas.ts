@@ -65,6 +65,11 @@ export const runFields = {
   key: z.string().nullable().meta({
     description: 'Of the client: the `key` of a one-off run, or the `Idempotency-Key` of a fire.',
   }),
+  batchId: z.string().nullable().meta({ description: 'Of a one-off run that was asked for with others.' }),
+  ref: z.string().nullable().meta({ description: 'Its name in the batch.' }),
+  labels: z.record(z.string(), z.string()).meta({
+    description: 'Of a one-off run: its own. Of a run of a schedule: that one’s, as they are now.',
+  }),
   payload: z.unknown(),
   payloadFrom: z.enum(PAYLOAD_SOURCES).meta({
     description:

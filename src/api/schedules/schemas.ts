@@ -13,6 +13,7 @@ import {
   whole,
 } from '../http/common-schemas.ts';
 import { MAX_ITEMS } from '../http/json/json-parts.ts';
+import { labelName, labelsNamed, storedLabelName } from '../http/label-schemas.ts';
 import { scheduleStatus } from '../http/word-schemas.ts';
 import { handoffAnswer, handoffInput, handoffPatch, turnInput } from '../targets/handoff-schemas.ts';
 import { answeredExpect, expectInput, expectPatch } from './expect-schemas.ts';
@@ -23,19 +24,6 @@ import {
   timingInput,
   timingPatch,
 } from './timing/timing-schemas.ts';
-
-const storedLabelName = z.string().min(1).max(63);
-/** A filter, `key:value`, ends the key at its first colon. */
-const labelName = storedLabelName.regex(/^[^:]*$/, { error: 'must not have a colon' });
-const MAX_LABELS = 32;
-const labelsNamed = (name: z.ZodString) =>
-  z
-    .record(name, text(255))
-    .refine((value) => Object.keys(value).length <= MAX_LABELS, {
-      error: `must be at most ${MAX_LABELS} labels`,
-    })
-    .meta({ maxProperties: MAX_LABELS, example: { team: 'billing' } })
-    .default({});
 
 /** Those that were stored before they were refused can be taken away. */
 function keysWithoutColon(given: Record<string, string | null>, context: z.core.$RefinementCtx): void {

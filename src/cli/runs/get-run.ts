@@ -4,6 +4,7 @@ import type { WholeRunAnswer } from '../server/answers.ts';
 import { pathOf } from '../server/server-calls.ts';
 import type { View } from '../terminal/output.ts';
 import { errorText, runText } from './run-text.ts';
+import { labelsText } from './submit-runs.ts';
 
 export function addGetRun(parent: Command, cli: Cli): void {
   const command = parent
@@ -27,6 +28,8 @@ function runLines(run: WholeRunAnswer, view: View): string[] {
       ['unmet', run.unmet.length === 0 ? null : run.unmet.join(', ')],
       ['execution', run.executionId],
       ['key', run.key],
+      ['batch', run.batchId === null ? null : `${run.batchId} (${run.ref ?? ''})`],
+      ['labels', labelsText(run.labels)],
       ['queue', run.queue],
       ['limit', run.limit],
       ['target', JSON.stringify(run.target)],

@@ -12,6 +12,7 @@ import { durationText } from '../terminal/time-text.ts';
 import { addGetRun } from './get-run.ts';
 import { type FilterInPeriod, filterOf, filterOptions } from './run-filter.ts';
 import { errorText } from './run-text.ts';
+import { addBatchCommands, addSubmitRuns } from './submit-runs.ts';
 import { addTailRuns } from './tail-runs.ts';
 
 export function addRunCommands(program: Command, cli: Cli): void {
@@ -19,6 +20,8 @@ export function addRunCommands(program: Command, cli: Cli): void {
   addList(run, cli);
   addGetRun(run, cli);
   addTailRuns(run, cli);
+  addSubmitRuns(run, cli);
+  addBatchCommands(program, cli);
   addAction(run, cli, 'retry', 'send an ended run again, under its id');
   addAction(run, cli, 'cancel', 'end a run that has not ended');
   addBulk(run, cli);
@@ -59,15 +62,15 @@ function columnsOf(view: View): Column<RunAnswer>[] {
 }
 
 function addAction(parent: Command, cli: Cli, verb: 'retry' | 'cancel', description: string): void {
-  const command = parent
-    .command(verb)
-    .description(description)
-    .argument('<id>')
-    .action((id: string) =>
-      cli.show(cli.server().call('POST', pathOf('runs', id, verb)), ({ status }: RunAnswer) => [
-        `run ${id} is ${status}`,
-      ]),
-    );
+  const command = parent.command(verb).description(description).argument('<id>');
+  if (verb === 'retry')
+    command.option('--dependents', 'also the runs that failed for want of it, down the graph');
+  command.action((id: string, { dependents }: { dependents?: true }) =>
+    cli.show(
+      cli.server().call('POST', pathOf('runs', id, verb), dependents ? { body: { dependents } } : {}),
+      ({ status }: RunAnswer) => [`run ${id} is ${status}`],
+    ),
+  );
   withExamples(command, `firelock run ${verb} 0199c1f0-7a00-7b3c-9a5e-2f4d1c8b7a60`);
 }
 

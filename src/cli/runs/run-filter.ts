@@ -4,6 +4,7 @@ import { type Period, collect } from '../common/arguments.ts';
 export interface RunFilterOptions {
   schedule?: string;
   label?: string[];
+  batch?: string;
   status?: string;
   trigger?: string;
 }
@@ -12,7 +13,12 @@ export interface RunFilterOptions {
 export function filterOptions(command: Command): Command {
   return command
     .option('--schedule <id>', 'of this schedule')
-    .option('--label <key:value>', 'of schedules with this label; several: with all of them', collect)
+    .option(
+      '--label <key:value>',
+      'with this label, of its own or of its schedule; several: all of them',
+      collect,
+    )
+    .option('--batch <id>', 'of this batch')
     .option(
       '--status <status,…>',
       'with one of these: waiting, pending, running, succeeded, failed, unknown, abandoned, skipped, cancelled',
@@ -24,8 +30,8 @@ export function filterOptions(command: Command): Command {
 }
 
 /** The filter with the names of the API. */
-export function filterOf({ schedule, label, status, trigger }: RunFilterOptions) {
-  return { scheduleId: schedule, label, status, trigger };
+export function filterOf({ schedule, label, batch, status, trigger }: RunFilterOptions) {
+  return { scheduleId: schedule, label, batchId: batch, status, trigger };
 }
 
 export type FilterInPeriod = RunFilterOptions & Period;

@@ -13,6 +13,7 @@ import type { previewedTimes, upcomingTimes } from '../../api/occurrences/previe
 import type { backfilled, occurrence } from '../../api/occurrences/schemas.ts';
 import type { notifier } from '../../api/notifiers/schemas.ts';
 import type { queues } from '../../api/queues/routes.ts';
+import type { batchAnswer, oneOffBatchAnswer } from '../../api/runs/one-off-schemas.ts';
 import type { run, wholeRun } from '../../api/runs/schemas.ts';
 import type { schedule } from '../../api/schedules/schemas.ts';
 import type { scheduleVersion } from '../../api/schedules/version-routes.ts';
@@ -28,6 +29,7 @@ export interface Page<Item> {
 export type AlertAnswer = z.output<typeof answeredAlert>;
 export type AuditAnswer = z.output<typeof auditEntry>;
 export type BackfillAnswer = z.output<typeof backfilled>;
+export type BatchAnswer = z.output<typeof batchAnswer>;
 export type BulkAnswer = z.output<ReturnType<typeof bulkAnswer>>;
 export type CalendarAnswer = z.output<typeof calendar>;
 export type CallerAnswer = z.output<typeof caller>;
@@ -45,6 +47,7 @@ export type ScheduleAnswer = z.output<typeof schedule>;
 export type ScheduleVersionAnswer = z.output<typeof scheduleVersion>;
 export type SkippedAnswer = z.output<typeof skipAnswer>;
 export type StatsAnswer = z.output<typeof stats>;
+export type SubmittedAnswer = z.output<typeof oneOffBatchAnswer>;
 export type TookOverAnswer = z.output<typeof tookOverAnswer>;
 export type UpcomingAnswer = z.output<typeof upcomingTimes>;
 export type VerifyAnswer = z.output<typeof verification>;

@@ -8,11 +8,21 @@ import type { RunRecord } from './run-record.ts';
  * `overlap`: another run of its schedule may start · `cancel`: firelock calls its target, since it was cancelled ·
  * `gone`: its target answered 410, so its schedule is paused · `failing`: it did not succeed, and its schedule is
  * paused after enough failures · `breaks`, `heals`: an episode of
- * its schedule opens, or is over · `undelivered`: it is a notifier's message, and did not succeed. `followers` is also
+ * its schedule opens, or is over · `undelivered`: it is a notifier's message, and did not succeed ·
+ * `reopens`: it was opened again, and so are the runs that failed for want of it. `followers` is also
  * written for a schedule that is late, and `breaks` and `heals` for what is about no run.
  */
 export type EffectKind =
-  'followers' | 'dependents' | 'overlap' | 'cancel' | 'gone' | 'failing' | 'breaks' | 'heals' | 'undelivered';
+  | 'followers'
+  | 'dependents'
+  | 'reopens'
+  | 'overlap'
+  | 'cancel'
+  | 'gone'
+  | 'failing'
+  | 'breaks'
+  | 'heals'
+  | 'undelivered';
 
 /** Those about episodes and who is told of them. However many there are, no follower and no dependent waits behind them. */
 export const ALERT_EFFECTS = ['breaks', 'heals', 'undelivered'] as const satisfies readonly EffectKind[];

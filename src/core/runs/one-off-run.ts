@@ -30,6 +30,14 @@ export interface OneOffRun {
   limit: string | null;
   /** Null: it may wait however long. */
   expiresAfterSeconds: number | null;
+  /** With those of its batch. */
+  labels: Readonly<Record<string, string>>;
+}
+
+/** What the runs of one call have in common. */
+export interface Batch {
+  name: string | null;
+  labels: Readonly<Record<string, string>>;
 }
 
 /**
@@ -58,9 +66,11 @@ export function bodyHashOf({
   priority,
   limit,
   expiresAfterSeconds,
+  labels,
 }: OneOffRun): Buffer {
   const target = mapSecrets(handoff.target, (value) => (isSecretFile(value) ? value.file : ''));
-  const turn = { priority, limit, expiresAfterSeconds };
+  const named = Object.keys(labels).length > 0 ? { labels } : {};
+  const turn = { priority, limit, expiresAfterSeconds, ...named };
   const rest = { handoff: { ...handoff, target }, runAt, dependsOn, onDependencyFailure, ...turn };
   return hash('sha256', `${canonicalJson(rest)}\n${payload ?? ''}`, 'buffer');
 }

@@ -90,6 +90,11 @@ export interface Run extends RunFields {
   payload: string | null;
   payloadFrom: PayloadSource;
   priority: Priority;
+  /** Of a one-off run that was asked for with others: theirs, and its name among them. */
+  batchId: string | null;
+  ref: string | null;
+  /** Its own; of a run of a schedule, that one's as they are now. */
+  labels: Readonly<Record<string, string>>;
 }
 
 /**

@@ -4,8 +4,8 @@
  * If the process dies here: it is done or not; asking again answers the same. A target may not have heard of a cancellation.
  */
 import type { Scope } from '../../core/access/scope.ts';
-import { NO_SHARES, type ScopeShares } from '../../core/access/scope-shares.ts';
-import { laneInScope, queueOfLane } from '../../core/runs/run-lane.ts';
+import type { ScopeShares } from '../../core/access/scope-shares.ts';
+import { queueOfLane } from '../../core/runs/run-lane.ts';
 import type { AuditAction, AuditDetail } from '../../core/audit.ts';
 import type { Instant } from '../../core/instant.ts';
 import {
@@ -28,13 +28,15 @@ import type { Database } from '../../postgres/database.ts';
 import { TryAgain } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type Auditor, noteOrNow } from '../../store/audit/record-audit.ts';
-import { NO_SCHEDULE, scheduleIdOf } from '../../postgres/sql/rows.ts';
+import { scheduleIdOf } from '../../postgres/sql/rows.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import { lockRun } from '../../store/runs/lock-runs.ts';
 import { findRecord, heartbeatIfCurrent, shareCurrentDefinition } from '../../store/runs/run-to-act-on.ts';
 import { type RunChange, saveLockedRuns } from '../../store/runs/save-runs.ts';
+import { writeReopens } from '../../store/effects/reopen-dependents.ts';
 import type { OpenRunCaps } from '../scope-caps.ts';
-import { goneNamesOf, refuseGone } from './gone-names.ts';
+import { goneNamesOf, refuseGone } from '../../store/runs/gone-names.ts';
+import { inLaneOfScope, nameOfOneOff, nameOfRun } from './scope-of-run.ts';
 import { settledOf } from './settled-by-report.ts';
 
 /** Also of a fire by hand, and of one-off runs. */
@@ -93,8 +95,16 @@ export function cancelRun(deps: RunActionDeps, id: string): Promise<ActionResult
   return act(deps, id, CANCEL);
 }
 
-export function retryRun(deps: RunActionDeps, id: string): Promise<ActionResult> {
-  return act(deps, id, RETRY);
+/** `dependents`: also what failed for want of it, down the graph, by effects that follow. */
+export function retryRun(
+  deps: RunActionDeps,
+  id: string,
+  { dependents }: { dependents: boolean } = { dependents: false },
+): Promise<ActionResult> {
+  if (!dependents) return act(deps, id, RETRY);
+  const save = async (tx: Transaction, change: RunChange) =>
+    (await saveLockedRuns(tx, [change])) + (await writeReopens(tx, [{ run: change.to, scope: deps.scope }]));
+  return act(deps, id, { ...RETRY, detail: () => ({ dependents }), save });
 }
 
 /** Ends a run as its worker or target reports, even before the outcome of the attempt itself is written. */
@@ -208,25 +218,6 @@ async function actIn<Write>(
   const effects = save ? await save(tx, change) : await saveLockedRuns(tx, [change]);
   const work = workOfChanges([change], effects);
   return { result: answer(await findRun(tx, id, scope)), change, work };
-}
-
-/** By what scopes have a run without a schedule. */
-function nameOfOneOff({ scheduleId, key, notifierId }: RunRecord): string | null {
-  return scheduleId === NO_SCHEDULE ? (notifierId ?? key) : null;
-}
-
-/** The name by which a run has a scope; null: it has none. */
-export function nameOfRun({ scheduleId, key }: Pick<RunRecord, 'scheduleId' | 'key'>): string | null {
-  return scheduleIdOf(scheduleId) ?? key;
-}
-
-/** What a run takes from its schedule, in the lane of that one's scope. */
-export function inLaneOfScope(
-  definition: OfSchedule | null,
-  shares: ScopeShares = NO_SHARES,
-): OfSchedule | null {
-  if (definition === null) return null;
-  return { ...definition, lane: laneInScope(shares, definition.lane, definition.scheduleId) };
 }
 
 /** The work that these changes leave after the commit. */

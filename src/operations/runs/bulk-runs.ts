@@ -17,23 +17,17 @@ import { limitLockWaits } from '../../postgres/sql/lock-limit.ts';
 import { lockFreeRuns, shareFreeDefinitions } from '../../store/runs/search/lock-free-runs.ts';
 import { type MatchingRuns, matchingRuns } from '../../store/runs/search/matching-runs.ts';
 import { type RunChange, saveLockedRuns } from '../../store/runs/save-runs.ts';
+import { runIdsOfBatch } from '../../store/runs/run-tags.ts';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
 import type { OperationRefused } from '../operation-refused.ts';
-import {
-  type Action,
-  CANCEL,
-  RETRY,
-  type RunActionDeps,
-  inLaneOfScope,
-  nameOfRun,
-  workOfChanges,
-} from './act-on-runs.ts';
+import { type Action, CANCEL, RETRY, type RunActionDeps, workOfChanges } from './act-on-runs.ts';
 import type { AuditDetail } from '../../core/audit.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
 import type { Labels } from '../../store/schedules/search/labelled-schedules.ts';
 import { againWhileLocked } from './again-while-locked.ts';
-import { goneNamesOf, refuseGone } from './gone-names.ts';
+import { inLaneOfScope, nameOfRun } from './scope-of-run.ts';
+import { goneNamesOf, refuseGone } from '../../store/runs/gone-names.ts';
 
 interface BulkRunRequest {
   action: 'retry' | 'cancel';
@@ -92,13 +86,14 @@ function statusesOf({ action, filter: { statuses } }: BulkRunRequest): readonly 
 
 function find({ database, scope }: RunActionDeps, request: BulkRunRequest): Promise<MatchingRuns> {
   const { action, filter, dryRun } = request;
-  const { scheduleId, ...rest } = filter;
+  const { scheduleId, batchId, ...rest } = filter;
   return database.run(async (db) => {
     const scheduleUids = scheduleId === undefined ? undefined : await uidsOf(db, scheduleId, scope);
+    const ids = batchId === undefined ? undefined : await runIdsOfBatch(db, batchId, scope, 'act');
     const limit = dryRun ? SAMPLE : request.limit;
     return matchingRuns(
       db,
-      { ...rest, scheduleUids, statuses: statusesOf(request), limit, scope },
+      { ...rest, scheduleUids, ids, statuses: statusesOf(request), limit, scope },
       { countTo: COUNTED, scheduleIsThere: action === 'retry' },
     );
   }, SEARCH_LIMIT_MS);
@@ -195,6 +190,7 @@ async function actUnlessLocked<Write>(
 
 interface BulkRunFilter {
   scheduleId?: string | undefined;
+  batchId?: string | undefined;
   labels?: Labels | undefined;
   statuses?: readonly RunStatus[] | undefined;
   triggers?: readonly RunTrigger[] | undefined;
@@ -235,11 +231,11 @@ const MAX_LENGTH = 200;
 
 /** In the words of the API. */
 function shown(filter: BulkRunFilter): AuditDetail[string] {
-  const { scheduleId, labels, statuses, triggers, unmet, from, to } = filter;
+  const { scheduleId, batchId, labels, statuses, triggers, unmet, from, to } = filter;
   const label = labels?.slice(0, MAX_LABELS).map((pair) => pair.join(':').slice(0, MAX_LENGTH));
   const period = [from, to].map((at) => (at === undefined ? undefined : isoInstant(at)));
   const words = { status: statuses, trigger: triggers, unmet };
-  const named = { scheduleId, label, ...words, from: period[0], to: period[1] };
+  const named = { scheduleId, batchId, label, ...words, from: period[0], to: period[1] };
   return Object.fromEntries(
     Object.entries(named).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const])),
   );

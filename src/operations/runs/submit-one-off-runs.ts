@@ -5,8 +5,8 @@
  */
 import { NO_SHARES } from '../../core/access/scope-shares.ts';
 import { laneInScope, queueOfLane } from '../../core/runs/run-lane.ts';
-import { type Instant, isoOrNull } from '../../core/instant.ts';
-import { type OneOffRun, bodyHashOf } from '../../core/runs/one-off-run.ts';
+import type { Instant } from '../../core/instant.ts';
+import { type Batch, type OneOffRun, bodyHashOf } from '../../core/runs/one-off-run.ts';
 import { isEnd, randomRunId } from '../../core/runs/run.ts';
 import { newRun } from '../../core/runs/new-run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
@@ -35,6 +35,7 @@ import { recordRuns } from '../../store/runs/save-runs.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import { unknownNamesOf } from '../references.ts';
 import type { RunActionDeps } from './act-on-runs.ts';
+import { noteCreated, tagRuns } from './one-off-batch.ts';
 import {
   CannotAccept,
   type Draft,
@@ -54,26 +55,40 @@ interface OneOffDeps extends RunActionDeps {
 /**
  * Records runs, all or none; answers their ids in the order of the call. A key that was used before with the same body
  * stands for the run that it made. No ref and no key occurs twice, and none occurs twice in one list of dependencies; a
- * ref takes precedence over the id of a run. @throws CannotAccept, OperationRefused
+ * ref takes precedence over the id of a run. `batch`: what those that are new have in common; null: one run was asked for alone.
+ * @throws CannotAccept, OperationRefused
  */
 export async function acceptRuns(
   deps: OneOffDeps,
   asked: readonly OneOffRun[],
-): Promise<{ id: string; created: boolean }[]> {
+  batch: Batch | null = null,
+): Promise<AcceptedRuns> {
   refuseWhatCannotBe(asked);
-  const { accepted, recorded, work } = await deps.database.transaction((tx) => accept(tx, deps, asked));
+  const { recorded, work, ...accepted } = await deps.database.transaction((tx) =>
+    accept(tx, deps, asked, batch),
+  );
   if (recorded > 0) deps.events.emit({ type: 'runsAccepted', count: recorded });
   wakeFor(deps.wake, work);
   return accepted;
 }
 
-interface Accepted {
-  accepted: { id: string; created: boolean }[];
+export interface AcceptedRuns {
+  runs: { id: string; created: boolean }[];
+  /** Of the new runs; if there are none, the one that all runs are in. Null: there is none. */
+  batchId: string | null;
+}
+
+interface Accepted extends AcceptedRuns {
   recorded: number;
   work: Work;
 }
 
-async function accept(tx: Transaction, deps: OneOffDeps, asked: readonly OneOffRun[]): Promise<Accepted> {
+async function accept(
+  tx: Transaction,
+  deps: OneOffDeps,
+  asked: readonly OneOffRun[],
+  batch: Batch | null,
+): Promise<Accepted> {
   const now = await databaseNow(tx);
   const drafts = asked.map((run): Draft => ({ run, id: randomRunId(run.runAt ?? now), created: true }));
   await takeKeys(tx, deps.secrets, drafts);
@@ -89,14 +104,16 @@ async function accept(tx: Transaction, deps: OneOffDeps, asked: readonly OneOffR
   const toRecord = created.map((draft) => recordOf(deps, draft, links, now));
   await record(tx, created, toRecord);
   await link(tx, created, links);
-  if (created.length > 0) await note(tx, deps, created, drafts.length);
+  const batchId = await tagRuns(tx, drafts, batch, now);
+  await noteCreated(tx, deps.auditor, drafts, { batch, batchId });
   // Last, as other transactions may be waiting to end these runs; and read once more, under the locks.
   const dependencies = await lockDependencies(tx, others);
   refuseUnknown(drafts, links, new Set(dependencies.keys()), unknown);
   const released = await countEnded(tx, [...dependencies.values()]);
   const ready = toRecord.filter(({ openDependencies }) => openDependencies === null);
   return {
-    accepted: drafts.map(({ id, created: isNew }) => ({ id, created: isNew })),
+    runs: drafts.map(({ id, created: isNew }) => ({ id, created: isNew })),
+    batchId,
     recorded: toRecord.length,
     work: {
       effects: released.effects,
@@ -105,28 +122,6 @@ async function accept(tx: Transaction, deps: OneOffDeps, asked: readonly OneOffR
       toAdmit: released.toAdmit || ready.some(({ limitId }) => limitId !== null),
     },
   };
-}
-
-async function note(
-  tx: Transaction,
-  { auditor }: OneOffDeps,
-  created: readonly Draft[],
-  asked: number,
-): Promise<void> {
-  const [first] = created;
-  if (!auditor || !first) return;
-  const { id, run } = first;
-  // Only items of a batch have one.
-  const isBatch = run.ref !== null;
-  const ofOne = { runAt: isoOrNull(run.runAt), dependencies: run.dependsOn.length };
-  const ofAll = { action: 'create', created: created.length, existing: asked - created.length };
-  await auditor.note(tx, {
-    action: isBatch ? 'runs.bulk' : 'run.create',
-    subject: isBatch ? null : id,
-    scheduleId: null,
-    runName: isBatch ? null : run.key,
-    detail: isBatch ? ofAll : ofOne,
-  });
 }
 
 /** Dependencies that ended before they were locked are counted now; if there are very many, an effect counts the rest. */

@@ -1,4 +1,5 @@
 import type { ScopeShares } from '../../core/access/scope-shares.ts';
+import { queueOfLane } from '../../core/runs/run-lane.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type AppliedCauses, applyCauses } from '../alerts/apply-causes.ts';
@@ -11,6 +12,7 @@ import { countDependencies } from './dependents.ts';
 import { type Effect, deleteEffects, moveBehind } from './effect-rows.ts';
 import { writeOverlapEffects } from './insert-effects.ts';
 import { MAX_EDGES } from './open-edges.ts';
+import { type Reopened, reopenDependents } from './reopen-dependents.ts';
 
 export interface AppliedEffects {
   /** Done, and deleted. */
@@ -33,6 +35,8 @@ export interface AppliedEffects {
   schedules: number;
   /** Runs that failed, since one they depend on did not succeed. */
   failed: readonly string[];
+  /** Runs that were opened again with one that they depend on. */
+  reopened: readonly string[];
   /** Followers that are ready to be sent; `toClaim` counts other runs. */
   toSend: readonly ReadyRun[];
   toClaim: number;
@@ -70,10 +74,18 @@ export async function applyEffects(
   const causes = [...of('breaks'), ...of('heals')];
   const alerts = await applyCauses(tx, { effects: causes }, publicUrl);
   const passedOn = await passOnUndelivered(tx, of('undelivered'), publicUrl);
+  const reopened = await reopenDependents(tx, of('reopens'));
+  const opened = readyAmong(reopened);
   const { judged } = overlaps;
   const toSend = alerts.messages.toSend + passedOn.messages.toSend;
-  const begun = [...counted.begun, ...followed.begun, ...overlaps.begun, ...passedOn.begun];
-  const later = causes.filter(({ scheduleUid }) => alerts.later.has(scheduleUid));
+  const begun = [
+    ...counted.begun,
+    ...followed.begun,
+    ...overlaps.begun,
+    ...passedOn.begun,
+    ...reopened.begun,
+  ];
+  const later = [...causes.filter(({ scheduleUid }) => alerts.later.has(scheduleUid)), ...reopened.later];
   await moveBehind(tx, begun);
   const unfinished = [
     ...counted.unfinished,
@@ -81,6 +93,7 @@ export async function applyEffects(
     ...overlaps.unfinished,
     ...causes.filter(({ scheduleUid }) => alerts.waiting.has(scheduleUid)),
     ...passedOn.unfinished,
+    ...reopened.unfinished,
   ];
   const toPause = [...of('gone'), ...of('failing')];
   const staying = new Set([...unfinished, ...begun, ...later, ...toPause].map(({ id }) => id));
@@ -97,14 +110,27 @@ export async function applyEffects(
     judged,
     schedules: overlaps.schedules,
     failed: counted.failed,
+    reopened: reopened.changes.map(({ to }) => to.id),
     toSend: followed.toSend,
-    toClaim: counted.toClaim + followed.toClaim + judged.started + toSend,
-    toPull: counted.toPull || followed.toPull || judged.toPull,
-    toAdmit: counted.toAdmit || followed.toAdmit || judged.toAdmit,
-    effects: counted.effects + followed.effects + judged.effects + overlaps.effects + alerts.effects,
+    toClaim: counted.toClaim + followed.toClaim + judged.started + toSend + opened.toClaim,
+    toPull: counted.toPull || followed.toPull || judged.toPull || opened.toPull,
+    toAdmit: counted.toAdmit || followed.toAdmit || judged.toAdmit || opened.toAdmit,
+    effects:
+      counted.effects +
+      followed.effects +
+      judged.effects +
+      overlaps.effects +
+      alerts.effects +
+      reopened.effects,
     alerts,
     messages: alerts.messages.gathering + passedOn.messages.gathering,
   };
+}
+
+function readyAmong({ changes }: Reopened) {
+  const ready = changes.flatMap(({ to }) => (to.status === 'pending' ? [to] : []));
+  const toAdmit = ready.some(({ limitId }) => limitId !== null);
+  return { toClaim: ready.length, toPull: ready.some(({ lane }) => queueOfLane(lane) !== null), toAdmit };
 }
 
 /** Each of them gets the same share, so that one with few dependents is done at once. */

@@ -1,4 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { Scope } from '../../core/access/scope.ts';
 import type { AlertKind } from '../../core/alerts/alert.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { RunStatus, RunTrigger } from '../../core/runs/run.ts';
@@ -30,10 +31,12 @@ export interface Effect {
   /** For `followers`: the uid of one follower; null: all followers. */
   followerUid: string | null;
   /**
-   * It is done in parts, and was begun: for `followers`, all followers up to this uid have been seen to; for `dependents` this tells
-   * nothing more.
+   * It is done in parts, and was begun: for `followers`, all followers up to this uid have been seen to; for `reopens`, all dependents up
+   * to this id; for `dependents` this tells nothing more.
    */
   doneThrough: string | null;
+  /** For `reopens`: of who asked for it. */
+  scope: Scope;
   /** When the end was written. */
   createdAt: Instant;
   failures: number;
@@ -54,6 +57,7 @@ interface Row {
   alert_kind: AlertKind | null;
   follower_uid: string | null;
   done_through: string | null;
+  scope: string[] | null;
   created_at: InstantText;
   failures: number;
 }
@@ -143,6 +147,7 @@ function toEffect(row: Row): Effect {
     alertKind: row.alert_kind,
     followerUid: row.follower_uid,
     doneThrough: row.done_through,
+    scope: row.scope,
     createdAt: toInstant(row.created_at),
     failures: row.failures,
   };

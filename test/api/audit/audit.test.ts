@@ -232,7 +232,11 @@ const WALKS: Record<string, Walk> = {
   },
   createRuns: {
     request: () => ['/runs/batch', { items: ['a', 'b'].map((ref) => ({ ref, ...PULL })) }],
-    leaves: { action: 'runs.bulk', subject: null, detail: { action: 'create', created: 2, existing: 0 } },
+    leaves: {
+      action: 'run.create',
+      subject: expect.any(String) as string,
+      detail: { name: null, created: 2, existing: 0 },
+    },
   },
   actOnRuns: walk(
     async () => {

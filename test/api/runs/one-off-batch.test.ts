@@ -63,7 +63,7 @@ describe('a batch', () => {
 
   test('without items does nothing', async () => {
     const answer = await batch({ items: [] });
-    expect([answer.status, answer.body]).toEqual([200, { items: [] }]);
+    expect([answer.status, answer.body]).toEqual([200, { batchId: null, items: [] }]);
   });
 
   test('can depend on earlier and later items, and on existing runs, in the order of the list', async () => {

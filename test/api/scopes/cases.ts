@@ -167,6 +167,7 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
         'label=team:any',
       ],
       ...[`scheduleId=${p}active`, `scheduleId=${p}gone`, `key=${p}first`, `label=who:${p}`, 'unmet=start'],
+      ...[`batchId=${runs['batch'] ?? ''}`, `label=who:${p}&trigger=api`],
       ...[`trigger=backfill&${FOREVER}`, 'trigger=catchUp', 'status=pending,waiting,running'],
       ...anyRun(runs).map((id) => forged({ of: null, scheduledFor: 1.9e12, id })),
     ),
@@ -205,10 +206,12 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
     ),
   'GET /runs/{id}/log': (_, runs) =>
     anyRun(runs).flatMap((id) => queries(`/runs/${id}/log`, 'attempt=1', 'offset=1', 'attempt=2&offset=1')),
+  'GET /batches/{batchId}': (_, runs) => anyRun(runs).map((id) => ({ at: `/batches/${id}` })),
   'POST /runs/{id}/cancel': (_, runs) => eachRun(runs, '/cancel', undefined),
-  'POST /runs/{id}/retry': (_, runs) => eachRun(runs, '/retry', undefined),
-  'POST /runs/bulk': (p) =>
+  'POST /runs/{id}/retry': (_, runs) => eachRun(runs, '/retry', undefined, { dependents: true }),
+  'POST /runs/bulk': (p, runs) =>
     [
+      { batchId: runs['batch'] },
       { scheduleId: `${p}active` },
       { label: `who:${p}` },
       { label: 'team:any' },

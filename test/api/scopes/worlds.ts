@@ -107,7 +107,20 @@ async function oneOffRuns(api: Api, p: Prefix): Promise<Record<string, string>> 
   const pulled = await post('pulled', 3, { target: { type: 'pull', queue: `${p}q` } });
   const connected = await post('connected', 4, { target: { ...HTTP, url: '/x', connection: `${p}con` } });
   const { body } = await admin(api, 'POST', `/notifiers/${p}bell/test`);
-  return { first, next, pulled, connected, message: body['id'] as unknown as string };
+  const item = (ref: string, more: object) => ({
+    ref,
+    key: `${p}${ref}`,
+    target: HTTP,
+    runAt: `2031-01-02T0${ORDER.indexOf(p)}:00:00Z`,
+    ...more,
+  });
+  const together = await admin(api, 'POST', '/runs/batch', {
+    ...{ name: `${p}batch`, labels: { who: p } },
+    items: [item('extract', { dependsOn: [first] })],
+  });
+  const batch = together.body['batchId'] as unknown as string;
+  const extract = itemsOf(together)[0]?.['id'] as unknown as string;
+  return { first, next, pulled, connected, extract, batch, message: body['id'] as unknown as string };
 }
 
 async function firedRuns(api: Api, p: Prefix): Promise<Record<string, string>> {

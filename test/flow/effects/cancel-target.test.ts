@@ -59,6 +59,7 @@ const runOf = ({ uid, id, version }: Schedule, n = 1): Effect => ({
   alertKind: null,
   followerUid: null,
   doneThrough: null,
+  scope: null,
   createdAt: NOON + 1_000,
   failures: 0,
 });

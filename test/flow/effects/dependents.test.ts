@@ -279,7 +279,7 @@ describe('a run that gets a dependent while it ends', () => {
     const dependent = depends(store.database, a);
     await somebodyWaits();
     await ending.commit();
-    expect(await statusOf((await dependent)[0]?.id ?? '')).toBe('pending');
+    expect(await statusOf((await dependent).runs[0]?.id ?? '')).toBe('pending');
   });
 
   it('releases a dependent that was recorded after the end began', async () => {
@@ -312,7 +312,7 @@ describe('a run that gets a dependent while it ends', () => {
     });
     await somebodyWaits();
     allow();
-    const dependent = (await recorded)[0]?.id ?? '';
+    const dependent = (await recorded).runs[0]?.id ?? '';
     await settled;
     expect(await statusOf(a)).toBe('succeeded');
     await until(async () => ((await statusOf(dependent)) === 'pending' ? true : null));

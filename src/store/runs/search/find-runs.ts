@@ -15,8 +15,7 @@ import {
 } from '../../../postgres/sql/page-room.ts';
 import { loadHandoffs, versionKey } from '../../schedules/load-handoffs.ts';
 import { queueOfLane } from '../../../core/runs/run-lane.ts';
-import { rowsOf, scheduleIdOf } from '../../../postgres/sql/rows.ts';
-import { namesSeen } from '../../scopes/in-scope.ts';
+import { NO_SCHEDULE, rowsOf, scheduleIdOf } from '../../../postgres/sql/rows.ts';
 import { pageOfLabelled } from './labelled-runs.ts';
 import { RECORD_COLUMNS, type RecordRow, toRecord } from '../record-columns.ts';
 import { type RunFilter, isImpossible, newestFirst } from './run-pages.ts';
@@ -62,8 +61,7 @@ export async function listRuns(
   const { labels = [] } = filter;
   // Whole rows at once: to look for each id again would ask every day of history for it.
   const read = (page: SQL) => readRuns(db, page, { scope, limit: maxEdges }, room);
-  if (labels.length > 0)
-    return pageOfLabelled(db, filter, labels, { read, named: namesSeen(sql`s.id`, scope) });
+  if (labels.length > 0) return pageOfLabelled(db, filter, labels, { read, scope });
   if (isImpossible(filter)) return [];
   if (scope === null) return read(newestFirst(filter));
   if (filter.scheduleUids) return read(newestFirst(filter, { inScope: true }));
@@ -127,17 +125,21 @@ async function lateParents(db: Executor, parentIds: readonly string[]): Promise<
 async function readRuns(db: Executor, source: SQL, shown: Shown, room?: PageRoom): Promise<Run[]> {
   const bytes = rowBytes({
     texts: [sql`coalesce(r.own_payload, v.payload)`, sql`r.result_body`],
-    documents: [sql`r.error`, sql`r.attempt_log`],
+    documents: [sql`r.error`, sql`r.attempt_log`, LABELS],
   });
-  const page = sql`SELECT r.*, v.payload AS version_payload, ${bytes} AS row_bytes FROM (${source}) AS r
+  const page = sql`SELECT r.*, v.payload AS version_payload, t.batch_id, t.ref, ${LABELS} AS labels, ${bytes} AS row_bytes
+    FROM (${source}) AS r
     LEFT JOIN schedule_versions v ON v.schedule_uid = r.schedule_uid AND v.version = r.schedule_version
+    LEFT JOIN run_tags t ON r.trigger = 'api' AND t.run_id = r.id
+    LEFT JOIN schedules s ON r.schedule_id <> ${NO_SCHEDULE} AND s.uid = r.schedule_uid
+    LEFT JOIN schedule_versions l ON l.schedule_uid = s.uid AND l.version = s.version
     ORDER BY r.id DESC`;
-  type Row = RecordRow & Sized & { version_payload: string | null };
+  type Row = RecordRow & Sized & RunContext;
   const read = () =>
     rowsOf<Row>(db)(sql`-- readRuns
     ${withinRoom(page, sql`p.id DESC`, room)}`);
   const rows = await readInRoom(room, read, ({ row_bytes }) => row_bytes);
-  const found = rows.map((row) => ({ record: toRecord(row), versionPayload: row.version_payload }));
+  const found = rows.map((row) => ({ record: toRecord(row), row }));
   const records = found.map(({ record }) => record);
   const waited = records.filter(({ openDependencies }) => openDependencies !== null);
   // With a scope all are asked about: a query that is made only sometimes would tell, by its time, that hidden runs depend on one.
@@ -148,10 +150,10 @@ async function readRuns(db: Executor, source: SQL, shown: Shown, room?: PageRoom
     { waited: waited.map(idOf), waitedFor: waitedFor.map(idOf), parents },
     shown,
   );
-  return found.map(({ record, versionPayload }) =>
+  return found.map(({ record, row }) =>
     toRun(
       { ...record, parentId: related.isSeen(record.parentId) ? record.parentId : null },
-      versionPayload,
+      row,
       related.dependsOn.get(record.id) ?? [],
       related.dependents.get(record.id) ?? [],
     ),
@@ -167,9 +169,20 @@ function idOf({ id }: { id: string }): string {
   return id;
 }
 
+/** What other tables say of a run. */
+interface RunContext {
+  version_payload: string | null;
+  batch_id: string | null;
+  ref: string | null;
+  labels: Run['labels'] | null;
+}
+
+/** Its own, or those of its schedule as it is now. */
+const LABELS = sql`coalesce(t.labels, l.definition->'labels')`;
+
 function toRun(
   record: RunRecord,
-  versionPayload: string | null,
+  { version_payload: versionPayload, batch_id: batchId, ref, labels }: RunContext,
   dependsOn: readonly string[],
   dependents: readonly string[],
 ): Run {
@@ -190,6 +203,9 @@ function toRun(
     queue: queueOfLane(record.lane),
     attemptLog: attemptLog ?? [],
     unmet: unmet ?? [],
+    batchId,
+    ref,
+    labels: labels ?? {},
   };
 }
 

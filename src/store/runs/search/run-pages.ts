@@ -24,7 +24,7 @@ export interface RunFilter {
   triggers?: readonly RunTrigger[] | undefined;
   /** Only runs that did not keep one of these bounds. */
   unmet?: readonly Bound[] | undefined;
-  /** Of the schedule as it is now; see pageOfLabelled. */
+  /** Of the schedule as it is now, or its own; see pageOfLabelled. */
   labels?: Labels | undefined;
   /** Only these. */
   ids?: readonly string[] | undefined;
@@ -43,7 +43,7 @@ export function isImpossible({ ids, scheduleUids, triggers }: RunFilter): boolea
   return scheduleUids !== undefined && triggers?.every((trigger) => !isOfSchedule({ trigger })) === true;
 }
 
-export interface More {
+interface More {
   /** Rows of a `uid` each: only runs of these schedules. */
   schedules?: SQL | undefined;
   /** On `r`, a run. */
@@ -61,6 +61,25 @@ export interface More {
 export function newestFirst(filter: RunFilter, more: More = {}): SQL {
   const parts = partsOf(filter, more).map((part) => pageOf(filter, part, more));
   return sql`SELECT r.* FROM (${sql.join(parts, sql` UNION ALL `)}) AS r ORDER BY r.id DESC LIMIT ${filter.limit}`;
+}
+
+/** Runs that are found in one way. */
+export interface PagePart {
+  filter: Omit<RunFilter, 'limit'>;
+  more: More;
+}
+
+/** The same of runs that are found in several ways. */
+export function newestOfParts(
+  parts: readonly PagePart[],
+  { limit, before }: Pick<RunFilter, 'limit' | 'before'>,
+  columns?: ColumnsOfRuns,
+): SQL {
+  const each = parts.map(({ filter, more }) =>
+    newestFirst({ ...filter, limit, before }, columns ? { ...more, columns } : more),
+  );
+  const all = each.map((one) => sql`(${one})`);
+  return sql`SELECT r.* FROM (${sql.join(all, sql` UNION ALL `)}) AS r ORDER BY r.id DESC LIMIT ${limit}`;
 }
 
 /** Reads what a statement of newestFirst answers, or one around it, newest first. */

@@ -5,7 +5,14 @@ import type { Executor } from '../../../postgres/executor.ts';
 import { rowsOf } from '../../../postgres/sql/rows.ts';
 import { type RunUse, eachRange, namesOwned, runsInScope } from '../../scopes/in-scope.ts';
 import { ONE_OFF_KEYS } from '../idempotency-keys.ts';
-import { type More, type ReadPage, type RunFilter, newestFirst, pageAmongMany } from './run-pages.ts';
+import {
+  type PagePart,
+  type ReadPage,
+  type RunFilter,
+  newestFirst,
+  newestOfParts,
+  pageAmongMany,
+} from './run-pages.ts';
 import type { ColumnsOfRuns } from './runs-of-schedule.ts';
 
 /** A scope, and what its caller does with the runs. */
@@ -38,8 +45,9 @@ export async function pageInScope<R>(
   const parts = await partsInScope(db, filter, inScope, bounds);
   if (parts.length === 0) return [];
   // By its trigger, a run that is of no schedule is among few others.
-  if (!isOfSchedules(filter) || !parts.some(({ isMany }) => isMany)) return read(newestOf(parts, filter));
-  return pageAmongMany(db, filter, { read, conditions, walked, older: (page) => newestOf(parts, page) });
+  if (!isOfSchedules(filter) || !parts.some(({ isMany }) => isMany))
+    return read(newestOfParts(parts, filter));
+  return pageAmongMany(db, filter, { read, conditions, walked, older: (page) => newestOfParts(parts, page) });
 }
 
 /** The same runs as one statement: for what reads all that match. Of many, it reads all that the filter allows. Null: there are none. */
@@ -51,7 +59,7 @@ export async function allInScope(
 ): Promise<SQL | null> {
   const parts = await partsInScope(db, filter, inScope, {});
   if (parts.length === 0) return null;
-  if (!parts.some(({ isMany }) => isMany)) return newestOf(parts, filter, columns);
+  if (!parts.some(({ isMany }) => isMany)) return newestOfParts(parts, filter, columns);
   return newestFirst(filter, { columns, conditions: runsInScope(inScope.scope, inScope.use) });
 }
 
@@ -88,9 +96,7 @@ export async function fewOneOffs(
 const IS_ONE_OFF = sql.raw(`k.scope = '${ONE_OFF_KEYS}'::uuid`);
 
 /** One kind of the scope's runs. */
-interface ScopePart {
-  filter: RunFilter;
-  more: More;
+interface ScopePart extends PagePart {
   isMany: boolean;
 }
 
@@ -151,16 +157,4 @@ function partOfManyOneOffs(filter: RunFilter, { scope, use }: InScope): ScopePar
   const named = sql`(${sql.join(eachRange(sql`r.key COLLATE "C"`, scope, use), sql` OR `)})`;
   const conditions = [sql`r.trigger <> 'schedule'`, sql`r.trigger = 'api'`, named];
   return { filter: { ...filter, triggers: ['api'] }, more: { conditions }, isMany: true };
-}
-
-function newestOf(
-  parts: readonly ScopePart[],
-  { limit, before }: Pick<RunFilter, 'limit' | 'before'>,
-  columns?: ColumnsOfRuns,
-): SQL {
-  const each = parts.map(({ filter, more }) =>
-    newestFirst({ ...filter, limit, before }, columns ? { ...more, columns } : more),
-  );
-  const all = each.map((one) => sql`(${one})`);
-  return sql`SELECT r.* FROM (${sql.join(all, sql` UNION ALL `)}) AS r ORDER BY r.id DESC LIMIT ${limit}`;
 }

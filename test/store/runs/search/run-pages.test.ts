@@ -140,7 +140,7 @@ describe('among runs of all kinds', () => {
       const wanted = expected(runs, { ...filter, scheduleUids });
       const pages = (db: Executor, page: RunFilter) => {
         const read = (statement: SQL) => rowsOf<{ id: string }>(db)(statement);
-        return pageOfLabelled(db, page, labels, { read, named: [], ...bounds });
+        return pageOfLabelled(db, page, labels, { read, scope: null, ...bounds });
       };
       const limit = pick(wanted.length > 40 ? [50, 501] : [7, 50]);
       const found = await allPages({ ...filter, limit }, pages);

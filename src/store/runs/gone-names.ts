@@ -1,20 +1,15 @@
-/**
- * Guarantees: no one-off run and no message is opened again whose limit, connection or notifier is gone, or whose own header values
- *   would go elsewhere now.
- * Transaction: the caller's; what exists stays until it ends.
- * If the process dies here: nothing of the caller's transaction is written.
- */
 import { connectionOfLane } from '../../core/connections/connection.ts';
 import type { Decision } from '../../core/runs/run-decisions.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { connectionOf } from '../../core/schedules/schedule.ts';
 import { hasSecrets } from '../../core/schedules/target-secrets.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { keepNamed, keepNotifiers, keepPlaced } from '../../store/names/named-rows.ts';
-import { loadHandoffs, versionKey } from '../../store/schedules/load-handoffs.ts';
+import { keepNamed, keepNotifiers, keepPlaced } from '../names/named-rows.ts';
+import { loadHandoffs, versionKey } from '../schedules/load-handoffs.ts';
 
 /**
- * A one-off run keeps its limit and its connection, which may have been deleted since the run ended, or moved: then what
+ * No one-off run and no message is opened again whose limit, connection or notifier is gone, or whose own header values would go elsewhere
+ * now. A one-off run keeps its limit and its connection, which may have been deleted since the run ended, or moved: then what
  * the run itself would send is not sent there. Answers what is gone, by run. What exists stays until the action is done.
  */
 export async function goneNamesOf(

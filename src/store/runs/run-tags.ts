@@ -1,0 +1,75 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { Scope } from '../../core/access/scope.ts';
+import type { Batch } from '../../core/runs/one-off-run.ts';
+import type { Instant } from '../../core/instant.ts';
+import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { rowsOf } from '../../postgres/sql/rows.ts';
+import { type RunUse, eachRange } from '../scopes/in-scope.ts';
+import { ONE_OFF_KEYS } from './idempotency-keys.ts';
+
+/** What its caller calls a one-off run. */
+interface RunTag {
+  runId: string;
+  /** Null: it was asked for alone. */
+  ref: string | null;
+  place: number;
+  labels: Readonly<Record<string, string>>;
+}
+
+/** Of new runs. Those that were asked for alone, without labels, have no row. */
+export async function recordTags(
+  tx: Transaction,
+  tags: readonly RunTag[],
+  batchId: string | null,
+): Promise<void> {
+  const isTold = ({ labels }: RunTag): boolean => Object.keys(labels).length > 0;
+  const told = batchId === null ? tags.filter(isTold) : tags;
+  if (told.length === 0) return;
+  await tx.execute(sql`-- recordTags
+    INSERT INTO run_tags (run_id, batch_id, ref, place, labels)
+    SELECT t.run_id, ${batchId}::uuid, t.ref, t.place, t.labels::jsonb
+    FROM unnest(${uuids(told.map(({ runId }) => runId))}, ${texts(told.map(({ ref }) => ref))},
+      ${ints(told.map(({ place }) => place))},
+      ${texts(told.map((tag) => (isTold(tag) ? JSON.stringify(tag.labels) : null)))}) AS t(run_id, ref, place, labels)`);
+}
+
+export async function recordBatch(
+  tx: Transaction,
+  id: string,
+  { name, labels }: Batch,
+  now: Instant,
+): Promise<void> {
+  await tx.execute(sql`-- recordBatch
+    INSERT INTO batches (id, name, labels, created_at)
+    VALUES (${id}::uuid, ${name}, ${JSON.stringify(labels)}::jsonb, ${new Date(now).toISOString()}::timestamptz)`);
+}
+
+/** The batch that all of these runs are in; null: there is none. */
+export async function commonBatch(db: Executor, runIds: readonly string[]): Promise<string | null> {
+  const rows = await rowsOf<{ batch_id: string; runs: number }>(db)(sql`-- commonBatch
+    SELECT batch_id, count(*)::int AS runs FROM run_tags
+    WHERE run_id = ANY (${uuids(runIds)}) AND batch_id IS NOT NULL GROUP BY batch_id LIMIT 2`);
+  const [first] = rows;
+  return first?.runs === new Set(runIds).size ? first.batch_id : null;
+}
+
+/** Of a batch, what a caller of this scope may use so. */
+export async function runIdsOfBatch(
+  db: Executor,
+  batchId: string,
+  scope: Scope,
+  use: RunUse,
+): Promise<string[]> {
+  const rows = await rowsOf<{ run_id: string }>(db)(sql`-- runIdsOfBatch
+    SELECT t.run_id FROM run_tags t WHERE t.batch_id = ${batchId}::uuid AND t.batch_id IS NOT NULL${tagInScope(scope, use)}`);
+  return rows.map(({ run_id }) => run_id);
+}
+
+/** Of a row `t`: by the key of its run. Of runs of others not even their number shows, in whatever is asked next. */
+export function tagInScope(scope: Scope, use: RunUse): SQL {
+  if (scope === null) return sql``;
+  const ranges = eachRange(sql`k.key COLLATE "C"`, scope, use);
+  return sql` AND (SELECT true FROM run_keys k WHERE k.run_id = t.run_id AND k.scope = ${ONE_OFF_KEYS}::uuid
+    AND (${sql.join(ranges, sql` OR `)}) LIMIT 1)`;
+}
