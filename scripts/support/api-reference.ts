@@ -1,4 +1,4 @@
-interface Schema {
+interface Schema extends Bounds {
   $ref?: string;
   type?: string | string[];
   description?: string;
@@ -10,6 +10,17 @@ interface Schema {
   default?: unknown;
   required?: string[];
   properties?: Record<string, Schema>;
+  additionalProperties?: Schema | boolean;
+}
+
+interface Bounds {
+  minimum?: number;
+  maximum?: number;
+  minLength?: number;
+  maxLength?: number;
+  minItems?: number;
+  maxItems?: number;
+  maxProperties?: number;
 }
 
 interface Parameter {
@@ -20,14 +31,16 @@ interface Parameter {
   schema?: Schema;
 }
 
+type Content = Record<string, { schema?: Schema }>;
+
 interface Operation {
   operationId?: string;
   summary?: string;
   description?: string;
   tags?: string[];
   parameters?: Parameter[];
-  requestBody?: { content?: Record<string, { schema?: Schema }> };
-  responses?: Record<string, { description?: string }>;
+  requestBody?: { content?: Content };
+  responses?: Record<string, { description?: string; content?: Content }>;
 }
 
 interface Document {
@@ -43,7 +56,8 @@ For callers of the API. Each instance serves the same document at \`/openapi.jso
 unknown, 405 not a method of this path, 408 too slow, 409 not possible in this state, 412 a stale \`If-Match\`, 413 and 431 too
 large, 415 another media type, 422 well-formed but impossible, 429 too many calls, 503 the database is away.
 Generators of clients can read the document: \`npm run clients:check\` makes a Go client by oapi-codegen and a Python client
-by openapi-python-client, and uses them. [guide.md](guide.md) begins with examples.`;
+by openapi-python-client, and uses them. [guide.md](guide.md) begins with examples.
+Below the calls stand the [objects](#objects) that they take and answer.`;
 
 /** The operations of an OpenAPI document by their tags, with parameters, bodies and answers. */
 export function apiReference(document: unknown): string {
@@ -58,7 +72,8 @@ export function apiReference(document: unknown): string {
       .filter(({ operation }) => (operation.tags?.[0] ?? 'other') === tag)
       .map(({ path, method, operation }) => operationText(path, method, operation, components.schemas ?? {})),
   ]);
-  return `${[HEAD, ...sections].join('\n\n')}\n`;
+  const objects = Object.entries(components.schemas ?? {}).map(([name, schema]) => objectText(name, schema));
+  return `${[HEAD, ...sections, '## Objects', ...objects].join('\n\n')}\n`;
 }
 
 function operationText(
@@ -74,28 +89,54 @@ function operationText(
   if (parameters.length > 0) {
     const rows = parameters.map(
       ({ name, in: place, required = false, description = '', schema = {} }) =>
-        `| \`${name}\` | ${place}${required ? ', required' : ''} | ${typeOf(schema)} | ${cell(description || (schema.description ?? ''))} |`,
+        `| \`${name}\` | ${place}${required ? ', required' : ''} | ${valueOf(schema)} | ${cell(description || (schema.description ?? ''))} |`,
     );
     parts.push(['| parameter | in | type | what it is |', '| --- | --- | --- | --- |', ...rows].join('\n'));
   }
   const body = Object.values(operation.requestBody?.content ?? {})[0]?.schema;
   if (body !== undefined) parts.push(bodyText(body, schemas));
-  const answers = Object.entries(operation.responses ?? {}).map(([status, { description = '' }]) =>
-    Number(status) < 400 ? `\`${status}\` ${cell(description)}` : `\`${status}\``,
+  const answers = Object.entries(operation.responses ?? {}).map(([status, answer]) =>
+    answerText(status, answer),
   );
   if (answers.length > 0) parts.push(`Answers: ${answers.join(' · ')}`);
   return parts.join('\n\n');
 }
 
+function answerText(
+  status: string,
+  { description = '', content = {} }: { description?: string; content?: Content },
+): string {
+  if (Number(status) >= 400) return `\`${status}\``;
+  const [schema] = Object.values(content).flatMap((one) => one.schema ?? []);
+  return `\`${status}\` ${cell(description)}${schema === undefined ? ', without a body' : `: ${typeOf(schema)}`}`;
+}
+
 function bodyText(schema: Schema, schemas: Record<string, Schema>): string {
-  const body = resolved(schema, schemas);
-  const rows = Object.entries(body.properties ?? {}).map(([name, field]) => {
-    const { description = '' } = { ...resolved(field, schemas), ...field };
-    const isRequired = body.required?.includes(name) ?? false;
-    return `| \`${name}\`${isRequired ? ', required' : ''} | ${typeOf(field)} | ${cell(description)} |`;
-  });
-  if (rows.length === 0) return `Body: ${typeOf(schema)}`;
-  return ['| field of the body | type | what it is |', '| --- | --- | --- |', ...rows].join('\n');
+  return fieldsText('field of the body', resolved(schema, schemas)) ?? `Body: ${typeOf(schema)}`;
+}
+
+function objectText(name: string, schema: Schema): string {
+  const parts = [`### ${name}`];
+  if (schema.description !== undefined) parts.push(sentence(cell(schema.description)));
+  parts.push(fieldsText('field', schema) ?? sentence(`It is ${valueOf(schema)}`));
+  return parts.join('\n\n');
+}
+
+/** Null: it has none. */
+function fieldsText(heading: string, { properties = {}, required = [] }: Schema): string | null {
+  const rows = Object.entries(properties).map(
+    ([name, field]) =>
+      `| \`${name}\`${required.includes(name) ? ', required' : ''} | ${valueOf(field)} | ${cell(field.description ?? '')} |`,
+  );
+  if (rows.length === 0) return null;
+  return [`| ${heading} | type | what it is |`, '| --- | --- | --- |', ...rows].join('\n');
+}
+
+/** Its type, its bounds and its default. */
+function valueOf(schema: Schema): string {
+  const byDefault =
+    schema.default === undefined ? '' : `; default \`${cell(JSON.stringify(schema.default))}\``;
+  return typeOf(schema) + byDefault;
 }
 
 function resolved(schema: Schema, schemas: Record<string, Schema>): Schema {
@@ -104,13 +145,35 @@ function resolved(schema: Schema, schemas: Record<string, Schema>): Schema {
 }
 
 function typeOf(schema: Schema): string {
-  if (schema.$ref !== undefined) return schema.$ref.split('/').at(-1) ?? '';
+  const named = schema.$ref?.split('/').at(-1);
+  if (named !== undefined) return `[${named}](#${named.toLowerCase()})`;
   if (schema.const !== undefined) return `\`${JSON.stringify(schema.const)}\``;
   if (schema.enum !== undefined) return schema.enum.map((value) => `\`${String(value)}\``).join(', ');
   const choices = schema.oneOf ?? schema.anyOf;
   if (choices !== undefined) return [...new Set(choices.map(typeOf))].join(' or ');
-  if (schema.items !== undefined) return `list of ${typeOf(schema.items)}`;
-  return [schema.type ?? 'any'].flat().join(' or ');
+  if (schema.items !== undefined) return `list of ${typeOf(schema.items)}${boundsOf(schema)}`;
+  const { additionalProperties: values } = schema;
+  if (typeof values === 'object' && Object.keys(values).length > 0)
+    return `object whose values are ${typeOf(values)}${boundsOf(schema)}`;
+  return [schema.type ?? 'any'].flat().join(' or ') + boundsOf(schema);
+}
+
+/** As a text: numbers of 32 or 64 bits are bounded anyway. */
+function boundsOf(schema: Schema): string {
+  const { minimum, maximum, minLength, maxLength, minItems, maxItems, maxProperties } = schema;
+  const ranges = [
+    [minimum, maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum, ''],
+    [minLength, maxLength, ' characters'],
+    [minItems, maxItems, ' items'],
+    [undefined, maxProperties, ' members'],
+  ] as const;
+  return ranges.map(([least, most, unit]) => rangeText(least, most, unit)).join('');
+}
+
+function rangeText(least: number | undefined, most: number | undefined, unit: string): string {
+  if (most === undefined)
+    return (least ?? 0) === 0 && unit !== '' ? '' : least === undefined ? '' : `, from ${least}${unit}`;
+  return least === undefined ? `, up to ${most}${unit}` : `, ${least} to ${most}${unit}`;
 }
 
 function cell(text: string): string {
