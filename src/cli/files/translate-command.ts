@@ -2,6 +2,7 @@ import { type Command, Option } from 'commander';
 import { expressionsOf, mayHash } from '../../core/cron/cron-expressions.ts';
 import { type ForeignFields, NotSayable } from '../../core/cron/foreign/foreign-fields.ts';
 import { SYSTEMS, type System, translated } from '../../core/cron/foreign/foreign-forms.ts';
+import { withCountedEnd } from '../../core/time/counted-end.ts';
 import { isZone } from '../../core/zones/zone.ts';
 import { type Cli, withExamples } from '../cli.ts';
 import { CliError, EXIT, usageError } from '../exit-codes.ts';
@@ -38,7 +39,7 @@ export function addTranslate(program: Command, cli: Cli): void {
 /** @throws CliError with the reason why there is none */
 function translation(expression: string, from: System, timezone: string | null): ForeignFields {
   try {
-    const fields = translated(expression, from, timezone);
+    const fields = withCountedEnd(translated(expression, from, timezone));
     checkFields({ id: 'x', ...fields, target: { type: 'pull', queue: 'q' } });
     for (const cron of expressionsOf(fields.cron ?? [])) checkTimes(cron, fields.timezone ?? 'UTC');
     return fields;

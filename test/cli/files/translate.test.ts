@@ -21,7 +21,9 @@ test('an expression of another system is printed as fields of a schedule, with w
 test.each([
   ['0 20 6 L-3W * ?', 'quartz', 'day of month “L-3W”: no value of Quartz'],
   ['20 6 31 2 *', 'nomad', 'it never runs'],
-  ['FREQ=DAILY;COUNT=3', 'rrule', 'bound it by endAt'],
+  ['FREQ=DAILY;BYHOUR=6;BYMINUTE=0;COUNT=3', 'rrule', 'COUNT counts from DTSTART'],
+  ['DTSTART:20310304T062000Z\nRRULE:FREQ=WEEKLY;BYDAY=WE;COUNT=3', 'rrule', 'no fire of its rule'],
+  ['DTSTART:20310304T062000Z\nRRULE:FREQ=DAILY;COUNT=20000', 'rrule', '10000 at most'],
   ['0 30 6 * * *', 'quartz', 'if it is Spring’s, its six fields mean the same here'],
   ['at(2131-05-06T07:08:09)', 'eventbridge', 'firelock refuses at: must lie between 2000 and 2100'],
 ])('%s of %s ends with exit code 1 and the reason', async (expression, from, reason) => {

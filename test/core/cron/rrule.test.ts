@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { NotSayable } from '../../../src/core/cron/foreign/foreign-fields.ts';
 import { translated } from '../../../src/core/cron/foreign/foreign-forms.ts';
 import { DEFAULT_TIMING } from '../../../src/core/timing/timing.ts';
+import { withCountedEnd } from '../../../src/core/time/counted-end.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
 
 const COUNT = 40;
@@ -20,7 +21,12 @@ function momentsOf(start: string, rule: string): string[] {
 /** The first fires of a schedule with the fields of this rule. */
 function firesOf(start: string, rule: string): string[] {
   const line = `DTSTART:${start.replace(/[-:]/g, '')}`;
-  const { startAt, endAt, ...fields } = translated(`${line}\nRRULE:${rule}`, 'rrule', null);
+  const {
+    startAt,
+    endAt,
+    exclude: _,
+    ...fields
+  } = withCountedEnd(translated(`${line}\nRRULE:${rule}`, 'rrule', null));
   const from = Date.parse(startAt ?? '');
   const timing = {
     ...{
@@ -65,6 +71,10 @@ describe('a rule of iCalendar fires when another library says that it does:', ()
     ['2031-05-26T06:20:00', 'FREQ=YEARLY;BYMONTH=5;BYDAY=-1MO'],
     ['2031-04-10T06:20:00', 'FREQ=YEARLY;BYYEARDAY=100,200'],
     ['2031-03-10T06:20:00', 'FREQ=YEARLY;INTERVAL=2;BYMONTH=3;BYMONTHDAY=10'],
+    ['2031-03-04T06:20:00', 'FREQ=DAILY;COUNT=17'],
+    ['2031-03-04T06:20:00', 'FREQ=HOURLY;INTERVAL=5;COUNT=23'],
+    ['2031-03-05T06:20:00', 'FREQ=WEEKLY;INTERVAL=2;BYDAY=TU,WE,SU;COUNT=11'],
+    ['2031-03-31T06:20:00', 'FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1;COUNT=12'],
   ])('from %s: %s', (start, rule) => {
     const moments = momentsOf(start, rule);
     expect(moments.length).toBeGreaterThan(9);
@@ -96,6 +106,49 @@ describe('a rule of iCalendar fires when another library says that it does:', ()
   });
 });
 
+describe('dates and moments that a rule leaves out', () => {
+  const START = 'DTSTART;TZID=Europe/Berlin:20310304T062000';
+  const of = (...lines: string[]) => translated([START, ...lines].join('\n'), 'rrule', null);
+
+  it.each([
+    ['a day', ['RRULE:FREQ=DAILY', 'EXDATE;VALUE=DATE:20310306'], ['2031-03-06']],
+    [
+      'several, in any order of lines',
+      ['EXDATE;VALUE=DATE:20310308,20310306', 'RRULE:FREQ=DAILY'],
+      ['2031-03-06', '2031-03-08'],
+    ],
+    [
+      'the only fire of its day',
+      ['RRULE:FREQ=DAILY', 'EXDATE;TZID=Europe/Berlin:20310306T062000'],
+      ['2031-03-06'],
+    ],
+    ['the same in UTC', ['RRULE:FREQ=WEEKLY', 'EXDATE:20310311T052000Z'], ['2031-03-11']],
+    ['a day of many fires', ['RRULE:FREQ=HOURLY', 'EXDATE;VALUE=DATE:20310306'], ['2031-03-06']],
+  ])('are days of exclude: %s', (_name, lines, dates) => {
+    expect(of(...lines)).toMatchObject({ exclude: { dates } });
+  });
+
+  it.each([
+    ['RRULE:FREQ=HOURLY', 'EXDATE:20310306T062000Z', 'one of several fires of its day'],
+    ['RRULE:FREQ=DAILY', 'EXDATE;TZID=Europe/Berlin:20310306T063000', 'no moment at which it fires'],
+    [
+      'RRULE:FREQ=MONTHLY;BYDAY=MO,TU;BYSETPOS=-1',
+      'EXDATE;VALUE=DATE:20310401',
+      'another day would be picked',
+    ],
+    ['RRULE:FREQ=DAILY', 'EXDATE:2031-03-06', 'is no EXDATE with dates'],
+    ['RRULE:FREQ=DAILY', 'EXDATE;TZID=Mars/Olympus:20310306T062000', 'not the IANA name of a zone'],
+    ['RRULE:FREQ=DAILY', 'RDATE:20310306T062000Z', 'only DTSTART and EXDATE may stand beside one rule'],
+  ])('or are refused: %s and %s', (rule, line, reason) => {
+    expect(() => of(rule, line)).toThrow(reason);
+  });
+
+  it('count towards COUNT, as all fires before them', () => {
+    const { endAt, exclude } = withCountedEnd(of('RRULE:FREQ=DAILY;COUNT=3', 'EXDATE;VALUE=DATE:20310305'));
+    expect([endAt, exclude]).toEqual(['2031-03-06T05:20:01.000Z', { dates: ['2031-03-05'] }]);
+  });
+});
+
 describe('in a zone whose clocks change, what repeats within a day goes on by the clock:', () => {
   const berlin = (rule: string) =>
     translated(`DTSTART;TZID=Europe/Berlin:20310304T062030\nRRULE:${rule}`, 'rrule', null);
@@ -119,10 +172,6 @@ describe('in a zone whose clocks change, what repeats within a day goes on by th
 
 describe('a rule is refused with the reason', () => {
   it.each([
-    [
-      'FREQ=DAILY;COUNT=4;BYHOUR=6;BYMINUTE=20',
-      'COUNT: a schedule has no number of fires; bound it by endAt',
-    ],
     ['FREQ=DAILY;COUNT=-4', 'the rule has COUNT=-4, which is no number from 1 on'],
     ['FREQ=DAILY; INTERVAL=2', 'the rule has the part “ INTERVAL=2”, which is not known'],
     ['FREQ=DAILY;UNTIL=2031-03-04', 'the rule has UNTIL=2031-03-04, which is no date'],
@@ -135,10 +184,6 @@ describe('a rule is refused with the reason', () => {
     [
       'FREQ=MINUTELY;INTERVAL=7;BYHOUR=6',
       'INTERVAL=7 of MINUTELY beside parts that leave some of its fires out',
-    ],
-    [
-      'DTSTART:20310304T062000Z\nEXDATE:20310305T062000Z\nRRULE:FREQ=DAILY',
-      'only DTSTART may stand before the rule',
     ],
     ['DTSTART;VALUE=DATE:20310304\nRRULE:FREQ=DAILY', 'is no date with a time of day'],
     [

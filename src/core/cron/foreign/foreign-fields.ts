@@ -14,6 +14,10 @@ export interface ForeignFields {
   pick?: ForeignPick;
   startAt?: string;
   endAt?: string;
+  /** Whole days of the zone. */
+  exclude?: { dates: string[] };
+  /** How often it fires in all, which no field of a schedule says: `core/time/counted-end.ts` makes an end of it. */
+  count?: number;
 }
 
 export interface ForeignEvery {

@@ -44,7 +44,7 @@ const FORMS: readonly Form[] = [
   { form: /^rate\(([^()]*)\)$/i, read: interval, name: 'EventBridge’s', of: 'eventbridge' },
   { form: /^at\(([^()]*)\)$/i, read: moment, name: 'EventBridge’s', of: 'eventbridge' },
   {
-    form: /^(?:DTSTART[:;]|RRULE:|FREQ=)|;FREQ=/i,
+    form: /^(?:DTSTART[:;]|EXDATE[:;]|RRULE:|FREQ=)|;FREQ=/i,
     read: rruleFields,
     name: 'a rule of iCalendar',
     of: 'rrule',
@@ -103,6 +103,8 @@ export function foreignFault(text: string): string | null {
   if (!known) return null;
   try {
     const fields = fieldsOf(known, text, null);
+    if (fields.count !== undefined)
+      throw new NotSayable('COUNT: firelock translate --from rrule says which endAt that is');
     const isGuess = !('timezone' in fields) && !/(?:Z|[+-]\d\d:?\d\d)$/i.test(text);
     const hasInstant = fields.at ?? fields.startAt ?? fields.endAt;
     const inUtc = isGuess && hasInstant !== undefined ? ' (if that is UTC)' : '';

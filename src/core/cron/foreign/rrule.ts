@@ -10,31 +10,46 @@ import {
   writtenField,
   zoneField,
 } from './foreign-fields.ts';
+import { exceptionDates } from './exception-dates.ts';
 import { RuleFault, type RuleText, readRuleText } from './rule-text.ts';
 import { ruleDays } from './rule-days.ts';
 
-/** A rule, with or without `RRULE:`, and the line DTSTART before it. @throws NotSayable */
+/** A rule, with or without `RRULE:`, and the lines DTSTART and EXDATE beside it. @throws NotSayable */
 export function rruleFields(text: string, standard: string | null): ForeignFields {
-  const lines = text
-    .split(/[\r\n]+|[ \t](?=RRULE:)/i)
-    .map((line) => line.trim())
-    .filter((line) => line !== '');
-  const rule = ruleIn(lines.pop() ?? '');
-  const [line, ...others] = lines;
-  if (others.length > 0 || (line !== undefined && !/^DTSTART[;:]/i.test(line)))
-    throw new NotSayable('only DTSTART may stand before the rule: dates to leave out go into exclude.dates');
+  const { starts, exceptions, rules } = linesOf(text);
+  const rule = ruleIn(rules[0] ?? '');
+  if (rules.length > 1 || starts.length > 1)
+    throw new NotSayable('only DTSTART and EXDATE may stand beside one rule');
+  const [line] = starts;
   const start = line === undefined ? null : startIn(line, standard);
   const zone = start === null ? standard : start.zone;
-  if (rule.count !== null)
-    throw new NotSayable('COUNT: a schedule has no number of fires; bound it by endAt');
-  const bounds = {
+  const fields = {
+    ...fieldsOf(rule, start, zone),
     ...(start !== null && { startAt: start.instant }),
     ...(rule.until !== null && { endAt: endOf(rule.until, zone) }),
+    ...(rule.count !== null && { count: rule.count }),
   };
+  return { ...fields, ...exceptionDates(exceptions, fields, zone) };
+}
+
+function linesOf(text: string) {
+  const lines = text
+    .split(/[\r\n]+|[ \t](?=(?:RRULE:|EXDATE[;:]))/i)
+    .map((line) => line.trim())
+    .filter((line) => line !== '');
+  const kinds = Map.groupBy(lines, (line) => /^(DTSTART|EXDATE)[;:]/i.exec(line)?.[1]?.toUpperCase());
+  return {
+    starts: kinds.get('DTSTART') ?? [],
+    exceptions: kinds.get('EXDATE') ?? [],
+    rules: kinds.get(undefined) ?? [],
+  };
+}
+
+function fieldsOf(rule: RuleText, start: SeriesStart | null, zone: string | null): ForeignFields {
   const interval = intervalOf(rule);
-  if (interval === null) return { ...onDays(rule, start, zone), ...bounds };
-  if (start === null || zone === null || zone === 'UTC') return { everySeconds: interval, ...bounds };
-  return { ...onDays(onTheClock(rule, start), start, zone), ...bounds };
+  if (interval === null) return onDays(rule, start, zone);
+  if (start === null || zone === null || zone === 'UTC') return { everySeconds: interval };
+  return onDays(onTheClock(rule, start), start, zone);
 }
 
 interface SeriesStart {
