@@ -21,22 +21,29 @@ test('the pages that are made say what to do about every message, and their link
 function deadLinksIn(page: string, text: string): string[] {
   return [...proseOf(text).matchAll(/\]\(([^)\s]+)\)/g)]
     .map(([, link = '']) => link)
-    .filter((link) => !/^[a-z]+:/.test(link) && !leadsSomewhere(page, link))
+    .filter((link) => !/^[a-z]+:/.test(link) && !leadsSomewhere({ page, text }, link))
     .map((link) => `${page}: ${link}`);
 }
 
-function leadsSomewhere(page: string, link: string): boolean {
+/** A page that is made may have no file yet. */
+function leadsSomewhere({ page, text }: { page: string; text: string }, link: string): boolean {
   const [path = '', anchor] = link.split('#');
-  const target = path === '' ? page : normalize(join(dirname(page), path));
+  if (path === '') return anchorsOf(text).has(anchor ?? '');
+  const target = normalize(join(dirname(page), path));
   if (!existsSync(join(root, target))) return false;
   if (anchor === undefined || statSync(join(root, target)).isDirectory()) return anchor === undefined;
-  return !target.endsWith('.md') || anchorsOf(target).has(anchor);
+  return !target.endsWith('.md') || anchorsOf(textOf(target)).has(anchor);
 }
+
+const anchorsOfText = new Map<string, Set<string>>();
 
 /** As GitHub makes them of headings; the second of the same name gets -1. */
 function anchorsOf(page: string): Set<string> {
+  const known = anchorsOfText.get(page);
+  if (known !== undefined) return known;
   const anchors = new Set<string>();
-  const text = textOf(page).replaceAll(/^( *)```[^]*?^\1```$/gm, '');
+  anchorsOfText.set(page, anchors);
+  const text = page.replaceAll(/^( *)```[^]*?^\1```$/gm, '');
   for (const [, heading = ''] of text.matchAll(/^#+ (.*)$/gm)) {
     const anchor = heading
       .replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1')
