@@ -1,9 +1,9 @@
 """A receiver of what firelock sends, and a worker for its queues."""
 
 from .errors import Later, Problem, Refused
-from .receiver import HandedRun, Receiver, Reply
+from .receiver import HandedRun, Receiver
 from .signature import SignatureError, Verifier
-from .store import RunStore, SqliteStore, Verdict
+from .store import Reply, RunStore, SqliteStore, Verdict
 from .worker import Job, work
 
 __all__ = [

@@ -76,7 +76,8 @@ class Calls:
                 self._claim = connection
             try:
                 path = f"queues/{urllib.parse.quote(queue, safe='')}/claim"
-                return self._post(connection, path, json.dumps(body).encode())["items"]
+                items: list[dict[str, Any]] = self._post(connection, path, json.dumps(body).encode())["items"]
+                return items
             finally:
                 with self._lock:
                     self._claim = None

@@ -102,7 +102,8 @@ class Receiver:
             if under_way is not None:
                 return under_way.result()
             return _error(503, "another process is working on the run", {"retry-after": "5"})
-        self._under_way[run_id] = end = Future()
+        end: Future[Reply] = Future()
+        self._under_way[run_id] = end
         try:
             end.set_result(self._do(run))
         except BaseException as error:
