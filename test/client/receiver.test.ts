@@ -154,6 +154,22 @@ describe('runs of a daemon', () => {
       expect([run.attempts, runs.length]).toEqual([2, 2]);
     });
 
+    test('after `Later` the run comes again, without waiting until it expires', async () => {
+      const thrown = [new Later(1, 'not yet')];
+      const { options, runs } = working({
+        callback: callback(),
+        work: () => {
+          const error = thrown.shift();
+          if (error) throw error;
+          return {};
+        },
+      });
+      const id = await createRun(shared, await serve(createReceiver(options).node), more);
+      const run = await runOnce(shared, id, hasEnded);
+      expect(run).toMatchObject({ status: 'succeeded', attempts: 2, failures: 1 });
+      expect(runs).toHaveLength(2);
+    });
+
     test('work that is cancelled is told so', async () => {
       const { options, runs } = working({
         callback: callback(),

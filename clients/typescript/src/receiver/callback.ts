@@ -73,7 +73,7 @@ async function reportDone(jobs: Jobs, job: OneJob, outcome: CompletionInput): Pr
   }
 }
 
-/** Null: there is nothing to report, as firelock wants no result, or as the run is to expire and come again. */
+/** Null: there is nothing to report, as firelock wants no result. */
 async function outcomeOf(jobs: Jobs, job: OneJob): Promise<CompletionInput | null> {
   const { work, onError, callback } = jobs;
   const { run, stop } = job;
@@ -86,9 +86,8 @@ async function outcomeOf(jobs: Jobs, job: OneJob): Promise<CompletionInput | nul
     return { status: 'succeeded', result: (await work(run, { signal: stop.signal, progress })) ?? null };
   } catch (error) {
     onError(error, run.runId);
-    return stop.signal.aborted || error instanceof Later
-      ? null
-      : { status: 'failed', error: messageOf(error) };
+    if (stop.signal.aborted) return null;
+    return { status: 'failed', error: messageOf(error), ...(error instanceof Later && { retry: true }) };
   } finally {
     clearInterval(beats);
   }
