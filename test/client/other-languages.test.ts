@@ -59,7 +59,14 @@ const LANGUAGES: Language[] = [
 
 function start(cwd: string, [command, ...args]: Words, variables: NodeJS.ProcessEnv = {}): Program {
   const PYTHONPATH = join(clients, 'python', 'src');
-  const env = { PATH, PYTHONPATH, HOME: process.env['HOME'], GOFLAGS: '-mod=mod', ...variables };
+  const env = {
+    PATH,
+    PYTHONPATH,
+    HOME: process.env['HOME'],
+    GOFLAGS: '-mod=mod',
+    GOPROXY: 'off',
+    ...variables,
+  };
   const program = startCommand(command, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'] });
   onTestFinished(() => program.kill());
   return program;
@@ -104,6 +111,10 @@ test.for(LANGUAGES)(
     const good = await enqueue(daemon, 'reports', { month: '2030-01' });
     const done = await runOnce(daemon, good, ({ status }) => status === 'succeeded');
     expect([done.attempts, JSON.parse(done.result?.body ?? '')]).toEqual([1, { pages: 10 }]);
+    const log = await fetch(`${daemon.url}/api/v1/runs/${good}/log`, {
+      headers: { authorization: `Bearer ${tokenOf('worker')}` },
+    });
+    expect([log.status, await log.text()]).toEqual([200, 'the report of 2030-01\n']);
     const bad = await enqueue(daemon, 'reports', {});
     const failed = await runOnce(daemon, bad, ({ status }) => status === 'failed');
     expect(failed).toMatchObject({ attempts: 1, error: { message: 'the payload has no month' } });

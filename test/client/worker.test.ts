@@ -64,3 +64,14 @@ test('a run that is cancelled cancels its work', async () => {
   expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
   await runOnce(daemon, id, ({ status }) => status === 'cancelled');
 });
+
+test('what the work prints is kept, however much it is, and however it is cut', async () => {
+  const printed = `${'zażółć gęślą jaźń\n'.repeat(6000)}end\n`;
+  workHere('printed', (_, { log }) => log(printed));
+  const id = await enqueue(daemon, 'printed', null);
+  await runOnce(daemon, id, ({ status }) => status === 'succeeded');
+  const headers = { authorization: `Bearer ${tokenOf('worker')}` };
+  const answer = await fetch(`${daemon.url}/api/v1/runs/${id}/log`, { headers });
+  expect(await answer.text()).toBe(printed);
+  expect(answer.headers.get('firelock-log-complete')).toBe('true');
+});

@@ -128,7 +128,7 @@ test(`the receiver in Go ${TITLE}`, { tags: [LONG] }, async (context) => {
   if (go.status !== 0) context.skip('needs go');
   const binary = join(await temporary(), 'receiver');
   await promisify(execFile)('go', ['build', '-o', binary, 'receiver.go'], {
-    env: { ...process.env, PATH },
+    env: { ...process.env, PATH, GOPROXY: 'off' },
     cwd: join(root, 'examples', 'receivers'),
   });
   await tryOut((variables) => runExample(binary, [], variables));
