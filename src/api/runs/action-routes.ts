@@ -217,7 +217,7 @@ function addReleaseRoute(api: Api, deps: ApiDeps): void {
         operationId: 'releaseRun',
         summary: 'Give back a run that a worker has claimed and not begun',
         description:
-          'It is `pending` at once, without a failure; its `attempts` stay. Again the same answer. Once it has progress, 409.',
+          'It is `pending` at once, without a failure; its `attempts` stay. Again the same answer. Once it has a log or progress, 409.',
         body: releaseInput,
       },
     },

@@ -88,10 +88,10 @@ export function decideTransient(
   return decision.kind === 'write' && isBetween ? { kind: 'asItIs' } : decision;
 }
 
-/** Gives back what a worker has claimed and not begun. */
+/** Gives back what a worker has claimed and not begun. `hasLog`: the attempt has printed something. */
 export function decideRelease(
   run: RunState & Pick<RunFields, 'claimedBy' | 'progress'>,
-  speaker: Speaker,
+  { hasLog, ...speaker }: Speaker & { hasLog: boolean },
 ): Decision<object> {
   if (run.workerId === null) return notPossible('no worker has claimed the run: there is nothing to release');
   const isGivenBack = run.status === 'pending' && run.claimedBy === null;
@@ -99,11 +99,13 @@ export function decideRelease(
   const stale = staleness(run, speaker);
   if (stale !== null) return notPossible(stale);
   if (isGivenBack) return { kind: 'asItIs' };
-  if (run.progress !== null) return notPossible(HAS_BEGUN);
+  if (run.progress !== null || hasLog) return notPossible(hasBegun(hasLog ? 'log' : 'progress'));
   return { kind: 'write' };
 }
 
-const HAS_BEGUN = 'the worker has begun the run, by its progress: it can only be completed';
+function hasBegun(by: string): string {
+  return `the worker has begun the run, by its ${by}: it can only be completed`;
+}
 
 export function decideHeartbeat(run: RunState, speaker: Speaker): Decision<object> {
   if (run.trigger === 'notify') return notPossible(OF_NOTIFIER);

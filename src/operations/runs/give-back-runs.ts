@@ -13,16 +13,21 @@ import { endAsReported } from '../../core/runs/transitions.ts';
 import { type Handoff, NO_DEFINITION } from '../../core/schedules/schedule.ts';
 import { scheduleIdOf } from '../../postgres/sql/rows.ts';
 import { takeBackIfStillLeased } from '../../store/queues/pull-claims.ts';
+import { hasRunLog } from '../../store/runs/logs/append-log.ts';
 import { loadHandoffs, versionKey } from '../../store/schedules/load-handoffs.ts';
 import { type ActionResult, type CompletionReport, type RunActionDeps, act } from './act-on-runs.ts';
 import { settledOf } from './settled-by-report.ts';
 
 /** Of a claimed run that its worker has not begun: it is as if it had not been claimed, but the number of the attempt is used up. */
 export function giveBackRun(deps: RunActionDeps, id: string, speaker: Speaker): Promise<ActionResult> {
+  let hasLog = false;
   return act(deps, id, {
     audited: 'run.release',
+    read: async (tx, run) => {
+      hasLog = await hasRunLog(tx, id, run.attempts);
+    },
     detail: ({ attempts: attempt }) => ({ attempt }),
-    decide: (run) => decideRelease(run, speaker),
+    decide: (run) => decideRelease(run, { ...speaker, hasLog }),
     change: (from) => ({ from, to: { ...from, status: 'pending' } }),
     save: async (tx, { from }) => {
       const isFirst = from.firstClaimedAt === from.claimedAt;

@@ -226,6 +226,22 @@ describe('an append', () => {
     expect((await readLog(api, run)).bytes.toString()).toBe('ab');
   });
 
+  test('says that the worker has begun: what it has printed it cannot give back', async () => {
+    const run = await claimedRun(api);
+    await append(api, run, 'begun');
+    const release = () =>
+      api.call('POST', `/api/v1/runs/${run.id}/release`, { attempt: run.attempt, workerId: 'w-1' });
+    const refused = await release();
+    expect([refused.status, refused.body['detail']]).toEqual([
+      409,
+      'the worker has begun the run, by its log: it can only be completed',
+    ]);
+    await changeRun(api.sql, run.id, { status: 'pending', claimed_by: null });
+    run.attempt = (await claimAgain(api, run.id)).attempt;
+    expect((await release()).body['status']).toBe('pending');
+    await claimAgain(api, run.id);
+  });
+
   test('is taken of a callback, and refused before there is an attempt, and of no run', async () => {
     const made = await api.call('POST', '/api/v1/runs', {
       ...{ target: { type: 'http', url: 'http://127.0.0.1:9/' }, completion: 'callback' },
