@@ -170,6 +170,7 @@ CREATE TABLE "history" (
 	"outcome_watched" boolean DEFAULT false NOT NULL,
 	"notifier_id" text COLLATE "C",
 	"unmet" text[],
+	"unmet_reason" text,
 	"expires_after_seconds" integer,
 	"begin_by" timestamp (3) with time zone,
 	CONSTRAINT "history_id_ended_at_pk" PRIMARY KEY("id","ended_at")
@@ -350,6 +351,7 @@ CREATE TABLE "runs" (
 	"outcome_watched" boolean DEFAULT false NOT NULL,
 	"notifier_id" text COLLATE "C",
 	"unmet" text[],
+	"unmet_reason" text,
 	"expires_after_seconds" integer,
 	"begin_by" timestamp (3) with time zone,
 	"next_bound" text,
@@ -513,8 +515,8 @@ CREATE INDEX "sessions_over" ON "sessions" USING btree ("expires_at");--> statem
 -- What ends on a day that has no partition yet.
 CREATE TABLE "history_other" PARTITION OF "history" DEFAULT;--> statement-breakpoint
 -- A run stands in exactly one of the two tables: for reads.
-CREATE VIEW "all_runs" AS SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "in_doubt_until", "attempt_in_doubt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", NULL::text AS "reason", NULL::timestamp (3) with time zone AS "finished_at", "limit_id", "admitted_at", "outcome_watched", "notifier_id", "unmet", "expires_after_seconds", "begin_by" FROM "runs"
-UNION ALL SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "in_doubt_until", "attempt_in_doubt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", "reason", "finished_at", "limit_id", "admitted_at", "outcome_watched", "notifier_id", "unmet", "expires_after_seconds", "begin_by" FROM "history";--> statement-breakpoint
+CREATE VIEW "all_runs" AS SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "in_doubt_until", "attempt_in_doubt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", NULL::text AS "reason", NULL::timestamp (3) with time zone AS "finished_at", "limit_id", "admitted_at", "outcome_watched", "notifier_id", "unmet", "unmet_reason", "expires_after_seconds", "begin_by" FROM "runs"
+UNION ALL SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "in_doubt_until", "attempt_in_doubt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", "reason", "finished_at", "limit_id", "admitted_at", "outcome_watched", "notifier_id", "unmet", "unmet_reason", "expires_after_seconds", "begin_by" FROM "history";--> statement-breakpoint
 -- A herd locks all schedules of a page at once, and a fire rewrites its schedule's row twice: each row needs room for a second version in its
 -- page, or the update enters all indexes. An instance beats every two seconds. These tables are small and hot: autovacuum comes early to
 -- them, and works without pauses.

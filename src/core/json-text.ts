@@ -39,6 +39,16 @@ export function equalTrees(one: unknown, other: unknown): boolean {
   );
 }
 
+/** Whether the value of such a tree is below (-1), at (0) or above (1) a number, by its decimal value. Null: it is no number. */
+export function compareToNumber(value: unknown, number: number): number | null {
+  const text = numberText(value);
+  if (text === null) return null;
+  const [one, other] = [partsOf(text), partsOf(String(number))];
+  if (one.sign !== other.sign) return one.sign < other.sign ? -1 : 1;
+  if (one.power !== other.power) return one.power < other.power ? -one.sign : one.sign;
+  return one.digits === other.digits ? 0 : one.digits < other.digits ? -one.sign : one.sign;
+}
+
 function memberOf(tree: object, name: string): unknown {
   return (tree as Record<string, unknown>)[name];
 }
@@ -51,12 +61,25 @@ function numberText(value: unknown): string | null {
 
 /** Of `1.0`, `1` and `10e-1` the same text. */
 function decimalOf(text: string): string {
-  const [, sign = '', whole = '', fraction = '', exponent = '0'] = NUMBER.exec(text) ?? [];
-  const digits = (whole + fraction).replace(/^0+/, '');
-  const kept = digits.replace(/0+$/, '');
-  if (kept === '') return '0';
-  const power = BigInt(exponent) - BigInt(fraction.length) + BigInt(digits.length - kept.length);
-  return `${sign}${kept}e${power}`;
+  const { sign, digits, power } = partsOf(text);
+  return `${sign} ${digits} ${power}`;
+}
+
+/** A number is `sign` 0.`digits` · 10^`power`. */
+interface Decimal {
+  sign: -1 | 0 | 1;
+  /** Neither the first nor the last is 0. */
+  digits: string;
+  power: bigint;
+}
+
+function partsOf(text: string): Decimal {
+  const [, minus, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(text) ?? [];
+  const known = (whole + fraction).replace(/^0+/, '');
+  const digits = known.replace(/0+$/, '');
+  if (digits === '') return { sign: 0, digits, power: 0n };
+  const power = BigInt(exponent) + BigInt(known.length - fraction.length);
+  return { sign: minus === '' ? 1 : -1, digits, power };
 }
 
 const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]\+?(-?\d+))?$/;
@@ -67,6 +90,15 @@ export function isJson(text: string): boolean {
     return true;
   } catch {
     return false;
+  }
+}
+
+/** As a tree whose numbers keep their digits; undefined: it is no JSON. */
+export function treeIfJson(text: string): unknown {
+  try {
+    return parseKeepingDigits(text);
+  } catch {
+    return undefined;
   }
 }
 

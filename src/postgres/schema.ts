@@ -321,6 +321,8 @@ const runColumns = () => ({
   notifierId: identifier('notifier_id'),
   /** Bounds of `expect` that did not hold; null: none. */
   unmet: text().array().$type<Bound[]>(),
+  /** Why its result was none that is expected. */
+  unmetReason: text('unmet_reason'),
   /** Dependencies whose end is not counted yet; null: the run depends on none. */
   openDependencies: integer('open_dependencies'),
   onDependencyFailure: text('on_dependency_failure').$type<OnDependencyFailure>(),

@@ -9,6 +9,8 @@ import {
   rejectionError,
 } from '../core/runs/attempts/outcome.ts';
 import { judge } from '../core/runs/attempts/outcome-rules.ts';
+import { answerFault } from '../core/runs/attempts/result-bounds.ts';
+import type { SuccessBounds } from '../core/schedules/expect.ts';
 import type { OutcomeRules } from '../core/schedules/target-parts.ts';
 import type { Delivery } from '../core/schedules/schedule.ts';
 import type { LookupAnswer } from './target.ts';
@@ -34,10 +36,16 @@ export interface Judging {
   delivery: Delivery;
   /** The answer to a lookup: it may say something about the work itself. */
   asked: boolean;
+  /** What must hold of the result; null or absent: nothing, or this is another call. */
+  expected?: SuccessBounds['result'];
 }
 
 /** The outcome of a whole answer. */
-export function outcomeOf(answer: Answer, now: Instant, { rules, delivery, asked }: Judging): Outcome {
+export function outcomeOf(
+  answer: Answer,
+  now: Instant,
+  { rules, delivery, asked, expected = null }: Judging,
+): Outcome {
   const { statusCode, headers } = answer;
   const body = keptText(answer.body);
   const verdict = judge(rules, answer, delivery);
@@ -46,7 +54,12 @@ export function outcomeOf(answer: Answer, now: Instant, { rules, delivery, asked
       const fields = jsonFields(answer.body);
       const reported = asked ? REPORTS.find((known) => known === fields.status) : undefined;
       const executionId = executionIdOf(headers, fields);
-      return { kind: 'accepted', statusCode, body, executionId, ...(reported && { reported }) };
+      const resultFault = expected && answerFault(expected, answer.isDecoded ? answer.body : null);
+      return {
+        ...{ kind: 'accepted', statusCode, body, executionId },
+        ...(reported && { reported }),
+        ...(resultFault !== null && { resultFault }),
+      };
     }
     case 'rejected':
       return { kind: 'rejected', statusCode, body, ...(verdict.error && { error: verdict.error }) };

@@ -12,8 +12,7 @@ export function createHttpTarget(deps: HttpTargetDeps): TargetKind<HttpTarget<st
 }
 
 /** The rules of a target are about the handoff itself. */
-const LOOKUP: Judging = { rules: null, delivery: 'atLeastOnce', asked: true };
-const CANCEL: Judging = { ...LOOKUP, asked: false };
+const BESIDE: Judging = { rules: null, delivery: 'atLeastOnce', asked: false };
 
 class HttpTargetKind implements TargetKind<HttpTarget<string>> {
   readonly type = 'http';
@@ -41,7 +40,8 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
     const freshConnection = attempt.delivery === 'atMostOnce';
     const prepare = () => prepareTarget(target, attempt.connection);
     const { spanId = newSpanId() } = attempt;
-    const judging = { rules: target.outcome, delivery: attempt.delivery, asked: false };
+    const { delivery, expectedResult: expected = null } = attempt;
+    const judging = { rules: target.outcome, delivery, asked: false, expected };
     return this.#calls.send(attempt, { call: target, prepare, spanId, judging, freshConnection, signal });
   }
 
@@ -53,7 +53,8 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
     const { lookup } = target;
     if (lookup === null) return unclear({ kind: 'network', message: 'none is configured' });
     const prepare = () => prepareCall(lookup, target, attempt.connection);
-    return lookupAnswerOf(await this.#beside(attempt, { call: lookup, prepare, judging: LOOKUP, signal }));
+    const judging = { ...BESIDE, asked: true, expected: attempt.expectedResult ?? null };
+    return lookupAnswerOf(await this.#beside(attempt, { call: lookup, prepare, judging, signal }));
   }
 
   hasCancel({ cancel }: HttpTarget): boolean {
@@ -64,7 +65,7 @@ class HttpTargetKind implements TargetKind<HttpTarget<string>> {
     const { cancel } = target;
     if (cancel === null) return { kind: 'network', message: 'the target has no cancel call' };
     const prepare = () => prepareCall(cancel, target, attempt.connection);
-    const outcome = await this.#beside(attempt, { call: cancel, prepare, judging: CANCEL, signal });
+    const outcome = await this.#beside(attempt, { call: cancel, prepare, judging: BESIDE, signal });
     if (outcome.kind === 'accepted') return null;
     return outcome.kind === 'rejected' ? rejectionError(outcome) : outcome.error;
   }

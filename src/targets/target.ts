@@ -3,6 +3,7 @@ import type { Instant } from '../core/instant.ts';
 import type { Accepted, AttemptError, Outcome } from '../core/runs/attempts/outcome.ts';
 import type { Parent } from '../core/runs/parent.ts';
 import type { Dependency, RunTrigger } from '../core/runs/run.ts';
+import type { SuccessBounds } from '../core/schedules/expect.ts';
 import type { Delivery, HandoffTarget } from '../core/schedules/schedule.ts';
 
 /** One attempt of one run, as a target sees it. */
@@ -32,6 +33,8 @@ export interface Attempt {
   dependencies: readonly Dependency[];
   /** The end, or the late schedule, that it follows; null: none, or it is no longer kept. */
   parent: Parent | null;
+  /** What must hold of its result; absent or null: nothing. */
+  expectedResult?: SuccessBounds['result'];
   /**
    * Called at the last moment before the first byte is written, as often as needed; false: the lease has run out
    * meanwhile. Then nothing is sent, and the outcome is `transient` with `senderStopped`.
@@ -51,6 +54,7 @@ export type LookupAnswer =
       executionId: string | null;
       /** What it says about the work itself; absent: nothing. */
       reported?: NonNullable<Accepted['reported']>;
+      resultFault?: string | null;
     }
   | { kind: 'notArrived' }
   /** It is still unknown. */

@@ -99,6 +99,14 @@ test('attempts are shown one by one', async () => {
   }
 });
 
+test('what was not as expected is said with the run', async () => {
+  const id = await fired();
+  const unmetReason = 'its result at "/rows" is less than 1';
+  await api.sql`UPDATE runs SET unmet = '{tooFast,result}', unmet_reason = ${unmetReason} WHERE id = ${id}`;
+  const shown = await onTerminal(300, 'run', 'get', id);
+  expect(shown.out).toContain(`not as expected: it ended too fast, its result (${unmetReason})`);
+});
+
 test('a run is cancelled and retried; an impossible action is refused in words', async () => {
   const id = await fired();
   expect((await onTerminal(80, 'run', 'cancel', id)).out).toBe(`run ${id} is cancelled\n`);

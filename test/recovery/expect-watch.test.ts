@@ -11,7 +11,7 @@ import type { Store, TestInstance } from '../support/pipeline.ts';
 import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
-const BOTH: Expect = { startWithinSeconds: 60, finishWithinSeconds: 900 };
+const BOTH: Expect = { startWithinSeconds: 60, finishWithinSeconds: 900, atLeastSeconds: null, result: null };
 
 let store: Store;
 let instance: TestInstance;

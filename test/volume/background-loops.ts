@@ -155,7 +155,9 @@ export const BACKGROUND_LOOPS: LoopTable = {
     {
       of: 'runs past a bound',
       leave: async (volume, count) => {
-        await putSchedules(volume, 1, { expect: { startWithinSeconds: 60, finishWithinSeconds: null } });
+        await putSchedules(volume, 1, {
+          expect: { startWithinSeconds: 60, finishWithinSeconds: null, atLeastSeconds: null, result: null },
+        });
         await leaveOpenRuns(volume.store, null, count);
         await volume.store.rows(
           sql`UPDATE runs SET next_bound = 'start', bound_at = now() - interval '1 second'`,

@@ -87,7 +87,8 @@ const STORED = parseJson(
     '"exclude":{"dates":["2026-12-24"],"calendars":["holidays"],"weekdays":["sun"]},"onExcluded":"skip",' +
     '"every":{"n":2,"unit":"week","from":"2026-01-05"},"pick":{"of":"month","nth":[1,-1]},"startAt":null,"endAt":null,"catchUp":"all","catchUpLimit":7,' +
     '"graceSeconds":60,"overlap":"skip","jitterSeconds":0,"enabled":false,"pauseReason":"x","pauseUntil":null,' +
-    '"pauseAfterFailures":3,"successWithinSeconds":null,"expect":{"startWithinSeconds":60,"finishWithinSeconds":null},' +
+    '"pauseAfterFailures":3,"successWithinSeconds":null,"expect":{"startWithinSeconds":60,"finishWithinSeconds":null,' +
+    '"atLeastSeconds":5,"result":[{"pointer":"/rows","min":1,"equals":{"a":null}}]},' +
     '"target":{"type":"http","connection":null,"url":"http://a/","method":"POST",' +
     '"headers":{"x":"***"},"body":"envelope","outcome":null,"secret":null,"lookup":{"url":"http://a/l","method":"HEAD","headers":{}},"cancel":null},' +
     '"payload":{"n": 12345678901234567890.10},"retry":{"maxAttempts":5,"minBackoffSeconds":0.5,"maxBackoffSeconds":60},' +
@@ -160,6 +161,14 @@ it('input goes unchanged to the daemon, which names its faults; input that canno
     '/payload',
     '/labels',
   ]);
+});
+
+it('what is expected of a result is typed as JSON, and what is none goes to the daemon', () => {
+  const sent = (text: string) =>
+    stringifyJson(bodyOf({ ...EMPTY, policies: { 'expect/result': text } }, null)['expect']);
+  expect(draftOf(STORED).policies['expect/result']).toBe('[{"pointer":"/rows","min":1,"equals":{"a":null}}]');
+  expect(sent(' [{"pointer": "", "equals": 1.0}] ')).toBe('{"result":[{"pointer": "", "equals": 1.0}]}');
+  expect(sent('rows > 1')).toBe('{"result":"rows > 1"}');
 });
 
 it('my changes are merged with those of another user, field by field', () => {

@@ -150,9 +150,13 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
 
   // warn: runs
   'a run did not begin in the time that its schedule expects':
-    'Look at the run: what it waits for, a limit, an earlier run, maintenance, a worker ([alerts.md](alerts.md#runs-that-take-too-long)).',
+    'Look at the run: what it waits for, a limit, an earlier run, maintenance, a worker ([alerts.md](alerts.md#runs-that-are-not-as-expected)).',
   'a run did not end in the time that its schedule expects':
-    'Look at the run: it may still be under way, or be tried again ([alerts.md](alerts.md#runs-that-take-too-long)).',
+    'Look at the run: it may still be under way, or be tried again ([alerts.md](alerts.md#runs-that-are-not-as-expected)).',
+  'a run succeeded sooner than its schedule expects':
+    'Look at its work: there may have been nothing to do ([alerts.md](alerts.md#runs-that-are-not-as-expected)).',
+  'a run succeeded, and its result is not what its schedule expects':
+    'Look at the run: its `unmetReason` says what is not so ([alerts.md](alerts.md#runs-that-are-not-as-expected)).',
   'a target was not called: its address is blocked (docs/addresses.md)':
     'Correct the URL, or allow the address with `FIRELOCK_TARGET_ALLOW_CIDRS`.',
   'an outcome came too late: this instance has no claim on the run any more; only the attempt log has the outcome':

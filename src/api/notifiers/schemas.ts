@@ -12,8 +12,8 @@ const kinds = z
   .refine((list) => new Set(list).size === list.length, { error: 'must not have a kind twice' })
   .meta({
     description:
-      'What it tells of. `failed`: a run ended failed, unknown or abandoned. `late`: no success in time. `unstarted`, `slow`: `expect` did ' +
-      'not hold. `missed`: an occurrence was not made in time. `paused`: by firelock. `error`: it cannot be planned. ' +
+      'What it tells of. `failed`: a run ended failed, unknown or abandoned. `late`: no success in time. `unstarted`, `slow`, ' +
+      '`tooFast`, `result`: `expect` did not hold. `missed`: an occurrence was not made in time. `paused`: by firelock. `error`: it cannot be planned. ' +
       '`calendar`: one that it excludes ends within 90 days, or has ended.',
     example: ['failed', 'late'],
   });

@@ -65,10 +65,14 @@ const completionInput = z
           'With `failed`: it failed for now. It counts as a failure, and is tried again as `retry` of its schedule says; an at-most-once ' +
           'run ends as `failed` all the same.',
       }),
-    result: z.unknown().optional().meta({
-      description:
-        'Kept as the `result.body` of the run: a string as it is, anything else as its JSON; cut at 4 KiB.',
-    }),
+    result: z
+      .unknown()
+      .optional()
+      .meta({
+        description:
+          'Kept as the `result.body` of the run: a string as it is, anything else as its JSON; cut at 4 KiB. `expect.result` judges up to ' +
+          '64 KiB of it, and the last line of a string that is no JSON.',
+      }),
     error: z.string().nullable().default(null).meta({
       description: 'Why it failed; only with `failed`. Kept as the `error.message` of the run, cut at 4 KiB.',
     }),
@@ -176,9 +180,10 @@ function addCompleteRoute(api: Api, deps: ApiDeps): void {
       },
     },
     ({ params: { id }, body: { status, retry, error, attempt, workerId }, json: sent, caller }) => {
-      const result = resultText(sent?.payloads.get('/result'));
+      const whole = resultText(sent?.payloads.get('/result'));
+      const result = whole === null ? null : keptText(Buffer.from(whole));
       const reason = error === null ? null : keptText(Buffer.from(error));
-      const report = { status, result, error: reason, attempt, workerId };
+      const report = { status, result, whole, error: reason, attempt, workerId };
       const complete = retry ? failForNow : completeRun;
       return act(id, () => complete(audited(deps, { caller }), id, report));
     },
@@ -236,6 +241,5 @@ async function act(id: string, action: () => Promise<ActionResult>) {
 /** A string as it is, anything else as its JSON; null: no text. */
 function resultText(source: string | undefined): string | null {
   if (source === undefined || source === 'null') return null;
-  const text = source.startsWith('"') ? String(JSON.parse(source)) : source;
-  return keptText(Buffer.from(text));
+  return source.startsWith('"') ? String(JSON.parse(source)) : source;
 }

@@ -53,6 +53,7 @@ export function answerRun(stored: Run): z.output<typeof run> {
     ...awaited(stored),
     progress: stored.progress,
     unmet: [...stored.unmet],
+    unmetReason: stored.unmetReason,
     createdAt: isoInstant(stored.createdAt),
     updatedAt: isoInstant(stored.updatedAt),
   };

@@ -103,6 +103,10 @@ export const runFields = {
     .nullable()
     .meta({ description: 'How much of it is done, by the last `/heartbeat`.' }),
   unmet: z.array(expectBound).meta({ description: 'Bounds of `expect` that did not hold.', example: [] }),
+  unmetReason: z
+    .string()
+    .nullable()
+    .meta({ description: 'Why its `result` did not hold. Null: it did, or nothing is expected of it.' }),
   createdAt: answeredInstant,
   updatedAt: answeredInstant,
 };

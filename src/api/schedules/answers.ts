@@ -1,6 +1,8 @@
 import type { z } from 'zod';
 import type { Cron } from '../../core/cron/cron-expressions.ts';
 import { isoInstant, isoOrNull } from '../../core/instant.ts';
+import { parseKeepingDigits } from '../../core/json-text.ts';
+import type { Expect, ResultBound } from '../../core/schedules/expect.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
 import type { Exclude } from '../../core/timing/day-rules.ts';
 import { rawJsonOrNull } from '../http/json/raw-json.ts';
@@ -52,7 +54,7 @@ export function answerDefinition(definition: Definition) {
     pauseUntil: isoOrNull(pauseUntil),
     pauseAfterFailures,
     successWithinSeconds,
-    expect: expect && { ...expect },
+    expect: expect && answerExpect(expect),
     startAt: isoOrNull(startAt),
     endAt: isoOrNull(endAt),
     target: answerTarget(target),
@@ -70,6 +72,20 @@ export function answerDefinition(definition: Definition) {
     priority,
     limit,
     labels,
+  };
+}
+
+function answerExpect({ startWithinSeconds, finishWithinSeconds, atLeastSeconds, result }: Expect) {
+  const answered = result === null ? null : result.map(answerResultBound);
+  return { startWithinSeconds, finishWithinSeconds, atLeastSeconds, result: answered };
+}
+
+function answerResultBound({ pointer, min, max, json }: ResultBound) {
+  return {
+    pointer,
+    ...(min !== null && { min }),
+    ...(max !== null && { max }),
+    ...(json !== null && { equals: parseKeepingDigits(json) }),
   };
 }
 

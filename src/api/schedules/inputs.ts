@@ -1,5 +1,6 @@
 import type { Instant } from '../../core/instant.ts';
 import { sameDefinition } from '../../core/time/definition-change.ts';
+import type { ResultBound } from '../../core/schedules/expect.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { resealTarget } from '../../core/schedules/target-secrets.ts';
@@ -52,6 +53,7 @@ export function resolveInput(
     pauseUntil,
     definition: {
       ...sent,
+      expect: sent.expect && { ...sent.expect, result: sent.expect.result?.map(storedBound) ?? null },
       // A caller sends back the answer of GET of a paused schedule to resume it.
       pauseReason: enabled ? null : pauseReason,
       pauseUntil: enabled ? null : pauseUntil,
@@ -59,6 +61,13 @@ export function resolveInput(
       payload: payload === undefined || payload === 'null' ? null : payload,
     },
   };
+}
+
+type SentBound = NonNullable<NonNullable<ScheduleInput['expect']>['result']>[number];
+
+function storedBound({ pointer, min, max, ...sent }: SentBound): ResultBound {
+  const json = 'equals' in sent ? JSON.stringify(sent.equals) : null;
+  return { pointer, min: min ?? null, max: max ?? null, json };
 }
 
 /**

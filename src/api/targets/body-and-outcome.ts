@@ -109,7 +109,7 @@ const statusPattern = z
   .meta({ description: 'A status (409), a class ("2xx") or a range ("400-404"), of 200 to 599.' });
 const statuses = z.array(statusPattern).max(100);
 
-const pointer = z
+export const jsonPointer = z
   .string()
   .max(MAX_TEXT)
   .superRefine(withoutFault((value) => (pointerSteps(value) === null ? 'must be a JSON pointer' : null)))
@@ -117,7 +117,7 @@ const pointer = z
 const required = z
   .union(
     [
-      z.strictObject({ pointer, equals: z.unknown() }).refine((value) => 'equals' in value, {
+      z.strictObject({ pointer: jsonPointer, equals: z.unknown() }).refine((value) => 'equals' in value, {
         path: ['equals'],
         error: 'is required',
       }),
@@ -158,7 +158,7 @@ export const patchedOutcome = z
     fail: fields.fail.nullish(),
     require: z
       .strictObject({
-        pointer: pointer.nullish(),
+        pointer: jsonPointer.nullish(),
         equals: z.unknown().optional(),
         contains: z.string().nullish(),
       })
@@ -170,7 +170,7 @@ export const answeredOutcome = z
   .object({
     ...fields,
     require: z
-      .union([z.object({ pointer, equals: z.unknown() }), z.object({ contains: z.string() })])
+      .union([z.object({ pointer: jsonPointer, equals: z.unknown() }), z.object({ contains: z.string() })])
       .nullable(),
     otherwise,
   })

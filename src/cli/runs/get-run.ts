@@ -25,7 +25,6 @@ function runLines(run: WholeRunAnswer, view: View): string[] {
       ['scheduled for', view.time(run.scheduledFor)],
       ['trigger', run.trigger],
       ['status', runText(run, view)],
-      ['unmet', run.unmet.length === 0 ? null : run.unmet.join(', ')],
       ['execution', run.executionId],
       ['key', run.key],
       ['batch', run.batchId === null ? null : `${run.batchId} (${run.ref ?? ''})`],

@@ -15,6 +15,7 @@ export function runText(run: RunAnswer, view: View): string {
     isLongAfter(run) ? `ended ${view.time(finishedAt)}` : null,
     status === 'pending' && nextAttemptAt !== null ? `next attempt ${view.time(nextAttemptAt)}` : null,
     errorText(run),
+    unmetText(run),
   ];
   return parts.filter((part) => part !== null).join(', ');
 }
@@ -22,6 +23,18 @@ export function runText(run: RunAnswer, view: View): string {
 export function errorText({ error }: Pick<RunAnswer, 'error'>): string | null {
   return error === null ? null : `${error.kind}: ${error.message}`;
 }
+
+function unmetText({ unmet, unmetReason }: RunAnswer): string | null {
+  if (unmet.length === 0) return null;
+  return `not as expected: ${unmet.map((bound) => UNMET[bound]).join(', ')}${unmetReason === null ? '' : ` (${unmetReason})`}`;
+}
+
+const UNMET: Readonly<Record<RunAnswer['unmet'][number], string>> = {
+  start: 'it did not begin in time',
+  finish: 'it did not end in time',
+  tooFast: 'it ended too fast',
+  result: 'its result',
+};
 
 /** Most runs end soon after they were due: that is not mentioned. */
 function isLongAfter({ scheduledFor, finishedAt }: RunAnswer): boolean {

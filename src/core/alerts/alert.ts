@@ -5,16 +5,18 @@ import type { Bound } from '../schedules/expect.ts';
 /**
  * What can be wrong with a schedule. Of each kind, one episode of a schedule is open at a time.
  * `failed`: a run ended failed, unknown or abandoned; over with the next success · `late`: no success in time; over with the next one ·
- * `unstarted`, `slow`: a run did not keep a bound of `expect`; over with the next run that keeps it · `missed`: an occurrence was not made
- * in time; over with the next fire, or once it was caught up with · `paused`: firelock paused it; over once it is enabled · `error`: it
- * cannot be planned; over once it is planned · `calendar`: one that it excludes says nothing of days that come soon; over once that one
- * does. Each is over, too, once its state cannot be any more (`episode.ts`).
+ * `unstarted`, `slow`, `tooFast`, `result`: a run did not keep a bound of `expect`; over with the next run that keeps it · `missed`:
+ * an occurrence was not made in time; over with the next fire, or once it was caught up with · `paused`: firelock paused it; over once it
+ * is enabled · `error`: it cannot be planned; over once it is planned · `calendar`: one that it excludes says nothing of days that come
+ * soon; over once that one does. Each is over, too, once its state cannot be any more (`episode.ts`).
  */
 export const ALERT_KINDS = [
   'failed',
   'late',
   'unstarted',
   'slow',
+  'tooFast',
+  'result',
   'missed',
   'paused',
   'error',
@@ -23,10 +25,12 @@ export const ALERT_KINDS = [
 export type AlertKind = (typeof ALERT_KINDS)[number];
 
 /** What is wrong with a schedule if a run of it does not keep a bound. */
-export const ALERT_OF_BOUND = { start: 'unstarted', finish: 'slow' } as const satisfies Record<
-  Bound,
-  AlertKind
->;
+export const ALERT_OF_BOUND = {
+  start: 'unstarted',
+  finish: 'slow',
+  tooFast: 'tooFast',
+  result: 'result',
+} as const satisfies Record<Bound, AlertKind>;
 
 /** So many days before the last one of which a calendar says anything, who uses it is told. */
 export const CALENDAR_ENDS_DAYS = 90;

@@ -1,6 +1,6 @@
 import type { Instant } from '../instant.ts';
-import type { Expect } from '../schedules/expect.ts';
-import type { AlertKind, EndingCalendar } from './alert.ts';
+import { BOUNDS, type Expect, FIELD_OF_BOUND } from '../schedules/expect.ts';
+import { ALERT_OF_BOUND, type AlertKind, type EndingCalendar } from './alert.ts';
 
 /** Something that breaks a schedule, or heals it. */
 export interface Cause {
@@ -159,9 +159,9 @@ function whyOver({ isEnabled, isOver, lateSince, expect }: Known, kind: AlertKin
     if (!isEnabled) return 'firelock paused it';
     return isOver ? 'nothing is left to fire' : 'it may be longer without a success now';
   }
-  const bound = { unstarted: 'startWithinSeconds', slow: 'finishWithinSeconds' } as const;
+  const bound = BOUNDS.find((one) => ALERT_OF_BOUND[one] === kind);
   if (kind === 'calendar' && !isEnabled) return 'firelock paused it';
-  if ((kind === 'unstarted' || kind === 'slow') && typeof expect?.[bound[kind]] !== 'number')
+  if (bound !== undefined && (expect?.[FIELD_OF_BOUND[bound]] ?? null) === null)
     return 'no such bound is left';
   return (kind === 'missed' || kind === 'calendar') && isOver ? 'nothing is left to fire' : null;
 }

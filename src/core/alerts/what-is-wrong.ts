@@ -9,6 +9,8 @@ export interface BreakingRun {
   status: RunStatus;
   reason: string | null;
   error: AttemptError | null;
+  /** What does not hold of its result. */
+  unmetReason: string | null;
   scheduledFor: Instant;
   coalescedFrom: Instant | null;
 }
@@ -40,6 +42,10 @@ export function whatIsWrong(
       return within('the run has not started', expect?.startWithinSeconds);
     case 'slow':
       return within('the run has not ended', expect?.finishWithinSeconds);
+    case 'tooFast':
+      return within('the run has succeeded', expect?.atLeastSeconds);
+    case 'result':
+      return run?.unmetReason ?? null;
     case 'missed':
       return run && missedFires(run, count);
     case 'paused':

@@ -1,5 +1,5 @@
 import type { Instant } from '../instant.ts';
-import type { Bound, Expect } from '../schedules/expect.ts';
+import { type Bound, type Expect, type SuccessBounds } from '../schedules/expect.ts';
 import type { RunStatus } from './run.ts';
 import type { RunRecord } from './run-record.ts';
 
@@ -33,8 +33,10 @@ export function beginByOf(
 export interface BoundVerdict {
   bound: Bound;
   isKept: boolean;
-  /** When it passed; of one that was kept: when that was certain. */
+  /** When it passed; of one that was kept, or that only a success can break: when that was certain. */
   at: Instant;
+  /** Of a broken `result`: why. */
+  why?: string;
 }
 
 /** A run that was called off says nothing about how long its work takes. */
@@ -51,8 +53,47 @@ export function judgeEnd({ nextBound, boundAt, finishedAt, status }: RunRecord):
   return isKept ? { bound: nextBound, isKept, at: finishedAt } : null;
 }
 
-/** The ended run with this verdict: no bound of it is left. */
-export function withVerdict(run: RunRecord, verdict: BoundVerdict | null): RunRecord {
-  const isBroken = verdict !== null && !verdict.isKept;
-  return { ...run, ...NO_BOUNDS, unmet: isBroken ? [...(run.unmet ?? []), verdict.bound] : run.unmet };
+/** What judges the success of a run, with the verdict on its result, which is longer than what is kept of it. */
+export interface JudgedSuccess extends Pick<SuccessBounds, 'atLeastSeconds'> {
+  /** Why it does not hold; null: it does. Undefined: nothing must hold of it. */
+  resultFault: string | null | undefined;
+}
+
+/** Null: nothing judges it. `faultOf`: what does not hold of its result. */
+export function judgedSuccess(
+  bounds: SuccessBounds | null | undefined,
+  faultOf: (bounds: NonNullable<SuccessBounds['result']>) => string | null,
+): JudgedSuccess | null {
+  if (!bounds) return null;
+  const { atLeastSeconds, result } = bounds;
+  return { atLeastSeconds, resultFault: result === null ? undefined : faultOf(result) };
+}
+
+/** Another end says nothing of these bounds. */
+export function judgeSuccess(run: RunRecord, judged: JudgedSuccess | null): BoundVerdict[] {
+  const { status, finishedAt: at } = run;
+  if (judged === null || status !== 'succeeded' || at === null) return [];
+  const { atLeastSeconds, resultFault } = judged;
+  const verdicts: BoundVerdict[] = [];
+  const begunAt = firstBegunAt(run);
+  if (atLeastSeconds !== null && begunAt !== null)
+    verdicts.push({ bound: 'tooFast', isKept: at - begunAt >= atLeastSeconds * 1000, at });
+  if (resultFault === null) verdicts.push({ bound: 'result', isKept: true, at });
+  else if (resultFault !== undefined) verdicts.push({ bound: 'result', isKept: false, at, why: resultFault });
+  return verdicts;
+}
+
+/** When its first attempt began, of those since it was last opened again. A first success, and the claim of a worker, are in no log. */
+function firstBegunAt({ attemptLog, retriedAfter, handoffStartedAt, claimedAt }: RunRecord): Instant | null {
+  const first = attemptLog?.find(({ attempt }) => attempt > (retriedAfter ?? 0));
+  return first?.startedAt ?? handoffStartedAt ?? claimedAt;
+}
+
+/** The ended run with these verdicts: no bound of it is left. */
+export function withVerdicts(run: RunRecord, verdicts: readonly BoundVerdict[]): RunRecord {
+  const broken = verdicts.filter(({ isKept }) => !isKept);
+  if (broken.length === 0) return { ...run, ...NO_BOUNDS };
+  const unmet = [...(run.unmet ?? []), ...broken.map(({ bound }) => bound)];
+  const unmetReason = broken.find(({ why }) => why !== undefined)?.why ?? run.unmetReason;
+  return { ...run, ...NO_BOUNDS, unmet, unmetReason };
 }

@@ -96,6 +96,7 @@ const EMPTY = {
   parentId: null,
   notifierId: null,
   unmet: null,
+  unmetReason: null,
   ...NO_BOUNDS,
   openDependencies: null,
   onDependencyFailure: null,

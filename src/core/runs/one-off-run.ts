@@ -7,7 +7,7 @@ import { type Credential, type SecretFile, isSecretFile } from '../secrets/secre
 import { hasSecrets, mapSecrets } from '../schedules/target-secrets.ts';
 
 /** How a run without a schedule is handed off: the fields of a schedule's definition, without the payload. */
-export type OneOffHandoff<Secret = Credential> = Omit<Handoff<Secret>, 'payload'>;
+export type OneOffHandoff<Secret = Credential> = Omit<Handoff<Secret>, 'payload' | 'expect'>;
 
 /** A run without a schedule. */
 export interface OneOffRun {

@@ -28,6 +28,8 @@ export interface RunRecord extends RunFields {
   expiresAfterSeconds: number | null;
   /** Bounds of `expect` that did not hold; null: none. */
   unmet: Bound[] | null;
+  /** Why its result was none that is expected; null: it was, or nothing is. */
+  unmetReason: string | null;
   /** The bound that comes next, and when it passes; null: none is left. Of an ended run both are null, and so is the next field. */
   nextBound: Bound | null;
   boundAt: Instant | null;

@@ -84,6 +84,7 @@ export interface Run extends RunFields {
   queue: string | null;
   /** Bounds of `expect` that did not hold. */
   unmet: readonly Bound[];
+  unmetReason: string | null;
   /** Every attempt but a plain first success, which the run itself shows. */
   attemptLog: readonly AttemptEntry[];
   /** The client's own JSON text. */

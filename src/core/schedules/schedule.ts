@@ -1,4 +1,4 @@
-import type { Expect } from './expect.ts';
+import type { Expect, SuccessBounds } from './expect.ts';
 import type { Instant } from '../instant.ts';
 import type { Credential } from '../secrets/secret-file.ts';
 import type { Timing } from '../timing/timing.ts';
@@ -83,6 +83,8 @@ export interface Handoff<Secret = Credential> {
   completion: Completion;
   /** After this time, a silent `callback` run has an unknown outcome. */
   completionTimeoutSeconds: number;
+  /** What judges a success; null, or absent of a one-off run: nothing does. */
+  expect?: SuccessBounds | null;
 }
 
 /** 31 days. */

@@ -200,6 +200,7 @@ function attemptOf(
     payload: run.ownPayload ?? handoff.payload,
     timeoutSeconds: handoff.timeoutSeconds,
     delivery: handoff.delivery,
+    expectedResult: handoff.expect?.result ?? null,
     recovery: recoveries > 0 && recoveredAt !== null ? { recoveries, recoveredAt } : null,
     mayStart: () => lease.instanceId === instanceId && lease.isValid(),
     ...read,

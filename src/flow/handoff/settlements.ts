@@ -21,7 +21,7 @@ export function attemptedOf(
   kind: TargetKind | undefined,
   startedAt: Instant,
 ): Attempted {
-  const { target, retry, delivery, timeoutSeconds, completion, completionTimeoutSeconds } = handoff;
+  const { target, retry, delivery, timeoutSeconds, completion, completionTimeoutSeconds, expect } = handoff;
   const { failures, wasHandedOff, trigger, scheduledFor } = run;
   const hasLookup = (target && kind?.hasLookup(target)) ?? false;
   const doubt = hasLookup ? doubtOf(run) : null;
@@ -31,6 +31,7 @@ export function attemptedOf(
     timeoutSeconds,
     completion,
     completionTimeoutSeconds,
+    expect: expect ?? null,
     failures,
     startedAt,
     hasLookup,

@@ -1,6 +1,7 @@
 import type { RunExpired } from '../../core/events.ts';
 import { isoInstant } from '../../core/instant.ts';
 import type { RunStatus } from '../../core/runs/run.ts';
+import type { Bound } from '../../core/schedules/expect.ts';
 import type { EventOf, Lines } from '../handlers.ts';
 import type { Logger } from './logger.ts';
 
@@ -123,8 +124,7 @@ export const RUN_LINES: Lines = {
   runsUnmet: (logger, { runs }) => {
     for (const { runId, scheduleId, bound, passedAt } of runs) {
       const fields = { runId, scheduleId, passedAt: isoInstant(passedAt) };
-      if (bound === 'start') logger.warn(fields, 'a run did not begin in the time that its schedule expects');
-      else logger.warn(fields, 'a run did not end in the time that its schedule expects');
+      logger.warn(fields, UNMET[bound]);
     }
   },
   boundRefused: (logger, { runId, error }) =>
@@ -168,6 +168,13 @@ function logMessage(logger: Logger, event: EventOf<'runSettled'>, notifierId: st
     );
   else logger.error({ ...fields, error }, 'a message of a notifier was not delivered');
 }
+
+const UNMET: Record<Bound, string> = {
+  start: 'a run did not begin in the time that its schedule expects',
+  finish: 'a run did not end in the time that its schedule expects',
+  tooFast: 'a run succeeded sooner than its schedule expects',
+  result: 'a run succeeded, and its result is not what its schedule expects',
+};
 
 const LOOKED_UP = {
   arrived: 'the target was asked and has the run: nothing is sent again',

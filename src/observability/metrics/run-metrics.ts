@@ -162,7 +162,7 @@ function unmetHandlers(registry: Registry): Handlers {
   const { counter } = metricsIn(registry);
   const unmet = counter(
     'firelock_runs_unmet_total',
-    'Bounds of expect that runs did not keep: start, finish.',
+    'Bounds of expect that runs did not keep: start, finish, tooFast, result.',
     'bound',
   );
   for (const bound of BOUNDS) unmet.inc({ bound }, 0);

@@ -5,7 +5,6 @@
  */
 import type { Scope } from '../../core/access/scope.ts';
 import type { ScopeShares } from '../../core/access/scope-shares.ts';
-import { queueOfLane } from '../../core/runs/run-lane.ts';
 import type { AuditAction, AuditDetail } from '../../core/audit.ts';
 import type { Instant } from '../../core/instant.ts';
 import {
@@ -22,6 +21,7 @@ import { type Run, mayBeRunId } from '../../core/runs/run.ts';
 import type { OfSchedule } from '../../core/runs/new-run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { endAsReported as completed, endRun, reopenRun } from '../../core/runs/transitions.ts';
+import type { SuccessBounds } from '../../core/schedules/expect.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { type Wake, type Work, wakeFor } from '../../runtime/loop/wake.ts';
 import type { Database } from '../../postgres/database.ts';
@@ -31,13 +31,19 @@ import { type Auditor, noteOrNow } from '../../store/audit/record-audit.ts';
 import { scheduleIdOf } from '../../postgres/sql/rows.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import { lockRun } from '../../store/runs/lock-runs.ts';
-import { findRecord, heartbeatIfCurrent, shareCurrentDefinition } from '../../store/runs/run-to-act-on.ts';
+import {
+  findRecord,
+  heartbeatIfCurrent,
+  shareCurrentDefinition,
+  successBoundsOf,
+} from '../../store/runs/run-to-act-on.ts';
 import { type RunChange, saveLockedRuns } from '../../store/runs/save-runs.ts';
 import { writeReopens } from '../../store/effects/reopen-dependents.ts';
 import type { OpenRunCaps } from '../scope-caps.ts';
 import { goneNamesOf, refuseGone } from '../../store/runs/gone-names.ts';
 import { inLaneOfScope, nameOfOneOff, nameOfRun } from './scope-of-run.ts';
-import { settledOf } from './settled-by-report.ts';
+import { judgedReport, settledOf } from './settled-by-report.ts';
+import { workOfChanges } from './work-of-changes.ts';
 
 /** Also of a fire by hand, and of one-off runs. */
 export interface RunActionDeps {
@@ -62,6 +68,8 @@ export type RunSummary = Pick<RunState, 'status' | 'reason' | 'attempts'>;
 export interface CompletionReport extends CompletionWord {
   /** Text to keep as the result's body, already cut so that it can be stored; null: none was given. */
   result: string | null;
+  /** As it was given, to be judged; absent: as it is kept. */
+  whole?: string | null;
 }
 
 export interface HeartbeatReport extends Speaker {
@@ -109,19 +117,22 @@ export function retryRun(
 
 /** Ends a run as its worker or target reports, even before the outcome of the attempt itself is written. */
 export function completeRun(deps: RunActionDeps, id: string, word: CompletionReport): Promise<ActionResult> {
+  let bounds: SuccessBounds | null = null;
   return act(deps, id, {
     audited: 'run.complete',
+    read: async (tx, run) => {
+      bounds = word.status === 'succeeded' ? await successBoundsOf(tx, run) : null;
+    },
     decide: (run) => decideComplete(run, word),
     detail: ({ attempts: attempt }, { status }) => ({ status, attempt }),
-    change: (from, { status, error }, { now }) => ({
-      from,
-      to: completed(from, { status, error, result: word.result }, now),
-    }),
+    change: (from, { status, error }, { now }) => {
+      const to = completed(from, { status, error, result: word.result }, now);
+      return { from, to, success: judgedReport(bounds, word.whole ?? to.resultBody) };
+    },
     emit: (events, run, { status, error, finishedAt }) => {
-      const { notifierId, attempts: attempt } = run;
       const settlement = settledOf(run, { status, error, finishedAt: finishedAt ?? 0 });
-      const scheduleId = scheduleIdOf(run.scheduleId);
-      events.emit({ type: 'runCompleted', runId: id, scheduleId, notifierId, attempt, settlement });
+      const ofRun = { runId: id, scheduleId: scheduleIdOf(run.scheduleId), notifierId: run.notifierId };
+      events.emit({ type: 'runCompleted', ...ofRun, attempt: run.attempts, settlement });
     },
   });
 }
@@ -218,14 +229,6 @@ async function actIn<Write>(
   const effects = save ? await save(tx, change) : await saveLockedRuns(tx, [change]);
   const work = workOfChanges([change], effects);
   return { result: answer(await findRun(tx, id, scope)), change, work };
-}
-
-/** The work that these changes leave after the commit. */
-export function workOfChanges(changes: readonly RunChange[], effects: number): Required<Work> {
-  const pending = changes.filter(({ to }) => to.status === 'pending');
-  const toPull = pending.some(({ to }) => queueOfLane(to.lane) !== null);
-  const toAdmit = changes.some(({ from, to }) => from.limitId !== null || to.limitId !== null);
-  return { effects, toClaim: pending.length, toPull, toAdmit, messages: 0 };
 }
 
 function summaryOf({ status, reason, attempts }: RunState): RunSummary {

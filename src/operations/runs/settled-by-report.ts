@@ -1,6 +1,14 @@
 import type { RunSettled } from '../../core/events.ts';
 import type { Instant } from '../../core/instant.ts';
+import { resultFault } from '../../core/runs/attempts/result-bounds.ts';
+import { type JudgedSuccess, judgedSuccess } from '../../core/runs/bounds.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
+import type { SuccessBounds } from '../../core/schedules/expect.ts';
+
+/** What `expect` says of a success whose result is this. */
+export function judgedReport(bounds: SuccessBounds | null, result: string | null): JudgedSuccess | null {
+  return judgedSuccess(bounds, (expected) => resultFault(expected, result));
+}
 
 /** What a report has made of a run, for those who count and log it. */
 export function settledOf(

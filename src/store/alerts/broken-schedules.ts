@@ -237,7 +237,7 @@ export async function readBreakingRuns(
 ): Promise<Map<string, BreakingRun>> {
   if (ids.length === 0) return new Map();
   const rows = await rowsOf<RunRow>(tx)(sql`-- readBreakingRuns
-    SELECT id, status, reason, error, scheduled_for, coalesced_from FROM all_runs WHERE id = ANY (${uuids(ids)})`);
+    SELECT id, status, reason, error, unmet_reason AS "unmetReason", scheduled_for, coalesced_from FROM all_runs WHERE id = ANY (${uuids(ids)})`);
   return new Map(
     rows.map(({ id, scheduled_for, coalesced_from, ...run }) => [
       id,

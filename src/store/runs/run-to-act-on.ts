@@ -4,7 +4,8 @@ import type { Speaker } from '../../core/runs/run-decisions.ts';
 import { mayBeRunId } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
+import { type SuccessBounds, successBoundsIn } from '../../core/schedules/expect.ts';
+import { rowsOf, scheduleIdOf } from '../../postgres/sql/rows.ts';
 import { RECORD_COLUMNS, type RecordRow, toRecord } from './record-columns.ts';
 import { OF_SCHEDULE, type OfScheduleRow, ofScheduleRow } from './of-schedule.ts';
 
@@ -24,6 +25,18 @@ export async function shareCurrentDefinition(
   const [row] = await rowsOf<OfScheduleRow>(tx)(sql`-- shareCurrentDefinition
     SELECT ${OF_SCHEDULE} FROM schedules s WHERE s.uid = ${scheduleUid} FOR SHARE`);
   return row ? ofScheduleRow(row) : null;
+}
+
+/** What judges a success of this run; null: nothing, or it is a one-off run. */
+export async function successBoundsOf(
+  tx: Transaction,
+  { scheduleId, scheduleUid, scheduleVersion }: RunRecord,
+): Promise<SuccessBounds | null> {
+  if (scheduleIdOf(scheduleId) === null) return null;
+  const [row] = await rowsOf<{ expect: unknown }>(tx)(sql`-- successBoundsOf
+    SELECT definition->'expect' AS expect FROM schedule_versions
+    WHERE schedule_uid = ${scheduleUid} AND version = ${scheduleVersion}`);
+  return successBoundsIn(row?.expect);
 }
 
 /**

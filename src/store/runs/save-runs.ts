@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { judgeEnd, withVerdict } from '../../core/runs/bounds.ts';
+import { type JudgedSuccess, judgeEnd, judgeSuccess, withVerdicts } from '../../core/runs/bounds.ts';
 import { type RunStatus, isEnd } from '../../core/runs/run.ts';
 import { mayBecome } from '../../core/runs/status-steps.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
@@ -18,6 +18,8 @@ export interface RunChange {
   to: RunRecord;
   /** What is to follow that its record does not say (effectsOfEnd). */
   also?: readonly Extract<EffectKind, 'gone' | 'undelivered'>[];
+  /** What judges it if this ends it with a success. */
+  success?: JudgedSuccess | null;
 }
 
 /**
@@ -30,15 +32,16 @@ export async function saveLockedRuns(tx: Transaction, changes: readonly RunChang
   const moved = (from: boolean, to: boolean) =>
     changes.filter((change) => isEnd(change.from.status) === from && isEnd(change.to.status) === to);
   await updateOpen(tx, moved(false, false).map(toOf));
-  await updateEnded(tx, moved(true, true).map(toOf));
   const { ended, judged } = judgeEnds(moved(false, true));
+  const again = judgeEnds(moved(true, true));
+  await updateEnded(tx, again.ended.map(toOf));
   await deleteOpen(tx, ended.map(toOf));
   await insertEnded(tx, ended.map(toOf));
   const reopened = moved(true, false).map(toOf);
   await deleteEnded(tx, reopened);
   await insertOpen(tx, reopened);
   // A late report about an ended run may end it otherwise: that is an end as well.
-  const endedAnew = moved(true, true).filter(({ from, to }) => from.status !== to.status);
+  const endedAnew = again.ended.filter(({ from, to }) => from.status !== to.status);
   // An open run has only those that are named.
   const named = moved(false, false).flatMap(({ to, also = [] }) =>
     also.map((kind) => ({ kind, run: { ...to, finishedAt: to.updatedAt } })),
@@ -46,17 +49,22 @@ export async function saveLockedRuns(tx: Transaction, changes: readonly RunChang
   return (
     (await insertEffects(tx, [...ended, ...endedAnew])) +
     (await writeEffects(tx, named)) +
-    (await writeBoundEffects(tx, judged))
+    (await writeBoundEffects(tx, [...judged, ...again.judged]))
   );
 }
 
-/** By the bounds that are left of them. */
+/** By the bounds that are left of them, and a success by what else is expected of it. One that stays as it ended was judged before. */
 function judgeEnds(changes: readonly RunChange[]): { ended: RunChange[]; judged: JudgedRun[] } {
-  const ends = changes.map((change) => ({ ...change, verdict: judgeEnd(change.to) }));
-  return {
-    ended: ends.map(({ verdict, ...change }) => ({ ...change, to: withVerdict(change.to, verdict) })),
-    judged: ends.flatMap(({ to: run, verdict }) => (verdict === null ? [] : [{ run, verdict }])),
-  };
+  const ends = changes.map(({ success = null, ...change }) => {
+    const { from, to: run } = change;
+    const verdicts =
+      from.status === run.status ? [] : [judgeEnd(run) ?? [], judgeSuccess(run, success)].flat();
+    return {
+      ended: { ...change, to: withVerdicts(run, verdicts) },
+      judged: verdicts.map((verdict) => ({ run, verdict })),
+    };
+  });
+  return { ended: ends.map(({ ended }) => ended), judged: ends.flatMap(({ judged }) => judged) };
 }
 
 /**

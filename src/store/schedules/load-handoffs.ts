@@ -2,6 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { LRUCache } from 'lru-cache';
 import type { Handoff } from '../../core/schedules/schedule.ts';
 import { ints, uuids } from '../../postgres/sql/arrays.ts';
+import { successBoundsIn } from '../../core/schedules/expect.ts';
 import { canBeHandedOff } from '../../core/schedules/stored-definition.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { queryPrepared } from '../../postgres/sql/rows.ts';
@@ -33,6 +34,7 @@ interface HandoffRow {
   delivery: string | null;
   completion: string | null;
   completion_timeout: string | null;
+  expect: string | null;
   payload: string | null;
 }
 
@@ -64,7 +66,8 @@ async function load(
   const rows = await queryPrepared<HandoffRow>(db)(sql`-- loadHandoffs
     SELECT v.schedule_uid, v.version, k.edition, v.definition->>'target' AS target, v.definition->>'retry' AS retry,
       v.definition->>'timeoutSeconds' AS timeout, v.definition->>'delivery' AS delivery,
-      v.definition->>'completion' AS completion, v.definition->>'completionTimeoutSeconds' AS completion_timeout, v.payload
+      v.definition->>'completion' AS completion, v.definition->>'completionTimeoutSeconds' AS completion_timeout, v.definition->>'expect' AS expect,
+      v.payload
     FROM schedule_versions v
     JOIN unnest(${uuids(keys.map((key) => key.scheduleUid))}, ${ints(keys.map((key) => key.scheduleVersion))},
       ${uuids(keys.map((key) => key.edition ?? null))})
@@ -95,8 +98,9 @@ function sharedHandoff({
   delivery,
   completion,
   completion_timeout,
+  expect,
 }: HandoffRow): Handoff | null {
-  const text = [target, retry, timeout, delivery, completion, completion_timeout].join('\n');
+  const text = [target, retry, timeout, delivery, completion, completion_timeout, expect].join('\n');
   const known = shared.get(text);
   if (known) return known;
   const handoff = {
@@ -107,6 +111,7 @@ function sharedHandoff({
     delivery,
     completion,
     completionTimeoutSeconds: fromJson(completion_timeout),
+    expect: successBoundsIn(fromJson(expect)),
   };
   if (!canBeHandedOff(handoff)) return null;
   shared.set(text, handoff);

@@ -7,12 +7,36 @@ const put = (id: string, more: object) => api.call('PUT', pathOf(id), { ...SCHED
 const patch = (id: string, more: object) => api.call('PATCH', pathOf(id), more);
 const BOTH = { startWithinSeconds: 60, finishWithinSeconds: 2_678_400 };
 
+const NONE = { startWithinSeconds: null, finishWithinSeconds: null, atLeastSeconds: null, result: null };
+
 describe('expect', () => {
-  test('is answered with both bounds, one of which may be null', async () => {
+  test('is answered with all bounds, some of which may be null', async () => {
     expect((await put('both', { expect: BOTH })).body).toMatchObject({ expect: BOTH });
     const { body } = await put('one', { expect: { finishWithinSeconds: 1 } });
-    expect(body).toMatchObject({ expect: { startWithinSeconds: null, finishWithinSeconds: 1 } });
+    expect(body['expect']).toEqual({ ...NONE, finishWithinSeconds: 1 });
     expect((await api.call('GET', pathOf('one'))).body).toMatchObject({ expect: body['expect'] });
+  });
+
+  test('has what is expected of a result, whose numbers keep their digits; a patch replaces it as a whole', async () => {
+    const text =
+      '{"atLeastSeconds":5,"result":[{"pointer":"/rows","min":1,"max":1.5},{"pointer":"","equals":{"n":1.0,"big":12345678901234567890}},' +
+      '{"pointer":"/x","equals":null}]}';
+    const { status } = await api.call(
+      'PUT',
+      pathOf('result'),
+      `{"cron":"0 12 29 2 *","target":${JSON.stringify(SCHEDULE.target)},"expect":${text}}`,
+    );
+    expect(status).toBe(201);
+    const answered = `"finishWithinSeconds":null,${text.slice(1)}`;
+    expect((await api.call('GET', pathOf('result'))).text).toContain(answered);
+    await patch('result', { description: 'as before' });
+    expect((await api.call('GET', pathOf('result'))).text).toContain(answered);
+    const { body } = await patch('result', { expect: { result: [{ pointer: '/rows', min: 2 }] } });
+    expect(body['expect']).toEqual({ ...NONE, atLeastSeconds: 5, result: [{ pointer: '/rows', min: 2 }] });
+    expect((await patch('result', { expect: { result: null } })).body['expect']).toEqual({
+      ...NONE,
+      atLeastSeconds: 5,
+    });
   });
 
   test('is merged by a patch, and removed by null', async () => {
@@ -34,9 +58,29 @@ describe('expect', () => {
     [{ finishWithinSeconds: 2_678_401 }, ['/expect/finishWithinSeconds']],
     [{ startWithinSeconds: 1.5 }, ['/expect/startWithinSeconds']],
     [60, ['/expect']],
+    [{ atLeastSeconds: 0 }, ['/expect/atLeastSeconds']],
+    [{ result: [] }, ['/expect/result']],
+    [{ result: {} }, ['/expect/result']],
+    [{ result: new Array(17).fill({ pointer: '', min: 1 }) }, ['/expect/result']],
+    [
+      {
+        atLeastSeconds: 1.5,
+        result: [{ pointer: 'rows', min: 1 }, { pointer: '/a' }, { pointer: '', min: '1' }],
+      },
+      ['/expect/atLeastSeconds', '/expect/result/0/pointer', '/expect/result/1', '/expect/result/2/min'],
+    ],
+    [
+      {
+        result: [
+          { pointer: '', min: 2, max: 1 },
+          { pointer: '', equal: 1 },
+        ],
+      },
+      ['/expect/result/0/min', '/expect/result/1', '/expect/result/1/equal'],
+    ],
   ])('%j is refused', async ([sent, paths]) => {
     const answer = await put('refused', { expect: sent });
-    expect([answer.status, faultPaths(answer)]).toEqual([400, paths]);
+    expect([answer.status, faultPaths(answer).sort()]).toEqual([400, paths]);
   });
 
   test('is null of a schedule that was written before there was such a field', async () => {
@@ -73,5 +117,71 @@ describe('unmet', () => {
       filter: { unmet: ['finish'] },
     });
     expect(body).toMatchObject({ matched: 1, sample: [open] });
+  });
+});
+
+describe('the result that a worker reports', () => {
+  const queued = (expect: object) => put('work', { target: { type: 'pull', queue: 'q' }, expect });
+  /** Fires it, claims it, and completes it with that result. */
+  async function completed(result: unknown, more: object = {}) {
+    const { body } = await api.call('POST', `${pathOf('work')}/fire`);
+    const id = body['id'] as unknown as string;
+    await api.call('POST', '/api/v1/queues/q/claim', { workerId: 'w' });
+    const word = { status: 'succeeded', workerId: 'w', result, ...more };
+    const { body: run, status } = await api.call('POST', `/api/v1/runs/${id}/complete`, word);
+    expect(status).toBe(200);
+    return { status: run['status'], unmet: run['unmet'], unmetReason: run['unmetReason'] };
+  }
+  const kept = { status: 'succeeded', unmet: [], unmetReason: null };
+  const broken = (unmetReason: string | null, unmet = ['result']) => ({
+    status: 'succeeded',
+    unmet,
+    unmetReason,
+  });
+
+  test('is judged, as JSON, or by the last line of a text, in up to 64 KiB', async () => {
+    await queued({ result: [{ pointer: '/rows', min: 1 }] });
+    expect(await completed({ rows: 1 })).toEqual(kept);
+    expect(await completed({ rows: 0 })).toEqual(broken('its result at "/rows" is less than 1'));
+    expect(await completed('copied 3 tables\n{"rows":3}\n')).toEqual(kept);
+    expect(await completed('copied 3 tables\n')).toEqual(broken('its result is no JSON'));
+    expect(await completed({ x: 'x'.repeat(60_000), rows: 3 })).toEqual(kept);
+    expect(await completed({ x: 'x'.repeat(70_000), rows: 3 })).toEqual(
+      broken('its result is longer than 64 KiB, of which nothing is judged'),
+    );
+    expect(await completed(null)).toEqual(broken('there was no result'));
+    expect(await completed(null, { status: 'failed' })).toMatchObject({ status: 'failed', unmet: [] });
+  });
+
+  test('of a run that is done too fast is no news: both are told', async () => {
+    await queued({ atLeastSeconds: 3600, result: [{ pointer: '', equals: 'done' }] });
+    expect(await completed('"done"')).toEqual(broken(null, ['tooFast']));
+    expect(await completed('"failed"')).toEqual(
+      broken('its result is not what is expected', ['tooFast', 'result']),
+    );
+    expect((await api.call('GET', '/api/v1/runs?unmet=tooFast&scheduleId=work')).body['items']).toHaveLength(
+      2,
+    );
+    expect(
+      (await api.call('GET', '/api/v1/runs?unmet=result&scheduleId=work&limit=1')).body['items'],
+    ).toMatchObject([{ unmetReason: 'its result is not what is expected' }]);
+  });
+
+  test('judges a run of unknown outcome that is reported as a success late, by the version that it has', async () => {
+    await queued({ result: [{ pointer: '/rows', min: 1 }] });
+    const { body } = await api.call('POST', `${pathOf('work')}/fire`);
+    const id = body['id'] as unknown as string;
+    await api.sql`WITH ended AS (DELETE FROM runs WHERE id = ${id} RETURNING *)
+      INSERT INTO history (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority, due_at, attempts,
+        overlap_guarded, created_at, updated_at, finished_at, ended_at)
+      SELECT id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, 'unknown', lane, priority, due_at, 1,
+        false, created_at, updated_at, now(), now() FROM ended`;
+    await queued({ result: [{ pointer: '/rows', min: 100 }] });
+    const word = { status: 'succeeded', result: { rows: 0 } };
+    const { body: run } = await api.call('POST', `/api/v1/runs/${id}/complete`, word);
+    expect(run).toMatchObject(broken('its result at "/rows" is less than 1'));
+    expect((await api.call('POST', `/api/v1/runs/${id}/complete`, word)).body).toMatchObject({
+      unmet: ['result'],
+    });
   });
 });

@@ -86,7 +86,13 @@ async function fill(): Promise<void> {
     retry: { maxAttempts: 1 },
     labels: { 'a.b/c': 'true', 'firelock.set': 'here', 'x y': '- {' },
     successWithinSeconds: 60,
-    expect: { startWithinSeconds: 60 },
+    expect: {
+      startWithinSeconds: 60,
+      result: [
+        { pointer: '/rows', min: 1 },
+        { pointer: '/x', equals: null },
+      ],
+    },
     delivery: 'atMostOnce',
     overlap: 'queue',
   });

@@ -103,7 +103,10 @@ describe('of the causes of one schedule', () => {
   it('what broke and was healed since opens nothing, whether both come at once or a run shows it', () => {
     expect(judge({}, heals(20), breaks(10))).toEqual(NOTHING);
     for (const kind of ['failed', 'slow', 'unstarted'] as const) {
-      const known = { ...well(20, kind), expect: { startWithinSeconds: 1, finishWithinSeconds: 1 } };
+      const known = {
+        ...well(20, kind),
+        expect: { startWithinSeconds: 1, finishWithinSeconds: 1, atLeastSeconds: null, result: null },
+      };
       expect(judge(known, breaks(10, kind))).toEqual(NOTHING);
       expect(judge(known, breaks(20, kind))).toEqual(NOTHING);
       expect(judge(known, breaks(21, kind)).opened).toHaveLength(1);
@@ -176,7 +179,7 @@ describe('an episode', () => {
     expect(overBy({ isOver: true }, 'late')).toBe('nothing is left to fire');
     expect(overBy({ isEnabled: false, isPausedByFirelock: true }, 'late')).toBe('firelock paused it');
     expect(overBy({ isOver: true }, 'missed')).toBe('nothing is left to fire');
-    const one = { startWithinSeconds: null, finishWithinSeconds: 1 };
+    const one = { startWithinSeconds: null, finishWithinSeconds: 1, atLeastSeconds: null, result: null };
     expect(overBy({ expect: one }, 'unstarted')).toBe('no such bound is left');
     expect(overBy({ expect: one }, 'slow')).toBeUndefined();
     expect(overBy({ isEnabled: false, isPausedByFirelock: true }, 'failed')).toBeUndefined();

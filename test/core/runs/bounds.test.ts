@@ -1,9 +1,16 @@
 import { expect, it } from 'vitest';
-import { boundsOf, boundsOfBackfill, judgeEnd, withVerdict } from '../../../src/core/runs/bounds.ts';
+import {
+  boundsOf,
+  boundsOfBackfill,
+  judgeEnd,
+  judgeSuccess,
+  judgedSuccess,
+  withVerdicts,
+} from '../../../src/core/runs/bounds.ts';
 import { RUN_ENDS } from '../../../src/core/run-end.ts';
 import { NOW, runRecord } from '../../support/run-record.ts';
 
-const BOTH = { startWithinSeconds: 60, finishWithinSeconds: 900 };
+const BOTH = { startWithinSeconds: 60, finishWithinSeconds: 900, atLeastSeconds: null, result: null };
 const NONE = { nextBound: null, boundAt: null, finishWithinSeconds: null };
 
 it('the bound of the beginning counts from when the run is due, that of the end from its beginning', () => {
@@ -41,6 +48,46 @@ it('what a run has not kept is added to what it had not kept before, and nothing
     boundAt: 0,
     unmet: ['start'],
   });
-  expect(withVerdict(run, judgeEnd(run))).toMatchObject({ ...NONE, unmet: ['start', 'finish'] });
-  expect(withVerdict(run, null)).toMatchObject({ ...NONE, unmet: ['start'] });
+  const verdict = judgeEnd(run);
+  expect(withVerdicts(run, verdict ? [verdict] : [])).toMatchObject({ ...NONE, unmet: ['start', 'finish'] });
+  expect(withVerdicts(run, [])).toMatchObject({ ...NONE, unmet: ['start'] });
+});
+
+const attempt = (number: number, startedAt: number) => ({
+  ...{ attempt: number, instanceId: 'me', startedAt, finishedAt: startedAt, outcome: 'transient' as const },
+  ...{ statusCode: 503, error: null, recovery: false, lookup: null },
+});
+const tooFast = (more: object) =>
+  judgeSuccess(
+    runRecord({ status: 'succeeded', finishedAt: NOW, handoffStartedAt: NOW - 10_000, ...more }),
+    judgedSuccess({ atLeastSeconds: 10, result: null }, () => null),
+  ).map(({ isKept }) => !isKept);
+
+it('a success is too fast that comes sooner after its first attempt than is expected, which no other end is', () => {
+  expect(tooFast({})).toEqual([false]);
+  expect(tooFast({ handoffStartedAt: NOW - 9_999 })).toEqual([true]);
+  expect(tooFast({ handoffStartedAt: NOW - 1, attemptLog: [attempt(1, NOW - 10_000)] })).toEqual([false]);
+  // What was before a person had it tried again is another story.
+  expect(
+    tooFast({ handoffStartedAt: NOW - 1, retriedAfter: 1, attemptLog: [attempt(1, NOW - 10_000)] }),
+  ).toEqual([true]);
+  for (const status of RUN_ENDS.filter((one) => one !== 'succeeded'))
+    expect(tooFast({ status, handoffStartedAt: NOW - 1 })).toEqual([]);
+});
+
+it('a success whose result is none that is expected says why, and one of which nothing is expected is not judged', () => {
+  const run = runRecord({ status: 'succeeded', finishedAt: NOW, handoffStartedAt: NOW, unmet: ['start'] });
+  const rows = [{ pointer: '/rows', min: 1, max: null, json: null }];
+  const judge = (fault: string | null) =>
+    withVerdicts(
+      run,
+      judgeSuccess(
+        run,
+        judgedSuccess({ atLeastSeconds: null, result: rows }, () => fault),
+      ),
+    );
+  expect(judge('no rows')).toMatchObject({ unmet: ['start', 'result'], unmetReason: 'no rows' });
+  expect(judge(null)).toMatchObject({ unmet: ['start'], unmetReason: null });
+  expect(judgedSuccess(null, () => 'never asked')).toBeNull();
+  expect(judgeSuccess(run, null)).toEqual([]);
 });

@@ -156,7 +156,9 @@ describe('a report that a run failed for now', () => {
 
 describe('a release', () => {
   it('leaves the run as if it had not been claimed, but for the number of its attempt', async () => {
-    const id = await pulled({ expect: { startWithinSeconds: 60, finishWithinSeconds: null } });
+    const id = await pulled({
+      expect: { startWithinSeconds: 60, finishWithinSeconds: null, atLeastSeconds: null, result: null },
+    });
     expect(await row(id)).toMatchObject({ next_bound: null });
     expect(runOf(await giveBackRun(deps, id, SAID))).toMatchObject({ status: 'pending', failures: 0 });
     expect(await row(id)).toMatchObject({

@@ -35,15 +35,16 @@ async function ended(
     unmet = [] as string[],
     tookSeconds = 1,
     startedLate = 0,
+    result = '{"rows":5}',
   } = {},
 ): Promise<string> {
   const [row] = await store.rows<{
     id: string;
   }>(sql`INSERT INTO history (id, scheduled_for, schedule_uid, schedule_version,
       schedule_id, trigger, status, lane, priority, due_at, attempts, outcome_watched, unmet, lateness_ms, first_claimed_at,
-      handoff_started_at, created_at, updated_at, finished_at, ended_at)
+      handoff_started_at, result_status_code, result_body, created_at, updated_at, finished_at, ended_at)
     SELECT ${runIdAt(sql`began`)}, began, uid, version, id, ${trigger}, ${status}, lane, priority, began, 1, outcome_watched,
-      nullif(${`{${unmet.join(',')}}`}::text[], '{}'), ${startedLate * 1000}::bigint, began, began, began, now(), at, now()
+      nullif(${`{${unmet.join(',')}}`}::text[], '{}'), ${startedLate * 1000}::bigint, began, began, 200, ${result}, began, now(), at, now()
     FROM schedules, LATERAL (SELECT ${ago(seconds)} AS at, ${ago(seconds + tookSeconds)} AS began) AS t RETURNING id`);
   return row?.id ?? '';
 }
@@ -131,12 +132,18 @@ describe('a schedule that is late', () => {
   });
 
   it('is what a shorter time for a success makes it at once, and an edit of expect is about the runs after it', async () => {
-    await put({ successWithinSeconds: 3600, expect: { startWithinSeconds: null, finishWithinSeconds: 60 } });
+    await put({
+      successWithinSeconds: 3600,
+      expect: { startWithinSeconds: null, finishWithinSeconds: 60, atLeastSeconds: null, result: null },
+    });
     await ended(90, { tookSeconds: 20 });
     await store.rows(sql`UPDATE outcome_watches SET success_since = ${ago(600)}, look_at = now()`);
     await look();
     expect(await alerts()).toEqual([]);
-    await put({ successWithinSeconds: 60, expect: { startWithinSeconds: null, finishWithinSeconds: 10 } });
+    await put({
+      successWithinSeconds: 60,
+      expect: { startWithinSeconds: null, finishWithinSeconds: 10, atLeastSeconds: null, result: null },
+    });
     await look();
     expect(await alerts()).toEqual([{ kind: 'late', ...OPEN }]);
   });
@@ -150,9 +157,13 @@ describe('a schedule that is late', () => {
 });
 
 describe('what an effect tells late', () => {
-  const expectation = { startWithinSeconds: 10, finishWithinSeconds: 10 };
+  const rows = { pointer: '/rows', min: 1, max: null, json: null };
+  const expectation = {
+    ...{ startWithinSeconds: 10, finishWithinSeconds: 10, atLeastSeconds: 1 },
+    result: [rows],
+  };
 
-  it.each([['failed'], ['slow'], ['unstarted']] as const)(
+  it.each([['failed'], ['slow'], ['unstarted'], ['tooFast'], ['result']] as const)(
     'opens nothing where a later run shows that it is well: %s',
     async (kind) => {
       await put({ expect: expectation });
@@ -167,6 +178,8 @@ describe('what an effect tells late', () => {
     ['failed', { status: 'failed' }],
     ['slow', { tookSeconds: 20, unmet: ['finish'] }],
     ['unstarted', { tookSeconds: 20, startedLate: 15, unmet: ['start'] }],
+    ['tooFast', { tookSeconds: 0, unmet: ['tooFast'] }],
+    ['result', { result: '{"rows":0}', unmet: ['result'] }],
   ] as const)('opens an episode where none does, which is over once one does: %s', async (kind, broken) => {
     await put({ expect: expectation });
     await ended(5, { ...broken, unmet: 'unmet' in broken ? [...broken.unmet] : [] });
@@ -180,7 +193,10 @@ describe('what an effect tells late', () => {
 
   it.each([
     ['is taken away', null],
-    ['is one that the newest run keeps', { startWithinSeconds: null, finishWithinSeconds: 60 }],
+    [
+      'is one that the newest run keeps',
+      { startWithinSeconds: null, finishWithinSeconds: 60, atLeastSeconds: null, result: null },
+    ],
   ])('of a run that was slow is over once the bound %s', async (_, given) => {
     await put({ expect: expectation });
     await ended(5, { tookSeconds: 20, unmet: ['finish'] });
@@ -189,6 +205,37 @@ describe('what an effect tells late', () => {
     await put({ expect: given });
     await look();
     expect(await alerts()).toMatchObject([{ kind: 'slow', is_open: false }]);
+  });
+});
+
+describe('a result that is not as expected', () => {
+  const bound = (min: number) => ({ pointer: '/rows', min, max: null, json: null });
+  const expectation = (min: number) => ({
+    ...{ startWithinSeconds: null, finishWithinSeconds: null, atLeastSeconds: null },
+    result: [bound(min)],
+  });
+
+  it.each([
+    ['which the newest success has, as far as it is kept', '{"rows":5}', 3, WELL],
+    ['which the newest success has not either', '{"rows":1}', 3, OPEN],
+    ['of which nobody knows, as that is not kept whole', `{"rows":${'5'.repeat(4_087)}`, 3, OPEN],
+  ] as const)('under an edit that expects another one, %s', async (_, result, min, state) => {
+    await put({ expect: expectation(1e300) });
+    await effect('breaks', 'result', 15, await ended(5, { result, unmet: ['result'] }));
+    await applyAll(store);
+    expect(await alerts()).toEqual([{ kind: 'result', ...OPEN }]);
+    await put({ expect: expectation(min) });
+    await look();
+    expect(await alerts()).toEqual([{ kind: 'result', ...state }]);
+  });
+
+  it('is over once nothing is expected of it', async () => {
+    await put({ expect: expectation(3) });
+    await effect('breaks', 'result', 15);
+    await applyAll(store);
+    await put({ expect: null });
+    await look();
+    expect(await alerts()).toEqual([{ kind: 'result', is_open: false, over_by: 'no such bound is left' }]);
   });
 });
 

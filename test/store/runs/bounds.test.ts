@@ -13,7 +13,7 @@ import { instanceOfTest, storeOfTest } from '../../support/of-test.ts';
 import type { Store, TestInstance } from '../../support/pipeline.ts';
 import { plainSuccess } from '../../support/plain-success.ts';
 
-const BOTH: Expect = { startWithinSeconds: 60, finishWithinSeconds: 900 };
+const BOTH: Expect = { startWithinSeconds: 60, finishWithinSeconds: 900, atLeastSeconds: null, result: null };
 const url = 'http://127.0.0.1:9/';
 
 let store: Store;
@@ -137,10 +137,20 @@ describe('the beginning of the first attempt', () => {
   });
 
   it('leaves nothing to be judged where only the beginning was to be, and counts where only the end is', async () => {
-    const { id } = await begun({ startWithinSeconds: 60, finishWithinSeconds: null });
+    const { id } = await begun({
+      startWithinSeconds: 60,
+      finishWithinSeconds: null,
+      atLeastSeconds: null,
+      result: null,
+    });
     expect(await runOf(id)).toMatchObject({ next_bound: null, bound_after: null });
     await instance.remove('s');
-    const { id: other } = await fired({ startWithinSeconds: null, finishWithinSeconds: 5 });
+    const { id: other } = await fired({
+      startWithinSeconds: null,
+      finishWithinSeconds: 5,
+      atLeastSeconds: null,
+      result: null,
+    });
     expect(await runOf(other)).toMatchObject({ next_bound: null, finish_within_seconds: 5 });
     await begin();
     expect(await runOf(other)).toMatchObject({ next_bound: 'finish', finish_within_seconds: null });

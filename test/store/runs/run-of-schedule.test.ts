@@ -24,9 +24,12 @@ const KINDS: Partial<Definition>[] = [
   { priority: 'low', successWithinSeconds: 60 },
   { limit: 'three' },
   { pauseAfterFailures: 2, successWithinSeconds: 60 },
-  { expect: { startWithinSeconds: 60, finishWithinSeconds: null } },
-  { expect: { startWithinSeconds: null, finishWithinSeconds: 900 } },
-  { expect: { startWithinSeconds: 60, finishWithinSeconds: 900 }, overlap: 'queue' },
+  { expect: { startWithinSeconds: 60, finishWithinSeconds: null, atLeastSeconds: null, result: null } },
+  { expect: { startWithinSeconds: null, finishWithinSeconds: 900, atLeastSeconds: null, result: null } },
+  {
+    expect: { startWithinSeconds: 60, finishWithinSeconds: 900, atLeastSeconds: null, result: null },
+    overlap: 'queue',
+  },
   { expiresAfterSeconds: 600 },
 ];
 

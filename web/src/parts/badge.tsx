@@ -19,6 +19,8 @@ const TONES: Record<string, string> = {
   late: 'doubt',
   unstarted: 'doubt',
   slow: 'doubt',
+  tooFast: 'doubt',
+  result: 'doubt',
   missed: 'doubt',
   paused: 'doubt',
   skipped: 'calm',

@@ -13,6 +13,8 @@ const SEVERITIES: Record<AlertKind, 'critical' | 'error' | 'warning'> = {
   late: 'critical',
   unstarted: 'warning',
   slow: 'warning',
+  tooFast: 'warning',
+  result: 'warning',
   missed: 'error',
   paused: 'critical',
   error: 'critical',

@@ -12,6 +12,13 @@ export function keptText(bytes: Buffer): string {
   return whole.slice(0, read);
 }
 
+/** Whether such a text may be a beginning only. */
+export function mayBeCut(kept: string): boolean {
+  return Buffer.byteLength(kept) > KEPT_TEXT_BYTES - MOST_BYTES_OF_CHARACTER;
+}
+
+const MOST_BYTES_OF_CHARACTER = 4;
+
 /** PostgreSQL has no NUL in text; a cut may leave half of a surrogate pair. */
 export function storable(text: string): string {
   return text.replaceAll('\0', '\ufffd').toWellFormed();

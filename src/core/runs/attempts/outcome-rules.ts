@@ -1,4 +1,4 @@
-import { equalTrees, parseKeepingDigits, pointerSteps, valueAt } from '../../json-text.ts';
+import { equalTrees, pointerSteps, treeIfJson, valueAt } from '../../json-text.ts';
 import type { OutcomeRules, StatusPattern } from '../../schedules/target-parts.ts';
 import type { Delivery } from '../../schedules/schedule.ts';
 import { type AttemptError, answerError, classifyStatus } from './outcome.ts';
@@ -88,16 +88,7 @@ function missingFrom(body: Buffer, required: NonNullable<OutcomeRules['require']
       ? null
       : 'its text does not contain what outcome.require.contains says';
   const { pointer, json } = required;
-  const found = valueAt(treeOf(text), pointerSteps(pointer) ?? [pointer]);
-  if (found !== undefined && equalTrees(found, treeOf(json))) return null;
+  const found = valueAt(treeIfJson(text), pointerSteps(pointer) ?? [pointer]);
+  if (found !== undefined && equalTrees(found, treeIfJson(json))) return null;
   return `its JSON at ${JSON.stringify(pointer)} is not what outcome.require.equals says`;
-}
-
-/** Undefined: it is no JSON. */
-function treeOf(text: string): unknown {
-  try {
-    return parseKeepingDigits(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -12,6 +12,8 @@ export interface Accepted {
   executionId: string | null;
   /** What the target says about the work of an earlier attempt; absent: it was not asked, or did not say. */
   reported?: 'running' | 'succeeded' | 'failed';
+  /** What does not hold of its whole answer, of what the schedule expects of a result; absent: all does, or nothing is expected. */
+  resultFault?: string | null;
 }
 
 /** A permanent answer: another attempt would get the same. */

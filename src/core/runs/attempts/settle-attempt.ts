@@ -49,8 +49,9 @@ export function settleAttempt(run: RunRecord, attempted: AttemptSettlement, now:
  * settles them, where the row says nothing else either.
  */
 export function isPlainSuccess(attempted: AttemptSettlement): boolean {
-  const { status, retryAt, doubt, error } = attempted.settlement;
-  const isAlone = !attempted.recovery && attempted.lookup === null && retryAt === null && !doubt && !error;
+  const { status, retryAt, doubt, error, judged } = attempted.settlement;
+  const isAlone =
+    !attempted.recovery && attempted.lookup === null && retryAt === null && !doubt && !error && !judged;
   return isFirstSuccess(attempted) && status === 'succeeded' && isAlone;
 }
 

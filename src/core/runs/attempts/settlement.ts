@@ -7,7 +7,8 @@ import {
   type Unknown,
   rejectionError,
 } from './outcome.ts';
-import type { Completion, Delivery, RetryPolicy } from '../../schedules/schedule.ts';
+import type { Completion, Delivery, Handoff, RetryPolicy } from '../../schedules/schedule.ts';
+import { type JudgedSuccess, judgedSuccess } from '../bounds.ts';
 import { backoffMs } from './backoff.ts';
 
 /** What an attempt's outcome makes of its run. */
@@ -23,6 +24,8 @@ export interface Settlement {
   body: string | null;
   error: AttemptError | null;
   doubt: Doubt | null;
+  /** Of a success: what `expect` says of it; null or absent: nothing. */
+  judged?: JudgedSuccess | null;
 }
 
 /** An attempt may have arrived; firelock asks the target before it does anything else about the run. */
@@ -47,6 +50,7 @@ export interface Attempted {
   hasLookup: boolean;
   startedAt: Instant;
   timeoutSeconds: number;
+  expect?: Handoff['expect'];
   /** No attempt begins after this moment; null: only `maxAttempts` bounds them. */
   giveUpAt: Instant | null;
   /** What was in doubt when the run was claimed. */
@@ -86,12 +90,16 @@ export function settlementOf(
  * is enough.
  */
 function accepted(
-  { executionId, statusCode, body, reported }: Accepted,
-  { failures, retry, delivery, completion, completionTimeoutSeconds }: Attempted,
+  { executionId, statusCode, body, reported, resultFault = null }: Accepted,
+  { failures, retry, delivery, completion, completionTimeoutSeconds, expect }: Attempted,
 ): Settlement {
   const answer = { executionId, statusCode, body };
   if (completion === 'response' || reported === 'succeeded')
-    return { ...ended('succeeded', failures, null), ...answer };
+    return {
+      ...ended('succeeded', failures, null),
+      ...answer,
+      judged: judgedSuccess(expect, () => resultFault),
+    };
   if (reported === 'failed') return { ...ended('failed', failures, REPORTED_FAILED), ...answer };
   // The target has the run, and does not say whether the work goes on. firelock does not ask for ever.
   if (reported === undefined && failures >= retry.maxAttempts)

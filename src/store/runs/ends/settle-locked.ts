@@ -47,7 +47,7 @@ export async function settleLockedRuns(
     else settled.set(run.id, { wasLost: run.lostAt !== null });
     const isGone = verdict.kind === 'settled' && pausesSchedule(run, outcome);
     const also = isUndelivered(verdict, now) ? (['undelivered'] as const) : isGone ? (['gone'] as const) : [];
-    changes.push({ from: run, to: verdict.run, also });
+    changes.push({ from: run, to: verdict.run, also, success: outcome.settlement.judged ?? null });
   }
   return { settled, fenced, passedOver, effects: await saveLockedRuns(tx, changes) };
 }

@@ -41,9 +41,11 @@ export function Facts({ run, zone }: { run: WholeRun; zone: string | null }) {
   );
 }
 
-function numbers({ failures, recoveries, coalesced, progress, scheduleVersion, unmet }: WholeRun): Fact[] {
+function numbers(run: WholeRun): Fact[] {
+  const { failures, recoveries, coalesced, progress, scheduleVersion, unmet, unmetReason } = run;
   return [
     ...(unmet.length > 0 ? [['Expected', unmet.map((bound) => UNMET[bound]).join(', ')] as const] : []),
+    ...(unmetReason === null ? [] : [['Its result', <span class="user">{unmetReason}</span>] as const]),
     ...(failures > 0 ? [['Failures that count', failures] as const] : []),
     ...(recoveries > 0 ? [['Taken over by recovery', `${recoveries} times`] as const] : []),
     ...(coalesced > 0 ? [['Stands for', `${coalesced} other fires`] as const] : []),
@@ -52,7 +54,12 @@ function numbers({ failures, recoveries, coalesced, progress, scheduleVersion, u
   ];
 }
 
-const UNMET = { start: 'not begun in time', finish: 'not ended in time' };
+const UNMET = {
+  start: 'not begun in time',
+  finish: 'not ended in time',
+  tooFast: 'ended too fast',
+  result: 'another result',
+};
 
 function texts({ name, key, priority, limit, workerId, claimedBy, id }: WholeRun): Fact[] {
   const user = (label: string, text: string | null): Fact[] =>

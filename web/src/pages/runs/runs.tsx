@@ -28,10 +28,12 @@ const TRIGGERS = [
 ] as const;
 
 const UNMET = [
-  ['', 'In time or not'],
-  ['start,finish', 'not in time'],
+  ['', 'As expected or not'],
+  ['start,finish,tooFast,result', 'not as expected'],
   ['start', 'not begun in time'],
   ['finish', 'not ended in time'],
+  ['tooFast', 'ended too fast'],
+  ['result', 'result not as expected'],
 ] as const;
 
 export function Runs() {
@@ -56,7 +58,7 @@ export function Runs() {
       <FilterBar name="runs">
         <StatusFilter />
         <OneOf name="trigger" label="Trigger" options={TRIGGERS} />
-        <OneOf name="unmet" label="Expected times" options={UNMET} />
+        <OneOf name="unmet" label="As expected" options={UNMET} />
         <OneOf name="since" label="Since" options={SINCE} />
         <TextFilter name="scheduleId" label="Schedule's id" />
         <LabelFilter />

@@ -49,7 +49,7 @@ const TEXTS = new Set(['catchUp', 'overlap', 'completion', 'delivery', 'priority
 const POLICIES =
   'catchUp catchUpLimit graceSeconds overlap jitterSeconds timeoutSeconds completion completionTimeoutSeconds delivery ' +
   'expiresAfterSeconds priority limit pauseAfterFailures successWithinSeconds retry/maxAttempts retry/minBackoffSeconds retry/maxBackoffSeconds ' +
-  'expect/startWithinSeconds expect/finishWithinSeconds';
+  'expect/startWithinSeconds expect/finishWithinSeconds expect/atLeastSeconds expect/result';
 const READ_ONLY = new Set(
   'status late error nextFireAt lastFireAt lockedBy lockedAt version createdAt updatedAt'.split(' '),
 );
@@ -92,7 +92,8 @@ function policiesOf(stored: Stored): Draft['policies'] {
   const text = (name: string) => {
     let value: unknown = stored;
     for (const key of name.split('/')) value = (value as Record<string, unknown> | null)?.[key] ?? null;
-    return value === null ? '' : stringifyJson(value).replaceAll('"', '');
+    if (value === null) return '';
+    return typeof value === 'string' ? value : stringifyJson(value);
   };
   return Object.fromEntries(POLICIES.split(' ').map((name) => [name, text(name)]));
 }
@@ -135,7 +136,18 @@ function expectOf(policies: Draft['policies']): Record<string, unknown> | null {
 
 function numbersIn(policies: Draft['policies'], group: string): Record<string, unknown> {
   const named = Object.entries(policies).filter(([name]) => name.startsWith(`${group}/`));
-  return Object.fromEntries(named.map(([name, text]) => [name.slice(group.length + 1), numberOf(text)]));
+  return Object.fromEntries(
+    named.map(([name, text]) => [
+      name.slice(group.length + 1),
+      name.endsWith('/result') ? jsonOf(text) : numberOf(text),
+    ]),
+  );
+}
+
+/** What is no JSON goes as it is, so that the daemon says so. */
+function jsonOf(text: string): unknown {
+  if (text.trim() === '') return undefined;
+  return faultOfJson(text) === null ? new JsonText(text.trim()) : text;
 }
 
 /** Empty: the default; what is no number goes as it is, so that the daemon says so. */

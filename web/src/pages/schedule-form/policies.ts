@@ -149,6 +149,18 @@ export const WATCH: readonly Policy[] = [
     hint: 'Of the beginning of its first attempt; otherwise it is marked as unmet.',
     otherwise: 'no bound',
   },
+  {
+    name: 'expect/atLeastSeconds',
+    label: 'A success takes at least, seconds',
+    hint: 'From that beginning; one that comes sooner is marked as unmet.',
+    otherwise: 'no bound',
+  },
+  {
+    name: 'expect/result',
+    label: 'Its result has',
+    hint: 'JSON, such as [{"pointer": "/rows", "min": 1}], or with "max" or "equals"; otherwise it is marked as unmet.',
+    otherwise: 'anything',
+  },
 ];
 
 /** Of the API's faults, those that have a field here. */

@@ -14,7 +14,7 @@ export function PolicyFields({ part }: { part: Part }) {
       <legend>How</legend>
       <Group title="When it is late, or an earlier run is active" policies={LATENESS} part={part} />
       <Group title="How a run is handed over" policies={HANDOFF} part={part} />
-      <Group title="When it keeps failing, or takes too long" policies={WATCH} part={part} />
+      <Group title="When it keeps failing, takes too long, or does nothing" policies={WATCH} part={part} />
       <AreaField {...{ part, path: '/description', name: 'description', rows: 2 }} label="Description" />
       <Pairs
         label="Labels"

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { Schedule } from '../../../../clients/typescript/src/generated/types.gen.ts';
-import { textOf } from '../../api/json.ts';
+import { stringifyJson, textOf } from '../../api/json.ts';
 import { Rules, bodyWords } from '../../parts/endpoint/endpoint-words.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Below, FollowedLink } from '../../parts/links.tsx';
@@ -66,10 +66,13 @@ export function Definition({ schedule }: { schedule: Schedule }) {
   );
 }
 
-function expectedWords({ startWithinSeconds: start, finishWithinSeconds: finish }: Expected): string {
+function expectedWords(expected: Expected): string {
+  const { startWithinSeconds: start, finishWithinSeconds: finish, atLeastSeconds: least, result } = expected;
   return [
     ...(start === null ? [] : [`begins within ${start} s`]),
     ...(finish === null ? [] : [`ends within ${finish} s`]),
+    ...(least === null ? [] : [`succeeds after ${least} s at the earliest`]),
+    ...(result === null ? [] : [`has the result ${stringifyJson(result)}`]),
   ].join(', ');
 }
 

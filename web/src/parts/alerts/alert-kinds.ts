@@ -8,6 +8,8 @@ export const ALERT_KINDS: readonly (readonly [kind: AlertKind, meaning: string])
   ['late', 'no run has succeeded in time'],
   ['unstarted', 'a run did not begin in time'],
   ['slow', 'a run did not end in time'],
+  ['tooFast', 'a run succeeded too fast'],
+  ['result', 'a run succeeded without the result that is expected'],
   ['missed', 'a fire was not made in time'],
   ['paused', 'firelock has paused it'],
   ['error', 'it cannot be planned'],
