@@ -216,7 +216,7 @@ describe('a next fire that other zone data computed', () => {
     // A page whose rows the other one has for long is made smaller: nobody knows how many passes that takes.
     const wrong = sql`SELECT FROM schedules WHERE next_occurrence_at <> ${right?.at} LIMIT 1`;
     await until(async () => ((await store.rows(wrong)).length === 0 ? true : null));
-    await Promise.all(watches.map((watch) => watch.stop()));
+    await Promise.all(watches.map(async (watch) => watch.stop()));
     const moved = watches.flatMap((watch) => watch.moved());
     expect(moved.reduce((sum, event) => sum + (event.type === 'cursorsMoved' ? event.count : 0), 0)).toBe(
       2_493,

@@ -55,8 +55,8 @@ function dateOf(value: string, { fields, zone, written }: Place): string {
 
 /** The one time of day at which it fires; null: there are several. */
 function onlyTime({ cron }: ForeignFields): string | null {
-  const [, second = '0', minute, hour] =
-    (typeof cron === 'string' && /^(?:(\d+) (?=\S+ \S+ \S+ \S+ \S+$))?(\d+) (\d+) \S+ \S+ \S+$/.exec(cron)) ||
-    [];
+  if (typeof cron !== 'string') return null;
+  const found = /^(?:(\d+) (?=\S+ \S+ \S+ \S+ \S+$))?(\d+) (\d+) \S+ \S+ \S+$/.exec(cron);
+  const [, second = '0', minute, hour] = found ?? [];
   return minute === undefined ? null : `${hour}:${minute}:${second}`;
 }
