@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { buffer } from 'node:stream/consumers';
 import type { Clock } from '../runtime/clock.ts';
@@ -18,6 +19,9 @@ export function processSurroundings({ clock, version, daemon }: Given): Surround
   return {
     out: {
       write: (text) => void stdout.write(text),
+      written: async () => {
+        if (stdout.writableNeedDrain) await once(stdout, 'drain');
+      },
       isTerminal: stdout.isTTY,
       get columns() {
         return stdout.isTTY ? stdout.columns : undefined;

@@ -2,7 +2,10 @@ import type { Config } from '../config/config.ts';
 import type { Instant } from '../core/instant.ts';
 
 interface Stream {
-  write(text: string): void;
+  /** Bytes: where no terminal shows them. */
+  write(text: string | Uint8Array): void;
+  /** Resolves when it takes more. */
+  written?(): Promise<void>;
   readonly isTerminal: boolean;
   /** Of the terminal. */
   readonly columns?: number | undefined;

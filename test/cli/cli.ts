@@ -26,7 +26,7 @@ interface Around {
   now?: number;
   zone?: string | null;
   signal?: AbortSignal;
-  onOut?: (text: string) => void;
+  onOut?: (said: string | Uint8Array) => void;
   daemon?: Partial<Surroundings['daemon']>;
 }
 
@@ -52,13 +52,13 @@ export function surroundings(around: Around = {}, said = { out: '', err: '' }): 
   return {
     out: {
       write: (text) => {
-        said.out += text;
+        said.out += typeof text === 'string' ? text : Buffer.from(text).toString();
         around.onOut?.(text);
       },
       isTerminal,
       columns: terminal,
     },
-    err: { write: (text) => void (said.err += text), isTerminal },
+    err: { write: (text) => void (said.err += String(text)), isTerminal },
     input: {
       isTerminal,
       read: () => Promise.resolve(Buffer.from(around.input ?? '')),

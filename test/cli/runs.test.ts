@@ -169,7 +169,7 @@ test('run tail shows new runs and changes, waits during an outage, and ends with
     const { code, err } = await firelock(['run', 'tail', '--schedule', 'tailed', '--interval', '0.02'], {
       url: api.url,
       signal: controller.signal,
-      onOut: (line) => void react(line),
+      onOut: (line) => void react(String(line)),
     });
     expect([code, err]).toEqual([
       0,

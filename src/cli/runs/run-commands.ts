@@ -10,6 +10,7 @@ import { paintStatus } from '../terminal/paint.ts';
 import type { Column } from '../terminal/table.ts';
 import { durationText } from '../terminal/time-text.ts';
 import { addGetRun } from './get-run.ts';
+import { addRunLog } from './log-command.ts';
 import { type FilterInPeriod, filterOf, filterOptions } from './run-filter.ts';
 import { errorText } from './run-text.ts';
 import { addBatchCommands, addSubmitRuns } from './submit-runs.ts';
@@ -19,6 +20,7 @@ export function addRunCommands(program: Command, cli: Cli): void {
   const run = group(program, 'run', 'runs: what became of each fire');
   addList(run, cli);
   addGetRun(run, cli);
+  addRunLog(run, cli);
   addTailRuns(run, cli);
   addSubmitRuns(run, cli);
   addBatchCommands(program, cli);

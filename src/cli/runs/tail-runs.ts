@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { type Cli, withExamples } from '../cli.ts';
-import { CliError, EXIT, usageError } from '../exit-codes.ts';
+import { usageError } from '../exit-codes.ts';
 import type { RunAnswer } from '../server/answers.ts';
 import { wholeNumber } from '../server/list-pages.ts';
 import type { Output } from '../terminal/output.ts';
@@ -10,6 +10,7 @@ import { paintStatus } from '../terminal/paint.ts';
 import { createFollower } from './follow-runs.ts';
 import { type RunFilterOptions, filterOf, filterOptions } from './run-filter.ts';
 import { runText } from './run-text.ts';
+import { patient } from './while-away.ts';
 
 interface Options extends RunFilterOptions {
   last: number;
@@ -53,30 +54,12 @@ async function tail(cli: Cli, { last, count = Infinity, interval, ...filter }: O
     const ask = patient(() => follower.news(), output);
     while (printed < count) {
       await delay(intervalMs, undefined, { signal });
-      print(await ask());
+      print((await ask()) ?? []);
     }
   } catch (error) {
     // A user ends the command by Ctrl-C.
     if (!signal.aborted) throw error;
   }
-}
-
-/** While the server is away, there are no new runs. */
-function patient(ask: () => Promise<RunAnswer[]>, output: Output): () => Promise<RunAnswer[]> {
-  let isAway = false;
-  return async () => {
-    try {
-      const news = await ask();
-      if (isAway) output.note('the server answers again');
-      isAway = false;
-      return news;
-    } catch (error) {
-      if (!(error instanceof CliError) || error.exitCode !== EXIT.unreachable) throw error;
-      if (!isAway) output.note(`${error.message}; retrying`);
-      isAway = true;
-      return [];
-    }
-  };
 }
 
 const MAX_MS = 3_600_000;

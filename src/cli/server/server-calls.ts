@@ -16,6 +16,8 @@ export interface Answer {
   readonly status: number;
   /** As the server wrote it. */
   readonly text: string;
+  readonly bytes: Buffer;
+  header(name: string): string | null;
   readonly etag: string | null;
   /** The server's clock, in whole seconds; null: the server did not give it. */
   readonly date: number | null;
@@ -122,7 +124,8 @@ function queryText(query: Query = {}): string {
 async function answerOf(url: string, ask: () => Promise<Response>, signal: AbortSignal): Promise<Answer> {
   try {
     const response = await ask();
-    const text = await response.text();
+    const bytes = Buffer.from(await response.arrayBuffer());
+    const text = new TextDecoder().decode(bytes);
     if (response.status >= 300 && response.status < 400) {
       const location = response.headers.get('location') ?? 'elsewhere';
       throw failure(`${url} redirects to ${location}; set FIRELOCK_URL to that address`);
@@ -130,7 +133,8 @@ async function answerOf(url: string, ask: () => Promise<Response>, signal: Abort
     const date = Date.parse(response.headers.get('date') ?? '');
     return {
       status: response.status,
-      text,
+      ...{ text, bytes },
+      header: (name) => response.headers.get(name),
       etag: response.headers.get('etag'),
       date: Number.isNaN(date) ? null : date,
       body: () => bodyOf(url, text),

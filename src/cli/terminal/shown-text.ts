@@ -25,10 +25,18 @@ export function marking(paint: Paint): Paint {
   return (colour, text) => paint(colour, escaped(text)).replaceAll(ESCAPE, MARK);
 }
 
+/** The same of what others have coloured: their colours become marks, and nothing else of it that a terminal would obey. */
+export function coloured(text: string): string {
+  return escaped(text.replaceAll(COLOURS, (_, colour: string) => `${MARK}[${colour}m`));
+}
+
 /** A command's streams: whatever a server, a file or a database has said, a terminal only shows it. */
 export function showingOnly(surroundings: Surroundings): Surroundings {
   const { out, err } = surroundings;
-  const safe = (text: string) => escaped(text).replaceAll(MARK, ESCAPE);
+  const safe = (said: string | Uint8Array) => {
+    const text = typeof said === 'string' ? said : Buffer.from(said).toString();
+    return escaped(text).replaceAll(MARK, ESCAPE);
+  };
   const streams: Pick<Surroundings, 'out' | 'err'> = {
     // Another program gets JSON and YAML as they are.
     out: around(out, { write: (text) => out.write(out.isTerminal ? safe(text) : text) }),
@@ -43,6 +51,8 @@ function around<T extends object>(inner: T, own: Partial<T>): T {
 }
 
 const ESCAPE = '\u001b';
+// eslint-disable-next-line no-control-regex -- what begins a colour
+const COLOURS = /\u001b\[([\d;:]*)m/g;
 /** No text of others contains it. */
 const MARK = randomUUID();
 const COMMANDS = /(?![\n\t])[\p{Cc}\p{Cs}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu;
