@@ -69,6 +69,17 @@ export async function callRaw<T>(
   throw problemOf(path, response, body);
 }
 
+/** What a call answers as bytes; it may wait, and takes no turn. Throws ApiProblem or Away. */
+export async function getBytes(path: string, query: Query, signal: AbortSignal): Promise<Answer<Uint8Array>> {
+  const response = await send('GET', `/api/v1${path}`, { query, signal });
+  if (!response.ok) throw problemOf(path, response, parseJson(await response.text()));
+  const bytes = await response.arrayBuffer().catch(() => {
+    throw unreachable();
+  });
+  noteAnswer(true);
+  return { body: new Uint8Array(bytes), headers: response.headers };
+}
+
 /** The others are answered while the database is away. */
 function asksDatabase(path: string): boolean {
   return path.startsWith('/api/v1/') && path !== '/api/v1/me';

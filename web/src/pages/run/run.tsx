@@ -9,6 +9,7 @@ import { href } from '../../state/route.ts';
 import type { PageProps } from '../page-props.ts';
 import { Actions } from './actions.tsx';
 import { Facts } from './facts.tsx';
+import { LogCard } from './log-card.tsx';
 import { Neighbours } from './neighbours.tsx';
 import { Answer, Request } from './request-and-answer.tsx';
 import { Timeline } from './timeline.tsx';
@@ -70,6 +71,7 @@ function Shown({ run, asking }: { run: WholeRun; asking: Polled<WholeRun> }) {
         <p class="warning">Its schedule has been deleted: the run cannot be retried or fired again.</p>
       )}
       <Timeline run={run} zone={zone} />
+      <LogCard run={run} />
       <Neighbours run={run} />
       <div class="grid wide">
         <Request run={run} />
