@@ -23,6 +23,13 @@ import { openRunsOf } from '../../src/store/runs/ends/abandon-runs.ts';
 import { readGuarded } from '../../src/store/runs/guarded-runs.ts';
 import { intentOf } from '../../src/store/runs/intents/intent.ts';
 import { lockDueSchedules } from '../../src/store/schedules/fire-locks.ts';
+import { appendToLockedLog, hasRunLog } from '../../src/store/runs/logs/append-log.ts';
+import { positionsWithNews } from '../../src/store/runs/logs/read-log.ts';
+import { logDayOf, logRoom } from '../../src/core/runs/run-log.ts';
+import { randomRunId } from '../../src/core/runs/run.ts';
+import { isoInstant } from '../../src/core/instant.ts';
+import { createPartition } from '../../src/postgres/history-partitions.ts';
+import { dayAgo } from '../support/history.ts';
 import { recordIntentsIfLocked } from '../../src/store/runs/intents/record-intents.ts';
 import { newestFirst } from '../../src/store/runs/search/run-pages.ts';
 import { listTimings } from '../../src/store/reports/enabled-timings.ts';
@@ -71,7 +78,7 @@ async function dueRuns(count: number, { ready }: { ready: boolean }): Promise<vo
 
 interface Statement {
   sql: string;
-  params: (string | number | null)[];
+  params: (string | number | Buffer | null)[];
 }
 
 /** The statement that the work would run. */
@@ -100,9 +107,9 @@ async function rowsReadBy(statement: Statement): Promise<number[]> {
 
 /** As they were carried out, planned for its parameters and for any; nothing of what it writes stays. */
 async function plansOf({ sql: text, params }: Statement): Promise<(PlanNode | undefined)[]> {
-  const values = params.map((value) =>
-    value === null ? 'NULL' : `'${String(value).replaceAll("'", "''")}'`,
-  );
+  const written = (value: string | number | Buffer) =>
+    Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : String(value).replaceAll("'", "''");
+  const values = params.map((value) => (value === null ? 'NULL' : `'${written(value)}'`));
   const plans: (PlanNode | undefined)[] = [];
   for (const mode of ['force_custom_plan', 'force_generic_plan']) {
     await client.unsafe(`BEGIN; SET LOCAL plan_cache_mode = ${mode}; PREPARE measured AS ${text}`);
@@ -457,4 +464,34 @@ test('what a small scope may read of alerts and of the audit is found among very
     expect(statement.sql).toContain('own AS MATERIALIZED');
     for (const read of await rowsReadBy(statement)) expect(read).toBeLessThan(300);
   }
+});
+
+test('an append to a log, and a look for more of it, read the same few rows, however many runs have logs', async () => {
+  for (const days of [20, 10, 1])
+    await store.database.run((db) => createPartition(db, dayAgo(days), 'run_logs'));
+  const runId = randomRunId(Date.now());
+  /** Each with sixteen chunks, as a whole log of long appends has. */
+  const leaveLogs = async (ids: SQL) => {
+    await store.rows(sql`INSERT INTO run_logs (day, run_id, attempt, place, at_offset, bytes)
+      SELECT ${isoInstant(logDayOf(runId))}::timestamptz, id, 1, n * 200, n * 200, decode(repeat('41', 200), 'hex')
+      FROM ${ids} AS logs(id), generate_series(0, 15) AS n`);
+    await store.rows(sql`VACUUM ANALYZE run_logs`);
+  };
+  await leaveLogs(sql`(SELECT ${runId}::uuid)`);
+  const bytes = Buffer.from('more');
+  const append = { attempt: 1, offset: 3_200, bytes };
+  const statements = {
+    append: await statementOf((db) => appendToLockedLog(db as Transaction, runId, append, logRoom(1))),
+    look: await statementOf((db) => positionsWithNews(db, [{ runId, attempt: 1, offset: 3_200 }])),
+    has: await statementOf((db) => hasRunLog(db, runId, 1)),
+  };
+  const read: Record<string, number[]> = {};
+  for (const count of [100, 3_000]) {
+    const id = sql`overlay(gen_random_uuid()::text PLACING ${runId.slice(0, 14)} FROM 1 FOR 14)::uuid`;
+    await leaveLogs(sql`(SELECT ${id} FROM generate_series(1, ${count}::int))`);
+    for (const [name, statement] of Object.entries(statements))
+      read[`${name}, ${count}`] = await rowsReadBy(statement);
+  }
+  const few = expect.toSatisfy((rows: number) => rows > 0 && rows < 150, 'reads few rows') as number;
+  expect(read).toEqual(Object.fromEntries(Object.keys(read).map((name) => [name, [few, few]])));
 });
