@@ -37,7 +37,10 @@ const checks: Check<Stage>[] = [
   ['its Go client compiles, and so does a program that uses it', compilesGo],
   ['that program previews, makes, fires, lists and deletes', (stage) => uses(stage, stage.go, ['./main'])],
   ['openapi-python-client is installed', installsPython],
-  ['it warns of nothing, and makes a module of each operation', generatesPython],
+  [
+    'it makes a module of each operation but the one that takes a text, and warns of nothing else',
+    generatesPython,
+  ],
   [
     'a program imports all of its Python client, and previews, makes, fires, lists and deletes',
     (stage) => uses(stage, stage.python, ['python', 'program.py']),
@@ -94,9 +97,10 @@ function operationIdsIn(text: string): string[] {
 async function generatesGo(stage: Stage) {
   await run(stage, stage.go, ['go', 'generate', './...']);
   const text = readFileSync(join(stage.go, 'client.gen.go'), 'utf8');
-  const methods = [...text.matchAll(/^func \(c \*ClientWithResponses\) (\w+)WithResponse\(/gm)].map(
-    ([, name = '']) => name.slice(0, 1).toLowerCase() + name.slice(1),
-  );
+  // One that takes no JSON has its body as a reader only.
+  const methods = [
+    ...text.matchAll(/^func \(c \*ClientWithResponses\) (\w+?)(?:WithBody)?WithResponse\(/gm),
+  ].map(([, name = '']) => name.slice(0, 1).toLowerCase() + name.slice(1));
   hasEach(stage, methods);
 }
 
@@ -118,21 +122,18 @@ async function installsPython(stage: Stage) {
 }
 
 async function generatesPython(stage: Stage) {
-  const options = [
-    '--path=../../openapi/openapi.json',
-    `--output-path=${PYTHON_API}`,
-    '--meta=none',
-    '--fail-on-warning',
-  ];
+  const options = ['--path=../../openapi/openapi.json', `--output-path=${PYTHON_API}`, '--meta=none'];
   await run(stage, stage.python, ['openapi-python-client', 'generate', ...options]);
+  assert.deepEqual(
+    stage.written.filter((line) => /^(WARNING|ERROR)/.test(line)),
+    ['WARNING parsing POST /api/v1/runs/{id}/log within runs. Endpoint will not be generated.'],
+  );
   const folder = join(stage.python, PYTHON_API, 'api');
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) =>
     basename(path, '.py'),
   );
-  hasEach(
-    stage,
-    files.map((name) => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase())),
-  );
+  const made = files.map((name) => name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase()));
+  hasEach(stage, [...made, 'appendRunLog']);
 }
 
 function hasEach({ operationIds }: Stage, made: readonly string[]) {
