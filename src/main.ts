@@ -85,9 +85,8 @@ async function serve(config: Config, logger: Logger): Promise<number> {
     config.databaseUrl === undefined ? await startLocalPostgres(config, logger, systemClock) : undefined;
   const databaseUrl = local?.url ?? config.databaseUrl;
   if (databaseUrl === undefined) throw new Error('there is no database');
-  logger.info(local ? local.whatRuns : `PostgreSQL at ${await serversOf(databaseUrl)}`);
-  for (const url of new Set([databaseUrl, config.migrationDatabaseUrl ?? databaseUrl]))
-    await warnOfIgnored(url, logger);
+  const { announceDatabase } = await import('./daemon/announce-database.ts');
+  announceDatabase({ databaseUrl, local: local?.whatRuns ?? null }, config, logger);
 
   const { compileLater, releaseStartupMemory } = await import('./runtime/engine.ts');
   compileLater();
@@ -210,22 +209,6 @@ function explained(error: unknown, config: Config): string {
   }
   // The query builder's own message is the whole statement; its cause says what is wrong.
   return 'query' in error && error.cause instanceof Error ? error.cause.message : error.message;
-}
-
-async function serversOf(databaseUrl: string): Promise<string> {
-  const { parseDatabaseUrl, hostText } = await import('./config/database-url.ts');
-  const { hosts = [], database } = parseDatabaseUrl(databaseUrl) ?? {};
-  return `${hosts.map(hostText).join(',')}${database === undefined ? '' : `/${database}`}`;
-}
-
-async function warnOfIgnored(databaseUrl: string, logger: Logger): Promise<void> {
-  const { parseDatabaseUrl } = await import('./config/database-url.ts');
-  const { ignored = [] } = parseDatabaseUrl(databaseUrl) ?? {};
-  if (ignored.length > 0)
-    logger.warn(
-      { ignored: ignored.map(({ parameter, message }) => `${parameter}: ${message}`) },
-      'parameters in the URL of the database have no effect',
-    );
 }
 
 /** The tree of commands, without what they do, is for older ones too. */

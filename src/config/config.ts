@@ -169,7 +169,7 @@ function asksWhoCalls(values: Partial<Values>): boolean {
   return list !== undefined || file !== undefined || proxies === undefined || proxies.length > 0;
 }
 
-function isLoopback(host: string): boolean {
+export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'));
 }
 

@@ -28,8 +28,8 @@ const RECEIVER = {
 export const LISTED: readonly Listed[] = [
   {
     page: 'README.md',
-    begins: 'npm ci && npm start',
-    why: 'the other blocks of the page talk to the daemon that it starts; CI runs npm ci',
+    begins: 'npx firelock',
+    why: 'the other blocks of the page talk to the daemon that it starts; CI runs npm ci, and release:rehearse the first',
     doneBy: 'test/daemon/local.test.ts',
     check: scriptsExist,
   },
@@ -52,6 +52,11 @@ export const LISTED: readonly Listed[] = [
     why: 'a second daemon on a fixed port',
     doneBy: 'test/daemon/local.test.ts',
     check: scriptsExist,
+  },
+  {
+    page: 'docs/deploying.md',
+    begins: 'docker build -t firelock .',
+    why: 'it builds images, as npm run image:check does',
   },
   {
     page: 'docs/deploying.md',

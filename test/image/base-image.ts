@@ -18,7 +18,7 @@ import type { Podman } from './podman.ts';
 export const BASE = baseImage();
 
 /** What the Dockerfile's own commands and npm call, beside Node. */
-const PROGRAMS = ['sh', 'env', 'rm', 'cat'];
+const PROGRAMS = ['sh', 'env', 'rm', 'cat', 'mkdir', 'chown'];
 
 /** Packages in C open these by name, so no list of what a program is linked with has them. */
 const LIBRARIES = 'lib{c,m,rt,dl,pthread,util,resolv,nss_dns,nss_files}.so*';

