@@ -222,7 +222,7 @@ export const VARIABLES = {
     [],
   ),
   FIRELOCK_SECRETS_DIR: {
-    hint: 'a directory that is there, of files with secrets that connections may name (default none)',
+    hint: 'a directory that is there, of files with secrets that connections and bodies may name (default none)',
     schema: z.string().refine(isDirectory).optional(),
   },
   FIRELOCK_ALLOW_ANONYMOUS: {
