@@ -266,6 +266,21 @@ test('a fire is made by hand, and a coming one is skipped', async () => {
   expect([wrong.code, wrong.err]).toEqual([1, expect.stringMatching(/is not a fire time of this schedule/)]);
 });
 
+test('schedule why says why somebody had a fire skipped', async () => {
+  await api.call('PUT', '/api/v1/schedules/skipped', { ...SCHEDULE, cron: '0 * * * *' });
+  const hour = Math.floor(Date.now() / 3_600_000) * 3_600_000;
+  const at = new Date(hour).toISOString();
+  await api.sql`UPDATE schedule_versions SET at = at - interval '2 days' WHERE schedule_id = 'skipped'`;
+  await api.sql`UPDATE schedules SET created_at = created_at - interval '2 days', next_occurrence_at = ${at}, next_fire_at = ${at},
+    has_skips = true WHERE id = 'skipped'`;
+  await api.sql`INSERT INTO skips (schedule_uid, fire_at, reason, asked_at)
+    SELECT uid, ${at}, 'closed for stocktaking', now() FROM schedules WHERE id = 'skipped'`;
+  await api.call('PATCH', '/api/v1/schedules/skipped', { cron: '30 * * * *' });
+  const period = ['--from', at, '--to', new Date(hour + 1000).toISOString()];
+  const { out } = await onTerminal(200, 'schedule', 'why', 'skipped', ...period);
+  expect(out).toMatch(/skipped: a caller asked to skip it: closed for stocktaking \(run [\w-]{36}\)$/m);
+});
+
 test('schedule why says what became of each fire, in words, and of runs that no schedule planned', async () => {
   await api.call('PUT', '/api/v1/schedules/past', {
     ...SCHEDULE,

@@ -52,8 +52,8 @@ async function late(id: string, more: Partial<Definition>): Promise<number> {
   const at = new Date(first).toISOString();
   await store.rows(sql`UPDATE schedules SET has_skips = true, next_occurrence_at = ${at}, next_fire_at = ${at}
     WHERE id = ${id}`);
-  await store.rows(sql`INSERT INTO skips (schedule_uid, fire_at, asked_at)
-    SELECT uid, next_fire_at + interval '1 hour', created_at FROM schedules WHERE id = ${id}`);
+  await store.rows(sql`INSERT INTO skips (schedule_uid, fire_at, reason, asked_at)
+    SELECT uid, next_fire_at + interval '1 hour', 'no "stock"', created_at FROM schedules WHERE id = ${id}`);
   return first;
 }
 
@@ -85,7 +85,8 @@ describe('a fire that was skipped on request', () => {
       const found = (await runs(id)).filter((run) => Date.parse(run.scheduled_for) <= first + 2 * HOUR);
       const skipped = found.filter(({ status }) => status === 'skipped');
       expect(skipped.map((run) => (Date.parse(run.scheduled_for) - first) / HOUR)).toEqual([1]);
-      expect(skipped).toMatchObject([{ reason: 'request', trigger: 'schedule', coalesced: 0 }]);
+      const error = { kind: 'reported', message: 'no "stock"' };
+      expect(skipped).toMatchObject([{ reason: 'request', trigger: 'schedule', coalesced: 0, error }]);
       const others = found.filter(({ status }) => status !== 'skipped');
       expect(others.map((run) => (Date.parse(run.scheduled_for) - first) / HOUR)).toEqual(fired);
       expect(others.reduce((sum, run) => sum + run.coalesced, 0)).toBe(coalesced);

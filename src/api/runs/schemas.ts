@@ -61,7 +61,9 @@ export const runFields = {
   result: runResult
     .nullable()
     .meta({ description: 'The last answer of its target, or the result reported with `/complete`.' }),
-  error: attemptError.nullable(),
+  error: attemptError.nullable().meta({
+    description: 'Of a fire that somebody had skipped: why, in their words (`reported`).',
+  }),
   key: z.string().nullable().meta({
     description: 'Of the client: the `key` of a one-off run, or the `Idempotency-Key` of a fire.',
   }),

@@ -167,6 +167,7 @@ function occurrenceText(
   const why = paused === null ? usual.replace(NOT_IN_TIME, nobody ?? NOT_IN_TIME) : `${usual} ${paused}`;
   const words = state === 'excluded' ? `its day is excluded by ${reason ?? 'its exclude'}` : why;
   if (state === 'fired') return became ?? 'its run is older than the retention';
+  if (run?.status === 'skipped' && run.error !== null) return `${words}: ${run.error.message}`;
   const isHandedOff = became !== null && run?.status !== 'skipped';
   return isHandedOff ? `${words}; its record: ${became}` : words;
 }

@@ -13,6 +13,8 @@ export interface PlannedFire {
   trigger: 'schedule' | 'catchUp';
   /** Not fired, because of the schedule's policy; the reason. */
   skipped: SkipReason | null;
+  /** Of one that a caller asked to skip, in its words. */
+  why?: string | null;
   /** How many other, missed fires it stands for, and the first of them. */
   coalesced: number;
   coalescedFrom: Instant | null;
@@ -215,8 +217,8 @@ function inOrder(fires: PlannedFire[], requested: readonly PlannedFire[]): Plann
 }
 
 /** The record of a fire that is not to be made; none where it was made. */
-export function skippedFires(due: Due, { made }: SkippedFire): PlannedFire[] {
-  return made ? [] : [{ ...plannedFire(due, 'schedule'), skipped: 'request' }];
+export function skippedFires(due: Due, { made, reason }: SkippedFire): PlannedFire[] {
+  return made ? [] : [{ ...plannedFire(due, 'schedule'), skipped: 'request', why: reason }];
 }
 
 /** A fire that stands for no other. */

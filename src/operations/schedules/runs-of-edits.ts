@@ -12,7 +12,7 @@ import type { Schedule, Target } from '../../core/schedules/schedule.ts';
 import { type PlannedFire, horizonOf, walkDue } from '../../core/time/plan-due.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { presentAmong } from '../../store/runs/lock-runs.ts';
-import { type Intent, intentOf } from '../../store/runs/intents/intent.ts';
+import { type Intent, errorOfSkip, intentOf } from '../../store/runs/intents/intent.ts';
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
 
 interface Owing {
@@ -98,12 +98,22 @@ function latest(some: Instant | null, other: Instant | undefined): Instant | nul
 /** Of a schedule as it is, or as it is written. */
 export function runOfEdit(
   schedule: Schedule,
-  { skipped, ...fire }: Omit<Intent, 'claimed'>,
+  { skipped, why = null, ...fire }: Omit<Intent, 'claimed'>,
   { now, inMaintenance }: Pick<Recording, 'now' | 'inMaintenance'>,
 ): RunRecord {
   const run = { ...runOfSchedule(schedule), ...fire };
   if (skipped !== null)
-    return newRun({ ...run, ...UNGUARDED, status: 'skipped', reason: skipped, finishedAt: now }, now);
+    return newRun(
+      {
+        ...run,
+        ...UNGUARDED,
+        status: 'skipped',
+        reason: skipped,
+        error: errorOfSkip({ why }),
+        finishedAt: now,
+      },
+      now,
+    );
   const status = run.overlapGuarded || inMaintenance ? 'waiting' : 'pending';
   const bounds = boundsOf(schedule.definition.expect, run.dueAt);
   return newRun({ ...run, ...bounds, status, overlapGuarded: run.overlapGuarded && !inMaintenance }, now);

@@ -223,7 +223,8 @@ describe('an edit', () => {
     await api.sql`UPDATE schedules SET next_occurrence_at = ${hour(0)}, next_fire_at = ${hour(0)}, has_skips = true,
       created_at = ${hour(-1)} WHERE id = 'late'`;
     await api.sql`UPDATE schedule_versions SET at = ${hour(-1)} WHERE schedule_id = 'late'`;
-    await api.sql`INSERT INTO skips (schedule_uid, fire_at, asked_at) SELECT uid, ${hour(1)}, now() FROM schedules WHERE id = 'late'`;
+    await api.sql`INSERT INTO skips (schedule_uid, fire_at, reason, asked_at)
+      SELECT uid, ${hour(1)}, 'closed', now() FROM schedules WHERE id = 'late'`;
     expect((await patch('late', { cron: '30 * * * *' })).status).toBe(200);
     const runs = items(await get('/schedules/late/runs')).map(({ scheduledFor, status, reason }) => ({
       scheduledFor,
@@ -236,6 +237,7 @@ describe('an edit', () => {
       { scheduledFor: hour(2), status: 'pending', reason: null },
     ]);
     const skipped = items(await get('/schedules/late/runs?status=skipped'))[0]?.['id'] as string;
+    expect((await get(`/runs/${skipped}`)).body['error']).toEqual({ kind: 'reported', message: 'closed' });
     const occurrences = items(await get(`/schedules/late/occurrences?from=${hour(1)}&to=${hour(2)}`));
     expect(occurrences).toMatchObject([
       { fireAt: hour(1), state: 'skipped', reason: 'request', runId: skipped },
@@ -244,6 +246,7 @@ describe('an edit', () => {
     // As any skipped run, it goes on when it is asked for.
     expect((await api.call('POST', `/api/v1/runs/${skipped}/retry`)).body).toMatchObject({
       status: 'pending',
+      error: null,
     });
     expect(items(await get(`/schedules/late/occurrences?from=${hour(1)}&to=${hour(2)}`))[0]?.['state']).toBe(
       'fired',

@@ -1,4 +1,5 @@
 import type { Instant } from '../../../core/instant.ts';
+import type { AttemptError } from '../../../core/runs/attempts/outcome.ts';
 import { type RunTrigger, plannedRunId } from '../../../core/runs/run.ts';
 import type { PlannedFire, SkipReason } from '../../../core/time/plan-due.ts';
 
@@ -10,10 +11,16 @@ export interface Intent {
   trigger: RunTrigger;
   dueAt: Instant;
   skipped: SkipReason | null;
+  why?: string | null;
   coalesced: number;
   coalescedFrom: Instant | null;
   /** The recording instance has a free slot for it and sends it itself: no second round trip. */
   claimed: boolean;
+}
+
+/** What a record says of a fire that a caller asked to skip; null: nothing. */
+export function errorOfSkip({ why = null }: Pick<Intent, 'why'>): AttemptError | null {
+  return why === null ? null : { kind: 'reported', message: why };
 }
 
 /** The record of a planned fire, but for which instance claims it. */

@@ -19,7 +19,7 @@ import { isIdleUnderLock } from '../guarded-runs.ts';
 import { laneOfRun } from '../../scopes/scoped-lanes.ts';
 import { isReady } from '../ready.ts';
 import { stepTo } from '../step-to.ts';
-import { type Advance, type Intent, type Recorded, wasMissed } from './intent.ts';
+import { type Advance, type Intent, type Recorded, errorOfSkip, wasMissed } from './intent.ts';
 import {
   FIRE_COLUMNS,
   USUAL_TRIGGER,
@@ -152,7 +152,7 @@ async function record(
         f.overlap <> 'allow', f.outcome_watched${bounds.values}, f.now, f.now
       FROM fires f WHERE f.skipped IS NULL ${onConflict}
       RETURNING id, status
-    )${isAnySkipped ? missedOf(bounds) : sql``}${isAnyMissed ? BROKE : sql``}
+    )${isAnySkipped ? missedOf(bounds, intents) : sql``}${isAnyMissed ? BROKE : sql``}
     SELECT clock.now::timestamptz(3) AS now, (SELECT count(*) FROM advanced)::int AS advanced,
       ${idsUnlessAll(isAnySkipped ? sql`(SELECT id FROM recorded UNION ALL TABLE missed) AS written` : sql`recorded`, intents.length)} AS inserted,
       ${alone ? sql`NULL` : sql`(SELECT string_agg(id::text, ',') FROM recorded WHERE status = 'waiting')`} AS waiting,
@@ -172,12 +172,12 @@ async function record(
 }
 
 /** Fires that were missed and are not caught up with: they end as they are recorded. */
-const missedOf = ({ late }: typeof OF_UNBOUNDED) => sql`, missed AS (
+const missedOf = ({ late }: typeof OF_UNBOUNDED, intents: readonly Intent[]) => sql`, missed AS (
       INSERT INTO history (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, reason, lane, priority,
-        limit_id, due_at, attempts, coalesced, coalesced_from, created_at, updated_at, finished_at, ended_at${late.names})
+        limit_id, due_at, attempts, coalesced, coalesced_from, error, created_at, updated_at, finished_at, ended_at${late.names})
       SELECT f.id, f.scheduled_for, f.uid, f.version, f.schedule_id, f.trigger,
         ${sql.raw(stepTo(null, 'skipped', 'recordIntentsIfLocked'))}, f.skipped, f.lane, f.priority,
-        f.limit_id, f.due_at, 0, f.coalesced, f.coalesced_from, f.now, f.now, f.now, f.now${late.values}
+        f.limit_id, f.due_at, 0, f.coalesced, f.coalesced_from, ${errorsOf(intents)}, f.now, f.now, f.now, f.now${late.values}
       FROM fires f WHERE f.skipped IS NOT NULL
       RETURNING id
     ), caused AS (
@@ -188,6 +188,14 @@ const missedOf = ({ late }: typeof OF_UNBOUNDED) => sql`, missed AS (
         AND ${isFollowed({ uid: sql`f.uid`, id: sql`f.schedule_id` })}
       RETURNING 1
     )`;
+
+/** Of fires `f` that a caller asked to skip, and said why. */
+function errorsOf(intents: readonly Intent[]): SQL {
+  const told = intents.filter((intent) => errorOfSkip(intent) !== null);
+  if (told.length === 0) return sql`NULL::jsonb`;
+  const errors = told.map((intent) => JSON.stringify(errorOfSkip(intent)));
+  return sql`(SELECT t.error::jsonb FROM unnest(${uuids(told.map(({ id }) => id))}, ${texts(errors)}) AS t(id, error) WHERE t.id = f.id)`;
+}
 
 /** Schedules of which fires were missed: one effect for each, about the first record, that counts the fires. */
 const BROKE = sql`, broke AS (
