@@ -4,7 +4,7 @@ interface Props {
   onChoose?: (label: string) => void;
 }
 
-/** Of a schedule, as `key:value`. */
+/** As `key:value`. */
 export function Labels({ labels, onChoose }: Props) {
   return (
     <>

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { WholeRun } from '../../../../clients/typescript/src/generated/types.gen.ts';
+import { Labels } from '../../parts/labels.tsx';
 import { Time, durationText } from '../../parts/time.tsx';
 
 type Fact = readonly [name: string, value: ComponentChildren];
@@ -61,13 +62,14 @@ const UNMET = {
   result: 'another result',
 };
 
-function texts({ name, key, priority, limit, workerId, claimedBy, id }: WholeRun): Fact[] {
+function texts({ name, key, labels, priority, limit, workerId, claimedBy, id }: WholeRun): Fact[] {
   const user = (label: string, text: string | null): Fact[] =>
     text === null ? [] : [[label, <span class="user">{text}</span>]];
   return [
     ...user('Priority', priority === 'normal' ? null : priority),
     ...user('Limit', limit),
     ...user('Key', key),
+    ...(Object.keys(labels).length > 0 ? [['Labels', <Labels labels={labels} />] as const] : []),
     ...user('Worker', workerId),
     ...user('Claimed by', claimedBy),
     ...user('Name', name),

@@ -8,6 +8,7 @@ import { type Polled, usePoll } from '../../state/poll.ts';
 import { href } from '../../state/route.ts';
 import type { PageProps } from '../page-props.ts';
 import { Actions } from './actions.tsx';
+import { BatchGraph } from './batch-graph.tsx';
 import { Facts } from './facts.tsx';
 import { LogCard } from './log-card.tsx';
 import { Neighbours } from './neighbours.tsx';
@@ -72,6 +73,7 @@ function Shown({ run, asking }: { run: WholeRun; asking: Polled<WholeRun> }) {
       )}
       <Timeline run={run} zone={zone} />
       <LogCard run={run} />
+      <BatchGraph run={run} />
       <Neighbours run={run} />
       <div class="grid wide">
         <Request run={run} />

@@ -14,6 +14,7 @@ export const SINCE = [
 /** What of the address is a filter of runs. */
 interface RunFilter {
   scheduleId: string | null;
+  batchId: string | null;
   status: string | null;
   trigger: string | null;
   unmet: string | null;
@@ -28,6 +29,7 @@ export function filterInAddress(): RunFilter {
   const one = (name: string) => query.get(name);
   return {
     scheduleId: one('scheduleId'),
+    batchId: one('batchId'),
     status: one('status'),
     trigger: one('trigger'),
     unmet: one('unmet'),

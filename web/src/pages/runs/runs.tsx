@@ -61,6 +61,7 @@ export function Runs() {
         <OneOf name="unmet" label="As expected" options={UNMET} />
         <OneOf name="since" label="Since" options={SINCE} />
         <TextFilter name="scheduleId" label="Schedule's id" />
+        <TextFilter name="batchId" label="Batch's id" />
         <LabelFilter />
         <Period />
       </FilterBar>
