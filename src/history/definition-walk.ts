@@ -1,7 +1,7 @@
 /**
  * Guarantees: definitions that no schedule has and no run uses are deleted, once they are older than the retention; so are those of an
  *   existing schedule that were replaced before it.
- * Transaction: one statement for each page and for each kind.
+ * Transaction: one for each page and for each kind: a statement, or for replaced ones a lock and then the look at what names them.
  * If the process dies here: the page is deleted or it is not; the next walk finds what is left.
  */
 import type { Instant } from '../core/instant.ts';
@@ -44,8 +44,8 @@ export function createDefinitionWalk(database: Database, clock: Clock, batch: nu
       if (uids.length > 0)
         dropped += await database.run((db) => dropUnusedDefinitionsBefore(db, before, uids));
       if (edited.length > 0)
-        replaced = await database.run((db) =>
-          dropReplacedDefinitionsBefore(db, before - LATE_RUNS_MS, edited, limit),
+        replaced = await database.transaction((tx) =>
+          dropReplacedDefinitionsBefore(tx, before - LATE_RUNS_MS, edited, limit),
         );
       dropped += replaced;
       const isMore = replaced >= limit;

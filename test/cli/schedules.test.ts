@@ -294,6 +294,8 @@ test('schedule why says what became of each fire, in words, and of runs that no 
   const period = ['--from', iso(end - 3 * hour), '--to', iso(end - hour)];
   const backfill = await run('schedule', 'backfill', 'past', ...period);
   expect(backfill.json()).toEqual({ created: 2, existing: 0, remainingFrom: null });
+  const then = await run('schedule', 'backfill', 'past', ...period, '--as', 'then');
+  expect(then.json()).toEqual({ created: 0, existing: 2, remainingFrom: null });
   const fired = (await run('schedule', 'fire', 'past')).json() as { id: string };
 
   const why = ['schedule', 'why', 'past', '--from', iso(end - 3 * hour), '--to', '+2h'];

@@ -262,12 +262,9 @@ it('a moved fire is backfilled on the day on which it was to be made, once', asy
   const at = second(TODAY) - 2 * DAY;
   const exclude = { dates: [date(at)], calendars: ['holidays'] };
   await instance.put('past', moving({ cron: onceAt(at), onExcluded: 'next', exclude }));
-  const request = { scheduleId: 'past', from: at - DAY, to: TODAY, limit: 10 };
-  const done = await backfill({ database: store.database, wake: instance.pipeline.wake }, request);
-  expect(done).toMatchObject({ created: 1, existing: 0 });
-  expect(await backfill({ database: store.database, wake: instance.pipeline.wake }, request)).toMatchObject({
-    created: 0,
-    existing: 1,
-  });
+  const request = { scheduleId: 'past', from: at - DAY, to: TODAY, limit: 10, as: 'now' } as const;
+  const deps = { database: store.database, wake: instance.pipeline.wake, targets: instance.targets };
+  expect(await backfill(deps, request)).toMatchObject({ created: 1, existing: 0 });
+  expect(await backfill(deps, request)).toMatchObject({ created: 0, existing: 1 });
   expect(await runsOf('past')).toEqual([`${isoInstant(at + DAY)} backfill made`]);
 });

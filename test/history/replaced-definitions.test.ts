@@ -5,6 +5,7 @@ import { DAY_MS } from '../../src/core/utc-day.ts';
 import { createDefinitionWalk } from '../../src/history/definition-walk.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { incarnationsOf, versionSpans } from '../../src/store/reports/occurrence-rows.ts';
+import { keepVersions } from '../../src/store/schedules/schedule-versions.ts';
 import { storeOfTest } from '../support/of-test.ts';
 import { dayAgo, endedRun } from '../support/history.ts';
 import { type Store, createInstance } from '../support/pipeline.ts';
@@ -64,6 +65,16 @@ describe('versions of an existing schedule', () => {
     // What /occurrences judges by is as it was since then, and says nothing of the time before.
     expect(await spans()).toEqual(before.slice(4));
     expect(await store.database.run((db) => incarnationsOf(db, 'edited'))).toEqual([incarnation]);
+  });
+
+  it('stay while a transaction makes up for a period by them, and are looked at anew after it', async () => {
+    const uid = await edited('kept', LONG_AGO);
+    await store.database.transaction(async (tx) => {
+      expect([...(await keepVersions(tx, uid, [2, 3])).keys()]).toEqual([2, 3]);
+      expect(await dropAll()).toBe(1);
+    });
+    expect(await versionsOf(uid)).toEqual([1, 2, 3, 5, 6, 7]);
+    expect(await dropAll()).toBe(2);
   });
 
   it('stay that a run names: open or ended, planned or fired by hand', async () => {

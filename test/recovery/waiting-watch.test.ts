@@ -215,12 +215,13 @@ it('a follower, and a run that is opened again, have all of their time; a backfi
     database: store.database,
     events: createEventBus(),
     wake: instance.pipeline.wake,
+    targets: instance.targets,
     scope: null,
   };
   for (const one of [id, once.id]) expect(await retryRun(deps, one)).toMatchObject({ kind: 'done' });
   await instance.put('daily', { url: 'http://127.0.0.1:1', cron: '0 0 * * *', ...HOUR });
   const at = Date.now();
-  await backfill(deps, { scheduleId: 'daily', from: at - 86_400_000, to: at - 1_000, limit: 10 });
+  await backfill(deps, { scheduleId: 'daily', from: at - 86_400_000, to: at - 1_000, limit: 10, as: 'now' });
   const left = await store.rows<{ trigger: string; seconds: number }>(
     sql`SELECT trigger, round(extract(epoch FROM begin_by - clock_timestamp()) / 60)::int AS minutes FROM runs ORDER BY trigger`,
   );

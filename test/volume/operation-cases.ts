@@ -132,7 +132,27 @@ export const OPERATIONS: readonly OperationCase[] = [
     leave: (volume) => volume.instance.put('hourly', { ...PULLED, cron: '0 * * * *' }),
     call: (volume, count) => {
       const to = Math.floor(Date.now() / HOUR) * HOUR - 48 * HOUR;
-      return backfill(depsOf(volume), { scheduleId: 'hourly', from: to - count * HOUR, to, limit: 1_000 });
+      const period = { from: to - count * HOUR, to };
+      return backfill(depsOf(volume), { scheduleId: 'hourly', ...period, limit: 1_000, as: 'now' });
+    },
+  },
+  {
+    name: 'fires of a past period by the versions that were in force, each by another one',
+    leave: async (volume, count) => {
+      await volume.instance.put('hourly', { ...PULLED, cron: '0 * * * *' });
+      await volume.store
+        .rows(sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
+        SELECT schedule_uid, 1 + n, schedule_id, 'updated', date_trunc('hour', now()) - make_interval(hours => ${count}::int + 1 - n, mins => 30), definition
+        FROM schedule_versions, generate_series(1, ${count}::int) AS n WHERE version = 1`);
+      await volume.store.rows(
+        sql`UPDATE schedule_versions SET at = now() - interval '1 year' WHERE version = 1`,
+      );
+      await volume.store.rows(sql`UPDATE schedules SET version = ${count}::int + 1`);
+    },
+    call: (volume, count) => {
+      const to = Math.floor(Date.now() / HOUR) * HOUR;
+      const period = { from: to - count * HOUR, to };
+      return backfill(depsOf(volume), { scheduleId: 'hourly', ...period, limit: 1_000, as: 'then' });
     },
   },
   { name: 'one-off runs', call: (volume, count) => acceptRuns(depsOf(volume), oneOffs(count)) },

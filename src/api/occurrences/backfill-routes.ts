@@ -3,7 +3,7 @@ import { type Backfilled, backfill } from '../../operations/runs/backfill.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
 import { emptyPeriodInBody } from '../http/also-checks.ts';
-import { asUnplannable, hasNoTimesOfItsOwn, invalid, noSuch } from '../http/problem.ts';
+import { Problem, asUnplannable, hasNoTimesOfItsOwn, invalid, noSuch } from '../http/problem.ts';
 import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
 import { scheduleIdParams } from '../http/common-schemas.ts';
 import { backfillInput, backfilled } from './schemas.ts';
@@ -20,7 +20,8 @@ export function addBackfillRoute(api: Api, deps: ApiDeps): void {
       },
       schema: {
         operationId: 'backfillSchedule',
-        summary: 'Fire what a schedule, as it is now, would have fired in a past period; paused or not',
+        summary:
+          'Fire what a schedule, as it is now or as it was then, would have fired in a past period; paused or not',
         tags: [TAGS.schedules],
         params: scheduleIdParams,
         body: backfillInput,
@@ -30,8 +31,8 @@ export function addBackfillRoute(api: Api, deps: ApiDeps): void {
         },
       },
     },
-    async ({ params: { id }, body: { from, to, limit }, caller }, reply) => {
-      const request = { scheduleId: id, from, to, limit };
+    async ({ params: { id }, body: { from, to, limit, as }, caller }, reply) => {
+      const request = { scheduleId: id, from, to, limit, as };
       const done = await backfill(audited(deps, { caller }), request).catch((error: unknown) => {
         throw asUnplannable(id, error);
       });
@@ -46,6 +47,12 @@ function answerBackfilled(id: string, done: Backfilled) {
       throw noSuch(`schedule ${id}`);
     case 'follows':
       throw hasNoTimesOfItsOwn(id);
+    case 'notWhole': {
+      const message = `must be after ${isoInstant(done.since)} with "as": "then": all versions are stored only since then`;
+      throw invalid([{ path: '/from', message }], 422);
+    }
+    case 'unplannable':
+      throw new Problem(422, `version ${done.version} of schedule ${id} cannot be planned: ${done.error}`);
     case 'tooLate': {
       const message = `is later than now (${isoInstant(done.now)}): only past occurrences can be backfilled`;
       throw invalid([{ path: '/to', message }], 422);

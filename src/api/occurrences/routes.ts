@@ -5,12 +5,8 @@ import { horizonOf } from '../../core/time/plan-due.ts';
 import type { Occurrence, PlanningState } from '../../core/time/occurrences.ts';
 import { isFollower, incarnationsOf, readPlanningState } from '../../store/reports/occurrence-rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import {
-  BEFORE_ALL,
-  type OccurrencePage,
-  type UnplannableSpan,
-  readOccurrencePage,
-} from './occurrence-page.ts';
+import { BEFORE_ALL, type UnplannableSpan } from '../../operations/expected-by-versions.ts';
+import { type OccurrencePage, readOccurrencePage } from './occurrence-page.ts';
 import { cursorIn, encodeCursor, limitQuery, occurrenceCursor } from '../http/pages.ts';
 import { emptyPeriod } from '../http/also-checks.ts';
 import { hasNoTimesOfItsOwn, noSuch } from '../http/problem.ts';

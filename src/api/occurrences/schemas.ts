@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { OCCURRENCE_STATES } from '../../core/time/occurrences.ts';
+import { BACKFILL_AS } from '../../operations/runs/backfill.ts';
 import { pageSchema } from '../http/pages.ts';
 import { answeredInstant, instant, whole } from '../http/common-schemas.ts';
 
@@ -67,6 +68,14 @@ export const backfillInput = z.strictObject({
   from: instant.meta({ description: 'Inclusive; however long ago, from 2000 on.' }),
   to: instant.meta({ description: 'Exclusive; not later than now.' }),
   limit: whole(1, 10_000).default(1000),
+  as: z
+    .enum(BACKFILL_AS)
+    .default('now')
+    .meta({
+      description:
+        '`now`: by the definition as it is now. `then`: each moment by the version that was in force, which its run is of; what lies before ' +
+        'its creation is not made, what was paused then is. 422 unless all versions since the one in force at `from` are stored.',
+    }),
 });
 
 export const backfilled = z.object({

@@ -43,6 +43,7 @@ export function addFireSchedule(parent: Command, cli: Cli): void {
 
 interface BackfillOptions extends Period {
   limit?: string;
+  as?: string;
 }
 
 export function addBackfillSchedule(parent: Command, cli: Cli): void {
@@ -53,8 +54,9 @@ export function addBackfillSchedule(parent: Command, cli: Cli): void {
     .requiredOption('--from <instant>', `inclusive: ${INSTANT}`)
     .requiredOption('--to <instant>', 'exclusive, and not later than now')
     .option('--limit <n>', 'at most so many (default: 1000)')
-    .action((id: string, { limit, ...period }: BackfillOptions) => {
-      const body = { ...periodOf(period, cli.surroundings), limit: numberOrText(limit) };
+    .option('--as <now|then>', 'by its definition as it is now, or as it was then (default: now)')
+    .action((id: string, { limit, as, ...period }: BackfillOptions) => {
+      const body = { ...periodOf(period, cli.surroundings), limit: numberOrText(limit), as };
       const asked = cli.server().call('POST', pathOf('schedules', id, 'backfill'), { body });
       return cli.show(asked, ({ created, existing, remainingFrom }: BackfillAnswer, { time }) => [
         `${created} runs will be handed off; ${existing} fires already had a run`,
@@ -63,5 +65,9 @@ export function addBackfillSchedule(parent: Command, cli: Cli): void {
           : [`there are more: continue with --from ${remainingFrom} (${time(remainingFrom)})`]),
       ]);
     });
-  withExamples(command, 'firelock schedule backfill invoices --from -8d --to -1d');
+  withExamples(
+    command,
+    'firelock schedule backfill invoices --from -8d --to -1d',
+    'firelock schedule backfill invoices --from -8d --to -1d --as then',
+  );
 }

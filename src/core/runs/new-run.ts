@@ -2,7 +2,7 @@ import { NO_SHARES, type ScopeShares } from '../access/scope-shares.ts';
 import { laneInScope } from './run-lane.ts';
 import type { Instant } from '../instant.ts';
 import { isOutcomeWatched } from '../schedules/outcome-watch.ts';
-import { PRIORITY_RANK, type Schedule } from '../schedules/schedule.ts';
+import { type Definition, PRIORITY_RANK, type Schedule } from '../schedules/schedule.ts';
 import { NO_BOUNDS, beginByOf } from './bounds.ts';
 import type { RunRecord } from './run-record.ts';
 
@@ -20,9 +20,17 @@ export type OfSchedule = Pick<
   | 'expiresAfterSeconds'
 >;
 
+/** The schedule, or a version of it, that a run is of. */
+interface ScheduleOfRuns extends Pick<Schedule, 'uid' | 'id' | 'version' | 'lane'> {
+  definition: Pick<
+    Definition,
+    'priority' | 'limit' | 'overlap' | 'expiresAfterSeconds' | 'pauseAfterFailures' | 'successWithinSeconds'
+  >;
+}
+
 /** `recordIntentsIfLocked` and `recordAfterRuns` take the same from its row; a test compares them. */
 export function runOfSchedule(
-  { uid, id, version, lane, definition }: Schedule,
+  { uid, id, version, lane, definition }: ScheduleOfRuns,
   scopeShares: ScopeShares = NO_SHARES,
 ): OfSchedule {
   return {

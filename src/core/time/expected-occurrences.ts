@@ -47,7 +47,7 @@ export interface Expected extends Position {
 export const MAX_JITTER_MS = 86_400_000;
 
 /** The first occurrences of a period, of versions that are added one after the other, in the order of `since`. */
-export interface Expectation {
+interface Expectation {
   /** A version that begins later than this has none of them. */
   reach(): Instant;
   /**
@@ -59,15 +59,17 @@ export interface Expectation {
   list(): Expected[];
 }
 
-/** Occurrences after a position and before `to`, the first `most` of them. */
+/** Occurrences after a position and before `to`, the first `max` of them; `firesOnly`: without those of excluded days. */
 export function createExpectation({
   after,
   to,
   max,
+  firesOnly = false,
 }: {
   after: Position;
   to: Instant;
   max: number;
+  firesOnly?: boolean;
 }): Expectation {
   let found: Expected[] = [];
   let before: Timed | null = null;
@@ -82,9 +84,10 @@ export function createExpectation({
       const timed = timedAfter(before, { ...span, calendars });
       const cutOff =
         before?.uid === span.uid && timed.timedSince === span.since ? delayedBeyond(before) : null;
-      if (cutOff && byPosition(cutOff, after) > 0 && cutOff.fireAt <= last()) own.push(cutOff);
+      const isCutOff = cutOff && !(firesOnly && cutOff.excludedBy !== null);
+      if (isCutOff && byPosition(cutOff, after) > 0 && cutOff.fireAt <= last()) own.push(cutOff);
       before = timed;
-      for (const one of occurrencesOf(timed, after.fireAt)) {
+      for (const one of occurrencesOf(timed, after.fireAt, firesOnly)) {
         if (one.fireAt > last() || own.length > max) break;
         if (byPosition(one, after) > 0) own.push(one);
         steps += costOf(span.timing);
@@ -150,10 +153,10 @@ function expectedOf(
 }
 
 /** Ascending, from the first one at `from` or later. */
-function* occurrencesOf(span: Timed, from: Instant): Generator<Expected, void, void> {
+function* occurrencesOf(span: Timed, from: Instant, firesOnly: boolean): Generator<Expected, void, void> {
   const { since, until } = span;
   const times = timesOf(span);
-  const all = onAnyDay(times);
+  const all = firesOnly ? times : onAnyDay(times);
   const end = until ?? Infinity;
   let at = firstOf(all, span, from);
   while (at !== null && at <= end) {

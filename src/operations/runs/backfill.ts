@@ -1,14 +1,15 @@
 /**
- * Guarantees: each occurrence of a past period has one run, however often it is asked for; what had ended unsent is
- *   opened again under its id.
+ * Guarantees: each occurrence of a past period has one run, however often it is asked for, of the present version or of the one that was
+ *   in force; what had ended unsent is opened again under its id.
  * Transaction: one, under the schedule's row lock; the occurrences are listed before it, and anew where the schedule was edited meanwhile.
  * If the process dies here: all of it is there or nothing; the runs are pending and unclaimed, for any instance.
  */
 import { setImmediate } from 'node:timers/promises';
-import type { ScopeShares } from '../../core/access/scope-shares.ts';
 import { type Calendars } from '../../core/exclusions/calendar-history.ts';
 import { calendarReachOf } from '../../core/days/day-times.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
+import type { OfSchedule } from '../../core/runs/new-run.ts';
+import { queueOfLane } from '../../core/runs/run-lane.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import { calendarIdsOf } from '../../core/timing/timing.ts';
 import { following } from '../../core/time/plan-due.ts';
@@ -19,16 +20,18 @@ import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { NotNow } from '../../postgres/errors.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
 import { type BackfillFire, recordBackfillUnderLock } from '../../store/runs/backfill-runs.ts';
+import { wholeSince } from '../../store/reports/occurrence-rows.ts';
 import { type KnownCalendars, readCalendars } from '../../store/calendars/calendar-histories.ts';
 import { findSchedule, lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { shareCalendarsOf } from '../calendars/named-calendars.ts';
+import { BEFORE_ALL, expectedByVersions } from '../expected-by-versions.ts';
+import { type RulesDeps, rulesNow, rulesThen } from './backfill-rules.ts';
 import type { OpenRunCaps } from '../scope-caps.ts';
 
-interface BackfillDeps {
+interface BackfillDeps extends RulesDeps {
   database: Database;
   wake: Wake;
   auditor?: Auditor;
-  scopeShares?: ScopeShares;
   openRunCaps?: OpenRunCaps;
 }
 
@@ -40,17 +43,25 @@ interface BackfillRequest {
   to: Instant;
   /** How many occurrences are looked at, the oldest first. */
   limit: number;
+  /** By the present definition, or by the versions that were in force. */
+  as: BackfillAs;
 }
+
+export const BACKFILL_AS = ['now', 'then'] as const;
+type BackfillAs = (typeof BACKFILL_AS)[number];
 
 export type Backfilled =
   /** `remainingFrom`: the first occurrence that was not reached. */
   | { kind: 'done'; created: number; existing: number; remainingFrom: Instant | null }
   | { kind: 'noSuchSchedule' }
   | { kind: 'follows' }
+  /** All versions are stored only since then. */
+  | { kind: 'notWhole'; since: Instant }
+  | { kind: 'unplannable'; version: number; error: string }
   | { kind: 'tooLate'; now: Instant };
 
 /**
- * Makes the fires that a schedule, by its present definition, would have made in a past period, paused or not.
+ * Makes the fires that a schedule would have made in a past period, paused or not, by its present definition or by those in force then.
  * @throws CronError if it cannot be planned; OperationRefused; NotNow if it is being caught up with, or edited all the time
  */
 export async function backfill(deps: BackfillDeps, request: BackfillRequest): Promise<Backfilled> {
@@ -59,14 +70,19 @@ export async function backfill(deps: BackfillDeps, request: BackfillRequest): Pr
     if (!schedule) return { kind: 'noSuchSchedule' };
     if (schedule.definition.after !== null) return { kind: 'follows' };
     if (request.to > now) return { kind: 'tooLate', now };
-    const { fires, remainingFrom } = await occurrencesOf(schedule, request, known.histories);
-    const created = await record(deps, { schedule, known }, fires, request);
+    const found = await (request.as === 'then'
+      ? occurrencesThen(deps.database, schedule, request)
+      : occurrencesOf(schedule, request, known.histories));
+    if ('kind' in found) return found;
+    const { fires, remainingFrom } = found;
+    const recorded = await record(deps, { schedule, known }, fires, request);
     // The schedule, or a calendar that it names, was edited: its occurrences have changed.
-    if (created === null) continue;
+    if (recorded === null) continue;
+    const { created, rules } = recorded;
     wakeFor(deps.wake, {
       toClaim: created,
-      toPull: created > 0 && schedule.definition.target.type === 'pull',
-      toAdmit: created > 0 && schedule.definition.limit !== null,
+      toPull: created > 0 && rules.some(({ lane }) => queueOfLane(lane) !== null),
+      toAdmit: created > 0 && rules.some(({ limitId }) => limitId !== null),
     });
     return { kind: 'done', created, existing: fires.length - created, remainingFrom };
   }
@@ -85,25 +101,57 @@ async function read(database: Database, { scheduleId, from }: BackfillRequest) {
 const MAX_ROUNDS = 5;
 const SLICE_STEPS = 200;
 
-async function occurrencesOf(schedule: Schedule, { from, to, limit }: BackfillRequest, calendars: Calendars) {
+interface Occurrences {
+  fires: BackfillFire[];
+  remainingFrom: Instant | null;
+}
+
+async function occurrencesOf(
+  schedule: Schedule,
+  { from, to, limit }: BackfillRequest,
+  calendars: Calendars,
+): Promise<Occurrences> {
+  const { version } = schedule;
   const times = fireTimes(schedule.definition, schedule, calendars);
   const fires: BackfillFire[] = [];
   let at = times.next(from - 1);
   while (at !== null && at < to && fires.length < limit) {
-    fires.push({ scheduledFor: at, dueAt: times.dueAt(at) });
+    fires.push({ scheduledFor: at, dueAt: times.dueAt(at), version });
     if (fires.length % SLICE_STEPS === 0) await setImmediate();
     at = following(times, at);
   }
   return { fires, remainingFrom: at !== null && at < to ? at : null };
 }
 
+/** What lies before its creation is in no version. */
+async function occurrencesThen(
+  database: Database,
+  schedule: Schedule,
+  { from, to, limit }: BackfillRequest,
+): Promise<Occurrences | Extract<Backfilled, { kind: 'notWhole' | 'unplannable' }>> {
+  const since = await database.run((db) => wholeSince(db, schedule.uid));
+  if (since !== null && from <= since.at) return { kind: 'notWhole', since: since.at };
+  const { expected, upTo, unplannable } = await expectedByVersions(database, {
+    ...{ incarnations: [schedule], after: { fireAt: from, uid: BEFORE_ALL }, to, limit },
+    firesOnly: true,
+  });
+  const bad = unplannable.find(({ span }) => span.since < to);
+  if (bad) return { kind: 'unplannable', version: bad.span.version, error: bad.error };
+  const fires = expected.slice(0, limit);
+  return {
+    fires: fires.map(({ fireAt: scheduledFor, dueAt, version }) => ({ scheduledFor, dueAt, version })),
+    remainingFrom: expected[limit]?.fireAt ?? (upTo < to - 1 ? upTo + 1 : null),
+  };
+}
+
 /** Null, and nothing is recorded: the occurrences belong to an earlier version of the schedule. */
 function record(
-  { database, auditor, scopeShares, openRunCaps }: BackfillDeps,
+  deps: BackfillDeps,
   { schedule: listed, known }: { schedule: Schedule; known: KnownCalendars },
   fires: readonly BackfillFire[],
-  { from, to }: BackfillRequest,
-): Promise<number | null> {
+  { from, to, as }: BackfillRequest,
+): Promise<Recorded | null> {
+  const { database, auditor, openRunCaps } = deps;
   return database.transaction(async (tx) => {
     const schedule = (await lockSchedules(tx, [listed.id])).get(listed.id);
     if (schedule?.uid !== listed.uid || schedule.version !== listed.version) return null;
@@ -112,12 +160,24 @@ function record(
     const now = await databaseNow(tx);
     refuseWhileDue(schedule, calendars.histories, { to, now });
     const toRecord = fires.filter((fire) => isPlanned(schedule, fire));
-    const created = await recordBackfillUnderLock(tx, { schedule, scopeShares, now }, toRecord);
+    const rules: OfSchedule[] = [];
+    const rulesOf = async (versions: readonly number[]) => {
+      const found = as === 'now' ? rulesNow(schedule, deps) : await rulesThen(tx, schedule, versions, deps);
+      rules.push(...[...found.values()].map(({ ofSchedule }) => ofSchedule));
+      return found;
+    };
+    const created = await recordBackfillUnderLock(tx, { uid: schedule.uid, rulesOf, now }, toRecord);
     openRunCaps?.take(new Array<string>(created).fill(schedule.id));
-    const detail = { from: isoInstant(from), to: isoInstant(to), created };
+    const detail = { from: isoInstant(from), to: isoInstant(to), as, created };
     if (created > 0) await auditor?.note(tx, { action: 'schedule.backfill', ...subjectOf(schedule), detail });
-    return created;
+    return { created, rules };
   });
+}
+
+interface Recorded {
+  created: number;
+  /** What the runs take from their versions. */
+  rules: readonly OfSchedule[];
 }
 
 function subjectOf({ id }: Schedule) {

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { firstRunIdAt } from '../../core/runs/run.ts';
-import { uuids } from '../../postgres/sql/arrays.ts';
-import type { Executor } from '../../postgres/executor.ts';
+import { ints, uuids } from '../../postgres/sql/arrays.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 
 /** All definitions of one uid, as their index has them. */
@@ -82,23 +82,30 @@ const SLACK_MS = 3_600_000;
  * what was in force at that moment or later stays, and so does the first version, which says when the schedule was created. Answers how
  * many it deleted.
  *
- * A run that is recorded meanwhile names the newest version. One that is opened again stands in `runs` or in `history`, whatever
- * this statement sees.
+ * A run that is recorded meanwhile names the newest version, or one whose row its transaction has locked (`keepVersions`): such rows are
+ * passed over, and what was committed before they are locked here the second statement sees. One that is opened again stands in `runs` or
+ * in `history`, whatever that sees.
  */
 export async function dropReplacedDefinitionsBefore(
-  db: Executor,
+  tx: Transaction,
   before: Instant,
   uids: readonly string[],
   limit: number,
 ): Promise<number> {
   const dueBefore = before + SLACK_MS;
-  const rows = await rowsOf(db)(sql`-- dropReplacedDefinitionsBefore
-    WITH replaced AS MATERIALIZED (
+  const replaced = await rowsOf<{ uid: string; version: number }>(tx)(sql`-- dropReplacedDefinitionsBefore
+    SELECT v.schedule_uid AS uid, v.version FROM schedule_versions v JOIN (
       SELECT s.uid, v.version FROM schedules s CROSS JOIN LATERAL (
         SELECT version, lead(at) OVER (ORDER BY version) AS until FROM (
           SELECT version, at FROM schedule_versions WHERE schedule_uid = s.uid AND version > 1 AND version <= s.version
           ORDER BY version LIMIT ${limit}::int + 1) AS first) AS v
-      WHERE s.uid = ANY (${uuids(uids)}) AND v.until < ${isoInstant(before)}::timestamptz
+      WHERE s.uid = ANY (${uuids(uids)}) AND v.until < ${isoInstant(before)}::timestamptz) AS r
+      ON r.uid = v.schedule_uid AND r.version = v.version
+    ORDER BY v.schedule_uid, v.version FOR UPDATE OF v SKIP LOCKED`);
+  if (replaced.length === 0) return 0;
+  const rows = await rowsOf(tx)(sql`-- dropReplacedDefinitionsBefore
+    WITH replaced AS MATERIALIZED (
+      SELECT * FROM unnest(${uuids(replaced.map(({ uid }) => uid))}, ${ints(replaced.map(({ version }) => version))}) AS r(uid, version)
     ), named AS MATERIALIZED (
       SELECT r.uid, coalesce(array_agg(n.version) FILTER (WHERE n.version IS NOT NULL), '{}') AS versions
       FROM (SELECT DISTINCT uid FROM replaced) AS r LEFT JOIN LATERAL (

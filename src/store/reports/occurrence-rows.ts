@@ -61,6 +61,18 @@ export async function versionFor(db: Executor, uid: string, dueAt: Instant): Pro
   return row?.version ?? 1;
 }
 
+/** The version from which on all are stored, and since when it is in force; null: all are. */
+export async function wholeSince(
+  db: Executor,
+  uid: string,
+): Promise<{ version: number; at: Instant } | null> {
+  const [row] = await rowsOf<{ version: number; at: InstantText }>(db)(sql`-- wholeSince
+    SELECT v.version, v.at FROM schedule_versions v WHERE v.schedule_uid = ${uid} AND v.version > 1 AND NOT EXISTS (
+      SELECT FROM schedule_versions before WHERE before.schedule_uid = v.schedule_uid AND before.version = v.version - 1)
+    ORDER BY v.version DESC LIMIT 1`);
+  return row ? { version: row.version, at: toInstant(row.at) } : null;
+}
+
 /**
  * How long each version was in force, from one version on, in their order. A deletion only ends the version before it. One whose
  * successor retention has dropped is left out: until when it was in force is not known any more.

@@ -1,23 +1,30 @@
-import type { ScopeShares } from '../../core/access/scope-shares.ts';
 import type { Instant } from '../../core/instant.ts';
 import { plannedRunId } from '../../core/runs/run.ts';
 import { beginByOf, boundsOfBackfill } from '../../core/runs/bounds.ts';
-import { newRun, runOfSchedule } from '../../core/runs/new-run.ts';
+import { type OfSchedule, newRun } from '../../core/runs/new-run.ts';
 import { reopenRun } from '../../core/runs/transitions.ts';
-import type { Schedule } from '../../core/schedules/schedule.ts';
+import type { Expect } from '../../core/schedules/expect.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { lockEndedRuns, presentAmong } from './lock-runs.ts';
 import { recordRuns, saveLockedRuns } from './save-runs.ts';
 
-/** An occurrence that is to have a run, and when that is due. */
+/** An occurrence that is to have a run, when that is due, and the version of the schedule whose run it is. */
 export interface BackfillFire {
   scheduledFor: Instant;
   dueAt: Instant;
+  version: number;
+}
+
+/** What a run takes from a version of its schedule. */
+export interface VersionRules {
+  ofSchedule: OfSchedule;
+  expect: Expect | null;
 }
 
 interface Backfilling {
-  schedule: Schedule;
-  scopeShares?: ScopeShares | undefined;
+  uid: string;
+  /** Of each of these versions. */
+  rulesOf: (versions: readonly number[]) => Promise<ReadonlyMap<number, VersionRules>>;
   now: Instant;
 }
 
@@ -25,7 +32,7 @@ interface Backfilling {
 const MAX_AT_ONCE = 500;
 
 /**
- * Records missing runs of a schedule, and opens again runs that were skipped or abandoned, under its present version. All others
+ * Records missing runs of a schedule, and opens again runs that were skipped or abandoned, under the versions given. All others
  * stay as they are. The caller has the schedule's row locked, from an earlier statement, under which no other transaction
  * records or opens runs of its occurrences. Answers how many are to be handed off now.
  */
@@ -42,30 +49,33 @@ export async function recordBackfillUnderLock(
 
 async function recordSome(
   tx: Transaction,
-  { schedule, scopeShares, now }: Backfilling,
+  { uid, rulesOf, now }: Backfilling,
   fires: readonly BackfillFire[],
 ): Promise<number> {
-  const current = runOfSchedule(schedule, scopeShares);
-  const ids = fires.map(({ scheduledFor }) => plannedRunId(schedule.uid, scheduledFor));
+  const rules = await rulesOf([...new Set(fires.map(({ version }) => version))]);
+  const wanted = new Map(
+    fires.flatMap((fire) => {
+      const ofVersion = rules.get(fire.version);
+      return ofVersion ? [[plannedRunId(uid, fire.scheduledFor), { ...fire, ...ofVersion }] as const] : [];
+    }),
+  );
+  const ids = [...wanted.keys()];
   const ended = await lockEndedRuns(tx, ids, 'wait');
   const givenUp = ended.filter(({ status }) => status === 'skipped' || status === 'abandoned');
   await saveLockedRuns(
     tx,
-    givenUp.map((from) => ({
-      from,
-      to: { ...reopenRun(from, current, { status: 'pending', now }), trigger: 'backfill' },
-    })),
+    givenUp.map((from) => {
+      const current = wanted.get(from.id)?.ofSchedule ?? null;
+      return { from, to: { ...reopenRun(from, current, { status: 'pending', now }), trigger: 'backfill' } };
+    }),
   );
   const there = await presentAmong(tx, ids);
-  const missing = fires.filter((_, index) => !there.has(ids[index] ?? ''));
-  const bounds = boundsOfBackfill(schedule.definition.expect);
-  const beginBy = beginByOf(current, now);
-  const fixed = { ...current, ...bounds, beginBy, trigger: 'backfill', status: 'pending' } as const;
+  const missing = [...wanted].filter(([id]) => !there.has(id));
   const recorded = await recordRuns(
     tx,
-    missing.map(({ scheduledFor, dueAt }) => {
-      const id = plannedRunId(schedule.uid, scheduledFor);
-      return newRun({ id, scheduledFor, dueAt, ...fixed }, now);
+    missing.map(([id, { scheduledFor, dueAt, ofSchedule, expect }]) => {
+      const fixed = { ...ofSchedule, ...boundsOfBackfill(expect), beginBy: beginByOf(ofSchedule, now) };
+      return newRun({ id, scheduledFor, dueAt, ...fixed, trigger: 'backfill', status: 'pending' }, now);
     }),
   );
   return givenUp.length + recorded.ids.size;

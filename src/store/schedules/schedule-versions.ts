@@ -2,7 +2,8 @@ import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { Definition } from '../../core/schedules/schedule.ts';
 import { type StoredDefinition, readDefinition } from '../../core/schedules/stored-definition.ts';
-import type { Executor } from '../../postgres/executor.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { ints } from '../../postgres/sql/arrays.ts';
 import { type PageRoom, type Sized, readInRoom, rowBytes, withinRoom } from '../../postgres/sql/page-room.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 
@@ -59,3 +60,34 @@ export async function listVersions(
     definition: readDefinition(definition, payload),
   }));
 }
+
+/** What runs of a version need of its definition; its target without what is sent. */
+export type RunRules = Pick<
+  Definition,
+  | 'target'
+  | 'priority'
+  | 'limit'
+  | 'overlap'
+  | 'expiresAfterSeconds'
+  | 'pauseAfterFailures'
+  | 'successWithinSeconds'
+  | 'expect'
+>;
+
+/** By version. Retention keeps them until the transaction ends; one that it has dropped is left out. */
+export async function keepVersions(
+  tx: Transaction,
+  uid: string,
+  versions: readonly number[],
+): Promise<Map<number, RunRules>> {
+  const rows = await rowsOf<{ version: number; rules: RunRules }>(tx)(sql`-- keepVersions
+    SELECT v.version, jsonb_build_object('target', (v.definition->'target') - ${SENT}::text[], 'priority', v.definition->'priority',
+      'limit', v.definition->'limit', 'overlap', v.definition->'overlap', 'expiresAfterSeconds', v.definition->'expiresAfterSeconds',
+      'pauseAfterFailures', v.definition->'pauseAfterFailures', 'successWithinSeconds', v.definition->'successWithinSeconds',
+      'expect', v.definition->'expect') AS rules
+    FROM schedule_versions v WHERE v.schedule_uid = ${uid} AND v.version = ANY (${ints(versions)})
+    ORDER BY v.version FOR KEY SHARE`);
+  return new Map(rows.map(({ version, rules }) => [version, rules]));
+}
+
+const SENT = sql.raw(`'{headers,body,secret,lookup,cancel,outcome}'`);

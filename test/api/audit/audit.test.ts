@@ -157,7 +157,7 @@ const WALKS: Record<string, Walk> = {
     () => ['/schedules/filled/backfill', { from: '2020-01-01T00:00:00Z', to: '2023-01-01T00:00:00Z' }],
     {
       ...{ action: 'schedule.backfill', ...ofSchedule('filled') },
-      detail: { from: '2020-01-01T00:00:00.000Z', to: '2023-01-01T00:00:00.000Z', created: 3 },
+      detail: { from: '2020-01-01T00:00:00.000Z', to: '2023-01-01T00:00:00.000Z', as: 'now', created: 3 },
     },
   ),
   beginSession: { request: () => ['/session'], leaves: null },

@@ -48,9 +48,10 @@ it('each run of a schedule has the lane of its scope, whoever asked for it; a on
   await instance.start();
   await receiver.arrived(2);
   const { id } = await instance.fire('billing.day');
-  const deps = { database: store.database, wake: instance.pipeline.wake, scope: null, scopeShares: SHARES };
+  const { pipeline, targets } = instance;
+  const deps = { database: store.database, wake: pipeline.wake, targets, scope: null, scopeShares: SHARES };
   const to = Date.now() - 3_600_000;
-  await backfill(deps, { scheduleId: 'billing.day', from: to - 7_200_000, to, limit: 1 });
+  await backfill(deps, { scheduleId: 'billing.day', from: to - 7_200_000, to, limit: 1, as: 'now' });
   await instance.accept({ url, key: 'ops.one' }, { url, key: 'nobody' }, { queue: 'q', key: 'ops.pulled' });
   expect(await scopes()).toEqual({
     ...{ schedule: '@billing.', after: '@billing.', manual: '@billing.', backfill: '@billing.' },

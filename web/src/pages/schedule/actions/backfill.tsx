@@ -11,7 +11,7 @@ import { callPath } from '../path.ts';
 import type { DialogProps } from './dialog-props.ts';
 import { type Counted, useCount } from './count.ts';
 
-const OWN = ['/from', '/to', '/limit'];
+const OWN = ['/from', '/to', '/limit', '/as'];
 const DAY_MS = 86_400_000;
 
 /** Fires what a past period lacks; how much that is, is said before. */
@@ -20,10 +20,11 @@ export function BackfillDialog({ schedule, onClose, onDone }: DialogProps) {
   const [from, setFrom] = useState(() => new Date(Date.now() - DAY_MS).toISOString());
   const [to, setTo] = useState(() => new Date().toISOString());
   const [limit, setLimit] = useState('1000');
+  const [as, setAs] = useState('now');
   const { act, isBusy, faults, refusal } = useAct({ quietly: true });
   const backfill = async (): Promise<void> => {
     const isDone = await act(async () => {
-      const body = { from, to, limit: Number(limit) };
+      const body = { from, to, limit: Number(limit), as };
       const done = await call<BackfillScheduleResponse>('POST', callPath(schedule.id, '/backfill'), { body });
       return doneText(done, zone);
     });
@@ -40,9 +41,17 @@ export function BackfillDialog({ schedule, onClose, onDone }: DialogProps) {
         }}
       >
         <p class="field">
-          Fires what the schedule, as it is now, would have fired in a past period. What has a run of its own
-          stays as it is, but what was skipped or abandoned is fired.
+          Fires what the schedule would have fired in a past period. What has a run of its own stays as it is,
+          but what was skipped or abandoned is fired.
         </p>
+        <Field label="By its definition" path="/as" faults={faults}>
+          {(props) => (
+            <select {...props} value={as} onChange={({ currentTarget }) => setAs(currentTarget.value)}>
+              <option value="now">as it is now</option>
+              <option value="then">as it was then</option>
+            </select>
+          )}
+        </Field>
         <Field label="From" path="/from" faults={faults}>
           {(props) => <MomentInput field={props} value={from} zone={zone} onChange={setFrom} />}
         </Field>
