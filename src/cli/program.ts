@@ -17,6 +17,7 @@ import { addNotifierCommands } from './settings/notifier-commands.ts';
 import { addLimitCommands } from './settings/limit-commands.ts';
 import { addMaintenanceCommands } from './settings/maintenance-commands.ts';
 import { addTakeOver } from './settings/take-over-command.ts';
+import { addWorkCommand } from './work/work-command.ts';
 import type { Surroundings } from './surroundings.ts';
 import { showingOnly } from './terminal/shown-text.ts';
 
@@ -52,6 +53,7 @@ export function createProgram(
   addDemoCommand(program, cli, ofDemo);
   addScheduleCommands(program, cli);
   addRunCommands(program, cli);
+  addWorkCommand(program, cli);
   addPreview(program, cli);
   addCalendarCommands(program, cli);
   addLimitCommands(program, cli);

@@ -15,6 +15,12 @@ describe('the unit', () => {
     expect(valueOf('StartLimitIntervalSec')).toBe('0');
   });
 
+  test('of a worker gives it twice its grace and 10 s more, and leaves alone what commands have left', () => {
+    const work = readText('deploy/systemd/firelock-work.service').split('\n');
+    expect(work).toEqual(expect.arrayContaining(['TimeoutStopSec=30', 'KillMode=process', 'Restart=always']));
+    expect(work.find((line) => line.startsWith('ExecStart='))).toMatch(/main\.js work crontab$/);
+  });
+
   test('is one that systemd understands, and leaves the daemon few rights', async (context) => {
     const folder = await mkdtemp(join(tmpdir(), 'firelock-unit-'));
     const file = join(folder, 'firelock.service');

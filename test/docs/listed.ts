@@ -54,6 +54,13 @@ export const LISTED: readonly Listed[] = [
     check: scriptsExist,
   },
   {
+    page: 'docs/runs.md',
+    begins: 'firelock work reports',
+    why: 'it runs until it is stopped',
+    doneBy: 'test/cli/work/work.test.ts',
+    check: commandsExist,
+  },
+  {
     page: 'docs/deploying.md',
     begins: 'docker build -t firelock .',
     why: 'it builds images, as npm run image:check does',

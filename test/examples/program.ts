@@ -31,9 +31,6 @@ export interface AnsweredRun {
 const examples = join(import.meta.dirname, '..', '..', 'examples');
 /** The examples that call firelock, each with a token of the role that it says it needs. */
 const ROLES_OF_EXAMPLES: Record<string, Role> = {
-  'pull-worker.js': 'worker',
-  'pull-worker.sh': 'worker',
-  'crontab-worker.js': 'worker',
   'reminder.sh': 'operator',
   'pipeline/submit.mjs': 'operator',
   'callback-job/schedule.sh': 'admin',
@@ -42,7 +39,7 @@ const ROLES_OF_EXAMPLES: Record<string, Role> = {
 const tokens = new Map(ROLES.map((role) => [role, newToken(role, role)]));
 
 /** What the tests ask of a daemon. */
-export type Api = Pick<Daemon, 'url' | 'call'>;
+type Api = Pick<Daemon, 'url' | 'call'>;
 
 /** One daemon for the tests of a file, on a database of its own; it asks for tokens. */
 export function sharedDaemon(more: Variables = {}): Api {

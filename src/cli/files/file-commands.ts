@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { type Command, Option } from 'commander';
+import { isObject } from '../../api/http/json/json-body.ts';
 import { type Cli, withExamples } from '../cli.ts';
 import { collect, fileBytes } from '../common/arguments.ts';
 import { EXIT, usageError } from '../exit-codes.ts';
@@ -144,8 +145,22 @@ async function importCrontab(cli: Cli, path: string, options: ImportCommandOptio
     }.`,
   ];
   out.write(importText(read, head, set ?? null));
+  const worker = workerLine(queue ?? STANDARD_QUEUE, isKubernetes);
+  if (read.schedules.some(({ fields }) => isPulled(fields))) err.write(`${worker}\n`);
   for (const { line, message } of read.remarks) err.write(`${path}:${line}: ${message}\n`);
   return read.remarks.some(({ isLost }) => isLost) ? EXIT.failed : EXIT.done;
+}
+
+function isPulled({ target }: Record<string, unknown>): boolean {
+  return isObject(target) && target['type'] === 'pull';
+}
+
+/** What starts the worker for what was imported. */
+function workerLine(queue: string, isKubernetes: boolean): string {
+  const start = `firelock work ${queue}`;
+  return isKubernetes
+    ? `then start a worker for the Jobs in the payloads: ${start} --exec PROGRAM`
+    : `then start a worker on each machine that may run the commands: ${start}`;
 }
 
 /** cron reads these with a user in each line. */

@@ -9,6 +9,10 @@ export interface Request {
   query?: Query;
   /** A tree, with RawJson for parts that must stay byte for byte; or JSON text as a whole. */
   body?: unknown;
+  /** A body of plain text, in its place. */
+  bytes?: Uint8Array<ArrayBuffer>;
+  /** Ends this call, in the place of what ends the command. */
+  signal?: AbortSignal;
   headers?: Readonly<Record<string, string>>;
 }
 
@@ -49,22 +53,23 @@ export function connectTo({ env, signal, version }: Options): Server {
   const url = baseOf(FIRELOCK_URL === '' ? STANDARD_URL : FIRELOCK_URL);
   const token = tokenOf(FIRELOCK_TOKEN);
   const send = async (method: string, path: string, request: Request = {}): Promise<Answer> => {
-    const { body, headers = {} } = request;
+    const { body, bytes, headers = {}, signal: ending = signal } = request;
     const sent = {
       method,
-      signal,
+      signal: ending,
       // Follows no redirect: a token belongs to the server that was named, and a POST must stay a POST.
       redirect: 'manual',
       headers: {
         accept: 'application/json',
         'user-agent': `firelock-cli/${version}`,
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(bytes === undefined ? {} : { 'content-type': 'text/plain' }),
         ...(token === '' ? {} : { authorization: `Bearer ${token}` }),
         ...headers,
       },
-      ...(body === undefined ? {} : { body: stringify(body) }),
+      ...(body === undefined ? (bytes === undefined ? {} : { body: bytes }) : { body: stringify(body) }),
     } as const;
-    return answerOf(url, () => fetch(`${url}/api/v1/${path}${queryText(request.query)}`, sent), signal);
+    return answerOf(url, () => fetch(`${url}/api/v1/${path}${queryText(request.query)}`, sent), ending);
   };
   const refused = ({ status, text }: Answer) => refusal(status, text, { hasToken: token !== '' });
   return {
@@ -184,7 +189,7 @@ function refusal(status: number, text: string, env: { hasToken: boolean }): CliE
 }
 
 /** The answer of a server that does not have the API at this path, or of an older one that does not know the call. */
-const NO_ROUTE = 'there is nothing at this path';
+export const NO_ROUTE = 'there is nothing at this path';
 
 function exitCodeOf(status: number): CliError['exitCode'] {
   if (status === 404) return EXIT.notFound;
@@ -201,7 +206,7 @@ function advice(status: number, { hasToken }: { hasToken: boolean }): string {
   return status === 403 ? 'this token does not allow this call: ' : '';
 }
 
-function problemOf(text: string): Problem | null {
+export function problemOf(text: string): Problem | null {
   try {
     const parsed: unknown = JSON.parse(text);
     return typeof parsed === 'object' && parsed !== null ? parsed : null;

@@ -22,7 +22,12 @@ async function imported(input: string, ...args: string[]) {
     zone: 'Europe/Berlin',
   });
   const { schedules } = parse(out) as { schedules: Schedule[] };
-  return { code, out, schedules, remarks: err.trimEnd().split('\n') };
+  const [, worker] = /^then start a worker .*: (firelock work .+)$/m.exec(err) ?? [];
+  const remarks = err
+    .replace(/^then start a worker .*\n/m, '')
+    .trimEnd()
+    .split('\n');
+  return { code, out, schedules, remarks, worker };
 }
 
 /** What the server makes of the file. */
@@ -169,7 +174,8 @@ test.each([
   ],
   ['0 9 15-21 * tue report', 'write cron: "0 9 * * tue#3"'],
 ])('%s is carried over as it is, with a hint that the server accepts', async (line, hint) => {
-  const { code, out, schedules, remarks } = await imported(line);
+  const { code, out, schedules, remarks, worker } = await imported(line);
+  expect(worker).toBe('firelock work crontab');
   expect([code, remarks]).toEqual([0, [expect.stringContaining(hint)]]);
   expect(out).toContain(`  # line 1: ${remarks[0]?.split(':1: ')[1] ?? ''}\n`);
   const [, , , , , ...command] = line.split(' ');
@@ -338,7 +344,8 @@ test('a CronJobList, whose items have no kind, and JSON in one line are read; nu
     ...{ successfulJobsHistoryLimit: null, jobTemplate: { spec: { ...JOB.spec, backoffLimit: null } } },
   });
   const list = { items: [item], apiVersion: 'batch/v1', kind: 'CronJobList' };
-  const { code, schedules, remarks, out } = await imported(JSON.stringify(list));
+  const { code, schedules, remarks, out, worker } = await imported(JSON.stringify(list), '--queue', 'k8s');
+  expect(worker).toBe('firelock work k8s --exec PROGRAM');
   expect([code, remarks]).toEqual([0, ['']]);
   expect(schedules).toMatchObject([
     { id: 'default.a', timezone: 'UTC', overlap: 'allow', catchUp: 'latest', retry: { maxAttempts: 7 } },

@@ -22,7 +22,15 @@ async function imported(commands: string | readonly string[], ...args: string[])
   const lines = typeof commands === 'string' ? commands : commands.map((one) => `@daily ${one}\n`).join('');
   const { code, out, err } = await firelock(['import-crontab', '-', ...args], { input: lines });
   const { schedules } = parse(out) as { schedules: Schedule[] };
-  return { code, out, schedules, remarks: err.split('\n').slice(0, -1) };
+  return {
+    code,
+    out,
+    schedules,
+    remarks: err
+      .replace(/^then start a worker .*\n/m, '')
+      .split('\n')
+      .slice(0, -1),
+  };
 }
 
 const URL = 'https://example.com/job';

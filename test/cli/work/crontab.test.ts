@@ -5,11 +5,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { firelock } from '../cli/cli.ts';
-import { sharedApi } from '../api/api.ts';
-import { ATTACK } from '../support/runner/attack.ts';
-import { until } from '../support/until.ts';
-import { runExample } from './program.ts';
+import { sharedApi } from '../../api/api.ts';
+import { ATTACK } from '../../support/runner/attack.ts';
+import { until } from '../../support/until.ts';
+import { firelock } from '../cli.ts';
+import { workHere } from './workers.ts';
 
 const api = sharedApi();
 
@@ -24,8 +24,7 @@ test('an imported crontab runs: commands with their environment and input, and w
   const { body } = await api.call('GET', '/api/v1/schedules');
   const ids = (body['items'] as unknown as { id: string }[]).map(({ id }) => id);
 
-  const worker = runExample('crontab-worker.js', [], { FIRELOCK_URL: api.url });
-  await worker.said(/runs the commands of crontab/);
+  workHere(api, ['crontab'], '');
   const ends = await Promise.all(
     ids.map(async (id) => {
       const fired = await api.call('POST', `/api/v1/schedules/${id}/fire`);
@@ -34,13 +33,11 @@ test('an imported crontab runs: commands with their environment and input, and w
   );
   const [failed, succeeded] = ends.sort((a, b) => (a.status < b.status ? -1 : 1));
   expect(succeeded?.status).toBe('succeeded');
-  expect(JSON.parse(succeeded?.result.body ?? '')).toEqual({ output: 'good morning, first 100%\n' });
+  expect(succeeded?.result.body).toBe('good morning, first 100%\n');
   expect(failed).toMatchObject({
     status: 'failed',
-    error: { kind: 'reported', message: 'exit 3: broken\n' },
+    ...{ error: { kind: 'reported', message: 'exit code 3' }, result: { body: 'broken\n' } },
   });
-  worker.signal('SIGTERM');
-  expect(await worker.exited).toBe(0);
 });
 
 const isRoot = process.getuid?.() === 0;
@@ -49,7 +46,7 @@ test('a home that is not there is no reason to fail, and an unknown user is name
   const lines = ['HOME=/nowhere/at/all', '0 0 29 2 * pwd'];
   const users = ['0 0 29 2 * nobody-here id'];
   const ends = await endsOf([lines.join('\n'), ...(isRoot ? [[users.join('\n'), '--system']] : [])]);
-  expect(JSON.parse(ends[0]?.result.body ?? '')).toEqual({ output: '/\n' });
+  expect(ends[0]?.result.body).toBe('/\n');
   if (isRoot)
     expect(ends[1]).toMatchObject({
       status: 'failed',
@@ -60,8 +57,10 @@ test('a home that is not there is no reason to fail, and an unknown user is name
 test('a command of another user has all groups of that user', async (context) => {
   const named = isRoot ? accountWithGroups() : null;
   if (named === null) return context.skip('needs root, setpriv and an account with more than one group');
-  const [end] = await endsOf([[`0 0 29 2 * ${named.user} id -un; id -G`, '--system']]);
-  expect(JSON.parse(end?.result.body ?? '')).toEqual({ output: `${named.user}\n${named.groups}\n` });
+  const [end] = await endsOf([
+    [`0 0 29 2 * ${named.user} id -un; id -G; cat /dev/stdin; echo x >/dev/stderr%y`, '--system'],
+  ]);
+  expect(end?.result.body).toBe(`${named.user}\n${named.groups}\ny\nx\n`);
 });
 
 function accountWithGroups(): { user: string; groups: string } | null {
@@ -82,7 +81,7 @@ function accountWithGroups(): { user: string; groups: string } | null {
 
 /** What becomes of one schedule of each of these crontabs: texts, or texts with options. */
 async function endsOf(crontabs: readonly (string | readonly string[])[]): Promise<End[]> {
-  const worker = runExample('crontab-worker.js', [], { FIRELOCK_URL: api.url });
+  workHere(api, ['crontab'], '');
   const ends: End[] = [];
   for (const crontab of crontabs) {
     const [text = '', ...options] = typeof crontab === 'string' ? [crontab] : crontab;
@@ -92,8 +91,6 @@ async function endsOf(crontabs: readonly (string | readonly string[])[]): Promis
     const { body } = await api.call('POST', `/api/v1/schedules/${id}/fire`);
     ends.push(await endOf((body as unknown as { id: string }).id));
   }
-  worker.signal('SIGTERM');
-  await worker.exited;
   return ends;
 }
 
@@ -123,15 +120,15 @@ test(
       await api.call('POST', '/api/v1/schedules/told/fire'),
     ].map(({ body }) => body as unknown as { id: string; payloadFrom: string });
     expect(runs.map(({ payloadFrom }) => payloadFrom)).toEqual(['request', 'request', 'schedule']);
-    const careful = runExample('crontab-worker.js', ['told'], { FIRELOCK_URL: api.url });
+    const careful = workHere(api, ['told'], '');
     const ends = await Promise.all(runs.map(({ id }) => endOf(id)));
     expect(ends.map(({ status }) => status)).toEqual(['failed', 'failed', 'succeeded']);
-    expect(ends[0]?.error?.message).toMatch(/did not come from the schedule.*ANY_PAYLOAD=1/);
-    careful.signal('SIGTERM');
+    expect(ends[0]?.error?.message).toMatch(/did not come from the schedule.*--allow-request-payloads/);
+    careful.stop();
     await careful.exited;
     expect(existsSync(`${folder}/ran`)).toBe(false);
 
-    const told = runExample('crontab-worker.js', ['told'], { FIRELOCK_URL: api.url, ANY_PAYLOAD: '1' });
+    const told = workHere(api, ['told', '--allow-request-payloads'], '');
     await api.call('POST', `/api/v1/runs/${runs[0]?.id ?? ''}/retry`);
     await told.said(/succeeded/);
     expect(existsSync(`${folder}/ran`)).toBe(true);
