@@ -6,6 +6,8 @@ import { FollowedLink, ScheduleLink } from '../../parts/links.tsx';
 import { RunStrip } from '../../parts/run-strip.tsx';
 import type { Column } from '../../parts/lists/table.tsx';
 import { Time, durationText } from '../../parts/time.tsx';
+import { href } from '../../state/route.ts';
+import { lastFailure } from './order.ts';
 
 type Row = ListSchedulesResponse['items'][number];
 
@@ -33,11 +35,12 @@ export const columnsIn = (zone: string): readonly Column<Row>[] => [
   { head: 'Fires', kind: 'minor', cell: (schedule) => <When schedule={schedule} /> },
   {
     head: 'Status',
-    cell: ({ status, late, pauseReason, error }) => (
+    cell: (row) => (
       <>
-        <Badge status={status} />
-        {why(pauseReason ?? error)}
-        {late && (
+        <Badge status={row.status} />
+        {why(row.pauseReason ?? row.error)}
+        <LastFailure run={lastFailure(row)} />
+        {row.late && (
           <div>
             <Badge status="late" title="No run has succeeded within its successWithinSeconds" />
           </div>
@@ -63,6 +66,16 @@ export const columnsIn = (zone: string): readonly Column<Row>[] => [
     cell: ({ recentRuns = [], timezone }) => <RunStrip runs={recentRuns} zone={timezone} room={SHOWN_RUNS} />,
   },
 ];
+
+/** On a phone it is all that is to be seen of its runs. */
+function LastFailure({ run }: { run: ReturnType<typeof lastFailure> }) {
+  if (run === null) return null;
+  return (
+    <div>
+      <a href={href(`/runs/${run.id}`)}>last run</a> <Badge status={run.status} />
+    </div>
+  );
+}
 
 /** Why it is paused, or cannot be planned. */
 function why(reason: string | null) {

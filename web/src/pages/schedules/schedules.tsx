@@ -9,6 +9,7 @@ import { href, pageAt, place } from '../../state/route.ts';
 import { may } from '../../state/session.ts';
 import { oneZone } from '../../state/zone.ts';
 import { columnsIn } from './columns.tsx';
+import { ORDERS, countText, inOrder, labelsOf } from './order.ts';
 import { PauseOrResume } from './pause-or-resume.tsx';
 
 const RECENT = 20;
@@ -43,7 +44,8 @@ function filterInAddress() {
 
 export function Schedules() {
   const filter = filterInAddress();
-  const cursor = place.value.query.get('cursor');
+  const { query } = place.value;
+  const [cursor, order] = [query.get('cursor'), query.get('order')];
   const [action, setAction] = useState<'pause' | 'resume' | null>(null);
   const isFiltered = Object.values(filter).some((value) => value !== undefined && value.length > 0);
   const list = usePoll(
@@ -51,31 +53,18 @@ export function Schedules() {
     (signal) => findSchedules({ ...filter, cursor, recent: RECENT, limit: 50 }, signal),
     { keep: true, paceOf: ({ isSlow }) => (isSlow ? SLOW_EVERY_MS : EVERY_MS) },
   );
-  const choose = (chosen: 'pause' | 'resume') => () => {
-    setAction(chosen);
-  };
-  const why = isFiltered ? undefined : 'Filter first: what it does, it does to all that match the filter';
   return (
     <>
       <div class="bar">
         <h1>Schedules</h1>
-        {may('admin') && (
-          <>
-            <button type="button" disabled={!isFiltered} title={why} onClick={choose('pause')}>
-              Pause…
-            </button>
-            <button type="button" disabled={!isFiltered} title={why} onClick={choose('resume')}>
-              Resume…
-            </button>
-            <NewSchedule />
-          </>
-        )}
+        {may('admin') && <Actions isFiltered={isFiltered} onChoose={setAction} />}
       </div>
       <FilterBar name="schedules">
         <TextFilter name="q" label="Id or description" width={24} />
         <OneOf name="status" label="Status" options={STATUSES} />
         <OneOf name="late" label="Late" options={LATE} />
-        <LabelFilter />
+        <LabelFilter known={labelsOf(list.data?.items ?? [])} />
+        <OneOf name="order" label="Order" options={ORDERS} />
       </FilterBar>
       <Loaded from={list}>
         {({ items, nextCursor }) =>
@@ -86,10 +75,11 @@ export function Schedules() {
               <Table
                 label="Schedules"
                 columns={columnsIn(oneZone(items.map(({ timezone }) => timezone)))}
-                rows={items}
+                rows={inOrder(items, order)}
                 keyOf={({ id }) => id}
                 isStale={list.isStale}
               />
+              <p class="quiet">{countText(items.length, !cursor && !nextCursor, order)}</p>
               <Pager nextCursor={nextCursor} first="First page" />
             </>
           )
@@ -106,6 +96,34 @@ export function Schedules() {
           }}
         />
       )}
+    </>
+  );
+}
+
+interface ActionsProps {
+  isFiltered: boolean;
+  onChoose: (action: 'pause' | 'resume') => void;
+}
+
+function Actions({ isFiltered, onChoose }: ActionsProps) {
+  const why = isFiltered ? undefined : 'Filter first: what it does, it does to all that match the filter';
+  const button = (action: 'pause' | 'resume', text: string) => (
+    <button
+      type="button"
+      disabled={!isFiltered}
+      title={why}
+      onClick={() => {
+        onChoose(action);
+      }}
+    >
+      {text}
+    </button>
+  );
+  return (
+    <>
+      {button('pause', 'Pause…')}
+      {button('resume', 'Resume…')}
+      <NewSchedule />
     </>
   );
 }

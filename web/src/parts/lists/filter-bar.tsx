@@ -72,13 +72,15 @@ export function OneOf({ name, label, options }: OneOfProps) {
   );
 }
 
-/** Labels that must all be there; each goes by a click on it. */
-export function LabelFilter() {
+/** Labels that must all be there; each goes by a click on it. `known`: what is suggested, and taken as soon as it is typed. */
+export function LabelFilter({ known = [] }: { known?: readonly string[] }) {
+  const list = useId();
   const [typed, setTyped] = useState('');
   const [isWrong, setWrong] = useState(false);
   const chosen = place.value.query.getAll('label');
-  const add = (): void => {
-    const label = typed.trim();
+  const add = (text = typed): void => {
+    const label = text.trim();
+    if (label === '') return;
     setWrong(label.indexOf(':') < 1);
     if (label.indexOf(':') < 1) return;
     setTyped('');
@@ -98,11 +100,21 @@ export function LabelFilter() {
         aria-invalid={isWrong}
         placeholder="Label, as key:value"
         size={16}
+        list={list}
         value={typed}
-        onInput={({ currentTarget }) => {
-          setTyped(currentTarget.value);
+        onInput={({ currentTarget: { value } }) => {
+          setTyped(value);
+          if (known.filter((label) => label.startsWith(value)).join() === value) add(value);
+        }}
+        onBlur={() => {
+          add();
         }}
       />
+      <datalist id={list}>
+        {known.map((label) => (
+          <option key={label} value={label} />
+        ))}
+      </datalist>
       {chosen.map((label) => (
         <button
           key={label}
