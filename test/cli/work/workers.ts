@@ -32,7 +32,7 @@ export function workHere(
     url: daemon.url,
     env: { PATH: process.env['PATH'] ?? '', FIRELOCK_TOKEN: token },
     signal: stop.signal,
-    onOut: (text) => lines.push(...text.trimEnd().split('\n')),
+    onOut: (text) => lines.push(...String(text).trimEnd().split('\n')),
   }).finally(() => (done = true));
   onTestFinished(async () => {
     stop.abort();
