@@ -52,6 +52,7 @@ export const ALL_STEPS: readonly Step[] = [
   tests('test:time'),
   { ...tallied('spec'), needs: 'spin and gcc' },
   ...release,
+  { ...tallied('release:rehearse'), after: ['release'] },
   { ...tallied('image:check'), needs: 'podman and a runtime that starts containers here' },
   tallied('upgrade-drill'),
   { ...tallied('clients:check'), needs: 'Go 1.26 and Python 3.11' },
