@@ -157,6 +157,7 @@ CREATE TABLE "history" (
 	"has_dependents" boolean DEFAULT false NOT NULL,
 	"expires_at" timestamp (3) with time zone,
 	"lease_seconds" double precision,
+	"observed" boolean DEFAULT false NOT NULL,
 	"worker_id" text,
 	"progress" double precision,
 	"attempt_log" jsonb,
@@ -239,6 +240,13 @@ CREATE TABLE "notifiers" (
 	"fallback" text COLLATE "C",
 	"version" integer NOT NULL,
 	"updated_at" timestamp (3) with time zone NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "ping_keys" (
+	"schedule_uid" uuid PRIMARY KEY NOT NULL,
+	"key_hash" "bytea" NOT NULL,
+	"key" jsonb NOT NULL,
+	CONSTRAINT "ping_keys_hash" UNIQUE("key_hash")
 );
 --> statement-breakpoint
 CREATE TABLE "outcome_watches" (
@@ -340,6 +348,7 @@ CREATE TABLE "runs" (
 	"has_dependents" boolean DEFAULT false NOT NULL,
 	"expires_at" timestamp (3) with time zone,
 	"lease_seconds" double precision,
+	"observed" boolean DEFAULT false NOT NULL,
 	"worker_id" text,
 	"progress" double precision,
 	"attempt_log" jsonb,
@@ -364,6 +373,7 @@ CREATE TABLE "runs" (
 	CONSTRAINT "runs_place" CHECK (CASE WHEN limit_id IS NULL THEN admitted_at IS NULL
       WHEN admitted_at IS NULL THEN NOT ready AND claimed_by IS NULL AND status <> 'running'
       ELSE ready AND status <> 'waiting' END),
+	CONSTRAINT "runs_observed" CHECK (NOT observed OR NOT ready AND claimed_by IS NULL AND limit_id IS NULL),
 	CONSTRAINT "runs_lane" CHECK (octet_length(lane) <= 1000),
 	CONSTRAINT "runs_open" CHECK (status IN ('waiting', 'pending', 'running'))
 );
@@ -419,6 +429,9 @@ CREATE TABLE "schedules" (
 	"start_within_seconds" integer,
 	"finish_within_seconds" integer,
 	"expires_after_seconds" integer,
+	"report_seconds" double precision,
+	"observe_until" timestamp (3) with time zone,
+	"heartbeat" boolean DEFAULT false NOT NULL,
 	"edition" uuid,
 	CONSTRAINT "schedules_lane" CHECK (octet_length(lane) <= 1000)
 );
@@ -471,6 +484,8 @@ CREATE INDEX "history_coalesced" ON "history" USING btree ("schedule_uid","id") 
 CREATE INDEX "history_ends" ON "history" USING btree ("status","id") WHERE status <> 'succeeded';--> statement-breakpoint
 CREATE INDEX "history_ends_of_schedule" ON "history" USING btree ("schedule_uid","status","id") WHERE status <> 'succeeded';--> statement-breakpoint
 CREATE INDEX "history_seldom" ON "history" USING btree ("trigger","id") WHERE trigger <> 'schedule';--> statement-breakpoint
+CREATE INDEX "history_reported" ON "history" USING btree ("schedule_uid","execution_id") WHERE observed AND execution_id IS NOT NULL;--> statement-breakpoint
+CREATE INDEX "history_unreported" ON "history" USING btree ("schedule_uid","id") WHERE observed AND execution_id IS NULL AND status = 'failed' AND error->>'kind' = 'expired';--> statement-breakpoint
 CREATE INDEX "history_of_notifier" ON "history" USING btree ("notifier_id","id") WHERE notifier_id IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "history_unmet" ON "history" USING btree ("id") WHERE unmet IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "history_watched_successes" ON "history" USING btree ("schedule_uid","finished_at") WHERE outcome_watched AND status = 'succeeded';--> statement-breakpoint
@@ -492,13 +507,15 @@ CREATE INDEX "runs_waiting_in_order" ON "runs" USING btree ("schedule_uid","crea
 CREATE INDEX "runs_replaceable" ON "runs" USING btree ("schedule_uid","created_at","id") WHERE overlap_guarded AND status IN ('pending', 'running') AND trigger <> 'backfill' AND retried_after IS NULL;--> statement-breakpoint
 CREATE INDEX "runs_beside" ON "runs" USING btree ("schedule_uid") WHERE overlap_guarded AND status IN ('pending', 'running') AND (trigger = 'backfill' OR retried_after IS NOT NULL);--> statement-breakpoint
 CREATE INDEX "runs_unclaimed" ON "runs" USING btree ("lane","priority","due_at") WHERE status = 'pending' AND claimed_by IS NULL AND ready;--> statement-breakpoint
-CREATE INDEX "runs_to_come" ON "runs" USING btree ("due_at") WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL;--> statement-breakpoint
+CREATE INDEX "runs_to_come" ON "runs" USING btree ("due_at") WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL AND NOT observed;--> statement-breakpoint
 CREATE INDEX "runs_bounded" ON "runs" USING btree ("bound_at") WHERE bound_at IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "runs_expiring" ON "runs" USING btree ("begin_by") WHERE begin_by IS NOT NULL AND claimed_by IS NULL AND status <> 'running';--> statement-breakpoint
 CREATE INDEX "runs_unmet" ON "runs" USING btree ("id") WHERE unmet IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "runs_of_notifier" ON "runs" USING btree ("notifier_id","id") WHERE notifier_id IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "runs_claimed" ON "runs" USING btree ("claimed_by") WHERE status = 'pending' AND claimed_by IS NOT NULL;--> statement-breakpoint
-CREATE INDEX "runs_running" ON "runs" USING btree ("expires_at") WHERE status = 'running';--> statement-breakpoint
+CREATE INDEX "runs_running" ON "runs" USING btree ("expires_at") WHERE status = 'running' OR observed;--> statement-breakpoint
+CREATE INDEX "runs_observed" ON "runs" USING btree ("schedule_uid","status","id") WHERE observed AND execution_id IS NULL;--> statement-breakpoint
+CREATE INDEX "runs_reported" ON "runs" USING btree ("schedule_uid","execution_id") WHERE observed AND execution_id IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "runs_to_admit" ON "runs" USING btree ("limit_id","priority","due_at") WHERE status = 'pending' AND limit_id IS NOT NULL AND admitted_at IS NULL;--> statement-breakpoint
 CREATE INDEX "runs_limited" ON "runs" USING btree ("limit_id","admitted_at") WHERE limit_id IS NOT NULL;--> statement-breakpoint
 CREATE INDEX "schedule_versions_by_id" ON "schedule_versions" USING btree ("schedule_id","schedule_uid");--> statement-breakpoint
@@ -515,8 +532,8 @@ CREATE INDEX "sessions_over" ON "sessions" USING btree ("expires_at");--> statem
 -- What ends on a day that has no partition yet.
 CREATE TABLE "history_other" PARTITION OF "history" DEFAULT;--> statement-breakpoint
 -- A run stands in exactly one of the two tables: for reads.
-CREATE VIEW "all_runs" AS SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "in_doubt_until", "attempt_in_doubt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", NULL::text AS "reason", NULL::timestamp (3) with time zone AS "finished_at", "limit_id", "admitted_at", "outcome_watched", "notifier_id", "unmet", "unmet_reason", "expires_after_seconds", "begin_by" FROM "runs"
-UNION ALL SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "in_doubt_until", "attempt_in_doubt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", "reason", "finished_at", "limit_id", "admitted_at", "outcome_watched", "notifier_id", "unmet", "unmet_reason", "expires_after_seconds", "begin_by" FROM "history";--> statement-breakpoint
+CREATE VIEW "all_runs" AS SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "in_doubt_until", "attempt_in_doubt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", NULL::text AS "reason", NULL::timestamp (3) with time zone AS "finished_at", "limit_id", "admitted_at", "outcome_watched", "notifier_id", "unmet", "unmet_reason", "expires_after_seconds", "begin_by", "observed" FROM "runs"
+UNION ALL SELECT "id", "scheduled_for", "schedule_uid", "schedule_version", "schedule_id", "trigger", "status", "lane", "priority", "due_at", "attempts", "failures", "recoveries", "coalesced", "coalesced_from", "claimed_by", "claimed_at", "first_claimed_at", "lost_at", "recovered_at", "in_doubt_until", "attempt_in_doubt", "retried_after", "lookups", "handoff_started_at", "handed_off_at", "lateness_ms", "execution_id", "result_status_code", "result_body", "error", "own_payload", "key", "overlap_guarded", "parent_run_id", "open_dependencies", "on_dependency_failure", "has_dependents", "expires_at", "lease_seconds", "worker_id", "progress", "attempt_log", "created_at", "updated_at", "reason", "finished_at", "limit_id", "admitted_at", "outcome_watched", "notifier_id", "unmet", "unmet_reason", "expires_after_seconds", "begin_by", "observed" FROM "history";--> statement-breakpoint
 -- A herd locks all schedules of a page at once, and a fire rewrites its schedule's row twice: each row needs room for a second version in its
 -- page, or the update enters all indexes. An instance beats every two seconds. These tables are small and hot: autovacuum comes early to
 -- them, and works without pauses.

@@ -30,6 +30,8 @@ import { addOccurrencesRoute } from './occurrences/routes.ts';
 import { addObservingRoute, addTakeOverRoute, refuseWhileObserving } from './instances/observing-routes.ts';
 import { addNotifierRoutes } from './notifiers/routes.ts';
 import { addOneOffRunRoutes } from './runs/one-off-routes.ts';
+import { addPingRoutes } from './pings/routes.ts';
+import { withoutPingKeys } from './pings/ping-words.ts';
 import { addPreviewRoutes } from './occurrences/preview-routes.ts';
 import { addQueueRoutes } from './queues/routes.ts';
 import { addRunActionRoutes } from './runs/action-routes.ts';
@@ -54,6 +56,7 @@ export async function createServer(deps: ApiDeps): Promise<Api> {
   await server.register(
     (below: Api, _options, done) => {
       if (!deps.hasSignsElsewhere) addSignsOfLife(below, deps);
+      addPingRoutes(below, deps);
       addDashboard(below, deps);
       below.get('/openapi.json', { schema: { hide: true } }, serveDocument);
       void below.register(
@@ -224,7 +227,7 @@ function logRequests(server: Api): void {
   server.addHook('onResponse', async (request, reply) => {
     const line = {
       method: request.method,
-      url: request.url,
+      url: withoutPingKeys(request.url),
       status: reply.statusCode,
       durationMs: Math.round(reply.elapsedTime),
     };

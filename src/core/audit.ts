@@ -7,6 +7,7 @@ export const AUDIT_ACTIONS = [
   'schedule.backfill',
   'schedule.skip',
   'schedule.unskip',
+  'schedule.pingKey',
   'run.create',
   'run.cancel',
   'run.retry',

@@ -2,6 +2,7 @@ import type { AlertEvent } from './alerts/alert-events.ts';
 import type { AttemptOutcome, LookedUp } from './runs/attempts/attempt.ts';
 import type { Instant } from './instant.ts';
 import type { KnownState, TakeOver } from './installation.ts';
+import type { PingOutcome } from './runs/observed/ping-outcome.ts';
 import type { RunStatus } from './runs/run.ts';
 import type { BacklogKind, EffectKind } from './runs/effect.ts';
 import type { AccessEvent } from './access/access-events.ts';
@@ -108,6 +109,8 @@ export type FirelockEvent =
   | ({ type: 'runRetried'; was: RunStatus } & OfRun)
   /** The worker or target of a run reported its end. */
   | ({ type: 'runCompleted'; settlement: RunSettled } & OfMessage & OfAttempt)
+  /** A job reported, by the key of its schedule; `limited`: it was not asked what. */
+  | { type: 'pinged'; outcome: PingOutcome }
   /** Runs whose worker or target did not report in time, and what happened to them. */
   | { type: 'runsExpired'; runs: readonly RunExpired[] }
   | { type: 'expiryRefused'; runId: string; error: string }

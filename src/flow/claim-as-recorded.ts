@@ -2,7 +2,7 @@ import { newlyClaimedRun } from '../store/runs/claims/claimed-run.ts';
 import type { Recorded } from '../store/runs/intents/intent.ts';
 import type { Dispatcher } from './dispatch/dispatch.ts';
 import type { PlannedSchedule } from './plan.ts';
-import { type Fire, firesOf } from './recorded-fires.ts';
+import { type Fire, firesOf, isObservedFire } from './recorded-fires.ts';
 
 export interface RoomDeps {
   dispatcher: Pick<Dispatcher, 'reserve' | 'unreserve' | 'accept'>;
@@ -16,9 +16,9 @@ export function firesWithRoom({ dispatcher }: RoomDeps, planned: readonly Planne
   return fires;
 }
 
-/** Not where it is skipped, nor where it has to wait for a place of its limit. */
-function mayBeClaimed({ schedule, intent }: Fire): boolean {
-  return intent.skipped === null && schedule.limitId === null;
+/** Not where it is skipped or observed, nor where it has to wait for a place of its limit. */
+function mayBeClaimed(fire: Fire): boolean {
+  return fire.intent.skipped === null && fire.schedule.limitId === null && !isObservedFire(fire);
 }
 
 export function giveUpRoom({ dispatcher }: RoomDeps, fires: readonly Fire[]): void {

@@ -152,7 +152,9 @@ function walkOf(
   const { plannedThrough, skips } = schedule;
   const times = fireTimes(timing, schedule, calendars?.histories);
   const from = beginningOf(times, schedule, calendars);
-  const policy = { ...timing, expiresAfterSeconds: schedule.expiresAfterSeconds };
+  const { observe, expiresAfterSeconds } = schedule;
+  // Those of a schedule that observes are not skipped here; the others of it expire once they are recorded.
+  const policy = { ...timing, expiresAfterSeconds: observe === null ? expiresAfterSeconds : null };
   return walkDue(times, policy, from, { ...period, plannedThrough, skips });
 }
 

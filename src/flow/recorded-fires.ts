@@ -3,6 +3,7 @@ import { SKIP_REASONS, lastFireOf } from '../core/time/plan-due.ts';
 import type { ConfirmedCommits } from '../runtime/confirmed-commits.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
+import { isObservedAt } from '../core/schedules/observe.ts';
 import { queueOfLane } from '../core/runs/run-lane.ts';
 import { type Advance, type Intent, type Recorded, intentOf } from '../store/runs/intents/intent.ts';
 import type { LockedSchedule } from '../store/schedules/locked-schedule.ts';
@@ -19,6 +20,11 @@ export function firesOf(planned: readonly PlannedSchedule[]): Fire[] {
   );
 }
 
+/** Nothing is to be claimed or sent. */
+export function isObservedFire({ schedule, intent }: Fire): boolean {
+  return isObservedAt(schedule.observe, intent.scheduledFor);
+}
+
 export function intentIn({ intent }: Fire): Intent {
   return intent;
 }
@@ -33,6 +39,7 @@ export function advanceOf({ schedule, plan }: PlannedSchedule): Advance {
     plannedThrough: plan.fires.at(-1)?.scheduledFor ?? null,
     lastFireAt: lastFireOf(plan),
     isBounded: schedule.isBounded || schedule.expiresAfterSeconds !== null,
+    observes: schedule.observe !== null,
   };
 }
 
@@ -84,7 +91,9 @@ function missedOf(recorded: readonly Fire[]): MissedFires {
 
 /** Wakes loops for the runs that were inserted, and that this instance does not send itself. */
 export function wakeForRecorded(wake: Wake, inserted: readonly Fire[], { waits, effects }: Recorded): void {
-  const open = inserted.filter(({ intent }) => !intent.claimed && intent.skipped === null);
+  const open = inserted.filter(
+    (fire) => !fire.intent.claimed && fire.intent.skipped === null && !isObservedFire(fire),
+  );
   const started = open.filter(({ intent }) => !waits(intent.id));
   const pending = started.filter(({ schedule }) => schedule.limitId === null);
   const toPull = pending.filter(({ schedule }) => queueOfLane(schedule.lane) !== null);

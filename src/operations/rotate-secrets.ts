@@ -1,16 +1,18 @@
 /**
- * Guarantees: every secret value that can be decrypted is encrypted with the first key, in all versions, definitions of one-off runs and
- *   connections; what they say stays the same.
+ * Guarantees: every secret value that can be decrypted is encrypted with the first key, in all versions, definitions of one-off runs,
+ *   connections and keys of observed schedules; what they say stays the same.
  * Transaction: one for each fifty definitions or connections, under their row locks, while instances run.
  * If the process dies here: what was done stays done; run again, it does the rest.
  */
 import type { Connection } from '../core/connections/connection.ts';
 import { keyIdsOfConnection, resealConnection } from '../core/connections/connection-secrets.ts';
 import type { KeyRing } from '../core/secrets/key-ring.ts';
+import { keyIdsOfPingKey, resealPingKey } from '../core/secrets/ping-key-values.ts';
 import { keyIdsIn, resealTarget } from '../core/schedules/target-secrets.ts';
 import type { Database } from '../postgres/database.ts';
 import { isLockedByOthers } from '../postgres/errors.ts';
 import type { Executor, Transaction } from '../postgres/executor.ts';
+import { type StoredPingKey, pageOfPingKeys, rewritePingKeys } from '../store/secrets/rewrite-ping-keys.ts';
 import { pageOfConnections, rewriteConnections } from '../store/secrets/rewrite-connections.ts';
 import {
   type DefinitionKey,
@@ -72,6 +74,14 @@ const CONNECTIONS: Shelf<Connection, Connection> = {
   what: ({ id }) => `connection ${id}`,
 };
 
+const PING_KEYS: Shelf<StoredPingKey, StoredPingKey> = {
+  page: pageOfPingKeys,
+  rewrite: rewritePingKeys,
+  reseal: resealPingKey,
+  keyIds: keyIdsOfPingKey,
+  what: ({ uid }) => `the pingKey of ${uid}`,
+};
+
 /** Another walk finds values that were written or locked meanwhile; more walks are not made at once. */
 const MAX_WALKS = 5;
 const READ_AT_ONCE = 200;
@@ -103,6 +113,7 @@ async function walkOnce(deps: RotationDeps): Promise<Walked> {
   const walked: Walked = { rotated: 0, byKey: new Map(), unreadable: [], locked: 0 };
   await walkAlong(deps, DEFINITIONS, walked);
   await walkAlong(deps, CONNECTIONS, walked);
+  await walkAlong(deps, PING_KEYS, walked);
   return walked;
 }
 

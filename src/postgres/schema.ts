@@ -32,6 +32,7 @@ import type { Bound } from '../core/schedules/expect.ts';
 import type { Overlap } from '../core/schedules/schedule.ts';
 import type { FollowedEnd } from '../core/timing/timing.ts';
 import type { AttemptError } from '../core/runs/attempts/outcome.ts';
+import type { SecretText } from '../core/secrets/key-ring.ts';
 import type { StoredDefinition } from '../core/schedules/stored-definition.ts';
 import type { Instant } from '../core/instant.ts';
 
@@ -105,6 +106,11 @@ export const schedules = pgTable(
     startWithinSeconds: integer('start_within_seconds'),
     finishWithinSeconds: integer('finish_within_seconds'),
     expiresAfterSeconds: integer('expires_after_seconds'),
+    /** How long an observed run may go without a report, and until when its runs are observed (null: for ever); null: none are. */
+    reportSeconds: doublePrecision('report_seconds'),
+    observeUntil: instantColumn('observe_until'),
+    /** It has no trigger at all. */
+    heartbeat: boolean().notNull().default(false),
     createdAt: instantColumn('created_at').notNull(),
     updatedAt: instantColumn('updated_at').notNull(),
     /** Of `version`: here as well, so that a fire does not look it up. */
@@ -331,6 +337,8 @@ const runColumns = () => ({
   /** While it runs: when it expires, and by how much a heartbeat extends that. */
   expiresAt: instantColumn('expires_at'),
   leaseSeconds: doublePrecision('lease_seconds'),
+  /** Nothing is sent: its job reports. */
+  observed: boolean().notNull().default(false),
   /** The worker that claimed a pull run last. */
   workerId: text('worker_id'),
   /** 0 … 1, from the last heartbeat that said so. */
@@ -386,7 +394,9 @@ export const runs = pgTable(
       .where(sql`status = 'pending' AND claimed_by IS NULL AND ready`),
     index('runs_to_come')
       .on(t.dueAt)
-      .where(sql`status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL`),
+      .where(
+        sql`status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL AND NOT observed`,
+      ),
     index('runs_bounded')
       .on(t.boundAt)
       .where(sql`bound_at IS NOT NULL`),
@@ -405,7 +415,14 @@ export const runs = pgTable(
       .where(sql`status = 'pending' AND claimed_by IS NOT NULL`),
     index('runs_running')
       .on(t.expiresAt)
-      .where(sql`status = 'running'`),
+      .where(sql`status = 'running' OR observed`),
+    // Which run a report is for: the oldest that may begin, or end; or the one of its `rid`, which is its execution's id.
+    index('runs_observed')
+      .on(t.scheduleUid, t.status, t.id)
+      .where(sql`observed AND execution_id IS NULL`),
+    index('runs_reported')
+      .on(t.scheduleUid, t.executionId)
+      .where(sql`observed AND execution_id IS NOT NULL`),
     index('runs_to_admit')
       .on(t.limitId, t.priority, t.dueAt)
       .where(sql`status = 'pending' AND limit_id IS NOT NULL AND admitted_at IS NULL`),
@@ -426,6 +443,8 @@ export const runs = pgTable(
       WHEN admitted_at IS NULL THEN NOT ready AND claimed_by IS NULL AND status <> 'running'
       ELSE ready AND status <> 'waiting' END`,
     ),
+    // Whatever writes a run: one that is observed is never claimed.
+    check('runs_observed', sql`NOT observed OR NOT ready AND claimed_by IS NULL AND limit_id IS NULL`),
     check('runs_lane', BOUNDED_LANE),
     check('runs_open', sql`status IN ('waiting', 'pending', 'running')`),
   ],
@@ -462,6 +481,13 @@ export const history = pgTable('history', { ...runColumns(), ...endColumns() }, 
     .on(t.trigger, t.id)
     .where(sql`trigger <> 'schedule'`),
   // For the messages of a scope: by their notifiers, which may have been deleted.
+  // Of observed runs: by the `rid` of their reports, and those that a late one may put right.
+  index('history_reported')
+    .on(t.scheduleUid, t.executionId)
+    .where(sql`observed AND execution_id IS NOT NULL`),
+  index('history_unreported')
+    .on(t.scheduleUid, t.id)
+    .where(sql`observed AND execution_id IS NULL AND status = 'failed' AND error->>'kind' = 'expired'`),
   index('history_of_notifier')
     .on(t.notifierId, t.id)
     .where(sql`notifier_id IS NOT NULL`),
@@ -476,6 +502,14 @@ export const history = pgTable('history', { ...runColumns(), ...endColumns() }, 
     .on(t.scheduleUid, t.finishedAt)
     .where(sql`outcome_watched AND status IN ('failed', 'unknown', 'abandoned')`),
 ]);
+
+/** By what jobs of observed schedules report. It is found by its hash, and can be shown again. */
+export const pingKeys = pgTable('ping_keys', {
+  scheduleUid: uuid('schedule_uid').primaryKey(),
+  keyHash: bytes('key_hash').notNull().unique('ping_keys_hash'),
+  /** Encrypted where there is a key. */
+  key: jsonb().$type<SecretText>().notNull(),
+});
 
 /** Schedules that have pauseAfterFailures or successWithinSeconds: from when on their runs count. */
 export const outcomeWatches = pgTable(

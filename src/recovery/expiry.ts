@@ -90,6 +90,7 @@ async function expireSilent(
   const handoffs = await database.run((db) => loadHandoffs(db, runs));
   const expiries = runs.map((run): Expiry => {
     const attempted = attemptedOf(targets, run, handoffs.get(versionKey(run)));
+    if (run.observed) return { run, settlement: unreported(run) };
     const outcome = { kind: 'unknown', error: silenceOf(run), senderStopped: false } as const;
     return { run, settlement: settlementOf(outcome, attempted, now, Math.random()) };
   });
@@ -129,6 +130,18 @@ async function expire(
   });
   return settled;
 }
+
+/** Of an observed run: whatever its definition says, it is never tried again. */
+function unreported(run: SilentRun): Settlement {
+  const { failures, expiresAt } = run;
+  const message = `its job reported nothing by ${isoInstant(expiresAt)}`;
+  const error = { kind: 'expired', message } as const;
+  return { ...NOTHING_CAME, status: 'failed', failures, error };
+}
+
+const NOTHING_CAME = {
+  ...{ leaseSeconds: null, retryAt: null, executionId: null, statusCode: null, body: null, doubt: null },
+};
 
 /** If the definition is missing, the run counts as at-least-once. */
 function attemptedOf(targets: TargetRegistry, run: SilentRun, handoff: Handoff | undefined): Attempted {

@@ -167,7 +167,7 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
   const server = await createServer({
     access,
     browserRules: createBrowserRules(asked),
-    clock: systemClock,
+    clock: asked.clock,
     connectionLimits: { ...standardLimits(() => false), ...limits },
     answerLimits,
     hasSignsElsewhere: false,

@@ -125,7 +125,7 @@ describe('the document', () => {
 
   test('tells kinds of triggers and of targets apart', () => {
     const { schemas } = document.components;
-    expect(schemas['ScheduleInput']?.if?.oneOf).toHaveLength(4);
+    expect(schemas['ScheduleInput']?.if?.oneOf).toHaveLength(5);
     for (const name of ['TargetInput', 'AnsweredTarget'])
       expect(schemas[name]?.discriminator).toMatchObject({
         propertyName: 'type',

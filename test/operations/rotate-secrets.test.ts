@@ -17,6 +17,7 @@ import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { CONNECTION_ROWS } from '../../src/store/connections/find-connections.ts';
 import { findNamed } from '../../src/store/names/find-named.ts';
 import { NOTIFIER_ROWS } from '../../src/store/notifiers/find-notifiers.ts';
+import { mintPingKeys, readPingKeys } from '../../src/store/runs/observed/ping-keys.ts';
 import { sampleUsedKeys } from '../../src/store/secrets/used-keys.ts';
 import { SECRETS, opened, ringOf } from '../support/secrets.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
@@ -154,4 +155,16 @@ test('it can be interrupted between two batches, and needs a key', async () => {
   await expect(rotateSecrets({ database, secrets: NEWER, signal: AbortSignal.abort() })).rejects.toThrow();
   const secrets = { ...NEWER, sealsWith: null };
   await expect(rotateSecrets({ database, secrets, signal: never })).rejects.toThrow('FIRELOCK_SECRET_KEYS');
+});
+
+test('keys of observed schedules are encrypted anew, and stay what they are', async () => {
+  const { uid } = await instance.put('observed', { url: '', observe: { until: null } });
+  const [minted] = await store.database.transaction((tx) => mintPingKeys(tx, SECRETS, [uid]));
+  const keyBy = async (ring: typeof SECRETS) =>
+    (await store.database.run((db) => readPingKeys(db, ring, [uid]))).get(uid);
+  await rotateSecrets({ database: store.database, secrets: NEWER, signal: never });
+  const [row] = await store.rows(sql`SELECT key->>'keyId' AS id FROM ping_keys`);
+  expect(row).toEqual({ id: 'newer' });
+  expect([await keyBy(NEWER), await keyBy(SECRETS)]).toEqual([minted, undefined]);
+  expect((await usedKeys()).keyIds).toContain('newer');
 });

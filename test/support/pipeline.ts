@@ -295,6 +295,7 @@ export function definitionOf({ url, ...given }: Partial<Definition> & { url: str
     pauseAfterFailures: null,
     successWithinSeconds: null,
     expect: null,
+    observe: null,
     target: targetAt(url),
     ...given,
   };

@@ -48,4 +48,5 @@ const FIRST = {
   overlap_guarded: false,
   has_dependents: false,
   outcome_watched: false,
+  observed: false,
 };

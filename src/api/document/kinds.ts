@@ -27,6 +27,22 @@ export function exactlyOneOf(triggers: readonly Trigger[] = ALL): { oneOf: objec
   };
 }
 
+/** As above, or none: of a schedule whose job only reports. */
+export function exactlyOneOrHeartbeat(): { oneOf: object[] } {
+  const none = Object.fromEntries(ALL.map((trigger) => [trigger, NOT_GIVEN]));
+  const heartbeat = {
+    title: 'Heartbeat',
+    required: ['observe', 'successWithinSeconds'],
+    properties: {
+      ...none,
+      ...NO_DAYS,
+      observe: { type: 'object' },
+      successWithinSeconds: { type: 'integer' },
+    },
+  };
+  return { oneOf: [...exactlyOneOf().oneOf, heartbeat] };
+}
+
 /** At most one of these is given: the others are absent, or null. */
 export function atMostOneOf(triggers: readonly Trigger[] = ALL): { anyOf: object[] } {
   return {

@@ -53,6 +53,8 @@ function answerBackfilled(id: string, done: Backfilled) {
     }
     case 'unplannable':
       throw new Problem(422, `version ${done.version} of schedule ${id} cannot be planned: ${done.error}`);
+    case 'observed':
+      throw new Problem(409, `schedule ${id} is observed then: another scheduler runs the job`);
     case 'tooLate': {
       const message = `is later than now (${isoInstant(done.now)}): only past occurrences can be backfilled`;
       throw invalid([{ path: '/to', message }], 422);

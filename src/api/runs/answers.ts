@@ -54,6 +54,7 @@ export function answerRun(stored: Run): z.output<typeof run> {
     progress: stored.progress,
     unmet: [...stored.unmet],
     unmetReason: stored.unmetReason,
+    observed: stored.observed,
     createdAt: isoInstant(stored.createdAt),
     updatedAt: isoInstant(stored.updatedAt),
   };
@@ -73,8 +74,8 @@ function answerHandoffTarget(target: HandoffTarget) {
 }
 
 /** Until when a heartbeat or an end must come, from the worker or from the job that the target started. */
-function awaited({ status, queue, expiresAt }: Run) {
-  const until = status === 'running' ? isoOrNull(expiresAt) : null;
+function awaited({ status, observed, queue, expiresAt }: Run) {
+  const until = status === 'running' || observed ? isoOrNull(expiresAt) : null;
   return { leaseUntil: queue === null ? null : until, completionDueAt: queue === null ? until : null };
 }
 

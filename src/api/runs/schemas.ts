@@ -104,6 +104,10 @@ export const runFields = {
     .max(1)
     .nullable()
     .meta({ description: 'How much of it is done, by the last `/heartbeat`.' }),
+  observed: z.boolean().meta({
+    description: 'Nothing was sent: another scheduler runs the job, which reports.',
+    example: false,
+  }),
   unmet: z.array(expectBound).meta({ description: 'Bounds of `expect` that did not hold.', example: [] }),
   unmetReason: z
     .string()

@@ -11,7 +11,8 @@ import { answerTarget } from '../targets/answers.ts';
 
 type ScheduleAnswer = z.output<typeof schedule>;
 
-export function answerSchedule(stored: Schedule): ScheduleAnswer {
+/** `pingKey`: null where the caller does not see it, and where there is none. */
+export function answerSchedule(stored: Schedule, pingKey: string | null): ScheduleAnswer {
   const { definition } = stored;
   return {
     id: stored.id,
@@ -22,6 +23,7 @@ export function answerSchedule(stored: Schedule): ScheduleAnswer {
     error: stored.error,
     nextFireAt: isoOrNull(stored.nextFireAt),
     lastFireAt: isoOrNull(stored.lastFireAt),
+    pingKey,
     lockedBy: stored.lockedBy,
     lockedAt: isoOrNull(stored.lockedAt),
     version: stored.version,
@@ -37,7 +39,7 @@ export function answerSchedule(stored: Schedule): ScheduleAnswer {
 export function answerDefinition(definition: Definition) {
   const { description, cron, everySeconds, at, after, timezone, startAt, endAt } = definition;
   const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = definition;
-  const { pauseAfterFailures, successWithinSeconds, expect, expiresAfterSeconds } = definition;
+  const { pauseAfterFailures, successWithinSeconds, expiresAfterSeconds } = definition;
   const { enabled, pauseReason, pauseUntil, target, retry, timeoutSeconds } = definition;
   const { completion, completionTimeoutSeconds, delivery, priority, limit, labels } = definition;
   const { maxAttempts, minBackoffSeconds, maxBackoffSeconds } = retry;
@@ -54,7 +56,7 @@ export function answerDefinition(definition: Definition) {
     pauseUntil: isoOrNull(pauseUntil),
     pauseAfterFailures,
     successWithinSeconds,
-    expect: expect && answerExpect(expect),
+    ...answerJudged(definition),
     startAt: isoOrNull(startAt),
     endAt: isoOrNull(endAt),
     target: answerTarget(target),
@@ -72,6 +74,13 @@ export function answerDefinition(definition: Definition) {
     priority,
     limit,
     labels,
+  };
+}
+
+function answerJudged({ expect, observe }: Definition) {
+  return {
+    expect: expect && answerExpect(expect),
+    observe: observe && { until: isoOrNull(observe.until) },
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Instant } from '../../core/instant.ts';
 import { sameDefinition } from '../../core/time/definition-change.ts';
 import type { ResultBound } from '../../core/schedules/expect.ts';
-import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
+import type { Definition, Schedule, ScheduleTarget } from '../../core/schedules/schedule.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { resealTarget } from '../../core/schedules/target-secrets.ts';
 import { MAX_PAYLOAD_BYTES, isObject } from '../http/json/json-body.ts';
@@ -40,12 +40,13 @@ export function resolveInput(
   const faults: Fault[] = [];
   const impossible: Fault[] = [];
   const before = current?.definition.target ?? null;
-  const unmasked = unmaskTarget(input.target, before, { faults, impossible }, sealing);
-  const target = sealed(unmasked, sealing, before, impossible);
-  const { id, status, late, error, nextFireAt, lastFireAt, lockedBy, lockedAt, version, ...rest } = input;
-  const { createdAt, updatedAt, ...sent } = rest;
+  const given =
+    input.target === null ? NO_TARGET : unmaskTarget(input.target, before, { faults, impossible }, sealing);
+  const target = sealed(given, sealing, before, impossible);
+  const { id, status, late, error, nextFireAt, lastFireAt, pingKey, lockedBy, lockedAt, ...rest } = input;
+  const { version, createdAt, updatedAt, ...sent } = rest;
   // A patch may leave out the expression that is stored, which was not read with it.
-  faults.push(...dayRuleFaults({ ...sent }), ...bodySizeFaults(input.target, payload));
+  faults.push(...dayRuleFaults({ ...sent }), ...bodySizeFaults(input.target ?? {}, payload));
   const { enabled, pauseReason, pauseUntil } = sent;
   return {
     faults,
@@ -62,6 +63,8 @@ export function resolveInput(
     },
   };
 }
+
+const NO_TARGET: ScheduleTarget = { type: 'none' };
 
 type SentBound = NonNullable<NonNullable<ScheduleInput['expect']>['result']>[number];
 

@@ -16,6 +16,8 @@ import { encodeCursor, limitQuery, pageOf, pageSchema, scheduleCursor } from '..
 import { checkPreconditions, etagOf, ifMatchHeader, preconditionHeaders } from '../http/preconditions.ts';
 import { noSuch } from '../http/problem.ts';
 import { answerSchedule } from './answers.ts';
+import { answerTo, shownKeys } from './shown-keys.ts';
+import { addObservedRoutes } from './observed-routes.ts';
 import { accepted, resolveInput, resolvePatch } from './inputs.ts';
 import { withNextFires } from './next-fires.ts';
 import { changeOne } from './writes.ts';
@@ -33,6 +35,7 @@ export function addScheduleRoutes(api: Api, deps: ApiDeps): void {
   addPutRoute(api, deps);
   addPatchRoute(api, deps);
   addDeleteRoute(api, deps);
+  addObservedRoutes(api, deps);
 }
 
 const listQuery = z.strictObject({
@@ -63,7 +66,7 @@ const listedSchedule = schedule
   })
   .meta({ id: 'ListedSchedule' });
 
-function addListRoute(api: Api, { database }: ApiDeps): void {
+function addListRoute(api: Api, { database, secrets }: ApiDeps): void {
   api.get(
     '/schedules',
     {
@@ -88,7 +91,9 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
         const recents = recent === undefined ? null : await recentRuns(db, shown, recent, scope);
         return { rows: listed, runs: recents, end: last };
       });
-      const answer = (one: Schedule) => ({ ...answerSchedule(one), ...recentRunsOf(one, runs) });
+      const keys = await shownKeys({ database, secrets }, caller, rows);
+      const keyOf = ({ uid }: Schedule) => keys.get(uid) ?? null;
+      const answer = (one: Schedule) => ({ ...answerSchedule(one, keyOf(one)), ...recentRunsOf(one, runs) });
       const cursorOf = ({ id }: { id: string }) => ({ after: id });
       const page = pageOf({ rows: await withNextFires(database, rows), limit, room }, answer, cursorOf);
       return {
@@ -106,7 +111,7 @@ function recentRunsOf({ uid }: Schedule, runs: ReadonlyMap<string, readonly Rece
   return { recentRuns: (runs.get(uid) ?? []).map(answer) };
 }
 
-function addGetRoute(api: Api, { database }: ApiDeps): void {
+function addGetRoute(api: Api, deps: ApiDeps): void {
   api.get(
     '/schedules/:id',
     {
@@ -119,11 +124,11 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
         response: { 200: json('The schedule', schedule), ...problems(400, 404) },
       },
     },
-    async ({ params: { id } }, reply) => {
-      const found = await database.run((db) => findSchedule(db, id));
+    async ({ params: { id }, caller }, reply) => {
+      const found = await deps.database.run((db) => findSchedule(db, id));
       if (!found) throw noSuch(`schedule ${id}`);
-      const [shown = found] = await withNextFires(database, [found]);
-      return reply.header('ETag', etagOf(found)).send(answerSchedule(shown));
+      const [shown = found] = await withNextFires(deps.database, [found]);
+      return reply.header('ETag', etagOf(found)).send(await answerTo(deps, caller, shown));
     },
   );
 }
@@ -162,7 +167,7 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
         return accepted(resolved, { id, current, now, calendars }, deps.secrets);
       });
       if (change === 'created') void reply.code(201).header('Location', `/api/v1/schedules/${id}`);
-      return reply.header('ETag', etagOf(written)).send(answerSchedule(written));
+      return reply.header('ETag', etagOf(written)).send(await answerTo(deps, caller, written));
     },
   );
 }
@@ -201,7 +206,7 @@ function addPatchRoute(api: Api, deps: ApiDeps): void {
         const resolved = resolvePatch(sent?.value, sent?.payloads.get('/payload'), current, rules);
         return accepted(resolved, { id, current, now, calendars }, deps.secrets);
       });
-      return reply.header('ETag', etagOf(written)).send(answerSchedule(written));
+      return reply.header('ETag', etagOf(written)).send(await answerTo(deps, caller, written));
     },
   );
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { MAX_INTERVAL_SECONDS } from '../../core/instant.ts';
-import { atMostOneOf, exactlyOneOf } from '../document/kinds.ts';
+import { atMostOneOf, exactlyOneOrHeartbeat } from '../document/kinds.ts';
 import {
   ALWAYS,
   answeredInstant,
@@ -15,15 +15,11 @@ import {
 import { MAX_ITEMS } from '../http/json/json-parts.ts';
 import { labelName, labelsNamed, storedLabelName } from '../http/label-schemas.ts';
 import { scheduleStatus } from '../http/word-schemas.ts';
+import { answeredTarget, targetInput, targetPatch } from '../targets/schemas.ts';
 import { handoffAnswer, handoffInput, handoffPatch, turnInput } from '../targets/handoff-schemas.ts';
+import { answeredObserve, completeSchedule, observeInput, observePatch } from './observe-schemas.ts';
 import { answeredExpect, expectInput, expectPatch } from './expect-schemas.ts';
-import {
-  atMostOneKind,
-  exactlyOneKind,
-  timingAnswer,
-  timingInput,
-  timingPatch,
-} from './timing/timing-schemas.ts';
+import { atMostOneKind, timingAnswer, timingInput, timingPatch } from './timing/timing-schemas.ts';
 
 /** Those that were stored before they were refused can be taken away. */
 function keysWithoutColon(given: Record<string, string | null>, context: z.core.$RefinementCtx): void {
@@ -66,6 +62,7 @@ const readOnlyFields = {
   error: ignored,
   nextFireAt: ignored,
   lastFireAt: ignored,
+  pingKey: ignored,
   lockedBy: ignored,
   lockedAt: ignored,
   version: ignored,
@@ -79,30 +76,33 @@ const definitionInput = {
   enabled: enabled.default(true),
   ...orNull(pauseFields),
   expect: expectInput.nullable().default(null),
+  observe: observeInput.nullable().default(null),
   ...handoffInput,
+  target: targetInput.nullable().default(null),
   ...turnInput,
   labels: labelsNamed(labelName),
   ...readOnlyFields,
 };
 
-const ONE_OF_FOUR = 'Exactly one of `cron`, `everySeconds`, `at` and `after` says when it fires.';
+const ONE_OF_FOUR =
+  'Exactly one of `cron`, `everySeconds`, `at` and `after` says when it fires; none of a heartbeat (`observe`).';
 
 export const scheduleInput = z
   .strictObject({ id: scheduleIdText.optional(), ...definitionInput })
-  .superRefine(exactlyOneKind, ALWAYS)
-  .meta({ id: 'ScheduleDefinition', description: ONE_OF_FOUR, ...exactlyOneOf() });
+  .superRefine(completeSchedule, ALWAYS)
+  .meta({ id: 'ScheduleDefinition', description: ONE_OF_FOUR, ...exactlyOneOrHeartbeat() });
 export type ScheduleInput = z.output<typeof scheduleInput>;
 
 /** What a patch makes of a stored schedule, whose labels may be older than the rule for their keys. */
 export const patchedInput = z
   .strictObject({ ...scheduleInput.shape, labels: labelsNamed(storedLabelName) })
-  .superRefine(exactlyOneKind, ALWAYS);
+  .superRefine(completeSchedule, ALWAYS);
 
 /** Of a batch. */
 export const itemInput = z
   .strictObject({ id: scheduleIdText, ...definitionInput })
-  .superRefine(exactlyOneKind, ALWAYS)
-  .meta({ id: 'ScheduleWithId', description: ONE_OF_FOUR, ...exactlyOneOf() });
+  .superRefine(completeSchedule, ALWAYS)
+  .meta({ id: 'ScheduleWithId', description: ONE_OF_FOUR, ...exactlyOneOrHeartbeat() });
 
 /** The fields beside the items of a batch. */
 export const besideItems = {
@@ -122,7 +122,9 @@ export const schedulePatch = z
     enabled: enabled.nullish(),
     ...nullish(pauseFields),
     expect: expectPatch.nullish(),
+    observe: observePatch.nullish(),
     ...handoffPatch,
+    target: targetPatch.nullish(),
     labels: z.record(storedLabelName, text(255).nullable()).superRefine(keysWithoutColon).nullish(),
     ...readOnlyFields,
   })
@@ -147,7 +149,9 @@ export const schedule = z
     pauseAfterFailures: pauseFields.pauseAfterFailures.nullable(),
     successWithinSeconds: pauseFields.successWithinSeconds.nullable(),
     expect: answeredExpect,
+    observe: answeredObserve,
     ...handoffAnswer,
+    target: answeredTarget.nullable().meta({ description: 'Null: nothing is sent, since it only observes.' }),
     labels: z.record(z.string(), z.string()),
     status: scheduleStatus.meta({
       description: '`ended`: nothing is left to fire; `error`: it cannot be planned, and `error` says why.',
@@ -160,6 +164,10 @@ export const schedule = z
       description: 'With its jitter; null unless active. Fires that are to be skipped are passed over.',
     }),
     lastFireAt: answeredInstant.nullable(),
+    pingKey: z.string().nullable().meta({
+      description:
+        'By which the job of an observed schedule reports, at `/ping/KEY`. For operators and admins who may change it; else null.',
+    }),
     lockedBy: z.string().nullable(),
     lockedAt: answeredInstant.nullable(),
     version: z.int(),

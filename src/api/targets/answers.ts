@@ -1,11 +1,12 @@
 import { parseKeepingDigits } from '../../core/json-text.ts';
 import type { BodyTemplate, OutcomeRules } from '../../core/schedules/target-parts.ts';
-import type { HttpCall, HttpTarget, Target } from '../../core/schedules/schedule.ts';
+import type { HttpCall, HttpTarget, ScheduleTarget } from '../../core/schedules/schedule.ts';
 import { type Credential, type SecretFile, isSecretFile } from '../../core/secrets/secret-file.ts';
 import { MASK } from './http-call-schemas.ts';
 
 /** A target with its header values and secrets masked. Answers never decrypt anything. */
-export function answerTarget(target: Target) {
+export function answerTarget(target: ScheduleTarget) {
+  if (target.type === 'none') return null;
   return target.type === 'pull' ? { type: target.type, queue: target.queue } : answerHttpTarget(target);
 }
 

@@ -1,5 +1,5 @@
 import { destinationOf, type OutcomeRules } from '../../core/schedules/target-parts.ts';
-import type { HttpCall, HttpTarget, Target } from '../../core/schedules/schedule.ts';
+import type { HttpCall, HttpTarget, ScheduleTarget, Target } from '../../core/schedules/schedule.ts';
 import { type Credential, isSecretFile } from '../../core/secrets/secret-file.ts';
 import { pointer } from '../../core/json-text.ts';
 import { isObject } from '../http/json/json-body.ts';
@@ -22,7 +22,7 @@ interface Found {
  */
 export function unmaskTarget(
   input: TargetInput,
-  stored: Target | null,
+  stored: ScheduleTarget | null,
   found: Found,
   rules: FileRules,
 ): Target {
@@ -151,11 +151,11 @@ function keeper(given: Placed<{ url: string }>, stored: Placed<{ url: string }> 
  * The target to which a merge patch is applied. A patch that names another type replaces the target, and keeps nothing
  * of the old one.
  */
-export function patchableTarget(stored: Target, patch: unknown): object {
+export function patchableTarget(stored: ScheduleTarget, patch: unknown): object | null {
   const shown = answerTarget(stored);
   const type = isObject(patch) ? patch['type'] : undefined;
   if (type !== undefined && type !== stored.type) return {};
-  if (shown.type === 'pull') return shown;
+  if (shown?.type !== 'http') return shown;
   const { outcome, lookup, cancel } = shown;
   return {
     ...withoutRenamedHeaders(shown, patch),
@@ -196,12 +196,12 @@ export interface Sealing extends FileRules {
  * The target as it is stored: its secret values are encrypted. Values that cannot be encrypted without a key are added
  * to `impossible`.
  */
-export function sealed(
-  given: Target,
+export function sealed<Given extends ScheduleTarget>(
+  given: Given,
   { secrets: ring, uid }: Pick<Sealing, 'secrets' | 'uid'>,
-  before: Target | null,
+  before: ScheduleTarget | null,
   impossible: Fault[],
-): Target {
+): Given {
   const { target, unsealed } = sealTarget(given, { ring, uid, before });
   impossible.push(...unsealed.map(({ steps }) => ({ path: pointer(['target', ...steps]), message: NO_KEY })));
   return target;

@@ -18,7 +18,7 @@ export interface Exported {
 }
 
 const READ_ONLY =
-  'status late error nextFireAt lastFireAt lockedBy lockedAt version createdAt updatedAt'.split(' ');
+  'status late error nextFireAt lastFireAt pingKey lockedBy lockedAt version createdAt updatedAt'.split(' ');
 const DEFAULTS: Readonly<Record<string, unknown>> = {
   ...scheduleInput.parse({ everySeconds: 60, target: { type: 'pull', queue: 'q' } }),
   // Exactly one of the four is required.

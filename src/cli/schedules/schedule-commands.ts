@@ -4,7 +4,7 @@ import { addDelete } from '../common/confirmed-actions.ts';
 import { addBackfillSchedule, addFireSchedule } from './fire-schedules.ts';
 import { addBulkSchedules, addPauseSchedule } from './pause-schedules.ts';
 import { addSetSchedule } from './set-schedule.ts';
-import { addGetSchedule, addListSchedules } from './show-schedules.ts';
+import { addGetSchedule, addListSchedules, addObservedSchedule } from './show-schedules.ts';
 import { addSkipFire, addUpcomingFires } from './upcoming-fires.ts';
 import { addWhySchedule } from './why-schedule.ts';
 
@@ -17,6 +17,7 @@ export function addScheduleCommands(program: Command, cli: Cli): void {
   addFireSchedule(schedule, cli);
   addUpcomingFires(schedule, cli);
   addWhySchedule(schedule, cli);
+  addObservedSchedule(schedule, cli);
   addSkipFire(schedule, cli);
   addBackfillSchedule(schedule, cli);
   addBulkSchedules(schedule, cli);

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { dayRulesInWords } from '../../core/describe/describe-day-rules.ts';
 import { type Cli, withExamples } from '../cli.ts';
-import { collect } from '../common/arguments.ts';
-import type { ScheduleAnswer } from '../server/answers.ts';
+import { INSTANT, type Period, collect, periodOf } from '../common/arguments.ts';
+import type { ObservedAnswer, ScheduleAnswer } from '../server/answers.ts';
 import { type ListOptions, listOptions, showList } from '../server/list-pages.ts';
 import { pathOf } from '../server/server-calls.ts';
 import type { View } from '../terminal/output.ts';
@@ -61,8 +61,8 @@ export function addGetSchedule(parent: Command, cli: Cli): void {
 }
 
 function scheduleLines(schedule: ScheduleAnswer, view: View): string[] {
-  const { id, description, pauseReason, pauseUntil, error, timezone, labels, version, expiresAfterSeconds } =
-    schedule;
+  const { id, description, pauseReason, pauseUntil, error, timezone, labels, version } = schedule;
+  const { expiresAfterSeconds, observe, pingKey } = schedule;
   return view.pairs([
     ['id', id],
     ['description', description],
@@ -74,6 +74,8 @@ function scheduleLines(schedule: ScheduleAnswer, view: View): string[] {
     ['zone', timezone],
     ['next fire', view.time(schedule.nextFireAt)],
     ['last fire', view.time(schedule.lastFireAt)],
+    ['observed', observe && (observe.until === null ? 'always' : `until ${view.time(observe.until)}`)],
+    ['reports to', pingKey === null ? null : `/ping/${pingKey}`],
     ['target', JSON.stringify(schedule.target)],
     ['payload', schedule.payload === null ? null : JSON.stringify(schedule.payload)],
     ['overlap', schedule.overlap],
@@ -88,12 +90,42 @@ function scheduleLines(schedule: ScheduleAnswer, view: View): string[] {
   ]);
 }
 
+export function addObservedSchedule(parent: Command, cli: Cli): void {
+  const command = parent
+    .command('observed')
+    .description('what the job of an observed schedule reported, compared with when it was expected')
+    .argument('<id>')
+    .option('--from <instant>', `inclusive: ${INSTANT}`, '-30d')
+    .option('--to <instant>', 'exclusive', 'now')
+    .action((id: string, period: Period) => {
+      const query = periodOf(period, cli.surroundings);
+      return cli.show(
+        cli.server().call('GET', pathOf('schedules', id, 'observed'), { query }),
+        observedLines,
+      );
+    });
+  withExamples(command, 'firelock schedule observed invoices --from -7d');
+}
+
+function observedLines({ expected, lateness, ...counts }: ObservedAnswer, view: View): string[] {
+  const late = ({ p50Ms, p95Ms, maxMs }: ObservedAnswer['lateness']) =>
+    p50Ms === null ? null : `${p50Ms} ms as a rule, ${p95Ms} ms in one of twenty, ${maxMs} ms at most`;
+  return view.pairs([
+    ['expected', expected === null ? null : String(expected)],
+    ...(['reported', 'missed', 'extra', 'failed'] as const).map((name): [string, string] => [
+      name,
+      String(counts[name]),
+    ]),
+    ['late by', late(lateness)],
+  ]);
+}
+
 /** When it fires, on one line. */
 export function triggerText({ cron, everySeconds, at, after }: ScheduleAnswer): string {
   if (cron) return [cron].flat().join(' | ');
   if (everySeconds) return `every ${everySeconds} s`;
   if (at) return `at ${at}`;
-  return after ? `after ${after.scheduleId} (${after.on.join(', ')})` : '';
+  return after ? `after ${after.scheduleId} (${after.on.join(', ')})` : 'never: its job only reports';
 }
 
 /** Its status, and that it is late. */

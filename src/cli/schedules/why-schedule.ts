@@ -149,6 +149,7 @@ function standing({ schedule, besides }: Explained, view: View): string {
     pauseReason === null || paused !== null ? null : `because: ${pauseReason}`,
     pauseUntil === null ? null : `until ${view.time(pauseUntil)}`,
     error === null ? null : `because: ${error}`,
+    schedule.observe === null ? null : 'another scheduler runs its job, which reports',
     late ? 'it is late: no run has succeeded for too long' : null,
     nextFireAt === null ? null : `next fire ${view.time(nextFireAt)}`,
   ];

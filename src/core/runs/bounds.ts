@@ -97,3 +97,18 @@ export function withVerdicts(run: RunRecord, verdicts: readonly BoundVerdict[]):
   const unmetReason = broken.find(({ why }) => why !== undefined)?.why ?? run.unmetReason;
   return { ...run, ...NO_BOUNDS, unmet, unmetReason };
 }
+
+/** An open run whose first attempt begins now, and what that says of the bound until then: `setBegun` in TypeScript. */
+export function beginBounds(run: RunRecord, now: Instant): { run: RunRecord; verdict: BoundVerdict | null } {
+  const { nextBound, boundAt, finishWithinSeconds } = run;
+  const isJudged = nextBound === 'start' && boundAt !== null;
+  const isKept = !isJudged || boundAt >= now;
+  const left = finishWithinSeconds === null ? NO_BOUNDS : finishBound(now, finishWithinSeconds);
+  const unmet = isKept ? run.unmet : [...(run.unmet ?? []), 'start' as const];
+  const verdict = isJudged ? { bound: nextBound, isKept, at: Math.min(boundAt, now) } : null;
+  return { run: { ...run, ...left, unmet }, verdict };
+}
+
+function finishBound(now: Instant, seconds: number): OpenBounds {
+  return { nextBound: 'finish', boundAt: now + seconds * 1000, finishWithinSeconds: null };
+}

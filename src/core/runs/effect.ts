@@ -51,7 +51,7 @@ export function effectsOfEnd(run: RunRecord, before: RunStatus | null): EffectOf
     [isOfSchedule(run), 'followers'],
     [run.hasDependents, 'dependents'],
     [run.overlapGuarded, 'overlap'],
-    [before === 'running' && status === 'cancelled', 'cancel'],
+    [before === 'running' && status === 'cancelled' && !run.observed, 'cancel'],
     [run.outcomeWatched && hasFailed, 'failing'],
     [trigger === 'notify' && (hasFailed || reason === 'request'), 'undelivered'],
     [isTold && hasFailed, 'breaks', 'failed'],

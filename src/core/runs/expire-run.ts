@@ -5,10 +5,13 @@ import { NO_INSTANCE } from './lost-claim.ts';
 import type { RunRecord } from './run-record.ts';
 import { withAttempt } from './transitions.ts';
 
-/** A running run that is still silent, in the same attempt; a run that reported meanwhile goes on. */
+/** A run that is still silent, in the same attempt; a run that reported meanwhile goes on. */
 export function isStillSilent(run: RunRecord, attempt: number, now: Instant): boolean {
   return (
-    run.status === 'running' && run.attempts === attempt && run.expiresAt !== null && run.expiresAt <= now
+    (run.status === 'running' || run.observed) &&
+    run.attempts === attempt &&
+    run.expiresAt !== null &&
+    run.expiresAt <= now
   );
 }
 
@@ -40,7 +43,11 @@ export function expireRun(
     handoffStartedAt: goesOn ? null : run.handoffStartedAt,
     handedOffAt: goesOn && doubt === null ? null : run.handedOffAt,
     finishedAt: isEnd(status) ? now : null,
-    attemptLog: withAttempt(run.attemptLog, { ...expiredEntry(run, settlement, now), outcome }, () => true),
+    // An observed run that never began has no attempt.
+    attemptLog:
+      run.attempts === 0
+        ? run.attemptLog
+        : withAttempt(run.attemptLog, { ...expiredEntry(run, settlement, now), outcome }, () => true),
     updatedAt: now,
   };
 }

@@ -156,7 +156,7 @@ export function resumeRun(
   now: Instant,
 ): RunRecord | null {
   const { atMostOnce, hasLookup, timeoutSeconds } = facts;
-  if (!atMostOnce && !hasLookup) return null;
+  if (run.observed || (!atMostOnce && !hasLookup)) return null;
   // A run that was neither claimed nor due cannot have been sent; a run that is in doubt already stays so.
   if (run.inDoubtUntil !== null || (run.claimedBy === null && run.dueAt > now)) return null;
   if (!hasLookup) {

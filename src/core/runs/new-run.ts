@@ -1,6 +1,7 @@
 import { NO_SHARES, type ScopeShares } from '../access/scope-shares.ts';
 import { laneInScope } from './run-lane.ts';
 import type { Instant } from '../instant.ts';
+import { OBSERVED_LANE } from '../schedules/observe.ts';
 import { isOutcomeWatched } from '../schedules/outcome-watch.ts';
 import { type Definition, PRIORITY_RANK, type Schedule } from '../schedules/schedule.ts';
 import { NO_BOUNDS, beginByOf } from './bounds.ts';
@@ -43,6 +44,17 @@ export function runOfSchedule(
     overlapGuarded: definition.overlap !== 'allow',
     outcomeWatched: isOutcomeWatched(definition),
     expiresAfterSeconds: definition.expiresAfterSeconds,
+  };
+}
+
+/** What an observed run has instead of what it would take from its schedule: `AS_OBSERVED` says the same in SQL. */
+export function asObserved(dueAt: Instant, reportSeconds: number) {
+  return {
+    observed: true,
+    lane: OBSERVED_LANE,
+    ...{ limitId: null, overlapGuarded: false, expiresAfterSeconds: null },
+    leaseSeconds: reportSeconds,
+    expiresAt: dueAt + reportSeconds * 1000,
   };
 }
 
@@ -103,6 +115,7 @@ const EMPTY = {
   beginBy: null,
   parentId: null,
   notifierId: null,
+  observed: false,
   unmet: null,
   unmetReason: null,
   ...NO_BOUNDS,

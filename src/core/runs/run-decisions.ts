@@ -16,6 +16,7 @@ export interface RunState {
   workerId: string | null;
   /** How many runs it waits for; null: it depends on none. */
   openDependencies: number | null;
+  observed: boolean;
 }
 
 /** `asItIs`: the run is in the requested state already. */
@@ -42,7 +43,7 @@ export function decideCancel({ status }: RunState): Decision<object> {
 
 /** `isScheduleGone` has no meaning for a one-off run, which has no schedule. */
 export function decideRetry(
-  { status, openDependencies }: RunState,
+  { status, openDependencies, observed }: RunState,
   isScheduleGone: boolean,
 ): Decision<{ status: 'pending' | 'waiting' }> {
   if (!RETRIABLE.includes(status)) {
@@ -52,6 +53,8 @@ export function decideRetry(
         : `the run is ${status}: it has not ended yet`,
     );
   }
+  if (observed)
+    return notPossible('the run is observed: another scheduler runs the job, and nothing is sent');
   if (isScheduleGone) return notPossible('the schedule of the run was deleted, so the run cannot be retried');
   // No dependent starts before the runs that it depends on have ended.
   return { kind: 'write', status: (openDependencies ?? 0) > 0 ? 'waiting' : 'pending' };
@@ -84,7 +87,7 @@ export function decideTransient(
   word: Omit<CompletionWord, 'status'>,
 ): ReturnType<typeof decideComplete> {
   const decision = decideComplete(run, { ...word, status: 'failed' });
-  const isBetween = run.status === 'pending' && run.claimedBy === null;
+  const isBetween = run.status === 'pending' && run.claimedBy === null && !run.observed;
   return decision.kind === 'write' && isBetween ? { kind: 'asItIs' } : decision;
 }
 
@@ -134,8 +137,12 @@ export function decideAppend(
 
 const OF_NOTIFIER = 'the run is a message of a notifier: only its receiver says whether it arrived';
 
-function isUnderWay({ status, attempts }: Pick<RunState, 'status' | 'attempts'>): boolean {
-  return status === 'running' || (status === 'pending' && attempts > 0);
+function isUnderWay({
+  status,
+  attempts,
+  observed,
+}: Pick<RunState, 'status' | 'attempts' | 'observed'>): boolean {
+  return status === 'running' || (status === 'pending' && (attempts > 0 || observed));
 }
 
 function reported(error: string | null): AttemptError {

@@ -12,6 +12,11 @@ export function queueOfLane(lane: string): string | null {
 
 const PULL = 'pull ';
 
+/** Of a schedule that only observes: nothing can be sent there. */
+export function hasNoTarget(lane: string): boolean {
+  return lane.startsWith('none ');
+}
+
 /**
  * Stands between the lane of a target and the scope of the run: so each scope has lanes of its own, also where several call one host. No
  * lane of a target contains it.

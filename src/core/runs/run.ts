@@ -12,7 +12,7 @@ export type RunStatus = (typeof RUN_STATUSES)[number];
 
 /** Fires of the schedule itself: one run for each (schedule, scheduledFor), with a computed id. */
 const PLANNED_TRIGGERS = ['schedule', 'catchUp', 'backfill'] as const;
-export const RUN_TRIGGERS = [...PLANNED_TRIGGERS, 'manual', 'after', 'api', 'notify'] as const;
+export const RUN_TRIGGERS = [...PLANNED_TRIGGERS, 'manual', 'after', 'api', 'notify', 'reported'] as const;
 export type RunTrigger = (typeof RUN_TRIGGERS)[number];
 type PlannedTrigger = (typeof PLANNED_TRIGGERS)[number];
 
@@ -57,8 +57,10 @@ export interface RunFields {
   parentId: string | null;
   /** The notifier whose message it is. */
   notifierId: string | null;
+  /** Nothing is sent: its job reports. */
+  observed: boolean;
   workerId: string | null;
-  /** While it runs: when it expires without a report from its worker or target. */
+  /** While it runs, or is observed: when it expires without a report from its worker or target. */
   expiresAt: Instant | null;
   /** 0 … 1, as last reported. */
   progress: number | null;

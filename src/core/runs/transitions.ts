@@ -91,9 +91,11 @@ export function endAsReported(
   now: Instant,
 ): RunRecord {
   const wasRunning = run.status === 'running';
-  const startedAt = run.handoffStartedAt ?? run.claimedAt;
+  // Of an observed run this may be the first that anybody says of it.
+  const startedAt = run.handoffStartedAt ?? run.claimedAt ?? (run.observed ? now : null);
   return {
     ...run,
+    attempts: run.observed ? Math.max(1, run.attempts) : run.attempts,
     status,
     reason: null,
     error,

@@ -1,8 +1,16 @@
 import type { Expect, SuccessBounds } from './expect.ts';
+import type { Observe } from './observe.ts';
 import type { Instant } from '../instant.ts';
 import type { Credential } from '../secrets/secret-file.ts';
 import type { Timing } from '../timing/timing.ts';
-import type { BodyTemplate, EmailTarget, HttpMethod, OutcomeRules, PullTarget } from './target-parts.ts';
+import type {
+  BodyTemplate,
+  EmailTarget,
+  HttpMethod,
+  NoTarget,
+  OutcomeRules,
+  PullTarget,
+} from './target-parts.ts';
 
 /** The order in which waiting work is handed off: smaller first. */
 export const PRIORITY_RANK = { high: 0, normal: 1, low: 2 } as const;
@@ -57,8 +65,11 @@ export interface HttpCall<Secret = Credential> {
 /** Where a run of a schedule or a one-off run goes, by `type`. A new kind is a new member here and a file in targets/. */
 export type Target<Secret = Credential> = HttpTarget<Secret> | PullTarget;
 
+/** What a schedule is stored with: one that only observes may have no target. */
+export type ScheduleTarget = Target | NoTarget;
+
 /** What any run is handed to: messages of notifiers know one kind more. */
-export type HandoffTarget<Secret = Credential> = Target<Secret> | EmailTarget;
+export type HandoffTarget<Secret = Credential> = Target<Secret> | EmailTarget | NoTarget;
 
 /** The id of the connection that it names; null: none. */
 export function connectionOf(target: HandoffTarget<unknown>): string | null {
@@ -96,7 +107,7 @@ export type Overlap = (typeof OVERLAPS)[number];
 
 /** A schedule as its owner wrote it, with defaults filled in. Every write that changes something is a new version. */
 export interface Definition extends Handoff, Timing {
-  target: Target;
+  target: ScheduleTarget;
   description: string | null;
   enabled: boolean;
   /** Why it is paused; null while it is not. */
@@ -109,6 +120,8 @@ export interface Definition extends Handoff, Timing {
   successWithinSeconds: number | null;
   /** Null: its runs are judged by no bounds. */
   expect: Expect | null;
+  /** Null: firelock runs the job. */
+  observe: Observe | null;
   overlap: Overlap;
   /** A run that has waited for so long is not begun any more; null: however long it waited. */
   expiresAfterSeconds: number | null;

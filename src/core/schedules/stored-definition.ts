@@ -15,6 +15,7 @@ export function readDefinition(stored: StoredDefinition, payload: string | null)
 const SINCE_ADDED = {
   ...DEFAULT_TIMING,
   expect: null,
+  observe: null,
   expiresAfterSeconds: null,
 } satisfies Partial<Definition>;
 
@@ -42,7 +43,7 @@ export function readTiming(text: string): Timing {
   }
   const timing = { ...UNSAID, ...said };
   const kinds = [timing.cron, timing.everySeconds, timing.at, timing.after].filter((kind) => kind !== null);
-  if (kinds.length !== 1) throw new Error('its timing is of no kind that can be planned');
+  if (kinds.length > 1) throw new Error('its timing is of no kind that can be planned');
   return timing;
 }
 

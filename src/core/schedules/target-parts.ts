@@ -4,6 +4,11 @@ export interface PullTarget {
   queue: string;
 }
 
+/** Of a schedule that only observes: the API says null. No dispatcher knows the kind. */
+export interface NoTarget {
+  type: 'none';
+}
+
 /** Mail by FIRELOCK_SMTP_URL. Only messages of notifiers are handed to it. */
 export interface EmailTarget {
   type: 'email';

@@ -37,6 +37,7 @@ export function mapSecrets<A, B>(
       return mapHttp(target, replace);
     case 'pull':
     case 'email':
+    case 'none':
       return target;
   }
 }
@@ -174,6 +175,7 @@ export function withoutSecrets(target: HandoffTarget): HandoffTarget<string> {
       return withoutValues(target);
     case 'pull':
     case 'email':
+    case 'none':
       return target;
   }
 }

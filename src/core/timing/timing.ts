@@ -18,7 +18,7 @@ export interface After {
   on: FollowedEnd[];
 }
 
-/** When a schedule fires. Exactly one of `cron`, `everySeconds`, `at` and `after` is not null. */
+/** When a schedule fires. One of `cron`, `everySeconds`, `at` and `after` is not null, except of a heartbeat. */
 export interface Timing {
   /** One expression, or several, each of which makes it fire. */
   cron: Cron | null;
@@ -70,3 +70,13 @@ export const DEFAULT_TIMING = {
   catchUpLimit: 100,
   graceSeconds: 60,
 } as const satisfies Partial<Timing>;
+
+/** It has no fire times, and follows nothing: its job only reports now and then. */
+export function isHeartbeat({
+  cron,
+  everySeconds,
+  at,
+  after,
+}: Pick<Timing, 'cron' | 'everySeconds' | 'at' | 'after'>): boolean {
+  return [cron, everySeconds, at, after].every((kind) => kind === null);
+}

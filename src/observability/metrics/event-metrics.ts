@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
 import { BROWSER_REFUSALS, FAILED_AUTHENTICATION } from '../../core/access/access-events.ts';
+import { PING_OUTCOMES } from '../../core/runs/observed/ping-outcome.ts';
 import type { FirelockEvent } from '../../core/events.ts';
 import { SPANS_DROPPED } from '../../core/trace-events.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
@@ -13,6 +14,7 @@ export function countEvents(registry: Registry, events: EventBus): void {
     ...runHandlers(registry),
     ...loopHandlers(registry),
     ...historyHandlers(registry),
+    ...pingHandlers(registry),
     ...accessHandlers(registry),
     ...traceHandlers(registry),
   };
@@ -21,6 +23,16 @@ export function countEvents(registry: Registry, events: EventBus): void {
       (handlers[event.type] as ((event: FirelockEvent) => void) | undefined)?.(event);
     });
   }
+}
+
+function pingHandlers(registry: Registry): Handlers {
+  const pings = metricsIn(registry).counter(
+    'firelock_pings_total',
+    'Reports of jobs of observed schedules: taken, before their moment (early), about what had expired (late), without an occurrence (extra), said before (unchanged), without a run (dropped), with an unknown key, too many (limited).',
+    'outcome',
+  );
+  for (const outcome of PING_OUTCOMES) pings.inc({ outcome }, 0);
+  return { pinged: ({ outcome }) => pings.inc({ outcome }) };
 }
 
 /** The work of loops, and what they find. */

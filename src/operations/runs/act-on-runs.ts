@@ -5,6 +5,7 @@
  */
 import type { Scope } from '../../core/access/scope.ts';
 import type { ScopeShares } from '../../core/access/scope-shares.ts';
+import { hasNoTarget } from '../../core/runs/run-lane.ts';
 import type { AuditAction, AuditDetail } from '../../core/audit.ts';
 import type { Instant } from '../../core/instant.ts';
 import {
@@ -90,7 +91,10 @@ export const RETRY: Action<{ status: 'pending' | 'waiting' }> = {
   audited: 'run.retry',
   keepsSchedule: true,
   opens: true,
-  decide: (run, definition) => decideRetry(run, run.scheduleId !== '' && definition === null),
+  decide: (run, definition) =>
+    definition !== null && hasNoTarget(definition.lane)
+      ? { kind: 'notPossible', message: 'the schedule of the run has no target any more: it only observes' }
+      : decideRetry(run, run.scheduleId !== '' && definition === null),
   change: (from, { status }, { definition, now }) => ({
     from,
     to: reopenRun(from, definition, { status, now }),

@@ -22,8 +22,8 @@ export interface RulesDeps {
 type Rules = ReadonlyMap<number, VersionRules>;
 
 export function rulesNow(schedule: Schedule, { scopeShares }: RulesDeps): Rules {
-  const { expect } = schedule.definition;
-  return new Map([[schedule.version, { ofSchedule: runOfSchedule(schedule, scopeShares), expect }]]);
+  const { expect, observe } = schedule.definition;
+  return new Map([[schedule.version, { ofSchedule: runOfSchedule(schedule, scopeShares), expect, observe }]]);
 }
 
 /** A run of a version goes where that says, in its turn. @throws OperationRefused if the limit that it names is gone */
@@ -41,7 +41,7 @@ export async function rulesThen(
     [...kept].map(([version, definition]) => {
       const lane = targets.laneOf(definition.target);
       const ofSchedule = runOfSchedule({ uid, id, version, lane, definition }, scopeShares);
-      return [version, { ofSchedule, expect: definition.expect }];
+      return [version, { ofSchedule, expect: definition.expect, observe: definition.observe }];
     }),
   );
 }

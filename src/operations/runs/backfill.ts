@@ -10,6 +10,7 @@ import { calendarReachOf } from '../../core/days/day-times.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { OfSchedule } from '../../core/runs/new-run.ts';
 import { queueOfLane } from '../../core/runs/run-lane.ts';
+import { isObservedAt } from '../../core/schedules/observe.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import { calendarIdsOf } from '../../core/timing/timing.ts';
 import { following } from '../../core/time/plan-due.ts';
@@ -58,6 +59,8 @@ export type Backfilled =
   /** All versions are stored only since then. */
   | { kind: 'notWhole'; since: Instant }
   | { kind: 'unplannable'; version: number; error: string }
+  /** Another scheduler ran the job in that period. */
+  | { kind: 'observed' }
   | { kind: 'tooLate'; now: Instant };
 
 /**
@@ -69,6 +72,7 @@ export async function backfill(deps: BackfillDeps, request: BackfillRequest): Pr
     const { schedule, now, known } = await read(deps.database, request);
     if (!schedule) return { kind: 'noSuchSchedule' };
     if (schedule.definition.after !== null) return { kind: 'follows' };
+    if (isObservedAt(schedule.definition.observe, request.from)) return { kind: 'observed' };
     if (request.to > now) return { kind: 'tooLate', now };
     const found = await (request.as === 'then'
       ? occurrencesThen(deps.database, schedule, request)

@@ -80,7 +80,9 @@ interface Failed {
 function failedForNow(run: RunRecord, { error, word: { result }, handoff, now }: Failed): RunRecord {
   const failed = { status: 'failed', error, result } as const;
   const policy = { ...NO_DEFINITION, ...handoff };
-  if (run.status === 'unknown' || policy.delivery === 'atMostOnce') return endAsReported(run, failed, now);
+  // An observed run has no further attempt.
+  if (run.observed || run.status === 'unknown' || policy.delivery === 'atMostOnce')
+    return endAsReported(run, failed, now);
   const said = error ?? { kind: 'reported', message: 'reported as failed' };
   const outcome = { ...notSent(said), body: result };
   const startedAt = run.handoffStartedAt ?? now;

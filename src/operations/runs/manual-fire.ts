@@ -24,6 +24,7 @@ import {
 } from '../../store/runs/overlaps.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
+import { OperationRefused } from '../operation-refused.ts';
 import type { RunActionDeps } from './act-on-runs.ts';
 
 interface ManualFireRequest {
@@ -68,6 +69,8 @@ async function fireIn(tx: Transaction, deps: RunActionDeps, request: ManualFireR
   const holder = await keyHolder(tx, schedule, request, id);
   if (holder && !holder.isOfThisBody) return { fired: { kind: 'keyOfAnotherBody' } };
   if (holder) return { fired: { kind: 'existing', run: await recorded(tx, holder.runId, deps.scope) } };
+  if (schedule.definition.target.type === 'none')
+    throw new OperationRefused(409, `schedule ${schedule.id} has no target: it only observes`);
   if (request.payload !== null && isTooLongWith(schedule.definition.target, request.payload))
     throw new BodyTooLong();
   const scheduleId = schedule.id;

@@ -19,11 +19,12 @@ import { followersOf, isFollowedByUnseen } from '../../store/effects/followers.t
 import { deleteScheduleAndAbandon } from '../../store/schedules/write-schedules.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { deleteAllSkips, skipsOf } from '../../store/schedules/skips.ts';
-import { resumeEnded, writeResumed } from './ended-pauses.ts';
+import { emitResumed, resumeEnded, writeResumed } from './ended-pauses.ts';
 import { shareCalendarsOf } from '../calendars/named-calendars.ts';
 import { OperationRefused } from '../operation-refused.ts';
 import { planBeforeUpdate } from './plan-before-update.ts';
-import { type ScheduleChangeDeps, emitResumed, planningOf, uidWithSkips } from './schedule-changes.ts';
+import { type ScheduleChangeDeps, planningOf } from './schedule-changes.ts';
+import { uidWithSkips } from './skip-fires.ts';
 import { type ScheduleChange, asWrite } from './schedule-writes.ts';
 
 /**

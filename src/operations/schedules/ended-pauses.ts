@@ -14,6 +14,7 @@ import {
 } from '../../core/time/definition-change.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import { reasonOf } from '../../runtime/reason.ts';
+import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type ScheduleWrite, writeSchedules } from '../../store/schedules/write-schedules.ts';
 import { keepAlerts } from './alerts-of-edits.ts';
@@ -93,4 +94,11 @@ function asWritten(schedule: Schedule, write: ScheduleWrite, at: Instant): Sched
     error: null,
     updatedAt: at,
   };
+}
+
+/** Once it is committed. */
+export function emitResumed(events: EventBus, writes: readonly ScheduleWrite[]): void {
+  if (writes.length === 0) return;
+  const changes = writes.map(({ id, version }) => ({ scheduleId: id, change: 'updated' as const, version }));
+  events.emit({ type: 'pausesEnded', changes });
 }

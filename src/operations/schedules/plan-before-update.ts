@@ -9,7 +9,7 @@ import type { Calendars } from '../../core/exclusions/calendar-history.ts';
 import type { Instant } from '../../core/instant.ts';
 import { cursorUnder, movesTimes } from '../../core/time/definition-change.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
-import type { Schedule, Target } from '../../core/schedules/schedule.ts';
+import type { Schedule, ScheduleTarget } from '../../core/schedules/schedule.ts';
 import {
   type Plan,
   type PlannedFire,
@@ -46,7 +46,7 @@ interface Planning {
   now: Instant;
   retentionDays: number;
   /** Not as it is stored: an edit also mends a row that the database refuses to fire. */
-  laneOf: (target: Target, id: string) => string;
+  laneOf: (target: ScheduleTarget, id: string) => string;
   /** The histories of all calendars that the old and the new definitions name. */
   calendars: Calendars;
   /** By uid: fires that are not to be made. */
@@ -170,7 +170,8 @@ async function planWholly(
   try {
     const { definition, plannedThrough } = schedule;
     const period = { now, horizon: horizonOf(now, retentionDays), plannedThrough, skips };
-    const policy = inMaintenance ? { ...definition, ...MISSED_AT_ONCE } : definition;
+    const asked = definition.observe === null ? definition : { ...definition, expiresAfterSeconds: null };
+    const policy = inMaintenance ? { ...asked, ...MISSED_AT_ONCE } : asked;
     const walk = walkDue(fireTimes(definition, schedule, calendars), policy, from, period);
     const slices = inMaintenance ? MAX_SLICES_IN_MAINTENANCE : MAX_SLICES;
     for (let slice = 0; slice < slices; slice += 1) {

@@ -5,10 +5,11 @@
  */
 import type { Instant } from '../../core/instant.ts';
 import { boundsOf } from '../../core/runs/bounds.ts';
-import { UNGUARDED, newRun, runOfSchedule } from '../../core/runs/new-run.ts';
+import { UNGUARDED, asObserved, newRun, runOfSchedule } from '../../core/runs/new-run.ts';
 import { plannedRunId } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
-import type { Schedule, Target } from '../../core/schedules/schedule.ts';
+import { isObservedAt } from '../../core/schedules/observe.ts';
+import type { Schedule, ScheduleTarget } from '../../core/schedules/schedule.ts';
 import { type PlannedFire, horizonOf, walkDue } from '../../core/time/plan-due.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { presentAmong } from '../../store/runs/lock-runs.ts';
@@ -61,7 +62,7 @@ function withoutRun({ schedule, write, owed }: Owing, made: ReadonlySet<string>)
 interface Recording {
   now: Instant;
   retentionDays: number;
-  laneOf: (target: Target, id: string) => string;
+  laneOf: (target: ScheduleTarget, id: string) => string;
   inMaintenance: boolean;
 }
 
@@ -114,7 +115,12 @@ export function runOfEdit(
       },
       now,
     );
+  const { expect, observe, completionTimeoutSeconds } = schedule.definition;
+  const bounds = boundsOf(expect, run.dueAt);
+  // Nothing of it starts, whatever is open, and whether maintenance is on.
+  const observed = asObserved(run.dueAt, completionTimeoutSeconds);
+  if (isObservedAt(observe, run.scheduledFor))
+    return newRun({ ...run, ...observed, ...bounds, status: 'pending' }, now);
   const status = run.overlapGuarded || inMaintenance ? 'waiting' : 'pending';
-  const bounds = boundsOf(schedule.definition.expect, run.dueAt);
   return newRun({ ...run, ...bounds, status, overlapGuarded: run.overlapGuarded && !inMaintenance }, now);
 }

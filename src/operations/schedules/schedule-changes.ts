@@ -8,7 +8,8 @@ import { sees } from '../../core/access/scope.ts';
 import { NO_SHARES, type ScopeShares } from '../../core/access/scope-shares.ts';
 import { laneInScope } from '../../core/runs/run-lane.ts';
 import type { Instant } from '../../core/instant.ts';
-import type { Schedule, Target } from '../../core/schedules/schedule.ts';
+import type { Schedule, ScheduleTarget } from '../../core/schedules/schedule.ts';
+import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
@@ -27,14 +28,21 @@ import { skipsOf } from '../../store/schedules/skips.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import { type Edited, planBeforeUpdate } from './plan-before-update.ts';
 import { refuseTooManySchedules } from '../scope-caps.ts';
-import { type ResumedSchedules, type StillPaused, resumeEnded, writeResumed } from './ended-pauses.ts';
+import {
+  type ResumedSchedules,
+  type StillPaused,
+  emitResumed,
+  resumeEnded,
+  writeResumed,
+} from './ended-pauses.ts';
 import { type CheckNames, checkNames } from './check-names.ts';
 import { judgeEdited } from './edited-overlaps.ts';
 import { namedBy, shareCalendarsOf } from '../calendars/named-calendars.ts';
 import { type SignedEdit, keepAlerts } from './alerts-of-edits.ts';
 import type { NamingWrite } from './names-in-scope.ts';
+import { keepPingKeys } from '../observed/keep-ping-keys.ts';
 import { keepWatches } from './watch-outcomes.ts';
-import { keepFiresToCome } from './skip-fires.ts';
+import { keepFiresToCome, uidWithSkips } from './skip-fires.ts';
 import { type ChangedSchedule, type ScheduleChange, changedSchedule, decide } from './schedule-writes.ts';
 
 export interface ScheduleChangeDeps {
@@ -53,6 +61,8 @@ export interface ScheduleChangeDeps {
   wake: Wake;
   /** Nothing older is planned. */
   retentionDays: number;
+  /** Encrypts keys of those that observe. */
+  secrets?: KeyRing;
   /** Which scopes have lanes of their own, and how many schedules each may have. */
   scopeShares?: ScopeShares;
 }
@@ -145,12 +155,6 @@ function announce(deps: ScheduleChangeDeps, { changed, ended, recorded, judged }
   wakeFor(deps.wake, workOf(judged));
 }
 
-export function emitResumed(events: EventBus, writes: readonly ScheduleWrite[]): void {
-  if (writes.length === 0) return;
-  const changes = writes.map(({ id, version }) => ({ scheduleId: id, change: 'updated' as const, version }));
-  events.emit({ type: 'pausesEnded', changes });
-}
-
 interface Changed {
   changed: ChangedSchedule[];
   ended: ResumedSchedules;
@@ -187,12 +191,14 @@ async function changeIn(
   const changed = decided.map((one) => changedSchedule(one, now));
   const edits = editsOf(decided, changed, now);
   await keepWatches(tx, edits);
+  await keepPingKeys(tx, deps.secrets, edits);
   recorded.effects += await keepAlerts(tx, edits);
-  const before = decided.map(({ schedule }) => schedule);
-  if (edits.length > 0) await deps.note?.(tx, changed, before);
+  if (edits.length > 0) await deps.note?.(tx, changed, decided.map(scheduleOf));
   await refuseTooManySchedules(tx, deps.scopeShares, changed);
   return { changed, ended, recorded, judged };
 }
+
+const scheduleOf = ({ schedule }: Edited) => schedule;
 
 /** `naming`: of those that change something. */
 async function decideEach(
@@ -222,17 +228,12 @@ function editsOf(decided: readonly Edited[], changed: readonly ChangedSchedule[]
   });
 }
 
-/** The uid of a schedule whose skips must be known for this write. */
-export function uidWithSkips({ schedule, write }: Edited): string[] {
-  return schedule?.hasSkips && write ? [schedule.uid] : [];
-}
-
 export function planningOf(
   { retentionDays, targets, scopeShares = NO_SHARES }: ScheduleChangeDeps,
   now: Instant,
   { histories: calendars }: Pick<KnownCalendars, 'histories'>,
 ) {
-  const laneOf = (target: Target, id: string) => laneInScope(scopeShares, targets.laneOf(target), id);
+  const laneOf = (target: ScheduleTarget, id: string) => laneInScope(scopeShares, targets.laneOf(target), id);
   return { now, retentionDays, laneOf, calendars };
 }
 

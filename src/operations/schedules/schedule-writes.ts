@@ -14,7 +14,7 @@ import {
 } from '../../core/time/definition-change.ts';
 import { owedByCalendars } from '../../core/days/owed-by-calendars.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
-import { calendarIdsOf } from '../../core/timing/timing.ts';
+import { calendarIdsOf, isHeartbeat } from '../../core/timing/timing.ts';
 import { type KnownCalendars, unappliedSince } from '../../store/calendars/calendar-histories.ts';
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
@@ -107,7 +107,7 @@ export function changedSchedule({ schedule, write }: Edited, now: Instant): Chan
     return { schedule, change: 'unchanged' };
   }
   const { definition, nextFireAt, afterUid } = write;
-  const isOver = nextFireAt === null && afterUid === null;
+  const isOver = nextFireAt === null && afterUid === null && !isHeartbeat(definition);
   return {
     change: schedule ? 'updated' : 'created',
     schedule: {

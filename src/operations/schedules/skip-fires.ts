@@ -82,6 +82,11 @@ async function skipIn(tx: Transaction, request: SkipRequest, auditor?: Auditor):
   return { kind: 'done', changed: true };
 }
 
+/** The uid of a schedule whose skips must be known for this write. */
+export function uidWithSkips({ schedule, write }: Edited): string[] {
+  return schedule?.hasSkips && write ? [schedule.uid] : [];
+}
+
 /**
  * Called after an edit was written, in its transaction: deletes the skips whose moment is no coming fire of the new
  * definition.

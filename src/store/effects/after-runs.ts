@@ -4,6 +4,12 @@ import { NO_SHARES, type ScopeShares } from '../../core/access/scope-shares.ts';
 import { instants, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { BOUND_COLUMNS, recordedBounds } from '../runs/bounds/bound-columns.ts';
+import {
+  AS_OBSERVED,
+  OBSERVED_COLUMNS,
+  OBSERVED_VALUES,
+  isObserved,
+} from '../runs/observed/observed-columns.ts';
 import { EXPIRY_COLUMNS, recordedExpiry } from '../runs/begin-by.ts';
 import { isPull } from '../runs/queue-lanes.ts';
 import type { ReadyRun } from '../runs/claims/claim-if-ready.ts';
@@ -97,6 +103,7 @@ function parentIdOf({ runId, scheduleUid }: Effect): string {
 }
 
 /** A schedule that was created after the end was recorded does not follow it, however long its other followers take. */
+// eslint-disable-next-line max-lines-per-function -- one statement
 async function insertRunsOf(
   tx: Transaction,
   pairs: readonly FollowerPair[],
@@ -106,18 +113,21 @@ async function insertRunsOf(
   const ends = pairs.map(({ end }) => end);
   return rowsOf<InsertedRow>(tx)(sql`-- insertRunsOf
     INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority,
-      limit_id, due_at, ready, attempts, parent_run_id, overlap_guarded, outcome_watched, ${BOUND_COLUMNS}, ${EXPIRY_COLUMNS},
+      limit_id, due_at, ready, attempts, parent_run_id, overlap_guarded, outcome_watched, ${BOUND_COLUMNS}, ${EXPIRY_COLUMNS}, ${OBSERVED_COLUMNS},
       created_at, updated_at)
     SELECT (lpad(to_hex((extract(epoch FROM f.finished_at) * 1000)::bigint), 12, '0') || '7'
         || substr(replace(gen_random_uuid()::text, '-', ''), 14))::uuid,
       f.finished_at, f.uid, f.version, f.id, 'after',
       CASE WHEN f.overlap = 'allow' THEN ${sql.raw(stepTo(null, 'pending', 'recordAfterRuns'))}
         ELSE ${sql.raw(stepTo(null, 'waiting', 'recordAfterRuns'))} END,
-      f.lane, f.priority, f.limit_id, f.due_at, ${READY}, 0, f.parent_id, f.overlap <> 'allow', f.outcome_watched,
-      ${recordedBounds(sql`f`, sql`f.due_at`)}, ${recordedExpiry(sql`f`, sql`f.due_at`)}, clock.now, clock.now
+      f.lane, f.priority, f.limit_id, f.due_at, NOT f.observed AND ${READY}, 0, f.parent_id, f.overlap <> 'allow', f.outcome_watched,
+      ${recordedBounds(sql`f`, sql`f.due_at`)}, ${recordedExpiry(sql`f`, sql`f.due_at`)}, ${OBSERVED_VALUES}, clock.now, clock.now
     FROM (SELECT clock_timestamp() AS now) AS clock, (
-      SELECT s.uid, s.version, s.id, s.overlap, s.outcome_watched, ${laneOfRun(scopeShares)}, s.priority, s.limit_id, s.start_within_seconds,
-        s.finish_within_seconds, s.expires_after_seconds, e.parent_id, e.finished_at,
+      SELECT f.uid, f.version, f.id, ${AS_OBSERVED.overlap} AS overlap, f.outcome_watched, ${AS_OBSERVED.lane} AS lane, f.priority,
+        ${AS_OBSERVED.limitId} AS limit_id, f.start_within_seconds, f.finish_within_seconds,
+        ${AS_OBSERVED.expiresAfter} AS expires_after_seconds, f.parent_id, f.finished_at, f.due_at, f.report_seconds, f.observed
+      FROM (SELECT s.uid, s.version, s.id, s.overlap, s.outcome_watched, ${laneOfRun(scopeShares)}, s.priority, s.limit_id, s.start_within_seconds,
+        s.finish_within_seconds, s.expires_after_seconds, s.report_seconds, ${isObserved(sql`s`, sql`e.finished_at`)} AS observed, e.parent_id, e.finished_at,
         e.finished_at + make_interval(secs => random() * coalesce(s.after_jitter_seconds, 0)) AS due_at
       FROM unnest(${uuids(ends.map(parentIdOf))}, ${uuids(ends.map(({ scheduleUid }) => scheduleUid))},
         ${texts(ends.map(({ status }) => status))}, ${instants(ends.map(({ finishedAt }) => finishedAt))},
@@ -131,6 +141,7 @@ async function insertRunsOf(
         AND coalesce(e.finished_at >= s.after_start_at, true) AND coalesce(e.finished_at < s.after_end_at, true)
         AND (s.after_uid = e.schedule_uid OR NOT EXISTS (
           SELECT FROM schedules parent WHERE parent.uid = e.schedule_uid AND parent.after_uid IS NOT NULL))
+      ) AS f
     ) AS f
     RETURNING id, lane, ready, schedule_uid, status, ${isPull(sql`lane`)} AS is_pull, limit_id IS NOT NULL AS is_limited`);
 }

@@ -92,7 +92,7 @@ export async function sampleWork(
           AND r.status = 'pending' AND r.claimed_by IS NULL ORDER BY r.admitted_at LIMIT 1) AS first
     ), to_come AS (
       SELECT min(r.due_at) AS oldest FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NULL AND NOT r.ready
-        AND r.limit_id IS NULL
+        AND r.limit_id IS NULL AND NOT r.observed
     ), claimed AS (
       SELECT min(greatest(r.due_at, r.admitted_at)) AS oldest, count(*) FILTER (WHERE living.id IS NULL)::int AS stranded
       FROM runs r LEFT JOIN living ON living.id = r.claimed_by WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL

@@ -4,6 +4,7 @@ import { beginByOf, boundsOfBackfill } from '../../core/runs/bounds.ts';
 import { type OfSchedule, newRun } from '../../core/runs/new-run.ts';
 import { reopenRun } from '../../core/runs/transitions.ts';
 import type { Expect } from '../../core/schedules/expect.ts';
+import { type Observe, isObservedAt } from '../../core/schedules/observe.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { lockEndedRuns, presentAmong } from './lock-runs.ts';
 import { recordRuns, saveLockedRuns } from './save-runs.ts';
@@ -19,6 +20,8 @@ export interface BackfillFire {
 export interface VersionRules {
   ofSchedule: OfSchedule;
   expect: Expect | null;
+  /** Moments that were observed are not made up for: another scheduler ran them. */
+  observe: Observe | null;
 }
 
 interface Backfilling {
@@ -56,7 +59,8 @@ async function recordSome(
   const wanted = new Map(
     fires.flatMap((fire) => {
       const ofVersion = rules.get(fire.version);
-      return ofVersion ? [[plannedRunId(uid, fire.scheduledFor), { ...fire, ...ofVersion }] as const] : [];
+      if (!ofVersion || isObservedAt(ofVersion.observe, fire.scheduledFor)) return [];
+      return [[plannedRunId(uid, fire.scheduledFor), { ...fire, ...ofVersion }] as const];
     }),
   );
   const ids = [...wanted.keys()];

@@ -90,7 +90,7 @@ export async function readGuarded(
 /** In which waiting runs came. */
 const IN_ORDER = sql`created_at, id`;
 const PLANNED = sql.raw(`'schedule', 'catchUp', 'backfill'`);
-const IS_OPEN = sql`status IN ('pending', 'running')`;
+const IS_OPEN = sql`status IN ('pending', 'running') AND NOT observed`;
 
 /**
  * Whether there is one, as a value. Where an index goes on by nothing else, the range of one uid has the server step into it: of an

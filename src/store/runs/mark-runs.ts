@@ -67,7 +67,7 @@ async function mark(tx: Transaction, ids: readonly string[]): Promise<number> {
     UPDATE runs r SET overlap_guarded = r.overlap_guarded OR open.guarded, outcome_watched = r.outcome_watched OR open.watched
     FROM (
       SELECT o.id, s.outcome_watched AS watched,
-        s.overlap <> 'allow' AND NOT EXISTS (SELECT FROM held_runs h WHERE h.run_id = o.id) AS guarded
+        s.overlap <> 'allow' AND NOT o.observed AND NOT EXISTS (SELECT FROM held_runs h WHERE h.run_id = o.id) AS guarded
       FROM runs o JOIN schedules s ON s.uid = o.schedule_uid WHERE o.id = ANY (${uuids(ids)}) ORDER BY o.id FOR NO KEY UPDATE OF o
     ) AS open
     WHERE r.id = open.id AND (open.guarded > r.overlap_guarded OR open.watched > r.outcome_watched) RETURNING r.id`);

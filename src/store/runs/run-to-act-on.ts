@@ -52,10 +52,10 @@ export async function heartbeatIfCurrent(
   const rows = await rowsOf(db)(sql`-- heartbeatIfCurrent
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     UPDATE runs r SET progress = coalesce(${progress}::float8, r.progress), updated_at = clock.now,
-      expires_at = CASE WHEN r.status = 'running'
+      expires_at = CASE WHEN r.status = 'running' OR r.observed
         THEN greatest(clock.now + make_interval(secs => r.lease_seconds), r.expires_at) END
     FROM clock WHERE r.id = ${id}::uuid AND r.trigger <> 'notify'
-      AND CASE r.status WHEN 'running' THEN true WHEN 'pending' THEN r.attempts > 0 END
+      AND CASE r.status WHEN 'running' THEN true WHEN 'pending' THEN r.attempts > 0 OR r.observed END
       AND coalesce(r.attempts = ${attempt}::float8
         OR r.attempts > ${attempt}::float8 AND r.attempt_in_doubt <= ${attempt}::float8, ${attempt}::float8 IS NULL)
       AND r.worker_id IS NOT DISTINCT FROM ${workerId}::text

@@ -98,7 +98,7 @@ function toOf({ to }: RunChange): RunRecord {
 }
 
 const READY = isReady(
-  { dueAt: sql`due_at`, limitId: sql`limit_id`, admittedAt: sql`admitted_at` },
+  { dueAt: sql`due_at`, limitId: sql`limit_id`, admittedAt: sql`admitted_at`, observed: sql`observed` },
   sql`clock.now`,
 );
 

@@ -82,7 +82,7 @@ export async function lockDueSchedules(db: Executor, request: FireLockRequest): 
         s.next_occurrence_at, nullif(s.plan_failures, 0) AS plan_failures, s.created_at,
         nullif(s.has_skips, false) AS has_skips,
         nullif(s.start_within_seconds IS NOT NULL OR s.finish_within_seconds IS NOT NULL, false) AS is_bounded,
-        s.expires_after_seconds,
+        s.expires_after_seconds, nullif(s.report_seconds IS NOT NULL, false) AS observes, s.observe_until,
         CASE WHEN due.locked_by <> ${instanceId} THEN true END AS taken_over
     ), contended AS (
       SELECT FROM schedules

@@ -1,4 +1,5 @@
 import type { Instant } from '../../core/instant.ts';
+import type { Observe } from '../../core/schedules/observe.ts';
 import type { Overlap } from '../../core/schedules/schedule.ts';
 import { type InstantText, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 import type { Skips } from './skips.ts';
@@ -35,6 +36,8 @@ export interface LockedSchedule extends TimedSchedule {
   isBounded: boolean;
   /** Of its runs; null: they never expire. */
   expiresAfterSeconds: number | null;
+  /** Its runs up to then are observed; null: none are. */
+  observe: Observe | null;
   lockedAt: Instant;
 }
 
@@ -56,6 +59,8 @@ export interface LockedRow {
   has_skips: true | null;
   is_bounded: true | null;
   expires_after_seconds: number | null;
+  observes: true | null;
+  observe_until: InstantText | null;
   taken_over: true | null;
 }
 
@@ -79,6 +84,7 @@ export function lockedSchedule(row: LockedRow, lockedAt: Instant): LockedSchedul
     skips: NONE,
     isBounded: row.is_bounded ?? false,
     expiresAfterSeconds: row.expires_after_seconds,
+    observe: row.observes === null ? null : { until: toInstantOrNull(row.observe_until) },
     lockedAt,
     createdAt: toInstant(row.created_at),
   };

@@ -72,6 +72,7 @@ export type RunRules = Pick<
   | 'pauseAfterFailures'
   | 'successWithinSeconds'
   | 'expect'
+  | 'observe'
 >;
 
 /** By version. Retention keeps them until the transaction ends; one that it has dropped is left out. */
@@ -84,7 +85,7 @@ export async function keepVersions(
     SELECT v.version, jsonb_build_object('target', (v.definition->'target') - ${SENT}::text[], 'priority', v.definition->'priority',
       'limit', v.definition->'limit', 'overlap', v.definition->'overlap', 'expiresAfterSeconds', v.definition->'expiresAfterSeconds',
       'pauseAfterFailures', v.definition->'pauseAfterFailures', 'successWithinSeconds', v.definition->'successWithinSeconds',
-      'expect', v.definition->'expect') AS rules
+      'expect', v.definition->'expect', 'observe', v.definition->'observe') AS rules
     FROM schedule_versions v WHERE v.schedule_uid = ${uid} AND v.version = ANY (${ints(versions)})
     ORDER BY v.version FOR KEY SHARE`);
   return new Map(rows.map(({ version, rules }) => [version, rules]));

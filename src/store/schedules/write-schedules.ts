@@ -3,9 +3,11 @@ import { sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import { isOutcomeWatched } from '../../core/schedules/outcome-watch.ts';
 import { type Definition, PRIORITY_RANK } from '../../core/schedules/schedule.ts';
-import { booleans, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
+import { booleans, doubles, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { isHeartbeat } from '../../core/timing/timing.ts';
 import { timingText } from '../../core/schedules/stored-definition.ts';
+import { deletePingKeys } from '../runs/observed/ping-keys.ts';
 import { abandonOpenRuns } from '../runs/ends/abandon-runs.ts';
 import { deleteWatches } from './watches/outcome-watches.ts';
 
@@ -59,6 +61,7 @@ export async function deleteScheduleAndAbandon(
 ): Promise<{ abandoned: number; isMore: boolean; effects: number }> {
   // First, since of a schedule that goes nothing is to follow from its failures.
   await deleteWatches(tx, isOutcomeWatched(last.definition) ? [last.uid] : []);
+  if (last.definition.observe !== null) await deletePingKeys(tx, [last.uid]);
   const abandoned = await abandonOpenRuns(tx, last);
   await insertVersions(tx, [{ ...versioned({ ...last, at: now }), change: 'deleted' }], now);
   await tx.execute(sql`-- deleteScheduleAndAbandon
@@ -121,11 +124,12 @@ async function upsertSchedules(tx: Executor, writes: readonly VersionedWrite[], 
   await tx.execute(sql`-- writeSchedules
     INSERT INTO schedules (uid, id, version, enabled, pause_until, outcome_watched, timing, zoned, overlap, lane, priority, limit_id,
       planned_through, next_occurrence_at, next_fire_at, last_fire_at, created_at, after_uid, after_on, after_start_at, after_end_at,
-      after_jitter_seconds, start_within_seconds, finish_within_seconds, expires_after_seconds, updated_at, edition)
+      after_jitter_seconds, start_within_seconds, finish_within_seconds, expires_after_seconds, report_seconds, observe_until, heartbeat,
+      updated_at, edition)
     SELECT w.uid, w.id, w.version, w.enabled, w.pause_until, w.outcome_watched, w.timing, w.zoned, w.overlap, w.lane, w.priority, w.limit_id,
       w.planned_through, w.next_occurrence_at, w.next_fire_at, w.last_fire_at, w.created_at, w.after_uid, string_to_array(w.after_on, ','),
       w.after_start_at, w.after_end_at, w.after_jitter_seconds, w.start_within_seconds, w.finish_within_seconds,
-      w.expires_after_seconds, w.at, w.edition
+      w.expires_after_seconds, w.report_seconds, w.observe_until, w.heartbeat, w.at, w.edition
     FROM unnest(
       ${uuids(writes.map((write) => write.uid))}, ${texts(writes.map((write) => write.id))},
       ${ints(writes.map((write) => write.version))}, ${booleans(definitions.map(({ enabled }) => enabled))},
@@ -145,11 +149,13 @@ async function upsertSchedules(tx: Executor, writes: readonly VersionedWrite[], 
       ${ints(definitions.map(({ expect }) => expect?.startWithinSeconds ?? null))},
       ${ints(definitions.map(({ expect }) => expect?.finishWithinSeconds ?? null))},
       ${ints(definitions.map(({ expiresAfterSeconds }) => expiresAfterSeconds))},
+      ${doubles(definitions.map(({ observe, completionTimeoutSeconds }) => observe && completionTimeoutSeconds))},
+      ${instants(definitions.map(({ observe }) => observe?.until ?? null))}, ${booleans(definitions.map(isHeartbeat))},
       ${uuids(writes.map((write) => write.edition))})
       AS w(uid, id, version, enabled, pause_until, outcome_watched, at, timing, zoned, overlap, lane, priority, limit_id,
         planned_through, next_occurrence_at, next_fire_at,
         last_fire_at, created_at, after_uid, after_on, after_start_at, after_end_at, after_jitter_seconds, start_within_seconds,
-        finish_within_seconds, expires_after_seconds, edition)
+        finish_within_seconds, expires_after_seconds, report_seconds, observe_until, heartbeat, edition)
     ON CONFLICT (uid) DO UPDATE SET version = excluded.version, enabled = excluded.enabled,
       pause_until = excluded.pause_until, outcome_watched = excluded.outcome_watched, timing = excluded.timing,
       zoned = excluded.zoned, planned_through = greatest(schedules.planned_through, excluded.planned_through),
@@ -159,7 +165,8 @@ async function upsertSchedules(tx: Executor, writes: readonly VersionedWrite[], 
       after_start_at = excluded.after_start_at, after_end_at = excluded.after_end_at,
       after_jitter_seconds = excluded.after_jitter_seconds, start_within_seconds = excluded.start_within_seconds,
       finish_within_seconds = excluded.finish_within_seconds,
-      expires_after_seconds = excluded.expires_after_seconds, locked_by = NULL, locked_at = NULL, error = NULL,
+      expires_after_seconds = excluded.expires_after_seconds, report_seconds = excluded.report_seconds,
+      observe_until = excluded.observe_until, heartbeat = excluded.heartbeat, locked_by = NULL, locked_at = NULL, error = NULL,
       plan_failures = 0, updated_at = excluded.updated_at, edition = excluded.edition`);
 }
 

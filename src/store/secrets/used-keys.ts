@@ -30,6 +30,8 @@ export async function sampleUsedKeys(db: Executor, after: string | null): Promis
       SELECT key.id FROM page JOIN schedule_versions v ON v.schedule_uid = page.uid AND v.version = page.version,
         paths, LATERAL jsonb_path_query(v.definition, paths.path) AS key(id)
       UNION
+      SELECT k.key->'keyId' FROM page JOIN ping_keys k ON k.schedule_uid = page.uid WHERE jsonb_typeof(k.key) = 'object'
+      UNION
       SELECT key.id FROM connections c,
         LATERAL jsonb_path_query(c.definition, '$.**.keyId ? (@.type() == "string")') AS key(id) WHERE ${after === null}
       UNION

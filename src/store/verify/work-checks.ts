@@ -26,9 +26,9 @@ export const WORK_CHECKS: readonly Check[] = [
   },
   {
     name: 'runningRunsExpire',
-    holds: 'a running run that reports nothing is settled when it expires',
+    holds: 'a running or observed run that reports nothing is settled when it expires',
     found: sql`SELECT ${RUN_NAME} AS name, coalesce('was to expire at ' || r.expires_at, 'never expires') AS fault FROM runs r
-      WHERE r.status = 'running' AND coalesce(r.expires_at < (SELECT at FROM settled), true)`,
+      WHERE (r.status = 'running' OR r.observed) AND coalesce(r.expires_at < (SELECT at FROM settled), true)`,
   },
   {
     name: 'boundsAreJudged',
@@ -40,7 +40,7 @@ export const WORK_CHECKS: readonly Check[] = [
     name: 'dueRunsAreReady',
     holds: 'a run without a limit can be claimed once it is due',
     found: sql`SELECT ${RUN_NAME} AS name, 'is due since ' || r.due_at || ' and cannot be claimed' AS fault FROM runs r
-      WHERE r.status = 'pending' AND r.claimed_by IS NULL AND NOT r.ready AND r.limit_id IS NULL
+      WHERE r.status = 'pending' AND r.claimed_by IS NULL AND NOT r.ready AND r.limit_id IS NULL AND NOT r.observed
         AND r.due_at < (SELECT at FROM settled) AND NOT ${noHandoffs}`,
   },
   {

@@ -117,6 +117,11 @@ const WALKS: Record<string, Walk> = {
       detail: { version: 2, fields: ['/description', '/target/headers/x-key', '/payload'] },
     },
   ),
+  mintPingKey: walk(
+    () => put('observed', { observe: {} }),
+    () => ['/schedules/observed/ping-key'],
+    { action: 'schedule.pingKey', ...ofSchedule('observed'), detail: {} },
+  ),
   deleteSchedule: walk(
     () => put('gone'),
     () => ['/schedules/gone'],

@@ -119,6 +119,16 @@ describe('a backfill as it was', () => {
     expect(await runs('limited')).toEqual(['10 v1', '9 v1', '8 v1', '7 v1', '6 v2', '5 v2', '4 v2']);
   });
 
+  test('makes nothing of what was observed then, since another scheduler ran it', async () => {
+    await put('moved-here', [
+      [6.5, { cron: '0 * * * *', observe: { until: null } }],
+      [3.5, { cron: '0 * * * *', observe: null }],
+    ]);
+    const { result } = await backfill('moved-here', 6, 1);
+    expect(result).toEqual(done(2, 3));
+    expect(await runs('moved-here')).toEqual(['3 v2', '2 v2']);
+  });
+
   test('is refused where a version is not stored any more, and says since when all are', async () => {
     await put('holes', [
       [10.5, { cron: '0 * * * *' }],

@@ -18,6 +18,8 @@ describe('PUT', () => {
       cron: '0 12 29 2 *',
       everySeconds: null,
       exclude: null,
+      observe: null,
+      pingKey: null,
       onExcluded: 'skip',
       every: null,
       pick: null,

@@ -106,6 +106,8 @@ export const CASES: Record<string, (p: string, runs: Team['runs']) => Case[]> = 
   ],
   'POST /schedules/{id}/skip': (p) => eachSchedule(p, '/skip', firstFire(p as Prefix)),
   'POST /schedules/{id}/unskip': (p) => eachSchedule(p, '/unskip', firstFire(p as Prefix)),
+  'POST /schedules/{id}/ping-key': (p) => eachSchedule(p, '/ping-key'),
+  'GET /schedules/{id}/observed': (p) => eachSchedule(p, '/observed'),
   'POST /schedules/{id}/backfill': (p) => eachSchedule(p, '/backfill', PERIOD),
   'GET /schedules/{id}/versions': (p) => [
     ...eachSchedule(p, '/versions?limit=1'),

@@ -16,6 +16,7 @@ const run = (status: RunStatus, rest: Partial<RunState> = {}): RunState => ({
   attemptInDoubt: null,
   workerId: null,
   openDependencies: null,
+  observed: false,
   ...rest,
 });
 const ANYBODY = { attempt: null, workerId: null };

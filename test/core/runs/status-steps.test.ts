@@ -31,6 +31,7 @@ describe('the steps of a run', () => {
       attemptInDoubt: null,
       workerId: null,
       openDependencies: null,
+      observed: false,
     };
     const report = { attempt: null, workerId: null, error: null } as const;
     const reported = RUN_STATUSES.flatMap((from) =>

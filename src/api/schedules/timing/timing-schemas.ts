@@ -148,7 +148,7 @@ export const timingPatch = {
 };
 
 const ONE_OF_FOUR =
-  'One of `cron`, `everySeconds`, `at` and `after` is not null: it says when the schedule fires.';
+  'One of `cron`, `everySeconds`, `at` and `after` is not null, but of a heartbeat (`observe`): it says when the schedule fires.';
 
 export const timingAnswer = {
   cron: answeredCron.meta({ description: ONE_OF_FOUR, example: '0 2 * * *' }),
@@ -174,12 +174,16 @@ export const timingAnswer = {
 type Refine = (value: unknown, context: z.core.$RefinementCtx) => void;
 
 export const exactlyOneKind: Refine = (value, context) => {
-  const given = kindsOf(value);
-  if (given.length === 0) {
+  if (kindsOf(value).length === 0) {
     const message = 'is required, or one of everySeconds, at and after instead';
     context.addIssue({ code: 'custom', path: ['cron'], message });
   }
-  refuseSeveral(given, context);
+  refuseTogether(value, context);
+};
+
+/** What cannot go together, whichever kind there is. */
+export const refuseTogether: Refine = (value, context) => {
+  refuseSeveral(kindsOf(value), context);
   refuseExcludeBesideAfter(value, context);
   refuseDayRules(value, context);
 };

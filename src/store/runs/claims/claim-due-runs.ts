@@ -79,7 +79,7 @@ export async function claimDueRuns(db: Executor, request: DueRequest): Promise<D
         (SELECT coalesce(sum(count), 0) FROM lanes WHERE count > free OR NOT may_claim)::int AS blocked,
         made_ready.*,
         (SELECT extract(epoch FROM min(due_at) - (SELECT now FROM clock)) * 1000 FROM runs
-          WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL
+          WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL AND NOT observed
             AND due_at > (SELECT now FROM clock))::float8 AS ms
       FROM (SELECT coalesce(bool_or(${isPull(sql`lane`)}), false) AS to_pull,
         coalesce(bool_or(${isOfNotifier(sql`lane`)}), false) AS to_notify FROM promoted) AS made_ready
@@ -109,7 +109,7 @@ export async function findDue(db: Executor, request: DueRequest): Promise<string
 
 function dueRuns({ atMost, besides = [] }: DueRequest): SQL {
   return sql`SELECT id, lane, attempts FROM runs
-      WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL
+      WHERE status = 'pending' AND claimed_by IS NULL AND NOT ready AND limit_id IS NULL AND NOT observed
         AND due_at <= (SELECT now FROM clock) AND ${MAY_BEGIN} AND id <> ALL (${uuids(besides)})
       ORDER BY due_at LIMIT ${sql.raw(String(atMost))} FOR UPDATE SKIP LOCKED`;
 }

@@ -16,7 +16,7 @@ import {
 import { type MeetingLocks, lockOpenRuns } from '../lock-runs.ts';
 import { saveLockedRuns } from '../save-runs.ts';
 
-/** A running run whose worker or target was not heard of in time. */
+/** A run whose worker, target or job was not heard of in time. */
 export interface SilentRun {
   id: string;
   scheduleUid: string;
@@ -32,6 +32,7 @@ export interface SilentRun {
   workerId: string | null;
   expiresAt: Instant;
   isLimited: boolean;
+  observed: boolean;
 }
 
 interface Row {
@@ -47,6 +48,7 @@ interface Row {
   worker_id: string | null;
   expires_at: InstantText;
   is_limited: boolean;
+  observed: boolean;
   now: InstantText;
 }
 
@@ -69,9 +71,9 @@ export async function findSilent(
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT r.id, r.schedule_uid, r.schedule_version, r.schedule_id, r.lane, r.attempts, r.failures,
       coalesce(r.handoff_started_at, r.claimed_at, r.expires_at) AS started_at, r.first_claimed_at, r.worker_id,
-      r.expires_at, r.limit_id IS NOT NULL AS is_limited, clock.now
+      r.expires_at, r.limit_id IS NOT NULL AS is_limited, r.observed, clock.now
     FROM clock, runs r
-    WHERE r.status = 'running' AND r.expires_at <= (SELECT now FROM clock)
+    WHERE (r.status = 'running' OR r.observed) AND r.expires_at <= (SELECT now FROM clock)
       AND clock.now >= ${isoInstant(since)}::timestamptz
         + make_interval(secs => least(coalesce(r.lease_seconds, 0) / 2, ${graceSeconds}::float8))
       AND r.id <> ALL (${uuids(besides)})
@@ -117,5 +119,6 @@ function silentRun(row: Row): SilentRun {
     workerId: row.worker_id,
     expiresAt: toInstant(row.expires_at),
     isLimited: row.is_limited,
+    observed: row.observed,
   };
 }

@@ -54,6 +54,8 @@ export interface Advance {
   lastFireAt: Instant | null;
   /** Its runs have bounds, or expire; absent: they do not. */
   isBounded?: boolean;
+  /** Some of its runs are observed; absent: none is. */
+  observes?: boolean;
 }
 
 export interface Recorded {

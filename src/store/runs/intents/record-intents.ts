@@ -14,6 +14,7 @@ import {
 } from '../../../postgres/sql/rows.ts';
 import { BOUND_COLUMNS, recordedBounds } from '../bounds/bound-columns.ts';
 import { OVERLAPS } from '../../../core/schedules/schedule.ts';
+import { AS_OBSERVED, OBSERVED_COLUMNS, OBSERVED_VALUES, isObserved } from '../observed/observed-columns.ts';
 import { EXPIRY_COLUMNS, beginBy, recordedExpiry } from '../begin-by.ts';
 import { isIdleUnderLock } from '../guarded-runs.ts';
 import { laneOfRun } from '../../scopes/scoped-lanes.ts';
@@ -72,6 +73,13 @@ const nothingOf: (row: SQL) => SQL = () => sql``;
 const OF_UNBOUNDED = {
   ...NONE,
   of: nothingOf,
+  fields: sql``,
+  from: (rows: SQL) => rows,
+  lane: sql`f.lane`,
+  limitId: sql`f.limit_id`,
+  overlap: sql`f.overlap`,
+  starts: (starts: SQL) => starts,
+  ready: READY,
   mayBegin: sql``,
   expired: sql`NULL`,
   late: NONE,
@@ -79,6 +87,8 @@ const OF_UNBOUNDED = {
 const EXPIRY = { names: sql`, ${EXPIRY_COLUMNS}`, values: sql`, ${recordedExpiry(sql`f`, sql`f.due_at`)}` };
 const EXPIRED = sql`coalesce(${beginBy(sql`f`, sql`f.due_at`)} <= f.now, false)`;
 const OF_BOUNDED = {
+  ...OF_UNBOUNDED,
+  fields: sql`, f.start_within_seconds, f.finish_within_seconds, f.expires_after_seconds`,
   of: (row: SQL) =>
     sql`, ${row}.start_within_seconds, ${row}.finish_within_seconds, ${row}.expires_after_seconds`,
   names: sql`, ${BOUND_COLUMNS}${EXPIRY.names}`,
@@ -87,6 +97,25 @@ const OF_BOUNDED = {
   expired: sql`(SELECT string_agg(f.id::text, ',') FROM fires f WHERE f.claimed AND ${EXPIRED})`,
   late: EXPIRY,
 };
+/** Where some of the batch may be observed: each run is decided here, by its schedule's row as the guard found it. */
+const OF_OBSERVING = {
+  ...OF_BOUNDED,
+  of: (row: SQL) => sql`${OF_BOUNDED.of(row)}, ${row}.report_seconds, ${row}.observe_until`,
+  fields: sql`, f.start_within_seconds, f.finish_within_seconds, ${AS_OBSERVED.expiresAfter} AS expires_after_seconds,
+        f.report_seconds, f.observed`,
+  from: (rows: SQL) =>
+    sql`(SELECT f.*, f.skipped IS NULL AND ${isObserved(sql`f`, fromMs(sql`f.scheduled_ms`))} AS observed FROM ${rows} AS f)`,
+  ...{ lane: AS_OBSERVED.lane, limitId: AS_OBSERVED.limitId, overlap: AS_OBSERVED.overlap },
+  starts: (starts: SQL) => sql`(f.observed OR ${starts})`,
+  ready: sql`NOT f.observed AND ${READY}`,
+  names: sql`${OF_BOUNDED.names}, ${OBSERVED_COLUMNS}`,
+  values: sql`${OF_BOUNDED.values}, ${OBSERVED_VALUES}`,
+};
+
+function costsOf(advances: readonly Advance[]): typeof OF_UNBOUNDED {
+  if (advances.some(({ observes }) => observes === true)) return OF_OBSERVING;
+  return advances.some(({ isBounded }) => isBounded === true) ? OF_BOUNDED : OF_UNBOUNDED;
+}
 
 interface RecordedRow {
   now: InstantText;
@@ -114,8 +143,8 @@ async function record(
   const isAnySkipped = intents.some(({ skipped }) => skipped !== null);
   const isAnyMissed = intents.some(wasMissed);
   const starts = alone || further ? IS_UNGUARDED : STARTS;
-  // Other batches are spared what bounds cost.
-  const bounds = advances.some(({ isBounded }) => isBounded === true) ? OF_BOUNDED : OF_UNBOUNDED;
+  // Other batches are spared what bounds, and observing, cost.
+  const bounds = costsOf(advances);
   const claims = sql`(f.claimed${alone ? sql`` : sql` AND f.starts`}${bounds.mayBegin})`;
   const [row] = await queryPrepared<RecordedRow>(db)(sql`-- recordIntentsIfLocked
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now${alone ? sql`, ${LOCK_LIMIT}` : sql``}),
@@ -135,11 +164,12 @@ async function record(
         AND CASE WHEN s.locked_by = ${instanceId} THEN s.locked_at = ${fromMs(sql`a.locked_ms`)} AND s.version = a.version END
       RETURNING s.uid, s.id AS schedule_id, s.version, ${lane}, s.priority, s.limit_id, s.overlap, s.outcome_watched${bounds.of(sql`s`)}, clock.now, a.place, ${FIRE_COLUMNS}
     )${further ? furtherFires(further, bounds.of(sql`s`)) : sql``}, fires AS ${isAnySkipped || isAnyMissed || !alone ? sql`MATERIALIZED` : sql`NOT MATERIALIZED`} (
-      SELECT f.uid, f.schedule_id, f.version, f.lane, f.priority, f.limit_id, f.overlap, f.outcome_watched${bounds.of(sql`f`)}, f.now, f.fire_id AS id,
+      SELECT f.uid, f.schedule_id, f.version, ${bounds.lane} AS lane, f.priority, ${bounds.limitId} AS limit_id, ${bounds.overlap} AS overlap,
+        f.outcome_watched${bounds.fields}, f.now, f.fire_id AS id,
         ${fromMs(sql`f.scheduled_ms`)} AS scheduled_for, coalesce(f.trigger, ${USUAL_TRIGGER}) AS trigger,
         ${fromMs(sql`coalesce(f.due_ms, f.scheduled_ms)`)} AS due_at, f.skipped, coalesce(f.coalesced, 0) AS coalesced,
-        ${fromMs(sql`f.coalesced_from_ms`)} AS coalesced_from, f.claimed, ${starts} AS starts
-      FROM ${further ? sql`(TABLE advanced UNION ALL TABLE further)` : sql`advanced`} AS f WHERE f.fire_id IS NOT NULL
+        ${fromMs(sql`f.coalesced_from_ms`)} AS coalesced_from, f.claimed, ${bounds.starts(starts)} AS starts
+      FROM ${bounds.from(further ? sql`(TABLE advanced UNION ALL TABLE further)` : sql`advanced`)} AS f WHERE f.fire_id IS NOT NULL
     ), recorded AS (
       INSERT INTO runs (id, scheduled_for, schedule_uid, schedule_version, schedule_id, trigger, status, lane, priority, due_at,
         limit_id, ready, attempts, coalesced, coalesced_from, claimed_by, claimed_at, first_claimed_at, overlap_guarded,
@@ -147,7 +177,7 @@ async function record(
       SELECT f.id, f.scheduled_for, f.uid, f.version, f.schedule_id, f.trigger,
         CASE WHEN f.starts THEN ${sql.raw(stepTo(null, 'pending', 'recordIntentsIfLocked'))}
           ELSE ${sql.raw(stepTo(null, 'waiting', 'recordIntentsIfLocked'))} END, f.lane, f.priority, f.due_at,
-        f.limit_id, ${READY}, ${claims}::int, f.coalesced, f.coalesced_from,
+        f.limit_id, ${bounds.ready}, ${claims}::int, f.coalesced, f.coalesced_from,
         CASE WHEN ${claims} THEN ${instanceId}::uuid END, CASE WHEN ${claims} THEN f.now END, CASE WHEN ${claims} THEN f.now END,
         f.overlap <> 'allow', f.outcome_watched${bounds.values}, f.now, f.now
       FROM fires f WHERE f.skipped IS NULL ${onConflict}

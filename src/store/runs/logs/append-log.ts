@@ -16,6 +16,7 @@ interface LoggingRow {
   status: LoggingRun['status'];
   reason: string | null;
   attempts: number;
+  observed: boolean;
   attempt_in_doubt: number | null;
   worker_id: string | null;
   ended_ms_ago: number | null;
@@ -35,7 +36,7 @@ const ENDED = {
 export async function lockLoggingRun(tx: Transaction, id: string): Promise<LoggingRun | null> {
   for (const { table, end } of [OPEN, ENDED, OPEN, ENDED]) {
     const [row] = await rowsOf<LoggingRow>(tx)(sql`-- lockLoggingRun
-      SELECT trigger, status, attempts, attempt_in_doubt, worker_id, ${end} FROM ${table} WHERE id = ${id}::uuid FOR UPDATE`);
+      SELECT trigger, status, attempts, observed, attempt_in_doubt, worker_id, ${end} FROM ${table} WHERE id = ${id}::uuid FOR UPDATE`);
     if (!row) continue;
     const { attempt_in_doubt: attemptInDoubt, worker_id: workerId, ended_ms_ago: endedMsAgo, ...state } = row;
     return { ...state, attemptInDoubt, workerId, endedMsAgo };

@@ -194,7 +194,7 @@ function toRun(
     scheduleId,
     scheduleVersion: scheduleId === null ? null : record.scheduleVersion,
     priority: priorityOfRank(priority),
-    nextAttemptAt: record.status === 'pending' ? dueAt : null,
+    nextAttemptAt: record.status === 'pending' && !record.observed ? dueAt : null,
     result: resultOf(record),
     payload: ownPayload ?? versionPayload,
     payloadFrom: scheduleId === null || ownPayload !== null ? 'request' : 'schedule',

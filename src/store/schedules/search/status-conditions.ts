@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { CALENDAR_ENDS_DAYS } from '../../../core/alerts/alert.ts';
 
 /** For a row named `schedules`: whether nothing is left for it to fire, or to follow. */
-export const isOver = sql`(schedules.next_fire_at IS NULL AND (schedules.after_uid IS NULL
+export const isOver = sql`(schedules.next_fire_at IS NULL AND NOT schedules.heartbeat AND (schedules.after_uid IS NULL
   OR coalesce(schedules.after_end_at <= (SELECT clock_timestamp()), false)))`;
 
 /**

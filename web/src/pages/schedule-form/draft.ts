@@ -36,7 +36,8 @@ export interface Draft extends HttpDraft, DayDraft {
   timezone: string;
   startAt: string;
   endAt: string;
-  targetType: 'http' | 'pull';
+  /** `none`: it only observes, and the form keeps that. */
+  targetType: 'http' | 'pull' | 'none';
   queue: string;
   payload: string;
   labels: readonly Pair[];
@@ -51,7 +52,7 @@ const POLICIES =
   'expiresAfterSeconds priority limit pauseAfterFailures successWithinSeconds retry/maxAttempts retry/minBackoffSeconds retry/maxBackoffSeconds ' +
   'expect/startWithinSeconds expect/finishWithinSeconds expect/atLeastSeconds expect/result';
 const READ_ONLY = new Set(
-  'status late error nextFireAt lastFireAt lockedBy lockedAt version createdAt updatedAt'.split(' '),
+  'status late error nextFireAt lastFireAt pingKey lockedBy lockedAt version createdAt updatedAt'.split(' '),
 );
 
 export const EMPTY: Draft = {
@@ -79,9 +80,9 @@ export function draftOf(stored: Stored): Draft {
     startAt: stored.startAt ?? '',
     endAt: stored.endAt ?? '',
     ...dayDraftOf(stored),
-    targetType: target.type,
-    ...(target.type === 'http' ? httpDraftOf(target) : EMPTY_HTTP),
-    queue: target.type === 'pull' ? target.queue : '',
+    targetType: target?.type ?? 'none',
+    ...(target?.type === 'http' ? httpDraftOf(target) : EMPTY_HTTP),
+    queue: target?.type === 'pull' ? target.queue : '',
     payload: textOf(stored.payload) === 'null' ? '' : formatJson(textOf(stored.payload)),
     labels: Object.entries(stored.labels),
     policies: policiesOf(stored),
@@ -110,7 +111,8 @@ export function bodyOf(draft: Draft, base: Stored | null): Record<string, unknow
     ...Object.fromEntries(kept),
     id,
     description: draft.description || null,
-    cron: kind === 'cron' ? (draft.cron.length === 1 ? draft.cron[0] : draft.cron) : undefined,
+    // None: a heartbeat.
+    cron: kind === 'cron' && draft.cron.length > 0 ? oneOrAll(draft.cron) : undefined,
     everySeconds: kind === 'everySeconds' ? (numberOf(draft.everySeconds) ?? '') : undefined,
     at: kind === 'at' ? draft.at : undefined,
     after: kind === 'after' ? afterOf(draft) : undefined,
@@ -125,6 +127,10 @@ export function bodyOf(draft: Draft, base: Stored | null): Record<string, unknow
     retry: numbersIn(policies, 'retry'),
     expect: expectOf(policies),
   };
+}
+
+function oneOrAll(expressions: readonly string[]) {
+  return expressions.length === 1 ? expressions[0] : expressions;
 }
 
 /** Null: no bound was typed. */
@@ -164,8 +170,9 @@ function afterOf({ afterId, afterOn }: Draft): AfterInput {
 
 function targetOf(draft: Draft, base: Stored | null): unknown {
   const { targetType: type, queue } = draft;
+  if (type === 'none') return null;
   if (type === 'pull') return { type, queue };
-  return httpTargetOf(draft, base?.target.type === 'http' ? base.target : null);
+  return httpTargetOf(draft, base?.target?.type === 'http' ? base.target : null);
 }
 
 /** As it was typed, or as it was stored. */

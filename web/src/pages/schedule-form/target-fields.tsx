@@ -38,9 +38,9 @@ export function TargetFields({ part, sent, connections }: Props) {
         <HttpFields {...{ part, sent, connections, bodies: BODIES }}>
           <PayloadField part={part} />
         </HttpFields>
-      ) : (
+      ) : draft.targetType === 'pull' ? (
         <PullFields part={part} />
-      )}
+      ) : null}
     </fieldset>
   );
 }

@@ -114,6 +114,7 @@ function Trigger({ schedule: { cron, everySeconds, at, after, timezone } }: { sc
 }
 
 function Target({ schedule: { target } }: { schedule: Schedule }) {
+  if (target === null) return <>none: another scheduler runs the job</>;
   if (target.type === 'pull') return <>queue {target.queue}</>;
   const headers = Object.keys(target.headers);
   return (
@@ -126,7 +127,7 @@ function Target({ schedule: { target } }: { schedule: Schedule }) {
 }
 
 function endpointFacts(target: Schedule['target']): NamedFact[] {
-  if (target.type !== 'http') return [];
+  if (target?.type !== 'http') return [];
   const { body, outcome } = target;
   const text = typeof body === 'string' ? null : body.template;
   return [

@@ -1,0 +1,129 @@
+/**
+ * Guarantees: a report of an observed schedule's job is for exactly one run, or none, however many come at once and to whichever
+ *   instance; what is due is recorded before; a report that is answered is durable.
+ * Transaction: one, under the schedule's row lock.
+ * If the process dies here: all of it is written or nothing; a report that was not answered may be sent again.
+ */
+import { type ToldReport, applyReport } from '../../core/runs/observed/apply-report.ts';
+import { type Match, matchReport } from '../../core/runs/observed/match-report.ts';
+import type { ReportOutcome } from '../../core/runs/observed/ping-outcome.ts';
+import { type JudgedSuccess, boundsOf } from '../../core/runs/bounds.ts';
+import { asObserved, newRun, runOfSchedule } from '../../core/runs/new-run.ts';
+import { isEnd, randomRunId } from '../../core/runs/run.ts';
+import type { RunRecord } from '../../core/runs/run-record.ts';
+import type { Instant } from '../../core/instant.ts';
+import type { Schedule } from '../../core/schedules/schedule.ts';
+import { type Work, wakeFor } from '../../runtime/loop/wake.ts';
+import { TryAgain } from '../../postgres/errors.ts';
+import type { Transaction } from '../../postgres/executor.ts';
+import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { writeBoundEffects } from '../../store/runs/bounds/bound-effects.ts';
+import { lockRun } from '../../store/runs/lock-runs.ts';
+import { candidatesFor } from '../../store/runs/observed/candidates.ts';
+import { findByPingKey, hasPingKey } from '../../store/runs/observed/ping-keys.ts';
+import { successBoundsOf } from '../../store/runs/run-to-act-on.ts';
+import { recordRuns, saveLockedRuns } from '../../store/runs/save-runs.ts';
+import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
+import type { ScheduleChangeDeps } from '../schedules/schedule-changes.ts';
+import { judgedReport, settledOf } from '../runs/settled-by-report.ts';
+import { type MomentAhead, recordWhatIsDue } from './record-due.ts';
+
+interface Taken {
+  outcome: ReportOutcome;
+  /** The run that it ended; null: it ended none. */
+  ended?: RunRecord | null;
+  work?: Work;
+}
+
+export async function takeReport(
+  deps: ScheduleChangeDeps,
+  keyHash: string,
+  report: ToldReport,
+  scheduleId?: string,
+): Promise<ReportOutcome> {
+  const named = await deps.database.run((db) => findByPingKey(db, keyHash));
+  if (named === null || (scheduleId !== undefined && scheduleId !== named.id)) return 'unknown';
+  const { outcome, ended, work } = await deps.database.transaction((tx) =>
+    takeIn(tx, deps, { ...named, keyHash }, report),
+  );
+  if (work) wakeFor(deps.wake, work);
+  if (ended) emitEnd(deps, ended);
+  return outcome;
+}
+
+async function takeIn(
+  tx: Transaction,
+  deps: ScheduleChangeDeps,
+  { uid, id, keyHash }: { uid: string; id: string; keyHash: string },
+  report: ToldReport,
+): Promise<Taken> {
+  const schedule = (await lockSchedules(tx, [id])).get(id);
+  // An edit may have taken the key away meanwhile.
+  if (schedule?.uid !== uid || !(await hasPingKey(tx, uid, keyHash))) return { outcome: 'unknown' };
+  const due = await recordWhatIsDue(tx, deps, schedule);
+  // A later reading than what was recorded: nothing of it is ahead.
+  const now = await databaseNow(tx);
+  const runs = await candidatesFor(tx, uid, report);
+  const match = matchReport(report, runs, { now, nextDueAt: due.ahead?.dueAt ?? null });
+  const taken = await writeReport(tx, { schedule, ahead: due.ahead, report, now }, match);
+  return { ...taken, work: { ...due.work, effects: (due.work.effects ?? 0) + (taken.work?.effects ?? 0) } };
+}
+
+interface Reported {
+  schedule: Schedule;
+  ahead: MomentAhead | null;
+  report: ToldReport;
+  now: Instant;
+}
+
+async function writeReport(tx: Transaction, told: Reported, match: Match<RunRecord>): Promise<Taken> {
+  if (match.for === 'run') return writeTo(tx, told, match.run);
+  if (match.for === 'dropped') return { outcome: 'dropped' };
+  const { schedule, ahead, now } = told;
+  const isNext = match.for === 'next' && ahead !== null;
+  const made = isNext ? ahead.run : extraRun(schedule, now);
+  if (isNext) await ahead.moveOn();
+  await recordRuns(tx, [made]);
+  const taken = await writeTo(tx, told, made);
+  return { ...taken, outcome: isNext ? 'early' : 'extra' };
+}
+
+async function writeTo(tx: Transaction, { report, now }: Reported, found: RunRecord): Promise<Taken> {
+  const from = await lockRun(tx, found.id);
+  // It has expired, or was cancelled, since it was found.
+  if (from?.status !== found.status) throw new TryAgain(`run ${found.id} ended while a report about it came`);
+  const applied = applyReport(from, report, now);
+  if (applied === null) return { outcome: 'unchanged' };
+  const { to, verdict } = applied;
+  const success = await successOf(tx, { from, to, report });
+  const effects = await saveLockedRuns(tx, [{ from, to, success }]);
+  const judged = await writeBoundEffects(tx, verdict === null ? [] : [{ run: to, verdict }]);
+  const ended = isEnd(to.status) ? to : null;
+  return { outcome: isEnd(from.status) ? 'late' : 'taken', ended, work: { effects: effects + judged } };
+}
+/** What judges it. Of one without a start nobody knows how long it took. */
+async function successOf(
+  tx: Transaction,
+  { from, to, report: { whole } }: { from: RunRecord; to: RunRecord; report: ToldReport },
+): Promise<JudgedSuccess | null> {
+  const bounds = to.status === 'succeeded' ? await successBoundsOf(tx, from) : null;
+  const judged = judgedReport(bounds, whole === '' ? to.resultBody : whole);
+  return judged && from.attempts === 0 ? { ...judged, atLeastSeconds: null } : judged;
+}
+
+/** A report without an occurrence. */
+function extraRun(schedule: Schedule, now: Instant): RunRecord {
+  const { expect, completionTimeoutSeconds } = schedule.definition;
+  const own = { id: randomRunId(now), scheduledFor: now, dueAt: now, ...boundsOf(expect, now) };
+  const observed = asObserved(now, completionTimeoutSeconds);
+  return newRun(
+    { ...runOfSchedule(schedule), ...own, ...observed, trigger: 'reported', status: 'pending' },
+    now,
+  );
+}
+
+function emitEnd({ events }: ScheduleChangeDeps, run: RunRecord): void {
+  const { id: runId, scheduleId, attempts: attempt, status, error, finishedAt } = run;
+  const settlement = settledOf(run, { status, error, finishedAt: finishedAt ?? 0 });
+  events.emit({ type: 'runCompleted', runId, scheduleId, notifierId: null, attempt, settlement });
+}

@@ -1,0 +1,81 @@
+import { hash, randomBytes } from 'node:crypto';
+import { sql } from 'drizzle-orm';
+import type { KeyRing, SecretText } from '../../../core/secrets/key-ring.ts';
+import { openPingKey, sealPingKey } from '../../../core/secrets/ping-key-values.ts';
+import { texts, uuids } from '../../../postgres/sql/arrays.ts';
+import type { Executor, Transaction } from '../../../postgres/executor.ts';
+import { rowsOf } from '../../../postgres/sql/rows.ts';
+
+const KEY_BYTES = 16;
+
+/** As it can be sent: 22 characters. */
+const PING_KEY = /^[A-Za-z0-9_-]{22}$/;
+
+export function isPingKey(text: string): boolean {
+  return PING_KEY.test(text);
+}
+
+/** By which a key is found: the table does not say what the key is, where it is encrypted. */
+export function hashOfPingKey(key: string): string {
+  return hash('sha256', key);
+}
+
+interface KeyRow {
+  uid: string;
+  key: SecretText;
+}
+
+/** Gives each of these schedules another key; those that they had are unknown from the commit on. Answers the keys in this order. */
+export async function mintPingKeys(
+  tx: Transaction,
+  ring: KeyRing | undefined,
+  uids: readonly string[],
+): Promise<string[]> {
+  if (uids.length === 0) return [];
+  const keys = uids.map(() => randomBytes(KEY_BYTES).toString('base64url'));
+  const stored = keys.map((key, index) => JSON.stringify(sealPingKey(ring, uids[index] ?? '', key)));
+  await tx.execute(sql`-- mintPingKeys
+    INSERT INTO ping_keys (schedule_uid, key_hash, key)
+    SELECT k.uid, decode(k.hash, 'hex'), k.key::jsonb
+    FROM unnest(${uuids(uids)}, ${texts(keys.map(hashOfPingKey))}, ${texts(stored)}) AS k(uid, hash, key)
+    ON CONFLICT (schedule_uid) DO UPDATE SET key_hash = excluded.key_hash, key = excluded.key`);
+  return keys;
+}
+
+export async function deletePingKeys(tx: Transaction, uids: readonly string[]): Promise<void> {
+  if (uids.length === 0) return;
+  await tx.execute(sql`-- deletePingKeys
+    DELETE FROM ping_keys WHERE schedule_uid = ANY (${uuids(uids)})`);
+}
+
+/** The schedule that has the key with this hash; null: it is unknown. */
+export async function findByPingKey(
+  db: Executor,
+  keyHash: string,
+): Promise<{ uid: string; id: string } | null> {
+  const [row] = await rowsOf<{ uid: string; id: string }>(db)(sql`-- findByPingKey
+    SELECT s.uid, s.id FROM ping_keys k JOIN schedules s ON s.uid = k.schedule_uid WHERE k.key_hash = decode(${keyHash}, 'hex')`);
+  return row ?? null;
+}
+
+/** Whether the schedule, whose row is locked, still has that key. */
+export async function hasPingKey(tx: Transaction, uid: string, keyHash: string): Promise<boolean> {
+  return (await findByPingKey(tx, keyHash))?.uid === uid;
+}
+
+/** By uid; without keys that no key of this process decrypts. They work all the same. */
+export async function readPingKeys(
+  db: Executor,
+  ring: KeyRing,
+  uids: readonly string[],
+): Promise<Map<string, string>> {
+  if (uids.length === 0) return new Map();
+  const rows = await rowsOf<KeyRow>(db)(sql`-- readPingKeys
+    SELECT schedule_uid AS uid, key FROM ping_keys WHERE schedule_uid = ANY (${uuids(uids)})`);
+  return new Map(
+    rows.flatMap((row) => {
+      const text = openPingKey(ring, row);
+      return text === null ? [] : [[row.uid, text] as const];
+    }),
+  );
+}
