@@ -45,11 +45,7 @@ export function addWorkCommand(program: Command, cli: Cli): void {
     .option('--grace <seconds>', 'between TERM and KILL of what is ended (default: 10)')
     .option('--retry-exit <code>', 'which means later, as 75 does; may be given several times', collect)
     .option('--name <name>', 'of the worker (default: one of its own, each time)')
-    .action(async (queues: string[], given: Given) => {
-      const options = workOptions(queues, given);
-      const { work } = await import('./worker.ts');
-      await work(options, cli.surroundings, stopSignal(cli.surroundings.signal));
-    });
+    .action((queues: string[], given: Given) => run(cli, workOptions(queues, given)));
   withExamples(
     command,
     'firelock work crontab',
@@ -58,11 +54,17 @@ export function addWorkCommand(program: Command, cli: Cli): void {
   );
 }
 
-/** Ctrl-C or SIGTERM. */
-function stopSignal(interrupted: AbortSignal): AbortSignal {
+/** Until Ctrl-C or SIGTERM. */
+async function run({ surroundings }: Cli, options: WorkOptions): Promise<void> {
+  const { work } = await import('./worker.ts');
   const terminated = new AbortController();
-  process.once('SIGTERM', () => terminated.abort());
-  return AbortSignal.any([interrupted, terminated.signal]);
+  const terminate = () => terminated.abort();
+  process.once('SIGTERM', terminate);
+  try {
+    await work(options, surroundings, AbortSignal.any([surroundings.signal, terminated.signal]));
+  } finally {
+    process.off('SIGTERM', terminate);
+  }
 }
 
 /** @throws CliError that names every fault */
