@@ -3,7 +3,7 @@ import type { Calendars } from '../core/exclusions/calendar-history.ts';
 import { cursorByCalendars } from '../core/time/calendar-cursor.ts';
 import { calendarReachOf } from '../core/days/day-times.ts';
 import type { Instant } from '../core/instant.ts';
-import { type Timing, calendarIdsOf } from '../core/timing/timing.ts';
+import { type Timing, calendarIdsOf, isHeartbeat } from '../core/timing/timing.ts';
 import { readTiming } from '../core/schedules/stored-definition.ts';
 import type { FireTimes } from '../core/time/fire-times.ts';
 import type { Database } from '../postgres/database.ts';
@@ -23,6 +23,8 @@ export function timingOf(text: string): Timing {
   const known = timings.get(text);
   if (known) return known;
   const timing = readTiming(text);
+  // One that is due has fire times.
+  if (isHeartbeat(timing)) throw new Error('its timing is of no kind that can be planned');
   timings.set(text, timing);
   return timing;
 }

@@ -86,7 +86,7 @@ describe('today and the coming days', () => {
       store.rows(sql`SELECT regexp_replace(pg_get_indexdef(indexrelid), '^.* USING ', '') AS definition, indisvalid
         FROM pg_index WHERE indrelid = ${table}::regclass ORDER BY 1`);
     const ofHistory = await indexes('history');
-    expect(ofHistory).toHaveLength(10);
+    expect(ofHistory).toHaveLength(12);
     for (const table of [...ALL, 'history_other']) expect(await indexes(table)).toEqual(ofHistory);
     const settings = await store.rows(sql`SELECT DISTINCT reloptions::text FROM pg_class
       WHERE relname IN (${sql.join(

@@ -215,7 +215,6 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
   },
   cancelRun: nothing,
   retryRun: {
-    alone: { summary: 'The run alone', value: {} },
     dependents: { summary: 'With what failed for want of it', value: { dependents: true } },
   },
   actOnRuns: {

@@ -44,7 +44,7 @@ function roleOf(method: string, path: string): RoleNeeded {
   if (call === '/preview') return 'viewer';
   if (/^\/queues\/[^/]+\/claim$|^\/runs\/[^/]+\/(complete|heartbeat|release)$/.test(call)) return 'worker';
   if (/^\/runs(\/batch|\/bulk)?$|^\/runs\/[^/]+\/(cancel|retry)$/.test(call)) return 'operator';
-  if (/^\/schedules\/[^/]+\/(fire|backfill|skip|unskip)$/.test(call)) return 'operator';
+  if (/^\/schedules\/[^/]+\/(fire|backfill|skip|unskip|ping-key)$/.test(call)) return 'operator';
   return 'admin';
 }
 

@@ -1,3 +1,4 @@
+import { ALERT_KINDS } from '../../../src/core/alerts/alert.ts';
 import { ANSWERED_TARGET, TARGET } from '../api.ts';
 
 /** A resource whose things have names: what is put, what is answered, what is refused, and what may name one. */
@@ -146,7 +147,7 @@ export const THINGS: readonly Thing[] = [
       },
       {
         ...{ description: null, enabled: true, filter: { ids: [], label: [] }, remindSeconds: 86_400 },
-        on: ['failed', 'late', 'unstarted', 'slow', 'missed', 'paused', 'error', 'calendar'],
+        on: [...ALERT_KINDS],
         channel: { type: 'webhook', target: ANSWERED_TARGET },
         ...{ afterFailures: 1, fallback: null, version: 2 },
       },

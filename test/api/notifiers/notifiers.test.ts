@@ -22,7 +22,9 @@ const ANSWERED = {
   ...{ ...HOOK, connection: null, method: 'POST', headers: {}, body: 'envelope', outcome: null },
   ...{ secret: null, lookup: null, cancel: null },
 };
-const EVERY_KIND = ['failed', 'late', 'unstarted', 'slow', 'missed', 'paused', 'error', 'calendar'];
+const EVERY_KIND = [
+  ...['failed', 'late', 'unstarted', 'slow', 'tooFast', 'result', 'missed', 'paused', 'error', 'calendar'],
+];
 
 async function storedTarget(id: string) {
   const [row] = await api.sql<{ uid: string; definition: { target: unknown } }[]>`

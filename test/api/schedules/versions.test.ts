@@ -94,6 +94,7 @@ describe('the versions of a schedule', () => {
 });
 
 const READ_ONLY = [
+  'pingKey',
   'status',
   'late',
   'error',
