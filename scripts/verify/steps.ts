@@ -8,13 +8,14 @@ const LONG_IN_CI = [
   ),
   // What a team sees of another one's, at every route; the dashboard in a browser.
   ...['test/api/scopes/walk.test.ts', 'test/web'],
-  // Receivers and workers in Python and Go.
-  'test/client/other-languages.test.ts',
+  // Receivers and workers in all languages; the command that works.
+  ...['other-languages', 'vectors', 'worker'].map((name) => `test/client/${name}.test.ts`),
+  'test/cli/work',
   // What takes a fourth of the processor's time, and breaks seldom: whole daemons and programs.
   ...['examples', 'local-postgres', 'docs', 'daemon/access', 'daemon/secrets'].map((name) => `test/${name}`),
   ...[
     ...['daemon/background', 'daemon/shutdown', 'attacks/unread-answers', 'attacks/every-route'],
-    ...['postgres/connection/hosts', 'recovery/hostile-rows'],
+    ...['postgres/connection/hosts', 'postgres/dump', 'recovery/hostile-rows'],
     ...['bulk', 'calendars', 'limits', 'maintenance', 'pauses', 'resume', 'schedules-file', 'skips'].map(
       (name) => `daemon/schedules/${name}`,
     ),

@@ -1,3 +1,4 @@
+// @module-tag long
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openFileStore } from '../../clients/typescript/src/receiver/file-store.ts';
 import {

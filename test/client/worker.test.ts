@@ -1,3 +1,4 @@
+// @module-tag long
 import { expect, onTestFinished, test } from 'vitest';
 import { type RunHandler, type WorkerOptions, work } from '../../clients/typescript/src/worker/index.ts';
 import { until } from '../support/until.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 import { expect, it } from 'vitest';
 import { layoutOf } from '../../web/src/pages/run/batch-layout.ts';
 import { startStage } from './browser.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 import { expect, it } from 'vitest';
 import { append, claimAgain, claimedRun, complete } from '../support/run-logs.ts';
 import { changeRun } from '../support/run-rows.ts';
