@@ -46,7 +46,7 @@ it('an admin makes a notifier, sees what it would send, tests it, and changes it
   await field('Text').fill('{"what": "{{payload/event}}", "first": {{payload/alerts/0/kind}}}');
   await field('The request').getByText('{"what": "opened", "first": "failed"}').waitFor();
   await press('Save');
-  await main.getByText('failed, late, unstarted, missed, paused, error').waitFor();
+  await main.getByText('failed, late, unstarted, tooFast, result, missed, paused, error').waitFor();
   await main.getByText('billing.*').waitFor();
 
   await page.getByRole('button', { name: 'Test team' }).click();
