@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { DAY_MS } from '../../core/utc-day.ts';
 import { EARLIEST, type Instant, isoInstant, isoOrNull } from '../../core/instant.ts';
+import { AHEAD_SECONDS } from '../../core/time/clock-ahead.ts';
 import { horizonOf } from '../../core/time/plan-due.ts';
 import type { Occurrence, PlanningState } from '../../core/time/occurrences.ts';
 import { isFollower, incarnationsOf, readPlanningState } from '../../store/reports/occurrence-rows.ts';
@@ -76,7 +77,7 @@ function answerPage({ items, end, unplannable }: OccurrencePage, id: string) {
 }
 
 function answerAhead({ now, current }: { now: Instant; current: PlanningState['current'] }) {
-  return current === null || current.goesOnAfter <= now
+  return current === null || current.goesOnAfter <= now + AHEAD_SECONDS * 1000
     ? {}
     : { plannedThrough: isoInstant(current.goesOnAfter) };
 }

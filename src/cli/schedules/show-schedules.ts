@@ -96,7 +96,7 @@ export function addObservedSchedule(parent: Command, cli: Cli): void {
     .description('what the job of an observed schedule reported, compared with when it was expected')
     .argument('<id>')
     .option('--from <instant>', `inclusive: ${INSTANT}`, '-30d')
-    .option('--to <instant>', 'exclusive', 'now')
+    .option('--to <instant>', 'exclusive; a job may report a minute before its moment', '+1d')
     .action((id: string, period: Period) => {
       const query = periodOf(period, cli.surroundings);
       return cli.show(

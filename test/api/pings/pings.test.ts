@@ -159,6 +159,10 @@ describe('a schedule that observes', () => {
     expect(early?.['latenessMs']).toBeLessThan(-30_000);
     const next = (await api.call('GET', `/api/v1/schedules/${id}`)).body['nextFireAt'] as unknown as string;
     expect(Date.parse(next) - Date.parse(early?.scheduledFor ?? '')).toBe(3_600_000);
+    // No clock was ahead.
+    expect((await api.call('GET', `/api/v1/schedules/${id}/occurrences`)).body).not.toHaveProperty(
+      'plannedThrough',
+    );
     await ping(`/ping/${key}`);
     expect(await runsOf(id)).toMatchObject([{ status: 'succeeded' }]);
     await ping(`/ping/${key}`);
