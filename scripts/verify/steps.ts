@@ -15,7 +15,7 @@ const LONG_IN_CI = [
   ...['examples', 'local-postgres', 'docs', 'daemon/access', 'daemon/secrets'].map((name) => `test/${name}`),
   ...[
     ...['daemon/background', 'daemon/shutdown', 'attacks/unread-answers', 'attacks/every-route'],
-    ...['postgres/connection/hosts', 'postgres/dump', 'recovery/hostile-rows'],
+    ...['postgres/connection/hosts', 'postgres/dump', 'flow/backlogs/replaced', 'recovery/hostile-rows'],
     ...['bulk', 'calendars', 'limits', 'maintenance', 'pauses', 'resume', 'schedules-file', 'skips'].map(
       (name) => `daemon/schedules/${name}`,
     ),
