@@ -47,11 +47,9 @@ export function addObservedRoutes(api: Api, { slowDatabase, ...deps }: ApiDeps):
         params: scheduleIdParams,
         querystring: z.strictObject({
           from: instant.optional().meta({ description: 'Inclusive; 30 days ago if it is left out.' }),
-          to: instant
-            .optional()
-            .meta({
-              description: 'Exclusive; if it is left out, what was reported ahead of its moment counts, too.',
-            }),
+          to: instant.optional().meta({
+            description: 'Exclusive; if it is left out, what was reported ahead of its moment counts, too.',
+          }),
         }),
         response: { 200: json('The comparison', comparison), ...problems(400, 404) },
       },
