@@ -46,4 +46,4 @@ HEALTHCHECK --interval=15s --timeout=5s --start-period=30s --retries=3 \
 # `docker run --stop-timeout 40`, stop_grace_period: 40s, terminationGracePeriodSeconds: 40.
 STOPSIGNAL SIGTERM
 # The exec form: node is process 1 and gets the signal itself.
-ENTRYPOINT ["node", "--max-semi-space-size=16", "dist/main.js"]
+ENTRYPOINT ["node", "dist/main.js"]

@@ -47,7 +47,7 @@ describe('the image', () => {
   );
 
   test('starts node itself as process 1, as a user that is not root, and stops it with SIGTERM', () => {
-    expect(runtime).toContain('ENTRYPOINT ["node", "--max-semi-space-size=16", "dist/main.js"]');
+    expect(runtime).toContain('ENTRYPOINT ["node", "dist/main.js"]');
     expect(runtime).toContain('USER 1000:1000');
     expect(runtime).toContain('STOPSIGNAL SIGTERM');
     expect(runtime.filter((line) => /^(CMD|RUN) /.test(line))).toEqual([]);

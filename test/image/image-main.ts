@@ -149,7 +149,7 @@ function isConfined({ podman, containers: [container] }: Stage) {
   assert.ok(container);
   assert.equal(describeImage(podman).user, '1000:1000');
   const { status, command, mounts } = firstProcess(podman, container);
-  assert.deepEqual(command, ['node', '--max-semi-space-size=16', 'dist/main.js']);
+  assert.deepEqual(command, ['node', 'dist/main.js']);
   assert.equal(status['NSpid']?.split(' ').at(-1), '1');
   for (const field of ['Uid', 'Gid']) assert.equal(status[field], '1000 1000 1000 1000', field);
   for (const field of ['CapPrm', 'CapEff', 'CapBnd', 'CapAmb'])

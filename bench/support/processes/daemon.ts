@@ -20,14 +20,6 @@ interface DaemonOptions {
   variables?: Record<string, string>;
 }
 
-/**
- * In MiB. Left to itself, Node lets its young generation grow until it holds 455 to 476 MB after a herd, of which 50 are
- * alive; with 16 it holds some 335, for 3 % more CPU (docs/measurements.md). Only the start can say so: whatever starts
- * firelock does, but for the package's own command, since the `env` of busybox takes no options for it
- * (test/deploy/node-options.test.ts).
- */
-export const SHIPPED_OPTIONS = ['--max-semi-space-size=16'];
-
 const READY_LIMIT_MS = 30_000;
 
 /** Starts the built daemon with this process's environment (FIRELOCK_* to try) and waits until it is ready. */
@@ -37,7 +29,7 @@ export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
   const own = { DATABASE_URL: databaseUrl, PORT: String(port), LOG_LEVEL: 'warn', ...variables };
   const program = startProgram({
     main,
-    nodeOptions: [...SHIPPED_OPTIONS, ...nodeOptions],
+    nodeOptions,
     variables: { ...process.env, ...own },
     output: 'inherit',
   });
