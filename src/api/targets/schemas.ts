@@ -21,6 +21,7 @@ import {
   patchedBody,
   patchedOutcome,
 } from './body-and-outcome.ts';
+import { QUEUE_NAME } from '../../core/runs/run-lane.ts';
 import { ALWAYS, connectionIdText } from '../http/common-schemas.ts';
 import { isObject } from '../http/json/json-body.ts';
 import { notAFieldOf, typeFaultOf } from '../http/kind-faults.ts';
@@ -29,7 +30,7 @@ const TYPES = ['http', 'pull'] as const;
 
 export const queue = z
   .string()
-  .regex(/^[A-Za-z0-9._-]{1,128}$/, {
+  .regex(QUEUE_NAME, {
     error: 'must be 1 to 128 letters (A-Z, a-z), digits, dots, dashes or underscores',
   })
   .meta({ description: 'Workers claim from it by `/queues/{queue}/claim`.', example: 'reports' });

@@ -1,3 +1,4 @@
+import { isObject } from '../../api/http/json/json-body.ts';
 import type { Claimed } from './claimed-runs.ts';
 
 /** What the worker runs: its own words or text of a shell for each run, or the command in the payload. */
@@ -52,10 +53,6 @@ function crontabCommand(payload: unknown): JobCommand {
 }
 
 const USER = /^[A-Za-z_][\w.-]*\$?$/;
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 /** A process takes no NUL in its words and its environment. */
 function isText(value: unknown): value is string {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
+import { QUEUE_NAME } from '../../core/runs/run-lane.ts';
 import { collect } from '../common/arguments.ts';
 import { type Cli, withExamples } from '../cli.ts';
 import { usageError } from '../exit-codes.ts';
@@ -80,9 +81,9 @@ export function workOptions(queues: readonly string[], given: Given): WorkOption
     return value;
   };
   const { name = `${hostname().slice(0, 200)}-${randomBytes(6).toString('hex')}`, retryExit = [] } = given;
-  if (!NAME.test(name)) faults.push(`--name is ${name}; expected: up to 256 letters, digits and signs`);
+  if (!NAME.test(name)) faults.push(`--name is ${name}; expected: up to 255 letters, digits and signs`);
   for (const queue of queues)
-    if (!QUEUE.test(queue))
+    if (!QUEUE_NAME.test(queue))
       faults.push(`${queue} is not a queue: up to 128 letters, digits, dots, dashes and underscores`);
   if (new Set(queues).size < queues.length) faults.push('a queue is named twice');
   const odd = retryExit.find((code) => !/^\d{1,3}$/.test(code) || Number(code) < 1 || Number(code) > 255);
@@ -96,8 +97,7 @@ export function workOptions(queues: readonly string[], given: Given): WorkOption
   return options;
 }
 
-const QUEUE = /^[A-Za-z0-9._-]{1,128}$/;
-const NAME = /^[\x21-\x7e]{1,256}$/;
+const NAME = /^[\x21-\x7e]{1,255}$/;
 
 function choiceOf({ exec, shell, allowRequestPayloads }: Given, faults: string[]): Choice {
   if (exec === undefined) {

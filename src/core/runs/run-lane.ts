@@ -1,5 +1,8 @@
 import { type ScopeShares, shareOf } from '../access/scope-shares.ts';
 
+/** The names of queues. */
+export const QUEUE_NAME = /^[A-Za-z0-9._-]{1,128}$/;
+
 /** The lane of a queue that workers pull from. */
 export function laneOfQueue(queue: string): string {
   return `${PULL}${queue}`;

@@ -38,13 +38,12 @@ import {
   shareCurrentDefinition,
   successBoundsOf,
 } from '../../store/runs/run-to-act-on.ts';
-import { type RunChange, saveLockedRuns } from '../../store/runs/save-runs.ts';
+import { type RunChange, saveLockedRuns, workOfChanges } from '../../store/runs/save-runs.ts';
 import { writeReopens } from '../../store/effects/reopen-dependents.ts';
 import type { OpenRunCaps } from '../scope-caps.ts';
 import { goneNamesOf, refuseGone } from '../../store/runs/gone-names.ts';
 import { inLaneOfScope, nameOfOneOff, nameOfRun } from './scope-of-run.ts';
 import { judgedReport, settledOf } from './settled-by-report.ts';
-import { workOfChanges } from './work-of-changes.ts';
 
 /** Also of a fire by hand, and of one-off runs. */
 export interface RunActionDeps {

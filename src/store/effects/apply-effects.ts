@@ -1,5 +1,4 @@
 import type { ScopeShares } from '../../core/access/scope-shares.ts';
-import { queueOfLane } from '../../core/runs/run-lane.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type AppliedCauses, applyCauses } from '../alerts/apply-causes.ts';
@@ -12,7 +11,8 @@ import { countDependencies } from './dependents.ts';
 import { type Effect, deleteEffects, moveBehind } from './effect-rows.ts';
 import { writeOverlapEffects } from './insert-effects.ts';
 import { MAX_EDGES } from './open-edges.ts';
-import { type Reopened, reopenDependents } from './reopen-dependents.ts';
+import { reopenDependents } from './reopen-dependents.ts';
+import { workOfChanges } from '../runs/save-runs.ts';
 
 export interface AppliedEffects {
   /** Done, and deleted. */
@@ -75,7 +75,10 @@ export async function applyEffects(
   const alerts = await applyCauses(tx, { effects: causes }, publicUrl);
   const passedOn = await passOnUndelivered(tx, of('undelivered'), publicUrl);
   const reopened = await reopenDependents(tx, of('reopens'));
-  const opened = readyAmong(reopened);
+  const opened = workOfChanges(
+    reopened.changes.filter(({ to }) => to.status === 'pending'),
+    reopened.effects,
+  );
   const { judged } = overlaps;
   const toSend = alerts.messages.toSend + passedOn.messages.toSend;
   const begun = [
@@ -121,16 +124,10 @@ export async function applyEffects(
       judged.effects +
       overlaps.effects +
       alerts.effects +
-      reopened.effects,
+      opened.effects,
     alerts,
     messages: alerts.messages.gathering + passedOn.messages.gathering,
   };
-}
-
-function readyAmong({ changes }: Reopened) {
-  const ready = changes.flatMap(({ to }) => (to.status === 'pending' ? [to] : []));
-  const toAdmit = ready.some(({ limitId }) => limitId !== null);
-  return { toClaim: ready.length, toPull: ready.some(({ lane }) => queueOfLane(lane) !== null), toAdmit };
 }
 
 /** Each of them gets the same share, so that one with few dependents is done at once. */

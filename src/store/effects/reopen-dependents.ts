@@ -25,7 +25,7 @@ const MAX_EFFECTS = 20;
 const MAX_RUNS = 100;
 const MAX_DEPENDENCIES = 500;
 
-export interface Reopened {
+interface Reopened {
   changes: RunChange[];
   /** Another transaction has locked a run: try again. */
   unfinished: Effect[];

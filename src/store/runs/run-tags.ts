@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../core/access/scope.ts';
 import type { Batch } from '../../core/runs/one-off-run.ts';
-import type { Instant } from '../../core/instant.ts';
+import { type Instant, isoInstant } from '../../core/instant.ts';
 import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
@@ -42,7 +42,7 @@ export async function recordBatch(
 ): Promise<void> {
   await tx.execute(sql`-- recordBatch
     INSERT INTO batches (id, name, labels, created_at)
-    VALUES (${id}::uuid, ${name}, ${JSON.stringify(labels)}::jsonb, ${new Date(now).toISOString()}::timestamptz)`);
+    VALUES (${id}::uuid, ${name}, ${JSON.stringify(labels)}::jsonb, ${isoInstant(now)}::timestamptz)`);
 }
 
 /** The batch that all of these runs are in; null: there is none. */

@@ -1,12 +1,14 @@
 import { sql } from 'drizzle-orm';
 import { type JudgedSuccess, judgeEnd, judgeSuccess, withVerdicts } from '../../core/runs/bounds.ts';
 import { type RunStatus, isEnd } from '../../core/runs/run.ts';
+import { queueOfLane } from '../../core/runs/run-lane.ts';
 import { mayBecome } from '../../core/runs/status-steps.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import { insertEffects, writeEffects } from '../effects/insert-effects.ts';
 import type { Transaction } from '../../postgres/executor.ts';
+import type { Work } from '../../runtime/loop/wake.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { type JudgedRun, writeBoundEffects } from './bounds/bound-effects.ts';
 import { isReady } from './ready.ts';
@@ -20,6 +22,14 @@ export interface RunChange {
   also?: readonly Extract<EffectKind, 'gone' | 'undelivered'>[];
   /** What judges it if this ends it with a success. */
   success?: JudgedSuccess | null;
+}
+
+/** The work that these changes leave after the commit. */
+export function workOfChanges(changes: readonly RunChange[], effects: number): Required<Work> {
+  const pending = changes.filter(({ to }) => to.status === 'pending');
+  const toPull = pending.some(({ to }) => queueOfLane(to.lane) !== null);
+  const toAdmit = changes.some(({ from, to }) => from.limitId !== null || to.limitId !== null);
+  return { effects, toClaim: pending.length, toPull, toAdmit, messages: 0 };
 }
 
 /**
