@@ -56,7 +56,7 @@ function readId(path: string, sent: unknown, faults: Fault[]): string | null {
 
 const UUID = /^(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 
-/** A path as it may be logged: whoever knows a key can report. */
+/** The path as logs show it, without the key: anyone who knows a key can report. */
 export function withoutPingKeys(url: string): string {
   return url.replace(/(\/ping\/|\/api\/\d+\/cron\/[^/?#]*\/)[^/?#]+/g, '$1***');
 }

@@ -148,7 +148,7 @@ async function readPatiently(deps: ApiDeps, request: ReadRequest): Promise<ReadL
     const isNews = read.next !== offset || read.isComplete;
     const isEnough = ms <= 0 || logFollowers.isStopping() || signals.some(({ aborted }) => aborted);
     if (isNews || isEnough) return read;
-    // Whoever waits stays with the attempt that was the newest.
+    // A call that waits stays with the attempt that was the newest when it came.
     attempt = read.attempt;
     await logFollowers.wait({ runId, attempt, offset }, { ms, signals });
   }
