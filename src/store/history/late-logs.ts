@@ -30,7 +30,6 @@ export async function moveKeptLogs(db: Executor, day: Instant, limit: number): P
 
 /** Deletes such logs once their run has left history. */
 export const sweepLogs = sweeperOf({
-  name: 'sweepLogs',
   runIds: (within) => sql`SELECT DISTINCT run_id FROM (
     SELECT run_id FROM run_logs_late WHERE ${within} UNION ALL SELECT run_id FROM run_logs_other WHERE ${within}) AS logs`,
   tables: ['run_logs_late', 'run_logs_other'],

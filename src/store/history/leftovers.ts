@@ -19,8 +19,6 @@ export interface Sweep {
 }
 
 interface Swept {
-  /** Of its statements. */
-  name: string;
   /** The column `run_id` of what is kept beside runs, each once, where this condition on it holds. */
   runIds: (within: SQL) => SQL;
   /** What is deleted first, of these runs: if nobody comes to the rest, the rows that lead to it are still there. */
@@ -32,18 +30,19 @@ interface Swept {
  * Deletes what is kept of runs that have left history: a page of it, in the order of run ids. Nothing depends on it: a key without a run is
  * free, whether its row is there or not.
  */
-export function sweeperOf({ name, runIds, before: first, tables }: Swept) {
-  const title = sql.raw(`-- ${name}\n`);
+export function sweeperOf({ runIds, before: first, tables }: Swept) {
   return async (db: Executor, { before, after, limit }: SweptPage): Promise<Sweep> => {
     const within = sql`run_id > ${after}::uuid AND run_id < ${before}::uuid`;
-    const page = await rowsOf<{ run_id: string; is_gone: boolean }>(db)(sql`${title}
+    const page = await rowsOf<{ run_id: string; is_gone: boolean }>(db)(sql`-- sweeperOf
       SELECT k.run_id, NOT EXISTS (SELECT FROM all_runs r WHERE r.id = k.run_id) AS is_gone FROM (
         ${runIds(within)} ORDER BY run_id LIMIT ${limit}) AS k`);
     const gone = page.filter(({ is_gone }) => is_gone).map(({ run_id }) => run_id);
     if (gone.length > 0) {
-      if (first) await db.execute(sql`${title}${first(gone)}`);
+      if (first)
+        await db.execute(sql`-- sweeperOf
+        ${first(gone)}`);
       for (const table of tables)
-        await db.execute(sql`${title}
+        await db.execute(sql`-- sweeperOf
           DELETE FROM ${sql.identifier(table)} k WHERE k.run_id = ANY (${uuids(gone)})
           AND NOT EXISTS (SELECT FROM all_runs r WHERE r.id = k.run_id)`);
     }
@@ -54,18 +53,15 @@ export function sweeperOf({ name, runIds, before: first, tables }: Swept) {
 /** Each deletes a page of what is kept beside a run, once its run is gone. */
 export const SWEEPS = [
   sweeperOf({
-    name: 'sweepKeys',
     runIds: (within) => sql`SELECT run_id FROM run_keys WHERE ${within}`,
     tables: ['run_keys'],
   }),
   sweeperOf({
-    name: 'sweepDependencies',
     runIds: (within) => sql`SELECT DISTINCT run_id FROM run_dependencies WHERE ${within}`,
     tables: ['run_dependencies'],
   }),
   // What callers called runs; and batches with the last of their runs.
   sweeperOf({
-    name: 'sweepTags',
     runIds: (within) => sql`SELECT run_id FROM run_tags WHERE ${within}`,
     before: (gone) => sql`
       DELETE FROM batches b WHERE b.id IN (SELECT batch_id FROM run_tags WHERE run_id = ANY (${uuids(gone)}))
