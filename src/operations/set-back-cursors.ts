@@ -68,8 +68,9 @@ export async function setBackCursors({
 }
 
 async function bringAllBack(database: Database, signal: AbortSignal): Promise<number> {
-  await database.run(bringBackPutOffs, LIMIT_MS);
-  return inSlices(database, { size: RUNS_AT_ONCE, signal }, bringBackRuns);
+  const slices = { size: RUNS_AT_ONCE, signal };
+  await inSlices(database, slices, bringBackPutOffs);
+  return inSlices(database, slices, bringBackRuns);
 }
 
 async function markAllMade(

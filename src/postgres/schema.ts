@@ -480,7 +480,6 @@ export const history = pgTable('history', { ...runColumns(), ...endColumns() }, 
   index('history_seldom')
     .on(t.trigger, t.id)
     .where(sql`trigger <> 'schedule'`),
-  // For the messages of a scope: by their notifiers, which may have been deleted.
   // Of observed runs: by the `rid` of their reports, and those that a late one may put right.
   index('history_reported')
     .on(t.scheduleUid, t.executionId)
@@ -488,6 +487,7 @@ export const history = pgTable('history', { ...runColumns(), ...endColumns() }, 
   index('history_unreported')
     .on(t.scheduleUid, t.id)
     .where(sql`observed AND execution_id IS NULL AND status = 'failed' AND error->>'kind' = 'expired'`),
+  // For the messages of a scope: by their notifiers, which may have been deleted.
   index('history_of_notifier')
     .on(t.notifierId, t.id)
     .where(sql`notifier_id IS NOT NULL`),

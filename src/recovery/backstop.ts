@@ -113,12 +113,10 @@ async function bringBack(state: State): Promise<boolean> {
   if (clock.monotonic() < state.aheadAt) return false;
   const { count, isMore } = await sizes.ahead.fit(async (limit) => {
     const found = await database.run((db) => bringBackRuns(db, limit));
-    return { count: found, isMore: found === limit };
+    const putOff = await database.run((db) => bringBackPutOffs(db, limit));
+    return { count: found, isMore: Math.max(found, putOff) === limit };
   });
-  if (!isMore) {
-    await database.run(bringBackPutOffs);
-    state.aheadAt = clock.monotonic() + AHEAD_EVERY_MS;
-  }
+  if (!isMore) state.aheadAt = clock.monotonic() + AHEAD_EVERY_MS;
   if (count > 0) events.emit({ type: 'runsBroughtBack', count });
   wakeFor(wake, { toClaim: count, toPull: count > 0, toAdmit: count > 0 });
   return isMore;

@@ -86,13 +86,17 @@ export const BACKGROUND_LOOPS: LoopTable = {
       left: sql`SELECT count(*)::int FROM held_runs`,
     },
     {
-      of: 'runs that were written while the clock was ahead',
+      of: 'runs that were written, and effects that were put off, while the clock was ahead',
       leave: async (volume, count) => {
         await putSchedules(volume, 1);
         await leaveOpenRuns(volume.store, null, count, { guarded: false });
         await volume.store.rows(sql`UPDATE runs SET updated_at = now() + interval '2 hours'`);
+        await volume.store.rows(sql`INSERT INTO effects
+          (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt, retry_at)
+          SELECT 'overlap', id, schedule_uid, schedule_version, schedule_id, trigger, 'succeeded', now(), 1, updated_at FROM runs`);
       },
-      left: sql`SELECT count(*)::int FROM runs WHERE updated_at > now() + interval '1 minute'`,
+      left: sql`SELECT (SELECT count(*) FROM runs WHERE updated_at > now() + interval '1 minute')::int
+        + (SELECT count(*) FROM effects WHERE retry_at > now() + interval '1 minute')::int AS count`,
     },
   ],
   expiry: [

@@ -32,12 +32,17 @@ export async function bringBackRuns(db: Executor, limit: number): Promise<number
   return rows.length;
 }
 
-export async function bringBackPutOffs(db: Executor): Promise<void> {
-  await db.execute(sql`-- bringBackPutOffs
+/** The same of effects and backlogs that were put off: at most so many of each. Answers how many there were of what there were more of. */
+export async function bringBackPutOffs(db: Executor, limit: number): Promise<number> {
+  const [row] = await rowsOf<{ count: number }>(db)(sql`-- bringBackPutOffs
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), late AS (SELECT now + make_interval(secs => ${PUT_OFF_SECONDS}) AS than FROM clock),
     effects_back AS (
-      UPDATE effects SET retry_at = clock.now FROM clock
-      WHERE id = ANY (ARRAY(SELECT id FROM effects WHERE retry_at > (SELECT than FROM late) ORDER BY id FOR UPDATE SKIP LOCKED)))
-    UPDATE backlogs SET next_at = clock.now FROM clock
-    WHERE id = ANY (ARRAY(SELECT id FROM backlogs WHERE next_at > (SELECT than FROM late) ORDER BY id FOR UPDATE SKIP LOCKED))`);
+      UPDATE effects SET retry_at = clock.now FROM clock WHERE id = ANY (ARRAY(
+        SELECT id FROM effects WHERE retry_at > (SELECT than FROM late) ORDER BY id LIMIT ${limit} FOR UPDATE SKIP LOCKED)) RETURNING 1
+    ), backlogs_back AS (
+      UPDATE backlogs SET next_at = clock.now FROM clock WHERE id = ANY (ARRAY(
+        SELECT id FROM backlogs WHERE next_at > (SELECT than FROM late) ORDER BY id LIMIT ${limit} FOR UPDATE SKIP LOCKED)) RETURNING 1
+    )
+    SELECT greatest((SELECT count(*) FROM effects_back), (SELECT count(*) FROM backlogs_back))::int AS count`);
+  return row?.count ?? 0;
 }
