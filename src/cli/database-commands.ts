@@ -7,7 +7,7 @@ import { observe } from '../operations/take-over.ts';
 import { type Rotation, rotateSecrets } from '../operations/rotate-secrets.ts';
 import { type Database, openDatabase } from '../postgres/database.ts';
 import { dumpDatabase } from '../postgres/dump/dump-database.ts';
-import { restoreDatabase } from '../postgres/dump/restore-database.ts';
+import { MayBeRestored, restoreDatabase } from '../postgres/dump/restore-database.ts';
 import { migrate } from '../postgres/migrate.ts';
 import { grantTo } from '../postgres/privileges.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
@@ -113,7 +113,11 @@ export function restore(options: DatabaseOptions, path: string): Promise<number>
     );
     return 0;
   };
-  return onDatabase(url, options, work, (error) => [`failed: ${reasonOf(error)}; nothing was restored`]);
+  return onDatabase(url, options, work, (error) => [
+    error instanceof MayBeRestored
+      ? `unknown: ${reasonOf(error)}; restore again: a database that has them is refused as not empty, and is whole`
+      : `failed: ${reasonOf(error)}; nothing was restored`,
+  ]);
 }
 
 async function onDatabase(

@@ -1,5 +1,6 @@
 // @module-tag long
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
@@ -11,8 +12,10 @@ import { TABLES } from '../../src/postgres/dump/dumped-tables.ts';
 import { restoreDatabase } from '../../src/postgres/dump/restore-database.ts';
 import { dayAgo, endedRuns, makePartitions } from '../support/history.ts';
 import { databaseOfTest, sqlOfTest, storeOfTest } from '../support/of-test.ts';
+import { listenOnLoopback } from '../support/loopback.ts';
 import { leaveRuns } from '../support/pending-runs.ts';
 import type { Store } from '../support/pipeline.ts';
+import { until } from '../support/until.ts';
 
 const { signal } = new AbortController();
 /** All that a text of COPY has to escape. */
@@ -102,9 +105,30 @@ test('no file is overwritten, and none is left where a dump failed', async () =>
   onTestFinished(() =>
     db`DELETE FROM firelock_migrations WHERE hash = 'of a later version'`.then(() => undefined),
   );
+  // Nor where another fault would come first.
+  await expect(dump(url)).rejects.toThrow(/exists/);
+  expect(readFileSync(path, 'utf8')).toBe('mine');
   const other = join(folder, 'other');
   await expect(dump(url, other)).rejects.toThrow(/schema of the database is not that of this version/);
   expect(() => readFileSync(other)).toThrow(/ENOENT/);
+});
+
+test('where the answer to COMMIT is lost, nobody says that nothing was restored', async () => {
+  await dump((await usedStore()).url);
+  const { url, db, before } = await unused();
+  const [from, to] = [new URL(url), new URL(url)];
+  const relay = createServer((client) => {
+    const server = connect(Number(from.port), from.hostname).on('error', () => undefined);
+    server.pipe(client).on('error', () => undefined);
+    client.on('data', (bytes) => {
+      server.write(bytes);
+      if (bytes.includes('COMMIT\0')) client.destroy();
+    });
+  });
+  onTestFinished(() => void relay.close());
+  to.port = String(await listenOnLoopback(relay));
+  await expect(restore(to.href)).rejects.toThrow(/did not answer whether it keeps the \d+ rows/);
+  await until(async () => JSON.stringify(await contentOf(db)) !== JSON.stringify(before) || null);
 });
 
 describe('what cannot be restored leaves the database as it was', () => {

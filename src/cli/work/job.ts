@@ -32,6 +32,13 @@ export interface JobDeps {
  */
 const GATE = 'read -r go <&3 || exit 125; exec "$@" 3<&-';
 
+/**
+ * What a crontab sets is for its command. What makes that another account's runs as root: it gets neither a PATH nor a library of the
+ * crontab, and the command's variables come from a file that only a process of its account opens.
+ */
+const AS_ANOTHER = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
+const SET_VARIABLES = '. /dev/fd/4; exec "$@" 4<&-';
+
 let serial = 0;
 
 /** @throws if this machine has no room for it */
@@ -40,7 +47,8 @@ export async function startJob(launch: Launch, deps: JobDeps): Promise<Job> {
   const path = `${folder}/${(serial += 1)}`;
   const input = await inputFile(`${path}.in`, launch.stdin);
   const output = await outputPipe(`${path}.out`);
-  const child = spawnGated(launch, input, output.writer);
+  const variables = launch.as && (await inputFile(`${path}.env`, exportsOf(launch.env)));
+  const child = spawnGated(launch, { input, output: output.writer, variables });
   const stream = new Socket({ fd: output.reader, readable: true, writable: false });
   let read = 0;
   stream
@@ -73,16 +81,27 @@ export async function startJob(launch: Launch, deps: JobDeps): Promise<Job> {
 }
 
 function spawnGated(
-  { words, env, cwd = process.cwd() }: Launch,
-  input: number,
-  output: number,
+  { words, as, env, cwd = process.cwd() }: Launch,
+  { input, output, variables }: { input: number; output: number; variables: number | undefined },
 ): ChildProcess {
+  const others = variables === undefined ? [] : [variables];
   try {
-    const stdio: StdioOptions = [input, output, output, 'pipe'];
-    return spawn('/bin/sh', ['-c', GATE, 'sh', ...words], { cwd, env, detached: true, stdio });
+    const stdio: StdioOptions = [input, output, output, 'pipe', ...others];
+    const started = as ? [...as, '/bin/sh', '-c', SET_VARIABLES, 'sh', ...words] : words;
+    return spawn('/bin/sh', ['-c', GATE, 'sh', ...started], {
+      ...{ cwd, env: as ? AS_ANOTHER : env, detached: true, stdio },
+    });
   } finally {
-    for (const file of [input, output]) closeSync(file);
+    for (const file of [input, output, ...others]) closeSync(file);
   }
+}
+
+/** For a shell. It would drop variables with other names by itself. */
+function exportsOf(env: Launch['env']): string {
+  return Object.entries(env)
+    .filter(([name]) => /^[a-z_]\w*$/i.test(name))
+    .map(([name, value]) => `export ${name}='${value.replaceAll("'", String.raw`'\''`)}'\n`)
+    .join('');
 }
 
 /** A file and no pipe: it needs no one to write it, and a command may open it as /dev/stdin. */

@@ -14,6 +14,8 @@ import {
 /** How a process is started. */
 export interface Launch {
   words: readonly string[];
+  /** Words that make a process another account's, if it is to be: whatever runs before them does not get `env`. */
+  as?: readonly string[];
   env: Environment;
   /** Undefined: where the worker runs. */
   cwd?: string;
@@ -23,8 +25,7 @@ export interface Launch {
 interface Account {
   username: string;
   homedir: string;
-  /** Words before a command by which it is this account's. */
-  prefix: readonly string[];
+  as?: readonly string[];
 }
 
 /** Says why the command of a run is not started. */
@@ -53,12 +54,13 @@ export async function launchOf(
 
 /** As cron does it: a shell, the environment of the crontab and little else, in the user's home. */
 async function asCron({ command, stdin, user, env }: CrontabCommand, run: Claimed): Promise<Launch> {
-  const { username, homedir, prefix } = await accountOf(user);
+  const { username, homedir, as } = await accountOf(user);
   const home = env['HOME'] ?? homedir;
   const shell = env['SHELL'] ?? '/bin/sh';
   const login = { HOME: home, SHELL: shell, LOGNAME: username, USER: username };
   return {
-    words: [...prefix, shell, '-c', command],
+    words: [shell, '-c', command],
+    ...(as && { as }),
     env: { PATH: '/usr/bin:/bin', ...env, ...login, ...runVariables(run) },
     // cron starts a command although its home is not there.
     cwd: (await isFolder(home)) ? home : '/',
@@ -69,7 +71,7 @@ async function asCron({ command, stdin, user, env }: CrontabCommand, run: Claime
 /** Of the worker itself, unless its user is root. */
 async function accountOf(user: string | null): Promise<Account> {
   const me = userInfo();
-  if (user === null || user === me.username) return { ...me, prefix: [] };
+  if (user === null || user === me.username) return me;
   if (me.uid !== 0)
     throw new NotStarted(`this worker runs as ${me.username}, and cannot run a command of ${user}; root can`);
   const found = await promisify(execFile)('getent', ['passwd', user]).catch((error: unknown) => error);
@@ -79,7 +81,7 @@ async function accountOf(user: string | null): Promise<Account> {
   return {
     username,
     homedir,
-    prefix: ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--init-groups', '--'],
+    as: ['setpriv', `--reuid=${uid}`, `--regid=${gid}`, '--init-groups', '--'],
   };
 }
 

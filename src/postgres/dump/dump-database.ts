@@ -1,5 +1,4 @@
-import { createWriteStream } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import { pipeline } from 'node:stream/promises';
 import { sql } from 'drizzle-orm';
 import { isoInstant } from '../../core/instant.ts';
@@ -23,22 +22,24 @@ interface Dumping {
 
 /** Writes all rows of one moment into a file, while instances work; answers how many. They pass through memory piece by piece. */
 export async function dumpDatabase(url: string, { path, version, signal }: Dumping): Promise<number> {
-  const session = await openBest(hostsOf(url), { isWanted: () => !signal.aborted });
-  const counted = { rows: 0 };
+  // It has payloads. What is there already is another's.
+  const file = await open(path, 'wx', 0o600);
+  let session: Session | undefined;
   try {
+    session = await openBest(hostsOf(url), { isWanted: () => !signal.aborted });
     await session.executor.execute(sql.raw('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'));
     await setNoLimits(session.executor);
     await checkSchema(session.executor);
     const head = await headOf(session.executor, version);
-    // It has payloads.
-    const file = createWriteStream(path, { flags: 'wx', mode: 0o600, flush: true });
-    await pipeline(partsOf(session, head, counted), file, { signal });
+    const counted = { rows: 0 };
+    await pipeline(partsOf(session, head, counted), file.createWriteStream({ flush: true }), { signal });
     return counted.rows;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') await rm(path, { force: true });
+    await rm(path, { force: true });
     throw error;
   } finally {
-    await session.destroy();
+    await file.close();
+    await session?.destroy();
   }
 }
 

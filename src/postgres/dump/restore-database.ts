@@ -3,6 +3,7 @@ import { sql } from 'drizzle-orm';
 import { hostsOf } from '../connection/hosts.ts';
 import { openBest } from '../connection/lasting-connection.ts';
 import type { Session } from '../connection/session.ts';
+import { isUnavailable } from '../errors.ts';
 import type { Executor } from '../executor.ts';
 import { BY_DAY } from '../history-partitions.ts';
 import { migrationHashes } from '../migrate.ts';
@@ -31,11 +32,28 @@ export async function restoreDatabase(
     await refuseUnlessReady(db, head);
     const rows = await copyTables(session, reader, signal);
     await setSequences(db, head);
-    await db.execute(sql.raw('COMMIT'));
+    await commit(db, rows);
     return rows;
   } finally {
     await reader.close();
     await session?.destroy();
+  }
+}
+
+/** @throws MayBeRestored if its answer was lost */
+async function commit(db: Executor, rows: number): Promise<void> {
+  try {
+    await db.execute(sql.raw('COMMIT'));
+  } catch (error) {
+    throw isUnavailable(error) ? new MayBeRestored(rows, error) : error;
+  }
+}
+
+/** All of it is there, or nothing. */
+export class MayBeRestored extends Error {
+  override readonly name = 'MayBeRestored';
+  constructor(rows: number, cause: unknown) {
+    super(`the database did not answer whether it keeps the ${rows} rows`, { cause });
   }
 }
 

@@ -1,7 +1,7 @@
 // @module-tag long
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -62,6 +62,31 @@ test('a command of another user has all groups of that user', async (context) =>
   ]);
   expect(end?.result.body).toBe(`${named.user}\n${named.groups}\ny\nx\n`);
 });
+
+test(
+  "what makes a command another user's is not looked for where the crontab says, and the command gets its variables as they are",
+  { tags: [ATTACK] },
+  async (context) => {
+    const named = isRoot ? accountWithGroups() : null;
+    if (named === null) return context.skip('needs root, setpriv and an account with more than one group');
+    const folder = await mkdtemp(join(tmpdir(), 'firelock-path-'));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    for (const name of ['setpriv', 'sh', 'cat'])
+      await writeFile(join(folder, name), `#!/bin/sh\nid -un >> ${folder}/ran\n`, { mode: 0o755 });
+    await chmod(folder, 0o777);
+    const lines = [
+      `PATH=${folder}:/usr/bin:/bin`,
+      `GREETING="it's $HOME"`,
+      `LD_PRELOAD=${folder}/none.so`,
+      `0 0 29 2 * ${named.user} id -un; echo "$GREETING $PATH"`,
+    ];
+    const [end] = await endsOf([[lines.join('\n'), '--system']]);
+    expect(end?.status).toBe('succeeded');
+    expect(end?.result.body).toContain(`${named.user}\n`);
+    expect(end?.result.body).toContain(`it's $HOME ${folder}:/usr/bin:/bin\n`);
+    expect(existsSync(join(folder, 'ran'))).toBe(false);
+  },
+);
 
 function accountWithGroups(): { user: string; groups: string } | null {
   const said = (program: string, ...args: string[]) => {
