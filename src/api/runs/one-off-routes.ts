@@ -60,7 +60,7 @@ function addOneRoute(api: Api, deps: ApiDeps): void {
       const faults: OneOffFaults = { invalid: [], impossible: [] };
       const asked = oneOffRun(body, sent?.payloads.get('/payload'), {
         ...{ refs: NO_REFS, faults },
-        ...fileRules(deps, caller.scope),
+        ...fileRules(deps, caller.scope, caller.role),
       });
       refuse(faults);
       const { runs } = await acceptOrRefuse(audited(deps, { caller }), [asked], null);
@@ -109,7 +109,7 @@ function addBatchRoute(api: Api, deps: ApiDeps): void {
     },
     async ({ body: { items, ...batch }, json: sent, caller }, reply) => {
       const payloads = sent?.payloads ?? new Map<string, string>();
-      const asked = batchOf(items, { ...fileRules(deps, caller.scope), ...batch, payloads });
+      const asked = batchOf(items, { ...fileRules(deps, caller.scope, caller.role), ...batch, payloads });
       const { runs, batchId } = await acceptOrRefuse(audited(deps, { caller }), asked, batch);
       return reply
         .code(runs.some(({ created }) => created) ? 201 : 200)

@@ -1,3 +1,4 @@
+import type { Role } from '../../core/access/roles.ts';
 import { type Scope, beyondScope, sees } from '../../core/access/scope.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { type Credential, isSecretFile } from '../../core/secrets/secret-file.ts';
@@ -9,11 +10,17 @@ export interface FileRules {
   scope: Scope;
   /** There is FIRELOCK_SECRETS_DIR. */
   takesSecretFiles: boolean;
+  /** Who names a file for a host has its content sent there: an operator, whom no scope bounds, may not name any. */
+  mayName: boolean;
 }
 
-/** What all calls of a server have in common. */
-export function fileRules(deps: Pick<FileRules, 'secrets' | 'takesSecretFiles'>, scope: Scope): FileRules {
-  return { secrets: deps.secrets, takesSecretFiles: deps.takesSecretFiles, scope };
+/** What all calls of a server have in common. Definitions are written by admins alone. */
+export function fileRules(
+  { secrets, takesSecretFiles }: Pick<FileRules, 'secrets' | 'takesSecretFiles'>,
+  scope: Scope,
+  role: Role = 'admin',
+): FileRules {
+  return { secrets, takesSecretFiles, scope, mayName: role === 'admin' || scope !== null };
 }
 
 /** A secret value of what is stored now. */
@@ -37,13 +44,14 @@ interface Naming {
 export function resolveFile(
   { file }: { file: string },
   { path, before, stored, faults, impossible }: Naming,
-  { secrets, scope, takesSecretFiles }: FileRules,
+  { secrets, scope, takesSecretFiles, mayName }: FileRules,
 ): Credential {
   const named = stored.filter(({ value }) => isSecretFile(value) && value.file === file);
   const kept = before !== undefined && named.includes(before) ? before : null;
   if (named.length === 0 && !takesSecretFiles) impossible.push({ path, message: NO_DIRECTORY });
   if ((kept === null || kept.goesElsewhere) && !sees(scope, file))
     impossible.push({ path, message: `${beyondScope(scope)}: ${OF_FILES}` });
+  if (kept === null && !mayName) impossible.push({ path, message: FOR_ADMINS });
   if (named.length > 0 && named.every(({ goesElsewhere }) => goesElsewhere))
     faults.push({ path, message: FILE_MOVED });
   else if (kept !== null) {
@@ -61,6 +69,7 @@ const FILE_MOVED =
 const UNPROVEN =
   'names a file that is stored without a proof of who named it: there was no key, or the row was edited in the database; ' +
   'name another file first, and then this one again';
+const FOR_ADMINS = 'only an admin names a secret file, or a caller with a scope one of its own';
 const OF_FILES = 'the name of a secret file begins with one of its prefixes, or with shared.';
 const NO_DIRECTORY =
   'cannot name a file: there is no directory of secrets; set FIRELOCK_SECRETS_DIR (docs/connections.md)';

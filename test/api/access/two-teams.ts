@@ -7,6 +7,7 @@ const TOKENS = {
   billing: newToken('billing-admin', 'admin', null, ['billing.']),
   ops: newToken('ops-admin', 'admin', null, ['ops.']),
   reader: newToken('billing-reader', 'viewer', null, ['billing.']),
+  caller: newToken('fires-all', 'operator'),
   outsider: newToken('reads-all', 'viewer'),
   platform: newToken('platform-admin', 'admin', null, ['shared.']),
 } as const;

@@ -121,4 +121,20 @@ describe('a value of a body that stands in a file', () => {
       expect((await call('billing', 'POST', '/runs', oneOff)).status).toBe(422);
     },
   );
+
+  test(
+    'is named by no operator, who would have it sent to a host of his own',
+    { tags: [ATTACK] },
+    async () => {
+      for (const [path, body, at] of [
+        ['/runs', { target: targetOf(FILE) }, '/target'],
+        ['/runs/batch', { items: [{ ref: 'a', target: targetOf(FILE) }] }, '/items/0/target'],
+      ] as const) {
+        const answer = await call('caller', 'POST', path, body);
+        expect(faultsIn(answer)).toEqual([422, [`${at}/body/secrets/key`]]);
+        expect(answer.text).toContain('only an admin');
+      }
+      await done('caller', 'POST', '/runs', { target: targetOf({ key: 'a value' }) });
+    },
+  );
 });
