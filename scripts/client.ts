@@ -1,15 +1,17 @@
 /**
- * Writes clients/typescript/src/generated/ from openapi/openapi.json, unless it was made of that: the types of the API, and a table of its operations.
- * It is not in git: `npm ci`, the tests and the checks call this.
+ * Writes clients/typescript/src/generated/ from the OpenAPI document, unless it was made of that: the types of the API, and a table of its
+ * operations. Neither is in git: `npm ci`, the tests and the checks call this, which writes both.
  */
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { apiDocument } from './support/api-document.ts';
 import { clientOperations } from './support/client-operations.ts';
 import { sourcesHash } from './support/sources-hash.ts';
 
 const root = join(import.meta.dirname, '..');
 const directory = join(root, 'clients', 'typescript', 'src', 'generated');
+const written = await apiDocument();
 const hash = await sourcesHash(root, [
   ...[
     'openapi/openapi.json',
@@ -25,7 +27,7 @@ const isFresh = (await readFile(types, 'utf8').catch(() => '')).endsWith(made);
 if (!isFresh) await write();
 
 async function write(): Promise<void> {
-  const document = JSON.parse(await readFile(join(root, 'openapi', 'openapi.json'), 'utf8')) as Document;
+  const document = JSON.parse(written) as Document;
   const files = {
     'operations.gen.ts': clientOperations(document.paths),
     'types.gen.ts': `${await renderTypes(document)}${made}`,

@@ -1,84 +1,34 @@
 /**
- * Writes openapi/openapi.json from the routes; with --check, fails when the committed file is not that. Needs neither a
- * database nor a network.
+ * Writes openapi/openapi.json from the routes, and openapi/contract.txt, which is in git: by its lines a reviewer sees which part of the
+ * contract a change changes. With --check, fails when the committed lines are others.
  */
-import { mkdir, readFile, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import { pino } from 'pino';
-import { format, resolveConfig } from 'prettier';
-import type { ApiDeps } from '../src/api/deps.ts';
-import { createAccess } from '../src/api/access/access.ts';
-import { ANSWER_LIMITS } from '../src/api/http/plugins/answer-limits.ts';
-import { standardLimits } from '../src/api/http/plugins/strangers.ts';
-import { createServer } from '../src/api/server.ts';
-import { WORKS } from '../src/core/installation.ts';
-import { NO_SHARES } from '../src/core/access/scope-shares.ts';
-import { NO_CAPS } from '../src/operations/scope-caps.ts';
-import { createKeyRing } from '../src/core/secrets/key-ring.ts';
-import { systemClock } from '../src/runtime/clock.ts';
-import { createEventBus } from '../src/runtime/event-bus.ts';
-import { createTargetRegistry } from '../src/targets/registry.ts';
-import manifest from '../package.json' with { type: 'json' };
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { apiDocument } from './support/api-document.ts';
+import { type Contract, contractLines } from './support/contract-lines.ts';
 
-const file = join(import.meta.dirname, '..', 'openapi', 'openapi.json');
-const document = await render();
+const file = join(import.meta.dirname, '..', 'openapi', 'contract.txt');
+const lines = contractLines(JSON.parse(await apiDocument()) as Contract);
 
-if (!process.argv.includes('--check')) {
-  await mkdir(dirname(file), { recursive: true });
-  await writeFile(file, document);
-} else if ((await readFile(file, 'utf8').catch(() => '')) === document) {
-  console.log('openapi/openapi.json is up to date with the routes.');
-} else {
-  console.error('openapi/openapi.json is stale. Run `npm run openapi` and commit what it writes.');
+if (process.argv.includes('--check')) await check();
+else await writeFile(file, `${lines.join('\n')}\n`);
+
+async function check(): Promise<void> {
+  const committed = (await readFile(file, 'utf8').catch(() => '')).trimEnd().split('\n');
+  const gone = committed.filter((line) => !lines.includes(line)).map((line) => `- ${line}`);
+  const come = lines.filter((line) => !committed.includes(line)).map((line) => `+ ${line}`);
+  if (gone.length + come.length === 0) {
+    console.log('openapi/contract.txt is up to date with the routes.');
+    return;
+  }
+  console.error(
+    [
+      ...[
+        'openapi/contract.txt is stale. Run `npm run openapi` and commit what it writes:',
+        ...gone,
+        ...come,
+      ],
+    ].join('\n'),
+  );
   process.exitCode = 1;
-}
-
-async function render(): Promise<string> {
-  const noDatabase = () => Promise.reject(new Error('there is no database here'));
-  const database = { run: noDatabase, transaction: noDatabase, close: () => Promise.resolve() };
-  const events = createEventBus();
-  const nobodyIsAsked = { apiTokens: [], trustedProxies: [], tokenRequestsPerSecond: 1 };
-  const deps: ApiDeps = {
-    access: createAccess({ clock: systemClock, events, ...nobodyIsAsked }),
-    connectionLimits: standardLimits(() => false),
-    answerLimits: ANSWER_LIMITS,
-    browserRules: () => null,
-    hasSignsElsewhere: false,
-    database,
-    promptDatabase: database,
-    slowDatabase: database,
-    clock: systemClock,
-    targets: createTargetRegistry([]),
-    secrets: createKeyRing([]),
-    takesSecretFiles: true,
-    sendsMail: true,
-    mailToDomains: [],
-    events,
-    wake: {
-      effects: () => undefined,
-      dispatch: () => undefined,
-      workers: () => undefined,
-      admission: () => undefined,
-      alerts: () => undefined,
-    },
-    pullQueues: { claim: noDatabase, isStopping: () => false },
-    logFollowers: { wait: noDatabase, read: noDatabase, isStopping: () => false },
-    runLogKib: 1024,
-    scopeShares: NO_SHARES,
-    openRunCaps: NO_CAPS,
-    retentionDays: 30,
-    basePath: '',
-    learnInstallation: () => undefined,
-    installation: () => ({ ...WORKS, because: 'database', isReadOnly: false }),
-    takeOver: noDatabase,
-    readiness: () => ({ status: 'unavailable', checks: {}, warnings: [] }),
-    metrics: { contentType: 'text/plain', text: () => Promise.resolve('') },
-    dashboard: null,
-    version: manifest.version,
-    logger: pino({ level: 'silent' }),
-  };
-  const server = await createServer(deps);
-  const text = JSON.stringify(server.swagger());
-  await server.close();
-  return format(text, { ...(await resolveConfig(file)), filepath: file });
 }

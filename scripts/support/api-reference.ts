@@ -51,7 +51,7 @@ interface Document {
 const HEAD = `# The API
 
 For callers of the API. Each instance serves the same document at \`/openapi.json\`, and a page to try it out at \`/docs\`;
-\`npm run reference\` writes this page from [openapi/openapi.json](../../openapi/openapi.json). Errors are
+\`npm run reference\` writes this page from \`openapi.json\`, which it puts beside it. Errors are
 \`application/problem+json\` and name every fault at once: 400 malformed or invalid, 401 and 403 no token or not its role, 404
 unknown, 405 not a method of this path, 408 too slow, 409 not possible in this state, 412 a stale \`If-Match\`, 413 and 431 too
 large, 415 another media type, 422 well-formed but impossible, 429 too many calls, 503 the database is away.

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { type Contract, contractLines } from '../../scripts/support/contract-lines.ts';
 import { EXAMPLES } from '../../src/api/document/examples.ts';
 import { type Api, type Answer, startApi } from './api.ts';
 
@@ -166,6 +167,24 @@ describe('the document', () => {
       expect(() => new RegExp(pattern, 'u')).not.toThrow();
     }
   });
+});
+
+test('of openapi/contract.txt one line changes for what changes once, and names what is new; none for a release', () => {
+  const changedBy = (change: (contract: Contract & Document) => unknown) => {
+    const changed = structuredClone(document) as Contract & Document;
+    const before = contractLines(changed);
+    change(changed);
+    return contractLines(changed).filter((line) => !before.includes(line));
+  };
+  const call = '/api/v1/schedules GET listSchedules(enabled status ';
+  expect(
+    changedBy(({ paths }) => Object.assign(paths['/api/v1/schedules']?.['get'] ?? {}, { summary: '' })),
+  ).toEqual([expect.stringContaining(call)]);
+  const withMood = ({ components }: Document) =>
+    Object.assign(components.schemas['Schedule']?.properties ?? {}, { mood: { type: 'string' } });
+  expect(changedBy(withMood)).toEqual([expect.stringMatching(/^Schedule \{.* mood\} [0-9a-f]{8}$/)]);
+  expect(changedBy(({ servers }) => servers.pop())).toEqual([expect.stringContaining('all else ')]);
+  expect(changedBy(({ info }) => Object.assign(info, { version: '9.0.0' }))).toEqual([]);
 });
 
 describe('every example works as it stands:', () => {

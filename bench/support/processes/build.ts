@@ -14,7 +14,7 @@ interface Build {
 export function buildDaemon(): Build {
   const directory = mkdtempSync(join(tmpdir(), 'firelock-bench-build-'));
   const remove = () => rmSync(directory, { recursive: true, force: true });
-  for (const part of ['package.json', 'drizzle', 'openapi']) {
+  for (const part of ['package.json', 'drizzle']) {
     cpSync(join(root, part), join(directory, part), { recursive: true });
   }
   symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'));
