@@ -17,15 +17,15 @@ import type { Lease } from '../runtime/instance-lease.ts';
 import { eachInTurn, inHalves } from '../runtime/loop/batch.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import { reasonOf } from '../runtime/reason.ts';
-import { shareFreeCalendars } from '../store/calendars/share-calendars.ts';
+import { shareFreeCalendars } from '../store/calendars/calendar-histories.ts';
 import { recordIntentsIfLocked } from '../store/runs/intents/record-intents.ts';
 import { emitJudged, judgeOverlapsNowOrSoon, workOf } from '../store/runs/overlaps.ts';
-import { lockFreeSchedules } from '../store/schedules/search/lock-free-schedules.ts';
+import { lockFreeSchedules } from '../store/schedules/search/find-schedules.ts';
 import { setAsideIfLocked } from '../store/schedules/fire-locks.ts';
 import { deletePlannedSkips } from '../store/schedules/skips.ts';
-import { type RoomDeps, firesWithRoom, giveUpRoom, sendClaimed } from './claim-as-recorded.ts';
+import { firesWithRoom, giveUpRoom, type RoomDeps, sendClaimed } from './claim-as-recorded.ts';
 import type { Planned, PlannedSchedule, UnplannableSchedule } from './plan.ts';
-import { type Fire, advanceOf, emitRecorded, intentIn, uidOf, wakeForRecorded } from './recorded-fires.ts';
+import { advanceOf, emitRecorded, type Fire, intentIn, uidOf, wakeForRecorded } from './recorded-fires.ts';
 
 export interface RecordIntentDeps extends RoomDeps {
   database: Database;

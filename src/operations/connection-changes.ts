@@ -4,13 +4,12 @@
  * If the process dies here: it is written or not. Attempts that begin after the commit use what is written.
  */
 import { randomUUID } from 'node:crypto';
-import type { Connection, ConnectionFields } from '../core/connections/connection.ts';
 import { resealConnection } from '../core/connections/connection-secrets.ts';
+import type { Connection, ConnectionFields } from '../core/connections/connection.ts';
 import { originOf } from '../core/schedules/target-parts.ts';
 import type { KeyRing } from '../core/secrets/key-ring.ts';
 import { CONNECTION_ROWS } from '../store/connections/find-connections.ts';
-import { changeLockedConnection, createConnection } from '../store/connections/write-connections.ts';
-import { deleteNamed, lockNamed } from '../store/names/find-named.ts';
+import { lockNamed } from '../store/names/find-named.ts';
 import type { NamedKind } from './named-changes.ts';
 import { refuseWhileNamed } from './references.ts';
 
@@ -38,14 +37,6 @@ export const CONNECTION_KIND: NamedKind<Connection, ConnectionContent, { secrets
   complete: (content, { before, ...as }, { secrets }) => {
     const placedAt = before === null || isMoved(before, content) ? as.updatedAt : before.placedAt;
     return resealConnection(secrets, { ...content, ...as, edition: randomUUID(), placedAt });
-  },
-  write: async (tx, connection, { before }) => {
-    await (before ? changeLockedConnection : createConnection)(tx, connection);
-    return connection;
-  },
-  remove: async (tx, { id, version }) => {
-    await deleteNamed(tx, 'connections', id);
-    return { version };
   },
 };
 

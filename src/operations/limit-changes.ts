@@ -4,8 +4,7 @@
  * If the process dies here: any instance gives the places that are free now.
  */
 import type { Wake } from '../runtime/loop/wake.ts';
-import { LIMIT_ROWS, type Limit, changeLockedLimit, createLimit } from '../store/limits/rows.ts';
-import { deleteNamed } from '../store/names/find-named.ts';
+import { type Limit, LIMIT_ROWS } from '../store/limits/rows.ts';
 import type { NamedKind } from './named-changes.ts';
 
 type LimitContent = Pick<Limit, 'description' | 'maxRunning'>;
@@ -20,16 +19,8 @@ export const LIMIT_KIND: NamedKind<Limit, LimitContent, { wake: Wake }> = {
     const { running = 0, waiting = 0 } = before ?? {};
     return { id, description, maxRunning, running, waiting, version, updatedAt };
   },
-  write: async (tx, limit, { before }) => {
-    await (before ? changeLockedLimit : createLimit)(tx, limit);
-    return limit;
-  },
   afterPut: ({ wake }, limit) => {
     wake.admission();
     return limit;
-  },
-  remove: async (tx, { id, version }) => {
-    await deleteNamed(tx, 'limits', id);
-    return { version };
   },
 };

@@ -10,14 +10,20 @@ import type { Scope } from '../core/access/scope.ts';
 import type { AuditDetail } from '../core/audit.ts';
 import type { NamedNoun } from '../core/events.ts';
 import { pointer } from '../core/json-text.ts';
-import type { Transaction } from '../postgres/executor.ts';
 import type { Database } from '../postgres/database.ts';
+import type { Transaction } from '../postgres/executor.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Auditor } from '../store/audit/record-audit.ts';
-import { type NamedRows, type NamedThing, lockNamed } from '../store/names/find-named.ts';
-import { refuseWhileNamed } from './references.ts';
+import {
+  deleteNamed,
+  lockNamed,
+  type NamedRows,
+  type NamedThing,
+  writeNamedRow,
+} from '../store/names/find-named.ts';
 import { OperationRefused } from './operation-refused.ts';
+import { refuseWhileNamed } from './references.ts';
 
 export interface NamedDeps {
   database: Database;
@@ -45,15 +51,18 @@ export interface NamedKind<Thing extends NamedThing & Content, Content, Deps = o
   /** Of these, as JSON pointers, the members are told apart. */
   descends?: readonly string[];
   complete(content: Content, as: Completing<Thing>, deps: Deps): Thing;
-  /** Answers it as it was written. */
-  write(tx: Transaction, thing: Thing, change: { before: Thing | null; fields: string[] }): Promise<Thing>;
+  /** Answers it as it was written; absent: its row says all of it. */
+  write?(tx: Transaction, thing: Thing, change: { before: Thing | null; fields: string[] }): Promise<Thing>;
   /** Whether or not something has changed. Answers it as it is then. */
   afterPut?(deps: Deps, thing: Thing): Promise<Thing> | Thing;
-  /** Answers the last version, and what the audit says beside it. */
-  remove(
-    tx: Transaction,
-    thing: Thing,
-  ): Promise<{ version: number; detail?: AuditDetail; afterDelete?: (deps: Deps) => void }>;
+  /** Answers the last version, and what the audit says beside it; absent: it goes with its row. */
+  remove?(tx: Transaction, thing: Thing): Promise<Removed<Deps>>;
+}
+
+interface Removed<Deps> {
+  version: number;
+  detail?: AuditDetail;
+  afterDelete?: (deps: Deps) => void;
 }
 
 export interface Asked<Thing, Content> {
@@ -94,7 +103,7 @@ export async function putNamed<Thing extends NamedThing & Content, Content, Deps
     const planned = await plan(tx, deps, kind, { id, decide });
     const { before, change, fields } = planned;
     if (change === 'unchanged') return planned;
-    const thing = await kind.write(tx, planned.thing, { before, fields });
+    const thing = await write(tx, kind, planned);
     const detail = { change, version: thing.version, ...kind.detail?.(thing), ...(before && { fields }) };
     await deps.auditor?.note(tx, { action: `${noun}.put`, subject: id, scheduleId: null, detail });
     return { ...planned, thing };
@@ -103,6 +112,16 @@ export async function putNamed<Thing extends NamedThing & Content, Content, Deps
   if (change !== 'unchanged')
     deps.events.emit({ type: 'namedWritten', noun, id, change, version: thing.version });
   return kind.afterPut ? { ...put, thing: await kind.afterPut(deps, thing) } : put;
+}
+
+async function write<Thing extends NamedThing & Content, Content, Deps>(
+  tx: Transaction,
+  kind: NamedKind<Thing, Content, Deps>,
+  { thing, before, fields }: NamedPut<Thing>,
+): Promise<Thing> {
+  if (kind.write) return kind.write(tx, thing, { before, fields });
+  await writeNamedRow(tx, kind.rows, thing, { isNew: before === null });
+  return thing;
 }
 
 /** What `putNamed` would make of it, or refuse; writes nothing. */
@@ -175,7 +194,8 @@ export async function removeNamed<Thing extends NamedThing & Content, Content, D
     if (!current) return null;
     check(current);
     await refuseWhileNamed(tx, rows.table, { id, scope });
-    const done = await kind.remove(tx, current);
+    const done: Removed<Deps> = kind.remove ? await kind.remove(tx, current) : { version: current.version };
+    if (!kind.remove) await deleteNamed(tx, rows.table, id);
     const detail = { version: done.version, ...done.detail };
     await auditor?.note(tx, { action: `${noun}.delete`, subject: id, scheduleId: null, detail });
     return done;

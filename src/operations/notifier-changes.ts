@@ -6,14 +6,15 @@
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import { resetReminders } from '../store/alerts/reminders.ts';
-import { lockNamed } from '../store/names/find-named.ts';
-import { NOTIFIER_ROWS, type StoredNotifier, lockFallbacks } from '../store/notifiers/find-notifiers.ts';
-import { recordTestMessage, waitForTestMs } from '../store/notifiers/test-message.ts';
+import { lockNamed, writeNamedRow } from '../store/names/find-named.ts';
 import {
-  changeLockedNotifier,
-  createNotifier,
   deleteLockedNotifier,
-} from '../store/notifiers/write-notifiers.ts';
+  keepNotifierVersion,
+  lockFallbacks,
+  NOTIFIER_ROWS,
+  type StoredNotifier,
+} from '../store/notifiers/rows.ts';
+import { recordTestMessage, waitForTestMs } from '../store/notifiers/test-message.ts';
 import { abandonOpenRuns } from '../store/runs/ends/abandon-runs.ts';
 import type { NamedDeps, NamedKind } from './named-changes.ts';
 import { faultsOfNames } from './notifier-names.ts';
@@ -33,7 +34,8 @@ export const NOTIFIER_KIND: NamedKind<StoredNotifier, NotifierContent, { wake: W
   descends: ['/channel', '/channel/target', '/channel/target/headers'],
   complete: (content, { uid, id, version, updatedAt }) => ({ ...content, uid, id, version, updatedAt }),
   write: async (tx, notifier, { before, fields }) => {
-    await (before ? changeLockedNotifier : createNotifier)(tx, notifier);
+    await writeNamedRow(tx, NOTIFIER_ROWS, notifier, { isNew: before === null });
+    await keepNotifierVersion(tx, notifier, before === null ? 'created' : 'updated');
     if (fields.some((field) => REMINDING.includes(field))) await resetReminders(tx, notifier);
     return notifier;
   },

@@ -3,13 +3,13 @@
  * Transaction: the caller's, in which lockFallbacks keeps others from naming fallbacks; what is named stays until it ends.
  * If the process dies here: nothing of the caller's transaction is written.
  */
-import { type Scope, beyondScope, sees, seesAllOf } from '../core/access/scope.ts';
+import { beyondScope, type Scope, sees, seesAllOf } from '../core/access/scope.ts';
 import { connectionOf } from '../core/schedules/schedule.ts';
 import type { Transaction } from '../postgres/executor.ts';
 import type { Asked, NamedFault } from './named-changes.ts';
 import { heldFields } from './references.ts';
 import { keepNamed } from '../store/names/named-rows.ts';
-import { type StoredNotifier, readFallbacks } from '../store/notifiers/find-notifiers.ts';
+import { readFallbacks, type StoredNotifier } from '../store/notifiers/rows.ts';
 
 type Naming = Pick<StoredNotifier, 'filter' | 'target' | 'fallback'>;
 

@@ -11,24 +11,24 @@ import type { Database } from '../postgres/database.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { calendarIdsIn } from '../core/schedules/stored-definition.ts';
 import type { Executor, Transaction } from '../postgres/executor.ts';
+import { FIRST_UUID } from '../postgres/sql/arrays.ts';
 import { readCalendars } from '../store/calendars/calendar-histories.ts';
 import {
-  type DueSchedule,
-  type RestingSchedules,
   countRestingSchedules,
+  type DueSchedule,
   listDueSchedules,
+  type RestingSchedules,
   skipDueIfUnmoved,
 } from '../store/schedules/skip-to-now.ts';
 import { skipsOf } from '../store/schedules/skips.ts';
 import { lockSchedules } from '../store/schedules/search/find-schedules.ts';
 import { findEndedPauses, lockEndedPauses } from '../store/schedules/watches/pause-ends.ts';
-import { type LivingInstance, livingInstances } from '../store/instances/list-instances.ts';
+import { type LivingInstance, livingInstances } from '../store/instances/instances.ts';
 import { type PendingAfterResume, resumeOpenRuns } from '../store/runs/claims/resume-open-runs.ts';
 import { OperationRefused } from './operation-refused.ts';
-import { type Unplannable, createCounter, skipsOfPage } from './count-skips.ts';
-import { type StillPaused, resumeEnded, writeResumed } from './schedules/ended-pauses.ts';
+import { createCounter, skipsOfPage, type Unplannable } from './count-skips.ts';
+import { resumeEnded, type StillPaused, writeResumed } from './schedules/ended-pauses.ts';
 import { shareCalendarsOf } from './calendars/named-calendars.ts';
-import { FIRST_UUID } from '../postgres/sql/arrays.ts';
 
 export interface ResumeDeps {
   database: Database;

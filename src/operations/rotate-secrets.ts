@@ -11,15 +11,17 @@ import { keyIdsOfPingKey, resealPingKey } from '../core/secrets/ping-key-values.
 import { keyIdsIn, resealTarget } from '../core/schedules/target-secrets.ts';
 import type { Database } from '../postgres/database.ts';
 import { isLockedByOthers } from '../postgres/errors.ts';
-import type { Executor, Transaction } from '../postgres/executor.ts';
-import { type StoredPingKey, pageOfPingKeys, rewritePingKeys } from '../store/secrets/rewrite-ping-keys.ts';
-import { pageOfConnections, rewriteConnections } from '../store/secrets/rewrite-connections.ts';
 import {
+  CONNECTION_SECRETS,
+  DEFINITION_SECRETS,
   type DefinitionKey,
+  type PageAt,
+  PING_KEY_SECRETS,
+  type SecretPage,
+  type SecretRows,
+  type StoredPingKey,
   type StoredSecrets,
-  pageOfSecrets,
-  rewriteTargets,
-} from '../store/secrets/stored-secrets.ts';
+} from '../store/secrets/secret-rows.ts';
 
 interface RotationDeps {
   database: Database;
@@ -42,44 +44,25 @@ interface Unreadable {
   error: unknown;
 }
 
-interface Page<Key, Row> {
-  found: Row[];
-  last: Key | null;
-}
-
-/** A table of rows with secret values. */
-interface Shelf<Key, Row extends Key> {
-  /** The rows with such values, among the next ones; `last` is null once all were read. */
-  page(db: Executor, at: { after: Key | null; limit: number }): Promise<Page<Key, Row>>;
-  /** See `rewriteTargets`. */
-  rewrite(tx: Transaction, rows: readonly Row[], anew: (stored: Row) => Row): Promise<void>;
+interface Shelf<Key, Row extends Key> extends SecretRows<Key, Row> {
   reseal(ring: KeyRing, row: Row): Row;
   keyIds(row: Row): string[];
   what(row: Row): string;
 }
 
 const DEFINITIONS: Shelf<DefinitionKey, StoredSecrets> = {
-  page: pageOfSecrets,
-  rewrite: rewriteTargets,
+  ...DEFINITION_SECRETS,
   reseal: (ring, row) => ({ ...row, target: resealTarget(ring, row.uid, row.target) }),
   keyIds: ({ target }) => keyIdsIn(target),
   what: ({ uid, version }) => `version ${version} of ${uid}`,
 };
-
 const CONNECTIONS: Shelf<Connection, Connection> = {
-  page: pageOfConnections,
-  rewrite: rewriteConnections,
-  reseal: resealConnection,
-  keyIds: keyIdsOfConnection,
-  what: ({ id }) => `connection ${id}`,
+  ...CONNECTION_SECRETS,
+  ...{ reseal: resealConnection, keyIds: keyIdsOfConnection, what: ({ id }) => `connection ${id}` },
 };
-
 const PING_KEYS: Shelf<StoredPingKey, StoredPingKey> = {
-  page: pageOfPingKeys,
-  rewrite: rewritePingKeys,
-  reseal: resealPingKey,
-  keyIds: keyIdsOfPingKey,
-  what: ({ uid }) => `the pingKey of ${uid}`,
+  ...PING_KEY_SECRETS,
+  ...{ reseal: resealPingKey, keyIds: keyIdsOfPingKey, what: ({ uid }) => `the pingKey of ${uid}` },
 };
 
 /** Another walk finds values that were written or locked meanwhile; more walks are not made at once. */
@@ -125,8 +108,8 @@ async function walkAlong<Key, Row extends Key>(
   let after: Key | null = null;
   do {
     deps.signal.throwIfAborted();
-    const at: { after: Key | null; limit: number } = { after, limit: READ_AT_ONCE };
-    const page = await deps.database.run<Page<Key, Row>>((db) => shelf.page(db, at), READ_LIMIT_MS);
+    const at: PageAt<Key> = { after, limit: READ_AT_ONCE };
+    const page = await deps.database.run<SecretPage<Key, Row>>((db) => shelf.page(db, at), READ_LIMIT_MS);
     const toRotate = page.found.filter((row) => count(deps.secrets, shelf, row, walked));
     for (let first = 0; first < toRotate.length; first += WRITTEN_AT_ONCE) {
       deps.signal.throwIfAborted();

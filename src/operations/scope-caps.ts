@@ -5,11 +5,11 @@
  * If the process dies here: nothing of the caller's transaction is written.
  */
 import { NO_SHARES, type ScopeShare, type ScopeShares } from '../core/access/scope-shares.ts';
-import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import { createLoop, type Loop } from '../runtime/loop/loop.ts';
 import type { LoopDeps } from '../postgres/loop-deps.ts';
 import type { Transaction } from '../postgres/executor.ts';
+import { countOpenRunsOf, countSchedulesUnderLock } from '../store/scopes/in-scope.ts';
 import { OperationRefused } from './operation-refused.ts';
-import { countOpenRunsOf, countSchedulesUnderLock } from '../store/scopes/scope-counts.ts';
 
 /** A call asks for more than FIRELOCK_SCOPES allows the scope. */
 function capReached({ prefix }: ScopeShare, cap: number, what: 'schedules' | 'open runs'): OperationRefused {

@@ -7,17 +7,17 @@
  * If the process dies here: the rows say what is left, and any instance goes on.
  */
 import type { Lease } from '../runtime/instance-lease.ts';
-import { type Loop, createLoop } from '../runtime/loop/loop.ts';
-import { type Passed, type Rests, createPassed, createRests } from '../runtime/loop/rests.ts';
+import { createLoop, type Loop } from '../runtime/loop/loop.ts';
+import { createPassed, createRests, type Passed, type Rests } from '../runtime/loop/rests.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import type { LoopDeps } from '../postgres/loop-deps.ts';
 import { type RowWork, seeTo } from '../postgres/see-to.ts';
 import { databaseNow } from '../postgres/sql/database-now.ts';
 import { findAlertLooks, forgetOldAlerts } from '../store/alerts/alert-looks.ts';
-import { findCalendarLooks } from '../store/calendars/ending-calendars.ts';
+import { findCalendarLooks } from '../store/calendars/find-calendars.ts';
 import { applyCauses, emitAlerts } from '../store/alerts/apply-causes.ts';
 import { closeMessages, findGathered } from '../store/alerts/close-messages.ts';
-import { type Reminder, findReminders, remind } from '../store/alerts/reminders.ts';
+import { findReminders, remind, type Reminder } from '../store/alerts/reminders.ts';
 
 interface AlertWatchDeps extends LoopDeps {
   lease: Lease;

@@ -9,23 +9,24 @@ import { LONGEST_REACH_MS } from '../core/days/day-times.ts';
 import type { Calendars } from '../core/exclusions/calendar-history.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
 import { cursorByZoneData, judgeZoneData, type ZoneDataSeen } from '../core/time/zone-data-verdict.ts';
-import { type Loop, createLoop } from '../runtime/loop/loop.ts';
+import { createLoop, type Loop } from '../runtime/loop/loop.ts';
 import { createPageSize } from '../runtime/loop/page-size.ts';
 import {
   type CursorMove,
-  type ZonedSchedule,
   listZonedSchedules,
   moveCursorsIfUnplanned,
+  readZoneData,
+  recordZoneDataIfAlone,
+  type ZonedSchedule,
 } from '../store/schedules/zoned-cursors.ts';
 import type { Database } from '../postgres/database.ts';
 import {
   type KnownCalendars,
   NO_KNOWN_CALENDARS,
   readCalendars,
+  shareFreeCalendars,
 } from '../store/calendars/calendar-histories.ts';
-import { shareFreeCalendars } from '../store/calendars/share-calendars.ts';
 import { calendarIdsIn, readTiming } from '../core/schedules/stored-definition.ts';
-import { readZoneData, recordZoneDataIfAlone } from '../store/schedules/zone-data.ts';
 import type { LoopDeps } from '../postgres/loop-deps.ts';
 
 interface ZoneWatchDeps extends LoopDeps {

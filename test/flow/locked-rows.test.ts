@@ -5,9 +5,9 @@ import type { Definition } from '../../src/core/schedules/schedule.ts';
 import type { Database } from '../../src/postgres/database.ts';
 import { abandonWaitingOfDeleted } from '../../src/store/runs/ends/abandon-runs.ts';
 import { judgeOverlapsUnderLock } from '../../src/store/runs/overlaps.ts';
-import { lockFreeSchedules } from '../../src/store/schedules/search/lock-free-schedules.ts';
+import { lockFreeSchedules } from '../../src/store/schedules/search/find-schedules.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
-import { type Store, type TestInstance, createInstance } from '../support/pipeline.ts';
+import { createInstance, type Store, type TestInstance } from '../support/pipeline.ts';
 import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 

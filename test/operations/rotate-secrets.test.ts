@@ -16,11 +16,11 @@ import { rotateSecrets } from '../../src/operations/rotate-secrets.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { CONNECTION_ROWS } from '../../src/store/connections/find-connections.ts';
 import { findNamed } from '../../src/store/names/find-named.ts';
-import { NOTIFIER_ROWS } from '../../src/store/notifiers/find-notifiers.ts';
+import { NOTIFIER_ROWS } from '../../src/store/notifiers/rows.ts';
 import { mintPingKeys, readPingKeys } from '../../src/store/runs/observed/ping-keys.ts';
 import { sampleUsedKeys } from '../../src/store/secrets/used-keys.ts';
-import { SECRETS, opened, ringOf } from '../support/secrets.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
+import { opened, ringOf, SECRETS } from '../support/secrets.ts';
+import { createInstance, createStore, type Store, type TestInstance } from '../support/pipeline.ts';
 import { targetAt } from '../support/targets.ts';
 
 const keyOf = (id: string, fill: number) => `${id}:${Buffer.alloc(32, fill).toString('base64')}`;

@@ -8,7 +8,9 @@ import { pageOfSchedules } from '../../src/store/schedules/search/find-schedules
 const STORE = join(import.meta.dirname, '../../src/store');
 
 /** What sends its last argument: methods, and functions of the store that are given a statement by others. */
-const SENDERS = new Set(['execute', 'rowsOf', 'queryPrepared', 'oneSample', 'lostClaims']);
+const SENDERS = new Set([
+  ...['execute', 'rowsOf', 'recordsOf', 'onlyColumnOf', 'queryPrepared', 'preparedRecordsOf', 'oneSample'],
+]);
 const OF_THE_BUILDER = new Set(['select', 'selectDistinct', 'insert', 'update', 'delete']);
 
 test('every statement that the store sends begins with the name of a function of its file', () => {

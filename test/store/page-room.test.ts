@@ -5,12 +5,12 @@ import type { PageRoom } from '../../src/postgres/sql/page-room.ts';
 import { CALENDAR_ROWS } from '../../src/store/calendars/find-calendars.ts';
 import { CONNECTION_ROWS } from '../../src/store/connections/find-connections.ts';
 import { listNamed } from '../../src/store/names/find-named.ts';
-import { NOTIFIER_ROWS } from '../../src/store/notifiers/find-notifiers.ts';
+import { NOTIFIER_ROWS } from '../../src/store/notifiers/rows.ts';
 import { listRuns } from '../../src/store/runs/search/find-runs.ts';
 import { lookThrough } from '../../src/store/schedules/search/matching-schedules.ts';
 import { listVersions } from '../../src/store/schedules/schedule-versions.ts';
-import { type Api, SCHEDULE, TARGET, startApi } from '../api/api.ts';
-import { type TestDatabase, createMigrated } from '../support/postgres/cluster.ts';
+import { type Api, SCHEDULE, startApi, TARGET } from '../api/api.ts';
+import { createMigrated, type TestDatabase } from '../support/postgres/cluster.ts';
 
 let own: TestDatabase;
 let database: Database;

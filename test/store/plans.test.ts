@@ -84,15 +84,16 @@ interface Statement {
 /** The statement that the work would run. */
 async function statementOf(work: (db: Executor) => Promise<unknown>): Promise<Statement> {
   let found: Statement | undefined;
+  const noRows = Object.assign([], { columns: [] });
   const session = {
     prepareQuery: (query: Statement) => {
       found = query;
-      return { execute: () => Promise.resolve([]) };
+      return { execute: () => Promise.resolve(noRows) };
     },
   };
   const execute = (statement: SQL) => {
     found = new PgDialect().sqlToQuery(statement) as Statement;
-    return Promise.resolve([]);
+    return Promise.resolve(noRows);
   };
   // It may demand a row of the answer.
   await work({ _: { session }, execute } as unknown as Executor).catch(() => undefined);

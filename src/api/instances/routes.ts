@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { isoInstant, isoOrNull } from '../../core/instant.ts';
-import { listInstances } from '../../store/instances/list-instances.ts';
+import { listInstances } from '../../store/instances/instances.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { TAGS, json, problems } from '../http/response-schemas.ts';
+import { json, problems, TAGS } from '../http/response-schemas.ts';
 import { answeredInstant } from '../http/common-schemas.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { VERIFY_LIMIT_MS, checkOnSnapshot } from '../../store/verify/check-on-snapshot.ts';
+import { checkOnSnapshot, VERIFY_LIMIT_MS } from '../../store/verify/check-on-snapshot.ts';
 
 export const instanceList = z.object({
   items: z.array(

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { isoInstant } from '../../core/instant.ts';
-import type { StoredNotifier } from '../../store/notifiers/find-notifiers.ts';
+import type { StoredNotifier } from '../../store/notifiers/rows.ts';
 import { CHANNEL_SETUPS } from './channel-setups.ts';
 import type { notifier } from './schemas.ts';
 

@@ -1,7 +1,7 @@
 import type { HandoffTarget } from '../../core/schedules/schedule.ts';
 import { sealTarget } from '../../core/schedules/target-secrets.ts';
 import type { NotifierContent } from '../../operations/notifier-changes.ts';
-import type { StoredNotifier } from '../../store/notifiers/find-notifiers.ts';
+import type { StoredNotifier } from '../../store/notifiers/rows.ts';
 import { type Fault, invalid } from '../http/problem.ts';
 import type { Resolving } from '../named/named-routes.ts';
 import { NO_KEY } from '../targets/inputs.ts';

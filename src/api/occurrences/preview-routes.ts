@@ -1,7 +1,7 @@
 import { type Scope, sees } from '../../core/access/scope.ts';
 import type { EndingCalendar } from '../../core/alerts/alert.ts';
-import { type Instant, LATEST, isoInstant } from '../../core/instant.ts';
-import { DEFAULT_TIMING, type Timing, calendarIdsOf, type Identity } from '../../core/timing/timing.ts';
+import { type Instant, isoInstant, LATEST } from '../../core/instant.ts';
+import { calendarIdsOf, DEFAULT_TIMING, type Identity, type Timing } from '../../core/timing/timing.ts';
 import { calendarReachOf } from '../../core/days/day-times.ts';
 import { type Cron, expressionsOf } from '../../core/cron/cron-expressions.ts';
 import type { Calendars } from '../../core/exclusions/calendar-history.ts';
@@ -18,7 +18,7 @@ import type { Database } from '../../postgres/database.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { readCalendars } from '../../store/calendars/calendar-histories.ts';
-import { endingAmong } from '../../store/calendars/ending-calendars.ts';
+import { endingAmong } from '../../store/calendars/find-calendars.ts';
 import { findSchedule } from '../../store/schedules/search/find-schedules.ts';
 import { type Skips, skipsOf } from '../../store/schedules/skips.ts';
 import type { Api, ApiDeps } from '../deps.ts';
@@ -30,10 +30,10 @@ import {
   unknownCalendars,
 } from '../schedules/fire-faults.ts';
 import { asUnplannable, hasNoTimesOfItsOwn, invalid, noSuch } from '../http/problem.ts';
-import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
-import { MONTH_REACH_MS, explainMonth } from './explain-month.ts';
+import { BODY_PROBLEMS, json, problems, TAGS } from '../http/response-schemas.ts';
+import { explainMonth, MONTH_REACH_MS } from './explain-month.ts';
 import { scheduleIdParams } from '../http/common-schemas.ts';
-import { ASSUMED_ID, previewInput, previewedTimes, upcomingQuery, upcomingTimes } from './preview-schemas.ts';
+import { ASSUMED_ID, previewedTimes, previewInput, upcomingQuery, upcomingTimes } from './preview-schemas.ts';
 
 const tags = [TAGS.times];
 

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { fileRules } from '../targets/secret-files.ts';
 import { isoInstant } from '../../core/instant.ts';
-import { SCHEDULE_STATUSES, type Schedule } from '../../core/schedules/schedule.ts';
+import { type Schedule, SCHEDULE_STATUSES } from '../../core/schedules/schedule.ts';
 import { deleteSchedule } from '../../operations/schedules/delete-schedule.ts';
 import { pageRoom } from '../../postgres/sql/page-room.ts';
 import { findSchedule } from '../../store/schedules/search/find-schedules.ts';
 import { lookThrough } from '../../store/schedules/search/matching-schedules.ts';
-import { type RecentRun, recentRuns } from '../../store/runs/search/recent-runs.ts';
+import { type RecentRun, recentRuns } from '../../store/runs/search/runs-of-schedule.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
 import { calendarsNamedIn } from './timing/exclude-schemas.ts';
@@ -21,11 +21,11 @@ import { addObservedRoutes } from './observed-routes.ts';
 import { accepted, resolveInput, resolvePatch } from './inputs.ts';
 import { withNextFires } from './next-fires.ts';
 import { changeOne } from './writes.ts';
-import { TAGS, BODY_PROBLEMS, json, nothing, problems } from '../http/response-schemas.ts';
+import { BODY_PROBLEMS, json, nothing, problems, TAGS } from '../http/response-schemas.ts';
 import { labelQuery, scheduleIdParams, text, wordList } from '../http/common-schemas.ts';
 import { queryBoolean, queryInteger } from '../http/query-schemas.ts';
-import { schedule, scheduleInput, schedulePatch } from './schemas.ts';
 import { run } from '../runs/schemas.ts';
+import { schedule, scheduleInput, schedulePatch } from './schemas.ts';
 
 const tags = [TAGS.schedules];
 

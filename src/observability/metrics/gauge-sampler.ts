@@ -1,12 +1,11 @@
 import type { TroubledNotifiers } from '../../core/alerts/alert-events.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { type Loop, createLoop } from '../../runtime/loop/loop.ts';
+import { createLoop, type Loop } from '../../runtime/loop/loop.ts';
 import type { LoopDeps } from '../../postgres/loop-deps.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { countOpenRuns, countSchedules, countSchedulesAhead } from '../../store/reports/counts.ts';
-import { sampleWork } from '../../store/reports/gauges.ts';
-import { sampleNotifiers } from '../../store/reports/troubled-notifiers.ts';
+import { sampleNotifiers, sampleWork } from '../../store/reports/gauges.ts';
 import { sampleUsedKeys } from '../../store/secrets/used-keys.ts';
 import type { Sample } from '../../store/reports/sample.ts';
 import type { Metrics } from './metrics.ts';

@@ -19,22 +19,25 @@ import { batchFaultOf } from '../../postgres/errors.ts';
 import {
   type CalendarMove,
   type CalendarUser,
-  type UserPage,
   findCalendarUsers,
   listCalendarUsers,
   moveCursorsUnderSharedCalendars,
+  type UserPage,
 } from '../../store/calendars/calendar-cursors.ts';
-import { type KnownCalendars, readCalendars } from '../../store/calendars/calendar-histories.ts';
+import {
+  type KnownCalendars,
+  readCalendars,
+  shareFreeCalendars,
+} from '../../store/calendars/calendar-histories.ts';
 import { takeWalk } from '../../store/calendars/calendar-walks.ts';
-import { shareFreeCalendars } from '../../store/calendars/share-calendars.ts';
 import { recordApplied } from '../../store/calendars/write-calendars.ts';
 import { type KnownUsers, knownUsers, moveOf } from './known-users.ts';
 import { mayBeOwed, recordOwed } from './owed-fires.ts';
 import {
-  type MoveProgress,
-  PAGE,
   goOnAt,
+  type MoveProgress,
   noProgress,
+  PAGE,
   passPage,
   positionOf,
   walkAgain,

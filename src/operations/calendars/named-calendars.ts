@@ -15,10 +15,10 @@ import { databaseNow } from '../../postgres/sql/database-now.ts';
 import {
   type KnownCalendars,
   readCalendars,
+  shareCalendars,
   unappliedSince,
 } from '../../store/calendars/calendar-histories.ts';
-import type { NamedCalendars } from '../../store/calendars/calendar-users.ts';
-import { shareCalendars } from '../../store/calendars/share-calendars.ts';
+import type { NamedCalendars } from '../../store/calendars/calendar-cursors.ts';
 import type { Edited } from '../schedules/plan-before-update.ts';
 
 /**

@@ -7,6 +7,7 @@ import { NO_SHARES, type ScopeShares } from '../../core/access/scope-shares.ts';
 import { laneInScope } from '../../core/runs/run-lane.ts';
 import { mayOwe, owedByCalendars } from '../../core/days/owed-by-calendars.ts';
 import type { Instant } from '../../core/instant.ts';
+import { calendarIdsOf, type Timing } from '../../core/timing/timing.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
@@ -14,15 +15,16 @@ import { systemClock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import type { CalendarUser } from '../../store/calendars/calendar-cursors.ts';
-import { type KnownCalendars, unappliedSince } from '../../store/calendars/calendar-histories.ts';
-import { shareFreeCalendars } from '../../store/calendars/share-calendars.ts';
+import {
+  type KnownCalendars,
+  shareFreeCalendars,
+  unappliedSince,
+} from '../../store/calendars/calendar-histories.ts';
 import { emitJudged, judgeOverlapsNowOrSoon } from '../../store/runs/overlaps.ts';
-import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
-import { lockFreeSchedules } from '../../store/schedules/search/lock-free-schedules.ts';
+import { lockFreeSchedules, lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { raisePlannedUnderLock } from '../../store/schedules/write-schedules.ts';
 import { planBeforeUpdate } from '../schedules/plan-before-update.ts';
 import { asWrite } from '../schedules/schedule-writes.ts';
-import { calendarIdsOf, type Timing } from '../../core/timing/timing.ts';
 
 interface OwedDeps {
   database: Database;

@@ -16,13 +16,12 @@ import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { KnownCalendars } from '../../store/calendars/calendar-histories.ts';
 import { intentOf } from '../../store/runs/intents/intent.ts';
 import { judgeOverlapsNowOrSoon, workOf } from '../../store/runs/overlaps.ts';
-import { moveOnUnderLock } from '../../store/schedules/move-on.ts';
-import { type Skips, deletePlannedSkips, skipsOf } from '../../store/schedules/skips.ts';
-import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
+import { moveOnUnderLock, type ScheduleWrite } from '../../store/schedules/write-schedules.ts';
+import { deletePlannedSkips, type Skips, skipsOf } from '../../store/schedules/skips.ts';
 import { shareCalendarsOf } from '../calendars/named-calendars.ts';
 import { planBeforeUpdate } from '../schedules/plan-before-update.ts';
 import { runOfEdit } from '../schedules/runs-of-edits.ts';
-import { type ScheduleChangeDeps, planningOf } from '../schedules/schedule-changes.ts';
+import { planningOf, type ScheduleChangeDeps } from '../schedules/schedule-changes.ts';
 import { asWrite } from '../schedules/schedule-writes.ts';
 
 /** The first moment that has no run yet: observed, and to be made. */

@@ -9,13 +9,17 @@ import type { RunStatus, RunTrigger } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import type { Bound } from '../../core/schedules/expect.ts';
 import { inHalves } from '../../runtime/loop/batch.ts';
-import { type Work, wakeFor } from '../../runtime/loop/wake.ts';
+import { wakeFor, type Work } from '../../runtime/loop/wake.ts';
 import { batchFaultOf, isLockedByOthers } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { limitLockWaits } from '../../postgres/sql/lock-limit.ts';
-import { lockFreeRuns, shareFreeDefinitions } from '../../store/runs/search/lock-free-runs.ts';
-import { type MatchingRuns, matchingRuns } from '../../store/runs/search/matching-runs.ts';
+import {
+  lockFreeRuns,
+  type MatchingRuns,
+  matchingRuns,
+  shareFreeDefinitions,
+} from '../../store/runs/search/matching-runs.ts';
 import { type RunChange, saveLockedRuns, workOfChanges } from '../../store/runs/save-runs.ts';
 import { runIdsOfBatch } from '../../store/runs/run-tags.ts';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
@@ -24,10 +28,10 @@ import { type Action, CANCEL, RETRY, type RunActionDeps } from './act-on-runs.ts
 import type { AuditDetail } from '../../core/audit.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
+import { goneNamesOf, refuseGone } from '../../store/runs/gone-names.ts';
 import type { Labels } from '../../store/schedules/search/labelled-schedules.ts';
 import { againWhileLocked } from './again-while-locked.ts';
 import { inLaneOfScope, nameOfRun } from './scope-of-run.ts';
-import { goneNamesOf, refuseGone } from '../../store/runs/gone-names.ts';
 
 interface BulkRunRequest {
   action: 'retry' | 'cancel';

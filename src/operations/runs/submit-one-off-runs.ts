@@ -6,7 +6,7 @@
 import { NO_SHARES } from '../../core/access/scope-shares.ts';
 import { laneInScope, queueOfLane } from '../../core/runs/run-lane.ts';
 import type { Instant } from '../../core/instant.ts';
-import { type Batch, type OneOffRun, bodyHashOf } from '../../core/runs/one-off-run.ts';
+import { type Batch, bodyHashOf, type OneOffRun } from '../../core/runs/one-off-run.ts';
 import { isEnd, randomRunId } from '../../core/runs/run.ts';
 import { newRun } from '../../core/runs/new-run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
@@ -14,7 +14,7 @@ import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { hasSecrets, sameSecrets } from '../../core/schedules/target-secrets.ts';
 import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
-import { type Work, wakeFor } from '../../runtime/loop/wake.ts';
+import { wakeFor, type Work } from '../../runtime/loop/wake.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { countDependencies } from '../../store/effects/dependents.ts';
 import { writeEffects } from '../../store/effects/insert-effects.ts';
@@ -22,13 +22,13 @@ import type { Transaction } from '../../postgres/executor.ts';
 import { NO_SCHEDULE } from '../../postgres/sql/rows.ts';
 import {
   type Edge,
-  MAX_EDGES_AT_ONCE,
   lockDependencies,
+  MAX_EDGES_AT_ONCE,
   recordDependencies,
 } from '../../store/runs/dependencies.ts';
 import { ONE_OFF_KEYS, takeKeysUnlessTaken } from '../../store/runs/idempotency-keys.ts';
 import { presentAmong } from '../../store/runs/lock-runs.ts';
-import { ONE_OFF_VERSION, keepDefinitions } from '../../store/runs/one-off-definitions.ts';
+import { keepDefinitions, ONE_OFF_VERSION } from '../../store/runs/run-tags.ts';
 import { findTargets } from '../../store/runs/search/find-runs.ts';
 import { runsSeen } from '../../store/scopes/in-scope.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';

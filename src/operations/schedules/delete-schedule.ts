@@ -14,7 +14,7 @@ import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
 import { closeAlertsOf } from '../../store/alerts/alert-effects.ts';
 import { byPerson } from './alerts-of-edits.ts';
-import { linkCalendars } from '../../store/calendars/calendar-users.ts';
+import { linkCalendars } from '../../store/calendars/calendar-cursors.ts';
 import { followersOf, isFollowedByUnseen } from '../../store/effects/followers.ts';
 import { deleteScheduleAndAbandon } from '../../store/schedules/write-schedules.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
@@ -23,9 +23,9 @@ import { emitResumed, resumeEnded, writeResumed } from './ended-pauses.ts';
 import { shareCalendarsOf } from '../calendars/named-calendars.ts';
 import { OperationRefused } from '../operation-refused.ts';
 import { planBeforeUpdate } from './plan-before-update.ts';
-import { type ScheduleChangeDeps, planningOf } from './schedule-changes.ts';
+import { planningOf, type ScheduleChangeDeps } from './schedule-changes.ts';
+import { asWrite, type ScheduleChange } from './schedule-writes.ts';
 import { uidWithSkips } from './skip-fires.ts';
-import { type ScheduleChange, asWrite } from './schedule-writes.ts';
 
 /**
  * Deletes a schedule; its open runs are `abandoned`. `check` may throw, under the lock, to leave it. False: there is

@@ -12,17 +12,16 @@ import type { Definition, HandoffTarget, Schedule } from '../../core/schedules/s
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { openTarget } from '../../core/schedules/target-secrets.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { type Turning, createLoop, turningOf } from '../../runtime/loop/loop.ts';
+import { createLoop, type Turning, turningOf } from '../../runtime/loop/loop.ts';
 import { inHalves } from '../../runtime/loop/batch.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import { batchFaultOf, isUnavailable } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { type Effect, deleteEffects, putOffEffect } from '../../store/effects/effect-rows.ts';
+import { deleteEffects, type Effect, putOffEffect } from '../../store/effects/effect-rows.ts';
 import { type VersionKey, versionKey } from '../../store/schedules/load-handoffs.ts';
-import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
-import { lockFreeSchedules } from '../../store/schedules/search/lock-free-schedules.ts';
-import { type FailureCount, countFailuresInARow } from '../../store/schedules/watches/outcome-watches.ts';
-import { type ScheduleChangeDeps, changeFoundSchedules } from './schedule-changes.ts';
+import { lockFreeSchedules, lockSchedules } from '../../store/schedules/search/find-schedules.ts';
+import { countFailuresInARow, type FailureCount } from '../../store/schedules/watches/outcome-watches.ts';
+import { changeFoundSchedules, type ScheduleChangeDeps } from './schedule-changes.ts';
 import type { ChangedSchedule, ScheduleChange } from './schedule-writes.ts';
 
 interface PauserDeps extends ScheduleChangeDeps {

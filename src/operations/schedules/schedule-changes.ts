@@ -16,34 +16,33 @@ import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
 import type { Database } from '../../postgres/database.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import { limitLockWaits } from '../../postgres/sql/lock-limit.ts';
-import { TryAgain, isUniqueViolation } from '../../postgres/errors.ts';
+import { isUniqueViolation, TryAgain } from '../../postgres/errors.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import type { KnownCalendars } from '../../store/calendars/calendar-histories.ts';
-import { linkCalendars } from '../../store/calendars/calendar-users.ts';
-import { type JudgedOverlaps, emitJudged, workOf } from '../../store/runs/overlaps.ts';
+import { linkCalendars } from '../../store/calendars/calendar-cursors.ts';
+import { emitJudged, type JudgedOverlaps, workOf } from '../../store/runs/overlaps.ts';
 import { type ScheduleWrite, writeSchedules } from '../../store/schedules/write-schedules.ts';
-import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
-import { lockFreeSchedules } from '../../store/schedules/search/lock-free-schedules.ts';
+import { lockFreeSchedules, lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { skipsOf } from '../../store/schedules/skips.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import { type Edited, planBeforeUpdate } from './plan-before-update.ts';
 import { refuseTooManySchedules } from '../scope-caps.ts';
 import {
-  type ResumedSchedules,
-  type StillPaused,
   emitResumed,
+  type ResumedSchedules,
   resumeEnded,
+  type StillPaused,
   writeResumed,
 } from './ended-pauses.ts';
 import { type CheckNames, checkNames } from './check-names.ts';
 import { judgeEdited } from './edited-overlaps.ts';
 import { namedBy, shareCalendarsOf } from '../calendars/named-calendars.ts';
-import { type SignedEdit, keepAlerts } from './alerts-of-edits.ts';
+import { keepAlerts, type SignedEdit } from './alerts-of-edits.ts';
 import type { NamingWrite } from './names-in-scope.ts';
 import { keepPingKeys } from '../observed/keep-ping-keys.ts';
-import { keepWatches } from './watch-outcomes.ts';
+import { type ChangedSchedule, changedSchedule, decide, type ScheduleChange } from './schedule-writes.ts';
 import { keepFiresToCome, uidWithSkips } from './skip-fires.ts';
-import { type ChangedSchedule, type ScheduleChange, changedSchedule, decide } from './schedule-writes.ts';
+import { keepWatches } from './watch-outcomes.ts';
 
 export interface ScheduleChangeDeps {
   database: Database;

@@ -1,5 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
+import type { RowList } from 'postgres';
 import type { Instant } from '../../core/instant.ts';
 import type { Executor } from '../executor.ts';
 
@@ -14,12 +15,64 @@ export function rowsOf<Row extends object>(db: Executor) {
  */
 export function queryPrepared<Row extends object>(db: Executor) {
   return async (statement: SQL): Promise<Row[]> => {
-    const query = db._.session.prepareQuery(dialect.sqlToQuery(statement), undefined, 'frequent', false);
-    return [...((await query.execute()) as Row[])];
+    return [...(await executePrepared<Row>(db, statement))];
   };
 }
 
+function executePrepared<Row extends object>(db: Executor, statement: SQL): Promise<RowList<Row[]>> {
+  const query = db._.session.prepareQuery(dialect.sqlToQuery(statement), undefined, 'frequent', false);
+  return query.execute() as Promise<RowList<Row[]>>;
+}
+
 const dialect = new PgDialect();
+
+/**
+ * The rows as records of ours, so that the statement alone names their columns: in camel case, moments as instants, numbers of eight bytes
+ * as numbers.
+ */
+export function recordsOf<Item extends object>(db: Executor) {
+  return async (statement: SQL): Promise<Item[]> => inRecords(await db.execute<RowOfDriver>(statement));
+}
+
+/** The same, for a statement as `queryPrepared` takes it. */
+export function preparedRecordsOf<Item extends object>(db: Executor) {
+  return async (statement: SQL): Promise<Item[]> =>
+    inRecords(await executePrepared<RowOfDriver>(db, statement));
+}
+
+/** The values of the one column that a statement answers. */
+export function onlyColumnOf<Value>(db: Executor) {
+  return async (statement: SQL): Promise<Value[]> =>
+    (await recordsOf<Record<string, Value>>(db)(statement)).flatMap((item) => Object.values(item));
+}
+
+type RowOfDriver = Record<string, unknown>;
+
+function inRecords<Item extends object>(rows: RowList<RowOfDriver[]>): Item[] {
+  const fields = rows.columns.map(({ name, type }) => ({
+    name,
+    key: inCamelCase(name),
+    read: READERS.get(type),
+  }));
+  return Array.from(rows, (row) => {
+    const item: RowOfDriver = {};
+    for (const { name, key, read } of fields) {
+      const value = row[name];
+      item[key] = read === undefined || typeof value !== 'string' ? value : read(value);
+    }
+    return item as Item;
+  });
+}
+
+/** By the number of their type: `timestamptz` and `bigint`, which the driver hands over as text. */
+const READERS: ReadonlyMap<number, (text: string) => number> = new Map([
+  [1184, toInstant],
+  [20, Number],
+]);
+
+function inCamelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}
 
 /** A `timestamptz` as the driver returns it. */
 export type InstantText = string;

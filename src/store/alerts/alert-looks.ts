@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
-import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
+import { rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
 
 /** Uids of schedules to be looked at by now, the longest overdue first: they may have become late, or an episode of theirs is open. */
 export async function findAlertLooks(
@@ -11,11 +11,10 @@ export async function findAlertLooks(
 ): Promise<string[]> {
   const due = sql`look_at IS NOT NULL AND look_at <= (SELECT clock_timestamp()) AND schedule_uid <> ALL (${uuids(besides)})
       ORDER BY look_at LIMIT ${limit}`;
-  const rows = await rowsOf<{ uid: string }>(db)(sql`-- findAlertLooks
+  return onlyColumnOf<string>(db)(sql`-- findAlertLooks
     SELECT schedule_uid AS uid FROM ((SELECT schedule_uid, look_at FROM outcome_watches WHERE ${due})
       UNION ALL (SELECT schedule_uid, look_at FROM alerts WHERE ${due})) AS looks
     GROUP BY schedule_uid ORDER BY min(look_at) LIMIT ${limit}`);
-  return rows.map(({ uid }) => uid);
 }
 
 /** Deletes what is older than the retention: episodes that are over, and messages. Answers whether there may be more. */

@@ -5,22 +5,22 @@ import { nextLookAt, soonerLook } from '../../core/alerts/next-look.ts';
 import { type BreakingRun, whatIsWrong } from '../../core/alerts/what-is-wrong.ts';
 import type { Instant } from '../../core/instant.ts';
 import { randomRunId } from '../../core/runs/run.ts';
+import type { Transaction } from '../../postgres/executor.ts';
 import { instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
-import type { Transaction } from '../../postgres/executor.ts';
-import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { recordsOf } from '../../postgres/sql/rows.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Effect } from '../effects/effect-rows.ts';
 import { type LateSchedule, writeLateEffects } from '../effects/insert-effects.ts';
-import { lockFreeSchedules } from '../schedules/search/lock-free-schedules.ts';
+import { lockFreeSchedules } from '../schedules/search/find-schedules.ts';
 import { saveWatches } from '../schedules/watches/outcome-watches.ts';
 import { closeAlertsOf } from './alert-effects.ts';
 import {
   type BrokenScheduleRow,
   type OpenAlert,
-  type VersionedCause,
   readBreakingRuns,
   readBrokenSchedules,
+  type VersionedCause,
 } from './broken-schedules.ts';
 import { NO_MESSAGES, type RecordedMessages } from './record-messages.ts';
 import { lockTellers, tell } from './tell-notifiers.ts';
@@ -228,12 +228,9 @@ function changedOf({ schedule: { open, nextFireAt }, judged }: JudgedSchedule, n
 async function closeAlerts(tx: Transaction, decided: readonly JudgedSchedule[]): Promise<ChangedAlert[]> {
   const closed = decided.flatMap(({ judged }) => judged.closed);
   if (closed.length === 0) return [];
-  const rows = await rowsOf<{ schedule_id: string; kind: AlertKind; since: InstantText }>(
-    tx,
-  )(sql`-- closeAlerts
+  return recordsOf<ChangedAlert>(tx)(sql`-- closeAlerts
     UPDATE alerts SET until = greatest(c.until, alerts.since), over_by = c.over_by, look_at = NULL
     FROM unnest(${uuids(closed.map(({ id }) => id))}, ${instants(closed.map(({ until }) => until))},
       ${texts(closed.map(({ overBy }) => overBy))}) AS c(id, until, over_by)
     WHERE alerts.id = c.id RETURNING alerts.schedule_id, alerts.kind, alerts.since`);
-  return rows.map((row) => ({ scheduleId: row.schedule_id, kind: row.kind, since: toInstant(row.since) }));
 }

@@ -1,15 +1,14 @@
 import { sql } from 'drizzle-orm';
-import type { AlertKind, EndingCalendar } from '../../core/alerts/alert.ts';
+import type { AlertKind } from '../../core/alerts/alert.ts';
 import { type Cause, FLAP_SECONDS, type Known, type OpenEpisode } from '../../core/alerts/episode.ts';
 import { soonerLook } from '../../core/alerts/next-look.ts';
 import type { BreakingRun, BrokenSchedule } from '../../core/alerts/what-is-wrong.ts';
 import type { Instant } from '../../core/instant.ts';
+import { judgeLateness, type OutcomeWatch } from '../../core/schedules/outcome-watch.ts';
 import { BY_FIRELOCK } from '../../core/time/definition-change.ts';
-import type { Expect } from '../../core/schedules/expect.ts';
-import { type OutcomeWatch, judgeLateness } from '../../core/schedules/outcome-watch.ts';
-import { ints, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+import { ints, uuids } from '../../postgres/sql/arrays.ts';
+import { recordsOf } from '../../postgres/sql/rows.ts';
 import { ENDS_SOON, isOver } from '../schedules/search/status-conditions.ts';
 import { lastSuccesses, lockWatches } from '../schedules/watches/outcome-watches.ts';
 import { shownByRuns } from './shown-by-runs.ts';
@@ -31,21 +30,13 @@ export interface OpenAlert extends OpenEpisode {
   lookAt: Instant | null;
 }
 
-interface ScheduleRow {
-  uid: string;
-  id: string;
-  version: number;
-  enabled: boolean;
-  is_over: boolean;
+type Found =
+  'isPausedByFirelock' | 'resumedAt' | 'lateSince' | 'wellAt' | 'open' | 'over' | 'watch' | 'labels';
+
+/** What its own row says, and its version: by whom it was written, null by a caller without a name. */
+interface ScheduleRow extends Omit<BrokenScheduleRow, Found> {
   by: string | null;
-  error: string | null;
-  last_fire_at: InstantText | null;
-  next_fire_at: InstantText | null;
   labels: Record<string, string> | null;
-  pause_reason: string | null;
-  success_within: number | null;
-  expect: Expect | null;
-  calendar: EndingCalendar | null;
 }
 
 /** A cause, and the version of the schedule that it is about. */
@@ -71,30 +62,26 @@ export async function readBrokenSchedules(
   const ending = rows.flatMap(({ uid, calendar }) => (calendar === null ? [] : [{ uid, at: now }]));
   const over = await overEpisodes(tx, causes, lateness, ending);
   return rows.map((row): BrokenScheduleRow => {
-    const { uid, id, version, error, expect, calendar, enabled: isEnabled, is_over: isOver } = row;
+    const { uid, isEnabled, by, ...known } = row;
     const { succeededAt, ...late } = lateness.get(uid) ?? NOT_WATCHED;
     const episodes = open.get(uid) ?? new Map<AlertKind, OpenAlert>();
     return {
-      ...{ uid, id, version, error, expect, calendar, isEnabled, isOver, ...late },
+      ...{ ...known, uid, isEnabled, ...late },
       labels: row.labels ?? {},
-      isPausedByFirelock: !isEnabled && (row.by === BY_FIRELOCK || episodes.has('paused')),
+      isPausedByFirelock: !isEnabled && (by === BY_FIRELOCK || episodes.has('paused')),
       resumedAt: resumed.get(uid) ?? null,
-      lastFireAt: toInstantOrNull(row.last_fire_at),
-      nextFireAt: toInstantOrNull(row.next_fire_at),
       wellAt: new Map([...(shown.get(uid) ?? []), ...succeededAt]),
       open: episodes,
       over: over.get(uid) ?? new Map(),
-      pauseReason: row.pause_reason,
-      successWithinSeconds: row.success_within,
     };
   });
 }
 
 async function scheduleRows(tx: Transaction, uids: readonly string[]): Promise<ScheduleRow[]> {
-  return rowsOf<ScheduleRow>(tx)(sql`-- scheduleRows
-    SELECT schedules.uid, schedules.id, schedules.version, schedules.enabled, ${isOver} AND schedules.error IS NULL AS is_over,
+  return recordsOf<ScheduleRow>(tx)(sql`-- scheduleRows
+    SELECT schedules.uid, schedules.id, schedules.version, schedules.enabled AS is_enabled, ${isOver} AND schedules.error IS NULL AS is_over,
       schedules.error, schedules.last_fire_at, schedules.next_fire_at, v.by, v.definition->'labels' AS labels,
-      v.definition->>'pauseReason' AS pause_reason, (v.definition->>'successWithinSeconds')::float8::int AS success_within,
+      v.definition->>'pauseReason' AS pause_reason, (v.definition->>'successWithinSeconds')::float8::int AS success_within_seconds,
       nullif(v.definition->'expect', 'null') AS expect,
       (SELECT json_build_object('id', c.id, 'validUntil', c.valid_until) FROM calendars c
         WHERE c.id IN (SELECT jsonb_array_elements_text(coalesce(v.definition #> '{exclude,calendars}', '[]'))) AND ${ENDS_SOON}
@@ -114,6 +101,13 @@ function newestBreaks(
   return newest;
 }
 
+interface EpisodeOver {
+  id: string;
+  scheduleUid: string;
+  kind: AlertKind;
+  until: Instant;
+}
+
 interface Lateness {
   watch: OutcomeWatch | null;
   lateSince: Instant | null;
@@ -129,20 +123,20 @@ async function readLateness(
   rows: readonly ScheduleRow[],
   now: Instant,
 ): Promise<Map<string, Lateness>> {
-  const watched = rows.filter(({ success_within }) => success_within !== null);
+  const watched = rows.filter(({ successWithinSeconds }) => successWithinSeconds !== null);
   const watches = await lockWatches(
     tx,
     watched.map(({ uid }) => uid),
   );
   const successes = await lastSuccesses(tx, [...watches.values()]);
   return new Map(
-    watched.flatMap(({ uid, enabled, is_over }) => {
+    watched.flatMap(({ uid, isEnabled, isOver: hasEnded }) => {
       const known = watches.get(uid);
       if (!known) return [];
       const found = successes.get(uid) ?? null;
       const isNew = found !== null && found > (known.lastSuccessAt ?? -Infinity);
       const watch = isNew ? { ...known, lastSuccessAt: found } : known;
-      const { lookAt: next, lateSince } = judgeLateness(watch, now, !enabled || is_over);
+      const { lookAt: next, lateSince } = judgeLateness(watch, now, !isEnabled || hasEnded);
       const lookAt = soonerLook(known.lookAt, next, now);
       const isChanged = isNew || lookAt !== known.lookAt;
       const succeededAt: Lateness['succeededAt'] = isNew ? [['late', found]] : [];
@@ -162,36 +156,24 @@ async function resumedAfter(
     return breaks.length === 0 ? [] : [{ uid, version }];
   });
   if (asked.length === 0) return new Map();
-  const rows = await rowsOf<{ uid: string; at: InstantText | null }>(tx)(sql`-- resumedAfter
+  const rows = await recordsOf<{ uid: string; at: Instant | null }>(tx)(sql`-- resumedAfter
     SELECT u.uid, (SELECT max(v.at) FROM schedule_versions v
         JOIN schedule_versions b ON b.schedule_uid = v.schedule_uid AND b.version = v.version - 1
       WHERE v.schedule_uid = u.uid AND v.version > u.version AND v.definition->>'enabled' = 'true'
         AND b.definition->>'enabled' = 'false' AND b.by IS DISTINCT FROM ${BY_FIRELOCK}) AS at
     FROM unnest(${uuids(asked.map(({ uid }) => uid))}, ${ints(asked.map(({ version }) => version))}) AS u(uid, version)`);
-  return new Map(rows.flatMap(({ uid, at }) => (at === null ? [] : [[uid, toInstant(at)]])));
+  return new Map(rows.flatMap(({ uid, at }) => (at === null ? [] : [[uid, at]])));
 }
 
 async function openEpisodes(
   tx: Transaction,
   uids: readonly string[],
 ): Promise<Map<string, Map<AlertKind, OpenAlert>>> {
-  const rows = await rowsOf<{
-    id: string;
-    schedule_uid: string;
-    kind: AlertKind;
-    since: InstantText;
-    broken_at: InstantText;
-    failures: number;
-    look_at: InstantText | null;
-  }>(tx)(sql`-- openEpisodes
+  const rows = await recordsOf<OpenAlert & { scheduleUid: string; kind: AlertKind }>(tx)(sql`-- openEpisodes
     SELECT id, schedule_uid, kind, since, broken_at, failures, look_at FROM alerts WHERE schedule_uid = ANY (${uuids(uids)}) AND until IS NULL`);
   const found = new Map<string, Map<AlertKind, OpenAlert>>();
-  for (const { id, schedule_uid, kind, failures, ...at } of rows) {
-    const ofSchedule = found.get(schedule_uid) ?? new Map<AlertKind, OpenAlert>();
-    const [since, brokenAt] = [toInstant(at.since), toInstant(at.broken_at)];
-    const one = { id, since, brokenAt, failures, lookAt: toInstantOrNull(at.look_at) };
-    found.set(schedule_uid, ofSchedule.set(kind, one));
-  }
+  for (const { scheduleUid, kind, ...one } of rows)
+    found.set(scheduleUid, (found.get(scheduleUid) ?? new Map<AlertKind, OpenAlert>()).set(kind, one));
   return found;
 }
 
@@ -209,25 +191,14 @@ async function overEpisodes(
   const asked = [...broke, ...late, ...ending];
   if (asked.length === 0) return new Map();
   const first = asked.reduce((least, { at }) => Math.min(least, at), Infinity) - FLAP_SECONDS * 1000;
-  const rows = await rowsOf<{ id: string; schedule_uid: string; kind: AlertKind; until: InstantText }>(
-    tx,
-  )(sql`-- overEpisodes
+  const rows = await recordsOf<EpisodeOver>(tx)(sql`-- overEpisodes
     SELECT DISTINCT ON (schedule_uid, kind) id, schedule_uid, kind, until FROM alerts
     WHERE schedule_uid = ANY (${uuids([...new Set(asked.map(({ uid }) => uid))])})
       AND until IS NOT NULL AND until >= ${new Date(first).toISOString()} ORDER BY schedule_uid, kind, until DESC`);
-  const found = Map.groupBy(rows, ({ schedule_uid }) => schedule_uid);
+  const found = Map.groupBy(rows, ({ scheduleUid }) => scheduleUid);
   return new Map(
-    [...found].map(([uid, of]) => [
-      uid,
-      new Map(of.map(({ id, kind, until }) => [kind, { id, until: toInstant(until) }])),
-    ]),
+    [...found].map(([uid, of]) => [uid, new Map(of.map(({ id, kind, until }) => [kind, { id, until }]))]),
   );
-}
-
-interface RunRow extends Omit<BreakingRun, 'scheduledFor' | 'coalescedFrom'> {
-  id: string;
-  scheduled_for: InstantText;
-  coalesced_from: InstantText | null;
 }
 
 /** By id. */
@@ -236,12 +207,7 @@ export async function readBreakingRuns(
   ids: readonly string[],
 ): Promise<Map<string, BreakingRun>> {
   if (ids.length === 0) return new Map();
-  const rows = await rowsOf<RunRow>(tx)(sql`-- readBreakingRuns
-    SELECT id, status, reason, error, unmet_reason AS "unmetReason", scheduled_for, coalesced_from FROM all_runs WHERE id = ANY (${uuids(ids)})`);
-  return new Map(
-    rows.map(({ id, scheduled_for, coalesced_from, ...run }) => [
-      id,
-      { ...run, scheduledFor: toInstant(scheduled_for), coalescedFrom: toInstantOrNull(coalesced_from) },
-    ]),
-  );
+  const rows = await recordsOf<BreakingRun & { id: string }>(tx)(sql`-- readBreakingRuns
+    SELECT id, status, reason, error, unmet_reason, scheduled_for, coalesced_from FROM all_runs WHERE id = ANY (${uuids(ids)})`);
+  return new Map(rows.map(({ id, ...run }) => [id, run]));
 }

@@ -1,20 +1,20 @@
 import { sql } from 'drizzle-orm';
-import { tellsApart } from '../../core/alerts/texts/channels.ts';
-import type { MessageEvent } from '../../core/alerts/message.ts';
 import { handedTo } from '../../core/alerts/message-run.ts';
+import type { MessageEvent } from '../../core/alerts/message.ts';
 import type { Notifier } from '../../core/alerts/notifier.ts';
+import { tellsApart } from '../../core/alerts/texts/channels.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { endRun, releaseRun } from '../../core/runs/transitions.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
-import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
-import { lockOpenRuns } from '../runs/lock-runs.ts';
+import { recordsOf, rowsOf } from '../../postgres/sql/rows.ts';
+import { lockNotifiersToTell } from '../notifiers/rows.ts';
+import { lockOpenRuns, openAmong } from '../runs/lock-runs.ts';
 import { type RunChange, saveLockedRuns } from '../runs/save-runs.ts';
 import { waitForEarlier } from './message-order.ts';
-import { type GatheredTelling, type TextsAt, payloadsOf } from './message-payloads.ts';
+import { type GatheredTelling, payloadsOf, type TextsAt } from './message-payloads.ts';
 import { recordMessages, waitingFor } from './record-messages.ts';
-import { lockNotifiersToTell } from './notifiers-to-tell.ts';
 
 interface GatheredMessage {
   runId: string;
@@ -26,11 +26,11 @@ export async function findGathered(
   db: Executor,
   { limit, besides }: { limit: number; besides: readonly string[] },
 ): Promise<{ due: GatheredMessage[]; nextInMs: number | null }> {
-  const rows = await rowsOf<{ run_id: string; notifier_id: string; ms: number }>(db)(sql`-- findGathered
+  const rows = await recordsOf<GatheredMessage & { ms: number }>(db)(sql`-- findGathered
     SELECT run_id, notifier_id, extract(epoch FROM gathers_until - clock_timestamp())::float8 * 1000 AS ms FROM messages
     WHERE gathers_until IS NOT NULL AND run_id <> ALL (${uuids(besides)}) ORDER BY gathers_until LIMIT ${limit}`);
   return {
-    due: rows.filter(({ ms }) => ms <= 0).map((row) => ({ runId: row.run_id, notifierId: row.notifier_id })),
+    due: rows.filter(({ ms }) => ms <= 0),
     nextInMs: rows.find(({ ms }) => ms > 0)?.ms ?? null,
   };
 }
@@ -93,20 +93,13 @@ async function lockMessages(
   const ids = rows.map(({ run_id }) => run_id);
   const runs = new Map((await lockOpenRuns(tx, ids, 'skipLocked')).map((run) => [run.id, run]));
   const others = ids.filter((id) => !runs.has(id));
-  const locked = new Set(await openAmong(tx, others));
+  const locked = await openAmong(tx, others);
   return {
     found: rows
       .filter(({ run_id }) => !locked.has(run_id))
       .map((row) => ({ ...row, run: runs.get(row.run_id) ?? null })),
     locked: [...locked],
   };
-}
-
-async function openAmong(tx: Transaction, ids: readonly string[]): Promise<string[]> {
-  if (ids.length === 0) return [];
-  const rows = await rowsOf<{ id: string }>(tx)(sql`-- openAmong
-    SELECT id FROM runs WHERE id = ANY (${uuids(ids)})`);
-  return rows.map(({ id }) => id);
 }
 
 type GoingMessage = GatheredTelling & { run: RunRecord };

@@ -2,9 +2,8 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../core/access/scope.ts';
 import type { Alert } from '../../core/alerts/alert.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
+import { recordsOf } from '../../postgres/sql/rows.ts';
 import { namesSeen } from '../scopes/in-scope.ts';
-import { ALERT_COLUMNS, type AlertRow, toAlert } from './alert-rows.ts';
 
 interface AlertFilter {
   scope: Scope;
@@ -27,9 +26,9 @@ export async function listAlerts(db: Executor, filter: AlertFilter): Promise<Ale
   // The one schedule is in the scope or not: there is nothing between its episodes.
   if (seen.length === 0 || scheduleId !== undefined) return alertsWhere(db, [...asked, ...seen], limit);
   const newest = sql`SELECT a.* FROM alerts a WHERE ${all(asked)} ORDER BY id DESC LIMIT ${WALKED}`;
-  const found = await rowsOf<AlertRow>(db)(sql`-- listAlerts
+  const found = await recordsOf<Alert>(db)(sql`-- listAlerts
     SELECT ${ALERT_COLUMNS} FROM (${newest}) AS a WHERE ${all(seen)} ORDER BY id DESC LIMIT ${limit}`);
-  if (found.length === limit) return found.map(toAlert);
+  if (found.length === limit) return found;
   // It is a small scope, or an old page: all of its episodes are read, by its names, and nothing of the others.
   const own = sql`WITH own AS MATERIALIZED (SELECT id FROM alerts a WHERE ${all([...asked, ...seen])})
       SELECT id FROM own ORDER BY id DESC LIMIT ${limit}`;
@@ -37,9 +36,8 @@ export async function listAlerts(db: Executor, filter: AlertFilter): Promise<Ale
 }
 
 async function alertsWhere(db: Executor, conditions: readonly SQL[], limit: number): Promise<Alert[]> {
-  const rows = await rowsOf<AlertRow>(db)(sql`-- alertsWhere
+  return recordsOf<Alert>(db)(sql`-- alertsWhere
     SELECT ${ALERT_COLUMNS} FROM alerts a WHERE ${all(conditions)} ORDER BY id DESC LIMIT ${limit}`);
-  return rows.map(toAlert);
 }
 
 function conditionsOf({ open, scheduleId, after }: AlertFilter): SQL[] {
@@ -53,3 +51,7 @@ function conditionsOf({ open, scheduleId, after }: AlertFilter): SQL[] {
 function all(conditions: readonly SQL[]): SQL {
   return sql.join([...conditions], sql` AND `);
 }
+
+/** Of a row `a` of `alerts`. */
+export const ALERT_COLUMNS: SQL = sql`a.id, a.schedule_uid, a.schedule_id, a.kind, a.since, a.until, a.run_id, a.status, a.error,
+  a.over_by`;

@@ -1,13 +1,13 @@
 import { sql } from 'drizzle-orm';
+import { type Alert, alertUrl } from '../../core/alerts/alert.ts';
 import { MAX_TOLD, type MessageEvent, type ToldAlert } from '../../core/alerts/message.ts';
-import { type Notifier, isSlackItself } from '../../core/alerts/notifier.ts';
-import { alertUrl } from '../../core/alerts/alert.ts';
+import { isSlackItself, type Notifier } from '../../core/alerts/notifier.ts';
 import { payloadOf } from '../../core/alerts/texts/channels.ts';
 import type { Instant } from '../../core/instant.ts';
-import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
-import { ALERT_COLUMNS, type AlertRow, toAlert } from './alert-rows.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
+import { recordsOf } from '../../postgres/sql/rows.ts';
+import { ALERT_COLUMNS } from './list-alerts.ts';
 
 /** What a notifier is to be told, whose row this transaction has locked. */
 export interface Telling {
@@ -36,8 +36,8 @@ export interface TextsAt {
   publicUrl: string | null;
 }
 
-interface ToldRow extends AlertRow {
-  message_id: string;
+interface Told extends Alert {
+  messageId: string;
   labels: Record<string, string> | null;
   count: number;
 }
@@ -49,7 +49,7 @@ export async function payloadsOf(
   { now, publicUrl }: TextsAt,
 ): Promise<Map<string, string>> {
   if (messages.length === 0) return new Map();
-  const rows = await rowsOf<ToldRow>(tx)(sql`-- payloadsOf
+  const rows = await recordsOf<Told>(tx)(sql`-- payloadsOf
     SELECT m.run_id AS message_id, told.count, ${ALERT_COLUMNS}, v.definition->'labels' AS labels
     FROM unnest(${uuids(messages.map(({ runId }) => runId))}) AS m(run_id)
       CROSS JOIN LATERAL (SELECT alert_id, (count(*) OVER ())::int AS count FROM message_alerts WHERE run_id = m.run_id
@@ -57,7 +57,7 @@ export async function payloadsOf(
       JOIN alerts a ON a.id = told.alert_id LEFT JOIN schedules s ON s.uid = a.schedule_uid
       LEFT JOIN schedule_versions v ON v.schedule_uid = s.uid AND v.version = s.version
     ORDER BY a.id`);
-  const told = Map.groupBy(rows, ({ message_id }) => message_id);
+  const told = Map.groupBy(rows, ({ messageId }) => messageId);
   return new Map(
     messages.flatMap(({ runId, notifier, event, fallbackFor }) => {
       const own = told.get(runId) ?? [];
@@ -70,7 +70,9 @@ export async function payloadsOf(
   );
 }
 
-function toldAlert({ labels, ...row }: ToldRow, publicUrl: string | null): ToldAlert {
-  const alert = toAlert(row);
+function toldAlert(
+  { labels, messageId: _of, count: _count, ...alert }: Told,
+  publicUrl: string | null,
+): ToldAlert {
   return { ...alert, labels: labels ?? {}, url: alertUrl(publicUrl, alert) };
 }

@@ -1,15 +1,15 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { tellsApart } from '../../core/alerts/texts/channels.ts';
 import type { Notifier } from '../../core/alerts/notifier.ts';
+import { tellsApart } from '../../core/alerts/texts/channels.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
-import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
-import type { Telling } from './message-payloads.ts';
-import { lockNotifiersToTell } from './notifiers-to-tell.ts';
-import { endsHeldByOthers, tellingsOfChanges } from './message-order.ts';
+import { recordsOf, rowsOf } from '../../postgres/sql/rows.ts';
+import { lockNotifiersToTell } from '../notifiers/rows.ts';
 import { HOLD_MS } from './heard.ts';
+import { endsHeldByOthers, tellingsOfChanges } from './message-order.ts';
+import type { Telling } from './message-payloads.ts';
 import { type RecordedMessages, recordMessages } from './record-messages.ts';
 
 /** A notifier is to be reminded of an episode that is open. */
@@ -30,15 +30,13 @@ export async function findReminders(
   db: Executor,
   { limit, besides, besideNotifiers }: RemindersAsked,
 ): Promise<{ due: Reminder[]; nextInMs: number | null }> {
-  const rows = await rowsOf<{ alert_id: string; notifier_id: string; ms: number }>(db)(sql`-- findReminders
+  const rows = await recordsOf<Reminder & { ms: number }>(db)(sql`-- findReminders
     SELECT alert_id, notifier_id, extract(epoch FROM remind_at - clock_timestamp())::float8 * 1000 AS ms FROM alert_tellings
     WHERE remind_at IS NOT NULL AND notifier_id <> ALL (${texts(besideNotifiers)})
       AND (alert_id, notifier_id) NOT IN (SELECT * FROM ${pairsOf(besides)})
     ORDER BY remind_at LIMIT ${limit}`);
   return {
-    due: rows
-      .filter(({ ms }) => ms <= 0)
-      .map((row) => ({ alertId: row.alert_id, notifierId: row.notifier_id })),
+    due: rows.filter(({ ms }) => ms <= 0),
     nextInMs: rows.find(({ ms }) => ms > 0)?.ms ?? null,
   };
 }
@@ -151,11 +149,10 @@ function isPast(at: SQL, hold: SQL): SQL {
 
 /** A separate statement: what a transaction has ended of which a row was waited for is seen by the next one only. */
 async function lockDue(tx: Transaction, reminders: readonly Reminder[]): Promise<Reminder[]> {
-  const rows = await rowsOf<{ alert_id: string; notifier_id: string }>(tx)(sql`-- lockDue
+  return recordsOf<Reminder>(tx)(sql`-- lockDue
     SELECT t.alert_id, t.notifier_id FROM alert_tellings t
     WHERE (t.alert_id, t.notifier_id) IN (SELECT * FROM ${pairsOf(reminders)}) AND t.remind_at <= (SELECT clock_timestamp())
     ORDER BY t.alert_id, t.notifier_id FOR UPDATE SKIP LOCKED`);
-  return rows.map((row) => ({ alertId: row.alert_id, notifierId: row.notifier_id }));
 }
 
 /** After an edit that says anew whether and how often the notifier, whose row is locked, is reminded of what is open. */

@@ -1,14 +1,13 @@
 import { sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
-import { type Notifier, isTimeToTell, covers } from '../../core/alerts/notifier.ts';
-import { uuids } from '../../postgres/sql/arrays.ts';
+import { covers, isTimeToTell, type Notifier } from '../../core/alerts/notifier.ts';
 import type { Transaction } from '../../postgres/executor.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
-import { readNotifiers } from '../notifiers/rows.ts';
+import { lockNotifiersToTell, readNotifiers } from '../notifiers/rows.ts';
 import { forgetOthers, noteEnds, noteOpenings } from './heard.ts';
 import { endsHeldByOthers, tellingsOfChanges } from './message-order.ts';
 import type { TextsAt } from './message-payloads.ts';
-import { lockNotifiersToTell } from './notifiers-to-tell.ts';
 import { type RecordedMessages, recordMessages } from './record-messages.ts';
 
 interface Broken {

@@ -1,15 +1,15 @@
 import { sql } from 'drizzle-orm';
-import { tellsApart } from '../../core/alerts/texts/channels.ts';
 import type { MessageEvent } from '../../core/alerts/message.ts';
 import type { Notifier } from '../../core/alerts/notifier.ts';
+import { tellsApart } from '../../core/alerts/texts/channels.ts';
+import type { Transaction } from '../../postgres/executor.ts';
 import { FIRST_UUID, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
-import type { Transaction } from '../../postgres/executor.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
+import { rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
 import type { Effect } from '../effects/effect-rows.ts';
+import { lockNotifiersToTell } from '../notifiers/rows.ts';
 import type { Telling } from './message-payloads.ts';
-import { lockNotifiersToTell } from './notifiers-to-tell.ts';
-import { NO_MESSAGES, type RecordedMessages, isUntoldEnd, recordMessages } from './record-messages.ts';
+import { isUntoldEnd, NO_MESSAGES, type RecordedMessages, recordMessages } from './record-messages.ts';
 
 interface Row {
   run_id: string;
@@ -75,10 +75,11 @@ interface Passing {
 /** A message that is tried in vain for hours has an effect for each try. Under the locks of the fallbacks. */
 async function onlyOnce(tx: Transaction, all: readonly Passing[]): Promise<Passing[]> {
   if (all.length === 0) return [];
-  const rows = await rowsOf<{ run_id: string }>(tx)(sql`-- onlyOnce
+  const first = new Set(
+    await onlyColumnOf<string>(tx)(sql`-- onlyOnce
     UPDATE messages SET passed_on = true WHERE run_id = ANY (${uuids(all.map(({ row }) => row.run_id))}) AND NOT passed_on
-    RETURNING run_id`);
-  const first = new Set(rows.map(({ run_id }) => run_id));
+    RETURNING run_id`),
+  );
   return all.filter(({ row, effect }) => first.has(row.run_id) || effect.doneThrough !== null);
 }
 

@@ -3,9 +3,9 @@ import type { Role } from '../../core/access/roles.ts';
 import type { Scope } from '../../core/access/scope.ts';
 import { ACTIONS_ON_NAMES, type AuditAction, type AuditDetail, type AuditOutcome } from '../../core/audit.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
-import { texts } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { texts } from '../../postgres/sql/arrays.ts';
+import { recordsOf } from '../../postgres/sql/rows.ts';
 import { namesOwned, namesSeen } from '../scopes/in-scope.ts';
 
 export interface AuditEntry {
@@ -32,18 +32,6 @@ interface AuditFilter {
   /** Only entries that come after this one in the list. */
   after?: { at: Instant; id: string } | undefined;
   limit: number;
-}
-
-interface Row {
-  id: string;
-  at: InstantText;
-  by: string | null;
-  role: Role;
-  action: AuditAction | null;
-  subject: string | null;
-  schedule_id: string | null;
-  outcome: AuditOutcome;
-  detail: AuditDetail;
 }
 
 /** So many entries, the newest, are looked at for those that the caller may read. */
@@ -76,11 +64,10 @@ interface Reading {
   limit: number;
 }
 
-async function entriesIn(db: Executor, { from, conditions, limit }: Reading): Promise<AuditEntry[]> {
-  const rows = await rowsOf<Row>(db)(sql`-- entriesIn
+function entriesIn(db: Executor, { from, conditions, limit }: Reading): Promise<AuditEntry[]> {
+  return recordsOf<AuditEntry>(db)(sql`-- entriesIn
     SELECT id, at, by, role, action, subject, schedule_id, outcome, detail FROM ${from}
     WHERE ${all(conditions)} ORDER BY at DESC, id DESC LIMIT ${limit}`);
-  return rows.map(({ schedule_id: scheduleId, at, ...row }) => ({ ...row, scheduleId, at: toInstant(at) }));
 }
 
 /**

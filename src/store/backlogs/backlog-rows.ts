@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
-import type { BacklogKind } from '../../core/runs/effect.ts';
 import type { Instant } from '../../core/instant.ts';
-import { texts, uuids } from '../../postgres/sql/arrays.ts';
+import type { BacklogKind } from '../../core/runs/effect.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { texts, uuids } from '../../postgres/sql/arrays.ts';
+import { recordsOf } from '../../postgres/sql/rows.ts';
 
 /** Open runs of one schedule that are ended or marked in slices. */
 export interface Backlog {
@@ -18,18 +18,6 @@ export interface Backlog {
   /** Up to which id of all open runs it has looked; null: at none. */
   position: string | null;
   /** How often a slice failed in a row. */
-  failures: number;
-}
-
-interface Row {
-  /** bigint: a string on the wire. */
-  id: string;
-  kind: BacklogKind;
-  schedule_uid: string;
-  schedule_id: string;
-  asked_at: InstantText;
-  kept_run: string | null;
-  position: string | null;
   failures: number;
 }
 
@@ -65,17 +53,16 @@ export async function writeBacklogs(tx: Transaction, wanted: readonly NewBacklog
  * known, unless the database refuses some of the marks. Empty: none is due.
  */
 export async function lockNextBacklogs(tx: Transaction): Promise<Backlog[]> {
-  const rows = await rowsOf<Row>(tx)(sql`-- lockNextBacklogs
+  const next = await recordsOf<Backlog>(tx)(sql`-- lockNextBacklogs
     SELECT * FROM backlogs b WHERE next_at <= (SELECT clock_timestamp()) AND NOT (kind = 'replaced' AND EXISTS (
         SELECT FROM backlogs m WHERE m.schedule_uid = b.schedule_uid AND m.kind = 'marked' AND m.failures = 0))
       ORDER BY next_at, id LIMIT 1 FOR UPDATE SKIP LOCKED`);
-  const next = rows.map(toBacklog);
   const [first] = next;
   if (first?.kind !== 'marked' || first.failures > 0) return next;
-  const alike = await rowsOf<Row>(tx)(sql`-- lockNextBacklogs
+  const alike = await recordsOf<Backlog>(tx)(sql`-- lockNextBacklogs
     SELECT * FROM backlogs WHERE kind = 'marked' AND position IS NOT DISTINCT FROM ${first.position}::uuid AND failures = 0
       AND next_at <= (SELECT clock_timestamp()) AND id <> ${first.id} ORDER BY id LIMIT ${MOST_ALIKE} FOR UPDATE SKIP LOCKED`);
-  return [first, ...alike.map(toBacklog)];
+  return [first, ...alike];
 }
 
 const MOST_ALIKE = 1_000;
@@ -110,17 +97,4 @@ export async function putOffBacklogs(
 
 function idsOf(backlogs: readonly Backlog[]): string {
   return `{${backlogs.map(({ id }) => id).join(',')}}`;
-}
-
-function toBacklog(row: Row): Backlog {
-  return {
-    id: Number(row.id),
-    kind: row.kind,
-    scheduleUid: row.schedule_uid,
-    scheduleId: row.schedule_id,
-    askedAt: toInstant(row.asked_at),
-    keptRun: row.kept_run,
-    position: row.position,
-    failures: row.failures,
-  };
 }

@@ -1,16 +1,16 @@
 import { type SQL, sql } from 'drizzle-orm';
+import type { Transaction } from '../../postgres/executor.ts';
 import { FIRST_UUID, instants, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
-import type { Transaction } from '../../postgres/executor.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
+import { rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
 import { writeOverlapEffects } from '../effects/insert-effects.ts';
 import { abandonedAsDeleted, openRunsOf } from '../runs/ends/abandon-runs.ts';
 import { IS_REPLACEABLE, isReplaceable } from '../runs/guarded-runs.ts';
 import { lockOpenRuns } from '../runs/lock-runs.ts';
+import { markLocked } from '../runs/mark-runs.ts';
 import { replacedBy } from '../runs/overlaps.ts';
 import { saveLockedRuns } from '../runs/save-runs.ts';
 import type { Backlog } from './backlog-rows.ts';
-import { markLocked } from '../runs/mark-runs.ts';
 
 /** What one transaction may do of a backlog. */
 export interface SliceSize {
@@ -99,10 +99,9 @@ export async function markSlice(
 ): Promise<Slice> {
   const uids = backlogs.map(({ scheduleUid }) => scheduleUid);
   const from = backlogs[0]?.position ?? FIRST_UUID;
-  const found = await rowsOf<{ id: string }>(tx)(sql`-- markSlice
+  const all = await onlyColumnOf<string>(tx)(sql`-- markSlice
     SELECT id FROM (SELECT id, schedule_uid FROM runs WHERE id > ${from}::uuid ORDER BY id LIMIT ${MOST_VISITED}) AS visited
     WHERE schedule_uid = ANY (${uuids(uids)}) ORDER BY id LIMIT ${limit}`);
-  const all = found.map(({ id }) => id);
   const ids = all.filter((id) => !besides.includes(id));
   noteRuns(ids);
   const { marked, locked } = await markLocked(tx, ids);

@@ -1,26 +1,19 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import type { PlannedUpTo } from '../../core/time/calendar-cursor.ts';
-import { FIRST_UUID, instants, ints, uuids } from '../../postgres/sql/arrays.ts';
-import { lookAtAlertsOf } from '../alerts/alert-effects.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
-import { SCHEDULES_CHANGED } from '../schedules/write-schedules.ts';
+import { FIRST_UUID, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
+import { recordsOf, rowsOf } from '../../postgres/sql/rows.ts';
+import { lookAtAlertsOf } from '../alerts/alert-effects.ts';
 import type { TimedSchedule } from '../schedules/locked-schedule.ts';
+import { SCHEDULES_CHANGED } from '../schedules/write-schedules.ts';
 
 /** A schedule that names a calendar, and its planning state: the guard of a move. */
 export type CalendarUser = PlannedUpTo & TimedSchedule;
 
-interface Row {
-  uid: string;
-  id: string;
-  version: number;
+interface Row extends Omit<CalendarUser, 'timing'> {
   timing: string | null;
   enabled: boolean;
-  next_occurrence_at: InstantText | null;
-  planned_through: InstantText | null;
-  updated_at: InstantText;
-  created_at: InstantText;
 }
 
 export interface UserPage {
@@ -43,7 +36,7 @@ export async function listCalendarUsers(
   calendarId: string,
   { after, limit, onlyOwing }: PageAsked,
 ): Promise<UserPage> {
-  const rows = await rowsOf<Row>(db)(sql`-- listCalendarUsers
+  const rows = await recordsOf<Row>(db)(sql`-- listCalendarUsers
     ${usersWith(onlyOwing ? MAY_OWE : sql`true`)} WHERE l.calendar_id = ${calendarId} AND l.schedule_uid > ${after ?? FIRST_UUID}::uuid
     ORDER BY l.schedule_uid LIMIT ${limit}`);
   return { users: rows.flatMap(userOf), last: rows.length < limit ? null : (rows.at(-1)?.uid ?? null) };
@@ -58,7 +51,7 @@ export async function findCalendarUsers(
   calendarId: string,
   uids: readonly string[],
 ): Promise<CalendarUser[]> {
-  const rows = await rowsOf<Row>(db)(sql`-- findCalendarUsers
+  const rows = await recordsOf<Row>(db)(sql`-- findCalendarUsers
     ${usersWith(sql`true`)} WHERE l.calendar_id = ${calendarId} AND l.schedule_uid = ANY (${uuids(uids)}) ORDER BY l.schedule_uid`);
   return rows.flatMap(userOf);
 }
@@ -74,9 +67,9 @@ export async function readUpdatedAt(
   uids: readonly string[],
 ): Promise<ReadonlyMap<string, Instant>> {
   if (uids.length === 0) return new Map();
-  const rows = await rowsOf<{ uid: string; updated_at: InstantText }>(db)(sql`-- readUpdatedAt
+  const rows = await recordsOf<{ uid: string; updatedAt: Instant }>(db)(sql`-- readUpdatedAt
     SELECT uid, updated_at FROM schedules WHERE uid = ANY (${uuids(uids)})`);
-  return new Map(rows.map((row) => [row.uid, toInstant(row.updated_at)]));
+  return new Map(rows.map(({ uid, updatedAt }) => [uid, updatedAt]));
 }
 
 export interface CalendarMove {
@@ -122,15 +115,41 @@ export async function moveCursorsUnderSharedCalendars(
   return new Set(rows.map(({ uid }) => uid));
 }
 
-function userOf({ uid, id, version, timing, enabled, ...row }: Row): CalendarUser[] {
-  if (!enabled || timing === null) return [];
-  return [
-    {
-      ...{ uid, id, version, timing },
-      nextOccurrenceAt: toInstantOrNull(row.next_occurrence_at),
-      plannedThrough: toInstantOrNull(row.planned_through),
-      updatedAt: toInstant(row.updated_at),
-      createdAt: toInstant(row.created_at),
-    },
-  ];
+function userOf({ enabled, timing, ...row }: Row): CalendarUser[] {
+  return enabled && timing !== null ? [{ ...row, timing }] : [];
+}
+
+interface CalendarLink {
+  uid: string;
+  calendarId: string;
+}
+
+/** The calendars that a schedule named before a write, and those that it names after it. */
+export interface NamedCalendars {
+  uid: string;
+  before: readonly string[];
+  after: readonly string[];
+}
+
+/** The caller has locked the rows of the schedules, and shares those of the calendars. */
+export async function linkCalendars(tx: Transaction, named: readonly NamedCalendars[]): Promise<void> {
+  const gone = named.flatMap(({ uid, before, after }) => linksOf(uid, before, after));
+  const fresh = named.flatMap(({ uid, before, after }) => linksOf(uid, after, before));
+  if (gone.length > 0)
+    await tx.execute(sql`-- linkCalendars
+      DELETE FROM schedule_calendars l USING ${rowsOfLinks(gone)}
+      WHERE l.calendar_id = n.calendar_id AND l.schedule_uid = n.schedule_uid`);
+  if (fresh.length > 0)
+    await tx.execute(sql`-- linkCalendars
+      INSERT INTO schedule_calendars (calendar_id, schedule_uid)
+      SELECT n.calendar_id, n.schedule_uid FROM ${rowsOfLinks(fresh)} ON CONFLICT DO NOTHING`);
+}
+
+function linksOf(uid: string, ids: readonly string[], without: readonly string[]): CalendarLink[] {
+  return ids.filter((id) => !without.includes(id)).map((calendarId) => ({ uid, calendarId }));
+}
+
+function rowsOfLinks(links: readonly CalendarLink[]) {
+  return sql`unnest(${texts(links.map(({ calendarId }) => calendarId))}, ${uuids(links.map(({ uid }) => uid))})
+    AS n(calendar_id, schedule_uid)`;
 }

@@ -1,15 +1,15 @@
-import { LRUCache } from 'lru-cache';
 import { sql } from 'drizzle-orm';
-import { EARLIEST, type Instant, LATEST, isoInstant } from '../../core/instant.ts';
+import { LRUCache } from 'lru-cache';
 import {
   type CalendarHistory,
   type Calendars,
   type CalendarVersion,
   daySetOfEntries,
 } from '../../core/exclusions/calendar-history.ts';
-import { texts, ints } from '../../postgres/sql/arrays.ts';
-import type { Executor } from '../../postgres/executor.ts';
-import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { EARLIEST, type Instant, isoInstant, LATEST } from '../../core/instant.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { ints, texts } from '../../postgres/sql/arrays.ts';
+import { recordsOf, rowsOf } from '../../postgres/sql/rows.ts';
 
 /** The content of some calendars, as far as it matters for occurrences at or after some moment. */
 export interface KnownCalendars {
@@ -22,7 +22,7 @@ export interface KnownCalendars {
 }
 
 /** A version's number may be written again, after a failover that lost commits. */
-export function calendarEdition({ version, edition }: { version: number; edition: string | null }): string {
+function calendarEdition({ version, edition }: { version: number; edition: string | null }): string {
   return `${version} ${edition}`;
 }
 
@@ -66,14 +66,8 @@ export function unappliedSince({ unapplied }: KnownCalendars, ids: readonly stri
 async function readHeads(db: Executor, ids: readonly string[], since: Instant): Promise<Head[]> {
   // Another program may have written a cursor that is no moment.
   const from = isoInstant(Number.isNaN(since) ? EARLIEST : Math.min(Math.max(since, EARLIEST), LATEST));
-  const rows = await rowsOf<{
-    id: string;
-    current: number | null;
-    applied: number | null;
-    version: number | null;
-    edition: string | null;
-    at: InstantText | null;
-  }>(db)(sql`-- readHeads
+  type Row = Omit<Head, 'version' | 'at'> & { version: number | null; at: Instant | null };
+  const rows = await recordsOf<Row>(db)(sql`-- readHeads
     SELECT asked.id, c.version AS current, c.applied_version AS applied, v.version, v.edition, v.at
     FROM unnest(${texts(ids)}) AS asked(id)
     LEFT JOIN calendars c ON c.id = asked.id
@@ -84,11 +78,7 @@ async function readHeads(db: Executor, ids: readonly string[], since: Instant): 
     LEFT JOIN calendar_versions v
       ON v.calendar_id = asked.id AND v.version >= least(coalesce(first.version, 0), c.applied_version)
     ORDER BY asked.id, v.version`);
-  return rows.map(({ version, at, ...row }) => ({
-    ...row,
-    version: version ?? 0,
-    at: at === null ? 0 : toInstant(at),
-  }));
+  return rows.map(({ version, at, ...row }) => ({ ...row, version: version ?? 0, at: at ?? 0 }));
 }
 
 /** Of versions that never change. */
@@ -168,4 +158,31 @@ async function readContents(db: Executor, heads: readonly Head[]): Promise<Conte
     contents.set(keyOf(head), content);
   }
   return known;
+}
+
+/**
+ * Keeps calendars from being edited or deleted until the transaction ends. A separate statement before the one that reads or compares
+ * what they say: in READ COMMITTED, a statement that has waited for a row lock still sees everything else as it was before it waited.
+ */
+export async function shareCalendars(tx: Transaction, ids: readonly string[]): Promise<void> {
+  if (ids.length === 0) return;
+  await tx.execute(sql`-- shareCalendars
+    SELECT FROM calendars WHERE id = ANY (${texts(ids)}) ORDER BY id FOR SHARE`);
+}
+
+/**
+ * The same, and answers their editions (`calendarEdition`). A calendar that is being edited at this moment is passed over, and missing
+ * in the answer: no fire waits for an edit.
+ */
+export async function shareFreeCalendars(
+  tx: Transaction,
+  ids: readonly string[],
+): Promise<Map<string, string>> {
+  if (ids.length === 0) return new Map();
+  const rows = await rowsOf<{ id: string; version: number; edition: string | null }>(
+    tx,
+  )(sql`-- shareFreeCalendars
+    SELECT c.id, c.version, v.edition FROM calendars c JOIN calendar_versions v ON v.calendar_id = c.id AND v.version = c.version
+    WHERE c.id = ANY (${texts(ids)}) ORDER BY c.id FOR SHARE OF c SKIP LOCKED`);
+  return new Map(rows.map((row) => [row.id, calendarEdition(row)]));
 }

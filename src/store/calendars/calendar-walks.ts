@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
-import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
+import { recordsOf } from '../../postgres/sql/rows.ts';
 
 /** How far a walk along the users of a calendar has come. */
 export interface WalkPosition {
@@ -34,7 +34,7 @@ export async function takeWalk(
 ): Promise<WalkPosition | null> {
   const { owing, after, hasLeft } = at ?? BEGINNING;
   const inherits = sql`${at === null} AND w.version = excluded.version`;
-  const [row] = await rowsOf<{ owing: boolean; after: string | null; has_left: boolean }>(db)(sql`-- takeWalk
+  const [position = null] = await recordsOf<WalkPosition>(db)(sql`-- takeWalk
     INSERT INTO calendar_walks AS w (calendar_id, version, walker, until, owing, after, has_left)
     SELECT ${calendarId}, ${version}, ${walker}::uuid, clock_timestamp() + make_interval(secs => ${KEPT_SECONDS}),
       ${owing}, ${after}::uuid, ${hasLeft}
@@ -45,7 +45,7 @@ export async function takeWalk(
     WHERE w.version < excluded.version
       OR w.version = excluded.version AND (w.walker = excluded.walker OR w.until <= clock_timestamp())
     RETURNING owing, after, has_left`);
-  return row ? { owing: row.owing, after: row.after, hasLeft: row.has_left } : null;
+  return position;
 }
 
 /** Anybody may go on where these walkers said last how far they were. */

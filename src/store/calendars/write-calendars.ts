@@ -3,9 +3,9 @@ import { type Instant, isoInstant } from '../../core/instant.ts';
 import { TryAgain } from '../../postgres/errors.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
-import { deleteNamed } from '../names/find-named.ts';
+import { deleteNamed, writeNamedRow } from '../names/find-named.ts';
 import { SCHEDULES_CHANGED } from '../schedules/write-schedules.ts';
-import type { Calendar } from './find-calendars.ts';
+import { type Calendar, CALENDAR_ROWS } from './find-calendars.ts';
 
 type CalendarContent = Pick<Calendar, 'description' | 'dates' | 'validUntil'>;
 
@@ -17,12 +17,9 @@ export async function createCalendar(
 ): Promise<Calendar> {
   const { version, at } = await addVersion(tx, id, sql`${JSON.stringify(dates)}::jsonb`);
   // It has no users yet.
-  const rows = await rowsOf(tx)(sql`-- createCalendar
-    INSERT INTO calendars (id, description, valid_until, version, applied_version, updated_at)
-    VALUES (${id}, ${description}, ${validUntil}::date, ${version}, ${version}, ${isoInstant(at)}::timestamptz)
-    ON CONFLICT DO NOTHING RETURNING id`);
-  if (rows.length === 0) throw new TryAgain('a calendar of that id was created meanwhile');
-  return { id, description, dates, validUntil, version, appliedVersion: version, updatedAt: at };
+  const calendar = { id, description, dates, validUntil, version, appliedVersion: version, updatedAt: at };
+  await writeNamedRow(tx, CALENDAR_ROWS, calendar, { isNew: true });
+  return calendar;
 }
 
 /** `movesFires`: its days change. The caller has its row locked. */
@@ -36,13 +33,12 @@ export async function changeLockedCalendar(
   const { version, at } = await addVersion(tx, id, sql`${JSON.stringify(dates)}::jsonb`);
   const wasApplied = current.appliedVersion === current.version;
   const appliedVersion = wasApplied && !movesFires ? version : current.appliedVersion;
-  await tx.execute(sql`-- changeLockedCalendar
-    UPDATE calendars SET description = ${description}, valid_until = ${validUntil}::date, version = ${version}, applied_version = ${appliedVersion},
-      updated_at = ${isoInstant(at)}::timestamptz WHERE id = ${id}`);
+  const calendar = { id, description, dates, validUntil, version, appliedVersion, updatedAt: at };
+  await writeNamedRow(tx, CALENDAR_ROWS, calendar, { isNew: false });
   // A plan by the previous version is refused now: its instance should make another one at once.
   await tx.execute(sql`-- changeLockedCalendar
     SELECT pg_notify(${SCHEDULES_CHANGED}, '')`);
-  return { id, description, dates, validUntil, version, appliedVersion, updatedAt: at };
+  return calendar;
 }
 
 /** Its content stays readable, for the past. The caller has its row locked. */

@@ -1,17 +1,39 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { Connection, ConnectionFields } from '../../core/connections/connection.ts';
-import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
+import { isoInstant } from '../../core/instant.ts';
 import type { Executor } from '../../postgres/executor.ts';
+import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { rowBytes } from '../../postgres/sql/page-room.ts';
-import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { recordsOf } from '../../postgres/sql/rows.ts';
 import type { NamedRows } from '../names/find-named.ts';
 
 export const CONNECTION_ROWS: NamedRows<Connection> = {
   table: 'connections',
   whole: (page) =>
-    sql`SELECT n.*, ${rowBytes({ documents: [sql`n.definition`] })} AS row_bytes FROM (${page}) AS n`,
-  toThing: toConnection,
+    sql`SELECT ${columnsIn(sql`n`)}, ${rowBytes({ documents: [sql`n.definition`] })} AS row_bytes FROM (${page}) AS n`,
+  columnsOf: ({ uid, description, url, edition, placedAt, ...fields }) => ({
+    ...{
+      uid,
+      description,
+      url,
+      edition,
+      placed_at: isoInstant(placedAt),
+      definition: definitionText(fields),
+    },
+  }),
 };
+
+/** A connection of a row of that name. */
+export function columnsIn(row: SQL): SQL {
+  const member = (name: string) => sql`${row}.definition->${sql.raw(`'${name}'`)}`;
+  return sql`${row}.id, ${row}.uid, ${row}.description, ${row}.url, ${row}.version, ${row}.edition, ${row}.updated_at, ${row}.placed_at,
+    ${member('urlSeal')} AS url_seal, ${member('headers')} AS headers, ${member('auth')} AS auth, ${member('tls')} AS tls`;
+}
+
+/** As the column `definition` has it. */
+export function definitionText({ urlSeal, headers, auth, tls }: Omit<ConnectionFields, 'url'>): string {
+  return JSON.stringify({ urlSeal, headers, auth, tls });
+}
 
 /** What a process has read of a connection; null: nothing yet. */
 export interface KnownConnection {
@@ -27,35 +49,16 @@ export async function findChangedConnections(
   known: readonly KnownConnection[],
 ): Promise<{ changed: Connection[]; missing: string[] }> {
   if (known.length === 0) return { changed: [], missing: [] };
-  const rows = await rowsOf<{ asked: string } & (ConnectionRow | { id: null })>(
-    db,
-  )(sql`-- findChangedConnections
-    SELECT k.id AS asked, c.*
+  type Row = { asked: string } & (Connection | { id: null });
+  const rows = await recordsOf<Row>(db)(sql`-- findChangedConnections
+    SELECT k.id AS asked, ${columnsIn(sql`c`)}
     FROM unnest(${texts(known.map(({ id }) => id))}, ${uuids(known.map(({ uid }) => uid))}, ${ints(known.map(({ version }) => version))},
       ${uuids(known.map(({ edition }) => edition))})
       AS k(id, uid, version, edition)
     LEFT JOIN connections c ON c.id = k.id
     WHERE c.id IS NULL OR (c.uid, c.version, c.edition) IS DISTINCT FROM (k.uid, k.version, k.edition)`);
   return {
-    changed: rows.flatMap((row) => (row.id === null ? [] : [toConnection(row)])),
+    changed: rows.flatMap((row) => (row.id === null ? [] : [row])),
     missing: rows.flatMap(({ asked, id }) => (id === null ? [asked] : [])),
   };
-}
-
-export interface ConnectionRow {
-  id: string;
-  uid: string;
-  description: string | null;
-  url: string;
-  definition: Omit<ConnectionFields, 'url'>;
-  version: number;
-  edition: string | null;
-  updated_at: InstantText;
-  placed_at: InstantText;
-}
-
-export function toConnection(row: ConnectionRow): Connection {
-  const { uid, id, description, url, definition, version, edition, updated_at, placed_at } = row;
-  const times = { updatedAt: toInstant(updated_at), placedAt: toInstant(placed_at) };
-  return { uid, id, description, url, ...definition, version, edition, ...times };
 }

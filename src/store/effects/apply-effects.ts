@@ -5,14 +5,13 @@ import { type AppliedCauses, applyCauses } from '../alerts/apply-causes.ts';
 import { passOnUndelivered } from '../alerts/undelivered.ts';
 import type { ReadyRun } from '../runs/claims/claim-if-ready.ts';
 import { type JudgedOverlaps, judgeOverlapsUnderLock } from '../runs/overlaps.ts';
-import { lockFreeSchedules } from '../schedules/search/lock-free-schedules.ts';
-import { recordAfterRuns } from './after-runs.ts';
-import { countDependencies } from './dependents.ts';
-import { type Effect, deleteEffects, moveBehind } from './effect-rows.ts';
-import { writeOverlapEffects } from './insert-effects.ts';
-import { MAX_EDGES } from './open-edges.ts';
-import { reopenDependents } from './reopen-dependents.ts';
 import { workOfChanges } from '../runs/save-runs.ts';
+import { lockFreeSchedules } from '../schedules/search/find-schedules.ts';
+import { recordAfterRuns } from './after-runs.ts';
+import { countDependencies, MAX_EDGES } from './dependents.ts';
+import { deleteEffects, type Effect, moveBehind } from './effect-rows.ts';
+import { writeOverlapEffects } from './insert-effects.ts';
+import { reopenDependents } from './reopen-dependents.ts';
 
 export interface AppliedEffects {
   /** Done, and deleted. */

@@ -2,11 +2,11 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../core/access/scope.ts';
 import type { AlertKind } from '../../core/alerts/alert.ts';
 import type { Instant } from '../../core/instant.ts';
-import type { RunStatus, RunTrigger } from '../../core/runs/run.ts';
 import { ALERT_EFFECTS, type EffectKind } from '../../core/runs/effect.ts';
-import { bigints, uuids } from '../../postgres/sql/arrays.ts';
+import type { RunStatus, RunTrigger } from '../../core/runs/run.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { type InstantText, rowsOf, scheduleIdOf, toInstant } from '../../postgres/sql/rows.ts';
+import { bigints, uuids } from '../../postgres/sql/arrays.ts';
+import { NO_SCHEDULE, recordsOf } from '../../postgres/sql/rows.ts';
 
 /** One effect of the end of a run. */
 export interface Effect {
@@ -42,25 +42,10 @@ export interface Effect {
   failures: number;
 }
 
-interface Row {
-  /** bigint: a string on the wire. */
-  id: string;
-  kind: EffectKind;
-  run_id: string | null;
-  schedule_uid: string;
-  schedule_version: number;
-  schedule_id: string;
-  trigger: RunTrigger;
-  status: RunStatus | 'late';
-  finished_at: InstantText;
-  attempt: number;
-  alert_kind: AlertKind | null;
-  follower_uid: string | null;
-  done_through: string | null;
-  scope: string[] | null;
-  created_at: InstantText;
-  failures: number;
-}
+/** An `Effect`. */
+const EFFECT_COLUMNS = sql`id, kind, coalesce(run_id::text, '') AS run_id, schedule_uid, schedule_version,
+      nullif(schedule_id, ${NO_SCHEDULE}) AS schedule_id, trigger, status, finished_at, attempt, alert_kind, follower_uid, done_through, scope,
+      created_at, failures`;
 
 /** New ones; new ones about alerts; or those that are done in parts, and were begun. */
 export type EffectLine = 'new' | 'alerts' | 'begun';
@@ -76,15 +61,11 @@ interface EffectsWanted {
  * Effects that are due now, the oldest first. Locks their rows until the transaction ends. Effects that other instances work on are passed
  * over.
  */
-export async function lockEffects(
-  tx: Transaction,
-  { which, limit, besides }: EffectsWanted,
-): Promise<Effect[]> {
-  const rows = await rowsOf<Row>(tx)(sql`-- lockEffects
-    SELECT * FROM effects WHERE ${IN_LINE[which]}
+export function lockEffects(tx: Transaction, { which, limit, besides }: EffectsWanted): Promise<Effect[]> {
+  return recordsOf<Effect>(tx)(sql`-- lockEffects
+    SELECT ${EFFECT_COLUMNS} FROM effects WHERE ${IN_LINE[which]}
       AND coalesce(retry_at <= clock_timestamp(), true) AND id <> ALL (${idsIn(besides)}::bigint[])
     ORDER BY id LIMIT ${limit} FOR UPDATE SKIP LOCKED`);
-  return rows.map(toEffect);
 }
 
 /** In the words of the index of each line. */
@@ -96,10 +77,9 @@ const IN_LINE: Record<EffectLine, SQL> = {
 };
 
 /** These effects, where they are still there and no other instance works on them. */
-export async function lockEffectsAgain(tx: Transaction, ids: readonly number[]): Promise<Effect[]> {
-  const rows = await rowsOf<Row>(tx)(sql`-- lockEffectsAgain
-    SELECT * FROM effects WHERE id = ANY (${idsIn(ids)}::bigint[]) ORDER BY id FOR UPDATE SKIP LOCKED`);
-  return rows.map(toEffect);
+export function lockEffectsAgain(tx: Transaction, ids: readonly number[]): Promise<Effect[]> {
+  return recordsOf<Effect>(tx)(sql`-- lockEffectsAgain
+    SELECT ${EFFECT_COLUMNS} FROM effects WHERE id = ANY (${idsIn(ids)}::bigint[]) ORDER BY id FOR UPDATE SKIP LOCKED`);
 }
 
 export async function deleteEffects(tx: Executor, ids: readonly number[]): Promise<void> {
@@ -130,25 +110,4 @@ export async function putOffEffect(
 
 function idsIn(ids: readonly number[]): string {
   return `{${ids.join(',')}}`;
-}
-
-function toEffect(row: Row): Effect {
-  return {
-    id: Number(row.id),
-    kind: row.kind,
-    runId: row.run_id ?? '',
-    scheduleUid: row.schedule_uid,
-    scheduleVersion: row.schedule_version,
-    scheduleId: scheduleIdOf(row.schedule_id),
-    trigger: row.trigger,
-    status: row.status,
-    finishedAt: toInstant(row.finished_at),
-    attempt: row.attempt,
-    alertKind: row.alert_kind,
-    followerUid: row.follower_uid,
-    doneThrough: row.done_through,
-    scope: row.scope,
-    createdAt: toInstant(row.created_at),
-    failures: row.failures,
-  };
 }

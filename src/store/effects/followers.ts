@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../core/access/scope.ts';
-import { texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
+import { texts, uuids } from '../../postgres/sql/arrays.ts';
+import { rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
 import { namesSeen } from '../scopes/in-scope.ts';
 
 /** As `after_uid`: the schedule follows every schedule that is not itself an `after` schedule. */
@@ -103,9 +103,8 @@ export async function followersOf(
   { scope, limit }: { scope: Scope; limit: number },
 ): Promise<string[]> {
   const seen = sql.join([sql``, ...namesSeen(sql`id`, scope)], sql` AND `);
-  const rows = await rowsOf<{ id: string }>(tx)(sql`-- followersOf
+  return onlyColumnOf<string>(tx)(sql`-- followersOf
     SELECT id FROM schedules WHERE after_uid IS NOT NULL AND after_uid = ${uid}${seen} ORDER BY id LIMIT ${limit}`);
-  return rows.map((row) => row.id);
 }
 
 /** Whether some schedule follows it that a caller of this scope may not read. */

@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
+import { OVERLAPS } from '../../core/schedules/schedule.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { FIRST_UUID, texts, uuids } from '../../postgres/sql/arrays.ts';
-import type { Transaction, Executor } from '../../postgres/executor.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
+import { recordsOf, rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
+import { hasActive } from '../runs/guarded-runs.ts';
 import { RECORD_COLUMNS, type RecordRow, toRecord } from '../runs/record-columns.ts';
 import { writeEffects } from './insert-effects.ts';
-import { OVERLAPS } from '../../core/schedules/schedule.ts';
-import { hasActive } from '../runs/guarded-runs.ts';
 
 /** Where the next look at open dependencies goes on. */
 export interface EdgeCursor {
@@ -26,9 +26,7 @@ export async function effectsForOverlooked(
   after: EdgeCursor,
   limit: number,
 ): Promise<{ found: number; next: EdgeCursor | null }> {
-  const edges = await rowsOf<{ depends_on: string; run_id: string; overlooked: boolean }>(
-    tx,
-  )(sql`-- effectsForOverlooked
+  const edges = await recordsOf<EdgeCursor & { overlooked: boolean }>(tx)(sql`-- effectsForOverlooked
     SELECT d.depends_on, d.run_id,
       NOT EXISTS (SELECT FROM runs r WHERE r.id = d.depends_on) AND EXISTS (SELECT FROM history r WHERE r.id = d.depends_on)
         AND NOT EXISTS (SELECT FROM effects e WHERE e.run_id = d.depends_on AND e.kind = 'dependents') AS overlooked
@@ -36,8 +34,8 @@ export async function effectsForOverlooked(
     WHERE d.counted_at IS NULL AND (d.depends_on, d.run_id) > (${after.dependsOn}::uuid, ${after.runId}::uuid)
     ORDER BY d.depends_on, d.run_id LIMIT ${limit}`);
   const last = edges.length === limit ? edges.at(-1) : undefined;
-  const next = last ? { dependsOn: last.depends_on, runId: last.run_id } : null;
-  const overlooked = edges.filter((edge) => edge.overlooked).map(({ depends_on }) => depends_on);
+  const next = last ? { dependsOn: last.dependsOn, runId: last.runId } : null;
+  const overlooked = edges.filter((edge) => edge.overlooked).map(({ dependsOn }) => dependsOn);
   if (overlooked.length === 0) return { found: 0, next };
   const ended = await rowsOf<RecordRow>(tx)(sql`-- effectsForOverlooked
     SELECT ${RECORD_COLUMNS.history} FROM history r WHERE r.id = ANY (${uuids([...new Set(overlooked)])})`);
@@ -50,7 +48,7 @@ export async function effectsForOverlooked(
  * moments are left out, since they may still be under way. An `overlap` that only a newer version knows is left to that version.
  */
 export async function findWaitingInVain(db: Executor, limit: number): Promise<string[]> {
-  const rows = await rowsOf<{ uid: string }>(db)(sql`-- findWaitingInVain
+  return onlyColumnOf<string>(db)(sql`-- findWaitingInVain
     SELECT DISTINCT w.schedule_uid AS uid FROM runs w JOIN schedules s ON s.uid = w.schedule_uid
     WHERE w.status = 'waiting' AND w.overlap_guarded
       AND w.updated_at < (SELECT clock_timestamp() - make_interval(secs => ${UNDER_WAY_SECONDS}))
@@ -61,7 +59,6 @@ export async function findWaitingInVain(db: Executor, limit: number): Promise<st
         OR EXISTS (SELECT FROM runs other WHERE other.schedule_uid = w.schedule_uid AND other.overlap_guarded
           AND other.status = 'waiting' AND other.id <> w.id))
     LIMIT ${limit}`);
-  return rows.map((row) => row.uid);
 }
 
 const UNDER_WAY_SECONDS = 2;

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { firstRunIdAt } from '../../core/runs/run.ts';
-import { ints, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
+import { ints, uuids } from '../../postgres/sql/arrays.ts';
+import { recordsOf, rowsOf } from '../../postgres/sql/rows.ts';
 
 /** All definitions of one uid, as their index has them. */
 export interface DefinitionPosition {
@@ -21,20 +21,13 @@ export async function listDefinitions(
   const further = after
     ? sql`WHERE (schedule_id, schedule_uid) > (${after.scheduleId}, ${after.uid}::uuid)`
     : sql``;
-  const rows = await rowsOf<{ schedule_id: string; schedule_uid: string; is_orphan: boolean }>(
-    db,
-  )(sql`-- listDefinitions
+  return recordsOf<DefinitionPosition>(db)(sql`-- listDefinitions
     WITH page AS MATERIALIZED (
       SELECT schedule_id, schedule_uid FROM schedule_versions ${further}
       ORDER BY schedule_id, schedule_uid LIMIT ${limit}
     )
-    SELECT p.schedule_id, p.schedule_uid, s.uid IS NULL AS is_orphan
+    SELECT p.schedule_id, p.schedule_uid AS uid, s.uid IS NULL AS is_orphan
     FROM page p LEFT JOIN schedules s ON s.uid = p.schedule_uid ORDER BY p.schedule_id, p.schedule_uid`);
-  return rows.map((row) => ({
-    scheduleId: row.schedule_id,
-    uid: row.schedule_uid,
-    isOrphan: row.is_orphan,
-  }));
 }
 
 /**

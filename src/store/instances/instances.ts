@@ -1,10 +1,17 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Instant } from '../../core/instant.ts';
 import type { Installation } from '../../core/installation.ts';
-import { uuids } from '../../postgres/sql/arrays.ts';
+import type { Instant } from '../../core/instant.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
-import { INSTALLATION_COLUMNS, type InstallationRow, installationOf } from './installation-row.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
+import {
+  type InstantText,
+  recordsOf,
+  rowsOf,
+  toInstant,
+  toInstantOrNull,
+  onlyColumnOf,
+} from '../../postgres/sql/rows.ts';
+import { INSTALLATION_COLUMNS, installationOf, type InstallationRow } from './installation-row.ts';
 
 export interface Instance {
   id: string;
@@ -104,7 +111,7 @@ export async function declareDeadIfSilent(
   instanceId: string,
   silent: readonly string[],
 ): Promise<string[]> {
-  const rows = await rowsOf<{ id: string }>(db)(sql`-- declareDeadIfSilent
+  return onlyColumnOf<string>(db)(sql`-- declareDeadIfSilent
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     dying AS MATERIALIZED (
       SELECT i.id FROM instances i, clock
@@ -113,7 +120,6 @@ export async function declareDeadIfSilent(
       ORDER BY i.id FOR UPDATE OF i
     )
     UPDATE instances i SET died_at = clock.now FROM dying, clock WHERE i.id = dying.id RETURNING i.id`);
-  return rows.map((row) => row.id);
 }
 
 /** The dead stay listed for a day. Those that still have a claim stay until recovery has taken it over. */
@@ -128,4 +134,40 @@ export async function markInstanceLeft(db: Executor, instanceId: string): Promis
   await db.execute(sql`-- markInstanceLeft
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     UPDATE instances SET died_at = clock.now, left_at = clock.now FROM clock WHERE id = ${instanceId} AND died_at IS NULL`);
+}
+
+interface InstanceState extends Required<Omit<Instance, 'ttlSeconds'>> {
+  startedAt: Instant;
+  heartbeatAt: Instant;
+  alive: boolean;
+  /** It ended in good order. */
+  leftAt: Instant | null;
+  /** Runs it has claimed and not settled. */
+  inFlight: number;
+}
+
+/** The living ones, and for a day those that left or fell silent; newest first. */
+export function listInstances(db: Executor): Promise<InstanceState[]> {
+  return recordsOf<InstanceState>(db)(sql`-- listInstances
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    SELECT i.id, i.host, i.port, i.version, i.zone_data, i.started_at, i.heartbeat_at, i.left_at, ${lives} AS alive,
+      (SELECT count(*) FROM runs r WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL AND r.claimed_by = i.id)::int
+        AS in_flight
+    FROM instances i, clock WHERE heartbeat_at > clock.now - interval '1 day'
+    ORDER BY started_at DESC, id`);
+}
+
+export interface LivingInstance {
+  id: string;
+  host: string;
+  heartbeatAt: Instant;
+  /** Without another heartbeat, it counts as gone after this. */
+  livesForSeconds: number;
+}
+
+export function livingInstances(db: Executor): Promise<LivingInstance[]> {
+  return recordsOf<LivingInstance>(db)(sql`-- livingInstances
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
+    SELECT i.id, i.host, i.heartbeat_at, ceil(extract(epoch FROM i.heartbeat_at - clock.now) + i.ttl_seconds)::int AS lives_for_seconds
+    FROM instances i, clock WHERE ${lives} ORDER BY i.started_at, i.id`);
 }

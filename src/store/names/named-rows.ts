@@ -1,11 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../core/access/scope.ts';
-import { BEFORE_SCOPE } from '../../core/runs/run-lane.ts';
 import { laneOfConnection } from '../../core/connections/connection.ts';
 import type { Instant } from '../../core/instant.ts';
-import { texts, uuids } from '../../postgres/sql/arrays.ts';
+import { BEFORE_SCOPE } from '../../core/runs/run-lane.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { texts, uuids } from '../../postgres/sql/arrays.ts';
+import { type InstantText, rowsOf, toInstant, onlyColumnOf } from '../../postgres/sql/rows.ts';
 import { namesSeen, runsInScope } from '../scopes/in-scope.ts';
 
 /** What schedules, runs and notifiers name by its id, and what must be there for as long as they do. */
@@ -51,9 +51,8 @@ export async function namersOf(tx: Executor, named: Named, most: number): Promis
     return { schedules: [], runs: [], notifiers: await fallbacksTo(tx, named, most) };
   const idsOf = async (namers: 'schedules' | 'runs', uid: string, version: string) => {
     const counts = which === 'all' ? sql`true` : hasSecretValues(sql.raw(uid), sql.raw(version));
-    const rows = await rowsOf<{ id: string }>(tx)(sql`-- namersOf
+    return onlyColumnOf<string>(tx)(sql`-- namersOf
       SELECT id::text FROM ${sql.raw(namers)} WHERE ${all(NAMES[table](id, namers), [counts, ...SEEN[namers](scope)])} ORDER BY id LIMIT ${most}`);
-    return rows.map((row) => row.id);
   };
   const ofNotifiers = table === 'connections' ? await notifiersNaming(tx, named, most) : NONE;
   return {
@@ -77,9 +76,8 @@ const SEEN: Readonly<Record<'schedules' | 'runs', (scope: Scope) => SQL[]>> = {
 const NONE = { notifiers: [], messages: [] };
 
 async function fallbacksTo(tx: Executor, { id, scope }: Named, most: number): Promise<string[]> {
-  const rows = await rowsOf<{ id: string }>(tx)(sql`-- fallbacksTo
+  return onlyColumnOf<string>(tx)(sql`-- fallbacksTo
     SELECT id FROM notifiers WHERE ${all(sql`fallback = ${id}`, namesSeen(sql`id`, scope))} ORDER BY id LIMIT ${most}`);
-  return rows.map((row) => row.id);
 }
 
 /** Notifiers whose target names this connection, and open messages that do: the lane of those names the notifier. */
@@ -107,9 +105,9 @@ function all(first: SQL, others: readonly SQL[]): SQL {
 /** The uids of those of these notifiers that exist; keeps them as `keepNamed` does. */
 export async function keepNotifiers(tx: Executor, asked: readonly string[]): Promise<ReadonlySet<string>> {
   if (asked.length === 0) return new Set();
-  const rows = await rowsOf<{ uid: string }>(tx)(sql`-- keepNotifiers
+  const found = await onlyColumnOf<string>(tx)(sql`-- keepNotifiers
     SELECT uid FROM notifiers WHERE uid = ANY (${uuids([...new Set(asked)])}) ORDER BY id FOR KEY SHARE`);
-  return new Set(rows.map(({ uid }) => uid));
+  return new Set(found);
 }
 
 /** Since when each of these connections has its origin; keeps them as `keepNamed` does. */
@@ -140,7 +138,7 @@ export async function keepNamed(
   ids: readonly string[],
 ): Promise<ReadonlySet<string>> {
   if (ids.length === 0) return new Set();
-  const rows = await rowsOf<{ id: string }>(tx)(sql`-- keepNamed
+  const found = await onlyColumnOf<string>(tx)(sql`-- keepNamed
     SELECT id FROM ${sql.raw(table)} WHERE id = ANY (${texts([...new Set(ids)])}) ORDER BY id FOR KEY SHARE`);
-  return new Set(rows.map(({ id }) => id));
+  return new Set(found);
 }

@@ -1,72 +1,105 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { AlertKind } from '../../core/alerts/alert.ts';
-import type { Notifier, NotifierFilter } from '../../core/alerts/notifier.ts';
-import type { ChannelType } from '../../core/alerts/texts/channels.ts';
-import { texts } from '../../postgres/sql/arrays.ts';
+import { handoffOf, type Notifier } from '../../core/alerts/notifier.ts';
+import { isoInstant } from '../../core/instant.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
+import { texts } from '../../postgres/sql/arrays.ts';
+import { NO_SCHEDULE, recordsOf, rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
+import type { HandoffTarget } from '../../core/schedules/schedule.ts';
+import { rowBytes } from '../../postgres/sql/page-room.ts';
+import { deleteNamed, type NamedRows } from '../names/find-named.ts';
 
 /** All that are enabled, by their ids. */
-export async function readNotifiers(tx: Executor): Promise<Notifier[]> {
-  const rows = await rowsOf<NotifierRow>(tx)(sql`-- readNotifiers
+export function readNotifiers(tx: Executor): Promise<Notifier[]> {
+  return recordsOf<Notifier>(tx)(sql`-- readNotifiers
     SELECT ${NOTIFIER_COLUMNS} FROM notifiers n WHERE enabled ORDER BY id`);
-  return rows.map(toNotifier);
+}
+
+interface NotifiersToTell {
+  /** Those that are enabled, by id. */
+  free: ReadonlyMap<string, Notifier>;
+  /** Other transactions have these. */
+  locked: ReadonlySet<string>;
 }
 
 /**
- * Those of these notifiers that exist, their rows locked until the transaction ends, in the order of their ids. A row that was waited
- * for is read as it is once it is locked. `skipLocked`: without those that others have locked.
+ * Locks the rows of these notifiers, in the order of their ids. Under this lock it is decided which message tells of an episode, and when a
+ * message is closed. One that is gone or disabled is in neither answer.
  */
-export async function lockNotifiers(
-  tx: Transaction,
-  ids: readonly string[],
-  skipLocked: boolean,
-): Promise<Notifier[]> {
-  if (ids.length === 0) return [];
-  const rows = await rowsOf<NotifierRow>(tx)(sql`-- lockNotifiers
+export async function lockNotifiersToTell(tx: Transaction, ids: readonly string[]): Promise<NotifiersToTell> {
+  if (ids.length === 0) return { free: new Map(), locked: new Set() };
+  const found = await recordsOf<Notifier>(tx)(sql`-- lockNotifiersToTell
     SELECT ${NOTIFIER_COLUMNS} FROM notifiers n WHERE id = ANY (${texts([...new Set(ids)])})
-    ORDER BY id FOR NO KEY UPDATE${skipLocked ? sql` SKIP LOCKED` : sql``}`);
-  return rows.map(toNotifier);
+    ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`);
+  const mine = new Set(found.map(({ id }) => id));
+  const others = [...new Set(ids)].filter((id) => !mine.has(id));
+  const there =
+    others.length === 0
+      ? []
+      : await onlyColumnOf<string>(tx)(sql`-- lockNotifiersToTell
+    SELECT id FROM notifiers WHERE id = ANY (${texts(others)}) AND enabled`);
+  return {
+    free: new Map(found.filter(({ enabled }) => enabled).map((one) => [one.id, one])),
+    locked: new Set(there),
+  };
 }
 
-export interface NotifierRow {
-  id: string;
-  uid: string;
-  description: string | null;
-  enabled: boolean;
-  kinds: string;
-  filter: NotifierFilter;
-  channel: ChannelType;
-  destination: string | null;
-  remind_seconds: number | null;
-  after_failures: number;
-  fallback: string | null;
-  version: number;
-  updated_at: InstantText;
-}
-
-export const NOTIFIER_COLUMNS: SQL = sql`n.id, n.uid, n.description, n.enabled, array_to_json(n.kinds)::text AS kinds, n.filter, n.channel,
-  n.remind_seconds, n.after_failures, n.fallback, n.version, n.updated_at, CASE WHEN n.channel = 'email' THEN 'mail' ELSE (
+const NOTIFIER_COLUMNS: SQL = sql`n.id, n.uid, n.description, n.enabled, to_jsonb(n.kinds) AS "on", n.filter, n.channel,
+  n.remind_seconds, n.after_failures, n.fallback, n.version, n.updated_at, coalesce(CASE WHEN n.channel = 'email' THEN 'mail' ELSE (
     SELECT left(lower(substring(coalesce(c.url, sent.target->>'url') FROM '^[a-zA-Z]+://([^/?#]*)')), 300)
     FROM (SELECT v.definition->'target' AS target FROM schedule_versions v
       WHERE v.schedule_uid = n.uid AND v.version = n.version) AS sent
-      LEFT JOIN connections c ON c.id = sent.target->>'connection') END AS destination`;
+      LEFT JOIN connections c ON c.id = sent.target->>'connection') END, '') AS destination`;
 
-export function toNotifier(row: NotifierRow): Notifier {
-  const { uid, id, description, enabled, filter, channel, fallback, version } = row;
-  return {
-    uid,
-    id,
-    description,
-    enabled,
-    on: JSON.parse(row.kinds) as AlertKind[],
-    filter,
-    channel,
-    destination: row.destination ?? '',
-    remindSeconds: row.remind_seconds,
-    afterFailures: row.after_failures,
-    fallback,
-    version,
-    updatedAt: toInstant(row.updated_at),
-  };
+/** A notifier, and what the messages of its version are handed to. */
+export interface StoredNotifier extends Notifier {
+  target: HandoffTarget;
+}
+
+export const NOTIFIER_ROWS: NamedRows<StoredNotifier> = {
+  table: 'notifiers',
+  whole: (page) => sql`SELECT ${NOTIFIER_COLUMNS}, v.definition -> 'target' AS target,
+      ${rowBytes({ documents: [sql`v.definition`] })} AS row_bytes
+    FROM (${page}) AS n JOIN schedule_versions v ON v.schedule_uid = n.uid AND v.version = n.version`,
+  columnsOf: ({ uid, description, enabled, on, filter, channel, ...told }) => ({
+    ...{ uid, description, enabled, kinds: texts(on), filter: JSON.stringify(filter), channel },
+    ...{ remind_seconds: told.remindSeconds, after_failures: told.afterFailures, fallback: told.fallback },
+  }),
+};
+
+/** From now on until this transaction ends, no other one changes which notifiers name which: a circle may be ruled out. */
+export async function lockFallbacks(tx: Transaction): Promise<void> {
+  await tx.execute(sql`-- lockFallbacks
+    SELECT pg_advisory_xact_lock(hashtext('firelock notifiers ' || current_schema()))`);
+}
+
+/** By the id of each notifier that has one, its fallback. */
+export async function readFallbacks(tx: Transaction): Promise<Map<string, string>> {
+  const rows = await rowsOf<{ id: string; fallback: string }>(tx)(sql`-- readFallbacks
+    SELECT id, fallback FROM notifiers WHERE fallback IS NOT NULL`);
+  return new Map(rows.map(({ id, fallback }) => [id, fallback]));
+}
+
+/**
+ * The caller has its row locked, and ends its open messages. What it was told of is forgotten; what it was told stays with its runs,
+ * until history drops them.
+ */
+export async function deleteLockedNotifier(tx: Transaction, { id }: Pick<Notifier, 'id'>): Promise<void> {
+  await tx.execute(sql`-- deleteLockedNotifier
+    DELETE FROM alert_tellings WHERE notifier_id = ${id}`);
+  await tx.execute(sql`-- deleteLockedNotifier
+    WITH gathering AS (DELETE FROM messages WHERE notifier_id = ${id} AND gathers_until IS NOT NULL RETURNING run_id)
+    DELETE FROM message_alerts a USING gathering g WHERE a.run_id = g.run_id`);
+  await deleteNamed(tx, 'notifiers', id);
+}
+
+/** What the messages of this version are handed to, where their runs find it. */
+export async function keepNotifierVersion(
+  tx: Transaction,
+  { uid, version, target, updatedAt }: StoredNotifier,
+  change: 'created' | 'updated',
+): Promise<void> {
+  await tx.execute(sql`-- keepNotifierVersion
+    INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition, edition)
+    VALUES (${uid}, ${version}, ${NO_SCHEDULE}, ${change}, ${isoInstant(updatedAt)}::timestamptz,
+      ${JSON.stringify(handoffOf(target))}::jsonb, gen_random_uuid())`);
 }

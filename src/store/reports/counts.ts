@@ -4,7 +4,7 @@ import type { ScheduleStatus } from '../../core/schedules/schedule.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { isAhead } from '../schedules/cursors-ahead.ts';
 import { isApart, isOver } from '../schedules/search/status-conditions.ts';
-import { COST, type Sample, oneSample } from './sample.ts';
+import { COST, oneSample, type Sample } from './sample.ts';
 
 export interface OpenRunCounts {
   byStatus: Record<Extract<RunStatus, 'waiting' | 'pending' | 'running'>, number>;
@@ -17,11 +17,8 @@ export type ScheduleCounts = Record<ScheduleStatus, number>;
 export async function countOpenRuns(db: Executor): Promise<Sample<OpenRunCounts>> {
   const count = (status: string) =>
     sql`count(*) FILTER (WHERE status = ${status})::int AS ${sql.identifier(status)}`;
-  const {
-    cost_ms: costMs,
-    waiting_for_limit: waitingForLimit,
-    ...byStatus
-  } = await oneSample<OpenRunCounts['byStatus'] & { waiting_for_limit: number }>(
+  type Counts = OpenRunCounts['byStatus'] & { waitingForLimit: number };
+  const { values, costMs } = await oneSample<Counts>(
     db,
     sql`-- countOpenRuns
     SELECT open.*, ${COST} AS cost_ms
@@ -30,6 +27,7 @@ export async function countOpenRuns(db: Executor): Promise<Sample<OpenRunCounts>
         AND due_at <= (SELECT clock_timestamp()))::int AS waiting_for_limit FROM runs
       WHERE trigger <> 'notify') AS open`,
   );
+  const { waitingForLimit, ...byStatus } = values;
   return { values: { byStatus, waitingForLimit }, costMs };
 }
 
@@ -37,7 +35,7 @@ export async function countOpenRuns(db: Executor): Promise<Sample<OpenRunCounts>
 export async function countSchedules(db: Executor): Promise<Sample<ScheduleCounts>> {
   const count = (name: string, condition: SQL) =>
     sql`count(*) FILTER (WHERE ${condition})::int AS ${sql.identifier(name)}`;
-  const { cost_ms, timed, broken, following, ...apart } = await oneSample<{
+  const { values, costMs } = await oneSample<{
     timed: number;
     /** How many of these are in error. */
     broken: number;
@@ -57,16 +55,17 @@ export async function countSchedules(db: Executor): Promise<Sample<ScheduleCount
         ${count('error', sql`enabled AND error IS NOT NULL`)}
       FROM schedules WHERE ${isApart}) AS apart`,
   );
-  return { values: { active: timed - broken + following, ...apart }, costMs: cost_ms };
+  const { timed, broken, following, ...apart } = values;
+  return { values: { active: timed - broken + following, ...apart }, costMs };
 }
 
 /** Enabled schedules that are silent until the wrong time comes again. */
 export async function countSchedulesAhead(db: Executor): Promise<Sample<number>> {
-  const { ahead, cost_ms: costMs } = await oneSample<{ ahead: number }>(
+  const { values, costMs } = await oneSample<{ ahead: number }>(
     db,
     sql`-- countSchedulesAhead
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT (SELECT count(*)::int FROM schedules s, clock WHERE s.enabled AND ${isAhead}) AS ahead, ${COST} AS cost_ms`,
   );
-  return { values: ahead, costMs };
+  return { values: values.ahead, costMs };
 }

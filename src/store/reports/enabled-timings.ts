@@ -1,12 +1,14 @@
 import { sql } from 'drizzle-orm';
-import { type Scope, prefixRanges, seenPrefixes } from '../../core/access/scope.ts';
+import { prefixRanges, type Scope, seenPrefixes } from '../../core/access/scope.ts';
 import type { Instant } from '../../core/instant.ts';
-import type { Timing, Identity } from '../../core/timing/timing.ts';
 import { readTiming } from '../../core/schedules/stored-definition.ts';
+import type { PlannedUpTo } from '../../core/time/calendar-cursor.ts';
+import { planningGoesOnAfter } from '../../core/time/clock-ahead.ts';
+import type { Identity, Timing } from '../../core/timing/timing.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 import { FIRST_UUID } from '../../postgres/sql/arrays.ts';
-import { CURSOR, type CursorRow, goesOnAfter } from '../schedules/cursors-ahead.ts';
+import { recordsOf } from '../../postgres/sql/rows.ts';
+import { CURSOR } from '../schedules/cursors-ahead.ts';
 
 interface TimedSchedule {
   uid: string;
@@ -27,13 +29,13 @@ export interface TimingPage {
   limit: number;
 }
 
-interface Row extends CursorRow {
+interface Row extends PlannedUpTo {
   uid: string;
   id: string;
   timing: string;
-  created_at: InstantText;
-  has_skips: boolean;
-  now: InstantText;
+  createdAt: Instant;
+  hasSkips: boolean;
+  now: Instant;
 }
 
 /**
@@ -45,7 +47,7 @@ export async function listTimings(
   { scope, after, limit }: TimingPage,
 ): Promise<TimedSchedule[]> {
   if (scope === null) {
-    const rows = await rowsOf<Row>(db)(sql`-- listTimings
+    const rows = await recordsOf<Row>(db)(sql`-- listTimings
     SELECT ${TIMED} FROM schedules s
     WHERE s.enabled AND s.after_uid IS NULL AND s.uid > ${after ?? FIRST_UUID} ORDER BY s.uid LIMIT ${limit}`);
     return rows.map(toTimed);
@@ -54,7 +56,7 @@ export async function listTimings(
   const last = after ?? '';
   for (const { from, end } of prefixRanges(seenPrefixes(scope)).filter((range) => range.end > last)) {
     if (found.length >= limit) break;
-    const rows = await rowsOf<Row>(db)(sql`-- listTimings
+    const rows = await recordsOf<Row>(db)(sql`-- listTimings
     SELECT ${TIMED} FROM schedules s
     WHERE s.enabled AND s.after_uid IS NULL AND s.id > ${last} AND s.id >= ${from} AND s.id < ${end}
     ORDER BY s.id LIMIT ${limit - found.length}`);
@@ -65,16 +67,10 @@ export async function listTimings(
 
 const TIMED = sql`s.uid, s.id, s.created_at, s.timing, s.has_skips, clock_timestamp() AS now, ${CURSOR}`;
 
-function toTimed(row: Row): TimedSchedule {
-  const now = toInstant(row.now);
-  const after = goesOnAfter(row, now);
-  return {
-    goesOnAfter: after > now ? after : null,
-    uid: row.uid,
-    identity: { id: row.id, createdAt: toInstant(row.created_at) },
-    timing: timingOf(row.timing),
-    hasSkips: row.has_skips,
-  };
+function toTimed({ uid, id, createdAt, timing, hasSkips, now, ...cursor }: Row): TimedSchedule {
+  const after = planningGoesOnAfter(cursor, now);
+  const goesOnAfter = after > now ? after : null;
+  return { uid, identity: { id, createdAt }, timing: timingOf(timing), hasSkips, goesOnAfter };
 }
 
 function timingOf(text: string): Timing | null {

@@ -1,11 +1,14 @@
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
-import { READY_LANES } from '../runs/claims/claims.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { lives } from '../instances/instances.ts';
 import { noPlanning } from '../instances/installation-row.ts';
-import { ENDS_SOON, LATE_UIDS, isOver } from '../schedules/search/status-conditions.ts';
-import { COST, type Sample, oneSample } from './sample.ts';
+import { lives } from '../instances/instances.ts';
+import { READY_LANES } from '../runs/claims/claims.ts';
+import { ENDS_SOON, isOver, LATE_UIDS } from '../schedules/search/status-conditions.ts';
+import { COST, oneSample, type Sample } from './sample.ts';
+import type { TroubledNotifiers } from '../../core/alerts/alert-events.ts';
+import { FAILING_ENDS } from '../../core/run-end.ts';
+import { texts } from '../../postgres/sql/arrays.ts';
 
 /**
  * The state of the work. The cost depends on the number of lanes, claims, places of limits, instances and overdue schedules, not on
@@ -44,40 +47,13 @@ export interface WorkGauges {
 }
 
 // eslint-disable-next-line max-lines-per-function -- one statement
-export async function sampleWork(
+export function sampleWork(
   db: Executor,
   { overdueSeconds }: { overdueSeconds: number },
 ): Promise<Sample<WorkGauges>> {
   // The clock is joined to the schedules instead of read in a sub-select: the planner would assume that a third of them
   // are due before an unknown moment, and would start parallel workers for a count of none.
-  const {
-    oldest_pending,
-    stranded,
-    overdue,
-    late,
-    calendars,
-    alerts,
-    effects,
-    effects_failing,
-    oldest_effect,
-    alive,
-    oldest_snapshot,
-    zone_data,
-    cost_ms,
-  } = await oneSample<{
-    oldest_pending: number | null;
-    stranded: number;
-    overdue: number;
-    late: number;
-    calendars: number;
-    alerts: string;
-    effects: number;
-    effects_failing: number;
-    oldest_effect: number | null;
-    alive: number;
-    oldest_snapshot: number | null;
-    zone_data: string;
-  }>(
+  return oneSample<WorkGauges>(
     db,
     sql`-- sampleWork
     WITH RECURSIVE clock AS MATERIALIZED (SELECT clock_timestamp() AS now), ${READY_LANES},
@@ -105,38 +81,51 @@ export async function sampleWork(
     ), backlogged AS (
       SELECT count(*)::int AS backlogs, count(*) FILTER (WHERE failures > 0)::int AS failing FROM backlogs
     ), alive AS (
-      SELECT count(*)::int AS alive, coalesce(json_agg(DISTINCT zone_data), '[]')::text AS zone_data FROM living
+      SELECT count(*)::int AS alive, coalesce(json_agg(DISTINCT zone_data COLLATE "C" ORDER BY zone_data COLLATE "C"), '[]') AS zone_data FROM living
     ), snapshots AS (
       SELECT min(began) AS oldest FROM (
         SELECT xact_start AS began FROM pg_stat_activity
         WHERE backend_xmin IS NOT NULL AND datname = current_database() AND pid <> pg_backend_pid()
         UNION ALL SELECT prepared FROM pg_prepared_xacts WHERE database = current_database()) AS held
     )
-    SELECT extract(epoch FROM clock.now - least(unclaimed.oldest, placed.oldest, to_come.oldest, claimed.oldest))::float8 AS oldest_pending,
-      claimed.stranded, overdue.overdue,
-      (SELECT count(*) FROM schedules WHERE uid IN (${LATE_UIDS}) AND enabled AND NOT ${isOver})::int AS late,
+    SELECT ${seconds(sql`clock.now - least(unclaimed.oldest, placed.oldest, to_come.oldest, claimed.oldest)`)} AS oldest_pending_seconds,
+      claimed.stranded AS stranded_runs, overdue.overdue AS schedules_overdue,
+      (SELECT count(*) FROM schedules WHERE uid IN (${LATE_UIDS}) AND enabled AND NOT ${isOver})::int AS schedules_late,
       (SELECT count(*) FROM calendars c WHERE ${ENDS_SOON}
-        AND EXISTS (SELECT FROM schedule_calendars l WHERE l.calendar_id = c.id))::int AS calendars,
+        AND EXISTS (SELECT FROM schedule_calendars l WHERE l.calendar_id = c.id))::int AS calendars_ending,
       (SELECT coalesce(json_object_agg(kind, count), '{}') FROM (
-        SELECT kind, count(*)::int FROM alerts WHERE until IS NULL GROUP BY kind) AS of)::text AS alerts,
-      waiting.effects + backlogged.backlogs AS effects, waiting.failing + backlogged.failing AS effects_failing,
-      extract(epoch FROM clock.now - waiting.oldest)::float8 AS oldest_effect, alive.alive, alive.zone_data,
-      extract(epoch FROM clock.now - snapshots.oldest)::float8 AS oldest_snapshot, ${COST} AS cost_ms
+        SELECT kind, count(*)::int FROM alerts WHERE until IS NULL GROUP BY kind) AS of) AS alerts_open,
+      waiting.effects + backlogged.backlogs AS effects_pending, waiting.failing + backlogged.failing AS effects_failing,
+      ${seconds(sql`clock.now - waiting.oldest`)} AS oldest_effect_seconds, alive.alive AS instances_alive, alive.zone_data,
+      ${seconds(sql`clock.now - snapshots.oldest`)} AS oldest_snapshot_seconds, ${COST} AS cost_ms
     FROM clock, unclaimed, placed, to_come, claimed, overdue, waiting, backlogged, alive, snapshots`,
   );
-  const values = {
-    oldestPendingSeconds: Math.max(0, oldest_pending ?? 0),
-    strandedRuns: stranded,
-    schedulesOverdue: overdue,
-    schedulesLate: late,
-    calendarsEnding: calendars,
-    alertsOpen: JSON.parse(alerts) as WorkGauges['alertsOpen'],
-    effectsPending: effects,
-    effectsFailing: effects_failing,
-    oldestEffectSeconds: Math.max(0, oldest_effect ?? 0),
-    instancesAlive: alive,
-    oldestSnapshotSeconds: Math.max(0, oldest_snapshot ?? 0),
-    zoneData: (JSON.parse(zone_data) as string[]).sort(),
-  };
-  return { values, costMs: cost_ms };
+}
+
+/** 0: there is none, or it began later. */
+function seconds(since: SQL): SQL {
+  return sql`greatest(0, coalesce(extract(epoch FROM ${since}), 0))::float8`;
+}
+
+/** Enabled notifiers of whose messages people may not learn. A message that was cancelled says nothing about that. */
+export function sampleNotifiers(db: Executor): Promise<Sample<TroubledNotifiers>> {
+  return oneSample<TroubledNotifiers>(
+    db,
+    sql`-- sampleNotifiers
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), newest AS (
+      SELECT DISTINCT ON (h.schedule_uid) h.schedule_uid AS uid, h.status FROM history h
+      WHERE h.trigger <> 'schedule' AND h.trigger = 'notify' AND h.status = ANY (${texts(['succeeded', ...FAILING_ENDS])})
+        AND h.ended_at > (SELECT now - interval '1 day' FROM clock)
+      ORDER BY h.schedule_uid, h.finished_at DESC, h.id DESC
+    )
+    SELECT (
+      SELECT coalesce(json_agg(n.id ORDER BY n.id), '[]') FROM notifiers n JOIN newest USING (uid)
+      WHERE n.enabled AND newest.status <> 'succeeded'
+    ) AS undelivered, (
+      SELECT coalesce(json_agg(n.id ORDER BY n.id), '[]') FROM notifiers n WHERE n.enabled AND (
+        SELECT min(r.created_at) FROM runs r
+        WHERE r.schedule_uid = n.uid AND r.trigger NOT IN ('schedule', 'catchUp', 'backfill')
+      ) < (SELECT now - interval '5 minutes' FROM clock)
+    ) AS waiting, ${COST} AS cost_ms`,
+  );
 }

@@ -1,34 +1,36 @@
 import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
-import type { VersionSpan, Position } from '../../core/time/expected-occurrences.ts';
-import type { PlanningState, PlannedRun } from '../../core/time/occurrences.ts';
-import { type StoredDefinition, readDefinition } from '../../core/schedules/stored-definition.ts';
+import { firstRunIdAt } from '../../core/runs/run.ts';
+import { readDefinition, type StoredDefinition } from '../../core/schedules/stored-definition.ts';
+import type { PlannedUpTo } from '../../core/time/calendar-cursor.ts';
+import { planningGoesOnAfter } from '../../core/time/clock-ahead.ts';
+import type { Position, VersionSpan } from '../../core/time/expected-occurrences.ts';
+import type { PlannedRun, PlanningState } from '../../core/time/occurrences.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { CURSOR, type CursorRow, goesOnAfter } from '../schedules/cursors-ahead.ts';
-import { skipsOf } from '../schedules/skips.ts';
-import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
-import { type RunStatus, firstRunIdAt } from '../../core/runs/run.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
+import { recordsOf, rowsOf } from '../../postgres/sql/rows.ts';
+import { CURSOR } from '../schedules/cursors-ahead.ts';
+import { skipsOf } from '../schedules/skips.ts';
 
 /** The present moment and how far planning has come. Read first: whatever is planned meanwhile is then found among the runs. */
 export async function readPlanningState(
   db: Executor,
   scheduleId: string,
 ): Promise<Omit<PlanningState, 'horizon'>> {
-  const [row] = await rowsOf<
-    CursorRow & { now: InstantText; uid: string | null; in_error: boolean; has_skips: boolean }
-  >(db)(sql`-- readPlanningState
+  type Row = PlannedUpTo & { now: Instant; uid: string | null; inError: boolean; hasSkips: boolean };
+  const [row] = await recordsOf<Row>(db)(sql`-- readPlanningState
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT clock.now, s.uid, ${CURSOR}, s.error IS NOT NULL AS in_error, coalesce(s.has_skips, false) AS has_skips
     FROM clock LEFT JOIN schedules s ON s.id = ${scheduleId}`);
   if (!row) throw new Error('the database gave no time');
-  const { uid, in_error: inError } = row;
-  const nextOccurrenceAt = toInstantOrNull(row.next_occurrence_at);
-  const now = toInstant(row.now);
+  const { uid, inError, nextOccurrenceAt, now } = row;
   if (uid === null) return { now, current: null };
-  const found = row.has_skips ? (await skipsOf(db, [uid])).get(uid) : undefined;
+  const found = row.hasSkips ? (await skipsOf(db, [uid])).get(uid) : undefined;
   const skips = new Set([...(found ?? [])].flatMap(([at, { made }]) => (made ? [] : [at])));
-  return { now, current: { uid, nextOccurrenceAt, inError, skips, goesOnAfter: goesOnAfter(row, now) } };
+  return {
+    now,
+    current: { uid, nextOccurrenceAt, inError, skips, goesOnAfter: planningGoesOnAfter(row, now) },
+  };
 }
 
 /** A schedule that had an id. They follow each other: one is deleted before the next is created. */
@@ -38,11 +40,10 @@ export interface ScheduleIncarnation {
 }
 
 /** In the order of their creation. */
-export async function incarnationsOf(db: Executor, scheduleId: string): Promise<ScheduleIncarnation[]> {
-  const rows = await rowsOf<{ uid: string; at: InstantText }>(db)(sql`-- incarnationsOf
-    SELECT schedule_uid AS uid, at FROM schedule_versions WHERE schedule_id = ${scheduleId} AND version = 1
+export function incarnationsOf(db: Executor, scheduleId: string): Promise<ScheduleIncarnation[]> {
+  return recordsOf<ScheduleIncarnation>(db)(sql`-- incarnationsOf
+    SELECT schedule_uid AS uid, at AS created_at FROM schedule_versions WHERE schedule_id = ${scheduleId} AND version = 1
     ORDER BY at, schedule_uid`);
-  return rows.map(({ uid, at }) => ({ uid, createdAt: toInstant(at) }));
 }
 
 /** Whether its last definition makes it fire at the ends of others' runs. */
@@ -66,11 +67,11 @@ export async function wholeSince(
   db: Executor,
   uid: string,
 ): Promise<{ version: number; at: Instant } | null> {
-  const [row] = await rowsOf<{ version: number; at: InstantText }>(db)(sql`-- wholeSince
+  const [since = null] = await recordsOf<{ version: number; at: Instant }>(db)(sql`-- wholeSince
     SELECT v.version, v.at FROM schedule_versions v WHERE v.schedule_uid = ${uid} AND v.version > 1 AND NOT EXISTS (
       SELECT FROM schedule_versions before WHERE before.schedule_uid = v.schedule_uid AND before.version = v.version - 1)
     ORDER BY v.version DESC LIMIT 1`);
-  return row ? { version: row.version, at: toInstant(row.at) } : null;
+  return since;
 }
 
 /**
@@ -82,29 +83,19 @@ export async function versionSpans(
   { uid, createdAt }: ScheduleIncarnation,
   { from, limit }: { from: number; limit: number },
 ): Promise<VersionSpan[]> {
-  const rows = await rowsOf<{
-    version: number;
-    schedule_id: string;
-    at: InstantText;
-    until: InstantText | null;
-    definition: StoredDefinition;
-  }>(db)(sql`-- versionSpans
-    SELECT v.version, v.schedule_id, v.at, following.at AS until, v.definition FROM schedule_versions v
+  type Row = Pick<VersionSpan, 'version' | 'since' | 'until'> & { id: string; definition: StoredDefinition };
+  const rows = await recordsOf<Row>(db)(sql`-- versionSpans
+    SELECT v.version, v.schedule_id AS id, v.at AS since, following.at AS until, v.definition FROM schedule_versions v
     LEFT JOIN schedule_versions following
       ON following.schedule_uid = v.schedule_uid AND following.version = v.version + 1
     WHERE v.schedule_uid = ${uid} AND v.version >= ${from} AND v.change <> 'deleted'
       AND (following.at IS NOT NULL OR NOT EXISTS (SELECT FROM schedule_versions later
         WHERE later.schedule_uid = v.schedule_uid AND later.version > v.version))
     ORDER BY v.version LIMIT ${limit}`);
-  return rows.flatMap(({ version, schedule_id: id, definition, at, until }) =>
+  return rows.flatMap(({ id, definition, ...span }) =>
     untilPauseEnds(definition.pauseUntil, {
-      uid,
-      version,
-      identity: { id, createdAt },
-      enabled: definition.enabled,
+      ...{ ...span, uid, identity: { id, createdAt }, enabled: definition.enabled },
       timing: readDefinition(definition, null),
-      since: toInstant(at),
-      until: toInstantOrNull(until),
     }),
   );
 }
@@ -120,60 +111,33 @@ function untilPauseEnds(pauseUntil: Instant | null, span: VersionSpan): VersionS
 }
 
 /** Planned runs of these schedules after a position, up to and with an instant, in the order of (scheduledFor, uid). */
-export async function plannedRuns(
+export function plannedRuns(
   db: Executor,
   uids: readonly string[],
   { after, upTo, limit }: { after: Position; upTo: Instant; limit: number },
 ): Promise<PlannedRun[]> {
-  const rows = await rowsOf<RunRow>(db)(sql`-- plannedRuns
+  return recordsOf<PlannedRun>(db)(sql`-- plannedRuns
     SELECT r.* FROM unnest(${uuids(uids)}) AS u(uid), LATERAL (
-      SELECT id, schedule_uid, scheduled_for, schedule_version, status, reason, coalesced, coalesced_from FROM all_runs
+      SELECT ${PLANNED_RUN} FROM all_runs
       WHERE schedule_uid = u.uid AND trigger IN ('schedule', 'catchUp', 'backfill')
         AND id >= ${firstRunIdAt(after.fireAt)}::uuid AND id < ${firstRunIdAt(upTo + 1)}::uuid
         AND (scheduled_for, schedule_uid) > (${isoInstant(after.fireAt)}::timestamptz, ${after.uid}::uuid)
       ORDER BY id LIMIT ${limit}) AS r
-    ORDER BY r.scheduled_for, r.schedule_uid LIMIT ${limit}`);
-  return rows.map(plannedRun);
+    ORDER BY r.scheduled_for, r.uid LIMIT ${limit}`);
 }
 
 /** For each schedule, the first runs after an instant that stand for missed occurrences. */
-export async function recordsAfter(
-  db: Executor,
-  uids: readonly string[],
-  at: Instant,
-): Promise<PlannedRun[]> {
-  const rows = await rowsOf<RunRow>(db)(sql`-- recordsAfter
+export function recordsAfter(db: Executor, uids: readonly string[], at: Instant): Promise<PlannedRun[]> {
+  return recordsOf<PlannedRun>(db)(sql`-- recordsAfter
     SELECT r.* FROM unnest(${uuids(uids)}) AS u(uid), LATERAL (
-      SELECT id, schedule_uid, scheduled_for, schedule_version, status, reason, coalesced, coalesced_from FROM all_runs
+      SELECT ${PLANNED_RUN} FROM all_runs
       WHERE schedule_uid = u.uid AND coalesced > 0 AND trigger IN ('schedule', 'catchUp', 'backfill')
         AND id >= ${firstRunIdAt(at + 1)}::uuid
       ORDER BY id LIMIT ${RECORDS}) AS r`);
-  return rows.map(plannedRun);
 }
+
+/** A `PlannedRun` of all_runs. */
+const PLANNED_RUN = sql`id, schedule_uid AS uid, scheduled_for, schedule_version AS version, status, reason, coalesced, coalesced_from`;
 
 /** The occurrences that they stand for are consecutive, unless an edit of the jitter lies in between. */
 const RECORDS = 3;
-
-interface RunRow {
-  id: string;
-  schedule_uid: string;
-  scheduled_for: InstantText;
-  schedule_version: number;
-  status: RunStatus;
-  reason: string | null;
-  coalesced: number;
-  coalesced_from: InstantText | null;
-}
-
-function plannedRun(row: RunRow): PlannedRun {
-  return {
-    id: row.id,
-    uid: row.schedule_uid,
-    scheduledFor: toInstant(row.scheduled_for),
-    version: row.schedule_version,
-    status: row.status,
-    reason: row.reason,
-    coalesced: row.coalesced,
-    coalescedFrom: toInstantOrNull(row.coalesced_from),
-  };
-}

@@ -1,9 +1,9 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { expireWaiting, hasExpired } from '../../core/runs/expire-waiting.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
-import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
+import { onlyColumnOf } from '../../postgres/sql/rows.ts';
 import { loadRunFacts } from './claims/run-facts.ts';
 import { lockOpenRuns } from './lock-runs.ts';
 import { type RunChange, saveLockedRuns } from './save-runs.ts';
@@ -28,10 +28,9 @@ export async function findExpired(
   db: Executor,
   { limit, besides }: { limit: number; besides: readonly string[] },
 ): Promise<string[]> {
-  const rows = await rowsOf<{ id: string }>(db)(sql`-- findExpired
+  return onlyColumnOf<string>(db)(sql`-- findExpired
     SELECT id FROM runs WHERE begin_by IS NOT NULL AND claimed_by IS NULL AND status <> 'running'
       AND begin_by <= (SELECT clock_timestamp()) AND id <> ALL (${uuids(besides)}) ORDER BY begin_by LIMIT ${limit}`);
-  return rows.map(({ id }) => id);
 }
 
 /** Ends those of these runs that still wait. Rows that other transactions have locked are passed over: they may be being claimed. */

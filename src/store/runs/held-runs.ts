@@ -1,16 +1,16 @@
 import { sql } from 'drizzle-orm';
+import { queueOfLane } from '../../core/runs/run-lane.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { releaseRun } from '../../core/runs/transitions.ts';
 import type { Overlap } from '../../core/schedules/schedule.ts';
+import type { Transaction } from '../../postgres/executor.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
-import type { Transaction } from '../../postgres/executor.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
+import { rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
 import { writeOverlapEffects } from '../effects/insert-effects.ts';
-import { queueOfLane } from '../../core/runs/run-lane.ts';
-import { lockOpenRuns } from './lock-runs.ts';
-import { saveLockedRuns } from './save-runs.ts';
 import { readInstallation } from '../instances/installation-row.ts';
+import { lockOpenRuns, openAmong } from './lock-runs.ts';
+import { saveLockedRuns } from './save-runs.ts';
 
 /** Keeps waiting runs, recorded in this transaction, until maintenance is over. */
 export async function holdRuns(tx: Transaction, runIds: readonly string[]): Promise<void> {
@@ -61,10 +61,10 @@ export async function releaseHeldRuns(tx: Transaction, limit: number): Promise<R
 
 /** The uids of these runs' schedules, if their runs must not overlap. */
 async function guardedAmong(tx: Transaction, runs: readonly RunRecord[]): Promise<ReadonlySet<string>> {
-  const rows = await rowsOf<{ uid: string }>(tx)(sql`-- guardedAmong
+  const found = await onlyColumnOf<string>(tx)(sql`-- guardedAmong
     SELECT uid FROM schedules
     WHERE uid = ANY (${uuids(runs.map(({ scheduleUid }) => scheduleUid))}) AND overlap <> ${'allow' satisfies Overlap}`);
-  return new Set(rows.map(({ uid }) => uid));
+  return new Set(found);
 }
 
 /** All except open runs that could not be locked. */
@@ -75,11 +75,4 @@ async function forget(tx: Transaction, ids: readonly string[], locked: readonly 
   const done = ids.filter((id) => !open.has(id));
   await tx.execute(sql`-- forget
     DELETE FROM held_runs WHERE run_id = ANY (${uuids(done)})`);
-}
-
-async function openAmong(tx: Transaction, ids: readonly string[]): Promise<ReadonlySet<string>> {
-  if (ids.length === 0) return new Set();
-  const rows = await rowsOf<{ id: string }>(tx)(sql`-- openAmong
-    SELECT id FROM runs WHERE id = ANY (${uuids(ids)})`);
-  return new Set(rows.map(({ id }) => id));
 }

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
-import { texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Scope } from '../../core/access/scope.ts';
 import { TryAgain } from '../../postgres/errors.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
+import { texts, uuids } from '../../postgres/sql/arrays.ts';
+import { rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
 import { runIsSeen } from '../scopes/in-scope.ts';
 import { presentAmong } from './lock-runs.ts';
 
@@ -94,7 +94,6 @@ async function replaceHolders(
 /** Ids of the runs in scope that a client's key stands for: one for each schedule it was used with, and a one-off run. */
 export async function runIdsOfKey(db: Executor, key: string, scope: Scope): Promise<string[]> {
   const seen = scope === null ? sql`` : sql` AND ${runIsSeen(sql`run_id`, scope)}`;
-  const rows = await rowsOf<{ run_id: string }>(db)(sql`-- runIdsOfKey
+  return onlyColumnOf<string>(db)(sql`-- runIdsOfKey
     SELECT run_id FROM run_keys WHERE key = ${key}${seen}`);
-  return rows.map((row) => row.run_id);
 }

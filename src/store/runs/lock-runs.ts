@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { RunRecord } from '../../core/runs/run-record.ts';
-import { uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
+import { rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
 import { RECORD_COLUMNS, type RecordRow, toRecord } from './record-columns.ts';
 
 /** How to meet rows that other transactions have locked: pass over them, or wait in line. */
@@ -54,9 +54,17 @@ export async function lockRun(tx: Transaction, id: string): Promise<RunRecord | 
 /** Which of these runs there are, open or ended, whatever transaction has them locked. */
 export async function presentAmong(tx: Transaction, ids: readonly string[]): Promise<ReadonlySet<string>> {
   if (ids.length === 0) return new Set();
-  const rows = await rowsOf<{ id: string }>(tx)(sql`-- presentAmong
+  const found = await onlyColumnOf<string>(tx)(sql`-- presentAmong
     SELECT id FROM all_runs WHERE id = ANY (${uuids(ids)})`);
-  return new Set(rows.map(({ id }) => id));
+  return new Set(found);
+}
+
+/** Which of these runs are open, whatever transaction has them locked. */
+export async function openAmong(tx: Transaction, ids: readonly string[]): Promise<ReadonlySet<string>> {
+  if (ids.length === 0) return new Set();
+  const found = await onlyColumnOf<string>(tx)(sql`-- openAmong
+    SELECT id FROM runs WHERE id = ANY (${uuids(ids)})`);
+  return new Set(found);
 }
 
 function skip(meeting: MeetingLocks): SQL {

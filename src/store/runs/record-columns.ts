@@ -78,3 +78,7 @@ const INSTANTS = new Set(
 function inJson(name: string, value: unknown): unknown {
   return typeof value === 'number' && INSTANTS.has(name) ? new Date(value).toISOString() : value;
 }
+
+/** What a run takes from its schedule (`OfSchedule`), of the row `s`. */
+export const OF_SCHEDULE = sql`s.uid AS schedule_uid, s.version AS schedule_version, s.id AS schedule_id, s.lane, s.priority, s.limit_id,
+  s.overlap <> 'allow' AS overlap_guarded, s.outcome_watched, s.expires_after_seconds`;

@@ -1,11 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../core/access/scope.ts';
-import type { Batch } from '../../core/runs/one-off-run.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
-import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
+import type { Batch, OneOffHandoff } from '../../core/runs/one-off-run.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
-import { type RunUse, eachRange } from '../scopes/in-scope.ts';
+import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
+import { NO_SCHEDULE, rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
+import { eachRange, type RunUse } from '../scopes/in-scope.ts';
 import { ONE_OFF_KEYS } from './idempotency-keys.ts';
 
 /** What its caller calls a one-off run. */
@@ -61,9 +61,8 @@ export async function runIdsOfBatch(
   scope: Scope,
   use: RunUse,
 ): Promise<string[]> {
-  const rows = await rowsOf<{ run_id: string }>(db)(sql`-- runIdsOfBatch
+  return onlyColumnOf<string>(db)(sql`-- runIdsOfBatch
     SELECT t.run_id FROM run_tags t WHERE t.batch_id = ${batchId}::uuid AND t.batch_id IS NOT NULL${tagInScope(scope, use)}`);
-  return rows.map(({ run_id }) => run_id);
 }
 
 /** Of a row `t`: by the key of its run. Of runs of others not even their number shows, in whatever is asked next. */
@@ -73,3 +72,34 @@ export function tagInScope(scope: Scope, use: RunUse): SQL {
   return sql` AND (SELECT true FROM run_keys k WHERE k.run_id = t.run_id AND k.scope = ${ONE_OFF_KEYS}::uuid
     AND (${sql.join(ranges, sql` OR `)}) LIMIT 1)`;
 }
+
+/** A definition of one-off runs never changes: what would change makes another one. */
+export const ONE_OFF_VERSION = 1;
+
+/**
+ * Keeps definitions of one-off runs, by their uid. An old one is marked as in use again, so that retention does not drop it with the
+ * history of earlier runs.
+ */
+export async function keepDefinitions(
+  tx: Transaction,
+  definitions: ReadonlyMap<string, OneOffHandoff>,
+): Promise<void> {
+  const sorted = [...definitions].sort(([a], [b]) => (a < b ? -1 : 1));
+  const uids = uuids(sorted.map(([uid]) => uid));
+  const fresh = new Set(
+    await onlyColumnOf<string>(tx)(sql`-- keepDefinitions
+    SELECT schedule_uid AS uid FROM schedule_versions WHERE schedule_uid = ANY (${uids})
+      AND at > (SELECT clock_timestamp() - make_interval(secs => ${FRESH_SECONDS}))`),
+  );
+  const toKeep = sorted.filter(([uid]) => !fresh.has(uid));
+  if (toKeep.length === 0) return;
+  await tx.execute(sql`-- keepDefinitions
+    INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
+    SELECT d.uid, ${ONE_OFF_VERSION}, ${NO_SCHEDULE}, 'created', clock_timestamp(), d.definition::jsonb
+    FROM unnest(${uuids(toKeep.map(([uid]) => uid))}, ${texts(toKeep.map(([, handoff]) => JSON.stringify(handoff)))})
+      WITH ORDINALITY AS d(uid, definition, place)
+    ORDER BY place ON CONFLICT (schedule_uid, version) DO UPDATE SET at = excluded.at`);
+}
+
+/** Far less than the retention. Otherwise every call would update, and wait for, the row of its definition. */
+const FRESH_SECONDS = 3600;

@@ -1,13 +1,12 @@
 import { sql } from 'drizzle-orm';
 import type { OfSchedule } from '../../core/runs/new-run.ts';
 import type { Speaker } from '../../core/runs/run-decisions.ts';
-import { mayBeRunId } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
-import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { mayBeRunId } from '../../core/runs/run.ts';
 import { type SuccessBounds, successBoundsIn } from '../../core/schedules/expect.ts';
-import { rowsOf, scheduleIdOf } from '../../postgres/sql/rows.ts';
-import { RECORD_COLUMNS, type RecordRow, toRecord } from './record-columns.ts';
-import { OF_SCHEDULE, type OfScheduleRow, ofScheduleRow } from './of-schedule.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
+import { recordsOf, rowsOf, scheduleIdOf } from '../../postgres/sql/rows.ts';
+import { OF_SCHEDULE, RECORD_COLUMNS, type RecordRow, toRecord } from './record-columns.ts';
 
 /** A run as it stands, open or ended; another transaction may change it at any time. Null: there is none. */
 export async function findRecord(db: Executor, id: string): Promise<RunRecord | null> {
@@ -22,9 +21,9 @@ export async function shareCurrentDefinition(
   tx: Transaction,
   scheduleUid: string,
 ): Promise<OfSchedule | null> {
-  const [row] = await rowsOf<OfScheduleRow>(tx)(sql`-- shareCurrentDefinition
+  const [current = null] = await recordsOf<OfSchedule>(tx)(sql`-- shareCurrentDefinition
     SELECT ${OF_SCHEDULE} FROM schedules s WHERE s.uid = ${scheduleUid} FOR SHARE`);
-  return row ? ofScheduleRow(row) : null;
+  return current;
 }
 
 /** What judges a success of this run; null: nothing, or it is a one-off run. */

@@ -1,18 +1,18 @@
 import { sql } from 'drizzle-orm';
 import { type JudgedSuccess, judgeEnd, judgeSuccess, withVerdicts } from '../../core/runs/bounds.ts';
-import { type RunStatus, isEnd } from '../../core/runs/run.ts';
-import { queueOfLane } from '../../core/runs/run-lane.ts';
-import { mayBecome } from '../../core/runs/status-steps.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
+import { queueOfLane } from '../../core/runs/run-lane.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
-import { uuids } from '../../postgres/sql/arrays.ts';
-import { insertEffects, writeEffects } from '../effects/insert-effects.ts';
+import { isEnd, type RunStatus } from '../../core/runs/run.ts';
+import { mayBecome } from '../../core/runs/status-steps.ts';
 import type { Transaction } from '../../postgres/executor.ts';
+import { uuids } from '../../postgres/sql/arrays.ts';
+import { onlyColumnOf } from '../../postgres/sql/rows.ts';
 import type { Work } from '../../runtime/loop/wake.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
+import { insertEffects, writeEffects } from '../effects/insert-effects.ts';
 import { type JudgedRun, writeBoundEffects } from './bounds/bound-effects.ts';
 import { isReady } from './ready.ts';
-import { WRITTEN_COLUMNS, recordset } from './record-columns.ts';
+import { recordset, WRITTEN_COLUMNS } from './record-columns.ts';
 
 /** A run as it was when its row was locked, and as it is to be. */
 export interface RunChange {
@@ -123,12 +123,11 @@ async function updateOpen(tx: Transaction, records: readonly RunRecord[]): Promi
 
 async function insertOpen(tx: Transaction, records: readonly RunRecord[]): Promise<string[]> {
   if (records.length === 0) return [];
-  const rows = await rowsOf<{ id: string }>(tx)(sql`-- insertOpen
+  return onlyColumnOf<string>(tx)(sql`-- insertOpen
     INSERT INTO runs (${WRITTEN_COLUMNS.runs}, ready)
     SELECT ${WRITTEN_COLUMNS.runs}, ${READY}
     FROM jsonb_populate_recordset(NULL::runs, ${recordset(records)}) AS s, (SELECT clock_timestamp() AS now) AS clock
     ON CONFLICT DO NOTHING RETURNING id`);
-  return rows.map(({ id }) => id);
 }
 
 async function insertEnded(tx: Transaction, records: readonly RunRecord[]): Promise<void> {

@@ -1,31 +1,18 @@
 import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { firstRunIdAt } from '../../core/runs/run.ts';
-import { AHEAD_SECONDS, planningGoesOnAfter } from '../../core/time/clock-ahead.ts';
-import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
+import { AHEAD_SECONDS } from '../../core/time/clock-ahead.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
-import { noteSkipsUnderLock } from './skips.ts';
+import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
+import { recordsOf, rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
 import type { TimedSchedule } from './locked-schedule.ts';
+import { noteSkipsUnderLock } from './skips.ts';
 
 /** Of a row `s` of schedules: it was planned, or written, while the database's clock was ahead; `clock` has the column `now`. */
 export const isAhead = sql`greatest(s.planned_through, s.updated_at) > clock.now + make_interval(secs => ${AHEAD_SECONDS})`;
 
-/** Of a row `s` of schedules, for `goesOnAfter`. */
+/** Of a row `s` of schedules, for `planningGoesOnAfter`. */
 export const CURSOR = sql`s.planned_through, s.updated_at, s.next_occurrence_at`;
-
-export interface CursorRow {
-  planned_through: InstantText | null;
-  updated_at: InstantText;
-  next_occurrence_at: InstantText | null;
-}
-
-/** The moment after which its planning goes on, or `now` if that has passed. */
-export function goesOnAfter(row: CursorRow, now: Instant): Instant {
-  const plannedThrough = toInstantOrNull(row.planned_through);
-  const nextOccurrenceAt = toInstantOrNull(row.next_occurrence_at);
-  return planningGoesOnAfter({ plannedThrough, nextOccurrenceAt, updatedAt: toInstant(row.updated_at) }, now);
-}
 
 /** As it was read: the guard of its move. */
 export interface ScheduleAhead extends TimedSchedule {
@@ -35,33 +22,14 @@ export interface ScheduleAhead extends TimedSchedule {
 }
 
 /** Ordered by uid, after the uid `after`. */
-export async function listSchedulesAhead(
+export function listSchedulesAhead(
   db: Executor,
   { after, limit }: { after: string; limit: number },
 ): Promise<ScheduleAhead[]> {
-  const rows = await rowsOf<{
-    uid: string;
-    id: string;
-    version: number;
-    timing: string;
-    enabled: boolean;
-    created_at: InstantText;
-    planned_through: InstantText | null;
-    next_occurrence_at: InstantText | null;
-  }>(db)(sql`-- listSchedulesAhead
+  return recordsOf<ScheduleAhead>(db)(sql`-- listSchedulesAhead
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT s.uid, s.id, s.version, s.timing, s.enabled, s.created_at, s.planned_through, s.next_occurrence_at
     FROM schedules s, clock WHERE ${isAhead} AND s.uid > ${after} ORDER BY s.uid LIMIT ${limit}`);
-  return rows.map((row) => ({
-    uid: row.uid,
-    id: row.id,
-    version: row.version,
-    timing: row.timing,
-    enabled: row.enabled,
-    createdAt: toInstant(row.created_at),
-    plannedThrough: toInstantOrNull(row.planned_through),
-    nextOccurrenceAt: toInstantOrNull(row.next_occurrence_at),
-  }));
 }
 
 /** Marks fires after `now` that have a run, so that planning passes them over; at most so many (null: all), and answers how many. */
@@ -99,7 +67,7 @@ export async function setBackIfUnmoved(
 ): Promise<string[]> {
   const schedules = moves.map(({ schedule }) => schedule);
   const at = sql`${isoInstant(now)}::timestamptz`;
-  const rows = await rowsOf<{ uid: string }>(tx)(sql`-- setBackIfUnmoved
+  const uids = await onlyColumnOf<string>(tx)(sql`-- setBackIfUnmoved
     UPDATE schedules s SET planned_through = least(s.planned_through, ${at}), updated_at = least(s.updated_at, ${at}),
       created_at = m.created_at, next_occurrence_at = m.next_occurrence_at, next_fire_at = m.next_fire_at,
       locked_by = NULL, locked_at = NULL
@@ -111,7 +79,6 @@ export async function setBackIfUnmoved(
     WHERE s.uid = m.uid AND s.version = m.version AND s.planned_through IS NOT DISTINCT FROM m.planned_before
       AND s.next_occurrence_at IS NOT DISTINCT FROM m.next_before
     RETURNING s.uid`);
-  const uids = rows.map(({ uid }) => uid);
   // What was recorded between the last of these marks and the lock: plans move the cursor, so these are backfills.
   await markMade(tx, uids, { now, limit: null });
   await noteSkipsUnderLock(tx, uids);

@@ -1,18 +1,18 @@
 import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
-import { plannedRunId } from '../../core/runs/run.ts';
-import { UNGUARDED, newRun } from '../../core/runs/new-run.ts';
+import { newRun, type OfSchedule, UNGUARDED } from '../../core/runs/new-run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
+import { plannedRunId } from '../../core/runs/run.ts';
 import type { PlannedFire, SkipReason } from '../../core/time/plan-due.ts';
+import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
-import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
-import { OF_SCHEDULE, type OfScheduleRow, ofScheduleRow } from '../runs/of-schedule.ts';
+import { recordsOf } from '../../postgres/sql/rows.ts';
+import { OF_SCHEDULE } from '../runs/record-columns.ts';
 import { recordRuns } from '../runs/save-runs.ts';
-import { deletePlannedSkips } from './skips.ts';
-import { isOver } from './search/status-conditions.ts';
 import type { TimedSchedule } from './locked-schedule.ts';
+import { isOver } from './search/status-conditions.ts';
+import { deletePlannedSkips } from './skips.ts';
 
 /** What `firelock resume` reads and writes of schedules while no instance lives. */
 
@@ -25,32 +25,15 @@ export interface DueSchedule extends TimedSchedule {
 }
 
 /** Ordered by uid, after the uid `after`. Without schedules that are paused, have ended or are in error. */
-export async function listDueSchedules(
+export function listDueSchedules(
   db: Executor,
   now: Instant,
   { after, limit }: { after: string; limit: number },
 ): Promise<DueSchedule[]> {
-  const rows = await rowsOf<{
-    timing: string;
-    uid: string;
-    id: string;
-    version: number;
-    created_at: InstantText;
-    next_occurrence_at: InstantText;
-    has_skips: boolean;
-  }>(db)(sql`-- listDueSchedules
+  return recordsOf<DueSchedule>(db)(sql`-- listDueSchedules
     SELECT uid, id, version, timing, created_at, next_occurrence_at, has_skips FROM schedules
     WHERE enabled AND error IS NULL AND next_fire_at <= ${isoInstant(now)}::timestamptz AND uid > ${after}
     ORDER BY uid LIMIT ${limit}`);
-  return rows.map((row) => ({
-    uid: row.uid,
-    id: row.id,
-    version: row.version,
-    timing: row.timing,
-    createdAt: toInstant(row.created_at),
-    nextOccurrenceAt: toInstant(row.next_occurrence_at),
-    hasSkips: row.has_skips,
-  }));
 }
 
 export interface Skip {
@@ -70,7 +53,7 @@ export async function skipDueIfUnmoved(
   skips: readonly Skip[],
 ): Promise<ReadonlySet<string>> {
   const schedules = skips.map(({ schedule }) => schedule);
-  const rows = await rowsOf<OfScheduleRow>(tx)(sql`-- skipDueIfUnmoved
+  const rows = await recordsOf<OfSchedule>(tx)(sql`-- skipDueIfUnmoved
     UPDATE schedules s SET next_occurrence_at = i.next_occurrence_at, next_fire_at = i.next_fire_at,
       planned_through = greatest(s.planned_through, i.scheduled_for), locked_by = NULL, locked_at = NULL
     FROM unnest(${uuids(schedules.map(({ uid }) => uid))}, ${ints(schedules.map(({ version }) => version))},
@@ -81,7 +64,7 @@ export async function skipDueIfUnmoved(
     WHERE s.uid = i.uid AND CASE WHEN s.enabled AND s.error IS NULL
       THEN s.version = i.version AND s.next_occurrence_at = i.first END
     RETURNING ${OF_SCHEDULE}`);
-  const moved = new Map(rows.map((row) => [row.uid, row]));
+  const moved = new Map(rows.map((row) => [row.scheduleUid, row]));
   const now = await databaseNow(tx);
   await recordRuns(
     tx,
@@ -98,11 +81,16 @@ export async function skipDueIfUnmoved(
 }
 
 function skippedRun(
-  row: OfScheduleRow,
+  schedule: OfSchedule,
   { skipped, ...fire }: Skip['fires'][number],
   now: Instant,
 ): RunRecord {
-  const run = { ...ofScheduleRow(row), ...UNGUARDED, ...fire, id: plannedRunId(row.uid, fire.scheduledFor) };
+  const run = {
+    ...schedule,
+    ...UNGUARDED,
+    ...fire,
+    id: plannedRunId(schedule.scheduleUid, fire.scheduledFor),
+  };
   return newRun({ ...run, status: 'skipped', reason: skipped, finishedAt: now }, now);
 }
 
@@ -114,13 +102,11 @@ export interface RestingSchedules {
 
 /** The schedules that `listDueSchedules` leaves out, even if they are due. */
 export async function countRestingSchedules(db: Executor): Promise<RestingSchedules> {
-  const [row] = await rowsOf<{ paused: number; ended: number; in_error: number }>(
-    db,
-  )(sql`-- countRestingSchedules
+  const [resting] = await recordsOf<RestingSchedules>(db)(sql`-- countRestingSchedules
     SELECT count(*) FILTER (WHERE NOT enabled)::int AS paused,
       count(*) FILTER (WHERE enabled AND error IS NULL AND ${isOver})::int AS ended,
       count(*) FILTER (WHERE enabled AND error IS NOT NULL)::int AS in_error
     FROM schedules`);
-  if (!row) throw new Error('the statement about schedules answered no row');
-  return { paused: row.paused, ended: row.ended, inError: row.in_error };
+  if (!resting) throw new Error('the statement about schedules answered no row');
+  return resting;
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import type { Instant } from '../../core/instant.ts';
+import { type Instant, isoOrNull } from '../../core/instant.ts';
 import { isOutcomeWatched } from '../../core/schedules/outcome-watch.ts';
 import { type Definition, PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { booleans, doubles, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
@@ -184,4 +184,20 @@ async function insertVersions(tx: Executor, writes: readonly VersionedWrite[], n
 /** Zone data decides when it fires: a cron, or excluded days, in a zone other than UTC. */
 function isZoned({ cron, exclude, timezone }: Definition): boolean {
   return (cron !== null || exclude !== null) && timezone !== null && timezone.toUpperCase() !== 'UTC';
+}
+
+/**
+ * Has planning go on elsewhere, after fires were recorded under the schedule's row lock. It takes the fire-lock away: the guard of a plan
+ * that is under way refuses it.
+ */
+export async function moveOnUnderLock(
+  tx: Transaction,
+  write: Pick<ScheduleWrite, 'uid' | 'nextOccurrenceAt' | 'nextFireAt' | 'plannedThrough' | 'lastFireAt'>,
+): Promise<void> {
+  const at = (moment: number | null) => sql`${isoOrNull(moment)}::timestamptz`;
+  await tx.execute(sql`-- moveOnUnderLock
+    UPDATE schedules SET next_occurrence_at = ${at(write.nextOccurrenceAt)}, next_fire_at = ${at(write.nextFireAt)},
+      planned_through = greatest(planned_through, ${at(write.plannedThrough)}), last_fire_at = greatest(last_fire_at, ${at(write.lastFireAt)}),
+      locked_by = NULL, locked_at = NULL, error = NULL, plan_failures = 0
+    WHERE uid = ${write.uid}`);
 }

@@ -1,15 +1,20 @@
-import { sql } from 'drizzle-orm';
-import type { Instant } from '../../core/instant.ts';
-import type { CursorState } from '../../core/time/zone-data-verdict.ts';
-import { FIRST_UUID, instants, ints, uuids } from '../../postgres/sql/arrays.ts';
-import { lookAtAlertsOf } from '../alerts/alert-effects.ts';
+import { type SQL, sql } from 'drizzle-orm';
+import { type Instant, isoInstant } from '../../core/instant.ts';
+import {
+  type CursorState,
+  LAST_WRITES_SECONDS,
+  ZONE_DATA_VERSION,
+  zoneDataRank,
+  type ZoneDataSeen,
+} from '../../core/time/zone-data-verdict.ts';
 import type { Executor } from '../../postgres/executor.ts';
+import { FIRST_UUID, instants, ints, uuids } from '../../postgres/sql/arrays.ts';
 import { LOCK_LIMIT } from '../../postgres/sql/lock-limit.ts';
-import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
-import { SCHEDULES_CHANGED } from './write-schedules.ts';
-import { newerZoneDataLives } from './zone-data.ts';
-import { isUnlisted } from '../instances/instances.ts';
+import { type InstantText, recordsOf, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+import { lookAtAlertsOf } from '../alerts/alert-effects.ts';
+import { isUnlisted, lives } from '../instances/instances.ts';
 import type { TimedSchedule } from './locked-schedule.ts';
+import { SCHEDULES_CHANGED } from './write-schedules.ts';
 
 /** A schedule whose fire times depend on zone data, and its planning state: the guard of a move. */
 export type ZonedSchedule = CursorState & TimedSchedule;
@@ -22,19 +27,6 @@ interface ZonedPage {
   last: string | null;
 }
 
-interface Row {
-  timing: string;
-  now: InstantText;
-  last: string | null;
-  uid: string | null;
-  id: string;
-  version: number;
-  next_occurrence_at: InstantText | null;
-  last_fire_at: InstantText | null;
-  updated_at: InstantText;
-  created_at: InstantText;
-}
-
 /**
  * Reads the next `limit` schedules by uid. Answers those with a cron in a zone whose cursor lies in the future, or is
  * null because no fire was left. The tick handles schedules that are due or in error.
@@ -44,7 +36,8 @@ export async function listZonedSchedules(
   { after, limit }: { after: string | null; limit: number },
 ): Promise<ZonedPage> {
   // A page counts all schedules: if few have a zone, collecting enough of them would read the whole table at once.
-  const rows = await rowsOf<Row>(db)(sql`-- listZonedSchedules
+  type Row = Omit<ZonedSchedule, 'uid'> & Pick<ZonedPage, 'now' | 'last'> & { uid: string | null };
+  const rows = await recordsOf<Row>(db)(sql`-- listZonedSchedules
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
     page AS MATERIALIZED (
       SELECT uid, id, version, timing, zoned, enabled, error, after_uid, next_occurrence_at, next_fire_at,
@@ -60,8 +53,8 @@ export async function listZonedSchedules(
   const [first] = rows;
   if (!first) throw new Error('the statement that pages through schedules answered no row');
   return {
-    now: toInstant(first.now),
-    schedules: rows.flatMap((row) => (row.uid === null ? [] : zonedSchedule(row.uid, row))),
+    now: first.now,
+    schedules: rows.flatMap(({ uid, ...row }) => (uid === null ? [] : [{ uid, ...row }])),
     last: first.last,
   };
 }
@@ -113,15 +106,65 @@ export async function moveCursorsIfUnplanned(
   return rows.length;
 }
 
-function zonedSchedule(uid: string, row: Row): ZonedSchedule {
+/** Until when an instance `i` may have planned something: for a living instance, this is later than now. */
+const lastAliveAt = sql`coalesce(i.died_at, i.heartbeat_at + make_interval(secs => i.ttl_seconds))`;
+
+export async function readZoneData(db: Executor, own: string): Promise<ZoneDataSeen> {
+  const rows = await rowsOf<{
+    now: InstantText;
+    recorded: string | null;
+    looked_through_at: InstantText | null;
+    version: string | null;
+    alive: boolean;
+    last_alive_at: InstantText;
+  }>(db)(sql`-- readZoneData
+    WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),
+    others AS (
+      SELECT i.zone_data AS version, bool_or(${lives}) AS alive, max(${lastAliveAt}) AS last_alive_at
+      FROM instances i, clock WHERE i.zone_data <> ${own} GROUP BY i.zone_data
+    )
+    SELECT clock.now, z.version AS recorded, z.looked_through_at, others.*
+    FROM clock LEFT JOIN zone_data z ON true LEFT JOIN others ON true`);
+  const [first] = rows;
+  if (!first) throw new Error('the statement that reads the zone data answered no row');
+  const lookedThroughAt = toInstantOrNull(first.looked_through_at);
   return {
-    uid,
-    id: row.id,
-    version: row.version,
-    timing: row.timing,
-    nextOccurrenceAt: toInstantOrNull(row.next_occurrence_at),
-    lastFireAt: toInstantOrNull(row.last_fire_at),
-    updatedAt: toInstant(row.updated_at),
-    createdAt: toInstant(row.created_at),
+    now: toInstant(first.now),
+    recorded:
+      first.recorded === null || lookedThroughAt === null
+        ? null
+        : { version: first.recorded, lookedThroughAt },
+    others: rows.flatMap(({ version, alive, last_alive_at }) =>
+      version === null ? [] : [{ version, alive, lastAliveAt: toInstant(last_alive_at) }],
+    ),
   };
+}
+
+/**
+ * Records that all cursors follow this zone data, as of a look-through that began then. Does nothing if an instance may have planned by
+ * other data meanwhile. Answers whether it did.
+ */
+export async function recordZoneDataIfAlone(
+  db: Executor,
+  own: string,
+  lookedThroughAt: Instant,
+): Promise<boolean> {
+  const began = sql`${isoInstant(lookedThroughAt)}::timestamptz`;
+  const rows = await rowsOf(db)(sql`-- recordZoneDataIfAlone
+    INSERT INTO zone_data (version, looked_through_at) SELECT ${own}, ${began}
+    WHERE NOT EXISTS (
+      SELECT FROM instances i WHERE i.zone_data <> ${own}
+        AND ${lastAliveAt} + make_interval(secs => ${LAST_WRITES_SECONDS}) > ${began}
+    )
+    ON CONFLICT (one) DO UPDATE SET version = excluded.version, looked_through_at = excluded.looked_through_at
+    RETURNING version`);
+  return rows.length > 0;
+}
+
+/** Whether an instance with newer zone data lives; the clock is a row `clock` with the column `now`. */
+function newerZoneDataLives(own: string): SQL {
+  return sql`EXISTS (
+    SELECT FROM instances i
+    WHERE i.zone_data ~ ${ZONE_DATA_VERSION.source} AND i.zone_data COLLATE "C" > ${zoneDataRank(own)} AND ${lives}
+  )`;
 }

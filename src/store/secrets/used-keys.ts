@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { Executor } from '../../postgres/executor.ts';
-import { COST, type Sample, oneSample } from '../reports/sample.ts';
+import { COST, oneSample, type Sample } from '../reports/sample.ts';
 
 interface UsedKeys {
   /** Each once. */
@@ -13,14 +13,9 @@ interface UsedKeys {
  * The keys that encrypt the secret values of some schedules, by uid: as many schedules as can be read in a moment. The
  * first page has those of all connections and notifiers too, which are few.
  */
-export async function sampleUsedKeys(db: Executor, after: string | null): Promise<Sample<UsedKeys>> {
+export function sampleUsedKeys(db: Executor, after: string | null): Promise<Sample<UsedKeys>> {
   const further = after === null ? sql`` : sql`WHERE uid > ${after}::uuid`;
-  const { key_ids, last, count, cost_ms } = await oneSample<{
-    key_ids: string;
-    last: string | null;
-    count: number;
-    cost_ms: number;
-  }>(
+  return oneSample<UsedKeys>(
     db,
     sql`-- sampleUsedKeys
     WITH page AS MATERIALIZED (SELECT uid, version FROM schedules ${further} ORDER BY uid LIMIT ${PAGE}),
@@ -38,11 +33,9 @@ export async function sampleUsedKeys(db: Executor, after: string | null): Promis
       SELECT key.id FROM notifiers n JOIN schedule_versions v ON v.schedule_uid = n.uid AND v.version = n.version,
         LATERAL jsonb_path_query(v.definition, '$.target.**.keyId ? (@.type() == "string")') AS key(id) WHERE ${after === null}
     )
-    SELECT (SELECT coalesce(json_agg(id), '[]')::text FROM used) AS key_ids, (SELECT count(*)::int FROM page) AS count,
-      (SELECT uid FROM page ORDER BY uid DESC LIMIT 1) AS last, ${COST} AS cost_ms`,
+    SELECT (SELECT coalesce(json_agg(id), '[]') FROM used) AS key_ids,
+      (SELECT uid FROM page ORDER BY uid OFFSET ${PAGE - 1}) AS next, ${COST} AS cost_ms`,
   );
-  const values = { keyIds: JSON.parse(key_ids) as string[], next: count < PAGE ? null : last };
-  return { values, costMs: cost_ms };
 }
 
 const PAGE = 10_000;

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { rowsOf } from '../../postgres/sql/rows.ts';
+import { recordsOf } from '../../postgres/sql/rows.ts';
 
 /** A login of a browser, by the hash of what its cookie says; it counts as the token of that hash. */
 interface Session {
@@ -29,19 +29,16 @@ export async function beginSession(tx: Transaction, { idHash, tokenHash, isSecur
     VALUES (${idHash}, ${tokenHash}, ${isSecure}, clock_timestamp() + make_interval(secs => ${SESSION_SECONDS}))`);
 }
 
+type FoundSession = Omit<Session, 'idHash'> & { isOld: boolean };
+
 /** `isOld`: it is to be renewed. Null: there is none, or it is over. */
-export async function findSession(
-  db: Executor,
-  idHash: string,
-): Promise<(Omit<Session, 'idHash'> & { isOld: boolean }) | null> {
-  const [row] = await rowsOf<{ token_hash: string; is_secure: boolean; is_old: boolean }>(
-    db,
-  )(sql`-- findSession
+export async function findSession(db: Executor, idHash: string): Promise<FoundSession | null> {
+  const [session = null] = await recordsOf<FoundSession>(db)(sql`-- findSession
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
     SELECT token_hash, is_secure,
       expires_at < clock.now + make_interval(secs => ${SESSION_SECONDS - RENEWED_AFTER_SECONDS}) AS is_old
     FROM sessions, clock WHERE id_hash = ${idHash} AND expires_at > clock.now`);
-  return row ? { tokenHash: row.token_hash, isSecure: row.is_secure, isOld: row.is_old } : null;
+  return session;
 }
 
 export async function renewSession(db: Executor, idHash: string): Promise<void> {

@@ -363,7 +363,7 @@ export const MUTANTS: readonly Mutant[] = [
     WHERE e.run_id = r.id AND e.counted_at IS NULL AND NOT EXISTS (SELECT FROM counted WHERE counted.depends_on = e.depends_on AND counted.run_id = e.run_id))\n`,
       },
       {
-        file: 'src/store/effects/open-edges.ts',
+        file: 'src/store/effects/dependents.ts',
         find: 'ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`',
         replace: 'ORDER BY id`',
       },

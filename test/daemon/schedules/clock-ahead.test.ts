@@ -5,9 +5,9 @@ import { countSchedulesAhead } from '../../../src/store/reports/counts.ts';
 import {
   beatIfListed,
   declareDeadIfSilent,
+  livingInstances,
   registerUnlessObserving,
 } from '../../../src/store/instances/instances.ts';
-import { livingInstances } from '../../../src/store/instances/list-instances.ts';
 import { type Api, startApi } from '../../api/api.ts';
 import { firelock } from '../../cli/cli.ts';
 import { instanceOfTest, receiverOfTest } from '../../support/of-test.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { beforeEach, expect, it } from 'vitest';
-import { sampleNotifiers } from '../../../src/store/reports/troubled-notifiers.ts';
+import { sampleNotifiers } from '../../../src/store/reports/gauges.ts';
 import { leaveMessages } from '../../support/messages.ts';
 import { sqlOfTest, storeOfTest } from '../../support/of-test.ts';
 import type { Store } from '../../support/pipeline.ts';

@@ -5,9 +5,9 @@ import { writeBacklogs } from '../../../src/store/backlogs/backlog-rows.ts';
 import { intentOf } from '../../../src/store/runs/intents/intent.ts';
 import { recordIntentsIfLocked } from '../../../src/store/runs/intents/record-intents.ts';
 import { lockDueSchedules } from '../../../src/store/schedules/fire-locks.ts';
-import { lockFreeSchedules } from '../../../src/store/schedules/search/lock-free-schedules.ts';
+import { lockFreeSchedules } from '../../../src/store/schedules/search/find-schedules.ts';
 import { leaveOpenRuns } from '../../support/open-runs.ts';
-import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
+import { createInstance, createStore, type Store, type TestInstance } from '../../support/pipeline.ts';
 
 let store: Store;
 let instance: TestInstance;

@@ -1,11 +1,11 @@
 import { sql } from 'drizzle-orm';
 import type { RunStatus } from '../../../core/runs/run.ts';
 import type { Bound } from '../../../core/schedules/expect.ts';
-import { uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
-import { type InstantText, rowsOf, toInstant } from '../../../postgres/sql/rows.ts';
-import { type JudgedRun, writeBoundEffects } from './bound-effects.ts';
+import { uuids } from '../../../postgres/sql/arrays.ts';
+import { type InstantText, rowsOf, toInstant, onlyColumnOf } from '../../../postgres/sql/rows.ts';
 import { BEFORE_BEGINNING, causesOfBeginnings, setBegun } from './bound-columns.ts';
+import { type JudgedRun, writeBoundEffects } from './bound-effects.ts';
 
 /** What was done in time may be written a moment later. */
 const ALLOWANCE_SECONDS = 1;
@@ -16,9 +16,8 @@ export async function findPassedBounds(
   db: Executor,
   { limit, besides }: { limit: number; besides: readonly string[] },
 ): Promise<string[]> {
-  const rows = await rowsOf<{ id: string }>(db)(sql`-- findPassedBounds
+  return onlyColumnOf<string>(db)(sql`-- findPassedBounds
     SELECT id FROM runs WHERE ${PASSED} AND id <> ALL (${uuids(besides)}) ORDER BY bound_at LIMIT ${limit}`);
-  return rows.map(({ id }) => id);
 }
 
 interface PassedRow {

@@ -1,19 +1,19 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
-import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
+import { uuids } from '../../../postgres/sql/arrays.ts';
+import { queryPrepared, onlyColumnOf } from '../../../postgres/sql/rows.ts';
 import { MAY_BEGIN } from '../begin-by.ts';
 import { isPull } from '../queue-lanes.ts';
+import { type ClaimedRow, type ClaimedRun, claimedRun } from './claimed-run.ts';
 import {
   CLAIMED_COLUMNS,
   type ClaimRequest,
-  MAX_ATTEMPTS,
   freeByLane,
   isOfNotifier,
+  MAX_ATTEMPTS,
   mayClaim,
   setClaimed,
 } from './claims.ts';
-import { type ClaimedRow, type ClaimedRun, claimedRun } from './claimed-run.ts';
 
 interface DueRuns {
   /** Those that are claimed. */
@@ -101,10 +101,9 @@ function dueIn(rows: readonly Row[], instanceId: string): DueRuns {
 
 /** The runs that `claimDueRuns` would take now. */
 export async function findDue(db: Executor, request: DueRequest): Promise<string[]> {
-  const rows = await rowsOf<{ id: string }>(db)(sql`-- findDue
+  return onlyColumnOf<string>(db)(sql`-- findDue
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now), due AS MATERIALIZED (${dueRuns(request)})
     SELECT id FROM due`);
-  return rows.map(({ id }) => id);
 }
 
 function dueRuns({ atMost, besides = [] }: DueRequest): SQL {

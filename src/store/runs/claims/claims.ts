@@ -1,8 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { laneOfMessages } from '../../../core/alerts/notifier.ts';
-import { ints, texts, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
-import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
+import { anyUid, ints, texts, uuids } from '../../../postgres/sql/arrays.ts';
+import { queryPrepared, onlyColumnOf } from '../../../postgres/sql/rows.ts';
 import { noHandoffs } from '../../instances/installation-row.ts';
 import { MAY_BEGIN } from '../begin-by.ts';
 import { IS_TO_BEGIN } from '../bounds/bound-columns.ts';
@@ -45,9 +45,8 @@ export async function claimReadyRuns(db: Executor, request: ClaimRequest): Promi
 
 /** The runs that `claimReadyRuns` would claim now. */
 export async function findClaimable(db: Executor, request: ClaimRequest): Promise<string[]> {
-  const rows = await rowsOf<{ id: string }>(db)(sql`-- findClaimable
+  return onlyColumnOf<string>(db)(sql`-- findClaimable
     ${chosenReady(request)} SELECT id FROM chosen`);
-  return rows.map(({ id }) => id);
 }
 
 /** Claims these, as far as they may be claimed by anyone: for a transaction that is rolled back, to find out which the database refuses. */

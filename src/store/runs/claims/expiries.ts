@@ -1,19 +1,13 @@
 import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../../core/instant.ts';
-import { expireRun, isStillSilent } from '../../../core/runs/expire-run.ts';
 import type { Settlement } from '../../../core/runs/attempts/settlement.ts';
+import { expireRun, isStillSilent } from '../../../core/runs/expire-run.ts';
+import { queueOfLane } from '../../../core/runs/run-lane.ts';
+import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../../postgres/sql/database-now.ts';
-import type { Executor, Transaction } from '../../../postgres/executor.ts';
-import { queueOfLane } from '../../../core/runs/run-lane.ts';
-import {
-  type InstantText,
-  queryPrepared,
-  scheduleIdOf,
-  toInstant,
-  toInstantOrNull,
-} from '../../../postgres/sql/rows.ts';
-import { type MeetingLocks, lockOpenRuns } from '../lock-runs.ts';
+import { preparedRecordsOf } from '../../../postgres/sql/rows.ts';
+import { lockOpenRuns, type MeetingLocks } from '../lock-runs.ts';
 import { saveLockedRuns } from '../save-runs.ts';
 
 /** A run whose worker, target or job was not heard of in time. */
@@ -35,23 +29,6 @@ export interface SilentRun {
   observed: boolean;
 }
 
-interface Row {
-  id: string;
-  schedule_uid: string;
-  schedule_version: number;
-  schedule_id: string;
-  lane: string;
-  attempts: number;
-  failures: number;
-  started_at: InstantText;
-  first_claimed_at: InstantText | null;
-  worker_id: string | null;
-  expires_at: InstantText;
-  is_limited: boolean;
-  observed: boolean;
-  now: InstantText;
-}
-
 /** Since when workers and targets can be heard of, and how much of its lease, at most, a run gets from then on. */
 export interface ListeningSince {
   since: Instant;
@@ -67,9 +44,10 @@ export async function findSilent(
   { since, graceSeconds }: ListeningSince,
   { limit, besides }: { limit: number; besides: readonly string[] },
 ): Promise<{ runs: SilentRun[]; now: Instant }> {
-  const rows = await queryPrepared<Row>(db)(sql`-- findSilent
+  type Row = Omit<SilentRun, 'queue'> & { lane: string; now: Instant };
+  const rows = await preparedRecordsOf<Row>(db)(sql`-- findSilent
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
-    SELECT r.id, r.schedule_uid, r.schedule_version, r.schedule_id, r.lane, r.attempts, r.failures,
+    SELECT r.id, r.schedule_uid, r.schedule_version, nullif(r.schedule_id, '') AS schedule_id, r.lane, r.attempts AS attempt, r.failures,
       coalesce(r.handoff_started_at, r.claimed_at, r.expires_at) AS started_at, r.first_claimed_at, r.worker_id,
       r.expires_at, r.limit_id IS NOT NULL AS is_limited, r.observed, clock.now
     FROM clock, runs r
@@ -78,8 +56,8 @@ export async function findSilent(
         + make_interval(secs => least(coalesce(r.lease_seconds, 0) / 2, ${graceSeconds}::float8))
       AND r.id <> ALL (${uuids(besides)})
     ORDER BY r.expires_at LIMIT ${limit}`);
-  const [first] = rows;
-  return { runs: rows.map(silentRun), now: first ? toInstant(first.now) : since };
+  const runs = rows.map(({ lane, ...run }) => ({ ...run, queue: queueOfLane(lane) }));
+  return { runs, now: rows[0]?.now ?? since };
 }
 
 /** What becomes of a silent run. */
@@ -103,22 +81,4 @@ export async function expireIfStillSilent(
     return [{ from, to: expireRun(from, expiry.settlement, now) }];
   });
   return { ids: new Set(changes.map(({ from }) => from.id)), effects: await saveLockedRuns(tx, changes) };
-}
-
-function silentRun(row: Row): SilentRun {
-  return {
-    id: row.id,
-    scheduleUid: row.schedule_uid,
-    scheduleVersion: row.schedule_version,
-    scheduleId: scheduleIdOf(row.schedule_id),
-    attempt: row.attempts,
-    failures: row.failures,
-    startedAt: toInstant(row.started_at),
-    firstClaimedAt: toInstantOrNull(row.first_claimed_at),
-    queue: queueOfLane(row.lane),
-    workerId: row.worker_id,
-    expiresAt: toInstant(row.expires_at),
-    isLimited: row.is_limited,
-    observed: row.observed,
-  };
 }

@@ -1,16 +1,16 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { RunTakenOver } from '../../../core/events.ts';
 import type { Instant } from '../../../core/instant.ts';
-import { type RecoveryPolicy, judgeLostClaim, takeOverRun } from '../../../core/runs/lost-claim.ts';
+import { judgeLostClaim, type RecoveryPolicy, takeOverRun } from '../../../core/runs/lost-claim.ts';
 import type { Claim, RunRecord } from '../../../core/runs/run-record.ts';
+import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
 import { databaseNow } from '../../../postgres/sql/database-now.ts';
-import type { Executor, Transaction } from '../../../postgres/executor.ts';
-import { type InstantText, rowsOf, scheduleIdOf, toInstantOrNull } from '../../../postgres/sql/rows.ts';
-import { type MeetingLocks, lockOpenRuns } from '../lock-runs.ts';
-import { loadRunFacts } from './run-facts.ts';
-import { type RunChange, saveLockedRuns } from '../save-runs.ts';
+import { recordsOf, scheduleIdOf } from '../../../postgres/sql/rows.ts';
 import { isUnlisted } from '../../instances/instances.ts';
+import { lockOpenRuns, type MeetingLocks } from '../lock-runs.ts';
+import { type RunChange, saveLockedRuns } from '../save-runs.ts';
+import { loadRunFacts } from './run-facts.ts';
 
 /** A lost claim: its instance is dead, does not know it, or has had it for too long. */
 export interface LostClaim extends Claim {
@@ -18,12 +18,8 @@ export interface LostClaim extends Claim {
   handoffStartedAt: Instant | null;
 }
 
-interface ClaimRow {
-  id: string;
-  claimed_by: string;
-  attempts: number;
-  handoff_started_at: InstantText | null;
-}
+/** A `LostClaim` of the run `r`. */
+const LOST_CLAIM = sql`r.id AS run_id, r.claimed_by AS instance_id, r.attempts AS attempt, r.handoff_started_at`;
 
 /** At most so many, and none of these runs. */
 interface LookForClaims {
@@ -33,24 +29,18 @@ interface LookForClaims {
 
 /** Claims of instances that are not listed as living, oldest due first; found by their rows, whatever was heard of a death. */
 export function findOrphans(db: Executor, { limit, besides }: LookForClaims): Promise<LostClaim[]> {
-  return lostClaims(
-    db,
-    sql`-- findOrphans
-    SELECT id, claimed_by, attempts, handoff_started_at FROM runs r
+  return recordsOf<LostClaim>(db)(sql`-- findOrphans
+    SELECT ${LOST_CLAIM} FROM runs r
     WHERE status = 'pending' AND claimed_by IS NOT NULL
       AND ${isUnlisted(sql`r.claimed_by`)} AND id <> ALL (${uuids(besides)})
-    ORDER BY due_at LIMIT ${limit}`,
-  );
+    ORDER BY due_at LIMIT ${limit}`);
 }
 
 /** Every claim of this instance, for it to compare with what it knows. */
 export function findClaimsOf(db: Executor, instanceId: string): Promise<LostClaim[]> {
-  return lostClaims(
-    db,
-    sql`-- findClaimsOf
-    SELECT id, claimed_by, attempts, handoff_started_at FROM runs
-    WHERE status = 'pending' AND claimed_by IS NOT NULL AND claimed_by = ${instanceId}`,
-  );
+  return recordsOf<LostClaim>(db)(sql`-- findClaimsOf
+    SELECT ${LOST_CLAIM} FROM runs r
+    WHERE status = 'pending' AND claimed_by IS NOT NULL AND claimed_by = ${instanceId}`);
 }
 
 /** Claims older than their attempt may take by `lostAfterSeconds`, whatever is known of their instance. */
@@ -59,19 +49,16 @@ export function findExpiredClaims(
   lostAfterSeconds: number,
   { limit, besides }: LookForClaims,
 ): Promise<LostClaim[]> {
-  return lostClaims(
-    db,
-    sql`-- findExpiredClaims
+  return recordsOf<LostClaim>(db)(sql`-- findExpiredClaims
     WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now)
-    SELECT r.id, r.claimed_by, r.attempts, r.handoff_started_at
+    SELECT ${LOST_CLAIM}
     FROM clock, runs r LEFT JOIN schedule_versions v ON v.schedule_uid = r.schedule_uid AND v.version = r.schedule_version
     WHERE r.status = 'pending' AND r.claimed_by IS NOT NULL
       AND coalesce(r.handoff_started_at, r.claimed_at) < clock.now - make_interval(secs => ${lostAfterSeconds})
       AND coalesce(r.handoff_started_at, r.claimed_at)
         < clock.now - make_interval(secs => ${lostAfterSeconds} + ${timeoutSeconds(sql`v.definition`)})
       AND r.id <> ALL (${uuids(besides)})
-    ORDER BY r.due_at LIMIT ${limit}`,
-  );
+    ORDER BY r.due_at LIMIT ${limit}`);
 }
 
 /**
@@ -115,14 +102,4 @@ function isAsFound(run: RunRecord, claim: LostClaim | undefined): boolean {
 function timeoutSeconds(definition: SQL): SQL {
   return sql`(CASE WHEN jsonb_typeof(${definition}->'timeoutSeconds') = 'number'
     THEN least(3600, greatest(1, (${definition}->>'timeoutSeconds')::numeric)) ELSE 3600 END)::float8`;
-}
-
-async function lostClaims(db: Executor, statement: SQL): Promise<LostClaim[]> {
-  const rows = await rowsOf<ClaimRow>(db)(statement);
-  return rows.map((row) => ({
-    runId: row.id,
-    instanceId: row.claimed_by,
-    attempt: row.attempts,
-    handoffStartedAt: toInstantOrNull(row.handoff_started_at),
-  }));
 }

@@ -1,25 +1,25 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../../core/access/scope.ts';
-import { type Parent, lateParent, lateParentId, lateScheduleUid } from '../../../core/runs/parent.ts';
-import type { ParentRun, Run } from '../../../core/runs/run.ts';
+import { lateParent, lateParentId, lateScheduleUid, type Parent } from '../../../core/runs/parent.ts';
+import { queueOfLane } from '../../../core/runs/run-lane.ts';
 import type { RunRecord } from '../../../core/runs/run-record.ts';
+import type { ParentRun, Run } from '../../../core/runs/run.ts';
 import { type HandoffTarget, priorityOfRank } from '../../../core/schedules/schedule.ts';
-import { uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
+import { uuids } from '../../../postgres/sql/arrays.ts';
 import {
   type PageRoom,
-  type Sized,
   readInRoom,
   rowBytes,
+  type Sized,
   withinRoom,
 } from '../../../postgres/sql/page-room.ts';
+import { NO_SCHEDULE, recordsOf, rowsOf, scheduleIdOf } from '../../../postgres/sql/rows.ts';
 import { loadHandoffs, versionKey } from '../../schedules/load-handoffs.ts';
-import { queueOfLane } from '../../../core/runs/run-lane.ts';
-import { NO_SCHEDULE, rowsOf, scheduleIdOf } from '../../../postgres/sql/rows.ts';
-import { pageOfLabelled } from './labelled-runs.ts';
 import { RECORD_COLUMNS, type RecordRow, toRecord } from '../record-columns.ts';
-import { type RunFilter, isImpossible, newestFirst } from './run-pages.ts';
-import { type Shown, relatedRuns } from './related-runs.ts';
+import { pageOfLabelled } from './labelled-runs.ts';
+import { relatedRuns, type Shown } from './related-runs.ts';
+import { isImpossible, newestFirst, type RunFilter } from './run-pages.ts';
 import { pageInScope } from './runs-in-scope.ts';
 
 /**
@@ -89,28 +89,14 @@ export async function findOutcomes(db: Executor, ids: readonly string[]): Promis
 
 async function outcomesOfRuns(db: Executor, ids: readonly string[]): Promise<[string, ParentRun][]> {
   if (ids.length === 0) return [];
-  interface Row extends Pick<ParentRun, 'status' | 'error' | 'reason'> {
-    id: string;
-    schedule_id: string;
-    status_code: number | null;
-    body: string | null;
-  }
-  const rows = await rowsOf<Row>(db)(sql`-- outcomesOfRuns
-    SELECT r.id, r.schedule_id, r.status, r.reason, r.error, r.result_status_code AS status_code, r.result_body AS body
+  type Row = Omit<ParentRun, 'result'> & Answered;
+  const rows = await recordsOf<Row>(db)(sql`-- outcomesOfRuns
+    SELECT r.id AS run_id, nullif(r.schedule_id, ${NO_SCHEDULE}) AS schedule_id, r.status, r.reason, r.error, r.result_status_code, r.result_body
     FROM all_runs r WHERE r.id = ANY (${uuids(ids)})`);
-  return rows.map(
-    ({ id, schedule_id, status, reason, error, status_code: resultStatusCode, body: resultBody }) => [
-      id,
-      {
-        runId: id,
-        scheduleId: scheduleIdOf(schedule_id),
-        status,
-        reason,
-        error,
-        result: resultOf({ resultStatusCode, resultBody }),
-      },
-    ],
-  );
+  return rows.map(({ resultStatusCode, resultBody, ...run }) => [
+    run.runId,
+    { ...run, result: resultOf({ resultStatusCode, resultBody }) },
+  ]);
 }
 
 async function lateParents(db: Executor, parentIds: readonly string[]): Promise<[string, Parent][]> {
@@ -209,10 +195,9 @@ function toRun(
   };
 }
 
-function resultOf({
-  resultStatusCode,
-  resultBody,
-}: Pick<RunRecord, 'resultStatusCode' | 'resultBody'>): Run['result'] {
+type Answered = Pick<RunRecord, 'resultStatusCode' | 'resultBody'>;
+
+function resultOf({ resultStatusCode, resultBody }: Answered): Run['result'] {
   if (resultStatusCode === null && resultBody === null) return null;
   return { statusCode: resultStatusCode, body: resultBody ?? '' };
 }

@@ -1,13 +1,19 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../../core/access/scope.ts';
-import type { Executor } from '../../../postgres/executor.ts';
-import { rowsOf } from '../../../postgres/sql/rows.ts';
+import type { Executor, Transaction } from '../../../postgres/executor.ts';
+import { recordsOf, rowsOf, onlyColumnOf } from '../../../postgres/sql/rows.ts';
 import { labelled } from '../../schedules/search/labelled-schedules.ts';
 import { namesOwned, runsInScope } from '../../scopes/in-scope.ts';
 import { fewLabelled, isItselfLabelled, labelledThemselves } from './labelled-runs.ts';
-import { type PagePart, type RunFilter, newestFirst, newestOfParts } from './run-pages.ts';
+import { newestFirst, newestOfParts, type PagePart, type RunFilter } from './run-pages.ts';
 import { allInScope } from './runs-in-scope.ts';
 import { inBoth } from './runs-of-schedule.ts';
+import type { OfSchedule } from '../../../core/runs/new-run.ts';
+import type { RunRecord } from '../../../core/runs/run-record.ts';
+import type { RunStatus } from '../../../core/runs/run.ts';
+import { texts, uuids } from '../../../postgres/sql/arrays.ts';
+import { lockEndedRuns, lockOpenRuns } from '../lock-runs.ts';
+import { OF_SCHEDULE } from '../record-columns.ts';
 
 export interface MatchingRuns {
   /** Counted up to a bound. */
@@ -72,3 +78,41 @@ async function candidatesOf(
 }
 
 const SCHEDULE_IS_THERE = sql`(c.schedule_id = '' OR (c.schedule_uid IN (SELECT uid FROM schedules)) IS TRUE)`;
+
+const LOCK_IN = { runs: lockOpenRuns, history: lockEndedRuns };
+
+/**
+ * Of these runs those in one of these statuses: their rows locked, or the ids of those that another transaction has locked. What is in
+ * neither answer has another status by now. All statuses are of one table.
+ */
+export async function lockFreeRuns(
+  tx: Transaction,
+  table: 'runs' | 'history',
+  { ids, statuses }: { ids: readonly string[]; statuses: readonly RunStatus[] },
+): Promise<{ free: RunRecord[]; locked: string[] }> {
+  const rows = await LOCK_IN[table](tx, ids, 'skipLocked');
+  const had = new Set(rows.map(({ id }) => id));
+  const missing = ids.filter((id) => !had.has(id));
+  const locked =
+    missing.length === 0
+      ? []
+      : await rowsOf<{ id: string }>(tx)(sql`-- lockFreeRuns
+        SELECT id FROM ${sql.raw(table)} WHERE id = ANY (${uuids(missing)}) AND status = ANY (${texts(statuses)})`);
+  return { free: rows.filter(({ status }) => statuses.includes(status)), locked: locked.map(({ id }) => id) };
+}
+
+/**
+ * What runs of the schedules of these ended runs go by now, by uid. The schedules' rows are shared until the transaction ends, so that it
+ * stays so; `locked`: another transaction has them. A schedule in neither answer is gone.
+ */
+export async function shareFreeDefinitions(
+  tx: Transaction,
+  runIds: readonly string[],
+): Promise<{ free: ReadonlyMap<string, OfSchedule>; locked: ReadonlySet<string> }> {
+  const uids = await onlyColumnOf<string>(tx)(sql`-- shareFreeDefinitions
+    SELECT s.uid FROM schedules s WHERE s.uid IN (SELECT schedule_uid FROM history WHERE id = ANY (${uuids(runIds)}))`);
+  const rows = await recordsOf<OfSchedule>(tx)(sql`-- shareFreeDefinitions
+    SELECT ${OF_SCHEDULE} FROM schedules s WHERE s.uid = ANY (${uuids(uids)}) ORDER BY s.uid FOR SHARE SKIP LOCKED`);
+  const free = new Map(rows.map((row) => [row.scheduleUid, row]));
+  return { free, locked: new Set(uids.filter((uid) => !free.has(uid))) };
+}

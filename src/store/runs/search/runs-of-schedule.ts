@@ -1,5 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { RunTable } from '../record-columns.ts';
+import type { Scope } from '../../../core/access/scope.ts';
+import type { Instant } from '../../../core/instant.ts';
+import type { Run } from '../../../core/runs/run.ts';
+import type { Executor } from '../../../postgres/executor.ts';
+import { uuids } from '../../../postgres/sql/arrays.ts';
+import { recordsOf } from '../../../postgres/sql/rows.ts';
 
 /** What is read of a run `r` in each table: the same columns in the same order. */
 export type ColumnsOfRuns = Readonly<Record<RunTable, SQL>>;
@@ -68,3 +74,29 @@ const AT_ANY_TIME = between(
   sql`'-infinity'::timestamptz`,
   sql`'infinity'::timestamptz`,
 );
+
+export type RecentRun = Pick<Run, 'id' | 'trigger' | 'status' | 'latenessMs'> & { scheduledFor: Instant };
+
+/** The newest runs of each of these schedules, by uid, newest first; at most so many of each, open and ended ones alike. */
+export async function recentRuns(
+  db: Executor,
+  scheduleUids: readonly string[],
+  count: number,
+  callersScope: Scope,
+): Promise<ReadonlyMap<string, RecentRun[]>> {
+  const found = new Map<string, RecentRun[]>(scheduleUids.map((uid) => [uid, []]));
+  if (scheduleUids.length === 0 || count === 0) return found;
+  const columns = inBoth(sql`r.id, r.scheduled_for, r.trigger, r.status, r.lateness_ms`);
+  const parts = newestOfSchedule(['history', 'runs'], {
+    columns,
+    conditions: [],
+    limit: count,
+    inScope: callersScope !== null,
+  });
+  const rows = await recordsOf<RecentRun & { uid: string }>(db)(sql`-- recentRuns
+    SELECT s.uid, p.* FROM unnest(${uuids(scheduleUids)}) AS s(uid), LATERAL (
+      SELECT * FROM (${sql.join(parts, sql` UNION ALL `)}) AS r ORDER BY r.id DESC LIMIT ${count}) AS p
+    ORDER BY s.uid, p.id DESC`);
+  for (const { uid, ...run } of rows) found.get(uid)?.push(run);
+  return found;
+}

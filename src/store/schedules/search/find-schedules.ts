@@ -1,16 +1,16 @@
-import { type SQL, and, asc, eq, gt, gte, inArray, lt, lte, or, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, gte, inArray, lt, lte, or, type SQL, sql } from 'drizzle-orm';
 import type { NameRange, Scope } from '../../../core/access/scope.ts';
 import type { Schedule, ScheduleStatus } from '../../../core/schedules/schedule.ts';
 import { readDefinition } from '../../../core/schedules/stored-definition.ts';
-import { texts } from '../../../postgres/sql/arrays.ts';
 import { TryAgain } from '../../../postgres/errors.ts';
 import type { Executor } from '../../../postgres/executor.ts';
-import { type PageRoom, readInRoom, rowBytes, withinRoom } from '../../../postgres/sql/page-room.ts';
+import { schedules, scheduleVersions } from '../../../postgres/schema.ts';
+import { texts, uuids } from '../../../postgres/sql/arrays.ts';
 import { containing } from '../../../postgres/sql/containing.ts';
-import { rowsOf } from '../../../postgres/sql/rows.ts';
-import { scheduleVersions, schedules } from '../../../postgres/schema.ts';
+import { type PageRoom, readInRoom, rowBytes, withinRoom } from '../../../postgres/sql/page-room.ts';
+import { rowsOf, onlyColumnOf } from '../../../postgres/sql/rows.ts';
 import { namesSeen } from '../../scopes/in-scope.ts';
-import { LATE_UIDS, isApart, isOver } from './status-conditions.ts';
+import { isApart, isOver, LATE_UIDS } from './status-conditions.ts';
 
 /** The status by its name in the API, from the columns of the row. */
 const status = sql<ScheduleStatus>`CASE WHEN NOT ${schedules.enabled} THEN 'paused'
@@ -96,9 +96,8 @@ export async function lockSchedules(
 /** The uids of every schedule that ever had the id, including deleted ones; none, if a caller of this scope may not read it. */
 export async function uidsOf(db: Executor, id: string, scope: Scope): Promise<string[]> {
   const conditions = [sql`schedule_id = ${id}`, ...namesSeen(sql`schedule_id`, scope)];
-  const rows = await rowsOf<{ uid: string }>(db)(sql`-- uidsOf
+  return onlyColumnOf<string>(db)(sql`-- uidsOf
     SELECT DISTINCT schedule_uid AS uid FROM schedule_versions WHERE ${sql.join(conditions, sql` AND `)}`);
-  return rows.map((row) => row.uid);
 }
 
 /** A statement of the query builder, which begins with its name as those by hand do. */
@@ -169,4 +168,27 @@ function toSchedule(row: Row): Schedule {
     createdAt,
     updatedAt,
   };
+}
+
+/**
+ * Takes the row locks of schedules under which their overlaps are decided, unless another transaction has them. A separate statement
+ * before the one that decides: in READ COMMITTED, a statement that has waited for a row lock still sees everything else as it was before
+ * it waited. A schedule in neither answer is gone.
+ */
+export async function lockFreeSchedules(
+  tx: Executor,
+  uids: readonly string[],
+): Promise<{ free: string[]; locked: string[] }> {
+  if (uids.length === 0) return { free: [], locked: [] };
+  const named = sql`SELECT uid FROM schedules WHERE uid = ANY (${uuids(uids)})`;
+  const free = new Set(
+    await onlyColumnOf<string>(tx)(sql`-- lockFreeSchedules
+    ${named} ORDER BY uid FOR NO KEY UPDATE SKIP LOCKED`),
+  );
+  const there =
+    free.size === uids.length
+      ? []
+      : await rowsOf<{ uid: string }>(tx)(sql`-- lockFreeSchedules
+    ${named}`);
+  return { free: [...free], locked: there.map((row) => row.uid).filter((uid) => !free.has(uid)) };
 }

@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Executor } from '../../../postgres/executor.ts';
-import { rowsOf } from '../../../postgres/sql/rows.ts';
+import { onlyColumnOf } from '../../../postgres/sql/rows.ts';
 
 /** All of them are meant. */
 export type Labels = readonly (readonly [key: string, value: string])[];
@@ -26,9 +26,8 @@ export async function uidsLabelled(
   labels: Labels,
   { among, named, limit }: { among?: SQL | undefined; named: readonly SQL[]; limit: number },
 ): Promise<string[]> {
-  const rows = await rowsOf<{ uid: string }>(db)(sql`-- uidsLabelled
+  return onlyColumnOf<string>(db)(sql`-- uidsLabelled
     ${labelled(labels, named)} ${among ? sql`AND s.uid = ANY (${among})` : sql``} LIMIT ${limit}`);
-  return rows.map(({ uid }) => uid);
 }
 
 /** In the words of the index `schedule_versions_labels`. Two values of one label are two conditions, which nothing meets. */

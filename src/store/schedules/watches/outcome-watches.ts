@@ -1,30 +1,9 @@
 import { sql } from 'drizzle-orm';
+import type { Instant } from '../../../core/instant.ts';
 import type { OutcomeWatch } from '../../../core/schedules/outcome-watch.ts';
-import { instants, ints, uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
-import { type InstantText, rowsOf, toInstant, toInstantOrNull } from '../../../postgres/sql/rows.ts';
-
-interface WatchRow {
-  schedule_uid: string;
-  pause_after_failures: number | null;
-  failures_since: InstantText;
-  success_within_seconds: number | null;
-  success_since: InstantText;
-  last_success_at: InstantText | null;
-  look_at: InstantText | null;
-}
-
-function toWatch(row: WatchRow): OutcomeWatch {
-  return {
-    scheduleUid: row.schedule_uid,
-    pauseAfterFailures: row.pause_after_failures,
-    failuresSince: toInstant(row.failures_since),
-    successWithinSeconds: row.success_within_seconds,
-    successSince: toInstant(row.success_since),
-    lastSuccessAt: toInstantOrNull(row.last_success_at),
-    lookAt: toInstantOrNull(row.look_at),
-  };
-}
+import { instants, ints, uuids } from '../../../postgres/sql/arrays.ts';
+import { recordsOf } from '../../../postgres/sql/rows.ts';
 
 /** By schedule. Their rows are locked until the transaction ends; the caller has the row locks of the schedules. */
 export async function lockWatches(
@@ -32,9 +11,9 @@ export async function lockWatches(
   uids: readonly string[],
 ): Promise<Map<string, OutcomeWatch>> {
   if (uids.length === 0) return new Map();
-  const rows = await rowsOf<WatchRow>(tx)(sql`-- lockWatches
+  const rows = await recordsOf<OutcomeWatch>(tx)(sql`-- lockWatches
     SELECT * FROM outcome_watches WHERE schedule_uid = ANY (${uuids(uids)}) ORDER BY schedule_uid FOR UPDATE`);
-  return new Map(rows.map((row) => [row.schedule_uid, toWatch(row)]));
+  return new Map(rows.map((watch) => [watch.scheduleUid, watch]));
 }
 
 /** Writes their new states, for new or locked rows. */
@@ -60,12 +39,12 @@ export async function lastSuccesses(
   watches: readonly OutcomeWatch[],
 ): Promise<Map<string, number | null>> {
   if (watches.length === 0) return new Map();
-  const rows = await rowsOf<{ uid: string; at: InstantText | null }>(db)(sql`-- lastSuccesses
+  const rows = await recordsOf<{ uid: string; at: Instant | null }>(db)(sql`-- lastSuccesses
     SELECT u.uid, (SELECT max(h.finished_at) FROM history h WHERE h.schedule_uid = u.uid AND h.outcome_watched
         AND h.status = 'succeeded' AND h.finished_at > u.since) AS at
     FROM unnest(${uuids(watches.map(({ scheduleUid }) => scheduleUid))},
       ${instants(watches.map(({ successSince }) => successSince))}) AS u(uid, since)`);
-  return new Map(rows.map(({ uid, at }) => [uid, toInstantOrNull(at)]));
+  return new Map(rows.map(({ uid, at }) => [uid, at]));
 }
 
 export async function deleteWatches(tx: Executor, uids: readonly string[]): Promise<void> {
@@ -88,7 +67,7 @@ export async function countFailuresInARow(
   tx: Transaction,
   uids: readonly string[],
 ): Promise<Map<string, FailureCount>> {
-  const rows = await rowsOf<{ uid: string; failures: number; at_most: number }>(tx)(sql`-- countFailuresInARow
+  const rows = await recordsOf<FailureCount & { uid: string }>(tx)(sql`-- countFailuresInARow
     SELECT w.schedule_uid AS uid, w.pause_after_failures AS at_most, (SELECT count(*) FROM (
         SELECT FROM history h WHERE h.schedule_uid = w.schedule_uid AND h.outcome_watched
           AND h.status IN ('failed', 'unknown', 'abandoned')
@@ -97,5 +76,5 @@ export async function countFailuresInARow(
         LIMIT w.pause_after_failures) AS counted)::int AS failures
     FROM outcome_watches w JOIN schedules ON schedules.uid = w.schedule_uid
     WHERE w.schedule_uid = ANY (${uuids(uids)}) AND w.pause_after_failures IS NOT NULL AND schedules.enabled`);
-  return new Map(rows.map(({ uid, failures, at_most: atMost }) => [uid, { failures, atMost }]));
+  return new Map(rows.map(({ uid, ...count }) => [uid, count]));
 }

@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import type { Schedule } from '../../../core/schedules/schedule.ts';
-import { ints, texts, uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
-import { rowsOf } from '../../../postgres/sql/rows.ts';
+import { ints, texts, uuids } from '../../../postgres/sql/arrays.ts';
+import { rowsOf, onlyColumnOf } from '../../../postgres/sql/rows.ts';
 
 export interface EndedPause {
   uid: string;
@@ -39,10 +39,9 @@ export async function findEndedPauses(
 
 /** Locks those of them whose pause is over and that no other transaction has locked; answers their ids. */
 export async function lockEndedPauses(tx: Transaction, ended: readonly EndedPause[]): Promise<string[]> {
-  const rows = await rowsOf<{ id: string }>(tx)(sql`-- lockEndedPauses
+  return onlyColumnOf<string>(tx)(sql`-- lockEndedPauses
     SELECT id FROM schedules WHERE uid = ANY (${uuids(ended.map(({ uid }) => uid))}) AND pause_until <= (SELECT clock_timestamp())
     ORDER BY uid FOR NO KEY UPDATE SKIP LOCKED`);
-  return rows.map(({ id }) => id);
 }
 
 /** Says of paused schedules why they could not be enabled, where they are still of that version. */
