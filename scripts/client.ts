@@ -70,7 +70,7 @@ async function renderTypes(whole: Document): Promise<string> {
 
 /**
  * Callers need not see what the daemon ignores; and with it each input would have two types. Of which fields exclude each
- * other, types can say more than the generators of other languages (src/api/document/plain-schemas.ts). Problems are thrown,
+ * other, types can say more than the generators of other languages (src/api/document/document.ts). Problems are thrown,
  * whatever their status.
  */
 function forTypes(whole: Document): Document {

@@ -6,12 +6,12 @@ import { addMeRoute } from './access/me-route.ts';
 import { addSessionRoutes, resumeSessions } from './access/sessions.ts';
 import { createRefusals } from './audit/refusals.ts';
 import { addAuditRoute } from './audit/routes.ts';
-import { BODY_LIMIT, acceptJsonBodies } from './http/plugins/bodies.ts';
+import { acceptJsonBodies, BODY_LIMIT } from './http/plugins/bodies.ts';
 import { answerProblems, notFound, sendProblem } from './http/plugins/answer-problems.ts';
 import { limitAnswers } from './http/plugins/answer-bytes.ts';
 import { documentRoutes } from './document/openapi.ts';
 import { takeCallsInTurn, takeLargeBodiesInTurn } from './http/plugins/in-turn.ts';
-import { SOCKET_LIMITS, guardSockets, refuseConnection } from './http/plugins/sockets.ts';
+import { guardSockets, refuseConnection, SOCKET_LIMITS } from './http/plugins/sockets.ts';
 import type { Strangers } from './http/plugins/strangers.ts';
 import { addSecurityHeaders } from './http/plugins/security-headers.ts';
 import { unavailable } from './http/problem.ts';
@@ -23,6 +23,7 @@ import { addDashboard, answerLostBrowsers } from './dashboard/routes.ts';
 import { addFireRoute, addSkipRoutes } from './schedules/fire-routes.ts';
 import { addInstanceRoutes, addVerifyRoute } from './instances/routes.ts';
 import { addAlertRoute } from './alerts/routes.ts';
+import { parseQueryString, validateRequest } from './http/validation.ts';
 import { addLimitRoutes } from './limits/routes.ts';
 import { addLoadRoute } from './occurrences/load-routes.ts';
 import { addMaintenanceRoutes } from './maintenance/routes.ts';
@@ -40,10 +41,9 @@ import { addRunRoutes } from './runs/routes.ts';
 import { addScheduleBatchRoute } from './schedules/batch-routes.ts';
 import { addScheduleBulkRoute } from './schedules/bulk-schedule-routes.ts';
 import { addScheduleRoutes } from './schedules/routes.ts';
-import { type SignsDeps, addSignsOfLife } from './instances/signs-of-life-routes.ts';
+import { addSignsOfLife, type SignsDeps } from './instances/signs-of-life-routes.ts';
 import { addStatsRoutes } from './stats/routes.ts';
 import { addVersionsRoute } from './schedules/version-routes.ts';
-import { parseQueryString, validateRequest } from './http/validation.ts';
 
 /** The whole HTTP side, not yet listening. Every answer that is no success is problem+json. */
 export async function createServer(deps: ApiDeps): Promise<Api> {

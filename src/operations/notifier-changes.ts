@@ -1,5 +1,6 @@
 /**
- * Guarantees: what a notifier's messages are handed to stands beside its version. Deleting it abandons its open messages.
+ * Guarantees: what a notifier's messages are handed to stands beside its version. Deleting it abandons its open messages. It names only
+ *   what exists and what its caller's scope has, and no fallback leads back to itself.
  * Transaction: that of named-changes.ts, under the lock of the notifier's row; those that name fallbacks come one after the other.
  * If the process dies here: all of it is written or nothing. Messages recorded after the commit go where it says.
  */
@@ -12,12 +13,17 @@ import {
   keepNotifierVersion,
   lockFallbacks,
   NOTIFIER_ROWS,
+  readFallbacks,
   type StoredNotifier,
 } from '../store/notifiers/rows.ts';
 import { recordTestMessage, waitForTestMs } from '../store/notifiers/test-message.ts';
 import { abandonOpenRuns } from '../store/runs/ends/abandon-runs.ts';
-import type { NamedDeps, NamedKind } from './named-changes.ts';
-import { faultsOfNames } from './notifier-names.ts';
+import type { Asked, NamedDeps, NamedFault, NamedKind } from './named-changes.ts';
+import { beyondScope, type Scope, sees, seesAllOf } from '../core/access/scope.ts';
+import { connectionOf } from '../core/schedules/schedule.ts';
+import type { Transaction } from '../postgres/executor.ts';
+import { keepNamed } from '../store/names/named-rows.ts';
+import { heldFields } from './references.ts';
 
 /** What a caller decides: with its secret values encrypted, or kept as they are stored. */
 export type NotifierContent = Omit<StoredNotifier, 'uid' | 'id' | 'version' | 'updatedAt'>;
@@ -89,4 +95,62 @@ function channelOf({ channel: type, target }: Pick<NotifierContent, 'channel' | 
   if (type === 'webhook' || typeof target.body === 'string') return { type, target };
   // The secrets of a channel's own template are fields of the channel.
   return { type, target: { ...target, body: null }, ...target.body.secrets };
+}
+
+type Naming = Pick<StoredNotifier, 'filter' | 'target' | 'fallback'>;
+
+/** What it names already, it may keep. */
+type Named = Asked<StoredNotifier, Naming>;
+
+async function faultsOfNames(tx: Transaction, named: Named): Promise<NamedFault[]> {
+  const { scope, before, content } = named;
+  const held = heldFields(content.target, before?.target ?? null, scope);
+  return [
+    ...filterFaults(named),
+    ...held.map(({ field, message }) => ({ path: `/channel/target/${field}`, message })),
+    ...(await missingIn(tx, named)),
+    ...(await fallbackFaults(tx, named)),
+  ];
+}
+
+/** Judges the whole filter, not only what the edit adds: the caller who writes a notifier decides where its messages go. */
+function filterFaults({ scope, content: { filter } }: Named): NamedFault[] {
+  if (scope === null) return [];
+  if (filter.ids.length === 0)
+    return [{ path: '/filter/ids', message: `must name what it tells of: everything ${beyondScope(scope)}` }];
+  return filter.ids.flatMap((pattern, index) =>
+    isWithin(scope, pattern) ? [] : [{ path: `/filter/ids/${index}`, message: beyondScope(scope) }],
+  );
+}
+
+function isWithin(scope: Scope, pattern: string): boolean {
+  return pattern.endsWith('*') ? seesAllOf(scope, pattern.slice(0, -1)) : sees(scope, pattern);
+}
+
+async function missingIn(tx: Transaction, { scope, before, content }: Named): Promise<NamedFault[]> {
+  const connection = connectionOf(content.target);
+  if (connection === null) return [];
+  const mayName = sees(scope, connection) || (before !== null && connection === connectionOf(before.target));
+  if (mayName && (await keepNamed(tx, 'connections', [connection])).has(connection)) return [];
+  const message = `names a connection that does not exist: ${connection}`;
+  return [{ path: '/channel/target/connection', message }];
+}
+
+async function fallbackFaults(
+  tx: Transaction,
+  { id, scope, before, content: { fallback } }: Named,
+): Promise<NamedFault[]> {
+  const fault = (message: string) => [{ path: '/fallback', message }];
+  if (fallback === null) return [];
+  if (fallback === id) return fault('names the notifier itself');
+  const mayName = sees(scope, fallback) || fallback === before?.fallback;
+  if (!mayName || !(await keepNamed(tx, 'notifiers', [fallback])).has(fallback))
+    return fault(`names a notifier that does not exist: ${fallback}`);
+  const next = await readFallbacks(tx);
+  const chain = [id];
+  for (let at: string | undefined = fallback; at !== undefined; at = next.get(at)) {
+    chain.push(sees(scope, at) ? at : '…');
+    if (at === id) return fault(`makes a cycle: ${chain.join(' → ')}`);
+  }
+  return [];
 }

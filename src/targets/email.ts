@@ -1,15 +1,14 @@
 import type { SmtpServer } from '../config/smtp-url.ts';
 import { mayMailTo } from '../core/alerts/mail-address.ts';
-import { type Outcome, notSent } from '../core/runs/attempts/outcome.ts';
+import { notSent, type Outcome } from '../core/runs/attempts/outcome.ts';
 import type { EmailTarget } from '../core/schedules/target-parts.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Resolve } from '../runtime/names/resolve.ts';
 import { createResolver } from '../runtime/names/resolver.ts';
 import { type AddressGuard, createAddressGuard } from './address-guard.ts';
-import { type Dial, createDialWith } from './http-connect.ts';
-import { composeMail } from './mail-text.ts';
-import { SmtpSession } from './smtp-session.ts';
+import { createDialWith, type Dial } from './http-connect.ts';
+import { composeMail, SmtpSession } from './smtp-session.ts';
 import type { Attempt, CancelAnswer, LookupAnswer, TargetKind } from './target.ts';
 
 interface EmailTargetDeps {

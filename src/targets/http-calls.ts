@@ -1,4 +1,4 @@
-import { type Outcome, notSent } from '../core/runs/attempts/outcome.ts';
+import { notSent, type Outcome } from '../core/runs/attempts/outcome.ts';
 import type { Connection } from '../core/connections/connection.ts';
 import type { HttpCall } from '../core/schedules/schedule.ts';
 import type { EgressProxy } from '../config/egress-proxy.ts';
@@ -14,16 +14,15 @@ import { createDialWith } from './http-connect.ts';
 import { Exchange } from './http-exchange.ts';
 import { HttpPools, type TlsOwner } from './http-pools.ts';
 import {
+  beginRequest,
   type BegunRequest,
   type PreparedTarget,
-  type RequestHead,
-  beginRequest,
   remembered,
+  type RequestHead,
 } from './http-request.ts';
-import { AttemptTime } from './login/attempt-time.ts';
-import { type OAuthTokens, type TokenClient, clientOf, createOAuthTokens } from './login/oauth-tokens.ts';
+import { AttemptTime, faultOfToken, withToken } from './login/with-token.ts';
+import { clientOf, createOAuthTokens, type OAuthTokens, type TokenClient } from './login/oauth-tokens.ts';
 import { TokenCalls } from './login/token-calls.ts';
-import { faultOfToken, withToken } from './login/with-token.ts';
 import type { Attempt } from './target.ts';
 
 export interface HttpTargetDeps {

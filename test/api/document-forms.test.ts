@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { inPlainForm } from '../../src/api/document/plain-schemas.ts';
-import { sharedAnswers, withoutRepeats } from '../../src/api/document/shared-parts.ts';
+import { inPlainForm, sharedAnswers, withoutRepeats } from '../../src/api/document/document.ts';
 import { isObject } from '../../src/api/http/json/json-body.ts';
 
 type Tree = Record<string, unknown>;

@@ -1,15 +1,16 @@
 import type { FastifyRequest } from 'fastify';
 import type { Api } from '../deps.ts';
-import { type Caller, type RoleNeeded, mayCall } from '../../core/access/roles.ts';
+import { type Caller, mayCall, type RoleNeeded } from '../../core/access/roles.ts';
 import type { AuditAction } from '../../core/audit.ts';
 import type { RefusedCall } from '../../store/audit/record-audit.ts';
 import type { Database } from '../../postgres/database.ts';
-import { Problem } from '../http/problem.ts';
+import { noSuch, Problem } from '../http/problem.ts';
 import type { Strangers } from '../http/plugins/strangers.ts';
 import type { Access } from './access.ts';
 import type { CallPace } from './calls-under-way.ts';
 import { letCallsWait } from './waiting-calls.ts';
-import { guardRuns, refusedByScope } from './scope-guard.ts';
+import { owns, scopeText, sees } from '../../core/access/scope.ts';
+import { isRunInScope, type RunUse } from '../../store/scopes/in-scope.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -125,7 +126,7 @@ function noRole(method: string, url: string): string {
 function noScope(method: string, url: string): string {
   return (
     `the route ${method} ${url} does not say how it keeps to the caller's scope: add "scope: …" to its config, with a ` +
-    'ScopeRule (api/access/scope-guard.ts)'
+    'ScopeRule (api/access/guard.ts)'
   );
 }
 
@@ -164,4 +165,64 @@ export function countCallsUnderWay(api: Api, access: Access): void {
     reply.raw.once('close', () => void Promise.resolve(working.get(request)).then(leave, leave));
     return Promise.resolve();
   });
+}
+
+/**
+ * How a route keeps to the caller's scope. `unscoped`: only callers without a scope may call it. `nameless`: it neither reads nor
+ * changes what has a name. `name`: its path names a thing of this kind, which the guard checks. `run`: its path names a run, which the
+ * guard looks for in the database. `itself`: its handler hands `caller.scope` to all that it reads and changes. Names in a body are
+ * always the handler's.
+ */
+type ScopeRule =
+  | 'unscoped'
+  | 'nameless'
+  | 'run'
+  | 'itself'
+  | { name: 'schedule' | 'calendar' | 'limit' | 'connection' | 'notifier' | 'queue' };
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** How a route under `/api/v1` keeps to the caller's scope. */
+    scope?: ScopeRule;
+  }
+}
+
+/** A call that a scope does not allow though it may know that the thing is there; null: it is allowed. @throws Problem 404 */
+function refusedByScope({ caller, params, routeOptions }: FastifyRequest): Problem | null {
+  const { scope: rule, role } = routeOptions.config;
+  if (caller.scope === null || rule === undefined) return null;
+  if (rule === 'unscoped')
+    return new Problem(403, `this call is for callers without a scope; ${yoursIs(caller)}`);
+  if (typeof rule === 'string') return null;
+  const { id, queue = id } = params as { id?: string; queue?: string };
+  const name = queue ?? '';
+  if (owns(caller.scope, name)) return null;
+  if (!sees(caller.scope, name)) throw noSuch(`${rule.name} of this id in your scope`);
+  if (onlyReads(role)) return null;
+  return new Problem(403, `${rule.name} ${name} is shared: you may read and name it; ${yoursIs(caller)}`);
+}
+
+/** Answers 404 for a run that the caller's scope does not have, as for one that is not there. */
+function guardRuns(api: Api, database: Database): void {
+  api.addHook('preHandler', async ({ caller, params, routeOptions }) => {
+    const { scope: rule, role } = routeOptions.config;
+    if (rule !== 'run' || caller.scope === null) return;
+    const { id } = params as { id: string };
+    const isThere = await database.run((db) => isRunInScope(db, id, caller.scope, useOf(role, caller)));
+    if (!isThere) throw noSuch(`run ${id}`);
+  });
+}
+
+/** Where any role may call, it reads: a worker what it may work on. */
+function useOf(needed: RoleNeeded | undefined, { role }: Caller): RunUse {
+  if (needed === 'worker' || (needed === 'any' && role === 'worker')) return 'work';
+  return needed === 'any' || onlyReads(needed) ? 'read' : 'act';
+}
+
+function onlyReads(role: RoleNeeded | undefined): boolean {
+  return role === 'viewer';
+}
+
+function yoursIs({ scope }: Caller): string {
+  return `yours is ${scopeText(scope ?? [])}`;
 }

@@ -13,16 +13,18 @@ import {
 } from '../http/common-schemas.ts';
 import { notAFieldOf, typeFaultOf } from '../http/kind-faults.ts';
 import { isObject } from '../http/json/json-body.ts';
-import { MASK, MAX_HEADERS, checkHeaders } from '../targets/http-call-schemas.ts';
+import { checkHeaders, MASK, MAX_HEADERS } from '../targets/http-call-schemas.ts';
 import {
+  anyTemplateFault,
+  baseUrl,
   certificates,
   clientSecret,
   headerValue,
   password,
   privateKey,
   token,
-} from './credential-schemas.ts';
-import { baseUrl, anyTemplateFault, tokenUrl } from './url-schemas.ts';
+  tokenUrl,
+} from './part-schemas.ts';
 
 const headers = z
   .record(z.string().meta({ format: 'http-header-name' }), headerValue)

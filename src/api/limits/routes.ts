@@ -1,22 +1,47 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { isoInstant } from '../../core/instant.ts';
 import { LIMIT_KIND } from '../../operations/limit-changes.ts';
 import type { Limit } from '../../store/limits/rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { limitIdText } from '../http/common-schemas.ts';
+import { answeredInstant, ignored, limitIdText, text, whole } from '../http/common-schemas.ts';
 import { addNamedRoutes } from '../named/named-routes.ts';
-import { limit as answered, limitInput } from './schemas.ts';
+
+const fields = {
+  description: text(1000).nullable(),
+  maxRunning: whole(1, 10_000).meta({
+    description:
+      'So many of the runs that name it may be under way at once: with an attempt in flight, or `running`.',
+    example: 3,
+  }),
+};
+
+const limitInput = z
+  .strictObject({
+    id: limitIdText.optional(),
+    description: fields.description.default(null),
+    maxRunning: fields.maxRunning,
+    running: ignored,
+    waiting: ignored,
+    version: ignored,
+    updatedAt: ignored,
+  })
+  .meta({ id: 'LimitDefinition' });
+
+export const limit = z
+  .object({
+    id: limitIdText,
+    ...fields,
+    running: z.int().meta({ description: 'Runs that are under way.' }),
+    waiting: z.int().meta({ description: 'Runs that are due, and not under way.' }),
+    version: z.int(),
+    updatedAt: answeredInstant,
+  })
+  .meta({ id: 'Limit' });
 
 export function addLimitRoutes(api: Api, deps: ApiDeps): void {
   addNamedRoutes(api, deps, {
-    ...{
-      kind: LIMIT_KIND,
-      list: 'limits',
-      id: limitIdText,
-      input: limitInput,
-      answered,
-      answer: answerLimit,
-    },
+    ...{ kind: LIMIT_KIND, list: 'limits', id: limitIdText, input: limitInput },
+    ...{ answered: limit, answer: answerLimit },
     resolve: ({ description, maxRunning }) => ({ content: { description, maxRunning } }),
     summaries: {
       get: 'One limit, and how many of its runs are under way and wait; its ETag is its version',
@@ -27,7 +52,7 @@ export function addLimitRoutes(api: Api, deps: ApiDeps): void {
   });
 }
 
-function answerLimit(stored: Limit): z.output<typeof answered> {
+function answerLimit(stored: Limit): z.output<typeof limit> {
   const { id, description, maxRunning, running, waiting, version, updatedAt } = stored;
   return { id, description, maxRunning, running, waiting, version, updatedAt: isoInstant(updatedAt) };
 }

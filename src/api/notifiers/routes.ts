@@ -1,19 +1,24 @@
 import { z } from 'zod';
-import { NOTIFIER_KIND, testNotifier } from '../../operations/notifier-changes.ts';
+import { NOTIFIER_KIND, type NotifierContent, testNotifier } from '../../operations/notifier-changes.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import { tooMany } from '../access/access.ts';
 import { audited } from '../audit/audited.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { unexpectedBody } from '../http/also-checks.ts';
 import { notifierIdText } from '../http/common-schemas.ts';
-import { noSuch, unavailable } from '../http/problem.ts';
-import { TAGS, json, problems } from '../http/response-schemas.ts';
-import { addNamedRoutes } from '../named/named-routes.ts';
+import { type Fault, invalid, noSuch, unavailable } from '../http/problem.ts';
+import { json, problems, TAGS } from '../http/response-schemas.ts';
+import { addNamedRoutes, type Resolving } from '../named/named-routes.ts';
 import { answerRun } from '../runs/answers.ts';
 import { run } from '../runs/schemas.ts';
-import { answerNotifier } from './answers.ts';
-import { resolveNotifier } from './inputs.ts';
-import { notifier, notifierInput } from './schemas.ts';
+import { notifier, type NotifierInput, notifierInput } from './schemas.ts';
+import { isoInstant } from '../../core/instant.ts';
+import type { StoredNotifier } from '../../store/notifiers/rows.ts';
+import { CHANNEL_SETUPS, type Filling } from './channel-setups.ts';
+import type { HandoffTarget } from '../../core/schedules/schedule.ts';
+import { sealTarget } from '../../core/schedules/target-secrets.ts';
+import { NO_KEY } from '../targets/inputs.ts';
+import { fileRules } from '../targets/secret-files.ts';
 
 export function addNotifierRoutes(api: Api, deps: ApiDeps): void {
   addNamedRoutes(api, deps, {
@@ -59,4 +64,47 @@ function addTestRoute(api: Api, deps: ApiDeps): void {
       return reply.code(202).header('Location', `/api/v1/runs/${runId}`).send(answerRun(stored));
     },
   );
+}
+
+type Answer = z.output<typeof notifier>;
+
+/** With its secret values masked. Answers never decrypt anything. */
+function answerNotifier(stored: StoredNotifier): Answer {
+  const { id, description, enabled, on, filter, remindSeconds, afterFailures, fallback, version, updatedAt } =
+    stored;
+  return {
+    id,
+    description,
+    enabled,
+    on: [...on],
+    filter: { ids: [...filter.ids], label: [...filter.label] },
+    channel: CHANNEL_SETUPS[stored.channel].answerOf(stored.target as never),
+    remindSeconds,
+    afterFailures,
+    fallback,
+    version,
+    updatedAt: isoInstant(updatedAt),
+  };
+}
+
+/**
+ * A notifier as it was sent, in the form in which it is stored. Values that were sent masked are filled in from the stored notifier;
+ * secret values are encrypted. `faults`: of values that cannot be. @throws Problem 400
+ */
+function resolveNotifier(
+  { id: _id, version: _version, updatedAt: _updatedAt, channel, ...rest }: NotifierInput,
+  { current, uid, scope, deps }: Resolving<StoredNotifier>,
+): { content: NotifierContent; faults: Fault[] } {
+  const { secrets: ring, sendsMail, mailToDomains } = deps;
+  const before = current?.target ?? null;
+  const { targetOf, placeOf } = CHANNEL_SETUPS[channel.type];
+  const from: Filling = {
+    ...{ stored: before, mail: { sends: sendsMail, domains: mailToDomains } },
+    ...{ files: fileRules(deps, scope), faults: [], impossible: [] },
+  };
+  const given: HandoffTarget = targetOf(channel as never, from);
+  if (from.faults.length > 0) throw invalid(from.faults);
+  const { target, unsealed } = sealTarget(given, { ring, uid, before });
+  const faults = unsealed.map(({ steps }) => ({ path: placeOf(steps), message: NO_KEY }));
+  return { content: { ...rest, channel: channel.type, target }, faults: [...faults, ...from.impossible] };
 }

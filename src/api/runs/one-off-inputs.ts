@@ -8,7 +8,7 @@ import {
 import type { Target } from '../../core/schedules/schedule.ts';
 import type { SecretFile } from '../../core/secrets/secret-file.ts';
 import { type AcceptedRuns, acceptRuns } from '../../operations/runs/submit-one-off-runs.ts';
-import { CannotAccept } from '../../operations/runs/one-off-links.ts';
+import { CannotAccept } from '../../operations/runs/one-off-drafts.ts';
 import { type Fault, invalid, MAX_FAULTS } from '../http/problem.ts';
 import { MAX_LABELS } from '../http/label-schemas.ts';
 import { type OneOffItemInput, type OneOffRunInput, MAX_DEPENDENCIES } from './one-off-schemas.ts';

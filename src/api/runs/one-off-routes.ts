@@ -1,5 +1,5 @@
 import type { Batch, OneOffRun } from '../../core/runs/one-off-run.ts';
-import { MAX_DEPENDENCIES_PER_CALL } from '../../operations/runs/one-off-links.ts';
+import { MAX_DEPENDENCIES_PER_CALL } from '../../operations/runs/one-off-drafts.ts';
 import { isoInstant } from '../../core/instant.ts';
 import { findBatch } from '../../store/runs/search/find-batch.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';

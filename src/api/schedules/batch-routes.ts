@@ -6,17 +6,16 @@ import type { ScheduleChange } from '../../operations/schedules/schedule-writes.
 import { createPace } from '../../runtime/loop/slices.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { type Outlook, fireFaults, lookAhead, outlookOf } from './fire-faults.ts';
+import { fireFaults, lookAhead, type Outlook, outlookOf } from './fire-faults.ts';
 import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';
 import { type Fault, invalid } from '../http/problem.ts';
 import { itemsSent, repeatedInItems } from '../http/also-checks.ts';
-import { encryptedAnew, resolveInput, pauseFaults } from './inputs.ts';
-import { changeOrRefuse } from './writes.ts';
-import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
-import { batchInput, besideItems, itemInput } from './schemas.ts';
-import { noteMany, diffOf, scheduleDiff } from './diff.ts';
+import { encryptedAnew, pauseFaults, resolveInput } from './inputs.ts';
+import { changeOrRefuse, foreignItems, queueFaults } from './writes.ts';
+import { BODY_PROBLEMS, json, problems, TAGS } from '../http/response-schemas.ts';
 import { type FileRules, fileRules } from '../targets/secret-files.ts';
-import { foreignItems, queueFaults } from './scope-faults.ts';
+import { batchInput, besideItems, itemInput } from './schemas.ts';
+import { diffOf, noteMany, scheduleDiff } from './diff.ts';
 
 type BatchItem = z.output<typeof batchInput>['items'][number];
 

@@ -16,10 +16,9 @@ import { encodeCursor, limitQuery, pageOf, pageSchema, scheduleCursor } from '..
 import { checkPreconditions, etagOf, ifMatchHeader, preconditionHeaders } from '../http/preconditions.ts';
 import { noSuch } from '../http/problem.ts';
 import { answerSchedule } from './answers.ts';
-import { answerTo, shownKeys } from './shown-keys.ts';
+import { answerTo, shownKeys, withNextFires } from './shown-schedules.ts';
 import { addObservedRoutes } from './observed-routes.ts';
 import { accepted, resolveInput, resolvePatch } from './inputs.ts';
-import { withNextFires } from './next-fires.ts';
 import { changeOne } from './writes.ts';
 import { BODY_PROBLEMS, json, nothing, problems, TAGS } from '../http/response-schemas.ts';
 import { labelQuery, scheduleIdParams, text, wordList } from '../http/common-schemas.ts';

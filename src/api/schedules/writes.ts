@@ -1,19 +1,20 @@
 import type { Caller } from '../../core/access/roles.ts';
 import { CronError } from '../../core/cron/cron.ts';
-import type { CannotFollow } from '../../operations/schedules/followed-schedules.ts';
+import type { CannotFollow } from '../../operations/schedules/check-names.ts';
 import type { UnknownName } from '../../operations/references.ts';
 import {
-  type ScheduleChangeDeps,
   changeSchedules,
+  type ScheduleChangeDeps,
   tryToChangeSchedules,
 } from '../../operations/schedules/schedule-changes.ts';
 import type { ChangedSchedule, ScheduleChange } from '../../operations/schedules/schedule-writes.ts';
 import type { ApiDeps } from '../deps.ts';
 import { noteOne } from './diff.ts';
 import type { AcceptedWrite } from './inputs.ts';
-import { withNextFires } from './next-fires.ts';
-import { queueFaults } from './scope-faults.ts';
+import { withNextFires } from './shown-schedules.ts';
 import { type Fault, invalid, unforeseen } from '../http/problem.ts';
+import { beyondScope, owns, type Scope, sees } from '../../core/access/scope.ts';
+import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
 
 /** Impossible values and names of things that do not exist are refused together, so that one answer names every fault. */
 export async function changeOne(
@@ -84,4 +85,19 @@ function outsideOfTheDatabase(decide: ScheduleChange['decide']): ScheduleChange[
       throw error instanceof TypeError || error instanceof RangeError ? unforeseen(error) : error;
     }
   };
+}
+
+/** Items of a batch that a caller of this scope may not write. Whether there are such schedules, this does not ask. */
+export function foreignItems(items: readonly { id: string }[], scope: Scope): Fault[] {
+  return items.flatMap(({ id }, index) =>
+    owns(scope, id) ? [] : [{ path: `/items/${index}/id`, message: beyondScope(scope) }],
+  );
+}
+
+/** A queue needs no entry to be named: so what the caller does not see is no unknown one, but one of others. */
+export function queueFaults({ target }: Definition, current: Schedule | null, scope: Scope): Fault[] {
+  if (target.type !== 'pull' || sees(scope, target.queue)) return [];
+  const before = current?.definition.target;
+  if (before?.type === 'pull' && before.queue === target.queue) return [];
+  return [{ path: '/target/queue', message: beyondScope(scope) }];
 }

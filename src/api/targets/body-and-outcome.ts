@@ -12,7 +12,7 @@ import { withoutFault } from '../http/common-schemas.ts';
 import { isObject } from '../http/json/json-body.ts';
 import type { Fault } from '../http/problem.ts';
 import { MASK, MAX_HEADER_VALUE_LENGTH } from './http-call-schemas.ts';
-import { orFile, secretFile } from './secret-file-schemas.ts';
+import { orFile, secretFile } from './secret-files.ts';
 
 const MAX_TEMPLATE_BYTES = 64 * 1024;
 const MAX_TEXT = 1024;

@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { Role } from '../../core/access/roles.ts';
 import { type Scope, beyondScope, sees } from '../../core/access/scope.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
@@ -73,3 +74,28 @@ const FOR_ADMINS = 'only an admin names a secret file, or a caller with a scope 
 const OF_FILES = 'the name of a secret file begins with one of its prefixes, or with shared.';
 const NO_DIRECTORY =
   'cannot name a file: there is no directory of secrets; set FIRELOCK_SECRETS_DIR (docs/connections.md)';
+
+const MAX_FILE_NAME_LENGTH = 255;
+
+export const secretFile = z
+  .strictObject({
+    file: z
+      .string()
+      .max(MAX_FILE_NAME_LENGTH)
+      .regex(/^[A-Za-z0-9][A-Za-z0-9._-]*(\/[A-Za-z0-9][A-Za-z0-9._-]*)*$/, {
+        error:
+          'must be a name, or several with slashes between them, each of letters (A-Z, a-z), digits, dots, dashes or ' +
+          'underscores, and begin with a letter or digit',
+      })
+      .meta({ example: 'github-token' }),
+  })
+  .meta({ id: 'SecretFile', description: 'A file of `FIRELOCK_SECRETS_DIR`, whose content is the value.' });
+
+/** A secret value, or the name of a file that has it. */
+export function orFile(text: z.ZodString, description: string) {
+  return z
+    .union([text, secretFile], {
+      error: ({ input }) => (input === undefined ? 'is required' : 'must be a string, or {"file": "NAME"}'),
+    })
+    .meta({ description });
+}

@@ -1,13 +1,13 @@
 import type { answeredAlert } from '../../api/alerts/routes.ts';
 import type { z } from 'zod';
 import type { auditEntry } from '../../api/audit/routes.ts';
-import type { calendar } from '../../api/calendars/schemas.ts';
+import type { calendar } from '../../api/calendars/routes.ts';
 import type { connection } from '../../api/connections/schemas.ts';
 import type { bulkAnswer } from '../../api/http/bulk-schemas.ts';
 import type { caller } from '../../api/access/me-route.ts';
 import type { instanceList, verification } from '../../api/instances/routes.ts';
 import type { tookOverAnswer } from '../../api/instances/observing-routes.ts';
-import type { limit } from '../../api/limits/schemas.ts';
+import type { limit } from '../../api/limits/routes.ts';
 import type { maintenanceAnswer } from '../../api/maintenance/routes.ts';
 import type { previewedTimes, upcomingTimes } from '../../api/occurrences/preview-schemas.ts';
 import type { backfilled, occurrence } from '../../api/occurrences/schemas.ts';

@@ -35,16 +35,17 @@ import { recordRuns } from '../../store/runs/save-runs.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import { unknownNamesOf } from '../references.ts';
 import type { RunActionDeps } from './act-on-runs.ts';
-import { noteCreated, tagRuns } from './one-off-batch.ts';
 import {
   CannotAccept,
   type Draft,
   type ItemFault,
   type Links,
   linksOf,
+  noteCreated,
   refuseUnknown,
   refuseWhatCannotBe,
-} from './one-off-links.ts';
+  tagRuns,
+} from './one-off-drafts.ts';
 
 interface OneOffDeps extends RunActionDeps {
   /** Tells whether a key was used with the same secret values before. */

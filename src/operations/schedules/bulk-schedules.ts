@@ -16,7 +16,7 @@ import {
 } from '../../store/schedules/search/matching-schedules.ts';
 import { againWhileLocked } from '../runs/again-while-locked.ts';
 import { type BulkOutcome, SAMPLE } from '../runs/bulk-runs.ts';
-import { CannotFollow } from './followed-schedules.ts';
+import { CannotFollow } from './check-names.ts';
 import { type ScheduleChangeDeps, changeFreeSchedules } from './schedule-changes.ts';
 import type { ChangedSchedule } from './schedule-writes.ts';
 

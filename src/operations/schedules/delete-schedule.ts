@@ -13,7 +13,7 @@ import type { Transaction } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
 import { closeAlertsOf } from '../../store/alerts/alert-effects.ts';
-import { byPerson } from './alerts-of-edits.ts';
+import { byPerson } from './follow-edits.ts';
 import { linkCalendars } from '../../store/calendars/calendar-cursors.ts';
 import { followersOf, isFollowedByUnseen } from '../../store/effects/followers.ts';
 import { deleteScheduleAndAbandon } from '../../store/schedules/write-schedules.ts';

@@ -17,8 +17,7 @@ import { reasonOf } from '../../runtime/reason.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { type ScheduleWrite, writeSchedules } from '../../store/schedules/write-schedules.ts';
-import { keepAlerts } from './alerts-of-edits.ts';
-import { type WatchedEdit, keepWatches } from './watch-outcomes.ts';
+import { keepAlerts, keepWatches, type WatchedEdit } from './follow-edits.ts';
 
 /**
  * The pause is over, but the schedule cannot be planned, so it cannot be enabled. It stays paused, so that it can be

@@ -34,15 +34,12 @@ import {
   type StillPaused,
   writeResumed,
 } from './ended-pauses.ts';
-import { type CheckNames, checkNames } from './check-names.ts';
-import { judgeEdited } from './edited-overlaps.ts';
+import { type CheckNames, checkNames, type NamingWrite } from './check-names.ts';
+import { judgeEdited, keepAlerts, keepWatches, type SignedEdit } from './follow-edits.ts';
 import { namedBy, shareCalendarsOf } from '../calendars/named-calendars.ts';
-import { keepAlerts, type SignedEdit } from './alerts-of-edits.ts';
-import type { NamingWrite } from './names-in-scope.ts';
 import { keepPingKeys } from '../observed/keep-ping-keys.ts';
 import { type ChangedSchedule, changedSchedule, decide, type ScheduleChange } from './schedule-writes.ts';
 import { keepFiresToCome, uidWithSkips } from './skip-fires.ts';
-import { keepWatches } from './watch-outcomes.ts';
 
 export interface ScheduleChangeDeps {
   database: Database;

@@ -18,7 +18,7 @@ import { calendarIdsOf, isHeartbeat } from '../../core/timing/timing.ts';
 import { type KnownCalendars, unappliedSince } from '../../store/calendars/calendar-histories.ts';
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
-import { calendarsFor } from './names-in-scope.ts';
+import { calendarsFor } from './check-names.ts';
 import type { Edited } from './plan-before-update.ts';
 import { randomBytes } from 'node:crypto';
 import { uuidV7 } from '../../core/uuid-v7.ts';

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { After } from '../../../src/core/timing/timing.ts';
 import { scheduledForOf } from '../../../src/core/runs/run.ts';
-import { CannotFollow } from '../../../src/operations/schedules/followed-schedules.ts';
+import { CannotFollow } from '../../../src/operations/schedules/check-names.ts';
 import { OperationRefused } from '../../../src/operations/operation-refused.ts';
 import { findSchedule } from '../../../src/store/schedules/search/find-schedules.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';

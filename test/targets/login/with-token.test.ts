@@ -1,9 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Outcome } from '../../../src/core/runs/attempts/outcome.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
-import { AttemptTime } from '../../../src/targets/login/attempt-time.ts';
-import { type OAuthTokens, NoToken } from '../../../src/targets/login/oauth-tokens.ts';
-import { withToken } from '../../../src/targets/login/with-token.ts';
+import { AttemptTime, withToken } from '../../../src/targets/login/with-token.ts';
+import { NoToken, type OAuthTokens } from '../../../src/targets/login/oauth-tokens.ts';
 import { never } from '../receivers.ts';
 import { tokenClient } from './clients.ts';
 
