@@ -44,14 +44,27 @@ export async function planOrApply(
   }
 }
 
-async function inOrder(
+async function inOrder(cli: Cli, path: string, options: FileOptions, isApplied: boolean): Promise<number> {
+  const plan = await carryOut(
+    cli,
+    { path, text: await fileText(path, cli.surroundings) },
+    options,
+    isApplied,
+  );
+  const { changes, unchanged } = plan;
+  cli.output().show({ changes, unchanged, applied: isApplied }, (view) => planLines(plan, view, isApplied));
+  return changes.length === 0 ? EXIT.done : CHANGES;
+}
+
+/** @throws CliError, Refused */
+export async function carryOut(
   cli: Cli,
-  path: string,
+  { path, text }: { path: string; text: string },
   { prune = false, set, variable }: FileOptions,
   isApplied: boolean,
-): Promise<number> {
+): Promise<FilePlan> {
   const variables = variablesOf(cli, variable);
-  const file = readSchedulesFile(await fileText(path, cli.surroundings), { variables, set });
+  const file = readSchedulesFile(text, { variables, set });
   if (prune && file.set === null && !file.isBroken)
     file.faults.push({ line: 1, message: '--prune needs the name of a set: `set` in the file, or --set' });
   if (file.isBroken) throw faulty(path, file.faults);
@@ -59,9 +72,7 @@ async function inOrder(
   const plan = await planFile(caller, file, { prune });
   if (plan.faults.length > 0) throw faulty(path, plan.faults);
   if (isApplied) await apply(caller, path, plan);
-  const { changes, unchanged } = plan;
-  cli.output().show({ changes, unchanged, applied: isApplied }, (view) => planLines(plan, view, isApplied));
-  return changes.length === 0 ? EXIT.done : CHANGES;
+  return plan;
 }
 
 /** Those that the caller lists. @throws CliError */

@@ -2,11 +2,14 @@ import { calledIn, curlTarget, readCurl } from './curl-target.ts';
 import { dayHints } from './day-hints.ts';
 import { withoutPasswords } from './line-secrets.ts';
 import { accountNoted, checkWords } from './line-words.ts';
+import { reportsAlready } from './reporting-lines.ts';
 import {
   NotCarriedOver,
   StaysCommand,
   type Import,
+  type Imported,
   type ImportOptions,
+  type LineCommand,
   checkTimes,
   createIds,
 } from './imported.ts';
@@ -35,7 +38,7 @@ export function readCrontab(text: string, options: CrontabOptions): Import {
     const trimmed = source.replace(/^[ \t]+/, '');
     if (trimmed === '' || trimmed.startsWith('#')) continue;
     try {
-      readLine(state, trimmed, line, read);
+      readLine(state, trimmed, { line, indent: source.length - trimmed.length }, read);
     } catch (error) {
       if (!(error instanceof NotCarriedOver)) throw error;
       const shown = withoutPasswords(trimmed, state.env) ?? trimmed;
@@ -45,11 +48,16 @@ export function readCrontab(text: string, options: CrontabOptions): Import {
   return read;
 }
 
-function readLine(state: State, text: string, line: number, { schedules, remarks }: Import): void {
+function readLine(
+  state: State,
+  text: string,
+  { line, indent }: { line: number; indent: number },
+  { schedules, remarks }: Import,
+): void {
   const [, name, value = ''] = /^([A-Za-z_]\w*)[ \t]*=[ \t]*(.*?)[ \t]*$/.exec(text) ?? [];
   if (name === undefined) {
-    const { fields, notes } = scheduleOf(state, text);
-    schedules.push({ line, fields });
+    const { fields, command, notes } = scheduleOf(state, text);
+    schedules.push({ line, fields, command: { ...command, at: indent + command.at } });
     remarks.push(...notes.map((note) => ({ line, message: note, isLost: false })));
     return;
   }
@@ -77,7 +85,10 @@ function setVariable(state: State, name: string, value: string): string | null {
   return name === 'TZ' ? 'TZ is the zone of the commands, and not of the times: CRON_TZ is' : null;
 }
 
-function scheduleOf(state: State, text: string): { fields: Record<string, unknown>; notes: string[] } {
+function scheduleOf(
+  state: State,
+  text: string,
+): Pick<Imported, 'fields'> & { command: LineCommand; notes: string[] } {
   // cronie: a line that begins with a dash is not logged.
   const words = text.replace(/^-(?=[\d*])/, '');
   const count = (words.startsWith('@') ? 1 : 5) + (state.isSystem ? 1 : 0);
@@ -85,6 +96,8 @@ function scheduleOf(state: State, text: string): { fields: Record<string, unknow
   if (parts === undefined) throw new NotCarriedOver(`has fewer than ${count + 1} fields`);
   const source = parts.pop() ?? '';
   const user = state.isSystem ? (parts.pop() ?? '') : null;
+  if (reportsAlready(source))
+    throw new NotCarriedOver('it reports to firelock: import the crontab that this one was made from');
   checkWords(source, user);
   const cron = cronOf(parts);
   const timezone = state.cronTimezone ?? state.timezone;
@@ -102,8 +115,13 @@ function scheduleOf(state: State, text: string): { fields: Record<string, unknow
     catchUp: 'skip',
     retry: retry ?? { maxAttempts: 1 },
   };
-  const hints = dayHints({ cron, command: splitAtPercent(source).command });
-  return { fields, notes: [...accountNoted(source, user), ...notes, ...hints] };
+  const { command } = splitAtPercent(source);
+  const hints = dayHints({ cron, command });
+  return {
+    fields,
+    command: { text: command, at: text.length - source.length, shell: state.env['SHELL'] ?? '/bin/sh' },
+    notes: [...accountNoted(source, user), ...notes, ...hints],
+  };
 }
 
 interface Command {

@@ -4,17 +4,25 @@ import { CliError, EXIT, usageError } from '../../exit-codes.ts';
 export function decoded(bytes: Buffer, path: string, encoding = 'utf-8'): string {
   const text = decode(bytes, encoding);
   if (text !== null) return text;
-  let line = 1;
-  for (let from = 0; from < bytes.length; line += 1) {
-    const end = bytes.indexOf(0x0a, from);
-    const next = end < 0 ? bytes.length : end + 1;
-    if (decode(bytes.subarray(from, next), encoding) === null) break;
-    from = next;
+  let line = 0;
+  for (const one of linesIn(bytes)) {
+    line += 1;
+    if (decode(one, encoding) === null) break;
   }
   throw new CliError(
     EXIT.failed,
     `${path}:${line}: not in ${encoding}: --encoding says in which it is, as latin1`,
   );
+}
+
+/** With their line breaks. */
+export function* linesIn(bytes: Buffer): Generator<Buffer, void, void> {
+  for (let from = 0; from < bytes.length;) {
+    const end = bytes.indexOf(0x0a, from);
+    const next = end < 0 ? bytes.length : end + 1;
+    yield bytes.subarray(from, next);
+    from = next;
+  }
 }
 
 function decode(bytes: Uint8Array, encoding: string): string | null {

@@ -10,6 +10,16 @@ import { listItem } from '../yaml-text.ts';
 export interface Imported {
   line: number;
   fields: Record<string, unknown>;
+  /** Of a line of a crontab. */
+  command?: LineCommand;
+}
+
+export interface LineCommand {
+  text: string;
+  /** So many characters of its line come before it. */
+  at: number;
+  /** Runs it. */
+  shell: string;
 }
 
 /** Parts that are not carried over, or not completely. */
