@@ -27,13 +27,18 @@ async function perform(url: string, request: IncomingMessage, response: ServerRe
     }),
   );
   const { code, out, err } = await firelock(
-    args.map((word) => (existsSync(join(folder, word)) ? join(folder, word) : word)),
+    args.map((word, index) => (isFile(args[index - 1], join(folder, word)) ? join(folder, word) : word)),
     { url, env, input: await text(request), now: Date.now(), daemon: NO_DAEMON },
   );
   // 2 without a word on standard error: `plan` or `apply` has found something to change.
   await writeFile(`${call}.code`, String(code === 2 && err === '' ? 0 : code));
   await writeFile(`${call}.err`, err);
   response.end(out);
+}
+
+/** One that is there, or is to be written. */
+function isFile(before: string | undefined, path: string): boolean {
+  return before === '--crontab-out' || existsSync(path);
 }
 
 /** What works on the database of a daemon is understood, and then not done. */

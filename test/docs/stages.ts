@@ -103,6 +103,21 @@ export const STAGES: Readonly<Record<string, PageStage>> = {
       expect(ended).toMatchObject({ on: false });
     },
   },
+  'docs/moving-here.md': {
+    prepare: () => Promise.resolve({ files: { mycrontab: '0 2 * * * /usr/bin/backup\n' } }),
+    after: async (api, said) => {
+      const out = said.map((one) => one.out).join('');
+      expect(out).toMatch(/reports to +\/ping\/[\w-]{22}/);
+      expect(out).toContain('"cron": "0 12 * * MON-FRI",\n  "timezone": "Europe/Berlin"');
+      const { body } = await api.call('GET', '/api/v1/schedules');
+      const items = body['items'] as unknown as { id: string; observe: unknown }[];
+      expect(items.map(({ id, observe }) => [id, observe]).sort()).toEqual([
+        ['backup-85e259d5', null],
+        ['invoices', { until: '2090-02-03T12:30:00.000Z' }],
+        ['shop.report', { until: null }],
+      ]);
+    },
+  },
   'docs/notifications.md': {
     shapes: ['version', 'updatedAt'],
     after: (_, said) => {

@@ -68,7 +68,7 @@ export async function writeReporting(cli: Cli, target: string, given: Reporting)
   cli
     .output()
     .note(
-      `applied; ${count} lines of ${target} report to ${server.url}: install it in the place of what was read`,
+      `applied; lines of ${target} that report to ${server.url}: ${count}; install it in the place of what was read`,
     );
 }
 

@@ -6,7 +6,7 @@ import type { IsolationStage } from './isolation-stage.ts';
 
 /** The witnesses have a scope, and what burdens them has another one. */
 const variables = { FIRELOCK_SCOPES: 'witness-,herd-' };
-/** As docs/shares.md says. */
+/** As docs/teams.md says. */
 const allowedMs = 250;
 const HERD = 100_000;
 const LANES = 1_000;

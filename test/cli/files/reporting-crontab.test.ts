@@ -96,7 +96,7 @@ test('the crontab is the same but for what reports, has the key of each schedule
     keys.map((key) => [api.url, key]),
   );
   expect(made.err).toMatch(/^-:6: not carried over: @reboot/m);
-  expect(made.err).toMatch(/^applied; 3 lines of .* report to /m);
+  expect(made.err).toMatch(/^applied; lines of .* that report to .*: 3;/m);
   expect(await readdir(folder)).not.toContainEqual(expect.stringContaining('draft'));
 
   const again = await reporting(made.bytes ?? '', ['--system', '--encoding', 'latin1']);
