@@ -25,7 +25,7 @@ const tokenLines = (operatorsRole: string) =>
     )
     .join('');
 
-it('an admin makes a schedule in the browser, fires it, pauses it, learns why it did not run, and takes it all back', async (context) => {
+it('an admin makes a schedule in the browser, fires it, pauses it, learns why it did not run, takes it all back, and watches a job that runs elsewhere', async (context) => {
   const folder = await mkdtemp(join(tmpdir(), 'firelock-tokens-'));
   onTestFinished(() => rm(folder, { recursive: true }));
   const tokens = join(folder, 'tokens');
@@ -43,6 +43,7 @@ it('an admin makes a schedule in the browser, fires it, pauses it, learns why it
   await pauseAndAskWhy(page, stage);
   await changeAndRevert(page, stage);
   await meetSomebodyElse(page, stage);
+  await watchWhatRunsElsewhere(page, stage);
   await lookWithoutRights(stage, () => writeFile(tokens, tokenLines('viewer')));
   expect(faults).toEqual([]);
   await receiver.close();
@@ -169,6 +170,38 @@ async function meetSomebodyElse(page: Page, { daemon }: Stage<Daemon>): Promise<
   await page.getByRole('button', { name: 'team:billing' }).waitFor();
   const { body } = await daemon.call('GET', '/api/v1/schedules/journey', undefined, bearer('admin'));
   expect(body).toMatchObject({ cron: '0 5 * * *', labels: { team: 'billing' } });
+}
+
+async function watchWhatRunsElsewhere(page: Page, { daemon, open }: Stage<Daemon>): Promise<void> {
+  const observe = { until: '2099-01-01T00:00:00Z' };
+  const definition = { everySeconds: 86_400, observe, target: { type: 'pull', queue: 'elsewhere' } };
+  const { body } = await daemon.call('PUT', '/api/v1/schedules/elsewhere', definition, bearer('admin'));
+  const { pingKey } = body as { pingKey: string };
+  await daemon.call('GET', `/ping/${pingKey}/7`);
+  await page.goto(`${daemon.url}/schedules/elsewhere`);
+  const block = page.getByRole('region', { name: 'Observed' });
+  await block.getByText(/Observed until 2099-01-01 .*, then sent/).waitFor();
+  await block.getByText('expected, last 30 days').waitFor();
+  const figures = await block.locator('dl.figures > div').allInnerTexts();
+  expect(figures.map((text) => text.replace(/\s*\n\s*/, ': ')).slice(0, 5)).toEqual([
+    ...['expected, last 30 days: 0', 'reported: 0', 'missed: 0', 'extra: 1', 'failed: 0'],
+  ]);
+  await page.getByRole('region', { name: 'Last runs' }).getByText('observed, extra').waitFor();
+  await page.getByText(/Expected next at/).waitFor();
+  await block.getByText(`${daemon.url}/ping/${pingKey}`).waitFor();
+  await block.getByRole('button', { name: 'New address…' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Replace it' }).click();
+  await page.getByText('Its job has to report to the new address now.').waitFor();
+  await block.getByText(`${daemon.url}/ping/${pingKey}`).waitFor({ state: 'detached' });
+  await block.getByRole('button', { name: 'Copy the address' }).click();
+  const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+  expect((await fetch(copied)).status).toBe(200);
+  expect((await daemon.call('GET', `/ping/${pingKey}`)).status).toBe(404);
+  await page.getByRole('link', { name: 'all of them' }).click();
+  await page.getByText('observed, extra').nth(1).waitFor();
+  const viewer = await open('/schedules/elsewhere', { token: tokenOf('viewer') });
+  await viewer.page.getByText('Where its job reports is shown to operators and admins.').waitFor();
+  expect([await viewer.page.getByText('/ping/').count(), viewer.faults]).toEqual([0, []]);
 }
 
 /** A viewer is offered nothing, an operator what is theirs; and whose rights end meanwhile is told so. */

@@ -38,19 +38,27 @@ export function Badge({ status, title }: { status: string; title?: string | unde
 }
 
 interface RunBadgeProps {
-  run: Pick<Run, 'status' | 'claimedAt'>;
+  run: Pick<Run, 'status' | 'claimedAt' | 'observed' | 'trigger'>;
   /** Of its schedule. */
   zone?: string | null | undefined;
   shown?: string | undefined;
   title?: string | undefined;
+  /** Its schedule expects no fires, so none is extra. */
+  isBeat?: boolean;
 }
 
-/** The status of a run; of one in flight since when, which its status does not say. */
-export function RunBadge({ run, zone, shown, title }: RunBadgeProps) {
+/** The status of a run; of one in flight since when, and of one that was not sent so much, which its status does not say. */
+export function RunBadge({ run, zone, shown, title, isBeat = false }: RunBadgeProps) {
   const since = underWaySince(run);
   return (
     <>
       <Badge status={run.status} title={title} />
+      {run.observed && (
+        <span class="quiet" title="Nothing was sent: another scheduler runs the job">
+          {' '}
+          observed{run.trigger === 'reported' && !isBeat && ', extra'}
+        </span>
+      )}
       {since !== null && (
         <span class="quiet">
           {' '}

@@ -75,9 +75,11 @@ export function Actions({ run, hasSchedule, onDone }: Props) {
 
 const RETRIED = ['failed', 'unknown', 'abandoned', 'skipped', 'cancelled'];
 
-function offered({ status, finishedAt, scheduleId }: WholeRun, hasSchedule: boolean): Action[] {
+function offered({ status, finishedAt, scheduleId, observed }: WholeRun, hasSchedule: boolean): Action[] {
   return [
-    ...(RETRIED.includes(status) && (scheduleId === null || hasSchedule) ? (['retry'] as const) : []),
+    ...(RETRIED.includes(status) && !observed && (scheduleId === null || hasSchedule)
+      ? (['retry'] as const)
+      : []),
     ...(finishedAt === null ? (['cancel'] as const) : []),
     ...(hasSchedule ? (['fire'] as const) : []),
   ];

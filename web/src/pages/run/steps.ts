@@ -102,19 +102,23 @@ function lastStep(run: WholeRun, reached: number, now: number): Step | null {
     return { ...step(worked ? 'work' : 'wait', 'calm', reached, ended(run, worked)), to };
   }
   if (status === 'waiting') return step('wait', 'calm', reached, waitsFor(run));
-  if (status === 'running')
-    return step(
-      'work',
-      'busy',
-      reached,
-      run.workerId === null ? 'The target works on it' : 'A worker works on it',
-    );
+  if (status === 'running') return step('work', 'busy', reached, worksOn(run));
   if (run.claimedBy !== null) {
     const from = Math.max(reached, Date.parse(run.handoffStartedAt ?? run.claimedAt ?? run.updatedAt));
     const label = `${run.attempts}: under way`;
     return { ...step('attempt', 'busy', from, `Attempt ${run.attempts} is under way`), label };
   }
-  return step('wait', 'calm', reached, run.queue === null ? 'Waits for its attempt' : 'Waits for a worker');
+  return step('wait', 'calm', reached, awaits(run));
+}
+
+function awaits({ observed, queue }: WholeRun): string {
+  if (observed) return 'Waits for a report of its job';
+  return queue === null ? 'Waits for its attempt' : 'Waits for a worker';
+}
+
+function worksOn({ observed, workerId }: WholeRun): string {
+  if (observed) return 'Its job has reported that it began';
+  return workerId === null ? 'The target works on it' : 'A worker works on it';
 }
 
 function ended({ status }: WholeRun, worked: boolean): string {

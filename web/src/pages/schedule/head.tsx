@@ -33,12 +33,15 @@ export function Head({ schedule, onDone }: { schedule: Schedule; onDone: () => v
 
 /** The status in words. */
 function Standing({ schedule }: { schedule: Schedule }) {
-  const { status, timezone, nextFireAt, lastFireAt, error, after, late } = schedule;
+  const { status, timezone, nextFireAt, lastFireAt, error, after, late, observe } = schedule;
+  const isExpected = (at: string) =>
+    observe !== null && (observe.until === null || Date.parse(at) < Date.parse(observe.until));
   return (
     <span>
       {status === 'active' && nextFireAt !== null && (
         <>
-          Fires next at <Time at={nextFireAt} zone={timezone} relative="next" />.
+          {isExpected(nextFireAt) ? 'Expected' : 'Fires'} next at{' '}
+          <Time at={nextFireAt} zone={timezone} relative="next" />.
         </>
       )}
       {status === 'active' && after !== null && <>Fires when runs of {parentText(after.scheduleId)} end.</>}
@@ -54,7 +57,7 @@ function Standing({ schedule }: { schedule: Schedule }) {
       )}{' '}
       {lastFireAt !== null && (
         <span class="quiet">
-          It fired last <Ago at={lastFireAt} />.
+          It {isExpected(lastFireAt) ? 'was expected' : 'fired'} last <Ago at={lastFireAt} />.
         </span>
       )}
     </span>

@@ -6,7 +6,7 @@ import { Table } from '../../parts/lists/table.tsx';
 import { Time, durationText } from '../../parts/time.tsx';
 import type { Polled } from '../../state/poll.ts';
 import { href } from '../../state/route.ts';
-import { durationOf } from './figures.ts';
+import { durationOf, isHeartbeat } from './figures.ts';
 
 /** The last few runs, whatever started them. */
 export function RecentRuns({ schedule, runs }: { schedule: Schedule; runs: Polled<{ items: Run[] }> }) {
@@ -31,7 +31,9 @@ export function RecentRuns({ schedule, runs }: { schedule: Schedule; runs: Polle
   );
 }
 
-function Runs({ schedule: { timezone }, runs }: { schedule: Schedule; runs: readonly Run[] }) {
+function Runs({ schedule, runs }: { schedule: Schedule; runs: readonly Run[] }) {
+  const { timezone } = schedule;
+  const isBeat = isHeartbeat(schedule);
   return (
     <Table
       label="Last runs"
@@ -42,7 +44,7 @@ function Runs({ schedule: { timezone }, runs }: { schedule: Schedule; runs: read
         { head: 'Due at', cell: ({ scheduledFor }) => <Time at={scheduledFor} zone={timezone} /> },
         {
           head: 'Status',
-          cell: (run) => <RunBadge run={run} zone={timezone} title={run.reason ?? undefined} />,
+          cell: (run) => <RunBadge {...{ run, isBeat }} zone={timezone} title={run.reason ?? undefined} />,
         },
         { head: 'Started by', kind: 'minor', cell: ({ trigger }) => trigger },
         { head: 'Late by', kind: 'number', cell: ({ latenessMs }) => durationText(latenessMs) },

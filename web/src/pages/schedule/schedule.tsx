@@ -13,6 +13,7 @@ import { place } from '../../state/route.ts';
 import { Definition } from './definition.tsx';
 import { Gone } from './gone.tsx';
 import { Head } from './head.tsx';
+import { Observed } from './observed.tsx';
 import { callPath } from './path.ts';
 import { RecentRuns } from './recent-runs.tsx';
 import './schedule.css';
@@ -59,6 +60,7 @@ function Shown({ schedule, refreshSchedule }: { schedule: Schedule; refreshSched
     <div class="stack">
       <Head schedule={schedule} onDone={refresh} />
       <OpenAlerts scheduleId={id} />
+      {schedule.observe && <Observed schedule={schedule} until={schedule.observe.until} onDone={refresh} />}
       {hasTimes && isReady && (
         <Why
           asOf={`${schedule.version} ${done}`}

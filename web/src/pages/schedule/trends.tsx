@@ -1,6 +1,7 @@
 import { get } from '../../api/http.ts';
 import type { Run, Schedule, Stats } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { Curve } from '../../parts/curves/curve.tsx';
+import { Figures } from '../../parts/figures.tsx';
 import { Loaded } from '../../parts/states.tsx';
 import { durationText } from '../../parts/time.tsx';
 import { usePoll } from '../../state/poll.ts';
@@ -79,16 +80,7 @@ function Counts({ stats, hours }: { stats: Stats; hours: number }) {
     ['late by, median', durationText(lateness.p50Ms)],
     ['late by, p95', durationText(lateness.p95Ms)],
   ] as const;
-  return (
-    <dl class="figures">
-      {figures.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value}</dd>
-        </div>
-      ))}
-    </dl>
-  );
+  return <Figures figures={figures} />;
 }
 
 function Curves({ schedule: { timezone }, runs }: { schedule: Schedule; runs: readonly Run[] }) {

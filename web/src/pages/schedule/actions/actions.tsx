@@ -23,6 +23,7 @@ const DIALOGS: Record<'fire' | 'pause' | 'backfill' | 'delete', ComponentType<Di
 export function Actions({ schedule, onDone }: { schedule: Schedule; onDone: () => void }) {
   const [open, setOpen] = useState<keyof typeof DIALOGS | null>(null);
   const { act, isBusy } = useAct();
+  const observesForEver = schedule.observe?.until === null;
   const resume = () =>
     act(async () => {
       await call('PATCH', callPath(schedule.id), { body: { enabled: true } });
@@ -32,7 +33,7 @@ export function Actions({ schedule, onDone }: { schedule: Schedule; onDone: () =
   const Shown = open === null ? null : DIALOGS[open];
   return (
     <>
-      {may('operator') && (
+      {may('operator') && schedule.target !== null && (
         <button type="button" class="main" onClick={() => setOpen('fire')}>
           Fire now…
         </button>
@@ -47,7 +48,7 @@ export function Actions({ schedule, onDone }: { schedule: Schedule; onDone: () =
           Resume
         </button>
       )}
-      {may('operator') && schedule.after === null && (
+      {may('operator') && schedule.after === null && !observesForEver && (
         <button type="button" onClick={() => setOpen('backfill')}>
           Backfill…
         </button>
