@@ -206,9 +206,11 @@ describe('every example works as it stands:', () => {
   );
   test.each(all)('%s', async (_name, id, value) => {
     const { path, method, operation } = operations.get(id) ?? { path: '', method: '' };
+    const key = path.includes('{key}') ? await keyOfObserved() : '';
     const at = path
       .replace('/runs/{id}', () => `/runs/${runOf(id)}`)
-      .replace(/\{(.+?)\}/, (_match, parameter) => {
+      .replace('{key}', key)
+      .replaceAll(/\{(.+?)\}/g, (_match, parameter) => {
         const found = operation?.parameters?.find((one) => one.in === 'path' && one.name === parameter);
         return String(found?.schema.example);
       });
@@ -224,6 +226,12 @@ describe('every example works as it stands:', () => {
     ]);
     if (id === 'claimRuns') runs = idsIn(answer);
   });
+
+  /** Of the schedule of the examples. */
+  async function keyOfObserved(): Promise<string> {
+    const { body } = await api.call('PATCH', '/api/v1/schedules/nightly-report', { observe: {} });
+    return String(body['pingKey']);
+  }
 
   function runOf(id: string): string {
     const run = id === 'completeRun' ? runs.shift() : runs[0];

@@ -23,7 +23,9 @@ const file = join(import.meta.dirname, '..', '..', 'openapi', 'openapi.json');
 const { paths } = JSON.parse(readFileSync(file, 'utf8')) as {
   paths: Record<string, Record<string, Operation>>;
 };
-const routes = Object.entries(paths).flatMap(([path, operations]) =>
+// What is wrong about a report is that nothing has its key: `pings.test.ts` has the rest.
+const ofAll = Object.entries(paths).filter(([path]) => !path.includes('{key}'));
+const routes = ofAll.flatMap(([path, operations]) =>
   Object.entries(operations).map(([method, { requestBody }]): Route => {
     // A text may be anything: `run-logs.test.ts` has what is refused.
     const hasBody = requestBody?.content['application/json'] !== undefined;

@@ -37,10 +37,9 @@ test.each(declared.map(({ path, methods }) => [path, methods] as const))(
   async (path, methods) => {
     const isBoth = ALSO_A_SCHEDULE.includes(path);
     const allowed = [...methods, ...(isBoth ? ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE'] : [])].sort();
-    const at = path.replace(
-      /\{.+?\}/,
-      path.includes('/runs/') ? '019a9f00-0000-7000-8000-000000000000' : 'there',
-    );
+    const at = path
+      .replace('{project}', '1')
+      .replaceAll(/\{.+?\}/g, path.includes('/runs/') ? '019a9f00-0000-7000-8000-000000000000' : 'there');
     for (const method of METHODS.filter((one) => !allowed.includes(one) && one !== 'CONNECT')) {
       const answer = await call(method, at);
       // The answer to HEAD is never more than its head.

@@ -49,7 +49,7 @@ func makeSchedule(client *firelock.ClientWithResponses) {
 	schedule := firelock.ScheduleInput{
 		Cron:     &cron,
 		Timezone: ptr("Europe/Berlin"),
-		Target:   target,
+		Target:   &target,
 		Payload:  map[string]any{"report": "daily"},
 		Labels:   &map[string]string{"team": "billing"},
 		Retry:    &firelock.RetryInput{MaxAttempts: ptr(2)},

@@ -210,6 +210,9 @@ export const EXAMPLES: Readonly<Record<string, Examples>> = {
       value: { attempt: 1, workerId: 'reports-7', status: 'failed', retry: true, error: 'The disk is full' },
     },
   },
+  pingWithText: { done: { summary: 'What it has done', value: '{"rows": 1200}' } },
+  pingWordWithText: { start: { summary: 'It begins', value: 'by hand' } },
+  checkInWithText: { done: { summary: 'What it has done', value: '1200 rows' } },
   releaseRun: {
     unbegun: { summary: 'Another worker may have it', value: { attempt: 1, workerId: 'reports-7' } },
   },

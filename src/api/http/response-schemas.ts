@@ -14,6 +14,7 @@ export const TAGS = {
   connections: 'Connections',
   alerts: 'Alerts',
   notifiers: 'Notifiers',
+  reports: 'Reports',
   instances: 'Instances',
   signs: 'Signs of life',
 } as const;

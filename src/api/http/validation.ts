@@ -87,7 +87,8 @@ async function checkItems(schema: z.ZodType, body: unknown): Promise<Fault[]> {
 
 type PathOf = (path: readonly PropertyKey[]) => string;
 
-const parameter: PathOf = ([name = '']) => String(name);
+/** Of a parameter: its name. */
+export const parameter: PathOf = ([name = '']) => String(name);
 
 function faultsOf(issue: z.core.$ZodIssue, pathOf: PathOf): Fault[] {
   if (issue.code === 'unrecognized_keys') {

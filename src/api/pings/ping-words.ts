@@ -1,6 +1,8 @@
+import { z } from 'zod';
 import type { ToldReport } from '../../core/runs/observed/apply-report.ts';
 import type { ReportKind } from '../../core/runs/observed/match-report.ts';
-import { type Fault, invalid, nothingHere } from '../http/problem.ts';
+import { invalid, nothingHere } from '../http/problem.ts';
+import { checkValue, parameter } from '../http/validation.ts';
 
 type Said = Pick<ToldReport, 'kind' | 'why'>;
 
@@ -21,42 +23,60 @@ export function readWord(word: string): Said {
     : { kind: 'failure', why: `the job ended with exit code ${word}` };
 }
 
-/** The `rid` of a ping. @throws Problem 400, also for parameters that there are not */
-export function readQuery(query: Readonly<Record<string, unknown>>): { rid: string | null } {
-  const unknown = Object.keys(query).filter((name) => name !== 'rid');
-  const faults: Fault[] = unknown.map((path) => ({ path, message: 'is unknown' }));
-  const rid = readId('rid', query['rid'], faults);
-  if (faults.length > 0) throw invalid(faults);
-  return { rid };
+const UUID = /^(?:[\da-fA-F]{32}|[\da-fA-F]{8}(?:-[\da-fA-F]{4}){3}-[\da-fA-F]{12})$/;
+
+/** In any form that programs write, to the one that is stored. */
+const rid = z
+  .string()
+  .regex(UUID, { error: 'must be a UUID, with or without dashes' })
+  .overwrite((text) =>
+    text
+      .replaceAll('-', '')
+      .toLowerCase()
+      .replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-'),
+  )
+  .optional()
+  .meta({
+    description: 'Joins the reports of one execution.',
+    example: '0197b6de-0000-7000-8000-00000000abcd',
+  });
+
+export const pingQuery = z.strictObject({ rid });
+
+/** @throws Problem 400, also for parameters that there are not */
+export function readQuery(query: unknown): { rid: string | null } {
+  return { rid: read(pingQuery, query).rid ?? null };
 }
 
-const STATUSES: ReadonlyMap<unknown, ReportKind> = new Map([
-  ['in_progress', 'start'],
-  ['ok', 'success'],
-  ['error', 'failure'],
-]);
+const STATUSES = { in_progress: 'start', ok: 'success', error: 'failure' } as const satisfies Record<
+  string,
+  ReportKind
+>;
 
-/** Sentry's check-in by URL, whose other parameters mean nothing here. @throws Problem 400 */
-export function readCheckIn(query: Readonly<Record<string, unknown>>): Said & { rid: string | null } {
-  const faults: Fault[] = [];
-  const kind = STATUSES.get(query['status']);
-  if (kind === undefined) faults.push({ path: 'status', message: 'must be in_progress, ok or error' });
-  const rid = readId('check_in_id', query['check_in_id'], faults);
-  if (kind === undefined || faults.length > 0) throw invalid(faults);
-  return { kind, why: kind === 'failure' ? 'reported as failed' : '', rid };
+/** Sentry's check-in by URL, whose other parameters mean nothing here. */
+export const checkInQuery = z.object({
+  status: z.enum(['in_progress', 'ok', 'error']).meta({ example: 'ok' }),
+  check_in_id: rid,
+});
+
+/** @throws Problem 400 */
+export function readCheckIn(query: unknown): Said & { rid: string | null } {
+  const { status, check_in_id: checkInId } = read(checkInQuery, query);
+  const kind = STATUSES[status];
+  return { kind, why: kind === 'failure' ? 'reported as failed' : '', rid: checkInId ?? null };
 }
 
-/** A UUID in any form that programs write, in the one that is stored. */
-function readId(path: string, sent: unknown, faults: Fault[]): string | null {
-  if (sent === undefined) return null;
-  const hex = typeof sent === 'string' && UUID.test(sent) ? sent.replaceAll('-', '').toLowerCase() : null;
-  if (hex === null) faults.push({ path, message: 'must be a UUID, with or without dashes' });
-  return hex === null ? null : hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+function read<T>(schema: z.ZodType<T>, query: unknown): T {
+  const checked = checkValue(schema, query, parameter);
+  if ('faults' in checked) throw invalid(checked.faults);
+  return checked.value;
 }
 
-const UUID = /^(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
-
-/** The path as logs show it, without the key: anyone who knows a key can report. */
+/** The path as logs show it, without keys, however they are written: anyone who knows a key can report. */
 export function withoutPingKeys(url: string): string {
-  return url.replace(/(\/ping\/|\/api\/\d+\/cron\/[^/?#]*\/)[^/?#]+/g, '$1***');
+  const plain = url.replace(/%([2-7][\da-f])/gi, (_, code: string) =>
+    String.fromCharCode(parseInt(code, 16)),
+  );
+  const masked = plain.replace(/(\/ping[/?]+|\/api\/\d+\/+cron\/+[^/?#]*\/+)[^/?#]+/gi, '$1***');
+  return masked === plain ? url : masked;
 }

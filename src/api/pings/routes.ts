@@ -1,5 +1,4 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ToldReport } from '../../core/runs/observed/apply-report.ts';
+import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { keptText } from '../../core/runs/attempts/kept-text.ts';
 import { onBehalfOf } from '../../runtime/loop/asker.ts';
 import { takeReport } from '../../operations/observed/take-report.ts';
@@ -9,56 +8,50 @@ import { tooMany } from '../access/access.ts';
 import { createRateLimit } from '../access/rate-limit.ts';
 import { Problem, unavailable } from '../http/problem.ts';
 import { networkOf, remoteAddressOf } from '../http/remote-address.ts';
-import { readCheckIn, readQuery, readWord } from './ping-words.ts';
-
-const BODY_LIMIT = 100 * 1024;
-const OF_KEY = { burst: 5, perSecond: 5, maxKeys: 10_000 };
-const UNKNOWN_KEYS = { burst: 20, perSecond: 20 / 60, maxKeys: 10_000 };
+import {
+  MAX_BODY_BYTES,
+  type Named,
+  OF_KEY,
+  PING_METHODS,
+  PING_OPERATIONS,
+  PING_SCHEMA,
+  type Ping,
+  type PingOperation,
+  UNKNOWN_KEYS,
+} from './ping-operations.ts';
 
 type PingDeps = Omit<ApiDeps, 'database' | 'slowDatabase'>;
-
-interface Ping {
-  key: string;
-  report: Omit<ToldReport, 'text' | 'whole'>;
-  /** Of the schedule that the key must belong to; absent: of any. */
-  scheduleId?: string;
-}
+type Take = (request: FastifyRequest, reply: FastifyReply, read: () => Ping) => Promise<FastifyReply>;
 
 /** Jobs of observed schedules report here, without a token: the key says which schedule it is, and that the caller may. */
 export function addPingRoutes(server: Api, deps: PingDeps): void {
   const take = pingTaker(deps);
-  const options = { method: ['GET', 'POST'], bodyLimit: BODY_LIMIT, schema: { hide: true } };
   void server.register((api: Api, _options, done) => {
     api.removeAllContentTypeParsers();
     api.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, parsed) => parsed(null, bytes));
     api.addHook('onRequest', refuseWhileResting(deps));
-    for (const url of ['/ping/:key', '/ping/:key/:word'])
-      api.route<{ Params: { key: string; word?: string } }>({
-        ...options,
-        url,
-        handler: (request, reply) => {
-          const { key, word = '' } = request.params;
-          return take(request, reply, () => ({
-            key,
-            report: { ...readWord(word), ...readQuery(asked(request)) },
-          }));
-        },
-      });
-    for (const end of ['', '/'])
-      api.route<{ Params: { id: string; key: string } }>({
-        ...options,
-        url: `/api/:project(^\\d+$)/cron/:id/:key${end}`,
-        handler: (request, reply) => {
-          const { id: scheduleId, key } = request.params;
-          return take(request, reply, () => ({ key, scheduleId, report: readCheckIn(asked(request)) }));
-        },
-      });
+    for (const operation of PING_OPERATIONS) addOperation(api, take, operation);
     done();
   });
 }
 
-function asked({ query }: FastifyRequest): Record<string, unknown> {
-  return query as Record<string, unknown>;
+function addOperation(
+  api: Api,
+  take: Take,
+  { url, alsoAt, name, summary, params, querystring, read }: PingOperation,
+): void {
+  for (const { method, also, said, takes } of PING_METHODS) {
+    const route = {
+      method,
+      bodyLimit: MAX_BODY_BYTES,
+      handler: (request: FastifyRequest, reply: FastifyReply) =>
+        take(request, reply, () => read(request.params as Named, request.query)),
+    };
+    const own = { operationId: name + also, summary: summary + said, params, querystring };
+    const schema: FastifySchema = { ...PING_SCHEMA, ...takes, ...own };
+    api.route({ ...route, url, schema });
+    if (alsoAt !== undefined) api.route({ ...route, url: alsoAt, schema: { hide: true } });
+  }
 }
 
 /** As calls of the API: a GET changes something here. */
@@ -72,11 +65,11 @@ function refuseWhileResting({ readiness, installation }: PingDeps) {
   };
 }
 
-function pingTaker({ promptDatabase: database, ...deps }: PingDeps) {
+function pingTaker({ promptDatabase: database, ...deps }: PingDeps): Take {
   const { clock, events } = deps;
   const ofKey = createRateLimit({ clock, ...OF_KEY });
   const unknownKeys = createRateLimit({ clock, ...UNKNOWN_KEYS });
-  return async (request: FastifyRequest, reply: FastifyReply, read: () => Ping): Promise<FastifyReply> => {
+  return async (request, reply, read) => {
     const network = networkOf(remoteAddressOf(request.raw.socket));
     const { key, report, scheduleId } = read();
     const keyHash = hashOfPingKey(key);

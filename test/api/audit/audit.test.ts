@@ -293,15 +293,16 @@ const WALKS: Record<string, Walk> = {
   },
 };
 
-const operations = Object.values(
+const operations = Object.entries(
   (
     JSON.parse(readFileSync('openapi/openapi.json', 'utf8')) as {
       paths: Record<string, Record<string, { operationId: string }>>;
     }
   ).paths,
-).flatMap((methods) =>
+).flatMap(([path, methods]) =>
   Object.entries(methods)
-    .filter(([method]) => method !== 'get')
+    // Reports of observed jobs are no calls of somebody.
+    .filter(([method]) => method !== 'get' && path.startsWith('/api/v1/'))
     .map(([method, { operationId }]) => [operationId, method.toUpperCase()] as const),
 );
 
