@@ -1,10 +1,11 @@
+import type { Page } from 'playwright-core';
 import { expect, it } from 'vitest';
 import { newToken } from '../api/access/support.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 import { startStage } from './browser.ts';
 
-it('an operator retries failed runs, an admin pauses by label, and a viewer is offered neither', async (context) => {
+it('an operator retries failed runs, an admin acts on all of a label and on chosen schedules, and a viewer on none', async (context) => {
   const [admin, viewer, worker] = (['admin', 'viewer', 'worker'] as const).map((role) =>
     newToken(role, role),
   );
@@ -31,7 +32,7 @@ it('an operator retries failed runs, an admin pauses by label, and a viewer is o
   }
   status = 200;
 
-  const { page, faults } = await open('/runs', { token: admin.secret, expected: [422] });
+  const { page, faults } = await open('/runs', { token: admin.secret, expected: [400, 412, 422, 429] });
   expect(await page.getByRole('button', { name: 'Retry…' }).isDisabled()).toBe(true);
   await page.getByRole('button', { name: 'failed', exact: true }).click();
   await page.getByRole('button', { name: 'Retry…' }).click();
@@ -65,6 +66,7 @@ it('an operator retries failed runs, an admin pauses by label, and a viewer is o
   });
   const paused = page.getByRole('region', { name: 'Schedules' }).getByText('paused', { exact: true });
   await expect.poll(() => paused.count()).toBe(3);
+  await actOnChosen(page, call);
   await page.getByRole('button', { name: 'Save this filter' }).click();
   await page.getByLabel('Name of this filter').fill('ours');
   await page.keyboard.press('Enter');
@@ -78,8 +80,78 @@ it('an operator retries failed runs, an admin pauses by label, and a viewer is o
   await seen.page.getByText('reminders').waitFor();
   expect(await seen.page.getByText('paused', { exact: true }).count()).toBeGreaterThanOrEqual(3);
   expect(await seen.page.getByRole('button', { name: 'Pause…' }).count()).toBe(0);
+  expect(await seen.page.getByRole('checkbox').count()).toBe(0);
   const refused = await open('/schedules', { token: worker.secret, expected: [403] });
   await refused.page.getByText('You may not do this').waitFor();
   await receiver.close();
   expect([...faults, ...seen.faults, ...refused.faults]).toEqual([]);
 });
+
+type Call = (method: string, path: string, body?: unknown) => Promise<{ status: number; body: unknown }>;
+
+/** Of three paused schedules: two are resumed, all labelled, and two deleted. */
+async function actOnChosen(page: Page, call: Call): Promise<void> {
+  const dialog = page.getByRole('dialog');
+  const press = (name: string) => dialog.getByRole('button', { name, exact: true }).click();
+  const labelsOf = async (id: string) => ((await call('GET', `/schedules/${id}`)).body as Labelled).labels;
+  await page.getByLabel('Choose mails').check();
+  await page.getByLabel('Choose reminders').check();
+  await page.getByRole('button', { name: 'Resume…' }).click();
+  await dialog.getByRole('link', { name: 'mails' }).waitFor();
+  expect(await dialog.getByRole('listitem').count()).toBe(2);
+  await press('Resume');
+  await page.getByRole('status').getByText('Resumed 2 schedules.').waitFor();
+  expect((await call('GET', '/schedules/invoices')).body).toMatchObject({ enabled: false });
+  expect((await call('GET', '/schedules/mails')).body).toMatchObject({ enabled: true });
+
+  // A fault in what is typed stops it at the first; what each of them refuses is named.
+  await page.getByLabel('Choose all on this page').check();
+  await page.getByRole('button', { name: 'Label…' }).click();
+  await dialog.getByLabel('Set the label').fill(`${'x'.repeat(64)}:1`);
+  await press('Label');
+  await dialog.getByRole('alert').getByText('invoices: labels/').waitFor();
+  await call('PATCH', '/schedules/mails', { description: 'changed meanwhile' });
+  await dialog.getByLabel('Set the label').fill('tier:1');
+  await press('Label');
+  const told = page
+    .getByRole('status')
+    .filter({ hasText: 'Labelled 2 schedules. It was refused for 1 schedule:' });
+  await told.getByRole('listitem').getByText('Somebody has changed it meanwhile').waitFor();
+  expect(await told.getByRole('listitem').count()).toBe(1);
+  expect(await Promise.all(['invoices', 'mails'].map(labelsOf))).toEqual([
+    { team: 'billing', tier: '1' },
+    { team: 'billing' },
+  ]);
+  expect(await page.getByLabel('Choose mails').isChecked()).toBe(true);
+  expect(await page.getByLabel('Choose invoices').isChecked()).toBe(false);
+  await told.getByRole('button', { name: 'Dismiss' }).click();
+
+  // When the daemon takes no more calls, the others are not asked for.
+  await page.getByLabel('Choose reminders').check();
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  const refused = { status: 429, headers: { 'retry-after': '7' }, json: { detail: 'too many calls' } };
+  await page.route('**/schedules/mails', (route) => route.fulfill(refused), { times: 1 });
+  expect(await dialog.getByRole('button', { name: 'Delete', exact: true }).isDisabled()).toBe(true);
+  await dialog.getByLabel('to delete as many schedules').fill('2');
+  await press('Delete');
+  await page.getByText('Too many calls. Try again in 7 seconds.').waitFor();
+  await page.getByText('Not asked for, and still chosen: 1 schedule.').waitFor();
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await dialog.getByLabel('to delete as many schedules').fill('2');
+  await press('Delete');
+  await page.getByRole('status').getByText('Deleted 2 schedules.').waitFor();
+  await expect.poll(() => page.getByLabel(/^Choose /).count()).toBe(2);
+  for (const id of ['mails', 'reminders']) {
+    const target = { type: 'http', url: 'http://127.0.0.1:9/' };
+    await call('PUT', `/schedules/${id}`, {
+      cron: '0 0 29 2 *',
+      target,
+      labels: { team: 'billing' },
+      enabled: false,
+    });
+  }
+}
+
+interface Labelled {
+  labels: Record<string, string>;
+}

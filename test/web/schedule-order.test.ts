@@ -22,10 +22,16 @@ it('schedules stand by id, by their next fire, or by their last result, the wors
   expect(ROWS.map((one) => lastFailure(one)?.id ?? null)).toEqual([null, null, 'c failed', null]);
 });
 
-it('the list says how many it has, and whether there are more than it could sort', () => {
-  expect(countText(1, true, null)).toBe('1 schedule');
-  expect(countText(50, false, null)).toBe('50 schedules on this page');
-  expect(countText(50, false, 'nextFire')).toBe('50 schedules on this page, and sorted within it');
+it('the list says how many it has and of how many, or that there are more, and how far it is sorted', () => {
+  const page = { count: 50, isWhole: false, isFiltered: false, order: null };
+  expect(countText({ ...page, count: 1, isWhole: true }, 1234)).toBe('1 schedule');
+  expect(countText(page, 1234)).toBe('50 of 1,234 schedules');
+  expect(countText({ ...page, isFiltered: true }, 1234)).toBe('50 schedules loaded, there are more');
+  // Counted before most of them were made, or by nobody.
+  expect(countText(page, 7)).toBe('50 schedules loaded, there are more');
+  expect(countText({ ...page, order: 'nextFire' }, null)).toBe(
+    '50 schedules loaded, there are more; sorted within this page',
+  );
 });
 
 it('each label is suggested once', () => {

@@ -6,7 +6,7 @@ import { usePoll } from '../../state/poll.ts';
 import { href, pageAt } from '../../state/route.ts';
 import { may, scope } from '../../state/session.ts';
 import { Failures } from './failures.tsx';
-import { askSigns } from './gauges.ts';
+import { askSigns } from '../../api/signs.ts';
 import { Instances } from './instances.tsx';
 import { Limits, Queues } from './queues-and-limits.tsx';
 import { Trends } from './trends.tsx';

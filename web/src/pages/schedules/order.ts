@@ -1,4 +1,5 @@
 import type { ListSchedulesResponse } from '../../../../clients/typescript/src/generated/types.gen.ts';
+import { numbered } from '../../parts/lists/bulk-words.ts';
 
 type Row = ListSchedulesResponse['items'][number];
 type RecentRun = NonNullable<Row['recentRuns']>[number];
@@ -42,15 +43,28 @@ export function inOrder(rows: readonly Row[], order: string | null): Row[] {
   return [...rows].sort((a, b) => (rank(a) === rank(b) ? 0 : rank(a) - rank(b)));
 }
 
-/** All labels of these schedules, as `key:value`, in their order. */
-export function labelsOf(rows: readonly Row[]): string[] {
+/** All labels of these schedules or runs, as `key:value`, in their order. */
+export function labelsOf(rows: readonly { labels: Record<string, string> }[]): string[] {
   const all = rows.flatMap(({ labels }) => Object.entries(labels).map(([key, value]) => `${key}:${value}`));
   return [...new Set(all)].sort();
 }
 
-/** How many they are, and whether the order reaches beyond this page. */
-export function countText(shown: number, isWhole: boolean, order: string | null): string {
-  const schedules = shown === 1 ? '1 schedule' : `${shown} schedules`;
-  if (isWhole) return schedules;
-  return `${schedules} on this page${order === null ? '' : ', and sorted within it'}`;
+export interface Shown {
+  /** On this page. */
+  count: number;
+  /** There are no other pages. */
+  isWhole: boolean;
+  isFiltered: boolean;
+  order: string | null;
+}
+
+/** How many they are, of how many, and whether the order reaches beyond this page. `total`: of all schedules; null: not known. */
+export function countText({ count, isWhole, isFiltered, order }: Shown, total: number | null): string {
+  if (isWhole) return numbered(count, 'schedules');
+  // It is a little old, and was perhaps counted before most of them were made.
+  const isKnown = !isFiltered && total !== null && total > count;
+  const loaded = isKnown
+    ? `${count} of ${numbered(total, 'schedules')}`
+    : `${numbered(count, 'schedules')} loaded, there are more`;
+  return order === null ? loaded : `${loaded}; sorted within this page`;
 }

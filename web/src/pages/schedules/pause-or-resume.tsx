@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
 import { BulkDialog } from '../../parts/lists/bulk.tsx';
-import { Field } from '../../parts/forms/field.tsx';
 import { ScheduleLink } from '../../parts/links.tsx';
 import { MY_ZONE } from '../../state/zone.ts';
+import { NO_PAUSE, PauseFields } from '../schedule/actions/pause-fields.tsx';
 
 interface Props {
   action: 'pause' | 'resume';
@@ -11,10 +11,11 @@ interface Props {
   onClose: () => void;
 }
 
+const PATHS = ['/reason', '/until'] as const;
+
 /** Of all schedules that match the filter. */
 export function PauseOrResume({ action, filter, onDone, onClose }: Props) {
-  const [reason, setReason] = useState('');
-  const [until, setUntil] = useState('');
+  const [pause, setPause] = useState(NO_PAUSE);
   const sent = Object.fromEntries(
     Object.entries(filter).filter(
       ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),
@@ -28,51 +29,16 @@ export function PauseOrResume({ action, filter, onDone, onClose }: Props) {
       body={{
         action,
         filter: sent,
-        ...(reason !== '' && { reason }),
-        ...(until !== '' && { until: new Date(until).toISOString() }),
+        ...(pause.reason !== '' && { reason: pause.reason }),
+        ...(pause.until !== '' && { until: pause.until }),
       }}
-      fieldPaths={['/reason', '/until']}
+      fieldPaths={PATHS}
       link={(id) => <ScheduleLink id={id} />}
       onDone={onDone}
       onClose={onClose}
       {...(action === 'pause' && {
         fields: (faults) => (
-          <>
-            <Field
-              label="Reason"
-              path="/reason"
-              faults={faults}
-              hint="Shown beside each of them. May be empty."
-            >
-              {(props) => (
-                <input
-                  {...props}
-                  type="text"
-                  value={reason}
-                  onInput={({ currentTarget }) => {
-                    setReason(currentTarget.value);
-                  }}
-                />
-              )}
-            </Field>
-            <Field
-              label={`Until (${MY_ZONE})`}
-              path="/until"
-              faults={faults}
-              hint="Then they are enabled again by themselves. Empty: until somebody resumes them."
-            >
-              {(props) => (
-                <input
-                  {...props}
-                  type="datetime-local"
-                  value={until}
-                  onInput={({ currentTarget }) => {
-                    setUntil(currentTarget.value);
-                  }}
-                />
-              )}
-            </Field>
-          </>
+          <PauseFields pause={pause} onChange={setPause} zone={MY_ZONE} faults={faults} paths={PATHS} />
         ),
       })}
     />

@@ -5,12 +5,16 @@ import { Pager } from '../../parts/lists/pager.tsx';
 import { Empty, Loaded } from '../../parts/states.tsx';
 import { Table } from '../../parts/lists/table.tsx';
 import { usePoll } from '../../state/poll.ts';
-import { href, pageAt, place } from '../../state/route.ts';
+import { href, place } from '../../state/route.ts';
 import { may } from '../../state/session.ts';
 import { oneZone } from '../../state/zone.ts';
+import { Actions, NewSchedule } from './actions.tsx';
+import { type Asked, Acts } from './acts.tsx';
+import { boxesFor } from './boxes.tsx';
+import { useChosen } from './chosen.ts';
 import { columnsIn } from './columns.tsx';
-import { ORDERS, countText, inOrder, labelsOf } from './order.ts';
-import { PauseOrResume } from './pause-or-resume.tsx';
+import { Count } from './count.tsx';
+import { ORDERS, inOrder, labelsOf } from './order.ts';
 
 const RECENT = 20;
 const EVERY_MS = 5_000;
@@ -46,18 +50,26 @@ export function Schedules() {
   const filter = filterInAddress();
   const { query } = place.value;
   const [cursor, order] = [query.get('cursor'), query.get('order')];
-  const [action, setAction] = useState<'pause' | 'resume' | null>(null);
+  const key = JSON.stringify([filter, cursor]);
+  const chosen = useChosen(key);
+  const [asked, setAsked] = useState<Asked | null>(null);
   const isFiltered = Object.values(filter).some((value) => value !== undefined && value.length > 0);
   const list = usePoll(
-    JSON.stringify([filter, cursor]),
+    key,
     (signal) => findSchedules({ ...filter, cursor, recent: RECENT, limit: 50 }, signal),
     { keep: true, paceOf: ({ isSlow }) => (isSlow ? SLOW_EVERY_MS : EVERY_MS) },
   );
+  const rows = list.data?.items.filter(({ id }) => chosen.ids.has(id)) ?? [];
   return (
     <>
       <div class="bar">
         <h1>Schedules</h1>
-        {may('admin') && <Actions isFiltered={isFiltered} onChoose={setAction} />}
+        <Actions
+          isFiltered={isFiltered}
+          chosen={rows.length}
+          onChoose={(action) => setAsked({ action, rows })}
+          onChooseNone={() => chosen.replace([])}
+        />
       </div>
       <FilterBar name="schedules">
         <TextFilter name="q" label="Id or description" width={24} />
@@ -66,6 +78,15 @@ export function Schedules() {
         <LabelFilter known={labelsOf(list.data?.items ?? [])} />
         <OneOf name="order" label="Order" options={ORDERS} />
       </FilterBar>
+      <Acts
+        asked={asked}
+        filter={{ ...filter, late: filter.late === undefined ? undefined : filter.late === 'true' }}
+        onDone={(undone) => {
+          chosen.replace(undone);
+          list.refresh();
+        }}
+        onClose={() => setAsked(null)}
+      />
       <Loaded from={list}>
         {({ items, nextCursor }) =>
           items.length === 0 ? (
@@ -74,68 +95,21 @@ export function Schedules() {
             <>
               <Table
                 label="Schedules"
-                columns={columnsIn(oneZone(items.map(({ timezone }) => timezone)))}
+                columns={[
+                  ...(may('admin') ? [boxesFor(items, chosen)] : []),
+                  ...columnsIn(oneZone(items.map(({ timezone }) => timezone))),
+                ]}
                 rows={inOrder(items, order)}
                 keyOf={({ id }) => id}
                 isStale={list.isStale}
               />
-              <p class="quiet">{countText(items.length, !cursor && !nextCursor, order)}</p>
+              <Count count={items.length} isWhole={!cursor && !nextCursor} {...{ isFiltered, order }} />
               <Pager nextCursor={nextCursor} first="First page" />
             </>
           )
         }
       </Loaded>
-      {action !== null && (
-        <PauseOrResume
-          key={action}
-          action={action}
-          filter={{ ...filter, late: filter.late === undefined ? undefined : filter.late === 'true' }}
-          onDone={list.refresh}
-          onClose={() => {
-            setAction(null);
-          }}
-        />
-      )}
     </>
-  );
-}
-
-interface ActionsProps {
-  isFiltered: boolean;
-  onChoose: (action: 'pause' | 'resume') => void;
-}
-
-function Actions({ isFiltered, onChoose }: ActionsProps) {
-  const why = isFiltered ? undefined : 'Filter first: what it does, it does to all that match the filter';
-  const button = (action: 'pause' | 'resume', text: string) => (
-    <button
-      type="button"
-      disabled={!isFiltered}
-      title={why}
-      onClick={() => {
-        onChoose(action);
-      }}
-    >
-      {text}
-    </button>
-  );
-  return (
-    <>
-      {button('pause', 'Pause…')}
-      {button('resume', 'Resume…')}
-      <NewSchedule />
-    </>
-  );
-}
-
-const NEW = '/schedules/new';
-
-function NewSchedule() {
-  if (pageAt(NEW) === null) return null;
-  return (
-    <a class="button main" href={href(NEW)}>
-      New schedule
-    </a>
   );
 }
 

@@ -1,27 +1,23 @@
 import { useState } from 'preact/hooks';
 import { call } from '../../../api/http.ts';
 import { Dialog } from '../../../parts/forms/dialog.tsx';
-import { Field, OtherFaults } from '../../../parts/forms/field.tsx';
-import { MomentInput } from '../../../parts/forms/moment.tsx';
+import { OtherFaults } from '../../../parts/forms/field.tsx';
 import { Refusal } from '../../../parts/states.tsx';
 import { useAct } from '../../../state/act.ts';
 import { shownZone } from '../../../state/zone.ts';
 import { callPath } from '../path.ts';
 import type { DialogProps } from './dialog-props.ts';
 import { useCount } from './count.ts';
-
-const OWN = ['/pauseReason', '/pauseUntil'];
+import { NO_PAUSE, PAUSE_PATHS, PauseFields, pauseBody } from './pause-fields.tsx';
 
 /** Pauses it, until it is resumed or until a moment. */
 export function PauseDialog({ schedule, onClose, onDone }: DialogProps) {
   const zone = shownZone(schedule.timezone);
-  const [reason, setReason] = useState('');
-  const [until, setUntil] = useState('');
+  const [pause, setPause] = useState(NO_PAUSE);
   const { act, isBusy, faults, refusal } = useAct({ quietly: true });
-  const pause = async (): Promise<void> => {
-    const body = { enabled: false, pauseReason: reason || null, pauseUntil: until || null };
+  const send = async (): Promise<void> => {
     const isDone = await act(async () => {
-      await call('PATCH', callPath(schedule.id), { body });
+      await call('PATCH', callPath(schedule.id), { body: pauseBody(pause) });
       return 'It is paused.';
     });
     if (!isDone) return;
@@ -33,36 +29,15 @@ export function PauseDialog({ schedule, onClose, onDone }: DialogProps) {
       <form
         onSubmit={(event) => {
           event.preventDefault();
-          void pause();
+          void send();
         }}
       >
         <p class="field">
           What is due while it is paused does not fire, and is not made up for. Runs that are recorded go on.
         </p>
-        <Field
-          label="Reason"
-          path="/pauseReason"
-          faults={faults}
-          hint="Shown to users who ask why it did not run."
-        >
-          {(props) => (
-            <input
-              {...props}
-              value={reason}
-              onInput={({ currentTarget }) => setReason(currentTarget.value)}
-            />
-          )}
-        </Field>
-        <Field
-          label="Until"
-          path="/pauseUntil"
-          faults={faults}
-          hint="It is resumed by itself then. Empty: when somebody resumes it."
-        >
-          {(props) => <MomentInput field={props} value={until} zone={zone} onChange={setUntil} />}
-        </Field>
-        {until !== '' && schedule.after === null && <Lost id={schedule.id} until={until} />}
-        <OtherFaults faults={faults} paths={OWN} />
+        <PauseFields pause={pause} onChange={setPause} zone={zone} faults={faults} paths={PAUSE_PATHS} />
+        {pause.until !== '' && schedule.after === null && <Lost id={schedule.id} until={pause.until} />}
+        <OtherFaults faults={faults} paths={PAUSE_PATHS} />
         {refusal !== null && faults.length === 0 && <Refusal text={refusal} />}
         <div class="actions">
           <button type="button" onClick={onClose}>

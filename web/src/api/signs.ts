@@ -1,5 +1,5 @@
-import { ApiProblem, callRaw } from '../../api/http.ts';
-import type { Readiness } from '../../../../clients/typescript/src/generated/types.gen.ts';
+import { ApiProblem, callRaw } from './http.ts';
+import type { Readiness } from '../../../clients/typescript/src/generated/types.gen.ts';
 
 /** What this instance says of itself outside of the API. Null: it says so on a port of its own. */
 interface Signs {
@@ -32,4 +32,10 @@ function gaugesIn(text: string): Map<string, number> {
   for (const [, name = '', value = ''] of text.matchAll(/^(firelock_\w+(?:\{[^}]*\})?) (\S+)$/gm))
     gauges.set(name, Number(value));
   return gauges;
+}
+
+/** How many schedules there are, as counted last; null: nobody says. */
+export function scheduleTotal(signs: Signs | null): number | null {
+  const counts = [...(signs?.gauges ?? [])].filter(([name]) => name.startsWith('firelock_schedules{'));
+  return counts.length === 0 ? null : counts.reduce((sum, [, count]) => sum + count, 0);
 }
