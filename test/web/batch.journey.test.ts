@@ -5,7 +5,7 @@ import { startStage } from './browser.ts';
 
 const target = { type: 'pull', queue: 'etl' };
 
-it('the page of a run draws its batch, by status, and leads to the others and to a list of all', async (context) => {
+it('the page of a run draws its batch, by status, leads to the others and to a list of all, and retries what failed for want of one', async (context) => {
   const { open, daemon } = await startStage(context);
   const { body } = await daemon.call('POST', '/api/v1/runs/batch', {
     ...{ name: 'etl', labels: { team: 'bi' } },
@@ -27,6 +27,10 @@ it('the page of a run draws its batch, by status, and leads to the others and to
   expect(await graph.locator('[aria-current]').getAttribute('aria-label')).toBe('load: failed');
   await graph.getByRole('link', { name: 'extract: cancelled' }).click();
   await page.waitForURL(`**/runs/${idOf('extract')}`);
+  await page.getByRole('button', { name: 'Retry…' }).click();
+  await page.getByLabel('Also the runs that failed for want of it').check();
+  await page.getByRole('dialog').getByRole('button', { name: 'Retry' }).click();
+  await graph.getByRole('link', { name: 'us: waiting' }).waitFor();
   await page.getByRole('link', { name: 'all in a list' }).click();
   await page.getByRole('region', { name: 'Runs', exact: true }).waitFor();
   expect(await page.getByRole('region', { name: 'Runs', exact: true }).locator('tbody tr').count()).toBe(4);

@@ -5,7 +5,9 @@ import { Dialog } from '../../parts/forms/dialog.tsx';
 import { Refusal } from '../../parts/states.tsx';
 import { useAct } from '../../state/act.ts';
 import { goTo, href } from '../../state/route.ts';
+import { usePoll } from '../../state/poll.ts';
 import { may } from '../../state/session.ts';
+import { hasLostDependents } from './neighbour.ts';
 
 type Action = 'retry' | 'cancel' | 'fire';
 
@@ -94,9 +96,10 @@ interface SureProps {
 
 function Sure({ action, run, onDone, onClose }: SureProps) {
   const { isBusy, refusal, act } = useAct({ quietly: true });
+  const [withDependents, setWithDependents] = useState(false);
   const words = WORDS[action];
   const go = async (): Promise<void> => {
-    const isDone = await act(async () => await doIt(action, run));
+    const isDone = await act(async () => await doIt(action, run, withDependents));
     // Also where it was refused: the run may have become another thing meanwhile.
     onDone();
     if (isDone) onClose();
@@ -104,6 +107,7 @@ function Sure({ action, run, onDone, onClose }: SureProps) {
   return (
     <Dialog title={words.question} onClose={onClose}>
       <p>{words.text}</p>
+      {action === 'retry' && <Dependents run={run} isOn={withDependents} onChange={setWithDependents} />}
       {refusal !== null && <Refusal text={refusal} />}
       <div class="actions">
         <button type="button" onClick={onClose}>
@@ -117,13 +121,44 @@ function Sure({ action, run, onDone, onClose }: SureProps) {
   );
 }
 
-async function doIt(action: Action, { id, scheduleId, payload }: WholeRun): Promise<string> {
+interface DependentsProps {
+  run: WholeRun;
+  isOn: boolean;
+  onChange: (isOn: boolean) => void;
+}
+
+/** A box, where there are runs that ended for want of this one. */
+function Dependents({ run, isOn, onChange }: DependentsProps) {
+  const { data: isOffered = false } = usePoll(`lost dependents ${run.id}`, (signal) =>
+    hasLostDependents(run, signal),
+  );
+  if (!isOffered) return null;
+  return (
+    <label>
+      <input
+        type="checkbox"
+        checked={isOn}
+        onChange={({ currentTarget }) => onChange(currentTarget.checked)}
+      />{' '}
+      Also the runs that failed for want of it
+    </label>
+  );
+}
+
+async function doIt(
+  action: Action,
+  { id, scheduleId, payload }: WholeRun,
+  withDependents: boolean,
+): Promise<string> {
   if (action === 'fire') {
     const path = `/schedules/${encodeURIComponent(scheduleId ?? '')}/fire`;
     const fired = await call<{ id: string }>('POST', path, { body: { payload } });
     goTo(href(`/runs/${fired.id}`));
     return 'Fired again: this is the new run.';
   }
-  await call('POST', `/runs/${id}/${action}`);
-  return action === 'retry' ? 'The run is sent again.' : 'The run is cancelled.';
+  await call('POST', `/runs/${id}/${action}`, withDependents ? { body: { dependents: true } } : {});
+  if (action === 'cancel') return 'The run is cancelled.';
+  return withDependents
+    ? 'It is sent again; those that failed for want of it wait for it.'
+    : 'The run is sent again.';
 }

@@ -1,20 +1,15 @@
-import { ApiProblem, get } from '../../api/http.ts';
+import { get } from '../../api/http.ts';
 import type { ListRunsResponse, WholeRun } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { RunBadge } from '../../parts/badge.tsx';
 import { OriginLink, RunLink } from '../../parts/links.tsx';
 import { usePoll } from '../../state/poll.ts';
+import { type Neighbour, neighbour } from './neighbour.ts';
 
 /** Each costs a question to the daemon. */
 const SHOWN = 8;
 const ASK_EVERY_MS = 10_000;
 const ROW = 48;
 const GAP = 44;
-
-interface Neighbour {
-  id: string;
-  /** Null: it is not kept any more. */
-  run: WholeRun | null;
-}
 
 /** The runs that it waited for or came from, and those that wait for it or follow it; absent where there are none. */
 export function Neighbours({ run }: { run: WholeRun }) {
@@ -63,15 +58,6 @@ function useFollowers({ id, finishedAt }: WholeRun): string[] {
     { everyMs: ASK_EVERY_MS },
   );
   return data;
-}
-
-async function neighbour(id: string, signal: AbortSignal): Promise<Neighbour> {
-  try {
-    return { id, run: await get<WholeRun>(`/runs/${id}`, {}, signal) };
-  } catch (error) {
-    if (error instanceof ApiProblem && error.status === 404) return { id, run: null };
-    throw error;
-  }
 }
 
 interface SideProps {
