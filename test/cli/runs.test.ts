@@ -53,6 +53,13 @@ test('runs are listed, filtered, and shown with their attempts', async () => {
     /^RUN +SCHEDULE +SCHEDULED FOR +STATUS +TRIGGER +ATTEMPTS +LATE +ERROR$/,
   );
   expect(out).toMatch(new RegExp(`^${first} +work +\\d\\d-\\d\\d [\\d:]+Z +cancelled +manual`, 'm'));
+  await api.sql`UPDATE runs SET claimed_by = gen_random_uuid(), claimed_at = clock_timestamp() WHERE id = ${second}`;
+  expect((await onTerminal(200, 'run', 'list')).out).toMatch(
+    / pending, under way since \d\d-\d\d [\d:]+Z +manual/,
+  );
+  expect((await onTerminal(100, 'run', 'get', second)).out).toMatch(
+    /^status +pending(, [\d.]+ \w+ late)?, under way since \S+ [\d:.]+Z$/m,
+  );
 
   expect((await run('run', 'get', second)).out).toBe(
     `${(await api.call('GET', `/api/v1/runs/${second}`)).text}\n`,

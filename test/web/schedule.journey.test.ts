@@ -6,6 +6,7 @@ import type { Page } from 'playwright-core';
 import { expect, it, onTestFinished } from 'vitest';
 import { newToken } from '../api/access/support.ts';
 import { type Daemon, readyDaemon } from '../support/daemon.ts';
+import { sqlOfTest } from '../support/of-test.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 import { type Stage, startStageOf } from './browser.ts';
@@ -44,6 +45,7 @@ it('an admin makes a schedule in the browser, fires it, pauses it, learns why it
   await changeAndRevert(page, stage);
   await meetSomebodyElse(page, stage);
   await watchWhatRunsElsewhere(page, stage);
+  await askWhyItWasMissed(page, stage);
   await lookWithoutRights(stage, () => writeFile(tokens, tokenLines('viewer')));
   expect(faults).toEqual([]);
   await receiver.close();
@@ -202,6 +204,31 @@ async function watchWhatRunsElsewhere(page: Page, { daemon, open }: Stage<Daemon
   const viewer = await open('/schedules/elsewhere', { token: tokenOf('viewer') });
   await viewer.page.getByText('Where its job reports is shown to operators and admins.').waitFor();
   expect([await viewer.page.getByText('/ping/').count(), viewer.faults]).toEqual([0, []]);
+}
+
+/** The one instance that there was had ended, and this one had not begun. */
+async function askWhyItWasMissed(page: Page, { daemon, databaseUrl }: Stage<Daemon>): Promise<void> {
+  const sql = sqlOfTest(databaseUrl);
+  const asleep = { cron: '0 * * * *', catchUp: 'skip', target: { type: 'pull', queue: 'dreams' } };
+  await daemon.call('PUT', '/api/v1/schedules/asleep', asleep, bearer('admin'));
+  const ago = (hours: number) =>
+    sql`date_trunc('hour', clock_timestamp()) - make_interval(hours => ${hours})`;
+  await sql`INSERT INTO instances (id, host, version, zone_data, ttl_seconds, started_at, heartbeat_at)
+    VALUES (gen_random_uuid(), 'test', '0', '2026c', 1, ${ago(9)}, ${ago(8)})`;
+  await sql`UPDATE schedule_versions SET at = ${ago(7)} WHERE schedule_id = 'asleep'`;
+  await sql`UPDATE schedules SET next_occurrence_at = ${ago(5)}, next_fire_at = ${ago(5)} WHERE id = 'asleep'`;
+  await until(async () => {
+    const { body } = await daemon.call('GET', '/api/v1/schedules/asleep', undefined, bearer('admin'));
+    return Date.parse((body as { nextFireAt: string }).nextFireAt) > Date.now() ? true : null;
+  });
+  const at = new Date(Date.now() - 2 * 3_600_000).toISOString();
+  await page.goto(`${daemon.url}/schedules/asleep?view=day&at=${at}`);
+  const cells = page.getByRole('group', { name: /Occurrences/ });
+  await cells
+    .getByRole('button', { name: /: missed/ })
+    .first()
+    .click();
+  await page.getByText(/No instance was up from .*:00:00 \S+ to /).waitFor();
 }
 
 /** A viewer is offered nothing, an operator what is theirs; and whose rights end meanwhile is told so. */

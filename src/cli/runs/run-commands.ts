@@ -12,7 +12,7 @@ import { durationText } from '../terminal/time-text.ts';
 import { addGetRun } from './get-run.ts';
 import { addRunLog } from './log-command.ts';
 import { type FilterInPeriod, filterOf, filterOptions } from './run-filter.ts';
-import { errorText } from './run-text.ts';
+import { errorText, underWayText } from './run-text.ts';
 import { addBatchCommands, addSubmitRuns } from './submit-runs.ts';
 import { addTailRuns } from './tail-runs.ts';
 
@@ -53,7 +53,7 @@ function columnsOf(view: View): Column<RunAnswer>[] {
     { title: 'RUN', cell: ({ id }) => id },
     { title: 'SCHEDULE', cell: ({ scheduleId }) => scheduleId, shrinks: true },
     { title: 'SCHEDULED FOR', cell: ({ scheduledFor }) => view.cellTime(scheduledFor) },
-    { title: 'STATUS', cell: ({ status }) => status, paint: paintStatus },
+    { title: 'STATUS', cell: (run) => statusText(run, view), paint: paintStatus },
     { title: 'TRIGGER', cell: ({ trigger }) => trigger, mayGo: true },
     { title: 'REASON', cell: ({ reason }) => reason, isExtra: true },
     { title: 'ATTEMPTS', cell: ({ attempts }) => attempts, align: 'right', mayGo: true },
@@ -61,6 +61,11 @@ function columnsOf(view: View): Column<RunAnswer>[] {
     { title: 'ENDED', cell: ({ finishedAt }) => view.cellTime(finishedAt), isExtra: true },
     { title: 'ERROR', cell: errorText, shrinks: true, mayGo: true },
   ];
+}
+
+function statusText(run: RunAnswer, view: View): string {
+  const underWay = underWayText(run, (at) => view.cellTime(at));
+  return underWay === null ? run.status : `${run.status}, ${underWay}`;
 }
 
 function addAction(parent: Command, cli: Cli, verb: 'retry' | 'cancel', description: string): void {

@@ -4,7 +4,7 @@ import { durationText } from '../terminal/time-text.ts';
 
 /** What happened to a run, in one sentence without a full stop. */
 export function runText(run: RunAnswer, view: View): string {
-  const { status, attempts, latenessMs, nextAttemptAt, finishedAt, recoveries, workerId } = run;
+  const { status, attempts, latenessMs, finishedAt, recoveries, workerId } = run;
   const parts = [
     run.reason === null ? status : `${status} (${REASONS[`${status} ${run.reason}`] ?? run.reason})`,
     attempts > 1 ? `${attempts} attempts` : null,
@@ -13,11 +13,23 @@ export function runText(run: RunAnswer, view: View): string {
     workerId === null ? null : `by worker ${workerId}`,
     coalescedText(run),
     isLongAfter(run) ? `ended ${view.time(finishedAt)}` : null,
-    status === 'pending' && nextAttemptAt !== null ? `next attempt ${view.time(nextAttemptAt)}` : null,
+    underWayText(run, (at) => view.time(at)) ?? nextAttemptText(run, view),
     errorText(run),
     unmetText(run),
   ];
   return parts.filter((part) => part !== null).join(', ');
+}
+
+/** Of a run that is being handed off, which its status does not say; null: it is not. */
+export function underWayText(
+  { status, claimedAt }: Pick<RunAnswer, 'status' | 'claimedAt'>,
+  time: (at: string) => string,
+): string | null {
+  return status === 'pending' && claimedAt !== null ? `under way since ${time(claimedAt)}` : null;
+}
+
+function nextAttemptText({ status, nextAttemptAt }: RunAnswer, view: View): string | null {
+  return status === 'pending' && nextAttemptAt !== null ? `next attempt ${view.time(nextAttemptAt)}` : null;
 }
 
 export function errorText({ error }: Pick<RunAnswer, 'error'>): string | null {

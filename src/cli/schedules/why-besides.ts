@@ -1,3 +1,4 @@
+import { nobodyUp } from '../../core/time/nobody-up.ts';
 import type { InstanceAnswer, Page, ScheduleVersionAnswer } from '../server/answers.ts';
 import { type Server, pathOf } from '../server/server-calls.ts';
 import type { View } from '../terminal/output.ts';
@@ -38,15 +39,8 @@ export function pauseText({ versions }: WhyBesides, version: number, view: View)
   return `since ${view.time(at)}, by ${by ?? 'a caller without a token'}${reason}`;
 }
 
-/** While no instance was up around that moment; null: one was, or nothing is known of those before or after it. */
+/** While no instance was up around that moment; null: one was, or it is not known. */
 export function nobodyUpText({ instances }: WhyBesides, fireAt: string, view: View): string | null {
-  const at = Date.parse(fireAt);
-  const isBefore = ({ alive, heartbeatAt }: InstanceAnswer) => !alive && Date.parse(heartbeatAt) < at;
-  const isAfter = ({ startedAt }: InstanceAnswer) => Date.parse(startedAt) > at;
-  if (!instances.every((one) => isBefore(one) || isAfter(one))) return null;
-  const ends = instances.filter(isBefore).map(({ heartbeatAt }) => heartbeatAt);
-  const begins = instances.filter(isAfter).map(({ startedAt }) => startedAt);
-  const [last, first] = [ends.sort().at(-1), begins.sort().at(0)];
-  if (last === undefined || first === undefined) return null;
-  return `no instance was up from ${view.time(last)} to ${view.time(first)}`;
+  const gap = nobodyUp(instances, fireAt);
+  return gap && `no instance was up from ${view.time(gap.from)} to ${view.time(gap.to)}`;
 }

@@ -24,6 +24,15 @@ function ConnectionLink({ id }: { id: string }) {
   );
 }
 
+/** To a calendar, in their list. */
+export function CalendarLink({ id }: { id: string }) {
+  return (
+    <a class="user" href={href('/calendars', { q: id })}>
+      {id}
+    </a>
+  );
+}
+
 /** To a notifier, in their list. */
 export function NotifierLink({ id }: { id: string }) {
   return (

@@ -2,9 +2,11 @@ import { ApiProblem, get } from '../api/http.ts';
 import type { ListRunsResponse, WholeRun } from '../../../clients/typescript/src/generated/types.gen.ts';
 import { findSchedules } from '../api/schedules.ts';
 import { PAGES } from '../pages/pages.ts';
+import { underWaySince } from '../parts/under-way.ts';
 import pages from '../../pages.json';
 import { type PageName, href, pageAt } from '../state/route.ts';
 import { may, scope } from '../state/session.ts';
+import { shownZone, timeText } from '../state/zone.ts';
 import { type Find, go } from './find.ts';
 import { COMMANDS, type Command, finds, labelFinds } from './schedule-finds.ts';
 
@@ -86,15 +88,18 @@ async function byKey(key: string, signal: AbortSignal): Promise<Find[]> {
   return items.map((run) => ({ ...runFind(run), text: `Run with the key ${key}` }));
 }
 
-type FoundRun = Pick<WholeRun, 'id' | 'scheduleId' | 'notifierId' | 'status'>;
+type FoundRun = Pick<WholeRun, 'id' | 'scheduleId' | 'notifierId' | 'status' | 'claimedAt'>;
 
-function runFind({ id, scheduleId, notifierId, status }: FoundRun): Find {
+function runFind(run: FoundRun): Find {
+  const { id, scheduleId, notifierId, status } = run;
+  const since = underWaySince(run);
+  const underWay = since === null ? '' : ` under way since ${timeText(since, shownZone(null))}`;
   return go(
     'run',
     notifierId === null
       ? `Run of ${scheduleId ?? 'a task asked for once'}`
       : `Message of the notifier ${notifierId}`,
     href(`/runs/${id}`),
-    `${status}, ${id}`,
+    `${status}${underWay}, ${id}`,
   );
 }

@@ -9,6 +9,7 @@ import { Empty, Loaded } from '../../parts/states.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { href, place, setQuery } from '../../state/route.ts';
 import { may } from '../../state/session.ts';
+import { labelsOf } from '../schedules/order.ts';
 import { Period } from './period.tsx';
 import { RunTable } from './run-table.tsx';
 import { SINCE, filterInAddress, sentFilter } from './run-filter.ts';
@@ -62,7 +63,7 @@ export function Runs() {
         <OneOf name="since" label="Since" options={SINCE} />
         <TextFilter name="scheduleId" label="Schedule's id" />
         <TextFilter name="batchId" label="Batch's id" />
-        <LabelFilter />
+        <LabelFilter known={labelsOf(list.data?.items ?? [])} />
         <Period />
       </FilterBar>
       <Loaded from={list}>

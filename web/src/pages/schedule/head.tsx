@@ -4,6 +4,7 @@ import { Labels } from '../../parts/labels.tsx';
 import { Ago, Time } from '../../parts/time.tsx';
 import { goTo, href } from '../../state/route.ts';
 import { Actions } from './actions/actions.tsx';
+import { PausedSince } from './paused-since.tsx';
 
 /** What it is, how it stands, and what can be done. */
 export function Head({ schedule, onDone }: { schedule: Schedule; onDone: () => void }) {
@@ -64,25 +65,15 @@ function Standing({ schedule }: { schedule: Schedule }) {
   );
 }
 
-function Paused({ schedule: { pauseReason, pauseUntil, timezone } }: { schedule: Schedule }) {
-  // The status beside it says as much.
-  if (pauseReason === null && pauseUntil === null) return null;
+function Paused({ schedule: { id, version, pauseUntil, timezone } }: { schedule: Schedule }) {
   return (
     <>
-      Paused
       {pauseUntil !== null && (
         <>
-          {' '}
-          until <Time at={pauseUntil} zone={timezone} relative />
+          Paused until <Time at={pauseUntil} zone={timezone} relative />.{' '}
         </>
       )}
-      {pauseReason === null ? (
-        '.'
-      ) : (
-        <>
-          : <span class="user">{pauseReason}</span>
-        </>
-      )}
+      <PausedSince id={id} version={version} />
     </>
   );
 }

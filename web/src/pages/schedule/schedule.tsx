@@ -79,7 +79,9 @@ function Shown({ schedule, refreshSchedule }: { schedule: Schedule; refreshSched
           <section class="card">
             <h2>Fires to come</h2>
             <Loaded from={fires}>
-              {({ items }) => <Upcoming schedule={schedule} fires={items} onDone={refresh} />}
+              {({ items, warnings }) => (
+                <Upcoming schedule={schedule} fires={items} warnings={warnings} onDone={refresh} />
+              )}
             </Loaded>
           </section>
         )}

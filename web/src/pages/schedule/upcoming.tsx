@@ -4,6 +4,7 @@ import type {
   ListUpcomingFiresResponse,
   Schedule,
 } from '../../../../clients/typescript/src/generated/types.gen.ts';
+import { CalendarLink } from '../../parts/links.tsx';
 import { Dialog } from '../../parts/forms/dialog.tsx';
 import { Field } from '../../parts/forms/field.tsx';
 import { Refusal } from '../../parts/states.tsx';
@@ -19,11 +20,12 @@ export type Fire = ListUpcomingFiresResponse['items'][number];
 interface Props {
   schedule: Schedule;
   fires: readonly Fire[];
+  warnings: ListUpcomingFiresResponse['warnings'];
   onDone: () => void;
 }
 
 /** The fires to come. One of them can be left out. */
-export function Upcoming({ schedule, fires, onDone }: Props) {
+export function Upcoming({ schedule, fires, warnings, onDone }: Props) {
   const [skipping, setSkipping] = useState<string | null>(null);
   const { act, isBusy } = useAct();
   const unskip = (fireAt: string) =>
@@ -45,6 +47,11 @@ export function Upcoming({ schedule, fires, onDone }: Props) {
     );
   return (
     <>
+      {warnings.map(({ calendar, validUntil }) => (
+        <p key={calendar} class="warning">
+          The calendar <CalendarLink id={calendar} /> says nothing of days after {validUntil}.
+        </p>
+      ))}
       <Table
         label="Fires to come"
         rows={fires}

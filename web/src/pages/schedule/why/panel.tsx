@@ -1,13 +1,16 @@
 import { get } from '../../../api/http.ts';
+import { nobodyUp } from '../../../../../src/core/time/nobody-up.ts';
 import type {
   GetRunResponse,
+  ListInstancesResponse,
   Schedule,
-  ScheduleVersion,
 } from '../../../../../clients/typescript/src/generated/types.gen.ts';
 import { RunBadge } from '../../../parts/badge.tsx';
 import { RunLink } from '../../../parts/links.tsx';
 import { Time, durationText } from '../../../parts/time.tsx';
 import { usePoll } from '../../../state/poll.ts';
+import { scope } from '../../../state/session.ts';
+import { PausedSince } from '../paused-since.tsx';
 import { type Bucket, type Told, WORDS, countsText } from './outcome.ts';
 import { whyText } from './words.ts';
 
@@ -32,6 +35,7 @@ function Several({ bucket, schedule }: { bucket: Bucket; schedule: Schedule }) {
   const listed = bucket.items.filter(({ outcome }) => outcome !== 'succeeded').slice(0, MAX_LISTED);
   const others = bucket.items.length - listed.length;
   const paused = bucket.items.find(({ state }) => state === 'paused');
+  const missed = bucket.items.find(({ state }) => state === 'missed');
   return (
     <>
       <p>
@@ -47,7 +51,12 @@ function Several({ bucket, schedule }: { bucket: Bucket; schedule: Schedule }) {
           </li>
         ))}
       </ul>
-      {paused && <PausedSince id={schedule.id} version={paused.version} />}
+      {paused && (
+        <p>
+          <PausedSince id={schedule.id} version={paused.version} />
+        </p>
+      )}
+      {missed && <NobodyUp at={missed.fireAt} zone={schedule.timezone} />}
       {listed.length > 0 && others > 0 && <p class="quiet">and {others} more</p>}
     </>
   );
@@ -60,7 +69,12 @@ function OneOccurrence({ told, schedule }: { told: Told; schedule: Schedule }) {
         <Time at={told.fireAt} zone={schedule.timezone} relative /> <b>{WORDS[told.outcome]}</b>
       </p>
       <p class="user">{whyText(told, schedule)}</p>
-      {told.state === 'paused' && <PausedSince id={schedule.id} version={told.version} />}
+      {told.state === 'paused' && (
+        <p>
+          <PausedSince id={schedule.id} version={told.version} />
+        </p>
+      )}
+      {told.state === 'missed' && <NobodyUp at={told.fireAt} zone={schedule.timezone} />}
       {told.runId !== undefined && (
         <ItsRun id={told.runId} zone={schedule.timezone} isItsOwn={told.state !== 'missed'} />
       )}
@@ -95,40 +109,20 @@ function ItsRun({ id, zone, isItsOwn }: ItsRunProps) {
   );
 }
 
-/** Who paused it, when and why, the versions know. */
-function PausedSince({ id, version }: { id: string; version: number }) {
+/** Where the instances of the last day explain it. */
+function NobodyUp({ at, zone }: { at: string; zone: string | null }) {
+  const isAsked = scope.value === null;
   const { data } = usePoll(
-    `pause ${id} ${version}`,
+    `instances ${isAsked}`,
     (signal) =>
-      get<{ items: ScheduleVersion[] }>(
-        `/schedules/${encodeURIComponent(id)}/versions`,
-        { limit: 100 },
-        signal,
-      ),
+      isAsked ? get<ListInstancesResponse>('/instances', {}, signal) : Promise.resolve({ items: [] }),
     { everyMs: 60_000 },
   );
-  const pause = data && beginOfPause(data.items, version);
-  if (!pause) return null;
+  const gap = data && nobodyUp(data.items, at);
+  if (!gap) return null;
   return (
     <p>
-      Paused since <Time at={pause.at} zone={pause.schedule.timezone} />, by{' '}
-      <span class="user">{pause.by ?? 'a caller without a token'}</span>
-      {pause.schedule.pauseReason !== null && (
-        <>
-          : <span class="user">{pause.schedule.pauseReason}</span>
-        </>
-      )}
+      No instance was up from <Time at={gap.from} zone={zone} /> to <Time at={gap.to} zone={zone} />.
     </p>
   );
-}
-
-/** `versions`: newest first. Later edits of a paused schedule leave it paused. */
-function beginOfPause(versions: readonly ScheduleVersion[], version: number): ScheduleVersion | null {
-  let begin: ScheduleVersion | null = null;
-  for (const one of versions) {
-    if (one.version > version) continue;
-    if (one.schedule.enabled) break;
-    begin = one;
-  }
-  return begin;
 }
