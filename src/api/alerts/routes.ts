@@ -1,12 +1,12 @@
 import { z } from 'zod';
-import { ALERT_KINDS, type Alert } from '../../core/alerts/alert.ts';
-import { isoInstant, isoOrNull } from '../../core/instant.ts';
+import { ALERT_KINDS } from '../../core/alerts/alert.ts';
 import { listAlerts } from '../../store/alerts/list-alerts.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { answeredInstant, scheduleIdText } from '../http/common-schemas.ts';
 import { queryBoolean } from '../http/query-schemas.ts';
 import { alertCursor, limitQuery, pageOf, pageSchema } from '../http/pages.ts';
-import { TAGS, json, problems } from '../http/response-schemas.ts';
+import { json, problems, TAGS } from '../http/response-schemas.ts';
+import { answersOf } from '../http/stored-answers.ts';
 import { runStatus } from '../http/word-schemas.ts';
 
 const alertsQuery = z.strictObject({
@@ -30,6 +30,7 @@ export const answeredAlert = z
   .meta({ id: 'Alert' });
 
 const alertPage = pageSchema(answeredAlert);
+const answered = answersOf(answeredAlert);
 
 export function addAlertRoute(api: Api, { database }: ApiDeps): void {
   api.get(
@@ -49,14 +50,7 @@ export function addAlertRoute(api: Api, { database }: ApiDeps): void {
     async ({ query: { open = false, scheduleId, limit, cursor }, caller: { scope } }) => {
       const filter = { scope, open, scheduleId, after: cursor?.after, limit: limit + 1 };
       const rows = await database.run((db) => listAlerts(db, filter));
-      return pageOf({ rows, limit }, answerAlert, ({ id }) => ({ after: id }));
+      return pageOf({ rows, limit }, answered, ({ id }) => ({ after: id }));
     },
   );
-}
-
-function answerAlert({ id, scheduleId, kind, since, until, runId, status, error }: Alert) {
-  return {
-    ...{ id, scheduleId, kind, since: isoInstant(since), until: isoOrNull(until) },
-    ...{ runId, status, error },
-  };
 }

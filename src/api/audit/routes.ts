@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { isoInstant } from '../../core/instant.ts';
-import { type AuditEntry, listAudit } from '../../store/audit/list-audit.ts';
+import { listAudit } from '../../store/audit/list-audit.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { pageOf, auditCursor, limitQuery, pageSchema } from '../http/pages.ts';
+import { auditCursor, limitQuery, pageOf, pageSchema } from '../http/pages.ts';
 import { emptyPeriod } from '../http/also-checks.ts';
-import { TAGS, json, problems } from '../http/response-schemas.ts';
+import { json, problems, TAGS } from '../http/response-schemas.ts';
 import { ROLES } from '../../core/access/roles.ts';
 import { AUDIT_ACTIONS } from '../../core/audit.ts';
 import { answeredInstant, queryInstant, scheduleIdText, text, wordList } from '../http/common-schemas.ts';
+import { answersOf } from '../http/stored-answers.ts';
 
 const auditQuery = z.strictObject({
   by: text(128).optional().meta({ description: 'The name of a token, or of a user that a proxy names.' }),
@@ -44,6 +44,7 @@ export const auditEntry = z
   .meta({ id: 'AuditEntry' });
 
 const auditPage = pageSchema(auditEntry);
+const answered = answersOf(auditEntry);
 
 export function addAuditRoute(api: Api, { database }: ApiDeps): void {
   api.get(
@@ -66,12 +67,7 @@ export function addAuditRoute(api: Api, { database }: ApiDeps): void {
     }) => {
       const filter = { scope, by, actions, scheduleId, from, to, after, limit: limit + 1 };
       const rows = await database.run((db) => listAudit(db, filter));
-      return pageOf({ rows, limit }, answerEntry, ({ at, id }) => ({ at, id }));
+      return pageOf({ rows, limit }, answered, ({ at, id }) => ({ at, id }));
     },
   );
-}
-
-function answerEntry(entry: AuditEntry): z.output<typeof auditEntry> {
-  const { at, by, role, action, subject, scheduleId, outcome, detail } = entry;
-  return { at: isoInstant(at), by, role, action, subject, scheduleId, outcome, detail };
 }

@@ -1,10 +1,17 @@
 import { z } from 'zod';
 import { MAX_DATES, readDateEntry } from '../../core/exclusions/date-entries.ts';
-import { answeredInstant, ignored, scheduleIdText, text, withoutFault } from '../http/common-schemas.ts';
-import { isoInstant } from '../../core/instant.ts';
+import {
+  answeredInstant,
+  calendarIdText,
+  ignored,
+  scheduleIdText,
+  text,
+  withoutFault,
+} from '../http/common-schemas.ts';
 import { CALENDAR_KIND } from '../../operations/calendars/calendar-changes.ts';
 import type { Calendar } from '../../store/calendars/find-calendars.ts';
 import type { Api, ApiDeps } from '../deps.ts';
+import { answersOf } from '../http/stored-answers.ts';
 import { addNamedRoutes } from '../named/named-routes.ts';
 
 const dateEntry = z.string().superRefine(withoutFault(dateFault)).meta({
@@ -14,11 +21,6 @@ const dateEntry = z.string().superRefine(withoutFault(dateFault)).meta({
 });
 
 export const dateEntries = z.array(dateEntry).max(MAX_DATES);
-
-export const calendarIdText = scheduleIdText.meta({
-  description: 'Chosen by the client.',
-  example: 'holidays',
-});
 
 const description = text(1000);
 const dates = dateEntries.meta({
@@ -83,9 +85,8 @@ export function addCalendarRoutes(api: Api, deps: ApiDeps): void {
   });
 }
 
+const answered = answersOf(calendar);
+
 function answerCalendar(stored: Calendar): z.output<typeof calendar> {
-  const { id, description, dates, validUntil, version, appliedVersion, updatedAt } = stored;
-  const nextFiresMoved = appliedVersion === version;
-  const given = { id, description, dates: [...dates], validUntil };
-  return { ...given, version, updatedAt: isoInstant(updatedAt), nextFiresMoved };
+  return answered({ ...stored, nextFiresMoved: stored.appliedVersion === stored.version });
 }

@@ -6,7 +6,6 @@ import { connection, type ConnectionInput, connectionInput } from './schemas.ts'
 import type { z } from 'zod';
 import type { Connection, ConnectionFields } from '../../core/connections/connection.ts';
 import { type CredentialPlace, mapCredentials } from '../../core/connections/map-credentials.ts';
-import { isoInstant } from '../../core/instant.ts';
 import { answerCredential } from '../targets/answers.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { openConnection, sealConnection } from '../../core/connections/connection-secrets.ts';
@@ -15,6 +14,7 @@ import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { type Credential, isSecretFile } from '../../core/secrets/secret-file.ts';
 import { pointer } from '../../core/json-text.ts';
 import { type Fault, invalid } from '../http/problem.ts';
+import { answersOf } from '../http/stored-answers.ts';
 import { MASK } from '../targets/http-call-schemas.ts';
 import { NO_KEY } from '../targets/inputs.ts';
 import { fileRules, resolveFile } from '../targets/secret-files.ts';
@@ -32,13 +32,14 @@ export function addConnectionRoutes(api: Api, deps: ApiDeps): void {
   });
 }
 
+const answered = answersOf(connection);
+
 /** With its secret values masked. Answers never decrypt anything. */
 function answerConnection(stored: Connection): z.output<typeof connection> {
-  const { id, description, version, updatedAt } = stored;
-  const { url, headers, auth, tls } = mapCredentials(stored, (value, { isPublic }) => {
+  const masked = mapCredentials(stored, (value, { isPublic }) => {
     return isPublic && typeof value === 'string' ? value : answerCredential(value);
   });
-  return { id, description, url, headers, auth, tls, version, updatedAt: isoInstant(updatedAt) };
+  return answered({ ...stored, ...masked });
 }
 
 /**

@@ -10,24 +10,17 @@ export const scheduleIdText = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, { error: NO_SCHEDULE_ID })
   .meta({ description: 'Chosen by the client.', example: 'nightly-report' });
 
-export const limitIdText = z
-  .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, { error: NO_SCHEDULE_ID })
-  .meta({
-    description:
-      'The limit that its runs count against: of them, no more than its `maxRunning` are under way at once.',
-    example: 'warehouse',
-  });
+export const limitIdText = scheduleIdText.meta({
+  description:
+    'The limit that its runs count against: of them, no more than its `maxRunning` are under way at once.',
+  example: 'warehouse',
+});
 
-export const connectionIdText = z
-  .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, { error: NO_SCHEDULE_ID })
-  .meta({ description: 'Chosen by the client.', example: 'github' });
+export const connectionIdText = scheduleIdText.meta({ example: 'github' });
 
-export const notifierIdText = z
-  .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/, { error: NO_SCHEDULE_ID })
-  .meta({ description: 'Chosen by the client.', example: 'on-call' });
+export const notifierIdText = scheduleIdText.meta({ example: 'on-call' });
+
+export const calendarIdText = scheduleIdText.meta({ example: 'holidays' });
 
 export const scheduleIdParams = z.strictObject({ id: scheduleIdText });
 
@@ -54,6 +47,11 @@ export const workerIdText = z
 export const ignored = z.unknown().optional().meta({ readOnly: true });
 
 type Shape = Record<string, z.ZodType>;
+
+/** Fields that only firelock sets: as `ignored`. */
+export function allIgnored<Fields extends Shape>(fields: Fields) {
+  return mapped(fields, () => ignored) as { [Name in keyof Fields]: typeof ignored };
+}
 
 /** The fields of a patch. */
 export function nullish<Fields extends Shape>(fields: Fields) {
@@ -121,8 +119,13 @@ export function withoutFault<T = string>(faultOf: (value: T) => string | null) {
   };
 }
 
+/** Any text, for the compiler: `isMoment` only tells it which fields of answers are moments. */
+export type AnsweredMoment = string & { readonly isMoment?: never };
+
 /** An instant of an answer. */
-export const answeredInstant = z.string().meta({ format: 'date-time', example: '2026-11-20T09:00:00.000Z' });
+export const answeredInstant: z.ZodType<AnsweredMoment> = z
+  .string()
+  .meta({ format: 'date-time', example: '2026-11-20T09:00:00.000Z' });
 
 const INSTANT_META = {
   format: 'date-time',

@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import type { KnownState } from '../../core/installation.ts';
-import { isoInstant, isoOrNull } from '../../core/instant.ts';
+import { isoOrNull } from '../../core/instant.ts';
 import type { TookOver } from '../../operations/take-over.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import { readInstallation } from '../../store/instances/installation-row.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { answeredInstant, instant } from '../http/common-schemas.ts';
 import { Problem } from '../http/problem.ts';
-import { BODY_PROBLEMS, TAGS, json, problems } from '../http/response-schemas.ts';
+import { BODY_PROBLEMS, json, problems, TAGS } from '../http/response-schemas.ts';
+import { answersOf } from '../http/stored-answers.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -43,6 +44,8 @@ const takeOverAnswer = z.object({
   since: answeredInstant.meta({ description: 'What was due from this moment on is fired.' }),
   by: z.string().nullable().meta({ description: 'The name of the caller.' }),
 });
+
+const answeredTakeOver = answersOf(takeOverAnswer);
 
 const observingAnswer = z
   .object({
@@ -142,8 +145,4 @@ function answered({ tookOver, resumed }: TookOver): Omit<z.output<typeof tookOve
     ...{ moved, skipped, unknown: runs.ended, asked: runs.asked, left: runs.left },
     notMoved: unplannable.map(({ scheduleId, error }) => ({ scheduleId, error: reasonOf(error) })),
   };
-}
-
-function answeredTakeOver({ at, since, by }: TookOver['tookOver']): z.output<typeof takeOverAnswer> {
-  return { at: isoInstant(at), since: isoInstant(since), by };
 }

@@ -1,36 +1,36 @@
 import { z } from 'zod';
-import { isoInstant, isoOrNull } from '../../core/instant.ts';
 import { listInstances } from '../../store/instances/instances.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { json, problems, TAGS } from '../http/response-schemas.ts';
 import { answeredInstant } from '../http/common-schemas.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { checkOnSnapshot, VERIFY_LIMIT_MS } from '../../store/verify/check-on-snapshot.ts';
+import { answersOf } from '../http/stored-answers.ts';
 
-export const instanceList = z.object({
-  items: z.array(
-    z
-      .object({
-        id: z.string().meta({ format: 'uuid' }),
-        host: z.string(),
-        port: z.int().nullable().meta({ description: 'Where its API listens.' }),
-        version: z.string(),
-        zoneData: z.string().meta({
-          description:
-            'Version of the time zone data that it plans with. Where the living differ, /readyz warns.',
-          example: '2026c',
-        }),
-        startedAt: answeredInstant,
-        heartbeatAt: answeredInstant,
-        alive: z.boolean(),
-        leftAt: answeredInstant
-          .nullable()
-          .meta({ description: 'It ended in good order; null: it lives, or was declared dead.' }),
-        inFlight: z.int().meta({ description: 'Runs it has claimed and not settled.' }),
-      })
-      .meta({ id: 'Instance' }),
-  ),
-});
+const instance = z
+  .object({
+    id: z.string().meta({ format: 'uuid' }),
+    host: z.string(),
+    port: z.int().nullable().meta({ description: 'Where its API listens.' }),
+    version: z.string(),
+    zoneData: z.string().meta({
+      description:
+        'Version of the time zone data that it plans with. Where the living differ, /readyz warns.',
+      example: '2026c',
+    }),
+    startedAt: answeredInstant,
+    heartbeatAt: answeredInstant,
+    alive: z.boolean(),
+    leftAt: answeredInstant
+      .nullable()
+      .meta({ description: 'It ended in good order; null: it lives, or was declared dead.' }),
+    inFlight: z.int().meta({ description: 'Runs it has claimed and not settled.' }),
+  })
+  .meta({ id: 'Instance' });
+
+export const instanceList = z.object({ items: z.array(instance) });
+
+const answered = answersOf(instance);
 
 export function addInstanceRoutes(api: Api, { database }: ApiDeps): void {
   api.get(
@@ -46,14 +46,7 @@ export function addInstanceRoutes(api: Api, { database }: ApiDeps): void {
     },
     async (): Promise<z.output<typeof instanceList>> => {
       const listed = await database.run((db) => listInstances(db));
-      return {
-        items: listed.map(({ startedAt, heartbeatAt, leftAt, ...instance }) => ({
-          ...instance,
-          startedAt: isoInstant(startedAt),
-          heartbeatAt: isoInstant(heartbeatAt),
-          leftAt: isoOrNull(leftAt),
-        })),
-      };
+      return { items: listed.map(answered) };
     },
   );
 }

@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { isoInstant } from '../../core/instant.ts';
 import { LIMIT_KIND } from '../../operations/limit-changes.ts';
-import type { Limit } from '../../store/limits/rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { answeredInstant, ignored, limitIdText, text, whole } from '../http/common-schemas.ts';
+import { answersOf } from '../http/stored-answers.ts';
 import { addNamedRoutes } from '../named/named-routes.ts';
 
 const fields = {
@@ -41,7 +40,7 @@ export const limit = z
 export function addLimitRoutes(api: Api, deps: ApiDeps): void {
   addNamedRoutes(api, deps, {
     ...{ kind: LIMIT_KIND, list: 'limits', id: limitIdText, input: limitInput },
-    ...{ answered: limit, answer: answerLimit },
+    ...{ answered: limit, answer: answersOf(limit) },
     resolve: ({ description, maxRunning }) => ({ content: { description, maxRunning } }),
     summaries: {
       get: 'One limit, and how many of its runs are under way and wait; its ETag is its version',
@@ -50,9 +49,4 @@ export function addLimitRoutes(api: Api, deps: ApiDeps): void {
     },
     refusals: [],
   });
-}
-
-function answerLimit(stored: Limit): z.output<typeof limit> {
-  const { id, description, maxRunning, running, waiting, version, updatedAt } = stored;
-  return { id, description, maxRunning, running, waiting, version, updatedAt: isoInstant(updatedAt) };
 }

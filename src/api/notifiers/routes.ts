@@ -12,11 +12,11 @@ import { addNamedRoutes, type Resolving } from '../named/named-routes.ts';
 import { answerRun } from '../runs/answers.ts';
 import { run } from '../runs/schemas.ts';
 import { notifier, type NotifierInput, notifierInput } from './schemas.ts';
-import { isoInstant } from '../../core/instant.ts';
 import type { StoredNotifier } from '../../store/notifiers/rows.ts';
 import { CHANNEL_SETUPS, type Filling } from './channel-setups.ts';
 import type { HandoffTarget } from '../../core/schedules/schedule.ts';
 import { sealTarget } from '../../core/schedules/target-secrets.ts';
+import { answersOf } from '../http/stored-answers.ts';
 import { NO_KEY } from '../targets/inputs.ts';
 import { fileRules } from '../targets/secret-files.ts';
 
@@ -66,25 +66,13 @@ function addTestRoute(api: Api, deps: ApiDeps): void {
   );
 }
 
-type Answer = z.output<typeof notifier>;
+const answered = answersOf(notifier);
 
 /** With its secret values masked. Answers never decrypt anything. */
-function answerNotifier(stored: StoredNotifier): Answer {
-  const { id, description, enabled, on, filter, remindSeconds, afterFailures, fallback, version, updatedAt } =
-    stored;
-  return {
-    id,
-    description,
-    enabled,
-    on: [...on],
-    filter: { ids: [...filter.ids], label: [...filter.label] },
-    channel: CHANNEL_SETUPS[stored.channel].answerOf(stored.target as never),
-    remindSeconds,
-    afterFailures,
-    fallback,
-    version,
-    updatedAt: isoInstant(updatedAt),
-  };
+function answerNotifier(stored: StoredNotifier): z.output<typeof notifier> {
+  const channel = CHANNEL_SETUPS[stored.channel].answerOf(stored.target as never);
+  const { ids, label } = stored.filter;
+  return answered({ ...stored, channel, filter: { ids: [...ids], label: [...label] } });
 }
 
 /**

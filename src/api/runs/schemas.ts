@@ -121,7 +121,7 @@ export const run = z
   .object(runFields)
   .meta({ id: 'Run', description: 'The durable record of one fire, or of one one-off task.' });
 
-const attempt = z
+export const attempt = z
   .object({
     attempt: z.int(),
     instanceId: z.string(),

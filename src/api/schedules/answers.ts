@@ -1,87 +1,49 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { Cron } from '../../core/cron/cron-expressions.ts';
-import { isoInstant, isoOrNull } from '../../core/instant.ts';
+import { isoOrNull } from '../../core/instant.ts';
 import { parseKeepingDigits } from '../../core/json-text.ts';
 import type { Expect, ResultBound } from '../../core/schedules/expect.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
 import type { Exclude } from '../../core/timing/day-rules.ts';
 import { rawJsonOrNull } from '../http/json/raw-json.ts';
-import type { schedule } from './schemas.ts';
+import { answersOf } from '../http/stored-answers.ts';
+import { definitionAnswer, type schedule, stateAnswer } from './schemas.ts';
 import { answerTarget } from '../targets/answers.ts';
 
 type ScheduleAnswer = z.output<typeof schedule>;
 
+const answered = answersOf(z.object(stateAnswer));
+
 /** `pingKey`: null where the caller does not see it, and where there is none. */
 export function answerSchedule(stored: Schedule, pingKey: string | null): ScheduleAnswer {
-  const { definition } = stored;
+  const payload = rawJsonOrNull(stored.definition.payload);
   return {
     id: stored.id,
-    ...answerDefinition(definition),
-    payload: rawJsonOrNull(definition.payload),
-    status: stored.status,
-    late: stored.late,
-    error: stored.error,
-    nextFireAt: isoOrNull(stored.nextFireAt),
-    lastFireAt: isoOrNull(stored.lastFireAt),
-    pingKey,
-    lockedBy: stored.lockedBy,
-    lockedAt: isoOrNull(stored.lockedAt),
-    version: stored.version,
-    createdAt: isoInstant(stored.createdAt),
-    updatedAt: isoInstant(stored.updatedAt),
+    ...answerDefinition(stored.definition),
+    payload,
+    ...answered({ ...stored, pingKey }),
   };
 }
+
+const answeredDefinition = answersOf(z.object(definitionAnswer).omit({ payload: true }));
 
 /**
  * The fields that a client can edit, without the payload; header values are masked. A merge patch is applied to this as
  * well.
  */
 export function answerDefinition(definition: Definition) {
-  const { description, cron, everySeconds, at, after, timezone, startAt, endAt } = definition;
-  const { catchUp, catchUpLimit, graceSeconds, overlap, jitterSeconds } = definition;
-  const { pauseAfterFailures, successWithinSeconds, expiresAfterSeconds } = definition;
-  const { enabled, pauseReason, pauseUntil, target, retry, timeoutSeconds } = definition;
-  const { completion, completionTimeoutSeconds, delivery, priority, limit, labels } = definition;
+  const { after, retry, expect, observe } = definition;
   const { maxAttempts, minBackoffSeconds, maxBackoffSeconds } = retry;
-  return {
-    description,
-    cron: answerCron(cron),
-    everySeconds,
-    at: isoOrNull(at),
-    after: after === null ? null : { scheduleId: after.scheduleId, on: [...after.on] },
-    timezone,
+  return answeredDefinition({
+    ...definition,
     ...answerDayRules(definition),
-    enabled,
-    pauseReason,
-    pauseUntil: isoOrNull(pauseUntil),
-    pauseAfterFailures,
-    successWithinSeconds,
-    ...answerJudged(definition),
-    startAt: isoOrNull(startAt),
-    endAt: isoOrNull(endAt),
-    target: answerTarget(target),
-    catchUp,
-    catchUpLimit,
-    graceSeconds,
-    overlap,
-    jitterSeconds,
-    retry: { maxAttempts, minBackoffSeconds, maxBackoffSeconds },
-    timeoutSeconds,
-    completion,
-    completionTimeoutSeconds,
-    delivery,
-    expiresAfterSeconds,
-    priority,
-    limit,
-    labels,
-  };
-}
-
-function answerJudged({ expect, observe }: Definition) {
-  return {
+    cron: answerCron(definition.cron),
+    after: after === null ? null : { scheduleId: after.scheduleId, on: [...after.on] },
     expect: expect && answerExpect(expect),
     observe: observe && { until: isoOrNull(observe.until) },
-  };
+    target: answerTarget(definition.target),
+    retry: { maxAttempts, minBackoffSeconds, maxBackoffSeconds },
+  });
 }
 
 function answerExpect({ startWithinSeconds, finishWithinSeconds, atLeastSeconds, result }: Expect) {

@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { MAX_INTERVAL_SECONDS } from '../../core/instant.ts';
 import { atMostOneOf, exactlyOneOrHeartbeat } from '../document/kinds.ts';
 import {
+  allIgnored,
   ALWAYS,
   answeredInstant,
-  ignored,
   instant,
   nullish,
   orNull,
@@ -56,19 +56,29 @@ const pauseFields = {
 };
 
 /** What firelock alone sets. A caller may send it back. */
-const readOnlyFields = {
-  status: ignored,
-  late: ignored,
-  error: ignored,
-  nextFireAt: ignored,
-  lastFireAt: ignored,
-  pingKey: ignored,
-  lockedBy: ignored,
-  lockedAt: ignored,
-  version: ignored,
-  createdAt: ignored,
-  updatedAt: ignored,
+export const stateAnswer = {
+  status: scheduleStatus.meta({
+    description: '`ended`: nothing is left to fire; `error`: it cannot be planned, and `error` says why.',
+  }),
+  late: z.boolean().meta({
+    description: 'No run has succeeded within `successWithinSeconds`; never of a paused or ended one.',
+  }),
+  error: z.string().nullable().meta({ description: 'Why it cannot be planned.' }),
+  nextFireAt: answeredInstant.nullable().meta({
+    description: 'With its jitter; null unless active. Fires that are to be skipped are passed over.',
+  }),
+  lastFireAt: answeredInstant.nullable(),
+  pingKey: z.string().nullable().meta({
+    description:
+      'By which the job of an observed schedule reports, at `/ping/KEY`. For operators and admins who may change it; else null.',
+  }),
+  lockedBy: z.string().nullable(),
+  lockedAt: answeredInstant.nullable(),
+  version: z.int(),
+  createdAt: answeredInstant,
+  updatedAt: answeredInstant,
 };
+const readOnlyFields = allIgnored(stateAnswer);
 
 const definitionInput = {
   description: description.nullable().default(null),
@@ -136,42 +146,24 @@ export const schedulePatch = z
     ...atMostOneOf(),
   });
 
+/** As a version says it. */
+export const definitionAnswer = {
+  description: description.nullable(),
+  ...timingAnswer,
+  enabled,
+  pauseReason: pauseFields.pauseReason.nullable(),
+  pauseUntil: answeredInstant
+    .nullable()
+    .meta({ description: 'When its pause ends by itself.', example: null }),
+  pauseAfterFailures: pauseFields.pauseAfterFailures.nullable(),
+  successWithinSeconds: pauseFields.successWithinSeconds.nullable(),
+  expect: answeredExpect,
+  observe: answeredObserve,
+  ...handoffAnswer,
+  target: answeredTarget.nullable().meta({ description: 'Null: nothing is sent, since it only observes.' }),
+  labels: z.record(z.string(), z.string()),
+};
+
 export const schedule = z
-  .object({
-    id: scheduleIdText,
-    description: description.nullable(),
-    ...timingAnswer,
-    enabled,
-    pauseReason: pauseFields.pauseReason.nullable(),
-    pauseUntil: answeredInstant
-      .nullable()
-      .meta({ description: 'When its pause ends by itself.', example: null }),
-    pauseAfterFailures: pauseFields.pauseAfterFailures.nullable(),
-    successWithinSeconds: pauseFields.successWithinSeconds.nullable(),
-    expect: answeredExpect,
-    observe: answeredObserve,
-    ...handoffAnswer,
-    target: answeredTarget.nullable().meta({ description: 'Null: nothing is sent, since it only observes.' }),
-    labels: z.record(z.string(), z.string()),
-    status: scheduleStatus.meta({
-      description: '`ended`: nothing is left to fire; `error`: it cannot be planned, and `error` says why.',
-    }),
-    late: z.boolean().meta({
-      description: 'No run has succeeded within `successWithinSeconds`; never of a paused or ended one.',
-    }),
-    error: z.string().nullable().meta({ description: 'Why it cannot be planned.' }),
-    nextFireAt: answeredInstant.nullable().meta({
-      description: 'With its jitter; null unless active. Fires that are to be skipped are passed over.',
-    }),
-    lastFireAt: answeredInstant.nullable(),
-    pingKey: z.string().nullable().meta({
-      description:
-        'By which the job of an observed schedule reports, at `/ping/KEY`. For operators and admins who may change it; else null.',
-    }),
-    lockedBy: z.string().nullable(),
-    lockedAt: answeredInstant.nullable(),
-    version: z.int(),
-    createdAt: answeredInstant,
-    updatedAt: answeredInstant,
-  })
+  .object({ id: scheduleIdText, ...definitionAnswer, ...stateAnswer })
   .meta({ id: 'Schedule' });

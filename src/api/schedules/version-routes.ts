@@ -1,16 +1,16 @@
 import { z } from 'zod';
-import { isoInstant } from '../../core/instant.ts';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
 import { pageRoom } from '../../postgres/sql/page-room.ts';
-import { type ScheduleVersion, listVersions } from '../../store/schedules/schedule-versions.ts';
+import { listVersions, type ScheduleVersion } from '../../store/schedules/schedule-versions.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { cursorIn, limitQuery, pageOf, pageSchema, versionCursor } from '../http/pages.ts';
 import { noSuch } from '../http/problem.ts';
 import { rawJsonOrNull } from '../http/json/raw-json.ts';
 import { answerDefinition } from './answers.ts';
-import { TAGS, json, problems } from '../http/response-schemas.ts';
-import { answeredInstant, scheduleIdParams } from '../http/common-schemas.ts';
-import { schedule } from './schemas.ts';
+import { json, problems, TAGS } from '../http/response-schemas.ts';
+import { answeredInstant, scheduleIdParams, scheduleIdText } from '../http/common-schemas.ts';
+import { answersOf } from '../http/stored-answers.ts';
+import { definitionAnswer } from './schemas.ts';
 
 export const scheduleVersion = z
   .object({
@@ -18,19 +18,8 @@ export const scheduleVersion = z
     at: answeredInstant,
     by: z.string().nullable().meta({ description: 'Who wrote it; null: a caller without a token.' }),
     change: z.enum(['created', 'updated', 'deleted']),
-    schedule: schedule
-      .omit({
-        status: true,
-        late: true,
-        error: true,
-        nextFireAt: true,
-        lastFireAt: true,
-        lockedBy: true,
-        lockedAt: true,
-        version: true,
-        createdAt: true,
-        updatedAt: true,
-      })
+    schedule: z
+      .object({ id: scheduleIdText, ...definitionAnswer })
       .meta({ id: 'VersionedSchedule', description: 'As it was from then on; of `deleted`: until then.' }),
   })
   .meta({ id: 'ScheduleVersion' });
@@ -68,13 +57,9 @@ export function addVersionsRoute(api: Api, { database }: ApiDeps): void {
   );
 }
 
-function answerVersion(id: string, { version, at, by, change, definition }: ScheduleVersion) {
+const answered = answersOf(scheduleVersion);
+
+function answerVersion(id: string, { definition, ...version }: ScheduleVersion) {
   const payload = rawJsonOrNull(definition.payload);
-  return {
-    version,
-    at: isoInstant(at),
-    by,
-    change,
-    schedule: { id, ...answerDefinition(definition), payload },
-  };
+  return answered({ ...version, schedule: { id, ...answerDefinition(definition), payload } });
 }

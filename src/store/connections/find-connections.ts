@@ -58,7 +58,7 @@ export async function findChangedConnections(
     LEFT JOIN connections c ON c.id = k.id
     WHERE c.id IS NULL OR (c.uid, c.version, c.edition) IS DISTINCT FROM (k.uid, k.version, k.edition)`);
   return {
-    changed: rows.flatMap((row) => (row.id === null ? [] : [row])),
+    changed: rows.flatMap(({ asked: _asked, ...row }) => (row.id === null ? [] : [row])),
     missing: rows.flatMap(({ asked, id }) => (id === null ? [asked] : [])),
   };
 }

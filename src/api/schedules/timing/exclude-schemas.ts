@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { type Exclude, WEEKDAYS } from '../../../core/timing/day-rules.ts';
-import { calendarIdText, dateEntries } from '../../calendars/routes.ts';
+import { dateEntries } from '../../calendars/routes.ts';
+import { calendarIdText } from '../../http/common-schemas.ts';
 import { isObject } from '../../http/json/json-body.ts';
 import { weekdays } from './day-schemas.ts';
 
