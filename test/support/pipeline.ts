@@ -218,9 +218,8 @@ export async function createInstance(store: Store, options: InstanceOptions = {}
       return changed.schedule;
     },
     fire: async (scheduleId) => {
-      const fired = await fireManually(changeDeps, { scheduleId, payload: null, key: null });
-      if (!('run' in fired)) throw new Error(fired.kind);
-      return fired.run;
+      const { run } = await fireManually(changeDeps, { scheduleId, payload: null, key: null });
+      return run;
     },
     accept: async (...asked) => (await acceptRuns(changeDeps, asked.map(oneOffOf))).runs,
     remove: (scheduleId) =>

@@ -141,13 +141,6 @@ function detailOf(status: number, error: Error, bodyLimit: number | undefined): 
   return error.message;
 }
 
-export function hasNoTimesOfItsOwn(id: string): Problem {
-  return new Problem(
-    409,
-    `schedule ${id} has no fire times of its own: it fires when runs of other schedules end; see /api/v1/schedules/${id}/runs`,
-  );
-}
-
 /** The problem to throw if the fire times of a stored schedule cannot be computed. */
 export function asUnplannable(id: string, error: unknown): unknown {
   if (!(error instanceof CronError)) return error;

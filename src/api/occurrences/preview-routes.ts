@@ -13,6 +13,7 @@ import { dayRulesInWords } from '../../core/describe/describe-day-rules.ts';
 import { describeCron, describeInterval } from '../../core/describe/describe.ts';
 import { type FireTimes, fireTimes } from '../../core/time/fire-times.ts';
 import { localTime } from '../../core/zones/zone.ts';
+import { hasNoTimesOfItsOwn } from '../../operations/operation-refused.ts';
 import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Executor } from '../../postgres/executor.ts';
@@ -29,7 +30,7 @@ import {
   outlookOf,
   unknownCalendars,
 } from '../schedules/fire-faults.ts';
-import { asUnplannable, hasNoTimesOfItsOwn, invalid, noSuch } from '../http/problem.ts';
+import { asUnplannable, invalid, noSuch } from '../http/problem.ts';
 import { BODY_PROBLEMS, json, problems, TAGS } from '../http/response-schemas.ts';
 import { explainMonth, MONTH_REACH_MS } from './explain-month.ts';
 import { scheduleIdParams } from '../http/common-schemas.ts';

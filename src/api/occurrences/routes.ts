@@ -4,14 +4,15 @@ import { EARLIEST, type Instant, isoInstant, isoOrNull } from '../../core/instan
 import { AHEAD_SECONDS } from '../../core/time/clock-ahead.ts';
 import { horizonOf } from '../../core/time/plan-due.ts';
 import type { Occurrence, PlanningState } from '../../core/time/occurrences.ts';
-import { isFollower, incarnationsOf, readPlanningState } from '../../store/reports/occurrence-rows.ts';
+import { incarnationsOf, isFollower, readPlanningState } from '../../store/reports/occurrence-rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { BEFORE_ALL, type UnplannableSpan } from '../../operations/expected-by-versions.ts';
+import { hasNoTimesOfItsOwn } from '../../operations/operation-refused.ts';
 import { type OccurrencePage, readOccurrencePage } from './occurrence-page.ts';
 import { cursorIn, encodeCursor, limitQuery, occurrenceCursor } from '../http/pages.ts';
 import { emptyPeriod } from '../http/also-checks.ts';
-import { hasNoTimesOfItsOwn, noSuch } from '../http/problem.ts';
-import { TAGS, json, problems } from '../http/response-schemas.ts';
+import { noSuch } from '../http/problem.ts';
+import { json, problems, TAGS } from '../http/response-schemas.ts';
 import { queryInstant, scheduleIdParams } from '../http/common-schemas.ts';
 import { occurrencePage as pageSchema } from './schemas.ts';
 

@@ -3,14 +3,13 @@ import { BodyTooLong } from '../../core/http/body-template.ts';
 import { fireManually } from '../../operations/runs/manual-fire.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
-import { Problem, noSuch, invalid, asUnplannable, hasNoTimesOfItsOwn } from '../http/problem.ts';
+import { asUnplannable, invalid } from '../http/problem.ts';
 import { answerRun } from '../runs/answers.ts';
-import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
-import { scheduleIdParams, answeredInstant, instant, text } from '../http/common-schemas.ts';
+import { BODY_PROBLEMS, json, problems, TAGS } from '../http/response-schemas.ts';
+import { answeredInstant, instant, scheduleIdParams, text } from '../http/common-schemas.ts';
 import { run } from '../runs/schemas.ts';
-import { type Instant, isoInstant } from '../../core/instant.ts';
-import { MAX_SKIPS } from '../../core/time/skipped-fires.ts';
-import { type SkipAnswer, skipFire } from '../../operations/schedules/skip-fires.ts';
+import { isoInstant } from '../../core/instant.ts';
+import { skipFire } from '../../operations/schedules/skip-fires.ts';
 
 const fireInput = z
   .strictObject({
@@ -53,12 +52,8 @@ export function addFireRoute(api: Api, deps: ApiDeps): void {
         payload: payload === 'null' ? null : payload,
         key: headers['idempotency-key'] ?? null,
       }).catch(refuseTooLong);
-      if (fired.kind === 'noSuchSchedule') throw noSuch(`schedule ${id}`);
-      if (fired.kind === 'keyOfAnotherBody') {
-        throw new Problem(422, 'this Idempotency-Key was used with another body');
-      }
       return reply
-        .code(fired.kind === 'created' ? 202 : 200)
+        .code(fired.isNew ? 202 : 200)
         .header('Location', `/api/v1/runs/${fired.run.id}`)
         .send(answerRun(fired.run));
     },
@@ -122,31 +117,10 @@ function addRoute(api: Api, deps: ApiDeps, { path, skipped, operationId, summary
     },
     async ({ params: { id }, body: { fireAt, reason }, caller }) => {
       const request = { scheduleId: id, fireAt, skipped, reason: reason ?? null, by: caller.name };
-      const answer = await skipFire(audited(deps, { caller }), request).catch((error: unknown) => {
+      await skipFire(audited(deps, { caller }), request).catch((error: unknown) => {
         throw asUnplannable(id, error);
       });
-      if (answer.kind !== 'done') throw refusal(id, fireAt, answer);
       return { fireAt: isoInstant(fireAt), skipped };
     },
   );
-}
-
-function refusal(id: string, fireAt: Instant, answer: Exclude<SkipAnswer, { kind: 'done' }>): Problem {
-  const notPossible = (message: string) => invalid([{ path: '/fireAt', message }], 422);
-  switch (answer.kind) {
-    case 'noSuchSchedule':
-      return noSuch(`schedule ${id}`);
-    case 'follows':
-      return hasNoTimesOfItsOwn(id);
-    case 'over':
-      return new Problem(409, `the fire of schedule ${id} at ${isoInstant(fireAt)} is not upcoming any more`);
-    case 'noFire': {
-      const hint = answer.next === null ? '' : `; the next one is at ${isoInstant(answer.next)}`;
-      return notPossible(`is not a fire time of this schedule${hint}`);
-    }
-    case 'tooMany':
-      return notPossible(
-        `cannot be skipped: ${MAX_SKIPS} upcoming fires are skipped already, which is the limit`,
-      );
-  }
 }

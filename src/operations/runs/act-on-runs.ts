@@ -10,21 +10,20 @@ import type { AuditAction, AuditDetail } from '../../core/audit.ts';
 import type { Instant } from '../../core/instant.ts';
 import {
   type CompletionWord,
-  type Decision,
-  type RunState,
-  type Speaker,
   decideCancel,
   decideComplete,
   decideHeartbeat,
   decideRetry,
+  type Decision,
+  type RunState,
+  type Speaker,
 } from '../../core/runs/run-decisions.ts';
-import { type Run, mayBeRunId } from '../../core/runs/run.ts';
+import { mayBeRunId, type Run } from '../../core/runs/run.ts';
 import type { OfSchedule } from '../../core/runs/new-run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { endAsReported as completed, endRun, reopenRun } from '../../core/runs/transitions.ts';
-import type { SuccessBounds } from '../../core/schedules/expect.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
-import { type Wake, type Work, wakeFor } from '../../runtime/loop/wake.ts';
+import { type Wake, wakeFor, type Work } from '../../runtime/loop/wake.ts';
 import type { Database } from '../../postgres/database.ts';
 import { TryAgain } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
@@ -80,6 +79,7 @@ export interface HeartbeatReport extends Speaker {
 /** Ends a run that has not ended; a cancelled run stays as it is. */
 export const CANCEL: Action<object> = {
   audited: 'run.cancel',
+  read: readsNothing,
   decide: decideCancel,
   change: (from, _, { now }) => ({ from, to: endRun(from, { status: 'cancelled', reason: 'request' }, now) }),
   emit: (events, { id }) => events.emit({ type: 'runsCancelled', reason: 'request', count: 1, runId: id }),
@@ -88,6 +88,7 @@ export const CANCEL: Action<object> = {
 /** Opens an ended run again that has not succeeded, whatever `overlap` its schedule has. */
 export const RETRY: Action<{ status: 'pending' | 'waiting' }> = {
   audited: 'run.retry',
+  read: readsNothing,
   keepsSchedule: true,
   opens: true,
   decide: (run, definition) =>
@@ -120,15 +121,12 @@ export function retryRun(
 
 /** Ends a run as its worker or target reports, even before the outcome of the attempt itself is written. */
 export function completeRun(deps: RunActionDeps, id: string, word: CompletionReport): Promise<ActionResult> {
-  let bounds: SuccessBounds | null = null;
   return act(deps, id, {
     audited: 'run.complete',
-    read: async (tx, run) => {
-      bounds = word.status === 'succeeded' ? await successBoundsOf(tx, run) : null;
-    },
+    read: (tx, run) => (word.status === 'succeeded' ? successBoundsOf(tx, run) : readsNothing()),
     decide: (run) => decideComplete(run, word),
     detail: ({ attempts: attempt }, { status }) => ({ status, attempt }),
-    change: (from, { status, error }, { now }) => {
+    change: (from, { status, error }, { now, known: bounds }) => {
       const to = completed(from, { status, error, result: word.result }, now);
       return { from, to, success: judgedReport(bounds, word.whole ?? to.resultBody) };
     },
@@ -157,7 +155,8 @@ export async function heartbeatRun(
   });
 }
 
-export interface Action<Write> {
+/** `Known`: what it reads of its own. */
+export interface Action<Write, Known = null> {
   audited: AuditAction;
   /** What the audit keeps of the action, beside the run's previous state. */
   detail?: (from: RunRecord, decision: Write) => AuditDetail;
@@ -165,18 +164,22 @@ export interface Action<Write> {
   keepsSchedule?: boolean;
   /** Whether the run is open afterwards, and counts towards the caps of its scope. */
   opens?: boolean;
-  /** Reads what else decides, once the run is locked. */
-  read?: (tx: Transaction, run: RunRecord) => Promise<void>;
-  decide: (run: RunRecord, definition: OfSchedule | null) => Decision<Write>;
+  /** What else decides, once the run is locked. */
+  read: (tx: Transaction, run: RunRecord) => Promise<Known>;
+  decide: (run: RunRecord, definition: OfSchedule | null, known: Known) => Decision<Write>;
   change: (
     from: RunRecord,
     decision: Write,
-    given: { definition: OfSchedule | null; now: Instant },
+    given: { definition: OfSchedule | null; known: Known; now: Instant },
   ) => RunChange;
   /** Answers how many effects there are to see to. */
   save?: (tx: Transaction, change: RunChange) => Promise<number>;
   /** Called once it is committed. */
   emit: (events: EventBus, from: RunRecord, to: RunRecord) => void;
+}
+
+function readsNothing(): Promise<null> {
+  return Promise.resolve(null);
 }
 
 interface Acted {
@@ -185,10 +188,10 @@ interface Acted {
   work?: Work;
 }
 
-export async function act<Write>(
+export async function act<Write, Known>(
   deps: RunActionDeps,
   id: string,
-  action: Action<Write>,
+  action: Action<Write, Known>,
 ): Promise<ActionResult> {
   if (!mayBeRunId(id)) return { kind: 'noSuchRun' };
   const { result, change, work } = await deps.database.transaction((tx) => actIn(tx, id, action, deps));
@@ -197,38 +200,30 @@ export async function act<Write>(
   return result;
 }
 
-async function actIn<Write>(
+async function actIn<Write, Known>(
   tx: Transaction,
   id: string,
-  {
-    keepsSchedule = false,
-    opens = false,
-    audited,
-    detail,
-    read,
-    decide,
-    save,
-    change: changeOf,
-  }: Action<Write>,
+  action: Action<Write, Known>,
   { auditor, scope, scopeShares, openRunCaps }: RunActionDeps,
 ): Promise<Acted> {
+  const { audited, detail, save } = action;
   // The schedule first, as all transactions lock them.
-  const before = keepsSchedule ? await findRecord(tx, id) : null;
+  const before = action.keepsSchedule === true ? await findRecord(tx, id) : null;
   const current = before ? await shareCurrentDefinition(tx, before.scheduleUid) : null;
   const definition = inLaneOfScope(current, scopeShares);
   const gone = await goneNamesOf(tx, before ? [before] : []);
   const run = await lockRun(tx, id);
   if (!run) return { result: { kind: 'noSuchRun' } };
-  await read?.(tx, run);
-  const decision = refuseGone(decide(run, definition), run, gone);
+  const known = await action.read(tx, run);
+  const decision = refuseGone(action.decide(run, definition, known), run, gone);
   if (decision.kind === 'notPossible') return { result: { ...decision, summary: summaryOf(run) } };
   if (decision.kind === 'asItIs') return { result: answer(await findRun(tx, id, scope)) };
-  if (opens) openRunCaps?.take([nameOfRun(run)]);
+  if (action.opens === true) openRunCaps?.take([nameOfRun(run)]);
   const now = await noteOrNow(tx, auditor, () => ({
     ...{ action: audited, subject: id, scheduleId: scheduleIdOf(run.scheduleId), runName: nameOfOneOff(run) },
     detail: { was: run.status, ...detail?.(run, decision) },
   }));
-  const change = changeOf(run, decision, { definition, now });
+  const change = action.change(run, decision, { definition, known, now });
   const effects = save ? await save(tx, change) : await saveLockedRuns(tx, [change]);
   const work = workOfChanges([change], effects);
   return { result: answer(await findRun(tx, id, scope)), change, work };

@@ -5,7 +5,7 @@
  * If the process dies here: all of it is there or nothing; the runs are pending and unclaimed, for any instance.
  */
 import { setImmediate } from 'node:timers/promises';
-import { type Calendars } from '../../core/exclusions/calendar-history.ts';
+import type { Calendars } from '../../core/exclusions/calendar-history.ts';
 import { calendarReachOf } from '../../core/days/day-times.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { OfSchedule } from '../../core/runs/new-run.ts';
@@ -26,6 +26,7 @@ import { type KnownCalendars, readCalendars } from '../../store/calendars/calend
 import { findSchedule, lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { shareCalendarsOf } from '../calendars/named-calendars.ts';
 import { BEFORE_ALL, expectedByVersions } from '../expected-by-versions.ts';
+import { hasNoTimesOfItsOwn, impossible, noSchedule, OperationRefused } from '../operation-refused.ts';
 import { type RulesDeps, rulesNow, rulesThen } from './backfill-rules.ts';
 import type { OpenRunCaps } from '../scope-caps.ts';
 
@@ -51,17 +52,12 @@ interface BackfillRequest {
 export const BACKFILL_AS = ['now', 'then'] as const;
 type BackfillAs = (typeof BACKFILL_AS)[number];
 
-export type Backfilled =
-  /** `remainingFrom`: the first occurrence that was not reached. */
-  | { kind: 'done'; created: number; existing: number; remainingFrom: Instant | null }
-  | { kind: 'noSuchSchedule' }
-  | { kind: 'follows' }
-  /** All versions are stored only since then. */
-  | { kind: 'notWhole'; since: Instant }
-  | { kind: 'unplannable'; version: number; error: string }
-  /** Another scheduler ran the job in that period. */
-  | { kind: 'observed' }
-  | { kind: 'tooLate'; now: Instant };
+interface Backfilled {
+  created: number;
+  existing: number;
+  /** The first occurrence that was not reached. */
+  remainingFrom: Instant | null;
+}
 
 /**
  * Makes the fires that a schedule would have made in a past period, paused or not, by its present definition or by those in force then.
@@ -70,14 +66,11 @@ export type Backfilled =
 export async function backfill(deps: BackfillDeps, request: BackfillRequest): Promise<Backfilled> {
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
     const { schedule, now, known } = await read(deps.database, request);
-    if (!schedule) return { kind: 'noSuchSchedule' };
-    if (schedule.definition.after !== null) return { kind: 'follows' };
-    if (isObservedAt(schedule.definition.observe, request.from)) return { kind: 'observed' };
-    if (request.to > now) return { kind: 'tooLate', now };
+    if (!schedule) throw noSchedule(request.scheduleId);
+    refuseUnlessOfPast(schedule, request, now);
     const found = await (request.as === 'then'
       ? occurrencesThen(deps.database, schedule, request)
       : occurrencesOf(schedule, request, known.histories));
-    if ('kind' in found) return found;
     const { fires, remainingFrom } = found;
     const recorded = await record(deps, { schedule, known }, fires, request);
     // The schedule, or a calendar that it names, was edited: its occurrences have changed.
@@ -88,9 +81,20 @@ export async function backfill(deps: BackfillDeps, request: BackfillRequest): Pr
       toPull: created > 0 && rules.some(({ lane }) => queueOfLane(lane) !== null),
       toAdmit: created > 0 && rules.some(({ limitId }) => limitId !== null),
     });
-    return { kind: 'done', created, existing: fires.length - created, remainingFrom };
+    return { created, existing: fires.length - created, remainingFrom };
   }
   throw new NotNow(`schedule ${request.scheduleId} is changed too often at the moment; try again later`);
+}
+
+function refuseUnlessOfPast({ id, definition }: Schedule, { from, to }: BackfillRequest, now: Instant): void {
+  if (definition.after !== null) throw hasNoTimesOfItsOwn(id);
+  if (isObservedAt(definition.observe, from))
+    throw new OperationRefused(409, `schedule ${id} is observed then: another scheduler runs the job`);
+  if (to > now)
+    throw impossible(
+      '/to',
+      `is later than now (${isoInstant(now)}): only past occurrences can be backfilled`,
+    );
 }
 
 async function read(database: Database, { scheduleId, from }: BackfillRequest) {
@@ -132,15 +136,21 @@ async function occurrencesThen(
   database: Database,
   schedule: Schedule,
   { from, to, limit }: BackfillRequest,
-): Promise<Occurrences | Extract<Backfilled, { kind: 'notWhole' | 'unplannable' }>> {
+): Promise<Occurrences> {
   const since = await database.run((db) => wholeSince(db, schedule.uid));
-  if (since !== null && from <= since.at) return { kind: 'notWhole', since: since.at };
+  if (since !== null && from <= since.at) {
+    const after = `must be after ${isoInstant(since.at)} with "as": "then"`;
+    throw impossible('/from', `${after}: all versions are stored only since then`);
+  }
   const { expected, upTo, unplannable } = await expectedByVersions(database, {
     ...{ incarnations: [schedule], after: { fireAt: from, uid: BEFORE_ALL }, to, limit },
     firesOnly: true,
   });
   const bad = unplannable.find(({ span }) => span.since < to);
-  if (bad) return { kind: 'unplannable', version: bad.span.version, error: bad.error };
+  if (bad) {
+    const version = `version ${bad.span.version} of schedule ${schedule.id}`;
+    throw new OperationRefused(422, `${version} cannot be planned: ${bad.error}`);
+  }
   const fires = expected.slice(0, limit);
   return {
     fires: fires.map(({ fireAt: scheduledFor, dueAt, version }) => ({ scheduledFor, dueAt, version })),

@@ -8,7 +8,6 @@ import { CANCELLABLE, RETRIABLE } from '../../core/runs/run-decisions.ts';
 import type { RunStatus, RunTrigger } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import type { Bound } from '../../core/schedules/expect.ts';
-import { inHalves } from '../../runtime/loop/batch.ts';
 import { wakeFor, type Work } from '../../runtime/loop/wake.ts';
 import { batchFaultOf, isLockedByOthers } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
@@ -30,7 +29,7 @@ import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
 import { goneNamesOf, refuseGone } from '../../store/runs/gone-names.ts';
 import type { Labels } from '../../store/schedules/search/labelled-schedules.ts';
-import { againWhileLocked } from './again-while-locked.ts';
+import { actOnBatches } from './act-on-batches.ts';
 import { inLaneOfScope, nameOfRun } from './scope-of-run.ts';
 
 interface BulkRunRequest {
@@ -65,20 +64,25 @@ export async function actOnMatchingRuns(deps: RunActionDeps, request: BulkRunReq
   const sample = ids.slice(0, SAMPLE);
   if (dryRun) return { matched, changed: 0, remaining: matched, sample };
   const statuses = statusesOf(request);
-  const done: Done = { changed: 0, remaining: 0, refusal: null };
+  const done: Done = { changed: 0, capped: 0, refusal: null };
   const noting: BulkNoting = { action, filter: request.filter, matched, parts: 0 };
-  const act = (some: readonly string[]) =>
+  const actOnSome = (some: readonly string[]) =>
     action === 'retry'
       ? actOnBatch(deps, { action: RETRY, table: 'history', ids: some, statuses, noting })
       : actOnBatch(deps, { action: CANCEL, table: 'runs', ids: some, statuses, noting });
-  const left = await againWhileLocked(ids, (some) => eachBatch(some, act, done));
-  if (done.changed === 0 && done.refusal) throw done.refusal;
-  return {
-    matched,
-    changed: done.changed,
-    remaining: matched - ids.length + done.remaining + left.length,
-    sample,
+  const act = async (some: readonly string[]) => {
+    const outcome = await actOnSome(some);
+    done.changed += outcome.changes.length;
+    done.capped += outcome.capped;
+    done.refusal ??= outcome.refusal;
+    return outcome.locked;
   };
+  // A run that the database refuses remains.
+  const faultOf = (error: unknown) => (isLockedByOthers(error) ? 'refused' : batchFaultOf(error));
+  const left = await actOnBatches(ids, { size: BATCH, act, faultOf });
+  if (done.changed === 0 && done.refusal) throw done.refusal;
+  const remaining = matched - ids.length + done.capped + left;
+  return { matched, changed: done.changed, remaining, sample };
 }
 
 const POSSIBLE = { retry: RETRIABLE, cancel: CANCELLABLE };
@@ -106,7 +110,8 @@ function find({ database, scope }: RunActionDeps, request: BulkRunRequest): Prom
 /** The committed result. */
 interface Done {
   changed: number;
-  remaining: number;
+  /** Those that a cap keeps from being opened again. */
+  capped: number;
   /** Why some of them remain. */
   refusal: OperationRefused | null;
 }
@@ -127,28 +132,6 @@ interface BatchOutcome {
   capped: number;
   refusal: OperationRefused | null;
   work: Work;
-}
-
-/** Answers the ids of locked runs. A run that the database refuses remains, and delays no other. */
-async function eachBatch(
-  ids: readonly string[],
-  act: (ids: readonly string[]) => Promise<BatchOutcome>,
-  done: Done,
-): Promise<string[]> {
-  const locked: string[] = [];
-  const work = async (some: readonly string[]) => {
-    const outcome = await act(some);
-    done.changed += outcome.changes.length;
-    done.remaining += outcome.capped;
-    done.refusal ??= outcome.refusal;
-    locked.push(...outcome.locked);
-  };
-  const faultOf = (error: unknown) => (isLockedByOthers(error) ? 'refused' : batchFaultOf(error));
-  const setAside = () => void (done.remaining += 1);
-  for (let first = 0; first < ids.length; first += BATCH) {
-    await inHalves(ids.slice(first, first + BATCH), { work, faultOf, setAside });
-  }
-  return locked;
 }
 
 async function actOnBatch<Write>(deps: RunActionDeps, batch: Batch<Write>): Promise<BatchOutcome> {
@@ -181,11 +164,11 @@ async function actUnlessLocked<Write>(
     .filter((run) => !isLocked(run))
     .flatMap((from): RunChange[] => {
       const definition = inLaneOfScope(schedules?.free.get(from.scheduleUid) ?? null, scopeShares);
-      const decision = refuseGone(action.decide(from, definition), from, gone);
+      const decision = refuseGone(action.decide(from, definition, null), from, gone);
       if (decision.kind !== 'write') return [];
       const refusal = action.opens === true ? openRunCaps?.takeOrSay(nameOfRun(from)) : null;
       if (refusal) refusals.push(refusal);
-      return refusal ? [] : [action.change(from, decision, { definition, now })];
+      return refusal ? [] : [action.change(from, decision, { definition, known: null, now })];
     });
   const work = workOfChanges(changes, await saveLockedRuns(tx, changes));
   const left = [...locked, ...free.filter(isLocked).map(({ id }) => id)];

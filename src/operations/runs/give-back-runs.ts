@@ -20,14 +20,11 @@ import { settledOf } from './settled-by-report.ts';
 
 /** Of a claimed run that its worker has not begun: it is as if it had not been claimed, but the number of the attempt is used up. */
 export function giveBackRun(deps: RunActionDeps, id: string, speaker: Speaker): Promise<ActionResult> {
-  let hasLog = false;
   return act(deps, id, {
     audited: 'run.release',
-    read: async (tx, run) => {
-      hasLog = await hasRunLog(tx, id, run.attempts);
-    },
+    read: (tx, run) => hasRunLog(tx, id, run.attempts),
     detail: ({ attempts: attempt }) => ({ attempt }),
-    decide: (run) => decideRelease(run, { ...speaker, hasLog }),
+    decide: (run, _, hasLog) => decideRelease(run, { ...speaker, hasLog }),
     change: (from) => ({ from, to: { ...from, status: 'pending' } }),
     save: async (tx, { from }) => {
       const isFirst = from.firstClaimedAt === from.claimedAt;
@@ -45,15 +42,15 @@ type TransientReport = Omit<CompletionReport, 'status'>;
  * ends the run: its reporter has taken it, so part of the work may be done.
  */
 export function failForNow(deps: RunActionDeps, id: string, word: TransientReport): Promise<ActionResult> {
-  let handoff: Handoff | undefined;
   return act(deps, id, {
     audited: 'run.complete',
-    read: async (tx, run) => {
-      handoff = (await loadHandoffs(tx, [run])).get(versionKey(run));
-    },
+    read: async (tx, run) => (await loadHandoffs(tx, [run])).get(versionKey(run)),
     decide: (run) => decideTransient(run, word),
     detail: ({ attempts: attempt }) => ({ status: 'failed', retry: true, attempt }),
-    change: (from, { error }, { now }) => ({ from, to: failedForNow(from, { error, word, handoff, now }) }),
+    change: (from, { error }, { now, known: handoff }) => ({
+      from,
+      to: failedForNow(from, { error, word, handoff, now }),
+    }),
     emit: (events, from, to) => {
       const { notifierId, attempts: attempt, scheduleId } = from;
       const isPending = to.status === 'pending';

@@ -6,9 +6,9 @@
 import { hash } from 'node:crypto';
 import type { Scope } from '../../core/access/scope.ts';
 import { BodyTooLong, isTooLongWith } from '../../core/http/body-template.ts';
-import { type Run, randomRunId } from '../../core/runs/run.ts';
+import { randomRunId, type Run } from '../../core/runs/run.ts';
 import { boundsOf } from '../../core/runs/bounds.ts';
-import { type OfSchedule, newRun, runOfSchedule } from '../../core/runs/new-run.ts';
+import { newRun, type OfSchedule, runOfSchedule } from '../../core/runs/new-run.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { Instant } from '../../core/instant.ts';
 import { wakeFor } from '../../runtime/loop/wake.ts';
@@ -17,14 +17,14 @@ import type { Transaction } from '../../postgres/executor.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import { takeKeysUnlessTaken } from '../../store/runs/idempotency-keys.ts';
 import {
-  type JudgedOverlaps,
   emitJudged,
+  type JudgedOverlaps,
   judgeOverlapsNowOrSoon,
   workOf,
 } from '../../store/runs/overlaps.ts';
 import { recordRuns } from '../../store/runs/save-runs.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
-import { OperationRefused } from '../operation-refused.ts';
+import { noSchedule, OperationRefused } from '../operation-refused.ts';
 import type { RunActionDeps } from './act-on-runs.ts';
 
 interface ManualFireRequest {
@@ -34,11 +34,13 @@ interface ManualFireRequest {
   key: string | null;
 }
 
-type ManualFired =
-  { kind: 'created' | 'existing'; run: Run } | { kind: 'noSuchSchedule' } | { kind: 'keyOfAnotherBody' };
+/** `isNew`: false for the run that the key made before. */
+interface ManualFired {
+  isNew: boolean;
+  run: Run;
+}
 
-interface Decided {
-  fired: ManualFired;
+interface Decided extends ManualFired {
   /** For a schedule whose runs must not overlap. */
   judged?: JudgedOverlaps | undefined;
 }
@@ -48,8 +50,8 @@ interface Decided {
  * made. @throws OperationRefused, BodyTooLong
  */
 export async function fireManually(deps: RunActionDeps, request: ManualFireRequest): Promise<ManualFired> {
-  const { fired, judged } = await deps.database.transaction((tx) => fireIn(tx, deps, request));
-  if (fired.kind === 'created') {
+  const { judged, ...fired } = await deps.database.transaction((tx) => fireIn(tx, deps, request));
+  if (fired.isNew) {
     const { queue, limitId } = fired.run;
     wakeFor(deps.wake, { toClaim: 1, toPull: queue !== null, toAdmit: limitId !== null });
   }
@@ -63,12 +65,13 @@ export async function fireManually(deps: RunActionDeps, request: ManualFireReque
 async function fireIn(tx: Transaction, deps: RunActionDeps, request: ManualFireRequest): Promise<Decided> {
   // Locked, so that a delete comes wholly before or wholly after, and that what may start is decided under its lock.
   const schedule = (await lockSchedules(tx, [request.scheduleId])).get(request.scheduleId);
-  if (!schedule) return { fired: { kind: 'noSuchSchedule' } };
+  if (!schedule) throw noSchedule(request.scheduleId);
   const now = await databaseNow(tx);
   const id = randomRunId(now);
   const holder = await keyHolder(tx, schedule, request, id);
-  if (holder && !holder.isOfThisBody) return { fired: { kind: 'keyOfAnotherBody' } };
-  if (holder) return { fired: { kind: 'existing', run: await recorded(tx, holder.runId, deps.scope) } };
+  if (holder && !holder.isOfThisBody)
+    throw new OperationRefused(422, 'this Idempotency-Key was used with another body');
+  if (holder) return { isNew: false, run: await recorded(tx, holder.runId, deps.scope) };
   if (schedule.definition.target.type === 'none')
     throw new OperationRefused(409, `schedule ${schedule.id} has no target: it only observes`);
   if (request.payload !== null && isTooLongWith(schedule.definition.target, request.payload))
@@ -82,7 +85,7 @@ async function fireIn(tx: Transaction, deps: RunActionDeps, request: ManualFireR
   });
   const guarded = schedule.definition.overlap !== 'allow';
   const judged = guarded ? await judgeOverlapsNowOrSoon(tx, [schedule.uid]) : undefined;
-  return { fired: { kind: 'created', run: await recorded(tx, id, deps.scope) }, judged };
+  return { isNew: true, run: await recorded(tx, id, deps.scope), judged };
 }
 
 /** The run that the key already stands for; null: none, and the key now stands for the new run. */

@@ -6,18 +6,18 @@
 import { CronError } from '../../core/cron/cron.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
-import { type BatchFault, inHalves } from '../../runtime/loop/batch.ts';
-import { NotNow, TryAgain, batchFaultOf, isLockedByOthers } from '../../postgres/errors.ts';
+import type { BatchFault } from '../../runtime/loop/batch.ts';
+import { batchFaultOf, isLockedByOthers, NotNow, TryAgain } from '../../postgres/errors.ts';
 import type { AuditKey, Auditor } from '../../store/audit/record-audit.ts';
 import {
   type BulkScheduleFilter,
   type MatchingSchedule,
   matchingSchedules,
 } from '../../store/schedules/search/matching-schedules.ts';
-import { againWhileLocked } from '../runs/again-while-locked.ts';
+import { actOnBatches } from '../runs/act-on-batches.ts';
 import { type BulkOutcome, SAMPLE } from '../runs/bulk-runs.ts';
 import { CannotFollow } from './check-names.ts';
-import { type ScheduleChangeDeps, changeFreeSchedules } from './schedule-changes.ts';
+import { changeFreeSchedules, type ScheduleChangeDeps } from './schedule-changes.ts';
 import type { ChangedSchedule } from './schedule-writes.ts';
 
 interface BulkScheduleRequest {
@@ -38,7 +38,6 @@ type BulkScheduleDeps = Omit<ScheduleChangeDeps, 'note'> & { auditor?: Auditor }
 interface Done {
   matched: number;
   changed: number;
-  remaining: number;
   entry: AuditKey | null;
 }
 
@@ -59,9 +58,10 @@ export async function setEnabledOfMatching(
   const sample = matching.slice(0, SAMPLE).map(({ id }) => id);
   const toChange = matching.filter(({ enabled }) => enabled === (action === 'pause'));
   if (dryRun) return { matched, changed: 0, remaining: toChange.length, sample };
-  const done: Done = { matched, changed: 0, remaining: 0, entry: null };
-  const left = await againWhileLocked(toChange, (some) => eachBatch(deps, request, some, done));
-  return { matched, changed: done.changed, remaining: done.remaining + left.length, sample };
+  const done: Done = { matched, changed: 0, entry: null };
+  const act = (some: readonly MatchingSchedule[]) => actOnBatch(deps, request, some, done);
+  const remaining = await actOnBatches(toChange, { size: BATCH, act, faultOf });
+  return { matched, changed: done.changed, remaining, sample };
 }
 
 /** The change of a schedule's definition: no other place decides it. */
@@ -72,36 +72,23 @@ function asAsked(definition: Definition, { action, reason, until }: BulkSchedule
     : { ...definition, enabled: true };
 }
 
-/** Answers the locked ones. A schedule that cannot be changed as it is remains, and delays no other. */
-async function eachBatch(
+/** Answers the locked ones. */
+async function actOnBatch(
   deps: BulkScheduleDeps,
   request: BulkScheduleRequest,
   schedules: readonly MatchingSchedule[],
   done: Done,
 ): Promise<MatchingSchedule[]> {
-  const left: MatchingSchedule[] = [];
   const decide = (current: Schedule | null) => {
     if (!current) throw new TryAgain('a schedule was deleted that was locked');
     return asAsked(current.definition, request);
   };
-  const work = async (some: readonly MatchingSchedule[]) => {
-    const changes = some.map(({ uid, id }) => ({
-      uid,
-      id,
-      by: request.by,
-      scope: request.filter.scope,
-      decide,
-    }));
-    const { changed, locked, entry } = await changeAndNote(deps, request, changes, done);
-    done.changed += countUpdated(changed);
-    done.entry = entry;
-    left.push(...some.filter(({ uid }) => locked.includes(uid)));
-  };
-  const setAside = () => void (done.remaining += 1);
-  for (let first = 0; first < schedules.length; first += BATCH) {
-    await inHalves(schedules.slice(first, first + BATCH), { work, faultOf, setAside });
-  }
-  return left;
+  const of = { by: request.by, scope: request.filter.scope, decide };
+  const changes = schedules.map(({ uid, id }) => ({ uid, id, ...of }));
+  const { changed, locked, entry } = await changeAndNote(deps, request, changes, done);
+  done.changed += countUpdated(changed);
+  done.entry = entry;
+  return schedules.filter(({ uid }) => locked.includes(uid));
 }
 
 async function changeAndNote(
@@ -123,6 +110,7 @@ function countUpdated(changed: readonly ChangedSchedule[]): number {
   return changed.filter(({ change }) => change === 'updated').length;
 }
 
+/** A schedule that cannot be changed as it is remains. */
 function faultOf(error: unknown): BatchFault | null {
   if (error instanceof NotNow || error instanceof CronError || error instanceof CannotFollow)
     return 'refused';

@@ -16,13 +16,14 @@ import { databaseNow } from '../../postgres/sql/database-now.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import {
-  type Skips,
   countSkips,
-  deleteSkipUnderLock,
   deleteSkips,
+  deleteSkipUnderLock,
   insertSkipUnderLock,
+  type Skips,
 } from '../../store/schedules/skips.ts';
 import { shareCalendarsOf } from '../calendars/named-calendars.ts';
+import { hasNoTimesOfItsOwn, impossible, noSchedule, OperationRefused } from '../operation-refused.ts';
 import type { Edited } from './plan-before-update.ts';
 
 interface SkipRequest {
@@ -34,53 +35,54 @@ interface SkipRequest {
   by: string | null;
 }
 
-export type SkipAnswer =
-  /** `changed`: it was not so before. */
-  | { kind: 'done'; changed: boolean }
-  | { kind: 'noSuchSchedule' }
-  | { kind: 'follows' }
-  /** `next`: the first fire after the instant. */
-  | { kind: 'noFire'; next: Instant | null }
-  | { kind: 'over' }
-  | { kind: 'tooMany' };
-
-/** @throws CronError if the schedule cannot be planned */
+/** @throws CronError if the schedule cannot be planned; OperationRefused */
 export async function skipFire(
   { database, events, auditor }: { database: Database; events: EventBus; auditor?: Auditor },
   request: SkipRequest,
-): Promise<SkipAnswer> {
-  const answer = await database.transaction((tx) => skipIn(tx, request, auditor));
+): Promise<void> {
+  const isChange = await database.transaction((tx) => skipIn(tx, request, auditor));
   const { scheduleId, fireAt, skipped, reason } = request;
-  if (answer.kind === 'done' && answer.changed)
-    events.emit({ type: 'fireSkipAsked', scheduleId, fireAt, skipped, reason });
-  return answer;
+  if (isChange) events.emit({ type: 'fireSkipAsked', scheduleId, fireAt, skipped, reason });
 }
 
-async function skipIn(tx: Transaction, request: SkipRequest, auditor?: Auditor): Promise<SkipAnswer> {
-  const { fireAt, skipped, reason, by } = request;
-  const schedule = (await lockSchedules(tx, [request.scheduleId])).get(request.scheduleId);
-  if (!schedule) return { kind: 'noSuchSchedule' };
-  if (schedule.definition.after !== null) return { kind: 'follows' };
+/** False: it was so before. */
+async function skipIn(tx: Transaction, request: SkipRequest, auditor?: Auditor): Promise<boolean> {
+  const { scheduleId, fireAt, skipped, reason, by } = request;
+  const schedule = (await lockSchedules(tx, [scheduleId])).get(scheduleId);
+  if (!schedule) throw noSchedule(scheduleId);
+  if (schedule.definition.after !== null) throw hasNoTimesOfItsOwn(scheduleId);
   // After the lock was taken: no planner has locked a fire that is still to come now.
   const { histories: calendars } = await shareCalendarsOf(tx, [schedule]);
   const now = await databaseNow(tx);
   const standing = standingOf(schedule, { fireAt, now, calendars });
-  if (standing === 'over') return { kind: 'over' };
-  if (standing === 'noFire')
-    return { kind: 'noFire', next: fireTimes(schedule.definition, schedule, calendars).next(fireAt) };
+  if (standing === 'over') throw isOver(request);
+  if (standing === 'noFire') {
+    const next = fireTimes(schedule.definition, schedule, calendars).next(fireAt);
+    const hint = next === null ? '' : `; the next one is at ${isoInstant(next)}`;
+    throw impossible('/fireAt', `is not a fire time of this schedule${hint}`);
+  }
   const { uid } = schedule;
   const { isSkipped, isMade, toCome } = await countSkips(tx, { uid, fireAt }, now);
-  if (isMade) return { kind: 'over' };
-  if (isSkipped === skipped) return { kind: 'done', changed: false };
-  if (skipped && toCome >= MAX_SKIPS) return { kind: 'tooMany' };
+  if (isMade) throw isOver(request);
+  if (isSkipped === skipped) return false;
+  if (skipped && toCome >= MAX_SKIPS) throw impossible('/fireAt', TOO_MANY);
   if (skipped) await insertSkipUnderLock(tx, { uid, fireAt, reason, by }, now);
   else await deleteSkipUnderLock(tx, { uid, fireAt });
   await auditor?.note(tx, {
     action: skipped ? 'schedule.skip' : 'schedule.unskip',
     ...{ subject: schedule.id, scheduleId: schedule.id, detail: { fireAt: isoInstant(fireAt) } },
   });
-  return { kind: 'done', changed: true };
+  return true;
 }
+
+function isOver({ scheduleId, fireAt }: SkipRequest): OperationRefused {
+  return new OperationRefused(
+    409,
+    `the fire of schedule ${scheduleId} at ${isoInstant(fireAt)} is not upcoming any more`,
+  );
+}
+
+const TOO_MANY = `cannot be skipped: ${MAX_SKIPS} upcoming fires are skipped already, which is the limit`;
 
 /** The uid of a schedule whose skips must be known for this write. */
 export function uidWithSkips({ schedule, write }: Edited): string[] {
