@@ -6,3 +6,17 @@ export type EventOf<T extends FirelockEvent['type']> = Extract<FirelockEvent, { 
 export type Handlers = { [T in FirelockEvent['type']]?: (event: EventOf<T>) => void };
 /** Which events are logged. */
 export type Lines = { [T in FirelockEvent['type']]?: (logger: Logger, event: EventOf<T>) => void };
+
+/** A line that says all that its event does. */
+const lineAt =
+  (level: 'debug' | 'info' | 'warn' | 'error') =>
+  (text: string) =>
+  (logger: Logger, { type: _, ...fields }: FirelockEvent): void =>
+    logger[level](fields, text);
+
+export const line = {
+  debug: lineAt('debug'),
+  info: lineAt('info'),
+  warn: lineAt('warn'),
+  error: lineAt('error'),
+};

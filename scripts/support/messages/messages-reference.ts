@@ -28,7 +28,7 @@ const logLine: Recognise = (name, args, call) => {
   if (/(?:^|\.)onEvent$/.test(name)) return { text: args[0] ?? null, of: 'info' };
   if (name === 'onStuck') return { text: args[0] ?? null, of: 'fatal' };
   const [isLogged, level] =
-    /(?:^|\.)(?:logger|log)(?:\.(debug|info|warn|error|fatal)|\[.*\])$/s.exec(name) ?? [];
+    /(?:^|\.)(?:logger|log|line)(?:\.(debug|info|warn|error|fatal)|\[.*\])$/s.exec(name) ?? [];
   if (isLogged === undefined) return null;
   const chosen = ts.isCallExpression(call) && ts.isElementAccessExpression(call.expression);
   return { text: args.at(-1) ?? null, of: level ?? (chosen ? call.expression.argumentExpression : 'debug') };

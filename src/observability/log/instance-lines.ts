@@ -3,19 +3,15 @@ import { type Instant, isoInstant, isoOrNull } from '../../core/instant.ts';
 import { OWN_SHORTAGES } from '../../core/own-resources.ts';
 import type { Mode } from '../../core/installation.ts';
 import { reasonOf } from '../../runtime/reason.ts';
-import type { Lines } from '../handlers.ts';
+import { type Lines, line } from '../handlers.ts';
 
 /** This instance and what surrounds it: the other instances, the database, its history, callers, maintenance, traces. */
 export const INSTANCE_LINES: Lines = {
-  instanceRegistered: (logger, { instanceId, host, zoneData }) =>
-    logger.info({ instanceId, host, zoneData }, 'registered as an instance'),
-  instanceReplaced: (logger, { instanceId, previousId }) =>
-    logger.warn(
-      { instanceId, previousId },
-      'the other instances had declared this one dead (it was frozen, or cut off from the database); it continues under a new id',
-    ),
-  instancesDeclaredDead: (logger, { instanceIds }) =>
-    logger.warn({ instanceIds }, 'silent instances declared dead; their runs are taken over'),
+  instanceRegistered: line.info('registered as an instance'),
+  instanceReplaced: line.warn(
+    'the other instances had declared this one dead (it was frozen, or cut off from the database); it continues under a new id',
+  ),
+  instancesDeclaredDead: line.warn('silent instances declared dead; their runs are taken over'),
   instanceLeft: (logger, { instanceId, unfinished, cutOff }) => {
     if (unfinished + cutOff > 0)
       logger.warn(
@@ -24,17 +20,15 @@ export const INSTANCE_LINES: Lines = {
       );
     else logger.info({ instanceId }, 'the instance left');
   },
-  databaseWentBack: (logger, { lostMs }) =>
-    logger.error(
-      { lostMs },
-      'the database lost commits that it had confirmed (a failover, or a restored backup); fires of the lost time are planned again under their old ids (docs/restoring.md)',
-    ),
+  databaseWentBack: line.error(
+    'the database lost commits that it had confirmed (a failover, or a restored backup); fires of the lost time are planned again under their old ids (docs/restoring.md)',
+  ),
   resourcesLacked: (logger, { code }) =>
     logger.warn(
       { code, reason: OWN_SHORTAGES.get(code) },
       'this instance lacks what it takes to send: its runs go back without a failure, and it claims none until it can',
     ),
-  resourcesBack: (logger) => logger.info('this instance can send again, and claims runs'),
+  resourcesBack: line.info('this instance can send again, and claims runs'),
   descriptorsCounted: (logger, { needed, limit }) => {
     if (limit !== null && limit < needed)
       logger.warn(
@@ -90,15 +84,12 @@ export const INSTANCE_LINES: Lines = {
         'this installation has taken over: this instance works, and fires what was due since then',
       );
   },
-  openToAnybody: (logger, { host }) =>
-    logger.warn(
-      { host },
-      'FIRELOCK_ALLOW_ANONYMOUS=1 and no tokens: every caller that reaches this address may do everything (docs/security.md)',
-    ),
+  openToAnybody: line.warn(
+    'FIRELOCK_ALLOW_ANONYMOUS=1 and no tokens: every caller that reaches this address may do everything (docs/security.md)',
+  ),
   tokensRead: (logger, { tokens }) =>
     logger.info({ tokens: tokens.map(shown) }, 'API tokens read, with their last use'),
-  tokensKept: (logger, { faults }) =>
-    logger.error({ faults }, 'the file of tokens has faults; the tokens known before stay in force'),
+  tokensKept: line.error('the file of tokens has faults; the tokens known before stay in force'),
   tokenUsed: (logger, { token }) =>
     logger.info({ token: shown(token) }, 'first use of this token today, or since the start'),
   callRefused: (logger, { reason, address, name, sent, isOneOfMany = false }) => {
@@ -111,7 +102,7 @@ export const INSTANCE_LINES: Lines = {
       { reason: error },
       'the trace collector does not accept spans; fires are not affected, and traces have gaps if this takes long',
     ),
-  traceCollectorBack: (logger) => logger.info('the trace collector accepts spans again'),
+  traceCollectorBack: line.info('the trace collector accepts spans again'),
 };
 
 const DONE = { create: 'created', drop: 'dropped' };

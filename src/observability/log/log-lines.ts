@@ -16,8 +16,7 @@ export function logEvents(
   clock: Pick<Clock, 'monotonic'> = systemClock,
 ): void {
   const said: Said = {
-    ...{ failing: new Set(), troubles: new Map(), notStarted: 0, zoneData: '', missingKeys: '', waiting: '' },
-    isAhead: false,
+    ...{ failing: new Set(), troubles: new Map(), notStarted: 0, states: new Map() },
     now: () => clock.monotonic(),
   };
   events.subscribe((event) => LINES[event.type]?.(logger, event, said));
@@ -32,11 +31,8 @@ interface Said {
   now: () => number;
   /** Handoffs since the last heartbeat. */
   notStarted: number;
-  zoneData: string;
-  missingKeys: string;
-  /** Notifiers whose messages wait. */
-  waiting: string;
-  isAhead: boolean;
+  /** What was wrong by the last sample of each kind; empty: nothing. */
+  states: Map<string, string>;
 }
 
 type ChangeLines = {
@@ -80,44 +76,47 @@ const CHANGE_LINES: ChangeLines = {
   gaugesSampled: (logger, { zoneData: versions }, said) => {
     // As far as the database knows, no instance lives: then nothing is known about them either.
     if (versions.length === 0) return;
-    const mixed = versions.length > 1 ? versions.join(', ') : '';
-    if (mixed !== '' && mixed !== said.zoneData)
+    const changed = changeOf(said, 'zoneData', versions.length > 1 ? versions : []);
+    if (changed === 'wrong')
       logger.warn(
         { zoneData: versions },
         'living instances have different time zone data and may plan fires at different times in zones whose rules differ; finish the rollout',
       );
-    else if (mixed === '' && said.zoneData !== '')
+    else if (changed === 'over')
       logger.info({ zoneData: versions[0] }, 'all living instances have the same time zone data again');
-    said.zoneData = mixed;
   },
-  secretKeysSampled: (logger, { missing }, said) => {
-    const keys = missing.join(', ');
-    if (keys !== '' && keys !== said.missingKeys)
+  secretKeysSampled: (logger, { missing: keyIds }, said) => {
+    const changed = changeOf(said, 'secretKeys', keyIds);
+    if (changed === 'wrong')
       logger.error(
-        { keyIds: missing },
+        { keyIds },
         'schedules or connections have secrets that are encrypted with keys missing in FIRELOCK_SECRET_KEYS; their targets cannot be called (docs/secrets.md)',
       );
-    else if (keys === '' && said.missingKeys !== '') logger.info('all stored secrets can be decrypted again');
-    said.missingKeys = keys;
+    else if (changed === 'over') logger.info('all stored secrets can be decrypted again');
   },
   schedulesAheadCounted: (logger, { schedules }, said) => {
-    if (schedules > 0 && !said.isAhead)
+    if (changeOf(said, 'ahead', schedules > 0 ? ['some'] : []) === 'wrong')
       logger.warn(
         { schedules },
         'schedules were planned while the clock of the database was ahead, and are silent until it comes there again; `firelock resume --from-now` sets them back',
       );
-    said.isAhead = schedules > 0;
   },
   /** Of messages that were not delivered, each has a line of its own. */
-  notifiersSampled: (logger, { notifiers: { waiting } }, said) => {
-    const names = waiting.join(', ');
-    if (names !== '' && names !== said.waiting)
-      logger.warn({ notifierIds: waiting }, 'messages of notifiers have waited for longer than five minutes');
-    else if (names === '' && said.waiting !== '')
-      logger.info('no message of a notifier waits for long any more');
-    said.waiting = names;
+  notifiersSampled: (logger, { notifiers: { waiting: notifierIds } }, said) => {
+    const changed = changeOf(said, 'notifiers', notifierIds);
+    if (changed === 'wrong')
+      logger.warn({ notifierIds }, 'messages of notifiers have waited for longer than five minutes');
+    else if (changed === 'over') logger.info('no message of a notifier waits for long any more');
   },
 };
+
+/** What a sample says that is news; null: nothing. */
+function changeOf({ states }: Said, kind: string, wrong: readonly string[]): 'wrong' | 'over' | null {
+  const [before = '', now] = [states.get(kind), wrong.join(', ')];
+  states.set(kind, now);
+  if (now === before) return null;
+  return now === '' ? 'over' : 'wrong';
+}
 
 const SAY_AGAIN_MS = 60_000;
 

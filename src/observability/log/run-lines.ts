@@ -1,22 +1,17 @@
 import type { RunExpired } from '../../core/events.ts';
-import { isoInstant } from '../../core/instant.ts';
+import { isoInstant, isoOrNull } from '../../core/instant.ts';
 import type { RunStatus } from '../../core/runs/run.ts';
 import type { Bound } from '../../core/schedules/expect.ts';
-import type { EventOf, Lines } from '../handlers.ts';
+import { type EventOf, type Lines, line } from '../handlers.ts';
 import type { Logger } from './logger.ts';
 
 /** Runs, their attempts and their targets. */
 export const RUN_LINES: Lines = {
-  intentsRecorded: (logger, { fires, claimed }) => logger.debug({ fires, claimed }, 'fires recorded'),
-  runsSkipped: (logger, { reason, count }) => logger.debug({ reason, count }, 'fires recorded as skipped'),
-  runsAccepted: (logger, { count }) => logger.debug({ count }, 'one-off runs recorded'),
-  pullRunsClaimed: (logger, { queue, workerId, count }) =>
-    logger.debug({ queue, workerId, count }, 'runs leased to a worker'),
-  targetBlocked: (logger, { runId, scheduleId, attempt, origin, address, because }) =>
-    logger.warn(
-      { runId, scheduleId, attempt, origin, address, because },
-      'a target was not called: its address is blocked (docs/addresses.md)',
-    ),
+  intentsRecorded: line.debug('fires recorded'),
+  runsSkipped: line.debug('fires recorded as skipped'),
+  runsAccepted: line.debug('one-off runs recorded'),
+  pullRunsClaimed: line.debug('runs leased to a worker'),
+  targetBlocked: line.warn('a target was not called: its address is blocked (docs/addresses.md)'),
   targetAsked: (logger, { runId, scheduleId, attempt, lookup }) =>
     logger.info({ runId, scheduleId, attempt }, LOOKED_UP[lookup]),
   targetCancelled: (logger, { runId, scheduleId, accepted, error }) => {
@@ -37,13 +32,10 @@ export const RUN_LINES: Lines = {
         'an outcome came too late: this instance has no claim on the run any more; only the attempt log has the outcome',
       );
   },
-  settlementRefused: (logger, { runId, error }) =>
-    logger.error({ runId, error }, 'the database refused an outcome; it is saved without the response body'),
-  batchHeldUp: (logger, { loop, count }) =>
-    logger.info(
-      { loop, count },
-      'another transaction has locked rows of a batch; the other rows of the batch are written',
-    ),
+  settlementRefused: line.error('the database refused an outcome; it is saved without the response body'),
+  batchHeldUp: line.info(
+    'another transaction has locked rows of a batch; the other rows of the batch are written',
+  ),
   runsReturned: (logger, { count, stopping }) => {
     if (stopping) logger.info({ count }, 'unsent runs handed back to the other instances');
     else logger.debug({ count }, 'runs that waited too long for a slot handed back to all instances');
@@ -62,41 +54,29 @@ export const RUN_LINES: Lines = {
     if (runId === undefined) logger.debug({ reason, count }, 'runs cancelled');
     else logger.info({ runId }, 'run cancelled on request');
   },
-  runRetried: (logger, { runId, scheduleId, was }) =>
-    logger.info({ runId, scheduleId, was }, 'run opened again on request'),
+  runRetried: line.info('run opened again on request'),
   runsAbandoned: (logger, { reason, scheduleId, count }) =>
     logger.warn({ reason, ...(scheduleId !== null && { scheduleId }), count }, 'open runs abandoned'),
-  dependentsFailed: (logger, { count, runIds }) =>
-    logger.warn(
-      { count, runIds },
-      'runs failed before their start because a run that they depend on did not succeed',
-    ),
-  heldRunsReleased: (logger, { count }) =>
-    logger.info({ count }, 'runs that edits recorded during maintenance are released'),
-  runsBroughtBack: (logger, { count }) =>
-    logger.warn(
-      { count },
-      'runs were written while the clock of the database was ahead; they go on as of now',
-    ),
-  waitingReleased: (logger, { count }) =>
-    logger.warn({ count }, 'waiting runs had nothing left to wait for; they are released'),
-  claimRefused: (logger, { runId, error }) =>
-    logger.error(
-      { runId, error },
-      'a run cannot be claimed because the database refuses to write its row; it is retried later',
-    ),
-  admissionRefused: (logger, { limitId, error }) =>
-    logger.error(
-      { limitId, error },
-      'runs of a limit cannot get places because the database refuses to write a row',
-    ),
+  dependentsFailed: line.warn(
+    'runs failed before their start because a run that they depend on did not succeed',
+  ),
+  heldRunsReleased: line.info('runs that edits recorded during maintenance are released'),
+  runsBroughtBack: line.warn(
+    'runs were written while the clock of the database was ahead; they go on as of now',
+  ),
+  waitingReleased: line.warn('waiting runs had nothing left to wait for; they are released'),
+  claimRefused: line.error(
+    'a run cannot be claimed because the database refuses to write its row; it is retried later',
+  ),
+  admissionRefused: line.error(
+    'runs of a limit cannot get places because the database refuses to write a row',
+  ),
   effectPutOff: (logger, { kind, runId, scheduleId, error, failures, seconds }) =>
     logger.error(
       { kind, runId, scheduleId, error, failures, retryInSeconds: seconds },
       'what follows from the end of a run, an edit or a deletion failed; it will be retried',
     ),
-  claimsDropped: (logger, { count }) =>
-    logger.warn({ count }, 'unsent claims dropped: other instances have taken these runs over'),
+  claimsDropped: line.warn('unsent claims dropped: other instances have taken these runs over'),
   runsTakenOver: (logger, { found, runs }) => {
     const count = (...verdicts: string[]) => runs.filter((run) => verdicts.includes(run.verdict)).length;
     const again = count('again');
@@ -116,27 +96,21 @@ export const RUN_LINES: Lines = {
       else if (verdict !== 'again') logger.error({ ...run, reason: verdict }, 'a lost run was abandoned');
     }
   },
-  takeOverRefused: (logger, { runId, error }) =>
-    logger.error(
-      { runId, error },
-      'a lost run cannot be taken over because the database refuses to write its row',
-    ),
+  takeOverRefused: line.error(
+    'a lost run cannot be taken over because the database refuses to write its row',
+  ),
   runsUnmet: (logger, { runs }) => {
     for (const { runId, scheduleId, bound, passedAt } of runs) {
       const fields = { runId, scheduleId, passedAt: isoInstant(passedAt) };
       logger.warn(fields, UNMET[bound]);
     }
   },
-  boundRefused: (logger, { runId, error }) =>
-    logger.error({ runId, error }, 'that a run did not keep a bound could not be recorded; this is retried'),
+  boundRefused: line.error('that a run did not keep a bound could not be recorded; this is retried'),
   runsExpired: (logger, { runs }) => logExpired(logger, runs),
-  waitingExpired: (logger, { failed, unknown, runIds }) =>
-    logger.warn({ failed, unknown, runIds }, 'runs expired while they waited to be tried again'),
-  expiryRefused: (logger, { runId, error }) =>
-    logger.error(
-      { runId, error },
-      'a run that was silent, or waited, for too long cannot be retried or ended because the database refuses to write its row',
-    ),
+  waitingExpired: line.warn('runs expired while they waited to be tried again'),
+  expiryRefused: line.error(
+    'a run that was silent, or waited, for too long cannot be retried or ended because the database refuses to write its row',
+  ),
 };
 
 function logSettled(logger: Logger, event: EventOf<'runSettled'>): void {
@@ -213,8 +187,4 @@ function logExpired(logger: Logger, runs: readonly RunExpired[]): void {
         `the worker or target of a run did not report in time; ${inDoubt ? 'the target is asked what became of it' : 'another attempt follows'}`,
       );
   }
-}
-
-function isoOrNull(at: RunExpired['settlement']['retryAt']): string | null {
-  return at === null ? null : isoInstant(at);
 }

@@ -1,6 +1,6 @@
 import { isoInstant } from '../../core/instant.ts';
 import { reasonOf } from '../../runtime/reason.ts';
-import type { Lines } from '../handlers.ts';
+import { type Lines, line } from '../handlers.ts';
 
 /** Schedules, calendars, limits and connections: edits, pauses, and fires that are planned otherwise than their definition says. */
 export const SCHEDULE_LINES: Lines = {
@@ -16,21 +16,17 @@ export const SCHEDULE_LINES: Lines = {
   },
   namedWritten: (logger, { noun, id, change, version }) =>
     logger.info({ [`${noun}Id`]: id, version }, `${noun} ${change}`),
-  nextFiresMoved: (logger, { calendarId, version, schedules, moved }) =>
-    logger.info(
-      { calendarId, version, schedules, moved },
-      'the next fires of all schedules that exclude this calendar follow its newest version',
-    ),
+  nextFiresMoved: line.info(
+    'the next fires of all schedules that exclude this calendar follow its newest version',
+  ),
   nextFiresNotMoved: (logger, { calendarId, scheduleId, error }) =>
     logger.warn(
       { calendarId, ...(scheduleId !== null && { scheduleId }), reason: reasonOf(error) },
       'some next fires could not be moved after an edit of a calendar; this is retried until it works',
     ),
-  schedulePaused: (logger, { scheduleId, reason }) =>
-    logger.warn(
-      { scheduleId, reason },
-      'firelock paused a schedule because its target is gone, or too many of its runs failed',
-    ),
+  schedulePaused: line.warn(
+    'firelock paused a schedule because its target is gone, or too many of its runs failed',
+  ),
   pausesEnded: (logger, { changes }) => {
     for (const { scheduleId, version } of changes)
       logger.info(
@@ -38,11 +34,9 @@ export const SCHEDULE_LINES: Lines = {
         'the pause of a schedule has ended; the schedule is enabled again',
       );
   },
-  pauseNotEnded: (logger, { scheduleId, error }) =>
-    logger.error(
-      { scheduleId, error },
-      'the pause of a schedule has ended, but the schedule could not be enabled; this is retried',
-    ),
+  pauseNotEnded: line.error(
+    'the pause of a schedule has ended, but the schedule could not be enabled; this is retried',
+  ),
   schedulesLate: (logger, { schedules }) => {
     for (const { scheduleId, since } of schedules)
       logger.warn(
@@ -59,13 +53,10 @@ export const SCHEDULE_LINES: Lines = {
   alertsClosed: (logger, { alerts }) => {
     for (const { scheduleId, kind } of alerts) logger.info({ scheduleId, kind }, 'an alert is over');
   },
-  alertLookRefused: (logger, { key, error }) =>
-    logger.error({ key, error }, 'an alert or its message could not be written; this is retried'),
-  firesMissed: (logger, { schedules, scheduleIds, caughtUp, folded, skipped }) =>
-    logger.warn(
-      { schedules, scheduleIds, caughtUp, folded, skipped },
-      'fires were missed: when they were planned, they had been due for longer than their grace period',
-    ),
+  alertLookRefused: line.error('an alert or its message could not be written; this is retried'),
+  firesMissed: line.warn(
+    'fires were missed: when they were planned, they had been due for longer than their grace period',
+  ),
   scheduleSetAside: (logger, { scheduleId, error, failures, retryAt }) =>
     logger.error(
       { scheduleId, error, failures, retryAt: isoInstant(retryAt) },
@@ -87,6 +78,5 @@ export const SCHEDULE_LINES: Lines = {
         ? 'a coming fire will be skipped, on request'
         : 'a coming fire will not be skipped any more, on request',
     ),
-  cursorsMoved: (logger, { count, zoneData }) =>
-    logger.info({ count, zoneData }, 'the time zone data changed; next fires were moved accordingly'),
+  cursorsMoved: line.info('the time zone data changed; next fires were moved accordingly'),
 };
