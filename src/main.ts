@@ -161,8 +161,8 @@ async function startLocalPostgres(config: Config, logger: Logger, clock: Clock) 
     clock,
     onEvent: (message, details) => logger.info(details, message),
   });
-  const own = parseSecretKeys(started.secretKey);
-  return { ...started, secretKeys: 'keys' in own ? own.keys : [] };
+  const [secretKeys] = parseSecretKeys(started.secretKey);
+  return { ...started, secretKeys };
 }
 
 /** In a terminal, a program between it and this process may pass on a signal that this process got already: npm does. */

@@ -113,7 +113,7 @@ describe('docker-compose.yml', () => {
 
   test('lets Prometheus and other services ask, and no name of a stranger, as long as there are no tokens', () => {
     const [, standard = ''] = /:-(.*)\}$/.exec(firelock.environment?.['FIRELOCK_ALLOWED_HOSTS'] ?? '') ?? [];
-    const { hosts, faults } = parseAllowedHosts(standard);
+    const [hosts, faults] = parseAllowedHosts(standard);
     expect(faults).toEqual([]);
     expect(hosts.names).toEqual(['firelock']);
     for (const address of ['172.18.0.5', '10.5.0.2', '192.168.96.3', 'fd00:1::2'])

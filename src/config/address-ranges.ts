@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import type { EntryFault } from './variable-kinds.ts';
 
 /** All addresses of one family that begin with the same bits. */
 export interface AddressRange {
@@ -19,12 +20,6 @@ export function isInRange(address: Uint8Array, { bytes, prefix }: AddressRange):
 
 type Presets = Readonly<Record<string, readonly string[]>>;
 
-/** The entry and its fault: "10.0.0/8" is neither … */
-interface RangeFault {
-  entry: string;
-  message: string;
-}
-
 /**
  * Reads a comma-separated list of ranges (`10.0.0.0/8`, `fd00::/8`), single addresses, and names of presets. Each other
  * entry is a fault.
@@ -32,9 +27,9 @@ interface RangeFault {
 export function parseAddressRanges(
   text: string,
   presets: Presets = {},
-): { ranges: AddressRange[]; faults: RangeFault[] } {
+): [ranges: AddressRange[], faults: EntryFault[]] {
   const ranges: AddressRange[] = [];
-  const faults: RangeFault[] = [];
+  const faults: EntryFault[] = [];
   for (const entry of text.split(',').map((one) => one.trim())) {
     if (Object.hasOwn(presets, entry)) {
       ranges.push(...addressRanges(presets[entry] ?? []));
@@ -45,7 +40,7 @@ export function parseAddressRanges(
     else if (isMapped(range)) faults.push({ entry, message: 'must be written as IPv4' });
     else ranges.push(range);
   }
-  return { ranges, faults };
+  return [ranges, faults];
 }
 
 /** @throws TypeError if one of them is no range */

@@ -5,6 +5,7 @@ import {
   isInRange,
   parseAddressRanges,
 } from './address-ranges.ts';
+import type { EntryFault } from './variable-kinds.ts';
 
 /** What a `Host` may name. */
 export interface AllowedHosts {
@@ -29,24 +30,20 @@ export function withOwnHosts(host: string, { names, ranges }: AllowedHosts): All
 }
 
 /** Reads a comma-separated list of host names, addresses, and ranges of addresses. Each other entry is a fault. */
-export function parseAllowedHosts(text: string): {
-  hosts: AllowedHosts;
-  faults: { entry: string; message: string }[];
-} {
+export function parseAllowedHosts(text: string): [hosts: AllowedHosts, faults: EntryFault[]] {
   const entries = text.split(',').map((entry) => entry.trim());
   const names = entries.filter((entry) => NAME.test(entry));
   const others = entries
     .filter((entry) => !NAME.test(entry))
     .map((entry) => entry.replace(/^\[(.*)\]$/, '$1'));
-  const { ranges, faults } =
-    others.length === 0 ? { ranges: [], faults: [] } : parseAddressRanges(others.join());
-  return {
-    hosts: { names: names.map((name) => name.toLowerCase().replace(/\.$/, '')), ranges },
-    faults: faults.map(({ entry, message }) => ({
+  const [ranges, faults] = others.length === 0 ? [[], []] : parseAddressRanges(others.join());
+  return [
+    { names: names.map((name) => name.toLowerCase().replace(/\.$/, '')), ranges },
+    faults.map(({ entry, message }) => ({
       entry,
       message: `is no name of a host (without a port), and ${message}`,
     })),
-  };
+  ];
 }
 
 /** What ends in a number is an address, or a mistyped one. */

@@ -1,35 +1,29 @@
 import { z } from 'zod';
+import { type EntryFault, boundedNumber, list, plainText } from './variable-kinds.ts';
 
 /** The standard variables of OpenTelemetry that firelock follows, by their standard names. */
 
 const PAIRS = 'name=value pairs, separated by commas; values may be percent-encoded';
-
-const text = z.string().optional();
 
 const endpoint = z
   .url({ protocol: /^https?$/ })
   .refine((url) => new URL(url).username === '', 'must not contain a password; use the headers')
   .optional();
 
-const pairs = z
-  .string()
-  .default('')
-  .transform((list, context) => {
-    const read: Record<string, string> = {};
-    for (const entry of list.split(',').filter((part) => part.trim() !== '')) {
-      const [, name = '', value = ''] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(entry) ?? [];
-      const decoded = name === '' ? undefined : decode(value);
-      if (decoded !== undefined) read[name] = decoded;
-      // The entry may be a secret, so the message only gives its position.
-      else
-        context.addIssue({
-          code: 'custom',
-          message: 'is no name=value',
-          path: [String(list.indexOf(entry))],
-        });
-    }
-    return read;
-  });
+const pairs = (hint: string) => list<Record<string, string>>(`${hint}: ${PAIRS}`, readPairs, {});
+
+function readPairs(given: string): [read: Record<string, string>, faults: EntryFault[]] {
+  const read: Record<string, string> = {};
+  const faults: EntryFault[] = [];
+  for (const entry of given.split(',').filter((part) => part.trim() !== '')) {
+    const [, name = '', value = ''] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(entry) ?? [];
+    const decoded = name === '' ? undefined : decode(value);
+    if (decoded !== undefined) read[name] = decoded;
+    // The entry may be a secret, so the message only gives its position.
+    else faults.push({ entry: String(given.indexOf(entry)), message: 'is no name=value' });
+  }
+  return [read, faults];
+}
 
 function decode(value: string): string | undefined {
   try {
@@ -48,29 +42,20 @@ export const OTEL_VARIABLES = {
     hint: 'the same with its path, such as http://127.0.0.1:4318/v1/traces (default: the above and /v1/traces)',
     schema: endpoint,
   },
-  OTEL_EXPORTER_OTLP_PROTOCOL: { hint: 'http/json, the only one that firelock speaks', schema: text },
-  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: { hint: 'http/json, the only one that firelock speaks', schema: text },
-  OTEL_EXPORTER_OTLP_HEADERS: { hint: `headers of each call of the collector: ${PAIRS}`, schema: pairs },
-  OTEL_EXPORTER_OTLP_TRACES_HEADERS: { hint: `the same; they go before the above: ${PAIRS}`, schema: pairs },
-  OTEL_EXPORTER_OTLP_TIMEOUT: {
-    hint: 'milliseconds that a call of the collector may take: a whole number from 1 to 60000 (default 10000)',
-    schema: z
-      .string()
-      .regex(/^\d{1,5}$/)
-      .transform(Number)
-      .pipe(z.number().min(1).max(60_000))
-      .default(10_000),
-  },
-  OTEL_SERVICE_NAME: {
-    hint: 'the name of the service in traces (default firelock)',
-    schema: text,
-  },
-  OTEL_RESOURCE_ATTRIBUTES: { hint: `attributes of the service in traces: ${PAIRS}`, schema: pairs },
-  OTEL_TRACES_EXPORTER: {
-    hint: 'otlp or none (default otlp, if there is an endpoint)',
-    schema: text,
-  },
-  OTEL_SDK_DISABLED: { hint: 'true: no traces', schema: text },
+  OTEL_EXPORTER_OTLP_PROTOCOL: plainText('http/json, the only one that firelock speaks'),
+  OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: plainText('http/json, the only one that firelock speaks'),
+  OTEL_EXPORTER_OTLP_HEADERS: pairs('headers of each call of the collector'),
+  OTEL_EXPORTER_OTLP_TRACES_HEADERS: pairs('the same; they go before the above'),
+  OTEL_EXPORTER_OTLP_TIMEOUT: boundedNumber(
+    1,
+    60_000,
+    'milliseconds that a call of the collector may take',
+    10_000,
+  ),
+  OTEL_SERVICE_NAME: plainText('the name of the service in traces (default firelock)'),
+  OTEL_RESOURCE_ATTRIBUTES: pairs('attributes of the service in traces'),
+  OTEL_TRACES_EXPORTER: plainText('otlp or none (default otlp, if there is an endpoint)'),
+  OTEL_SDK_DISABLED: plainText('true: no traces'),
 };
 
 type Values = { [N in keyof typeof OTEL_VARIABLES]?: z.output<(typeof OTEL_VARIABLES)[N]['schema']> };

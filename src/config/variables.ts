@@ -5,36 +5,19 @@ import { type SecretKey, parseSecretKeys } from '../core/secrets/secret-keys.ts'
 import { type AddressRange, DENIED_PRESETS, parseAddressRanges } from './address-ranges.ts';
 import { type AllowedHosts, parseAllowedHosts } from './allowed-hosts.ts';
 import { readDatabaseUrl, tlsFiles } from './database-url.ts';
-import { BYPASS_HINT, NO_BYPASS, parseEgressBypass } from './egress-bypass.ts';
-import { parseEgressProxy } from './egress-proxy.ts';
+import { parseEgressProxy, BYPASS_HINT, NO_BYPASS, parseEgressBypass } from './egress-proxy.ts';
 import { isDirectory, unreadable } from './file-faults.ts';
+import {
+  type EntryFault,
+  type Variable,
+  boundedNumber,
+  flag,
+  list,
+  parsed,
+  plainText,
+} from './variable-kinds.ts';
 import { OTEL_VARIABLES } from './otel-variables.ts';
 import { NOTIFICATION_VARIABLES } from './notification-variables.ts';
-
-/** One environment variable: how to read it, what it is for, and what to do if it is wrong. */
-interface Variable<T> {
-  schema: z.ZodType<T>;
-  /** An example of a right value; printed with every fault. */
-  hint: string;
-}
-
-const port = z
-  .string()
-  .regex(/^\d{1,5}$/)
-  .transform(Number)
-  .pipe(z.number().max(65_535));
-
-function wholeNumber(smallest: number, largest: number, unit: string, standard: number): Variable<number> {
-  return {
-    hint: `${unit}: a whole number from ${smallest} to ${largest} (default ${standard})`,
-    schema: z
-      .string()
-      .regex(/^\d{1,10}$/)
-      .transform(Number)
-      .pipe(z.number().min(smallest).max(largest))
-      .default(standard),
-  };
-}
 
 const databaseUrl: Variable<string | undefined> = {
   hint:
@@ -42,8 +25,8 @@ const databaseUrl: Variable<string | undefined> = {
     '(target_session_attrs, if given: any, read-write or primary, since firelock writes)',
   schema: z
     .string()
-    .superRefine((text, context) => {
-      const read = readDatabaseUrl(text);
+    .superRefine((given, context) => {
+      const read = readDatabaseUrl(given);
       const faults = 'faults' in read ? read.faults : unreadable(tlsFiles(read.tls));
       if ('faults' in read && faults.length === 0) context.addIssue({ code: 'custom', message: '' });
       for (const { parameter, message } of faults)
@@ -53,32 +36,6 @@ const databaseUrl: Variable<string | undefined> = {
 };
 
 const RANGES = 'addresses and ranges such as 10.0.0.0/8 or fd00:7::/32, separated by commas';
-
-interface EntryFault {
-  entry: string;
-  message: string;
-}
-
-/** A list: each wrong entry is an issue of its own. `standard` is used if the list is absent, and `none` for no entry. */
-function list<T>(
-  hint: string,
-  read: (text: string) => [value: T, faults: readonly EntryFault[]],
-  none: T,
-  standard = '',
-): Variable<T> {
-  return {
-    hint,
-    schema: z
-      .string()
-      .default(standard)
-      .transform((text, context) => {
-        if (text === '') return none;
-        const [value, faults] = read(text);
-        for (const { entry, message } of faults) context.addIssue({ code: 'custom', message, path: [entry] });
-        return value;
-      }),
-  };
-}
 
 function ranges(
   hint: string,
@@ -91,8 +48,8 @@ function ranges(
   };
   return list<readonly AddressRange[]>(
     hint,
-    (text) => {
-      const { ranges: read, faults } = parseAddressRanges(text, presets);
+    (given) => {
+      const [read, faults] = parseAddressRanges(given, presets);
       return [read, [...faults, ...read.flatMap(entryFaults)]];
     },
     [],
@@ -124,7 +81,7 @@ export const VARIABLES = {
       .regex(/^[\w.:%-]+$/)
       .default('127.0.0.1'),
   },
-  PORT: wholeNumber(0, 65535, 'a TCP port', 8080),
+  PORT: boundedNumber(0, 65535, 'a TCP port', 8080),
   FIRELOCK_BASE_PATH: {
     hint:
       'what stands before every path, such as /cron: it begins with /, ends without one, and holds letters, digits, dots, ' +
@@ -139,53 +96,45 @@ export const VARIABLES = {
     hint: 'fatal, error, warn, info, debug, trace or silent (default info)',
     schema: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   },
-  FIRELOCK_TICK_INTERVAL_MS: wholeNumber(10, 60_000, 'milliseconds', 1000),
-  FIRELOCK_LOCK_TTL_SECONDS: wholeNumber(5, 3600, 'seconds', 120),
-  FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: wholeNumber(1, 60, 'seconds', 2),
-  FIRELOCK_INSTANCE_TTL_SECONDS: wholeNumber(4, 600, 'seconds', 10),
-  FIRELOCK_RECOVERY_INTERVAL_SECONDS: wholeNumber(1, 3600, 'seconds', 5),
-  FIRELOCK_LOST_AFTER_SECONDS: wholeNumber(1, 86_400, 'seconds', 300),
-  FIRELOCK_MAX_RECOVERIES: wholeNumber(0, 1000, 'recoveries of a run', 3),
-  FIRELOCK_MAX_RECOVERY_AGE_SECONDS: wholeNumber(1, 31_622_400, 'seconds', 86_400),
-  FIRELOCK_DISPATCH_CONCURRENCY: wholeNumber(1, 10_000, 'handoffs at once', 256),
-  FIRELOCK_DISPATCH_PER_HOST: wholeNumber(1, 10_000, 'handoffs at once to one target host', 64),
+  FIRELOCK_TICK_INTERVAL_MS: boundedNumber(10, 60_000, 'milliseconds', 1000),
+  FIRELOCK_LOCK_TTL_SECONDS: boundedNumber(5, 3600, 'seconds', 120),
+  FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: boundedNumber(1, 60, 'seconds', 2),
+  FIRELOCK_INSTANCE_TTL_SECONDS: boundedNumber(4, 600, 'seconds', 10),
+  FIRELOCK_RECOVERY_INTERVAL_SECONDS: boundedNumber(1, 3600, 'seconds', 5),
+  FIRELOCK_LOST_AFTER_SECONDS: boundedNumber(1, 86_400, 'seconds', 300),
+  FIRELOCK_MAX_RECOVERIES: boundedNumber(0, 1000, 'recoveries of a run', 3),
+  FIRELOCK_MAX_RECOVERY_AGE_SECONDS: boundedNumber(1, 31_622_400, 'seconds', 86_400),
+  FIRELOCK_DISPATCH_CONCURRENCY: boundedNumber(1, 10_000, 'handoffs at once', 256),
+  FIRELOCK_DISPATCH_PER_HOST: boundedNumber(1, 10_000, 'handoffs at once to one target host', 64),
   FIRELOCK_SCOPES: list(`${SHARES_RULE} (default: no scopes)`, parseScopeShares, NO_SHARES),
-  FIRELOCK_DATABASE_POOL: wholeNumber(2, 200, 'connections', 10),
-  FIRELOCK_RETENTION_DAYS: wholeNumber(1, 36_500, 'days', 30),
-  FIRELOCK_RUN_LOG_KIB: wholeNumber(0, 16_384, 'KiB of the log of each attempt', 1024),
-  FIRELOCK_SHUTDOWN_SECONDS: wholeNumber(0, 3600, 'seconds', 30),
+  FIRELOCK_DATABASE_POOL: boundedNumber(2, 200, 'connections', 10),
+  FIRELOCK_RETENTION_DAYS: boundedNumber(1, 36_500, 'days', 30),
+  FIRELOCK_RUN_LOG_KIB: boundedNumber(0, 16_384, 'KiB of the log of each attempt', 1024),
+  FIRELOCK_SHUTDOWN_SECONDS: boundedNumber(0, 3600, 'seconds', 30),
   FIRELOCK_TARGET_DENY_CIDRS: ranges(
     `${RANGES}; "default" and "strict" stand for lists of them (default default)`,
     { presets: DENIED_PRESETS, standard: 'default' },
   ),
   FIRELOCK_TARGET_ALLOW_CIDRS: ranges(`${RANGES} (default none)`, {}),
-  FIRELOCK_EGRESS_PROXY: {
-    hint: 'http://[user:password@]host:port of a proxy through which targets are called (default none)',
-    schema: z
-      .string()
-      .transform((text, context) => {
-        const proxy = parseEgressProxy(text);
-        if (proxy === null) context.addIssue({ code: 'custom', message: 'no such URL' });
-        return proxy ?? undefined;
-      })
-      .optional(),
-  },
+  FIRELOCK_EGRESS_PROXY: parsed(
+    'http://[user:password@]host:port of a proxy through which targets are called (default none)',
+    parseEgressProxy,
+  ),
   FIRELOCK_EGRESS_PROXY_BYPASS: list(BYPASS_HINT, parseEgressBypass, NO_BYPASS),
   FIRELOCK_METRICS_PORT: {
     hint:
       'a TCP port: a whole number from 0 to 65535, for /metrics, /healthz and /readyz, which are then not on PORT ' +
       '(default: none)',
-    schema: port.optional(),
+    schema: z
+      .string()
+      .regex(/^\d{1,5}$/)
+      .transform(Number)
+      .pipe(z.number().max(65_535))
+      .optional(),
   },
-  FIRELOCK_API_TOKENS: {
-    hint: 'name:role:sha256hex[:expires] of each token, comma-separated',
-    schema: z.string().optional(),
-  },
-  FIRELOCK_API_TOKENS_FILE: {
-    hint: 'a file of such lines, which is read again on SIGHUP',
-    schema: z.string().optional(),
-  },
-  FIRELOCK_TOKEN_REQUESTS_PER_SECOND: wholeNumber(1, 1_000_000, 'requests of one token', 1000),
+  FIRELOCK_API_TOKENS: plainText('name:role:sha256hex[:expires] of each token, comma-separated'),
+  FIRELOCK_API_TOKENS_FILE: plainText('a file of such lines, which is read again on SIGHUP'),
+  FIRELOCK_TOKEN_REQUESTS_PER_SECOND: boundedNumber(1, 1_000_000, 'requests of one token', 1000),
   FIRELOCK_TRUSTED_PROXY_CIDRS: ranges(
     `${RANGES}: of proxies whose X-Firelock-User, X-Firelock-Role and X-Firelock-Scope are believed (default none)`,
     {},
@@ -194,51 +143,33 @@ export const VARIABLES = {
   FIRELOCK_ALLOWED_HOSTS: list<AllowedHosts>(
     'names of hosts, addresses and ranges such as cron.internal or 10.0.0.0/8, separated by commas, without ports: what ' +
       '`Host` may name, as long as there are no tokens, beside localhost, loopback addresses and HOST (default none)',
-    (text) => {
-      const { hosts, faults } = parseAllowedHosts(text);
-      return [hosts, faults];
-    },
+    parseAllowedHosts,
     { names: [], ranges: [] },
   ),
-  FIRELOCK_SCHEDULES_FILE: {
-    hint: 'a file of schedules, calendars, limits, connections and notifiers that is applied at the start (default none)',
-    schema: z.string().optional(),
-  },
+  FIRELOCK_SCHEDULES_FILE: plainText(
+    'a file of schedules, calendars, limits, connections and notifiers that is applied at the start (default none)',
+  ),
   FIRELOCK_FILE_VARIABLES: list<readonly string[]>(
     'names of variables that a schedules file may use, separated by commas (default none)',
-    (text) => {
-      const read = parseFileVariables(text);
-      return 'names' in read ? [read.names, []] : [[], read.faults];
-    },
+    parseFileVariables,
     [],
   ),
   /** No fault repeats text that may be a key. */
   FIRELOCK_SECRET_KEYS: list<readonly SecretKey[]>(
     'keyId:base64 of 32 bytes, comma-separated; the first encrypts (default none)',
-    (text) => {
-      const read = parseSecretKeys(text);
-      return 'keys' in read ? [read.keys, []] : [[], read.faults];
-    },
+    parseSecretKeys,
     [],
   ),
   FIRELOCK_SECRETS_DIR: {
     hint: 'a directory that is there, of files with secrets that connections and bodies may name (default none)',
     schema: z.string().refine(isDirectory).optional(),
   },
-  FIRELOCK_ALLOW_ANONYMOUS: {
-    hint: '1: answer anybody on an address that is not loopback, or below a base path, as long as there are no tokens',
-    schema: z
-      .enum(['0', '1'])
-      .optional()
-      .transform((value) => value === '1'),
-  },
-  FIRELOCK_OBSERVE: {
-    hint: '1: plan nothing, send nothing and write nothing, and answer reads (docs/restoring.md)',
-    schema: z
-      .enum(['0', '1'])
-      .optional()
-      .transform((value) => value === '1'),
-  },
+  FIRELOCK_ALLOW_ANONYMOUS: flag(
+    '1: answer anybody on an address that is not loopback, or below a base path, as long as there are no tokens',
+  ),
+  FIRELOCK_OBSERVE: flag(
+    '1: plan nothing, send nothing and write nothing, and answer reads (docs/restoring.md)',
+  ),
   ...NOTIFICATION_VARIABLES,
   ...OTEL_VARIABLES,
 } satisfies Record<string, Variable<unknown>>;

@@ -3,8 +3,7 @@ import { type LookupFunction, isIP, Socket } from 'node:net';
 import { type SecureContext, createSecureContext, getCACertificates } from 'node:tls';
 import { LRUCache } from 'lru-cache';
 import { buildConnector } from 'undici';
-import { isDirect } from '../config/egress-bypass.ts';
-import type { EgressProxy } from '../config/egress-proxy.ts';
+import { type EgressProxy, isDirect } from '../config/egress-proxy.ts';
 import type { ConnectionTls } from '../core/connections/connection.ts';
 import {
   type Resolve,

@@ -13,7 +13,7 @@ const admin = newToken('ops', 'admin');
 let open: Api;
 let guarded: Api;
 beforeAll(async () => {
-  const { hosts } = parseAllowedHosts('cron.internal,Firelock.,10.9.0.0/16,[fd00:9::9]');
+  const [hosts] = parseAllowedHosts('cron.internal,Firelock.,10.9.0.0/16,[fd00:9::9]');
   open = await startApi(undefined, { allowedHosts: hosts, dashboard: DASHBOARD });
   guarded = await startApi(undefined, {
     apiTokens: [admin.known],

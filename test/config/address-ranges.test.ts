@@ -53,7 +53,7 @@ test.each([
 
 test('each wrong entry of a list is named', () => {
   const presets = { mine: ['10.0.0.0/8', 'fd00::/8'] };
-  const { ranges, faults } = parseAddressRanges('mine, 1.2.3.4,10.1.2.3/8,x,,fe80::1%a,1.1.1.1/33', presets);
+  const [ranges, faults] = parseAddressRanges('mine, 1.2.3.4,10.1.2.3/8,x,,fe80::1%a,1.1.1.1/33', presets);
   expect(ranges.map(({ text }) => text)).toEqual(['10.0.0.0/8', 'fd00::/8', '1.2.3.4']);
   expect(faults.map(({ entry }) => entry)).toEqual(['10.1.2.3/8', 'x', '', 'fe80::1%a', '1.1.1.1/33']);
 });

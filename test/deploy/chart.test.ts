@@ -106,7 +106,7 @@ describe('the chart', () => {
       return env.find((one) => one.name === 'FIRELOCK_ALLOWED_HOSTS')?.value;
     };
     expect(await hosts('minimal')).toBeUndefined();
-    const { hosts: read, faults } = parseAllowedHosts((await hosts('unusual')) ?? '');
+    const [read, faults] = parseAllowedHosts((await hosts('unusual')) ?? '');
     expect(faults).toEqual([]);
     const names = ['demo-firelock', '.jobs', '.svc', '.cluster.local'];
     expect(read.names).toEqual(names.map((_, index) => names.slice(0, index + 1).join('')));

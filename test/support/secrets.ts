@@ -8,9 +8,9 @@ export const SECRET_KEYS = `test:${Buffer.alloc(32, 7).toString('base64')}`;
 
 /** A ring of these keys, as they stand in FIRELOCK_SECRET_KEYS. */
 export function ringOf(keys = SECRET_KEYS) {
-  const read = parseSecretKeys(keys);
-  if ('faults' in read) throw new Error(JSON.stringify(read.faults));
-  return createKeyRing(read.keys);
+  const [read, faults] = parseSecretKeys(keys);
+  if (faults.length > 0) throw new Error(JSON.stringify(faults));
+  return createKeyRing(read);
 }
 
 /** What tests encrypt with, unless they bring keys of their own. */

@@ -1,7 +1,6 @@
 import { connect } from 'node:net';
 import { expect, test } from 'vitest';
-import { parseEgressBypass } from '../../src/config/egress-bypass.ts';
-import { parseEgressProxy } from '../../src/config/egress-proxy.ts';
+import { parseEgressBypass, parseEgressProxy } from '../../src/config/egress-proxy.ts';
 import { attemptOf, httpTarget, never, receive, receiveTcp } from './receivers.ts';
 import { targetAt } from '../support/targets.ts';
 

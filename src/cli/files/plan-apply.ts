@@ -79,12 +79,10 @@ export async function carryOut(
 function variablesOf({ surroundings: { env } }: Cli, named: readonly string[] = []): FileVariables {
   const listed = env['FIRELOCK_FILE_VARIABLES'] ?? '';
   const list = [...named, ...(listed === '' ? [] : [listed])];
-  const read = list.length === 0 ? { names: [] } : parseFileVariables(list.join());
-  if ('faults' in read) {
-    const said = read.faults.map(({ entry, message }) => `${JSON.stringify(entry)} ${message}`);
-    throw failure(`--variable, FIRELOCK_FILE_VARIABLES: ${said.join('; ')}`);
-  }
-  return { env, allowed: read.names, allowedBy: '--variable, or FIRELOCK_FILE_VARIABLES' };
+  const [allowed, faults] = list.length === 0 ? [[], []] : parseFileVariables(list.join());
+  const said = faults.map(({ entry, message }) => `${JSON.stringify(entry)} ${message}`);
+  if (said.length > 0) throw failure(`--variable, FIRELOCK_FILE_VARIABLES: ${said.join('; ')}`);
+  return { env, allowed, allowedBy: '--variable, or FIRELOCK_FILE_VARIABLES' };
 }
 
 async function apply(caller: ApiCaller, path: string, plan: FilePlan): Promise<void> {

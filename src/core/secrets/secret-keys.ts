@@ -15,8 +15,8 @@ interface KeyFault {
   message: string;
 }
 
-/** Keys from `keyId:base64, …`, or all faults. No fault repeats text that may be a key. */
-export function parseSecretKeys(text: string): { keys: SecretKey[] } | { faults: KeyFault[] } {
+/** Keys from `keyId:base64, …`, and all faults. No fault repeats text that may be a key. */
+export function parseSecretKeys(text: string): [keys: SecretKey[], faults: KeyFault[]] {
   const keys: SecretKey[] = [];
   const faults: KeyFault[] = [];
   for (const [index, entry] of text.split(',').entries()) {
@@ -27,7 +27,7 @@ export function parseSecretKeys(text: string): { keys: SecretKey[] } | { faults:
     if (message === null) keys.push(key);
     else faults.push({ entry: base64 !== undefined && KEY_ID.test(id) ? id : `entry ${index + 1}`, message });
   }
-  return faults.length > 0 ? { faults } : { keys };
+  return [keys, faults];
 }
 
 const NO_COLON = 'has no colon between the id of a key and the key';
