@@ -4,7 +4,7 @@ import { buffer } from 'node:stream/consumers';
 import type { Clock } from '../runtime/clock.ts';
 import { EXIT } from './exit-codes.ts';
 import type { Surroundings } from './surroundings.ts';
-import { readerZone } from './terminal/reader-zone.ts';
+import { isZone } from '../core/zones/zone.ts';
 
 interface Given extends Pick<Surroundings, 'version' | 'daemon'> {
   clock: Clock;
@@ -75,4 +75,14 @@ function readLine(signal: AbortSignal): Promise<string | null> {
       resolve(null);
     });
   });
+}
+
+/**
+ * The zone that a reader's times are shown in. `TZ` may be anything that POSIX or the C library allows (empty, `UTC0`,
+ * `:/etc/localtime`, `CET-1CEST,…`), and what Node makes of that is none, or the wrong one. Null: it is no IANA name.
+ * `ofMachine`: what Node says, which counts where there is no `TZ`.
+ */
+export function readerZone(tz: string | undefined, ofMachine: string | undefined): string | null {
+  const name = tz === undefined ? (ofMachine ?? '') : tz.replace(/^:/, '');
+  return isZone(name) ? name : null;
 }

@@ -40,7 +40,7 @@ test('a limit is created, and fields that are not named stay', async () => {
   const made = await run('limit', 'set', 'warehouse', '--max', '3', '--description', 'connections');
   expect([made.code, made.err]).toEqual([0, 'created limit warehouse, version 1\n']);
   expect((await onTerminal(80, 'limit', 'set', 'warehouse', '--max', '4')).out).toBe(
-    'set limit warehouse, version 2\n',
+    'changed limit warehouse, version 2\n',
   );
   expect((await run('limit', 'get', 'warehouse')).json()).toMatchObject({
     description: 'connections',
@@ -69,7 +69,7 @@ test('a connection is set from a file, shown without its secrets, used by a sche
   expect(made.json()).toMatchObject({ headers: { 'X-Version': '***' }, auth: { token: '***' } });
   const shown = await run('connection', 'get', 'github', '--json');
   expect((await set(shown.out)).err).toBe('unchanged: connection github, version 1\n');
-  expect((await set(yaml.replace('canary', 'another'))).err).toBe('set connection github, version 2\n');
+  expect((await set(yaml.replace('canary', 'another'))).err).toBe('changed connection github, version 2\n');
 
   const forPeople = await onTerminal(100, 'connection', 'get', 'github');
   expect(forPeople.out).toMatch(

@@ -88,7 +88,7 @@ export function addAlertCommands(program: Command, cli: Cli): void {
     .option('--schedule <id>', 'about this schedule')
     .action(({ open, schedule, ...pages }: AlertOptions) => {
       const query = { open: open && 'true', scheduleId: schedule };
-      return showList(cli, { path: 'alerts', query, pages, hasTimes: true }, alertColumns);
+      return showList(cli, { path: 'alerts', query, pages }, alertColumns);
     });
   withExamples(listOptions(command), 'firelock alert list --open', 'firelock alert list --schedule invoices');
 }

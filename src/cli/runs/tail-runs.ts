@@ -1,16 +1,17 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { type Cli, withExamples } from '../cli.ts';
-import { usageError } from '../exit-codes.ts';
-import type { RunAnswer } from '../server/answers.ts';
+import { usageError, failure } from '../exit-codes.ts';
+import type { RunAnswer, Page } from '../server/answers.ts';
 import { wholeNumber } from '../server/list-pages.ts';
 import type { Output } from '../terminal/output.ts';
 import { printable } from '../terminal/shown-text.ts';
 import { paintStatus } from '../terminal/paint.ts';
-import { createFollower } from './follow-runs.ts';
 import { type RunFilterOptions, filterOf, filterOptions } from './run-filter.ts';
 import { runText } from './run-text.ts';
 import { patient } from './while-away.ts';
+import { isoInstant } from '../../core/instant.ts';
+import { type Query, type Server, pathOf } from '../server/server-calls.ts';
 
 interface Options extends RunFilterOptions {
   last: number;
@@ -84,3 +85,87 @@ function printRun(run: RunAnswer, output: Output): void {
 }
 
 const STATUS_WIDTH = 'succeeded'.length;
+
+interface Follower {
+  /** The runs that have come due lately, the oldest first. */
+  begin(): Promise<RunAnswer[]>;
+  /** Runs that have come due since, and runs whose status has changed. */
+  news(): Promise<RunAnswer[]>;
+}
+
+/** How far back it looks for runs, by their due time: a run may be recorded later than it was due. */
+const WINDOW_MS = 300_000;
+/** The server's clock comes in whole seconds. */
+const AHEAD_MS = 2000;
+const PAGE = 500;
+/** The most pages of one look; without a filter, so many runs may come due in five minutes. */
+const MAX_PAGES = 40;
+/** Open runs that are older than the window are read one by one, at most this many in one look. */
+const MAX_ASKED = 20;
+
+function createFollower(server: Server, filter: Query): Follower {
+  /** The last known state of each run that is open, or within the window. */
+  const known = new Map<string, RunAnswer>();
+  let now = 0;
+  const look = async (): Promise<RunAnswer[]> => {
+    const from = now - WINDOW_MS;
+    const found = await recent(server, { ...filter, from: isoInstant(from), to: isoInstant(now + AHEAD_MS) });
+    now = found.now ?? now;
+    // If a run now has a status that was not asked for, it is left out from now on.
+    const others = filter['status'] === undefined ? await older(server, known, found.runs) : [];
+    const runs = [...found.runs, ...others];
+    const news = runs.filter((run) => known.get(run.id)?.status !== run.status);
+    for (const run of runs) known.set(run.id, run);
+    for (const [id, run] of known) if (hasEnded(run) && Date.parse(run.scheduledFor) < from) known.delete(id);
+    return news.sort(byMoment);
+  };
+  return {
+    begin: async () => {
+      // Also checks at once whether the token allows the call.
+      const { date } = await server.call('GET', 'me');
+      if (date === null) throw failure(`the answers of ${server.url} have no Date header`);
+      now = date;
+      return look();
+    },
+    news: look,
+  };
+}
+
+async function recent(server: Server, query: Query): Promise<{ runs: RunAnswer[]; now: number | null }> {
+  const runs: RunAnswer[] = [];
+  let cursor: string | null = null;
+  let now: number | null = null;
+  for (let pages = 0; pages < MAX_PAGES; pages += 1) {
+    const asked: Query = { ...query, limit: PAGE, cursor: cursor ?? undefined };
+    const answer = await server.call('GET', 'runs', { query: asked });
+    const page = answer.body() as Page<RunAnswer>;
+    now ??= answer.date;
+    runs.push(...page.items);
+    cursor = page.nextCursor ?? null;
+    if (cursor === null) return { runs, now };
+  }
+  throw failure('too many runs come due to follow them all; narrow them down with --schedule or --label');
+}
+
+async function older(
+  server: Server,
+  known: ReadonlyMap<string, RunAnswer>,
+  found: readonly RunAnswer[],
+): Promise<RunAnswer[]> {
+  const ids = new Set(found.map(({ id }) => id));
+  const missing = [...known.values()].filter((run) => !hasEnded(run) && !ids.has(run.id));
+  const asked: RunAnswer[] = [];
+  for (const { id } of missing.slice(0, MAX_ASKED)) {
+    const answer = await server.find(pathOf('runs', id));
+    if (answer !== null) asked.push(answer.body() as RunAnswer);
+  }
+  return asked;
+}
+
+function hasEnded({ status }: RunAnswer): boolean {
+  return !['waiting', 'pending', 'running'].includes(status);
+}
+
+function byMoment(one: RunAnswer, other: RunAnswer): number {
+  return one.scheduledFor.localeCompare(other.scheduledFor) || one.id.localeCompare(other.id);
+}

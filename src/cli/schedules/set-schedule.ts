@@ -5,7 +5,8 @@ import { jsonIn } from '../common/arguments.ts';
 import { type Cli, withExamples } from '../cli.ts';
 import { usageError } from '../exit-codes.ts';
 import type { ScheduleAnswer } from '../server/answers.ts';
-import { type Answer, type Server, pathOf } from '../server/server-calls.ts';
+import type { Answer } from '../server/server-calls.ts';
+import { type Found, writeOver } from '../common/write-over.ts';
 import { type DefinitionOptions, type Tree, definitionOf, definitionOptions } from './definition-options.ts';
 
 interface Options extends DefinitionOptions {
@@ -24,7 +25,13 @@ export function addSetSchedule(parent: Command, cli: Cli): void {
     .action(async (id: string, { file, ...options }: Options) => {
       const change =
         file === undefined ? await namedChange(options, cli) : await wholeChange(file, options, cli);
-      await write(cli, id, change);
+      await writeOver(
+        cli,
+        { noun: 'schedule', id },
+        change,
+        ({ nextFireAt, status }, { time }) =>
+          `; ${nextFireAt === null ? status : `next fire ${time(nextFireAt)}`}`,
+      );
     });
   withExamples(
     definitionOptions(command),
@@ -34,60 +41,27 @@ export function addSetSchedule(parent: Command, cli: Cli): void {
   );
 }
 
-/** Replaces the schedule that was read, or creates it if there was none; fails (412) if it has changed meanwhile. */
-interface Change {
-  create(server: Server, path: string): Promise<Answer>;
-  update(server: Server, path: string, before: Answer): Promise<Answer>;
-}
+type Write = (found: Found<ScheduleAnswer>) => Promise<Answer>;
 
-const ABSENT = { 'if-none-match': '*' };
-
-async function namedChange(options: DefinitionOptions, { surroundings }: Cli): Promise<Change> {
+async function namedChange(options: DefinitionOptions, { surroundings }: Cli): Promise<Write> {
   const { patch, payload } = await definitionOf(options, surroundings);
   if (payload === undefined && Object.keys(patch).length === 0)
     throw usageError('nothing to set; --help lists the options');
-  const whole = (base: Tree) => ({ ...(mergePatch(base, patch) as Tree), ...(payload && { payload }) });
-  return {
-    create: (server, path) => server.call('PUT', path, { body: whole({}), headers: ABSENT }),
-    update: (server, path, before) => {
-      const headers = ifMatch(before);
-      // A merge patch would merge the payload too, and forget its nulls.
-      if (payload?.text.startsWith('{'))
-        return server.call('PUT', path, { body: whole(withoutOldTrigger(before.body(), patch)), headers });
-      return server.call('PATCH', path, { body: { ...patch, ...(payload && { payload }) }, headers });
-    },
+  const withPayload = (fields: Tree) => ({ ...fields, ...(payload && { payload }) });
+  return ({ server, path, before, headers }) => {
+    // A merge patch would merge the payload too, and forget its nulls.
+    if (before !== null && !payload?.text.startsWith('{'))
+      return server.call('PATCH', path, { body: withPayload(patch), headers });
+    const base = before === null ? {} : withoutOldTrigger(before, patch);
+    return server.call('PUT', path, { body: withPayload(mergePatch(base, patch) as Tree), headers });
   };
 }
 
-async function wholeChange(file: string, others: DefinitionOptions, { surroundings }: Cli): Promise<Change> {
+async function wholeChange(file: string, others: DefinitionOptions, { surroundings }: Cli): Promise<Write> {
   if (Object.keys(others).length > 0)
     throw usageError('--file holds the whole definition: leave out all other options');
   const body: RawJson = await jsonIn(file, surroundings);
-  return {
-    create: (server, path) => server.call('PUT', path, { body, headers: ABSENT }),
-    update: (server, path, before) => server.call('PUT', path, { body, headers: ifMatch(before) }),
-  };
-}
-
-async function write(cli: Cli, id: string, change: Change): Promise<void> {
-  const server = cli.server();
-  const path = pathOf('schedules', id);
-  const before = await server.find(path);
-  const answer =
-    before === null ? await change.create(server, path) : await change.update(server, path, before);
-  const after = answer.body() as ScheduleAnswer;
-  const was = before === null ? null : (before.body() as ScheduleAnswer).version;
-  const done = was === null ? 'created' : was === after.version ? 'unchanged:' : 'changed';
-  const said = `${done} schedule ${id}, version ${after.version}`;
-  const output = cli.output();
-  if (output.isJson) output.note(said);
-  output.show(answer.text, (view) => [
-    `${said}; ${after.nextFireAt === null ? after.status : `next fire ${view.time(after.nextFireAt)}`}`,
-  ]);
-}
-
-function ifMatch({ etag }: Answer): Record<string, string> {
-  return etag === null ? {} : { 'if-match': etag };
+  return ({ server, path, headers }) => server.call('PUT', path, { body, headers });
 }
 
 const TRIGGERS = ['cron', 'everySeconds', 'at', 'after'];

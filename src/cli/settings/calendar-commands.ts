@@ -3,7 +3,7 @@ import { collect, fileText } from '../common/arguments.ts';
 import { type Cli, withExamples } from '../cli.ts';
 import { failure, usageError } from '../exit-codes.ts';
 import type { CalendarAnswer } from '../server/answers.ts';
-import { addNamedGroup, writeNamed } from './named-commands.ts';
+import { addNamedGroup, setNamed } from './named-commands.ts';
 
 interface SetOptions {
   description?: string;
@@ -55,7 +55,7 @@ function addSet(calendar: Command, cli: Cli): void {
     .action(async (id: string, options: SetOptions) => {
       if (Object.keys(options).length === 0) throw usageError('nothing to set; --help lists the options');
       const given = await withIcs(cli, options);
-      await writeNamed<CalendarAnswer>(cli, 'calendar', id, (before) => changed(id, before, given));
+      await setNamed<CalendarAnswer>(cli, { noun: 'calendar', id }, (before) => changed(id, before, given));
     });
   withExamples(
     command,

@@ -5,6 +5,7 @@ import { type ListOptions, listOptions, showList } from '../server/list-pages.ts
 import { pathOf } from '../server/server-calls.ts';
 import type { View } from '../terminal/output.ts';
 import type { Column } from '../terminal/table.ts';
+import { writeOver } from '../common/write-over.ts';
 
 interface NamedAnswer {
   id: string;
@@ -83,24 +84,13 @@ function addGet<Answer extends NamedAnswer>(
   withExamples(get, `firelock ${noun} get ${example}`);
 }
 
-/** Puts what is made of the thing as it is read; fails (412) if it has changed meanwhile. `before` null: there is none. */
-export async function writeNamed<Answer extends NamedAnswer>(
+/** Puts what is made of the thing as it is read. `before` null: there is none. */
+export function setNamed<Answer extends NamedAnswer>(
   cli: Cli,
-  noun: NamedGroup<Answer>['noun'],
-  id: string,
+  of: { noun: NamedGroup<Answer>['noun']; id: string },
   bodyFrom: (before: Answer | null) => unknown,
 ): Promise<void> {
-  const server = cli.server();
-  const path = pathOf(`${noun}s`, id);
-  const found = await server.find(path);
-  const before = found === null ? null : (found.body() as Answer);
-  const headers: Record<string, string> =
-    found === null ? { 'if-none-match': '*' } : found.etag === null ? {} : { 'if-match': found.etag };
-  const answer = await server.call('PUT', path, { body: bodyFrom(before), headers });
-  const { version } = answer.body() as NamedAnswer;
-  const done = before === null ? 'created' : before.version === version ? 'unchanged:' : 'set';
-  const said = `${done} ${noun} ${id}, version ${version}`;
-  const output = cli.output();
-  if (output.isJson) output.note(said);
-  output.show(answer.text, () => [said]);
+  return writeOver<Answer>(cli, of, ({ server, path, before, headers }) =>
+    server.call('PUT', path, { body: bodyFrom(before), headers }),
+  );
 }
