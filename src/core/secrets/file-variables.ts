@@ -9,13 +9,13 @@ export interface FileVariables {
 /** A comma-separated list of names. A fault is one of a single entry. */
 export function parseFileVariables(
   text: string,
-): { names: string[] } | { faults: { entry: string; message: string }[] } {
+): [names: string[], faults: { entry: string; message: string }[]] {
   const names = text.split(',').map((entry) => entry.trim());
   const faults = names.flatMap((entry) => {
     if (!/^[A-Za-z_]\w*$/.test(entry)) return [{ entry, message: 'is not the name of a variable' }];
     return isOwnVariable(entry) ? [{ entry, message: OWN }] : [];
   });
-  return faults.length > 0 ? { faults } : { names };
+  return [names, faults];
 }
 
 /** The value; or the message of a fault. An empty secret is nearly always a mistake. */
