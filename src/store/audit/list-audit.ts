@@ -8,7 +8,7 @@ import { texts } from '../../postgres/sql/arrays.ts';
 import { recordsOf } from '../../postgres/sql/rows.ts';
 import { namesOwned, namesSeen } from '../scopes/in-scope.ts';
 
-export interface AuditEntry {
+interface AuditEntry {
   id: string;
   at: Instant;
   by: string | null;
