@@ -1,5 +1,5 @@
 import postgres from 'postgres';
-import { DAY_MS } from '../../src/core/utc-day.ts';
+import { DAY_MS } from '../../src/core/instant.ts';
 import { type Bench, type Scenario, type ScenarioResult, atMost } from '../scenario.ts';
 import { makePastDays } from '../support/history/day-partitions.ts';
 import { type Drop, dropADay } from '../support/history/history-drop.ts';

@@ -1,5 +1,5 @@
 import { isoInstant, isoOrNull } from '../core/instant.ts';
-import type { MigrationWait } from '../core/migration-wait.ts';
+import type { MigrationWait } from '../core/resource-events.ts';
 import { createKeyRing } from '../core/secrets/key-ring.ts';
 import { InstancesLive, type Resumed, resumeFromNow } from '../operations/resume.ts';
 import { type CursorsSetBack, setBackCursors } from '../operations/set-back-cursors.ts';
@@ -10,7 +10,7 @@ import { dumpDatabase } from '../postgres/dump/dump-database.ts';
 import { MayBeRestored, restoreDatabase } from '../postgres/dump/restore-database.ts';
 import { migrate } from '../postgres/migrate.ts';
 import { grantTo } from '../postgres/privileges.ts';
-import { databaseNow } from '../postgres/sql/database-now.ts';
+import { databaseNow } from '../postgres/sql/rows.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import type { DatabaseOptions } from './surroundings.ts';
 

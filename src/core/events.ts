@@ -1,5 +1,5 @@
 import type { AlertEvent } from './alerts/alert-events.ts';
-import type { AttemptOutcome, LookedUp } from './runs/attempts/attempt.ts';
+import type { AttemptOutcome, LookedUp } from './runs/attempts/outcome.ts';
 import type { Instant } from './instant.ts';
 import type { KnownState, TakeOver } from './installation.ts';
 import type { PingOutcome } from './runs/observed/ping-outcome.ts';

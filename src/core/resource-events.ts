@@ -1,5 +1,3 @@
-import type { MigrationWait } from './migration-wait.ts';
-
 /** What an instance has to work with: its database, connections, file descriptors. */
 export type ResourceEvent =
   /** Work of this instance failed because of its database (database-trouble.ts). */
@@ -15,3 +13,18 @@ export type ResourceEvent =
   | { type: 'resourcesBack' }
   /** How many file descriptors this instance may need, and how many it may have; null: the platform does not say. */
   | { type: 'descriptorsCounted'; needed: number; limit: number | null };
+
+/** A migration cannot go on at this moment, and is tried again. */
+export interface MigrationWait {
+  migration: string;
+  /** The beginning of the statement that could not have its lock. */
+  statement: string;
+  error: string;
+  /** The limit that its role or its database has for statements, where that cut it off; null: it did not. */
+  statementTimeout: string | null;
+  /** How often it was tried so far. */
+  tries: number;
+  retryInMs: number;
+  /** The oldest other transaction of the database, which is likely to be in the way; null: there is none. */
+  oldest: { pid: number; seconds: number } | null;
+}

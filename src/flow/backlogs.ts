@@ -8,7 +8,7 @@
 import { reasonOf } from '../runtime/reason.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
-import { restAfter } from '../runtime/loop/pace.ts';
+import { restAfter } from '../runtime/loop/slices.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import type { LoopDeps } from '../postgres/loop-deps.ts';
 import { batchFaultOf } from '../postgres/errors.ts';

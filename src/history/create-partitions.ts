@@ -6,7 +6,7 @@
  */
 import type { Instant } from '../core/instant.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
-import { databaseNow } from '../postgres/sql/database-now.ts';
+import { databaseNow } from '../postgres/sql/rows.ts';
 import type { LoopDeps } from '../postgres/loop-deps.ts';
 import { isNotNow } from '../postgres/errors.ts';
 import { DAYS_AHEAD, createPartition, missingPartitions } from '../postgres/history-partitions.ts';

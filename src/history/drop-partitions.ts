@@ -4,12 +4,12 @@
  * Transaction: one for each day, sent as one message; one for each page of the rest.
  * If the process dies here: what is done is done; the next pass, on any instance, finds what is left.
  */
-import type { Instant } from '../core/instant.ts';
+import { type Instant, DAY_MS } from '../core/instant.ts';
 import { firstRunIdAt } from '../core/runs/run.ts';
 import { horizonOf } from '../core/time/plan-due.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { type PageSize, createPageSize } from '../runtime/loop/page-size.ts';
-import { databaseNow } from '../postgres/sql/database-now.ts';
+import { databaseNow } from '../postgres/sql/rows.ts';
 import type { LoopDeps } from '../postgres/loop-deps.ts';
 import { isNotNow, isTableGone } from '../postgres/errors.ts';
 import type { Executor } from '../postgres/executor.ts';
@@ -26,7 +26,6 @@ import {
   listPartitions,
 } from '../postgres/history-partitions.ts';
 import { LONGEST_REACH_MS } from '../core/days/day-times.ts';
-import { DAY_MS } from '../core/utc-day.ts';
 import { type DefinitionWalk, createDefinitionWalk } from './definition-walk.ts';
 import { FIRST_UUID } from '../postgres/sql/arrays.ts';
 

@@ -38,15 +38,15 @@ export async function syncToDisk(path: string): Promise<void> {
   }
 }
 
-/** The last lines of a text file, empty if there is none. Reads 8 KiB at most, however long the file. */
-export async function lastLines(path: string, count: number): Promise<string> {
+/** The last ten lines of a text file, empty if there is none. Reads 8 KiB at most, however long the file. */
+export async function lastLines(path: string): Promise<string> {
   const file = await unlessMissing(open(path, 'r'));
   if (file === undefined) return '';
   try {
     const { size } = await file.stat();
     const length = Math.min(size, 8192);
     const { buffer, bytesRead } = await file.read(Buffer.alloc(length), 0, length, size - length);
-    return buffer.toString('utf8', 0, bytesRead).trimEnd().split('\n').slice(-count).join('\n');
+    return buffer.toString('utf8', 0, bytesRead).trimEnd().split('\n').slice(-10).join('\n');
   } finally {
     await file.close();
   }

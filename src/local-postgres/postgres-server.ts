@@ -80,7 +80,7 @@ export async function stopServer(deps: ServerDeps): Promise<void> {
     } catch (error) {
       if ((await findServer(deps)) === undefined) return;
       if (mode === 'immediate')
-        throw new Error(`PostgreSQL did not stop:\n${await lastLines(deps.home.logFile, 10)}`, {
+        throw new Error(`PostgreSQL did not stop:\n${await lastLines(deps.home.logFile)}`, {
           cause: error,
         });
     }
@@ -124,10 +124,10 @@ async function tryStart(
     const server = await findServer(deps);
     if (server?.ready === true) return server;
     const reason = died();
-    if (reason !== undefined) return { reason, log: await lastLines(home.logFile, 10) };
+    if (reason !== undefined) return { reason, log: await lastLines(home.logFile) };
     await sleep(POLL_MS);
   }
-  return { reason: `not ready after ${START_LIMIT_MS / 1000} s`, log: await lastLines(home.logFile, 10) };
+  return { reason: `not ready after ${START_LIMIT_MS / 1000} s`, log: await lastLines(home.logFile) };
 }
 
 /**

@@ -12,7 +12,7 @@ import type { NamedNoun } from '../core/events.ts';
 import { pointer } from '../core/json-text.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Transaction } from '../postgres/executor.ts';
-import { databaseNow } from '../postgres/sql/database-now.ts';
+import { databaseNow } from '../postgres/sql/rows.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Auditor } from '../store/audit/record-audit.ts';
 import {

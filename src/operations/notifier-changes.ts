@@ -4,7 +4,7 @@
  * Transaction: that of named-changes.ts, under the lock of the notifier's row; those that name fallbacks come one after the other.
  * If the process dies here: all of it is written or nothing. Messages recorded after the commit go where it says.
  */
-import { databaseNow } from '../postgres/sql/database-now.ts';
+import { databaseNow } from '../postgres/sql/rows.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import { resetReminders } from '../store/alerts/reminders.ts';
 import { lockNamed, writeNamedRow } from '../store/names/find-named.ts';

@@ -8,7 +8,7 @@ import type { Calendars } from '../core/exclusions/calendar-history.ts';
 import { LONGEST_REACH_MS } from '../core/days/day-times.ts';
 import { type Instant, isoInstant } from '../core/instant.ts';
 import type { Database } from '../postgres/database.ts';
-import { databaseNow } from '../postgres/sql/database-now.ts';
+import { databaseNow } from '../postgres/sql/rows.ts';
 import { calendarIdsIn } from '../core/schedules/stored-definition.ts';
 import type { Executor, Transaction } from '../postgres/executor.ts';
 import { FIRST_UUID } from '../postgres/sql/arrays.ts';

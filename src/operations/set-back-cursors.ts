@@ -14,7 +14,7 @@ import { LONGEST_REACH_MS } from '../core/days/day-times.ts';
 import type { Database } from '../postgres/database.ts';
 import type { Executor } from '../postgres/executor.ts';
 import { FIRST_UUID } from '../postgres/sql/arrays.ts';
-import { databaseNow } from '../postgres/sql/database-now.ts';
+import { databaseNow } from '../postgres/sql/rows.ts';
 import { readCalendars } from '../store/calendars/calendar-histories.ts';
 import {
   type ScheduleAhead,

@@ -8,7 +8,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { type Instant, isoInstant } from '../core/instant.ts';
 import { type Installation, type TakeOver, WORKS } from '../core/installation.ts';
 import type { Executor, Transaction } from '../postgres/executor.ts';
-import { databaseNow } from '../postgres/sql/database-now.ts';
+import { databaseNow } from '../postgres/sql/rows.ts';
 import type { Auditor } from '../store/audit/record-audit.ts';
 import {
   endSilentInstances,

@@ -1,6 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { DAY_MS, dayOf } from '../core/utc-day.ts';
-import { type Instant, isoInstant } from '../core/instant.ts';
+import { type Instant, DAY_MS, dayOf, isoInstant } from '../core/instant.ts';
 import type { Executor } from './executor.ts';
 import { type InstantText, rowsOf, toInstant } from './sql/rows.ts';
 

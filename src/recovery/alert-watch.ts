@@ -12,7 +12,7 @@ import { createPassed, createRests, type Passed, type Rests } from '../runtime/l
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import type { LoopDeps } from '../postgres/loop-deps.ts';
 import { type RowWork, seeTo } from '../postgres/see-to.ts';
-import { databaseNow } from '../postgres/sql/database-now.ts';
+import { databaseNow } from '../postgres/sql/rows.ts';
 import { findAlertLooks, forgetOldAlerts } from '../store/alerts/alert-looks.ts';
 import { findCalendarLooks } from '../store/calendars/find-calendars.ts';
 import { applyCauses, emitAlerts } from '../store/alerts/apply-causes.ts';

@@ -18,7 +18,7 @@ import {
 } from '../runtime/loop/rests.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import type { LoopDeps } from '../postgres/loop-deps.ts';
-import { databaseNow } from '../postgres/sql/database-now.ts';
+import { databaseNow } from '../postgres/sql/rows.ts';
 import { batchFaultOf, isUnavailable } from '../postgres/errors.ts';
 import { seeTo } from '../postgres/see-to.ts';
 import { loadHandoffs, versionKey } from '../store/schedules/load-handoffs.ts';

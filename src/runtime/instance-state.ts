@@ -118,12 +118,8 @@ function learn(state: InstanceState, event: FirelockEvent): void {
   } else if (event.type === 'loopPassed') {
     state.failures.delete(event.loop);
   } else if (event.type === 'gaugesSampled') {
-    state.strandedRuns = event.strandedRuns;
-    state.effectsFailing = event.effectsFailing;
-    state.oldestEffectSeconds = event.oldestEffectSeconds;
-    state.schedulesLate = event.schedulesLate;
-    state.calendarsEnding = event.calendarsEnding;
-    state.zoneData = event.zoneData;
+    const { type: _, ...sampled } = event;
+    Object.assign(state, sampled);
   } else if (event.type === 'schedulesFileApplied') {
     state.schedulesNotInFile = event.left;
   } else if (event.type === 'schedulesAheadCounted') {

@@ -8,7 +8,7 @@ import { type PreparedBody, carriedBody, contentTypeOf, writeBody } from '../cor
 import { hasTemplate, renderTemplate } from '../core/http/template.ts';
 import { destinationOf, type BodyTemplate, type HttpMethod } from '../core/schedules/target-parts.ts';
 import type { HttpCall, HttpTarget } from '../core/schedules/schedule.ts';
-import { WEBHOOK_SECRET_RULE, webhookKey } from '../core/secrets/webhook-secret.ts';
+import { WEBHOOK_SECRET_RULE, webhookKey } from '../core/secrets/secret-keys.ts';
 import type { Attempt } from './target.ts';
 
 /** All of a request that its body does not decide. */

@@ -1,9 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
-import { isoInstant } from '../../src/core/instant.ts';
+import { isoInstant, DAY_MS } from '../../src/core/instant.ts';
 import { logRoom } from '../../src/core/runs/run-log.ts';
-import { DAY_MS } from '../../src/core/utc-day.ts';
 import { createPartitionDropper } from '../../src/history/drop-partitions.ts';
 import { createPartition, listPartitions } from '../../src/postgres/history-partitions.ts';
 import { systemClock } from '../../src/runtime/clock.ts';

@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { isoInstant } from '../../src/core/instant.ts';
-import { DAY_MS } from '../../src/core/utc-day.ts';
+import { isoInstant, DAY_MS } from '../../src/core/instant.ts';
 import { createDefinitionWalk } from '../../src/history/definition-walk.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { incarnationsOf, versionSpans } from '../../src/store/reports/occurrence-rows.ts';

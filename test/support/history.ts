@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
-import { DAY_MS, dayOf } from '../../src/core/utc-day.ts';
-import { isoInstant } from '../../src/core/instant.ts';
+import { DAY_MS, dayOf, isoInstant } from '../../src/core/instant.ts';
 import { randomRunId } from '../../src/core/runs/run.ts';
 import { createPartition, listPartitions } from '../../src/postgres/history-partitions.ts';
 import type { Store } from './pipeline.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { DAY_MS } from '../../../src/core/utc-day.ts';
+import { DAY_MS } from '../../../src/core/instant.ts';
 import { sendGood } from '../../../test/support/calls.ts';
 import { median } from '../measures/statistics.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
 import { firstRunIdAt } from '../../../src/core/runs/run.ts';
-import { DAY_MS } from '../../../src/core/utc-day.ts';
+import { DAY_MS } from '../../../src/core/instant.ts';
 import type { Bench } from '../../scenario.ts';
 import { startDaemonOf } from '../processes/daemon.ts';
 import type { Daemon } from '../processes/daemon.ts';

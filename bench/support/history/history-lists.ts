@@ -1,4 +1,4 @@
-import { DAY_MS } from '../../../src/core/utc-day.ts';
+import { DAY_MS } from '../../../src/core/instant.ts';
 import { RUN_STATUSES, RUN_TRIGGERS } from '../../../src/core/runs/run.ts';
 import { iso } from './day-partitions.ts';
 import { BIG, SMALL } from './seed-history.ts';

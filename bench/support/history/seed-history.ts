@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { DAY_MS } from '../../../src/core/utc-day.ts';
+import { DAY_MS } from '../../../src/core/instant.ts';
 import { callApi } from '../../../test/support/calls.ts';
 import { iso, makePastDays } from './day-partitions.ts';
 import type { BenchDatabase } from '../processes/postgres.ts';

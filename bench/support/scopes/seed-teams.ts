@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ONE_OFF_KEYS } from '../../../src/store/runs/idempotency-keys.ts';
-import { DAY_MS } from '../../../src/core/utc-day.ts';
+import { DAY_MS } from '../../../src/core/instant.ts';
 import { callApi } from '../../../test/support/calls.ts';
 import { copyStatement } from '../copy-rows.ts';
 import { iso, makePastDays } from '../history/day-partitions.ts';

@@ -5,10 +5,14 @@ import { addNamedRoutes, type Resolving } from '../named/named-routes.ts';
 import { connection, type ConnectionInput, connectionInput } from './schemas.ts';
 import type { z } from 'zod';
 import type { Connection, ConnectionFields } from '../../core/connections/connection.ts';
-import { type CredentialPlace, mapCredentials } from '../../core/connections/map-credentials.ts';
+import {
+  type CredentialPlace,
+  mapCredentials,
+  openConnection,
+  sealConnection,
+} from '../../core/connections/connection-secrets.ts';
 import { answerCredential } from '../targets/answers.ts';
 import { isDeepStrictEqual } from 'node:util';
-import { openConnection, sealConnection } from '../../core/connections/connection-secrets.ts';
 import { keyOfAnotherFault } from '../../core/connections/pem.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { type Credential, isSecretFile } from '../../core/secrets/secret-file.ts';

@@ -1,7 +1,6 @@
 import { type ExplainedDay, dayExplainer, daysOfMonth, hasDays } from '../../core/time/explained-days.ts';
 import type { Ruled } from '../../core/time/own-fates.ts';
-import type { Instant } from '../../core/instant.ts';
-import { DAY_MS } from '../../core/utc-day.ts';
+import { type Instant, DAY_MS } from '../../core/instant.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 
 export const MAX_FIRES_OF_DAY = 8;

@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { DAY_MS } from '../../core/utc-day.ts';
-import { type Instant, isoInstant } from '../../core/instant.ts';
+import { type Instant, DAY_MS, isoInstant } from '../../core/instant.ts';
 import type { Scope } from '../../core/access/scope.ts';
 import type { LoadPeriod } from '../../core/time/fire-load.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { databaseNow } from '../../postgres/sql/rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { encodeCursor, foreignCursor, loadCursor } from '../http/pages.ts';
 import { LATER_THAN_FROM, emptyPeriod } from '../http/also-checks.ts';

@@ -17,7 +17,7 @@ import { hasNoTimesOfItsOwn } from '../../operations/operation-refused.ts';
 import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { databaseNow } from '../../postgres/sql/rows.ts';
 import { readCalendars } from '../../store/calendars/calendar-histories.ts';
 import { endingAmong } from '../../store/calendars/find-calendars.ts';
 import { findSchedule } from '../../store/schedules/search/find-schedules.ts';

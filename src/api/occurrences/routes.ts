@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { DAY_MS } from '../../core/utc-day.ts';
-import { EARLIEST, type Instant, isoInstant, isoOrNull } from '../../core/instant.ts';
+import { type Instant, DAY_MS, EARLIEST, isoInstant, isoOrNull } from '../../core/instant.ts';
 import { AHEAD_SECONDS } from '../../core/time/clock-ahead.ts';
 import { horizonOf } from '../../core/time/plan-due.ts';
 import type { Occurrence, PlanningState } from '../../core/time/occurrences.ts';

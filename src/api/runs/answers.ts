@@ -1,6 +1,6 @@
 import type { z } from 'zod';
-import type { AttemptEntry } from '../../core/runs/attempts/attempt.ts';
-import { attemptLogOf, type Run, runNameOf } from '../../core/runs/run.ts';
+import type { AttemptEntry } from '../../core/runs/attempts/outcome.ts';
+import { type Run, attemptLogOf, runNameOf } from '../../core/runs/run.ts';
 import type { HandoffTarget } from '../../core/schedules/schedule.ts';
 import { rawJsonOrNull } from '../http/json/raw-json.ts';
 import { answersOf } from '../http/stored-answers.ts';

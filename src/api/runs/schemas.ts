@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LOOKUP_ANSWERS } from '../../core/runs/attempts/attempt.ts';
+import { LOOKUP_ANSWERS } from '../../core/runs/attempts/outcome.ts';
 import { PAYLOAD_SOURCES } from '../../core/runs/run.ts';
 import { answeredInstant } from '../http/common-schemas.ts';
 import { expectBound, runStatus, runTrigger } from '../http/word-schemas.ts';

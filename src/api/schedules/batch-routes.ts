@@ -4,7 +4,7 @@ import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { ScheduleChangeDeps } from '../../operations/schedules/schedule-changes.ts';
 import type { ScheduleChange } from '../../operations/schedules/schedule-writes.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { databaseNow } from '../../postgres/sql/rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { fireFaults, lookAhead, type Outlook, outlookOf } from './fire-faults.ts';
 import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';

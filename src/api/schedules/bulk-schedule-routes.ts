@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { setEnabledOfMatching } from '../../operations/schedules/bulk-schedules.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { databaseNow } from '../../postgres/sql/rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
 import { NOT_GIVEN, where } from '../document/kinds.ts';

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { isHeartbeat } from '../../core/timing/timing.ts';
-import { DAY_MS } from '../../core/utc-day.ts';
+import { DAY_MS } from '../../core/instant.ts';
 import { replacePingKey } from '../../operations/observed/keep-ping-keys.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { databaseNow } from '../../postgres/sql/rows.ts';
 import { type ObservedStats, observedStats } from '../../store/reports/observed-stats.ts';
 import { findSchedule } from '../../store/schedules/search/find-schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';

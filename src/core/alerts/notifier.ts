@@ -1,12 +1,14 @@
 import type { Instant } from '../instant.ts';
 import type { OneOffHandoff } from '../runs/one-off-run.ts';
 import {
+  type HandoffTarget,
   DEFAULT_COMPLETION_TIMEOUT_SECONDS,
   DEFAULT_TIMEOUT_SECONDS,
-  type HandoffTarget,
 } from '../schedules/schedule.ts';
 import type { AlertKind } from './alert.ts';
 import type { ChannelType } from './texts/channels.ts';
+import { newRun } from '../runs/new-run.ts';
+import type { RunRecord } from '../runs/run-record.ts';
 
 /** Which schedules a notifier speaks of. Each list that is not empty must have one that fits. */
 export interface NotifierFilter {
@@ -105,4 +107,22 @@ export function covers(
 
 function fits(pattern: string, id: string): boolean {
   return pattern.endsWith('*') ? id.startsWith(pattern.slice(0, -1)) : id === pattern;
+}
+
+type GivenMessage = Pick<RunRecord, 'id' | 'status' | 'dueAt' | 'priority'> & Partial<RunRecord>;
+
+/** The run of a message: it is handed to what the notifier's version says, and belongs to no schedule. */
+export function messageRun(notifier: Notifier, given: GivenMessage, now: Instant): RunRecord {
+  const { uid, id } = notifier;
+  const ofNotifier = { scheduleUid: uid, scheduleId: '', notifierId: id, ...handedTo(notifier) };
+  const run = { ...ofNotifier, scheduledFor: now, trigger: 'notify' } as const;
+  return newRun({ ...run, ...given }, now);
+}
+
+/** Where the run of a message goes, by the notifier's present version. */
+export function handedTo({
+  version,
+  destination = '',
+}: Notifier): Pick<RunRecord, 'scheduleVersion' | 'lane'> {
+  return { scheduleVersion: version, lane: laneOfMessages(destination) };
 }

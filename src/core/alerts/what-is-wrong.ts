@@ -1,3 +1,4 @@
+import { secondsInWords } from '../describe/describe.ts';
 import { type Instant, isoInstant } from '../instant.ts';
 import type { AttemptError } from '../runs/attempts/outcome.ts';
 import type { RunStatus } from '../runs/run.ts';
@@ -65,19 +66,5 @@ function missedFires({ coalescedFrom, scheduledFor }: BreakingRun, count: number
 }
 
 function within(what: string, seconds: number | null | undefined): string | null {
-  return typeof seconds === 'number' ? `${what} within ${inWords(seconds)}` : null;
-}
-
-const UNITS = [
-  [86_400, 'day'],
-  [3_600, 'hour'],
-  [60, 'minute'],
-  [1, 'second'],
-] as const;
-
-/** In the largest unit that divides it. */
-function inWords(seconds: number): string {
-  const [size, unit] = UNITS.find(([of]) => seconds % of === 0) ?? [1, 'second'];
-  const count = seconds / size;
-  return `${count} ${unit}${count === 1 ? '' : 's'}`;
+  return typeof seconds === 'number' ? `${what} within ${secondsInWords(seconds)}` : null;
 }

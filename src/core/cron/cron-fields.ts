@@ -10,7 +10,8 @@ export interface Field {
   written: number;
   /** The values from which `H` chooses if the expression names none: every month has 28 days. */
   hashed: readonly [number, number];
-  /** Names of the values from `min` on. */
+  /** Names of the values from `min` on: in full, and as they may be written. */
+  full: readonly string[];
   names: readonly string[];
 }
 
@@ -19,7 +20,7 @@ const field = (
   label: string,
   min: number,
   max: number,
-  more: Partial<Field> = {},
+  { full = [], ...more }: Partial<Field> = {},
 ): Field => ({
   key,
   label,
@@ -27,7 +28,8 @@ const field = (
   max,
   written: max,
   hashed: [min, max],
-  names: [],
+  full,
+  names: full.map((name) => name.slice(0, 3).toUpperCase()),
   ...more,
 });
 
@@ -36,14 +38,12 @@ export const MINUTE = field('minute', 'minute', 0, 59);
 export const HOUR = field('hour', 'hour', 0, 23);
 export const DAY_OF_MONTH = field('dayOfMonth', 'day of month', 1, 31, { hashed: [1, 28] });
 export const MONTH = field('month', 'month', 1, 12, {
-  names: ['JAN', 'FEB', 'MAR', 'APR', 'MAY', 'JUN', 'JUL', 'AUG', 'SEP', 'OCT', 'NOV', 'DEC'],
+  full: 'January February March April May June July August September October November December'.split(' '),
 });
 export const DAY_OF_WEEK = field('dayOfWeek', 'day of week', 0, 6, {
   written: 7,
-  names: ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT'],
+  full: 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' '),
 });
-
-export const isDayField = (of: Field): boolean => of === DAY_OF_MONTH || of === DAY_OF_WEEK;
 
 /** Null: neither a number nor a name of this field. The number need not be in range. */
 export function valueOf(of: Field, text: string): number | null {

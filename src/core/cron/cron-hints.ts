@@ -206,10 +206,7 @@ function outOfRange(field: Field, text: string): string | null {
   return field === DAY_OF_MONTH ? `${allowed}; the last day of any month is L` : allowed;
 }
 
-const FULL_NAMES = (
-  'JANUARY FEBRUARY MARCH APRIL MAY JUNE JULY AUGUST SEPTEMBER OCTOBER NOVEMBER DECEMBER ' +
-  'SUNDAY MONDAY TUESDAY WEDNESDAY THURSDAY FRIDAY SATURDAY'
-).split(' ');
+const FULL_NAMES = [...MONTH.full, ...DAY_OF_WEEK.full].map((name) => name.toUpperCase());
 
 function explainName(field: Field, text: string): string {
   const upper = text.toUpperCase();

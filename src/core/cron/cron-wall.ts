@@ -4,8 +4,7 @@ import { DAY_OF_MONTH, DAY_OF_WEEK, type Field } from './cron-fields.ts';
 import type { ParsedCron } from './cron-parse.ts';
 import { remembering } from './remembering.ts';
 import type { Second } from '../zones/zone-offsets.ts';
-import { LATEST } from '../instant.ts';
-import { DAY_MS, type DayNumber } from '../utc-day.ts';
+import { type DayNumber, LATEST, DAY_MS } from '../instant.ts';
 
 /**
  * An expression without its zone: the local times at which it fires. There is one of these for each expression in use,

@@ -11,8 +11,8 @@ import {
   localTimesOf,
 } from './cron-wall.ts';
 import { everyKindOf } from './day-pattern.ts';
+import { leastOf, remembering } from './remembering.ts';
 import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
-import type { Instant } from '../instant.ts';
 
 export { CronError, MAX_EXPRESSION_LENGTH };
 export type { CronTimes } from './cron-fires.ts';
@@ -93,18 +93,14 @@ function offsetsOf(timezone: string | null): ZoneOffsets {
   }
 }
 
-/** Fires when any member does. If several fire at one moment, that is one fire. */
+/**
+ * Fires when any member does. If several fire at one moment, that is one fire. In a walk from fire to fire, only the members that have
+ * just fired compute their next one.
+ */
 function anyOf(members: readonly CronTimes[]): CronTimes {
-  const known = members.map((times): Known => ({ times, asked: Infinity, next: null }));
+  const firstsFrom = members.map((times) => remembering((from) => times.next(from - 1)));
   return {
-    next: (after) => {
-      let first: Instant | null = null;
-      for (const member of known) {
-        const next = nextOf(member, after);
-        if (next !== null && (first === null || next < first)) first = next;
-      }
-      return first;
-    },
+    next: (after) => leastOf(firstsFrom, (firstFrom) => firstFrom(after + 1)),
     // Only a member that fires at this moment knows that the clocks moved it. In a repeated hour all members agree: the
     // zone decides.
     noteOf: (at) => {
@@ -112,19 +108,4 @@ function anyOf(members: readonly CronTimes[]): CronTimes {
       return notes.includes('moved by DST') ? 'moved by DST' : (notes[0] ?? null);
     },
   };
-}
-
-/** A member's last answer: its next fire after every moment from `asked` on, up to that fire. */
-interface Known {
-  times: CronTimes;
-  asked: Instant;
-  next: Instant | null;
-}
-
-/** In a walk from fire to fire, only the members that have just fired compute their next one. */
-function nextOf(member: Known, after: Instant): Instant | null {
-  const { asked, next } = member;
-  if (after >= asked && (next === null || after < next)) return next;
-  member.asked = after;
-  return (member.next = member.times.next(after));
 }

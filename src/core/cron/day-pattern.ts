@@ -1,4 +1,4 @@
-import { DAY_MS } from '../utc-day.ts';
+import { DAY_MS } from '../instant.ts';
 import { Cron } from 'croner';
 import { LRUCache } from 'lru-cache';
 

@@ -13,3 +13,16 @@ export function remembering(firstFrom: (from: number) => number | null): (from: 
     return answer;
   };
 }
+
+/** The least of what is there; null: nothing is. */
+export function leastOf<Item>(
+  items: readonly Item[],
+  numberOf: (item: Item) => number | null,
+): number | null {
+  let least: number | null = null;
+  for (const item of items) {
+    const number = numberOf(item);
+    if (number !== null && (least === null || number < least)) least = number;
+  }
+  return least;
+}

@@ -1,12 +1,12 @@
 import { type CronTimes, readCron, timesOfLocals } from '../cron/cron.ts';
 import { type DayRule, type LocalTimes, movedWallTimes, nextDay, wallOn } from '../cron/cron-wall.ts';
 import { type Cron, mayHash } from '../cron/cron-expressions.ts';
+import { leastOf } from '../cron/remembering.ts';
 import { dateOfDay } from '../exclusions/date-entries.ts';
 import type { Exclusion, ExclusionReason, CalendarVersions } from '../exclusions/exclusion.ts';
-import type { Instant } from '../instant.ts';
+import { type Instant, type DayNumber, DAY_MS } from '../instant.ts';
 import type { Timing } from '../timing/timing.ts';
 import type { PickPeriod } from '../timing/day-rules.ts';
-import { DAY_MS, type DayNumber } from '../utc-day.ts';
 import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
 import { everyRule } from './every-days.ts';
 import { closedDays, keptFires } from './kept-fires.ts';
@@ -175,10 +175,7 @@ function together([first = EVERY_DAY, ...others]: readonly DayRule[]): DayRule {
 
 export function earliestOf(some: CronTimes, others: CronTimes): CronTimes {
   return {
-    next: (after) => {
-      const [one, other] = [some.next(after), others.next(after)];
-      return one === null || (other !== null && other < one) ? other : one;
-    },
+    next: (after) => leastOf([some, others], (times) => times.next(after)),
     noteOf: (at) => some.noteOf(at),
   };
 }

@@ -3,9 +3,8 @@ import { type LocalTimes, isPeriodic, nextDay, wallOn } from '../cron/cron-wall.
 import type { Calendars } from '../exclusions/calendar-history.ts';
 import { dateOfDay } from '../exclusions/date-entries.ts';
 import { exclusionOf } from '../exclusions/exclusion.ts';
-import type { Instant } from '../instant.ts';
+import type { Instant, DayNumber } from '../instant.ts';
 import type { Timing, Identity } from '../timing/timing.ts';
-import type { DayNumber } from '../utc-day.ts';
 import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
 import type { KeptDate } from '../timing/day-rules.ts';
 import { type DayTimes, dayTimes, inWords } from './day-times.ts';

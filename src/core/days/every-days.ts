@@ -1,4 +1,4 @@
-import { DAY_MS, type DayNumber } from '../utc-day.ts';
+import { DAY_MS, type DayNumber } from '../instant.ts';
 import type { DayRule } from '../cron/cron-wall.ts';
 import { dayOfDate } from '../exclusions/date-entries.ts';
 import type { Every } from '../timing/day-rules.ts';

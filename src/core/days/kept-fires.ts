@@ -1,9 +1,9 @@
 import type { CronTimes } from '../cron/cron.ts';
 import type { DayRule } from '../cron/cron-wall.ts';
+import { leastOf } from '../cron/remembering.ts';
 import { dayOfDate } from '../exclusions/date-entries.ts';
-import type { Instant } from '../instant.ts';
+import type { Instant, DayNumber } from '../instant.ts';
 import type { KeptDate, KeptDates } from '../timing/day-rules.ts';
-import type { DayNumber } from '../utc-day.ts';
 
 type Series = KeptDate['fires'][number];
 
@@ -23,7 +23,7 @@ export function closedDays({ dates }: KeptDates): DayRule {
 export function keptFires({ dates }: { dates: readonly Pick<KeptDate, 'fires'>[] }): CronTimes {
   const all = dates.flatMap(({ fires }) => fires);
   return {
-    next: (after) => all.reduce((first: Instant | null, one) => earlier(first, nextIn(one, after)), null),
+    next: (after) => leastOf(all, (one) => nextIn(one, after)),
     noteOf: () => null,
   };
 }
@@ -54,8 +54,4 @@ function nextIn([first, step, count]: Series, after: Instant): Instant | null {
   if (after < first) return first;
   const index = step === 0 ? count : Math.floor((after - first) / step) + 1;
   return index < count ? first + index * step : null;
-}
-
-function earlier(some: Instant | null, other: Instant | null): Instant | null {
-  return some === null || (other !== null && other < some) ? other : some;
 }

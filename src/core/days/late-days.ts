@@ -1,8 +1,7 @@
 import type { CronTimes } from '../cron/cron.ts';
 import { dateOfDay, dayOfDate } from '../exclusions/date-entries.ts';
-import type { Instant } from '../instant.ts';
+import type { Instant, DayNumber } from '../instant.ts';
 import type { Timing } from '../timing/timing.ts';
-import type { DayNumber } from '../utc-day.ts';
 import type { ZoneOffsets } from '../zones/zone-offsets.ts';
 import type { DayPick, KeptDate, KeptDates } from '../timing/day-rules.ts';
 import { PERIODS } from './every-days.ts';

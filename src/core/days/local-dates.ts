@@ -1,6 +1,5 @@
-import { DAY_MS, type DayNumber } from '../utc-day.ts';
+import { type DayNumber, type Instant, DAY_MS } from '../instant.ts';
 import type { CalendarVersions } from '../exclusions/exclusion.ts';
-import type { Instant } from '../instant.ts';
 import { FIRST_SECOND, LAST_SECOND, type Second, type ZoneOffsets } from '../zones/zone-offsets.ts';
 
 /** The seconds of a date, as a local clock counts them. */

@@ -1,6 +1,6 @@
-import type { Instant } from '../instant.ts';
+import { type Instant, type DayNumber, DAY_MS } from '../instant.ts';
 import { LAST_KEPT_DAY, type LocalTimes, nextDay, nextTime } from '../cron/cron-wall.ts';
-import { DAY_MS, type DayNumber } from '../utc-day.ts';
+import { leastOf, remembering } from '../cron/remembering.ts';
 import type { Second } from '../zones/zone-offsets.ts';
 import {
   DAY_SECONDS,
@@ -79,11 +79,8 @@ function decisionsOf(moving: Moving) {
     known.set(day, decision);
     return decision;
   };
-  /** Between the two, no fires are made. */
-  let asked: { from: DayNumber; to: DayNumber | null } | null = null;
   /** The first day at or after one on which fires are made. */
-  const nextDayMovedTo = (from: DayNumber): DayNumber | null => {
-    if (asked !== null && from >= asked.from && (asked.to === null || from <= asked.to)) return asked.to;
+  const nextDayMovedTo = remembering((from) => {
     let best: DayNumber | null = null;
     const { first, reachAhead } = reachOf(moving, from);
     for (let day = nextKeptDay(localTimes, first); day !== null; day = nextKeptDay(localTimes, day + 1)) {
@@ -91,9 +88,8 @@ function decisionsOf(moving: Moving) {
       const { movedTo } = decisionOf(day);
       if (movedTo !== null && movedTo >= from && (best === null || movedTo < best)) best = movedTo;
     }
-    asked = { from, to: best };
     return best;
-  };
+  });
   const daysMovedTo = (to: DayNumber): DayNumber[] => {
     const found: DayNumber[] = [];
     const { first, last } = reachOf(moving, to);
@@ -143,21 +139,15 @@ function freeFrom({ zone, versions }: Moving, version: number, day: DayNumber, d
 
 /** The first day at or after one that any of them keeps. */
 export function nextKeptDay(localTimes: readonly LocalTimes[], from: DayNumber): DayNumber | null {
-  let first: DayNumber | null = null;
-  for (const { days } of localTimes) {
-    const day = nextDay(days, from);
-    if (day !== null && (first === null || day < first)) first = day;
-  }
+  const first = leastOf(localTimes, ({ days }) => nextDay(days, from));
   return first !== null && first <= LAST_KEPT_DAY ? first : null;
 }
 
 function firstTime(localTimes: readonly LocalTimes[], from: Second): Second | null {
-  let first: Second | null = null;
-  for (const wall of localTimes) {
+  return leastOf(localTimes, (wall) => {
     const time = nextTime(wall, from);
-    if (time >= 0 && (first === null || time < first)) first = time;
-  }
-  return first;
+    return time < 0 ? null : time;
+  });
 }
 
 /**

@@ -1,8 +1,7 @@
 import type { Calendars } from '../exclusions/calendar-history.ts';
 import { exclusionOf } from '../exclusions/exclusion.ts';
-import type { Instant } from '../instant.ts';
+import type { Instant, DayNumber } from '../instant.ts';
 import type { Timing, Identity } from '../timing/timing.ts';
-import type { DayNumber } from '../utc-day.ts';
 import { zoneOffsets } from '../zones/zone-offsets.ts';
 import { dayTimes } from './day-times.ts';
 import { firesOnce } from './decided-dates.ts';

@@ -1,8 +1,7 @@
-import type { DayNumber } from '../utc-day.ts';
+import type { DayNumber, Instant } from '../instant.ts';
 import { type DayRule, LAST_KEPT_DAY } from '../cron/cron-wall.ts';
 import { remembering } from '../cron/remembering.ts';
 import type { CalendarVersions } from '../exclusions/exclusion.ts';
-import type { Instant } from '../instant.ts';
 import type { DayPick } from '../timing/day-rules.ts';
 import { PERIODS } from './every-days.ts';
 import { type DatesJudged, dateAt, exists, calendarVersionOf } from './local-dates.ts';

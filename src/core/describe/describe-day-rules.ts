@@ -1,5 +1,6 @@
 import type { Timing } from '../timing/timing.ts';
-import type { DayPick, Every, OnExcluded, Weekday } from '../timing/day-rules.ts';
+import { DAY_OF_WEEK } from '../cron/cron-fields.ts';
+import { type DayPick, type Every, type OnExcluded, WEEKDAYS, type Weekday } from '../timing/day-rules.ts';
 import { listed } from './describe-words.ts';
 
 type DayRules = Pick<Timing, 'every' | 'exclude' | 'onExcluded' | 'pick'>;
@@ -8,21 +9,16 @@ type DayRules = Pick<Timing, 'every' | 'exclude' | 'onExcluded' | 'pick'>;
 export function dayRulesInWords({ every, exclude, onExcluded, pick }: DayRules): string {
   return [
     every === null ? '' : everyInWords(every),
-    exclude?.weekdays ? `, not on ${listed(exclude.weekdays.map((day) => PLURALS[day]))}` : '',
+    exclude?.weekdays ? `, not on ${listed(exclude.weekdays.map(plural))}` : '',
     pick === null ? '' : pickInWords(pick),
     onExcluded === 'skip' ? '' : MOVED[onExcluded],
   ].join('');
 }
 
-const PLURALS: Record<Weekday, string> = {
-  mon: 'Mondays',
-  tue: 'Tuesdays',
-  wed: 'Wednesdays',
-  thu: 'Thursdays',
-  fri: 'Fridays',
-  sat: 'Saturdays',
-  sun: 'Sundays',
-};
+/** A week of fields of an expression begins on Sunday. */
+function plural(day: Weekday): string {
+  return `${DAY_OF_WEEK.full[(WEEKDAYS.indexOf(day) + 1) % 7]}s`;
+}
 
 const MOVED: Record<Exclude<OnExcluded, 'skip'>, string> = {
   next: '; instead of an excluded day, on the next one that is not excluded',

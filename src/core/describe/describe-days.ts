@@ -52,10 +52,9 @@ interface Weekdays {
   special: string[];
 }
 
-const WEEKDAYS = 'Sunday Monday Tuesday Wednesday Thursday Friday Saturday'.split(' ');
 const NTH = ['', 'first', 'second', 'third', 'fourth', 'fifth'];
 
-const weekdayName = (day: number): string => WEEKDAYS[day % 7] ?? '';
+const weekdayName = (day: number): string => DAY_OF_WEEK.full[day % 7] ?? '';
 
 function weekdaysOf(values: FieldValues): Weekdays {
   const set = new Set(valuesOf(DAY_OF_WEEK, values));
@@ -104,14 +103,10 @@ function onlyIf({ runs, special }: Weekdays): string {
 
 const names = (runs: number[][]): string => listed(runItems(runs, weekdayName));
 
-const MONTHS = 'January February March April May June July August September October November December'.split(
-  ' ',
-);
-
 function monthsInWords(values: FieldValues): string {
   const set = new Set(valuesOf(MONTH, values));
   if (set.size === 12) return '';
   const runs = runsAround(set, 12);
-  const text = listed(runItems(runs, (month) => MONTHS[(month - 1) % 12] ?? ''));
+  const text = listed(runItems(runs, (month) => MONTH.full[(month - 1) % 12] ?? ''));
   return runs.length === 1 && set.size >= MIN_RUN ? text : `only in ${text}`;
 }

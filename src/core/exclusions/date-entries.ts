@@ -1,4 +1,4 @@
-import { DAY_MS, type DayNumber } from '../utc-day.ts';
+import { DAY_MS, type DayNumber } from '../instant.ts';
 
 /** Both ends included. */
 export interface DayRange {

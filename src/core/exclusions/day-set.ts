@@ -1,4 +1,4 @@
-import type { DayNumber } from '../utc-day.ts';
+import type { DayNumber } from '../instant.ts';
 import { type DayRange, FIRST_DAY, LAST_DAY } from './date-entries.ts';
 
 /**

@@ -1,10 +1,9 @@
 import { LRUCache } from 'lru-cache';
-import type { Instant } from '../instant.ts';
+import type { Instant, DayNumber } from '../instant.ts';
 import type { Timing } from '../timing/timing.ts';
 import { type Exclude, WEEKDAYS, type Weekday } from '../timing/day-rules.ts';
 import { type Second, type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
 import { type CalendarHistory, type Calendars, daySetOfEntries, rangesOf } from './calendar-history.ts';
-import type { DayNumber } from '../utc-day.ts';
 import type { DayRange } from './date-entries.ts';
 import {
   type DaySet,

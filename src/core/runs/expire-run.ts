@@ -1,9 +1,9 @@
-import type { Instant } from '../instant.ts';
+import { type Instant, isoInstant } from '../instant.ts';
 import { isEnd } from './run.ts';
 import type { Settlement } from './attempts/settlement.ts';
-import { NO_INSTANCE } from './lost-claim.ts';
 import type { RunRecord } from './run-record.ts';
-import { withAttempt } from './transitions.ts';
+import { endRun, entryOf, withAttempt } from './transitions.ts';
+import type { RunEnd } from '../run-end.ts';
 
 /** A run that is still silent, in the same attempt; a run that reported meanwhile goes on. */
 export function isStillSilent(run: RunRecord, attempt: number, now: Instant): boolean {
@@ -26,6 +26,8 @@ export function expireRun(
   outcome: 'unknown' | 'transient' = 'unknown',
 ): RunRecord {
   const { status, doubt, error } = settlement;
+  const logged = run.attemptLog?.find(({ attempt }) => attempt === run.attempts);
+  const statusCode = logged ? logged.statusCode : run.resultStatusCode;
   const goesOn = status === 'pending';
   return {
     ...run,
@@ -47,21 +49,32 @@ export function expireRun(
     attemptLog:
       run.attempts === 0
         ? run.attemptLog
-        : withAttempt(run.attemptLog, { ...expiredEntry(run, settlement, now), outcome }, () => true),
+        : withAttempt(run.attemptLog, entryOf(run, { outcome, statusCode, error }, now), () => true),
     updatedAt: now,
   };
 }
 
-function expiredEntry(run: RunRecord, { error }: Settlement, now: Instant) {
-  const logged = run.attemptLog?.find(({ attempt }) => attempt === run.attempts);
-  return {
-    attempt: run.attempts,
-    instanceId: run.claimedBy ?? NO_INSTANCE,
-    startedAt: run.handoffStartedAt ?? run.claimedAt ?? now,
-    finishedAt: now,
-    statusCode: logged ? logged.statusCode : run.resultStatusCode,
-    error,
-    recovery: run.recoveries > 0,
-    lookup: null,
-  };
+/** Whether it has waited too long. An attempt that has begun by then may go on. */
+export function hasExpired({ status, claimedBy, beginBy }: RunRecord, now: Instant): boolean {
+  return status !== 'running' && claimedBy === null && beginBy !== null && beginBy <= now;
+}
+
+/** What was never begun is skipped. Whether an attempt at most once that is in doubt arrived will not be known any more. */
+export function expireWaiting(
+  run: RunRecord,
+  { atMostOnce }: { atMostOnce: boolean },
+  now: Instant,
+): RunRecord {
+  if (!wasBegun(run)) return endRun(run, { status: 'skipped', reason: 'expired' }, now);
+  const status: RunEnd = atMostOnce && run.inDoubtUntil !== null ? 'unknown' : 'failed';
+  const until = isoInstant(run.beginBy ?? now);
+  const before = run.error === null ? '' : `; before that: ${run.error.message}`;
+  const message = `it expired at ${until} as it waited to be tried again${before}`;
+  const ended = endRun(run, { status, error: { ...run.error, kind: 'expired', message } }, now);
+  return { ...ended, inDoubtUntil: null, attemptInDoubt: null };
+}
+
+/** Also before it was opened again. */
+function wasBegun({ firstClaimedAt, latenessMs, attemptLog }: RunRecord): boolean {
+  return firstClaimedAt !== null || latenessMs !== null || attemptLog !== null;
 }

@@ -2,7 +2,7 @@ import type { Instant } from '../instant.ts';
 import type { AttemptError } from './attempts/outcome.ts';
 import type { RunRecord } from './run-record.ts';
 import { isOfSchedule } from './run.ts';
-import { withAttempt } from './transitions.ts';
+import { entryOf, withAttempt } from './transitions.ts';
 
 /**
  * What happens to a run whose claim was lost: `again`: it goes on; `unknown`: it ends so; otherwise the reason for
@@ -76,12 +76,13 @@ export function takeOverRun(
   now: Instant,
 ): RunRecord {
   const error = lostError(run, facts);
+  const outcome = facts.atMostOnce && run.handoffStartedAt === null ? 'transient' : 'unknown';
   const taken = {
     ...run,
     lostAt: run.lostAt ?? now,
     recoveredAt: now,
     lookups: facts.atMostOnce && run.handoffStartedAt === null ? run.lookups : 0,
-    attemptLog: withAttempt(run.attemptLog, lostEntry(run, facts, error, now)),
+    attemptLog: withAttempt(run.attemptLog, entryOf(run, { outcome, statusCode: null, error }, now)),
     updatedAt: now,
   };
   if (verdict === 'again') return drivenOn(taken, facts, policy, now);
@@ -125,24 +126,6 @@ function lostError({ claimedBy, handoffStartedAt }: RunRecord, { atMostOnce }: L
   const when = isUnsent ? 'before it sent this attempt' : 'during this attempt, which may have been sent';
   return { kind: 'network', message: `instance ${claimedBy ?? 'unknown'} was lost ${when}` };
 }
-
-function lostEntry(run: RunRecord, { atMostOnce }: LostRunFacts, error: AttemptError, now: Instant) {
-  const { attempts, claimedBy, claimedAt, handoffStartedAt, recoveries } = run;
-  return {
-    attempt: attempts,
-    instanceId: claimedBy ?? NO_INSTANCE,
-    startedAt: handoffStartedAt ?? claimedAt ?? now,
-    finishedAt: now,
-    outcome: atMostOnce && handoffStartedAt === null ? ('transient' as const) : ('unknown' as const),
-    statusCode: null,
-    error,
-    recovery: recoveries > 0,
-    lookup: null,
-  };
-}
-
-/** The log names an instance; a row that another program wrote may have none. */
-export const NO_INSTANCE = '00000000-0000-0000-0000-000000000000';
 
 /**
  * A pending or waiting run of a restored database: it may have been sent since the backup. At most once: a run that was

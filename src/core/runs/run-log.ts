@@ -1,5 +1,4 @@
-import type { Instant } from '../instant.ts';
-import { dayOf } from '../utc-day.ts';
+import { type Instant, dayOf } from '../instant.ts';
 import { type RunStatus, isEnd, scheduledForOf } from './run.ts';
 
 /** What is kept of the log of one attempt, in bytes: so many of its first, and so many of its newest. */

@@ -1,4 +1,4 @@
-import type { AttemptEntry } from './attempts/attempt.ts';
+import type { AttemptEntry } from './attempts/outcome.ts';
 import type { Instant } from '../instant.ts';
 import type { Bound } from '../schedules/expect.ts';
 import type { OnDependencyFailure, RunFields } from './run.ts';

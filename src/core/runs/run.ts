@@ -1,7 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
-import type { AttemptEntry } from './attempts/attempt.ts';
+import type { AttemptEntry, AttemptError } from './attempts/outcome.ts';
 import { EARLIEST, type Instant, LATEST, isoInstant } from '../instant.ts';
-import type { AttemptError } from './attempts/outcome.ts';
 import { RUN_ENDS, type RunEnd } from '../run-end.ts';
 import type { Bound } from '../schedules/expect.ts';
 import type { Priority } from '../schedules/schedule.ts';

@@ -1,6 +1,5 @@
-import type { AttemptEntry } from './attempts/attempt.ts';
+import type { AttemptEntry, AttemptError } from './attempts/outcome.ts';
 import type { Instant } from '../instant.ts';
-import type { AttemptError } from './attempts/outcome.ts';
 import type { RunEnd } from '../run-end.ts';
 import type { RunStatus } from './run.ts';
 import { beginByOf } from './bounds.ts';
@@ -112,6 +111,26 @@ export function endAsReported(
     updatedAt: now,
   };
 }
+
+/** The entry of an attempt that ends now, of which only its run's row tells. */
+export function entryOf(
+  { attempts, claimedBy, claimedAt, handoffStartedAt, recoveries }: RunRecord,
+  end: Pick<AttemptEntry, 'outcome' | 'statusCode' | 'error'>,
+  now: Instant,
+): AttemptEntry {
+  return {
+    attempt: attempts,
+    instanceId: claimedBy ?? NO_INSTANCE,
+    startedAt: handoffStartedAt ?? claimedAt ?? now,
+    finishedAt: now,
+    ...end,
+    recovery: recoveries > 0,
+    lookup: null,
+  };
+}
+
+/** The log names an instance; a row that another program wrote may have none. */
+const NO_INSTANCE = '00000000-0000-0000-0000-000000000000';
 
 /**
  * The log with one more entry. If there is an entry of the same attempt, it takes over the new outcome if `replaces`

@@ -43,56 +43,45 @@ export function mapSecrets<A, B>(
 }
 
 function mapHttp<A, B>(target: HttpTarget<A>, replace: (value: A, place: SecretPlace) => B): HttpTarget<B> {
-  const callOf = (name: 'lookup' | 'cancel', call: HttpCall<A> | null) =>
-    call && { ...call, headers: mapHeaders(connection, call, [name], replace) };
-  const { connection, lookup, cancel } = target;
+  const { connection, url, body, secret, lookup, cancel } = target;
+  const destination = destinationOf(connection, url);
+  const headersOf = (call: HttpCall<A>, above: readonly string[] = []) =>
+    mapNamed(call.headers, (value, name) =>
+      replace(value, {
+        steps: [...above, 'headers', name],
+        destination: destinationOf(connection, call.url),
+      }),
+    );
+  const secretAt = (value: A, ...steps: string[]) =>
+    replace(value, { steps: ['secret', ...steps], destination });
   return {
     ...target,
-    headers: mapHeaders(connection, target, [], replace),
-    body: mapBody(target, replace),
-    secret: mapSecret(target, replace),
-    lookup: callOf('lookup', lookup),
-    cancel: callOf('cancel', cancel),
+    headers: headersOf(target),
+    body: mapBody(body, (value, name) => replace(value, { steps: ['body', 'secrets', name], destination })),
+    secret: Array.isArray(secret)
+      ? secret.map((one: A, index) => secretAt(one, String(index)))
+      : secret === null
+        ? null
+        : secretAt(secret),
+    lookup: lookup && { ...lookup, headers: headersOf(lookup, ['lookup']) },
+    cancel: cancel && { ...cancel, headers: headersOf(cancel, ['cancel']) },
   };
 }
 
-function mapHeaders<A, B>(
-  connection: string | null,
-  { url, headers }: HttpCall<A>,
-  above: readonly string[],
-  replace: (value: A, place: SecretPlace) => B,
-): Record<string, B> {
-  const destination = destinationOf(connection, url);
-  return Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => {
-      return [name, replace(value, { steps: [...above, 'headers', name], destination })];
-    }),
-  );
-}
-
 function mapBody<A, B>(
-  { connection, url, body }: HttpTarget<A>,
-  replace: (value: A, place: SecretPlace) => B,
+  body: HttpTarget<A>['body'],
+  replace: (value: A, name: string) => B,
 ): HttpTarget<B>['body'] {
   if (typeof body === 'string') return body;
   const { secrets, ...text } = body;
-  if (secrets === undefined) return text;
-  const destination = destinationOf(connection, url);
-  const mapped = Object.entries(secrets).map(
-    ([name, value]) => [name, replace(value, { steps: ['body', 'secrets', name], destination })] as const,
-  );
-  return { ...text, secrets: Object.fromEntries(mapped) };
+  return secrets === undefined ? text : { ...text, secrets: mapNamed(secrets, replace) };
 }
 
-function mapSecret<A, B>(
-  { connection, url, secret }: HttpTarget<A>,
-  replace: (value: A, place: SecretPlace) => B,
-): HttpTarget<B>['secret'] {
-  const destination = destinationOf(connection, url);
-  if (Array.isArray(secret)) {
-    return secret.map((one: A, index) => replace(one, { steps: ['secret', String(index)], destination }));
-  }
-  return secret === null ? null : replace(secret, { steps: ['secret'], destination });
+function mapNamed<A, B>(
+  values: Record<string, A>,
+  replace: (value: A, name: string) => B,
+): Record<string, B> {
+  return Object.fromEntries(Object.entries(values).map(([name, value]) => [name, replace(value, name)]));
 }
 
 /** Whether it contains a value that answers mask. */
@@ -186,7 +175,7 @@ function withoutValues(target: HttpTarget): HttpTarget<string> {
   return {
     ...target,
     ...bare,
-    body: mapBody(target, () => ''),
+    body: mapBody(target.body, () => ''),
     secret: null,
     lookup: lookup && { ...lookup, ...bare },
     cancel: cancel && { ...cancel, ...bare },

@@ -44,7 +44,20 @@ function repeated({ id, bytes }: SecretKey, earlier: readonly SecretKey[]): stri
 }
 
 /** Null: not base64 as RFC 4648 §4 writes it, with its padding. */
-export function strictBase64(text: string): Buffer | null {
+function strictBase64(text: string): Buffer | null {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : null;
+}
+
+const PREFIX = 'whsec_';
+const MIN_BYTES = 24;
+const MAX_BYTES = 64;
+
+export const WEBHOOK_SECRET_RULE = `"${PREFIX}" and base64 of ${MIN_BYTES} to ${MAX_BYTES} bytes`;
+
+/** The bytes of a signing secret, as Standard Webhooks writes it; null: the text is no secret. */
+export function webhookKey(secret: string): Buffer | null {
+  if (!secret.startsWith(PREFIX)) return null;
+  const bytes = strictBase64(secret.slice(PREFIX.length));
+  return bytes !== null && bytes.length >= MIN_BYTES && bytes.length <= MAX_BYTES ? bytes : null;
 }

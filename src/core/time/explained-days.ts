@@ -1,9 +1,8 @@
 import { remembering } from '../cron/remembering.ts';
 import { dateOfDay } from '../exclusions/date-entries.ts';
-import type { Instant } from '../instant.ts';
+import type { Instant, DayNumber } from '../instant.ts';
 import type { Timing } from '../timing/timing.ts';
 import { fireTimes } from './fire-times.ts';
-import type { DayNumber } from '../utc-day.ts';
 import { zoneOffsets } from '../zones/zone-offsets.ts';
 import { hasDayRule } from '../days/day-times.ts';
 import { PERIODS } from '../days/every-days.ts';

@@ -1,11 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Instant } from '../instant.ts';
+import type { Instant, DayNumber } from '../instant.ts';
 import type { Calendars } from '../exclusions/calendar-history.ts';
 import type { PlannedUpTo } from './calendar-cursor.ts';
 import { dateOfDay } from '../exclusions/date-entries.ts';
 import type { Timing, Identity } from '../timing/timing.ts';
 import { type FireTimes, fireTimes, lastBetween } from './fire-times.ts';
-import type { DayNumber } from '../utc-day.ts';
 import type { DayPick, KeptDate, KeptDates } from '../timing/day-rules.ts';
 import { type DecidedDate, type Decider, deciderOf } from '../days/decided-dates.ts';
 import { PERIODS } from '../days/every-days.ts';

@@ -1,5 +1,4 @@
-import { DAY_MS } from '../utc-day.ts';
-import type { Instant } from '../instant.ts';
+import { type Instant, DAY_MS } from '../instant.ts';
 import { beginByOf } from '../runs/bounds.ts';
 import type { Timing } from '../timing/timing.ts';
 import type { FireTimes } from './fire-times.ts';

@@ -3,8 +3,7 @@
  * process dies before that, the attempt stays in doubt, and the instance that claims the run next asks again.
  */
 import type { Instant } from '../../core/instant.ts';
-import type { LookedUp } from '../../core/runs/attempts/attempt.ts';
-import type { Outcome } from '../../core/runs/attempts/outcome.ts';
+import type { LookedUp, Outcome } from '../../core/runs/attempts/outcome.ts';
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
 import type { Attempted, Doubt } from '../../core/runs/attempts/settlement.ts';
 import { afterLookup } from '../../core/runs/attempts/doubt.ts';

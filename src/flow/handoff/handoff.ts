@@ -14,8 +14,7 @@ import {
   connectionOf,
 } from '../../core/schedules/schedule.ts';
 import type { Instant } from '../../core/instant.ts';
-import type { LookedUp } from '../../core/runs/attempts/attempt.ts';
-import type { Outcome } from '../../core/runs/attempts/outcome.ts';
+import type { LookedUp, Outcome } from '../../core/runs/attempts/outcome.ts';
 import { runNameOf } from '../../core/runs/run.ts';
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
 import type { Clock } from '../../runtime/clock.ts';

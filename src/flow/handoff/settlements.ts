@@ -1,6 +1,5 @@
 import type { Instant } from '../../core/instant.ts';
-import type { AttemptOutcome } from '../../core/runs/attempts/attempt.ts';
-import { type Outcome, isGone, notSent } from '../../core/runs/attempts/outcome.ts';
+import { type AttemptOutcome, type Outcome, isGone, notSent } from '../../core/runs/attempts/outcome.ts';
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
 import {
   type Attempted,

@@ -11,7 +11,7 @@ import type { Schedule } from '../../core/schedules/schedule.ts';
 import { calendarIdsOf } from '../../core/timing/timing.ts';
 import { type FireTimes, fireTimes } from '../../core/time/fire-times.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { databaseNow } from '../../postgres/sql/rows.ts';
 import {
   type KnownCalendars,
   readCalendars,

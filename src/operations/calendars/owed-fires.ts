@@ -10,7 +10,7 @@ import type { Instant } from '../../core/instant.ts';
 import { calendarIdsOf, type Timing } from '../../core/timing/timing.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { databaseNow } from '../../postgres/sql/rows.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { createPace } from '../../runtime/loop/slices.ts';

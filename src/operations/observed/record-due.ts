@@ -12,7 +12,7 @@ import { isObservedAt } from '../../core/schedules/observe.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { Work } from '../../runtime/loop/wake.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { databaseNow } from '../../postgres/sql/rows.ts';
 import type { KnownCalendars } from '../../store/calendars/calendar-histories.ts';
 import { intentOf } from '../../store/runs/intents/intent.ts';
 import { judgeOverlapsNowOrSoon, workOf } from '../../store/runs/overlaps.ts';

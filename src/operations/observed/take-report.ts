@@ -16,7 +16,7 @@ import type { Schedule } from '../../core/schedules/schedule.ts';
 import { type Work, wakeFor } from '../../runtime/loop/wake.ts';
 import { TryAgain } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { databaseNow } from '../../postgres/sql/rows.ts';
 import { writeBoundEffects } from '../../store/runs/bounds/bound-effects.ts';
 import { lockRun } from '../../store/runs/lock-runs.ts';
 import { candidatesFor } from '../../store/runs/observed/candidates.ts';

@@ -17,7 +17,7 @@ import { following } from '../../core/time/plan-due.ts';
 import { fireTimes } from '../../core/time/fire-times.ts';
 import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
 import type { Database } from '../../postgres/database.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { databaseNow } from '../../postgres/sql/rows.ts';
 import { NotNow } from '../../postgres/errors.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
 import { type BackfillFire, recordBackfillUnderLock } from '../../store/runs/backfill-runs.ts';

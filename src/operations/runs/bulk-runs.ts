@@ -11,7 +11,7 @@ import type { Bound } from '../../core/schedules/expect.ts';
 import { wakeFor, type Work } from '../../runtime/loop/wake.ts';
 import { batchFaultOf, isLockedByOthers } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { databaseNow } from '../../postgres/sql/rows.ts';
 import { limitLockWaits } from '../../postgres/sql/lock-limit.ts';
 import {
   lockFreeRuns,

@@ -12,7 +12,7 @@ import { newRun, type OfSchedule, runOfSchedule } from '../../core/runs/new-run.
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { Instant } from '../../core/instant.ts';
 import { wakeFor } from '../../runtime/loop/wake.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { databaseNow } from '../../postgres/sql/rows.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import { takeKeysUnlessTaken } from '../../store/runs/idempotency-keys.ts';

@@ -15,11 +15,10 @@ import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { hasSecrets, sameSecrets } from '../../core/schedules/target-secrets.ts';
 import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
 import { wakeFor, type Work } from '../../runtime/loop/wake.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { databaseNow, NO_SCHEDULE } from '../../postgres/sql/rows.ts';
 import { countDependencies } from '../../store/effects/dependents.ts';
 import { writeEffects } from '../../store/effects/insert-effects.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { NO_SCHEDULE } from '../../postgres/sql/rows.ts';
 import {
   type Edge,
   lockDependencies,

@@ -6,8 +6,7 @@
  * If the process dies here: nothing of the edit is written.
  */
 import { beyondScope, type Scope, sees, seesAllOf } from '../../core/access/scope.ts';
-import { followedPrefix } from '../../core/schedules/followed-ids.ts';
-import { type After, calendarIdsOf } from '../../core/timing/timing.ts';
+import { type After, followedPrefix, calendarIdsOf } from '../../core/timing/timing.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import {
   followedFrom,

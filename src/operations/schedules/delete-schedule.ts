@@ -10,7 +10,7 @@ import type { Schedule } from '../../core/schedules/schedule.ts';
 import { calendarIdsOf } from '../../core/timing/timing.ts';
 import { wakeFor } from '../../runtime/loop/wake.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { databaseNow } from '../../postgres/sql/rows.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
 import { closeAlertsOf } from '../../store/alerts/alert-effects.ts';
 import { byPerson } from './follow-edits.ts';

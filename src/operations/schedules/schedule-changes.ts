@@ -14,7 +14,7 @@ import type { EventBus } from '../../runtime/event-bus.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import { type Wake, wakeFor } from '../../runtime/loop/wake.ts';
 import type { Database } from '../../postgres/database.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { databaseNow } from '../../postgres/sql/rows.ts';
 import { limitLockWaits } from '../../postgres/sql/lock-limit.ts';
 import { isUniqueViolation, TryAgain } from '../../postgres/errors.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';

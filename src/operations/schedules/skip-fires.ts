@@ -12,7 +12,7 @@ import { MAX_SKIPS, standingOf } from '../../core/time/skipped-fires.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { databaseNow } from '../../postgres/sql/rows.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import {

@@ -1,16 +1,15 @@
 import { drizzle } from 'drizzle-orm/postgres-js';
-import type postgres from 'postgres';
-import { type DatabaseUrl, type Host, hostText } from '../../config/database-url.ts';
+import postgres from 'postgres';
+import { type DatabaseUrl, type Host, type DatabaseTls, hostText } from '../../config/database-url.ts';
 import { type Client, createClient } from './client.ts';
 import { ConnectionLost, NotReadCommitted } from '../errors.ts';
-import { copyIn, copyOut } from './copying.ts';
 import type { Executor } from '../executor.ts';
 import { type PreparedStatements, createPreparedStatements } from './statement-names.ts';
 import { type InTransaction, transaction } from '../transaction.ts';
 import type { Socket } from 'node:net';
-import type { Readable } from 'node:stream';
-import type { DatabaseTls } from '../../config/database-url.ts';
+import type { Readable, Writable } from 'node:stream';
 import { openSocket } from './socket.ts';
+import { pipeline } from 'node:stream/promises';
 
 /** One session on one server: it ends with its connection, and is never opened again. */
 export interface Session {
@@ -169,4 +168,22 @@ async function sendCancelRequest(host: Host, tls: DatabaseTls, { pid, secret }: 
     // If the server cannot be reached, it cannot be asked.
   }
   await closed;
+}
+
+/** The rows that a `COPY … TO STDOUT` answers: no more of them are in memory than the reader is behind. */
+function copyOut(sql: postgres.Sql, statement: string): Promise<Readable> {
+  return sql.unsafe(statement).readable();
+}
+
+/**
+ * Sends rows to a `COPY … FROM STDIN`. To the driver it has succeeded with its first answer, and it keeps what the server says
+ * afterwards for itself: so that is heard here.
+ */
+async function copyIn(sql: postgres.Sql, statement: string, rows: AsyncIterable<Buffer>): Promise<void> {
+  const query = sql.unsafe(statement);
+  const failed = new Promise<never>((_, reject) => void Object.assign(query, { reject }));
+  const sent = Promise.race([query.writable(), failed]).then((into: Writable) => pipeline(rows, into));
+  // What the server says comes first; the stream is then broken off too.
+  sent.catch(() => undefined);
+  await Promise.race([failed, sent]);
 }

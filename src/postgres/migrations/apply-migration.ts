@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { MigrationWait } from '../../core/migration-wait.ts';
+import type { MigrationWait } from '../../core/resource-events.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Database } from '../database.ts';
 import { NotNow, isLockedByOthers, isRepeatable, isStatementCancelled } from '../errors.ts';

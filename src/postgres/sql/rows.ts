@@ -105,3 +105,11 @@ export function isAmong(ids: string | null): (id: string) => boolean {
   const found = new Set(ids.split(','));
   return (id) => found.has(id);
 }
+
+/** The clock that decides: this moment, not the transaction's start. */
+export async function databaseNow(db: Executor): Promise<Instant> {
+  const [row] = await rowsOf<{ now: InstantText }>(db)(sql`-- databaseNow
+    SELECT clock_timestamp() AS now`);
+  if (!row) throw new Error('the database gave no time');
+  return toInstant(row.now);
+}

@@ -3,7 +3,9 @@ import { type Clock, systemClock } from '../clock.ts';
 import { hasOtherSources, parseHosts, parseResolvConf, watchedFile, withoutFinalDot } from './name-files.ts';
 import { type LookUp, hasNoAddress, NameNotResolved } from './resolve.ts';
 import { searchAddresses } from './name-search.ts';
-import { type AskOtherSources, createOtherSources } from './other-sources.ts';
+import { type LookupAddress, ADDRCONFIG } from 'node:dns';
+import { lookup } from 'node:dns/promises';
+import { once } from 'node:events';
 
 interface MachineOptions {
   clock: Clock;
@@ -90,4 +92,34 @@ const HAS_OTHERS_ALWAYS = ['darwin', 'win32'].includes(process.platform);
 function whyUnknown(answer: { kind: 'silent' } | { kind: 'failed'; code: string }, name: string): string {
   if (answer.kind === 'silent') return `the name servers do not answer about ${name}`;
   return `the name servers answer ${answer.code} about ${name}`;
+}
+
+/** @throws the error of getaddrinfo, or the signal's reason */
+type AskOtherSources = (name: string, signal: AbortSignal) => Promise<readonly LookupAddress[]>;
+
+/**
+ * Asks by getaddrinfo, one name at a time: it occupies one of libuv's four threads until it returns, and cannot be
+ * cancelled. Who waits for a turn can leave.
+ */
+export function createOtherSources(ask = getaddrinfo): AskOtherSources {
+  let last: Promise<unknown> = Promise.resolve();
+  return async (name, signal) => {
+    const turn = last.then(() => {
+      signal.throwIfAborted();
+      return ask(name);
+    });
+    last = turn.catch(() => undefined);
+    const settled = new AbortController();
+    try {
+      const left = once(signal, 'abort', { signal: settled.signal }).then(() => signal.throwIfAborted());
+      await Promise.race([turn, left]);
+      return await turn;
+    } finally {
+      settled.abort();
+    }
+  };
+}
+
+function getaddrinfo(name: string): Promise<readonly LookupAddress[]> {
+  return lookup(name, { all: true, hints: process.platform === 'win32' ? 0 : ADDRCONFIG });
 }

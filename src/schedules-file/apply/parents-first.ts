@@ -1,5 +1,5 @@
 import { isObject } from '../../api/http/json/json-body.ts';
-import { followedPrefix } from '../../core/schedules/followed-ids.ts';
+import { followedPrefix } from '../../core/timing/timing.ts';
 import { type FileEntry, type FileFault, faultOf } from '../schedules-file.ts';
 
 /** The id of the schedule that a definition follows; null: none, or many. */

@@ -1,17 +1,21 @@
-import { type Scope, owns } from '../../core/access/scope.ts';
+import { type Scope, owns, scopeText } from '../../core/access/scope.ts';
 import {
-  SET_LABEL,
   type SchedulesFile,
   type ToDelete,
   type Change,
   type FilePlan,
+  type FileFault,
+  type FileEntry,
+  type ToSend,
+  SET_LABEL,
+  KINDS,
+  faultOf,
+  entryText,
 } from '../schedules-file.ts';
-import { type ApiCaller, listAll } from './caller.ts';
-import { entriesInScope, scopeOfCaller } from './file-in-scope.ts';
+import { type ApiCaller, listAll, ask, Refused } from './caller.ts';
 import { FALLBACKS, FOLLOWERS, followedBy, parentsFirst } from './parents-first.ts';
-import { planByDryRun } from './plan-by-dry-run.ts';
 import { planSchedules } from './plan-schedules.ts';
-import { withNotifierStandIns } from './stand-ins.ts';
+import { type StoodIn, withNotifierStandIns, withReal } from './stand-ins.ts';
 
 /**
  * What applying the file would change, and every fault, including those from reading it. Changes nothing. If a file has
@@ -97,4 +101,74 @@ async function besideFile(
     .map(({ id, version }) => ({ id, version, depth: depth(id) }))
     .sort((a, b) => b.depth - a.depth)
     .map(({ id, version }) => ({ id, version }));
+}
+
+/** What the caller's token may change; null: all names. */
+async function scopeOfCaller(caller: ApiCaller): Promise<Scope> {
+  const { scope } = (await ask(caller, 'GET', 'me')) as { scope?: string[] | null };
+  return scope ?? null;
+}
+
+/** The entries of this scope; each other one is a fault. */
+function entriesInScope({ entries }: SchedulesFile, scope: Scope): Pick<SchedulesFile, 'entries' | 'faults'> {
+  const kept: SchedulesFile['entries'] = { ...entries };
+  const faults: FileFault[] = [];
+  for (const kind of KINDS) {
+    kept[kind] = entries[kind].filter(({ id }) => owns(scope, id));
+    const foreign = entries[kind].filter((entry) => !kept[kind].includes(entry));
+    const message = `is beyond the scope of your token, which is ${scopeText(scope ?? [])}`;
+    faults.push(...foreign.map((entry) => faultOf(entry, '', message)));
+  }
+  return { entries: kept, faults };
+}
+
+type Diff = Pick<Change, 'fields'> & { change: 'created' | 'updated' | 'unchanged' };
+
+/** Limits, calendars, connections or notifiers. */
+interface PlannedThings {
+  faults: FileFault[];
+  changes: Change[];
+  unchanged: number;
+  toSend: ToSend[];
+  /** Ids that do not exist yet. */
+  fresh: Set<string>;
+}
+
+/**
+ * The changes of named things, each by a dry run: only the server can compare secret values. `standIn` gets the ids of earlier entries that
+ * the server does not have yet.
+ */
+async function planByDryRun(
+  caller: ApiCaller,
+  entries: readonly FileEntry[],
+  standIn: (entry: FileEntry, fresh: ReadonlySet<string>) => StoodIn = ({ fields }) => ({
+    ...{ sent: fields, replaced: [] },
+  }),
+): Promise<PlannedThings> {
+  const planned: PlannedThings = { faults: [], changes: [], unchanged: 0, toSend: [], fresh: new Set() };
+  for (const entry of entries) {
+    const { id, kind, fields } = entry;
+    const path = `${kind}/${encodeURIComponent(id)}`;
+    const { sent, replaced } = standIn(entry, planned.fresh);
+    try {
+      const diff = (await ask(caller, 'POST', `${path}/dry-run`, entryText(entry, sent))) as Diff;
+      if (diff.change === 'unchanged' && replaced.length === 0) {
+        planned.unchanged += 1;
+        continue;
+      }
+      if (diff.change === 'created') planned.fresh.add(id);
+      planned.toSend.push({ entry, fields });
+      const change = diff.change === 'created' ? diff.change : 'updated';
+      const changed = change === 'created' ? [] : withReal(diff.fields, replaced);
+      planned.changes.push({ kind, id, change, fields: changed });
+    } catch (error) {
+      if (!(error instanceof Refused) || ![400, 409, 422].includes(error.status)) throw error;
+      const { faults, message } = error;
+      const said = faults.length > 0 ? faults : [{ path: '', message }];
+      planned.faults.push(...said.map((fault) => faultOf(entry, fault.path, fault.message)));
+      // That it does not exist is no other fault of what names it.
+      if ((await caller.send('GET', path)).status === 404) planned.fresh.add(id);
+    }
+  }
+  return planned;
 }

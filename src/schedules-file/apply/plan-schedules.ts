@@ -2,14 +2,14 @@ import {
   type FileEntry,
   type FieldChange,
   type FileFault,
-  entryText,
-  faultOf,
   type Change,
   type ToSend,
+  entryText,
+  faultOf,
 } from '../schedules-file.ts';
 import { type ApiCaller, Refused, ask } from './caller.ts';
-import { payloadChanges } from './payload-changes.ts';
 import { type NotThereYet, withReal, withStandIns } from './stand-ins.ts';
+import { pointer } from '../../core/json-text.ts';
 
 const MAX_ITEMS = 1000;
 /** A batch may have 16 MiB. */
@@ -151,4 +151,30 @@ function keepWhatIsNotSaid(changes: readonly FieldChange[], { fields, payload }:
     left = left.filter(({ path }) => !PAUSE.some((name) => path === `/${name}`));
   }
   return { changes: left, fields: { ...fields, ...kept }, payload };
+}
+
+/** What a file changes in a payload, place by place; what is not there is undefined. None: they differ in white space at most. */
+function payloadChanges({ path, before, after }: FieldChange): FieldChange[] {
+  if (JSON.stringify(before) === JSON.stringify(after)) return [];
+  const changes = changesIn(before, after, []);
+  // Members in another order, which the target gets as they stand.
+  if (changes.length === 0) return [{ path, before, after }];
+  return changes.map((change) => ({ ...change, path: path + change.path }));
+}
+
+function changesIn(before: unknown, after: unknown, path: readonly string[]): FieldChange[] {
+  const [one, other] = [membersOf(before), membersOf(after)];
+  if (one === null || other === null || Array.isArray(before) !== Array.isArray(after))
+    return JSON.stringify(before) === JSON.stringify(after) ? [] : [{ path: pointer(path), before, after }];
+  const names = new Set([...Object.keys(one), ...Object.keys(other)]);
+  return [...names].flatMap((name) => changesIn(ownOf(one, name), ownOf(other, name), [...path, name]));
+}
+
+/** Null: neither an object nor a list. */
+function membersOf(value: unknown): object | null {
+  return typeof value === 'object' && value !== null && !JSON.isRawJSON(value) ? value : null;
+}
+
+function ownOf(members: object, name: string): unknown {
+  return Object.hasOwn(members, name) ? (members as Record<string, unknown>)[name] : undefined;
 }

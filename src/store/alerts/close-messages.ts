@@ -1,14 +1,12 @@
 import { sql } from 'drizzle-orm';
-import { handedTo } from '../../core/alerts/message-run.ts';
+import { type Notifier, handedTo } from '../../core/alerts/notifier.ts';
 import type { MessageEvent } from '../../core/alerts/message.ts';
-import type { Notifier } from '../../core/alerts/notifier.ts';
 import { tellsApart } from '../../core/alerts/texts/channels.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { endRun, releaseRun } from '../../core/runs/transitions.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
-import { recordsOf, rowsOf } from '../../postgres/sql/rows.ts';
+import { databaseNow, recordsOf, rowsOf } from '../../postgres/sql/rows.ts';
 import { lockNotifiersToTell } from '../notifiers/rows.ts';
 import { lockOpenRuns, openAmong } from '../runs/lock-runs.ts';
 import { type RunChange, saveLockedRuns } from '../runs/save-runs.ts';

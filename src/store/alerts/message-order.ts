@@ -1,8 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { tellsApart } from '../../core/alerts/texts/channels.ts';
 import type { MessageEvent } from '../../core/alerts/message.ts';
-import { handedTo } from '../../core/alerts/message-run.ts';
-import type { Notifier } from '../../core/alerts/notifier.ts';
+import { type Notifier, handedTo } from '../../core/alerts/notifier.ts';
 import { isEnd } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { endRun } from '../../core/runs/transitions.ts';

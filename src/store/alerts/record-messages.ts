@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { tellsApart } from '../../core/alerts/texts/channels.ts';
 import { GATHER_SECONDS } from '../../core/alerts/message.ts';
-import { messageRun } from '../../core/alerts/message-run.ts';
+import { messageRun } from '../../core/alerts/notifier.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { randomRunId } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';

@@ -8,10 +8,9 @@ import {
   type AuditedChange,
 } from '../../core/audit.ts';
 import type { Instant } from '../../core/instant.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { type InstantText, databaseNow, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 import { texts } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
-import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 
 /**
  * Writes a caller's changes into the audit, in the transaction of the change: no change without its entry, and no entry

@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { type Instant, isoInstant } from '../../core/instant.ts';
+import { type Instant, isoInstant, DAY_MS } from '../../core/instant.ts';
 import { firstRunIdAt } from '../../core/runs/run.ts';
-import { DAY_MS } from '../../core/utc-day.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { sweeperOf } from './leftovers.ts';

@@ -1,8 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { Message } from '../../core/alerts/message.ts';
-import { messageRun } from '../../core/alerts/message-run.ts';
-import { type Notifier, isSlackItself } from '../../core/alerts/notifier.ts';
+import { type Notifier, messageRun, isSlackItself } from '../../core/alerts/notifier.ts';
 import { payloadOf } from '../../core/alerts/texts/channels.ts';
 import { randomRunId } from '../../core/runs/run.ts';
 import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';

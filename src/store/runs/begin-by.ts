@@ -1,9 +1,8 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { expireWaiting, hasExpired } from '../../core/runs/expire-waiting.ts';
+import { expireWaiting, hasExpired } from '../../core/runs/expire-run.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
-import { onlyColumnOf } from '../../postgres/sql/rows.ts';
+import { databaseNow, onlyColumnOf } from '../../postgres/sql/rows.ts';
 import { loadRunFacts } from './claims/run-facts.ts';
 import { lockOpenRuns } from './lock-runs.ts';
 import { type RunChange, saveLockedRuns } from './save-runs.ts';

@@ -4,7 +4,7 @@ import type { RunRecord } from '../../core/runs/run-record.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Work } from '../../runtime/loop/wake.ts';
-import { databaseNow } from '../../postgres/sql/database-now.ts';
+import { databaseNow } from '../../postgres/sql/rows.ts';
 import { writeBacklogs } from '../backlogs/backlog-rows.ts';
 import { writeOverlapEffects } from '../effects/insert-effects.ts';
 import type { Transaction } from '../../postgres/executor.ts';

@@ -5,7 +5,7 @@ import { exclusionOf } from '../../../src/core/exclusions/exclusion.ts';
 import { pickRule } from '../../../src/core/days/pick-days.ts';
 import { zoneOffsets } from '../../../src/core/zones/zone-offsets.ts';
 import { DEFAULT_TIMING } from '../../../src/core/timing/timing.ts';
-import type { DayNumber } from '../../../src/core/utc-day.ts';
+import type { DayNumber } from '../../../src/core/instant.ts';
 
 const DAY: DayNumber = 20_000;
 const ALL_MONTHS = 2 ** 12 - 1;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AttemptEntry } from '../../../src/core/runs/attempts/attempt.ts';
+import type { AttemptEntry } from '../../../src/core/runs/attempts/outcome.ts';
 import { RUN_STATUSES } from '../../../src/core/runs/run.ts';
 import { expireRun, isStillSilent } from '../../../src/core/runs/expire-run.ts';
 import type { RunRecord } from '../../../src/core/runs/run-record.ts';

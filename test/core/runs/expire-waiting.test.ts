@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { expireWaiting, hasExpired } from '../../../src/core/runs/expire-waiting.ts';
+import { expireWaiting, hasExpired } from '../../../src/core/runs/expire-run.ts';
 import { reopenRun } from '../../../src/core/runs/transitions.ts';
 import { ME, NOW, changesOf, runRecord } from '../../support/run-record.ts';
 

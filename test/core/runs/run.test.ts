@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AttemptEntry } from '../../../src/core/runs/attempts/attempt.ts';
+import type { AttemptEntry, Outcome } from '../../../src/core/runs/attempts/outcome.ts';
 import { type NoArrival, afterLookup } from '../../../src/core/runs/attempts/doubt.ts';
 import {
   type Run,
@@ -10,7 +10,6 @@ import {
   scheduledForOf,
 } from '../../../src/core/runs/run.ts';
 import { type Attempted, settlementOf } from '../../../src/core/runs/attempts/settlement.ts';
-import type { Outcome } from '../../../src/core/runs/attempts/outcome.ts';
 import { DELIVERIES, type Delivery } from '../../../src/core/schedules/schedule.ts';
 
 const UID = '3f1b7c52-8a0e-4d7b-9c55-0e8a4f1d2b3c';

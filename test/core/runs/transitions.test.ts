@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { AttemptEntry } from '../../../src/core/runs/attempts/attempt.ts';
+import type { AttemptEntry } from '../../../src/core/runs/attempts/outcome.ts';
 import type { RunRecord } from '../../../src/core/runs/run-record.ts';
 import {
   type ReportedEnd,

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { CannotOpen, createKeyRing } from '../../../src/core/secrets/key-ring.ts';
-import { parseSecretKeys } from '../../../src/core/secrets/secret-keys.ts';
-import { webhookKey } from '../../../src/core/secrets/webhook-secret.ts';
+import { parseSecretKeys, webhookKey } from '../../../src/core/secrets/secret-keys.ts';
 
 const bytes = (fill: number, length = 32) => Buffer.alloc(length, fill);
 const base64 = (fill: number, length = 32) => bytes(fill, length).toString('base64');

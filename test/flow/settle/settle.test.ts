@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AttemptOutcome } from '../../../src/core/runs/attempts/attempt.ts';
+import type { AttemptOutcome } from '../../../src/core/runs/attempts/outcome.ts';
 import type { AttemptSettlement } from '../../../src/core/runs/attempts/settle-attempt.ts';
 import { DELIVERIES, type Definition } from '../../../src/core/schedules/schedule.ts';
 import { type Settler, createSettler } from '../../../src/flow/settle.ts';

@@ -1,6 +1,6 @@
 import { Registry } from 'prom-client';
 import { expect, test } from 'vitest';
-import { observeInstance } from '../../../src/observability/metrics/instance-metrics.ts';
+import { observeInstance } from '../../../src/observability/metrics/metrics.ts';
 import { createDatabaseClock } from '../../../src/runtime/database-clock.ts';
 import type { Turning } from '../../../src/runtime/loop/loop.ts';
 import type { Database } from '../../../src/postgres/database.ts';

@@ -1,6 +1,6 @@
 // @module-tag attack
 import { expect, test } from 'vitest';
-import { createOtherSources } from '../../../src/runtime/names/other-sources.ts';
+import { createOtherSources } from '../../../src/runtime/names/machine-names.ts';
 
 const never = new AbortController().signal;
 

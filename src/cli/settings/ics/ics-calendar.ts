@@ -6,7 +6,7 @@ import {
   dateOfDay,
   dayOfDate,
 } from '../../../core/exclusions/date-entries.ts';
-import type { DayNumber } from '../../../core/utc-day.ts';
+import type { DayNumber } from '../../../core/instant.ts';
 import { reasonOf } from '../../../runtime/reason.ts';
 import { CliError, failure, usageError } from '../../exit-codes.ts';
 import type { Surroundings } from '../../surroundings.ts';

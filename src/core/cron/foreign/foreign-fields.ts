@@ -2,7 +2,7 @@ import { DateTime } from 'luxon';
 import { runItems, runsOf, stepOf } from '../value-runs.ts';
 import { LATEST, isoInstant } from '../../instant.ts';
 import type { Cron } from '../cron-expressions.ts';
-import { DAY_OF_WEEK, type Field, isDayField } from '../cron-fields.ts';
+import { DAY_OF_WEEK, type Field } from '../cron-fields.ts';
 
 /** Fields of a schedule that mean what an expression of another system means. */
 export interface ForeignFields {
@@ -177,7 +177,7 @@ export interface Notation {
   /** `5/15` goes on to the end. */
   stepsFromValue: boolean;
   stepsOnStar: boolean;
-  names: 'none' | 'weekdays' | 'all';
+  names: 'weekdays' | 'all';
 }
 
 const ITEM = /^(?:(\*)|([A-Za-z]+|\d{1,4})(?:(-|\.\.)([A-Za-z]+|\d{1,4}))?)(?:\/(\d{1,4}))?$/;
@@ -221,22 +221,9 @@ export function valueIn(field: Field, text: string, { sunday, names }: Notation)
     if (field === DAY_OF_WEEK && number === 7 && sunday === 0) return 0;
     return number >= field.min && number <= field.max ? number : null;
   }
-  if (names === 'none' || (names === 'weekdays' && field !== DAY_OF_WEEK)) return null;
-  const upper = text.toUpperCase();
-  const index = field.names.findIndex((name) => upper === name || longName(field, name).startsWith(upper));
-  return index < 0 || upper.length < 3 ? null : field.min + index;
-}
-
-const LONG_NAMES =
-  'SUNDAY MONDAY TUESDAY WEDNESDAY THURSDAY FRIDAY SATURDAY JANUARY FEBRUARY MARCH APRIL MAY JUNE JULY AUGUST ' +
-  'SEPTEMBER OCTOBER NOVEMBER DECEMBER';
-
-function longName(field: Field, short: string): string {
-  return (
-    LONG_NAMES.split(' ').find(
-      (name) => name.startsWith(short) && isDayField(field) === name.endsWith('DAY'),
-    ) ?? short
-  );
+  if (names === 'weekdays' && field !== DAY_OF_WEEK) return null;
+  const index = field.full.findIndex((name) => name.toLowerCase().startsWith(text.toLowerCase()));
+  return index < 0 || text.length < 3 ? null : field.min + index;
 }
 
 /** A list of items without special days. @throws NotSayable */

@@ -2,9 +2,8 @@ import { MAX_INTERVAL_SECONDS, isoInstant } from '../../instant.ts';
 import { quoted } from '../cron-fields.ts';
 import { celeryCrontab, timedelta } from './celery.ts';
 import { secondsOf } from './durations.ts';
-import { eventBridgeFields, nomadFields, quartzFields } from './foreign-cron.ts';
+import { eventBridgeFields, nomadFields, quartzFields, jenkinsFields } from './foreign-cron.ts';
 import { type ForeignFields, NotSayable, instantIn } from './foreign-fields.ts';
-import { jenkinsFields } from './jenkins.ts';
 import { rruleFields } from './rrule.ts';
 import { systemdFields } from './systemd.ts';
 

@@ -1,4 +1,5 @@
 import { OWN_SHORTAGES } from '../../own-resources.ts';
+import type { Instant } from '../../instant.ts';
 
 /** The result of one attempt: a value, never a throw. Each kind leads to one settlement (settlement.ts). */
 export type Outcome = Accepted | Rejected | Transient | Unknown | Blocked;
@@ -113,4 +114,24 @@ export function classifyStatus(statusCode: number): 'accepted' | 'rejected' | 't
   if (statusCode >= 200 && statusCode < 300) return 'accepted';
   if (statusCode === 408 || statusCode === 425 || statusCode === 429) return 'transient';
   return statusCode >= 500 && statusCode < 600 ? 'transient' : 'rejected';
+}
+
+export type AttemptOutcome = 'accepted' | 'acceptedLate' | 'rejected' | 'transient' | 'unknown' | 'blocked';
+
+/** The target's answer to the lookup about an earlier attempt, before anything else was done. */
+export const LOOKUP_ANSWERS = ['arrived', 'notArrived', 'unclear'] as const;
+export type LookedUp = (typeof LOOKUP_ANSWERS)[number];
+
+/** One attempt as history shows it. */
+export interface AttemptEntry {
+  attempt: number;
+  instanceId: string;
+  startedAt: Instant;
+  finishedAt: Instant;
+  outcome: AttemptOutcome;
+  statusCode: number | null;
+  error: AttemptError | null;
+  recovery: boolean;
+  /** `arrived`: this time nothing was sent, and the outcome is the target's answer. Null: the target was not asked. */
+  lookup: LookedUp | null;
 }

@@ -1,4 +1,4 @@
-import type { AttemptEntry, AttemptOutcome, LookedUp } from './attempt.ts';
+import type { AttemptEntry, AttemptOutcome, LookedUp } from './outcome.ts';
 import type { Instant } from '../../instant.ts';
 import { isEnd } from '../run.ts';
 import type { Settlement } from './settlement.ts';

@@ -1,11 +1,9 @@
 import type { Instant } from '../../instant.ts';
-import type { AttemptEntry } from '../attempts/attempt.ts';
 import type { AttemptError } from '../attempts/outcome.ts';
 import { type BoundVerdict, NO_BOUNDS, beginBounds } from '../bounds.ts';
-import { NO_INSTANCE } from '../lost-claim.ts';
 import { isEnd } from '../run.ts';
 import type { RunRecord } from '../run-record.ts';
-import { withAttempt } from '../transitions.ts';
+import { entryOf, withAttempt } from '../transitions.ts';
 import { type Report, hasTimedOut } from './match-report.ts';
 
 /** A report with what it says in words. */
@@ -70,17 +68,12 @@ function ended(
     resultBody: isFailure || text === '' ? run.resultBody : text,
     finishedAt: now,
     expiresAt: null,
-    attemptLog: isLate ? withAttempt(run.attemptLog, lateEntry(run, error, now), () => true) : run.attemptLog,
-  };
-}
-
-function lateEntry(
-  { attempts, handoffStartedAt }: RunRecord,
-  error: AttemptError | null,
-  now: Instant,
-): AttemptEntry {
-  return {
-    ...{ attempt: attempts, instanceId: NO_INSTANCE, startedAt: handoffStartedAt ?? now, finishedAt: now },
-    ...{ outcome: 'acceptedLate', statusCode: null, error, recovery: false, lookup: null },
+    attemptLog: isLate
+      ? withAttempt(
+          run.attemptLog,
+          entryOf(run, { outcome: 'acceptedLate', statusCode: null, error }, now),
+          () => true,
+        )
+      : run.attemptLog,
   };
 }

@@ -5,8 +5,7 @@ import { expireRun, isStillSilent } from '../../../core/runs/expire-run.ts';
 import { queueOfLane } from '../../../core/runs/run-lane.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
-import { databaseNow } from '../../../postgres/sql/database-now.ts';
-import { preparedRecordsOf } from '../../../postgres/sql/rows.ts';
+import { databaseNow, preparedRecordsOf } from '../../../postgres/sql/rows.ts';
 import { lockOpenRuns, type MeetingLocks } from '../lock-runs.ts';
 import { saveLockedRuns } from '../save-runs.ts';
 

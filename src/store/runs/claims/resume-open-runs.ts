@@ -1,8 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { resumeRun } from '../../../core/runs/lost-claim.ts';
-import { databaseNow } from '../../../postgres/sql/database-now.ts';
+import { databaseNow, rowsOf } from '../../../postgres/sql/rows.ts';
 import type { Transaction } from '../../../postgres/executor.ts';
-import { rowsOf } from '../../../postgres/sql/rows.ts';
 import { lockOpenRuns } from '../lock-runs.ts';
 import { saveLockedRuns } from '../save-runs.ts';
 import { loadRunFacts } from './run-facts.ts';

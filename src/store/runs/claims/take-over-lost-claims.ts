@@ -5,8 +5,7 @@ import { judgeLostClaim, type RecoveryPolicy, takeOverRun } from '../../../core/
 import type { Claim, RunRecord } from '../../../core/runs/run-record.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
-import { databaseNow } from '../../../postgres/sql/database-now.ts';
-import { recordsOf, scheduleIdOf } from '../../../postgres/sql/rows.ts';
+import { databaseNow, recordsOf, scheduleIdOf } from '../../../postgres/sql/rows.ts';
 import { isUnlisted } from '../../instances/instances.ts';
 import { lockOpenRuns, type MeetingLocks } from '../lock-runs.ts';
 import { type RunChange, saveLockedRuns } from '../save-runs.ts';

@@ -1,8 +1,12 @@
-import type { AttemptSettlement } from '../../../core/runs/attempts/settle-attempt.ts';
+import {
+  type AttemptSettlement,
+  type Settled,
+  pausesSchedule,
+  settleAttempt,
+} from '../../../core/runs/attempts/settle-attempt.ts';
 import { TO_FALLBACK_MS } from '../../../core/alerts/notifier.ts';
 import type { Instant } from '../../../core/instant.ts';
-import { type Settled, pausesSchedule, settleAttempt } from '../../../core/runs/attempts/settle-attempt.ts';
-import { databaseNow } from '../../../postgres/sql/database-now.ts';
+import { databaseNow } from '../../../postgres/sql/rows.ts';
 import type { Transaction } from '../../../postgres/executor.ts';
 import { type MeetingLocks, lockEndedRuns, lockOpenRuns, presentAmong } from '../lock-runs.ts';
 import { type RunChange, saveLockedRuns } from '../save-runs.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { AttemptEntry, AttemptOutcome } from '../../../../src/core/runs/attempts/attempt.ts';
-import type { RunStatus } from '../../../../src/core/runs/run.ts';
-import { isEnd } from '../../../../src/core/runs/run.ts';
+import type { AttemptEntry, AttemptOutcome } from '../../../../src/core/runs/attempts/outcome.ts';
+import { type RunStatus, isEnd } from '../../../../src/core/runs/run.ts';
 import type { RunRecord } from '../../../../src/core/runs/run-record.ts';
 import {
   type AttemptSettlement,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type SQL, sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { DAY_MS, dayOf } from '../../../../src/core/utc-day.ts';
+import { DAY_MS, dayOf } from '../../../../src/core/instant.ts';
 import {
   RUN_STATUSES,
   RUN_TRIGGERS,

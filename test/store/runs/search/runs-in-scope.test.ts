@@ -10,7 +10,7 @@ import {
   isOfSchedule,
 } from '../../../../src/core/runs/run.ts';
 import { owns, sees } from '../../../../src/core/access/scope.ts';
-import { DAY_MS, dayOf } from '../../../../src/core/utc-day.ts';
+import { DAY_MS, dayOf } from '../../../../src/core/instant.ts';
 import { systemClock } from '../../../../src/runtime/clock.ts';
 import { type Database, openDatabase } from '../../../../src/postgres/database.ts';
 import type { Executor } from '../../../../src/postgres/executor.ts';
