@@ -4,7 +4,7 @@ import { reasonOf } from '../../runtime/reason.ts';
 import { Refused } from '../../schedules-file/apply/caller.ts';
 import type { Cli } from '../cli.ts';
 import { type CliError, failure, usageError } from '../exit-codes.ts';
-import { pathOf } from '../server/server-calls.ts';
+import { type Server, pathOf } from '../server/server-calls.ts';
 import type { ScheduleAnswer } from '../server/answers.ts';
 import type { Import } from './crontab/imported.ts';
 import { reportingCrontab } from './crontab/reporting-lines.ts';
@@ -52,17 +52,11 @@ interface Reporting {
 export async function writeReporting(cli: Cli, target: string, given: Reporting): Promise<void> {
   const { path, bytes, text, read } = given;
   const server = cli.server();
+  const ids = read.schedules.map(({ fields }) => String(fields['id']));
   await writeNew(target, async () => {
+    await refuseTakenOver(server, ids);
     await applied(cli, { path: `what ${path} becomes`, text });
-    const keys = new Map<unknown, string>();
-    for (const { fields } of read.schedules) {
-      const id = String(fields['id']);
-      const schedule = (await server.call('GET', pathOf('schedules', id))).body() as ScheduleAnswer;
-      if (schedule.pingKey === null)
-        throw failure(`this token does not see by which address ${id} reports: that needs an operator's`);
-      keys.set(id, schedule.pingKey);
-    }
-    return reportingCrontab(bytes, read.schedules, { server: server.url, keys });
+    return reportingCrontab(bytes, read.schedules, { server: server.url, keys: await keysOf(server, ids) });
   });
   const count = read.schedules.length;
   cli
@@ -70,6 +64,30 @@ export async function writeReporting(cli: Cli, target: string, given: Reporting)
     .note(
       `applied; lines of ${target} that report to ${server.url}: ${count}; install it in the place of what was read`,
     );
+}
+
+/** Firelock would stop sending, and nobody else might run the job. @throws CliError */
+async function refuseTakenOver(server: Server, ids: readonly string[]): Promise<void> {
+  const taken: string[] = [];
+  for (const id of ids) {
+    const found = (await server.find(pathOf('schedules', id)))?.body() as ScheduleAnswer | undefined;
+    if (found && found.observe?.until !== null) taken.push(id);
+  }
+  if (taken.length > 0)
+    throw failure(
+      `nothing was applied: firelock runs ${taken.join(', ')}, or will; to have it only watch again, set observe: {until: null}`,
+    );
+}
+
+async function keysOf(server: Server, ids: readonly string[]): Promise<Map<unknown, string>> {
+  const keys = new Map<unknown, string>();
+  for (const id of ids) {
+    const { pingKey } = (await server.call('GET', pathOf('schedules', id))).body() as ScheduleAnswer;
+    if (pingKey === null)
+      throw failure(`this token does not see by which address ${id} reports: that needs an operator's`);
+    keys.set(id, pingKey);
+  }
+  return keys;
 }
 
 async function applied(cli: Cli, file: { path: string; text: string }): Promise<void> {

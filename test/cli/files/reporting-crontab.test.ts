@@ -255,3 +255,15 @@ test('all that is missing is named at once, and then nothing is applied or writt
   expect(JSON.stringify(await get('schedules'))).not.toContain('lone-');
   expect((await readFile(path)).toString()).toBe('mine');
 });
+
+test('jobs that firelock runs, or will, are not given back unasked', async () => {
+  const { schedules } = await reporting('@daily mine\n@daily other');
+  const id = schedules[0]?.id ?? '';
+  const observe = { until: '2090-01-01T00:00:00Z' };
+  await api.call('PATCH', `/api/v1/schedules/${id}`, { observe }, ADMIN.headers);
+  const again = await reporting('@daily mine\n@daily other\n@daily third');
+  expect([again.code, again.bytes]).toEqual([1, null]);
+  expect(again.err).toContain(`nothing was applied: firelock runs ${id}, or will; `);
+  expect(await get(`schedules/${id}`)).toMatchObject({ observe: { until: '2090-01-01T00:00:00.000Z' } });
+  expect(JSON.stringify(await get('schedules'))).not.toContain('third-');
+});
