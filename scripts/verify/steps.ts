@@ -14,7 +14,13 @@ const LONG_IN_CI = [
   // What takes a fourth of the processor's time, and breaks seldom: whole daemons and programs.
   ...['examples', 'local-postgres', 'docs', 'daemon/access', 'daemon/secrets'].map((name) => `test/${name}`),
   ...[
-    ...['daemon/background', 'daemon/shutdown', 'attacks/unread-answers', 'attacks/every-route'],
+    ...[
+      'daemon/background',
+      'daemon/debian-cron',
+      'daemon/shutdown',
+      'attacks/unread-answers',
+      'attacks/every-route',
+    ],
     ...['postgres/connection/hosts', 'postgres/dump', 'flow/backlogs/replaced', 'recovery/hostile-rows'],
     ...['bulk', 'calendars', 'limits', 'maintenance', 'pauses', 'resume', 'schedules-file', 'skips'].map(
       (name) => `daemon/schedules/${name}`,
@@ -51,6 +57,10 @@ export const ALL_STEPS: readonly Step[] = [
   tests('test'),
   tests('test:long'),
   tests('test:time'),
+  {
+    ...tests('test:long', 'test/daemon/debian-cron.test.ts'),
+    ...{ name: 'cron:minutes', env: { FIRELOCK_TEST_CRON_RATE: '1' } },
+  },
   { ...tallied('spec'), needs: 'spin and gcc' },
   ...release,
   { ...tallied('release:rehearse'), after: ['release'] },

@@ -133,8 +133,9 @@ async function expire(
 
 /** Of an observed run: whatever its definition says, it is never tried again. */
 function unreported(run: SilentRun): Settlement {
-  const { failures, expiresAt } = run;
-  const message = `its job reported nothing by ${isoInstant(expiresAt)}`;
+  const { failures, expiresAt, attempt } = run;
+  const said = attempt === 0 ? 'its job reported nothing' : 'its job has begun, and reported no end';
+  const message = `${said} by ${isoInstant(expiresAt)}`;
   const error = { kind: 'expired', message } as const;
   return { ...NOTHING_CAME, status: 'failed', failures, error };
 }
