@@ -230,7 +230,7 @@ describe('every example works as it stands:', () => {
   /** Of the schedule of the examples. */
   async function keyOfObserved(): Promise<string> {
     const { body } = await api.call('PATCH', '/api/v1/schedules/nightly-report', { observe: {} });
-    return String(body['pingKey']);
+    return body['pingKey'] as unknown as string;
   }
 
   function runOf(id: string): string {

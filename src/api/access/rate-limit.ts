@@ -5,6 +5,8 @@ import type { Clock } from '../../runtime/clock.ts';
 export interface RateLimit {
   /** So much at once, 1 unless told. Zero: the key may go on now. Otherwise: the number of seconds after which it may try again. */
   take(key: string, amount?: number): number;
+  /** What `take` would say, which takes nothing. */
+  look(key: string): number;
 }
 
 interface RateLimitOptions {
@@ -20,14 +22,17 @@ export function createRateLimit({ clock, burst, perSecond, maxKeys }: RateLimitO
   const intervalMs = 1000 / perSecond;
   /** When the bucket of a key will be full again. */
   const fullAt = new LRUCache<string, number>({ max: maxKeys });
+  const lookAt = (key: string, amount: number) => {
+    const now = clock.monotonic();
+    const full = Math.max(fullAt.get(key) ?? now, now) + amount * intervalMs;
+    return { full, waitSeconds: Math.max(0, Math.ceil((full - now - burst * intervalMs) / 1000)) };
+  };
   return {
     take: (key, amount = 1) => {
-      const now = clock.monotonic();
-      const full = Math.max(fullAt.get(key) ?? now, now);
-      const waitMs = full + amount * intervalMs - now - burst * intervalMs;
-      if (waitMs > 0) return Math.ceil(waitMs / 1000);
-      fullAt.set(key, full + amount * intervalMs);
-      return 0;
+      const { full, waitSeconds } = lookAt(key, amount);
+      if (waitSeconds === 0) fullAt.set(key, full);
+      return waitSeconds;
     },
+    look: (key) => lookAt(key, 1).waitSeconds,
   };
 }

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
+import { LRUCache } from 'lru-cache';
 import { keptText } from '../../core/runs/attempts/kept-text.ts';
 import { onBehalfOf } from '../../runtime/loop/asker.ts';
 import { takeReport } from '../../operations/observed/take-report.ts';
@@ -20,11 +21,10 @@ import {
   UNKNOWN_KEYS,
 } from './ping-operations.ts';
 
-type PingDeps = Omit<ApiDeps, 'database' | 'slowDatabase'>;
 type Take = (request: FastifyRequest, reply: FastifyReply, read: () => Ping) => Promise<FastifyReply>;
 
 /** Jobs of observed schedules report here, without a token: the key says which schedule it is, and that the caller may. */
-export function addPingRoutes(server: Api, deps: PingDeps): void {
+export function addPingRoutes(server: Api, deps: ApiDeps): void {
   const take = pingTaker(deps);
   void server.register((api: Api, _options, done) => {
     api.removeAllContentTypeParsers();
@@ -55,7 +55,7 @@ function addOperation(
 }
 
 /** As calls of the API: a GET changes something here. */
-function refuseWhileResting({ readiness, installation }: PingDeps) {
+function refuseWhileResting({ readiness, installation }: ApiDeps) {
   return async ({ is404 }: FastifyRequest): Promise<void> => {
     if (is404) return Promise.resolve();
     if (readiness().checks['migrations'] !== 'ok') throw unavailable('the database is not ready yet');
@@ -65,19 +65,24 @@ function refuseWhileResting({ readiness, installation }: PingDeps) {
   };
 }
 
-function pingTaker({ promptDatabase: database, ...deps }: PingDeps): Take {
+function pingTaker({ database, ...deps }: ApiDeps): Take {
   const { clock, events } = deps;
   const ofKey = createRateLimit({ clock, ...OF_KEY });
   const unknownKeys = createRateLimit({ clock, ...UNKNOWN_KEYS });
+  /** Hashes of keys that were right when they were used last. */
+  const known = new LRUCache<string, true>({ max: MAX_KNOWN });
+  const refuse = (detail: string, waitSeconds: number): void => {
+    if (waitSeconds === 0) return;
+    events.emit({ type: 'pinged', outcome: 'limited' });
+    throw tooMany(detail, waitSeconds);
+  };
   return async (request, reply, read) => {
     const network = networkOf(remoteAddressOf(request.raw.socket));
     const { key, report, scheduleId } = read();
     const keyHash = hashOfPingKey(key);
-    const waitSeconds = ofKey.take(keyHash);
-    if (waitSeconds > 0) {
-      events.emit({ type: 'pinged', outcome: 'limited' });
-      throw tooMany('too many reports with this key', waitSeconds);
-    }
+    refuse('too many reports with this key', ofKey.take(keyHash));
+    // What others do behind the same address does not keep a job from reporting.
+    if (!known.has(keyHash)) refuse(TOO_MANY_UNKNOWN, unknownKeys.look(network));
     const body = Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0);
     const told = { ...report, text: keptText(body), whole: body.toString() };
     const outcome = isPingKey(key)
@@ -86,13 +91,16 @@ function pingTaker({ promptDatabase: database, ...deps }: PingDeps): Take {
         )
       : 'unknown';
     events.emit({ type: 'pinged', outcome });
-    if (outcome === 'unknown') throw unknownKey(unknownKeys.take(network));
-    return reply.type('text/plain; charset=utf-8').send('OK');
+    if (outcome !== 'unknown') {
+      known.set(keyHash, true);
+      return reply.type('text/plain; charset=utf-8').send('OK');
+    }
+    known.delete(keyHash);
+    unknownKeys.take(network);
+    throw new Problem(404, 'no schedule has this key');
   };
 }
 
-function unknownKey(waitSeconds: number): Problem {
-  return waitSeconds > 0
-    ? tooMany('too many reports with unknown keys', waitSeconds)
-    : new Problem(404, 'no schedule has this key');
-}
+const TOO_MANY_UNKNOWN = 'too many reports with unknown keys';
+/** A few megabytes. */
+const MAX_KNOWN = 20_000;

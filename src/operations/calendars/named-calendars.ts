@@ -57,7 +57,7 @@ function correctCursor(schedule: Schedule, known: KnownCalendars): void {
 }
 
 /** Null if it cannot be planned: the edit may mend that. */
-function timesOrNull(schedule: Schedule, { histories }: KnownCalendars): FireTimes | null {
+export function timesOrNull(schedule: Schedule, { histories }: KnownCalendars): FireTimes | null {
   try {
     return fireTimes(schedule.definition, schedule, histories);
   } catch {

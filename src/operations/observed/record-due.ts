@@ -1,13 +1,13 @@
 /**
- * Guarantees: what is due of a schedule is recorded before a report about it is matched, as an edit would record it; instances that plan
- *   it at the same time write nothing of their plan.
+ * Guarantees: what is due of a schedule is recorded before a report about it is matched, as an edit would record it, and also during
+ *   maintenance, as far as it is observed; instances that plan it at the same time write nothing of their plan.
  * Transaction: that of the report, under the schedule's row lock.
  * If the process dies here: nothing is written.
  */
-import { fireTimes } from '../../core/time/fire-times.ts';
 import { following, plannedFire } from '../../core/time/plan-due.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
+import { AHEAD_MS } from '../../core/runs/observed/match-report.ts';
 import { isObservedAt } from '../../core/schedules/observe.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { Work } from '../../runtime/loop/wake.ts';
@@ -18,7 +18,7 @@ import { intentOf } from '../../store/runs/intents/intent.ts';
 import { judgeOverlapsNowOrSoon, workOf } from '../../store/runs/overlaps.ts';
 import { moveOnUnderLock, type ScheduleWrite } from '../../store/schedules/write-schedules.ts';
 import { deletePlannedSkips, type Skips, skipsOf } from '../../store/schedules/skips.ts';
-import { shareCalendarsOf } from '../calendars/named-calendars.ts';
+import { shareCalendarsOf, timesOrNull } from '../calendars/named-calendars.ts';
 import { planBeforeUpdate } from '../schedules/plan-before-update.ts';
 import { runOfEdit } from '../schedules/runs-of-edits.ts';
 import { planningOf, type ScheduleChangeDeps } from '../schedules/schedule-changes.ts';
@@ -37,13 +37,13 @@ export async function recordWhatIsDue(
   tx: Transaction,
   deps: ScheduleChangeDeps,
   schedule: Schedule,
-): Promise<{ ahead: MomentAhead | null; work: Work }> {
+  asOf: Instant,
+): Promise<{ ahead: MomentAhead | null; work: Work; now: Instant }> {
   const calendars = await shareCalendarsOf(tx, [schedule]);
-  const now = await databaseNow(tx);
   const write = asWrite(schedule, null);
   const skips = await skipsOf(tx, schedule.hasSkips ? [schedule.uid] : []);
-  const planning = { ...planningOf(deps, now, calendars), skips };
-  const { effects, recorded } = await planBeforeUpdate(tx, [{ schedule, write }], planning);
+  const planning = { ...planningOf(deps, asOf, calendars), skips };
+  const { effects, recorded } = await planBeforeUpdate(tx, [{ schedule, write, isReported: true }], planning);
   const work: Work = { effects, toClaim: recorded };
   if (write.nextOccurrenceAt !== schedule.nextOccurrenceAt) {
     await moveOn(tx, schedule, write);
@@ -53,8 +53,9 @@ export async function recordWhatIsDue(
       Object.assign(work, judged, { effects: effects + (judged.effects ?? 0), toClaim: recorded });
     }
   }
-  const given = { write, calendars, skips: skips.get(schedule.uid) ?? new Map<never, never>(), now };
-  return { ahead: momentAhead(tx, schedule, given), work };
+  const given = { write, calendars, skips: skips.get(schedule.uid) ?? new Map<never, never>(), now: asOf };
+  // To record much takes its time.
+  return { ahead: momentAhead(tx, schedule, given), work, now: recorded > 0 ? await databaseNow(tx) : asOf };
 }
 
 async function moveOn(tx: Transaction, { uid, hasSkips }: Schedule, write: ScheduleWrite): Promise<void> {
@@ -72,16 +73,19 @@ function momentAhead(
     now,
   }: { write: ScheduleWrite; calendars: KnownCalendars; skips: Skips; now: Instant },
 ): MomentAhead | null {
-  const { nextOccurrenceAt: at, nextFireAt: dueAt } = write;
-  const { observe } = schedule.definition;
-  if (schedule.status !== 'active' || at === null || dueAt === null || dueAt <= now) return null;
-  if (!isObservedAt(observe, at) || skips.has(at)) return null;
+  const { nextOccurrenceAt: at } = write;
+  const { definition } = schedule;
+  if (schedule.status !== 'active' || at === null || at > now + AHEAD_MS) return null;
+  if (!isObservedAt(definition.observe, at) || skips.has(at)) return null;
+  // Not as it is stored: an edit of a calendar may have moved the moment since.
+  const times = timesOrNull(schedule, calendars);
+  const dueAt = times?.dueAt(at) ?? now;
+  if (!times || dueAt <= now) return null;
   const intent = intentOf(schedule.uid, plannedFire({ at, dueAt }, 'schedule'));
   return {
     dueAt,
     run: runOfEdit(schedule, intent, { now, inMaintenance: false }),
     moveOn: async () => {
-      const times = fireTimes(schedule.definition, schedule, calendars.histories);
       const next = following(times, at);
       const nextFireAt = next === null ? null : times.dueAt(next);
       const moved = { ...write, plannedThrough: at, lastFireAt: at, nextOccurrenceAt: next, nextFireAt };

@@ -1,11 +1,11 @@
 /**
  * Guarantees: a report of an observed schedule's job is for exactly one run, or none, however many come at once and to whichever
- *   instance; what is due is recorded before; a report that is answered is durable.
+ *   instance, as if what is due had been recorded before; a report that is answered is durable.
  * Transaction: one, under the schedule's row lock.
  * If the process dies here: all of it is written or nothing; a report that was not answered may be sent again.
  */
 import { type ToldReport, applyReport } from '../../core/runs/observed/apply-report.ts';
-import { type Match, matchReport } from '../../core/runs/observed/match-report.ts';
+import { type Match, hasTimedOut, matchOpenFirst } from '../../core/runs/observed/match-report.ts';
 import type { ReportOutcome } from '../../core/runs/observed/ping-outcome.ts';
 import { type JudgedSuccess, boundsOf } from '../../core/runs/bounds.ts';
 import { asObserved, newRun, runOfSchedule } from '../../core/runs/new-run.ts';
@@ -16,14 +16,13 @@ import type { Schedule } from '../../core/schedules/schedule.ts';
 import { type Work, wakeFor } from '../../runtime/loop/wake.ts';
 import { TryAgain } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { databaseNow } from '../../postgres/sql/rows.ts';
 import { writeBoundEffects } from '../../store/runs/bounds/bound-effects.ts';
 import { lockRun } from '../../store/runs/lock-runs.ts';
-import { candidatesFor } from '../../store/runs/observed/candidates.ts';
-import { findByPingKey, hasPingKey } from '../../store/runs/observed/ping-keys.ts';
+import { endedFor, openFor } from '../../store/runs/observed/candidates.ts';
+import { lockByPingKey } from '../../store/runs/observed/ping-keys.ts';
 import { successBoundsOf } from '../../store/runs/run-to-act-on.ts';
 import { recordRuns, saveLockedRuns } from '../../store/runs/save-runs.ts';
-import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
+import { findSchedule } from '../../store/schedules/search/find-schedules.ts';
 import type { ScheduleChangeDeps } from '../schedules/schedule-changes.ts';
 import { judgedReport, settledOf } from '../runs/settled-by-report.ts';
 import { type MomentAhead, recordWhatIsDue } from './record-due.ts';
@@ -35,37 +34,42 @@ interface Taken {
   work?: Work;
 }
 
+/** `scheduleId`: of the schedule that the key must belong to; absent: of any. */
 export async function takeReport(
   deps: ScheduleChangeDeps,
   keyHash: string,
   report: ToldReport,
   scheduleId?: string,
 ): Promise<ReportOutcome> {
-  const named = await deps.database.run((db) => findByPingKey(db, keyHash));
-  if (named === null || (scheduleId !== undefined && scheduleId !== named.id)) return 'unknown';
-  const { outcome, ended, work } = await deps.database.transaction((tx) =>
-    takeIn(tx, deps, { ...named, keyHash }, report),
-  );
+  const { outcome, ended, work } = await deps.database.transaction(async (tx): Promise<Taken> => {
+    const held = await lockByPingKey(tx, keyHash);
+    const isMeant = held !== null && (scheduleId === undefined || scheduleId === held.id);
+    return isMeant ? takeOf(tx, deps, held, report) : { outcome: 'unknown' };
+  });
   if (work) wakeFor(deps.wake, work);
   if (ended) emitEnd(deps, ended);
   return outcome;
 }
 
-async function takeIn(
+/** What is due and has no run is newer than all that have one: it is recorded where none of these decides. */
+async function takeOf(
   tx: Transaction,
   deps: ScheduleChangeDeps,
-  { uid, id, keyHash }: { uid: string; id: string; keyHash: string },
+  { uid, id, now }: { uid: string; id: string; now: Instant },
   report: ToldReport,
 ): Promise<Taken> {
-  const schedule = (await lockSchedules(tx, [id])).get(id);
-  // An edit may have taken the key away meanwhile.
-  if (schedule?.uid !== uid || !(await hasPingKey(tx, uid, keyHash))) return { outcome: 'unknown' };
-  const due = await recordWhatIsDue(tx, deps, schedule);
-  // A later reading than what was recorded: nothing of it is ahead.
-  const now = await databaseNow(tx);
-  const runs = await candidatesFor(tx, uid, report);
-  const match = matchReport(report, runs, { now, nextDueAt: due.ahead?.dueAt ?? null });
-  const taken = await writeReport(tx, { schedule, ahead: due.ahead, report, now }, match);
+  let read: Promise<RunRecord[]> | undefined;
+  const readEnded = () => (read ??= endedFor(tx, uid, report));
+  const open = await openFor(tx, uid, report);
+  const known = await matchOpenFirst(report, { open, readEnded }, { now, nextDueAt: null });
+  if (known.for === 'run' && !hasTimedOut(known.run)) return writeTo(tx, { report, now }, known.run);
+  const schedule = await findSchedule(tx, id);
+  if (!schedule) throw new Error(`schedule ${id} is not there, though its row is locked`);
+  const due = await recordWhatIsDue(tx, deps, schedule, now);
+  const isMore = (due.work.toClaim ?? 0) > 0;
+  const runs = { open: isMore ? await openFor(tx, uid, report) : open, readEnded };
+  const match = await matchOpenFirst(report, runs, { now: due.now, nextDueAt: due.ahead?.dueAt ?? null });
+  const taken = await writeReport(tx, { schedule, ahead: due.ahead, report, now: due.now }, match);
   return { ...taken, work: { ...due.work, effects: (due.work.effects ?? 0) + (taken.work?.effects ?? 0) } };
 }
 
@@ -88,7 +92,11 @@ async function writeReport(tx: Transaction, told: Reported, match: Match<RunReco
   return { ...taken, outcome: isNext ? 'early' : 'extra' };
 }
 
-async function writeTo(tx: Transaction, { report, now }: Reported, found: RunRecord): Promise<Taken> {
+async function writeTo(
+  tx: Transaction,
+  { report, now }: Pick<Reported, 'report' | 'now'>,
+  found: RunRecord,
+): Promise<Taken> {
   const from = await lockRun(tx, found.id);
   // It has expired, or was cancelled, since it was found.
   if (from?.status !== found.status) throw new TryAgain(`run ${found.id} ended while a report about it came`);
@@ -101,6 +109,7 @@ async function writeTo(tx: Transaction, { report, now }: Reported, found: RunRec
   const ended = isEnd(to.status) ? to : null;
   return { outcome: isEnd(from.status) ? 'late' : 'taken', ended, work: { effects: effects + judged } };
 }
+
 /** What judges it. Of one without a start nobody knows how long it took. */
 async function successOf(
   tx: Transaction,

@@ -19,7 +19,7 @@ import {
   skippedFires,
   walkDue,
 } from '../../core/time/plan-due.ts';
-import { fireTimes } from '../../core/time/fire-times.ts';
+import { type FireTimes, fireTimes } from '../../core/time/fire-times.ts';
 import { NotNow } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { holdRuns } from '../../store/runs/held-runs.ts';
@@ -40,6 +40,8 @@ export interface Edited {
   owed?: readonly Instant[];
   /** The schedule is being deleted. */
   isDeleted?: boolean;
+  /** Nothing changes: its job, which another scheduler runs, reports. */
+  isReported?: boolean;
 }
 
 interface Planning {
@@ -58,7 +60,7 @@ interface Planning {
  *
  * Maintenance keeps back what is due. An edit that leaves the fire times where they are leaves it to the tick after the maintenance. Any
  * other (a pause or a deletion too) decides at once: all that is due counts as missed, `catchUp` says which runs are recorded, and
- * they wait until the maintenance is over.
+ * they wait until the maintenance is over. A report records what is observed as ever, since nothing of it is sent.
  */
 export async function planBeforeUpdate(
   tx: Transaction,
@@ -70,11 +72,13 @@ export async function planBeforeUpdate(
   const owing = await owedOf(tx, edited);
   if (dueNow.length + owing.length === 0) return { effects: 0, recorded: 0 };
   const inMaintenance = (await readInstallation(tx)).mode !== 'works';
-  for (const { schedule, write, nextOccurrenceAt, isDeleted } of dueNow) {
+  for (const { schedule, write, nextOccurrenceAt, isDeleted, isReported } of dueNow) {
     const moved = movesTimes(schedule.definition, write.definition);
-    if (inMaintenance && !moved && write.definition.enabled && !isDeleted) continue;
+    const isKeptBack = inMaintenance && !moved && write.definition.enabled && !isDeleted;
+    const until = isKeptBack ? observedUntil(schedule, isReported) : Infinity;
+    if (nextOccurrenceAt >= until) continue;
     const skipped: Skips = skips.get(schedule.uid) ?? new Map<never, never>();
-    const period = { now, retentionDays, inMaintenance, skips: skipped, calendars };
+    const period = { now, until, retentionDays, inMaintenance, isReported, skips: skipped, calendars };
     const plan = await planWholly(schedule, nextOccurrenceAt, period);
     if (!plan) continue;
     const fires =
@@ -129,11 +133,16 @@ function missedCauses(due: readonly RunRecord[]): AlertCause[] {
 }
 
 /** Null: nothing changes, or nothing is due. The next fire of a paused schedule is kept, not due. */
-function dueOf({ schedule, write, isDeleted }: Edited, now: Instant) {
+function dueOf({ schedule, write, isDeleted = false, isReported = false }: Edited, now: Instant) {
   if (!schedule?.definition.enabled || !write) return null;
   const { nextOccurrenceAt } = schedule;
   if (nextOccurrenceAt === null || nextOccurrenceAt > now) return null;
-  return { schedule, write, nextOccurrenceAt, isDeleted: isDeleted ?? false };
+  return { schedule, write, nextOccurrenceAt, isDeleted, isReported };
+}
+
+/** What maintenance keeps back is only what is sent; an edit leaves the rest to the tick, too. */
+function observedUntil({ definition: { observe } }: Schedule, isReported: boolean): Instant {
+  return isReported && observe !== null ? (observe.until ?? Infinity) : -Infinity;
 }
 
 /** The occurrence whose moment has come and whose jitter has not passed: the new definition may not contain it. */
@@ -149,6 +158,15 @@ const SLICE_STEPS = 200;
 const MAX_SLICES = 100;
 /** No tick waits for these rows, and none catches up in its own time: a day of missed seconds takes some seconds. */
 const MAX_SLICES_IN_MAINTENANCE = 435;
+
+interface WholePeriod extends Pick<Planning, 'now' | 'retentionDays' | 'calendars'> {
+  /** Exclusive; the plan goes on from there. */
+  until: Instant;
+  inMaintenance: boolean;
+  isReported: boolean;
+  skips: Skips;
+}
+
 /**
  * Null if the old definition cannot be planned: then the edit mends it.
  * @throws NotNow if too much was missed: the tick plans it, in its own time.
@@ -156,29 +174,21 @@ const MAX_SLICES_IN_MAINTENANCE = 435;
 async function planWholly(
   schedule: Schedule,
   from: Instant,
-  {
-    now,
-    retentionDays,
-    inMaintenance,
-    skips,
-    calendars,
-  }: Pick<Planning, 'now' | 'retentionDays' | 'calendars'> & {
-    inMaintenance: boolean;
-    skips: Skips;
-  },
+  { now, until, retentionDays, inMaintenance, isReported, skips, calendars }: WholePeriod,
 ): Promise<Plan | null> {
   try {
     const { definition, plannedThrough } = schedule;
     const period = { now, horizon: horizonOf(now, retentionDays), plannedThrough, skips };
     const asked = definition.observe === null ? definition : { ...definition, expiresAfterSeconds: null };
-    const policy = inMaintenance ? { ...asked, ...MISSED_AT_ONCE } : asked;
-    const walk = walkDue(fireTimes(definition, schedule, calendars), policy, from, period);
+    const policy = inMaintenance && !isReported ? { ...asked, ...MISSED_AT_ONCE } : asked;
+    const times = fireTimes(definition, schedule, calendars);
+    const walk = walkDue(endingAt(times, until), policy, from, period);
     const slices = inMaintenance ? MAX_SLICES_IN_MAINTENANCE : MAX_SLICES;
     for (let slice = 0; slice < slices; slice += 1) {
       let steps = 0;
       const plan = walk.step(() => (steps += 1) <= SLICE_STEPS);
       if (plan?.isPartial) break;
-      if (plan) return plan;
+      if (plan) return goingOn(plan, times, until);
       await setImmediate();
     }
   } catch {
@@ -190,4 +200,20 @@ async function planWholly(
     `schedule ${schedule.id} has missed more fires than can be planned at once; ` +
       (inMaintenance ? 'they are planned once maintenance is over' : 'they are being planned now'),
   );
+}
+
+function endingAt(times: FireTimes, until: Instant): FireTimes {
+  if (until === Infinity) return times;
+  const next = (after: Instant) => {
+    const at = times.next(after);
+    return at !== null && at < until ? at : null;
+  };
+  return { ...times, next };
+}
+
+/** The cursor of a plan that ends before `until`. */
+function goingOn(plan: Plan, times: FireTimes, until: Instant): Plan {
+  if (until === Infinity || plan.nextOccurrenceAt !== null) return plan;
+  const at = times.next(until - 1);
+  return { ...plan, nextOccurrenceAt: at, nextFireAt: at === null ? null : times.dueAt(at) };
 }

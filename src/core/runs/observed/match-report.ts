@@ -23,16 +23,32 @@ export interface MatchedRun {
 export type Match<Run> = { for: 'run'; run: Run } | { for: 'next' | 'extra' | 'dropped' };
 
 /** A report may come so long before its moment. */
-const AHEAD_MS = 60_000;
+export const AHEAD_MS = 60_000;
 
-/**
- * Which run a report is for. `runs`: all observed ones of the schedule, or of each rule the first (`candidatesFor`); all that is due is
- * among them. `nextDueAt`: of the first moment that has no run yet, if it is observed.
- */
+interface Moment {
+  now: Instant;
+  /** Of the first moment that has no run yet, if it is observed. */
+  nextDueAt: Instant | null;
+}
+
+/** What `matchReport` says of all runs; those that have ended are asked for only where they may decide. */
+export async function matchOpenFirst<Run extends MatchedRun>(
+  report: Report,
+  { open, readEnded }: { open: readonly Run[]; readEnded: () => Promise<readonly Run[]> },
+  moment: Moment,
+): Promise<Match<Run>> {
+  const { kind, rid } = report;
+  const match = matchReport(report, open, moment);
+  const mayBeKnown = rid !== null && !(match.for === 'run' && match.run.executionId === rid);
+  const mayBeLate = match.for === 'extra' && kind !== 'start';
+  return mayBeKnown || mayBeLate ? matchReport(report, [...open, ...(await readEnded())], moment) : match;
+}
+
+/** Which run a report is for. `runs`: all observed ones of the schedule, or of each rule the first; all that is due is among them. */
 export function matchReport<Run extends MatchedRun>(
   { kind, rid }: Report,
   runs: readonly Run[],
-  { now, nextDueAt }: { now: Instant; nextDueAt: Instant | null },
+  { now, nextDueAt }: Moment,
 ): Match<Run> {
   const own = rid === null ? undefined : runs.find(({ executionId }) => executionId === rid);
   if (own) return { for: 'run', run: own };

@@ -1,10 +1,11 @@
 import { hash, randomBytes } from 'node:crypto';
 import { sql } from 'drizzle-orm';
+import type { Instant } from '../../../core/instant.ts';
 import type { KeyRing, SecretText } from '../../../core/secrets/key-ring.ts';
 import { openPingKey, sealPingKey } from '../../../core/secrets/ping-key-values.ts';
 import { texts, uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
-import { rowsOf } from '../../../postgres/sql/rows.ts';
+import { type InstantText, rowsOf, toInstant } from '../../../postgres/sql/rows.ts';
 
 const KEY_BYTES = 16;
 
@@ -48,19 +49,20 @@ export async function deletePingKeys(tx: Transaction, uids: readonly string[]): 
     DELETE FROM ping_keys WHERE schedule_uid = ANY (${uuids(uids)})`);
 }
 
-/** The schedule that has the key with this hash; null: it is unknown. */
-export async function findByPingKey(
-  db: Executor,
+/**
+ * The schedule that has the key with this hash, its row locked as an edit locks it, and the moment since when; null: the key is unknown,
+ * also where an edit took it away while its lock was waited for.
+ */
+export async function lockByPingKey(
+  tx: Transaction,
   keyHash: string,
-): Promise<{ uid: string; id: string } | null> {
-  const [row] = await rowsOf<{ uid: string; id: string }>(db)(sql`-- findByPingKey
-    SELECT s.uid, s.id FROM ping_keys k JOIN schedules s ON s.uid = k.schedule_uid WHERE k.key_hash = decode(${keyHash}, 'hex')`);
-  return row ?? null;
-}
-
-/** Whether the schedule, whose row is locked, still has that key. */
-export async function hasPingKey(tx: Transaction, uid: string, keyHash: string): Promise<boolean> {
-  return (await findByPingKey(tx, keyHash))?.uid === uid;
+): Promise<{ uid: string; id: string; now: Instant } | null> {
+  const [row] = await rowsOf<{ uid: string; id: string; now: InstantText }>(tx)(sql`-- lockByPingKey
+    WITH locked AS MATERIALIZED (
+      SELECT s.uid, s.id FROM ping_keys k JOIN schedules s ON s.uid = k.schedule_uid
+      WHERE k.key_hash = decode(${keyHash}, 'hex') FOR NO KEY UPDATE OF s, k
+    ) SELECT uid, id, clock_timestamp() AS now FROM locked`);
+  return row ? { ...row, now: toInstant(row.now) } : null;
 }
 
 /** By uid; without keys that no key of this process decrypts. They work all the same. */

@@ -3,6 +3,7 @@ import {
   type MatchedRun,
   type Report,
   type ReportKind,
+  matchOpenFirst,
   matchReport,
 } from '../../../../src/core/runs/observed/match-report.ts';
 
@@ -81,7 +82,7 @@ function expire(run: ModelRun): void {
 }
 
 describe('which run a report is for', () => {
-  it('is what the contract says, in any sequence of moments, reports and silence, of all runs and of the candidates', () => {
+  it('is what the contract says, in any sequence of moments, reports and silence, of all runs and of the candidates', async () => {
     const reached = new Map<string, number>();
     for (let seed = 1; seed <= 300; seed += 1) {
       const random = randomOf(seed);
@@ -104,10 +105,18 @@ describe('which run a report is for', () => {
         const report = { kind, rid: random(2) === 0 ? null : (RIDS[random(RIDS.length)] ?? null) };
         const next = random(4) === 0 ? null : made + every;
         const expected = asTheContractSays(report, runs, now, next);
-        for (const some of [[...runs].sort(() => random(3) - 1), candidates(runs, report)]) {
-          const match = matchReport(report, some, { now, nextDueAt: next });
+        const some = candidates(runs, report);
+        const readEnded = () => Promise.resolve(some.filter((run) => !isOpen(run)));
+        const moment = { now, nextDueAt: next };
+        for (const match of [
+          matchReport(
+            report,
+            [...runs].sort(() => random(3) - 1),
+            moment,
+          ),
+          await matchOpenFirst(report, { open: some.filter(isOpen), readEnded }, moment),
+        ])
           expect(match.for === 'run' ? match.run : match.for, `seed ${seed}, step ${step}`).toBe(expected);
-        }
         const which =
           typeof expected === 'string' ? expected : isExpired(expected) ? 'expired' : expected.status;
         reached.set(which, (reached.get(which) ?? 0) + 1);
