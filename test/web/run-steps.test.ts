@@ -33,6 +33,12 @@ it('waits and attempts follow each other without a gap, and an open run waits un
   ]);
 });
 
+it('a run that is still to come waits for its moment since it was asked for', () => {
+  expect(told(run({ createdAt: at(10), scheduledFor: at(3600) }))).toEqual([
+    ['Waits for its moment', 10, 60],
+  ]);
+});
+
 it('the last attempt of a run that failed for want of another says so, and what the target answered', () => {
   const error = { kind: 'http', message: 'the target answered 503', statusCode: 503 } as const;
   const attemptLog = [attempt(1, 0, 1, { error }), attempt(3, 5, 6, { error })];

@@ -17,11 +17,14 @@ export interface Step {
   attempt?: Attempt;
 }
 
-/** From the fire time to the end, or to `now` while it is open: each wait and each attempt, in the order of time. */
+/**
+ * From the fire time to the end, or to `now` while it is open: each wait and each attempt, in the order of time. Of a run that is
+ * still to come: since it was asked for.
+ */
 export function stepsOf(run: WholeRun, now: number): Step[] {
   const log = run.attemptLog.toSorted((a, b) => Date.parse(a.startedAt) - Date.parse(b.startedAt));
   const steps: Step[] = [];
-  let reached = Date.parse(run.scheduledFor);
+  let reached = Date.parse(isToCome(run, now) ? run.createdAt : run.scheduledFor);
   for (const [index, attempt] of log.entries()) {
     const from = Date.parse(attempt.startedAt);
     const to = Date.parse(attempt.finishedAt);
@@ -34,6 +37,10 @@ export function stepsOf(run: WholeRun, now: number): Step[] {
   }
   const last = lastStep(run, reached, now);
   return last ? [...steps, last] : steps;
+}
+
+function isToCome({ finishedAt, scheduledFor }: WholeRun, now: number): boolean {
+  return finishedAt === null && Date.parse(scheduledFor) > now;
 }
 
 function wait(from: number, to: number, text: string): Step {
@@ -108,7 +115,7 @@ function lastStep(run: WholeRun, reached: number, now: number): Step | null {
     const label = `${run.attempts}: under way`;
     return { ...step('attempt', 'busy', from, `Attempt ${run.attempts} is under way`), label };
   }
-  return step('wait', 'calm', reached, awaits(run));
+  return step('wait', 'calm', reached, isToCome(run, now) ? 'Waits for its moment' : awaits(run));
 }
 
 function awaits({ observed, queue }: WholeRun): string {
