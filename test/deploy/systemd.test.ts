@@ -15,6 +15,16 @@ describe('the unit', () => {
     expect(valueOf('StartLimitIntervalSec')).toBe('0');
   });
 
+  test('lets it ask which addresses the machine has, without which Node cannot say where it listens', () => {
+    // With HOST=0.0.0.0, as docs/deploying.md has it, the daemon ends otherwise as soon as it listens.
+    expect(valueOf('RestrictAddressFamilies')?.split(' ').sort()).toEqual([
+      'AF_INET',
+      'AF_INET6',
+      'AF_NETLINK',
+      'AF_UNIX',
+    ]);
+  });
+
   test('of a worker gives it twice its grace and 10 s more, and leaves alone what commands have left', () => {
     const work = readText('deploy/systemd/firelock-work.service').split('\n');
     expect(work).toEqual(expect.arrayContaining(['TimeoutStopSec=30', 'KillMode=process', 'Restart=always']));
