@@ -18,6 +18,7 @@ const LONG_IN_CI = [
       'daemon/background',
       'daemon/debian-cron',
       'daemon/shutdown',
+      'daemon/verify',
       'attacks/unread-answers',
       'attacks/every-route',
     ],

@@ -54,29 +54,16 @@ const PATHS = [
   ],
   ...['/docs/static/index.html', '/api/v1/schedules', '/api/v1/nothing', `${FIRED}?nope=1`],
 ];
+/** How a header may be written is tried there, two ways of it everywhere: that all paths read it alike is to be seen by these. */
+const waysOf = (headers: readonly string[], path: string) =>
+  path === '/api/v1/schedules' ? headers : headers.slice(0, 2);
 
 describe('without tokens', () => {
   test.each(PATHS)('a name that a stranger points here (DNS rebinding) gets nothing of %s', async (path) => {
-    for (const host of [
-      'evil.example',
-      'evil.example:8080',
-      'localhost.evil.example',
-      'evil.localhost',
-      '127.0.0.1.evil.example',
-      'localhost@evil.example',
-      'evil.example#localhost',
-      'localhost localhost',
-      '',
-      '127.1',
-      '2130706433',
-      '0.0.0.0',
-      '192.0.2.1',
-      '10.10.0.1',
-      '[::2]',
-      '[::ffff:127.0.0.1]',
-      'localhost:80:80',
-      'x'.repeat(5000),
-    ]) {
+    const strange =
+      'evil.example 192.0.2.1 evil.example:8080 localhost.evil.example evil.localhost 127.0.0.1.evil.example ' +
+      'localhost@evil.example evil.example#localhost 127.1 2130706433 0.0.0.0 10.10.0.1 [::2] [::ffff:127.0.0.1] localhost:80:80';
+    for (const host of waysOf([...strange.split(' '), 'localhost localhost', '', 'x'.repeat(5000)], path)) {
       const answer = await send(open, `GET ${path}`, [`Host: ${host}`]);
       expectHarmless(`Host: ${host.slice(0, 30)}`, answer, [403]);
       expect(answer.text).toContain('FIRELOCK_ALLOWED_HOSTS');
@@ -92,18 +79,10 @@ describe('without tokens', () => {
   });
 
   test.each(PATHS)('a page of this machine, or of a name that is listed, gets %s', async (path) => {
-    for (const host of [
-      ...[
-        'localhost',
-        'LOCALHOST:1',
-        'localhost.:8080',
-        '127.0.0.1',
-        '127.9.8.7:99',
-        '[::1]',
-        '[0:0::1]:8080',
-      ],
-      ...['cron.internal', 'Cron.Internal.:443', 'firelock:8080', '10.9.255.1', '[fd00:9:0::9]:80'],
-    ]) {
+    const ours =
+      'localhost cron.internal LOCALHOST:1 localhost.:8080 127.0.0.1 127.9.8.7:99 [::1] [0:0::1]:8080 ' +
+      'Cron.Internal.:443 firelock:8080 10.9.255.1 [fd00:9:0::9]:80';
+    for (const host of waysOf(ours.split(' '), path)) {
       const { status } = await send(open, `GET ${path}`, [`Host: ${host}`]);
       expect([host, status === 403]).toEqual([host, false]);
     }
@@ -163,15 +142,15 @@ describe.each([
 
   test('a page of another site can neither fire nor change anything, and its request leaves nothing but a line in the audit', async () => {
     const before = await rowCounts(api().sql);
-    for (const header of [
+    for (const [place, header] of [
       'Sec-Fetch-Site: cross-site',
+      'Origin: http://evil.example',
       'Sec-Fetch-Site: same-site',
       'Sec-Fetch-Site: ',
       'Sec-Fetch-Site: same-origin, cross-site',
       'Sec-Fetch-Site: SAME-ORIGIN',
       'Origin: null',
       'Origin: ',
-      'Origin: http://evil.example',
       `Origin: http://evil.example:${new URL(api().url).port}`,
       `Origin: http://${host()}.evil.example`,
       `Origin: http://evil.example@${host()}`,
@@ -181,9 +160,12 @@ describe.each([
       'Origin: http://127.0.0.1:1',
       'Origin: http://127.0.0.1',
       'Origin: file://',
-    ]) {
-      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'QUERY', 'TRACE'])
-        for (const path of [FIRED, `${FIRED}/fire`, '/api/v1/nothing', '/healthz'])
+    ].entries()) {
+      // Of these two whatever may be asked for; how the others are written does not depend on that.
+      for (const method of place < 2 ? ['POST', 'PUT', 'PATCH', 'DELETE', 'QUERY', 'TRACE'] : ['POST'])
+        for (const path of place < 2
+          ? [`${FIRED}/fire`, FIRED, '/api/v1/nothing', '/healthz']
+          : [`${FIRED}/fire`])
           expectHarmless(
             `${method} ${path} ${header}`,
             await send(api(), `${method} ${path}`, [...own(), header]),

@@ -1,3 +1,4 @@
+// @module-tag long
 import { beforeEach, expect, test } from 'vitest';
 import { databaseOfTest, receiverOfTest } from '../support/of-test.ts';
 import { readyDaemon } from '../support/daemon.ts';

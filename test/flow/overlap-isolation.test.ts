@@ -25,6 +25,7 @@ beforeEach(async () => {
   store = {
     url: url.href,
     database,
+    openDatabase,
     rows: <Row extends object>(statement: SQL) => database.run((db) => rowsOf<Row>(db)(statement)),
     drop,
   };
@@ -57,39 +58,36 @@ async function startApiHere(): Promise<Api> {
   return api;
 }
 
-describe.skipIf(THROUGH_POOLER).each(['repeatable read', 'serializable'])(
-  'where sessions begin as %s',
-  (isolation) => {
-    it.each(['ROLE', 'DATABASE'])(
-      'by ALTER %s, one of the fires at the same moment starts, under skip',
-      async (what) => {
-        await setDefault(what, isolation);
-        const [one, other] = await startTwo();
-        for (const round of ['first', 'second', 'third', 'fourth', 'fifth']) {
-          await one.put(round, { overlap: 'skip', url: receiver.url });
-          // Sessions are opened before, so that all begin at the same moment.
-          await Promise.all(Array.from({ length: 8 }, () => store.rows(sql`SELECT pg_sleep(0.1)`)));
-          await Promise.all(Array.from({ length: 8 }, (_, n) => (n % 2 === 0 ? one : other).fire(round)));
-          expect(await statusesOf(round)).toEqual(['pending 1', 'skipped 7']);
-        }
-      },
-    );
+describe.skipIf(THROUGH_POOLER).each([
+  ['repeatable read', 'ROLE'],
+  ['serializable', 'DATABASE'],
+])('where sessions begin as %s by ALTER %s', (isolation, what) => {
+  it('one of the fires at the same moment starts, under skip', async () => {
+    await setDefault(what, isolation);
+    const [one, other] = await startTwo();
+    for (const round of ['first', 'second', 'third']) {
+      await one.put(round, { overlap: 'skip', url: receiver.url });
+      // Sessions are opened before, so that all begin at the same moment.
+      await Promise.all(Array.from({ length: 8 }, () => store.rows(sql`SELECT pg_sleep(0.1)`)));
+      await Promise.all(Array.from({ length: 8 }, (_, n) => (n % 2 === 0 ? one : other).fire(round)));
+      expect(await statusesOf(round)).toEqual(['pending 1', 'skipped 7']);
+    }
+  });
 
-    it('statements read committed data, alone and in transactions, and the API answers', async () => {
-      await setDefault('ROLE', isolation);
-      const setting = sql`SELECT current_setting('transaction_isolation') AS value`;
-      expect(await store.rows(setting)).toEqual([{ value: 'read committed' }]);
-      expect(await store.database.transaction((tx) => rowsOf(tx)(setting))).toEqual([
-        { value: 'read committed' },
-      ]);
-      const api = await startApiHere();
-      const body = { cron: '0 0 1 1 *', target: { type: 'http', url: receiver.url } };
-      expect(await api.call('PUT', '/api/v1/schedules/one', body)).toMatchObject({ status: 201 });
-      expect(await api.call('POST', '/api/v1/schedules/one/fire', {})).toMatchObject({ status: 202 });
-      expect(await api.call('GET', '/api/v1/runs')).toMatchObject({ status: 200 });
-    });
-  },
-);
+  it('statements read committed data, alone and in transactions, and the API answers', async () => {
+    await setDefault(what, isolation);
+    const setting = sql`SELECT current_setting('transaction_isolation') AS value`;
+    expect(await store.rows(setting)).toEqual([{ value: 'read committed' }]);
+    expect(await store.database.transaction((tx) => rowsOf(tx)(setting))).toEqual([
+      { value: 'read committed' },
+    ]);
+    const api = await startApiHere();
+    const body = { cron: '0 0 1 1 *', target: { type: 'http', url: receiver.url } };
+    expect(await api.call('PUT', '/api/v1/schedules/one', body)).toMatchObject({ status: 201 });
+    expect(await api.call('POST', '/api/v1/schedules/one/fire', {})).toMatchObject({ status: 202 });
+    expect(await api.call('GET', '/api/v1/runs')).toMatchObject({ status: 200 });
+  });
+});
 
 async function setDefault(what: string, isolation: string): Promise<void> {
   await store.rows(sql.raw(`ALTER ${what} ${nameOf()} SET default_transaction_isolation = '${isolation}'`));

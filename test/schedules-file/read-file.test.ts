@@ -150,14 +150,14 @@ test(
   'a file of very many anchors and aliases is read in one walk, and each alias stands for the anchor before it',
   { tags: [ATTACK] },
   () => {
-    const count = 20_000;
+    const count = 10_000;
     const limits = Array.from(
       { length: count },
-      (_, at) => `- {id: l${at}, description: &a${at % 10_000} text ${at}}`,
+      (_, at) => `- {id: l${at}, description: &a${at % 5_000} text ${at}}`,
     );
     const schedules = Array.from(
       { length: count },
-      (_, at) => `- {id: s${at}, description: *a${at % 10_000}}`,
+      (_, at) => `- {id: s${at}, description: *a${at % 5_000}}`,
     );
     const { entries, faults } = readSchedulesFile(
       ['limits:', ...limits, 'schedules:', ...schedules, '- {id: unknown, description: *nothing}'].join('\n'),
@@ -165,7 +165,7 @@ test(
     );
     expect(faults.map(({ message }) => message)).toEqual([expect.stringContaining('nothing')]);
     // Of two anchors of one name, the later one counts.
-    expect(entries.schedules[5]?.fields['description']).toBe('text 10005');
+    expect(entries.schedules[5]?.fields['description']).toBe('text 5005');
     expect(entries.schedules).toHaveLength(count + 1);
   },
 );

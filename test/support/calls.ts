@@ -1,3 +1,6 @@
+import { gunzipSync } from 'node:zlib';
+import { request as requestOf } from 'undici';
+
 /** An answer of the API as it came. */
 interface Reply {
   status: number;
@@ -18,16 +21,24 @@ export interface Request {
   limitMs?: number;
 }
 
-/** One request; it rejects where no answer comes. */
+/** One request; it rejects where no answer comes. Not by `fetch`, which takes several times as long for it. */
 export async function send(url: string, method: string, request: Request = {}): Promise<Reply> {
   const { body, headers = {}, limitMs } = request;
-  const response = await fetch(url, {
+  const type = body === undefined ? {} : { 'content-type': 'application/json' };
+  const answer = await requestOf(url, {
     method,
-    headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-    ...(body === undefined ? {} : { body: bytesOf(body) }),
-    ...(limitMs === undefined ? {} : { signal: AbortSignal.timeout(limitMs) }),
+    headers: { 'accept-encoding': 'gzip', ...type, ...headers },
+    body: body === undefined ? null : bytesOf(body),
+    signal: limitMs === undefined ? null : AbortSignal.timeout(limitMs),
   });
-  return { status: response.status, headers: response.headers, text: await response.text() };
+  const answered = new Headers();
+  for (const [name, values = []] of Object.entries(answer.headers))
+    for (const value of [values].flat()) answered.append(name, value);
+  const text =
+    answered.get('content-encoding') === 'gzip' && method !== 'HEAD'
+      ? gunzipSync(await answer.body.bytes()).toString()
+      : await answer.body.text();
+  return { status: answer.statusCode, headers: answered, text };
 }
 
 /** As send(), with the answer parsed. */

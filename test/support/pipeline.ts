@@ -42,6 +42,8 @@ import { targetAt } from './targets.ts';
 export interface Store {
   url: string;
   database: Database;
+  /** Further pools of it; their sessions outlive the test, unless each round trip is to take longer. */
+  openDatabase: typeof openDatabase;
   rows: <Row extends object>(statement: SQL) => Promise<Row[]>;
   drop(): Promise<void>;
 }
@@ -51,10 +53,12 @@ export async function createStore({ delayMs = 0 } = {}): Promise<Store> {
   const migrated = await createMigratedDatabase();
   const way = delayMs > 0 ? await startPostgresProxy(migrated.url, { delayMs }) : null;
   const url = way?.url ?? migrated.url;
-  const database = way === null ? migrated.openDatabase(url, 5) : openDatabase(url, 5);
+  const open = way === null ? migrated.openDatabase : openDatabase;
+  const database = open(url, 5);
   return {
     url,
     database,
+    openDatabase: open,
     rows: <Row extends object>(statement: SQL) => database.run((db) => rowsOf<Row>(db)(statement)),
     drop: async () => {
       await database.close();

@@ -10,7 +10,7 @@ import {
   standardParts,
 } from '../../src/daemon/parts.ts';
 import { createLogger } from '../../src/observability/log/logger.ts';
-import { openDatabase } from '../../src/postgres/database.ts';
+import type { openDatabase } from '../../src/postgres/database.ts';
 import type { Turning } from '../../src/runtime/loop/loop.ts';
 import { loopsOf } from '../../src/runtime/service-table.ts';
 import { registerUnlessObserving } from '../../src/store/instances/instances.ts';
@@ -64,7 +64,7 @@ export async function volumeOfTest({ delayMs = 0, settings = {} }: VolumeOptions
       logger: createLogger('silent', new PassThrough()),
       onStuck: fail,
     },
-    { ...standardParts(), openDatabase: (...asked) => counting(openDatabase(...asked), statements) },
+    { ...standardParts(), openDatabase: (...asked) => counting(store.openDatabase(...asked), statements) },
   );
   const { lease, pools, targets, events, zoneData } = common;
   // A pass that failed has not done what it is measured by.

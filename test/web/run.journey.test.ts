@@ -1,3 +1,4 @@
+// @module-tag long
 import { expect, it } from 'vitest';
 import { newToken } from '../api/access/support.ts';
 import { startReceiver } from '../support/receiver.ts';

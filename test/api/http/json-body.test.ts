@@ -6,7 +6,7 @@ import { type Random, createRandom } from '../../chaos/random.ts';
 test('random bodies, most of them damaged, are read as JSON.parse reads the whole text', () => {
   const random = createRandom(20_261_120, 'bodies');
   const count = { valid: 0, invalid: 0 };
-  for (let round = 0; round < 15_000; round += 1) {
+  for (let round = 0; round < 6_000; round += 1) {
     const text = damaged(random, body(random));
     const whole = parsed(text);
     const read = readOrRefused(text);
@@ -26,7 +26,7 @@ test('random bodies, most of them damaged, are read as JSON.parse reads the whol
     }
     if (!sources.every((source) => text.includes(source))) expect([text, sources]).toEqual([text, 'in it']);
   }
-  expect(Math.min(count.valid, count.invalid)).toBeGreaterThan(2_500);
+  expect(Math.min(count.valid, count.invalid)).toBeGreaterThan(1_000);
 });
 
 const NAMES = ['"payload"', '"items"', '"p\\u0061yload"', '"result"', '"r\\u0065sult"', '"a"', '"b"'];

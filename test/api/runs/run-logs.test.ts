@@ -158,7 +158,7 @@ describe('of one attempt', () => {
 
   test('very many small appends are few rows, and very many gaps are not rows without end', async () => {
     const run = await claimedRun(api);
-    await appendAll(run, 6_000, 10);
+    await appendAll(run, 6_000, 50);
     expect((await rowsOf(run)).length).toBe(4);
     const small = await startApi(api.databaseUrl, { runLogKib: 8 });
     try {

@@ -81,8 +81,8 @@ describe('an effect of an end', () => {
     await follow(one, 'child', 'parent');
     await follow(one, 'dear', 'parent', { overlap: 'queue' });
     await follow(one, 'all', '*');
-    const left = await leaveEnds('parent', 500);
-    await leaveRuns(store, 'parent', { count: 200 });
+    const left = await leaveEnds('parent', 250);
+    await leaveRuns(store, 'parent', { count: 100 });
     await Promise.all([one.start(), other.start()]);
     const ends = [...left, ...(await endsOf('parent'))].sort();
     await noneLeft();
@@ -300,7 +300,7 @@ describe('an effect that needs a row which another transaction has locked', () =
       await put(instance, 'other');
       await follow(instance, 'locked', 'parent', { overlap });
       await follow(instance, 'child', 'other');
-      const ends = await leaveEnds('parent', 1_500);
+      const ends = await leaveEnds('parent', 600);
       let others: string[] = [];
       await whileLocked('locked', async () => {
         await Promise.all([instance.start(), second.start()]);

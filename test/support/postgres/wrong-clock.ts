@@ -32,6 +32,7 @@ export async function wronglyTimedStore(): Promise<WronglyTimed> {
   return {
     url,
     database,
+    openDatabase,
     rows: <Row extends object>(statement: Parameters<Store['rows']>[0]) =>
       database.run((db) => rowsOf<Row>(db)(statement)),
     drop: () => database.close(),
