@@ -11,18 +11,17 @@ const LONG_IN_CI = [
   // Receivers and workers in all languages; the command that works.
   ...['other-languages', 'vectors', 'worker'].map((name) => `test/client/${name}.test.ts`),
   'test/cli/work',
-  // What takes a fourth of the processor's time, and breaks seldom: whole daemons and programs.
-  ...['examples', 'local-postgres', 'docs', 'daemon/access', 'daemon/secrets'].map((name) => `test/${name}`),
+  // What takes a fourth of the processor's time, and breaks seldom: whole daemons and programs; and what is very much.
+  ...['examples', 'local-postgres', 'docs', 'daemon/access', 'daemon/secrets', 'flow/backlogs'].map(
+    (name) => `test/${name}`,
+  ),
   ...[
-    ...[
-      'daemon/background',
-      'daemon/debian-cron',
-      'daemon/shutdown',
-      'daemon/verify',
-      'attacks/unread-answers',
-      'attacks/every-route',
-    ],
-    ...['postgres/connection/hosts', 'postgres/dump', 'flow/backlogs/replaced', 'recovery/hostile-rows'],
+    ...['background', 'debian-cron', 'hostile-lane', 'shutdown', 'traces', 'verify'].map(
+      (name) => `daemon/${name}`,
+    ),
+    ...['attacks/unread-answers', 'attacks/every-route', 'api/http/pages', 'recovery/hostile-rows'],
+    ...['postgres/connection/hosts', 'postgres/dump', 'store/alerts/messages', 'flow/calendar-walks'],
+    'flow/effects/effects-in-parts',
     ...['bulk', 'calendars', 'limits', 'maintenance', 'pauses', 'resume', 'schedules-file', 'skips'].map(
       (name) => `daemon/schedules/${name}`,
     ),

@@ -1,3 +1,4 @@
+// @module-tag long
 import postgres from 'postgres';
 import { expect, it, onTestFinished } from 'vitest';
 import { isoInstant } from '../../src/core/instant.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 import { expect, test } from 'vitest';
 import { attributesOf, startCollector } from '../observability/traces/collector.ts';
 import { daemonHere } from '../support/daemon-here.ts';

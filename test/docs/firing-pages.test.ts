@@ -1,3 +1,4 @@
+// @module-tag long
 import { expect, onTestFinished, test } from 'vitest';
 import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';
 import { type DaemonHere, daemonHere } from '../support/daemon-here.ts';

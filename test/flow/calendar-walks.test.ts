@@ -1,4 +1,5 @@
 // @module-tag attack
+// @module-tag long
 import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';

@@ -1,3 +1,4 @@
+// @module-tag long
 import { describe, expect, test } from 'vitest';
 import { newToken } from '../access/support.ts';
 import { type Json, SCHEDULE, TARGET, sharedApi } from '../api.ts';

@@ -1,4 +1,5 @@
 // @module-tag attack
+// @module-tag long
 import { sql } from 'drizzle-orm';
 import { beforeEach, expect, it } from 'vitest';
 import type { Definition } from '../../../src/core/schedules/schedule.ts';

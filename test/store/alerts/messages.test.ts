@@ -1,4 +1,5 @@
 // @module-tag attack
+// @module-tag long
 import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { putNotifier } from '../../support/notifiers.ts';
