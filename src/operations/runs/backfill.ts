@@ -9,7 +9,6 @@ import type { Calendars } from '../../core/exclusions/calendar-history.ts';
 import { calendarReachOf } from '../../core/days/day-times.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { OfSchedule } from '../../core/runs/new-run.ts';
-import { queueOfLane } from '../../core/runs/run-lane.ts';
 import { isObservedAt } from '../../core/schedules/observe.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import { calendarIdsOf } from '../../core/timing/timing.ts';
@@ -23,6 +22,7 @@ import type { Auditor } from '../../store/audit/record-audit.ts';
 import { type BackfillFire, recordBackfillUnderLock } from '../../store/runs/backfill-runs.ts';
 import { wholeSince } from '../../store/reports/occurrence-rows.ts';
 import { type KnownCalendars, readCalendars } from '../../store/calendars/calendar-histories.ts';
+import { workOfNew } from '../../store/runs/save-runs.ts';
 import { findSchedule, lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { shareCalendarsOf } from '../calendars/named-calendars.ts';
 import { BEFORE_ALL, expectedByVersions } from '../expected-by-versions.ts';
@@ -76,11 +76,7 @@ export async function backfill(deps: BackfillDeps, request: BackfillRequest): Pr
     // The schedule, or a calendar that it names, was edited: its occurrences have changed.
     if (recorded === null) continue;
     const { created, rules } = recorded;
-    wakeFor(deps.wake, {
-      toClaim: created,
-      toPull: created > 0 && rules.some(({ lane }) => queueOfLane(lane) !== null),
-      toAdmit: created > 0 && rules.some(({ limitId }) => limitId !== null),
-    });
+    if (created > 0) wakeFor(deps.wake, { ...workOfNew(rules), toClaim: created });
     return { created, existing: fires.length - created, remainingFrom };
   }
   throw new NotNow(`schedule ${request.scheduleId} is changed too often at the moment; try again later`);

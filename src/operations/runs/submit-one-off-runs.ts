@@ -4,7 +4,7 @@
  * If the process dies here: all are there or none; any instance may claim them.
  */
 import { NO_SHARES } from '../../core/access/scope-shares.ts';
-import { laneInScope, queueOfLane } from '../../core/runs/run-lane.ts';
+import { laneInScope } from '../../core/runs/run-lane.ts';
 import type { Instant } from '../../core/instant.ts';
 import { type Batch, bodyHashOf, type OneOffRun } from '../../core/runs/one-off-run.ts';
 import { isEnd, randomRunId } from '../../core/runs/run.ts';
@@ -14,7 +14,7 @@ import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import { hasSecrets, sameSecrets } from '../../core/schedules/target-secrets.ts';
 import { yieldToEventLoop } from '../../runtime/loop/slices.ts';
-import { wakeFor, type Work } from '../../runtime/loop/wake.ts';
+import { allWork, wakeFor, type Work } from '../../runtime/loop/wake.ts';
 import { databaseNow, NO_SCHEDULE } from '../../postgres/sql/rows.ts';
 import { countDependencies } from '../../store/effects/dependents.ts';
 import { writeEffects } from '../../store/effects/insert-effects.ts';
@@ -30,7 +30,7 @@ import { presentAmong } from '../../store/runs/lock-runs.ts';
 import { keepDefinitions, ONE_OFF_VERSION } from '../../store/runs/run-tags.ts';
 import { findTargets } from '../../store/runs/search/find-runs.ts';
 import { runsSeen } from '../../store/scopes/in-scope.ts';
-import { recordRuns } from '../../store/runs/save-runs.ts';
+import { recordRuns, workOfNew } from '../../store/runs/save-runs.ts';
 import type { TargetRegistry } from '../../targets/registry.ts';
 import { unknownNamesOf } from '../references.ts';
 import type { RunActionDeps } from './act-on-runs.ts';
@@ -115,12 +115,7 @@ async function accept(
     runs: drafts.map(({ id, created: isNew }) => ({ id, created: isNew })),
     batchId,
     recorded: toRecord.length,
-    work: {
-      effects: released.effects,
-      toClaim: released.toClaim + ready.length,
-      toPull: released.toPull || ready.some(({ lane }) => queueOfLane(lane) !== null),
-      toAdmit: released.toAdmit || ready.some(({ limitId }) => limitId !== null),
-    },
+    work: allWork([released, workOfNew(ready)]),
   };
 }
 
@@ -131,7 +126,7 @@ async function countEnded(tx: Transaction, dependencies: readonly RunRecord[]) {
   const counted = await countDependencies(tx, ends);
   const left = ended.filter(({ id }) => counted.unfinished.has(id));
   const effects = left.map((run) => ({ kind: 'dependents' as const, run }));
-  return { ...counted, effects: counted.effects + (await writeEffects(tx, effects)) };
+  return allWork([counted, { effects: await writeEffects(tx, effects) }]);
 }
 
 /** @throws CannotAccept if a key was used with another body */

@@ -6,9 +6,9 @@ import type { Transaction } from '../../postgres/executor.ts';
 import { BOUND_COLUMNS, recordedBounds } from '../runs/bounds/bound-columns.ts';
 import {
   AS_OBSERVED,
+  isObserved,
   OBSERVED_COLUMNS,
   OBSERVED_VALUES,
-  isObserved,
 } from '../runs/observed/observed-columns.ts';
 import { EXPIRY_COLUMNS, recordedExpiry } from '../runs/begin-by.ts';
 import { isPull } from '../runs/queue-lanes.ts';
@@ -17,26 +17,20 @@ import { isReady } from '../runs/ready.ts';
 import { laneOfRun } from '../scopes/scoped-lanes.ts';
 import { stepTo } from '../runs/step-to.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
+import type { Work } from '../../runtime/loop/wake.ts';
 import type { Effect } from './effect-rows.ts';
 import { type FollowerPair, lockFollowers, nextPairs, writePairEffects } from './follower-pairs.ts';
 import { follows } from './followers.ts';
 
-interface AfterRuns {
+interface AfterRuns extends Work {
   /** Runs that are ready to be sent. */
   toSend: readonly ReadyRun[];
-  /** Others that may be claimed, now or once they are due, and whether workers may pull some of them. */
-  toClaim: number;
-  toPull: boolean;
-  /** Runs that wait for a place of their limit. */
-  toAdmit: boolean;
   /** Schedules with a run that waits until it is judged; their rows are locked. */
   toJudge: string[];
   /** Effects about one follower that is locked by another transaction. */
   passedOver: readonly Effect[];
   /** Ends with more followers than this transaction has seen to, and how far they are done. */
   begun: readonly Effect[];
-  /** Effects that it wrote: one for each end and each follower that is locked. */
-  effects: number;
 }
 
 /**
@@ -50,9 +44,10 @@ export async function recordAfterRuns(
   ends: readonly Effect[],
   scopeShares: ScopeShares = NO_SHARES,
 ): Promise<AfterRuns> {
-  if (ends.length === 0) return NOTHING;
+  if (ends.length === 0) return { toSend: [], toJudge: [], passedOver: [], begun: [] };
   const { pairs, begun } = await nextPairs(tx, ends);
   const { free, locked } = await lockFollowers(tx, pairs);
+  // One for each end and each follower that is locked.
   const effects = await writePairEffects(
     tx,
     pairs.filter(({ followerUid }) => locked.has(followerUid)),
@@ -76,17 +71,6 @@ export async function recordAfterRuns(
     effects,
   };
 }
-
-const NOTHING: AfterRuns = {
-  toSend: [],
-  toClaim: 0,
-  toPull: false,
-  toAdmit: false,
-  toJudge: [],
-  passedOver: [],
-  begun: [],
-  effects: 0,
-};
 
 interface InsertedRow extends ReadyRun {
   ready: boolean;

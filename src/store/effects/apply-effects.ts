@@ -1,10 +1,11 @@
 import type { ScopeShares } from '../../core/access/scope-shares.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
 import type { Transaction } from '../../postgres/executor.ts';
+import { allWork, type Work } from '../../runtime/loop/wake.ts';
 import { type AppliedCauses, applyCauses } from '../alerts/apply-causes.ts';
 import { passOnUndelivered } from '../alerts/undelivered.ts';
 import type { ReadyRun } from '../runs/claims/claim-if-ready.ts';
-import { type JudgedOverlaps, judgeOverlapsUnderLock } from '../runs/overlaps.ts';
+import { type JudgedOverlaps, judgeOverlapsUnderLock, workOf } from '../runs/overlaps.ts';
 import { workOfChanges } from '../runs/save-runs.ts';
 import { lockFreeSchedules } from '../schedules/search/find-schedules.ts';
 import { recordAfterRuns } from './after-runs.ts';
@@ -13,7 +14,7 @@ import { deleteEffects, type Effect, moveBehind } from './effect-rows.ts';
 import { writeOverlapEffects } from './insert-effects.ts';
 import { reopenDependents } from './reopen-dependents.ts';
 
-export interface AppliedEffects {
+export interface AppliedEffects extends Required<Work> {
   /** Done, and deleted. */
   done: readonly Effect[];
   /** Another transaction has locked a row that one of these needs: try again. */
@@ -38,15 +39,8 @@ export interface AppliedEffects {
   reopened: readonly string[];
   /** Followers that are ready to be sent; `toClaim` counts other runs. */
   toSend: readonly ReadyRun[];
-  toClaim: number;
-  toPull: boolean;
-  toAdmit: boolean;
-  /** Effects that these effects have written. */
-  effects: number;
   /** Episodes that were opened and closed. */
   alerts: Pick<AppliedCauses, 'opened' | 'closed'>;
-  /** Messages of notifiers that gather from now on. */
-  messages: number;
 }
 
 interface ApplyingDeps {
@@ -79,7 +73,11 @@ export async function applyEffects(
     reopened.effects,
   );
   const { judged } = overlaps;
-  const toSend = alerts.messages.toSend + passedOn.messages.toSend;
+  const told: Work = {
+    effects: alerts.effects,
+    toClaim: alerts.messages.toSend + passedOn.messages.toSend,
+    messages: alerts.messages.gathering + passedOn.messages.gathering,
+  };
   const begun = [
     ...counted.begun,
     ...followed.begun,
@@ -114,18 +112,8 @@ export async function applyEffects(
     failed: counted.failed,
     reopened: reopened.changes.map(({ to }) => to.id),
     toSend: followed.toSend,
-    toClaim: counted.toClaim + followed.toClaim + judged.started + toSend + opened.toClaim,
-    toPull: counted.toPull || followed.toPull || judged.toPull || opened.toPull,
-    toAdmit: counted.toAdmit || followed.toAdmit || judged.toAdmit || opened.toAdmit,
-    effects:
-      counted.effects +
-      followed.effects +
-      judged.effects +
-      overlaps.effects +
-      alerts.effects +
-      opened.effects,
+    ...allWork([counted, followed, workOf(judged), overlaps, told, opened]),
     alerts,
-    messages: alerts.messages.gathering + passedOn.messages.gathering,
   };
 }
 

@@ -5,23 +5,18 @@ import { bigints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow, rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { isPull } from '../runs/queue-lanes.ts';
+import type { Work } from '../../runtime/loop/wake.ts';
 import { lockOpenRuns, presentAmong } from '../runs/lock-runs.ts';
 import { saveLockedRuns } from '../runs/save-runs.ts';
 import { stepTo } from '../runs/step-to.ts';
 
-interface Counted {
-  /** Runs that may be claimed now, and whether workers may pull some of them. */
-  toClaim: number;
-  toPull: boolean;
-  /** Some of them wait for a place of their limit first. */
-  toAdmit: boolean;
+interface Counted extends Work {
   /** Runs that failed, since one they need did not succeed. */
   failed: string[];
   /** Ends that are not counted everywhere yet: a dependent is locked by another transaction, or there are very many. */
   unfinished: ReadonlySet<string>;
   /** Those of them with very many dependents, of which some were counted. */
   begun: ReadonlySet<string>;
-  effects: number;
 }
 
 /**
@@ -39,7 +34,7 @@ export async function countDependencies(
   ends: readonly EndedDependency[],
   share = MAX_EDGES,
 ): Promise<Counted> {
-  if (ends.length === 0) return NOTHING_COUNTED;
+  if (ends.length === 0) return { failed: [], unfinished: new Set(), begun: new Set() };
   const edges = await openEdges(tx, ends, share);
   const free = await lockDependents(tx, edges);
   const counted = edges.filter(({ run_id }) => free.has(run_id));
@@ -70,16 +65,6 @@ function cutEnds(ends: readonly EndedDependency[], edges: readonly EdgeRow[], sh
   const byEnd = Map.groupBy(edges, ({ depends_on }) => depends_on);
   return all.filter((runId) => (byEnd.get(runId)?.length ?? 0) >= share);
 }
-
-const NOTHING_COUNTED: Counted = {
-  toClaim: 0,
-  toPull: false,
-  toAdmit: false,
-  failed: [],
-  unfinished: new Set(),
-  begun: new Set(),
-  effects: 0,
-};
 
 interface ReleasedRow {
   id: string;

@@ -24,6 +24,15 @@ export interface RunChange {
   success?: JudgedSuccess | null;
 }
 
+/** The work that new runs leave which may be claimed. */
+export function workOfNew(runs: readonly Pick<RunRecord, 'lane' | 'limitId'>[]): Work {
+  return {
+    toClaim: runs.length,
+    toPull: runs.some(({ lane }) => queueOfLane(lane) !== null),
+    toAdmit: runs.some(({ limitId }) => limitId !== null),
+  };
+}
+
 /** The work that these changes leave after the commit. */
 export function workOfChanges(changes: readonly RunChange[], effects: number): Required<Work> {
   const pending = changes.filter(({ to }) => to.status === 'pending');
