@@ -14,9 +14,10 @@ import {
   lockFallbacks,
   NOTIFIER_ROWS,
   readFallbacks,
+  recordTestMessage,
   type StoredNotifier,
+  waitForTestMs,
 } from '../store/notifiers/rows.ts';
-import { recordTestMessage, waitForTestMs } from '../store/notifiers/test-message.ts';
 import { abandonOpenRuns } from '../store/runs/ends/abandon-runs.ts';
 import type { Asked, NamedDeps, NamedFault, NamedKind } from './named-changes.ts';
 import { beyondScope, type Scope, sees, seesAllOf } from '../core/access/scope.ts';

@@ -1,29 +1,29 @@
 import type { Batch, OneOffRun } from '../../core/runs/one-off-run.ts';
 import { MAX_DEPENDENCIES_PER_CALL } from '../../operations/runs/one-off-drafts.ts';
 import { isoInstant } from '../../core/instant.ts';
-import { findBatch } from '../../store/runs/search/find-batch.ts';
+import { findBatch } from '../../store/runs/run-tags.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
 import {
+  acceptOrRefuse,
   batchFaults,
   dependencyFaults,
   type OneOffFaults,
-  acceptOrRefuse,
   oneOffRun,
 } from './one-off-inputs.ts';
 import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';
 import { type Fault, invalid, noSuch, unavailable } from '../http/problem.ts';
 import { type FileRules, fileRules } from '../targets/secret-files.ts';
 import { answerRun } from './answers.ts';
-import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
+import { BODY_PROBLEMS, json, problems, TAGS } from '../http/response-schemas.ts';
 import {
-  type OneOffItemInput,
   batchAnswer,
-  besideRuns,
   batchIdParams,
+  besideRuns,
   oneOffBatchAnswer,
   oneOffBatchInput,
+  type OneOffItemInput,
   oneOffItemInput,
   oneOffRunInput,
 } from './one-off-schemas.ts';

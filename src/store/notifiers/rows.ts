@@ -1,12 +1,16 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { handoffOf, type Notifier } from '../../core/alerts/notifier.ts';
-import { isoInstant } from '../../core/instant.ts';
+import { handoffOf, isSlackItself, messageRun, type Notifier } from '../../core/alerts/notifier.ts';
+import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { texts } from '../../postgres/sql/arrays.ts';
-import { NO_SCHEDULE, recordsOf, rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
-import type { HandoffTarget } from '../../core/schedules/schedule.ts';
+import { NO_SCHEDULE, onlyColumnOf, recordsOf, rowsOf } from '../../postgres/sql/rows.ts';
+import { type HandoffTarget, PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { rowBytes } from '../../postgres/sql/page-room.ts';
 import { deleteNamed, type NamedRows } from '../names/find-named.ts';
+import type { Message } from '../../core/alerts/message.ts';
+import { payloadOf } from '../../core/alerts/texts/channels.ts';
+import { randomRunId } from '../../core/runs/run.ts';
+import { recordRuns } from '../runs/save-runs.ts';
 
 /** All that are enabled, by their ids. */
 export function readNotifiers(tx: Executor): Promise<Notifier[]> {
@@ -102,4 +106,31 @@ export async function keepNotifierVersion(
     INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition, edition)
     VALUES (${uid}, ${version}, ${NO_SCHEDULE}, ${change}, ${isoInstant(updatedAt)}::timestamptz,
       ${JSON.stringify(handoffOf(target))}::jsonb, gen_random_uuid())`);
+}
+
+const MOST_A_MINUTE = 10;
+
+/** How long until another test of this notifier may be sent, over all instances; 0: it may be sent now. */
+export async function waitForTestMs(tx: Transaction, notifierId: string, now: Instant): Promise<number> {
+  const [tenth] = await tx.execute<{ ago: number }>(sql`-- waitForTestMs
+    SELECT extract(epoch FROM ${isoInstant(now)}::timestamptz - created_at)::float8 * 1000 AS ago
+    FROM messages
+    WHERE created_at > ${isoInstant(now)}::timestamptz - interval '1 minute'
+      AND notifier_id = ${notifierId} AND event = 'test'
+    ORDER BY created_at DESC OFFSET ${MOST_A_MINUTE - 1} LIMIT 1`);
+  return tenth === undefined ? 0 : Math.max(1, 60_000 - tenth.ago);
+}
+
+/** Records a message of the event `test`, which gathers nothing and may be sent at once. Answers the id of its run. */
+export async function recordTestMessage(tx: Transaction, notifier: Notifier, now: Instant): Promise<string> {
+  const id = randomRunId(now);
+  const about = { alerts: [], more: 0, fallbackFor: null };
+  const message: Message = { notifier: notifier.id, event: 'test', at: now, ...about };
+  const run = { id, status: 'pending', dueAt: now, priority: PRIORITY_RANK.normal } as const;
+  const ownPayload = payloadOf(notifier.channel, message, isSlackItself(notifier));
+  await recordRuns(tx, [messageRun(notifier, { ...run, ownPayload }, now)]);
+  await tx.execute(sql`-- recordTestMessage
+    INSERT INTO messages (run_id, notifier_id, event, gathers_until, created_at)
+    VALUES (${id}, ${notifier.id}, 'test', NULL, ${isoInstant(now)}::timestamptz)`);
+  return id;
 }

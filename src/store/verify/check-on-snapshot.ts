@@ -3,9 +3,8 @@ import { isStatementCancelled } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { type Check, SETTLED_SECONDS } from './check.ts';
-import { RUN_CHECKS } from './run-checks.ts';
+import { RUN_CHECKS, WORK_CHECKS } from './run-checks.ts';
 import { SCHEDULE_CHECKS } from './schedule-checks.ts';
-import { WORK_CHECKS } from './work-checks.ts';
 
 interface CheckResult {
   name: string;
