@@ -5,7 +5,7 @@ export const HUNG_AFTER_MS = 120_000;
 
 /** Between two questions: soon for what happens soon, and seldom enough that the questions leave the processor to what they ask about. */
 const FIRST_PAUSE_MS = 5;
-const LONGEST_PAUSE_MS = 50;
+const LONGEST_PAUSE_MS = 100;
 
 /** Asks again and again until the answer is not null. Of a test its own time limit is the only one. */
 export async function until<T>(ask: () => Promise<T | null> | T | null, limitMs = Infinity): Promise<T> {
