@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { sendGood } from '../support/calls.ts';
 import { type Verdict, check } from './checker/checker.ts';
 import { type FaultCluster, startFaultCluster } from './cluster/cluster.ts';
+import { observeCommands } from './cluster/command-observer.ts';
 import { FOLLOWER_ID, POISON_ID, dumpDatabase } from './cluster/dump.ts';
 import { startFaultProxy } from './cluster/fault-proxy.ts';
 import { type FaultDeps, healAll } from './faults/faults.ts';
@@ -18,11 +19,14 @@ import { FAULTLESS, type Rates, type Receiver, startReceiver } from './cluster/r
 import { startPulse } from './cluster/pulse.ts';
 import { SHORT, type Times, settingsOf, variablesOf } from './times.ts';
 import { type TargetProxy, startTargetProxy } from './cluster/target-proxy.ts';
+import { type Worker, createWorker } from './cluster/workers.ts';
 
 export interface CampaignOptions {
   seed: number;
   schedules: number;
   instances: number;
+  /** `firelock work`, which run commands; unless given, none. */
+  workers?: number;
   editEveryMs: number;
   /** Wait between two schedules fired by hand; Infinity: none are. */
   fireEveryMs: number;
@@ -78,6 +82,9 @@ interface Stage {
   receiver: Receiver;
   target: TargetProxy;
   instances: Instance[];
+  workers: Worker[];
+  /** Of the commands. */
+  journal: string;
   load: Load;
 }
 
@@ -96,15 +103,16 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     await quiet(stage);
     const stats = await statsOf(stage.instances);
     const dump = await dumpDatabase(stage.cluster.url);
+    const commands = features.commands ? await commandsOf(stage, disturbances) : null;
     await options.afterwards?.(faultDepsOf(stage));
-    for (const instance of stage.instances) instance.signal('SIGTERM');
-    await Promise.all(stage.instances.map((instance) => instance.gone()));
+    for (const one of [...stage.workers, ...stage.instances]) one.signal('SIGTERM');
+    await Promise.all([...stage.workers, ...stage.instances].map((one) => one.gone()));
     await pulse.stop();
     const { arrivals, lookups, notices } = await stage.receiver.end();
     const { edits, fires, limits } = stage.load;
     const { beats } = pulse;
     const seen = { arrivals, lookups, notices, notifier: features.notifiers ? NOTIFIER : null };
-    const observed = { edits, limits, fires, ...seen, disturbances, beats, dump, stats };
+    const observed = { edits, limits, fires, ...seen, disturbances, commands, beats, dump, stats };
     const settings = settingsOf(options.times ?? SHORT);
     const history = { settings, healedAt, ...observed, instances: checks };
     const verdict = check(history);
@@ -154,6 +162,14 @@ async function setUp(
       await instance.gone();
     });
   }
+  const workers: Worker[] = [];
+  const urls = instances.map(({ url }) => url);
+  for (let number = 1; number <= (options.workers ?? 0); number += 1) {
+    const worker = await createWorker({ name: `w${number}`, root: options.root, urls, directory });
+    workers.push(worker);
+    closing.push(() => worker.close());
+  }
+  const journal = join(directory, 'commands');
   const random = createRandom(options.seed, 'load');
   const { schedules, editEveryMs, fireEveryMs, definitionOf } = options;
   const load = createLoad({
@@ -162,13 +178,14 @@ async function setUp(
     fireEveryMs,
     ...(definitionOf === undefined ? {} : { definitionOf }),
     receiverPort: target.port,
+    journal: workers.length === 0 ? null : journal,
     random,
     instances,
   });
-  return { options, cluster, receiver, target, instances, load };
+  return { options, cluster, receiver, target, instances, workers, journal, load };
 }
 
-async function begin({ options, cluster, instances, load }: Stage): Promise<Features> {
+async function begin({ options, cluster, instances, workers, load }: Stage): Promise<Features> {
   for (const instance of instances) instance.start();
   const ready = await Promise.all(instances.map((instance) => instance.becomesReady(HUNG_AFTER_MS)));
   if (ready.includes(false)) throw new Error('the instances did not become ready');
@@ -178,6 +195,8 @@ async function begin({ options, cluster, instances, load }: Stage): Promise<Feat
   await createFollower(instances);
   const features = await load.features();
   await load.create(features);
+  if (!features.commands) workers.splice(0);
+  for (const worker of workers) worker.start();
   if ((await cluster.admin(POISON)) === undefined) throw new Error('the poisoned row could not be made');
   options.say(`${options.schedules} schedules at ${instances.length} instances; ${JSON.stringify(features)}`);
   await sleep(WARM_UP_MS);
@@ -199,10 +218,21 @@ async function disturb({ options, load, ...stage }: Stage, disturbances: Disturb
   await editing?.stop();
 }
 
-function faultDepsOf({ options, cluster, receiver, target, instances }: Stage): FaultDeps {
+/** What befell workers is no disturbance of the instances. */
+async function commandsOf({ workers, journal, instances }: Stage, disturbances: Disturbance[]) {
+  const names = new Set(workers.map(({ name }) => name));
+  const commands = await observeCommands(workers, journal, instances[0]?.url ?? '');
+  const isOfWorker = ({ instance }: Disturbance) => names.has(instance);
+  const faults = disturbances.filter(isOfWorker);
+  disturbances.splice(0, Infinity, ...disturbances.filter((one) => !isOfWorker(one) || one.kind === 'ended'));
+  return { ...commands, faults };
+}
+
+function faultDepsOf({ options, cluster, receiver, target, instances, workers }: Stage): FaultDeps {
   const random = createRandom(options.seed, 'nemesis');
   const { ttlSeconds } = options.times ?? SHORT;
-  return { cluster, receiver, target, instances, random, ttlMs: ttlSeconds * 1000, say: options.say };
+  const { say } = options;
+  return { cluster, receiver, target, instances, workers, random, ttlMs: ttlSeconds * 1000, say };
 }
 
 /** Afterwards every instance should work; whether it does is part of what is checked. */

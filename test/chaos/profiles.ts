@@ -12,6 +12,7 @@ const PROFILES: Record<string, Profile> = {
     nemesis: { weights: FULL_WEIGHTS, everyMs: 4_000, seconds: 600 },
     schedules: 200,
     instances: 3,
+    workers: 2,
     editEveryMs: 300,
     fireEveryMs: 1_000,
     rates: {
@@ -30,6 +31,7 @@ const PROFILES: Record<string, Profile> = {
     },
     schedules: 60,
     instances: 3,
+    workers: 2,
     editEveryMs: 500,
     fireEveryMs: 1_000,
     rates: {

@@ -19,6 +19,8 @@ interface Summary {
   fires: number;
   firesPerSecond: number;
   arrivals: number;
+  /** How often one began; null: there were no workers. */
+  commands: number | null;
   runs: Record<string, number>;
   lookups: number;
   repeats: { explained: number; unexplained: number };
@@ -40,7 +42,7 @@ interface Spread {
 
 export async function summarize(options: CampaignOptions, result: CampaignResult): Promise<Summary> {
   const { history, verdict, features } = result;
-  const { dump, edits, arrivals, disturbances } = history;
+  const { dump, edits, arrivals, disturbances, commands } = history;
   // Not spread over Math.min: half an hour has more arrivals than a call may have arguments.
   const began = arrivals.reduce((first, { at }) => Math.min(first, at), Infinity);
   const ended = arrivals.reduce((last, { at }) => Math.max(last, at), -Infinity);
@@ -53,7 +55,8 @@ export async function summarize(options: CampaignOptions, result: CampaignResult
     seconds: round((ended - began) / 1000),
     schedules: options.schedules,
     features: namesOf(features),
-    faults: tally(disturbances.map(({ kind }) => kind)),
+    faults: tally([...disturbances, ...(commands?.faults ?? [])].map(({ kind }) => kind)),
+    commands: commands === null ? null : commands.executions.length,
     edits: { acked: 0, refused: 0, unknown: 0, ...tally(edits.map(({ outcome }) => outcome)) },
     fired: { acked: 0, refused: 0, unknown: 0, ...tally(history.fires.map(({ outcome }) => outcome)) },
     fires: verdict.expectedFires,
@@ -90,7 +93,7 @@ export function page(summary: Summary): string {
     `faults      ${list(summary.faults)}`,
     `edits       ${list(summary.edits)}`,
     `by hand     ${list(summary.fired)}`,
-    `fires       ${summary.fires} due (${summary.firesPerSecond}/s), ${summary.arrivals} arrivals, ${summary.lookups} lookups`,
+    `fires       ${summary.fires} due (${summary.firesPerSecond}/s), ${summary.arrivals} arrivals, ${summary.lookups} lookups, ${summary.commands ?? 0} commands`,
     `runs        ${list(summary.runs)}`,
     `repeats     ${repeats.explained} explained, ${repeats.unexplained} not`,
     `lateness    p50 ${latenessMs.p50} ms, p99 ${latenessMs.p99} ms, max ${latenessMs.max} ms (first arrivals, faults included)`,

@@ -9,7 +9,9 @@ import { VIOLATIONS } from './checker/violations.ts';
 
 const NOTHING_FOUND = Object.fromEntries(Object.keys(VIOLATIONS).map((violation) => [violation, []]));
 
-test('three daemons under kills, freezes, cuts and outages keep every promise', async ({ skip }) => {
+test('three daemons and two workers under kills, freezes, cuts and outages keep every promise', async ({
+  skip,
+}) => {
   if (process.platform !== 'linux') skip(NEEDS_LINUX);
   const profile = profileOf('short');
   const { verdict, history } = await runCampaign({
@@ -26,5 +28,6 @@ test('three daemons under kills, freezes, cuts and outages keep every promise', 
   // It was not all quiet, or nothing was shown; how much there was is up to the machine.
   expect(verdict.expectedFires).toBeGreaterThan(500);
   expect(history.disturbances.length).toBeGreaterThan(5);
+  expect(history.commands?.executions.length).toBeGreaterThan(10);
   expect(history.edits.filter(({ outcome }) => outcome === 'acked').length).toBeGreaterThan(10);
 });

@@ -2,7 +2,7 @@ import { senderOf } from '../cluster/source-address.ts';
 import type { Arrival, AttemptRow, Disturbance, History, Lookup, RunRow } from './history.ts';
 import { nameOf } from './check-plan.ts';
 import { slackOf } from './slack.ts';
-import { type Timeline, grouped, spanOf } from './timeline.ts';
+import { type Timeline, grouped, isOfCommands, spanOf } from './timeline.ts';
 import { type Report, isoText } from './violations.ts';
 
 /** What a delivery says of how it came about. */
@@ -36,7 +36,8 @@ export function checkDeliveries(history: History, timelines: Map<string, Timelin
     for (const arrival of delivered) checkArrival(context, run, arrival);
     checkRepeats(context, run, delivered, repeats);
   }
-  for (const run of runs.values()) checkEnd(context, run, arrivals.get(run.id) ?? []);
+  for (const run of runs.values())
+    if (!isOfCommands(timelines.get(run.scheduleUid))) checkEnd(context, run, arrivals.get(run.id) ?? []);
   return repeats;
 }
 
@@ -201,7 +202,7 @@ function checkEnd(context: Context, run: RunRow, arrivals: readonly Arrival[]): 
 }
 
 /** Why this terminal status is not one that it could have; null where it could. */
-function faultOfEnd(
+export function faultOfEnd(
   { settings, dump }: History,
   timeline: Timeline | undefined,
   run: RunRow,

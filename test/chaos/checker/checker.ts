@@ -4,6 +4,7 @@
  */
 import { type Repeats, checkDeliveries } from './check-deliveries.ts';
 import { checkAlerts } from './check-alerts.ts';
+import { checkCommands } from './check-commands.ts';
 import { checkEffects } from './check-effects.ts';
 import { checkRest } from './check-end.ts';
 import { checkLimits } from './check-limits.ts';
@@ -27,7 +28,8 @@ export function check(history: History): Verdict {
   checkOverlap(history, timelines, report);
   checkLimits(history, report);
   const repeats = checkDeliveries(history, timelines, report);
-  checkEffects(history, report);
+  checkCommands(history, timelines, report);
+  checkEffects(history, timelines, report);
   checkAlerts(history, report);
   checkRest(history, report);
   const expectedFires = [...timelines.values()].reduce((sum, { expected }) => sum + expected.size, 0);

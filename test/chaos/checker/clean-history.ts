@@ -19,6 +19,7 @@ export const DEFINITION: Definition = {
   delivery: 'atLeastOnce',
   lookup: false,
   endpoint: false,
+  command: null,
   maxAttempts: 3,
   timeoutSeconds: 1,
 };
@@ -51,6 +52,7 @@ export function cleanHistory(own: Partial<Definition> = {}): History {
     notices: [],
     notifier: null,
     disturbances: [],
+    commands: null,
     beats: [],
     dump: {
       at: at(60),

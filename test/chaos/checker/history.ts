@@ -15,6 +15,8 @@ export interface History {
   /** The notifier of the campaign; null: this version has none. */
   notifier: string | null;
   disturbances: Disturbance[];
+  /** Null: there were no workers. */
+  commands: Commands | null;
   dump: Dump;
   /** How busy the machine was. */
   beats: Beat[];
@@ -36,6 +38,9 @@ type Delivery = 'atLeastOnce' | 'atMostOnce';
 type CatchUp = 'skip' | 'latest' | 'all';
 export type Overlap = 'allow' | 'skip' | 'queue' | 'replace';
 
+/** command.sh says what each of them does. */
+export type CommandKind = 'slow' | 'loud' | 'codes' | 'plain';
+
 /** As the load writes it; `marker` is in the payload and names the edit. */
 export interface Definition {
   /** Null: `everySeconds`, from the schedule's creation on. */
@@ -55,6 +60,8 @@ export interface Definition {
   lookup: boolean;
   /** Sent through the campaign's connection, as a text of its own, to an endpoint whose 2xx alone is no success. */
   endpoint: boolean;
+  /** What the command does that a worker runs; null: it is sent to the receiver. */
+  command: CommandKind | null;
   maxAttempts: number;
   timeoutSeconds: number;
 }
@@ -116,6 +123,62 @@ export interface Notice {
   messageId: string;
   /** The whole answer went out to a connection that was still open, and took it. */
   delivered: boolean;
+}
+
+/** The commands of workers. */
+export interface Commands {
+  leaseSeconds: number;
+  graceSeconds: number;
+  calls: WorkerCall[];
+  executions: Execution[];
+  logs: LogRead[];
+  /** What was done to workers. */
+  faults: Disturbance[];
+}
+
+/** A call of a worker, as a proxy before the instances saw it. */
+export interface WorkerCall {
+  worker: string;
+  action: string;
+  /** Null: a claim. */
+  runId: string | null;
+  attempt: number;
+  /** Of an append. */
+  offset?: number;
+  bytes?: number;
+  /** Of a report: `succeeded`, `failed` or `later`. */
+  word?: string;
+  /** Of a heartbeat that was taken: the run is leased, and no other worker is given it before that lease has run out. */
+  isHeld?: boolean;
+  /** What a claim was given. */
+  given?: { runId: string; attempt: number }[];
+  askedAt: number;
+  /** Infinity: never, as far as was seen. */
+  answeredAt: number;
+  status?: number;
+  /** When the answer had gone on to a connection that was still open. */
+  heardAt?: number;
+}
+
+/** A command as it wrote down itself. */
+export interface Execution {
+  runId: string;
+  attempt: number;
+  beganAt: number;
+  /** Another one of its run still went on. */
+  isBeside: boolean;
+  marker: string;
+  /** Null: it was killed, or the machine was. `bytes`: so many it has printed. */
+  ended: { at: number; code: number; bytes: number } | null;
+}
+
+/** The log of one attempt, as the API has it in the end. */
+export interface LogRead {
+  runId: string;
+  attempt: number;
+  parts: { offset: number; bytes: number }[];
+  /** What of it is not what its command printed there; null: nothing. */
+  fault: string | null;
 }
 
 /** Something was done to an instance (`1`), or to all of them (`*`), that excuses what would be a fault otherwise. */

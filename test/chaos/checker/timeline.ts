@@ -48,6 +48,11 @@ export function spanOf(
   return timeline?.spans.find(({ version }) => version === run.scheduleVersion);
 }
 
+/** Whether its runs are for workers, and no receiver sees them. The load never changes that. */
+export function isOfCommands(timeline: Timeline | undefined): boolean {
+  return timeline?.spans.some(({ definition }) => definition.command !== null) ?? false;
+}
+
 export function grouped<Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {

@@ -20,6 +20,10 @@ export const VIOLATIONS = {
   tables: 'a run that stands in both tables, twice in one, or in the wrong one',
   effects: 'what was to follow from an end did not, or twice, or before it',
   alerts: 'an episode without a cause or an end that justifies it, or that people were not told of once',
+  commandTwice: 'a command that began while another one of its run went on, or again for one attempt',
+  outlived: 'a command that went on after its worker, or after that had heard that the run is not its own',
+  lease: 'given to a worker while another one still had it',
+  runLog: 'a log that is not what its command printed, or lacks what was acknowledged',
   edits: 'an acknowledged edit that is gone, or a change that nobody asked for',
   liveness: 'an instance that does not work after the last heal',
 } as const;

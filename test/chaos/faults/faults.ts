@@ -5,12 +5,15 @@ import { BLOCK_MS, type Instance } from '../cluster/instance.ts';
 import type { Receiver } from '../cluster/receiver.ts';
 import type { Random } from '../random.ts';
 import type { TargetProxy } from '../cluster/target-proxy.ts';
+import type { GatewayMode } from '../cluster/worker-gateway.ts';
+import type { Worker } from '../cluster/workers.ts';
 
 export interface FaultDeps {
   cluster: FaultCluster;
   receiver: Pick<Receiver, 'status'>;
   target: TargetProxy;
   instances: readonly Instance[];
+  workers: readonly Worker[];
   random: Random;
   ttlMs: number;
   say: (line: string) => void;
@@ -21,6 +24,7 @@ const READY_LIMIT_MS = 60_000;
 
 /** One thing that goes wrong, from its beginning until it is put right; resolves then. */
 type InstanceFault = (deps: FaultDeps, instance: Instance) => Promise<void>;
+type WorkerFault = (deps: FaultDeps, worker: Worker) => Promise<void>;
 type DatabaseFault = (deps: FaultDeps) => Promise<void>;
 
 /** What befalls one instance. */
@@ -70,6 +74,19 @@ export const INSTANCE_FAULTS = {
   },
 } satisfies Record<string, InstanceFault>;
 
+/** What befalls one worker; its lease is 5 s. */
+export const WORKER_FAULTS = {
+  killWorker: ({ random }, worker) => replaced(worker, 'SIGKILL', random.between(0, 6_000)),
+  stopWorker: (_, worker) => replaced(worker, 'SIGTERM', 0),
+  freezeWorker: async ({ random }, worker) => {
+    worker.signal('SIGSTOP');
+    await sleep(random.between(500, 9_000));
+    worker.signal('SIGCONT');
+  },
+  cutWorker: ({ random }, worker) => gatewayMode(worker, 'cut', random.between(500, 9_000)),
+  loseWorker: ({ random }, worker) => gatewayMode(worker, 'lose', random.between(200, 3_000)),
+} satisfies Record<string, WorkerFault>;
+
 /** What befalls the database, and so all of them. */
 export const DATABASE_FAULTS = {
   restart: ({ cluster, random }) => outage(cluster, random.between(0, 1_500)),
@@ -106,10 +123,15 @@ export const killAll = async ({ instances, random, ttlMs }: FaultDeps): Promise<
   await Promise.all(instances.map((instance) => instance.becomesReady(READY_LIMIT_MS)));
 };
 
-export type FaultName = keyof typeof INSTANCE_FAULTS | keyof typeof DATABASE_FAULTS | 'killAll' | 'targetCut';
+export type FaultName =
+  | keyof typeof INSTANCE_FAULTS
+  | keyof typeof WORKER_FAULTS
+  | keyof typeof DATABASE_FAULTS
+  | 'killAll'
+  | 'targetCut';
 
 /** Whatever the faults left behind: afterwards everything runs and every way is open. */
-export async function healAll({ cluster, target, instances }: FaultDeps): Promise<void> {
+export async function healAll({ cluster, target, instances, workers }: FaultDeps): Promise<void> {
   target.hold(false);
   await writable(cluster);
   for (const instance of instances) {
@@ -118,6 +140,24 @@ export async function healAll({ cluster, target, instances }: FaultDeps): Promis
     instance.signal('SIGCONT');
     if (!instance.running()) instance.start();
   }
+  for (const worker of workers) {
+    worker.gateway.set('open');
+    worker.signal('SIGCONT');
+    if (!worker.running()) worker.start();
+  }
+}
+
+async function replaced(worker: Worker, signal: NodeJS.Signals, awayMs: number): Promise<void> {
+  worker.signal(signal);
+  await worker.gone();
+  await sleep(awayMs);
+  worker.start();
+}
+
+async function gatewayMode({ gateway }: Worker, wanted: GatewayMode, ms: number): Promise<void> {
+  gateway.set(wanted);
+  await sleep(ms);
+  gateway.set('open');
 }
 
 async function stopFor(instance: Instance, ms: number): Promise<void> {

@@ -4,6 +4,7 @@ import {
   type FaultDeps,
   type FaultName,
   INSTANCE_FAULTS,
+  WORKER_FAULTS,
   healAll,
   killAll,
   targetCut,
@@ -11,7 +12,6 @@ import {
 import type { Disturb } from '../campaign.ts';
 import type { Disturbance } from '../checker/history.ts';
 import { CLOCKS_CAN_BE_WRONG, type Instance } from '../cluster/instance.ts';
-import type { Random } from '../random.ts';
 
 export interface NemesisOptions {
   /** How often each is drawn, against the others. */
@@ -43,6 +43,11 @@ export const FULL_WEIGHTS: Record<FaultName, number> = {
   terminateBackends: 3,
   readOnly: 1,
   targetCut: 2,
+  killWorker: 8,
+  stopWorker: 2,
+  freezeWorker: 3,
+  cutWorker: 4,
+  loseWorker: 5,
 };
 
 /**
@@ -91,6 +96,15 @@ async function runNemesis(options: NemesisOptions, deps: FaultDeps, log: Disturb
       targetIsBusy = false;
       return;
     }
+    if (name in WORKER_FAULTS) {
+      const worker = random.pick(deps.workers);
+      if (worker.busy !== null) return;
+      worker.busy = name;
+      const fault = WORKER_FAULTS[name as keyof typeof WORKER_FAULTS];
+      await recorded(deps, log, { kind: name, instance: worker.name }, () => fault(deps, worker));
+      worker.busy = null;
+      return;
+    }
     const chosen = name === 'killAll' ? instances : [random.pick(instances)];
     if (chosen.some(({ busy }) => busy !== null)) return;
     for (const instance of chosen) instance.busy = name;
@@ -103,7 +117,7 @@ async function runNemesis(options: NemesisOptions, deps: FaultDeps, log: Disturb
 
   while (Date.now() < began + lasts()) {
     startEnded(deps, log);
-    const name = draw(options, random);
+    const name = draw(options, deps);
     const one: Promise<void> = unleash(name).finally(() => underWay.delete(one));
     underWay.add(one);
     await sleep(options.everyMs * random.between(0.3, 1.7));
@@ -114,8 +128,8 @@ async function runNemesis(options: NemesisOptions, deps: FaultDeps, log: Disturb
 }
 
 /** Starts an instance again that ended by itself, as a supervisor would. */
-function startEnded({ instances, say }: FaultDeps, log: Disturbance[]): void {
-  for (const instance of instances) {
+function startEnded({ instances, workers, say }: FaultDeps, log: Disturbance[]): void {
+  for (const instance of [...instances, ...workers]) {
     if (instance.busy !== null || instance.running()) continue;
     say(`ended ${instance.name}`);
     log.push({ kind: 'ended', instance: instance.name, from: instance.endedAt(), to: Date.now() });
@@ -123,9 +137,10 @@ function startEnded({ instances, say }: FaultDeps, log: Disturbance[]): void {
   }
 }
 
-function draw({ weights }: NemesisOptions, random: Random): FaultName {
+function draw({ weights }: NemesisOptions, { random, workers }: FaultDeps): FaultName {
   const possible = (Object.entries(weights) as [FaultName, number][]).filter(
-    ([name]) => name !== 'wrongClock' || CLOCKS_CAN_BE_WRONG,
+    ([name]) =>
+      (name !== 'wrongClock' || CLOCKS_CAN_BE_WRONG) && (!(name in WORKER_FAULTS) || workers.length > 0),
   );
   let drawn = random.next() * possible.reduce((sum, [, weight]) => sum + weight, 0);
   for (const [name, weight] of possible) {

@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import type { Definition } from '../checker/history.ts';
+import { COMMANDS } from '../cluster/workers.ts';
 import type { Random } from '../random.ts';
 
 /** All are taken from the API itself: an older version of the daemon is tried with what it knows. */
@@ -14,6 +16,8 @@ export interface Features {
   endpoints: boolean;
   /** Somebody is told of what breaks. */
   notifiers: boolean;
+  /** Workers run commands, whose logs are kept. */
+  commands: boolean;
 }
 
 /** By a schedule's number: what is more than a plain cron schedule. Four in a row are of one kind; every fourth is edited. */
@@ -25,7 +29,7 @@ const KINDS = [
   'allMissed',
   'jitter',
   'limited',
-  'plain',
+  'command',
 ] as const;
 /** The one limit of a campaign. */
 export const LIMIT = 'narrow';
@@ -68,6 +72,8 @@ export function maxRunningOf(schedules: number): number {
   return Math.max(1, Math.ceil(limited.filter((kind) => kind === 'limited').length / 3));
 }
 
+const COMMAND_KINDS = ['slow', 'slow', 'loud', 'codes'] as const;
+
 const OVERLAPS = ['skip', 'queue', 'replace'] as const;
 
 /** About 0.7 fires a second for each schedule; a quarter at most once, half of those with a lookup. */
@@ -104,6 +110,7 @@ export function plain(index: number): Definition {
     delivery: 'atLeastOnce',
     lookup: false,
     endpoint: false,
+    command: null,
     maxAttempts: 100,
     timeoutSeconds: 1 + (index % 3 === 0 ? 1 : 0),
   };
@@ -119,6 +126,10 @@ function special(index: number, features: Features): Partial<Definition> {
   if (kind === 'limited' && features.limits) {
     // Many at one moment, more of them than may run at once; the rest of the time is enough for all.
     return { cron: '*/2 * * * * *', holdMs: 400, timeoutSeconds: 3, limit: LIMIT };
+  }
+  if (kind === 'command' && features.commands) {
+    const command = COMMAND_KINDS[index % 4] ?? 'slow';
+    return { cron: '*/4 * * * * *', command, lookup: false, endpoint: false };
   }
   if (!features.timing) return {};
   if (kind === 'interval') return { cron: null, everySeconds: 1 + (index % 3) };
@@ -138,15 +149,20 @@ export function change(before: Definition, random: Random): Partial<Definition> 
   return { cron: random.pick(['* * * * * *', '*/2 * * * * *', '*/4 * * * * *', '* * * * *']) };
 }
 
+/** Where requests go to, and where commands write down what they do. */
+export interface Places {
+  port: number;
+  journal: string;
+}
+
 /** As the API takes it; nothing that an older version does not know, where it says nothing. */
 export function bodyOf(
   id: string,
   definition: Definition,
   marker: string,
-  port: number,
+  { port, journal }: Places,
 ): Record<string, unknown> {
-  const { cron, everySeconds, enabled, lookup, endpoint, maxAttempts, timeoutSeconds, holdMs } = definition;
-  const origin = endpoint ? '' : `http://127.0.0.1:${port}`;
+  const { cron, everySeconds, enabled, maxAttempts, timeoutSeconds, command } = definition;
   const usual: Partial<Definition> = plain(0);
   const named = [
     'jitterSeconds',
@@ -165,19 +181,29 @@ export function bodyOf(
     ...Object.fromEntries(
       named.flatMap((name) => (definition[name] === usual[name] ? [] : [[name, definition[name]]])),
     ),
-    target: {
-      type: 'http',
-      url: `${origin}/fire/${id}${holdMs > 0 ? `?hold=${holdMs}` : ''}`,
-      ...(endpoint
-        ? {
-            connection: CONNECTION,
-            body: { template: TEMPLATE },
-            outcome: { require: { pointer: '/taken', equals: true }, otherwise: 'retry' },
-          }
-        : {}),
-      ...(lookup ? { lookup: { url: `${origin}/lookup/{{runId}}` } } : {}),
-    },
-    payload: { marker },
+    target: command === null ? httpTarget(id, definition, port) : { type: 'pull', queue: COMMANDS },
+    payload:
+      command === null
+        ? { marker }
+        : { marker, command: `sh ${COMMAND_FILE} ${journal} ${command} ${marker}` },
     retry: { maxAttempts, minBackoffSeconds: 0.2, maxBackoffSeconds: 2 },
+  };
+}
+
+const COMMAND_FILE = join(import.meta.dirname, '..', 'cluster', 'command.sh');
+
+function httpTarget(id: string, { endpoint, lookup, holdMs }: Definition, port: number): object {
+  const origin = endpoint ? '' : `http://127.0.0.1:${port}`;
+  return {
+    type: 'http',
+    url: `${origin}/fire/${id}${holdMs > 0 ? `?hold=${holdMs}` : ''}`,
+    ...(endpoint
+      ? {
+          connection: CONNECTION,
+          body: { template: TEMPLATE },
+          outcome: { require: { pointer: '/taken', equals: true }, otherwise: 'retry' },
+        }
+      : {}),
+    ...(lookup ? { lookup: { url: `${origin}/lookup/{{runId}}` } } : {}),
   };
 }

@@ -29,6 +29,8 @@ interface LoadOptions {
   /** By a schedule's number; by itself one of every kind. */
   definitionOf?: (index: number) => Definition;
   receiverPort: number;
+  /** Where commands write down what they do; null: there are no workers. */
+  journal: string | null;
   random: Random;
   instances: readonly Instance[];
 }
@@ -55,7 +57,8 @@ const LONG_ENOUGH_MS = 60_000;
 const EDITORS = 4;
 
 export function createLoad(options: LoadOptions): Load {
-  const { random, instances, receiverPort } = options;
+  const { random, instances, receiverPort, journal } = options;
+  const places = { port: receiverPort, journal: journal ?? '' };
   const edits: Edit[] = [];
   const fires: Fire[] = [];
   const limits: Record<string, number> = {};
@@ -78,7 +81,7 @@ export function createLoad(options: LoadOptions): Load {
     }));
     edits.push(...logged);
     const bodies = logged.flatMap(({ scheduleId, definition, marker }) =>
-      definition === null ? [] : [bodyOf(scheduleId, definition, marker ?? '', receiverPort)],
+      definition === null ? [] : [bodyOf(scheduleId, definition, marker ?? '', places)],
     );
     const body = path.path.endsWith('/batch') ? { items: bodies } : bodies[0];
     const outcome = await outcomeOf(`${instance.url}/api/v1${path.path}`, path.method, { body });
@@ -139,6 +142,12 @@ export function createLoad(options: LoadOptions): Load {
     return (await outcomeOf(url, 'PUT', { body: notifierBody(receiverPort) })) === 'acked';
   }
 
+  /** False: the daemon is of a version that has no such route. */
+  async function knowsLogs(): Promise<boolean> {
+    const { text } = await send(`${instances[0]?.url ?? ''}/api/v1/runs/${randomUUID()}/log`, 'GET');
+    return !text.includes('there is nothing at this path');
+  }
+
   return {
     edits,
     fires,
@@ -155,6 +164,7 @@ export function createLoad(options: LoadOptions): Load {
         limits: await createLimit(),
         endpoints: (await createConnection()) && (await knows({ endpoint: true })),
         notifiers: await createNotifier(),
+        commands: journal !== null && (await knowsLogs()) && (await knows({ command: 'plain' })),
       };
     },
     create: async (features) => {

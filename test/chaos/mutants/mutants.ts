@@ -577,4 +577,41 @@ export const MUTANTS: readonly Mutant[] = [
     caughtBy: ['limit'],
     campaign: { schedules: 96, disturb: slowDatabase(10_000) },
   },
+  {
+    name: 'commands-outlive-their-worker',
+    why: 'a worker that is killed leaves its commands, and another worker does their runs beside them',
+    edits: [
+      {
+        file: 'src/cli/work/process-guard.ts',
+        find: 'for group in $groups; do kill -TERM "-$group" 2>/dev/null; done',
+        replace: 'groups=',
+      },
+    ],
+    caughtBy: ['outlived', 'commandTwice'],
+    campaign: {
+      ...{ schedules: 32, workers: 2 },
+      disturb: randomly({ weights: { killWorker: 1 }, everyMs: 3_000, seconds: 30 }),
+    },
+  },
+  {
+    name: 'log-appended-again',
+    why: 'an append whose answer was lost is sent again, and is in the log twice',
+    edits: [
+      {
+        file: 'src/store/runs/logs/append-log.ts',
+        find: 'substring(sent.bytes FROM greatest(ends.at_offset - sent.at_offset, 0)::int + 1) AS bytes',
+        replace: 'sent.bytes',
+      },
+      {
+        file: 'src/store/runs/logs/append-log.ts',
+        find: 'WHERE sent.at_offset + octet_length(sent.bytes) > ends.at_offset',
+        replace: '',
+      },
+    ],
+    caughtBy: ['runLog'],
+    campaign: {
+      ...{ schedules: 32, workers: 2 },
+      disturb: randomly({ weights: { loseWorker: 1 }, everyMs: 1_500, seconds: 15 }),
+    },
+  },
 ];
