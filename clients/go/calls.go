@@ -20,6 +20,8 @@ const (
 	claimTimeout  = 90 * time.Second
 	callTimeout   = 30 * time.Second
 	mostOfProblem = 500
+	// More than any answer of the API has.
+	mostMiB = 64
 )
 
 // A Problem is an answer that is an error (RFC 9457), from the daemon or from a proxy before it.
@@ -123,9 +125,12 @@ func (c *calls) post(ctx context.Context, path string, body any, into any) error
 		return err
 	}
 	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
+	answer, err := io.ReadAll(io.LimitReader(response.Body, mostMiB<<20+1))
 	if err != nil {
 		return err
+	}
+	if len(answer) > mostMiB<<20 {
+		return fmt.Errorf("the answer has more than %d MiB", mostMiB)
 	}
 	if response.StatusCode/100 != 2 {
 		return problemOf(response, answer)

@@ -40,6 +40,8 @@ type Receiver struct {
 	// Is told of what went wrong in the work or the store. Writes to the standard logger unless set.
 	OnError func(err error, runID string)
 
+	// Nil: the work is done before the answer.
+	jobs     *jobs
 	lock     sync.Mutex
 	underWay map[string]*answering
 }
@@ -102,9 +104,16 @@ func (r *Receiver) take(run HandedRun) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	switch verdict.State {
-	case "stale":
+	if verdict.State == "stale" {
 		return failure(409, fmt.Sprintf("attempt %d is older than attempt %d, which was here", run.Attempt, verdict.Seen)), nil
+	}
+	if r.jobs != nil {
+		if r.jobs.take(run, verdict) {
+			return answered(202, []byte("{}")), nil
+		}
+		return busy(), nil
+	}
+	switch verdict.State {
 	case "done":
 		return *verdict.Reply, nil
 	case "busy":
@@ -112,7 +121,7 @@ func (r *Receiver) take(run HandedRun) (Reply, error) {
 		other := r.underWay[run.RunID]
 		r.lock.Unlock()
 		if other == nil {
-			return failure(503, "another process is working on the run", "retry-after", "5"), nil
+			return busy(), nil
 		}
 		<-other.ended
 		return other.reply, nil
@@ -148,12 +157,20 @@ func (r *Receiver) do(run HandedRun) (Reply, error) {
 		r.OnError(err, run.RunID)
 		return failed(err), r.Store.Release(run.RunID, run.Attempt)
 	}
-	reply := Reply{200, map[string]string{"content-type": "application/json"}, string(text)}
+	reply := answered(200, text)
 	// It is done: any answer but 2xx would have it done again.
 	if err := r.Store.Finish(run.RunID, run.Attempt, reply); err != nil {
 		r.OnError(err, run.RunID)
 	}
 	return reply, nil
+}
+
+func answered(status int, text []byte) Reply {
+	return Reply{status, map[string]string{"content-type": "application/json"}, string(text)}
+}
+
+func busy() Reply {
+	return failure(503, "another process is working on the run", "retry-after", "5")
 }
 
 func failed(err error) Reply {

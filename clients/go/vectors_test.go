@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -44,8 +45,9 @@ type script struct {
 		Concurrency, Prefetch    int
 		LeaseSeconds, LogSeconds float64
 	}
-	Steps []step
-	Ends  string
+	HeartbeatSeconds float64
+	Steps            []step
+	Ends             string
 }
 
 type step struct {
@@ -56,6 +58,14 @@ type step struct {
 	Times                               int
 	Answer                              json.RawMessage
 	Stop, MayRepeat, Together, Optional bool
+
+	// Of what a receiver gets.
+	Restart    bool
+	Request    string
+	Do         []action
+	Status     int
+	Worked     *int
+	RetryAfter string
 }
 
 var vectors = func() (read struct {
@@ -67,20 +77,10 @@ var vectors = func() (read struct {
 		IsRight bool
 		Secrets []string
 	}
-	BadSecrets []string
-	Requests   map[string]request
-	Receivers  []struct {
-		Name  string
-		Steps []struct {
-			Restart        bool
-			Request        string
-			Do             []action
-			Status, Worked int
-			Body           any
-			RetryAfter     string
-		}
-	}
-	Workers []script
+	BadSecrets           []string
+	Requests             map[string]request
+	Receivers, Callbacks []script
+	Workers              []script
 }) {
 	text, err := os.ReadFile(filepath.Join("..", "vectors.json"))
 	if err == nil {
@@ -96,20 +96,26 @@ func now() time.Time { return time.Unix(vectors.Now, 0) }
 
 func ignore(error, string) {}
 
+type acting struct {
+	log      io.Writer
+	progress func(float64)
+	play     *play
+}
+
 // act does what a vector says that the work does.
-func act(ctx context.Context, actions []action, job *Job, p *play) (any, error) {
+func act(ctx context.Context, actions []action, with acting) (any, error) {
 	for _, do := range actions {
 		switch {
 		case do.Log != nil:
-			io.WriteString(job, strings.Repeat(*do.Log, max(do.Times, 1)))
+			io.WriteString(with.log, strings.Repeat(*do.Log, max(do.Times, 1)))
 		case do.Progress != nil:
-			job.Progress(*do.Progress)
+			with.progress(*do.Progress)
 		case do.Until > 0:
-			p.wait(do.Until)
+			with.play.wait(do.Until)
 		case do.Wait != "":
 			<-ctx.Done()
 		case do.Stop:
-			p.stop()
+			with.play.stop()
 		case do.Later > 0:
 			return nil, &Later{time.Duration(do.Later) * time.Second, do.Message}
 		case do.Refuse != "":
@@ -154,48 +160,97 @@ func TestSignatures(t *testing.T) {
 func TestReceivers(t *testing.T) {
 	for _, vector := range vectors.Receivers {
 		vector := vector
+		t.Run(vector.Name, func(t *testing.T) { receive(t, vector.Steps, nil, nil) })
+	}
+}
+
+func TestReceiversThatAnswerFirst(t *testing.T) {
+	for _, vector := range vectors.Callbacks {
+		vector := vector
 		t.Run(vector.Name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "runs.jsonl")
-			worked := 0
-			var actions []action
-			open := func() *Receiver {
-				receiver, err := NewReceiver(func(HandedRun) (any, error) {
-					worked++
-					return act(context.Background(), actions, nil, nil)
-				}, vectors.Secrets...)
-				if err != nil {
-					t.Fatal(err)
+			p := &play{stop: func() {}}
+			for _, one := range vector.Steps {
+				if one.Path != "" {
+					p.left = append(p.left, one)
 				}
-				store, err := OpenFileStore(path)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { store.Close() })
-				receiver.Store, receiver.OnError, receiver.Verifier.Now = store, ignore, now
-				return receiver
 			}
-			receiver := open()
-			for _, step := range vector.Steps {
-				if step.Restart {
-					receiver = open()
-					continue
-				}
-				actions = step.Do
-				answer := httptest.NewRecorder()
-				receiver.ServeHTTP(answer, vectors.Requests[step.Request].sent())
-				if answer.Code != step.Status || worked != step.Worked {
-					t.Errorf("%s: %d, worked %d times", step.Request, answer.Code, worked)
-				}
-				var body any
-				json.Unmarshal(answer.Body.Bytes(), &body)
-				if step.Body != nil && !reflect.DeepEqual(body, step.Body) {
-					t.Errorf("%s: %v", step.Request, body)
-				}
-				if given := answer.Header().Get("retry-after"); given != step.RetryAfter {
-					t.Errorf("%s: retry-after %s", step.Request, given)
-				}
+			p.changed = sync.NewCond(&p.lock)
+			server := httptest.NewServer(p)
+			defer server.Close()
+			heartbeat := time.Duration(or(vector.HeartbeatSeconds, 3600) * float64(time.Second))
+			receive(t, vector.Steps, p, &Callback{URL: server.URL + "/cron", Token: "secret", Heartbeat: heartbeat})
+			p.lock.Lock()
+			defer p.lock.Unlock()
+			if len(p.faults) > 0 || len(p.left) > 0 {
+				t.Errorf("faults %v, left %+v", p.faults, p.left)
 			}
 		})
+	}
+}
+
+// receive hands over what the steps say. With a callback the receiver answers first, and the play waits for its calls.
+func receive(t *testing.T, steps []step, p *play, callback *Callback) {
+	path := filepath.Join(t.TempDir(), "runs.jsonl")
+	var worked, made int32
+	// Read by work that may go on beside the test.
+	var actions atomic.Pointer[[]action]
+	open := func() *Receiver {
+		receiver, err := NewReceiver(func(HandedRun) (any, error) {
+			atomic.AddInt32(&worked, 1)
+			return act(context.Background(), *actions.Load(), acting{})
+		}, vectors.Secrets...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		store, err := OpenFileStore(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { store.Close() })
+		receiver.Store, receiver.OnError, receiver.Verifier.Now = store, ignore, now
+		if callback != nil {
+			callback.Work = func(ctx context.Context, _ HandedRun, progress func(float64)) (any, error) {
+				atomic.AddInt32(&worked, 1)
+				return act(ctx, *actions.Load(), acting{nil, progress, p})
+			}
+			if err := receiver.AnswerFirst(*callback); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return receiver
+	}
+	receiver := open()
+	for _, step := range steps {
+		switch {
+		case step.Restart:
+			receiver = open()
+		case step.Path != "":
+			made++
+			p.wait(int(made))
+		default:
+			do := step.Do
+			actions.Store(&do)
+			handOver(t, receiver, step)
+		}
+		if done := int(atomic.LoadInt32(&worked)); step.Worked != nil && done != *step.Worked {
+			t.Errorf("%s%s: worked %d times", step.Request, step.Path, done)
+		}
+	}
+}
+
+func handOver(t *testing.T, receiver *Receiver, step step) {
+	answer := httptest.NewRecorder()
+	receiver.ServeHTTP(answer, vectors.Requests[step.Request].sent())
+	if answer.Code != step.Status {
+		t.Errorf("%s: %d", step.Request, answer.Code)
+	}
+	var body any
+	json.Unmarshal(answer.Body.Bytes(), &body)
+	if step.Body != nil && !reflect.DeepEqual(body, step.Body) {
+		t.Errorf("%s: %v", step.Request, body)
+	}
+	if given := answer.Header().Get("retry-after"); given != step.RetryAfter {
+		t.Errorf("%s: retry-after %s", step.Request, given)
 	}
 }
 
@@ -227,6 +282,11 @@ func (p *play) ServeHTTP(response http.ResponseWriter, request *http.Request) {
 		return
 	case `"close"`:
 		panic(http.ErrAbortHandler)
+	case `"endless"`:
+		for err := error(nil); err == nil; {
+			_, err = response.Write(make([]byte, 1<<20))
+		}
+		return
 	}
 	var answer struct {
 		Status  int
@@ -297,7 +357,7 @@ func TestWorkers(t *testing.T) {
 				if err := json.Unmarshal(run.Payload, &payload); err != nil {
 					return nil, err
 				}
-				return act(ctx, payload.Do, job, p)
+				return act(ctx, payload.Do, acting{job, job.Progress, p})
 			}
 			seconds := func(given float64) time.Duration { return time.Duration(or(given, 3600) * float64(time.Second)) }
 			err := Work(ctx, "q", handler, WorkerOptions{

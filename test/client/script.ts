@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { expect } from 'vitest';
 import { serveHttp, withBody } from '../support/loopback.ts';
@@ -39,7 +41,7 @@ interface Step {
   body?: unknown;
   text?: string;
   times?: number;
-  answer: Answer | 'close' | 'hold';
+  answer: Answer | 'close' | 'hold' | 'endless';
   stop?: true;
   mayRepeat?: boolean;
   together?: true;
@@ -53,6 +55,20 @@ interface Script {
   ends?: string;
 }
 
+/** A request that a receiver gets, and what it answers. */
+interface Received {
+  restart?: true;
+  request?: string;
+  do?: Action[];
+  status?: number;
+  worked?: number;
+  body?: unknown;
+  retryAfter?: string;
+}
+
+/** A request that comes, or one that the receiver makes: `worked` says how often work was done until then. */
+export type CallbackStep = Received | (Step & Pick<Received, 'worked'>);
+
 interface Vectors {
   now: number;
   secrets: string[];
@@ -65,18 +81,8 @@ interface Vectors {
   }[];
   badSecrets: string[];
   requests: Record<string, Sent>;
-  receivers: {
-    name: string;
-    steps: {
-      restart?: true;
-      request?: string;
-      do?: Action[];
-      status?: number;
-      worked?: number;
-      body?: unknown;
-      retryAfter?: string;
-    }[];
-  }[];
+  receivers: { name: string; steps: Received[] }[];
+  callbacks: { name: string; heartbeatSeconds?: number; steps: CallbackStep[] }[];
   workers: Script[];
 }
 
@@ -159,7 +165,16 @@ function send(answer: Step['answer'], response: ServerResponse): void {
     response.destroy();
     return;
   }
+  if (answer === 'endless') {
+    void pipeline(Readable.from(forEver()), response.writeHead(200)).catch(() => undefined);
+    return;
+  }
   const { status, headers, body = {} } = answer;
   const type = `application/${status < 400 ? '' : 'problem+'}json`;
   response.writeHead(status, { 'content-type': type, ...headers }).end(JSON.stringify(body));
+}
+
+function* forEver(): Generator<Buffer> {
+  const bytes = Buffer.alloc(1024 * 1024, ' ');
+  for (;;) yield bytes;
 }

@@ -1,15 +1,17 @@
 // @module-tag long
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { openFileStore } from '../../clients/typescript/src/receiver/file-store.ts';
+import { createClient } from '../../clients/typescript/src/index.ts';
 import {
   Later,
+  type ReceiverOptions,
   Refused,
   createReceiver,
   verifySignature,
 } from '../../clients/typescript/src/receiver/index.ts';
 import { type RunJob, work } from '../../clients/typescript/src/worker/index.ts';
 import { temporaryFile } from './temporary-file.ts';
-import { type Action, type Sent, TOKEN, playScript, vectors } from './script.ts';
+import { type Action, type CallbackStep, type Sent, TOKEN, playScript, vectors } from './script.ts';
 
 const NOW = () => vectors.now * 1000;
 
@@ -55,38 +57,66 @@ describe('the signature is', () => {
 });
 
 describe('a receiver', () => {
-  test.each(vectors.receivers)('$name', async ({ steps }) => {
-    const path = await temporaryFile();
-    let worked = 0;
-    let actions: readonly Action[] = [];
-    const open = async () => {
-      const store = await openFileStore(path);
-      onTestFinished(() => store.close());
-      const receiver = createReceiver({
-        ...{ secrets: vectors.secrets, store, now: NOW, onError: () => undefined },
-        work: () => {
-          worked += 1;
-          return act(actions);
-        },
+  test.each(vectors.receivers)('$name', ({ steps }) => receive(steps));
+
+  test.each(vectors.callbacks)(
+    'that answers first: $name',
+    async ({ name, heartbeatSeconds = 3600, steps }) => {
+      const made = steps.filter((step) => 'path' in step);
+      await playScript({ name, steps: made }, async ({ url, asked }) => {
+        const callback = { firelock: createClient({ url, token: TOKEN }), heartbeatSeconds };
+        await receive(steps, { callback, asked });
       });
-      return receiver.fetch;
-    };
-    let receive = await open();
-    for (const { restart, request = '', do: next = [], ...expected } of steps) {
-      if (restart === true) {
-        receive = await open();
-        continue;
-      }
-      actions = next;
-      const { method, headers, body } = sentAs(request);
-      const sent = new Request('http://127.0.0.1/', { method, headers, ...(method === 'POST' && { body }) });
-      const answer = await receive(sent);
-      expect([request, answer.status, worked]).toEqual([request, expected.status, expected.worked]);
-      if (expected.body !== undefined) expect(await answer.json()).toEqual(expected.body);
-      expect(answer.headers.get('retry-after')).toBe(expected.retryAfter ?? null);
-    }
-  });
+    },
+  );
 });
+
+type Callbacks = Required<Pick<ReceiverOptions, 'callback'>> & Pick<Acting, 'asked'>;
+
+async function receive(steps: readonly CallbackStep[], callbacks?: Callbacks): Promise<void> {
+  const path = await temporaryFile();
+  let [worked, made] = [0, 0];
+  let actions: readonly Action[] = [];
+  const open = async () => {
+    const store = await openFileStore(path);
+    onTestFinished(() => store.close());
+    const receiver = createReceiver({
+      ...{ secrets: vectors.secrets, store, now: NOW, onError: () => undefined },
+      ...(callbacks && { callback: callbacks.callback }),
+      work: (_, job) => {
+        worked += 1;
+        return act(actions, {
+          job: { ...job, log: () => undefined },
+          ...(callbacks && { asked: callbacks.asked }),
+        });
+      },
+    });
+    return receiver.fetch;
+  };
+  let taken = await open();
+  for (const step of steps) {
+    if ('path' in step) await callbacks?.asked((made += 1));
+    else if (step.restart === true) taken = await open();
+    else {
+      actions = step.do ?? [];
+      await handOver(step, taken);
+    }
+    if (step.worked !== undefined) expect([step, worked]).toEqual([step, step.worked]);
+  }
+}
+
+async function handOver(
+  { request = '', ...expected }: Exclude<CallbackStep, { path: string }>,
+  taken: (request: Request) => Promise<Response>,
+): Promise<void> {
+  const { method, headers, body } = sentAs(request);
+  const answer = await taken(
+    new Request('http://127.0.0.1/', { method, headers, ...(method === 'POST' && { body }) }),
+  );
+  expect([request, answer.status]).toEqual([request, expected.status]);
+  if (expected.body !== undefined) expect(await answer.json()).toEqual(expected.body);
+  expect(answer.headers.get('retry-after')).toBe(expected.retryAfter ?? null);
+}
 
 function sentAs(name: string): Sent {
   const sent = vectors.requests[name];

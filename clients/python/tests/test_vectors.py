@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import json
 import pathlib
@@ -10,12 +11,13 @@ import tempfile
 import threading
 import unittest
 import urllib.parse
+from collections.abc import Iterator
 from typing import Any
 
 ROOT = pathlib.Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "python" / "src"))
 
-from firelock_client import Later, Receiver, Refused, SignatureError, SqliteStore, Verifier, work  # noqa: E402
+from firelock_client import Callback, Later, Receiver, Refused, SignatureError, SqliteStore, Verifier, work  # noqa: E402
 
 VECTORS = json.loads((ROOT / "vectors.json").read_text())
 TOKEN = "secret"
@@ -47,6 +49,8 @@ def act(actions: list[dict[str, Any]], job: Any = None, play: Play | None = None
             raise Later(action["later"], action["message"])
         if "refuse" in action:
             raise Refused(action["refuse"])
+        if "exit" in action:
+            sys.exit(action["exit"])
         if "fail" in action:
             raise ValueError(action["fail"])
         if "return" in action:
@@ -75,32 +79,56 @@ class Signatures(unittest.TestCase):
 class Receivers(unittest.TestCase):
     def test_each(self) -> None:
         for vector in VECTORS["receivers"]:
-            with self.subTest(vector["name"]), tempfile.TemporaryDirectory() as directory:
-                self.receive(vector["steps"], f"{directory}/runs.sqlite")
+            with self.subTest(vector["name"]):
+                self.receive(vector["steps"])
 
-    def receive(self, steps: list[dict[str, Any]], path: str) -> None:
-        step: dict[str, Any] = {}
-        worked = 0
+    def test_each_that_answers_first(self) -> None:
+        for vector in VECTORS["callbacks"]:
+            with self.subTest(vector["name"]):
+                play = Play({"steps": [step for step in vector["steps"] if "path" in step]})
+                with serving(play) as url:
+                    self.receive(vector["steps"], play, Callback(url, TOKEN, vector.get("heartbeatSeconds", 3600)))
+                self.assertEqual(([], []), (play.faults, play.left))
 
-        def do(run: Any) -> Any:
+    def test_work_that_exits(self) -> None:
+        """It is answered, and may be done again: nothing is held for ever."""
+        attempts = [{"request": f"attempt {n}", "status": 500, "worked": n, "do": [{"exit": 3}]} for n in (1, 2)]
+        self.receive([{**one, "body": {"error": "SystemExit(3)"}} for one in attempts])
+
+    def receive(self, steps: list[dict[str, Any]], play: Play | None = None, callback: Callback | None = None) -> None:
+        actions: list[dict[str, Any]] = []
+        worked = made = 0
+
+        def do(run: Any, job: Any = None) -> Any:
             nonlocal worked
             worked += 1
-            return act(step.get("do", []))
+            return act(actions, job, play)
 
-        store = SqliteStore(path)
-        for step in steps:
-            receiver = Receiver(VECTORS["secrets"], do, store, now=now, on_error=ignore)
-            if "restart" in step:
-                store.close()
-                store = SqliteStore(path)
-                continue
-            request = VECTORS["requests"][step["request"]]
-            reply = receiver.handle(request["method"], request["headers"], request["body"].encode())
-            self.assertEqual((step["request"], reply.status, worked), (step["request"], step["status"], step["worked"]))
-            if "body" in step:
-                self.assertEqual(json.loads(reply.body), step["body"])
-            self.assertEqual(reply.headers.get("retry-after"), step.get("retryAfter"))
-        store.close()
+        with tempfile.TemporaryDirectory() as directory:
+            store = receiver = None
+            for step in [{"restart": True}, *steps]:
+                if "restart" in step:
+                    if store is not None:
+                        store.close()
+                    store = SqliteStore(f"{directory}/runs.sqlite")
+                    receiver = Receiver(VECTORS["secrets"], do, store, callback=callback, now=now, on_error=ignore)
+                elif "path" in step:
+                    made += 1
+                    play.wait(made)
+                else:
+                    actions = step.get("do", [])
+                    self.hand_over(receiver, step)
+                if "worked" in step:
+                    self.assertEqual((step, worked), (step, step["worked"]))
+            store.close()
+
+    def hand_over(self, receiver: Receiver, step: dict[str, Any]) -> None:
+        request = VECTORS["requests"][step["request"]]
+        reply = receiver.handle(request["method"], request["headers"], request["body"].encode())
+        self.assertEqual((step["request"], reply.status), (step["request"], step["status"]))
+        if "body" in step:
+            self.assertEqual(json.loads(reply.body), step["body"])
+        self.assertEqual(reply.headers.get("retry-after"), step.get("retryAfter"))
 
 
 class Play:
@@ -158,6 +186,17 @@ class Server(http.server.ThreadingHTTPServer):
         """Those who hang up are no news."""
 
 
+@contextlib.contextmanager
+def serving(play: Play) -> Iterator[str]:
+    server = Server(play)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/cron"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     server: Server
 
@@ -168,6 +207,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return
         if answer == "hold":
             self.rfile.read(1)  # Ends when the worker hangs up.
+            return
+        if answer == "endless":
+            self.send_response(200)
+            self.end_headers()
+            with contextlib.suppress(OSError):  # Ends when the worker hangs up.
+                while True:
+                    self.wfile.write(b" " * 1024 * 1024)
             return
         self.send_response(answer["status"])
         for name, value in answer.get("headers", {}).items():
@@ -186,30 +232,37 @@ class Workers(unittest.TestCase):
             with self.subTest(script["name"]):
                 self.play(script)
 
+    def test_work_that_exits(self) -> None:
+        claim = {"path": "/queues/q/claim"}
+        run = {"id": "r1", "attempts": 1, "payload": {"do": [{"exit": 3}]}}
+        report = {"status": "failed", "error": "SystemExit(3)", "retry": True, "attempt": 1, "workerId": "w"}
+        steps = [
+            {**claim, "answer": {"status": 200, "body": {"items": [run]}}},
+            {"path": "/runs/r1/complete", "body": report, "answer": {"status": 200}},
+            {**claim, "answer": "hold", "stop": True},
+        ]
+        self.play({"steps": steps})
+
     def play(self, script: dict[str, Any]) -> None:
         play = Play(script)
-        server = Server(play)
-        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         names = {"leaseSeconds": "lease_seconds", "logSeconds": "log_seconds"}
         options: dict[str, Any] = {"lease_seconds": 3600, "log_seconds": 3600}
         options |= {names.get(name, name): value for name, value in script.get("options", {}).items()}
         ended = None
-        try:
-            work(
-                "q",
-                lambda run, job: act(run["payload"]["do"], job, play),
-                url=f"http://127.0.0.1:{server.server_port}/cron",
-                token=TOKEN,
-                worker_id="w",
-                stop=play.stop,
-                on_error=ignore,
-                **options,
-            )
-        except Exception as error:
-            ended = str(error)
-        finally:
-            server.shutdown()
-            server.server_close()
+        with serving(play) as url:
+            try:
+                work(
+                    "q",
+                    lambda run, job: act(run["payload"]["do"], job, play),
+                    url=url,
+                    token=TOKEN,
+                    worker_id="w",
+                    stop=play.stop,
+                    on_error=ignore,
+                    **options,
+                )
+            except Exception as error:
+                ended = str(error)
         left = [step for step in play.left if "optional" not in step]
         self.assertEqual(([], [], script.get("ends")), (play.faults, left, ended))
 

@@ -15,6 +15,8 @@ export interface ClientOptions {
 }
 
 const TIMEOUT_MS = 90_000;
+/** More than any answer of the API has. */
+const MOST_MIB = 64;
 
 const HEADERS = {
   ifMatch: 'if-match',
@@ -71,7 +73,7 @@ async function call(
   });
   const { status } = response;
   options.onAnswer?.({ status, headers: response.headers });
-  const text = await response.text();
+  const text = await textOfAnswer(response);
   if (response.ok || operation.alsoGood?.includes(status) === true) return answerOf(response, text);
   throw problemOf(response, text);
 }
@@ -121,6 +123,24 @@ function textOfBody({ bodyType }: Operation, body: unknown): string {
 function checked({ text }: JsonText): string {
   JSON.parse(text);
   return text;
+}
+
+/** Read bit by bit, so that one without an end ends. */
+async function textOfAnswer({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  const reader = (body as ReadableStream<Uint8Array> | null)?.getReader();
+  let text = '';
+  for (let length = 0; reader !== undefined;) {
+    const { value } = await reader.read();
+    if (value === undefined) break;
+    length += value.length;
+    if (length > MOST_MIB * 1024 * 1024) {
+      await reader.cancel();
+      throw new Error(`the answer has more than ${MOST_MIB} MiB`);
+    }
+    text += decoder.decode(value, { stream: true });
+  }
+  return text + decoder.decode();
 }
 
 function answerOf({ status, headers }: Response, text: string): unknown {

@@ -129,7 +129,7 @@ function queryText(query: Query = {}): string {
 async function answerOf(url: string, ask: () => Promise<Response>, signal: AbortSignal): Promise<Answer> {
   try {
     const response = await ask();
-    const bytes = Buffer.from(await response.arrayBuffer());
+    const bytes = await boundedBytes(url, response);
     const text = new TextDecoder().decode(bytes);
     if (response.status >= 300 && response.status < 400) {
       const location = response.headers.get('location') ?? 'elsewhere';
@@ -150,6 +150,20 @@ async function answerOf(url: string, ask: () => Promise<Response>, signal: Abort
       throw new CliError(EXIT.interrupted, 'interrupted; the server may have carried out the request');
     throw new CliError(EXIT.unreachable, `cannot reach ${url}: ${reasonOf(error)}; check FIRELOCK_URL`);
   }
+}
+
+/** More than any answer of the API has: of runs that depend on thousands of others a claim tells most. */
+const MOST_MIB = 64;
+
+async function boundedBytes(url: string, { body }: Response): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const part of (body ?? []) as AsyncIterable<Uint8Array>) {
+    length += part.length;
+    if (length > MOST_MIB * 1024 * 1024) throw failure(`an answer of ${url} has more than ${MOST_MIB} MiB`);
+    parts.push(part);
+  }
+  return Buffer.concat(parts, length);
 }
 
 function bodyOf(url: string, text: string): unknown {

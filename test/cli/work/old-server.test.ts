@@ -1,11 +1,15 @@
 // @module-tag long
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { json, text } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
 import { workHere } from './workers.ts';
 
 const NO_ROUTE = { status: 404, detail: 'there is nothing at this path' };
+
+const MIB = Buffer.alloc(1024 * 1024, ' ');
 
 interface Called {
   path: string;
@@ -13,7 +17,11 @@ interface Called {
 }
 
 /** A server of these answers, by the ends of paths; the first claims lease so many runs each, all other calls answer 200. */
-async function serverOf(leases: number[], answers: Record<string, { status: number; detail?: string }>) {
+async function serverOf(
+  leases: number[],
+  answers: Record<string, { status: number; detail?: string }>,
+  isEndless = false,
+) {
   const calls: Called[] = [];
   let made = 0;
   const server = createServer((request, response) => {
@@ -24,6 +32,11 @@ async function serverOf(leases: number[], answers: Record<string, { status: numb
       calls.push({ path, body });
       const [, end] = Object.entries(answers).find(([suffix]) => path.includes(suffix)) ?? [];
       const isClaim = path.endsWith('/claim');
+      if (isClaim && isEndless) {
+        isEndless = false;
+        await pipeline(Readable.from(Array(65).fill(MIB)), response).catch(() => undefined);
+        return;
+      }
       const count = isClaim ? (leases.shift() ?? 0) : 0;
       if (isClaim && count === 0) await new Promise((resolve) => setTimeout(resolve, 50));
       const items = Array.from({ length: count }, () => ({
@@ -56,6 +69,11 @@ test('a server that knows neither logs nor releases nor failures for now is work
   expect(server.of('run-1/complete')).toMatchObject([
     { body: { status: 'succeeded', attempt: 1, result: 'printed\n' } },
   ]);
+});
+
+test('an answer that is too long is not read to its end', async () => {
+  const { err } = await workHere(await serverOf([], {}, true), ['q']).exited;
+  expect(err).toMatch(/an answer of \S+ has more than 64 MiB/);
 });
 
 test('a log that is refused is left alone, and its run is reported', async () => {

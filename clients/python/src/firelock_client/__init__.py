@@ -1,5 +1,6 @@
 """A receiver of what firelock sends, and a worker for its queues."""
 
+from .callback import Callback, HandedJob
 from .errors import Later, Problem, Refused
 from .receiver import HandedRun, Receiver
 from .signature import SignatureError, Verifier
@@ -7,6 +8,8 @@ from .store import Reply, RunStore, SqliteStore, Verdict
 from .worker import Job, work
 
 __all__ = [
+    "Callback",
+    "HandedJob",
     "HandedRun",
     "Job",
     "Later",

@@ -18,6 +18,8 @@ from .errors import Problem
 MOST_SECONDS = 30
 CLAIM_TIMEOUT_SECONDS = 90
 TIMEOUT_SECONDS = 30
+MOST_MIB = 64
+"""More than any answer of the API has."""
 
 
 def is_final(error: BaseException) -> bool:
@@ -32,6 +34,21 @@ def seconds_until_again(error: BaseException, failures: int) -> float:
     return min(2.0 ** min(failures - 1, 10), MOST_SECONDS) * random.uniform(0.5, 1)
 
 
+CALL_ERRORS = (Problem, OSError, http.client.HTTPException)
+
+
+def every(seconds: float, action: Callable[[], None]) -> Callable[[], None]:
+    """Now and then, never twice at once; answers what ends it."""
+    ended = threading.Event()
+
+    def loop() -> None:
+        while not ended.wait(seconds):
+            action()
+
+    threading.Thread(target=loop, daemon=True).start()
+    return ended.set
+
+
 def until_taken(make: Callable[[], Any], on_error: Callable[[Exception], None], tries: float = float("inf")) -> None:
     """Until it succeeds, is refused for good, or has failed so often: then it raises the last error."""
     failures = 0
@@ -39,7 +56,7 @@ def until_taken(make: Callable[[], Any], on_error: Callable[[Exception], None], 
         try:
             make()
             return
-        except (Problem, OSError, http.client.HTTPException) as error:
+        except CALL_ERRORS as error:
             failures += 1
             if is_final(error) or failures >= tries:
                 raise
@@ -100,7 +117,9 @@ class Calls:
             address = f"{self._url.path.rstrip('/')}/api/v1/{path}"
             connection.request("POST", address, body, {**self._headers, "content-type": kind})
             answer = connection.getresponse()
-            text = answer.read()
+            text = answer.read(MOST_MIB * 1024 * 1024 + 1)
+            if len(text) > MOST_MIB * 1024 * 1024:
+                raise http.client.HTTPException(f"the answer has more than {MOST_MIB} MiB")
         if 200 <= answer.status < 300:
             return json.loads(text)
         raise _problem(answer, text)

@@ -27,3 +27,8 @@ class Problem(Exception):
     def may_pass(self) -> bool:
         """Whether the same call may succeed later. If not, it would be refused again."""
         return self.status in (408, 429) or self.status >= 500
+
+
+def said_by(error: BaseException) -> str:
+    """For a report. `sys.exit(3)` in the work says only "3" of itself."""
+    return str(error) if isinstance(error, Exception) else repr(error)

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any, TypedDict
 
-from .errors import Later, Refused
+from .callback import Callback, HandedJob, Jobs
+from .errors import Later, Refused, said_by
 from .signature import SignatureError, Verifier
 from .store import Reply, RunStore, SqliteStore
 
@@ -37,22 +38,27 @@ def write_error(error: BaseException, run_id: str | None) -> None:
 
 
 class Receiver:
-    """A WSGI application; other servers call `handle`. `secrets` None: nothing is verified, and everybody can start work."""
+    """A WSGI application; other servers call `handle`. `secrets` None: nothing is verified, and everybody can start work.
+
+    With `callback` it answers at once, calls `work` with the run and a HandedJob in a thread, and reports the end: for schedules
+    with `completion: "callback"`."""
 
     def __init__(
         self,
         secrets: str | Iterable[str] | None,
-        work: Callable[[HandedRun], Any],
+        work: Callable[[HandedRun], Any] | Callable[[HandedRun, HandedJob], Any],
         store: RunStore | None = None,
         *,
+        callback: Callback | None = None,
         tolerance_seconds: float = 300,
         max_body_bytes: int = 16 * 1024 * 1024,
         now: Callable[[], float] = time.time,
         on_error: OnError = write_error,
     ) -> None:
         self._verifier = None if secrets is None else Verifier(secrets, tolerance_seconds, now)
-        self._work = work
+        self._work: Callable[..., Any] = work
         self._store = SqliteStore() if store is None else store
+        self._jobs = None if callback is None else Jobs(callback, work, self._store, on_error)
         self._max_body_bytes = max_body_bytes
         self._on_error = on_error
         self._under_way: dict[str, Future[Reply]] = {}
@@ -95,13 +101,13 @@ class Receiver:
         verdict = self._store.begin(run_id, attempt)
         if verdict.state == "stale":
             return _error(409, f"attempt {attempt} is older than attempt {verdict.seen}, which was here")
+        if self._jobs is not None:
+            return _reply(202, {}) if self._jobs.take(run, verdict) else _busy()
         if verdict.reply is not None:
             return verdict.reply
         if verdict.state == "busy":
             under_way = self._under_way.get(run_id)
-            if under_way is not None:
-                return under_way.result()
-            return _error(503, "another process is working on the run", {"retry-after": "5"})
+            return _busy() if under_way is None else under_way.result()
         end: Future[Reply] = Future()
         self._under_way[run_id] = end
         try:
@@ -118,15 +124,21 @@ class Receiver:
         try:
             result = self._work(run)
             reply = _reply(200, {} if result is None else result)
-        except Exception as error:
+        except BaseException as error:
             self._on_error(error, run_id)
             self._store.release(run_id, attempt)
+            if isinstance(error, KeyboardInterrupt):
+                raise
             return _failure(error)
         try:
             self._store.finish(run_id, attempt, reply)
         except Exception as error:  # It is done: any answer but 2xx would have it done again.
             self._on_error(error, run_id)
         return reply
+
+
+def _busy() -> Reply:
+    return _error(503, "another process is working on the run", {"retry-after": "5"})
 
 
 def _read(body: bytes) -> HandedRun | None:
@@ -146,9 +158,9 @@ def _error(status: int, error: str, headers: Mapping[str, str] = {}) -> Reply:
     return _reply(status, {"error": error}, headers)
 
 
-def _failure(error: Exception) -> Reply:
+def _failure(error: BaseException) -> Reply:
     if isinstance(error, Refused):
         return _error(422, str(error))
     if isinstance(error, Later):
         return _error(503, str(error), {"retry-after": str(math.ceil(error.seconds))})
-    return _error(500, str(error))
+    return _error(500, said_by(error))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import json
 import threading
 import uuid
@@ -10,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ._calls import Calls, is_final, seconds_until_again, until_taken
+from ._calls import CALL_ERRORS, Calls, every, is_final, seconds_until_again, until_taken
 from ._run_log import RunLog
-from .errors import Problem, Refused
+from .errors import Problem, Refused, said_by
 from .receiver import OnError, write_error
 
 MOST_PER_CLAIM = 100
@@ -95,7 +94,7 @@ class _Worker:
                 try:
                     runs = self.calls.claim(queue, {**body, "max": min(room, MOST_PER_CLAIM)})
                     failures = 0
-                except (Problem, OSError, http.client.HTTPException) as error:
+                except CALL_ERRORS as error:
                     if self.stop.is_set():
                         return
                     if isinstance(error, Problem) and not error.may_pass:
@@ -150,7 +149,7 @@ class _Worker:
         thread.start()
 
     def _lead(self, run: dict[str, Any], job: Job, log: RunLog, speaker: dict[str, Any], has_slot: bool) -> None:
-        stop_beats = _every(self.lease_seconds / 3, lambda: self._beat(run, job, speaker))
+        stop_beats = every(self.lease_seconds / 3, lambda: self._beat(run, job, speaker))
         try:
             has_slot = has_slot or self._wait_for_slot(job)
             if has_slot and not self.stop.is_set() and not job.cancelled.is_set():
@@ -171,7 +170,7 @@ class _Worker:
             return has_slot
 
     def _follow(self, run: dict[str, Any], job: Job, log: RunLog, speaker: dict[str, Any]) -> None:
-        stop_flushes = _every(self.log_seconds, lambda: self._flush(run, log, job))
+        stop_flushes = every(self.log_seconds, lambda: self._flush(run, log, job))
         try:
             outcome = self._outcome(run, job)
         finally:
@@ -186,9 +185,9 @@ class _Worker:
             result = self.handler(run, job)
             json.dumps(result)
             return {"status": "succeeded", "result": result}
-        except Exception as error:
+        except BaseException as error:
             self.on_error(error, run["id"])
-            outcome = {"status": "failed", "error": str(error)[:MOST_OF_ERROR]}
+            outcome = {"status": "failed", "error": said_by(error)[:MOST_OF_ERROR]}
             return outcome if isinstance(error, self.refusals) else {**outcome, "retry": True}
 
     def _report(self, run: dict[str, Any], outcome: dict[str, Any], speaker: dict[str, Any]) -> None:
@@ -208,7 +207,7 @@ class _Worker:
         progress = {} if job.progress is None else {"progress": job.progress}
         try:
             self.calls.act(run["id"], "heartbeat", {**speaker, **progress})
-        except (Problem, OSError, http.client.HTTPException) as error:
+        except CALL_ERRORS as error:
             self.on_error(error, run["id"])
             # Else the daemon is away: whether the lease was lost meanwhile is said when it is back.
             if is_final(error):
@@ -217,7 +216,7 @@ class _Worker:
     def _flush(self, run: dict[str, Any], log: RunLog, job: Job, tries: int = 1) -> None:
         try:
             until_taken(log.flush, lambda error: self.on_error(error, run["id"]), tries)
-        except (Problem, OSError, http.client.HTTPException) as error:
+        except CALL_ERRORS as error:
             self.on_error(error, run["id"])
             if isinstance(error, Problem) and error.status == 409:
                 self._lose(job)
@@ -226,15 +225,3 @@ class _Worker:
         job.cancelled.set()
         with self.changed:
             self.changed.notify_all()
-
-
-def _every(seconds: float, action: Callable[[], None]) -> Callable[[], None]:
-    """Now and then, never twice at once; answers what ends it."""
-    ended = threading.Event()
-
-    def loop() -> None:
-        while not ended.wait(seconds):
-            action()
-
-    threading.Thread(target=loop, daemon=True).start()
-    return ended.set

@@ -1,6 +1,6 @@
 import type { CompletionInput } from '../generated/types.gen.ts';
 import { parseJson, stringifyJson } from '../json-text.ts';
-import { Problem } from '../problem.ts';
+import { isFinal, pause, secondsUntilAgain } from '../worker/repeat.ts';
 import type { HandedRun } from './handed-run.ts';
 import type { Callback, Deps } from './options.ts';
 import { Later, busyReply, messageOf, replyOf } from './reply.ts';
@@ -20,7 +20,6 @@ interface Jobs extends Deps {
 }
 
 const HEARTBEAT_SECONDS = 20;
-const REPORT_AGAIN_MS = 2000;
 
 /** Answers 202 at once and works behind it: the run is here, and its end will be reported. */
 export function createJobs(
@@ -31,7 +30,8 @@ export function createJobs(
   return (run, verdict) => {
     const { runId, attempt } = run;
     const known = jobs.underWay.get(runId);
-    if (known === undefined && verdict.state === 'busy') return Promise.resolve(busyReply());
+    const isBusy = known === undefined ? verdict.state === 'busy' : known.stop.signal.aborted;
+    if (isBusy) return Promise.resolve(busyReply());
     if (known === undefined) startJob(jobs, run, verdict);
     else known.attempt = Math.max(known.attempt, attempt);
     return Promise.resolve(replyOf(202, {}));
@@ -56,21 +56,21 @@ async function follow(jobs: Jobs, job: OneJob): Promise<void> {
     await store.finish(runId, job.attempt, reply).catch((error: unknown) => onError(error, runId));
     return reportDone(jobs, job, outcome);
   }
-  try {
-    if (outcome !== null) await report(jobs, job, outcome);
-  } finally {
-    // In this order: what comes between is answered "busy", and not taken for a job that is under way.
-    underWay.delete(runId);
-    await store.release(runId, job.attempt);
-  }
+  const reported = outcome === null ? job.attempt : await report(jobs, job, outcome);
+  // In this order: what comes between is answered "busy", and not taken for a job that is under way.
+  underWay.delete(runId);
+  await store.release(runId, job.attempt);
+  if (job.attempt === reported) return;
+  // Opened again, and taken here while the report was on its way.
+  const verdict = await store.begin(runId, job.attempt);
+  if (verdict.state === 'new') startJob(jobs, { ...job.run, attempt: job.attempt }, verdict);
 }
 
 async function reportDone(jobs: Jobs, job: OneJob, outcome: CompletionInput): Promise<void> {
-  try {
-    await report(jobs, job, outcome);
-  } finally {
-    jobs.underWay.delete(job.run.runId);
-  }
+  let reported: number;
+  do reported = await report(jobs, job, outcome);
+  while (reported < job.attempt);
+  jobs.underWay.delete(job.run.runId);
 }
 
 /** Null: there is nothing to report, as firelock wants no result. */
@@ -96,33 +96,29 @@ async function outcomeOf(jobs: Jobs, job: OneJob): Promise<CompletionInput | nul
 /** @throws where firelock did not take it; the next one says the same */
 async function beat({ firelock }: Callback, job: OneJob): Promise<void> {
   const { attempt, progress } = job;
-  await firelock.heartbeatRun({ id: job.run.runId, body: { attempt, progress } }).catch((error: unknown) => {
+  const body = { attempt, ...(progress !== null && { progress }) };
+  await firelock.heartbeatRun({ id: job.run.runId, body }).catch((error: unknown) => {
     // Cancelled, ended, or sent to somebody else; unless a higher attempt has come here meanwhile.
     if (isFinal(error) && job.attempt === attempt) job.stop.abort(error);
     throw error;
   });
 }
 
-/** Until firelock takes it, or refuses it for good: a run without a report would be done again. */
-async function report({ callback, onError }: Jobs, job: OneJob, outcome: CompletionInput): Promise<void> {
+/** Until firelock takes it, or refuses it for good: a run without a report would be done again. Answers which attempt it was of. */
+async function report({ callback, onError }: Jobs, job: OneJob, outcome: CompletionInput): Promise<number> {
   const { runId } = job.run;
-  for (;;) {
+  for (let failures = 1; ; failures += 1) {
     const { attempt } = job;
     try {
       await callback.firelock.completeRun({ id: runId, body: { ...outcome, attempt } });
-      return;
+      return attempt;
     } catch (error) {
       onError(error, runId);
       // A higher attempt may have come while this was asked: then that one has the say.
-      if (isFinal(error) && job.attempt === attempt) return;
+      if (isFinal(error) && job.attempt === attempt) return attempt;
+      await pause(secondsUntilAgain(error, failures));
     }
-    await new Promise((resolve) => setTimeout(resolve, REPORT_AGAIN_MS));
   }
-}
-
-/** A token can be set right while the job goes on. */
-function isFinal(error: unknown): boolean {
-  return error instanceof Problem && !error.mayPass && error.status !== 401 && error.status !== 403;
 }
 
 /** The digits of the result stay as they were written. */
