@@ -42,7 +42,7 @@ export function followLog(id: string, attempt: number, listener: LogListener): (
   async function once(signal: AbortSignal): Promise<void> {
     const again = await ask(signal).catch((error: unknown) => {
       if (signal.aborted) return null;
-      if (!(error instanceof ApiProblem) || error.status === 429) return AWAY_MS;
+      if (!(error instanceof ApiProblem) || error.status === 429 || error.status >= 500) return AWAY_MS;
       listener.state(error.message);
       return null;
     });
