@@ -2,7 +2,7 @@ import { runNameOf, scheduledForOf } from '../core/runs/run.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import type { Service } from '../runtime/service.ts';
-import { createSlots, FairQueue } from '../runtime/loop/fair-queue.ts';
+import { type Turns, createTurns } from '../runtime/loop/turns.ts';
 import type { Effect } from '../store/effects/effect-rows.ts';
 import { versionKey } from '../store/schedules/load-handoffs.ts';
 import type { TargetRegistry } from '../targets/registry.ts';
@@ -24,7 +24,6 @@ interface Call {
   run: Effect;
   handoff: SendableHandoff;
   kind: TargetKind;
-  lane: string;
 }
 
 const MAX_AT_ONCE = 64;
@@ -40,14 +39,13 @@ export class TargetCanceller implements Service {
   readonly name = 'cancel';
   readonly #deps: TargetCancellerDeps;
   readonly #stopping = new AbortController();
-  readonly #slots = createSlots(MAX_AT_ONCE, MAX_AT_ONCE_PER_LANE);
-  readonly #waiting: FairQueue<Call>;
+  readonly #turns: Turns;
   readonly #underWay = new Set<Promise<void>>();
 
   constructor(deps: TargetCancellerDeps) {
     this.#deps = deps;
-    const { maxWaiting: most = 10_000, maxWaitingPerLane: mostOfLane = 1_000 } = deps;
-    this.#waiting = new FairQueue<Call>({ most, mostOfLane });
+    const { maxWaiting: mostWaiting = 10_000, maxWaitingPerLane: mostOfKey = 1_000 } = deps;
+    this.#turns = createTurns({ places: MAX_AT_ONCE, mostWaiting, mostOfKey });
   }
 
   start(): void {
@@ -61,9 +59,7 @@ export class TargetCanceller implements Service {
 
   /** Ends the calls under way, and makes no other. */
   async stop(): Promise<void> {
-    const left = this.#waiting.takeAll();
     this.#stopping.abort();
-    for (const { run } of left) this.#emitCancelled(run, 'firelock stopped before the request was sent');
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
   }
 
@@ -82,45 +78,26 @@ export class TargetCanceller implements Service {
         const kind = targets.kindOf(handoff.target);
         if (!kind?.hasCancel(handoff.target)) continue;
         if (handoff.lockedBecause !== null) this.#emitCancelled(run, handoff.lockedBecause);
-        else if (this.#stopping.signal.aborted)
-          this.#emitCancelled(run, 'firelock stopped before the request was sent');
-        else this.#enqueueCall({ run, handoff, kind, lane: targets.laneOf(handoff.target) });
+        else this.#follow(this.#callInTurn(targets.laneOf(handoff.target), { run, handoff, kind }));
       }
-      this.#begin();
     } catch (error) {
       for (const run of runs) this.#emitCancelled(run, reasonOf(error));
     }
   }
 
-  #enqueueCall(call: Call): void {
-    const dropped = this.#waiting.add(call);
-    if (dropped) this.#emitCancelled(dropped.run, 'too many others of its origin wait to be told');
+  async #callInTurn(lane: string, call: Call): Promise<void> {
+    const leave = await this.#turns.take(lane, { most: MAX_AT_ONCE_PER_LANE });
+    if (leave === null) this.#emitCancelled(call.run, 'too many others of its origin wait to be told');
+    else this.#emitCancelled(call.run, await this.#call(call).catch(reasonOf).finally(leave));
   }
 
-  #begin(): void {
-    while (this.#slots.free() > 0) {
-      const call = this.#waiting.takeFirst((lane) => this.#slots.take(lane));
-      if (!call) return;
-      this.#follow(this.#call(call));
-    }
-  }
-
-  async #call({ run, handoff, kind, lane }: Call): Promise<void> {
-    try {
-      const read = await this.#deps.readConnection(handoff.target);
-      if (read === null || 'fault' in read) {
-        this.#emitCancelled(run, read?.fault ?? 'its connection could not be read');
-        return;
-      }
-      const attempt = { ...attemptOf(run, handoff), ...read };
-      const fault = await kind.cancel(handoff.target, attempt, this.#stopping.signal);
-      this.#emitCancelled(run, fault?.message ?? null);
-    } catch (error) {
-      this.#emitCancelled(run, reasonOf(error));
-    } finally {
-      this.#slots.release(lane);
-      this.#begin();
-    }
+  async #call({ run, handoff, kind }: Call): Promise<string | null> {
+    if (this.#stopping.signal.aborted) return 'firelock stopped before the request was sent';
+    const read = await this.#deps.readConnection(handoff.target);
+    if (read === null || 'fault' in read) return read?.fault ?? 'its connection could not be read';
+    const attempt = { ...attemptOf(run, handoff), ...read };
+    const fault = await kind.cancel(handoff.target, attempt, this.#stopping.signal);
+    return fault?.message ?? null;
   }
 
   /** Null: the target accepted it. */

@@ -1,14 +1,15 @@
-interface Turns {
+export interface Turns {
   /**
    * A place, to be left once. Those that wait stand in the line of their key, and the lines take turns.
    * Null: too many wait already, or it was none's turn in time, or who asked has gone.
    */
-  take(key: string, patience: Patience): Promise<(() => void) | null>;
+  take(key: string, patience?: Patience): Promise<(() => void) | null>;
   waiting(): number;
 }
 
 interface Patience {
-  limitMs: number;
+  /** Absent: it waits until it is its turn. */
+  limitMs?: number;
   /** Of the places, so many at once for this key; absent: all. */
   most?: number;
   /** Aborted when the one that asks has gone. */
@@ -18,13 +19,14 @@ interface Patience {
 interface TurnsOptions {
   /** How much goes on at once. */
   places: number;
+  /** Beyond that, the longest line gives up its newest for one whose line is shorter. */
   mostWaiting: number;
   /** Of these, with the same key. */
   mostOfKey: number;
 }
 
 interface Waiter {
-  called: () => void;
+  end: (hasPlace: boolean) => void;
   most: number;
 }
 
@@ -40,7 +42,7 @@ interface State extends TurnsOptions {
 export function createTurns(options: TurnsOptions): Turns {
   const state: State = { ...options, free: options.places, waiting: 0, taken: new Map(), lines: new Map() };
   return {
-    take: async (key, patience) => {
+    take: async (key, patience = {}) => {
       if (mayTake(state, key, patience.most)) take(state, key);
       else if (!(await wait(state, key, patience))) return null;
       return () => leave(state, key);
@@ -71,15 +73,14 @@ function leave(state: State, left: string): void {
     lines.delete(key);
     lines.set(key, line);
     take(state, key);
-    first.called();
+    first.end(true);
     return;
   }
 }
 
 function wait(state: State, key: string, { limitMs, most = Infinity, signal }: Patience): Promise<boolean> {
   const line = state.lines.get(key) ?? new Set();
-  const isFull = state.waiting >= state.mostWaiting || line.size >= state.mostOfKey;
-  if (isFull || signal?.aborted === true) return Promise.resolve(false);
+  if (signal?.aborted === true || !mayWait(state, line)) return Promise.resolve(false);
   state.lines.set(key, line);
   state.waiting += 1;
   return new Promise((resolve) => {
@@ -91,10 +92,19 @@ function wait(state: State, key: string, { limitMs, most = Infinity, signal }: P
       if (line.size === 0) state.lines.delete(key);
       resolve(hasPlace);
     };
-    const waiter = { called: () => end(true), most };
+    const waiter = { end, most };
     const giveUp = () => end(false);
-    const timer = setTimeout(giveUp, limitMs);
+    const timer = limitMs === undefined ? undefined : setTimeout(giveUp, limitMs);
     signal?.addEventListener('abort', giveUp);
     line.add(waiter);
   });
+}
+
+function mayWait({ lines, waiting, mostWaiting, mostOfKey }: State, line: ReadonlySet<Waiter>): boolean {
+  if (line.size >= mostOfKey || waiting < mostWaiting) return line.size < mostOfKey;
+  let longest = line;
+  for (const other of lines.values()) if (other.size > longest.size) longest = other;
+  if (longest.size <= line.size + 1) return false;
+  [...longest].at(-1)?.end(false);
+  return true;
 }

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { createLoop } from '../../../src/runtime/loop/loop.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
-import { createSlots } from '../../../src/runtime/loop/fair-queue.ts';
 import { until } from '../../support/until.ts';
 
 function loopOf(body: () => Promise<number>) {
@@ -80,24 +79,5 @@ describe('a loop', () => {
     await loop.start();
     await loop.stop();
     expect(finished).toBe(true);
-  });
-});
-
-describe('slots', () => {
-  it('are bounded in all and by lane', () => {
-    const slots = createSlots(5, 3);
-    expect(['a', 'a', 'a', 'a', 'b', 'b', 'b'].map((lane) => slots.take(lane))).toEqual([
-      true,
-      true,
-      true,
-      false,
-      true,
-      true,
-      false,
-    ]);
-    expect(slots.free()).toBe(0);
-    slots.release('a');
-    expect(slots.take('b')).toBe(true);
-    expect(slots.free()).toBe(0);
   });
 });

@@ -45,6 +45,16 @@ test('beyond the bounds of one key, and of all, none waits', async () => {
   expect(order.slice(3)).toEqual(['a2', 'b1', 'a3']);
 });
 
+test('where no more may wait, the longest line gives up its newest for a shorter one, and for none that would be as long', async () => {
+  const { order, ask, next } = taken(createTurns({ places: 1, mostWaiting: 4, mostOfKey: 3 }));
+  const asked = ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'b2'].map((name) => ask(name, name.slice(0, 1)));
+  await new Promise(setImmediate);
+  expect(order).toEqual(['a1', 'a4 refused', 'b2 refused']);
+  for (let left = 0; left < 5; left += 1) await next();
+  await Promise.all(asked);
+  expect(order.slice(3)).toEqual(['a2', 'b1', 'c1', 'a3']);
+});
+
 test('a key has no more places than it says, and leaves the others to whoever comes', async () => {
   const turns = createTurns({ places: 4, mostWaiting: 10, mostOfKey: 10 });
   const modest = { ...PATIENT, most: 2 };

@@ -70,24 +70,14 @@ const AT_ONCE = 8;
  * connection, for no longer than a request may take to arrive.
  */
 export function takeLargeBodiesInTurn(server: Api): void {
-  const waiting: (() => void)[] = [];
-  let taken = 0;
-  const leave = () => {
-    const next = waiting.shift();
-    if (next === undefined) taken -= 1;
-    else next();
-  };
-  const enter = async (): Promise<void> => {
-    if (taken < AT_ONCE) taken += 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-  };
-  const inTurn: preParsingAsyncHookHandler = async ({ headers }, { raw }, payload) => {
+  const turns = createTurns({ places: AT_ONCE, mostWaiting: Infinity, mostOfKey: Infinity });
+  const inTurn: preParsingAsyncHookHandler = async ({ headers }, reply, payload) => {
     const announced = Number(headers['content-length'] ?? BATCH_BODY_LIMIT);
     // A body whose announced length is too large is refused before any of it is read.
     if (announced <= BODY_LIMIT || announced > BATCH_BODY_LIMIT) return payload;
-    await enter();
-    if (raw.closed) leave();
-    else raw.once('close', leave);
+    const leave = await turns.take('', { signal: whenGone(reply) });
+    if (reply.raw.closed) leave?.();
+    else if (leave !== null) reply.raw.once('close', leave);
     return payload;
   };
   server.addHook('onRoute', (route) => {
