@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type LogPiece, createLogReader } from '../../web/src/pages/run/log-text.ts';
+import { type LogPiece, createLogReader, isForNow } from '../../web/src/pages/run/log-text.ts';
 
 /** Pieces of one look are one. */
 function joined(pieces: readonly LogPiece[]): [text: string, classes: string][] {
@@ -48,4 +48,8 @@ test('a sequence without end is not kept for ever', () => {
   const reader = createLogReader();
   reader.take(Buffer.from(`\u001b]${'x'.repeat(10_000)}`));
   expect(joined(reader.take(Buffer.from('y'))).at(-1)?.[0]).toMatch(/y$/);
+});
+
+test('a log is followed on after the server was away, restarted or had too many calls; not after a refusal', () => {
+  expect([429, 502, 503, 400, 403, 404].filter(isForNow)).toEqual([429, 502, 503]);
 });

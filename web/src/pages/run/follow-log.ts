@@ -1,5 +1,5 @@
 import { ApiProblem, getBytes } from '../../api/http.ts';
-import { type LogPiece, createLogReader } from './log-text.ts';
+import { type LogPiece, createLogReader, isForNow } from './log-text.ts';
 
 export interface LogListener {
   pieces(pieces: readonly LogPiece[]): void;
@@ -42,7 +42,7 @@ export function followLog(id: string, attempt: number, listener: LogListener): (
   async function once(signal: AbortSignal): Promise<void> {
     const again = await ask(signal).catch((error: unknown) => {
       if (signal.aborted) return null;
-      if (!(error instanceof ApiProblem) || error.status === 429 || error.status >= 500) return AWAY_MS;
+      if (!(error instanceof ApiProblem) || isForNow(error.status)) return AWAY_MS;
       listener.state(error.message);
       return null;
     });

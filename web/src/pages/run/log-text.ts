@@ -88,3 +88,8 @@ function colourOf(code: number): [kind: string, colour: string] | null {
   if (tens === 3 || tens === 9) return ['fg', `log-fg-${unit}`];
   return tens === 4 || tens === 10 ? ['bg', `log-bg-${unit}`] : null;
 }
+
+/** A refusal that another try may not meet: too many calls, or a server that is away, or restarting. */
+export function isForNow(status: number): boolean {
+  return status === 429 || status >= 500;
+}
