@@ -3,6 +3,8 @@
 import postgres from 'postgres';
 import { beforeEach, expect, test } from 'vitest';
 import { databaseOfTest, receiverOfTest } from '../../support/of-test.ts';
+import { startCollector } from '../../observability/traces/collector.ts';
+import { readyDaemon } from '../../support/daemon.ts';
 import { type DaemonHere, daemonHere } from '../../support/daemon-here.ts';
 import type { TestDatabase } from '../../support/postgres/cluster.ts';
 import type { Receiver } from '../../support/receiver.ts';
@@ -29,13 +31,10 @@ beforeEach(async () => {
     response.writeHead(Number(answer) || 200, { 'content-type': 'application/json' });
     response.end('{"executionId":"e"}');
   });
-  daemon = await daemonHere(database.url, {
-    LOG_LEVEL: 'trace',
-    FIRELOCK_SECRET_KEYS: SECRET_KEYS,
-    FIRELOCK_TICK_INTERVAL_MS: '50',
-  });
   seen = [];
 });
+
+const TALKING = { LOG_LEVEL: 'trace', FIRELOCK_SECRET_KEYS: SECRET_KEYS, FIRELOCK_TICK_INTERVAL_MS: '50' };
 
 let number = 0;
 const canary = () => `${(number += 1)}-${CANARY}`;
@@ -195,6 +194,7 @@ const found = (text: string, inText: string) =>
   spellings(text).filter((one) => inText.toLowerCase().includes(one.toLowerCase()));
 
 test('no header value and no secret is found in any log, answer, metric or table, whatever happens to the runs', async () => {
+  daemon = await daemonHere(database.url, TALKING);
   await haveRuns();
   await edit();
   await haveConnections();
@@ -216,4 +216,53 @@ test('no header value and no secret is found in any log, answer, metric or table
 
   for (const text of [tables, answers, lines]) expect(found(CANARY, text)).toEqual([]);
   expect(found(CANARY, Buffer.from(SECRET.slice(6), 'base64').toString())).not.toEqual([]);
+});
+
+test('no key of an observed job, right or nearly so, is in what the daemon writes, its metrics, its spans or a table', async () => {
+  const collector = await startCollector();
+  const program = await readyDaemon(database.url, {
+    ...TALKING,
+    ...{ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, FIRELOCK_SHUTDOWN_SECONDS: '60' },
+  });
+  const beat = {
+    observe: {},
+    successWithinSeconds: 3600,
+    description: CONTROL,
+    target: targetOf('200/fired'),
+  };
+  const { body } = await program.call('PUT', '/api/v1/schedules/beat', beat);
+  const { pingKey: key } = body as { pingKey: string };
+  const channel = { type: 'webhook', target: { type: 'http', url: `${receiver.url}/200/told` } };
+  expect((await program.call('PUT', '/api/v1/notifiers/bell', { on: ['failed'], channel })).status).toBe(201);
+  expect((await program.call('POST', '/api/v1/schedules/beat/fire')).status).toBe(202);
+  await receiver.arrived(1);
+  expect((await program.call('GET', `/ping/${key}/fail`)).status).toBe(200);
+  await receiver.arrived(2);
+  const near = [`${key.slice(0, -1)}${key.endsWith('A') ? 'B' : 'A'}`, key.slice(0, -1), `${key}x`];
+  for (const one of [key, ...near]) {
+    const ends = ['', '/start', '/log?rid=7', '/256', '/%ff', '/', '?create=1'];
+    const paths = [
+      ...ends.map((end) => `/ping/${one}${end}`),
+      ...[`//ping//${one}`, `/%70ing/${one}`, `/PING/${one}`, `/ping?key=${one}`, `/ping%2f${one}`],
+      ...[`/api/v1/ping/${one}`, `/api/7/cron/beat/${one}/?status=ok`, `/api/7/cron/beat/${one}?status=no`],
+    ];
+    for (const path of paths)
+      for (const sent of [undefined, 'x'.repeat(200_000)])
+        await program.call(sent === undefined ? 'GET' : 'POST', path, sent);
+  }
+  const { body: runs } = await program.call('GET', '/api/v1/schedules/beat/runs');
+  expect((runs as { items: unknown[] }).items.length).toBeGreaterThan(1);
+  const metrics = String((await program.call('GET', '/metrics')).body);
+  program.signal('SIGTERM');
+  await program.exited;
+  const said = program.text.out + program.text.err;
+  expect(said).toContain('/ping/***/start');
+  expect(metrics).toMatch(/^firelock_pings_total\{outcome="unknown"\} [1-9]/m);
+  expect(collector.spans()).not.toEqual([]);
+  const tables = await dump();
+  expect(tables).toContain(CONTROL);
+  const arrived = JSON.stringify(receiver.arrivals);
+  for (const part of ['/200/fired', '/200/told', '"scheduleId":"beat"']) expect(arrived).toContain(part);
+  for (const text of [said, metrics, JSON.stringify(collector.calls), tables, arrived])
+    expect(found(key.slice(0, -1), text)).toEqual([]);
 });
