@@ -20,6 +20,7 @@ import { history } from './scenarios/history.ts';
 import { idle } from './scenarios/idle.ts';
 import { importing } from './scenarios/importing.ts';
 import { oneOff } from './scenarios/one-off.ts';
+import { pings } from './scenarios/pings.ts';
 import { slowTargets } from './scenarios/slow-targets.ts';
 import { steady } from './scenarios/steady.ts';
 import { buildDaemon } from './support/processes/build.ts';
@@ -35,6 +36,7 @@ const SCENARIOS: readonly Scenario[] = [
   oneOff,
   idle,
   slowTargets,
+  pings,
   importing,
   history,
   bigDay,
