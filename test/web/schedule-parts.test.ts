@@ -15,6 +15,7 @@ import { EMPTY, bodyOf, draftOf, faultsOf, rebase } from '../../web/src/pages/sc
 import { differencesOf } from '../../web/src/parts/differences/difference.ts';
 import { MY_ZONE, clockText, oneZone, zoneChoice } from '../../web/src/state/zone.ts';
 import { instantOf, localText, startOfDay, startOfMonth, weekdayOf } from '../../web/src/state/local-time.ts';
+import { callPath, pagePath } from '../../web/src/state/schedule-paths.ts';
 
 const iso = (at: number | null) => (at === null ? null : new Date(at).toISOString());
 
@@ -210,4 +211,16 @@ it('a shell reads back the copied command, whatever is in it', () => {
   expect(shown).toContain('if-match: "3"\n');
   expect(JSON.parse(shown.slice(shown.indexOf('{\n')))).toEqual({ description: hostile, payload: 1 });
   expect(command).toContain('"payload": 1.0');
+});
+
+it('a schedule that is called `new` has a page beside the form for new ones', () => {
+  expect(['new', 'newer', 'a.b'].map((id) => pagePath(id))).toEqual([
+    '/schedules/%6Eew',
+    '/schedules/newer',
+    '/schedules/a.b',
+  ]);
+  expect([pagePath('new', '/edit'), callPath('new', '/runs')]).toEqual([
+    '/schedules/new/edit',
+    '/schedules/new/runs',
+  ]);
 });

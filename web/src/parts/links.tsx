@@ -1,4 +1,5 @@
 import { href } from '../state/route.ts';
+import { pagePath } from '../state/schedule-paths.ts';
 
 /** The schedules that an `after` follows. */
 export function FollowedLink({ id }: { id: string }) {
@@ -9,7 +10,7 @@ export function FollowedLink({ id }: { id: string }) {
 /** To the page of a schedule. */
 export function ScheduleLink({ id }: { id: string }) {
   return (
-    <a class="user" href={href(`/schedules/${encodeURIComponent(id)}`)}>
+    <a class="user" href={href(pagePath(id))}>
       {id}
     </a>
   );

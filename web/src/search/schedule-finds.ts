@@ -3,6 +3,7 @@ import type { ListSchedulesResponse } from '../../../clients/typescript/src/gene
 import { goTo, href } from '../state/route.ts';
 import type { Role } from '../state/session.ts';
 import { type Find, go } from './find.ts';
+import { callPath, pagePath } from '../state/schedule-paths.ts';
 
 type Schedule = ListSchedulesResponse['items'][number];
 
@@ -15,8 +16,6 @@ export interface Command {
   act: (id: string) => Promise<string>;
 }
 
-const pathOf = (id: string): string => `/schedules/${encodeURIComponent(id)}`;
-
 export const COMMANDS: readonly Command[] = [
   {
     name: 'fire',
@@ -24,7 +23,7 @@ export const COMMANDS: readonly Command[] = [
     role: 'operator',
     fits: () => true,
     act: async (id) => {
-      const run = await call<{ id: string }>('POST', `${pathOf(id)}/fire`);
+      const run = await call<{ id: string }>('POST', callPath(id, '/fire'));
       goTo(href(`/runs/${run.id}`));
       return `${id} is fired: this is its run.`;
     },
@@ -35,7 +34,7 @@ export const COMMANDS: readonly Command[] = [
     role: 'admin',
     fits: ({ enabled }) => enabled,
     act: async (id) => {
-      await call('PATCH', pathOf(id), { body: { enabled: false } });
+      await call('PATCH', callPath(id), { body: { enabled: false } });
       return `${id} is paused.`;
     },
   },
@@ -45,7 +44,7 @@ export const COMMANDS: readonly Command[] = [
     role: 'admin',
     fits: ({ enabled }) => !enabled,
     act: async (id) => {
-      await call('PATCH', pathOf(id), { body: { enabled: true } });
+      await call('PATCH', callPath(id), { body: { enabled: true } });
       return `${id} is resumed.`;
     },
   },
@@ -62,7 +61,7 @@ export function finds(items: readonly Schedule[], text: string, command?: Comman
     .filter((label) => label.toLowerCase().includes(wanted));
   return [
     ...items.map(({ id, description, status }) =>
-      go('schedule', id, href(pathOf(id)), description === null ? status : `${status}, ${description}`),
+      go('schedule', id, href(pagePath(id)), description === null ? status : `${status}, ${description}`),
     ),
     ...[...new Set(labels)].slice(0, LABELS).flatMap(labelFinds),
   ];

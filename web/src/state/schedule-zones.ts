@@ -3,6 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { get } from '../api/http.ts';
 import type { Schedule } from '../../../clients/typescript/src/generated/types.gen.ts';
 import { zoneChoice } from './zone.ts';
+import { callPath } from './schedule-paths.ts';
 
 const zones = signal<ReadonlyMap<string, string | null>>(new Map());
 
@@ -31,7 +32,7 @@ async function learn(ids: readonly string[], signal: AbortSignal): Promise<void>
   const learned = new Map<string, string | null>();
   for (const id of ids) {
     // A schedule may be gone, and its runs still there.
-    const asked = get<Schedule>(`/schedules/${encodeURIComponent(id)}`, {}, signal).catch(() => null);
+    const asked = get<Schedule>(callPath(id), {}, signal).catch(() => null);
     learned.set(id, (await asked)?.timezone ?? null);
     if (signal.aborted) return;
   }

@@ -8,6 +8,7 @@ import { goTo, href } from '../../state/route.ts';
 import { usePoll } from '../../state/poll.ts';
 import { may } from '../../state/session.ts';
 import { hasLostDependents } from './neighbour.ts';
+import { callPath } from '../../state/schedule-paths.ts';
 
 type Action = 'retry' | 'cancel' | 'fire';
 
@@ -151,7 +152,7 @@ async function doIt(
   withDependents: boolean,
 ): Promise<string> {
   if (action === 'fire') {
-    const path = `/schedules/${encodeURIComponent(scheduleId ?? '')}/fire`;
+    const path = callPath(scheduleId ?? '', '/fire');
     const fired = await call<{ id: string }>('POST', path, { body: { payload } });
     goTo(href(`/runs/${fired.id}`));
     return 'Fired again: this is the new run.';

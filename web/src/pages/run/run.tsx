@@ -15,6 +15,7 @@ import { Neighbours } from './neighbours.tsx';
 import { Answer, Request } from './request-and-answer.tsx';
 import { Timeline } from './timeline.tsx';
 import './run.css';
+import { callPath } from '../../state/schedule-paths.ts';
 
 const OPEN_EVERY_MS = 2_000;
 /** Others may retry it. */
@@ -97,7 +98,7 @@ function Title({ run: { scheduleId, notifierId } }: { run: WholeRun }) {
 /** Null: it is deleted. */
 async function scheduleOf(id: string, signal: AbortSignal): Promise<Schedule | null> {
   try {
-    return await get<Schedule>(`/schedules/${encodeURIComponent(id)}`, {}, signal);
+    return await get<Schedule>(callPath(id), {}, signal);
   } catch (error) {
     if (error instanceof ApiProblem && error.status === 404) return null;
     throw error;

@@ -9,7 +9,7 @@ import { useAct } from '../../state/act.ts';
 import { usePoll } from '../../state/poll.ts';
 import { goTo, href, place } from '../../state/route.ts';
 import { may, me } from '../../state/session.ts';
-import { callPath, pagePath } from '../schedule/path.ts';
+import { callPath, pagePath } from '../../state/schedule-paths.ts';
 import { ChangedMeanwhile } from './changed-meanwhile.tsx';
 import { type Draft, draftOf, rebase } from './draft.ts';
 import { ScheduleForm } from './form.tsx';

@@ -7,7 +7,7 @@ import { useAct } from '../../state/act.ts';
 import { usePoll } from '../../state/poll.ts';
 import { goTo, href, place } from '../../state/route.ts';
 import { may, me } from '../../state/session.ts';
-import { callPath, pagePath } from '../schedule/path.ts';
+import { callPath, pagePath } from '../../state/schedule-paths.ts';
 import { type Draft, EMPTY, type Stored, draftOf } from './draft.ts';
 import { ScheduleForm } from './form.tsx';
 import { TARGET_COMMAND, TEMPLATES, type Template } from './templates.ts';

@@ -14,7 +14,7 @@ import { useAct } from '../../state/act.ts';
 import { BASE_PATH } from '../../state/base.ts';
 import { usePoll } from '../../state/poll.ts';
 import { may } from '../../state/session.ts';
-import { callPath } from './path.ts';
+import { callPath } from '../../state/schedule-paths.ts';
 
 const EVERY_MS = 30_000;
 

@@ -2,17 +2,13 @@ import { get } from '../../api/http.ts';
 import type { ScheduleVersion } from '../../../../clients/typescript/src/generated/types.gen.ts';
 import { Time } from '../../parts/time.tsx';
 import { usePoll } from '../../state/poll.ts';
+import { callPath } from '../../state/schedule-paths.ts';
 
 /** Who paused it, when and why, the versions know. */
 export function PausedSince({ id, version }: { id: string; version: number }) {
   const { data } = usePoll(
     `pause ${id} ${version}`,
-    (signal) =>
-      get<{ items: ScheduleVersion[] }>(
-        `/schedules/${encodeURIComponent(id)}/versions`,
-        { limit: 100 },
-        signal,
-      ),
+    (signal) => get<{ items: ScheduleVersion[] }>(callPath(id, '/versions'), { limit: 100 }, signal),
     { everyMs: 60_000 },
   );
   const pause = data && beginOfPause(data.items, version);

@@ -8,7 +8,7 @@ import { Refusal } from '../../parts/states.tsx';
 import { stringifyJson } from '../../api/json.ts';
 import { useAct } from '../../state/act.ts';
 import { href } from '../../state/route.ts';
-import { callPath, pagePath } from './path.ts';
+import { callPath, pagePath } from '../../state/schedule-paths.ts';
 
 interface Props {
   id: string;

@@ -14,7 +14,7 @@ import { Definition } from './definition.tsx';
 import { Gone } from './gone.tsx';
 import { Head } from './head.tsx';
 import { Observed } from './observed.tsx';
-import { callPath } from './path.ts';
+import { callPath } from '../../state/schedule-paths.ts';
 import { RecentRuns } from './recent-runs.tsx';
 import './schedule.css';
 import { Trends } from './trends.tsx';

@@ -6,7 +6,7 @@ import { Loaded } from '../../parts/states.tsx';
 import { durationText } from '../../parts/time.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { durationOf, percentile } from './figures.ts';
-import { callPath } from './path.ts';
+import { callPath } from '../../state/schedule-paths.ts';
 
 const MAX_RUNS = 100;
 const HOUR_MS = 3_600_000;

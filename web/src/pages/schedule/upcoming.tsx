@@ -13,7 +13,7 @@ import { Time } from '../../parts/time.tsx';
 import { useAct } from '../../state/act.ts';
 import { may } from '../../state/session.ts';
 import { shownZone, timeText } from '../../state/zone.ts';
-import { callPath } from './path.ts';
+import { callPath } from '../../state/schedule-paths.ts';
 
 export type Fire = ListUpcomingFiresResponse['items'][number];
 

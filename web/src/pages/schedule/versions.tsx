@@ -11,7 +11,7 @@ import { Table } from '../../parts/lists/table.tsx';
 import { Time } from '../../parts/time.tsx';
 import { usePoll } from '../../state/poll.ts';
 import { may } from '../../state/session.ts';
-import { callPath } from './path.ts';
+import { callPath } from '../../state/schedule-paths.ts';
 import { RevertDialog } from './revert.tsx';
 
 const FIRST = 10;

@@ -8,7 +8,7 @@ import { ScheduleLink } from '../../parts/links.tsx';
 import { Refusal } from '../../parts/states.tsx';
 import { useAct } from '../../state/act.ts';
 import { NO_PAUSE, PAUSE_PATHS } from '../schedule/actions/pause-fields.tsx';
-import { callPath } from '../schedule/path.ts';
+import { callPath } from '../../state/schedule-paths.ts';
 import {
   type ChosenAction,
   type Row,

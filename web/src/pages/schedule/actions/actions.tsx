@@ -5,7 +5,7 @@ import type { Schedule } from '../../../../../clients/typescript/src/generated/t
 import { useAct } from '../../../state/act.ts';
 import { href } from '../../../state/route.ts';
 import { may } from '../../../state/session.ts';
-import { callPath, pagePath } from '../path.ts';
+import { callPath, pagePath } from '../../../state/schedule-paths.ts';
 import { BackfillDialog } from './backfill.tsx';
 import { DeleteDialog } from './delete.tsx';
 import type { DialogProps } from './dialog-props.ts';

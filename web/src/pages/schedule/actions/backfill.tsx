@@ -7,7 +7,7 @@ import { MomentInput } from '../../../parts/forms/moment.tsx';
 import { Refusal } from '../../../parts/states.tsx';
 import { useAct } from '../../../state/act.ts';
 import { shownZone, timeText } from '../../../state/zone.ts';
-import { callPath } from '../path.ts';
+import { callPath } from '../../../state/schedule-paths.ts';
 import type { DialogProps } from './dialog-props.ts';
 import { type Counted, useCount } from './count.ts';
 

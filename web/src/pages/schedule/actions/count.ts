@@ -4,7 +4,7 @@ import type {
   Occurrence,
 } from '../../../../../clients/typescript/src/generated/types.gen.ts';
 import { type Polled, usePoll } from '../../../state/poll.ts';
-import { callPath } from '../path.ts';
+import { callPath } from '../../../state/schedule-paths.ts';
 
 const PAGE = 500;
 const MAX_PAGES = 4;

@@ -5,7 +5,7 @@ import { Field } from '../../../parts/forms/field.tsx';
 import { Refusal } from '../../../parts/states.tsx';
 import { useAct } from '../../../state/act.ts';
 import { goTo, href } from '../../../state/route.ts';
-import { callPath } from '../path.ts';
+import { callPath } from '../../../state/schedule-paths.ts';
 import type { DialogProps } from './dialog-props.ts';
 
 /** Deletes it, once its id has been typed. */

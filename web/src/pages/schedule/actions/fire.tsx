@@ -7,7 +7,7 @@ import { Field, OtherFaults } from '../../../parts/forms/field.tsx';
 import { RunLink } from '../../../parts/links.tsx';
 import { Refusal } from '../../../parts/states.tsx';
 import { useAct } from '../../../state/act.ts';
-import { callPath } from '../path.ts';
+import { callPath } from '../../../state/schedule-paths.ts';
 import type { DialogProps } from './dialog-props.ts';
 
 /** Fires now, with the stored payload or another one. */

@@ -5,7 +5,7 @@ import { OtherFaults } from '../../../parts/forms/field.tsx';
 import { Refusal } from '../../../parts/states.tsx';
 import { useAct } from '../../../state/act.ts';
 import { shownZone } from '../../../state/zone.ts';
-import { callPath } from '../path.ts';
+import { callPath } from '../../../state/schedule-paths.ts';
 import type { DialogProps } from './dialog-props.ts';
 import { useCount } from './count.ts';
 import { NO_PAUSE, PAUSE_PATHS, PauseFields, pauseBody } from './pause-fields.tsx';

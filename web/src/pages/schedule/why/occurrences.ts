@@ -8,6 +8,7 @@ import type {
 import { type Polled, usePoll } from '../../../state/poll.ts';
 import { type Outcomes, TOLD_STATUSES, type Told, withOutcome } from './outcome.ts';
 import type { Period } from './period.ts';
+import { callPath } from '../../../state/schedule-paths.ts';
 
 interface Read {
   items: Occurrence[];
@@ -101,7 +102,7 @@ async function readPages(
   const period = { from: new Date(from).toISOString(), to: new Date(to).toISOString() };
   let cursor: string | null = null;
   for (let page = 0; page < mostPages; page += 1) {
-    const path = `/schedules/${encodeURIComponent(id)}/occurrences`;
+    const path = callPath(id, '/occurrences');
     const answer: Page = await get<Page>(path, { ...period, limit: PAGE, cursor }, signal);
     items.push(...answer.items);
     unplannable.push(...(answer.unplannable ?? []));
@@ -125,7 +126,7 @@ async function readOutcomes(
   const query = { from: first.fireAt, to, status: TOLD_STATUSES, limit: RUNS_PAGE };
   let cursor: string | null = null;
   for (let page = 0; page < MAX_RUN_PAGES; page += 1) {
-    const path = `/schedules/${encodeURIComponent(id)}/runs`;
+    const path = callPath(id, '/runs');
     const answer: { items: Run[]; nextCursor: string | null } = await get(path, { ...query, cursor }, signal);
     for (const run of answer.items) statuses.set(run.id, run.status);
     cursor = answer.nextCursor;
