@@ -1,13 +1,13 @@
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
 import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
 import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/claims/take-over-lost-claims.ts';
-import { storeOfTest } from '../support/of-test.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
 import { endedRunsOf, leaveRuns, lockRuns, loseAnswerOf, runsOf } from '../support/pending-runs.ts';
-import { type InstanceOptions, type Store, type TestInstance, createInstance } from '../support/pipeline.ts';
-import { type Answer, type Receiver, startReceiver } from '../support/receiver.ts';
+import type { InstanceOptions, Store, TestInstance } from '../support/pipeline.ts';
+import type { Receiver } from '../support/receiver.ts';
 import { deadInstance, startRecovery } from '../support/recovering.ts';
 import { passingDatabaseClock } from '../support/passing-clocks.ts';
 import { until } from '../support/until.ts';
@@ -17,28 +17,13 @@ const HOUR_MS = 3_600_000;
 const POLICY = { maxRecoveries: 3, maxRecoveryAgeSeconds: 86_400, lockTtlSeconds: 120 };
 
 let store: Store;
-let cleanUp: (() => Promise<unknown>)[];
 
 beforeEach(async () => {
-  cleanUp = [];
   store = await storeOfTest();
 });
 
-afterEach(async () => {
-  for (const step of cleanUp.splice(0).reverse()) await step();
-});
-
-async function receiverThat(answer?: Answer): Promise<Receiver> {
-  const receiver = await startReceiver(answer);
-  cleanUp.push(() => receiver.close());
-  return receiver;
-}
-
-async function instanceOf(options: InstanceOptions = {}, database = store.database): Promise<TestInstance> {
-  const instance = await createInstance({ ...store, database }, options);
-  cleanUp.push(() => instance.stop());
-  return instance;
-}
+const instanceOf = (options: InstanceOptions = {}, database = store.database) =>
+  instanceOfTest({ ...store, database }, options);
 
 /** Its last heartbeat was too long ago. */
 function lapse({ lease }: TestInstance): void {
@@ -50,8 +35,8 @@ describe('a claimed run that waits for its slot behind slow ones', () => {
   it.each(['is answered', 'is not answered'])(
     'is handed back after a while, for any instance with a slot, and is not lost; the handing back %s',
     async (how) => {
-      const slow = await receiverThat(() => undefined);
-      const quick = await receiverThat();
+      const slow = await receiverOfTest(() => undefined);
+      const quick = await receiverOfTest();
       const { databaseClock, pass } = passingDatabaseClock();
       const lossy = loseAnswerOf(store.database, 'returnClaimsIfMine');
       const isLost = how === 'is not answered';
@@ -66,7 +51,7 @@ describe('a claimed run that waits for its slot behind slow ones', () => {
       const other = await instanceOf();
       await other.start();
       const recovery = startRecovery(store, busy, { lostAfterSeconds: 1 });
-      cleanUp.push(() => recovery.stop());
+      onTestFinished(() => recovery.stop());
 
       pass(11_000);
       if (isLost) {
@@ -84,8 +69,8 @@ describe('a claimed run that waits for its slot behind slow ones', () => {
   );
 
   it('keeps no other from being claimed and sent, if another transaction has it locked', async () => {
-    const slow = await receiverThat(() => undefined);
-    const quick = await receiverThat();
+    const slow = await receiverOfTest(() => undefined);
+    const quick = await receiverOfTest();
     const { databaseClock, pass } = passingDatabaseClock();
     const busy = await instanceOf({ concurrency: 8, concurrencyPerLane: 1, databaseClock });
     await busy.put('slow', { url: slow.url, timeoutSeconds: 3600 });
@@ -97,7 +82,7 @@ describe('a claimed run that waits for its slot behind slow ones', () => {
     await leaveRuns(store, 'waits');
     await until(async () => (await runsOf(store, 'waits'))[0]?.claimed_by === busy.id || null);
     const unlock = await lockRuns(store, 'waits');
-    cleanUp.push(unlock);
+    onTestFinished(unlock);
     pass(11_000);
     const returned = () => busy.events.filter((event) => event.type === 'runsReturned' && event.count > 0);
     await until(() => busy.events.some(({ type }) => type === 'runsReturned') || null);
@@ -113,8 +98,8 @@ describe('a claimed run that waits for its slot behind slow ones', () => {
 
   it('is sent by the same instance, if that is the first to have a slot', async () => {
     const owed: (() => void)[] = [];
-    const slow = await receiverThat((_, response) => owed.push(() => response.end('{}')));
-    const quick = await receiverThat();
+    const slow = await receiverOfTest((_, response) => owed.push(() => response.end('{}')));
+    const quick = await receiverOfTest();
     const { databaseClock, pass } = passingDatabaseClock();
     const only = await instanceOf({ concurrency: 1, databaseClock });
     await only.put('slow', { url: slow.url });
@@ -137,7 +122,7 @@ describe('a claimed run that waits for its slot behind slow ones', () => {
 
 describe('at most once', () => {
   it('a run that another transaction keeps locked keeps no other from being started', async () => {
-    const receiver = await receiverThat();
+    const receiver = await receiverOfTest();
     const instance = await instanceOf();
     await instance.put('some', { url: receiver.url, delivery: 'atMostOnce' });
     await leaveRuns(store, 'some', { count: 3 });
@@ -153,7 +138,7 @@ describe('at most once', () => {
     );
     expect(claimed.map(() => instance.pipeline.dispatcher.reserve(lane))).toEqual([true, true, true]);
     const client = postgres(store.url, { max: 1, onnotice: () => undefined });
-    cleanUp.push(() => client.end());
+    onTestFinished(() => client.end());
     const locked = claimed[1]?.id ?? '';
     await client.begin(async (tx) => {
       await tx`SELECT FROM runs WHERE id = ${locked} FOR UPDATE`;
@@ -178,7 +163,7 @@ describe('a run whose first try ended unsent', () => {
   const dueAt = async () => Date.parse((await runsOf(store))[0]?.due_at ?? '');
 
   it('because its start could not be written stays due as it was, and its lateness is that of the sending', async () => {
-    const receiver = await receiverThat();
+    const receiver = await receiverOfTest();
     const instance = await instanceOf();
     await instance.put('late', { url: receiver.url, delivery: 'atMostOnce' });
     await leaveRuns(store, 'late', { lateBySeconds: 600 });
@@ -201,10 +186,10 @@ describe('a run whose first try ended unsent', () => {
 
   it('because the lease ran out at the last moment does not count as started', async () => {
     const { databaseClock, pass } = passingDatabaseClock();
-    const receiver = await receiverThat();
+    const receiver = await receiverOfTest();
     const instance = await instanceOf({ databaseClock });
     // Between the question whether an earlier attempt arrived and the next attempt.
-    const book = await receiverThat((_, response) => {
+    const book = await receiverOfTest((_, response) => {
       if (book.arrivals.length === 1) lapse(instance);
       response.writeHead(404).end();
     });
@@ -228,10 +213,10 @@ describe('a run whose first try ended unsent', () => {
 
 describe('a question about an attempt in doubt', () => {
   it('that an expired lease refused, or left without an answer, does not count as asked', async () => {
-    const [one, other] = [await receiverThat(), await receiverThat()];
+    const [one, other] = [await receiverOfTest(), await receiverOfTest()];
     // One connection to the target: the second question waits in line while the lease runs out.
     const instance = await instanceOf({ concurrencyPerLane: 1 });
-    const book = await receiverThat((_, response) => {
+    const book = await receiverOfTest((_, response) => {
       if (book.arrivals.length > 5) {
         response.end('{"executionId":"known"}');
         return;
@@ -261,9 +246,9 @@ describe('a question about an attempt in doubt', () => {
   });
 
   it('that was asked in vain still counts after its instance has died', async () => {
-    const receiver = await receiverThat();
+    const receiver = await receiverOfTest();
     const instance = await instanceOf();
-    const book = await receiverThat((_, response) => void response.writeHead(500).end());
+    const book = await receiverOfTest((_, response) => void response.writeHead(500).end());
     await instance.put('one', withLookup(receiver, book, 'atMostOnce'));
     await leaveRuns(store, 'one', { claimedBy: await deadInstance(store) });
     await store.rows(sql`UPDATE runs SET in_doubt_until = due_at, lookups = 2`);

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import type { Definition } from '../../src/core/schedules/schedule.ts';
 import { completeRun, heartbeatRun } from '../../src/operations/runs/act-on-runs.ts';
@@ -29,18 +29,12 @@ let store: Store;
 let instance: TestInstance;
 let receiver: Receiver;
 let answer: Answer;
-let cleanUp: (() => Promise<unknown>)[];
 
 beforeEach(async () => {
-  cleanUp = [];
   store = await storeOfTest();
   answer = (_, response) => response.writeHead(202).end('{}');
   receiver = await receiverOfTest((arrival, response) => answer(arrival, response));
   instance = await instanceOfTest(store);
-});
-
-afterEach(async () => {
-  for (const step of cleanUp.splice(0).reverse()) await step();
 });
 
 /** The loop, and what it told. */
@@ -71,7 +65,7 @@ function expiring(overrides: Partial<ExpiryDeps> = {}): Expiring {
     ...overrides,
   });
   void loop.start();
-  cleanUp.push(async () => {
+  onTestFinished(async () => {
     await loop.stop();
     await targets.close();
   });

@@ -1,44 +1,20 @@
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
 import type { Priority } from '../../../src/core/schedules/schedule.ts';
-import { storeOfTest } from '../../support/of-test.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { leaveRuns } from '../../support/pending-runs.ts';
-import {
-  type InstanceOptions,
-  type Store,
-  type TestInstance,
-  createInstance,
-} from '../../support/pipeline.ts';
-import { type Answer, type Receiver, startReceiver } from '../../support/receiver.ts';
+import type { Store } from '../../support/pipeline.ts';
 import { until } from '../../support/until.ts';
 
 let store: Store;
-let cleanUp: (() => Promise<unknown>)[];
 
 beforeEach(async () => {
-  cleanUp = [];
   store = await storeOfTest();
 });
 
-afterEach(async () => {
-  for (const step of cleanUp.splice(0).reverse()) await step();
-});
-
-async function receiverThat(answer?: Answer): Promise<Receiver> {
-  const receiver = await startReceiver(answer);
-  cleanUp.push(() => receiver.close());
-  return receiver;
-}
-
-async function instanceOf(options: InstanceOptions): Promise<TestInstance> {
-  const instance = await createInstance(store, options);
-  cleanUp.push(() => instance.stop());
-  return instance;
-}
-
 it('targets that take requests and never answer leave slots for the others', async () => {
-  const instance = await instanceOf({ concurrency: 256, concurrencyPerLane: 64 });
-  const silent = await Promise.all([1, 2, 3, 4, 5].map(() => receiverThat(() => undefined)));
+  const instance = await instanceOfTest(store, { concurrency: 256, concurrencyPerLane: 64 });
+  const silent = await Promise.all([1, 2, 3, 4, 5].map(() => receiverOfTest(() => undefined)));
   const hanging = () => silent.reduce((sum, { arrivals }) => sum + arrivals.length, 0);
   for (const [index, { url }] of silent.entries()) {
     await instance.put(`silent-${index}`, { url, timeoutSeconds: 3600 });
@@ -47,7 +23,7 @@ it('targets that take requests and never answer leave slots for the others', asy
   await instance.start();
   // Of half of the slots, each takes at most three times what it leaves to the next one.
   await until(() => (hanging() >= 5 * 24 ? true : null));
-  const quick = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(() => receiverThat()));
+  const quick = await Promise.all([1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(() => receiverOfTest()));
   for (const [index, { url }] of quick.entries()) {
     await instance.put(`quick-${index}`, { url });
     await leaveRuns(store, `quick-${index}`, { count: 30 });
@@ -64,8 +40,8 @@ it('targets that take requests and never answer leave slots for the others', asy
 });
 
 it('runs that wait for the one slot go by priority, in whatever order they were recorded', async () => {
-  const instance = await instanceOf({ concurrency: 1, concurrencyPerLane: 12 });
-  const receiver = await receiverThat();
+  const instance = await instanceOfTest(store, { concurrency: 1, concurrencyPerLane: 12 });
+  const receiver = await receiverOfTest();
   const priorities: Priority[] = ['low', 'normal', 'high'];
   const ids = Array.from({ length: 12 }, (_, index) => index);
   for (const index of ids) {

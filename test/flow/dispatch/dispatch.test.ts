@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { type AttemptSettlement, isPlainSuccess } from '../../../src/core/runs/attempts/settle-attempt.ts';
 import { claimReadyRuns } from '../../../src/store/runs/claims/claims.ts';
 import { settleLockedRuns } from '../../../src/store/runs/ends/settle-locked.ts';
 import { settlePlainIfClaimed } from '../../../src/store/runs/ends/settle-plain.ts';
-import { instanceOfTest, storeOfTest } from '../../support/of-test.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { leaveRuns } from '../../support/pending-runs.ts';
 import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
@@ -14,21 +14,10 @@ import { until } from '../../support/until.ts';
 
 let store: Store;
 let instance: TestInstance;
-const receivers: Receiver[] = [];
-
-async function receiverThat(...args: Parameters<typeof startReceiver>): Promise<Receiver> {
-  const receiver = await startReceiver(...args);
-  receivers.push(receiver);
-  return receiver;
-}
 
 beforeEach(async () => {
   store = await storeOfTest();
   instance = await instanceOfTest(store, { concurrency: 8, concurrencyPerLane: 4 });
-});
-
-afterEach(async () => {
-  for (const receiver of receivers.splice(0)) await receiver.close();
 });
 
 /** Runs of a schedule that no instance has claimed, one per name, as another instance without room leaves them. */
@@ -61,7 +50,7 @@ describe('dispatch', () => {
   it.each(['ready', 'due'])(
     'a %s run whose row the database refuses to write stands before no other',
     async (state) => {
-      const receiver = await receiverThat();
+      const receiver = await receiverOfTest();
       await instance.put('one', { url: receiver.url });
       await unclaimedRuns('one', 20, 1);
       if (state === 'due') await store.rows(sql`UPDATE runs SET ready = false`);
@@ -84,7 +73,7 @@ describe('dispatch', () => {
   );
 
   it('claims by priority, then by due time', async () => {
-    const receiver = await receiverThat();
+    const receiver = await receiverOfTest();
     await instance.put('low', { url: receiver.url, priority: 'low' });
     await instance.put('high', { url: receiver.url, priority: 'high' });
     await instance.put('normal', { url: receiver.url });
@@ -108,7 +97,7 @@ describe('dispatch', () => {
   });
 
   it('does not claim runs that this version cannot send', async () => {
-    const receiver = await receiverThat();
+    const receiver = await receiverOfTest();
     await instance.put('a', { url: receiver.url });
     await unclaimedRuns('a', 2);
     await store.rows(sql`UPDATE runs SET lane = 'carrierPigeon loft-7'`);
@@ -120,7 +109,7 @@ describe('dispatch', () => {
   });
 
   it('leaves the fires of a kind that this version cannot send unclaimed when it records them', async () => {
-    const receiver = await receiverThat();
+    const receiver = await receiverOfTest();
     await instance.put('later-version', { cron: '* * * * * *', url: receiver.url });
     await store.rows(sql`UPDATE schedules SET lane = 'carrierPigeon loft-7'`);
     await instance.start();
@@ -132,7 +121,7 @@ describe('dispatch', () => {
   });
 
   it('sends runs with more payload than it keeps in memory', async () => {
-    const receiver = await receiverThat();
+    const receiver = await receiverOfTest();
     const wide = await createInstance(store, { concurrency: 100, concurrencyPerLane: 100 });
     const ids = Array.from({ length: 60 }, (_, index) => `large-${index}`);
     const payload = JSON.stringify('x'.repeat(600_000));
@@ -147,8 +136,8 @@ describe('dispatch', () => {
   });
 
   it('keeps a hanging target within its share, while others go on', async () => {
-    const hanging = await receiverThat(() => undefined);
-    const quick = await receiverThat();
+    const hanging = await receiverOfTest(() => undefined);
+    const quick = await receiverOfTest();
     await instance.put('hanging', { url: hanging.url, timeoutSeconds: 20 });
     await instance.put('quick', { url: quick.url });
     await unclaimedRuns('hanging', 60, 1000);
@@ -175,7 +164,7 @@ describe('dispatch', () => {
         response.end();
       }, 5);
     };
-    const targets = await Promise.all([1, 2, 3, 4].map(() => receiverThat(answer)));
+    const targets = await Promise.all([1, 2, 3, 4].map(() => receiverOfTest(answer)));
     for (const [index, target] of targets.entries()) {
       await instance.put(`t${index}`, { url: target.url });
       await unclaimedRuns(`t${index}`, 40);
@@ -192,7 +181,7 @@ describe('dispatch', () => {
   });
 
   it('sends the runs of two instances once each', async () => {
-    const receiver = await receiverThat();
+    const receiver = await receiverOfTest();
     await instance.put('shared', { url: receiver.url });
     await unclaimedRuns('shared', 500);
     const second = await createInstance(store, { concurrency: 8, concurrencyPerLane: 4 });
@@ -204,7 +193,7 @@ describe('dispatch', () => {
   });
 
   it('leaves the backlog of a slow target to whichever instance has a slot', async () => {
-    const slow = await receiverThat((_, response) => void setTimeout(() => response.end(), 700));
+    const slow = await receiverOfTest((_, response) => void setTimeout(() => response.end(), 700));
     await instance.put('slow', { url: slow.url });
     await unclaimedRuns('slow', 32);
     const second = await createInstance(store, { concurrency: 8, concurrencyPerLane: 4 });
@@ -219,7 +208,7 @@ describe('dispatch', () => {
   });
 
   it('hands back what it claimed and did not send, when it stops', async () => {
-    const hanging = await receiverThat(() => undefined);
+    const hanging = await receiverOfTest(() => undefined);
     await instance.put('hanging', { url: hanging.url, timeoutSeconds: 30 });
     await unclaimedRuns('hanging', 30);
     await instance.start();
@@ -233,7 +222,7 @@ describe('dispatch', () => {
   });
 
   it('hands back at once when it stops, whatever its present pass waits for', async () => {
-    const hanging = await receiverThat(() => undefined);
+    const hanging = await receiverOfTest(() => undefined);
     await instance.put('hanging', { url: hanging.url, timeoutSeconds: 30 });
     await instance.put('unread', { url: hanging.url.replace('127.0.0.1', 'localhost') });
     await unclaimedRuns('hanging', 30);
@@ -266,7 +255,7 @@ describe('dispatch', () => {
   });
 
   it('hands back runs that it gets after it has stopped', async () => {
-    const receiver = await receiverThat();
+    const receiver = await receiverOfTest();
     const { dispatcher } = instance.pipeline;
     await instance.put('late', { url: receiver.url });
     await unclaimedRuns('late', 1);
@@ -291,7 +280,7 @@ describe('dispatch', () => {
 
 describe('an attempt', () => {
   async function one(answer: Parameters<typeof startReceiver>[0], given: object = {}): Promise<Receiver> {
-    const receiver = await receiverThat(answer);
+    const receiver = await receiverOfTest(answer);
     const retry = { maxAttempts: 3, minBackoffSeconds: 0.1, maxBackoffSeconds: 0.3 };
     await instance.put('one', { url: receiver.url, retry, ...given });
     await unclaimedRuns('one', 1);
@@ -372,8 +361,8 @@ describe('an attempt', () => {
   });
 
   it('whose run was planned under an older version uses that version', async () => {
-    const old = await receiverThat();
-    const young = await receiverThat();
+    const old = await receiverOfTest();
+    const young = await receiverOfTest();
     await instance.put('moved', { url: old.url, payload: '"old"' });
     await unclaimedRuns('moved', 1);
     await instance.put('moved', { url: young.url, payload: '"young"' });
@@ -407,7 +396,7 @@ describe('settling', () => {
   };
 
   async function claimedRun() {
-    const receiver = await receiverThat();
+    const receiver = await receiverOfTest();
     await instance.put('guarded', { url: receiver.url });
     await unclaimedRuns('guarded', 1);
     const [run] = await store.database.run((db) =>

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import type { AttemptOutcome } from '../../../src/core/runs/attempts/outcome.ts';
 import type { AttemptSettlement } from '../../../src/core/runs/attempts/settle-attempt.ts';
 import { DELIVERIES, type Definition } from '../../../src/core/schedules/schedule.ts';
@@ -10,10 +10,9 @@ import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import type { Database } from '../../../src/postgres/database.ts';
 import { claimReadyRuns } from '../../../src/store/runs/claims/claims.ts';
 import { claimOf } from '../../../src/store/runs/claims/held-claims.ts';
-import { storeOfTest } from '../../support/of-test.ts';
+import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { endedRunsOf, leaveRuns, lockRuns, loseAnswerOf, runsOf } from '../../support/pending-runs.ts';
-import { type InstanceOptions, type Store, createInstance } from '../../support/pipeline.ts';
-import { type Answer, startReceiver } from '../../support/receiver.ts';
+import type { InstanceOptions, Store } from '../../support/pipeline.ts';
 import { refuseRunsOf, refuseToStart } from '../../support/refused.ts';
 import { startRecovery } from '../../support/recovering.ts';
 import { until } from '../../support/until.ts';
@@ -21,28 +20,13 @@ import { until } from '../../support/until.ts';
 const AT_ONCE = { maxAttempts: 5, minBackoffSeconds: 0, maxBackoffSeconds: 0 };
 
 let store: Store;
-let cleanUp: (() => Promise<unknown>)[];
 
 beforeEach(async () => {
-  cleanUp = [];
   store = await storeOfTest();
 });
 
-afterEach(async () => {
-  for (const step of cleanUp.splice(0).reverse()) await step();
-});
-
-async function receiverThat(answer?: Answer) {
-  const receiver = await startReceiver(answer);
-  cleanUp.push(() => receiver.close());
-  return receiver;
-}
-
-async function instanceOn(database: Database, options: InstanceOptions = {}) {
-  const instance = await createInstance({ ...store, database }, options);
-  cleanUp.push(() => instance.stop());
-  return instance;
-}
+const instanceOn = (database: Database, options: InstanceOptions = {}) =>
+  instanceOfTest({ ...store, database }, options);
 
 describe.each(DELIVERIES)('a settlement that is committed and whose answer is lost (%s)', (delivery) => {
   /** The first attempt is answered 503, the others when told. */
@@ -50,7 +34,7 @@ describe.each(DELIVERIES)('a settlement that is committed and whose answer is lo
     let underWay = 0;
     let most = 0;
     const owed: (() => void)[] = [];
-    const receiver = await receiverThat(({ body }, response) => {
+    const receiver = await receiverOfTest(({ body }, response) => {
       if (body.attempt === 1) {
         response.writeHead(503).end();
         return;
@@ -72,7 +56,7 @@ describe.each(DELIVERIES)('a settlement that is committed and whose answer is lo
     const { receiver, answerAll, most } = await once();
     const lossy = loseAnswerOf(store.database, 'settleLockedRuns');
     const instance = await instanceOn(lossy.database);
-    cleanUp.push(() => {
+    onTestFinished(() => {
       lossy.lose();
       answerAll();
       return Promise.resolve();
@@ -84,7 +68,7 @@ describe.each(DELIVERIES)('a settlement that is committed and whose answer is lo
     // Only the row says that the attempt is over.
     await until(async () => (await runsOf(store)).some((run) => run.attempts === 2) || null);
     const recovery = startRecovery(store, instance);
-    cleanUp.push(() => recovery.stop());
+    onTestFinished(() => recovery.stop());
     await recovery.waits(60_000);
     expect(receiver.arrivals).toHaveLength(1);
 
@@ -108,7 +92,7 @@ describe.each(DELIVERIES)('a settlement that is committed and whose answer is lo
   });
 
   it('and again when it is repeated, settles its run once', async () => {
-    const receiver = await receiverThat();
+    const receiver = await receiverOfTest();
     const first = loseAnswerOf(store.database, 'settlePlainIfClaimed');
     const second = loseAnswerOf(first.database, 'settleLockedRuns');
     first.lose();
@@ -131,8 +115,8 @@ describe.each(DELIVERIES)('a settlement that is committed and whose answer is lo
 describe('a run that another transaction keeps locked', () => {
   it('keeps no other from being settled, and is settled once it is free', async () => {
     const owed: (() => void)[] = [];
-    const slow = await receiverThat((_, response) => owed.push(() => response.end('{}')));
-    const quick = await receiverThat();
+    const slow = await receiverOfTest((_, response) => owed.push(() => response.end('{}')));
+    const quick = await receiverOfTest();
     const instance = await instanceOn(store.database);
     await instance.put('slow', { url: slow.url });
     await instance.put('quick', { url: quick.url });
@@ -140,7 +124,7 @@ describe('a run that another transaction keeps locked', () => {
     await instance.start();
     await slow.arrived(1);
     const unlock = await lockRuns(store, 'slow');
-    cleanUp.push(unlock);
+    onTestFinished(unlock);
     for (const answer of owed) answer();
     await leaveRuns(store, 'quick', { count: 20 });
 
@@ -160,7 +144,7 @@ describe('a run that another transaction keeps locked', () => {
 describe('an effect of an end that the database refuses', () => {
   it('keeps no run from being settled, and is done once it is mended', async () => {
     const owed: (() => void)[] = [];
-    const receiver = await receiverThat(({ path }, response) => {
+    const receiver = await receiverOfTest(({ path }, response) => {
       if (path === '/held') owed.push(() => response.end('{}'));
       else response.end('{}');
     });
@@ -246,7 +230,7 @@ describe('a settler', () => {
         alerts: () => undefined,
       },
     });
-    cleanUp.push(() => Promise.resolve(settler.stop()));
+    onTestFinished(() => Promise.resolve(settler.stop()));
     return settler;
   }
 

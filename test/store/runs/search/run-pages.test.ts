@@ -8,6 +8,8 @@ import {
   type RunStatus,
   type RunTrigger,
   isEnd,
+  isOfSchedule,
+  randomRunId,
 } from '../../../../src/core/runs/run.ts';
 import { systemClock } from '../../../../src/runtime/clock.ts';
 import { type Database, openDatabase } from '../../../../src/postgres/database.ts';
@@ -21,6 +23,10 @@ import type { RunFilter } from '../../../../src/store/runs/search/run-pages.ts';
 import { type TestDatabase, createMigrated } from '../../../support/postgres/cluster.ts';
 import { runIdAt } from '../../../support/pending-runs.ts';
 import { type PlanNode, rowsIn } from '../../../support/postgres/plans.ts';
+import { createRandom } from '../../../chaos/random.ts';
+
+/** The same in every run. */
+const random = createRandom(7, 'run-pages');
 
 const NOW = systemClock.now();
 /** With a partition each. What ended before stands in the default one; a page is planned for all of them, which is most of its time. */
@@ -60,17 +66,17 @@ describe('among runs of all kinds', () => {
 
   beforeAll(async () => {
     runs = Array.from({ length: 900 }, (_, index) => {
-      const trigger = pick(RUN_TRIGGERS);
+      const trigger = random.pick(RUN_TRIGGERS);
       // Some of the same moment, on both sides of midnights, and some still to come.
-      const day = Math.floor(-9 + random() * 12);
-      const scheduledFor = dayOf(NOW) + day * DAY_MS + (random() < 0.3 ? 0 : index * 60_000);
+      const day = Math.floor(-9 + random.next() * 12);
+      const scheduledFor = dayOf(NOW) + day * DAY_MS + (random.next() < 0.3 ? 0 : index * 60_000);
       return {
-        id: idAt(scheduledFor),
+        id: randomRunId(scheduledFor),
         scheduledFor,
         // On any day, so that neighbours in the list stand in different partitions.
-        endedAt: random() < 0.5 ? scheduledFor : NOW - Math.floor(random() * 9 * DAY_MS),
-        uid: trigger === 'api' ? randomUUID() : pick(uids),
-        status: pick(RUN_STATUSES),
+        endedAt: random.next() < 0.5 ? scheduledFor : NOW - Math.floor(random.next() * 9 * DAY_MS),
+        uid: isOfSchedule({ trigger }) ? random.pick(uids) : randomUUID(),
+        status: random.pick(RUN_STATUSES),
         trigger,
       };
     });
@@ -90,23 +96,23 @@ describe('among runs of all kinds', () => {
 
   test('every filter finds all matching ones, newest first, page by page', async () => {
     const subset = <T>(values: readonly T[]) => {
-      const some = values.filter(() => random() < 0.3);
-      return random() < 0.4 || some.length === 0 ? undefined : some;
+      const some = values.filter(() => random.next() < 0.3);
+      return random.next() < 0.4 || some.length === 0 ? undefined : some;
     };
     for (let round = 0; round < 40; round += 1) {
-      const from = random() < 0.3 ? NOW - Math.floor(random() * 9) * DAY_MS : undefined;
-      const to = random() < 0.3 ? NOW - Math.floor(random() * 9 - 10) * DAY_MS : undefined;
+      const from = random.next() < 0.3 ? NOW - Math.floor(random.next() * 9) * DAY_MS : undefined;
+      const to = random.next() < 0.3 ? NOW - Math.floor(random.next() * 9 - 10) * DAY_MS : undefined;
       const filter = {
         scheduleUids: subset(uids),
         statuses: subset(RUN_STATUSES),
         triggers: subset(RUN_TRIGGERS),
-        ids: random() < 0.2 ? runs.filter(() => random() < 0.5).map(({ id }) => id) : undefined,
+        ids: random.next() < 0.2 ? runs.filter(() => random.next() < 0.5).map(({ id }) => id) : undefined,
         from,
         to,
       };
       const ids = expected(runs, filter);
       // Page by page, but not by hundreds of pages.
-      const limit = pick(ids.length > 40 ? [50, 501] : [1, 7, 50]);
+      const limit = random.pick(ids.length > 40 ? [50, 501] : [1, 7, 50]);
       expect([filter, await allPages({ ...filter, limit })]).toEqual([filter, ids]);
     }
   });
@@ -114,7 +120,7 @@ describe('among runs of all kinds', () => {
   test('and those of labelled schedules, by asking a few one by one, or by walking through the newest runs first', async () => {
     await insertSchedules(uids.map((uid, n) => ({ uid, labels: { team: n < 3 ? 'a' : 'b', n: `${n}` } })));
     for (let round = 0; round < 25; round += 1) {
-      const [labels, having] = pick([
+      const [labels, having] = random.pick([
         [[['team', 'a']], uids.slice(0, 3)],
         [[['n', '1']], uids.slice(1, 2)],
         [
@@ -125,13 +131,16 @@ describe('among runs of all kinds', () => {
           [],
         ],
       ] as [Labels, string[]][]);
-      const among = random() < 0.2 ? uids.slice(1) : undefined;
+      const among = random.next() < 0.2 ? uids.slice(1) : undefined;
       const filter = {
         scheduleUids: among,
-        statuses: random() < 0.5 ? undefined : [...new Set([pick(RUN_STATUSES), pick(RUN_STATUSES)])],
-        to: random() < 0.3 ? NOW - 5 * DAY_MS : undefined,
+        statuses:
+          random.next() < 0.5
+            ? undefined
+            : [...new Set([random.pick(RUN_STATUSES), random.pick(RUN_STATUSES)])],
+        to: random.next() < 0.3 ? NOW - 5 * DAY_MS : undefined,
       };
-      const bounds = pick([
+      const bounds = random.pick([
         { few: 0, walked: 20 },
         { few: 0, walked: 5_000 },
         { few: 3, walked: 20 },
@@ -142,7 +151,7 @@ describe('among runs of all kinds', () => {
         const read = (statement: SQL) => rowsOf<{ id: string }>(db)(statement);
         return pageOfLabelled(db, page, labels, { read, scope: null, ...bounds });
       };
-      const limit = pick(wanted.length > 40 ? [50, 501] : [7, 50]);
+      const limit = random.pick(wanted.length > 40 ? [50, 501] : [7, 50]);
       const found = await allPages({ ...filter, limit }, pages);
       expect([filter, labels, bounds, found]).toEqual([filter, labels, bounds, wanted]);
     }
@@ -174,7 +183,14 @@ describe('among very many plain ones', () => {
     const old = dayOf(NOW) - 13 * DAY_MS;
     const rare = (index: number, status: RunStatus, trigger: RunTrigger) => {
       const scheduledFor = old + index * 1000;
-      return { id: idAt(scheduledFor), scheduledFor, endedAt: scheduledFor, uid: other, status, trigger };
+      return {
+        id: randomRunId(scheduledFor),
+        scheduledFor,
+        endedAt: scheduledFor,
+        uid: other,
+        status,
+        trigger,
+      };
     };
     await insertRuns([
       ...Array.from({ length: 60 }, (_, index) => rare(index, 'failed', 'schedule')),
@@ -290,23 +306,4 @@ async function insertRuns(runs: readonly Listed[]): Promise<void> {
       sql`INSERT INTO history (${columns}, finished_at, ended_at) SELECT ${values}, ended, ended FROM ${ended}`,
     ),
   );
-}
-
-/** As ids are: they begin with the moment. */
-function idAt(at: number): string {
-  const hex = at.toString(16).padStart(12, '0');
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-7${randomUUID().slice(15)}`;
-}
-
-let seed = 7;
-/** The same in every run. */
-function random(): number {
-  seed = (seed * 48_271) % 2_147_483_647;
-  return seed / 2_147_483_647;
-}
-
-function pick<T>(values: readonly T[]): T {
-  const value = values[Math.floor(random() * values.length)];
-  if (value === undefined) throw new Error('nothing to pick from');
-  return value;
 }

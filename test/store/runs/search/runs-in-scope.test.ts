@@ -8,6 +8,7 @@ import {
   type RunTrigger,
   isEnd,
   isOfSchedule,
+  randomRunId,
 } from '../../../../src/core/runs/run.ts';
 import { owns, sees } from '../../../../src/core/access/scope.ts';
 import { DAY_MS, dayOf } from '../../../../src/core/instant.ts';
@@ -24,6 +25,10 @@ import type { RunFilter } from '../../../../src/store/runs/search/run-pages.ts';
 import { runIdAt } from '../../../support/pending-runs.ts';
 import { type TestDatabase, createMigrated } from '../../../support/postgres/cluster.ts';
 import { type PlanNode, rowsIn } from '../../../support/postgres/plans.ts';
+import { createRandom } from '../../../chaos/random.ts';
+
+/** The same in every run. */
+const random = createRandom(11, 'runs-in-scope');
 
 const NOW = systemClock.now();
 const SCOPE = ['billing.', 'ops.night-'];
@@ -61,10 +66,10 @@ describe('among runs of several teams', () => {
   beforeAll(async () => {
     runs = Array.from({ length: 700 }, (_, index) => {
       const at = NOW - index * 900_000;
-      const trigger = pick(RUN_TRIGGERS);
-      const name = pick(names) + (trigger === 'api' ? `-${index}` : '');
+      const trigger = random.pick(RUN_TRIGGERS);
+      const name = random.pick(names) + (trigger === 'api' ? `-${index}` : '');
       const uid = isOfSchedule({ trigger }) ? (uidOf.get(name) ?? '') : randomUUID();
-      return { id: idAt(at), at, uid, trigger, status: pick(RUN_STATUSES), name };
+      return { id: randomRunId(at), at, uid, trigger, status: random.pick(RUN_STATUSES), name };
     });
     await insert(runs);
     await insertSchedules([...uidOf].map(([id, uid]) => ({ id, uid })));
@@ -80,7 +85,7 @@ describe('among runs of several teams', () => {
     for (let round = 0; round < 60; round += 1) {
       const filter = randomFilter();
       const wanted = matching(filter).filter(isSeen).map(idOf);
-      const bounds = pick([
+      const bounds = random.pick([
         {},
         { fewSchedules: 0, walked: 20 },
         { fewKeys: 0, walked: 60 },
@@ -94,7 +99,7 @@ describe('among runs of several teams', () => {
           { scope: SCOPE, use: 'read' },
           { ...bounds, read: (statement) => rowsOf<{ id: string }>(db)(statement) },
         );
-      const limit = pick(wanted.length > 40 ? [50, 501] : [7, 50]);
+      const limit = random.pick(wanted.length > 40 ? [50, 501] : [7, 50]);
       const found = await allPages({ ...filter, limit }, pageOf);
       expect([filter, bounds, found]).toEqual([filter, bounds, wanted]);
     }
@@ -134,16 +139,16 @@ describe('among runs of several teams', () => {
 
   function randomFilter(): Omit<RunFilter, 'limit'> {
     const subset = <T>(values: readonly T[]) => {
-      const some = values.filter(() => random() < 0.4);
-      return random() < 0.4 || some.length === 0 ? undefined : some;
+      const some = values.filter(() => random.next() < 0.4);
+      return random.next() < 0.4 || some.length === 0 ? undefined : some;
     };
     return {
       // As the API passes on what was not asked for.
       ...{ scheduleUids: undefined, ids: undefined, labels: undefined, unmet: undefined },
       statuses: subset(RUN_STATUSES),
       triggers: subset(RUN_TRIGGERS),
-      from: random() < 0.3 ? NOW - 5 * DAY_MS : undefined,
-      to: random() < 0.3 ? NOW - DAY_MS : undefined,
+      from: random.next() < 0.3 ? NOW - 5 * DAY_MS : undefined,
+      to: random.next() < 0.3 ? NOW - DAY_MS : undefined,
     };
   }
 
@@ -275,23 +280,4 @@ async function insertSchedules(given: readonly { id: string; uid: string }[]): P
 
 function idOf({ id }: { id: string }): string {
   return id;
-}
-
-/** As ids are: they begin with the moment. */
-function idAt(at: number): string {
-  const hex = at.toString(16).padStart(12, '0');
-  return `${hex.slice(0, 8)}-${hex.slice(8)}-7${randomUUID().slice(15)}`;
-}
-
-let seed = 11;
-/** The same in every run. */
-function random(): number {
-  seed = (seed * 48_271) % 2_147_483_647;
-  return seed / 2_147_483_647;
-}
-
-function pick<T>(values: readonly T[]): T {
-  const value = values[Math.floor(random() * values.length)];
-  if (value === undefined) throw new Error('nothing to pick from');
-  return value;
 }
