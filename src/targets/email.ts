@@ -2,27 +2,18 @@ import type { SmtpServer } from '../config/smtp-url.ts';
 import { mayMailTo } from '../core/alerts/mail-address.ts';
 import { notSent, type Outcome } from '../core/runs/attempts/outcome.ts';
 import type { EmailTarget } from '../core/schedules/target-parts.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { EventBus } from '../runtime/event-bus.ts';
-import type { Resolve } from '../runtime/names/resolve.ts';
 import { createResolver } from '../runtime/names/resolver.ts';
-import { type AddressGuard, createAddressGuard } from './address-guard.ts';
+import { createAddressGuard } from './address-guard.ts';
+import type { HttpTargetDeps } from './http-calls.ts';
 import { createDialWith, type Dial } from './http-connect.ts';
 import { composeMail, SmtpSession } from './smtp-session.ts';
 import type { Attempt, CancelAnswer, LookupAnswer, TargetKind } from './target.ts';
 
-interface EmailTargetDeps {
-  clock: Clock;
+interface EmailTargetDeps extends Pick<HttpTargetDeps, 'clock' | 'guard' | 'resolve' | 'events'> {
   /** Null: this instance has none. */
   mail: { server: SmtpServer; from: string } | null;
   /** Where mail may go, as long as the notifier was stored; absent or none: anywhere. */
   mailToDomains?: readonly string[];
-  /** Judges each address before a connection to it is opened; absent: denies the default ranges. */
-  guard?: AddressGuard;
-  /** Absent: resolves names as the machine does. */
-  resolve?: Resolve;
-  /** Gets events about blocked addresses. */
-  events?: EventBus;
 }
 
 /** Hands messages of notifiers to a mail server, each over a connection of its own. */

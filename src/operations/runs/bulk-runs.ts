@@ -5,9 +5,8 @@
  * If the process dies here: the batches before are done, the others are as they were; asked again, it goes on with these.
  */
 import { CANCELLABLE, RETRIABLE } from '../../core/runs/run-decisions.ts';
-import type { RunStatus, RunTrigger } from '../../core/runs/run.ts';
+import type { RunStatus } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
-import type { Bound } from '../../core/schedules/expect.ts';
 import { wakeFor, type Work } from '../../runtime/loop/wake.ts';
 import { batchFaultOf, isLockedByOthers } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
@@ -25,10 +24,10 @@ import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
 import type { OperationRefused } from '../operation-refused.ts';
 import { type Action, CANCEL, RETRY, type RunActionDeps } from './act-on-runs.ts';
 import type { AuditDetail } from '../../core/audit.ts';
-import { type Instant, isoInstant } from '../../core/instant.ts';
+import { isoInstant } from '../../core/instant.ts';
 import type { Auditor } from '../../store/audit/record-audit.ts';
 import { goneNamesOf, refuseGone } from '../../store/runs/gone-names.ts';
-import type { Labels } from '../../store/schedules/search/labelled-schedules.ts';
+import type { RunFilter } from '../../store/runs/search/run-pages.ts';
 import { actOnBatches } from './act-on-batches.ts';
 import { inLaneOfScope, nameOfRun } from './scope-of-run.ts';
 
@@ -175,17 +174,12 @@ async function actUnlessLocked<Write>(
   return { changes, locked: left, capped: refusals.length, refusal: refusals[0] ?? null, work };
 }
 
-interface BulkRunFilter {
+interface BulkRunFilter extends Pick<
+  RunFilter,
+  'labels' | 'statuses' | 'triggers' | 'unmet' | 'from' | 'to'
+> {
   scheduleId?: string | undefined;
   batchId?: string | undefined;
-  labels?: Labels | undefined;
-  statuses?: readonly RunStatus[] | undefined;
-  triggers?: readonly RunTrigger[] | undefined;
-  unmet?: readonly Bound[] | undefined;
-  /** Inclusive, of scheduledFor. */
-  from?: Instant | undefined;
-  /** Exclusive. */
-  to?: Instant | undefined;
 }
 
 /** What all entries of one call have in common. */

@@ -1,23 +1,16 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
+import type { Cause } from '../../core/alerts/episode.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { RunStatus } from '../../core/runs/run.ts';
 import { instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 
-/** Something broke, or is healed: an episode opens, or is over. */
-export interface AlertCause {
-  kind: 'breaks' | 'heals';
-  alertKind: AlertKind;
+/** Something broke, or is healed: an episode opens, or is over. What heals one must come after everything that broke it. */
+export interface AlertCause extends Omit<Cause, 'count'>, Partial<Pick<Cause, 'count'>> {
   schedule: { uid: string; id: string; version: number };
-  /** The run that it is about; null: about none. */
-  runId: string | null;
   status: RunStatus;
-  /** When it broke or was healed. What heals an episode must come after everything that broke it. */
-  at: Instant;
-  /** For `missed`: how many fires were. */
-  count?: number;
 }
 
 /** Writes these as effects, in the transaction of what causes them: the effects loop opens and closes the episodes. Answers how many. */

@@ -1,17 +1,13 @@
 import type { Instant } from '../../core/instant.ts';
 import type { Observe } from '../../core/schedules/observe.ts';
-import type { Overlap } from '../../core/schedules/schedule.ts';
+import type { Overlap, Schedule } from '../../core/schedules/schedule.ts';
 import { type InstantText, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 import type { Skips } from './skips.ts';
 
 /** A schedule, and what its fire times are computed from. */
-export interface TimedSchedule {
-  uid: string;
-  id: string;
-  version: number;
+export interface TimedSchedule extends Pick<Schedule, 'uid' | 'id' | 'version' | 'createdAt'> {
   /** For `readTiming`. */
   timing: string;
-  createdAt: Instant;
 }
 
 /** A due schedule under the caller's fire-lock: what planning needs, and what the guard of the commit compares. */

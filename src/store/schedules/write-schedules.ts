@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { type Instant, isoOrNull } from '../../core/instant.ts';
 import { isOutcomeWatched } from '../../core/schedules/outcome-watch.ts';
-import { type Definition, PRIORITY_RANK } from '../../core/schedules/schedule.ts';
+import { type Definition, PRIORITY_RANK, type Schedule } from '../../core/schedules/schedule.ts';
 import { booleans, doubles, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { isHeartbeat } from '../../core/timing/timing.ts';
@@ -11,21 +11,14 @@ import { deletePingKeys } from '../runs/observed/ping-keys.ts';
 import { abandonOpenRuns } from '../runs/ends/abandon-runs.ts';
 import { deleteWatches } from './watches/outcome-watches.ts';
 
-/** A schedule as it will be after this write. */
-export interface ScheduleWrite {
-  uid: string;
-  id: string;
-  version: number;
-  definition: Definition;
-  lane: string;
-  nextOccurrenceAt: Instant | null;
-  nextFireAt: Instant | null;
-  lastFireAt: Instant | null;
-  /** The newest occurrence that has been planned; the stored value only rises. */
-  plannedThrough: Instant | null;
-  /** Whose runs' ends it follows; null where it has fire times of its own. */
-  afterUid: string | null;
-  createdAt: Instant;
+type Planning = 'nextOccurrenceAt' | 'nextFireAt' | 'lastFireAt' | 'plannedThrough';
+type Identity = 'uid' | 'id' | 'version' | 'createdAt';
+
+/** A schedule as it will be after this write; the stored `plannedThrough` only rises. */
+export interface ScheduleWrite extends Pick<
+  Schedule,
+  Identity | Planning | 'definition' | 'lane' | 'afterUid'
+> {
   /** When it takes effect; absent: now. */
   at?: Instant;
   /** The name of the caller; null: it has none. */

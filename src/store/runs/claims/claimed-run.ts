@@ -1,37 +1,45 @@
 import type { Instant } from '../../../core/instant.ts';
+import type { RunRecord } from '../../../core/runs/run-record.ts';
 import type { RunTrigger } from '../../../core/runs/run.ts';
 import { type InstantText, scheduleIdOf, toInstant, toInstantOrNull } from '../../../postgres/sql/rows.ts';
 import type { LockedSchedule } from '../../schedules/locked-schedule.ts';
 import type { Intent } from '../intents/intent.ts';
 
+type OfRecord =
+  | (
+      | 'id'
+      | 'scheduledFor'
+      | 'scheduleUid'
+      | 'scheduleVersion'
+      | 'trigger'
+      | 'lane'
+      | 'priority'
+      | 'dueAt'
+      | 'failures'
+    )
+  | (
+      | 'recoveries'
+      | 'ownPayload'
+      | 'parentId'
+      | 'notifierId'
+      | 'latenessMs'
+      | 'recoveredAt'
+      | 'inDoubtUntil'
+      | 'lookups'
+    );
+
 /** A run this instance may hand off: what an attempt needs beside the definition of its version. */
-export interface ClaimedRun {
-  id: string;
+export interface ClaimedRun extends Pick<RunRecord, OfRecord> {
   /** The id under which it was claimed: this process may have got another one since. */
   instanceId: string;
-  scheduledFor: Instant;
-  scheduleUid: string;
-  scheduleVersion: number;
-  /** Of that version (`Edition`). */
+  /** Of its version (`Edition`). */
   edition: string | null;
   /** Null: a one-off run. */
   scheduleId: string | null;
-  trigger: RunTrigger;
-  lane: string;
-  /** Its rank: the smaller, the sooner. */
-  priority: number;
   /** Once it ends, its place is free for others. */
   isLimited: boolean;
-  dueAt: Instant;
   /** The number of the attempt this claim is for: with the claimant, the guard of its settlement. */
   attempt: number;
-  failures: number;
-  recoveries: number;
-  ownPayload: string | null;
-  /** What it follows, which its target is told of: the end of a run, or a schedule that is late. */
-  parentId: string | null;
-  /** Whose message it is. */
-  notifierId: string | null;
   /** It waited for other runs; its target gets how they ended. */
   hasDependencies: boolean;
   claimedAt: Instant;
@@ -39,14 +47,6 @@ export interface ClaimedRun {
   firstClaimedAt: Instant;
   /** The target had acknowledged the attempt in doubt, and then nothing was heard of it any more. */
   wasHandedOff: boolean;
-  /** Of the first attempt; null before it. */
-  latenessMs: number | null;
-  /** When recovery last took it over. */
-  recoveredAt: Instant | null;
-  /** An earlier attempt may have arrived and the target can be asked; from this moment on its "no" is believed. */
-  inDoubtUntil: Instant | null;
-  /** How often it was asked about that attempt without a clear answer. */
-  lookups: number;
   /** Bounds go by the beginning of its first attempt, which is made durable before anything is sent. */
   toBegin: boolean;
   /** Whether the claim has to be confirmed before it is acted on, however fresh it is. */

@@ -3,29 +3,25 @@ import { type Instant, isoInstant } from '../../../core/instant.ts';
 import type { Settlement } from '../../../core/runs/attempts/settlement.ts';
 import { expireRun, isStillSilent } from '../../../core/runs/expire-run.ts';
 import { queueOfLane } from '../../../core/runs/run-lane.ts';
+import type { RunRecord } from '../../../core/runs/run-record.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
 import { databaseNow, preparedRecordsOf } from '../../../postgres/sql/rows.ts';
 import { lockOpenRuns, type MeetingLocks } from '../lock-runs.ts';
 import { saveLockedRuns } from '../save-runs.ts';
 
+type OfRecord =
+  'id' | 'scheduleUid' | 'scheduleVersion' | 'failures' | 'firstClaimedAt' | 'workerId' | 'observed';
+
 /** A run whose worker, target or job was not heard of in time. */
-export interface SilentRun {
-  id: string;
-  scheduleUid: string;
-  scheduleVersion: number;
+export interface SilentRun extends Pick<RunRecord, OfRecord> {
   scheduleId: string | null;
   attempt: number;
-  failures: number;
   startedAt: Instant;
-  /** Of its first attempt. */
-  firstClaimedAt: Instant | null;
   /** Null: it is not pulled. */
   queue: string | null;
-  workerId: string | null;
   expiresAt: Instant;
   isLimited: boolean;
-  observed: boolean;
 }
 
 /** Since when workers and targets can be heard of, and how much of its lease, at most, a run gets from then on. */

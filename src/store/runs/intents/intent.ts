@@ -1,19 +1,14 @@
 import type { Instant } from '../../../core/instant.ts';
 import type { AttemptError } from '../../../core/runs/attempts/outcome.ts';
-import { type RunTrigger, plannedRunId } from '../../../core/runs/run.ts';
-import type { PlannedFire, SkipReason } from '../../../core/time/plan-due.ts';
+import { plannedRunId, type RunTrigger } from '../../../core/runs/run.ts';
+import type { Schedule } from '../../../core/schedules/schedule.ts';
+import type { PlannedFire } from '../../../core/time/plan-due.ts';
 
 /** One fire to be recorded. */
-export interface Intent {
+export interface Intent extends Omit<PlannedFire, 'trigger'> {
   id: string;
   scheduleUid: string;
-  scheduledFor: Instant;
   trigger: RunTrigger;
-  dueAt: Instant;
-  skipped: SkipReason | null;
-  why?: string | null;
-  coalesced: number;
-  coalescedFrom: Instant | null;
   /** The recording instance has a free slot for it and sends it itself: no second round trip. */
   claimed: boolean;
 }
@@ -41,17 +36,15 @@ export function wasMissed({
   );
 }
 
-/** Where a schedule stands after its plan; the guard is what the fire-lock statement answered. */
-export interface Advance {
-  uid: string;
-  version: number;
+/**
+ * Where a schedule stands after its plan; the guard is what the fire-lock statement answered. There is no next occurrence where there is
+ * no next fire, and only there; `plannedThrough` is the newest that this plan records, `lastFireAt` the newest that it fires.
+ */
+export interface Advance extends Pick<
+  Schedule,
+  'uid' | 'version' | 'nextOccurrenceAt' | 'nextFireAt' | 'plannedThrough' | 'lastFireAt'
+> {
   lockedAt: Instant;
-  /** Null with the next fire, and only then. */
-  nextOccurrenceAt: Instant | null;
-  nextFireAt: Instant | null;
-  /** The newest occurrence that this plan records, and the newest that it fires. */
-  plannedThrough: Instant | null;
-  lastFireAt: Instant | null;
   /** Its runs have bounds, or expire; absent: they do not. */
   isBounded?: boolean;
   /** Some of its runs are observed; absent: none is. */
