@@ -5,31 +5,12 @@ import { type InstantText, scheduleIdOf, toInstant, toInstantOrNull } from '../.
 import type { LockedSchedule } from '../../schedules/locked-schedule.ts';
 import type { Intent } from '../intents/intent.ts';
 
-type OfRecord =
-  | (
-      | 'id'
-      | 'scheduledFor'
-      | 'scheduleUid'
-      | 'scheduleVersion'
-      | 'trigger'
-      | 'lane'
-      | 'priority'
-      | 'dueAt'
-      | 'failures'
-    )
-  | (
-      | 'recoveries'
-      | 'ownPayload'
-      | 'parentId'
-      | 'notifierId'
-      | 'latenessMs'
-      | 'recoveredAt'
-      | 'inDoubtUntil'
-      | 'lookups'
-    );
+type Named = 'id' | 'scheduleUid' | 'scheduleVersion' | 'scheduledFor' | 'dueAt' | 'trigger';
+type Taken = 'lane' | 'priority' | 'ownPayload' | 'parentId' | 'notifierId';
+type Tried = 'failures' | 'recoveries' | 'recoveredAt' | 'latenessMs' | 'inDoubtUntil' | 'lookups';
 
 /** A run this instance may hand off: what an attempt needs beside the definition of its version. */
-export interface ClaimedRun extends Pick<RunRecord, OfRecord> {
+export interface ClaimedRun extends Pick<RunRecord, Named | Taken | Tried> {
   /** The id under which it was claimed: this process may have got another one since. */
   instanceId: string;
   /** Of its version (`Edition`). */
