@@ -5,17 +5,21 @@ import {
   completeRun,
   heartbeatRun,
   retryRun,
+  type RunActionDeps,
 } from '../../operations/runs/act-on-runs.ts';
 import { failForNow, giveBackRun } from '../../operations/runs/give-back-runs.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
-import { Problem, noSuch } from '../http/problem.ts';
+import { noSuch, Problem } from '../http/problem.ts';
 import { answerRun } from './answers.ts';
-import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
-import { runIdParams, whole, workerIdText, ALWAYS } from '../http/common-schemas.ts';
+import { BODY_PROBLEMS, json, problems, TAGS } from '../http/response-schemas.ts';
+import { ALWAYS, runIdParams, whole, workerIdText } from '../http/common-schemas.ts';
 import { run } from './schemas.ts';
 import { z } from 'zod';
 import { NOT_GIVEN, where } from '../document/kinds.ts';
+import type { RoleNeeded } from '../../core/access/roles.ts';
+import type { AuditAction } from '../../core/audit.ts';
+import type { JsonBody } from '../http/json/json-body.ts';
 
 const attempt = whole(1, 2 ** 31 - 1)
   .nullable()
@@ -110,132 +114,110 @@ const releaseInput = z
   .prefault({})
   .meta({ id: 'Release', description: 'Its worker has claimed it, and will not begin it.' });
 
-const shared = {
-  tags: [TAGS.runs],
-  params: runIdParams,
-  response: { 200: json('The run', run), ...problems(...BODY_PROBLEMS, 404, 409) },
-};
+interface ActionRoute<Input extends z.ZodType> {
+  /** What is done, in the path and in the audit; `Run` behind it is the id of the operation. */
+  word: 'cancel' | 'retry' | 'complete' | 'heartbeat' | 'release';
+  role: RoleNeeded;
+  audits: readonly AuditAction[];
+  summary: string;
+  description: string;
+  input: Input;
+  isBodyNeeded?: boolean;
+  act: (
+    deps: RunActionDeps,
+    id: string,
+    body: z.output<Input>,
+    sent: JsonBody | null,
+  ) => Promise<ActionResult>;
+}
 
 export function addRunActionRoutes(api: Api, deps: ApiDeps): void {
-  addCancelRoute(api, deps);
-  addRetryRoute(api, deps);
-  addCompleteRoute(api, deps);
-  addHeartbeatRoute(api, deps);
-  addReleaseRoute(api, deps);
+  addRoute(api, deps, {
+    ...{ word: 'cancel', role: 'operator', audits: ['run.cancel'], input: noInput },
+    summary: 'Cancel a run that has not ended',
+    description:
+      'In `waiting`, `pending` and `running`; one that is cancelled already is answered as it is. A request that is under ' +
+      'way is not called back; of a running run the `cancel` of its target is called, once and best effort.',
+    act: cancelRun,
+  });
+  addRoute(api, deps, {
+    ...{ word: 'retry', role: 'operator', audits: ['run.retry'], input: retryInput },
+    summary: 'Have a run that ended otherwise than well done again, under its id',
+    description:
+      'In `failed`, `unknown`, `abandoned`, `skipped` and `cancelled`. Its failures and recoveries start at 0 again; a run of a ' +
+      'schedule goes by the current version of that.',
+    act: retryRun,
+  });
+  addReportRoutes(api, deps);
 }
 
-function addCancelRoute(api: Api, deps: ApiDeps): void {
+/** What workers say, and targets whose `completion` is `callback`. */
+function addReportRoutes(api: Api, deps: ApiDeps): void {
+  addRoute(api, deps, {
+    ...{ word: 'complete', role: 'worker', audits: ['run.complete'], input: completionInput },
+    isBodyNeeded: true,
+    summary: 'Say how a run ended: for pull workers, and targets whose `completion` is `callback`',
+    description:
+      'In `running`, in `pending` once an attempt has started, in `unknown`, and again with the same outcome in `succeeded` ' +
+      'and `failed`.',
+    act: complete,
+  });
+  addRoute(api, deps, {
+    ...{ word: 'heartbeat', role: 'worker', audits: [], input: heartbeatInput },
+    summary: 'Say that a run is still being worked on',
+    description:
+      'In `running`, where it moves `leaseUntil` or `completionDueAt` on from now by as much as they were given at first, and ' +
+      'in `pending` once an attempt has started.',
+    act: heartbeatRun,
+  });
+  addRoute(api, deps, {
+    ...{ word: 'release', role: 'worker', audits: ['run.release'], input: releaseInput },
+    summary: 'Give back a run that a worker has claimed and not begun',
+    description:
+      'It is `pending` at once, without a failure; its `attempts` stay. Again the same answer. Once it has a log or progress, 409.',
+    act: giveBackRun,
+  });
+}
+
+function addRoute<Input extends z.ZodType>(
+  api: Api,
+  deps: ApiDeps,
+  { word, role, audits, input, isBodyNeeded = false, act, ...said }: ActionRoute<Input>,
+): void {
   api.post(
-    '/runs/:id/cancel',
+    `/runs/:id/${word}`,
     {
-      config: { role: 'operator', scope: 'run', pace: 'prompt', audits: ['run.cancel'] },
+      config: { role, scope: 'run', pace: 'prompt', audits },
       schema: {
-        ...shared,
-        'x-body-optional': true,
-        operationId: 'cancelRun',
-        summary: 'Cancel a run that has not ended',
-        description:
-          'In `waiting`, `pending` and `running`; one that is cancelled already is answered as it is. A request that is under ' +
-          'way is not called back; of a running run the `cancel` of its target is called, once and best effort.',
-        body: noInput,
+        ...said,
+        ...(isBodyNeeded ? {} : { 'x-body-optional': true }),
+        operationId: `${word}Run`,
+        tags: [TAGS.runs],
+        params: runIdParams,
+        body: input,
+        response: { 200: json('The run', run), ...problems(...BODY_PROBLEMS, 404, 409) },
       },
     },
-    ({ params: { id }, caller }) => act(id, () => cancelRun(audited(deps, { caller }), id)),
+    async ({ params: { id }, body, json: sent, caller }) => {
+      const acted = await act(audited(deps, { caller }), id, body as z.output<Input>, sent);
+      if (acted.kind === 'noSuchRun') throw noSuch(`run ${id}`);
+      if (acted.kind === 'notPossible') throw new Problem(409, acted.message, { run: acted.summary });
+      return answerRun(acted.run);
+    },
   );
 }
 
-function addRetryRoute(api: Api, deps: ApiDeps): void {
-  api.post(
-    '/runs/:id/retry',
-    {
-      config: { role: 'operator', scope: 'run', pace: 'prompt', audits: ['run.retry'] },
-      schema: {
-        ...shared,
-        'x-body-optional': true,
-        operationId: 'retryRun',
-        summary: 'Have a run that ended otherwise than well done again, under its id',
-        description:
-          'In `failed`, `unknown`, `abandoned`, `skipped` and `cancelled`. Its failures and recoveries start at 0 again; a run of a ' +
-          'schedule goes by the current version of that.',
-        body: retryInput,
-      },
-    },
-    ({ params: { id }, body, caller }) => act(id, () => retryRun(audited(deps, { caller }), id, body)),
-  );
-}
-
-function addCompleteRoute(api: Api, deps: ApiDeps): void {
-  api.post(
-    '/runs/:id/complete',
-    {
-      config: { role: 'worker', scope: 'run', pace: 'prompt', audits: ['run.complete'] },
-      schema: {
-        ...shared,
-        operationId: 'completeRun',
-        summary: 'Say how a run ended: for pull workers, and targets whose `completion` is `callback`',
-        description:
-          'In `running`, in `pending` once an attempt has started, in `unknown`, and again with the same outcome in `succeeded` ' +
-          'and `failed`.',
-        body: completionInput,
-      },
-    },
-    ({ params: { id }, body: { status, retry, error, attempt, workerId }, json: sent, caller }) => {
-      const whole = resultText(sent?.payloads.get('/result'));
-      const result = whole === null ? null : keptText(Buffer.from(whole));
-      const reason = error === null ? null : keptText(Buffer.from(error));
-      const report = { status, result, whole, error: reason, attempt, workerId };
-      const complete = retry ? failForNow : completeRun;
-      return act(id, () => complete(audited(deps, { caller }), id, report));
-    },
-  );
-}
-
-function addHeartbeatRoute(api: Api, deps: ApiDeps): void {
-  api.post(
-    '/runs/:id/heartbeat',
-    {
-      config: { role: 'worker', scope: 'run', pace: 'prompt', audits: [] },
-      schema: {
-        ...shared,
-        'x-body-optional': true,
-        operationId: 'heartbeatRun',
-        summary: 'Say that a run is still being worked on',
-        description:
-          'In `running`, where it moves `leaseUntil` or `completionDueAt` on from now by as much as they were given at first, and ' +
-          'in `pending` once an attempt has started.',
-        body: heartbeatInput,
-      },
-    },
-    ({ params: { id }, body: { attempt, workerId, progress }, caller }) =>
-      act(id, () => heartbeatRun(audited(deps, { caller }), id, { attempt, workerId, progress })),
-  );
-}
-
-function addReleaseRoute(api: Api, deps: ApiDeps): void {
-  api.post(
-    '/runs/:id/release',
-    {
-      config: { role: 'worker', scope: 'run', pace: 'prompt', audits: ['run.release'] },
-      schema: {
-        ...shared,
-        'x-body-optional': true,
-        operationId: 'releaseRun',
-        summary: 'Give back a run that a worker has claimed and not begun',
-        description:
-          'It is `pending` at once, without a failure; its `attempts` stay. Again the same answer. Once it has a log or progress, 409.',
-        body: releaseInput,
-      },
-    },
-    ({ params: { id }, body: { attempt, workerId }, caller }) =>
-      act(id, () => giveBackRun(audited(deps, { caller }), id, { attempt, workerId })),
-  );
-}
-
-async function act(id: string, action: () => Promise<ActionResult>) {
-  const acted = await action();
-  if (acted.kind === 'noSuchRun') throw noSuch(`run ${id}`);
-  if (acted.kind === 'notPossible') throw new Problem(409, acted.message, { run: acted.summary });
-  return answerRun(acted.run);
+function complete(
+  deps: RunActionDeps,
+  id: string,
+  { status, retry, error, attempt, workerId }: z.output<typeof completionInput>,
+  sent: JsonBody | null,
+): Promise<ActionResult> {
+  const whole = resultText(sent?.payloads.get('/result'));
+  const result = whole === null ? null : keptText(Buffer.from(whole));
+  const reason = error === null ? null : keptText(Buffer.from(error));
+  const report = { status, result, whole, error: reason, attempt, workerId };
+  return (retry ? failForNow : completeRun)(deps, id, report);
 }
 
 /** A string as it is, anything else as its JSON; null: no text. */
