@@ -20,7 +20,7 @@ import {
 } from '../store/notifiers/rows.ts';
 import { abandonOpenRuns } from '../store/runs/ends/abandon-runs.ts';
 import type { Asked, NamedDeps, NamedFault, NamedKind } from './named-changes.ts';
-import { beyondScope, type Scope, sees, seesAllOf } from '../core/access/scope.ts';
+import { beyondScope, type Scope, sees } from '../core/access/scope.ts';
 import { connectionOf } from '../core/schedules/schedule.ts';
 import type { Transaction } from '../postgres/executor.ts';
 import { keepNamed } from '../store/names/named-rows.ts';
@@ -125,7 +125,7 @@ function filterFaults({ scope, content: { filter } }: Named): NamedFault[] {
 }
 
 function isWithin(scope: Scope, pattern: string): boolean {
-  return pattern.endsWith('*') ? seesAllOf(scope, pattern.slice(0, -1)) : sees(scope, pattern);
+  return sees(scope, pattern.endsWith('*') ? pattern.slice(0, -1) : pattern);
 }
 
 async function missingIn(tx: Transaction, { scope, before, content }: Named): Promise<NamedFault[]> {

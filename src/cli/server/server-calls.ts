@@ -1,5 +1,6 @@
 import { stringify } from '../../api/http/json/raw-json.ts';
 import { parseKeepingDigits } from '../../core/json-text.ts';
+import { problemOf } from '../../schedules-file/apply/caller.ts';
 import { CliError, EXIT, failure, usageError } from '../exit-codes.ts';
 import { printable } from '../terminal/shown-text.ts';
 
@@ -181,23 +182,18 @@ function reasonOf(error: unknown): string {
   return first instanceof Error ? first.message : String(first);
 }
 
-interface Problem {
-  title?: string;
-  detail?: string;
-  errors?: { path: string; message: string }[];
-}
-
 /** The server's refusal in words, with advice that only the caller can follow. */
 function refusal(status: number, text: string, env: { hasToken: boolean }): CliError {
   const problem = problemOf(text);
-  const said = problem?.detail ?? problem?.title ?? `the server answered ${status}`;
+  const said = problem.detail ?? problem.title ?? `the server answered ${status}`;
   const detail = printable(said.replace(/, see errors$/, ''));
-  if (status === 404 && (problem?.detail ?? NO_ROUTE) === NO_ROUTE)
+  if (status === 404 && (problem.detail ?? NO_ROUTE) === NO_ROUTE)
     return failure(`${detail}; check FIRELOCK_URL, and the base path in it`);
-  const errors = problem?.errors ?? [];
   // The detail already names a single fault.
-  const listed = errors.length === 1 && detail.includes(errors[0]?.message ?? '') ? [] : errors;
-  const faults = listed.map(({ path, message }) => printable(`  ${path === '' ? 'body' : path}: ${message}`));
+  const isSaid = problem.faults.length === 1 && detail.includes(problem.faults[0]?.message ?? '');
+  const faults = (isSaid ? [] : problem.faults).map(({ path, message }) =>
+    printable(`  ${path === '' ? 'body' : path}: ${message}`),
+  );
   const lines = [`${advice(status, env)}${detail}`, ...faults];
   return new CliError(exitCodeOf(status), lines.join('\n'));
 }
@@ -218,13 +214,4 @@ function advice(status: number, { hasToken }: { hasToken: boolean }): string {
       : 'the server requires a token; set FIRELOCK_TOKEN: ';
   }
   return status === 403 ? 'this token does not allow this call: ' : '';
-}
-
-export function problemOf(text: string): Problem | null {
-  try {
-    const parsed: unknown = JSON.parse(text);
-    return typeof parsed === 'object' && parsed !== null ? parsed : null;
-  } catch {
-    return null;
-  }
 }

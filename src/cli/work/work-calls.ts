@@ -1,4 +1,5 @@
-import { type Answer, type Server, connectTo, pathOf, problemOf, NO_ROUTE } from '../server/server-calls.ts';
+import { problemOf } from '../../schedules-file/apply/caller.ts';
+import { type Answer, type Server, connectTo, pathOf, NO_ROUTE } from '../server/server-calls.ts';
 import { CliError } from '../exit-codes.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { type Claimed, claimedRuns } from './claimed-runs.ts';
@@ -88,7 +89,7 @@ async function saidOf(ask: () => Promise<Answer>): Promise<Said> {
     const answer = await ask();
     const { status, text } = answer;
     if (status >= 200 && status < 300) return { kind: 'done', body: answer.body() };
-    const detail = problemOf(text)?.detail;
+    const detail = problemOf(text).detail;
     if (status === 404 && (detail ?? NO_ROUTE) === NO_ROUTE) return { kind: 'unknown' };
     const reason = detail ?? `the server answered ${status}`;
     return REFUSALS.includes(status) ? { kind: 'refused', status, detail: reason } : { kind: 'away', reason };

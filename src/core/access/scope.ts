@@ -45,14 +45,9 @@ export function owns(scope: Scope, name: string): boolean {
   return scope === null || scope.some((prefix) => name.startsWith(prefix));
 }
 
-/** Whether a caller of this scope may read it, and name it in a request. */
+/** Whether a caller of this scope may read it, and name it in a request; of a prefix: all that begins with it. */
 export function sees(scope: Scope, name: string): boolean {
   return owns(scope, name) || name.startsWith(SHARED);
-}
-
-/** Whether all names that begin with this are ones that `sees` allows. */
-export function seesAllOf(scope: Scope, prefix: string): boolean {
-  return sees(scope, prefix);
 }
 
 /** Prefixes of all names that a caller with a scope sees. */

@@ -5,7 +5,7 @@
  * Transaction: that of the edit; edits of `after` come one after the other, so that two cannot close a circle together.
  * If the process dies here: nothing of the edit is written.
  */
-import { beyondScope, type Scope, sees, seesAllOf } from '../../core/access/scope.ts';
+import { beyondScope, type Scope, sees } from '../../core/access/scope.ts';
 import { type After, followedPrefix, calendarIdsOf } from '../../core/timing/timing.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import {
@@ -144,7 +144,7 @@ function mayFollow({ write, before, scope }: NamingWrite): boolean {
   const followed = write.definition.after?.scheduleId;
   if (followed === undefined || before?.after?.scheduleId === followed) return true;
   const prefix = followedPrefix(followed);
-  return prefix === null ? sees(scope, followed) : seesAllOf(scope, prefix);
+  return sees(scope, prefix ?? followed);
 }
 
 /** The calendars as they are to a caller of this scope: what it asks for and may not name in this schedule is one that there is not. */

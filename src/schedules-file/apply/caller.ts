@@ -20,7 +20,7 @@ export class Refused extends Error {
 
   constructor(call: string, { status, text }: CallAnswer) {
     const { detail, faults } = problemOf(text);
-    super(`${call}: ${detail === '' ? `answered ${status}` : detail}`);
+    super(`${call}: ${detail ?? `answered ${status}`}`);
     this.status = status;
     this.faults = faults;
   }
@@ -48,16 +48,27 @@ export async function* listAll(
   } while (cursor !== null);
 }
 
-function problemOf(text: string): { detail: string; faults: Fault[] } {
+interface Problem {
+  title: string | null;
+  detail: string | null;
+  faults: Fault[];
+}
+
+/** What an answer says of a call that was refused; nothing: it is no problem as the API writes it. */
+export function problemOf(text: string): Problem {
+  const { title, detail, errors } = objectIn(text);
+  return {
+    title: typeof title === 'string' ? title : null,
+    detail: typeof detail === 'string' ? detail : null,
+    faults: Array.isArray(errors) ? (errors as Fault[]) : [],
+  };
+}
+
+function objectIn(text: string): Record<string, unknown> {
   try {
-    const problem: unknown = JSON.parse(text);
-    if (!isObject(problem)) return { detail: '', faults: [] };
-    const { detail, errors } = problem;
-    return {
-      detail: typeof detail === 'string' ? detail : '',
-      faults: Array.isArray(errors) ? (errors as Fault[]) : [],
-    };
+    const parsed: unknown = JSON.parse(text);
+    return isObject(parsed) ? parsed : {};
   } catch {
-    return { detail: '', faults: [] };
+    return {};
   }
 }
