@@ -39,7 +39,7 @@ type CatchUp = 'skip' | 'latest' | 'all';
 export type Overlap = 'allow' | 'skip' | 'queue' | 'replace';
 
 /** command.sh says what each of them does. */
-export type CommandKind = 'slow' | 'loud' | 'codes' | 'plain';
+type CommandKind = 'slow' | 'loud' | 'codes' | 'plain';
 
 /** As the load writes it; `marker` is in the payload and names the edit. */
 export interface Definition {

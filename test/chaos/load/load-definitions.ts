@@ -150,7 +150,7 @@ export function change(before: Definition, random: Random): Partial<Definition> 
 }
 
 /** Where requests go to, and where commands write down what they do. */
-export interface Places {
+interface Places {
   port: number;
   journal: string;
 }
