@@ -109,6 +109,8 @@ describe('a heartbeat', () => {
     expect((await ping(`${at}?status=error&check_in_id=${RID}`)).status).toBe(200);
     expect(await runsOf(id)).toMatchObject([{ status: 'failed', error: { message: 'reported as failed' } }]);
     expect((await ping(`/api/77/cron/another/${key}/?status=ok`)).status).toBe(404);
+    expect((await ping(`/api/7.5${at.slice('/api/77'.length)}?status=ok`)).status).toBe(404);
+    expect((await ping(`${at}?status=ok`, undefined, 'DELETE')).status).toBe(405);
     expect(faultPaths(await ping(`${at}?status=done&check_in_id=7`))).toEqual(['check_in_id', 'status']);
   });
 

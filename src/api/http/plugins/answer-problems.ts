@@ -99,8 +99,14 @@ function matches(url: string, path: string): boolean {
   const steps = path.split('/');
   return (
     pattern.length === steps.length &&
-    pattern.every((step, index) => step === steps[index] || (step.startsWith(':') && steps[index] !== ''))
+    pattern.every((step, index) => step === steps[index] || isFor(step, steps[index] ?? ''))
   );
+}
+
+/** A step of a pattern: `:name`, or `:name(expression)`. */
+function isFor(step: string, given: string): boolean {
+  const [, expression = '.'] = /^:\w+(?:\((.+)\))?$/.exec(step) ?? [];
+  return step.startsWith(':') && new RegExp(expression).test(given);
 }
 
 function parametersOf(url: string, path: string): Record<string, string> {
