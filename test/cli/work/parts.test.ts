@@ -4,6 +4,7 @@ import { execWords } from '../../../src/cli/work/exec-words.ts';
 import { commandOf } from '../../../src/cli/work/job-command.ts';
 import { endOf } from '../../../src/cli/work/job-end.ts';
 import { createPrinted } from '../../../src/cli/work/printed.ts';
+import { resultFault } from '../../../src/core/runs/attempts/result-bounds.ts';
 import { sendLog } from '../../../src/cli/work/send-log.ts';
 import { workOptions } from '../../../src/cli/work/work-command.ts';
 import type { Said } from '../../../src/cli/work/work-calls.ts';
@@ -132,6 +133,16 @@ describe('its log', () => {
       expect(calls).toHaveLength(1);
     },
   );
+});
+
+test('a result in the last line is judged, with all its digits, however much was printed before it', () => {
+  const printed = createPrinted(262_144);
+  const judged = () =>
+    resultFault([{ pointer: '/rows', min: 2, max: null, json: '12345678901234567890' }], printed.tail());
+  printed.add(Buffer.from('x'.repeat(300_000)));
+  expect(judged()).not.toBeNull();
+  printed.add(Buffer.from('\n{"rows": 12345678901234567890}\n'));
+  expect(judged()).toBeNull();
 });
 
 describe('a payload as the command', () => {
