@@ -35,6 +35,8 @@ const [RUNS, KIB, WORKERS, READ] = [options.runs, options.kib, options.workers, 
 const [QUEUE, PART, MIB] = ['logs', 64 * 1024, 1024 * 1024];
 /** A token may append 4 MiB a second. */
 const [TOO_MANY, PAUSE_MS] = [429, 100];
+/** Of ten runs that are done one after the other, however slow the machine is. */
+const LEASE_SECONDS = 3600;
 /** Without anything beside it. */
 const ALONE_MS = 5_000;
 
@@ -145,7 +147,9 @@ async function work(
 ): Promise<void> {
   const workerId = `w${worker}`;
   for (let hasMore = true; hasMore;) {
-    const claimed = good(await ask('POST', `/queues/${QUEUE}/claim`, { workerId, max: 10 }, worker));
+    const claimed = good(
+      await ask('POST', `/queues/${QUEUE}/claim`, { workerId, max: 10, leaseSeconds: LEASE_SECONDS }, worker),
+    );
     const { items } = claimed.body as { items: { id: string; attempts: number }[] };
     for (const { id, attempts: attempt } of items) {
       for (let offset = 0; offset < KIB * 1024; offset += PART) {
