@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Cron } from '../../core/cron/cron-expressions.ts';
-import { isoOrNull } from '../../core/instant.ts';
+import { isoInstant, isoOrNull } from '../../core/instant.ts';
 import { parseKeepingDigits } from '../../core/json-text.ts';
 import type { Expect, ResultBound } from '../../core/schedules/expect.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
@@ -9,6 +9,7 @@ import { rawJsonOrNull } from '../http/json/raw-json.ts';
 import { answersOf } from '../http/stored-answers.ts';
 import { definitionAnswer, type schedule, stateAnswer } from './schemas.ts';
 import { answerTarget } from '../targets/answers.ts';
+import type { RecentRun } from '../../store/runs/search/runs-of-schedule.ts';
 
 type ScheduleAnswer = z.output<typeof schedule>;
 
@@ -76,4 +77,9 @@ function answerExclude({ dates, calendars, weekdays = [] }: Exclude) {
 /** As it was sent: a string, or a list in its order. */
 export function answerCron(cron: Cron | null): string | string[] | null {
   return cron === null || typeof cron === 'string' ? cron : [...cron];
+}
+
+/** Of a run in the list of schedules. */
+export function answerRecentRun({ scheduledFor, claimedAt, ...run }: RecentRun) {
+  return { ...run, scheduledFor: isoInstant(scheduledFor), claimedAt: isoOrNull(claimedAt) };
 }

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { fileRules } from '../targets/secret-files.ts';
-import { isoInstant } from '../../core/instant.ts';
 import { type Schedule, SCHEDULE_STATUSES } from '../../core/schedules/schedule.ts';
 import { deleteSchedule } from '../../operations/schedules/delete-schedule.ts';
 import { pageRoom } from '../../postgres/sql/page-room.ts';
@@ -15,7 +14,7 @@ import { idOfAnother, unexpectedBody } from '../http/also-checks.ts';
 import { encodeCursor, limitQuery, pageOf, pageSchema, scheduleCursor } from '../http/pages.ts';
 import { checkPreconditions, etagOf, ifMatchHeader, preconditionHeaders } from '../http/preconditions.ts';
 import { noSuch } from '../http/problem.ts';
-import { answerSchedule } from './answers.ts';
+import { answerSchedule, answerRecentRun } from './answers.ts';
 import { answerTo, shownKeys, withNextFires } from './shown-schedules.ts';
 import { addObservedRoutes } from './observed-routes.ts';
 import { accepted, resolveInput, resolvePatch } from './inputs.ts';
@@ -59,7 +58,12 @@ const listQuery = z.strictObject({
 const listedSchedule = schedule
   .extend({
     recentRuns: z
-      .array(run.pick({ id: true, scheduledFor: true, trigger: true, status: true, latenessMs: true }))
+      .array(
+        run.pick({
+          ...{ id: true, scheduledFor: true, trigger: true },
+          ...{ status: true, claimedAt: true, latenessMs: true },
+        }),
+      )
       .optional()
       .meta({ description: 'Its newest runs, newest first; only where `recent` is given.' }),
   })
@@ -106,8 +110,7 @@ function addListRoute(api: Api, { database, secrets }: ApiDeps): void {
 /** Null: the caller did not ask for them. */
 function recentRunsOf({ uid }: Schedule, runs: ReadonlyMap<string, readonly RecentRun[]> | null) {
   if (runs === null) return {};
-  const answer = (run: RecentRun) => ({ ...run, scheduledFor: isoInstant(run.scheduledFor) });
-  return { recentRuns: (runs.get(uid) ?? []).map(answer) };
+  return { recentRuns: (runs.get(uid) ?? []).map(answerRecentRun) };
 }
 
 function addGetRoute(api: Api, deps: ApiDeps): void {

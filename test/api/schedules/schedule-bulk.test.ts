@@ -142,17 +142,27 @@ test('a list has the newest runs of each schedule if the caller asks for them, o
   await api.sql`UPDATE history SET lateness_ms = 12 WHERE id = ${fired[1]?.id ?? ''}`;
   // Planned runs are found by another index than manual ones.
   const midnight = await missToday(first);
-  const planned = { scheduledFor: midnight, trigger: 'catchUp', status: 'pending', latenessMs: null };
+  const planned = {
+    scheduledFor: midnight,
+    trigger: 'catchUp',
+    status: 'pending',
+    claimedAt: null,
+    latenessMs: null,
+  };
+  const claimedAt = '2030-01-01T00:00:00.000Z';
+  await api.sql`UPDATE runs SET claimed_by = gen_random_uuid(), claimed_at = ${claimedAt} WHERE id = ${other.id}`;
   await api.call('PATCH', `/api/v1/schedules/${first}`, { enabled: false });
   const shown = (
     of: { id: string; scheduledFor: string } | undefined,
     status: string,
     latenessMs: number | null,
+    claimed: string | null = null,
   ) => ({
     id: of?.id,
     scheduledFor: of?.scheduledFor,
     trigger: 'manual',
     status,
+    claimedAt: claimed,
     latenessMs,
   });
   const newest = fired
@@ -164,7 +174,7 @@ test('a list has the newest runs of each schedule if the caller asks for them, o
   };
   expect(await recent(50)).toEqual([
     [...newest, { id: expect.any(String) as string, ...planned }],
-    [shown(other, 'pending', null)],
+    [shown(other, 'pending', null, claimedAt)],
     [],
   ]);
   expect((await recent(2))[0]).toEqual(newest.slice(0, 2));

@@ -2,6 +2,7 @@ import type { ListSchedulesResponse } from '../../../clients/typescript/src/gene
 import { goTo, href } from '../state/route.ts';
 import { shownZone, timeText } from '../state/zone.ts';
 import { toneOf } from './badge.tsx';
+import { underWaySince } from './under-way.ts';
 
 type RecentRun = NonNullable<ListSchedulesResponse['items'][number]['recentRuns']>[number];
 
@@ -27,24 +28,30 @@ export function RunStrip({
   return (
     <svg class="strip" width={width} height={HEIGHT} viewBox={`0 0 ${width} ${HEIGHT}`} role="img">
       <title>{`The last ${shown.length} runs: ${summaryOf(shown)}`}</title>
-      {shown.map(({ id, status, scheduledFor }, index) => (
+      {shown.map((run, index) => (
         <rect
-          key={id}
+          key={run.id}
           onClick={() => {
-            goTo(href(`/runs/${id}`));
+            goTo(href(`/runs/${run.id}`));
           }}
-          class={toneOf(status)}
+          class={toneOf(run.status)}
           x={(room - shown.length + index) * STEP}
-          y={status === 'succeeded' ? 4 : 0}
+          y={run.status === 'succeeded' ? 4 : 0}
           width={STEP - 2}
-          height={status === 'succeeded' ? HEIGHT - 4 : HEIGHT}
+          height={run.status === 'succeeded' ? HEIGHT - 4 : HEIGHT}
           rx={2}
         >
-          <title>{`${timeText(scheduledFor, shownZone(zone))}: ${status}`}</title>
+          <title>{textOf(run, shownZone(zone))}</title>
         </rect>
       ))}
     </svg>
   );
+}
+
+function textOf(run: RecentRun, zone: string): string {
+  const since = underWaySince(run);
+  const underWay = since === null ? '' : `, under way since ${timeText(since, zone)}`;
+  return `${timeText(run.scheduledFor, zone)}: ${run.status}${underWay}`;
 }
 
 function summaryOf(runs: readonly RecentRun[]): string {

@@ -75,7 +75,10 @@ const AT_ANY_TIME = between(
   sql`'infinity'::timestamptz`,
 );
 
-export type RecentRun = Pick<Run, 'id' | 'trigger' | 'status' | 'latenessMs'> & { scheduledFor: Instant };
+export type RecentRun = Pick<Run, 'id' | 'trigger' | 'status' | 'latenessMs'> & {
+  scheduledFor: Instant;
+  claimedAt: Instant | null;
+};
 
 /** The newest runs of each of these schedules, by uid, newest first; at most so many of each, open and ended ones alike. */
 export async function recentRuns(
@@ -86,7 +89,7 @@ export async function recentRuns(
 ): Promise<ReadonlyMap<string, RecentRun[]>> {
   const found = new Map<string, RecentRun[]>(scheduleUids.map((uid) => [uid, []]));
   if (scheduleUids.length === 0 || count === 0) return found;
-  const columns = inBoth(sql`r.id, r.scheduled_for, r.trigger, r.status, r.lateness_ms`);
+  const columns = inBoth(sql`r.id, r.scheduled_for, r.trigger, r.status, r.claimed_at, r.lateness_ms`);
   const parts = newestOfSchedule(['history', 'runs'], {
     columns,
     conditions: [],
