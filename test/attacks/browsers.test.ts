@@ -40,18 +40,7 @@ async function send({ url }: { url: string }, line: string, headers: string[], v
 }
 
 const PATHS = [
-  ...[
-    '/',
-    '/schedules',
-    '/assets/a.js',
-    '/nothing',
-    '/%zz',
-    '/healthz',
-    '/readyz',
-    '/metrics',
-    '/openapi.json',
-    '/docs/',
-  ],
+  ...'/ /schedules /assets/a.js /nothing /%zz /healthz /readyz /metrics /openapi.json /docs/'.split(' '),
   ...['/docs/static/index.html', '/api/v1/schedules', '/api/v1/nothing', `${FIRED}?nope=1`],
 ];
 /** How a header may be written is tried there, two ways of it everywhere: that all paths read it alike is to be seen by these. */

@@ -8,38 +8,18 @@ import type { Receiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';
 
 /** Those of the contract, and some that alerts and readers rely on. */
-const NAMES = [
-  'firelock_runs_succeeded_total',
-  'firelock_runs_failed_total',
-  'firelock_runs_unknown_total',
-  'firelock_runs_lost_total',
-  'firelock_runs_recovered_total',
-  'firelock_runs_abandoned_total',
-  'firelock_runs_skipped_total',
-  'firelock_runs_cancelled_total',
-  'firelock_cursors_moved_total',
-  'firelock_handoffs_total',
-  'firelock_handoff_duration_seconds',
-  'firelock_run_duration_seconds',
-  'firelock_fire_lateness_seconds',
-  'firelock_tick_duration_seconds',
-  'firelock_fire_locks_total',
-  'firelock_schedules',
-  'firelock_runs_open',
-  'firelock_oldest_pending_seconds',
-  'firelock_oldest_effect_seconds',
-  'firelock_schedules_ahead',
-  'firelock_schedules_late',
-  'firelock_schedules_overdue',
-  'firelock_oldest_snapshot_seconds',
-  'firelock_instances_alive',
-  'firelock_lease_valid',
-  'firelock_in_flight_handoffs',
-  'firelock_zone_data_info',
-  'firelock_zone_data_versions',
-  'process_cpu_seconds_total',
-  'nodejs_eventloop_lag_seconds',
-];
+const NAMES = (
+  'firelock_runs_succeeded_total firelock_runs_failed_total firelock_runs_unknown_total ' +
+  'firelock_runs_lost_total firelock_runs_recovered_total firelock_runs_abandoned_total ' +
+  'firelock_runs_skipped_total firelock_runs_cancelled_total firelock_cursors_moved_total ' +
+  'firelock_handoffs_total firelock_handoff_duration_seconds firelock_run_duration_seconds ' +
+  'firelock_fire_lateness_seconds firelock_tick_duration_seconds firelock_fire_locks_total ' +
+  'firelock_schedules firelock_runs_open firelock_oldest_pending_seconds ' +
+  'firelock_oldest_effect_seconds firelock_schedules_ahead firelock_schedules_late ' +
+  'firelock_schedules_overdue firelock_oldest_snapshot_seconds firelock_instances_alive ' +
+  'firelock_lease_valid firelock_in_flight_handoffs firelock_zone_data_info ' +
+  'firelock_zone_data_versions process_cpu_seconds_total nodejs_eventloop_lag_seconds'
+).split(' ');
 
 let database: TestDatabase;
 let receiver: Receiver;

@@ -60,37 +60,18 @@ function attack(answers: string[][] = [], ...denied: string[]): Attack {
 const portOf = (url: string) => new URL(url).port;
 
 describe('an address in the URL is judged, without a resolver', () => {
-  test.each([
-    'http://169.254.169.254/latest/meta-data/',
-    'https://169.254.169.254/',
-    'http://169.254.169.254./',
-    'http://2852039166/',
-    'http://0xa9fea9fe/',
-    'http://0xA9.0xFE.0xA9.0xFE/',
-    'http://0251.0376.0251.0376/',
-    'http://169.254.43518/',
-    'http://169.16689662/',
-    'http://169%2e254%2e169%2e254/',
-    'http://１６９.２５４.１６９.２５４/',
-    'http://169。254。169。254/',
-    'http://①⑥⑨.254.169.254/',
-    'http://[::ffff:169.254.169.254]/',
-    'http://[::FFFF:A9FE:A9FE]/',
-    'http://[::169.254.169.254]/',
-    'http://[::ffff:0:169.254.169.254]/',
-    'http://[64:ff9b::169.254.169.254]/',
-    'http://[64:ff9b:1::a9fe:a9fe]/',
-    'http://[2002:a9fe:a9fe::1]/',
-    'http://[fe80::1]/',
-    'http://[fd00:ec2::254]/',
-    'http://100.100.100.200/',
-    'http://168.63.129.16/',
-    'http://0/',
-    'http://0.0.0.0/',
-    'http://[::]/',
-    'http://255.255.255.255/',
-    'http://[ff02::1]/',
-  ])('%s', async (url) => {
+  test.each(
+    (
+      'http://169.254.169.254/latest/meta-data/ https://169.254.169.254/ http://169.254.169.254./ ' +
+      'http://2852039166/ http://0xa9fea9fe/ http://0xA9.0xFE.0xA9.0xFE/ http://0251.0376.0251.0376/ ' +
+      'http://169.254.43518/ http://169.16689662/ http://169%2e254%2e169%2e254/ http://１６９.２５４.１６９.２５４/ ' +
+      'http://169。254。169。254/ http://①⑥⑨.254.169.254/ http://[::ffff:169.254.169.254]/ ' +
+      'http://[::FFFF:A9FE:A9FE]/ http://[::169.254.169.254]/ http://[::ffff:0:169.254.169.254]/ ' +
+      'http://[64:ff9b::169.254.169.254]/ http://[64:ff9b:1::a9fe:a9fe]/ http://[2002:a9fe:a9fe::1]/ ' +
+      'http://[fe80::1]/ http://[fd00:ec2::254]/ http://100.100.100.200/ http://168.63.129.16/ http://0/ ' +
+      'http://0.0.0.0/ http://[::]/ http://255.255.255.255/ http://[ff02::1]/'
+    ).split(' '),
+  )('%s', async (url) => {
     const { deliver, asked } = attack();
     expect(await deliver(url)).toEqual(BLOCKED);
     expect(asked).toEqual([]);

@@ -112,17 +112,11 @@ test('without a token a caller does not learn which paths exist, nor which metho
 });
 
 test('no spelling of a path leads past the guard', async () => {
-  for (const path of [
-    '/api/v1/instances/',
-    '/api/v1//instances',
-    '/api/%761/instances',
-    '/api/v1/%69nstances',
-    '/api/v1/instances?authorization=x',
-    '/api/v1/instances;x',
-    '/api/v1%2Finstances',
-    '/./api/v1/instances',
-    '/x/../api/v1/instances',
-  ]) {
+  for (const path of (
+    '/api/v1/instances/ /api/v1//instances /api/%761/instances /api/v1/%69nstances ' +
+    '/api/v1/instances?authorization=x /api/v1/instances;x /api/v1%2Finstances /./api/v1/instances ' +
+    '/x/../api/v1/instances'
+  ).split(' ')) {
     clock.forward(60_000);
     const sent = await api.raw(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
     expect([path, /^HTTP\/1\.1 (401|404) /.test(sent)]).toEqual([path, true]);

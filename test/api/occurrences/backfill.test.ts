@@ -90,16 +90,7 @@ describe('a backfill', () => {
     await put('ended', { cron: '0 * * * *' });
     expect((await backfill('ended', 8, 0)).result).toEqual(done(8, 0));
     const [claimant] = await api.sql<{ id: string }[]>`SELECT gen_random_uuid() AS id`;
-    const statuses = [
-      'skipped',
-      'abandoned',
-      'succeeded',
-      'failed',
-      'unknown',
-      'cancelled',
-      'pending',
-      'running',
-    ];
+    const statuses = 'skipped abandoned succeeded failed unknown cancelled pending running'.split(' ');
     const before = await runs('ended');
     for (const [index, { id }] of before.entries()) {
       const at = iso(now);

@@ -219,17 +219,12 @@ describe('impossible rules of days', () => {
     };
     const answer = await put('wrong', wrong);
     expect(answer.status).toBe(400);
-    expect(faultPaths(answer)).toEqual([
-      '/every/from',
-      '/every/more',
-      '/every/n',
-      '/every/unit',
-      '/exclude/weekdays',
-      '/onExcluded',
-      '/pick/nth/0',
-      '/pick/nth/1',
-      '/pick/of',
-    ]);
+    expect(faultPaths(answer)).toEqual(
+      (
+        '/every/from /every/more /every/n /every/unit /exclude/weekdays /onExcluded /pick/nth/0 ' +
+        '/pick/nth/1 /pick/of'
+      ).split(' '),
+    );
     expect(
       faultPaths(
         await put('wrong', { ...wrong, pick: { of: 'week', nth: [] }, every: null, onExcluded: null }),

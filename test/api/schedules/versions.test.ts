@@ -93,16 +93,5 @@ describe('the versions of a schedule', () => {
   });
 });
 
-const READ_ONLY = [
-  'pingKey',
-  'status',
-  'late',
-  'error',
-  'nextFireAt',
-  'lastFireAt',
-  'lockedBy',
-  'lockedAt',
-  'version',
-  'createdAt',
-  'updatedAt',
-];
+const READ_ONLY =
+  'pingKey status late error nextFireAt lastFireAt lockedBy lockedAt version createdAt updatedAt'.split(' ');

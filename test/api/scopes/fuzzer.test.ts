@@ -18,18 +18,7 @@ const SEEDS = [1, 2];
 
 /** Beginnings of names: of both teams and of all, and what is near them. */
 const PREFIXES = [
-  ...[
-    'billing.',
-    'billing',
-    'bill',
-    'b',
-    'Billing.',
-    'BILLING.',
-    'billing..',
-    'billing.never.',
-    'billing-',
-    'bílling.',
-  ],
+  ...'billing. billing bill b Billing. BILLING. billing.. billing.never. billing- bílling.'.split(' '),
   ...['ops.', 'ops', 'o', 'Ops.', 'ops..', 'ops-', 'opsbilling.', 'ops.billing.', 'ops%', '_ps.', 'οps.'],
   ...['shared.', 'shared', 'shared..', 'Shared.', 'shared.billing.', 'billing.shared.'],
 ];

@@ -158,16 +158,8 @@ async function ask({ api, ...world }: World, caller: Caller, of: (world: World) 
   ] as const;
 }
 
-const TELLING = [
-  'firelock-log-offset',
-  'etag',
-  'location',
-  'retry-after',
-  'link',
-  'allow',
-  'content-type',
-  'www-authenticate',
-];
+const TELLING =
+  'firelock-log-offset etag location retry-after link allow content-type www-authenticate'.split(' ');
 const BILLING_WORDS = /billing[\w.-]*/gi;
 /** What ops has said in its calls so far. */
 const saidBefore = new Set<string>();

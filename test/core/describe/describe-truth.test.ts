@@ -20,19 +20,7 @@ const DATES = [
   ...['2-30/2', 'H', '28-31', 'L,L', '1-31,L'],
 ];
 /** A prime number of them, so that all come together with all others. */
-const MONTHS = [
-  '*',
-  'FEB',
-  'FEB-APR',
-  '1,6',
-  '*/3',
-  'NOV-DEC,JAN-FEB',
-  '1-12',
-  '1,12',
-  'JAN-MAR,JUL',
-  '*/5',
-  '5',
-];
+const MONTHS = '* FEB FEB-APR 1,6 */3 NOV-DEC,JAN-FEB 1-12 1,12 JAN-MAR,JUL */5 5'.split(' ');
 const WEEKDAYS = [
   ...['*', 'MON', 'MON-FRI', 'SAT,SUN', '0-6', '*/2', '5-7', 'SUN-THU', 'FRI#2', 'MONL', 'MON,FRI#2', '*/1'],
   ...['FRI-SAT,SUN-MON', '1,3,5', 'FRI#1,FRI#3,SUNL', 'FRI,FRI#2', '1-3,5,6L', 'SUN#5', '7', 'MON-SAT,0#1'],

@@ -20,35 +20,14 @@ describe('headerFault', () => {
     expect(headerFault(name, 'x')).toBe('is not a header name');
   });
 
-  test.each([
-    'webhook-id',
-    'Webhook-Signature',
-    'webhook-anything',
-    'Idempotency-Key',
-    'ce-id',
-    'CE-custom',
-    'traceparent',
-    'User_Agent',
-    'Host',
-    'connection',
-    'keep-alive',
-    'Proxy-Authorization',
-    'te',
-    'Trailer',
-    'transfer-encoding',
-    'upgrade',
-    'Content-Length',
-    'expect',
-    'HTTP2-Settings',
-    'Content-Encoding',
-    'content-range',
-    'Proxy-Connection',
-    'Idempotency_Key',
-    'WEBHOOK_ID',
-    'Transfer_Encoding',
-    'content_length',
-    'ce_id',
-  ])('keeps %s for itself', (name) => {
+  test.each(
+    (
+      'webhook-id Webhook-Signature webhook-anything Idempotency-Key ce-id CE-custom traceparent ' +
+      'User_Agent Host connection keep-alive Proxy-Authorization te Trailer transfer-encoding upgrade ' +
+      'Content-Length expect HTTP2-Settings Content-Encoding content-range Proxy-Connection ' +
+      'Idempotency_Key WEBHOOK_ID Transfer_Encoding content_length ce_id'
+    ).split(' '),
+  )('keeps %s for itself', (name) => {
     expect(headerFault(name, 'x')).toBe('is a header that users cannot set');
   });
 

@@ -140,16 +140,12 @@ test('a value under an older key is encrypted anew by the first; an unreadable o
 
 test('without a key, the places that cannot be encrypted are named', () => {
   const { unsealed } = sealTarget(GIVEN, { ring: ringless(), uid: 'u', before: null });
-  expect(unsealed.map(({ steps }) => steps.join('/'))).toEqual([
-    'headers/X-Key',
-    'headers/Accept',
-    'body/secrets/Key',
-    'body/secrets/key',
-    'secret/0',
-    'secret/1',
-    'lookup/headers/X-Key',
-    'cancel/headers/X-Key',
-  ]);
+  expect(unsealed.map(({ steps }) => steps.join('/'))).toEqual(
+    (
+      'headers/X-Key headers/Accept body/secrets/Key body/secrets/key secret/0 secret/1 ' +
+      'lookup/headers/X-Key cancel/headers/X-Key'
+    ).split(' '),
+  );
   expect(sealTarget(sealed(), { ring: ringless(), uid: 'u', before: null }).unsealed).toEqual([]);
 });
 
