@@ -44,7 +44,7 @@ const MAX_BYTES = 1_500_000;
 const CARRIED = [
   /^(package\.json|README\.md|CHANGELOG\.md|UPGRADING\.md|LICENSE)$/,
   /^dist\/([\w-]+\/)*[\w-]+\.js$/,
-  /^dist\/reference\/(configuration|api|commands|messages)\.md$/,
+  /^dist\/reference\/((configuration|api|commands|messages)\.md|openapi\.json)$/,
   /^dist\/web\/(index\.html|pages\.json|assets\/[\w-]+\.(js|css|svg))$/,
   /^drizzle\/(\d{4}_\w+\.sql|meta\/_journal\.json)$/,
 ];
