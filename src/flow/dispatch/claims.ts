@@ -168,12 +168,13 @@ async function returnFromLanes(dispatch: Dispatch, filter: (claim: LaneClaim) =>
   }
 }
 
-/** A claim that is not handed back stays with an instance that is gone, so this tries as long as there is time. */
+/** A claim that is not handed back stays with an instance that is gone, so this tries as long as there is time, and lets go of it then. */
 export async function handBackAll(dispatch: Dispatch): Promise<void> {
   const { events } = dispatch.deps;
   const { signal } = dispatch.aborting;
   const all = () => true;
-  for (let unsent = removeUnsent(dispatch, all); unsent.length > 0 && !signal.aborted;) {
+  let unsent = removeUnsent(dispatch, all);
+  while (unsent.length > 0 && !signal.aborted) {
     const left = await handBack(dispatch, unsent).catch((error: unknown) => {
       if (!signal.aborted) events.emit({ type: 'loopFailed', loop: 'hand back', error, retryInMs: RETRY_MS });
       return unsent;
@@ -181,6 +182,7 @@ export async function handBackAll(dispatch: Dispatch): Promise<void> {
     if (left.length > 0) await setTimeout(RETRY_MS);
     unsent = [...new Set([...left, ...removeUnsent(dispatch, all)])];
   }
+  for (const claim of unsent) release(dispatch, claim);
 }
 
 /** Answers the claims whose rows other transactions have locked at this moment: they still belong to this instance. */

@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type AttemptSettlement, isPlainSuccess } from '../../../src/core/runs/attempts/settle-attempt.ts';
+import type { ClaimedRun } from '../../../src/store/runs/claims/claimed-run.ts';
 import { claimReadyRuns } from '../../../src/store/runs/claims/claims.ts';
 import { settleLockedRuns } from '../../../src/store/runs/ends/settle-locked.ts';
 import { settlePlainIfClaimed } from '../../../src/store/runs/ends/settle-plain.ts';
@@ -254,27 +255,42 @@ describe('dispatch', () => {
     expect(hanging.arrivals).toHaveLength(4);
   });
 
-  it('hands back runs that it gets after it has stopped', async () => {
+  /** A run that a statement claims while the dispatcher stops. */
+  async function lateClaim(): Promise<ClaimedRun[]> {
     const receiver = await receiverOfTest();
-    const { dispatcher } = instance.pipeline;
     await instance.put('late', { url: receiver.url });
     await unclaimedRuns('late', 1);
+    const request = {
+      limit: 1,
+      freeByLane: new Map<string, number>(),
+      freePerLane: 1,
+      targetTypes: ['http'],
+    };
     const claimed = await store.database.run((db) =>
-      claimReadyRuns(db, {
-        instanceId: instance.id,
-        limit: 1,
-        freeByLane: new Map(),
-        freePerLane: 1,
-        targetTypes: ['http'],
-      }),
+      claimReadyRuns(db, { instanceId: instance.id, ...request }),
     );
-    expect(claimed.map(({ lane }) => dispatcher.reserve(lane))).toEqual([true]);
+    expect(claimed.map(({ lane }) => instance.pipeline.dispatcher.reserve(lane))).toEqual([true]);
+    return claimed;
+  }
+
+  it('hands back runs that it gets after it has stopped', async () => {
+    const { dispatcher } = instance.pipeline;
+    const claimed = await lateClaim();
     await dispatcher.stop();
     expect(dispatcher.claimed()).toBe(1);
     dispatcher.accept(claimed);
     await dispatcher.drained();
     expect(await runs()).toMatchObject([{ status: 'pending', claimed_by: null }]);
-    expect(receiver.arrivals).toEqual([]);
+  });
+
+  it('lets go of runs that it gets when there is no more time to hand them back', async () => {
+    const { dispatcher } = instance.pipeline;
+    const claimed = await lateClaim();
+    await dispatcher.stop();
+    dispatcher.abort();
+    dispatcher.accept(claimed);
+    await dispatcher.drained();
+    expect(await runs()).toMatchObject([{ status: 'pending', claimed_by: instance.id }]);
   });
 });
 
