@@ -4,6 +4,7 @@ import { countOpenRuns, countSchedules } from '../../../src/store/reports/counts
 import { sampleWork } from '../../../src/store/reports/gauges.ts';
 import { type Api, SCHEDULE, TARGET, startApi } from '../../api/api.ts';
 import { type MigratedDatabase, createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
+import { until } from '../../support/until.ts';
 
 let own: MigratedDatabase;
 let database: Database;
@@ -64,7 +65,8 @@ test('a transaction that keeps its snapshot is seen, and gone when it has ended'
     await tx`SELECT 1`;
     expect((await work()).oldestSnapshotSeconds).toBeGreaterThan(0);
   });
-  expect((await work()).oldestSnapshotSeconds).toBe(0);
+  // One that analyzes a table has a snapshot, too, for a moment.
+  await until(async () => (await work()).oldestSnapshotSeconds === 0 || null);
 });
 
 test('so are runs that wait for other runs, and runs that a worker has', async () => {
