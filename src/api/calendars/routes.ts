@@ -35,7 +35,7 @@ const validUntil = z
   .meta({
     format: 'date',
     description:
-      'The last day of which it says anything; null: none is known. From 90 days before it on, whoever uses it is told.',
+      'The last day that it covers; null: no end is known. Warnings begin 90 days before that day.',
     example: '2027-12-31',
   });
 

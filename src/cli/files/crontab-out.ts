@@ -66,7 +66,7 @@ export async function writeReporting(cli: Cli, target: string, given: Reporting)
     );
 }
 
-/** Firelock would stop sending, and nobody else might run the job. @throws CliError */
+/** Applied, the file would take a job from firelock that firelock runs, and nobody else might run it. @throws CliError */
 async function refuseTakenOver(server: Server, ids: readonly string[]): Promise<void> {
   const taken: string[] = [];
   for (const id of ids) {

@@ -7,8 +7,9 @@ const SHELLS = new Set(['sh', 'dash', 'bash', 'ash', 'ksh', 'ksh93', 'mksh', 'zs
 const BEGIN = '_fl_id=';
 
 /**
- * What stands before a command whose job reports: its start, and its exit code whichever way the shell ends. A call is nobody's child,
- * reads nothing and prints nothing: neither the command’s `wait` nor cron waits for it, and no mail has it.
+ * What stands before a command whose job reports: its start, and its exit code whichever way the shell ends. Each
+ * call runs in the background, reads nothing and prints nothing: neither the command’s `wait` nor cron waits for it, and cron mails
+ * nothing of it.
  */
 function reporter(url: string): string {
   const call = `curl -fsS -m 10 --retry 5 --retry-connrefused "${url}/$1\${_fl_id:+?rid=$_fl_id}"`;

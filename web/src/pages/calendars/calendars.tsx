@@ -48,7 +48,7 @@ function Form({ existing, ...props }: FormProps<Calendar>) {
           </Field>
           <Field
             {...{ label: 'Valid until', path: VALID_UNTIL, faults }}
-            hint="The last day of which it says anything. From 90 days before it on you are told."
+            hint="The last day that it covers. Warnings begin 90 days before that day."
           >
             {(input) => (
               <input
