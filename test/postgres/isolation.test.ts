@@ -94,3 +94,10 @@ it('with a pooler in between, transactions read committed data also if the defau
   );
   expect(await database.transaction((tx) => rowsOf(tx)(setting))).toEqual(COMMITTED);
 });
+
+it('a session of our own compiles no statement, which takes the server longer than it gains', async (context) => {
+  notThroughPooler(context, 'its sessions are left as they are');
+  const jit = (url: string) => opened(url).run((db) => rowsOf(db)(sql`SELECT current_setting('jit') AS jit`));
+  expect(await jit(created.url)).toEqual([{ jit: 'off' }]);
+  expect(await jit(await startKeyChanger())).toEqual([{ jit: 'on' }]);
+});

@@ -68,24 +68,35 @@ interface Look {
  * A pooler gives out cancel keys of its own, since its client has no fixed backend. If the key names the answering
  * backend, no pooler is in between. Single statements take their isolation from the default of the role or the
  * database. In a session of our own, this code corrects it. It cannot change a pooler's session, so another default is
- * refused there.
+ * refused there. Nor does it keep a pooler's session from compiling statements.
  */
 async function look(sql: postgres.Sql): Promise<Look> {
-  const rows = await sql.unsafe<{ pid: number; read_only: string; isolation: string; role: string }[]>(LOOK);
+  const rows = await sql.unsafe<LookRow[]>(LOOK);
   const [row] = rows;
   if (!row) throw new ConnectionLost('CONNECTION_CLOSED', 'the server did not say what session it is');
-  const { pid, read_only, isolation, role } = row;
+  const { pid, read_only, isolation, role, jit } = row;
   const { pid: keyPid, secret } = rows.state;
   const isOwn = keyPid === pid;
   if (isolation !== 'read committed') {
     if (!isOwn) throw new NotReadCommitted(role, isolation);
     await sql.unsafe('SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED');
   }
+  // The server compiles a statement that it expects to be dear, for every execution anew: that took a second for one of 20 ms.
+  if (isOwn && jit === 'on') await sql.unsafe('SET jit = off');
   return { key: { pid: keyPid, secret }, isOwn, mayWrite: read_only === 'off' };
 }
 
+interface LookRow {
+  pid: number;
+  read_only: string;
+  isolation: string;
+  role: string;
+  jit: string | null;
+}
+
 const LOOK = `SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') AS read_only,
-  current_setting('transaction_isolation') AS isolation, quote_ident(current_user) AS role`;
+  current_setting('transaction_isolation') AS isolation, quote_ident(current_user) AS role,
+  current_setting('jit', true) AS jit`;
 
 function sessionOn(url: DatabaseUrl, host: Host, client: Client, { key, isOwn, mayWrite }: Look): Session {
   return {
