@@ -155,7 +155,7 @@ function keysOf({ secretKeys }: Config, local: Pick<Config, 'secretKeys'> | unde
 
 async function startLocalPostgres(config: Config, logger: Logger, clock: Clock) {
   const { startEmbeddedPostgres } = await import('./local-postgres/embedded-postgres.ts');
-  const { parseSecretKeys } = await import('./core/secrets/secret-keys.ts');
+  const { parseSecretKeys } = await import('./core/secrets/key-ring.ts');
   const started = await startEmbeddedPostgres({
     dataDir: config.dataDir,
     clock,

@@ -1,7 +1,7 @@
-import { NO_SHARES } from '../../src/core/access/scope-shares.ts';
+import { NO_SHARES } from '../../src/core/access/scope.ts';
 import { PlanTurns } from '../../src/flow/plan-turns.ts';
 import { sql } from 'drizzle-orm';
-import type { Calendars } from '../../src/core/exclusions/calendar-history.ts';
+import type { Calendars } from '../../src/core/exclusions/exclusion.ts';
 import { Planner } from '../../src/flow/plan.ts';
 import { createCalendarReader } from '../../src/flow/plan-inputs.ts';
 import { recordIntents } from '../../src/flow/record-intent.ts';
@@ -18,7 +18,7 @@ import { createLease } from '../../src/runtime/instance-lease.ts';
 import { readCalendars } from '../../src/store/calendars/calendar-histories.ts';
 import { registerUnlessObserving } from '../../src/store/instances/instances.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
-import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { createTargetRegistry } from '../../src/targets/target.ts';
 import { definitionOf } from '../../test/support/pipeline.ts';
 import { SECRETS } from '../../test/support/secrets.ts';
 import { type DayKind, copySchedules } from './day-herds.ts';

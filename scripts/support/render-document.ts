@@ -5,12 +5,12 @@ import { ANSWER_LIMITS } from '../../src/api/http/plugins/answer-limits.ts';
 import { standardLimits } from '../../src/api/http/plugins/strangers.ts';
 import { createServer } from '../../src/api/server.ts';
 import { WORKS } from '../../src/core/installation.ts';
-import { NO_SHARES } from '../../src/core/access/scope-shares.ts';
+import { NO_SHARES } from '../../src/core/access/scope.ts';
 import { NO_CAPS } from '../../src/operations/scope-caps.ts';
 import { createKeyRing } from '../../src/core/secrets/key-ring.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { createTargetRegistry } from '../../src/targets/target.ts';
 import manifest from '../../package.json' with { type: 'json' };
 
 /** From the routes; needs neither a database nor a network. */

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance, RawServerDefault } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Caller } from '../core/access/roles.ts';
-import type { ScopeShares } from '../core/access/scope-shares.ts';
+import type { ScopeShares } from '../core/access/scope.ts';
 import type { Instant } from '../core/instant.ts';
 import type { KnownState } from '../core/installation.ts';
 import type { KeyRing } from '../core/secrets/key-ring.ts';
@@ -20,7 +20,7 @@ import type { BrowserRules } from './access/browser-rules.ts';
 import type { AnswerLimits } from './http/plugins/answer-limits.ts';
 import type { ConnectionLimits } from './http/plugins/strangers.ts';
 import type { Dashboard } from './dashboard/built-files.ts';
-import type { TargetRegistry } from '../targets/registry.ts';
+import type { TargetRegistry } from '../targets/target.ts';
 
 /** What the API needs of the daemon around it. At any time, the database may be out of reach, or not migrated yet. */
 export interface ApiDeps {

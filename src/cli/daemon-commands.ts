@@ -1,10 +1,9 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import type { Command } from 'commander';
 import { ROLES, TOKEN_NAME_RULE, isRole, isTokenName } from '../core/access/roles.ts';
-import { SCOPE_RULE, parseScope } from '../core/access/scope.ts';
-import { EXPIRY_RULE, parseExpiry, tokenLine } from '../core/access/token-lines.ts';
-import { createToken, tokenHash } from '../core/access/token.ts';
-import { SECRET_KEY_BYTES } from '../core/secrets/secret-keys.ts';
+import { parseScope, SCOPE_RULE } from '../core/access/scope.ts';
+import { createToken, EXPIRY_RULE, parseExpiry, tokenHash, tokenLine } from '../core/access/token.ts';
+import { SECRET_KEY_BYTES } from '../core/secrets/key-ring.ts';
 import { type Cli, group, withExamples } from './cli.ts';
 import { collect } from './common/arguments.ts';
 import { EXIT } from './exit-codes.ts';

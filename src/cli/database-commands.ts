@@ -1,5 +1,5 @@
 import { isoInstant, isoOrNull } from '../core/instant.ts';
-import type { MigrationWait } from '../core/resource-events.ts';
+import type { MigrationWait } from '../core/own-resources.ts';
 import { createKeyRing } from '../core/secrets/key-ring.ts';
 import { InstancesLive, type Resumed, resumeFromNow } from '../operations/resume.ts';
 import { type CursorsSetBack, setBackCursors } from '../operations/set-back-cursors.ts';

@@ -1,10 +1,5 @@
 import { readFileSync } from 'node:fs';
-import {
-  type ApiToken,
-  parseTokenLines,
-  splitTokenFile,
-  splitTokenList,
-} from '../core/access/token-lines.ts';
+import { type ApiToken, parseTokenLines, splitTokenFile, splitTokenList } from '../core/access/token.ts';
 
 /** Where the lines of tokens are: in a variable, in a file, or in both. */
 export interface TokenSources {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { parseMailDomains } from '../core/alerts/mail-address.ts';
+import { parseMailDomains } from '../core/alerts/texts/mail.ts';
 import { isMailFrom, parseSmtpUrl } from './smtp-url.ts';
 import { list, parsed } from './variable-kinds.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { NO_SHARES, SHARES_RULE, parseScopeShares } from '../core/access/scope-shares.ts';
+import { NO_SHARES, parseScopeShares, SHARES_RULE } from '../core/access/scope.ts';
 import { parseFileVariables } from '../core/secrets/file-variables.ts';
-import { type SecretKey, parseSecretKeys } from '../core/secrets/secret-keys.ts';
+import { type SecretKey, parseSecretKeys } from '../core/secrets/key-ring.ts';
 import { type AddressRange, DENIED_PRESETS, parseAddressRanges } from './address-ranges.ts';
 import { type AllowedHosts, parseAllowedHosts } from './allowed-hosts.ts';
 import { readDatabaseUrl, tlsFiles } from './database-url.ts';

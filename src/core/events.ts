@@ -1,13 +1,13 @@
-import type { AlertEvent } from './alerts/alert-events.ts';
+import type { AlertEvent } from './alerts/alert.ts';
 import type { AttemptOutcome, LookedUp } from './runs/attempts/outcome.ts';
 import type { Instant } from './instant.ts';
 import type { KnownState, TakeOver } from './installation.ts';
-import type { PingOutcome } from './runs/observed/ping-outcome.ts';
+import type { PingOutcome } from './runs/observed-report.ts';
 import type { RunStatus } from './runs/run.ts';
 import type { BacklogKind, EffectKind } from './runs/effect.ts';
 import type { AccessEvent } from './access/access-events.ts';
 import type { LostVerdict } from './runs/lost-claim.ts';
-import type { ResourceEvent } from './resource-events.ts';
+import type { ResourceEvent } from './own-resources.ts';
 import type { TraceEvent } from './trace-events.ts';
 
 /** What has a name that schedules, runs or notifiers say. */

@@ -45,8 +45,7 @@ import { openDatabase, readingOnly, tellingTroubles } from '../postgres/database
 import { type AddressGuard, createAddressGuard } from '../targets/address-guard.ts';
 import { createEmailTarget } from '../targets/email.ts';
 import { createHttpTarget } from '../targets/http.ts';
-import { createTargetRegistry } from '../targets/registry.ts';
-import type { TargetKind } from '../targets/target.ts';
+import { type TargetKind, createTargetRegistry } from '../targets/target.ts';
 import { countDescriptors } from './descriptors.ts';
 
 export interface DaemonOptions {

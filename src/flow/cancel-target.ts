@@ -5,8 +5,7 @@ import type { Service } from '../runtime/service.ts';
 import { type Turns, createTurns } from '../runtime/loop/turns.ts';
 import type { Effect } from '../store/effects/effect-rows.ts';
 import { versionKey } from '../store/schedules/load-handoffs.ts';
-import type { TargetRegistry } from '../targets/registry.ts';
-import type { Attempt, TargetKind } from '../targets/target.ts';
+import type { Attempt, TargetKind, TargetRegistry } from '../targets/target.ts';
 import type { ReadConnections } from './handoff/connection-reader.ts';
 import type { HandoffDefinitions, SendableHandoff } from './handoff/handoff-definitions.ts';
 

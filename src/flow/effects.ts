@@ -5,7 +5,7 @@
  *   bounded number of followers and dependents. A batch that the database refuses is halved, and the one at fault is put off.
  * If the process dies here: the effects are still there; any instance finds them.
  */
-import type { ScopeShares } from '../core/access/scope-shares.ts';
+import type { ScopeShares } from '../core/access/scope.ts';
 import { ALERT_OF_BOUND } from '../core/alerts/alert.ts';
 import { BOUNDS } from '../core/schedules/expect.ts';
 import { inHalvesOnceFailed } from '../runtime/loop/batch.ts';

@@ -9,7 +9,7 @@
  * value; 7 writes it down, together with its effects; 8 does the effects. Each file says what it guarantees and what is true if the
  * process dies in it. `fireDue` and `executeRun` below are the story in code; the rest puts the stages together.
  */
-import type { ScopeShares } from '../core/access/scope-shares.ts';
+import type { ScopeShares } from '../core/access/scope.ts';
 import { laneInScope } from '../core/runs/run-lane.ts';
 import type { KeyRing } from '../core/secrets/key-ring.ts';
 import type { ConfirmedCommits } from '../runtime/confirmed-commits.ts';
@@ -22,7 +22,7 @@ import type { Effect } from '../store/effects/effect-rows.ts';
 import type { LoopDeps } from '../postgres/loop-deps.ts';
 import { releaseFireLocksIfMine } from '../store/schedules/fire-locks.ts';
 import type { LockedSchedule } from '../store/schedules/locked-schedule.ts';
-import type { TargetRegistry } from '../targets/registry.ts';
+import type { TargetRegistry } from '../targets/target.ts';
 import { createSecretFiles } from '../targets/login/secret-files.ts';
 import { createAdmission } from './admission.ts';
 import { createBacklogs } from './backlogs.ts';

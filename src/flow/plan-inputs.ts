@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import type { Calendars } from '../core/exclusions/calendar-history.ts';
-import { cursorByCalendars } from '../core/time/calendar-cursor.ts';
+import type { Calendars } from '../core/exclusions/exclusion.ts';
+import { cursorByCalendars } from '../core/time/cursors.ts';
 import { calendarReachOf } from '../core/days/day-times.ts';
 import type { Instant } from '../core/instant.ts';
 import { type Timing, calendarIdsOf, isHeartbeat } from '../core/timing/timing.ts';

@@ -1,4 +1,4 @@
-import { REST, type ScopeShares, shareOf } from '../core/access/scope-shares.ts';
+import { type ScopeShares, REST, shareOf } from '../core/access/scope.ts';
 
 /** How many due schedules of one scope a batch may have. */
 interface ScopeBatch {

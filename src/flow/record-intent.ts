@@ -7,7 +7,7 @@
  * If the process dies here: either nothing was written, or the runs are recorded. Any instance claims those without a claim;
  *   recovery takes over those that the dead instance had claimed.
  */
-import type { ScopeShares } from '../core/access/scope-shares.ts';
+import type { ScopeShares } from '../core/access/scope.ts';
 import type { Database } from '../postgres/database.ts';
 import { batchFaultOf, isLockedByOthers } from '../postgres/errors.ts';
 import type { Transaction } from '../postgres/executor.ts';

@@ -3,7 +3,7 @@ import { SKIP_REASONS, lastFireOf } from '../core/time/plan-due.ts';
 import type { ConfirmedCommits } from '../runtime/confirmed-commits.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
-import { isObservedAt } from '../core/schedules/observe.ts';
+import { isObservedAt } from '../core/schedules/schedule.ts';
 import { queueOfLane } from '../core/runs/run-lane.ts';
 import { type Advance, type Intent, type Recorded, intentOf } from '../store/runs/intents/intent.ts';
 import type { LockedSchedule } from '../store/schedules/locked-schedule.ts';

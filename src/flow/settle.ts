@@ -4,7 +4,7 @@
  *   other transactions have locked. What is to follow from an end is part of its commit, as rows of `effects`.
  * If the process dies here: outcomes in memory are gone; their runs are still pending under this instance's claim.
  */
-import type { ScopeShares } from '../core/access/scope-shares.ts';
+import type { ScopeShares } from '../core/access/scope.ts';
 import type { AttemptSettlement } from '../core/runs/attempts/settle-attempt.ts';
 import { withoutText } from '../core/runs/attempts/settlement.ts';
 import { inHalves } from '../runtime/loop/batch.ts';

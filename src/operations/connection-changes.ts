@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { resealConnection } from '../core/connections/connection-secrets.ts';
 import type { Connection, ConnectionFields } from '../core/connections/connection.ts';
-import { originOf } from '../core/schedules/target-parts.ts';
+import { originOf } from '../core/schedules/schedule.ts';
 import type { KeyRing } from '../core/secrets/key-ring.ts';
 import { CONNECTION_ROWS } from '../store/connections/find-connections.ts';
 import { lockNamed } from '../store/names/find-named.ts';

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import type { Calendars } from '../core/exclusions/calendar-history.ts';
+import type { Calendars } from '../core/exclusions/exclusion.ts';
 import type { Instant } from '../core/instant.ts';
 import { readTiming } from '../core/schedules/stored-definition.ts';
 import { dependsOnIdentity, fireTimes } from '../core/time/fire-times.ts';

@@ -4,7 +4,7 @@
  * Transaction: one a batch of schedules, guarded by version and cursor; before them one for the pending runs.
  * If the process dies here: what was committed is done, the rest is as it was; run again, it goes on.
  */
-import type { Calendars } from '../core/exclusions/calendar-history.ts';
+import type { Calendars } from '../core/exclusions/exclusion.ts';
 import { LONGEST_REACH_MS } from '../core/days/day-times.ts';
 import { type Instant, isoInstant } from '../core/instant.ts';
 import type { Database } from '../postgres/database.ts';

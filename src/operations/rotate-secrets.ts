@@ -7,7 +7,7 @@
 import type { Connection } from '../core/connections/connection.ts';
 import { keyIdsOfConnection, resealConnection } from '../core/connections/connection-secrets.ts';
 import type { KeyRing } from '../core/secrets/key-ring.ts';
-import { keyIdsOfPingKey, resealPingKey } from '../core/secrets/ping-key-values.ts';
+import { keyIdsOfPingKey, resealPingKey } from '../core/secrets/sealed-values.ts';
 import { keyIdsIn, resealTarget } from '../core/schedules/target-secrets.ts';
 import type { Database } from '../postgres/database.ts';
 import { isLockedByOthers } from '../postgres/errors.ts';

@@ -4,7 +4,7 @@
  * Transaction: schedules are counted at the end of the caller's, under a lock of the scope that it keeps until it ends.
  * If the process dies here: nothing of the caller's transaction is written.
  */
-import { NO_SHARES, type ScopeShare, type ScopeShares } from '../core/access/scope-shares.ts';
+import { type ScopeShare, type ScopeShares, NO_SHARES } from '../core/access/scope.ts';
 import { createLoop, type Loop } from '../runtime/loop/loop.ts';
 import type { LoopDeps } from '../postgres/loop-deps.ts';
 import type { Transaction } from '../postgres/executor.ts';

@@ -5,10 +5,10 @@
  * Transaction: one a page of schedules, guarded by version and cursor; before it the runs are marked, in slices.
  * If the process dies here: what was committed is done; run again, it goes on.
  */
-import type { Calendars } from '../core/exclusions/calendar-history.ts';
+import type { Calendars } from '../core/exclusions/exclusion.ts';
 import type { Instant } from '../core/instant.ts';
 import { calendarIdsIn, readTiming } from '../core/schedules/stored-definition.ts';
-import { createdUpTo } from '../core/time/clock-ahead.ts';
+import { createdUpTo } from '../core/time/cursors.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
 import { LONGEST_REACH_MS } from '../core/days/day-times.ts';
 import type { Database } from '../postgres/database.ts';

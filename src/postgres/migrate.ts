@@ -1,4 +1,4 @@
-import type { MigrationWait } from '../core/resource-events.ts';
+import type { MigrationWait } from '../core/own-resources.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { sql } from 'drizzle-orm';

@@ -17,8 +17,7 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core';
-import type { AlertKind } from '../core/alerts/alert.ts';
-import type { MessageEvent } from '../core/alerts/message.ts';
+import type { AlertKind, MessageEvent } from '../core/alerts/alert.ts';
 import type { NotifierFilter } from '../core/alerts/notifier.ts';
 import type { ChannelType } from '../core/alerts/texts/channels.ts';
 import type { Role } from '../core/access/roles.ts';

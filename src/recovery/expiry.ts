@@ -30,7 +30,7 @@ import {
   findSilent,
 } from '../store/runs/claims/expiries.ts';
 import type { MeetingLocks } from '../store/runs/lock-runs.ts';
-import type { TargetRegistry } from '../targets/registry.ts';
+import type { TargetRegistry } from '../targets/target.ts';
 
 export interface ExpiryDeps extends LoopDeps {
   targets: TargetRegistry;

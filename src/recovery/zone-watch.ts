@@ -6,9 +6,9 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Instant } from '../core/instant.ts';
 import { LONGEST_REACH_MS } from '../core/days/day-times.ts';
-import type { Calendars } from '../core/exclusions/calendar-history.ts';
+import type { Calendars } from '../core/exclusions/exclusion.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
-import { cursorByZoneData, judgeZoneData, type ZoneDataSeen } from '../core/time/zone-data-verdict.ts';
+import { type ZoneDataSeen, cursorByZoneData, judgeZoneData } from '../core/time/cursors.ts';
 import { createLoop, type Loop } from '../runtime/loop/loop.ts';
 import { createPageSize } from '../runtime/loop/page-size.ts';
 import {

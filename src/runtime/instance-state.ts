@@ -1,5 +1,5 @@
 import { databaseTrouble, lastingTrouble } from '../core/database-trouble.ts';
-import type { TroubledNotifiers } from '../core/alerts/alert-events.ts';
+import type { TroubledNotifiers } from '../core/alerts/alert.ts';
 import type { FirelockEvent } from '../core/events.ts';
 import type { Clock } from './clock.ts';
 import type { EventBus } from './event-bus.ts';

@@ -1,7 +1,7 @@
 import type { SmtpServer } from '../config/smtp-url.ts';
-import { mayMailTo } from '../core/alerts/mail-address.ts';
-import { notSent, type Outcome } from '../core/runs/attempts/outcome.ts';
-import type { EmailTarget } from '../core/schedules/target-parts.ts';
+import { mayMailTo } from '../core/alerts/texts/mail.ts';
+import { type Outcome, notSent } from '../core/runs/attempts/outcome.ts';
+import type { EmailTarget } from '../core/schedules/schedule.ts';
 import { createResolver } from '../runtime/names/resolver.ts';
 import { createAddressGuard } from './address-guard.ts';
 import type { HttpTargetDeps } from './http-calls.ts';

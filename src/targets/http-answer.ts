@@ -1,18 +1,17 @@
 import type { Dispatcher } from 'undici';
-import { parseRetryAfter } from '../core/http/retry-after.ts';
+import { parseRetryAfter } from '../core/http/answer-head.ts';
 import type { Instant } from '../core/instant.ts';
-import { keptText, storable } from '../core/runs/attempts/kept-text.ts';
 import {
   type AttemptError,
   type Outcome,
   answerError,
+  keptText,
   rejectionError,
+  storable,
 } from '../core/runs/attempts/outcome.ts';
-import { judge } from '../core/runs/attempts/outcome-rules.ts';
-import { answerFault } from '../core/runs/attempts/result-bounds.ts';
+import { answerFault, judge } from '../core/runs/attempts/outcome-rules.ts';
 import type { SuccessBounds } from '../core/schedules/expect.ts';
-import type { OutcomeRules } from '../core/schedules/target-parts.ts';
-import type { Delivery } from '../core/schedules/schedule.ts';
+import type { Delivery, OutcomeRules } from '../core/schedules/schedule.ts';
 import type { LookupAnswer } from './target.ts';
 
 /** How much of an answer's body is read. */

@@ -6,9 +6,14 @@ import { type CompiledBody, compileBody } from '../core/http/body-template.ts';
 import { type Sender, ownHeaders } from '../core/http/own-headers.ts';
 import { type PreparedBody, carriedBody, contentTypeOf, writeBody } from '../core/http/request-body.ts';
 import { hasTemplate, renderTemplate } from '../core/http/template.ts';
-import { destinationOf, type BodyTemplate, type HttpMethod } from '../core/schedules/target-parts.ts';
-import type { HttpCall, HttpTarget } from '../core/schedules/schedule.ts';
-import { WEBHOOK_SECRET_RULE, webhookKey } from '../core/secrets/secret-keys.ts';
+import {
+  type BodyTemplate,
+  type HttpCall,
+  type HttpMethod,
+  type HttpTarget,
+  destinationOf,
+} from '../core/schedules/schedule.ts';
+import { WEBHOOK_SECRET_RULE, webhookKey } from '../core/secrets/key-ring.ts';
 import type { Attempt } from './target.ts';
 
 /** All of a request that its body does not decide. */

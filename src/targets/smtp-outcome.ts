@@ -1,6 +1,5 @@
-import { type AttemptError, type Outcome, notSent } from '../core/runs/attempts/outcome.ts';
+import { type AttemptError, type Outcome, keptText, notSent } from '../core/runs/attempts/outcome.ts';
 import { notSentBecause } from './exchange-outcomes.ts';
-import { keptText } from '../core/runs/attempts/kept-text.ts';
 
 /** What nodemailer says of a mail that the server took, at least for some of those it goes to. */
 interface SentMail {

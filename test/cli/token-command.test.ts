@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseTokenLines } from '../../src/core/access/token-lines.ts';
-import { tokenForm, tokenHash } from '../../src/core/access/token.ts';
+import { parseTokenLines, tokenForm, tokenHash } from '../../src/core/access/token.ts';
 import { firelock } from './cli.ts';
 
 const now = Date.UTC(2030, 0, 1);

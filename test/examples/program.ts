@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, onTestFinished } from 'vitest';
 import { ROLES, type Role } from '../../src/core/access/roles.ts';
-import { tokenLine } from '../../src/core/access/token-lines.ts';
+import { tokenLine } from '../../src/core/access/token.ts';
 import { newToken } from '../api/access/support.ts';
 import { databaseOfTest } from '../support/of-test.ts';
 import { createMigratedDatabase } from '../support/postgres/migrated-database.ts';

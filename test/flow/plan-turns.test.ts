@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { expect, it } from 'vitest';
-import { parseScopeShares } from '../../src/core/access/scope-shares.ts';
+import { parseScopeShares } from '../../src/core/access/scope.ts';
 import { PlanTurns } from '../../src/flow/plan-turns.ts';
 import { lockDueSchedules } from '../../src/store/schedules/fire-locks.ts';
 import { storeOfTest } from '../support/of-test.ts';

@@ -1,4 +1,4 @@
-import type { MigrationWait } from '../../src/core/resource-events.ts';
+import type { MigrationWait } from '../../src/core/own-resources.ts';
 import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -8,7 +8,7 @@ import type { Database } from '../../src/postgres/database.ts';
 import type { PulledRun } from '../../src/store/queues/pulled-runs.ts';
 import { isUnavailable } from '../../src/postgres/errors.ts';
 import { WORK_FOR_PULL, forgetOldWorkers, listQueues } from '../../src/store/queues/queue-workers.ts';
-import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { createTargetRegistry } from '../../src/targets/target.ts';
 import { storeOfTest } from '../support/of-test.ts';
 import { applyAll } from '../support/effects.ts';
 import type { Store } from '../support/pipeline.ts';

@@ -13,7 +13,7 @@ import type { Database } from '../../src/postgres/database.ts';
 import { QueryTimeout } from '../../src/postgres/errors.ts';
 import { claimPullRuns } from '../../src/store/queues/pull-claims.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
-import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { createTargetRegistry } from '../../src/targets/target.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
 import type { Store, TestInstance } from '../support/pipeline.ts';
 import type { Answer, Receiver } from '../support/receiver.ts';

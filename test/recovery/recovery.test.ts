@@ -12,7 +12,7 @@ import { declareDeadIfSilent, registerUnlessObserving } from '../../src/store/in
 import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';
 import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/claims/take-over-lost-claims.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
-import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { createTargetRegistry } from '../../src/targets/target.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
 import { passingClock, passingDatabaseClock } from '../support/passing-clocks.ts';
 import { runIdAt } from '../support/pending-runs.ts';

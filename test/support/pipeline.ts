@@ -1,15 +1,15 @@
 import type { SQL } from 'drizzle-orm';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import {
-  DEFAULT_COMPLETION_TIMEOUT_SECONDS,
-  DEFAULT_RETRY,
-  DEFAULT_TIMEOUT_SECONDS,
   type Definition,
   type Schedule,
   type Target,
+  DEFAULT_COMPLETION_TIMEOUT_SECONDS,
+  DEFAULT_RETRY,
+  DEFAULT_TIMEOUT_SECONDS,
 } from '../../src/core/schedules/schedule.ts';
 import { DEFAULT_TIMING } from '../../src/core/timing/timing.ts';
-import { NO_SHARES, type ScopeShares } from '../../src/core/access/scope-shares.ts';
+import { type ScopeShares, NO_SHARES } from '../../src/core/access/scope.ts';
 import type { KeyRing } from '../../src/core/secrets/key-ring.ts';
 import { type Pipeline, createPipeline } from '../../src/flow/pipeline.ts';
 import type { Run } from '../../src/core/runs/run.ts';
@@ -32,7 +32,7 @@ import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import { registerUnlessObserving } from '../../src/store/instances/instances.ts';
 import { rowsOf } from '../../src/postgres/sql/rows.ts';
 import { createHttpTarget } from '../../src/targets/http.ts';
-import { type TargetRegistry, createTargetRegistry } from '../../src/targets/registry.ts';
+import { type TargetRegistry, createTargetRegistry } from '../../src/targets/target.ts';
 import { createMigratedDatabase } from './postgres/migrated-database.ts';
 import { startPostgresProxy } from './postgres/postgres-proxy.ts';
 import { SECRETS } from './secrets.ts';

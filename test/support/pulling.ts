@@ -10,7 +10,7 @@ import { listen } from '../../src/postgres/connection/listening.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import type { PulledRun } from '../../src/store/queues/pulled-runs.ts';
 import { WORK_FOR_PULL } from '../../src/store/queues/queue-workers.ts';
-import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { createTargetRegistry } from '../../src/targets/target.ts';
 import { type AskedRun, oneOffOf } from './pipeline.ts';
 
 /** What of an instance serves pull workers, on a database; with its events. */

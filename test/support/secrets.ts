@@ -1,6 +1,5 @@
 import type { Target } from '../../src/core/schedules/schedule.ts';
-import { createKeyRing } from '../../src/core/secrets/key-ring.ts';
-import { parseSecretKeys } from '../../src/core/secrets/secret-keys.ts';
+import { createKeyRing, parseSecretKeys } from '../../src/core/secrets/key-ring.ts';
 import { openTarget } from '../../src/core/schedules/target-secrets.ts';
 
 /** As FIRELOCK_SECRET_KEYS has it: for processes that tests start on a database of their own. */

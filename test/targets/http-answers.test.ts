@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import type { Socket } from 'node:net';
 import { describe, expect, test } from 'vitest';
-import type { OutcomeRules } from '../../src/core/schedules/target-parts.ts';
+import type { OutcomeRules } from '../../src/core/schedules/schedule.ts';
 import { targetAt } from '../support/targets.ts';
 import { answerWith, attemptOf, httpTarget, never, receiveTcp } from './receivers.ts';
 

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { Webhook } from 'standardwebhooks';
-import type { OutcomeRules } from '../../src/core/schedules/target-parts.ts';
-import type { HttpTarget } from '../../src/core/schedules/schedule.ts';
+import type { HttpTarget, OutcomeRules } from '../../src/core/schedules/schedule.ts';
 import { secretOf } from '../support/signed.ts';
 import { targetAt } from '../support/targets.ts';
 import { attemptOf, httpTarget, never, receive } from './receivers.ts';

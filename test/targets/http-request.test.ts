@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Connection } from '../../src/core/connections/connection.ts';
-import { HTTP_METHODS } from '../../src/core/schedules/target-parts.ts';
+import { HTTP_METHODS } from '../../src/core/schedules/schedule.ts';
 import { attemptOf, httpTarget, never, receive } from './receivers.ts';
 import { targetAt } from '../support/targets.ts';
 

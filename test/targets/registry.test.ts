@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Target } from '../../src/core/schedules/schedule.ts';
-import { createTargetRegistry } from '../../src/targets/registry.ts';
+import { createTargetRegistry } from '../../src/targets/target.ts';
 import { attemptOf, httpTarget, never, receive } from './receivers.ts';
 import { targetAt } from '../support/targets.ts';
 

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { AddressRange } from '../../config/address-ranges.ts';
 import type { CallRefusal } from '../../core/access/access-events.ts';
 import { type Caller, type RoleNeeded, mayCall } from '../../core/access/roles.ts';
-import type { ApiToken } from '../../core/access/token-lines.ts';
+import type { ApiToken } from '../../core/access/token.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { Problem } from '../http/problem.ts';

@@ -2,8 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { CallRefusal, TokenUse } from '../../core/access/access-events.ts';
 import { type Instant, DAY_MS } from '../../core/instant.ts';
-import { tokenForm, tokenHash } from '../../core/access/token.ts';
-import type { ApiToken } from '../../core/access/token-lines.ts';
+import { type ApiToken, tokenForm, tokenHash } from '../../core/access/token.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 

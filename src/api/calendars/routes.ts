@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { MAX_DATES, readDateEntry } from '../../core/exclusions/date-entries.ts';
+import { MAX_DATES, readDateEntry } from '../../core/exclusions/day-set.ts';
 import {
   answeredInstant,
   calendarIdText,

@@ -13,9 +13,9 @@ import {
 } from '../../core/connections/connection-secrets.ts';
 import { answerCredential } from '../targets/answers.ts';
 import { isDeepStrictEqual } from 'node:util';
-import { keyOfAnotherFault } from '../../core/connections/pem.ts';
+import { keyOfAnotherFault } from '../../core/connections/credential-rules.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
-import { type Credential, isSecretFile } from '../../core/secrets/secret-file.ts';
+import { type Credential, isSecretFile } from '../../core/secrets/sealed-values.ts';
 import { pointer } from '../../core/json-text.ts';
 import { type Fault, invalid } from '../http/problem.ts';
 import { answersOf } from '../http/stored-answers.ts';

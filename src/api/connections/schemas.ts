@@ -1,6 +1,11 @@
 import { z } from 'zod';
-import { credentialFault, usernameFault } from '../../core/connections/credential-rules.ts';
-import { certificatesFault, keyOfAnotherFault, privateKeyFault } from '../../core/connections/pem.ts';
+import {
+  certificatesFault,
+  credentialFault,
+  keyOfAnotherFault,
+  privateKeyFault,
+  usernameFault,
+} from '../../core/connections/credential-rules.ts';
 import {
   ALWAYS,
   answeredInstant,

@@ -1,10 +1,9 @@
 import { z } from 'zod';
-import { mailAddress, mayMailTo } from '../../core/alerts/mail-address.ts';
+import { mailAddress, mayMailTo } from '../../core/alerts/texts/mail.ts';
 import { CHANNEL_TYPES } from '../../core/alerts/texts/channels.ts';
 import { pagingBody, routingKeyOf } from '../../core/alerts/texts/pagerduty-event.ts';
-import { destinationOf } from '../../core/schedules/target-parts.ts';
-import type { HandoffTarget, HttpTarget } from '../../core/schedules/schedule.ts';
-import type { Credential } from '../../core/secrets/secret-file.ts';
+import { type HandoffTarget, type HttpTarget, destinationOf } from '../../core/schedules/schedule.ts';
+import type { Credential } from '../../core/secrets/sealed-values.ts';
 import { ALWAYS, text } from '../http/common-schemas.ts';
 import { pointer } from '../../core/json-text.ts';
 import { isObject } from '../http/json/json-body.ts';

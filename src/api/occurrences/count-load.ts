@@ -8,7 +8,7 @@ import {
 import { LONGEST_REACH_MS } from '../../core/days/day-times.ts';
 import type { Scope } from '../../core/access/scope.ts';
 import { type Identity, type Timing, calendarIdsOf } from '../../core/timing/timing.ts';
-import type { CalendarHistory } from '../../core/exclusions/calendar-history.ts';
+import type { CalendarHistory } from '../../core/exclusions/exclusion.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { MAX_JITTER_MS } from '../../core/time/expected-occurrences.ts';
 import { inSlices } from '../../runtime/loop/slices.ts';

@@ -1,5 +1,10 @@
-import { type ExplainedDay, dayExplainer, daysOfMonth, hasDays } from '../../core/time/explained-days.ts';
-import type { Ruled } from '../../core/time/own-fates.ts';
+import {
+  type ExplainedDay,
+  type Ruled,
+  dayExplainer,
+  daysOfMonth,
+  hasDays,
+} from '../../core/time/explained-days.ts';
 import { type Instant, DAY_MS } from '../../core/instant.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 

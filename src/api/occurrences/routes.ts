@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { type Instant, DAY_MS, EARLIEST, isoInstant, isoOrNull } from '../../core/instant.ts';
-import { AHEAD_SECONDS } from '../../core/time/clock-ahead.ts';
+import { AHEAD_SECONDS } from '../../core/time/cursors.ts';
 import { horizonOf } from '../../core/time/plan-due.ts';
 import type { Occurrence, PlanningState } from '../../core/time/occurrences.ts';
 import { incarnationsOf, isFollower, readPlanningState } from '../../store/reports/occurrence-rows.ts';

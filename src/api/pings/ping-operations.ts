@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ToldReport } from '../../core/runs/observed/apply-report.ts';
+import type { ToldReport } from '../../core/runs/observed-report.ts';
 import { scheduleIdText } from '../http/common-schemas.ts';
 import { TAGS, problems } from '../http/response-schemas.ts';
 import { checkInQuery, pingQuery, readCheckIn, readQuery, readWord } from './ping-words.ts';

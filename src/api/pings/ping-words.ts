@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { ToldReport } from '../../core/runs/observed/apply-report.ts';
-import type { ReportKind } from '../../core/runs/observed/match-report.ts';
+import type { ReportKind, ToldReport } from '../../core/runs/observed-report.ts';
 import { invalid, nothingHere } from '../http/problem.ts';
 import { checkValue, parameter } from '../http/validation.ts';
 

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { LRUCache } from 'lru-cache';
-import { keptText } from '../../core/runs/attempts/kept-text.ts';
+import { keptText } from '../../core/runs/attempts/outcome.ts';
 import { onBehalfOf } from '../../runtime/loop/asker.ts';
 import { takeReport } from '../../operations/observed/take-report.ts';
 import { hashOfPingKey, isPingKey } from '../../store/runs/observed/ping-keys.ts';

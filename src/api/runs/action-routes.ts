@@ -1,4 +1,4 @@
-import { keptText } from '../../core/runs/attempts/kept-text.ts';
+import { keptText } from '../../core/runs/attempts/outcome.ts';
 import {
   type ActionResult,
   cancelRun,

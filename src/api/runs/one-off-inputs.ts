@@ -6,7 +6,7 @@ import {
   definitionUid,
 } from '../../core/runs/one-off-run.ts';
 import type { Target } from '../../core/schedules/schedule.ts';
-import type { SecretFile } from '../../core/secrets/secret-file.ts';
+import type { SecretFile } from '../../core/secrets/sealed-values.ts';
 import { type AcceptedRuns, acceptRuns } from '../../operations/runs/submit-one-off-runs.ts';
 import { CannotAccept } from '../../operations/runs/one-off-drafts.ts';
 import { type Fault, invalid, MAX_FAULTS } from '../http/problem.ts';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import type { Cron } from '../../core/cron/cron-expressions.ts';
+import type { Cron } from '../../core/cron/cron-fields.ts';
 import { isoInstant, isoOrNull } from '../../core/instant.ts';
 import { parseKeepingDigits } from '../../core/json-text.ts';
 import type { Expect, ResultBound } from '../../core/schedules/expect.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
-import type { Exclude } from '../../core/timing/day-rules.ts';
+import type { Exclude } from '../../core/timing/timing.ts';
 import { rawJsonOrNull } from '../http/json/raw-json.ts';
 import { answersOf } from '../http/stored-answers.ts';
 import { definitionAnswer, type schedule, stateAnswer } from './schemas.ts';

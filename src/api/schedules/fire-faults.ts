@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { EARLIEST, type Instant, isoInstant } from '../../core/instant.ts';
+import { type Instant, EARLIEST, isoInstant } from '../../core/instant.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
-import { type Timing, calendarIdsOf, type Identity } from '../../core/timing/timing.ts';
+import { type Identity, type Timing, calendarIdsOf } from '../../core/timing/timing.ts';
 import type { KnownCalendars } from '../../store/calendars/calendar-histories.ts';
-import type { Calendars } from '../../core/exclusions/calendar-history.ts';
+import type { Calendars } from '../../core/exclusions/exclusion.ts';
 import { graceMsOf } from '../../core/time/plan-due.ts';
 import { cronTimes, exploreDays } from '../../core/cron/cron.ts';
-import { type Cron, expressionsOf } from '../../core/cron/cron-expressions.ts';
+import { type Cron, expressionsOf } from '../../core/cron/cron-fields.ts';
 import { fireTimes } from '../../core/time/fire-times.ts';
 import { createPace } from '../../runtime/loop/slices.ts';
 import type { Fault } from '../http/problem.ts';

@@ -1,4 +1,4 @@
-import type { Calendars } from '../../core/exclusions/calendar-history.ts';
+import type { Calendars } from '../../core/exclusions/exclusion.ts';
 import { calendarReachOf } from '../../core/days/day-times.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import { calendarIdsOf } from '../../core/timing/timing.ts';

@@ -1,7 +1,12 @@
 import { parseKeepingDigits } from '../../core/json-text.ts';
-import type { BodyTemplate, OutcomeRules } from '../../core/schedules/target-parts.ts';
-import type { HttpCall, HttpTarget, ScheduleTarget } from '../../core/schedules/schedule.ts';
-import { type Credential, type SecretFile, isSecretFile } from '../../core/secrets/secret-file.ts';
+import type {
+  BodyTemplate,
+  HttpCall,
+  HttpTarget,
+  OutcomeRules,
+  ScheduleTarget,
+} from '../../core/schedules/schedule.ts';
+import { type Credential, type SecretFile, isSecretFile } from '../../core/secrets/sealed-values.ts';
 import { MASK } from './http-call-schemas.ts';
 
 /** A target with its header values and secrets masked. Answers never decrypt anything. */

@@ -7,7 +7,7 @@ import {
 } from '../../core/http/body-template.ts';
 import { pointerSteps } from '../../core/json-text.ts';
 import { overlap, patternFault } from '../../core/runs/attempts/outcome-rules.ts';
-import type { OutcomeRules, StatusPattern } from '../../core/schedules/target-parts.ts';
+import type { OutcomeRules, StatusPattern } from '../../core/schedules/schedule.ts';
 import { withoutFault } from '../http/common-schemas.ts';
 import { isObject } from '../http/json/json-body.ts';
 import type { Fault } from '../http/problem.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type HeaderPlace, headerFault } from '../../core/http/header-rules.ts';
-import { HTTP_METHODS } from '../../core/schedules/target-parts.ts';
-import { WEBHOOK_SECRET_RULE, webhookKey } from '../../core/secrets/secret-keys.ts';
+import { HTTP_METHODS } from '../../core/schedules/schedule.ts';
+import { WEBHOOK_SECRET_RULE, webhookKey } from '../../core/secrets/key-ring.ts';
 import { withoutFault } from '../http/common-schemas.ts';
 import { pathFault } from '../../core/connections/join-url.ts';
 import { KNOWN_TEMPLATES, renderTemplate, templateFault } from '../../core/http/template.ts';

@@ -1,6 +1,12 @@
-import { destinationOf, type OutcomeRules } from '../../core/schedules/target-parts.ts';
-import type { HttpCall, HttpTarget, ScheduleTarget, Target } from '../../core/schedules/schedule.ts';
-import { type Credential, isSecretFile } from '../../core/secrets/secret-file.ts';
+import {
+  type HttpCall,
+  type HttpTarget,
+  type OutcomeRules,
+  type ScheduleTarget,
+  type Target,
+  destinationOf,
+} from '../../core/schedules/schedule.ts';
+import { type Credential, isSecretFile } from '../../core/secrets/sealed-values.ts';
 import { pointer } from '../../core/json-text.ts';
 import { isObject } from '../http/json/json-body.ts';
 import type { Fault } from '../http/problem.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Role } from '../../core/access/roles.ts';
 import { type Scope, beyondScope, sees } from '../../core/access/scope.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
-import { type Credential, isSecretFile } from '../../core/secrets/secret-file.ts';
+import { type Credential, isSecretFile } from '../../core/secrets/sealed-values.ts';
 import type { Fault } from '../http/problem.ts';
 
 /** Who names files, and where. */

@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
-import { expressionsOf, mayHash } from '../../core/cron/cron-expressions.ts';
+import { expressionsOf, mayHash } from '../../core/cron/cron-fields.ts';
 import { type ForeignFields, NotSayable } from '../../core/cron/foreign/foreign-fields.ts';
-import { SYSTEMS, type System, translated } from '../../core/cron/foreign/foreign-forms.ts';
+import { type System, SYSTEMS, translated } from '../../core/cron/foreign/foreign-forms.ts';
 import { withCountedEnd } from '../../core/time/counted-end.ts';
 import { isZone } from '../../core/zones/zone.ts';
 import { type Cli, withExamples } from '../cli.ts';

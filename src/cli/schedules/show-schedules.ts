@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { dayRulesInWords } from '../../core/describe/describe-day-rules.ts';
+import { dayRulesInWords } from '../../core/describe/describe-days.ts';
 import { type Cli, withExamples } from '../cli.ts';
 import { INSTANT, type Period, collect, periodOf } from '../common/arguments.ts';
 import type { ObservedAnswer, ScheduleAnswer } from '../server/answers.ts';

@@ -69,3 +69,60 @@ export function alertUrl(
   const base = publicUrl.replace(/\/+$/, '');
   return runId === null ? `${base}/schedules/${scheduleId}` : `${base}/runs/${runId}`;
 }
+
+export const MESSAGE_EVENTS = ['opened', 'recovered', 'reminder', 'test'] as const;
+export type MessageEvent = (typeof MESSAGE_EVENTS)[number];
+
+/** What a notifier is told: the same for every channel, which makes its own text of it. */
+export interface Message {
+  /** The id of the notifier. */
+  notifier: string;
+  event: MessageEvent;
+  at: Instant;
+  /** At most `MAX_TOLD`, in the order in which they opened. */
+  alerts: readonly ToldAlert[];
+  /** How many more it is about. */
+  more: number;
+  /** The notifier that could not deliver it, and whose fallback this one is; null: it is told for the first time. */
+  fallbackFor: string | null;
+}
+
+export interface ToldAlert extends Omit<Alert, 'scheduleUid'> {
+  labels: Readonly<Record<string, string>>;
+  /** The page of the dashboard that says more; null: FIRELOCK_PUBLIC_URL is not set. */
+  url: string | null;
+}
+
+/** Episodes that one message names. */
+export const MAX_TOLD = 20;
+/** What opens or heals within this time of the first is told in one message. */
+export const GATHER_SECONDS = 10;
+
+/** Events about what is wrong with schedules, and who is told. */
+export type AlertEvent =
+  /** Episodes of schedules that have begun, and that are over. */
+  | { type: 'alertsOpened'; alerts: readonly { scheduleId: string; kind: AlertKind }[] }
+  | { type: 'alertsClosed'; alerts: readonly { scheduleId: string; kind: AlertKind }[] }
+  /** `key`: a message, a schedule or a notifier whose row the database refused; the daemon tries again. */
+  | { type: 'alertLookRefused'; key: string; error: string }
+  /** These runs did not keep a bound of `expect`. */
+  | { type: 'runsUnmet'; runs: readonly UnmetRun[] }
+  /** That a run did not keep a bound could not be written; the daemon tries again. */
+  | { type: 'boundRefused'; runId: string; error: string }
+  | { type: 'notifiersSampled'; notifiers: TroubledNotifiers };
+
+interface UnmetRun {
+  runId: string;
+  scheduleId: string | null;
+  bound: Bound;
+  /** When the bound passed. */
+  passedAt: Instant;
+}
+
+/** By id, in order. */
+export interface TroubledNotifiers {
+  /** The newest of their messages that ended in the last day was not delivered. */
+  undelivered: readonly string[];
+  /** A message has waited for longer than five minutes. */
+  waiting: readonly string[];
+}

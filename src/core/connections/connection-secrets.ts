@@ -1,22 +1,20 @@
 import { type KeyRing, CannotOpen } from '../secrets/key-ring.ts';
 import {
   type MapValues,
-  type SealedPlace,
-  keyIdsOf,
-  openAt,
-  resealValues,
-  sealValues,
-} from '../secrets/sealed-values.ts';
-import {
   type ReadFile,
+  type SealedPlace,
   checkChosen,
   isSecretFile,
+  keyIdsOf,
+  openAt,
   replaceFile,
+  resealValues,
+  sealValues,
   valueOfFile,
-} from '../secrets/secret-file.ts';
+} from '../secrets/sealed-values.ts';
 import type { Connection, ConnectionFields, ConnectionAuth, ConnectionTls } from './connection.ts';
 import { credentialFault } from './credential-rules.ts';
-import { originOf } from '../schedules/target-parts.ts';
+import { originOf } from '../schedules/schedule.ts';
 
 /**
  * What a credential is bound to: the uid of the connection, the origins on which it depends to whom it goes, and its

@@ -1,7 +1,7 @@
 import { withoutScope } from '../runs/run-lane.ts';
 import type { Instant } from '../instant.ts';
 import type { SealedText } from '../secrets/key-ring.ts';
-import type { Credential } from '../secrets/secret-file.ts';
+import type { Credential } from '../secrets/sealed-values.ts';
 
 /**
  * Where a system is, and how to log in to it. Targets name it; it is read at each attempt. One that can be used has `string` in the

@@ -1,10 +1,9 @@
 import { type DayPattern, dayPatternOf, everyDay } from './day-pattern.ts';
-import { type FieldValues, valuesOf } from './cron-field-parse.ts';
-import { DAY_OF_MONTH, DAY_OF_WEEK, type Field } from './cron-fields.ts';
-import type { ParsedCron } from './cron-parse.ts';
+import { type FieldValues, type ParsedCron, valuesOf } from './cron-parse.ts';
+import { type Field, DAY_OF_MONTH, DAY_OF_WEEK } from './cron-fields.ts';
 import { remembering } from './remembering.ts';
 import type { Second } from '../zones/zone-offsets.ts';
-import { type DayNumber, LATEST, DAY_MS } from '../instant.ts';
+import { type DayNumber, DAY_MS, LATEST } from '../instant.ts';
 
 /**
  * An expression without its zone: the local times at which it fires. There is one of these for each expression in use,

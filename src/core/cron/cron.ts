@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { type CronTimes, firesIn } from './cron-fires.ts';
-import { type Cron, expressionsOf, mayHash } from './cron-expressions.ts';
+import { type Cron, expressionsOf, mayHash } from './cron-fields.ts';
 import { CronError, MAX_EXPRESSION_LENGTH, parseCron } from './cron-parse.ts';
 import {
   type DayRule,

@@ -1,19 +1,16 @@
 import { type CronTimes, readCron, timesOfLocals } from '../cron/cron.ts';
 import { type DayRule, type LocalTimes, movedWallTimes, nextDay, wallOn } from '../cron/cron-wall.ts';
-import { type Cron, mayHash } from '../cron/cron-expressions.ts';
+import { type Cron, mayHash } from '../cron/cron-fields.ts';
 import { leastOf } from '../cron/remembering.ts';
-import { dateOfDay } from '../exclusions/date-entries.ts';
-import type { Exclusion, ExclusionReason, CalendarVersions } from '../exclusions/exclusion.ts';
-import { type Instant, type DayNumber, DAY_MS } from '../instant.ts';
-import type { Timing } from '../timing/timing.ts';
-import type { PickPeriod } from '../timing/day-rules.ts';
+import { dateOfDay } from '../exclusions/day-set.ts';
+import type { CalendarVersions, Exclusion, ExclusionReason } from '../exclusions/exclusion.ts';
+import { type DayNumber, type Instant, DAY_MS } from '../instant.ts';
+import type { PickPeriod, Timing } from '../timing/timing.ts';
 import { type ZoneOffsets, zoneOffsets } from '../zones/zone-offsets.ts';
-import { everyRule } from './every-days.ts';
-import { closedDays, keptFires } from './kept-fires.ts';
-import { type LateDay, lateDays } from './late-days.ts';
+import { type PickedDays, everyRule, pickRule } from './pick-days.ts';
+import { type LateDay, closedDays, keptFires, lateDays } from './kept-fires.ts';
 import { DAY_SECONDS, dateAt } from './local-dates.ts';
 import { MAX_MOVE_DAYS, type MovedDays, firesWithin, movedDays, nextKeptDay } from './moved-days.ts';
-import { type PickedDays, pickRule } from './pick-days.ts';
 
 /** Whether days decide more than by being selected and excluded. */
 export function hasDayRule({ every, pick, onExcluded, kept }: Timing): boolean {

@@ -1,8 +1,19 @@
-import { type FieldValues, valuesOf } from '../cron/cron-field-parse.ts';
-import { DAY_OF_MONTH, DAY_OF_WEEK, MONTH } from '../cron/cron-fields.ts';
-import type { ParsedCron } from '../cron/cron-parse.ts';
-import { MIN_RUN, runItems, runsOf } from '../cron/value-runs.ts';
-import { listed } from './describe-words.ts';
+import { type FieldValues, type ParsedCron, valuesOf } from '../cron/cron-parse.ts';
+import { DAY_OF_MONTH, DAY_OF_WEEK, MIN_RUN, MONTH, runItems, runsOf } from '../cron/cron-fields.ts';
+import {
+  type DayPick,
+  type Every,
+  type OnExcluded,
+  type Timing,
+  type Weekday,
+  WEEKDAYS,
+} from '../timing/timing.ts';
+
+/** `A`, `A and B`, `A, B, and C`. */
+export function listed(items: readonly (string | number)[], word = 'and'): string {
+  if (items.length < 3) return items.join(` ${word} `);
+  return `${items.slice(0, -1).join(', ')}, ${word} ${items.at(-1)}`;
+}
 
 /** The days, such as `, on day 1 of the month, or on Monday`; empty: every day. */
 export function daysInWords(parsed: ParsedCron): string {
@@ -109,4 +120,44 @@ function monthsInWords(values: FieldValues): string {
   const runs = runsAround(set, 12);
   const text = listed(runItems(runs, (month) => MONTH.full[(month - 1) % 12] ?? ''));
   return runs.length === 1 && set.size >= MIN_RUN ? text : `only in ${text}`;
+}
+
+type DayRules = Pick<Timing, 'every' | 'exclude' | 'onExcluded' | 'pick'>;
+
+/** What `every`, the weekdays of `exclude`, `pick` and `onExcluded` add to the description of an expression. */
+export function dayRulesInWords({ every, exclude, onExcluded, pick }: DayRules): string {
+  return [
+    every === null ? '' : everyInWords(every),
+    exclude?.weekdays ? `, not on ${listed(exclude.weekdays.map(plural))}` : '',
+    pick === null ? '' : pickInWords(pick),
+    onExcluded === 'skip' ? '' : MOVED[onExcluded],
+  ].join('');
+}
+
+/** A week of fields of an expression begins on Sunday. */
+function plural(day: Weekday): string {
+  return `${DAY_OF_WEEK.full[(WEEKDAYS.indexOf(day) + 1) % 7]}s`;
+}
+
+const MOVED: Record<Exclude<OnExcluded, 'skip'>, string> = {
+  next: '; instead of an excluded day, on the next one that is not excluded',
+  previous: '; instead of an excluded day, on the one before that is not excluded',
+};
+
+function everyInWords({ n, unit, from }: Every): string {
+  return `, only every ${n} ${unit}s from ${from} on`;
+}
+
+function pickInWords({ of, nth }: DayPick): string {
+  return `, only on the ${listed(nth.map(placeInWords))} such day of the ${of}`;
+}
+
+function placeInWords(place: number): string {
+  if (place > 0) return ordinal(place);
+  return place === -1 ? 'last' : `${ordinal(-place)} to last`;
+}
+
+function ordinal(place: number): string {
+  const teens = place % 100 > 10 && place % 100 < 14;
+  return `${place}${teens ? 'th' : (['th', 'st', 'nd', 'rd'][place % 10] ?? 'th')}`;
 }

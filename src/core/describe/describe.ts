@@ -1,10 +1,16 @@
-import { type Cron, expressionsOf } from '../cron/cron-expressions.ts';
-import { type ParsedCron, parseCron } from '../cron/cron-parse.ts';
-import { daysInWords } from './describe-days.ts';
-import { valuesOf } from '../cron/cron-field-parse.ts';
-import { HOUR, MINUTE, SECOND } from '../cron/cron-fields.ts';
-import { MIN_RUN, runItems, runsOf, stepOf } from '../cron/value-runs.ts';
-import { listed } from './describe-words.ts';
+import {
+  type Cron,
+  expressionsOf,
+  HOUR,
+  MIN_RUN,
+  MINUTE,
+  runItems,
+  runsOf,
+  SECOND,
+  stepOf,
+} from '../cron/cron-fields.ts';
+import { type ParsedCron, parseCron, valuesOf } from '../cron/cron-parse.ts';
+import { daysInWords, listed } from './describe-days.ts';
 
 /** Describes in English what firelock fires: `H` and `?` with their values for this schedule. Throws CronError. */
 export function describeCron(cron: Cron, scheduleId: string): string {

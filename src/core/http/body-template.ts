@@ -1,7 +1,7 @@
 import { isJson, parseKeepingDigits, pointerSteps, valueAt } from '../json-text.ts';
 import type { Parent } from '../runs/parent.ts';
 import type { Dependency, RunTrigger } from '../runs/run.ts';
-import type { BodyTemplate } from '../schedules/target-parts.ts';
+import type { BodyTemplate } from '../schedules/schedule.ts';
 import {
   NEVER_CLOSED,
   TEMPLATE_NAMES,

@@ -1,9 +1,8 @@
-import { NO_SHARES, type ScopeShares } from '../access/scope-shares.ts';
+import { type ScopeShares, NO_SHARES } from '../access/scope.ts';
 import { laneInScope } from './run-lane.ts';
 import type { Instant } from '../instant.ts';
-import { OBSERVED_LANE } from '../schedules/observe.ts';
+import { type Definition, type Schedule, OBSERVED_LANE, PRIORITY_RANK } from '../schedules/schedule.ts';
 import { isOutcomeWatched } from '../schedules/outcome-watch.ts';
-import { type Definition, PRIORITY_RANK, type Schedule } from '../schedules/schedule.ts';
 import { NO_BOUNDS, beginByOf } from './bounds.ts';
 import type { RunRecord } from './run-record.ts';
 

@@ -3,7 +3,7 @@ import type { Instant } from '../instant.ts';
 import type { OnDependencyFailure } from './run.ts';
 import type { Handoff, Priority } from '../schedules/schedule.ts';
 import type { KeyRing } from '../secrets/key-ring.ts';
-import { type Credential, type SecretFile, isSecretFile } from '../secrets/secret-file.ts';
+import { type Credential, type SecretFile, isSecretFile } from '../secrets/sealed-values.ts';
 import { hasSecrets, mapSecrets } from '../schedules/target-secrets.ts';
 
 /** How a run without a schedule is handed off: the fields of a schedule's definition, without the payload. */

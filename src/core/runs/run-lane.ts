@@ -1,4 +1,4 @@
-import { type ScopeShares, shareOf } from '../access/scope-shares.ts';
+import { type ScopeShares, shareOf } from '../access/scope.ts';
 
 /** The names of queues. */
 export const QUEUE_NAME = /^[A-Za-z0-9._-]{1,128}$/;

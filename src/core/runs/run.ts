@@ -1,10 +1,9 @@
 import { hash, randomBytes } from 'node:crypto';
 import type { AttemptEntry, AttemptError } from './attempts/outcome.ts';
-import { EARLIEST, type Instant, LATEST, isoInstant } from '../instant.ts';
+import { type Instant, EARLIEST, isoInstant, LATEST, uuidV7 } from '../instant.ts';
 import { RUN_ENDS, type RunEnd } from '../run-end.ts';
 import type { Bound } from '../schedules/expect.ts';
 import type { Priority } from '../schedules/schedule.ts';
-import { uuidV7 } from '../uuid-v7.ts';
 
 export const RUN_STATUSES = ['waiting', 'pending', 'running', ...RUN_ENDS] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];

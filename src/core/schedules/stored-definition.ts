@@ -1,8 +1,16 @@
 import { EARLIEST, LATEST } from '../instant.ts';
-import { readDateEntry } from '../exclusions/date-entries.ts';
+import { readDateEntry } from '../exclusions/day-set.ts';
 import type { Definition, Handoff } from './schedule.ts';
-import { CATCH_UPS, DEFAULT_TIMING, type Timing, calendarIdsOf } from '../timing/timing.ts';
-import { EVERY_UNITS, ON_EXCLUDED, PICK_PERIODS, WEEKDAYS } from '../timing/day-rules.ts';
+import {
+  type Timing,
+  calendarIdsOf,
+  CATCH_UPS,
+  DEFAULT_TIMING,
+  EVERY_UNITS,
+  ON_EXCLUDED,
+  PICK_PERIODS,
+  WEEKDAYS,
+} from '../timing/timing.ts';
 
 /** The content of a version's definition column: everything but the payload, which is kept as the client's own text. */
 export type StoredDefinition = Omit<Definition, 'payload'>;

@@ -1,22 +1,19 @@
-import { destinationOf } from './target-parts.ts';
-import type { HandoffTarget, HttpCall, HttpTarget } from './schedule.ts';
+import { type HandoffTarget, type HttpCall, type HttpTarget, destinationOf } from './schedule.ts';
 import type { KeyRing } from '../secrets/key-ring.ts';
 import {
   type Credential,
+  type MapValues,
   type ReadFile,
+  type SealedPlace,
   checkChosen,
   isSecretFile,
-  replaceFile,
-  valueOfFile,
-} from '../secrets/secret-file.ts';
-import {
-  type MapValues,
-  type SealedPlace,
   keyIdsOf,
   openAt,
   openValue,
+  replaceFile,
   resealValues,
   sealValues,
+  valueOfFile,
 } from '../secrets/sealed-values.ts';
 
 /** The place of a secret value in a target. */

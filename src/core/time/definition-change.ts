@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Instant } from '../instant.ts';
 import type { Definition, Schedule } from '../schedules/schedule.ts';
-import type { Timing, Identity } from '../timing/timing.ts';
-import { expressionsOf } from '../cron/cron-expressions.ts';
+import type { Identity, Timing } from '../timing/timing.ts';
+import { expressionsOf } from '../cron/cron-fields.ts';
 import { datesAtEdit } from './kept-dates.ts';
 import { graceMsOf } from './plan-due.ts';
-import type { PlannedUpTo } from './calendar-cursor.ts';
-import { type Calendars, NO_CALENDARS } from '../exclusions/calendar-history.ts';
+import type { PlannedUpTo } from './cursors.ts';
+import { type Calendars, NO_CALENDARS } from '../exclusions/exclusion.ts';
 import { type FireTimes, fireTimes, lastBetween } from './fire-times.ts';
 
 /** Where a schedule's planning stands. */

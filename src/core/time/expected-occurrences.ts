@@ -1,6 +1,6 @@
 import type { Instant } from '../instant.ts';
-import { type Calendars, NO_CALENDARS } from '../exclusions/calendar-history.ts';
-import type { CatchUp, Timing, Identity } from '../timing/timing.ts';
+import { type Calendars, NO_CALENDARS } from '../exclusions/exclusion.ts';
+import type { CatchUp, Identity, Timing } from '../timing/timing.ts';
 import { movesTimes } from './definition-change.ts';
 import { following } from './plan-due.ts';
 import { type FireTimes, costOf, fireTimes, lastBetween } from './fire-times.ts';

@@ -1,6 +1,6 @@
 import type { Instant } from '../instant.ts';
-import { type Calendars, NO_CALENDARS } from '../exclusions/calendar-history.ts';
-import type { Timing, Identity } from '../timing/timing.ts';
+import { type Calendars, NO_CALENDARS } from '../exclusions/exclusion.ts';
+import type { Identity, Timing } from '../timing/timing.ts';
 import { type FireTimes, costOf, dependsOnIdentity, fireTimes, lastBetween } from './fire-times.ts';
 
 export interface LoadPeriod {

@@ -2,11 +2,10 @@ import { hash } from 'node:crypto';
 import { type Instant, LATEST } from '../instant.ts';
 import { plannedRunName } from '../runs/run.ts';
 import type { Identity, Timing } from '../timing/timing.ts';
-import { type Calendars, NO_CALENDARS } from '../exclusions/calendar-history.ts';
-import { type Exclusion, exclusionOf } from '../exclusions/exclusion.ts';
+import { type Calendars, type Exclusion, exclusionOf, NO_CALENDARS } from '../exclusions/exclusion.ts';
 import { type CronTimes, cronTimes } from '../cron/cron.ts';
 import { localTime } from '../zones/zone.ts';
-import { expressionsOf, mayHash } from '../cron/cron-expressions.ts';
+import { expressionsOf, mayHash } from '../cron/cron-fields.ts';
 import { type DayMove, type DayTimes, dayTimes, earliestOf, hasDayRule } from '../days/day-times.ts';
 import { keptDateOf, keptFires } from '../days/kept-fires.ts';
 

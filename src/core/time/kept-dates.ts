@@ -1,18 +1,15 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Instant, DayNumber } from '../instant.ts';
-import type { Calendars } from '../exclusions/calendar-history.ts';
-import type { PlannedUpTo } from './calendar-cursor.ts';
-import { dateOfDay } from '../exclusions/date-entries.ts';
-import type { Timing, Identity } from '../timing/timing.ts';
+import type { DayNumber, Instant } from '../instant.ts';
+import type { Calendars } from '../exclusions/exclusion.ts';
+import type { PlannedUpTo } from './cursors.ts';
+import { dateOfDay } from '../exclusions/day-set.ts';
+import type { DayPick, Identity, KeptDate, KeptDates, Timing } from '../timing/timing.ts';
 import { type FireTimes, fireTimes, lastBetween } from './fire-times.ts';
-import type { DayPick, KeptDate, KeptDates } from '../timing/day-rules.ts';
-import { type DecidedDate, type Decider, deciderOf } from '../days/decided-dates.ts';
-import { PERIODS } from '../days/every-days.ts';
-import { inSeries } from '../days/kept-fires.ts';
-import { hadFire } from '../days/late-days.ts';
+import { type DecidedDate, type Decider, deciderOf, isInWindow, owedOnce } from '../days/decided-dates.ts';
+import { PERIODS } from '../days/pick-days.ts';
+import { hadFire, inSeries } from '../days/kept-fires.ts';
 import { dateBeginsAt, dateAt } from '../days/local-dates.ts';
 import { MAX_MOVE_DAYS } from '../days/moved-days.ts';
-import { isInWindow, owedOnce } from '../days/owed-by-calendars.ts';
 
 /** What an edit of the fire times has to respect of what was decided before it. */
 interface DatesAtEdit {

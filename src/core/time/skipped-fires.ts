@@ -1,6 +1,6 @@
 import type { Instant } from '../instant.ts';
-import type { Calendars } from '../exclusions/calendar-history.ts';
-import type { Timing, Identity } from '../timing/timing.ts';
+import type { Calendars } from '../exclusions/exclusion.ts';
+import type { Identity, Timing } from '../timing/timing.ts';
 import { type FireTimes, fireTimes } from './fire-times.ts';
 
 /** How many coming fires of one schedule can be skipped. */

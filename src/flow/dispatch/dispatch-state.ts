@@ -7,7 +7,7 @@ import type { Rests } from '../../runtime/loop/rests.ts';
 import type { Wake } from '../../runtime/loop/wake.ts';
 import type { InstallationWatch } from '../../runtime/installation-watch.ts';
 import type { LoopDeps } from '../../postgres/loop-deps.ts';
-import type { TargetRegistry } from '../../targets/registry.ts';
+import type { TargetRegistry } from '../../targets/target.ts';
 import type { ClaimBuffer } from './claim-buffer.ts';
 import type { ClaimRoom } from './claim-room.ts';
 import type { ClaimToSend } from '../handoff/ask-target.ts';

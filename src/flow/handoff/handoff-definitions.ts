@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Handoff, HandoffTarget } from '../../core/schedules/schedule.ts';
-import { CannotOpen, type KeyRing } from '../../core/secrets/key-ring.ts';
-import type { ReadFile } from '../../core/secrets/secret-file.ts';
+import { type KeyRing, CannotOpen } from '../../core/secrets/key-ring.ts';
+import type { ReadFile } from '../../core/secrets/sealed-values.ts';
 import { filesNamedBy, openTarget, withoutSecrets } from '../../core/schedules/target-secrets.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Database } from '../../postgres/database.ts';

@@ -10,8 +10,8 @@
 import {
   type Delivery,
   type HandoffTarget,
-  NO_DEFINITION,
   connectionOf,
+  NO_DEFINITION,
 } from '../../core/schedules/schedule.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { LookedUp, Outcome } from '../../core/runs/attempts/outcome.ts';
@@ -26,8 +26,7 @@ import { batchCalls } from '../../runtime/loop/batched-calls.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { claimOf, startHandoffsIfClaimed } from '../../store/runs/claims/held-claims.ts';
-import type { TargetRegistry } from '../../targets/registry.ts';
-import type { Attempt } from '../../targets/target.ts';
+import type { Attempt, TargetRegistry } from '../../targets/target.ts';
 import { type AskTargetDeps, type ClaimToSend, type Sending, askIfInDoubt } from './ask-target.ts';
 import type { ReadConnections } from './connection-reader.ts';
 import type { FillTarget } from './file-values.ts';

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import { BROWSER_REFUSALS, FAILED_AUTHENTICATION } from '../../core/access/access-events.ts';
-import { PING_OUTCOMES } from '../../core/runs/observed/ping-outcome.ts';
+import { PING_OUTCOMES } from '../../core/runs/observed-report.ts';
 import type { FirelockEvent } from '../../core/events.ts';
 import { SPANS_DROPPED } from '../../core/trace-events.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';

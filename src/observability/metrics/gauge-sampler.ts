@@ -1,4 +1,4 @@
-import type { TroubledNotifiers } from '../../core/alerts/alert-events.ts';
+import type { TroubledNotifiers } from '../../core/alerts/alert.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { createLoop, type Loop } from '../../runtime/loop/loop.ts';

@@ -5,7 +5,7 @@
  * If the process dies here: the edit is written or it is not; where it is, any instance moves the next fires that are left.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { daySetOfEntries } from '../../core/exclusions/calendar-history.ts';
+import { daySetOfEntries } from '../../core/exclusions/exclusion.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { CALENDAR_ROWS, type Calendar } from '../../store/calendars/find-calendars.ts';
 import {

@@ -1,5 +1,5 @@
 import { calendarReachOf } from '../../core/days/day-times.ts';
-import { cursorByCalendars } from '../../core/time/calendar-cursor.ts';
+import { cursorByCalendars } from '../../core/time/cursors.ts';
 import type { Instant } from '../../core/instant.ts';
 import { calendarIdsOf } from '../../core/timing/timing.ts';
 import { readTiming } from '../../core/schedules/stored-definition.ts';

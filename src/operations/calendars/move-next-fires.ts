@@ -7,7 +7,7 @@
  *   any instance goes on there.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { mayOwe } from '../../core/days/owed-by-calendars.ts';
+import { mayOwe } from '../../core/days/decided-dates.ts';
 import { type Instant, LATEST } from '../../core/instant.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';

@@ -4,7 +4,7 @@
  * Transaction: that of the caller, who has locked the rows of the schedules; the calendars are shared until it ends.
  * If the process dies here: nothing is written.
  */
-import { cursorByCalendars } from '../../core/time/calendar-cursor.ts';
+import { cursorByCalendars } from '../../core/time/cursors.ts';
 import { LONGEST_REACH_MS } from '../../core/days/day-times.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';

@@ -3,11 +3,11 @@
  * Transaction: one for a hundred schedules, under their row locks; it shares the calendars and compares their editions.
  * If the process dies here: nothing is written; the calendar watch of any instance begins anew, and finds what was recorded.
  */
-import { NO_SHARES, type ScopeShares } from '../../core/access/scope-shares.ts';
+import { type ScopeShares, NO_SHARES } from '../../core/access/scope.ts';
 import { laneInScope } from '../../core/runs/run-lane.ts';
-import { mayOwe, owedByCalendars } from '../../core/days/owed-by-calendars.ts';
+import { mayOwe, owedByCalendars } from '../../core/days/decided-dates.ts';
 import type { Instant } from '../../core/instant.ts';
-import { calendarIdsOf, type Timing } from '../../core/timing/timing.ts';
+import { type Timing, calendarIdsOf } from '../../core/timing/timing.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/rows.ts';

@@ -7,9 +7,8 @@
 import { following, plannedFire } from '../../core/time/plan-due.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
-import { AHEAD_MS } from '../../core/runs/observed/match-report.ts';
-import { isObservedAt } from '../../core/schedules/observe.ts';
-import type { Schedule } from '../../core/schedules/schedule.ts';
+import { AHEAD_MS } from '../../core/runs/observed-report.ts';
+import { type Schedule, isObservedAt } from '../../core/schedules/schedule.ts';
 import type { Work } from '../../runtime/loop/wake.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/rows.ts';

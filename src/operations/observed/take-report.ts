@@ -4,9 +4,14 @@
  * Transaction: one, under the schedule's row lock.
  * If the process dies here: all of it is written or nothing; a report that was not answered may be sent again.
  */
-import { type ToldReport, applyReport } from '../../core/runs/observed/apply-report.ts';
-import { type Match, hasTimedOut, matchOpenFirst } from '../../core/runs/observed/match-report.ts';
-import type { ReportOutcome } from '../../core/runs/observed/ping-outcome.ts';
+import {
+  type Match,
+  type ReportOutcome,
+  type ToldReport,
+  applyReport,
+  hasTimedOut,
+  matchOpenFirst,
+} from '../../core/runs/observed-report.ts';
 import { type JudgedSuccess, boundsOf } from '../../core/runs/bounds.ts';
 import { asObserved, newRun, runOfSchedule } from '../../core/runs/new-run.ts';
 import { isEnd, randomRunId } from '../../core/runs/run.ts';

@@ -3,8 +3,7 @@
  * Transaction: one, under the run's row lock, taken by an earlier statement than the write; a heartbeat is one guarded statement.
  * If the process dies here: it is done or not; asking again answers the same. A target may not have heard of a cancellation.
  */
-import type { Scope } from '../../core/access/scope.ts';
-import type { ScopeShares } from '../../core/access/scope-shares.ts';
+import type { Scope, ScopeShares } from '../../core/access/scope.ts';
 import { hasNoTarget } from '../../core/runs/run-lane.ts';
 import type { AuditAction, AuditDetail } from '../../core/audit.ts';
 import type { Instant } from '../../core/instant.ts';

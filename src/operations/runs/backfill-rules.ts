@@ -3,7 +3,7 @@
  * Transaction: the caller's; what exists stays until it ends.
  * If the process dies here: nothing of the caller's transaction is written.
  */
-import type { ScopeShares } from '../../core/access/scope-shares.ts';
+import type { ScopeShares } from '../../core/access/scope.ts';
 import { runOfSchedule } from '../../core/runs/new-run.ts';
 import { type Schedule, connectionOf } from '../../core/schedules/schedule.ts';
 import { NotNow } from '../../postgres/errors.ts';
@@ -11,7 +11,7 @@ import type { Transaction } from '../../postgres/executor.ts';
 import { keepNamed } from '../../store/names/named-rows.ts';
 import type { VersionRules } from '../../store/runs/backfill-runs.ts';
 import { type RunRules, keepVersions } from '../../store/schedules/schedule-versions.ts';
-import type { TargetRegistry } from '../../targets/registry.ts';
+import type { TargetRegistry } from '../../targets/target.ts';
 import { OperationRefused } from '../operation-refused.ts';
 
 export interface RulesDeps {

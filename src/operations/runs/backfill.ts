@@ -5,12 +5,11 @@
  * If the process dies here: all of it is there or nothing; the runs are pending and unclaimed, for any instance.
  */
 import { setImmediate } from 'node:timers/promises';
-import type { Calendars } from '../../core/exclusions/calendar-history.ts';
+import type { Calendars } from '../../core/exclusions/exclusion.ts';
 import { calendarReachOf } from '../../core/days/day-times.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { OfSchedule } from '../../core/runs/new-run.ts';
-import { isObservedAt } from '../../core/schedules/observe.ts';
-import type { Schedule } from '../../core/schedules/schedule.ts';
+import { type Schedule, isObservedAt } from '../../core/schedules/schedule.ts';
 import { calendarIdsOf } from '../../core/timing/timing.ts';
 import { following } from '../../core/time/plan-due.ts';
 import { fireTimes } from '../../core/time/fire-times.ts';

@@ -3,7 +3,7 @@
  * Transaction: none.
  * If the process dies here: nothing is written.
  */
-import { NO_SHARES, type ScopeShares } from '../../core/access/scope-shares.ts';
+import { type ScopeShares, NO_SHARES } from '../../core/access/scope.ts';
 import type { OfSchedule } from '../../core/runs/new-run.ts';
 import { laneInScope } from '../../core/runs/run-lane.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';

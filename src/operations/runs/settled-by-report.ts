@@ -1,6 +1,6 @@
 import type { RunSettled } from '../../core/events.ts';
 import type { Instant } from '../../core/instant.ts';
-import { resultFault } from '../../core/runs/attempts/result-bounds.ts';
+import { resultFault } from '../../core/runs/attempts/outcome-rules.ts';
 import { type JudgedSuccess, judgedSuccess } from '../../core/runs/bounds.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import type { SuccessBounds } from '../../core/schedules/expect.ts';

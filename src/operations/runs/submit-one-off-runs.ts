@@ -3,7 +3,7 @@
  * Transaction: one. It locks the dependencies last, then reads them: ended ones are counted now, later ends see the new edges.
  * If the process dies here: all are there or none; any instance may claim them.
  */
-import { NO_SHARES } from '../../core/access/scope-shares.ts';
+import { NO_SHARES } from '../../core/access/scope.ts';
 import { laneInScope } from '../../core/runs/run-lane.ts';
 import type { Instant } from '../../core/instant.ts';
 import { type Batch, bodyHashOf, type OneOffRun } from '../../core/runs/one-off-run.ts';
@@ -31,7 +31,7 @@ import { keepDefinitions, ONE_OFF_VERSION } from '../../store/runs/run-tags.ts';
 import { findTargets } from '../../store/runs/search/find-runs.ts';
 import { runsSeen } from '../../store/scopes/in-scope.ts';
 import { recordRuns, workOfNew } from '../../store/runs/save-runs.ts';
-import type { TargetRegistry } from '../../targets/registry.ts';
+import type { TargetRegistry } from '../../targets/target.ts';
 import { unknownNamesOf } from '../references.ts';
 import type { RunActionDeps } from './act-on-runs.ts';
 import {

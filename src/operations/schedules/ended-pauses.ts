@@ -4,7 +4,7 @@
  * Transaction: that of the callers, who have locked the schedules.
  * If the process dies here: nothing is written; the pause is still there, and any instance ends it.
  */
-import type { Calendars } from '../../core/exclusions/calendar-history.ts';
+import type { Calendars } from '../../core/exclusions/exclusion.ts';
 import type { Instant } from '../../core/instant.ts';
 import {
   BY_FIRELOCK,

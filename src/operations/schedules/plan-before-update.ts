@@ -5,7 +5,7 @@
  * If the process dies here: nothing of the edit is written, this included.
  */
 import { setImmediate } from 'node:timers/promises';
-import type { Calendars } from '../../core/exclusions/calendar-history.ts';
+import type { Calendars } from '../../core/exclusions/exclusion.ts';
 import type { Instant } from '../../core/instant.ts';
 import { cursorUnder, movesTimes } from '../../core/time/definition-change.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';

@@ -4,8 +4,7 @@
  * Transaction: one per call, under the row locks of all schedules it names, taken in uid order.
  * If the process dies here: everything or nothing of the call is written.
  */
-import { sees } from '../../core/access/scope.ts';
-import { NO_SHARES, type ScopeShares } from '../../core/access/scope-shares.ts';
+import { type ScopeShares, NO_SHARES, sees } from '../../core/access/scope.ts';
 import { laneInScope } from '../../core/runs/run-lane.ts';
 import type { Instant } from '../../core/instant.ts';
 import type { Schedule, ScheduleTarget } from '../../core/schedules/schedule.ts';
@@ -24,7 +23,7 @@ import { emitJudged, type JudgedOverlaps, workOf } from '../../store/runs/overla
 import { type ScheduleWrite, writeSchedules } from '../../store/schedules/write-schedules.ts';
 import { lockFreeSchedules, lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { skipsOf } from '../../store/schedules/skips.ts';
-import type { TargetRegistry } from '../../targets/registry.ts';
+import type { TargetRegistry } from '../../targets/target.ts';
 import { type Edited, planBeforeUpdate } from './plan-before-update.ts';
 import { refuseTooManySchedules } from '../scope-caps.ts';
 import {

@@ -4,7 +4,7 @@
  * If the process dies here: nothing is written.
  */
 import type { Scope } from '../../core/access/scope.ts';
-import type { Instant } from '../../core/instant.ts';
+import { type Instant, uuidV7 } from '../../core/instant.ts';
 import {
   cursorUnder,
   movesTimes,
@@ -12,16 +12,15 @@ import {
   withDatesKept,
   withoutEndedPause,
 } from '../../core/time/definition-change.ts';
-import { owedByCalendars } from '../../core/days/owed-by-calendars.ts';
+import { owedByCalendars } from '../../core/days/decided-dates.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
 import { calendarIdsOf, isHeartbeat } from '../../core/timing/timing.ts';
 import { type KnownCalendars, unappliedSince } from '../../store/calendars/calendar-histories.ts';
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
-import type { TargetRegistry } from '../../targets/registry.ts';
+import type { TargetRegistry } from '../../targets/target.ts';
 import { calendarsFor } from './check-names.ts';
 import type { Edited } from './plan-before-update.ts';
 import { randomBytes } from 'node:crypto';
-import { uuidV7 } from '../../core/uuid-v7.ts';
 
 export interface ScheduleChange {
   id: string;

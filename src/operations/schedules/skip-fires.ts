@@ -4,7 +4,7 @@
  * Transaction: one, under the schedule's row lock. It clears the fire-lock, so that a plan made without it writes nothing.
  * If the process dies here: it is asked for or not. A planner reads it before it plans, and forgets it with what it records.
  */
-import type { Calendars } from '../../core/exclusions/calendar-history.ts';
+import type { Calendars } from '../../core/exclusions/exclusion.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import { fireTimes } from '../../core/time/fire-times.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { MigrationWait } from '../../core/resource-events.ts';
+import type { MigrationWait } from '../../core/own-resources.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Database } from '../database.ts';
 import { NotNow, isLockedByOthers, isRepeatable, isStatementCancelled } from '../errors.ts';

@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
-import { type AlertChanges, alertChanges } from '../../core/alerts/episode.ts';
-import { nextLookAt, soonerLook } from '../../core/alerts/next-look.ts';
+import { type AlertChanges, alertChanges, nextLookAt, soonerLook } from '../../core/alerts/episode.ts';
 import { type BreakingRun, whatIsWrong } from '../../core/alerts/what-is-wrong.ts';
 import type { Instant } from '../../core/instant.ts';
 import { randomRunId } from '../../core/runs/run.ts';

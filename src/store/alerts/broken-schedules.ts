@@ -1,7 +1,12 @@
 import { sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
-import { type Cause, FLAP_SECONDS, type Known, type OpenEpisode } from '../../core/alerts/episode.ts';
-import { soonerLook } from '../../core/alerts/next-look.ts';
+import {
+  type Cause,
+  type Known,
+  type OpenEpisode,
+  FLAP_SECONDS,
+  soonerLook,
+} from '../../core/alerts/episode.ts';
 import type { BreakingRun, BrokenSchedule } from '../../core/alerts/what-is-wrong.ts';
 import type { Instant } from '../../core/instant.ts';
 import { judgeLateness, type OutcomeWatch } from '../../core/schedules/outcome-watch.ts';

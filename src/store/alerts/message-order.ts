@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { tellsApart } from '../../core/alerts/texts/channels.ts';
-import type { MessageEvent } from '../../core/alerts/message.ts';
+import type { MessageEvent } from '../../core/alerts/alert.ts';
 import { type Notifier, handedTo } from '../../core/alerts/notifier.ts';
 import { isEnd } from '../../core/runs/run.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';

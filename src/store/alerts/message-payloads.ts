@@ -1,6 +1,11 @@
 import { sql } from 'drizzle-orm';
-import { type Alert, alertUrl } from '../../core/alerts/alert.ts';
-import { MAX_TOLD, type MessageEvent, type ToldAlert } from '../../core/alerts/message.ts';
+import {
+  type Alert,
+  type MessageEvent,
+  type ToldAlert,
+  alertUrl,
+  MAX_TOLD,
+} from '../../core/alerts/alert.ts';
 import { isSlackItself, type Notifier } from '../../core/alerts/notifier.ts';
 import { payloadOf } from '../../core/alerts/texts/channels.ts';
 import type { Instant } from '../../core/instant.ts';

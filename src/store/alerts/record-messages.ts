@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { tellsApart } from '../../core/alerts/texts/channels.ts';
-import { GATHER_SECONDS } from '../../core/alerts/message.ts';
+import { GATHER_SECONDS } from '../../core/alerts/alert.ts';
 import { messageRun } from '../../core/alerts/notifier.ts';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { randomRunId } from '../../core/runs/run.ts';

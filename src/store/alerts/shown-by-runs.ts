@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import type { AlertKind } from '../../core/alerts/alert.ts';
 import type { Instant } from '../../core/instant.ts';
-import { mayBeCut } from '../../core/runs/attempts/kept-text.ts';
-import { answerFault, resultFault } from '../../core/runs/attempts/result-bounds.ts';
+import { mayBeCut } from '../../core/runs/attempts/outcome.ts';
+import { answerFault, resultFault } from '../../core/runs/attempts/outcome-rules.ts';
 import { type Expect, type ResultBound, successBoundsIn } from '../../core/schedules/expect.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import type { MessageEvent } from '../../core/alerts/message.ts';
+import type { MessageEvent } from '../../core/alerts/alert.ts';
 import type { Notifier } from '../../core/alerts/notifier.ts';
 import { tellsApart } from '../../core/alerts/texts/channels.ts';
 import type { Transaction } from '../../postgres/executor.ts';

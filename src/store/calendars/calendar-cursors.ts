@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
-import type { PlannedUpTo } from '../../core/time/calendar-cursor.ts';
+import type { PlannedUpTo } from '../../core/time/cursors.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { FIRST_UUID, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { recordsOf, rowsOf } from '../../postgres/sql/rows.ts';

@@ -5,8 +5,8 @@ import {
   type Calendars,
   type CalendarVersion,
   daySetOfEntries,
-} from '../../core/exclusions/calendar-history.ts';
-import { EARLIEST, type Instant, isoInstant, LATEST } from '../../core/instant.ts';
+} from '../../core/exclusions/exclusion.ts';
+import { type Instant, EARLIEST, isoInstant, LATEST } from '../../core/instant.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { ints, texts } from '../../postgres/sql/arrays.ts';
 import { recordsOf, rowsOf } from '../../postgres/sql/rows.ts';

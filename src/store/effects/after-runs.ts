@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { lateParentId } from '../../core/runs/parent.ts';
-import { NO_SHARES, type ScopeShares } from '../../core/access/scope-shares.ts';
+import { type ScopeShares, NO_SHARES } from '../../core/access/scope.ts';
 import { instants, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { BOUND_COLUMNS, recordedBounds } from '../runs/bounds/bound-columns.ts';

@@ -1,4 +1,4 @@
-import type { ScopeShares } from '../../core/access/scope-shares.ts';
+import type { ScopeShares } from '../../core/access/scope.ts';
 import type { EffectKind } from '../../core/runs/effect.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { allWork, type Work } from '../../runtime/loop/wake.ts';

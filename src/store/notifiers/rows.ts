@@ -7,7 +7,7 @@ import { NO_SCHEDULE, onlyColumnOf, recordsOf, rowsOf } from '../../postgres/sql
 import { type HandoffTarget, PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { rowBytes } from '../../postgres/sql/page-room.ts';
 import { deleteNamed, type NamedRows } from '../names/find-named.ts';
-import type { Message } from '../../core/alerts/message.ts';
+import type { Message } from '../../core/alerts/alert.ts';
 import { payloadOf } from '../../core/alerts/texts/channels.ts';
 import { randomRunId } from '../../core/runs/run.ts';
 import { recordRuns } from '../runs/save-runs.ts';

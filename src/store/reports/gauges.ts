@@ -1,12 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { AlertKind } from '../../core/alerts/alert.ts';
+import type { AlertKind, TroubledNotifiers } from '../../core/alerts/alert.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { noPlanning } from '../instances/installation-row.ts';
 import { lives } from '../instances/instances.ts';
 import { READY_LANES } from '../runs/claims/claims.ts';
 import { ENDS_SOON, isOver, LATE_UIDS } from '../schedules/search/status-conditions.ts';
 import { COST, oneSample, type Sample } from './sample.ts';
-import type { TroubledNotifiers } from '../../core/alerts/alert-events.ts';
 import { FAILING_ENDS } from '../../core/run-end.ts';
 import { texts } from '../../postgres/sql/arrays.ts';
 

@@ -4,7 +4,7 @@ import { beginByOf, boundsOfBackfill } from '../../core/runs/bounds.ts';
 import { type OfSchedule, newRun } from '../../core/runs/new-run.ts';
 import { reopenRun } from '../../core/runs/transitions.ts';
 import type { Expect } from '../../core/schedules/expect.ts';
-import { type Observe, isObservedAt } from '../../core/schedules/observe.ts';
+import { type Observe, isObservedAt } from '../../core/schedules/schedule.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { lockEndedRuns, presentAmong } from './lock-runs.ts';
 import { recordRuns, saveLockedRuns } from './save-runs.ts';

@@ -4,7 +4,7 @@ import type { EffectKind } from '../../core/runs/effect.ts';
 import { queueOfLane } from '../../core/runs/run-lane.ts';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import { isEnd, type RunStatus } from '../../core/runs/run.ts';
-import { mayBecome } from '../../core/runs/status-steps.ts';
+import { mayBecome } from '../../core/runs/transitions.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import { onlyColumnOf } from '../../postgres/sql/rows.ts';

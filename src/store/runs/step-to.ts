@@ -1,4 +1,4 @@
-import type { StatusStep } from '../../core/runs/status-steps.ts';
+import type { StatusStep } from '../../core/runs/transitions.ts';
 
 /**
  * The status that a statement writes, as SQL. By its arguments the statement names its row of STATUS_STEPS: what it changes, into what,

@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { AHEAD_SECONDS } from '../../core/time/clock-ahead.ts';
+import { AHEAD_SECONDS } from '../../core/time/cursors.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 

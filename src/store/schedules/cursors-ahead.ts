@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import { firstRunIdAt } from '../../core/runs/run.ts';
-import { AHEAD_SECONDS } from '../../core/time/clock-ahead.ts';
+import { AHEAD_SECONDS } from '../../core/time/cursors.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
 import { recordsOf, rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';

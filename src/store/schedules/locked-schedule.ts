@@ -1,6 +1,5 @@
 import type { Instant } from '../../core/instant.ts';
-import type { Observe } from '../../core/schedules/observe.ts';
-import type { Overlap, Schedule } from '../../core/schedules/schedule.ts';
+import type { Observe, Overlap, Schedule } from '../../core/schedules/schedule.ts';
 import { type InstantText, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
 import type { Skips } from './skips.ts';
 

@@ -2,11 +2,11 @@ import { type SQL, sql } from 'drizzle-orm';
 import { type Instant, isoInstant } from '../../core/instant.ts';
 import {
   type CursorState,
+  type ZoneDataSeen,
   LAST_WRITES_SECONDS,
   ZONE_DATA_VERSION,
   zoneDataRank,
-  type ZoneDataSeen,
-} from '../../core/time/zone-data-verdict.ts';
+} from '../../core/time/cursors.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { FIRST_UUID, instants, ints, uuids } from '../../postgres/sql/arrays.ts';
 import { LOCK_LIMIT } from '../../postgres/sql/lock-limit.ts';

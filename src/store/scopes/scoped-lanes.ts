@@ -1,6 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { prefixRanges } from '../../core/access/scope.ts';
-import type { ScopeShares } from '../../core/access/scope-shares.ts';
+import { type ScopeShares, prefixRanges } from '../../core/access/scope.ts';
 import { BEFORE_SCOPE, laneOfQueue } from '../../core/runs/run-lane.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { OAuthClient } from '../../core/connections/connection.ts';
-import { originOf } from '../../core/schedules/target-parts.ts';
+import { originOf } from '../../core/schedules/schedule.ts';
 import type { Outcome } from '../../core/runs/attempts/outcome.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { AddressBlocked } from '../address-guard.ts';

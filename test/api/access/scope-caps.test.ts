@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { parseScopeShares } from '../../../src/core/access/scope-shares.ts';
+import { parseScopeShares } from '../../../src/core/access/scope.ts';
 import { createOpenRunCaps } from '../../../src/operations/scope-caps.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';

@@ -2,8 +2,7 @@ import { randomInt } from 'node:crypto';
 import { expect } from 'vitest';
 import type { Role } from '../../../src/core/access/roles.ts';
 import type { Scope } from '../../../src/core/access/scope.ts';
-import type { ApiToken } from '../../../src/core/access/token-lines.ts';
-import { createToken, tokenHash } from '../../../src/core/access/token.ts';
+import { type ApiToken, createToken, tokenHash } from '../../../src/core/access/token.ts';
 import type { Answer } from '../api.ts';
 
 /** What the caller has, and what the daemon knows of it. */

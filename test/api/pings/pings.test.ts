@@ -3,7 +3,7 @@ import { openDatabase } from '../../../src/postgres/database.ts';
 import { createExpiry } from '../../../src/recovery/expiry.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
-import { createTargetRegistry } from '../../../src/targets/registry.ts';
+import { createTargetRegistry } from '../../../src/targets/target.ts';
 import { until } from '../../support/until.ts';
 import { newToken } from '../access/support.ts';
 import { type Answer, type Api, SCHEDULE, faultPaths, sharedApi, startApi } from '../api.ts';

@@ -1,7 +1,7 @@
 // @module-tag attack
 // @module-tag long
 import { expect, test } from 'vitest';
-import { parseScopeShares } from '../../../src/core/access/scope-shares.ts';
+import { parseScopeShares } from '../../../src/core/access/scope.ts';
 import { createRandom } from '../../chaos/random.ts';
 import { CASES } from './cases.ts';
 import { type Asked, type World, startTwins } from './twins.ts';

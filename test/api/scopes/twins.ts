@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect } from 'vitest';
-import { NO_SHARES, type ScopeShares } from '../../../src/core/access/scope-shares.ts';
+import { type ScopeShares, NO_SHARES } from '../../../src/core/access/scope.ts';
 import { type Answer, type Api, startApi } from '../api.ts';
 import {
   API_TOKENS,

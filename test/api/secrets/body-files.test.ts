@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { BodyTemplate } from '../../../src/core/schedules/target-parts.ts';
-import type { HttpTarget } from '../../../src/core/schedules/schedule.ts';
-import type { SecretFile } from '../../../src/core/secrets/secret-file.ts';
+import type { BodyTemplate, HttpTarget } from '../../../src/core/schedules/schedule.ts';
+import type { SecretFile } from '../../../src/core/secrets/sealed-values.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
 import { twoTeams } from '../access/two-teams.ts';
 import { type Answer, quietApi } from '../api.ts';

@@ -4,7 +4,7 @@ import { execWords } from '../../../src/cli/work/exec-words.ts';
 import { commandOf } from '../../../src/cli/work/job-command.ts';
 import { endOf } from '../../../src/cli/work/job-end.ts';
 import { createPrinted } from '../../../src/cli/work/printed.ts';
-import { resultFault } from '../../../src/core/runs/attempts/result-bounds.ts';
+import { resultFault } from '../../../src/core/runs/attempts/outcome-rules.ts';
 import { sendLog } from '../../../src/cli/work/send-log.ts';
 import { workOptions } from '../../../src/cli/work/work-command.ts';
 import type { Said } from '../../../src/cli/work/work-calls.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseScopeShares, shareOf } from '../../../src/core/access/scope-shares.ts';
+import { parseScopeShares, shareOf } from '../../../src/core/access/scope.ts';
 import { laneInScope, withoutScope } from '../../../src/core/runs/run-lane.ts';
 import { readConfig } from '../../../src/config/config.ts';
 

@@ -3,13 +3,15 @@ import { crc32 } from 'node:zlib';
 import { expect, test } from 'vitest';
 import { ROLES, isCallerName, isTokenName, mayCall } from '../../../src/core/access/roles.ts';
 import {
+  createToken,
   parseExpiry,
   parseTokenLines,
   splitTokenFile,
   splitTokenList,
+  tokenForm,
+  tokenHash,
   tokenLine,
-} from '../../../src/core/access/token-lines.ts';
-import { createToken, tokenForm, tokenHash } from '../../../src/core/access/token.ts';
+} from '../../../src/core/access/token.ts';
 
 const token = createToken((end) => randomInt(end));
 const HASH = 'ab'.repeat(32);

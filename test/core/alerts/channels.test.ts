@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { ALERT_KINDS } from '../../../src/core/alerts/alert.ts';
-import { MESSAGE_EVENTS, type Message, type ToldAlert } from '../../../src/core/alerts/message.ts';
+import { type Message, type ToldAlert, ALERT_KINDS, MESSAGE_EVENTS } from '../../../src/core/alerts/alert.ts';
 import { CHANNEL_TYPES, type ChannelType, payloadOf } from '../../../src/core/alerts/texts/channels.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { mailAddress, mayMailTo, parseMailDomains } from '../../../src/core/alerts/mail-address.ts';
+import { mailAddress, mayMailTo, parseMailDomains } from '../../../src/core/alerts/texts/mail.ts';
 
 it.each([
   ['ops@example.com', 'ops@example.com'],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AlertKind } from '../../../src/core/alerts/alert.ts';
-import { nextLookAt, soonerLook } from '../../../src/core/alerts/next-look.ts';
+import { nextLookAt, soonerLook } from '../../../src/core/alerts/episode.ts';
 
 const SECOND = 1_000;
 const HOUR = 3_600 * SECOND;

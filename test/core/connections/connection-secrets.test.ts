@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Connection, OAuthClient } from '../../../src/core/connections/connection.ts';
-import type { SecretFile } from '../../../src/core/secrets/secret-file.ts';
+import type { SecretFile } from '../../../src/core/secrets/sealed-values.ts';
 import {
   filesNamedIn,
   keyIdsOfConnection,

@@ -2,7 +2,11 @@ import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { certificatesFault, keyOfAnotherFault, privateKeyFault } from '../../../src/core/connections/pem.ts';
+import {
+  certificatesFault,
+  keyOfAnotherFault,
+  privateKeyFault,
+} from '../../../src/core/connections/credential-rules.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
 
 const fixture = (name: string) =>

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { cronTimes } from '../../../src/core/cron/cron.ts';
-import { valuesOf } from '../../../src/core/cron/cron-field-parse.ts';
+import { parseCron, valuesOf } from '../../../src/core/cron/cron-parse.ts';
 import {
   DAY_OF_MONTH,
   DAY_OF_WEEK,
@@ -10,7 +10,6 @@ import {
   MONTH,
   SECOND,
 } from '../../../src/core/cron/cron-fields.ts';
-import { parseCron } from '../../../src/core/cron/cron-parse.ts';
 import { at, firesAfter } from '../time/support.ts';
 
 const ID = 'nightly-report';

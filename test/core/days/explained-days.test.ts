@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { type ExplainedDay, dayExplainer, daysOfMonth } from '../../../src/core/time/explained-days.ts';
 import { datesAtEdit } from '../../../src/core/time/kept-dates.ts';
-import { daySetOfEntries } from '../../../src/core/exclusions/calendar-history.ts';
-import { DEFAULT_TIMING, type Timing } from '../../../src/core/timing/timing.ts';
+import { daySetOfEntries } from '../../../src/core/exclusions/exclusion.ts';
+import { type Timing, DEFAULT_TIMING } from '../../../src/core/timing/timing.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
 import { localTime } from '../../../src/core/zones/zone.ts';
 import { zoneOffsets } from '../../../src/core/zones/zone-offsets.ts';

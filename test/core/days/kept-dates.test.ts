@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/calendar-history.ts';
+import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/exclusion.ts';
 import { datesAtEdit } from '../../../src/core/time/kept-dates.ts';
-import { owedByCalendars } from '../../../src/core/days/owed-by-calendars.ts';
-import { DEFAULT_TIMING, type Timing } from '../../../src/core/timing/timing.ts';
+import { owedByCalendars } from '../../../src/core/days/decided-dates.ts';
+import { type Timing, DEFAULT_TIMING } from '../../../src/core/timing/timing.ts';
 import { readTiming, timingText } from '../../../src/core/schedules/stored-definition.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
 

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { valuesOf } from '../../../src/core/cron/cron-field-parse.ts';
+import { parseCron, valuesOf } from '../../../src/core/cron/cron-parse.ts';
 import { HOUR, MINUTE, SECOND } from '../../../src/core/cron/cron-fields.ts';
-import { parseCron } from '../../../src/core/cron/cron-parse.ts';
 import { nextDay, localTimesOf } from '../../../src/core/cron/cron-wall.ts';
 import { describeCron } from '../../../src/core/describe/describe.ts';
 import { LONG } from '../../support/runner/long.ts';

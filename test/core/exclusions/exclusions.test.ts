@@ -1,10 +1,14 @@
 import { describe, expect, it, test } from 'vitest';
-import { cursorByCalendars } from '../../../src/core/time/calendar-cursor.ts';
-import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/calendar-history.ts';
-import { readDateEntry } from '../../../src/core/exclusions/date-entries.ts';
-import { daySetOf, hasDay, nextDayOutside, unionOf } from '../../../src/core/exclusions/day-set.ts';
-import { DEFAULT_TIMING, type Timing } from '../../../src/core/timing/timing.ts';
-import { type Exclude } from '../../../src/core/timing/day-rules.ts';
+import { cursorByCalendars } from '../../../src/core/time/cursors.ts';
+import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/exclusion.ts';
+import {
+  daySetOf,
+  hasDay,
+  nextDayOutside,
+  readDateEntry,
+  unionOf,
+} from '../../../src/core/exclusions/day-set.ts';
+import { type Exclude, type Timing, DEFAULT_TIMING } from '../../../src/core/timing/timing.ts';
 import { readTiming, timingText } from '../../../src/core/schedules/stored-definition.ts';
 import { dependsOnIdentity, fireTimes } from '../../../src/core/time/fire-times.ts';
 import { createRandom } from '../../chaos/random.ts';

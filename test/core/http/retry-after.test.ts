@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseRetryAfter } from '../../../src/core/http/retry-after.ts';
+import { parseRetryAfter } from '../../../src/core/http/answer-head.ts';
 
 const now = Date.UTC(1994, 10, 6, 8, 49, 0);
 

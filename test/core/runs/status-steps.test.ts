@@ -4,7 +4,7 @@ import ts from 'typescript';
 import { describe, expect, it, test } from 'vitest';
 import { CANCELLABLE, RETRIABLE, decideComplete } from '../../../src/core/runs/run-decisions.ts';
 import { RUN_STATUSES } from '../../../src/core/runs/run.ts';
-import { STATUS_STEPS, mayBecome } from '../../../src/core/runs/status-steps.ts';
+import { mayBecome, STATUS_STEPS } from '../../../src/core/runs/transitions.ts';
 import type { Transaction } from '../../../src/postgres/executor.ts';
 import { recordRuns, saveLockedRuns } from '../../../src/store/runs/save-runs.ts';
 import { runRecord } from '../../support/run-record.ts';

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import type { HttpTarget } from '../../../src/core/schedules/schedule.ts';
+import type { BodyTemplate, HttpTarget } from '../../../src/core/schedules/schedule.ts';
 import type { SecretText } from '../../../src/core/secrets/key-ring.ts';
-import type { Credential, SecretFile } from '../../../src/core/secrets/secret-file.ts';
-import type { BodyTemplate } from '../../../src/core/schedules/target-parts.ts';
+import type { Credential, SecretFile } from '../../../src/core/secrets/sealed-values.ts';
 import {
   filesNamedBy,
   keyIdsIn,

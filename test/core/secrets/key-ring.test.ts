@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { CannotOpen, createKeyRing } from '../../../src/core/secrets/key-ring.ts';
-import { parseSecretKeys, webhookKey } from '../../../src/core/secrets/secret-keys.ts';
+import {
+  CannotOpen,
+  createKeyRing,
+  parseSecretKeys,
+  webhookKey,
+} from '../../../src/core/secrets/key-ring.ts';
 
 const bytes = (fill: number, length = 32) => Buffer.alloc(length, fill);
 const base64 = (fill: number, length = 32) => bytes(fill, length).toString('base64');

@@ -1,6 +1,5 @@
-import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/calendar-history.ts';
-import { DEFAULT_TIMING, type Timing } from '../../../src/core/timing/timing.ts';
-import { WEEKDAYS } from '../../../src/core/timing/day-rules.ts';
+import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/exclusion.ts';
+import { type Timing, DEFAULT_TIMING, WEEKDAYS } from '../../../src/core/timing/timing.ts';
 import { type Random, createRandom } from '../../chaos/random.ts';
 import type { DayCase } from './dates-oracle.ts';
 import { dateOf } from './walked-dates.ts';

@@ -1,6 +1,6 @@
-import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/calendar-history.ts';
-import { cursorByCalendars } from '../../../src/core/time/calendar-cursor.ts';
-import { owedByCalendars } from '../../../src/core/days/owed-by-calendars.ts';
+import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/exclusion.ts';
+import { cursorByCalendars } from '../../../src/core/time/cursors.ts';
+import { owedByCalendars } from '../../../src/core/days/decided-dates.ts';
 import { cursorUnder, withDatesKept } from '../../../src/core/time/definition-change.ts';
 import type { Definition as Stored } from '../../../src/core/schedules/schedule.ts';
 import { readTiming, timingText } from '../../../src/core/schedules/stored-definition.ts';

@@ -1,5 +1,5 @@
-import { DEFAULT_TIMING, type Timing } from '../../../src/core/timing/timing.ts';
-import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/calendar-history.ts';
+import { type Timing, DEFAULT_TIMING } from '../../../src/core/timing/timing.ts';
+import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/exclusion.ts';
 import { type Random, createRandom } from '../../chaos/random.ts';
 import { expectedFires } from './oracle.ts';
 import type { Triple } from './triples.ts';

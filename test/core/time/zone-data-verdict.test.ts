@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { DEFAULT_TIMING, type Timing } from '../../../src/core/timing/timing.ts';
+import { type Timing, DEFAULT_TIMING } from '../../../src/core/timing/timing.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
 import {
-  cursorByZoneData,
   type CursorState,
-  judgeZoneData,
   type ZoneDataSeen,
-} from '../../../src/core/time/zone-data-verdict.ts';
+  cursorByZoneData,
+  judgeZoneData,
+} from '../../../src/core/time/cursors.ts';
 
 const NOW = Date.parse('2026-06-10T12:00:00Z');
 

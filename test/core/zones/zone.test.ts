@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { CronError, cronTimes } from '../../../src/core/cron/cron.ts';
-import { isZone, localTime } from '../../../src/core/zones/zone.ts';
-import { zoneHint } from '../../../src/core/zones/zone-hints.ts';
+import { isZone, localTime, zoneHint } from '../../../src/core/zones/zone.ts';
 import { type Segment, zoneOffsets } from '../../../src/core/zones/zone-offsets.ts';
 import { at, firesAfter } from '../time/support.ts';
 

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { tokenLine } from '../../../src/core/access/token-lines.ts';
+import { tokenLine } from '../../../src/core/access/token.ts';
 import { newToken } from '../../api/access/support.ts';
 import { firelock } from '../../cli/cli.ts';
 import type { TestDatabase } from '../../support/postgres/cluster.ts';

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { parseScopeShares } from '../../../src/core/access/scope-shares.ts';
+import { parseScopeShares } from '../../../src/core/access/scope.ts';
 import { backfill } from '../../../src/operations/runs/backfill.ts';
 import { retryRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { namersOf } from '../../../src/store/names/named-rows.ts';

@@ -9,7 +9,7 @@ import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import type { Effect } from '../../../src/store/effects/effect-rows.ts';
 import { createHttpTarget } from '../../../src/targets/http.ts';
-import { createTargetRegistry } from '../../../src/targets/registry.ts';
+import { createTargetRegistry } from '../../../src/targets/target.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import type { Store, TestInstance } from '../../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';

@@ -11,7 +11,7 @@ import { rowsOf } from '../../../src/postgres/sql/rows.ts';
 import { type Effect, lockEffectsAgain } from '../../../src/store/effects/effect-rows.ts';
 import { findSchedule } from '../../../src/store/schedules/search/find-schedules.ts';
 import { createHttpTarget } from '../../../src/targets/http.ts';
-import { createTargetRegistry } from '../../../src/targets/registry.ts';
+import { createTargetRegistry } from '../../../src/targets/target.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { type Store, type TestInstance, createInstance } from '../../support/pipeline.ts';
 import { notingAll } from '../../support/postgres/noting.ts';

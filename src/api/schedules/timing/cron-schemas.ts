@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { withoutFault } from '../../http/common-schemas.ts';
 import { MAX_EXPRESSION_LENGTH, CronError } from '../../../core/cron/cron.ts';
-import { MAX_EXPRESSIONS, MIN_EXPRESSIONS } from '../../../core/cron/cron-expressions.ts';
+import { MAX_EXPRESSIONS, MIN_EXPRESSIONS } from '../../../core/cron/cron-fields.ts';
 import { normalSpelling, parseCron } from '../../../core/cron/cron-parse.ts';
 import { LRUCache } from 'lru-cache';
 import { isZone } from '../../../core/zones/zone.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { isPeriodicCron } from '../../../core/cron/cron.ts';
 import { CronError } from '../../../core/cron/cron-parse.ts';
-import { expressionsOf } from '../../../core/cron/cron-expressions.ts';
-import { readDateEntry } from '../../../core/exclusions/date-entries.ts';
-import { EVERY_UNITS, ON_EXCLUDED, PICK_PERIODS, WEEKDAYS } from '../../../core/timing/day-rules.ts';
+import { expressionsOf } from '../../../core/cron/cron-fields.ts';
+import { readDateEntry } from '../../../core/exclusions/day-set.ts';
+import { EVERY_UNITS, ON_EXCLUDED, PICK_PERIODS, WEEKDAYS } from '../../../core/timing/timing.ts';
 import { isObject } from '../../http/json/json-body.ts';
 import { whole, withoutFault } from '../../http/common-schemas.ts';
 import type { Fault } from '../../http/problem.ts';

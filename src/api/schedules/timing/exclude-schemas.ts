@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type Exclude, WEEKDAYS } from '../../../core/timing/day-rules.ts';
+import { type Exclude, WEEKDAYS } from '../../../core/timing/timing.ts';
 import { dateEntries } from '../../calendars/routes.ts';
 import { calendarIdText } from '../../http/common-schemas.ts';
 import { isObject } from '../../http/json/json-body.ts';

@@ -2,14 +2,14 @@ import { z } from 'zod';
 import { OVERLAPS } from '../../../core/schedules/schedule.ts';
 import { MAX_INTERVAL_SECONDS } from '../../../core/instant.ts';
 import {
+  type FollowedEnd,
+  type Timing,
   CATCH_UPS,
   DEFAULT_TIMING,
   FOLLOWED_ENDS,
-  type FollowedEnd,
-  type Timing,
 } from '../../../core/timing/timing.ts';
-import { secondsOf } from '../../../core/cron/foreign/durations.ts';
-import { zoneHint } from '../../../core/zones/zone-hints.ts';
+import { secondsOf } from '../../../core/cron/foreign/foreign-forms.ts';
+import { zoneHint } from '../../../core/zones/zone.ts';
 import { isObject } from '../../http/json/json-body.ts';
 import {
   NO_SCHEDULE_ID,

@@ -1,7 +1,7 @@
 import { type Document, LineCounter, isMap, isSeq, parseAllDocuments } from 'yaml';
 import { isObject } from '../../../api/http/json/json-body.ts';
 import { scheduleInput } from '../../../api/schedules/schemas.ts';
-import { secondsOf } from '../../../core/cron/foreign/durations.ts';
+import { secondsOf } from '../../../core/cron/foreign/foreign-forms.ts';
 import { offsetOf } from '../../../schedules-file/read/places.ts';
 import { NotCarriedOver, checkFields, checkTimes, type Import, type ImportOptions } from './imported.ts';
 

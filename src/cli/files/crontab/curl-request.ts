@@ -1,7 +1,7 @@
 import { compileBody, readContentType } from '../../../core/http/body-template.ts';
 import { isReservedHeader } from '../../../core/http/header-rules.ts';
 import { hasTemplate } from '../../../core/http/template.ts';
-import { type BodyTemplate, HTTP_METHODS, type HttpMethod } from '../../../core/schedules/target-parts.ts';
+import { type BodyTemplate, type HttpMethod, HTTP_METHODS } from '../../../core/schedules/schedule.ts';
 import { curlData } from './curl-data.ts';
 import type { CurlLine, CurlOption } from './curl-options.ts';
 import { curlUrl } from './curl-url.ts';

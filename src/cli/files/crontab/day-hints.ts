@@ -1,5 +1,5 @@
-import { parseField, valuesOf } from '../../../core/cron/cron-field-parse.ts';
-import { DAY_OF_MONTH, DAY_OF_WEEK, type Field } from '../../../core/cron/cron-fields.ts';
+import { parseField, valuesOf } from '../../../core/cron/cron-parse.ts';
+import { type Field, DAY_OF_MONTH, DAY_OF_WEEK } from '../../../core/cron/cron-fields.ts';
 import { writtenField } from '../../../core/cron/foreign/foreign-fields.ts';
 import { type DateTest, dateTestsIn } from './date-tests.ts';
 

@@ -1,11 +1,11 @@
 import { DateTime } from 'luxon';
 import {
   type DayRange,
-  FIRST_DAY,
-  LAST_DAY,
   dateOfDay,
   dayOfDate,
-} from '../../../core/exclusions/date-entries.ts';
+  FIRST_DAY,
+  LAST_DAY,
+} from '../../../core/exclusions/day-set.ts';
 import type { DayNumber } from '../../../core/instant.ts';
 import { reasonOf } from '../../../runtime/reason.ts';
 import { CliError, failure, usageError } from '../../exit-codes.ts';

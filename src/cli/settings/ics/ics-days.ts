@@ -1,6 +1,6 @@
 import ICAL from 'ical.js';
-import { type DayRange, dayOfDate } from '../../../core/exclusions/date-entries.ts';
-import { DAY_MS, type DayNumber } from '../../../core/instant.ts';
+import { type DayRange, dayOfDate } from '../../../core/exclusions/day-set.ts';
+import { type DayNumber, DAY_MS } from '../../../core/instant.ts';
 import type { ReadEvent } from './ics-events.ts';
 import { type Budget, addRepeated } from './ics-rules.ts';
 

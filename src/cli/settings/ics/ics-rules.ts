@@ -4,10 +4,9 @@ import {
   readRuleText,
   weekdayNumber,
 } from '../../../core/cron/foreign/rule-text.ts';
-import { dayOfDate, dateOfDay } from '../../../core/exclusions/date-entries.ts';
+import { dateOfDay, dayOfDate, weekdayOf } from '../../../core/exclusions/day-set.ts';
 import { type DayNumber, DAY_MS } from '../../../core/instant.ts';
 import type { ReadEvent } from './ics-events.ts';
-import { weekdayOf } from '../../../core/exclusions/day-set.ts';
 
 /** How many days are found, and months looked at, for the rules of a whole file: hostile ones have no end. */
 export interface Budget {

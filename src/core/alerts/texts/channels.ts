@@ -1,5 +1,5 @@
 import { isoInstant, isoOrNull } from '../../instant.ts';
-import type { Message } from '../message.ts';
+import type { Message } from '../alert.ts';
 import { chatText, slackBlocks } from './chat-text.ts';
 import { mailOf } from './mail.ts';
 import { pagerDutyEvent } from './pagerduty-event.ts';

@@ -1,4 +1,4 @@
-import type { Message, ToldAlert } from '../message.ts';
+import type { Message, ToldAlert } from '../alert.ts';
 import { alertText, passedOnText, titleOf } from './sentences.ts';
 
 /** Discord takes no longer text; Slack would, and nobody reads it. In UTF-16 units, as Discord counts at most. */

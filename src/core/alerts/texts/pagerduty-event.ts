@@ -1,8 +1,6 @@
 import { isoInstant, isoOrNull } from '../../instant.ts';
-import type { HttpTarget } from '../../schedules/schedule.ts';
-import type { BodyTemplate } from '../../schedules/target-parts.ts';
-import type { AlertKind } from '../alert.ts';
-import type { Message } from '../message.ts';
+import type { BodyTemplate, HttpTarget } from '../../schedules/schedule.ts';
+import type { AlertKind, Message } from '../alert.ts';
 import { alertText, inOneLine, titleOf } from './sentences.ts';
 
 /** Of the Events API v2. */

@@ -1,6 +1,5 @@
 import { type Instant, isoInstant } from '../../instant.ts';
-import type { AlertKind } from '../alert.ts';
-import type { Message, MessageEvent, ToldAlert } from '../message.ts';
+import type { AlertKind, Message, MessageEvent, ToldAlert } from '../alert.ts';
 
 /** What every channel says of an episode, in words for a person who was just woken. */
 interface AlertText {

@@ -1,8 +1,6 @@
 import { DateTime } from 'luxon';
-import { runItems, runsOf, stepOf } from '../value-runs.ts';
-import { LATEST, isoInstant } from '../../instant.ts';
-import type { Cron } from '../cron-expressions.ts';
-import { DAY_OF_WEEK, type Field } from '../cron-fields.ts';
+import { type Cron, type Field, DAY_OF_WEEK, runItems, runsOf, stepOf } from '../cron-fields.ts';
+import { isoInstant, LATEST } from '../../instant.ts';
 
 /** Fields of a schedule that mean what an expression of another system means. */
 export interface ForeignFields {

@@ -1,7 +1,6 @@
 import type { Instant } from '../../instant.ts';
 import type { AttemptError } from './outcome.ts';
-import { type Attempted, type Doubt, type Settlement, ended } from './settlement.ts';
-import { backoffMs } from './backoff.ts';
+import { type Attempted, type Doubt, type Settlement, backoffMs, ended } from './settlement.ts';
 
 type AttemptInDoubt = Attempted & { doubt: Doubt };
 

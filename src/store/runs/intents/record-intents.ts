@@ -1,6 +1,6 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { fromMs, ints, milliseconds, texts, uuids, anyUid } from '../../../postgres/sql/arrays.ts';
-import { NO_SHARES, type ScopeShares } from '../../../core/access/scope-shares.ts';
+import { type ScopeShares, NO_SHARES } from '../../../core/access/scope.ts';
 import { isFollowed } from '../../effects/followers.ts';
 import { isUniqueViolation } from '../../../postgres/errors.ts';
 import type { Executor } from '../../../postgres/executor.ts';

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Report } from '../../../core/runs/observed/match-report.ts';
+import type { Report } from '../../../core/runs/observed-report.ts';
 import type { RunRecord } from '../../../core/runs/run-record.ts';
 import type { Transaction } from '../../../postgres/executor.ts';
 import { rowsOf } from '../../../postgres/sql/rows.ts';

@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import { OBSERVED_LANE } from '../../../core/schedules/observe.ts';
+import { OBSERVED_LANE } from '../../../core/schedules/schedule.ts';
 
 /** Of a row with the columns of its schedule: whether its run for that moment is observed. `isObservedAt` says the same. */
 export function isObserved(row: SQL, scheduledFor: SQL): SQL {

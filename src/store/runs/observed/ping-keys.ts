@@ -2,7 +2,7 @@ import { hash, randomBytes } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import type { Instant } from '../../../core/instant.ts';
 import type { KeyRing, SecretText } from '../../../core/secrets/key-ring.ts';
-import { openPingKey, sealPingKey } from '../../../core/secrets/ping-key-values.ts';
+import { openPingKey, sealPingKey } from '../../../core/secrets/sealed-values.ts';
 import { texts, uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { type InstantText, rowsOf, toInstant } from '../../../postgres/sql/rows.ts';

@@ -32,13 +32,13 @@ export const DAY_MUTANTS: readonly DayMutant[] = [
   ),
   broken(
     'every',
-    'every-days',
+    'pick-days',
     ['return past === 0 ? day :', 'return past < n ? day :'],
     ['a period that is not a multiple of n after the first one has no date'],
   ),
   broken(
     'every-from',
-    'every-days',
+    'pick-days',
     ['Math.max(asked, first)', 'asked'],
     ['and no date lies before the first one'],
   ),
@@ -68,7 +68,7 @@ export const DAY_MUTANTS: readonly DayMutant[] = [
   ),
   broken(
     'coincide-once',
-    'owed-by-calendars',
+    'decided-dates',
     ['[...new Set([...lists].flat())]', '[...lists].flat()'],
     ['and fires of several dates that the edit moves to one moment are owed once', KEPT],
   ),
@@ -145,7 +145,7 @@ export const DAY_MUTANTS: readonly DayMutant[] = [
     ['that was not to fire is not made by the edit after the next one either', KEPT],
   ),
   ...(['calendar', 'definition'] as const).flatMap((edit) => {
-    const inFile = edit === 'calendar' ? 'late-days' : EDITS;
+    const inFile = edit === 'calendar' ? 'kept-fires' : EDITS;
     const breaking = (name: string, change: Record<typeof edit, [string, string]>, test: string) =>
       broken(`${edit}-${name}`, inFile, change[edit], [`of the ${edit}: ${test}`, KEPT]);
     return [

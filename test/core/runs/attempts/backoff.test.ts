@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { backoffMs } from '../../../../src/core/runs/attempts/backoff.ts';
+import { backoffMs } from '../../../../src/core/runs/attempts/settlement.ts';
 
 describe('the wait before another attempt', () => {
   const policy = { maxAttempts: 10, minBackoffSeconds: 10, maxBackoffSeconds: 60 };

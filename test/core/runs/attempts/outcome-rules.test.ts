@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { judge, overlap, patternFault } from '../../../../src/core/runs/attempts/outcome-rules.ts';
-import type { OutcomeRules } from '../../../../src/core/schedules/target-parts.ts';
+import type { OutcomeRules } from '../../../../src/core/schedules/schedule.ts';
 
 const NO_RULES: OutcomeRules = { succeed: [], retry: [], fail: [], require: null, otherwise: null };
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { answerFault, resultFault } from '../../../../src/core/runs/attempts/result-bounds.ts';
+import { answerFault, resultFault } from '../../../../src/core/runs/attempts/outcome-rules.ts';
 import type { ResultBound } from '../../../../src/core/schedules/expect.ts';
 
 const bound = (pointer: string, more: Partial<ResultBound>): ResultBound => ({

@@ -5,7 +5,7 @@ import {
   type ReportKind,
   matchOpenFirst,
   matchReport,
-} from '../../../../src/core/runs/observed/match-report.ts';
+} from '../../../../src/core/runs/observed-report.ts';
 
 const MINUTE = 60_000;
 const RIDS = ['a', 'b', 'c'] as const;

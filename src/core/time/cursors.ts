@@ -1,5 +1,58 @@
 import type { Instant } from '../instant.ts';
 import { type FireTimes, lastBetween } from './fire-times.ts';
+import type { Timing } from '../timing/timing.ts';
+
+/** The planning state in a schedule's row. */
+export interface PlannedUpTo {
+  /** Null: no fire was left. */
+  nextOccurrenceAt: Instant | null;
+  plannedThrough: Instant | null;
+  /** From its newest version. */
+  updatedAt: Instant;
+}
+
+/**
+ * Where planning stands after an edit of a calendar, by `times`, which know the edit. Only occurrences after the edit
+ * are judged anew. A cursor on a day that is now excluded moves on; a cursor that had skipped a day that is no longer
+ * excluded moves back. It never moves back to an occurrence that was planned, or that lies before the schedule's own
+ * last edit, which computed the cursor.
+ */
+export function cursorByCalendars(
+  times: Pick<FireTimes, 'next'>,
+  { nextOccurrenceAt: cursor, plannedThrough, updatedAt }: PlannedUpTo,
+  editedAt: Instant,
+): Instant | null {
+  const judgedAfter = Math.max(editedAt, updatedAt);
+  if (cursor !== null && cursor <= judgedAfter) return cursor;
+  return times.next(Math.max(judgedAfter, plannedThrough ?? judgedAfter));
+}
+
+/** A cursor that lies further ahead of the database's clock is reported. */
+export const AHEAD_SECONDS = 60;
+
+/**
+ * The moment after which planning goes on: now. A schedule that was planned, or written, while the database's clock was ahead is not
+ * planned before the wrong time has come again.
+ */
+export function planningGoesOnAfter(
+  { plannedThrough, nextOccurrenceAt, updatedAt }: PlannedUpTo,
+  now: Instant,
+): Instant {
+  const written = updatedAt > now && nextOccurrenceAt !== null ? nextOccurrenceAt - 1 : now;
+  return Math.max(now, written, plannedThrough ?? now);
+}
+
+/** When a schedule counts as created once the clock is right again: an interval that counts from there keeps its beat. */
+export function createdUpTo(
+  now: Instant,
+  createdAt: Instant,
+  { everySeconds, startAt }: Pick<Timing, 'everySeconds' | 'startAt'>,
+): Instant {
+  if (createdAt <= now) return createdAt;
+  if (everySeconds === null || startAt !== null) return now;
+  const everyMs = everySeconds * 1000;
+  return createdAt - Math.ceil((createdAt - now) / everyMs) * everyMs;
+}
 
 /** What is known about the zone data in use, and about the data by which the cursors were last checked. */
 export interface ZoneDataSeen {
