@@ -6,8 +6,7 @@ import { type CursorsSetBack, setBackCursors } from '../operations/set-back-curs
 import { observe } from '../operations/take-over.ts';
 import { type Rotation, rotateSecrets } from '../operations/rotate-secrets.ts';
 import { type Database, openDatabase } from '../postgres/database.ts';
-import { dumpDatabase } from '../postgres/dump/dump-database.ts';
-import { MayBeRestored, restoreDatabase } from '../postgres/dump/restore-database.ts';
+import { dumpDatabase, MayBeRestored, restoreDatabase } from '../postgres/dump/dump-database.ts';
 import { migrate } from '../postgres/migrate.ts';
 import { grantTo } from '../postgres/privileges.ts';
 import { databaseNow } from '../postgres/sql/rows.ts';

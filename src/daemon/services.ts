@@ -6,7 +6,7 @@ import type { Logger } from '../observability/log/logger.ts';
 import { takeOver } from '../operations/take-over.ts';
 import type { Turning } from '../runtime/loop/loop.ts';
 import { isTooMany } from '../postgres/connection-budget.ts';
-import { listen } from '../postgres/connection/listening.ts';
+import { listen } from '../postgres/connection/lasting-connection.ts';
 import { readinessOf } from '../runtime/readiness.ts';
 import type { Service } from '../runtime/service.ts';
 import type { ServicesDeps } from '../runtime/service-table.ts';

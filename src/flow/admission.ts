@@ -8,7 +8,7 @@ import { inHalves } from '../runtime/loop/batch.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
-import type { LoopDeps } from '../postgres/loop-deps.ts';
+import type { LoopDeps } from '../postgres/database.ts';
 import { batchFaultOf } from '../postgres/errors.ts';
 import { admitUnderLock, limitsToAdmit } from '../store/limits/admit-runs.ts';
 

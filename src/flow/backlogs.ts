@@ -10,7 +10,7 @@ import type { EventBus } from '../runtime/event-bus.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { restAfter } from '../runtime/loop/slices.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
-import type { LoopDeps } from '../postgres/loop-deps.ts';
+import type { LoopDeps } from '../postgres/database.ts';
 import { batchFaultOf } from '../postgres/errors.ts';
 import {
   type Backlog,

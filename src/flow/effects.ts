@@ -14,7 +14,7 @@ import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { restAfter } from '../runtime/loop/slices.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
-import type { LoopDeps } from '../postgres/loop-deps.ts';
+import type { LoopDeps } from '../postgres/database.ts';
 import { type AppliedEffects, applyEffects } from '../store/effects/apply-effects.ts';
 import { splitByFollower } from '../store/effects/follower-pairs.ts';
 import {

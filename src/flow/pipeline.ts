@@ -19,7 +19,7 @@ import { createOwnShortage } from '../runtime/own-shortage.ts';
 import type { InstallationWatch } from '../runtime/installation-watch.ts';
 import type { Wake } from '../runtime/loop/wake.ts';
 import type { Effect } from '../store/effects/effect-rows.ts';
-import type { LoopDeps } from '../postgres/loop-deps.ts';
+import type { LoopDeps } from '../postgres/database.ts';
 import { releaseFireLocksIfMine } from '../store/schedules/fire-locks.ts';
 import type { LockedSchedule } from '../store/schedules/locked-schedule.ts';
 import type { TargetRegistry } from '../targets/target.ts';

@@ -13,7 +13,7 @@ import { type Loop, type Turning, createLoop, turningOf } from '../runtime/loop/
 import { reasonOf } from '../runtime/reason.ts';
 import { type StarvationGuard, createStarvationGuard } from '../runtime/loop/rests.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
-import type { LoopDeps } from '../postgres/loop-deps.ts';
+import type { LoopDeps } from '../postgres/database.ts';
 import { batchFaultOf, isDataRefused, isLockedByOthers } from '../postgres/errors.ts';
 import type { MeetingLocks } from '../store/runs/lock-runs.ts';
 import { type SettledRuns, settleLockedRuns } from '../store/runs/ends/settle-locked.ts';

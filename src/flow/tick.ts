@@ -11,11 +11,10 @@ import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
-import type { Database } from '../postgres/database.ts';
+import type { Database, LoopDeps } from '../postgres/database.ts';
 import { type DueSchedules, lockDueSchedules } from '../store/schedules/fire-locks.ts';
 import type { PlanTurns } from './plan-turns.ts';
 import { skipsOf } from '../store/schedules/skips.ts';
-import type { LoopDeps } from '../postgres/loop-deps.ts';
 
 /** What one round has done. */
 export interface FiredRound {

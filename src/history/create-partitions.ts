@@ -7,7 +7,7 @@
 import type { Instant } from '../core/instant.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { databaseNow } from '../postgres/sql/rows.ts';
-import type { LoopDeps } from '../postgres/loop-deps.ts';
+import type { LoopDeps } from '../postgres/database.ts';
 import { isNotNow } from '../postgres/errors.ts';
 import { DAYS_AHEAD, createPartition, missingPartitions } from '../postgres/history-partitions.ts';
 

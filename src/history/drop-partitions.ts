@@ -10,7 +10,7 @@ import { horizonOf } from '../core/time/plan-due.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { type PageSize, createPageSize } from '../runtime/loop/page-size.ts';
 import { databaseNow } from '../postgres/sql/rows.ts';
-import type { LoopDeps } from '../postgres/loop-deps.ts';
+import type { LoopDeps } from '../postgres/database.ts';
 import { isNotNow, isTableGone } from '../postgres/errors.ts';
 import type { Executor } from '../postgres/executor.ts';
 import { dropReplacedBefore } from '../store/calendars/write-calendars.ts';

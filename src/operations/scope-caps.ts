@@ -6,7 +6,7 @@
  */
 import { type ScopeShare, type ScopeShares, NO_SHARES } from '../core/access/scope.ts';
 import { createLoop, type Loop } from '../runtime/loop/loop.ts';
-import type { LoopDeps } from '../postgres/loop-deps.ts';
+import type { LoopDeps } from '../postgres/database.ts';
 import type { Transaction } from '../postgres/executor.ts';
 import { countOpenRunsOf, countSchedulesUnderLock } from '../store/scopes/in-scope.ts';
 import { OperationRefused } from './operation-refused.ts';

@@ -1,4 +1,4 @@
-import { type Database, STATEMENT_LIMIT_MS, type openDatabase } from './database.ts';
+import { type Database, type openDatabase, STATEMENT_LIMIT_MS } from './database.ts';
 import { currentAsker } from '../runtime/loop/asker.ts';
 import { type ConnectionBudget, createConnectionBudget } from './connection-budget.ts';
 import { createTurns } from '../runtime/loop/turns.ts';

@@ -1,12 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
 import { type ConnectionBudget, createConnectionBudget } from './connection-budget.ts';
 import { isReadOnly, isRepeatable } from './errors.ts';
 import type { Executor, Transaction } from './executor.ts';
-import { ConnectionPool, type PoolUsage } from './pool.ts';
+import { type PoolUsage, ConnectionPool } from './pool.ts';
 import { TRANSACTION_LIMIT_MS } from './transaction.ts';
-import { sql } from 'drizzle-orm';
 import { databaseTrouble } from '../core/database-trouble.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
+import type { Clock } from '../runtime/clock.ts';
 
 /**
  * The only way to the database. Every piece of work has a time limit on this side, and so has the wait for a
@@ -97,4 +98,11 @@ export function tellingTroubles(database: Database, events: Pick<EventBus, 'emit
     run: (work, limitMs) => telling(database.run(work, limitMs)),
     transaction: (work, limitMs) => telling(database.transaction(work, limitMs)),
   };
+}
+
+/** What every loop over the database needs. */
+export interface LoopDeps {
+  database: Database;
+  clock: Clock;
+  events: EventBus;
 }

@@ -8,10 +8,10 @@ import { isNotNow, isRightMissing } from './errors.ts';
 import type { Executor } from './executor.ts';
 import { createPartition, missingPartitions } from './history-partitions.ts';
 import { applyMigration } from './migrations/apply-migration.ts';
-import { asMigrator } from './migrations/migrator-lock.ts';
+import { asMigrator } from './migrations/locks.ts';
 import { type Migration, readMigrations } from './migrations/read-migrations.ts';
 import { RightsMissing } from './privileges.ts';
-import { rowsOf, databaseNow } from './sql/rows.ts';
+import { databaseNow, rowsOf } from './sql/rows.ts';
 
 interface MigrateOptions {
   /** Called each time a migration cannot have a lock. */

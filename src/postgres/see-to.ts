@@ -5,7 +5,7 @@ import { type Rests, createRests } from '../runtime/loop/rests.ts';
 import { reasonOf } from '../runtime/reason.ts';
 import { batchFaultOf } from './errors.ts';
 import type { Executor } from './executor.ts';
-import type { LoopDeps } from './loop-deps.ts';
+import type { LoopDeps } from './database.ts';
 
 /** What a loop does with rows that it has found. */
 export interface RowWork<Row> {

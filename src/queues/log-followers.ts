@@ -6,7 +6,7 @@
  */
 import { type Turning, createLoop, turningOf } from '../runtime/loop/loop.ts';
 import { NotNow } from '../postgres/errors.ts';
-import type { LoopDeps } from '../postgres/loop-deps.ts';
+import type { LoopDeps } from '../postgres/database.ts';
 import { type LogPosition, type ReadLog, positionsWithNews } from '../store/runs/logs/read-log.ts';
 
 interface Patience {

@@ -8,7 +8,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import { type Turning, createLoop, turningOf } from '../runtime/loop/loop.ts';
-import { type Database, STATEMENT_LIMIT_MS } from '../postgres/database.ts';
+import { type Database, type LoopDeps, STATEMENT_LIMIT_MS } from '../postgres/database.ts';
 import { NotNow } from '../postgres/errors.ts';
 import { type Pulled, claimPullRuns, takeBackIfStillLeased } from '../store/queues/pull-claims.ts';
 import type { PulledRun } from '../store/queues/pulled-runs.ts';
@@ -17,7 +17,6 @@ import { claimDueRuns } from '../store/runs/claims/claim-due-runs.ts';
 import { NO_ROOM } from '../store/runs/claims/claims.ts';
 import { createAttendance, createWorkerSightings } from './worker-sightings.ts';
 import { type PullRequest, type PullLine, createPullLine } from './pull-line.ts';
-import type { LoopDeps } from '../postgres/loop-deps.ts';
 
 interface PullQueueDeps extends LoopDeps {
   lease: Pick<Lease, 'instanceId'>;

@@ -10,7 +10,7 @@ import type { Lease } from '../runtime/instance-lease.ts';
 import { createLoop, type Loop } from '../runtime/loop/loop.ts';
 import { createPassed, createRests, type Passed, type Rests } from '../runtime/loop/rests.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
-import type { LoopDeps } from '../postgres/loop-deps.ts';
+import type { LoopDeps } from '../postgres/database.ts';
 import { type RowWork, seeTo } from '../postgres/see-to.ts';
 import { databaseNow } from '../postgres/sql/rows.ts';
 import { findAlertLooks, forgetOldAlerts } from '../store/alerts/alert-looks.ts';

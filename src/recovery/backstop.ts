@@ -8,7 +8,7 @@
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { type PageSize, createPageSize } from '../runtime/loop/page-size.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
-import type { LoopDeps } from '../postgres/loop-deps.ts';
+import type { LoopDeps } from '../postgres/database.ts';
 import { writeOverlapEffects } from '../store/effects/insert-effects.ts';
 import {
   type EdgeCursor,

@@ -17,7 +17,7 @@ import {
   createStarvationGuard,
 } from '../runtime/loop/rests.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
-import type { LoopDeps } from '../postgres/loop-deps.ts';
+import type { LoopDeps } from '../postgres/database.ts';
 import { databaseNow } from '../postgres/sql/rows.ts';
 import { batchFaultOf, isUnavailable } from '../postgres/errors.ts';
 import { seeTo } from '../postgres/see-to.ts';

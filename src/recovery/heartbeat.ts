@@ -11,7 +11,7 @@ import type { DatabaseClock } from '../runtime/database-clock.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import type { InstallationWatch } from '../runtime/installation-watch.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
-import type { LoopDeps } from '../postgres/loop-deps.ts';
+import type { LoopDeps } from '../postgres/database.ts';
 import {
   type HeartbeatAnswer,
   type Instance,

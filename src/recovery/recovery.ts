@@ -15,10 +15,9 @@ import {
   createStarvationGuard,
 } from '../runtime/loop/rests.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
-import { STATEMENT_LIMIT_MS } from '../postgres/database.ts';
+import { type LoopDeps, STATEMENT_LIMIT_MS } from '../postgres/database.ts';
 import { seeTo } from '../postgres/see-to.ts';
 import type { MeetingLocks } from '../store/runs/lock-runs.ts';
-import type { LoopDeps } from '../postgres/loop-deps.ts';
 import {
   type LostClaim,
   findClaimsOf,

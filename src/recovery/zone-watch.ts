@@ -19,7 +19,7 @@ import {
   recordZoneDataIfAlone,
   type ZonedSchedule,
 } from '../store/schedules/zoned-cursors.ts';
-import type { Database } from '../postgres/database.ts';
+import type { Database, LoopDeps } from '../postgres/database.ts';
 import {
   type KnownCalendars,
   NO_KNOWN_CALENDARS,
@@ -27,7 +27,6 @@ import {
   shareFreeCalendars,
 } from '../store/calendars/calendar-histories.ts';
 import { calendarIdsIn, readTiming } from '../core/schedules/stored-definition.ts';
-import type { LoopDeps } from '../postgres/loop-deps.ts';
 
 interface ZoneWatchDeps extends LoopDeps {
   /** The version of this instance's time zone data. */

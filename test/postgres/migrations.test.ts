@@ -6,7 +6,7 @@ import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { migrate } from '../../src/postgres/migrate.ts';
-import { shortlyOn } from '../../src/postgres/migrations/short-steps.ts';
+import { shortlyOn } from '../../src/postgres/migrations/locks.ts';
 import { rowsOf } from '../../src/postgres/sql/rows.ts';
 import { OUTSIDE, readMigrations } from '../../src/postgres/migrations/read-migrations.ts';
 import { misplacedStatements } from '../../scripts/support/misplaced-statements.ts';

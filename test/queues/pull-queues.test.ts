@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { completeRun } from '../../src/operations/runs/act-on-runs.ts';
 import { NotNow } from '../../src/postgres/errors.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { listen } from '../../src/postgres/connection/listening.ts';
+import { listen } from '../../src/postgres/connection/lasting-connection.ts';
 import type { Database } from '../../src/postgres/database.ts';
 import type { PulledRun } from '../../src/store/queues/pulled-runs.ts';
 import { isUnavailable } from '../../src/postgres/errors.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import type { Executor } from '../../src/postgres/executor.ts';
-import type { PageRoom } from '../../src/postgres/sql/page-room.ts';
+import type { PageRoom } from '../../src/postgres/sql/lists.ts';
 import { CALENDAR_ROWS } from '../../src/store/calendars/find-calendars.ts';
 import { CONNECTION_ROWS } from '../../src/store/connections/find-connections.ts';
 import { listNamed } from '../../src/store/names/find-named.ts';

@@ -6,7 +6,7 @@ import { type PullQueues, createPullQueues } from '../../src/queues/pull-queues.
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { createLease } from '../../src/runtime/instance-lease.ts';
-import { listen } from '../../src/postgres/connection/listening.ts';
+import { listen } from '../../src/postgres/connection/lasting-connection.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
 import type { PulledRun } from '../../src/store/queues/pulled-runs.ts';
 import { WORK_FOR_PULL } from '../../src/store/queues/queue-workers.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { EARLIEST, LATEST } from '../../core/instant.ts';
-import { PAGE_BYTES, type PageRoom, isFull } from '../../postgres/sql/page-room.ts';
+import { type PageRoom, isFull, PAGE_BYTES } from '../../postgres/sql/lists.ts';
 import { RawJson, stringify } from './json/raw-json.ts';
 import { type Problem, invalid } from './problem.ts';
 import { refused, scheduleIdText } from './common-schemas.ts';

@@ -9,7 +9,7 @@ import {
   removeNamed,
   tryToPutNamed,
 } from '../../operations/named-changes.ts';
-import { pageRoom } from '../../postgres/sql/page-room.ts';
+import { pageRoom } from '../../postgres/sql/lists.ts';
 import { type NamedThing, findNamed, listNamed } from '../../store/names/find-named.ts';
 import { audited } from '../audit/audited.ts';
 import type { Api, ApiDeps } from '../deps.ts';

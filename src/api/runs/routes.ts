@@ -4,7 +4,7 @@ import type { Executor } from '../../postgres/executor.ts';
 import { RUN_STATUSES, RUN_TRIGGERS, type Run, mayBeRunId } from '../../core/runs/run.ts';
 import { BOUNDS } from '../../core/schedules/expect.ts';
 import { findRun, findTargets, listRuns } from '../../store/runs/search/find-runs.ts';
-import { type PageRoom, pageRoom } from '../../postgres/sql/page-room.ts';
+import { type PageRoom, pageRoom } from '../../postgres/sql/lists.ts';
 import { runIdsOfKey } from '../../store/runs/idempotency-keys.ts';
 import { runIdsOfBatch } from '../../store/runs/run-tags.ts';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';

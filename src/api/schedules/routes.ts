@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { fileRules } from '../targets/secret-files.ts';
 import { type Schedule, SCHEDULE_STATUSES } from '../../core/schedules/schedule.ts';
 import { deleteSchedule } from '../../operations/schedules/delete-schedule.ts';
-import { pageRoom } from '../../postgres/sql/page-room.ts';
+import { pageRoom } from '../../postgres/sql/lists.ts';
 import { findSchedule } from '../../store/schedules/search/find-schedules.ts';
 import { lookThrough } from '../../store/schedules/search/matching-schedules.ts';
 import { type RecentRun, recentRuns } from '../../store/runs/search/runs-of-schedule.ts';

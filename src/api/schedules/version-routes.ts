@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
-import { pageRoom } from '../../postgres/sql/page-room.ts';
+import { pageRoom } from '../../postgres/sql/lists.ts';
 import { listVersions, type ScheduleVersion } from '../../store/schedules/schedule-versions.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { cursorIn, limitQuery, pageOf, pageSchema, versionCursor } from '../http/pages.ts';

@@ -6,7 +6,7 @@ import type { OwnShortage } from '../../runtime/own-shortage.ts';
 import type { Rests } from '../../runtime/loop/rests.ts';
 import type { Wake } from '../../runtime/loop/wake.ts';
 import type { InstallationWatch } from '../../runtime/installation-watch.ts';
-import type { LoopDeps } from '../../postgres/loop-deps.ts';
+import type { LoopDeps } from '../../postgres/database.ts';
 import type { TargetRegistry } from '../../targets/target.ts';
 import type { ClaimBuffer } from './claim-buffer.ts';
 import type { ClaimRoom } from './claim-room.ts';

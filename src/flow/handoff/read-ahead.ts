@@ -1,5 +1,5 @@
 import { type Loop, createLoop } from '../../runtime/loop/loop.ts';
-import type { LoopDeps } from '../../postgres/loop-deps.ts';
+import type { LoopDeps } from '../../postgres/database.ts';
 import { editionsDueWithin } from '../../store/schedules/load-handoffs.ts';
 import { type HandoffDefinitions, MAX_KEPT } from './handoff-definitions.ts';
 

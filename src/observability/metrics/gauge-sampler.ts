@@ -2,7 +2,7 @@ import type { TroubledNotifiers } from '../../core/alerts/alert.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { createLoop, type Loop } from '../../runtime/loop/loop.ts';
-import type { LoopDeps } from '../../postgres/loop-deps.ts';
+import type { LoopDeps } from '../../postgres/database.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { countOpenRuns, countSchedules, countSchedulesAhead } from '../../store/reports/counts.ts';
 import { sampleNotifiers, sampleWork } from '../../store/reports/gauges.ts';

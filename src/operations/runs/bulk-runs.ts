@@ -10,8 +10,7 @@ import type { RunRecord } from '../../core/runs/run-record.ts';
 import { wakeFor, type Work } from '../../runtime/loop/wake.ts';
 import { batchFaultOf, isLockedByOthers } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { databaseNow } from '../../postgres/sql/rows.ts';
-import { limitLockWaits } from '../../postgres/sql/lock-limit.ts';
+import { databaseNow, limitLockWaits } from '../../postgres/sql/rows.ts';
 import {
   lockFreeRuns,
   type MatchingRuns,

@@ -64,7 +64,7 @@ export function createClient(url: DatabaseUrl, host: Host, onNotify?: (channel: 
 /** `socket` is documented, and the driver's listen() uses `onnotify`; neither is among its types. */
 const OPTIONS = {
   max: 1,
-  // Allows named statements; each statement that gets a name asks for it (statement-names.ts).
+  // Allows named statements; each statement that gets a name asks for it (session.ts).
   prepare: true,
   // The driver would ask for array types on every connection, and its caller does not wait for the answer: if the
   // connection broke in the middle of it, the process would end. Arrays are sent as text here (arrays.ts) and never

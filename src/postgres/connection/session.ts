@@ -1,15 +1,14 @@
+import type { Socket } from 'node:net';
+import type { Readable, Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { drizzle } from 'drizzle-orm/postgres-js';
 import postgres from 'postgres';
-import { type DatabaseUrl, type Host, type DatabaseTls, hostText } from '../../config/database-url.ts';
+import { type DatabaseTls, type DatabaseUrl, type Host, hostText } from '../../config/database-url.ts';
 import { type Client, createClient } from './client.ts';
 import { ConnectionLost, NotReadCommitted } from '../errors.ts';
 import type { Executor } from '../executor.ts';
-import { type PreparedStatements, createPreparedStatements } from './statement-names.ts';
 import { type InTransaction, transaction } from '../transaction.ts';
-import type { Socket } from 'node:net';
-import type { Readable, Writable } from 'node:stream';
 import { openSocket } from './socket.ts';
-import { pipeline } from 'node:stream/promises';
 
 /** One session on one server: it ends with its connection, and is never opened again. */
 export interface Session {
@@ -197,4 +196,51 @@ async function copyIn(sql: postgres.Sql, statement: string, rows: AsyncIterable<
   // What the server says comes first; the stream is then broken off too.
   sent.catch(() => undefined);
   await Promise.race([failed, sent]);
+}
+
+/**
+ * Which statements of a session are prepared by name, and when their plans are too old.
+ *
+ * Statements that are prepared by name are parsed once in a session, and planned once if the server finds such a plan as good. That
+ * saves a third of what a small batch costs there. But they belong to a session, and with a pooler between, the next statement may run
+ * in another session. So they are used only if the session is proven to be this process's own (session.ts). They are never needed.
+ */
+interface PreparedStatements {
+  usesName(text: string, parameters: readonly unknown[]): boolean;
+  /** True once in a while: plans must be made again. */
+  isTimeToReplan(): boolean;
+}
+
+/**
+ * A statement that asks for a name gets it when it is repeated: a statement that comes only once must not stay in the
+ * session. The plans end with the session, within an hour or so. A plan that is kept fits the tables as they were: for
+ * a partition that was empty, it reads the whole partition. The server plans again after it has analyzed the tables,
+ * which may be minutes later.
+ */
+function createPreparedStatements(): PreparedStatements {
+  const seen = new Set<string>();
+  let sincePlanned = 0;
+  return {
+    usesName: (text, parameters) => {
+      sincePlanned += isOfBatch(parameters) ? 1 : OF_A_LOOK;
+      if (seen.has(text)) return true;
+      if (seen.size >= MAX_SEEN) seen.clear();
+      seen.add(text);
+      return false;
+    },
+    isTimeToReplan: () => {
+      if (sincePlanned < REPLAN_AFTER) return false;
+      sincePlanned = 0;
+      return true;
+    },
+  };
+}
+
+const MAX_SEEN = 100;
+/** In batches, since tables grow with them. A loop that only looks for work runs every second, and would otherwise plan anew too often. */
+const REPLAN_AFTER = 50;
+const OF_A_LOOK = 1 / 8;
+
+function isOfBatch(parameters: readonly unknown[]): boolean {
+  return parameters.some((one) => typeof one === 'string' && one.length > 1_000);
 }

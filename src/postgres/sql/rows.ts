@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { PgDialect } from 'drizzle-orm/pg-core';
 import type { RowList } from 'postgres';
 import type { Instant } from '../../core/instant.ts';
-import type { Executor } from '../executor.ts';
+import type { Executor, Transaction } from '../executor.ts';
 
 /** The rows of a statement written by hand, with the type that its author gives: `rowsOf<Row>(db)(statement)`. */
 export function rowsOf<Row extends object>(db: Executor) {
@@ -11,7 +11,7 @@ export function rowsOf<Row extends object>(db: Executor) {
 
 /**
  * The same, for a statement that every fire takes part in, or that runs repeatedly: it is prepared by name where
- * possible (statement-names.ts). Its text must not depend on the values, and the server plans it without knowing them.
+ * possible (connection/session.ts). Its text must not depend on the values, and the server plans it without knowing them.
  */
 export function queryPrepared<Row extends object>(db: Executor) {
   return async (statement: SQL): Promise<Row[]> => {
@@ -112,4 +112,24 @@ export async function databaseNow(db: Executor): Promise<Instant> {
     SELECT clock_timestamp() AS now`);
   if (!row) throw new Error('the database gave no time');
   return toInstant(row.now);
+}
+
+/**
+ * A column beside the time of a statement that writes many rows: it fails (isLockedByOthers) where another transaction
+ * has one of them locked for longer. A frozen instance may do so for seconds, and all the others would wait as long: on the
+ * server even after this side has given up on the statement. What it did not write then goes its way past that row.
+ * The limit takes no round trip, holds behind a pooler, and ends with the transaction: with the statement, where that
+ * is one by itself. The rows that are locked must come from a join with this one, which so is there before them.
+ */
+function lockLimit(ms: number): SQL {
+  return sql`set_config('lock_timeout', ${sql.raw(`'${ms}'`)}, true) AS lock_limit`;
+}
+
+/** A healthy instance never has a row locked for this long. */
+export const LOCK_LIMIT = lockLimit(200);
+
+/** The same for the rest of the transaction. */
+export async function limitLockWaits(tx: Transaction): Promise<void> {
+  await tx.execute(sql`-- limitLockWaits
+    SELECT ${LOCK_LIMIT}`);
 }

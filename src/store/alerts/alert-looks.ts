@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Instant } from '../../core/instant.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
-import { rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
+import { onlyColumnOf, rowsOf } from '../../postgres/sql/rows.ts';
 
 /** Uids of schedules to be looked at by now, the longest overdue first: they may have become late, or an episode of theirs is open. */
 export async function findAlertLooks(

@@ -4,7 +4,7 @@ import type { Notifier } from '../../core/alerts/notifier.ts';
 import { tellsApart } from '../../core/alerts/texts/channels.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { FIRST_UUID, texts, uuids } from '../../postgres/sql/arrays.ts';
-import { databaseNow, rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
+import { databaseNow, onlyColumnOf, rowsOf } from '../../postgres/sql/rows.ts';
 import type { Effect } from '../effects/effect-rows.ts';
 import { lockNotifiersToTell } from '../notifiers/rows.ts';
 import type { Telling } from './message-payloads.ts';

@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Transaction } from '../../postgres/executor.ts';
 import { FIRST_UUID, instants, uuids } from '../../postgres/sql/arrays.ts';
-import { databaseNow, rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
+import { databaseNow, onlyColumnOf, rowsOf } from '../../postgres/sql/rows.ts';
 import { writeOverlapEffects } from '../effects/insert-effects.ts';
 import { abandonedAsDeleted, openRunsOf } from '../runs/ends/abandon-runs.ts';
 import { IS_REPLACEABLE, isReplaceable } from '../runs/guarded-runs.ts';

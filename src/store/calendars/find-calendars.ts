@@ -1,8 +1,8 @@
 import { sql } from 'drizzle-orm';
 import type { Executor } from '../../postgres/executor.ts';
 import { texts, uuids } from '../../postgres/sql/arrays.ts';
-import { rowBytes } from '../../postgres/sql/page-room.ts';
-import { recordsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
+import { rowBytes } from '../../postgres/sql/lists.ts';
+import { onlyColumnOf, recordsOf } from '../../postgres/sql/rows.ts';
 import type { NamedRows, NamedThing } from '../names/find-named.ts';
 import type { EndingCalendar } from '../../core/alerts/alert.ts';
 import { ENDS_SOON, isOver } from '../schedules/search/status-conditions.ts';

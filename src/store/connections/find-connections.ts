@@ -3,7 +3,7 @@ import type { Connection, ConnectionFields } from '../../core/connections/connec
 import { isoInstant } from '../../core/instant.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
-import { rowBytes } from '../../postgres/sql/page-room.ts';
+import { rowBytes } from '../../postgres/sql/lists.ts';
 import { recordsOf } from '../../postgres/sql/rows.ts';
 import type { NamedRows } from '../names/find-named.ts';
 

@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { RunStatus } from '../../core/runs/run.ts';
 import { endRun } from '../../core/runs/transitions.ts';
 import { bigints, texts, uuids } from '../../postgres/sql/arrays.ts';
-import { databaseNow, rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
+import { databaseNow, onlyColumnOf, rowsOf } from '../../postgres/sql/rows.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { isPull } from '../runs/queue-lanes.ts';
 import type { Work } from '../../runtime/loop/wake.ts';

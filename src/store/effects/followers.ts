@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../core/access/scope.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { texts, uuids } from '../../postgres/sql/arrays.ts';
-import { rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
+import { onlyColumnOf, rowsOf } from '../../postgres/sql/rows.ts';
 import { namesSeen } from '../scopes/in-scope.ts';
 
 /** As `after_uid`: the schedule follows every schedule that is not itself an `after` schedule. */

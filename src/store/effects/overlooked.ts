@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { OVERLAPS } from '../../core/schedules/schedule.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { FIRST_UUID, texts, uuids } from '../../postgres/sql/arrays.ts';
-import { recordsOf, rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
+import { onlyColumnOf, recordsOf, rowsOf } from '../../postgres/sql/rows.ts';
 import { hasActive } from '../runs/guarded-runs.ts';
 import { RECORD_COLUMNS, type RecordRow, toRecord } from '../runs/record-columns.ts';
 import { writeEffects } from './insert-effects.ts';

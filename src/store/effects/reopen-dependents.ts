@@ -5,7 +5,7 @@ import type { RunRecord } from '../../core/runs/run-record.ts';
 import type { RunStatus } from '../../core/runs/run.ts';
 import { reopenRun } from '../../core/runs/transitions.ts';
 import { bigints, FIRST_UUID, hasOneOfIds, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
-import { databaseNow, recordsOf, rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
+import { databaseNow, onlyColumnOf, recordsOf, rowsOf } from '../../postgres/sql/rows.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { goneNamesOf } from '../runs/gone-names.ts';
 import { lockEndedRuns, openAmong } from '../runs/lock-runs.ts';

@@ -5,11 +5,11 @@ import type { Executor } from '../../postgres/executor.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import {
   type InstantText,
+  onlyColumnOf,
   recordsOf,
   rowsOf,
   toInstant,
   toInstantOrNull,
-  onlyColumnOf,
 } from '../../postgres/sql/rows.ts';
 import { INSTALLATION_COLUMNS, installationOf, type InstallationRow } from './installation-row.ts';
 

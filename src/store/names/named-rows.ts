@@ -5,7 +5,7 @@ import type { Instant } from '../../core/instant.ts';
 import { BEFORE_SCOPE } from '../../core/runs/run-lane.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { texts, uuids } from '../../postgres/sql/arrays.ts';
-import { type InstantText, rowsOf, toInstant, onlyColumnOf } from '../../postgres/sql/rows.ts';
+import { type InstantText, onlyColumnOf, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 import { namesSeen, runsInScope } from '../scopes/in-scope.ts';
 
 /** What schedules, runs and notifiers name by its id, and what must be there for as long as they do. */

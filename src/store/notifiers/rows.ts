@@ -5,7 +5,7 @@ import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { texts } from '../../postgres/sql/arrays.ts';
 import { NO_SCHEDULE, onlyColumnOf, recordsOf, rowsOf } from '../../postgres/sql/rows.ts';
 import { type HandoffTarget, PRIORITY_RANK } from '../../core/schedules/schedule.ts';
-import { rowBytes } from '../../postgres/sql/page-room.ts';
+import { rowBytes } from '../../postgres/sql/lists.ts';
 import { deleteNamed, type NamedRows } from '../names/find-named.ts';
 import type { Message } from '../../core/alerts/alert.ts';
 import { payloadOf } from '../../core/alerts/texts/channels.ts';

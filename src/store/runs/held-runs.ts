@@ -5,7 +5,7 @@ import { releaseRun } from '../../core/runs/transitions.ts';
 import type { Overlap } from '../../core/schedules/schedule.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
-import { databaseNow, rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
+import { databaseNow, onlyColumnOf, rowsOf } from '../../postgres/sql/rows.ts';
 import { writeOverlapEffects } from '../effects/insert-effects.ts';
 import { readInstallation } from '../instances/installation-row.ts';
 import { lockOpenRuns, openAmong } from './lock-runs.ts';

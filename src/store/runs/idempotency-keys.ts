@@ -3,7 +3,7 @@ import type { Scope } from '../../core/access/scope.ts';
 import { TryAgain } from '../../postgres/errors.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { texts, uuids } from '../../postgres/sql/arrays.ts';
-import { rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
+import { onlyColumnOf, rowsOf } from '../../postgres/sql/rows.ts';
 import { runIsSeen } from '../scopes/in-scope.ts';
 import { presentAmong } from './lock-runs.ts';
 

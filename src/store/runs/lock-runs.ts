@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { RunRecord } from '../../core/runs/run-record.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
-import { rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
+import { onlyColumnOf, rowsOf } from '../../postgres/sql/rows.ts';
 import { RECORD_COLUMNS, type RecordRow, toRecord } from './record-columns.ts';
 
 /** How to meet rows that other transactions have locked: pass over them, or wait in line. */

@@ -4,7 +4,7 @@ import { firstRunIdAt } from '../../core/runs/run.ts';
 import { AHEAD_SECONDS } from '../../core/time/cursors.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
-import { recordsOf, rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
+import { onlyColumnOf, recordsOf, rowsOf } from '../../postgres/sql/rows.ts';
 import type { TimedSchedule } from './locked-schedule.ts';
 import { noteSkipsUnderLock } from './skips.ts';
 

@@ -4,7 +4,7 @@ import type { Definition } from '../../core/schedules/schedule.ts';
 import { type StoredDefinition, readDefinition } from '../../core/schedules/stored-definition.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { ints } from '../../postgres/sql/arrays.ts';
-import { type PageRoom, type Sized, readInRoom, rowBytes, withinRoom } from '../../postgres/sql/page-room.ts';
+import { type PageRoom, type Sized, readInRoom, rowBytes, withinRoom } from '../../postgres/sql/lists.ts';
 import { type InstantText, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
 
 /** One write of a schedule. */

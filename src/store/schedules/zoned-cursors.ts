@@ -9,8 +9,14 @@ import {
 } from '../../core/time/cursors.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { FIRST_UUID, instants, ints, uuids } from '../../postgres/sql/arrays.ts';
-import { LOCK_LIMIT } from '../../postgres/sql/lock-limit.ts';
-import { type InstantText, recordsOf, rowsOf, toInstant, toInstantOrNull } from '../../postgres/sql/rows.ts';
+import {
+  type InstantText,
+  LOCK_LIMIT,
+  recordsOf,
+  rowsOf,
+  toInstant,
+  toInstantOrNull,
+} from '../../postgres/sql/rows.ts';
 import { lookAtAlertsOf } from '../alerts/alert-effects.ts';
 import { isUnlisted, lives } from '../instances/instances.ts';
 import type { TimedSchedule } from './locked-schedule.ts';

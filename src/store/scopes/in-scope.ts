@@ -9,7 +9,7 @@ import {
 import { laneOfQueue } from '../../core/runs/run-lane.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
-import { rowsOf, onlyColumnOf } from '../../postgres/sql/rows.ts';
+import { onlyColumnOf, rowsOf } from '../../postgres/sql/rows.ts';
 
 /**
  * Conditions for a WHERE: the one place where a scope becomes SQL. Without a scope there are none, so that the statement stays as it is.

@@ -4,8 +4,7 @@ import type { HandoffTarget } from '../../core/schedules/schedule.ts';
 import type { SecretText } from '../../core/secrets/key-ring.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
-import { limitLockWaits } from '../../postgres/sql/lock-limit.ts';
-import { recordsOf } from '../../postgres/sql/rows.ts';
+import { limitLockWaits, recordsOf } from '../../postgres/sql/rows.ts';
 import { CONNECTION_ROWS, columnsIn, definitionText } from '../connections/find-connections.ts';
 import { listNamed } from '../names/find-named.ts';
 

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { sql } from 'drizzle-orm';
 import postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { listen } from '../../../src/postgres/connection/listening.ts';
+import { listen } from '../../../src/postgres/connection/lasting-connection.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import { QueryTimeout, isUnavailable } from '../../../src/postgres/errors.ts';
 import { migrate } from '../../../src/postgres/migrate.ts';

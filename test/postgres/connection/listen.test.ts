@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, expect, it } from 'vitest';
-import { listen } from '../../../src/postgres/connection/listening.ts';
+import { listen } from '../../../src/postgres/connection/lasting-connection.ts';
 import { openDatabase } from '../../../src/postgres/database.ts';
 import { createDatabase } from '../../support/postgres/cluster.ts';
 import { notThroughPooler } from '../../support/postgres/pooler.ts';

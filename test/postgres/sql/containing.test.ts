@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { expect, test } from 'vitest';
 import { openDatabase } from '../../../src/postgres/database.ts';
 import { rowsOf } from '../../../src/postgres/sql/rows.ts';
-import { containing } from '../../../src/postgres/sql/containing.ts';
+import { containing } from '../../../src/postgres/sql/lists.ts';
 import { createDatabase } from '../../support/postgres/cluster.ts';
 
 test('a text is found in any letter case, also where the locale of the database knows only ASCII', async () => {

@@ -3,7 +3,7 @@ import type { RunStatus } from '../../../core/runs/run.ts';
 import type { Bound } from '../../../core/schedules/expect.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
-import { type InstantText, rowsOf, toInstant, onlyColumnOf } from '../../../postgres/sql/rows.ts';
+import { type InstantText, onlyColumnOf, rowsOf, toInstant } from '../../../postgres/sql/rows.ts';
 import { BEFORE_BEGINNING, causesOfBeginnings, setBegun } from './bound-columns.ts';
 import { type JudgedRun, writeBoundEffects } from './bound-effects.ts';
 

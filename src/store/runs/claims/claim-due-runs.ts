@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Executor } from '../../../postgres/executor.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
-import { queryPrepared, onlyColumnOf } from '../../../postgres/sql/rows.ts';
+import { onlyColumnOf, queryPrepared } from '../../../postgres/sql/rows.ts';
 import { MAY_BEGIN } from '../begin-by.ts';
 import { isPull } from '../queue-lanes.ts';
 import { type ClaimedRow, type ClaimedRun, claimedRun } from './claimed-run.ts';

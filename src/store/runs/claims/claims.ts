@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { laneOfMessages } from '../../../core/alerts/notifier.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { anyUid, ints, texts, uuids } from '../../../postgres/sql/arrays.ts';
-import { queryPrepared, onlyColumnOf } from '../../../postgres/sql/rows.ts';
+import { onlyColumnOf, queryPrepared } from '../../../postgres/sql/rows.ts';
 import { noHandoffs } from '../../instances/installation-row.ts';
 import { MAY_BEGIN } from '../begin-by.ts';
 import { IS_TO_BEGIN } from '../bounds/bound-columns.ts';

@@ -4,12 +4,12 @@ import { type ScopeShares, NO_SHARES } from '../../../core/access/scope.ts';
 import { isFollowed } from '../../effects/followers.ts';
 import { isUniqueViolation } from '../../../postgres/errors.ts';
 import type { Executor } from '../../../postgres/executor.ts';
-import { LOCK_LIMIT } from '../../../postgres/sql/lock-limit.ts';
 import {
   type InstantText,
-  queryPrepared,
   idsUnlessAll,
   isAmong,
+  LOCK_LIMIT,
+  queryPrepared,
   toInstant,
 } from '../../../postgres/sql/rows.ts';
 import { BOUND_COLUMNS, recordedBounds } from '../bounds/bound-columns.ts';

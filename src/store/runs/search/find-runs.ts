@@ -7,13 +7,7 @@ import type { ParentRun, Run } from '../../../core/runs/run.ts';
 import { type HandoffTarget, priorityOfRank } from '../../../core/schedules/schedule.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
-import {
-  type PageRoom,
-  readInRoom,
-  rowBytes,
-  type Sized,
-  withinRoom,
-} from '../../../postgres/sql/page-room.ts';
+import { type PageRoom, type Sized, readInRoom, rowBytes, withinRoom } from '../../../postgres/sql/lists.ts';
 import { NO_SCHEDULE, recordsOf, rowsOf, scheduleIdOf } from '../../../postgres/sql/rows.ts';
 import { loadHandoffs, versionKey } from '../../schedules/load-handoffs.ts';
 import { RECORD_COLUMNS, type RecordRow, toRecord } from '../record-columns.ts';

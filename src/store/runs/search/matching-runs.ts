@@ -1,7 +1,7 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../../core/access/scope.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
-import { recordsOf, rowsOf, onlyColumnOf } from '../../../postgres/sql/rows.ts';
+import { onlyColumnOf, recordsOf, rowsOf } from '../../../postgres/sql/rows.ts';
 import { labelled } from '../../schedules/search/labelled-schedules.ts';
 import { namesOwned, runsInScope } from '../../scopes/in-scope.ts';
 import { fewLabelled, isItselfLabelled, labelledThemselves } from './labelled-runs.ts';

@@ -6,9 +6,8 @@ import { TryAgain } from '../../../postgres/errors.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { schedules, scheduleVersions } from '../../../postgres/schema.ts';
 import { texts, uuids } from '../../../postgres/sql/arrays.ts';
-import { containing } from '../../../postgres/sql/containing.ts';
-import { type PageRoom, readInRoom, rowBytes, withinRoom } from '../../../postgres/sql/page-room.ts';
-import { rowsOf, onlyColumnOf } from '../../../postgres/sql/rows.ts';
+import { type PageRoom, containing, readInRoom, rowBytes, withinRoom } from '../../../postgres/sql/lists.ts';
+import { onlyColumnOf, rowsOf } from '../../../postgres/sql/rows.ts';
 import { namesSeen } from '../../scopes/in-scope.ts';
 import { isApart, isOver, LATE_UIDS } from './status-conditions.ts';
 

@@ -2,7 +2,7 @@ import { and, sql } from 'drizzle-orm';
 import { type NameRange, type Scope, prefixRanges, seenPrefixes } from '../../../core/access/scope.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { scheduleVersions as versions, schedules } from '../../../postgres/schema.ts';
-import { isFull } from '../../../postgres/sql/page-room.ts';
+import { isFull } from '../../../postgres/sql/lists.ts';
 import { rowsOf } from '../../../postgres/sql/rows.ts';
 import { namesOwned } from '../../scopes/in-scope.ts';
 import { type ScheduleFilter, conditions, listSchedules } from './find-schedules.ts';

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { Schedule } from '../../../core/schedules/schedule.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { ints, texts, uuids } from '../../../postgres/sql/arrays.ts';
-import { rowsOf, onlyColumnOf } from '../../../postgres/sql/rows.ts';
+import { onlyColumnOf, rowsOf } from '../../../postgres/sql/rows.ts';
 
 export interface EndedPause {
   uid: string;
