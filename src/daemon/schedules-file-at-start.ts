@@ -10,7 +10,7 @@ import type { ApiCaller } from '../schedules-file/apply/caller.ts';
 import { planFile } from '../schedules-file/apply/plan-file.ts';
 import { readSchedulesFile } from '../schedules-file/read/read-file.ts';
 import { type FileFault, type SchedulesFile, faultLines } from '../schedules-file/schedules-file.ts';
-import { keepSchedulesFileLock, lockSchedulesFile } from '../store/schedules/schedules-file-lock.ts';
+import { keepSchedulesFileLock, lockSchedulesFile } from '../store/schedules/write-schedules.ts';
 
 /** In one line of the log. */
 const MAX_NAMED = 100;

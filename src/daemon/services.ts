@@ -10,7 +10,7 @@ import { listen } from '../postgres/connection/lasting-connection.ts';
 import { readinessOf } from '../runtime/readiness.ts';
 import type { Service } from '../runtime/service.ts';
 import type { ServicesDeps } from '../runtime/service-table.ts';
-import { auditorFor } from '../store/audit/record-audit.ts';
+import { auditorFor } from '../store/audit/audit-rows.ts';
 import { INSTALLATION_CHANGED } from '../store/instances/installation-row.ts';
 import { WORK_FOR_PULL } from '../store/queues/queue-workers.ts';
 import { RUNS_RETURNED } from '../store/runs/claims/held-claims.ts';

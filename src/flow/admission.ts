@@ -10,7 +10,7 @@ import { reasonOf } from '../runtime/reason.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import type { LoopDeps } from '../postgres/database.ts';
 import { batchFaultOf } from '../postgres/errors.ts';
-import { admitUnderLock, limitsToAdmit } from '../store/limits/admit-runs.ts';
+import { admitUnderLock, limitsToAdmit } from '../store/limits/limits.ts';
 
 interface AdmissionDeps extends LoopDeps {
   wake: Wake;

@@ -4,7 +4,7 @@ import { reasonOf } from '../runtime/reason.ts';
 import type { Service } from '../runtime/service.ts';
 import { type Turns, createTurns } from '../runtime/loop/turns.ts';
 import type { Effect } from '../store/effects/effect-rows.ts';
-import { versionKey } from '../store/schedules/load-handoffs.ts';
+import { versionKey } from '../store/schedules/schedule-versions.ts';
 import type { Attempt, TargetKind, TargetRegistry } from '../targets/target.ts';
 import type { ReadConnections } from './handoff/connection-reader.ts';
 import type { HandoffDefinitions, SendableHandoff } from './handoff/handoff-definitions.ts';

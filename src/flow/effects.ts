@@ -16,7 +16,7 @@ import { reasonOf } from '../runtime/reason.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import type { LoopDeps } from '../postgres/database.ts';
 import { type AppliedEffects, applyEffects } from '../store/effects/apply-effects.ts';
-import { splitByFollower } from '../store/effects/follower-pairs.ts';
+import { splitByFollower } from '../store/effects/followers.ts';
 import {
   type Effect,
   type EffectLine,

@@ -15,7 +15,7 @@ import { type StarvationGuard, createStarvationGuard } from '../runtime/loop/res
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import type { LoopDeps } from '../postgres/database.ts';
 import { batchFaultOf, isDataRefused, isLockedByOthers } from '../postgres/errors.ts';
-import type { MeetingLocks } from '../store/runs/lock-runs.ts';
+import type { MeetingLocks } from '../store/runs/lock-and-save.ts';
 import { type SettledRuns, settleLockedRuns } from '../store/runs/ends/settle-locked.ts';
 import { settlePlainIfClaimed } from '../store/runs/ends/settle-plain.ts';
 import { type EndedAttempt, MIN_WAIT_MS, SettleQueue, isLimited, waitAfter } from './settle-queue.ts';

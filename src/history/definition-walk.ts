@@ -9,10 +9,10 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Database } from '../postgres/database.ts';
 import {
   type DefinitionPosition,
+  dropReplacedDefinitionsBefore,
   dropUnusedDefinitionsBefore,
   listDefinitions,
-  dropReplacedDefinitionsBefore,
-} from '../store/history/unused-definitions.ts';
+} from '../store/history/leftovers.ts';
 
 /** Walks through the definitions page by page, and goes on from there if there are more; begins anew once a round. */
 export interface DefinitionWalk {

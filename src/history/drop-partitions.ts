@@ -13,10 +13,9 @@ import { databaseNow } from '../postgres/sql/rows.ts';
 import type { LoopDeps } from '../postgres/database.ts';
 import { isNotNow, isTableGone } from '../postgres/errors.ts';
 import type { Executor } from '../postgres/executor.ts';
-import { dropReplacedBefore } from '../store/calendars/write-calendars.ts';
-import { moveKeptLogs, sweepLogs } from '../store/history/late-logs.ts';
+import { dropReplacedBefore } from '../store/calendars/calendar-rows.ts';
+import { type Sweep, type SweptPage, moveKeptLogs, sweepLogs, SWEEPS } from '../store/history/leftovers.ts';
 import { LOG_DAYS_LATER } from '../store/runs/logs/append-log.ts';
-import { SWEEPS, type Sweep, type SweptPage } from '../store/history/leftovers.ts';
 import {
   BY_DAY,
   EMPTIED_BY_DAY,

@@ -9,7 +9,7 @@ import type { Connection, ConnectionFields } from '../core/connections/connectio
 import { originOf } from '../core/schedules/schedule.ts';
 import type { KeyRing } from '../core/secrets/key-ring.ts';
 import { CONNECTION_ROWS } from '../store/connections/find-connections.ts';
-import { lockNamed } from '../store/names/find-named.ts';
+import { lockNamed } from '../store/names/named-rows.ts';
 import type { NamedKind } from './named-changes.ts';
 import { refuseWhileNamed } from './references.ts';
 

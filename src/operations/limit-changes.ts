@@ -4,7 +4,7 @@
  * If the process dies here: any instance gives the places that are free now.
  */
 import type { Wake } from '../runtime/loop/wake.ts';
-import { type Limit, LIMIT_ROWS } from '../store/limits/rows.ts';
+import { type Limit, LIMIT_ROWS } from '../store/limits/limits.ts';
 import type { NamedKind } from './named-changes.ts';
 
 type LimitContent = Pick<Limit, 'description' | 'maxRunning'>;

@@ -10,7 +10,7 @@ import { isoOrNull } from '../core/instant.ts';
 import type { Database } from '../postgres/database.ts';
 import { NotNow } from '../postgres/errors.ts';
 import type { Transaction } from '../postgres/executor.ts';
-import type { Auditor } from '../store/audit/record-audit.ts';
+import type { Auditor } from '../store/audit/audit-rows.ts';
 import { lockInstallation, readInstallation, setState } from '../store/instances/installation-row.ts';
 import { freeFireLocks } from '../store/schedules/fire-locks.ts';
 

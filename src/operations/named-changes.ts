@@ -14,14 +14,14 @@ import type { Database } from '../postgres/database.ts';
 import type { Transaction } from '../postgres/executor.ts';
 import { databaseNow } from '../postgres/sql/rows.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
-import type { Auditor } from '../store/audit/record-audit.ts';
+import type { Auditor } from '../store/audit/audit-rows.ts';
 import {
-  deleteNamed,
-  lockNamed,
   type NamedRows,
   type NamedThing,
+  deleteNamed,
+  lockNamed,
   writeNamedRow,
-} from '../store/names/find-named.ts';
+} from '../store/names/named-rows.ts';
 import { OperationRefused } from './operation-refused.ts';
 import { refuseWhileNamed } from './references.ts';
 

@@ -7,7 +7,7 @@
 import { databaseNow } from '../postgres/sql/rows.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import { resetReminders } from '../store/alerts/reminders.ts';
-import { lockNamed, writeNamedRow } from '../store/names/find-named.ts';
+import { keepNamed, lockNamed, writeNamedRow } from '../store/names/named-rows.ts';
 import {
   deleteLockedNotifier,
   keepNotifierVersion,
@@ -23,7 +23,6 @@ import type { Asked, NamedDeps, NamedFault, NamedKind } from './named-changes.ts
 import { beyondScope, type Scope, sees } from '../core/access/scope.ts';
 import { connectionOf } from '../core/schedules/schedule.ts';
 import type { Transaction } from '../postgres/executor.ts';
-import { keepNamed } from '../store/names/named-rows.ts';
 import { heldFields } from './references.ts';
 
 /** What a caller decides: with its secret values encrypted, or kept as they are stored. */

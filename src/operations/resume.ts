@@ -22,7 +22,7 @@ import {
 } from '../store/schedules/skip-to-now.ts';
 import { skipsOf } from '../store/schedules/skips.ts';
 import { lockSchedules } from '../store/schedules/search/find-schedules.ts';
-import { findEndedPauses, lockEndedPauses } from '../store/schedules/watches/pause-ends.ts';
+import { findEndedPauses, lockEndedPauses } from '../store/schedules/watches.ts';
 import { type LivingInstance, livingInstances } from '../store/instances/instances.ts';
 import { type PendingAfterResume, resumeOpenRuns } from '../store/runs/claims/resume-open-runs.ts';
 import { OperationRefused } from './operation-refused.ts';

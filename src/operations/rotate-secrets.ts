@@ -12,15 +12,15 @@ import { keyIdsIn, resealTarget } from '../core/schedules/target-secrets.ts';
 import type { Database } from '../postgres/database.ts';
 import { isLockedByOthers } from '../postgres/errors.ts';
 import {
-  CONNECTION_SECRETS,
-  DEFINITION_SECRETS,
   type DefinitionKey,
   type PageAt,
-  PING_KEY_SECRETS,
   type SecretPage,
   type SecretRows,
   type StoredPingKey,
   type StoredSecrets,
+  CONNECTION_SECRETS,
+  DEFINITION_SECRETS,
+  PING_KEY_SECRETS,
 } from '../store/secrets/secret-rows.ts';
 
 interface RotationDeps {

@@ -9,7 +9,7 @@ import { type Instant, isoInstant } from '../core/instant.ts';
 import { type Installation, type TakeOver, WORKS } from '../core/installation.ts';
 import type { Executor, Transaction } from '../postgres/executor.ts';
 import { databaseNow } from '../postgres/sql/rows.ts';
-import type { Auditor } from '../store/audit/record-audit.ts';
+import type { Auditor } from '../store/audit/audit-rows.ts';
 import {
   endSilentInstances,
   hasWorkedSince,

@@ -274,7 +274,7 @@ const runColumns = () => ({
   /** When the next attempt is due. */
   dueAt: instantColumn('due_at').notNull(),
   limitId: identifier('limit_id'),
-  /** Since when it has a place of its limit, which only admission gives (store/limits/admit-runs.ts). Null: it has none. */
+  /** Since when it has a place of its limit, which only admission gives (store/limits/limits.ts). Null: it has none. */
   admittedAt: instantColumn('admitted_at'),
   attempts: integer().notNull(),
   failures: integer().notNull().default(0),
@@ -909,7 +909,7 @@ export const heldRuns = pgTable('held_runs', { runId: uuid('run_id').primaryKey(
 
 /**
  * What runs printed, as bytes; partitioned by the UTC day of the run's `scheduledFor`, which its id tells, and dropped whole. What a run
- * writes days later, and what is still kept when its day is dropped, has `infinity` there (store/history/late-logs.ts).
+ * writes days later, and what is still kept when its day is dropped, has `infinity` there (store/history/leftovers.ts).
  */
 export const runLogs = pgTable(
   'run_logs',

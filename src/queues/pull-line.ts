@@ -5,8 +5,7 @@
  * If the process dies here: workers that waited ask again.
  */
 import { isRepeatable, isUnavailable } from '../postgres/errors.ts';
-import type { PullAsk, Pulled } from '../store/queues/pull-claims.ts';
-import type { PulledRun } from '../store/queues/pulled-runs.ts';
+import type { PullAsk, Pulled, PulledRun } from '../store/queues/pull-claims.ts';
 
 export interface PullRequest extends PullAsk {
   queue: string;

@@ -10,8 +10,12 @@ import type { Lease } from '../runtime/instance-lease.ts';
 import { type Turning, createLoop, turningOf } from '../runtime/loop/loop.ts';
 import { type Database, type LoopDeps, STATEMENT_LIMIT_MS } from '../postgres/database.ts';
 import { NotNow } from '../postgres/errors.ts';
-import { type Pulled, claimPullRuns, takeBackIfStillLeased } from '../store/queues/pull-claims.ts';
-import type { PulledRun } from '../store/queues/pulled-runs.ts';
+import {
+  type Pulled,
+  type PulledRun,
+  claimPullRuns,
+  takeBackIfStillLeased,
+} from '../store/queues/pull-claims.ts';
 import { hintAtWork, queuesWithWork } from '../store/queues/queue-workers.ts';
 import { claimDueRuns } from '../store/runs/claims/claim-due-runs.ts';
 import { NO_ROOM } from '../store/runs/claims/claims.ts';

@@ -8,7 +8,7 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../runtime/clock.ts';
 import type { Database } from '../postgres/database.ts';
 import { type SeenWorker, forgetOldWorkers, seeWorkers } from '../store/queues/queue-workers.ts';
-import { admitUnderLock, limitsToAdmit } from '../store/limits/admit-runs.ts';
+import { admitUnderLock, limitsToAdmit } from '../store/limits/limits.ts';
 
 interface WorkerSightings {
   /** False: its caller has named too many lately, so that this worker is not listed. `caller`: '' where it has no name. */
@@ -127,7 +127,7 @@ const MAX_LIMITS = 100;
 
 /**
  * The first worker that asks for a queue after a while finds its runs with a limit at once: these get places only while workers ask for
- * their queue (store/limits/admit-runs.ts). If the process dies before, admission gives the places when the asking is written down.
+ * their queue (store/limits/limits.ts). If the process dies before, admission gives the places when the asking is written down.
  */
 export function createAttendance({ database, clock, written }: AttendanceDeps): Attendance {
   const lately = new LRUCache<string, { at: number; done: Promise<void> }>({ max: MAX_QUEUES });

@@ -7,7 +7,7 @@
 import type { Loop } from '../runtime/loop/loop.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import { type WatchDeps, createWatch } from '../postgres/see-to.ts';
-import { findPassedBounds, judgePassedBounds } from '../store/runs/bounds/passed-bounds.ts';
+import { findPassedBounds, judgePassedBounds } from '../store/runs/bounds.ts';
 
 export function createExpectWatch(deps: WatchDeps & { wake: Wake }): Loop {
   const { database, events, wake } = deps;

@@ -21,7 +21,7 @@ import type { LoopDeps } from '../postgres/database.ts';
 import { databaseNow } from '../postgres/sql/rows.ts';
 import { batchFaultOf, isUnavailable } from '../postgres/errors.ts';
 import { seeTo } from '../postgres/see-to.ts';
-import { loadHandoffs, versionKey } from '../store/schedules/load-handoffs.ts';
+import { loadHandoffs, versionKey } from '../store/schedules/schedule-versions.ts';
 import {
   type Expiry,
   type ListeningSince,
@@ -29,7 +29,7 @@ import {
   expireIfStillSilent,
   findSilent,
 } from '../store/runs/claims/expiries.ts';
-import type { MeetingLocks } from '../store/runs/lock-runs.ts';
+import type { MeetingLocks } from '../store/runs/lock-and-save.ts';
 import type { TargetRegistry } from '../targets/target.ts';
 
 export interface ExpiryDeps extends LoopDeps {

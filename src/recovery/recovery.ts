@@ -17,7 +17,7 @@ import {
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import { type LoopDeps, STATEMENT_LIMIT_MS } from '../postgres/database.ts';
 import { seeTo } from '../postgres/see-to.ts';
-import type { MeetingLocks } from '../store/runs/lock-runs.ts';
+import type { MeetingLocks } from '../store/runs/lock-and-save.ts';
 import {
   type LostClaim,
   findClaimsOf,

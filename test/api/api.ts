@@ -20,7 +20,7 @@ import { type OpenRunCaps, createOpenRunCaps } from '../../src/operations/scope-
 import { takeOver } from '../../src/operations/take-over.ts';
 import type { KeyRing } from '../../src/core/secrets/key-ring.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
-import { auditorFor } from '../../src/store/audit/record-audit.ts';
+import { auditorFor } from '../../src/store/audit/audit-rows.ts';
 import { createLease } from '../../src/runtime/instance-lease.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { openPools } from '../../src/postgres/database-pools.ts';

@@ -11,9 +11,12 @@ import { resumeFromNow } from '../../src/operations/resume.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { readCalendars } from '../../src/store/calendars/calendar-histories.ts';
-import { CALENDAR_ROWS } from '../../src/store/calendars/find-calendars.ts';
-import { changeLockedCalendar, dropReplacedBefore } from '../../src/store/calendars/write-calendars.ts';
-import { lockNamed } from '../../src/store/names/find-named.ts';
+import {
+  CALENDAR_ROWS,
+  changeLockedCalendar,
+  dropReplacedBefore,
+} from '../../src/store/calendars/calendar-rows.ts';
+import { lockNamed } from '../../src/store/names/named-rows.ts';
 import { putDates } from '../support/named.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
 import type { Store, TestInstance } from '../support/pipeline.ts';

@@ -6,9 +6,8 @@ import { moveNextFires } from '../../src/operations/calendars/move-next-fires.ts
 import { backfill } from '../../src/operations/runs/backfill.ts';
 import { skipFire } from '../../src/operations/schedules/skip-fires.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
-import { CALENDAR_ROWS } from '../../src/store/calendars/find-calendars.ts';
-import { changeLockedCalendar } from '../../src/store/calendars/write-calendars.ts';
-import { lockNamed } from '../../src/store/names/find-named.ts';
+import { CALENDAR_ROWS, changeLockedCalendar } from '../../src/store/calendars/calendar-rows.ts';
+import { lockNamed } from '../../src/store/names/named-rows.ts';
 import { putDates } from '../support/named.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
 import type { Store, TestInstance } from '../support/pipeline.ts';

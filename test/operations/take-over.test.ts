@@ -7,7 +7,7 @@ import { OperationRefused } from '../../src/operations/operation-refused.ts';
 import { observe, takeOver } from '../../src/operations/take-over.ts';
 import { openDatabase, readingOnly } from '../../src/postgres/database.ts';
 import { isReadOnly } from '../../src/postgres/errors.ts';
-import { auditorFor } from '../../src/store/audit/record-audit.ts';
+import { auditorFor } from '../../src/store/audit/audit-rows.ts';
 import { lockInstallation, readInstallation, setState } from '../../src/store/instances/installation-row.ts';
 import { registerUnlessObserving } from '../../src/store/instances/instances.ts';
 import { storeOfTest } from '../support/of-test.ts';

@@ -5,7 +5,7 @@ import { NotNow } from '../../src/postgres/errors.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { listen } from '../../src/postgres/connection/lasting-connection.ts';
 import type { Database } from '../../src/postgres/database.ts';
-import type { PulledRun } from '../../src/store/queues/pulled-runs.ts';
+import type { PulledRun } from '../../src/store/queues/pull-claims.ts';
 import { isUnavailable } from '../../src/postgres/errors.ts';
 import { WORK_FOR_PULL, forgetOldWorkers, listQueues } from '../../src/store/queues/queue-workers.ts';
 import { createTargetRegistry } from '../../src/targets/target.ts';

@@ -6,7 +6,7 @@ import { backfill } from '../../src/operations/runs/backfill.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { type EventBus, createEventBus } from '../../src/runtime/event-bus.ts';
 import { createWaitingWatch } from '../../src/recovery/waiting-watch.ts';
-import { admitUnderLock, limitsToAdmit } from '../../src/store/limits/admit-runs.ts';
+import { admitUnderLock, limitsToAdmit } from '../../src/store/limits/limits.ts';
 import { claimDueRuns } from '../../src/store/runs/claims/claim-due-runs.ts';
 import { claimIfReady } from '../../src/store/runs/claims/claim-if-ready.ts';
 import { claimReadyRuns } from '../../src/store/runs/claims/claims.ts';

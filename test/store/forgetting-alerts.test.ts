@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { expect, test } from 'vitest';
-import { forgetOldAlerts } from '../../src/store/alerts/alert-looks.ts';
+import { forgetOldAlerts } from '../../src/store/alerts/alert-rows.ts';
 import { storeOfTest } from '../support/of-test.ts';
 
 const DAY_MS = 86_400_000;

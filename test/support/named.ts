@@ -6,7 +6,7 @@ import { CONNECTION_KIND } from '../../src/operations/connection-changes.ts';
 import { LIMIT_KIND } from '../../src/operations/limit-changes.ts';
 import { putNamed } from '../../src/operations/named-changes.ts';
 import type { Wake } from '../../src/runtime/loop/wake.ts';
-import type { Calendar } from '../../src/store/calendars/find-calendars.ts';
+import type { Calendar } from '../../src/store/calendars/calendar-rows.ts';
 import { SECRETS } from './secrets.ts';
 
 type Deps = Pick<MoveNextFiresDeps, 'database' | 'events'>;

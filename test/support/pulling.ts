@@ -8,7 +8,7 @@ import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { createLease } from '../../src/runtime/instance-lease.ts';
 import { listen } from '../../src/postgres/connection/lasting-connection.ts';
 import { type Database, openDatabase } from '../../src/postgres/database.ts';
-import type { PulledRun } from '../../src/store/queues/pulled-runs.ts';
+import type { PulledRun } from '../../src/store/queues/pull-claims.ts';
 import { WORK_FOR_PULL } from '../../src/store/queues/queue-workers.ts';
 import { createTargetRegistry } from '../../src/targets/target.ts';
 import { type AskedRun, oneOffOf } from './pipeline.ts';

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Api } from '../deps.ts';
 import { type Caller, mayCall, type RoleNeeded } from '../../core/access/roles.ts';
 import type { AuditAction } from '../../core/audit.ts';
-import type { RefusedCall } from '../../store/audit/record-audit.ts';
+import type { RefusedCall } from '../../store/audit/audit-rows.ts';
 import type { Database } from '../../postgres/database.ts';
 import { noSuch, Problem } from '../http/problem.ts';
 import type { Strangers } from '../http/plugins/strangers.ts';
@@ -10,7 +10,7 @@ import type { Access } from './access.ts';
 import type { CallPace } from './calls-under-way.ts';
 import { letCallsWait } from './waiting-calls.ts';
 import { owns, scopeText, sees } from '../../core/access/scope.ts';
-import { isRunInScope, type RunUse } from '../../store/scopes/in-scope.ts';
+import { type RunUse, isRunInScope } from '../../store/scopes/in-scope.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { ALERT_KINDS } from '../../core/alerts/alert.ts';
-import { listAlerts } from '../../store/alerts/list-alerts.ts';
+import { listAlerts } from '../../store/alerts/alert-rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { answeredInstant, scheduleIdText } from '../http/common-schemas.ts';
 import { queryBoolean } from '../http/query-schemas.ts';

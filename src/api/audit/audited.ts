@@ -1,6 +1,6 @@
 import type { Caller } from '../../core/access/roles.ts';
 import type { Scope } from '../../core/access/scope.ts';
-import { type Auditor, auditorFor } from '../../store/audit/record-audit.ts';
+import { type Auditor, auditorFor } from '../../store/audit/audit-rows.ts';
 
 /**
  * For an operation that a caller asks for: the auditor, which writes the changes into the audit, under the caller's name; and the scope

@@ -4,7 +4,7 @@ import type { Caller } from '../../core/access/roles.ts';
 import { scopeText } from '../../core/access/scope.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Database } from '../../postgres/database.ts';
-import { type RefusedCall, recordRefusals } from '../../store/audit/record-audit.ts';
+import { type RefusedCall, recordRefusals } from '../../store/audit/audit-rows.ts';
 
 /** Writes refused calls into the audit, after the answer: such an entry may be lost, and never delays an answer. */
 interface Refusals {

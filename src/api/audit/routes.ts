@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listAudit } from '../../store/audit/list-audit.ts';
+import { listAudit } from '../../store/audit/audit-rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { auditCursor, limitQuery, pageOf, pageSchema } from '../http/pages.ts';
 import { emptyPeriod } from '../http/also-checks.ts';

@@ -9,7 +9,7 @@ import {
   withoutFault,
 } from '../http/common-schemas.ts';
 import { CALENDAR_KIND } from '../../operations/calendars/calendar-changes.ts';
-import type { Calendar } from '../../store/calendars/find-calendars.ts';
+import type { Calendar } from '../../store/calendars/calendar-rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { answersOf } from '../http/stored-answers.ts';
 import { addNamedRoutes } from '../named/named-routes.ts';

@@ -3,7 +3,7 @@ import type { InstallationState } from '../../core/installation.ts';
 import { isoOrNull } from '../../core/instant.ts';
 import { startMaintenance, stopMaintenance } from '../../operations/maintenance-changes.ts';
 import { readInstallation } from '../../store/instances/installation-row.ts';
-import { auditorFor } from '../../store/audit/record-audit.ts';
+import { auditorFor } from '../../store/audit/audit-rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { invalid } from '../http/problem.ts';
 import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';

@@ -10,7 +10,7 @@ import {
   tryToPutNamed,
 } from '../../operations/named-changes.ts';
 import { pageRoom } from '../../postgres/sql/lists.ts';
-import { type NamedThing, findNamed, listNamed } from '../../store/names/find-named.ts';
+import { type NamedThing, findNamed, listNamed } from '../../store/names/named-rows.ts';
 import { audited } from '../audit/audited.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { idOfAnother, unexpectedBody } from '../http/also-checks.ts';

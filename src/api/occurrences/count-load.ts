@@ -14,7 +14,7 @@ import { MAX_JITTER_MS } from '../../core/time/expected-occurrences.ts';
 import { inSlices } from '../../runtime/loop/slices.ts';
 import type { Database } from '../../postgres/database.ts';
 import { readCalendars } from '../../store/calendars/calendar-histories.ts';
-import { type TimingPage, listTimings } from '../../store/reports/enabled-timings.ts';
+import { type TimingPage, listTimings } from '../../store/reports/occurrence-rows.ts';
 import { type Skips, firstSkipsOf } from '../../store/schedules/skips.ts';
 import { type Problem, invalid } from '../http/problem.ts';
 

@@ -4,9 +4,9 @@ import { accountFor, type Occurrence, type PlanningState } from '../../core/time
 import { expectedByVersions, type UnplannableSpan } from '../../operations/expected-by-versions.ts';
 import type { Database } from '../../postgres/database.ts';
 import {
+  type ScheduleIncarnation,
   plannedRuns,
   recordsAfter,
-  type ScheduleIncarnation,
   versionSpans,
 } from '../../store/reports/occurrence-rows.ts';
 import { fireTimes } from '../../core/time/fire-times.ts';

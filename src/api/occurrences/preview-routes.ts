@@ -19,7 +19,7 @@ import type { Database } from '../../postgres/database.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/rows.ts';
 import { readCalendars } from '../../store/calendars/calendar-histories.ts';
-import { endingAmong } from '../../store/calendars/find-calendars.ts';
+import { endingAmong } from '../../store/calendars/calendar-rows.ts';
 import { findSchedule } from '../../store/schedules/search/find-schedules.ts';
 import { type Skips, skipsOf } from '../../store/schedules/skips.ts';
 import type { Api, ApiDeps } from '../deps.ts';

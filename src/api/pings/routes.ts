@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { keptText } from '../../core/runs/attempts/outcome.ts';
 import { onBehalfOf } from '../../runtime/loop/asker.ts';
 import { takeReport } from '../../operations/observed/take-report.ts';
-import { hashOfPingKey, isPingKey } from '../../store/runs/observed/ping-keys.ts';
+import { hashOfPingKey, isPingKey } from '../../store/runs/observed.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { tooMany } from '../access/access.ts';
 import { createRateLimit } from '../access/rate-limit.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listQueues } from '../../store/queues/queue-workers.ts';
 import { isParentRun } from '../../core/runs/parent.ts';
-import type { PulledRun } from '../../store/queues/pulled-runs.ts';
+import type { PulledRun } from '../../store/queues/pull-claims.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { answerRun } from '../runs/answers.ts';
 import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';

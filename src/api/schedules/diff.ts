@@ -11,7 +11,7 @@ import { answerDefinition } from './answers.ts';
 import type { Caller } from '../../core/access/roles.ts';
 import type { AuditedChange } from '../../core/audit.ts';
 import type { ScheduleChangeDeps } from '../../operations/schedules/schedule-changes.ts';
-import { auditorFor } from '../../store/audit/record-audit.ts';
+import { auditorFor } from '../../store/audit/audit-rows.ts';
 
 const value = z.unknown().meta({ description: 'Null: there is none. Header values and secrets are masked.' });
 

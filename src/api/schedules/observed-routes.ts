@@ -3,7 +3,7 @@ import { isHeartbeat } from '../../core/timing/timing.ts';
 import { DAY_MS } from '../../core/instant.ts';
 import { replacePingKey } from '../../operations/observed/keep-ping-keys.ts';
 import { databaseNow } from '../../postgres/sql/rows.ts';
-import { type ObservedStats, observedStats } from '../../store/reports/observed-stats.ts';
+import { type ObservedStats, observedStats } from '../../store/reports/run-stats.ts';
 import { findSchedule } from '../../store/schedules/search/find-schedules.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';

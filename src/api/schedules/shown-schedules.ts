@@ -10,7 +10,7 @@ import { readCalendars } from '../../store/calendars/calendar-histories.ts';
 import { firstSkipsOf, type Skips } from '../../store/schedules/skips.ts';
 import { type Caller, mayCall } from '../../core/access/roles.ts';
 import { owns } from '../../core/access/scope.ts';
-import { readPingKeys } from '../../store/runs/observed/ping-keys.ts';
+import { readPingKeys } from '../../store/runs/observed.ts';
 import type { ApiDeps } from '../deps.ts';
 import { answerSchedule } from './answers.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
 import { pageRoom } from '../../postgres/sql/lists.ts';
-import { listVersions, type ScheduleVersion } from '../../store/schedules/schedule-versions.ts';
+import { type ScheduleVersion, listVersions } from '../../store/schedules/schedule-versions.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { cursorIn, limitQuery, pageOf, pageSchema, versionCursor } from '../http/pages.ts';
 import { noSuch } from '../http/problem.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
-import { type RunStats, STATS_LIMIT_MS, runStats } from '../../store/reports/run-stats.ts';
+import { type RunStats, runStats, STATS_LIMIT_MS } from '../../store/reports/run-stats.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { emptyPeriod } from '../http/also-checks.ts';
 import { noSuch } from '../http/problem.ts';

@@ -8,7 +8,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import { claimOf, returnClaimsIfMine } from '../../store/runs/claims/held-claims.ts';
-import { editionKey } from '../../store/schedules/load-handoffs.ts';
+import { editionKey } from '../../store/schedules/schedule-versions.ts';
 import { withoutDefinition } from '../handoff/settlements.ts';
 import type { EndedAttempt } from '../settle-queue.ts';
 import type { Dispatch } from './dispatch-state.ts';

@@ -12,7 +12,7 @@ import {
   loadEditions,
   loadHandoffs,
   versionKey,
-} from '../../store/schedules/load-handoffs.ts';
+} from '../../store/schedules/schedule-versions.ts';
 
 /** The definition that an attempt uses. */
 export interface SendableHandoff extends Handoff<string> {

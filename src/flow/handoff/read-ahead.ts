@@ -1,6 +1,6 @@
 import { type Loop, createLoop } from '../../runtime/loop/loop.ts';
 import type { LoopDeps } from '../../postgres/database.ts';
-import { editionsDueWithin } from '../../store/schedules/load-handoffs.ts';
+import { editionsDueWithin } from '../../store/schedules/schedule-versions.ts';
 import { type HandoffDefinitions, MAX_KEPT } from './handoff-definitions.ts';
 
 interface ReadAheadDeps extends LoopDeps {

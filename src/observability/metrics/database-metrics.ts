@@ -1,8 +1,7 @@
 import type { Gauge, Registry } from 'prom-client';
 import { ALERT_KINDS } from '../../core/alerts/alert.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import type { OpenRunCounts, ScheduleCounts } from '../../store/reports/counts.ts';
-import type { WorkGauges } from '../../store/reports/gauges.ts';
+import type { OpenRunCounts, ScheduleCounts, WorkGauges } from '../../store/reports/gauges.ts';
 import { metricsIn } from './metric-kinds.ts';
 
 /** The state of the database at the last sample of each kind. */

@@ -4,10 +4,15 @@ import type { Clock } from '../../runtime/clock.ts';
 import { createLoop, type Loop } from '../../runtime/loop/loop.ts';
 import type { LoopDeps } from '../../postgres/database.ts';
 import type { Executor } from '../../postgres/executor.ts';
-import { countOpenRuns, countSchedules, countSchedulesAhead } from '../../store/reports/counts.ts';
-import { sampleNotifiers, sampleWork } from '../../store/reports/gauges.ts';
-import { sampleUsedKeys } from '../../store/secrets/used-keys.ts';
-import type { Sample } from '../../store/reports/sample.ts';
+import {
+  type Sample,
+  countOpenRuns,
+  countSchedules,
+  countSchedulesAhead,
+  sampleNotifiers,
+  sampleWork,
+} from '../../store/reports/gauges.ts';
+import { sampleUsedKeys } from '../../store/secrets/secret-rows.ts';
 import type { Metrics } from './metrics.ts';
 
 interface GaugeSamplerDeps extends LoopDeps {

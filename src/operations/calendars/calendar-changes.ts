@@ -7,14 +7,15 @@
 import { isDeepStrictEqual } from 'node:util';
 import { daySetOfEntries } from '../../core/exclusions/exclusion.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { CALENDAR_ROWS, type Calendar } from '../../store/calendars/find-calendars.ts';
 import {
+  type Calendar,
+  CALENDAR_ROWS,
   changeLockedCalendar,
   createCalendar,
   deleteLockedCalendar,
-} from '../../store/calendars/write-calendars.ts';
-import { giveUpWalks } from '../../store/calendars/calendar-walks.ts';
-import { findNamed } from '../../store/names/find-named.ts';
+} from '../../store/calendars/calendar-rows.ts';
+import { giveUpWalks } from '../../store/calendars/calendar-cursors.ts';
+import { findNamed } from '../../store/names/named-rows.ts';
 import type { NamedKind } from '../named-changes.ts';
 import { type MoveNextFiresDeps, moveNextFires } from './move-next-fires.ts';
 import { noProgress } from './walk-progress.ts';

@@ -6,8 +6,8 @@
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { type Loop, createLoop } from '../../runtime/loop/loop.ts';
-import { giveUpWalks } from '../../store/calendars/calendar-walks.ts';
-import { listUnapplied } from '../../store/calendars/find-calendars.ts';
+import { giveUpWalks } from '../../store/calendars/calendar-cursors.ts';
+import { listUnapplied } from '../../store/calendars/calendar-rows.ts';
 import { type MoveNextFiresDeps, moveNextFires } from './move-next-fires.ts';
 import { type MoveProgress, noProgress } from './walk-progress.ts';
 

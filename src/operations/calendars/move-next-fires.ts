@@ -19,18 +19,18 @@ import { batchFaultOf } from '../../postgres/errors.ts';
 import {
   type CalendarMove,
   type CalendarUser,
+  type UserPage,
   findCalendarUsers,
   listCalendarUsers,
   moveCursorsUnderSharedCalendars,
-  type UserPage,
+  takeWalk,
 } from '../../store/calendars/calendar-cursors.ts';
 import {
   type KnownCalendars,
   readCalendars,
   shareFreeCalendars,
 } from '../../store/calendars/calendar-histories.ts';
-import { takeWalk } from '../../store/calendars/calendar-walks.ts';
-import { recordApplied } from '../../store/calendars/write-calendars.ts';
+import { recordApplied } from '../../store/calendars/calendar-rows.ts';
 import { type KnownUsers, knownUsers, moveOf } from './known-users.ts';
 import { mayBeOwed, recordOwed } from './owed-fires.ts';
 import {

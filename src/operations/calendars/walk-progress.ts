@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { WalkPosition } from '../../store/calendars/calendar-walks.ts';
+import type { WalkPosition } from '../../store/calendars/calendar-cursors.ts';
 
 /** How far a process has come with the users of a calendar. Each edition of the calendar begins anew. */
 export interface MoveProgress {

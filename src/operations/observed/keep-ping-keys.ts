@@ -7,8 +7,8 @@ import type { KeyRing } from '../../core/secrets/key-ring.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import type { Auditor } from '../../store/audit/record-audit.ts';
-import { deletePingKeys, mintPingKeys } from '../../store/runs/observed/ping-keys.ts';
+import type { Auditor } from '../../store/audit/audit-rows.ts';
+import { deletePingKeys, mintPingKeys } from '../../store/runs/observed.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { OperationRefused } from '../operation-refused.ts';
 

@@ -15,7 +15,7 @@ import { databaseNow } from '../../postgres/sql/rows.ts';
 import type { KnownCalendars } from '../../store/calendars/calendar-histories.ts';
 import { intentOf } from '../../store/runs/intents/intent.ts';
 import { judgeOverlapsNowOrSoon, workOf } from '../../store/runs/overlaps.ts';
-import { moveOnUnderLock, type ScheduleWrite } from '../../store/schedules/write-schedules.ts';
+import { type ScheduleWrite, moveOnUnderLock } from '../../store/schedules/write-schedules.ts';
 import { deletePlannedSkips, type Skips, skipsOf } from '../../store/schedules/skips.ts';
 import { shareCalendarsOf, timesOrNull } from '../calendars/named-calendars.ts';
 import { planBeforeUpdate } from '../schedules/plan-before-update.ts';

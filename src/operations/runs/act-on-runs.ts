@@ -26,17 +26,16 @@ import { type Wake, wakeFor, type Work } from '../../runtime/loop/wake.ts';
 import type { Database } from '../../postgres/database.ts';
 import { TryAgain } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { type Auditor, noteOrNow } from '../../store/audit/record-audit.ts';
+import { type Auditor, noteOrNow } from '../../store/audit/audit-rows.ts';
 import { scheduleIdOf } from '../../postgres/sql/rows.ts';
 import { findRun } from '../../store/runs/search/find-runs.ts';
-import { lockRun } from '../../store/runs/lock-runs.ts';
+import { type RunChange, lockRun, saveLockedRuns, workOfChanges } from '../../store/runs/lock-and-save.ts';
 import {
   findRecord,
   heartbeatIfCurrent,
   shareCurrentDefinition,
   successBoundsOf,
 } from '../../store/runs/run-to-act-on.ts';
-import { type RunChange, saveLockedRuns, workOfChanges } from '../../store/runs/save-runs.ts';
 import { writeReopens } from '../../store/effects/reopen-dependents.ts';
 import type { OpenRunCaps } from '../scope-caps.ts';
 import { goneNamesOf, refuseGone } from '../../store/runs/gone-names.ts';

@@ -17,14 +17,14 @@ import {
   matchingRuns,
   shareFreeDefinitions,
 } from '../../store/runs/search/matching-runs.ts';
-import { type RunChange, saveLockedRuns, workOfChanges } from '../../store/runs/save-runs.ts';
+import { type RunChange, saveLockedRuns, workOfChanges } from '../../store/runs/lock-and-save.ts';
 import { runIdsOfBatch } from '../../store/runs/run-tags.ts';
 import { uidsOf } from '../../store/schedules/search/find-schedules.ts';
 import type { OperationRefused } from '../operation-refused.ts';
 import { type Action, CANCEL, RETRY, type RunActionDeps } from './act-on-runs.ts';
 import type { AuditDetail } from '../../core/audit.ts';
 import { isoInstant } from '../../core/instant.ts';
-import type { Auditor } from '../../store/audit/record-audit.ts';
+import type { Auditor } from '../../store/audit/audit-rows.ts';
 import { goneNamesOf, refuseGone } from '../../store/runs/gone-names.ts';
 import type { RunFilter } from '../../store/runs/search/run-pages.ts';
 import { actOnBatches } from './act-on-batches.ts';

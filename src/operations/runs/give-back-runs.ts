@@ -14,7 +14,7 @@ import { type Handoff, NO_DEFINITION } from '../../core/schedules/schedule.ts';
 import { scheduleIdOf } from '../../postgres/sql/rows.ts';
 import { takeBackIfStillLeased } from '../../store/queues/pull-claims.ts';
 import { hasRunLog } from '../../store/runs/logs/append-log.ts';
-import { loadHandoffs, versionKey } from '../../store/schedules/load-handoffs.ts';
+import { loadHandoffs, versionKey } from '../../store/schedules/schedule-versions.ts';
 import { type ActionResult, type CompletionReport, type RunActionDeps, act } from './act-on-runs.ts';
 import { settledOf } from './settled-by-report.ts';
 

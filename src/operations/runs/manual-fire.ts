@@ -22,7 +22,7 @@ import {
   judgeOverlapsNowOrSoon,
   workOf,
 } from '../../store/runs/overlaps.ts';
-import { recordRuns } from '../../store/runs/save-runs.ts';
+import { recordRuns } from '../../store/runs/lock-and-save.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import { noSchedule, OperationRefused } from '../operation-refused.ts';
 import type { RunActionDeps } from './act-on-runs.ts';

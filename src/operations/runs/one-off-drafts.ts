@@ -9,7 +9,7 @@ import type { Batch, OneOffRun } from '../../core/runs/one-off-run.ts';
 import { mayBeRunId, randomRunId } from '../../core/runs/run.ts';
 import { type Instant, isoOrNull } from '../../core/instant.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import type { Auditor } from '../../store/audit/record-audit.ts';
+import type { Auditor } from '../../store/audit/audit-rows.ts';
 import { commonBatch, recordBatch, recordTags } from '../../store/runs/run-tags.ts';
 
 /** In an item: `path` is a JSON pointer within it. */

@@ -26,11 +26,10 @@ import {
   recordDependencies,
 } from '../../store/runs/dependencies.ts';
 import { ONE_OFF_KEYS, takeKeysUnlessTaken } from '../../store/runs/idempotency-keys.ts';
-import { presentAmong } from '../../store/runs/lock-runs.ts';
+import { presentAmong, recordRuns, workOfNew } from '../../store/runs/lock-and-save.ts';
 import { keepDefinitions, ONE_OFF_VERSION } from '../../store/runs/run-tags.ts';
 import { findTargets } from '../../store/runs/search/find-runs.ts';
 import { runsSeen } from '../../store/scopes/in-scope.ts';
-import { recordRuns, workOfNew } from '../../store/runs/save-runs.ts';
 import type { TargetRegistry } from '../../targets/target.ts';
 import { unknownNamesOf } from '../references.ts';
 import type { RunActionDeps } from './act-on-runs.ts';

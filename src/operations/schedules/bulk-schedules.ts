@@ -8,7 +8,7 @@ import type { Instant } from '../../core/instant.ts';
 import type { Definition, Schedule } from '../../core/schedules/schedule.ts';
 import type { BatchFault } from '../../runtime/loop/batch.ts';
 import { batchFaultOf, isLockedByOthers, NotNow, TryAgain } from '../../postgres/errors.ts';
-import type { AuditKey, Auditor } from '../../store/audit/record-audit.ts';
+import type { AuditKey, Auditor } from '../../store/audit/audit-rows.ts';
 import {
   type BulkScheduleFilter,
   type MatchingSchedule,

@@ -11,7 +11,7 @@ import { calendarIdsOf } from '../../core/timing/timing.ts';
 import { wakeFor } from '../../runtime/loop/wake.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/rows.ts';
-import type { Auditor } from '../../store/audit/record-audit.ts';
+import type { Auditor } from '../../store/audit/audit-rows.ts';
 import { closeAlertsOf } from '../../store/alerts/alert-effects.ts';
 import { byPerson } from './follow-edits.ts';
 import { linkCalendars } from '../../store/calendars/calendar-cursors.ts';

@@ -13,7 +13,7 @@ import { markOpenRuns } from '../../store/runs/mark-runs.ts';
 import { type JudgedOverlaps, judgeOverlapsNowOrSoon } from '../../store/runs/overlaps.ts';
 import type { Edited } from './plan-before-update.ts';
 import type { Instant } from '../../core/instant.ts';
-import { deleteWatches, lockWatches, saveWatches } from '../../store/schedules/watches/outcome-watches.ts';
+import { deleteWatches, lockWatches, saveWatches } from '../../store/schedules/watches.ts';
 import { BY_FIRELOCK } from '../../core/time/definition-change.ts';
 import {
   type AlertCause,

@@ -17,7 +17,7 @@ import {
   findEndedPauses,
   lockEndedPauses,
   sayWhyStillPaused,
-} from '../../store/schedules/watches/pause-ends.ts';
+} from '../../store/schedules/watches.ts';
 import { type ScheduleChangeDeps, changeFoundSchedules } from './schedule-changes.ts';
 
 interface ResumerDeps extends ScheduleChangeDeps {

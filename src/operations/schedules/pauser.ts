@@ -18,9 +18,9 @@ import { reasonOf } from '../../runtime/reason.ts';
 import { batchFaultOf, isUnavailable } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { deleteEffects, type Effect, putOffEffect } from '../../store/effects/effect-rows.ts';
-import { type VersionKey, versionKey } from '../../store/schedules/load-handoffs.ts';
+import { type VersionKey, versionKey } from '../../store/schedules/schedule-versions.ts';
 import { lockFreeSchedules, lockSchedules } from '../../store/schedules/search/find-schedules.ts';
-import { countFailuresInARow, type FailureCount } from '../../store/schedules/watches/outcome-watches.ts';
+import { type FailureCount, countFailuresInARow } from '../../store/schedules/watches.ts';
 import { changeFoundSchedules, type ScheduleChangeDeps } from './schedule-changes.ts';
 import type { ChangedSchedule, ScheduleChange } from './schedule-writes.ts';
 

@@ -26,7 +26,7 @@ import { holdRuns } from '../../store/runs/held-runs.ts';
 import { readInstallation } from '../../store/instances/installation-row.ts';
 import { type AlertCause, writeAlertEffects } from '../../store/alerts/alert-effects.ts';
 import { intentOf, wasMissed } from '../../store/runs/intents/intent.ts';
-import { recordRuns } from '../../store/runs/save-runs.ts';
+import { recordRuns } from '../../store/runs/lock-and-save.ts';
 import type { Skips } from '../../store/schedules/skips.ts';
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
 import { MISSED_AT_ONCE, owedOf, runOfEdit, runsOwed } from './runs-of-edits.ts';

@@ -11,7 +11,7 @@ import type { RunRecord } from '../../core/runs/run-record.ts';
 import { type Schedule, type ScheduleTarget, isObservedAt } from '../../core/schedules/schedule.ts';
 import { type PlannedFire, horizonOf, walkDue } from '../../core/time/plan-due.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { presentAmong } from '../../store/runs/lock-runs.ts';
+import { presentAmong } from '../../store/runs/lock-and-save.ts';
 import { type Intent, errorOfSkip, intentOf } from '../../store/runs/intents/intent.ts';
 import type { ScheduleWrite } from '../../store/schedules/write-schedules.ts';
 

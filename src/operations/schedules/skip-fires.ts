@@ -13,7 +13,7 @@ import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Database } from '../../postgres/database.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { databaseNow } from '../../postgres/sql/rows.ts';
-import type { Auditor } from '../../store/audit/record-audit.ts';
+import type { Auditor } from '../../store/audit/audit-rows.ts';
 import { lockSchedules } from '../../store/schedules/search/find-schedules.ts';
 import {
   countSkips,

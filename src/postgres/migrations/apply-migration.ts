@@ -6,7 +6,6 @@ import type { Database } from '../database.ts';
 import { NotNow, isLockedByOthers, isRepeatable, isStatementCancelled, isTableGone } from '../errors.ts';
 import type { Executor } from '../executor.ts';
 import { rowsOf } from '../sql/rows.ts';
-import { buildIndexOf } from './build-index.ts';
 import type { Migration } from './read-migrations.ts';
 import { shortlyOn, type Shortly } from './locks.ts';
 

@@ -11,7 +11,7 @@ import type { EventBus } from '../../runtime/event-bus.ts';
 import type { Effect } from '../effects/effect-rows.ts';
 import { type LateSchedule, writeLateEffects } from '../effects/insert-effects.ts';
 import { lockFreeSchedules } from '../schedules/search/find-schedules.ts';
-import { saveWatches } from '../schedules/watches/outcome-watches.ts';
+import { saveWatches } from '../schedules/watches.ts';
 import { closeAlertsOf } from './alert-effects.ts';
 import {
   type BrokenScheduleRow,

@@ -14,8 +14,8 @@ import { BY_FIRELOCK } from '../../core/time/definition-change.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { ints, uuids } from '../../postgres/sql/arrays.ts';
 import { recordsOf } from '../../postgres/sql/rows.ts';
-import { ENDS_SOON, isOver } from '../schedules/search/status-conditions.ts';
-import { lastSuccesses, lockWatches } from '../schedules/watches/outcome-watches.ts';
+import { ENDS_SOON, isOver } from '../schedules/search/schedule-conditions.ts';
+import { lastSuccesses, lockWatches } from '../schedules/watches.ts';
 import { shownByRuns } from './shown-by-runs.ts';
 
 /** A schedule whose row this transaction has locked, as its alerts need it. */

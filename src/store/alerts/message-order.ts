@@ -9,8 +9,7 @@ import { booleans, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { MAX_EDGES_AT_ONCE, lockDependencies, recordDependencies } from '../runs/dependencies.ts';
-import { lockOpenRuns } from '../runs/lock-runs.ts';
-import { saveLockedRuns } from '../runs/save-runs.ts';
+import { lockOpenRuns, saveLockedRuns } from '../runs/lock-and-save.ts';
 import { type Telling, type TextsAt, payloadsOf } from './message-payloads.ts';
 
 /** What a notifier, whose row is locked, is to be told of: episodes that have opened, and that are over. */

@@ -12,7 +12,7 @@ import type { Instant } from '../../core/instant.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import { recordsOf } from '../../postgres/sql/rows.ts';
-import { ALERT_COLUMNS } from './list-alerts.ts';
+import { ALERT_COLUMNS } from './alert-rows.ts';
 
 /** What a notifier is to be told, whose row this transaction has locked. */
 export interface Telling {

@@ -9,7 +9,7 @@ import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { booleans, instants, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
-import { recordRuns } from '../runs/save-runs.ts';
+import { recordRuns } from '../runs/lock-and-save.ts';
 import { waitForEarlier } from './message-order.ts';
 import { type GatheredTelling, type Telling, type TextsAt, payloadsOf } from './message-payloads.ts';
 

@@ -6,7 +6,7 @@ import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow, recordsOf, rowsOf } from '../../postgres/sql/rows.ts';
 import { lockNotifiersToTell } from '../notifiers/rows.ts';
-import { HOLD_MS } from './heard.ts';
+import { HOLD_MS } from './tell-notifiers.ts';
 import { endsHeldByOthers, tellingsOfChanges } from './message-order.ts';
 import type { Telling } from './message-payloads.ts';
 import { type RecordedMessages, recordMessages } from './record-messages.ts';

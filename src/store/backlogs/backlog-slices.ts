@@ -5,10 +5,9 @@ import { databaseNow, onlyColumnOf, rowsOf } from '../../postgres/sql/rows.ts';
 import { writeOverlapEffects } from '../effects/insert-effects.ts';
 import { abandonedAsDeleted, openRunsOf } from '../runs/ends/abandon-runs.ts';
 import { IS_REPLACEABLE, isReplaceable } from '../runs/guarded-runs.ts';
-import { lockOpenRuns } from '../runs/lock-runs.ts';
+import { lockOpenRuns, saveLockedRuns } from '../runs/lock-and-save.ts';
 import { markLocked } from '../runs/mark-runs.ts';
 import { replacedBy } from '../runs/overlaps.ts';
-import { saveLockedRuns } from '../runs/save-runs.ts';
 import type { Backlog } from './backlog-rows.ts';
 
 /** What one transaction may do of a backlog. */

@@ -5,7 +5,7 @@ import type { Executor } from '../../postgres/executor.ts';
 import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { rowBytes } from '../../postgres/sql/lists.ts';
 import { recordsOf } from '../../postgres/sql/rows.ts';
-import type { NamedRows } from '../names/find-named.ts';
+import type { NamedRows } from '../names/named-rows.ts';
 
 export const CONNECTION_ROWS: NamedRows<Connection> = {
   table: 'connections',

@@ -3,24 +3,23 @@ import { lateParentId } from '../../core/runs/parent.ts';
 import { type ScopeShares, NO_SHARES } from '../../core/access/scope.ts';
 import { instants, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { BOUND_COLUMNS, recordedBounds } from '../runs/bounds/bound-columns.ts';
+import { BOUND_COLUMNS, recordedBounds } from '../runs/bounds.ts';
 import {
   AS_OBSERVED,
   isObserved,
+  isPull,
+  isReady,
   OBSERVED_COLUMNS,
   OBSERVED_VALUES,
-} from '../runs/observed/observed-columns.ts';
+  stepTo,
+} from '../runs/statement-parts.ts';
 import { EXPIRY_COLUMNS, recordedExpiry } from '../runs/begin-by.ts';
-import { isPull } from '../runs/queue-lanes.ts';
 import type { ReadyRun } from '../runs/claims/claim-if-ready.ts';
-import { isReady } from '../runs/ready.ts';
-import { laneOfRun } from '../scopes/scoped-lanes.ts';
-import { stepTo } from '../runs/step-to.ts';
+import { laneOfRun } from '../scopes/in-scope.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import type { Work } from '../../runtime/loop/wake.ts';
 import type { Effect } from './effect-rows.ts';
-import { type FollowerPair, lockFollowers, nextPairs, writePairEffects } from './follower-pairs.ts';
-import { follows } from './followers.ts';
+import { type FollowerPair, follows, lockFollowers, nextPairs, writePairEffects } from './followers.ts';
 
 interface AfterRuns extends Work {
   /** Runs that are ready to be sent. */

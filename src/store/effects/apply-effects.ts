@@ -6,7 +6,7 @@ import { type AppliedCauses, applyCauses } from '../alerts/apply-causes.ts';
 import { passOnUndelivered } from '../alerts/undelivered.ts';
 import type { ReadyRun } from '../runs/claims/claim-if-ready.ts';
 import { type JudgedOverlaps, judgeOverlapsUnderLock, workOf } from '../runs/overlaps.ts';
-import { workOfChanges } from '../runs/save-runs.ts';
+import { workOfChanges } from '../runs/lock-and-save.ts';
 import { lockFreeSchedules } from '../schedules/search/find-schedules.ts';
 import { recordAfterRuns } from './after-runs.ts';
 import { countDependencies, MAX_EDGES } from './dependents.ts';

@@ -4,11 +4,9 @@ import { endRun } from '../../core/runs/transitions.ts';
 import { bigints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow, onlyColumnOf, rowsOf } from '../../postgres/sql/rows.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { isPull } from '../runs/queue-lanes.ts';
+import { isPull, stepTo } from '../runs/statement-parts.ts';
 import type { Work } from '../../runtime/loop/wake.ts';
-import { lockOpenRuns, presentAmong } from '../runs/lock-runs.ts';
-import { saveLockedRuns } from '../runs/save-runs.ts';
-import { stepTo } from '../runs/step-to.ts';
+import { lockOpenRuns, presentAmong, saveLockedRuns } from '../runs/lock-and-save.ts';
 
 interface Counted extends Work {
   /** Runs that failed, since one they need did not succeed. */

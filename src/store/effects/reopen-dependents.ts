@@ -8,8 +8,7 @@ import { bigints, FIRST_UUID, hasOneOfIds, ints, texts, uuids } from '../../post
 import { databaseNow, onlyColumnOf, recordsOf, rowsOf } from '../../postgres/sql/rows.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { goneNamesOf } from '../runs/gone-names.ts';
-import { lockEndedRuns, openAmong } from '../runs/lock-runs.ts';
-import { type RunChange, saveLockedRuns } from '../runs/save-runs.ts';
+import { type RunChange, lockEndedRuns, openAmong, saveLockedRuns } from '../runs/lock-and-save.ts';
 import type { Effect } from './effect-rows.ts';
 
 /** Of one transaction: effects, runs that are looked at with their payloads, and what these depend on; of one run it is all. */

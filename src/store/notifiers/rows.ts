@@ -6,11 +6,11 @@ import { texts } from '../../postgres/sql/arrays.ts';
 import { NO_SCHEDULE, onlyColumnOf, recordsOf, rowsOf } from '../../postgres/sql/rows.ts';
 import { type HandoffTarget, PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { rowBytes } from '../../postgres/sql/lists.ts';
-import { deleteNamed, type NamedRows } from '../names/find-named.ts';
+import { deleteNamed, type NamedRows } from '../names/named-rows.ts';
 import type { Message } from '../../core/alerts/alert.ts';
 import { payloadOf } from '../../core/alerts/texts/channels.ts';
 import { randomRunId } from '../../core/runs/run.ts';
-import { recordRuns } from '../runs/save-runs.ts';
+import { recordRuns } from '../runs/lock-and-save.ts';
 
 /** All that are enabled, by their ids. */
 export function readNotifiers(tx: Executor): Promise<Notifier[]> {

@@ -3,7 +3,7 @@ import type { Scope } from '../../core/access/scope.ts';
 import { texts } from '../../postgres/sql/arrays.ts';
 import type { Executor } from '../../postgres/executor.ts';
 import { laneOfQueue, queueOfLane } from '../../core/runs/run-lane.ts';
-import { isPull } from '../runs/queue-lanes.ts';
+import { isPull } from '../runs/statement-parts.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
 import { namesSeen, queuesSeen, runsInScope } from '../scopes/in-scope.ts';
 import { noHandoffs } from '../instances/installation-row.ts';

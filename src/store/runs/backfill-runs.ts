@@ -6,8 +6,7 @@ import { reopenRun } from '../../core/runs/transitions.ts';
 import type { Expect } from '../../core/schedules/expect.ts';
 import { type Observe, isObservedAt } from '../../core/schedules/schedule.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { lockEndedRuns, presentAmong } from './lock-runs.ts';
-import { recordRuns, saveLockedRuns } from './save-runs.ts';
+import { lockEndedRuns, presentAmong, recordRuns, saveLockedRuns } from './lock-and-save.ts';
 
 /** An occurrence that is to have a run, when that is due, and the version of the schedule whose run it is. */
 export interface BackfillFire {

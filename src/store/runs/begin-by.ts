@@ -4,8 +4,7 @@ import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow, onlyColumnOf } from '../../postgres/sql/rows.ts';
 import { loadRunFacts } from './claims/run-facts.ts';
-import { lockOpenRuns } from './lock-runs.ts';
-import { type RunChange, saveLockedRuns } from './save-runs.ts';
+import { type RunChange, lockOpenRuns, saveLockedRuns } from './lock-and-save.ts';
 
 /** Of a run that is recorded: how long it may wait, and until when. */
 export const EXPIRY_COLUMNS = sql`expires_after_seconds, begin_by`;

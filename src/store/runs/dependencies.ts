@@ -4,7 +4,7 @@ import type { RunRecord } from '../../core/runs/run-record.ts';
 import { ints, uuids } from '../../postgres/sql/arrays.ts';
 import { TryAgain } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { lockEndedRuns, lockOpenRuns, presentAmong } from './lock-runs.ts';
+import { lockEndedRuns, lockOpenRuns, presentAmong } from './lock-and-save.ts';
 
 /**
  * Locks runs that get dependents, marks them, and answers where they stand; missing ones are left out. No other transaction ends or

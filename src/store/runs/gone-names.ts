@@ -5,7 +5,7 @@ import { connectionOf } from '../../core/schedules/schedule.ts';
 import { hasSecrets } from '../../core/schedules/target-secrets.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { keepNamed, keepNotifiers, keepPlaced } from '../names/named-rows.ts';
-import { loadHandoffs, versionKey } from '../schedules/load-handoffs.ts';
+import { loadHandoffs, versionKey } from '../schedules/schedule-versions.ts';
 
 /**
  * No one-off run and no message is opened again whose limit, connection or notifier is gone, or whose own header values would go elsewhere

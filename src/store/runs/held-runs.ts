@@ -8,8 +8,7 @@ import { uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow, onlyColumnOf, rowsOf } from '../../postgres/sql/rows.ts';
 import { writeOverlapEffects } from '../effects/insert-effects.ts';
 import { readInstallation } from '../instances/installation-row.ts';
-import { lockOpenRuns, openAmong } from './lock-runs.ts';
-import { saveLockedRuns } from './save-runs.ts';
+import { lockOpenRuns, openAmong, saveLockedRuns } from './lock-and-save.ts';
 
 /** Keeps waiting runs, recorded in this transaction, until maintenance is over. */
 export async function holdRuns(tx: Transaction, runIds: readonly string[]): Promise<void> {

@@ -5,7 +5,7 @@ import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { texts, uuids } from '../../postgres/sql/arrays.ts';
 import { onlyColumnOf, rowsOf } from '../../postgres/sql/rows.ts';
 import { runIsSeen } from '../scopes/in-scope.ts';
-import { presentAmong } from './lock-runs.ts';
+import { presentAmong } from './lock-and-save.ts';
 
 /** Keys of one-off runs are unique over all of them: one scope. Those of manual fires have their schedule's uid for a scope. */
 export const ONE_OFF_KEYS = '00000000-0000-0000-0000-000000000000';

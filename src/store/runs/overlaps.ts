@@ -10,8 +10,7 @@ import { writeOverlapEffects } from '../effects/insert-effects.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { queueOfLane } from '../../core/runs/run-lane.ts';
 import { type GuardedSchedule, readGuarded } from './guarded-runs.ts';
-import { lockOpenRuns } from './lock-runs.ts';
-import { type RunChange, saveLockedRuns } from './save-runs.ts';
+import { type RunChange, lockOpenRuns, saveLockedRuns } from './lock-and-save.ts';
 
 /** What became of the runs of some schedules that must not overlap. */
 export interface JudgedOverlaps {

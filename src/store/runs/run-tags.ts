@@ -6,7 +6,7 @@ import type { RunStatus } from '../../core/runs/run.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import { type InstantText, NO_SCHEDULE, onlyColumnOf, rowsOf, toInstant } from '../../postgres/sql/rows.ts';
-import { eachRange, runsInScope, runsSeen, type RunUse } from '../scopes/in-scope.ts';
+import { type RunUse, eachRange, runsInScope, runsSeen } from '../scopes/in-scope.ts';
 import { ONE_OFF_KEYS } from './idempotency-keys.ts';
 
 /** What its caller calls a one-off run. */

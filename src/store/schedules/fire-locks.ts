@@ -11,7 +11,7 @@ import {
 } from '../../postgres/sql/rows.ts';
 import { isUnlisted } from '../instances/instances.ts';
 import { noPlanning } from '../instances/installation-row.ts';
-import { isOfScope } from '../scopes/scoped-lanes.ts';
+import { isOfScope } from '../scopes/in-scope.ts';
 import { type LockedRow, type LockedSchedule, lockedSchedule } from './locked-schedule.ts';
 
 export interface DueSchedules {

@@ -8,9 +8,9 @@ import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { instants, ints, uuids } from '../../postgres/sql/arrays.ts';
 import { databaseNow, recordsOf } from '../../postgres/sql/rows.ts';
 import { OF_SCHEDULE } from '../runs/record-columns.ts';
-import { recordRuns } from '../runs/save-runs.ts';
+import { recordRuns } from '../runs/lock-and-save.ts';
 import type { TimedSchedule } from './locked-schedule.ts';
-import { isOver } from './search/status-conditions.ts';
+import { isOver } from './search/schedule-conditions.ts';
 import { deletePlannedSkips } from './skips.ts';
 
 /** What `firelock resume` reads and writes of schedules while no instance lives. */

@@ -2,14 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { type Instant, isoOrNull } from '../../core/instant.ts';
 import { isOutcomeWatched } from '../../core/schedules/outcome-watch.ts';
-import { type Definition, PRIORITY_RANK, type Schedule } from '../../core/schedules/schedule.ts';
+import { type Definition, type Schedule, PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { booleans, doubles, instants, ints, texts, uuids } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { isHeartbeat } from '../../core/timing/timing.ts';
 import { timingText } from '../../core/schedules/stored-definition.ts';
-import { deletePingKeys } from '../runs/observed/ping-keys.ts';
+import { deletePingKeys } from '../runs/observed.ts';
 import { abandonOpenRuns } from '../runs/ends/abandon-runs.ts';
-import { deleteWatches } from './watches/outcome-watches.ts';
+import { deleteWatches } from './watches.ts';
 
 type Planning = 'nextOccurrenceAt' | 'nextFireAt' | 'lastFireAt' | 'plannedThrough';
 type Identity = 'uid' | 'id' | 'version' | 'createdAt';
@@ -193,4 +193,16 @@ export async function moveOnUnderLock(
       planned_through = greatest(planned_through, ${at(write.plannedThrough)}), last_fire_at = greatest(last_fire_at, ${at(write.lastFireAt)}),
       locked_by = NULL, locked_at = NULL, error = NULL, plan_failures = 0
     WHERE uid = ${write.uid}`);
+}
+
+/** Instances that start together apply their file one after the other: until the transaction ends, the others wait. */
+export async function lockSchedulesFile(tx: Executor): Promise<void> {
+  await tx.execute(sql`-- lockSchedulesFile
+    SELECT pg_advisory_xact_lock(hashtext('firelock schedules file ' || current_schema()))`);
+}
+
+/** Fails if the transaction, and so the lock, is gone; and keeps the server from ending an idle transaction. */
+export async function keepSchedulesFileLock(tx: Executor): Promise<void> {
+  await tx.execute(sql`-- keepSchedulesFileLock
+    SELECT 1`);
 }

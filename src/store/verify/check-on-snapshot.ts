@@ -2,8 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { isStatementCancelled } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
 import { rowsOf } from '../../postgres/sql/rows.ts';
-import { type Check, SETTLED_SECONDS } from './check.ts';
-import { RUN_CHECKS, WORK_CHECKS } from './run-checks.ts';
+import { type Check, RUN_CHECKS, SETTLED_SECONDS, WORK_CHECKS } from './run-checks.ts';
 import { SCHEDULE_CHECKS } from './schedule-checks.ts';
 
 interface CheckResult {

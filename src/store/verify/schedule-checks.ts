@@ -4,7 +4,7 @@ import { laneOfConnection } from '../../core/connections/connection.ts';
 import { isAhead } from '../schedules/cursors-ahead.ts';
 import { isUidOfPrefix } from '../effects/followers.ts';
 import { noPlanning } from '../instances/installation-row.ts';
-import { type Check, RUN_NAME, newestOpen } from './check.ts';
+import { type Check, newestOpen, RUN_NAME } from './run-checks.ts';
 
 const IS_OF_CONNECTION = sql`starts_with(lane, 'http connection ')`;
 const CONNECTION_EXISTS = sql`EXISTS (SELECT FROM connections c WHERE ${laneOfConnection('')} || c.id = split_part(lane, ${BEFORE_SCOPE}, 1))`;

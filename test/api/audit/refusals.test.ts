@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRefusals } from '../../../src/api/audit/refusals.ts';
 import { openDatabase } from '../../../src/postgres/database.ts';
-import type { RefusedCall } from '../../../src/store/audit/record-audit.ts';
+import type { RefusedCall } from '../../../src/store/audit/audit-rows.ts';
 import { createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 import { until } from '../../support/until.ts';
 import { newToken, settableClock } from '../access/support.ts';

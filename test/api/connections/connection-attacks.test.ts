@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from 'vitest';
 import { openConnection } from '../../../src/core/connections/connection-secrets.ts';
 import { openDatabase } from '../../../src/postgres/database.ts';
 import { CONNECTION_ROWS } from '../../../src/store/connections/find-connections.ts';
-import { findNamed } from '../../../src/store/names/find-named.ts';
+import { findNamed } from '../../../src/store/names/named-rows.ts';
 import { SECRETS } from '../../support/secrets.ts';
 import { type Answer, faultPaths, quietApi } from '../api.ts';
 

@@ -5,7 +5,7 @@ import { openConnection } from '../../../src/core/connections/connection-secrets
 import { createKeyRing } from '../../../src/core/secrets/key-ring.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import { CONNECTION_ROWS } from '../../../src/store/connections/find-connections.ts';
-import { findNamed } from '../../../src/store/names/find-named.ts';
+import { findNamed } from '../../../src/store/names/named-rows.ts';
 import { SECRETS } from '../../support/secrets.ts';
 import { type Answer, type Api, faultPaths, quietApi, startApi } from '../api.ts';
 

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { onTestFinished, expect, test } from 'vitest';
-import { countOpenRuns } from '../../../src/store/reports/counts.ts';
+import { countOpenRuns } from '../../../src/store/reports/gauges.ts';
 import { leaveMessages } from '../../support/messages.ts';
 import { storeOfTest } from '../../support/of-test.ts';
 import { SCHEDULE, startApi } from '../api.ts';

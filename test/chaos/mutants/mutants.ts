@@ -549,7 +549,7 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'an end is deleted from the open runs in one commit, and written to history in the next',
     edits: [
       {
-        file: 'src/store/runs/save-runs.ts',
+        file: 'src/store/runs/lock-and-save.ts',
         find: '  await insertEnded(tx, ended.map(toOf));\n',
         replace:
           "  if (ended.length === 0 || ended[0]?.to.status !== 'failed') await insertEnded(tx, ended.map(toOf));\n",
@@ -563,13 +563,13 @@ export const MUTANTS: readonly Mutant[] = [
     why: 'two instances that give places at one moment each count those that were held before',
     edits: [
       {
-        file: 'src/store/limits/admit-runs.ts',
+        file: 'src/store/limits/limits.ts',
         find: 'ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`',
         replace: 'ORDER BY id`',
       },
       // Counting takes a while, so that two counts overlap as often as on a busy database.
       {
-        file: 'src/store/limits/admit-runs.ts',
+        file: 'src/store/limits/limits.ts',
         find: 'SELECT l.id, l.max_running - (',
         replace: 'SELECT l.id, l.max_running + length(pg_sleep(0.05)::text) - (',
       },

@@ -6,7 +6,7 @@ import { CANCELLABLE, RETRIABLE, decideComplete } from '../../../src/core/runs/r
 import { RUN_STATUSES } from '../../../src/core/runs/run.ts';
 import { mayBecome, STATUS_STEPS } from '../../../src/core/runs/transitions.ts';
 import type { Transaction } from '../../../src/postgres/executor.ts';
-import { recordRuns, saveLockedRuns } from '../../../src/store/runs/save-runs.ts';
+import { recordRuns, saveLockedRuns } from '../../../src/store/runs/lock-and-save.ts';
 import { runRecord } from '../../support/run-record.ts';
 
 const ROOT = join(import.meta.dirname, '../../..');
@@ -112,9 +112,9 @@ describe('a statement that gives a run a status', () => {
       .map((name) => join(folder, name)),
   );
   /** It writes whole records; that it refuses what is no step is tested above. */
-  const SAVES = 'src/store/runs/save-runs.ts';
+  const SAVES = 'src/store/runs/lock-and-save.ts';
   /** By its type, its table is one of the named things. */
-  const NAMES = 'src/store/names/find-named.ts';
+  const NAMES = 'src/store/names/named-rows.ts';
 
   test('names its step', () => {
     const faults = files

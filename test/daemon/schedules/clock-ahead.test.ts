@@ -1,7 +1,7 @@
 // @module-tag long
 import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import { countSchedulesAhead } from '../../../src/store/reports/counts.ts';
+import { countSchedulesAhead } from '../../../src/store/reports/gauges.ts';
 import {
   beatIfListed,
   declareDeadIfSilent,

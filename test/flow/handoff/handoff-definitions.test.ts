@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { NO_DEFINITION } from '../../../src/core/schedules/schedule.ts';
 import { createHandoffDefinitions } from '../../../src/flow/handoff/handoff-definitions.ts';
 import type { Database } from '../../../src/postgres/database.ts';
-import { editionKey } from '../../../src/store/schedules/load-handoffs.ts';
+import { editionKey } from '../../../src/store/schedules/schedule-versions.ts';
 import { SECRETS } from '../../support/secrets.ts';
 import { targetAt } from '../../support/targets.ts';
 

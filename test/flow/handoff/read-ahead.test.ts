@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Database } from '../../../src/postgres/database.ts';
-import { editionsDueWithin } from '../../../src/store/schedules/load-handoffs.ts';
+import { editionsDueWithin } from '../../../src/store/schedules/schedule-versions.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import type { Store, TestInstance } from '../../support/pipeline.ts';
 import type { Receiver } from '../../support/receiver.ts';

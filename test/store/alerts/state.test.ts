@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { AlertKind } from '../../../src/core/alerts/alert.ts';
 import type { Definition } from '../../../src/core/schedules/schedule.ts';
-import { findAlertLooks } from '../../../src/store/alerts/alert-looks.ts';
+import { findAlertLooks } from '../../../src/store/alerts/alert-rows.ts';
 import { applyCauses } from '../../../src/store/alerts/apply-causes.ts';
 import { settlePlainIfClaimed } from '../../../src/store/runs/ends/settle-plain.ts';
 import { applyAll } from '../../support/effects.ts';

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
-import { countOpenRuns, countSchedules } from '../../../src/store/reports/counts.ts';
-import { sampleWork } from '../../../src/store/reports/gauges.ts';
+import { countOpenRuns, countSchedules, sampleWork } from '../../../src/store/reports/gauges.ts';
 import { type Api, SCHEDULE, TARGET, startApi } from '../../api/api.ts';
 import { type MigratedDatabase, createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 import { until } from '../../support/until.ts';

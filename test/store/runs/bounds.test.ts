@@ -4,7 +4,7 @@ import type { Expect } from '../../../src/core/schedules/expect.ts';
 import { cancelRun, retryRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { claimPullRuns, takeBackIfStillLeased } from '../../../src/store/queues/pull-claims.ts';
-import { findPassedBounds, judgePassedBounds } from '../../../src/store/runs/bounds/passed-bounds.ts';
+import { findPassedBounds, judgePassedBounds } from '../../../src/store/runs/bounds.ts';
 import { claimReadyRuns } from '../../../src/store/runs/claims/claims.ts';
 import { claimOf, startHandoffsIfClaimed } from '../../../src/store/runs/claims/held-claims.ts';
 import { settleLockedRuns } from '../../../src/store/runs/ends/settle-locked.ts';

@@ -8,7 +8,7 @@ import { recordAfterRuns } from '../../../src/store/effects/after-runs.ts';
 import { lockEffects } from '../../../src/store/effects/effect-rows.ts';
 import { recordIntentsIfLocked } from '../../../src/store/runs/intents/record-intents.ts';
 import { type RecordRow, RECORD_COLUMNS, toRecord } from '../../../src/store/runs/record-columns.ts';
-import { recordRuns } from '../../../src/store/runs/save-runs.ts';
+import { recordRuns } from '../../../src/store/runs/lock-and-save.ts';
 import { lockDueSchedules } from '../../../src/store/schedules/fire-locks.ts';
 import { NOW } from '../../support/run-record.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';

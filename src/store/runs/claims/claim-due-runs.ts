@@ -3,7 +3,7 @@ import type { Executor } from '../../../postgres/executor.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
 import { onlyColumnOf, queryPrepared } from '../../../postgres/sql/rows.ts';
 import { MAY_BEGIN } from '../begin-by.ts';
-import { isPull } from '../queue-lanes.ts';
+import { isPull } from '../statement-parts.ts';
 import { type ClaimedRow, type ClaimedRun, claimedRun } from './claimed-run.ts';
 import {
   CLAIMED_COLUMNS,
@@ -47,7 +47,7 @@ interface Row extends Omit<ClaimedRow, 'id'> {
  * Takes at most so many runs that have come due since they were recorded: retries, one-off runs with a `runAt`, jittered fires. Those of a
  * lane are claimed at once if there is room for all of them, and none of the lane waits already. The others become ready: claims read
  * only ready runs, so that a claim costs the same however much is recorded for next week. Runs with a limit become ready by admission
- * instead (store/limits/admit-runs.ts).
+ * instead (store/limits/limits.ts).
  *
  * Whether a run of the lane is ready is asked as a value, in the order of its index: as an EXISTS, the server would read all ready runs to
  * answer it, where its statistics know of few. `atMost` is a literal, and so for constants only: as a parameter, the server would take

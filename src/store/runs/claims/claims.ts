@@ -5,7 +5,7 @@ import { anyUid, ints, texts, uuids } from '../../../postgres/sql/arrays.ts';
 import { onlyColumnOf, queryPrepared } from '../../../postgres/sql/rows.ts';
 import { noHandoffs } from '../../instances/installation-row.ts';
 import { MAY_BEGIN } from '../begin-by.ts';
-import { IS_TO_BEGIN } from '../bounds/bound-columns.ts';
+import { IS_TO_BEGIN } from '../bounds.ts';
 import { type ClaimedRow, type ClaimedRun, claimedRun } from './claimed-run.ts';
 
 export interface ClaimRequest {

@@ -7,8 +7,7 @@ import type { RunRecord } from '../../../core/runs/run-record.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
 import { databaseNow, preparedRecordsOf } from '../../../postgres/sql/rows.ts';
-import { lockOpenRuns, type MeetingLocks } from '../lock-runs.ts';
-import { saveLockedRuns } from '../save-runs.ts';
+import { type MeetingLocks, lockOpenRuns, saveLockedRuns } from '../lock-and-save.ts';
 
 type OfRecord =
   'id' | 'scheduleUid' | 'scheduleVersion' | 'failures' | 'firstClaimedAt' | 'workerId' | 'observed';

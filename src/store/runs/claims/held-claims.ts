@@ -4,8 +4,8 @@ import type { Claim } from '../../../core/runs/run-record.ts';
 import { anyUid, fromMs, ints, milliseconds, uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../../postgres/sql/rows.ts';
-import { BEFORE_BEGINNING, causesOfBeginnings, setBegun } from '../bounds/bound-columns.ts';
-import { isReady } from '../ready.ts';
+import { BEFORE_BEGINNING, causesOfBeginnings, setBegun } from '../bounds.ts';
+import { isReady } from '../statement-parts.ts';
 import type { ClaimedRun } from './claimed-run.ts';
 
 /** Its moment tells it from another claim of the same attempt, after a failover that lost the first. */

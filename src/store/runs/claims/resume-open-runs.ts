@@ -2,8 +2,7 @@ import { sql } from 'drizzle-orm';
 import { resumeRun } from '../../../core/runs/lost-claim.ts';
 import { databaseNow, rowsOf } from '../../../postgres/sql/rows.ts';
 import type { Transaction } from '../../../postgres/executor.ts';
-import { lockOpenRuns } from '../lock-runs.ts';
-import { saveLockedRuns } from '../save-runs.ts';
+import { lockOpenRuns, saveLockedRuns } from '../lock-and-save.ts';
 import { loadRunFacts } from './run-facts.ts';
 
 export interface PendingAfterResume {

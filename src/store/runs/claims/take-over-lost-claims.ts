@@ -7,8 +7,7 @@ import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
 import { databaseNow, recordsOf, scheduleIdOf } from '../../../postgres/sql/rows.ts';
 import { isUnlisted } from '../../instances/instances.ts';
-import { lockOpenRuns, type MeetingLocks } from '../lock-runs.ts';
-import { type RunChange, saveLockedRuns } from '../save-runs.ts';
+import { type MeetingLocks, type RunChange, lockOpenRuns, saveLockedRuns } from '../lock-and-save.ts';
 import { loadRunFacts } from './run-facts.ts';
 
 /** A lost claim: its instance is dead, does not know it, or has had it for too long. */

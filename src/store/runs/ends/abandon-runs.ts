@@ -5,8 +5,7 @@ import { endRun } from '../../../core/runs/transitions.ts';
 import { databaseNow, rowsOf } from '../../../postgres/sql/rows.ts';
 import type { Transaction } from '../../../postgres/executor.ts';
 import { writeBacklogs } from '../../backlogs/backlog-rows.ts';
-import { type MeetingLocks, lockOpenRuns } from '../lock-runs.ts';
-import { type RunChange, saveLockedRuns } from '../save-runs.ts';
+import { type MeetingLocks, type RunChange, lockOpenRuns, saveLockedRuns } from '../lock-and-save.ts';
 
 interface AbandonedRuns {
   abandoned: number;

@@ -8,8 +8,14 @@ import { TO_FALLBACK_MS } from '../../../core/alerts/notifier.ts';
 import type { Instant } from '../../../core/instant.ts';
 import { databaseNow } from '../../../postgres/sql/rows.ts';
 import type { Transaction } from '../../../postgres/executor.ts';
-import { type MeetingLocks, lockEndedRuns, lockOpenRuns, presentAmong } from '../lock-runs.ts';
-import { type RunChange, saveLockedRuns } from '../save-runs.ts';
+import {
+  type MeetingLocks,
+  type RunChange,
+  lockEndedRuns,
+  lockOpenRuns,
+  presentAmong,
+  saveLockedRuns,
+} from '../lock-and-save.ts';
 
 /** What became of a batch of outcomes, by run id. */
 export interface SettledRuns {

@@ -6,9 +6,9 @@ import { hasOpenAlert } from '../../alerts/alert-effects.ts';
 import { isFollowed } from '../../effects/followers.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { idsUnlessAll, isAmong, LOCK_LIMIT, queryPrepared } from '../../../postgres/sql/rows.ts';
-import { keepsBoundQuietly } from '../bounds/bound-columns.ts';
+import { keepsBoundQuietly } from '../bounds.ts';
 import { endedColumns } from '../record-columns.ts';
-import { stepTo } from '../step-to.ts';
+import { stepTo } from '../statement-parts.ts';
 
 /** Ordered as its index is: otherwise a table that was not analyzed since an import is read whole, to find that no schedule follows. */
 const ANY_FOLLOWER = sql`SELECT after_uid FROM schedules WHERE after_uid IS NOT NULL ORDER BY after_uid LIMIT 1`;

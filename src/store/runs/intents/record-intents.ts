@@ -12,24 +12,33 @@ import {
   queryPrepared,
   toInstant,
 } from '../../../postgres/sql/rows.ts';
-import { BOUND_COLUMNS, recordedBounds } from '../bounds/bound-columns.ts';
+import { BOUND_COLUMNS, recordedBounds } from '../bounds.ts';
 import { OVERLAPS } from '../../../core/schedules/schedule.ts';
-import { AS_OBSERVED, OBSERVED_COLUMNS, OBSERVED_VALUES, isObserved } from '../observed/observed-columns.ts';
+import {
+  AS_OBSERVED,
+  isObserved,
+  isReady,
+  OBSERVED_COLUMNS,
+  OBSERVED_VALUES,
+  stepTo,
+} from '../statement-parts.ts';
 import { EXPIRY_COLUMNS, beginBy, recordedExpiry } from '../begin-by.ts';
 import { isIdleUnderLock } from '../guarded-runs.ts';
-import { laneOfRun } from '../../scopes/scoped-lanes.ts';
-import { isReady } from '../ready.ts';
-import { stepTo } from '../step-to.ts';
-import { type Advance, type Intent, type Recorded, errorOfSkip, wasMissed } from './intent.ts';
+import { laneOfRun } from '../../scopes/in-scope.ts';
 import {
-  FIRE_COLUMNS,
-  USUAL_TRIGGER,
+  type Advance,
+  type Intent,
+  type Recorded,
   byPlace,
   columnsOf,
+  errorOfSkip,
+  FIRE_COLUMNS,
   furtherFires,
   occurrenceApart,
   plannedApart,
-} from './intent-columns.ts';
+  USUAL_TRIGGER,
+  wasMissed,
+} from './intent.ts';
 
 /**
  * Records fires and moves their schedules on, in one statement: all of a schedule or nothing of it. A lock that was lost meanwhile (a

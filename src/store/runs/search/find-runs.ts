@@ -9,7 +9,7 @@ import type { Executor } from '../../../postgres/executor.ts';
 import { uuids } from '../../../postgres/sql/arrays.ts';
 import { type PageRoom, type Sized, readInRoom, rowBytes, withinRoom } from '../../../postgres/sql/lists.ts';
 import { NO_SCHEDULE, recordsOf, rowsOf, scheduleIdOf } from '../../../postgres/sql/rows.ts';
-import { loadHandoffs, versionKey } from '../../schedules/load-handoffs.ts';
+import { loadHandoffs, versionKey } from '../../schedules/schedule-versions.ts';
 import { RECORD_COLUMNS, type RecordRow, toRecord } from '../record-columns.ts';
 import { pageOfLabelled } from './labelled-runs.ts';
 import { relatedRuns, type Shown } from './related-runs.ts';

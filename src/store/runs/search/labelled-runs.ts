@@ -9,7 +9,7 @@ import {
   isLabelled,
   labelled,
   uidsLabelled,
-} from '../../schedules/search/labelled-schedules.ts';
+} from '../../schedules/search/schedule-conditions.ts';
 import { type RunUse, namesSeen, runsInScope } from '../../scopes/in-scope.ts';
 import { tagInScope } from '../run-tags.ts';
 import { type PagePart, type ReadPage, type RunFilter, newestOfParts, pageAmongMany } from './run-pages.ts';

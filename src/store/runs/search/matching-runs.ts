@@ -2,7 +2,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import type { Scope } from '../../../core/access/scope.ts';
 import type { Executor, Transaction } from '../../../postgres/executor.ts';
 import { onlyColumnOf, recordsOf, rowsOf } from '../../../postgres/sql/rows.ts';
-import { labelled } from '../../schedules/search/labelled-schedules.ts';
+import { labelled } from '../../schedules/search/schedule-conditions.ts';
 import { namesOwned, runsInScope } from '../../scopes/in-scope.ts';
 import { fewLabelled, isItselfLabelled, labelledThemselves } from './labelled-runs.ts';
 import { newestFirst, newestOfParts, type PagePart, type RunFilter } from './run-pages.ts';
@@ -12,7 +12,7 @@ import type { OfSchedule } from '../../../core/runs/new-run.ts';
 import type { RunRecord } from '../../../core/runs/run-record.ts';
 import type { RunStatus } from '../../../core/runs/run.ts';
 import { texts, uuids } from '../../../postgres/sql/arrays.ts';
-import { lockEndedRuns, lockOpenRuns } from '../lock-runs.ts';
+import { lockEndedRuns, lockOpenRuns } from '../lock-and-save.ts';
 import { OF_SCHEDULE } from '../record-columns.ts';
 
 export interface MatchingRuns {

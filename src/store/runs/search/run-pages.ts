@@ -13,7 +13,7 @@ import type { Bound } from '../../../core/schedules/expect.ts';
 import { hasOneOfIds, texts, uuids } from '../../../postgres/sql/arrays.ts';
 import type { Executor } from '../../../postgres/executor.ts';
 import { rowsOf } from '../../../postgres/sql/rows.ts';
-import type { Labels } from '../../schedules/search/labelled-schedules.ts';
+import type { Labels } from '../../schedules/search/schedule-conditions.ts';
 import { RECORD_COLUMNS, type RunTable } from '../record-columns.ts';
 import { type ColumnsOfRuns, inBoth, newestOfSchedule } from './runs-of-schedule.ts';
 

@@ -9,7 +9,7 @@ import { texts, uuids } from '../../../postgres/sql/arrays.ts';
 import { type PageRoom, containing, readInRoom, rowBytes, withinRoom } from '../../../postgres/sql/lists.ts';
 import { onlyColumnOf, rowsOf } from '../../../postgres/sql/rows.ts';
 import { namesSeen } from '../../scopes/in-scope.ts';
-import { isApart, isOver, LATE_UIDS } from './status-conditions.ts';
+import { isApart, isOver, LATE_UIDS } from './schedule-conditions.ts';
 
 /** The status by its name in the API, from the columns of the row. */
 const status = sql<ScheduleStatus>`CASE WHEN NOT ${schedules.enabled} THEN 'paused'

@@ -17,7 +17,7 @@ import type { Executor } from '../../../../src/postgres/executor.ts';
 import { rowsOf } from '../../../../src/postgres/sql/rows.ts';
 import { createPartition } from '../../../../src/postgres/history-partitions.ts';
 import { pageOfLabelled } from '../../../../src/store/runs/search/labelled-runs.ts';
-import { type Labels, labelled } from '../../../../src/store/schedules/search/labelled-schedules.ts';
+import { type Labels, labelled } from '../../../../src/store/schedules/search/schedule-conditions.ts';
 import { listRuns } from '../../../../src/store/runs/search/find-runs.ts';
 import type { RunFilter } from '../../../../src/store/runs/search/run-pages.ts';
 import { type TestDatabase, createMigrated } from '../../../support/postgres/cluster.ts';

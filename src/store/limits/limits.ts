@@ -1,11 +1,36 @@
 import { sql } from 'drizzle-orm';
+import type { NamedRows, NamedThing } from '../names/named-rows.ts';
+import { runsInScope } from '../scopes/in-scope.ts';
 import { PRIORITY_RANK } from '../../core/schedules/schedule.ts';
 import { ints, texts } from '../../postgres/sql/arrays.ts';
 import type { Executor, Transaction } from '../../postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../postgres/sql/rows.ts';
 import { noHandoffs } from '../instances/installation-row.ts';
 import { MAY_BEGIN } from '../runs/begin-by.ts';
-import { ATTENDED_LANES, isPull, isUnattended } from '../runs/queue-lanes.ts';
+import { ATTENDED_LANES, isPull, isUnattended } from '../runs/statement-parts.ts';
+
+/** How many of its runs may be under way at once, and how they stand at this moment: those that a caller of some scope sees. */
+export interface Limit extends NamedThing {
+  description: string | null;
+  maxRunning: number;
+  /** Under way: claimed, or `running`. */
+  running: number;
+  /** Due, and not under way. */
+  waiting: number;
+}
+
+export const LIMIT_ROWS: NamedRows<Limit> = {
+  table: 'limits',
+  whole: (page, scope) => {
+    const conditions = [sql`r.limit_id = n.id`, ...runsInScope(scope, 'read')];
+    return sql`SELECT n.*, counted.*, 0 AS row_bytes FROM (${page}) AS n, LATERAL (
+      SELECT count(*) FILTER (WHERE r.status = 'running' OR r.claimed_by IS NOT NULL)::int AS running,
+        count(*) FILTER (WHERE r.status = 'pending' AND r.claimed_by IS NULL
+          AND r.due_at <= (SELECT clock_timestamp()))::int AS waiting
+      FROM runs r WHERE ${sql.join(conditions, sql` AND `)}) AS counted`;
+  },
+  columnsOf: ({ description, maxRunning }) => ({ description, max_running: maxRunning }),
+};
 
 /** A run that waits for a place of its limit, in the words of the index `runs_to_admit`. */
 const WAITS = sql`status = 'pending' AND limit_id IS NOT NULL AND admitted_at IS NULL`;
