@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { type Caller, ROLES } from '../../core/access/roles.ts';
 import type { Api } from '../deps.ts';
-import { TAGS, json, problems } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 
 export const caller = z
   .object({
@@ -18,19 +18,12 @@ export const caller = z
   .meta({ id: 'Caller' });
 
 export function addMeRoute(api: Api): void {
-  api.get(
-    '/me',
-    {
-      config: { role: 'any', scope: 'nameless' },
-      schema: {
-        operationId: 'getMe',
-        summary: 'Who the caller is to firelock, and what they may do',
-        tags: [TAGS.instances],
-        response: { 200: json('The caller', caller), ...problems(400) },
-      },
-    },
-    (request) => answerCaller(request.caller),
-  );
+  addRoute(api, {
+    ...{ route: 'GET /me', operationId: 'getMe', config: { role: 'any', scope: 'nameless' } },
+    summary: 'Who the caller is to firelock, and what they may do',
+    ...{ tags: [TAGS.instances], answers: { 200: json('The caller', caller) } },
+    handler: (request) => answerCaller(request.caller),
+  });
 }
 
 export function answerCaller({ name, role, scope }: Caller): z.output<typeof caller> {

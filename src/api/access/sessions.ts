@@ -12,7 +12,7 @@ import {
 import type { Api, ApiDeps } from '../deps.ts';
 import { Problem } from '../http/problem.ts';
 import { networkOf, remoteAddressOf } from '../http/remote-address.ts';
-import { BODY_PROBLEMS, TAGS, json, nothing, problems } from '../http/response-schemas.ts';
+import { addRoute, json, nothing, TAGS } from '../http/routes.ts';
 import { tooMany } from './access.ts';
 import { answerCaller, caller } from './me-route.ts';
 import { createRateLimit } from './rate-limit.ts';
@@ -59,20 +59,13 @@ export function addSessionRoutes(api: Api, deps: ApiDeps): void {
 const config = { role: 'any', scope: 'nameless', audits: [] } as const;
 
 function addBeginRoute(api: Api, { database, access, basePath }: ApiDeps): void {
-  api.post(
-    '/session',
-    {
-      config,
-      schema: {
-        operationId: 'beginSession',
-        summary: 'Log a browser in: from now on a cookie counts as the token of this call',
-        description:
-          'At every instance, until `DELETE /session`, until it was not used for twelve hours, or until the token is gone. Scripts of pages cannot read the cookie, and no other site makes a browser send it.',
-        tags: [TAGS.instances],
-        response: { 200: json('The caller', caller), ...problems(...BODY_PROBLEMS, 409) },
-      },
-    },
-    async (request, reply) => {
+  addRoute(api, {
+    ...{ route: 'POST /session', operationId: 'beginSession', config },
+    summary: 'Log a browser in: from now on a cookie counts as the token of this call',
+    description:
+      'At every instance, until `DELETE /session`, until it was not used for twelve hours, or until the token is gone. Scripts of pages cannot read the cookie, and no other site makes a browser send it.',
+    ...{ tags: [TAGS.instances], answers: { 200: json('The caller', caller) }, refusals: [409, 413, 415] },
+    handler: async (request, reply) => {
       const tokenHash = access.tokenHashOf(request.raw)?.toString('hex');
       if (tokenHash === undefined)
         throw new Problem(409, 'this call was made without a token, for which a session could stand');
@@ -82,28 +75,21 @@ function addBeginRoute(api: Api, { database, access, basePath }: ApiDeps): void 
       reply.header('set-cookie', cookieText(id, { isSecure, basePath }));
       return answerCaller(request.caller);
     },
-  );
+  });
 }
 
 function addEndRoute(api: Api, { database, basePath }: ApiDeps): void {
-  api.delete(
-    '/session',
-    {
-      config,
-      schema: {
-        operationId: 'endSession',
-        summary: 'Log a browser out, at every instance',
-        tags: [TAGS.instances],
-        response: { 204: nothing('It has no session any more'), ...problems(400) },
-      },
-    },
-    async ({ raw }, reply: FastifyReply) => {
+  addRoute(api, {
+    ...{ route: 'DELETE /session', operationId: 'endSession', config },
+    summary: 'Log a browser out, at every instance',
+    ...{ tags: [TAGS.instances], answers: { 204: nothing('It has no session any more') } },
+    handler: async ({ raw }, reply: FastifyReply) => {
       const idHash = sentHash(raw);
       if (idHash !== null) await database.run((db) => endSession(db, idHash));
       reply.header('set-cookie', cookieText('', { isSecure: false, basePath }));
       return reply.code(204).send(null);
     },
-  );
+  });
 }
 
 /** The browser says where its page comes from, and a proxy how it was asked. */

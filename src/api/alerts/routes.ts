@@ -5,7 +5,7 @@ import type { Api, ApiDeps } from '../deps.ts';
 import { answeredInstant, scheduleIdText } from '../http/common-schemas.ts';
 import { queryBoolean } from '../http/query-schemas.ts';
 import { alertCursor, limitQuery, pageOf, pageSchema } from '../http/pages.ts';
-import { json, problems, TAGS } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 import { answersOf } from '../http/stored-answers.ts';
 import { runStatus } from '../http/word-schemas.ts';
 
@@ -33,24 +33,17 @@ const alertPage = pageSchema(answeredAlert);
 const answered = answersOf(answeredAlert);
 
 export function addAlertRoute(api: Api, { database }: ApiDeps): void {
-  api.get(
-    '/alerts',
-    {
-      config: { role: 'viewer', scope: 'itself' },
-      schema: {
-        operationId: 'listAlerts',
-        summary: 'Episodes: what is wrong with schedules, and what was; newest first',
-        description:
-          'An episode is open for each schedule and kind, from what breaks it until what heals it. Episodes that are over are kept as long as history.',
-        tags: [TAGS.alerts],
-        querystring: alertsQuery,
-        response: { 200: json('A page of episodes', alertPage), ...problems(400) },
-      },
-    },
-    async ({ query: { open = false, scheduleId, limit, cursor }, caller: { scope } }) => {
+  addRoute(api, {
+    ...{ route: 'GET /alerts', operationId: 'listAlerts', config: { role: 'viewer', scope: 'itself' } },
+    summary: 'Episodes: what is wrong with schedules, and what was; newest first',
+    description:
+      'An episode is open for each schedule and kind, from what breaks it until what heals it. Episodes that are over are kept as long as history.',
+    ...{ tags: [TAGS.alerts], querystring: alertsQuery },
+    answers: { 200: json('A page of episodes', alertPage) },
+    handler: async ({ query: { open = false, scheduleId, limit, cursor }, caller: { scope } }) => {
       const filter = { scope, open, scheduleId, after: cursor?.after, limit: limit + 1 };
       const rows = await database.run((db) => listAlerts(db, filter));
       return pageOf({ rows, limit }, answered, ({ id }) => ({ after: id }));
     },
-  );
+  });
 }

@@ -3,7 +3,7 @@ import { listAudit } from '../../store/audit/audit-rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { auditCursor, limitQuery, pageOf, pageSchema } from '../http/pages.ts';
 import { emptyPeriod } from '../http/also-checks.ts';
-import { json, problems, TAGS } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 import { ROLES } from '../../core/access/roles.ts';
 import { AUDIT_ACTIONS } from '../../core/audit.ts';
 import { answeredInstant, queryInstant, scheduleIdText, text, wordList } from '../http/common-schemas.ts';
@@ -47,21 +47,15 @@ const auditPage = pageSchema(auditEntry);
 const answered = answersOf(auditEntry);
 
 export function addAuditRoute(api: Api, { database }: ApiDeps): void {
-  api.get(
-    '/audit',
-    {
-      config: { role: 'operator', scope: 'itself', pace: 'slow', alsoCheck: emptyPeriod },
-      schema: {
-        operationId: 'listAudit',
-        summary: 'What callers changed, and what they were refused; newest first',
-        description:
-          '`from` and `to` mean `at`. A call that changes nothing has no entry. What firelock does by itself is in `/versions`. A caller with a scope reads what is about names that it sees; of calls about many things, and of refused ones, those of callers whose scope is within its own.',
-        tags: [TAGS.instances],
-        querystring: auditQuery,
-        response: { 200: json('A page of entries', auditPage), ...problems(400) },
-      },
-    },
-    async ({
+  addRoute(api, {
+    ...{ route: 'GET /audit', operationId: 'listAudit' },
+    config: { role: 'operator', scope: 'itself', pace: 'slow', alsoCheck: emptyPeriod },
+    summary: 'What callers changed, and what they were refused; newest first',
+    description:
+      '`from` and `to` mean `at`. A call that changes nothing has no entry. What firelock does by itself is in `/versions`. A caller with a scope reads what is about names that it sees; of calls about many things, and of refused ones, those of callers whose scope is within its own.',
+    ...{ tags: [TAGS.instances], querystring: auditQuery },
+    answers: { 200: json('A page of entries', auditPage) },
+    handler: async ({
       query: { by, action: actions, scheduleId, from, to, limit, cursor: after },
       caller: { scope },
     }) => {
@@ -69,5 +63,5 @@ export function addAuditRoute(api: Api, { database }: ApiDeps): void {
       const rows = await database.run((db) => listAudit(db, filter));
       return pageOf({ rows, limit }, answered, ({ at, id }) => ({ at, id }));
     },
-  );
+  });
 }

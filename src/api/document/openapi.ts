@@ -7,7 +7,7 @@ import { finishDocument } from './document.ts';
 import type { RoleNeeded } from '../../core/access/roles.ts';
 import { stringify } from '../http/json/raw-json.ts';
 import { type PackedFile, pack, sendPacked } from '../http/packed-file.ts';
-import { TAGS, problems } from '../http/response-schemas.ts';
+import { problems, TAGS } from '../http/routes.ts';
 
 declare module 'fastify' {
   interface FastifySchema {

@@ -7,7 +7,7 @@ import { readInstallation } from '../../store/instances/installation-row.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { answeredInstant, instant } from '../http/common-schemas.ts';
 import { Problem } from '../http/problem.ts';
-import { BODY_PROBLEMS, json, problems, TAGS } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 import { answersOf } from '../http/stored-answers.ts';
 
 declare module 'fastify' {
@@ -85,18 +85,12 @@ export const tookOverAnswer = takeOverAnswer
 const tags = [TAGS.instances];
 
 export function addObservingRoute(api: Api, { database, installation }: ApiDeps): void {
-  api.get(
-    '/observing',
-    {
-      config: { role: 'viewer', scope: 'nameless' },
-      schema: {
-        operationId: 'getObserving',
-        summary: 'Whether this instance only observes, and why',
-        tags,
-        response: { 200: json('As it is now', observingAnswer), ...problems(400) },
-      },
-    },
-    async ({ caller: { scope } }): Promise<z.output<typeof observingAnswer>> => {
+  addRoute(api, {
+    ...{ route: 'GET /observing', operationId: 'getObserving' },
+    config: { role: 'viewer', scope: 'nameless' },
+    summary: 'Whether this instance only observes, and why',
+    ...{ tags, answers: { 200: json('As it is now', observingAnswer) } },
+    handler: async ({ caller: { scope } }): Promise<z.output<typeof observingAnswer>> => {
       const { tookOver } = await database.run(readInstallation);
       const { mode, because, since, reason, isReadOnly: readOnly } = installation();
       const said = { observing: true, because, since: isoOrNull(since), reason, readOnly };
@@ -106,36 +100,31 @@ export function addObservingRoute(api: Api, { database, installation }: ApiDeps)
         tookOver: tookOver && answeredTakeOver({ ...tookOver, by: scope === null ? tookOver.by : null }),
       };
     },
-  );
+  });
 }
 
 const WORKING = { observing: false, because: null, since: null, reason: null, readOnly: false };
 
 export function addTakeOverRoute(api: Api, { takeOver }: ApiDeps): void {
-  api.post(
-    '/take-over',
-    {
-      config: {
-        ...{ role: 'admin', scope: 'unscoped', pace: 'slow', alsoObserving: true },
-        audits: ['installation.take-over'],
-      },
-      schema: {
-        operationId: 'takeOver',
-        summary: 'Take over from another installation: fire what was due from a moment on',
-        description:
-          'Refused while an instance works on this database, by its heartbeats, and while the database is read only.',
-        tags,
-        body: z.strictObject({
-          since: instant.meta({ description: 'In the past. What was due before is skipped.' }),
-        }),
-        response: { 200: json('What was done', tookOverAnswer), ...problems(...BODY_PROBLEMS, 409) },
-      },
+  addRoute(api, {
+    ...{ route: 'POST /take-over', operationId: 'takeOver' },
+    config: {
+      ...{ role: 'admin', scope: 'unscoped', pace: 'slow', alsoObserving: true },
+      audits: ['installation.take-over'],
     },
-    async ({ body: { since }, caller }) => {
+    summary: 'Take over from another installation: fire what was due from a moment on',
+    description:
+      'Refused while an instance works on this database, by its heartbeats, and while the database is read only.',
+    tags,
+    body: z.strictObject({
+      since: instant.meta({ description: 'In the past. What was due before is skipped.' }),
+    }),
+    ...{ answers: { 200: json('What was done', tookOverAnswer) }, refusals: [409] },
+    handler: async ({ body: { since }, caller }) => {
       const { observesOn, ...done } = await takeOver(since, caller);
       return { ...answered(done), observesOn };
     },
-  );
+  });
 }
 
 function answered({ tookOver, resumed }: TookOver): Omit<z.output<typeof tookOverAnswer>, 'observesOn'> {

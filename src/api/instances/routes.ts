@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { listInstances } from '../../store/instances/instances.ts';
 import type { Api, ApiDeps } from '../deps.ts';
-import { json, problems, TAGS } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 import { answeredInstant } from '../http/common-schemas.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { checkOnSnapshot, VERIFY_LIMIT_MS } from '../../store/verify/check-on-snapshot.ts';
@@ -33,22 +33,16 @@ export const instanceList = z.object({ items: z.array(instance) });
 const answered = answersOf(instance);
 
 export function addInstanceRoutes(api: Api, { database }: ApiDeps): void {
-  api.get(
-    '/instances',
-    {
-      config: { role: 'viewer', scope: 'unscoped' },
-      schema: {
-        operationId: 'listInstances',
-        summary: 'The daemon processes, newest first; the dead stay listed for a day',
-        tags: [TAGS.instances],
-        response: { 200: json('All instances', instanceList), ...problems(400) },
-      },
-    },
-    async (): Promise<z.output<typeof instanceList>> => {
+  addRoute(api, {
+    ...{ route: 'GET /instances', operationId: 'listInstances' },
+    config: { role: 'viewer', scope: 'unscoped' },
+    summary: 'The daemon processes, newest first; the dead stay listed for a day',
+    ...{ tags: [TAGS.instances], answers: { 200: json('All instances', instanceList) } },
+    handler: async (): Promise<z.output<typeof instanceList>> => {
       const listed = await database.run((db) => listInstances(db));
       return { items: listed.map(answered) };
     },
-  );
+  });
 }
 
 export const verification = z
@@ -67,26 +61,20 @@ export const verification = z
   .meta({ id: 'Verification' });
 
 export function addVerifyRoute(api: Api, { database }: ApiDeps): void {
-  api.get(
-    '/verify',
-    {
-      config: { role: 'operator', scope: 'unscoped', pace: 'slow' },
-      schema: {
-        operationId: 'verify',
-        summary: 'Check on the live database what must always hold',
-        description:
-          'One snapshot, read only. All schedules and open runs are looked at, and of ended runs the newest 100,000. ' +
-          'Takes 30 seconds at most. Soon after an outage it may name work that is being made up for.',
-        tags: [TAGS.instances],
-        response: { 200: json('What was found', verification), ...problems(400) },
-      },
-    },
-    async (): Promise<z.output<typeof verification>> => {
+  addRoute(api, {
+    ...{ route: 'GET /verify', operationId: 'verify' },
+    config: { role: 'operator', scope: 'unscoped', pace: 'slow' },
+    summary: 'Check on the live database what must always hold',
+    description:
+      'One snapshot, read only. All schedules and open runs are looked at, and of ended runs the newest 100,000. ' +
+      'Takes 30 seconds at most. Soon after an outage it may name work that is being made up for.',
+    ...{ tags: [TAGS.instances], answers: { 200: json('What was found', verification) } },
+    handler: async (): Promise<z.output<typeof verification>> => {
       const checks = await database.transaction(
         (tx) => checkOnSnapshot(tx, () => systemClock.monotonic()),
         VERIFY_LIMIT_MS,
       );
       return { ok: checks.every(({ complete, violations }) => complete && violations === 0), checks };
     },
-  );
+  });
 }

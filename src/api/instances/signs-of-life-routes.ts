@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import { z } from 'zod';
 import type { Api, ApiDeps } from '../deps.ts';
-import { TAGS, json } from '../http/response-schemas.ts';
+import { json, TAGS } from '../http/routes.ts';
 
 const readiness = z
   .object({

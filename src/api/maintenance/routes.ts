@@ -6,7 +6,7 @@ import { readInstallation } from '../../store/instances/installation-row.ts';
 import { auditorFor } from '../../store/audit/audit-rows.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { invalid } from '../http/problem.ts';
-import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 import { NOT_GIVEN, where } from '../document/kinds.ts';
 import { answeredInstant, instant, text } from '../http/common-schemas.ts';
 
@@ -55,33 +55,21 @@ export const maintenanceAnswer = z
 const tags = [TAGS.instances];
 
 export function addMaintenanceRoutes(api: Api, { database, learnInstallation }: ApiDeps): void {
-  api.get(
-    '/maintenance',
-    {
-      config: { role: 'viewer', scope: 'nameless' },
-      schema: {
-        operationId: 'getMaintenance',
-        summary: 'Whether maintenance is on, for all instances',
-        tags,
-        response: { 200: json('As it is now', maintenanceAnswer), ...problems(400) },
-      },
-    },
-    async () => answer(await database.run(readInstallation)),
-  );
-  api.post(
-    '/maintenance',
-    {
-      config: { role: 'admin', scope: 'unscoped', audits: ['maintenance.on', 'maintenance.off'] },
-      schema: {
-        operationId: 'setMaintenance',
-        summary:
-          'Begin maintenance, replace what was said of it, or end it; in force on all instances within 5 s',
-        tags,
-        body: maintenanceInput,
-        response: { 200: json('As it is now', maintenanceAnswer), ...problems(...BODY_PROBLEMS, 422) },
-      },
-    },
-    async ({ body: { on, until, reason, dispatch }, caller }) => {
+  addRoute(api, {
+    ...{ route: 'GET /maintenance', operationId: 'getMaintenance' },
+    config: { role: 'viewer', scope: 'nameless' },
+    summary: 'Whether maintenance is on, for all instances',
+    ...{ tags, answers: { 200: json('As it is now', maintenanceAnswer) } },
+    handler: async () => answer(await database.run(readInstallation)),
+  });
+  addRoute(api, {
+    ...{ route: 'POST /maintenance', operationId: 'setMaintenance' },
+    config: { role: 'admin', scope: 'unscoped', audits: ['maintenance.on', 'maintenance.off'] },
+    summary:
+      'Begin maintenance, replace what was said of it, or end it; in force on all instances within 5 s',
+    ...{ tags, body: maintenanceInput, answers: { 200: json('As it is now', maintenanceAnswer) } },
+    refusals: [422],
+    handler: async ({ body: { on, until, reason, dispatch }, caller }) => {
       const auditor = auditorFor(caller);
       const mode = dispatch === 'hold' ? 'holds' : 'plansNothing';
       const begun = on ? await startMaintenance(database, { mode, until, reason }, auditor) : null;
@@ -90,7 +78,7 @@ export function addMaintenanceRoutes(api: Api, { database, learnInstallation }: 
       learnInstallation();
       return begun ? answer(begun) : OFF;
     },
-  );
+  });
 }
 
 const OFF = { on: false, reason: null, until: null, dispatch: 'continue', since: null } as const;

@@ -17,7 +17,7 @@ import { idOfAnother, unexpectedBody } from '../http/also-checks.ts';
 import { pageOf, pageSchema, limitQuery, scheduleCursor } from '../http/pages.ts';
 import { checkPreconditions, etagOf, ifMatchHeader, preconditionHeaders } from '../http/preconditions.ts';
 import { noSuch } from '../http/problem.ts';
-import { BODY_PROBLEMS, TAGS, json, nothing, problems } from '../http/response-schemas.ts';
+import { addRoute, json, nothing, TAGS } from '../http/routes.ts';
 import type { NamedNoun } from '../../core/events.ts';
 import { text } from '../http/common-schemas.ts';
 
@@ -72,25 +72,17 @@ function addListRoute<Thing extends NamedThing & Content, Content, Input>(
   { database }: ApiDeps,
   { Noun, list, kind, tags, answered, answer }: Added<Thing, Content, Input>,
 ): void {
-  api.get(
-    `/${list}`,
-    {
-      config: { role: 'viewer', scope: 'itself' },
-      schema: {
-        operationId: `list${Noun}s`,
-        summary: `List ${list}, by id`,
-        tags,
-        querystring: namedQuery,
-        response: { 200: json(`A page of ${list}`, pageSchema(answered)), ...problems(400) },
-      },
-    },
-    async ({ query: { q, limit, cursor }, caller: { scope } }) => {
+  addRoute(api, {
+    ...{ route: `GET /${list}`, operationId: `list${Noun}s`, config: { role: 'viewer', scope: 'itself' } },
+    summary: `List ${list}, by id`,
+    ...{ tags, querystring: namedQuery, answers: { 200: json(`A page of ${list}`, pageSchema(answered)) } },
+    handler: async ({ query: { q, limit, cursor }, caller: { scope } }) => {
       const room = pageRoom();
       const filter = { scope, text: q, after: cursor?.after, limit: limit + 1, room };
       const rows = await database.run((db) => listNamed(db, kind.rows, filter));
       return pageOf({ rows, limit, room }, answer, (last) => ({ after: last.id }));
     },
-  );
+  });
 }
 
 function addGetRoute<Thing extends NamedThing & Content, Content, Input>(
@@ -98,24 +90,17 @@ function addGetRoute<Thing extends NamedThing & Content, Content, Input>(
   { database }: ApiDeps,
   { noun, Noun, list, kind, params, tags, answered, answer, summaries }: Added<Thing, Content, Input>,
 ): void {
-  api.get(
-    `/${list}/:id`,
-    {
-      config: { role: 'viewer', scope: { name: noun } },
-      schema: {
-        operationId: `get${Noun}`,
-        summary: summaries.get,
-        tags,
-        params,
-        response: { 200: json(`The ${noun}`, answered), ...problems(400, 404) },
-      },
-    },
-    async ({ params: { id }, caller: { scope } }, reply) => {
+  addRoute(api, {
+    ...{ route: `GET /${list}/:id`, operationId: `get${Noun}` },
+    config: { role: 'viewer', scope: { name: noun } },
+    summary: summaries.get,
+    ...{ tags, params, answers: { 200: json(`The ${noun}`, answered) }, refusals: [404] },
+    handler: async ({ params: { id }, caller: { scope } }, reply) => {
       const found = await database.run((db) => findNamed(db, kind.rows, { id, scope }));
       if (!found) throw noSuch(`${noun} ${id}`);
       return reply.header('ETag', etagOf(found)).send(answer(found));
     },
-  );
+  });
 }
 
 function addPutRoute<Thing extends NamedThing & Content, Content, Input>(
@@ -124,25 +109,17 @@ function addPutRoute<Thing extends NamedThing & Content, Content, Input>(
   added: Added<Thing, Content, Input>,
 ): void {
   const { noun, Noun, list, kind, params, tags, input, answered, answer, resolve, summaries } = added;
-  api.put(
-    `/${list}/:id`,
-    {
-      config: { role: 'admin', scope: { name: noun }, audits: [`${noun}.put`], alsoCheck: idOfAnother },
-      schema: {
-        operationId: `put${Noun}`,
-        summary: summaries.put,
-        tags,
-        params,
-        headers: preconditionHeaders,
-        body: input,
-        response: {
-          200: json('Replaced, or as it was: then its version stays', answered),
-          201: json('Created', answered),
-          ...problems(...BODY_PROBLEMS, 404, 412, ...added.refusals),
-        },
-      },
+  addRoute(api, {
+    ...{ route: `PUT /${list}/:id`, operationId: `put${Noun}` },
+    config: { role: 'admin', scope: { name: noun }, audits: [`${noun}.put`], alsoCheck: idOfAnother },
+    summary: summaries.put,
+    ...{ tags, params, headers: preconditionHeaders, body: input },
+    answers: {
+      200: json('Replaced, or as it was: then its version stays', answered),
+      201: json('Created', answered),
     },
-    async ({ params: { id }, headers, body, caller }, reply) => {
+    refusals: [404, 412, ...added.refusals],
+    handler: async ({ params: { id }, headers, body, caller }, reply) => {
       const { thing, change } = await putNamed(audited(deps, { caller }), kind, id, (current, uid) => {
         checkPreconditions(`${noun} ${id}`, headers, current);
         return resolve(body as Input, { current, uid, scope: caller.scope, deps });
@@ -150,7 +127,7 @@ function addPutRoute<Thing extends NamedThing & Content, Content, Input>(
       if (change === 'created') void reply.code(201).header('Location', `/api/v1/${list}/${id}`);
       return reply.header('ETag', etagOf(thing)).send(answer(thing));
     },
-  );
+  });
 }
 
 function addDryRunRoute<Thing extends NamedThing & Content, Content, Input>(
@@ -158,29 +135,20 @@ function addDryRunRoute<Thing extends NamedThing & Content, Content, Input>(
   deps: ApiDeps,
   { noun, Noun, list, kind, params, tags, input, answer, resolve, refusals }: Added<Thing, Content, Input>,
 ): void {
-  api.post(
-    `/${list}/:id/dry-run`,
-    {
-      config: { role: 'admin', scope: { name: noun }, audits: [], alsoCheck: idOfAnother },
-      schema: {
-        operationId: `try${Noun}`,
-        summary: 'What PUT would change; changes nothing',
-        tags,
-        params,
-        body: input,
-        response: {
-          200: json(`What PUT would make of the ${noun}`, namedDiff(noun, Noun, params.shape.id)),
-          ...problems(...BODY_PROBLEMS, 404, ...refusals),
-        },
-      },
-    },
-    async ({ params: { id }, body, caller: { scope } }) => {
+  addRoute(api, {
+    ...{ route: `POST /${list}/:id/dry-run`, operationId: `try${Noun}` },
+    config: { role: 'admin', scope: { name: noun }, audits: [], alsoCheck: idOfAnother },
+    summary: 'What PUT would change; changes nothing',
+    ...{ tags, params, body: input },
+    answers: { 200: json(`What PUT would make of the ${noun}`, namedDiff(noun, Noun, params.shape.id)) },
+    refusals: [404, ...refusals],
+    handler: async ({ params: { id }, body, caller: { scope } }) => {
       const put = await tryToPutNamed({ ...deps, scope }, kind, id, (current, uid) =>
         resolve(body as Input, { current, uid, scope, deps }),
       );
       return { id, change: put.change, fields: changesIn(put, answer) };
     },
-  );
+  });
 }
 
 function addDeleteRoute<Thing extends NamedThing & Content, Content, Input>(
@@ -188,27 +156,20 @@ function addDeleteRoute<Thing extends NamedThing & Content, Content, Input>(
   deps: ApiDeps,
   { noun, Noun, list, kind, params, tags, summaries }: Added<Thing, Content, Input>,
 ): void {
-  api.delete(
-    `/${list}/:id`,
-    {
-      config: { role: 'admin', scope: { name: noun }, audits: [`${noun}.delete`], alsoCheck: unexpectedBody },
-      schema: {
-        operationId: `delete${Noun}`,
-        summary: summaries.delete,
-        tags,
-        params,
-        headers: ifMatchHeader,
-        response: { 204: nothing('Deleted'), ...problems(400, 404, 409, 412) },
-      },
-    },
-    async ({ params: { id }, headers: { 'if-match': match }, caller }, reply) => {
+  addRoute(api, {
+    ...{ route: `DELETE /${list}/:id`, operationId: `delete${Noun}` },
+    config: { role: 'admin', scope: { name: noun }, audits: [`${noun}.delete`], alsoCheck: unexpectedBody },
+    summary: summaries.delete,
+    ...{ tags, params, headers: ifMatchHeader, answers: { 204: nothing('Deleted') } },
+    refusals: [404, 409, 412],
+    handler: async ({ params: { id }, headers: { 'if-match': match }, caller }, reply) => {
       const removed = await removeNamed(audited(deps, { caller }), kind, id, (current) =>
         checkPreconditions(`${noun} ${id}`, { 'if-match': match }, current),
       );
       if (!removed) throw noSuch(`${noun} ${id}`);
       return reply.code(204).send(null);
     },
-  );
+  });
 }
 
 /** Of a secret value that changes, both sides are masked. */

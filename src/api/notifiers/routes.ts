@@ -7,7 +7,7 @@ import type { Api, ApiDeps } from '../deps.ts';
 import { unexpectedBody } from '../http/also-checks.ts';
 import { notifierIdText } from '../http/common-schemas.ts';
 import { type Fault, invalid, noSuch, unavailable } from '../http/problem.ts';
-import { json, problems, TAGS } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 import { addNamedRoutes, type Resolving } from '../named/named-routes.ts';
 import { answerRun } from '../runs/answers.ts';
 import { run } from '../runs/schemas.ts';
@@ -35,24 +35,18 @@ export function addNotifierRoutes(api: Api, deps: ApiDeps): void {
 }
 
 function addTestRoute(api: Api, deps: ApiDeps): void {
-  api.post(
-    '/notifiers/:id/test',
-    {
-      config: {
-        role: 'admin',
-        scope: { name: 'notifier' },
-        audits: ['notifier.test'],
-        alsoCheck: unexpectedBody,
-      },
-      schema: {
-        operationId: 'testNotifier',
-        summary: 'Send a message of the event `test` at once; the run says what became of it',
-        tags: [TAGS.notifiers],
-        params: z.strictObject({ id: notifierIdText }),
-        response: { 202: json('The run of the message', run), ...problems(400, 404) },
-      },
+  addRoute(api, {
+    ...{ route: 'POST /notifiers/:id/test', operationId: 'testNotifier' },
+    config: {
+      role: 'admin',
+      scope: { name: 'notifier' },
+      audits: ['notifier.test'],
+      alsoCheck: unexpectedBody,
     },
-    async ({ params: { id }, caller }, reply) => {
+    summary: 'Send a message of the event `test` at once; the run says what became of it',
+    ...{ tags: [TAGS.notifiers], params: z.strictObject({ id: notifierIdText }) },
+    ...{ answers: { 202: json('The run of the message', run) }, refusals: [404] },
+    handler: async ({ params: { id }, caller }, reply) => {
       const tested = await testNotifier(audited(deps, { caller }), id);
       if (tested === null) throw noSuch(`notifier ${id}`);
       if ('waitMs' in tested)
@@ -63,7 +57,7 @@ function addTestRoute(api: Api, deps: ApiDeps): void {
         throw unavailable('the message was recorded, and cannot be found; list the runs of the notifier');
       return reply.code(202).header('Location', `/api/v1/runs/${runId}`).send(answerRun(stored));
     },
-  );
+  });
 }
 
 const answered = answersOf(notifier);

@@ -7,7 +7,7 @@ import type { Api, ApiDeps } from '../deps.ts';
 import { encodeCursor, foreignCursor, loadCursor } from '../http/pages.ts';
 import { LATER_THAN_FROM, emptyPeriod } from '../http/also-checks.ts';
 import { invalid } from '../http/problem.ts';
-import { TAGS, json, problems } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 import { queryInstant } from '../http/common-schemas.ts';
 import { queryInteger } from '../http/query-schemas.ts';
 import { type CountedLoad, countAll, countPage } from './count-load.ts';
@@ -39,19 +39,17 @@ const loadQuery = z.strictObject({
 });
 
 export function addLoadRoute(api: Api, { database }: ApiDeps): void {
-  api.get(
-    '/load',
-    {
-      config: { role: 'viewer', scope: 'itself', pace: 'slow', alsoCheck: emptyPeriod },
-      schema: {
-        operationId: 'getLoad',
-        summary: 'How many fires of all enabled schedules are due when, as they are defined now',
-        tags: [TAGS.times],
-        querystring: loadQuery,
-        response: { 200: json('The load', load), ...problems(400, 422) },
-      },
-    },
-    async ({ query: { from, to, bucketSeconds, top = 0, maxSchedules, cursor }, caller, socket }) => {
+  addRoute(api, {
+    ...{ route: 'GET /load', operationId: 'getLoad' },
+    config: { role: 'viewer', scope: 'itself', pace: 'slow', alsoCheck: emptyPeriod },
+    summary: 'How many fires of all enabled schedules are due when, as they are defined now',
+    ...{ tags: [TAGS.times], querystring: loadQuery, answers: { 200: json('The load', load) } },
+    refusals: [422],
+    handler: async ({
+      query: { from, to, bucketSeconds, top = 0, maxSchedules, cursor },
+      caller,
+      socket,
+    }) => {
       const { scope } = caller;
       const begin = from ?? (await database.run(databaseNow));
       const period = periodOf(begin, to, bucketSeconds * 1000);
@@ -66,7 +64,7 @@ export function addLoadRoute(api: Api, { database }: ApiDeps): void {
         ...(isPage && { nextCursor: next === null ? null : cursorOf(next, scope) }),
       };
     },
-  );
+  });
 }
 
 type LoadCursor = z.output<typeof loadCursor>;

@@ -31,7 +31,7 @@ import {
   unknownCalendars,
 } from '../schedules/fire-faults.ts';
 import { asUnplannable, invalid, noSuch } from '../http/problem.ts';
-import { BODY_PROBLEMS, json, problems, TAGS } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 import { explainMonth, MONTH_REACH_MS } from './explain-month.ts';
 import { scheduleIdParams } from '../http/common-schemas.ts';
 import { ASSUMED_ID, previewedTimes, previewInput, upcomingQuery, upcomingTimes } from './preview-schemas.ts';
@@ -44,21 +44,13 @@ export function addPreviewRoutes(api: Api, deps: ApiDeps): void {
 }
 
 function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
-  api.get(
-    '/schedules/:id/upcoming',
-    {
-      config: { role: 'viewer', scope: { name: 'schedule' } },
-      schema: {
-        operationId: 'listUpcomingFires',
-        summary:
-          'When a schedule fires next, paused or not: strictly after `from`, or the fires still to come',
-        tags,
-        params: scheduleIdParams,
-        querystring: upcomingQuery,
-        response: { 200: json('Fire times', upcomingTimes), ...problems(400, 404, 409) },
-      },
-    },
-    async ({ params: { id }, query: { count, from } }) => {
+  addRoute(api, {
+    ...{ route: 'GET /schedules/:id/upcoming', operationId: 'listUpcomingFires' },
+    config: { role: 'viewer', scope: { name: 'schedule' } },
+    summary: 'When a schedule fires next, paused or not: strictly after `from`, or the fires still to come',
+    ...{ tags, params: scheduleIdParams, querystring: upcomingQuery },
+    ...{ answers: { 200: json('Fire times', upcomingTimes) }, refusals: [404, 409] },
+    handler: async ({ params: { id }, query: { count, from } }) => {
       const { found, now, calendars, ending, skips } = await database.run((db) => findUpcoming(db, id, from));
       if (!found) throw noSuch(`schedule ${id}`);
       const { definition, createdAt, nextOccurrenceAt: delayed } = found;
@@ -81,7 +73,7 @@ function addUpcomingRoute(api: Api, { database }: ApiDeps): void {
         throw asUnplannable(id, error);
       }
     },
-  );
+  });
 }
 
 function warningOf({ id: calendar, validUntil }: EndingCalendar) {
@@ -105,19 +97,12 @@ async function findUpcoming(db: Executor, id: string, from: Instant | undefined)
 }
 
 function addPreviewRoute(api: Api, { database }: ApiDeps): void {
-  api.post(
-    '/preview',
-    {
-      config: { role: 'viewer', scope: 'itself', audits: [] },
-      schema: {
-        operationId: 'previewFires',
-        summary: 'When an expression or an interval would fire, strictly after `from`',
-        tags,
-        body: previewInput,
-        response: { 200: json('Fire times', previewedTimes), ...problems(...BODY_PROBLEMS, 422) },
-      },
-    },
-    async ({ body: { from, count, id, ...given }, caller: { scope } }) => {
+  addRoute(api, {
+    ...{ route: 'POST /preview', operationId: 'previewFires' },
+    config: { role: 'viewer', scope: 'itself', audits: [] },
+    summary: 'When an expression or an interval would fire, strictly after `from`',
+    ...{ tags, body: previewInput, answers: { 200: json('Fire times', previewedTimes) }, refusals: [422] },
+    handler: async ({ body: { from, count, id, ...given }, caller: { scope } }) => {
       const { cron } = given;
       const timing = { ...DEFAULT_TIMING, ...given, at: null, after: null };
       const { after, calendars } = await beginningOf(database, timing, { from: from ?? null, scope });
@@ -138,7 +123,7 @@ function addPreviewRoute(api: Api, { database }: ApiDeps): void {
         ...(isOfNobody ? { assumes: ASSUMED_ID } : {}),
       };
     },
-  );
+  });
 }
 
 /** @throws Problem 422 if it names a calendar that does not exist, or that the scope does not show */

@@ -11,7 +11,7 @@ import { type OccurrencePage, readOccurrencePage } from './occurrence-page.ts';
 import { cursorIn, encodeCursor, limitQuery, occurrenceCursor } from '../http/pages.ts';
 import { emptyPeriod } from '../http/also-checks.ts';
 import { noSuch } from '../http/problem.ts';
-import { json, problems, TAGS } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 import { queryInstant, scheduleIdParams } from '../http/common-schemas.ts';
 import { occurrencePage as pageSchema } from './schemas.ts';
 
@@ -25,20 +25,13 @@ const occurrencesQuery = z.strictObject({
 });
 
 export function addOccurrencesRoute(api: Api, { database, retentionDays }: ApiDeps): void {
-  api.get(
-    '/schedules/:id/occurrences',
-    {
-      config: { role: 'viewer', scope: { name: 'schedule' }, pace: 'slow', alsoCheck: emptyPeriod },
-      schema: {
-        operationId: 'listOccurrences',
-        summary: 'Every moment at which a schedule was to fire, and what became of it; also of a deleted one',
-        tags: [TAGS.times],
-        params: scheduleIdParams,
-        querystring: occurrencesQuery,
-        response: { 200: json('A page of occurrences, by time', pageSchema), ...problems(400, 404, 409) },
-      },
-    },
-    async ({ params: { id }, query: { limit, cursor, ...period } }) => {
+  addRoute(api, {
+    ...{ route: 'GET /schedules/:id/occurrences', operationId: 'listOccurrences' },
+    config: { role: 'viewer', scope: { name: 'schedule' }, pace: 'slow', alsoCheck: emptyPeriod },
+    summary: 'Every moment at which a schedule was to fire, and what became of it; also of a deleted one',
+    ...{ tags: [TAGS.times], params: scheduleIdParams, querystring: occurrencesQuery },
+    ...{ answers: { 200: json('A page of occurrences, by time', pageSchema) }, refusals: [404, 409] },
+    handler: async ({ params: { id }, query: { limit, cursor, ...period } }) => {
       const after = cursorIn(cursor, id);
       const { seen, incarnations } = await database.run(async (db) => {
         const seen = await readPlanningState(db, id);
@@ -58,7 +51,7 @@ export function addOccurrencesRoute(api: Api, { database, retentionDays }: ApiDe
       });
       return { ...answerPage(page, id), ...answerAhead(seen) };
     },
-  );
+  });
 }
 
 /** By default the last day; if `from` is in the future, the first day after it. */

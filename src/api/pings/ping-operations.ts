@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { ToldReport } from '../../core/runs/observed-report.ts';
 import { scheduleIdText } from '../http/common-schemas.ts';
-import { TAGS, problems } from '../http/response-schemas.ts';
+import { problems, TAGS } from '../http/routes.ts';
 import { checkInQuery, pingQuery, readCheckIn, readQuery, readWord } from './ping-words.ts';
 
 export const MAX_BODY_BYTES = 100 * 1024;

@@ -4,7 +4,7 @@ import { isParentRun } from '../../core/runs/parent.ts';
 import type { PulledRun } from '../../store/queues/pull-claims.ts';
 import type { Api, ApiDeps } from '../deps.ts';
 import { answerRun } from '../runs/answers.ts';
-import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 import { whole, workerIdText } from '../http/common-schemas.ts';
 import { runStatus } from '../http/word-schemas.ts';
 import { attemptError, runFields, runResult } from '../runs/schemas.ts';
@@ -86,23 +86,13 @@ export function addQueueRoutes(api: Api, deps: ApiDeps): void {
 }
 
 function addClaimRoute(api: Api, { pullQueues }: ApiDeps): void {
-  api.post(
-    '/queues/:queue/claim',
-    {
-      config: { role: 'worker', scope: { name: 'queue' }, pace: 'waits', audits: [] },
-      schema: {
-        operationId: 'claimRuns',
-        summary: 'Lease runs to a worker: at once where there are some, else as soon as there are',
-        tags,
-        params: queueParams,
-        body: claimInput,
-        response: {
-          200: json('The runs, or none', claimedRuns),
-          ...problems(...BODY_PROBLEMS),
-        },
-      },
-    },
-    async (
+  addRoute(api, {
+    ...{ route: 'POST /queues/:queue/claim', operationId: 'claimRuns' },
+    config: { role: 'worker', scope: { name: 'queue' }, pace: 'waits', audits: [] },
+    summary: 'Lease runs to a worker: at once where there are some, else as soon as there are',
+    ...{ tags, params: queueParams, body: claimInput },
+    answers: { 200: json('The runs, or none', claimedRuns) },
+    handler: async (
       { params: { queue }, body, caller: { name, scope }, patience },
       reply,
     ): Promise<z.output<typeof claimedRuns>> => {
@@ -116,25 +106,18 @@ function addClaimRoute(api: Api, { pullQueues }: ApiDeps): void {
       if (pullQueues.isStopping()) void reply.header('Connection', 'close');
       return { items: runs.map(answerPulled) };
     },
-  );
+  });
 }
 
 function addListRoute(api: Api, { database }: ApiDeps): void {
-  api.get(
-    '/queues',
-    {
-      config: { role: 'viewer', scope: 'itself' },
-      schema: {
-        operationId: 'listQueues',
-        summary: 'The queues that have runs, or whose workers were seen lately; by name',
-        tags,
-        response: { 200: json('All queues', queues), ...problems(400) },
-      },
-    },
-    async ({ caller: { scope } }): Promise<z.output<typeof queues>> => ({
+  addRoute(api, {
+    ...{ route: 'GET /queues', operationId: 'listQueues', config: { role: 'viewer', scope: 'itself' } },
+    summary: 'The queues that have runs, or whose workers were seen lately; by name',
+    ...{ tags, answers: { 200: json('All queues', queues) } },
+    handler: async ({ caller: { scope } }): Promise<z.output<typeof queues>> => ({
       items: await database.run((db) => listQueues(db, scope)),
     }),
-  );
+  });
 }
 
 function answerPulled({

@@ -12,7 +12,7 @@ import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
 import { noSuch, Problem } from '../http/problem.ts';
 import { answerRun } from './answers.ts';
-import { BODY_PROBLEMS, json, problems, TAGS } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 import { ALWAYS, runIdParams, whole, workerIdText } from '../http/common-schemas.ts';
 import { run } from './schemas.ts';
 import { z } from 'zod';
@@ -132,7 +132,7 @@ interface ActionRoute<Input extends z.ZodType> {
 }
 
 export function addRunActionRoutes(api: Api, deps: ApiDeps): void {
-  addRoute(api, deps, {
+  addActionRoute(api, deps, {
     ...{ word: 'cancel', role: 'operator', audits: ['run.cancel'], input: noInput },
     summary: 'Cancel a run that has not ended',
     description:
@@ -140,7 +140,7 @@ export function addRunActionRoutes(api: Api, deps: ApiDeps): void {
       'way is not called back; of a running run the `cancel` of its target is called, once and best effort.',
     act: cancelRun,
   });
-  addRoute(api, deps, {
+  addActionRoute(api, deps, {
     ...{ word: 'retry', role: 'operator', audits: ['run.retry'], input: retryInput },
     summary: 'Have a run that ended otherwise than well done again, under its id',
     description:
@@ -153,7 +153,7 @@ export function addRunActionRoutes(api: Api, deps: ApiDeps): void {
 
 /** What workers say, and targets whose `completion` is `callback`. */
 function addReportRoutes(api: Api, deps: ApiDeps): void {
-  addRoute(api, deps, {
+  addActionRoute(api, deps, {
     ...{ word: 'complete', role: 'worker', audits: ['run.complete'], input: completionInput },
     isBodyNeeded: true,
     summary: 'Say how a run ended: for pull workers, and targets whose `completion` is `callback`',
@@ -162,7 +162,7 @@ function addReportRoutes(api: Api, deps: ApiDeps): void {
       'and `failed`.',
     act: complete,
   });
-  addRoute(api, deps, {
+  addActionRoute(api, deps, {
     ...{ word: 'heartbeat', role: 'worker', audits: [], input: heartbeatInput },
     summary: 'Say that a run is still being worked on',
     description:
@@ -170,7 +170,7 @@ function addReportRoutes(api: Api, deps: ApiDeps): void {
       'in `pending` once an attempt has started.',
     act: heartbeatRun,
   });
-  addRoute(api, deps, {
+  addActionRoute(api, deps, {
     ...{ word: 'release', role: 'worker', audits: ['run.release'], input: releaseInput },
     summary: 'Give back a run that a worker has claimed and not begun',
     description:
@@ -179,32 +179,25 @@ function addReportRoutes(api: Api, deps: ApiDeps): void {
   });
 }
 
-function addRoute<Input extends z.ZodType>(
+function addActionRoute<Input extends z.ZodType>(
   api: Api,
   deps: ApiDeps,
   { word, role, audits, input, isBodyNeeded = false, act, ...said }: ActionRoute<Input>,
 ): void {
-  api.post(
-    `/runs/:id/${word}`,
-    {
-      config: { role, scope: 'run', pace: 'prompt', audits },
-      schema: {
-        ...said,
-        ...(isBodyNeeded ? {} : { 'x-body-optional': true }),
-        operationId: `${word}Run`,
-        tags: [TAGS.runs],
-        params: runIdParams,
-        body: input,
-        response: { 200: json('The run', run), ...problems(...BODY_PROBLEMS, 404, 409) },
-      },
-    },
-    async ({ params: { id }, body, json: sent, caller }) => {
+  addRoute(api, {
+    ...{ route: `POST /runs/:id/${word}`, operationId: `${word}Run` },
+    config: { role, scope: 'run', pace: 'prompt', audits },
+    ...(isBodyNeeded ? {} : { 'x-body-optional': true }),
+    ...said,
+    ...{ tags: [TAGS.runs], params: runIdParams, body: input, answers: { 200: json('The run', run) } },
+    refusals: [404, 409],
+    handler: async ({ params: { id }, body, json: sent, caller }) => {
       const acted = await act(audited(deps, { caller }), id, body as z.output<Input>, sent);
       if (acted.kind === 'noSuchRun') throw noSuch(`run ${id}`);
       if (acted.kind === 'notPossible') throw new Problem(409, acted.message, { run: acted.summary });
       return answerRun(acted.run);
     },
-  );
+  });
 }
 
 function complete(

@@ -5,7 +5,7 @@ import { audited } from '../audit/audited.ts';
 import { bulkAnswer, dryRunInput, filterLabels, filterWords, namesSomething } from '../http/bulk-schemas.ts';
 import { LATER_THAN_FROM } from '../http/also-checks.ts';
 import { instant, runIdText, scheduleIdText, whole, ALWAYS } from '../http/common-schemas.ts';
-import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 import { expectBound, runStatus, runTrigger } from '../http/word-schemas.ts';
 
 const runFilter = z
@@ -42,30 +42,21 @@ const bulkInput = z.strictObject({
 });
 
 export function addRunBulkRoute(api: Api, deps: ApiDeps): void {
-  api.post(
-    '/runs/bulk',
-    {
-      config: { role: 'operator', scope: 'itself', pace: 'slow', audits: ['runs.bulk'] },
-      schema: {
-        operationId: 'actOnRuns',
-        summary: 'Retry or cancel the runs that match a filter',
-        description:
-          'Each run as `/retry` or `/cancel` would. What cannot be retried (open or succeeded runs, runs of deleted schedules) ' +
-          'or cancelled (ended runs) does not match.',
-        tags: [TAGS.runs],
-        body: bulkInput,
-        response: {
-          200: json('What became of them', bulkAnswer('runs', ', counted up to 100,000')),
-          ...problems(...BODY_PROBLEMS),
-        },
-      },
-    },
-    ({ body: { filter, ...request }, caller }) => {
+  addRoute(api, {
+    ...{ route: 'POST /runs/bulk', operationId: 'actOnRuns' },
+    config: { role: 'operator', scope: 'itself', pace: 'slow', audits: ['runs.bulk'] },
+    summary: 'Retry or cancel the runs that match a filter',
+    description:
+      'Each run as `/retry` or `/cancel` would. What cannot be retried (open or succeeded runs, runs of deleted schedules) ' +
+      'or cancelled (ended runs) does not match.',
+    ...{ tags: [TAGS.runs], body: bulkInput },
+    answers: { 200: json('What became of them', bulkAnswer('runs', ', counted up to 100,000')) },
+    handler: ({ body: { filter, ...request }, caller }) => {
       const { label: labels, status: statuses, trigger: triggers, ...rest } = filter;
       return actOnMatchingRuns(audited(deps, { caller }), {
         ...request,
         filter: { ...rest, labels, statuses, triggers },
       });
     },
-  );
+  });
 }

@@ -16,7 +16,7 @@ import { BATCH_BODY_LIMIT } from '../http/plugins/bodies.ts';
 import { type Fault, invalid, noSuch, unavailable } from '../http/problem.ts';
 import { type FileRules, fileRules } from '../targets/secret-files.ts';
 import { answerRun } from './answers.ts';
-import { BODY_PROBLEMS, json, problems, TAGS } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 import {
   batchAnswer,
   batchIdParams,
@@ -38,25 +38,19 @@ export function addOneOffRunRoutes(api: Api, deps: ApiDeps): void {
 }
 
 function addOneRoute(api: Api, deps: ApiDeps): void {
-  api.post(
-    '/runs',
-    {
-      config: { role: 'operator', scope: 'itself', audits: ['run.create'], alsoCheck: dependencyFaults },
-      schema: {
-        operationId: 'createRun',
-        summary: 'Have something done once, now or later',
-        description:
-          'A one-off run: of no schedule, handed to its target as any other is. It may wait for other runs (`dependsOn`).',
-        tags,
-        body: oneOffRunInput,
-        response: {
-          200: json('The run that this key made before', run),
-          201: json('A new run, not yet handed off', run),
-          ...problems(...BODY_PROBLEMS, 422),
-        },
-      },
+  addRoute(api, {
+    ...{ route: 'POST /runs', operationId: 'createRun' },
+    config: { role: 'operator', scope: 'itself', audits: ['run.create'], alsoCheck: dependencyFaults },
+    summary: 'Have something done once, now or later',
+    description:
+      'A one-off run: of no schedule, handed to its target as any other is. It may wait for other runs (`dependsOn`).',
+    ...{ tags, body: oneOffRunInput },
+    answers: {
+      200: json('The run that this key made before', run),
+      201: json('A new run, not yet handed off', run),
     },
-    async ({ body, json: sent, caller }, reply) => {
+    refusals: [422],
+    handler: async ({ body, json: sent, caller }, reply) => {
       const faults: OneOffFaults = { invalid: [], impossible: [] };
       const asked = oneOffRun(body, sent?.payloads.get('/payload'), {
         ...{ refs: NO_REFS, faults },
@@ -73,41 +67,35 @@ function addOneRoute(api: Api, deps: ApiDeps): void {
         .header('Location', `/api/v1/runs/${stored.id}`)
         .send(answerRun(stored));
     },
-  );
+  });
 }
 
 const NO_REFS: ReadonlySet<string> = new Set();
 
 function addBatchRoute(api: Api, deps: ApiDeps): void {
-  api.post(
-    '/runs/batch',
-    {
-      bodyLimit: BATCH_BODY_LIMIT,
-      config: {
-        role: 'operator',
-        scope: 'itself',
-        audits: ['run.create'],
-        itemSchema: oneOffItemInput,
-        besideItems: besideRuns,
-        alsoCheck: batchFaults,
-      },
-      schema: {
-        operationId: 'createRuns',
-        summary: 'Have up to 1000 things done once, which may depend on each other; all or none',
-        description:
-          `Items name each other by \`ref\`, in any order; a cycle is refused. At most ${MAX_DEPENDENCIES_PER_CALL} dependencies in all. ` +
-          'The new runs are one batch (`GET /batches/{batchId}`); what a key stands for stays in the batch that it was made in. ' +
-          'Up to 16 MiB, and of an item, besides its payload, 2 MiB and 5000 members: more than it can have.',
-        tags,
-        body: oneOffBatchInput,
-        response: {
-          200: json('The keys of all items had made these before', oneOffBatchAnswer),
-          201: json('Their ids; those of new runs, and those that a key had made before', oneOffBatchAnswer),
-          ...problems(...BODY_PROBLEMS, 422),
-        },
-      },
+  addRoute(api, {
+    ...{ route: 'POST /runs/batch', operationId: 'createRuns' },
+    config: {
+      role: 'operator',
+      scope: 'itself',
+      audits: ['run.create'],
+      itemSchema: oneOffItemInput,
+      besideItems: besideRuns,
+      alsoCheck: batchFaults,
     },
-    async ({ body: { items, ...batch }, json: sent, caller }, reply) => {
+    bodyLimit: BATCH_BODY_LIMIT,
+    summary: 'Have up to 1000 things done once, which may depend on each other; all or none',
+    description:
+      `Items name each other by \`ref\`, in any order; a cycle is refused. At most ${MAX_DEPENDENCIES_PER_CALL} dependencies in all. ` +
+      'The new runs are one batch (`GET /batches/{batchId}`); what a key stands for stays in the batch that it was made in. ' +
+      'Up to 16 MiB, and of an item, besides its payload, 2 MiB and 5000 members: more than it can have.',
+    ...{ tags, body: oneOffBatchInput },
+    answers: {
+      200: json('The keys of all items had made these before', oneOffBatchAnswer),
+      201: json('Their ids; those of new runs, and those that a key had made before', oneOffBatchAnswer),
+    },
+    refusals: [422],
+    handler: async ({ body: { items, ...batch }, json: sent, caller }, reply) => {
       const payloads = sent?.payloads ?? new Map<string, string>();
       const asked = batchOf(items, { ...fileRules(deps, caller.scope, caller.role), ...batch, payloads });
       const { runs, batchId } = await acceptOrRefuse(audited(deps, { caller }), asked, batch);
@@ -115,7 +103,7 @@ function addBatchRoute(api: Api, deps: ApiDeps): void {
         .code(runs.some(({ created }) => created) ? 201 : 200)
         .send({ batchId, items: items.map(({ ref }, index) => ({ ref, id: runs[index]?.id ?? '' })) });
     },
-  );
+  });
 }
 
 interface BatchContext extends FileRules, Batch {
@@ -140,24 +128,17 @@ function batchOf(items: readonly OneOffItemInput[], { payloads, ...given }: Batc
 }
 
 function addGetBatchRoute(api: Api, { database }: ApiDeps): void {
-  api.get(
-    '/batches/:batchId',
-    {
-      config: { role: 'viewer', scope: 'itself' },
-      schema: {
-        operationId: 'getBatch',
-        summary: 'The runs of a batch, and what each waits for, as long as one of them is kept',
-        tags,
-        params: batchIdParams,
-        response: { 200: json('The batch', batchAnswer), ...problems(400, 404) },
-      },
-    },
-    async ({ params: { batchId }, caller: { scope } }) => {
+  addRoute(api, {
+    ...{ route: 'GET /batches/:batchId', operationId: 'getBatch' },
+    config: { role: 'viewer', scope: 'itself' },
+    summary: 'The runs of a batch, and what each waits for, as long as one of them is kept',
+    ...{ tags, params: batchIdParams, answers: { 200: json('The batch', batchAnswer) }, refusals: [404] },
+    handler: async ({ params: { batchId }, caller: { scope } }) => {
       const batch = await database.run((db) => findBatch(db, batchId, scope));
       if (batch === null) throw noSuch(`batch ${batchId}`);
       return { ...batch, createdAt: isoInstant(batch.createdAt) };
     },
-  );
+  });
 }
 
 /** @throws Problem 400, 422 */

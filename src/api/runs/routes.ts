@@ -14,7 +14,7 @@ import { emptyPeriod } from '../http/also-checks.ts';
 import { noSuch } from '../http/problem.ts';
 import { answerRun, answerWholeRun } from './answers.ts';
 import { addRunLogRoutes } from './log-routes.ts';
-import { TAGS, json, problems } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 import {
   periodQuery,
   labelQuery,
@@ -54,21 +54,14 @@ export function addRunRoutes(api: Api, deps: ApiDeps): void {
 }
 
 function addListRoute(api: Api, { database }: ApiDeps): void {
-  api.get(
-    '/runs',
-    {
-      config: { role: 'viewer', scope: 'itself', alsoCheck: emptyPeriod },
-      schema: {
-        operationId: 'listRuns',
-        summary: 'List runs, newest first; `from` and `to` mean `scheduledFor`',
-        description:
-          '`label` is that of the schedule of a run, as it is now, or of a one-off run itself. Runs of deleted schedules have none.',
-        tags,
-        querystring: runsQuery,
-        response: { 200: json('A page of runs', pageSchema(run)), ...problems(400) },
-      },
-    },
-    async ({ query: { scheduleId, label: labels, key, batchId, ...query }, caller: { scope } }) => {
+  addRoute(api, {
+    ...{ route: 'GET /runs', operationId: 'listRuns' },
+    config: { role: 'viewer', scope: 'itself', alsoCheck: emptyPeriod },
+    summary: 'List runs, newest first; `from` and `to` mean `scheduledFor`',
+    description:
+      '`label` is that of the schedule of a run, as it is now, or of a one-off run itself. Runs of deleted schedules have none.',
+    ...{ tags, querystring: runsQuery, answers: { 200: json('A page of runs', pageSchema(run)) } },
+    handler: async ({ query: { scheduleId, label: labels, key, batchId, ...query }, caller: { scope } }) => {
       const filter = filterOf(query, null);
       const room = pageRoom();
       const rows = await database.run(async (db) => {
@@ -79,24 +72,17 @@ function addListRoute(api: Api, { database }: ApiDeps): void {
       });
       return pageOfRuns({ rows, limit: query.limit, room }, null);
     },
-  );
+  });
 }
 
 function addListOfScheduleRoute(api: Api, { database }: ApiDeps): void {
-  api.get(
-    '/schedules/:id/runs',
-    {
-      config: { role: 'viewer', scope: { name: 'schedule' }, alsoCheck: emptyPeriod },
-      schema: {
-        operationId: 'listRunsOfSchedule',
-        summary: 'List the runs of a schedule, newest first; also of a deleted one',
-        tags,
-        params: scheduleIdParams,
-        querystring: ofScheduleQuery,
-        response: { 200: json('A page of runs', pageSchema(run)), ...problems(400, 404) },
-      },
-    },
-    async ({ params: { id }, query, caller: { scope } }) => {
+  addRoute(api, {
+    ...{ route: 'GET /schedules/:id/runs', operationId: 'listRunsOfSchedule' },
+    config: { role: 'viewer', scope: { name: 'schedule' }, alsoCheck: emptyPeriod },
+    summary: 'List the runs of a schedule, newest first; also of a deleted one',
+    ...{ tags, params: scheduleIdParams, querystring: ofScheduleQuery },
+    ...{ answers: { 200: json('A page of runs', pageSchema(run)) }, refusals: [404] },
+    handler: async ({ params: { id }, query, caller: { scope } }) => {
       const filter = filterOf(query, id);
       const room = pageRoom();
       const rows = await database.run(async (db) => {
@@ -106,23 +92,15 @@ function addListOfScheduleRoute(api: Api, { database }: ApiDeps): void {
       });
       return pageOfRuns({ rows, limit: query.limit, room }, id);
     },
-  );
+  });
 }
 
 function addGetRoute(api: Api, { database }: ApiDeps): void {
-  api.get(
-    '/runs/:id',
-    {
-      config: { role: 'viewer', scope: 'run' },
-      schema: {
-        operationId: 'getRun',
-        summary: 'One run, with its target and its attempt log',
-        tags,
-        params: runIdParams,
-        response: { 200: json('The run', wholeRun), ...problems(400, 404) },
-      },
-    },
-    async ({ params: { id }, caller: { scope } }) => {
+  addRoute(api, {
+    ...{ route: 'GET /runs/:id', operationId: 'getRun', config: { role: 'viewer', scope: 'run' } },
+    summary: 'One run, with its target and its attempt log',
+    ...{ tags, params: runIdParams, answers: { 200: json('The run', wholeRun) }, refusals: [404] },
+    handler: async ({ params: { id }, caller: { scope } }) => {
       const found = await database.run(async (db) => {
         const stored = mayBeRunId(id) ? await findRun(db, id, scope) : null;
         if (!stored) return null;
@@ -131,7 +109,7 @@ function addGetRoute(api: Api, { database }: ApiDeps): void {
       if (!found) throw noSuch(`run ${id}`);
       return answerWholeRun(found.stored, found);
     },
-  );
+  });
 }
 
 /** Of the key and of the batch; undefined: none is named. */

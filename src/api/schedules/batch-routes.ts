@@ -12,7 +12,7 @@ import { type Fault, invalid } from '../http/problem.ts';
 import { itemsSent, repeatedInItems } from '../http/also-checks.ts';
 import { encryptedAnew, pauseFaults, resolveInput } from './inputs.ts';
 import { changeOrRefuse, foreignItems, queueFaults } from './writes.ts';
-import { BODY_PROBLEMS, json, problems, TAGS } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 import { type FileRules, fileRules } from '../targets/secret-files.ts';
 import { batchInput, besideItems, itemInput } from './schemas.ts';
 import { diffOf, noteMany, scheduleDiff } from './diff.ts';
@@ -30,38 +30,29 @@ const batchAnswer = z.object({
 });
 
 export function addScheduleBatchRoute(api: Api, deps: ApiDeps): void {
-  api.post(
-    '/schedules/batch',
-    {
-      bodyLimit: BATCH_BODY_LIMIT,
-      config: {
-        role: 'admin',
-        scope: 'itself',
-        audits: ['schedules.bulk'],
-        itemSchema: itemInput,
-        besideItems,
-        alsoCheck: ({ body }) => repeatedInItems(itemsSent(body), 'id'),
-      },
-      schema: {
-        operationId: 'putSchedules',
-        summary: 'Create or replace up to 1000 schedules, all or none',
-        description:
-          'Up to 16 MiB, and of an item, besides its payload, 2 MiB and 5000 members: more than a schedule can have.',
-        tags: [TAGS.schedules],
-        body: batchInput,
-        response: {
-          200: json('What became of them', batchAnswer),
-          ...problems(...BODY_PROBLEMS, 422),
-        },
-      },
+  addRoute(api, {
+    ...{ route: 'POST /schedules/batch', operationId: 'putSchedules' },
+    config: {
+      role: 'admin',
+      scope: 'itself',
+      audits: ['schedules.bulk'],
+      itemSchema: itemInput,
+      besideItems,
+      alsoCheck: ({ body }) => repeatedInItems(itemsSent(body), 'id'),
     },
-    async ({ body, json: sent, caller }) =>
+    bodyLimit: BATCH_BODY_LIMIT,
+    summary: 'Create or replace up to 1000 schedules, all or none',
+    description:
+      'Up to 16 MiB, and of an item, besides its payload, 2 MiB and 5000 members: more than a schedule can have.',
+    ...{ tags: [TAGS.schedules], body: batchInput },
+    ...{ answers: { 200: json('What became of them', batchAnswer) }, refusals: [422] },
+    handler: async ({ body, json: sent, caller }) =>
       putBatch(
         { ...deps, note: noteMany(caller) },
         { ...body, caller },
         sent?.payloads ?? new Map<string, string>(),
       ),
-  );
+  });
 }
 
 async function putBatch(

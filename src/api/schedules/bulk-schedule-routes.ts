@@ -7,7 +7,7 @@ import { NOT_GIVEN, where } from '../document/kinds.ts';
 import { bulkAnswer, dryRunInput, filterLabels, filterWords, namesSomething } from '../http/bulk-schemas.ts';
 import { instant, text, ALWAYS } from '../http/common-schemas.ts';
 import { invalid } from '../http/problem.ts';
-import { TAGS, BODY_PROBLEMS, json, problems } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 import { scheduleStatus } from '../http/word-schemas.ts';
 
 const scheduleFilter = z
@@ -54,25 +54,16 @@ const bulkInput = z
   );
 
 export function addScheduleBulkRoute(api: Api, deps: ApiDeps): void {
-  api.post(
-    '/schedules/bulk',
-    {
-      config: { role: 'admin', scope: 'itself', pace: 'slow', audits: ['schedules.bulk'] },
-      schema: {
-        operationId: 'actOnSchedules',
-        summary: 'Pause or resume the schedules that match a filter',
-        description:
-          'Each schedule as a PATCH of `enabled` would. What is paused already keeps its `pauseReason`; what is enabled ' +
-          'already stays as it is.',
-        tags: [TAGS.schedules],
-        body: bulkInput,
-        response: {
-          200: json('What became of them', bulkAnswer('schedules', '')),
-          ...problems(...BODY_PROBLEMS, 422),
-        },
-      },
-    },
-    async ({ body: { action, filter, reason, until, dryRun }, caller }) => {
+  addRoute(api, {
+    ...{ route: 'POST /schedules/bulk', operationId: 'actOnSchedules' },
+    config: { role: 'admin', scope: 'itself', pace: 'slow', audits: ['schedules.bulk'] },
+    summary: 'Pause or resume the schedules that match a filter',
+    description:
+      'Each schedule as a PATCH of `enabled` would. What is paused already keeps its `pauseReason`; what is enabled ' +
+      'already stays as it is.',
+    ...{ tags: [TAGS.schedules], body: bulkInput },
+    ...{ answers: { 200: json('What became of them', bulkAnswer('schedules', '')) }, refusals: [422] },
+    handler: async ({ body: { action, filter, reason, until, dryRun }, caller }) => {
       if (until !== null && until <= (await deps.database.run((db) => databaseNow(db))))
         throw invalid([{ path: '/until', message: 'must be in the future' }], 422);
       const { label: labels, q, status: statuses, late } = filter;
@@ -85,5 +76,5 @@ export function addScheduleBulkRoute(api: Api, deps: ApiDeps): void {
         by: caller.name,
       });
     },
-  );
+  });
 }

@@ -5,7 +5,7 @@ import type { Api, ApiDeps } from '../deps.ts';
 import { audited } from '../audit/audited.ts';
 import { asUnplannable, invalid } from '../http/problem.ts';
 import { answerRun } from '../runs/answers.ts';
-import { BODY_PROBLEMS, json, problems, TAGS } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 import { answeredInstant, instant, scheduleIdParams, text } from '../http/common-schemas.ts';
 import { run } from '../runs/schemas.ts';
 import { isoInstant } from '../../core/instant.ts';
@@ -26,26 +26,18 @@ const fireHeaders = z.object({
 });
 
 export function addFireRoute(api: Api, deps: ApiDeps): void {
-  api.post(
-    '/schedules/:id/fire',
-    {
-      config: { role: 'operator', scope: { name: 'schedule' }, pace: 'prompt', audits: ['schedule.fire'] },
-      schema: {
-        'x-body-optional': true,
-        operationId: 'fireSchedule',
-        summary: 'Fire a schedule now, paused or not',
-        tags: [TAGS.schedules],
-        params: scheduleIdParams,
-        headers: fireHeaders,
-        body: fireInput,
-        response: {
-          200: json('The run that this key made before', run),
-          202: json('A new run, not yet handed off', run),
-          ...problems(...BODY_PROBLEMS, 404, 422),
-        },
-      },
+  addRoute(api, {
+    ...{ route: 'POST /schedules/:id/fire', operationId: 'fireSchedule' },
+    config: { role: 'operator', scope: { name: 'schedule' }, pace: 'prompt', audits: ['schedule.fire'] },
+    summary: 'Fire a schedule now, paused or not',
+    ...{ 'x-body-optional': true, tags: [TAGS.schedules], params: scheduleIdParams, headers: fireHeaders },
+    body: fireInput,
+    answers: {
+      200: json('The run that this key made before', run),
+      202: json('A new run, not yet handed off', run),
     },
-    async ({ params: { id }, headers, json: sent, caller }, reply) => {
+    refusals: [404, 422],
+    handler: async ({ params: { id }, headers, json: sent, caller }, reply) => {
       const payload = sent?.payloads.get('/payload') ?? null;
       const fired = await fireManually(audited(deps, { caller }), {
         scheduleId: id,
@@ -57,7 +49,7 @@ export function addFireRoute(api: Api, deps: ApiDeps): void {
         .header('Location', `/api/v1/runs/${fired.run.id}`)
         .send(answerRun(fired.run));
     },
-  );
+  });
 }
 
 function refuseTooLong(error: unknown): never {
@@ -73,13 +65,13 @@ const skipInput = z.strictObject({
 export const skipAnswer = z.object({ fireAt: answeredInstant, skipped: z.boolean() });
 
 export function addSkipRoutes(api: Api, deps: ApiDeps): void {
-  addRoute(api, deps, {
+  addSkipRoute(api, deps, {
     path: 'skip',
     skipped: true,
     operationId: 'skipFire',
     summary: 'Do not make one fire that is still to come; at its moment it is recorded as skipped',
   });
-  addRoute(api, deps, {
+  addSkipRoute(api, deps, {
     path: 'unskip',
     skipped: false,
     operationId: 'unskipFire',
@@ -94,33 +86,23 @@ interface SkipRoute {
   summary: string;
 }
 
-function addRoute(api: Api, deps: ApiDeps, { path, skipped, operationId, summary }: SkipRoute): void {
-  api.post(
-    `/schedules/:id/${path}`,
-    {
-      config: {
-        role: 'operator',
-        scope: { name: 'schedule' },
-        audits: [skipped ? 'schedule.skip' : 'schedule.unskip'],
-      },
-      schema: {
-        operationId,
-        summary,
-        tags: [TAGS.schedules],
-        params: scheduleIdParams,
-        body: skipInput,
-        response: {
-          200: json('It is so, perhaps since earlier', skipAnswer),
-          ...problems(...BODY_PROBLEMS, 404, 409, 422),
-        },
-      },
+function addSkipRoute(api: Api, deps: ApiDeps, { path, skipped, operationId, summary }: SkipRoute): void {
+  addRoute(api, {
+    ...{ route: `POST /schedules/:id/${path}`, operationId },
+    config: {
+      role: 'operator',
+      scope: { name: 'schedule' },
+      audits: [skipped ? 'schedule.skip' : 'schedule.unskip'],
     },
-    async ({ params: { id }, body: { fireAt, reason }, caller }) => {
+    summary,
+    ...{ tags: [TAGS.schedules], params: scheduleIdParams, body: skipInput },
+    ...{ answers: { 200: json('It is so, perhaps since earlier', skipAnswer) }, refusals: [404, 409, 422] },
+    handler: async ({ params: { id }, body: { fireAt, reason }, caller }) => {
       const request = { scheduleId: id, fireAt, skipped, reason: reason ?? null, by: caller.name };
       await skipFire(audited(deps, { caller }), request).catch((error: unknown) => {
         throw asUnplannable(id, error);
       });
       return { fireAt: isoInstant(fireAt), skipped };
     },
-  );
+  });
 }

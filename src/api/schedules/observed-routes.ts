@@ -10,7 +10,7 @@ import { audited } from '../audit/audited.ts';
 import { emptyPeriod, unexpectedBody } from '../http/also-checks.ts';
 import { instant, scheduleIdParams } from '../http/common-schemas.ts';
 import { noSuch } from '../http/problem.ts';
-import { TAGS, json, problems } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 
 const tags = [TAGS.schedules];
 const DEFAULT_DAYS = 30;
@@ -36,25 +36,19 @@ export const comparison = z
 
 export function addObservedRoutes(api: Api, { slowDatabase, ...deps }: ApiDeps): void {
   addKeyRoute(api, { ...deps, slowDatabase });
-  api.get(
-    '/schedules/:id/observed',
-    {
-      config: { role: 'viewer', scope: { name: 'schedule' }, pace: 'slow', alsoCheck: emptyPeriod },
-      schema: {
-        operationId: 'getObserved',
-        summary: 'What an observed job reported, compared with when it was expected',
-        tags,
-        params: scheduleIdParams,
-        querystring: z.strictObject({
-          from: instant.optional().meta({ description: 'Inclusive; 30 days ago if it is left out.' }),
-          to: instant.optional().meta({
-            description: 'Exclusive; if it is left out, what was reported ahead of its moment counts, too.',
-          }),
-        }),
-        response: { 200: json('The comparison', comparison), ...problems(400, 404) },
-      },
-    },
-    ({ params: { id }, query }) =>
+  addRoute(api, {
+    ...{ route: 'GET /schedules/:id/observed', operationId: 'getObserved' },
+    config: { role: 'viewer', scope: { name: 'schedule' }, pace: 'slow', alsoCheck: emptyPeriod },
+    summary: 'What an observed job reported, compared with when it was expected',
+    ...{ tags, params: scheduleIdParams },
+    querystring: z.strictObject({
+      from: instant.optional().meta({ description: 'Inclusive; 30 days ago if it is left out.' }),
+      to: instant.optional().meta({
+        description: 'Exclusive; if it is left out, what was reported ahead of its moment counts, too.',
+      }),
+    }),
+    ...{ answers: { 200: json('The comparison', comparison) }, refusals: [404] },
+    handler: ({ params: { id }, query }) =>
       slowDatabase.run(async (db) => {
         const schedule = await findSchedule(db, id);
         if (!schedule) throw noSuch(`schedule ${id}`);
@@ -63,7 +57,7 @@ export function addObservedRoutes(api: Api, { slowDatabase, ...deps }: ApiDeps):
         const stats = await observedStats(db, { uid: schedule.uid, from, to });
         return answerStats(stats, schedule.definition.observe !== null && isHeartbeat(schedule.definition));
       }, LIMIT_MS),
-  );
+  });
 }
 
 /** A heartbeat expects nothing, so nothing that it reports is extra. */
@@ -92,25 +86,19 @@ function answerStats(stats: ObservedStats, isBeat: boolean): z.output<typeof com
 }
 
 function addKeyRoute(api: Api, deps: ApiDeps): void {
-  api.post(
-    '/schedules/:id/ping-key',
-    {
-      config: {
-        ...{ role: 'operator', scope: { name: 'schedule' }, audits: ['schedule.pingKey'] },
-        alsoCheck: unexpectedBody,
-      },
-      schema: {
-        operationId: 'mintPingKey',
-        summary: 'Give an observed schedule another key to report by; the old one is unknown at once',
-        tags,
-        params: scheduleIdParams,
-        response: { 200: json('The new key', z.object({ pingKey: z.string() })), ...problems(400, 404, 409) },
-      },
+  addRoute(api, {
+    ...{ route: 'POST /schedules/:id/ping-key', operationId: 'mintPingKey' },
+    config: {
+      ...{ role: 'operator', scope: { name: 'schedule' }, audits: ['schedule.pingKey'] },
+      alsoCheck: unexpectedBody,
     },
-    async ({ params: { id }, caller }) => {
+    summary: 'Give an observed schedule another key to report by; the old one is unknown at once',
+    ...{ tags, params: scheduleIdParams },
+    ...{ answers: { 200: json('The new key', z.object({ pingKey: z.string() })) }, refusals: [404, 409] },
+    handler: async ({ params: { id }, caller }) => {
       const pingKey = await replacePingKey(audited(deps, { caller }), id);
       if (pingKey === null) throw noSuch(`schedule ${id}`);
       return { pingKey };
     },
-  );
+  });
 }

@@ -19,7 +19,7 @@ import { answerTo, shownKeys, withNextFires } from './shown-schedules.ts';
 import { addObservedRoutes } from './observed-routes.ts';
 import { accepted, resolveInput, resolvePatch } from './inputs.ts';
 import { changeOne } from './writes.ts';
-import { BODY_PROBLEMS, json, nothing, problems, TAGS } from '../http/response-schemas.ts';
+import { addRoute, json, nothing, TAGS } from '../http/routes.ts';
 import { labelQuery, scheduleIdParams, text, wordList } from '../http/common-schemas.ts';
 import { queryBoolean, queryInteger } from '../http/query-schemas.ts';
 import { run } from '../runs/schemas.ts';
@@ -70,19 +70,16 @@ const listedSchedule = schedule
   .meta({ id: 'ListedSchedule' });
 
 function addListRoute(api: Api, { database, secrets }: ApiDeps): void {
-  api.get(
-    '/schedules',
-    {
-      config: { role: 'viewer', scope: 'itself' },
-      schema: {
-        operationId: 'listSchedules',
-        summary: 'List schedules, by id',
-        tags,
-        querystring: listQuery,
-        response: { 200: json('A page of schedules', pageSchema(listedSchedule)), ...problems(400) },
-      },
-    },
-    async ({ query: { enabled, status, late, label, q, recent, maxSchedules, limit, cursor }, caller }) => {
+  addRoute(api, {
+    ...{ route: 'GET /schedules', operationId: 'listSchedules' },
+    config: { role: 'viewer', scope: 'itself' },
+    summary: 'List schedules, by id',
+    ...{ tags, querystring: listQuery },
+    answers: { 200: json('A page of schedules', pageSchema(listedSchedule)) },
+    handler: async ({
+      query: { enabled, status, late, label, q, recent, maxSchedules, limit, cursor },
+      caller,
+    }) => {
       const after = cursor?.after;
       const { scope } = caller;
       const room = pageRoom();
@@ -104,7 +101,7 @@ function addListRoute(api: Api, { database, secrets }: ApiDeps): void {
         nextCursor: page.nextCursor ?? (end === null ? null : encodeCursor(cursorOf({ id: end }))),
       };
     },
-  );
+  });
 }
 
 /** Null: the caller did not ask for them. */
@@ -114,52 +111,38 @@ function recentRunsOf({ uid }: Schedule, runs: ReadonlyMap<string, readonly Rece
 }
 
 function addGetRoute(api: Api, deps: ApiDeps): void {
-  api.get(
-    '/schedules/:id',
-    {
-      config: { role: 'viewer', scope: { name: 'schedule' } },
-      schema: {
-        operationId: 'getSchedule',
-        summary: 'One schedule; its ETag is its version',
-        tags,
-        params: scheduleIdParams,
-        response: { 200: json('The schedule', schedule), ...problems(400, 404) },
-      },
-    },
-    async ({ params: { id }, caller }, reply) => {
+  addRoute(api, {
+    ...{ route: 'GET /schedules/:id', operationId: 'getSchedule' },
+    config: { role: 'viewer', scope: { name: 'schedule' } },
+    summary: 'One schedule; its ETag is its version',
+    ...{ tags, params: scheduleIdParams, answers: { 200: json('The schedule', schedule) } },
+    refusals: [404],
+    handler: async ({ params: { id }, caller }, reply) => {
       const found = await deps.database.run((db) => findSchedule(db, id));
       if (!found) throw noSuch(`schedule ${id}`);
       const [shown = found] = await withNextFires(deps.database, [found]);
       return reply.header('ETag', etagOf(found)).send(await answerTo(deps, caller, shown));
     },
-  );
+  });
 }
 
 function addPutRoute(api: Api, deps: ApiDeps): void {
-  api.put(
-    '/schedules/:id',
-    {
-      config: {
-        role: 'admin',
-        scope: { name: 'schedule' },
-        audits: ['schedule.update', 'schedule.create'],
-        alsoCheck: idOfAnother,
-      },
-      schema: {
-        operationId: 'putSchedule',
-        summary: 'Create a schedule, or replace it whole',
-        tags,
-        params: scheduleIdParams,
-        headers: preconditionHeaders,
-        body: scheduleInput,
-        response: {
-          200: json('Replaced, or as it was: then its version stays', schedule),
-          201: json('Created', schedule),
-          ...problems(...BODY_PROBLEMS, 404, 412, 422),
-        },
-      },
+  addRoute(api, {
+    ...{ route: 'PUT /schedules/:id', operationId: 'putSchedule' },
+    config: {
+      role: 'admin',
+      scope: { name: 'schedule' },
+      audits: ['schedule.update', 'schedule.create'],
+      alsoCheck: idOfAnother,
     },
-    async ({ params: { id }, headers, body, json: sent, caller }, reply) => {
+    summary: 'Create a schedule, or replace it whole',
+    ...{ tags, params: scheduleIdParams, headers: preconditionHeaders, body: scheduleInput },
+    answers: {
+      200: json('Replaced, or as it was: then its version stays', schedule),
+      201: json('Created', schedule),
+    },
+    refusals: [404, 412, 422],
+    handler: async ({ params: { id }, headers, body, json: sent, caller }, reply) => {
       await lookAhead(body, id);
       const named = { id, caller, calendars: calendarsNamedIn(body) };
       const rules = fileRules(deps, caller.scope);
@@ -171,34 +154,24 @@ function addPutRoute(api: Api, deps: ApiDeps): void {
       if (change === 'created') void reply.code(201).header('Location', `/api/v1/schedules/${id}`);
       return reply.header('ETag', etagOf(written)).send(await answerTo(deps, caller, written));
     },
-  );
+  });
 }
 
 function addPatchRoute(api: Api, deps: ApiDeps): void {
-  api.patch(
-    '/schedules/:id',
-    {
-      config: {
-        role: 'admin',
-        scope: { name: 'schedule' },
-        audits: ['schedule.update'],
-        alsoCheck: idOfAnother,
-      },
-      schema: {
-        operationId: 'patchSchedule',
-        summary: 'Change a schedule by JSON Merge Patch',
-        tags,
-        consumes: ['application/merge-patch+json', 'application/json'],
-        params: scheduleIdParams,
-        headers: ifMatchHeader,
-        body: schedulePatch,
-        response: {
-          200: json('Changed, or as it was: then its version stays', schedule),
-          ...problems(...BODY_PROBLEMS, 404, 412, 422),
-        },
-      },
+  addRoute(api, {
+    ...{ route: 'PATCH /schedules/:id', operationId: 'patchSchedule' },
+    config: {
+      role: 'admin',
+      scope: { name: 'schedule' },
+      audits: ['schedule.update'],
+      alsoCheck: idOfAnother,
     },
-    async ({ params: { id }, headers: { 'if-match': match }, body, json: sent, caller }, reply) => {
+    summary: 'Change a schedule by JSON Merge Patch',
+    ...{ tags, consumes: ['application/merge-patch+json', 'application/json'], params: scheduleIdParams },
+    ...{ headers: ifMatchHeader, body: schedulePatch },
+    answers: { 200: json('Changed, or as it was: then its version stays', schedule) },
+    refusals: [404, 412, 422],
+    handler: async ({ params: { id }, headers: { 'if-match': match }, body, json: sent, caller }, reply) => {
       await lookAhead(body, id);
       const named = { id, caller, calendars: calendarsNamedIn(sent?.value) };
       const rules = fileRules(deps, caller.scope);
@@ -210,30 +183,22 @@ function addPatchRoute(api: Api, deps: ApiDeps): void {
       });
       return reply.header('ETag', etagOf(written)).send(await answerTo(deps, caller, written));
     },
-  );
+  });
 }
 
 function addDeleteRoute(api: Api, deps: ApiDeps): void {
-  api.delete(
-    '/schedules/:id',
-    {
-      config: {
-        role: 'admin',
-        scope: { name: 'schedule' },
-        audits: ['schedule.delete'],
-        alsoCheck: unexpectedBody,
-      },
-      schema: {
-        operationId: 'deleteSchedule',
-        summary:
-          'Delete a schedule that no other follows; its runs stay readable, and open ones are abandoned',
-        tags,
-        params: scheduleIdParams,
-        headers: ifMatchHeader,
-        response: { 204: nothing('Deleted'), ...problems(400, 404, 409, 412) },
-      },
+  addRoute(api, {
+    ...{ route: 'DELETE /schedules/:id', operationId: 'deleteSchedule' },
+    config: {
+      role: 'admin',
+      scope: { name: 'schedule' },
+      audits: ['schedule.delete'],
+      alsoCheck: unexpectedBody,
     },
-    async ({ params: { id }, headers: { 'if-match': match }, caller }, reply) => {
+    summary: 'Delete a schedule that no other follows; its runs stay readable, and open ones are abandoned',
+    ...{ tags, params: scheduleIdParams, headers: ifMatchHeader, answers: { 204: nothing('Deleted') } },
+    refusals: [404, 409, 412],
+    handler: async ({ params: { id }, headers: { 'if-match': match }, caller }, reply) => {
       const deleted = await deleteSchedule(
         audited(deps, { caller }),
         { id, by: caller.name, scope: caller.scope },
@@ -242,5 +207,5 @@ function addDeleteRoute(api: Api, deps: ApiDeps): void {
       if (!deleted) throw noSuch(`schedule ${id}`);
       return reply.code(204).send(null);
     },
-  );
+  });
 }

@@ -7,7 +7,7 @@ import { cursorIn, limitQuery, pageOf, pageSchema, versionCursor } from '../http
 import { noSuch } from '../http/problem.ts';
 import { rawJsonOrNull } from '../http/json/raw-json.ts';
 import { answerDefinition } from './answers.ts';
-import { json, problems, TAGS } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 import { answeredInstant, scheduleIdParams, scheduleIdText } from '../http/common-schemas.ts';
 import { answersOf } from '../http/stored-answers.ts';
 import { definitionAnswer } from './schemas.ts';
@@ -27,20 +27,13 @@ export const scheduleVersion = z
 const versionsQuery = z.strictObject({ limit: limitQuery, cursor: versionCursor.optional() });
 
 export function addVersionsRoute(api: Api, { database }: ApiDeps): void {
-  api.get(
-    '/schedules/:id/versions',
-    {
-      config: { role: 'viewer', scope: { name: 'schedule' } },
-      schema: {
-        operationId: 'listVersions',
-        summary: 'Every write of a schedule, newest first; also of a deleted one',
-        tags: [TAGS.schedules],
-        params: scheduleIdParams,
-        querystring: versionsQuery,
-        response: { 200: json('A page of versions', pageSchema(scheduleVersion)), ...problems(400, 404) },
-      },
-    },
-    async ({ params: { id }, query: { limit, cursor }, caller: { scope } }) => {
+  addRoute(api, {
+    ...{ route: 'GET /schedules/:id/versions', operationId: 'listVersions' },
+    config: { role: 'viewer', scope: { name: 'schedule' } },
+    summary: 'Every write of a schedule, newest first; also of a deleted one',
+    ...{ tags: [TAGS.schedules], params: scheduleIdParams, querystring: versionsQuery },
+    ...{ answers: { 200: json('A page of versions', pageSchema(scheduleVersion)) }, refusals: [404] },
+    handler: async ({ params: { id }, query: { limit, cursor }, caller: { scope } }) => {
       const before = cursorIn(cursor, id);
       const room = pageRoom();
       const rows = await database.run(async (db) => {
@@ -54,7 +47,7 @@ export function addVersionsRoute(api: Api, { database }: ApiDeps): void {
         ({ at, uid, version }) => ({ of: id, at, uid, version }),
       );
     },
-  );
+  });
 }
 
 const answered = answersOf(scheduleVersion);

@@ -4,7 +4,7 @@ import { type RunStats, runStats, STATS_LIMIT_MS } from '../../store/reports/run
 import type { Api, ApiDeps } from '../deps.ts';
 import { emptyPeriod } from '../http/also-checks.ts';
 import { noSuch } from '../http/problem.ts';
-import { TAGS, json, problems } from '../http/response-schemas.ts';
+import { addRoute, json, TAGS } from '../http/routes.ts';
 import { periodQuery, scheduleIdParams } from '../http/common-schemas.ts';
 
 const count = (description?: string) => z.int().meta({ minimum: 0, ...(description && { description }) });
@@ -45,36 +45,22 @@ const querystring = z.strictObject(periodQuery);
 const tags = [TAGS.runs];
 
 export function addStatsRoutes(api: Api, { database }: ApiDeps): void {
-  api.get(
-    '/stats',
-    {
-      config: { role: 'viewer', scope: 'itself', pace: 'slow', alsoCheck: emptyPeriod },
-      schema: {
-        operationId: 'getStats',
-        summary: 'What became of all runs of a period; `from` and `to` mean `scheduledFor`',
-        description: 'Messages of notifiers are left out: `GET /runs?trigger=notify` lists them.',
-        tags,
-        querystring,
-        response: { 200: json('The figures', stats), ...problems(400) },
-      },
-    },
-    async ({ query, caller: { scope } }) =>
+  addRoute(api, {
+    ...{ route: 'GET /stats', operationId: 'getStats' },
+    config: { role: 'viewer', scope: 'itself', pace: 'slow', alsoCheck: emptyPeriod },
+    summary: 'What became of all runs of a period; `from` and `to` mean `scheduledFor`',
+    description: 'Messages of notifiers are left out: `GET /runs?trigger=notify` lists them.',
+    ...{ tags, querystring, answers: { 200: json('The figures', stats) } },
+    handler: async ({ query, caller: { scope } }) =>
       answerStats(await database.run((db) => runStats(db, { ...query, scope }), STATS_LIMIT_MS)),
-  );
-  api.get(
-    '/schedules/:id/stats',
-    {
-      config: { role: 'viewer', scope: { name: 'schedule' }, pace: 'slow', alsoCheck: emptyPeriod },
-      schema: {
-        operationId: 'getStatsOfSchedule',
-        summary: 'What became of the runs of a schedule; also of a deleted one',
-        tags,
-        params: scheduleIdParams,
-        querystring,
-        response: { 200: json('The figures', stats), ...problems(400, 404) },
-      },
-    },
-    async ({ params: { id }, query, caller: { scope } }) => {
+  });
+  addRoute(api, {
+    ...{ route: 'GET /schedules/:id/stats', operationId: 'getStatsOfSchedule' },
+    config: { role: 'viewer', scope: { name: 'schedule' }, pace: 'slow', alsoCheck: emptyPeriod },
+    summary: 'What became of the runs of a schedule; also of a deleted one',
+    ...{ tags, params: scheduleIdParams, querystring, answers: { 200: json('The figures', stats) } },
+    refusals: [404],
+    handler: async ({ params: { id }, query, caller: { scope } }) => {
       const counted = await database.run(async (db) => {
         const scheduleUids = await uidsOf(db, id, scope);
         if (scheduleUids.length === 0) throw noSuch(`schedule ${id}`);
@@ -82,7 +68,7 @@ export function addStatsRoutes(api: Api, { database }: ApiDeps): void {
       }, STATS_LIMIT_MS);
       return answerStats(counted);
     },
-  );
+  });
 }
 
 function answerStats(counted: RunStats): z.output<typeof stats> {

@@ -1,5 +1,15 @@
-import { STATUS_CODES } from 'node:http';
+import { type IncomingMessage, STATUS_CODES, type ServerResponse } from 'node:http';
+import type {
+  FastifyContextConfig,
+  FastifySchema,
+  HTTPMethods,
+  RawServerDefault,
+  RouteGenericInterface,
+  RouteHandlerMethod,
+} from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
+import type { Api } from '../deps.ts';
 import { PROBLEM_TYPE } from './problem.ts';
 import { runStatus } from './word-schemas.ts';
 
@@ -37,8 +47,47 @@ export function problems(...statuses: number[]) {
   );
 }
 
-/** Why any call with a JSON body can be refused. */
-export const BODY_PROBLEMS = [400, 413, 415];
+interface Sent<Params, Query, Headers, Body> {
+  params: Params;
+  querystring: Query;
+  headers: Headers;
+  body: Body;
+}
+
+interface Route<Params, Query, Headers, Body>
+  extends
+    Partial<Sent<Params, Query, Headers, Body>>,
+    Pick<FastifySchema, 'operationId' | 'summary' | 'description' | 'tags' | 'consumes' | 'x-body-optional'> {
+  /** Its method and its path: `GET /runs/:id`. */
+  route: `${HTTPMethods} /${string}`;
+  config: FastifyContextConfig;
+  /** Bytes. */
+  bodyLimit?: number;
+  /** Of a call that is done, by status. */
+  answers: Readonly<Record<number, object>>;
+  /** The statuses of its problems, beside those of any call. */
+  refusals?: readonly number[];
+  handler: RouteHandlerMethod<
+    RawServerDefault,
+    IncomingMessage,
+    ServerResponse,
+    RouteGenericInterface,
+    unknown,
+    Sent<Params, Query, Headers, Body>,
+    ZodTypeProvider
+  >;
+}
+
+/** A route under `/api/v1`: what the document says of it, what the hooks must know, and what it does. */
+export function addRoute<Params = z.ZodType, Query = z.ZodType, Headers = z.ZodType, Body = z.ZodType>(
+  api: Api,
+  { route, config, bodyLimit, handler, answers, refusals = [], ...said }: Route<Params, Query, Headers, Body>,
+): void {
+  const [method, url] = route.split(' ') as [HTTPMethods, string];
+  const response = { ...answers, ...problems(400, ...(said.body ? [413, 415] : []), ...refusals) };
+  const schema = { ...said, response } as Sent<Params, Query, Headers, Body>;
+  api.route({ method, url, config, schema, handler, ...(bodyLimit !== undefined && { bodyLimit }) });
+}
 
 const problem = z
   .object({
