@@ -36,7 +36,7 @@ if (isTooOld(process.versions.node, engines.node) && !asksForHelp(args)) {
 async function command(): Promise<void> {
   const [{ runCommand }, { processSurroundings }] = await Promise.all([
     import('./cli/program.ts'),
-    import('./cli/process-surroundings.ts'),
+    import('./cli/surroundings.ts'),
   ]);
   const { systemClock } = await import('./runtime/clock.ts');
   const daemon: DaemonCommands = {

@@ -6,9 +6,16 @@ import { CliError, EXIT } from './exit-codes.ts';
 import { addDaemonCommands } from './daemon-commands.ts';
 import { addDemoCommand } from './demo-command.ts';
 import { addFileCommands } from './files/file-commands.ts';
-import { addAlertCommands, addAudit, addInstanceCommands, addQueueCommands } from './reports/lists.ts';
-import { addPreview } from './reports/preview.ts';
-import { addMe, addStats, addVerify } from './reports/server-state.ts';
+import {
+  addAlertCommands,
+  addAudit,
+  addInstanceCommands,
+  addMe,
+  addQueueCommands,
+  addStats,
+  addVerify,
+} from './reports.ts';
+import { addPreview } from './schedules/upcoming-fires.ts';
 import { addRunCommands } from './runs/run-commands.ts';
 import { addScheduleCommands } from './schedules/schedule-commands.ts';
 import { addCalendarCommands } from './settings/calendar-commands.ts';

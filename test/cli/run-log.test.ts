@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createLogText } from '../../src/cli/terminal/log-text.ts';
+import { createLogText } from '../../src/cli/terminal/shown-text.ts';
 import { quietApi } from '../api/api.ts';
 import { type Loopback, serveHttp } from '../support/loopback.ts';
 import { append, claimedRun, complete } from '../support/run-logs.ts';

@@ -4,7 +4,7 @@ import { isoInstant } from '../../core/instant.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import { RawJson } from '../../api/http/json/raw-json.ts';
 import { parseKeepingDigits } from '../../core/json-text.ts';
-import { failure, usageError } from '../exit-codes.ts';
+import { CliError, EXIT, failure, usageError } from '../exit-codes.ts';
 import type { Surroundings } from '../surroundings.ts';
 
 /** Collects the values of an option that may be given several times, in order. */
@@ -15,6 +15,33 @@ export function collect(value: string, before: readonly string[] = []): string[]
 /** A number if the text is one; otherwise the text. The server says which values are valid. */
 export function numberOrText(text: string | undefined): number | string | undefined {
   return text !== undefined && /^-?\d{1,15}(\.\d{1,6})?$/.test(text) ? Number(text) : text;
+}
+
+interface NumberRule {
+  flag: string;
+  standard: number | null;
+  least: number;
+  most: number;
+}
+
+/** The whole numbers that these options give, or their standards; `faults` gets what is none. */
+export function numbersIn<Rules extends Readonly<Record<string, NumberRule>>>(
+  given: Partial<Record<keyof Rules, string>>,
+  rules: Rules,
+  faults: string[],
+) {
+  const read = (name: keyof Rules & string, { flag, standard, least, most }: NumberRule) => {
+    const text = given[name];
+    if (text === undefined) return standard;
+    const value = /^\d{1,7}$/.test(text) ? Number(text) : NaN;
+    if (!(value >= least && value <= most))
+      faults.push(`${flag} is ${text}; expected: a whole number from ${least} to ${most}`);
+    return value;
+  };
+  const numbers = Object.entries(rules).map(([name, rule]) => [name, read(name, rule)]);
+  return Object.fromEntries(numbers) as {
+    [Name in keyof Rules]: number | Exclude<Rules[Name]['standard'], number>;
+  };
 }
 
 /** `now`, `-2h` and `+3d` are read by this machine's clock; everything else goes to the server as it is. */
@@ -107,3 +134,77 @@ export async function givenPayload(
   if (payloadFile === undefined) return undefined;
   return jsonIn(payloadFile, around);
 }
+
+/** The text of a file, without a mark at its beginning. @throws CliError that names the first line in another encoding */
+export function decoded(bytes: Buffer, path: string, encoding = 'utf-8'): string {
+  const text = decode(bytes, encoding);
+  if (text !== null) return text;
+  let line = 0;
+  for (const one of linesIn(bytes)) {
+    line += 1;
+    if (decode(one, encoding) === null) break;
+  }
+  throw new CliError(
+    EXIT.failed,
+    `${path}:${line}: not in ${encoding}: --encoding says in which it is, as latin1`,
+  );
+}
+
+/** With their line breaks. */
+export function* linesIn(bytes: Buffer): Generator<Buffer, void, void> {
+  for (let from = 0; from < bytes.length;) {
+    const end = bytes.indexOf(0x0a, from);
+    const next = end < 0 ? bytes.length : end + 1;
+    yield bytes.subarray(from, next);
+    from = next;
+  }
+}
+
+function decode(bytes: Uint8Array, encoding: string): string | null {
+  let decoder;
+  try {
+    decoder = new TextDecoder(encoding, { fatal: true });
+  } catch {
+    throw usageError(`--encoding ${encoding} is not known`);
+  }
+  try {
+    return decoder.decode(bytes);
+  } catch {
+    return null;
+  }
+}
+
+export interface RunFilterOptions {
+  schedule?: string;
+  label?: string[];
+  batch?: string;
+  status?: string;
+  trigger?: string;
+}
+
+/** Options of every command about many runs. */
+export function filterOptions(command: Command): Command {
+  return command
+    .option('--schedule <id>', 'of this schedule')
+    .option(
+      '--label <key:value>',
+      'with this label, of its own or of its schedule; several: all of them',
+      collect,
+    )
+    .option('--batch <id>', 'of this batch')
+    .option(
+      '--status <status,…>',
+      'with one of these: waiting, pending, running, succeeded, failed, unknown, abandoned, skipped, cancelled',
+    )
+    .option(
+      '--trigger <trigger,…>',
+      'of one of these: schedule, catchUp, manual, backfill, after, api, notify',
+    );
+}
+
+/** The filter with the names of the API. */
+export function filterOf({ schedule, label, batch, status, trigger }: RunFilterOptions) {
+  return { scheduleId: schedule, label, batchId: batch, status, trigger };
+}
+
+export type FilterInPeriod = RunFilterOptions & Period;

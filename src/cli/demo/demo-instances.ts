@@ -2,9 +2,12 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { extname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { type IncomingMessage, type ServerResponse, createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import type { Clock } from '../../runtime/clock.ts';
 import { reasonOf } from '../../runtime/reason.ts';
-import type { KillTime } from './verdict.ts';
+import type { DeliveredRun, KillTime } from './verdict.ts';
 
 export interface DemoInstance {
   readonly number: number;
@@ -116,3 +119,31 @@ function hear(instance: DemoInstance, line: string): void {
     : [];
   if (id !== undefined) instance.ids.push(id);
 }
+
+/**
+ * The target of all schedules. It refuses nothing, takes the time that the URL names, and adds what arrives to `deliveries`, in the
+ * order of arrival.
+ */
+export async function startReceiver(clock: Clock, deliveries: DeliveredRun[]) {
+  const take = async (request: IncomingMessage, response: ServerResponse) => {
+    const { scheduledFor, ...run } = JSON.parse(await text(request)) as Sent;
+    const key = String(request.headers['idempotency-key']);
+    deliveries.push({ ...run, scheduledFor: Date.parse(scheduledFor), key, at: clock.now() });
+    const holdMs = Number((request.url ?? '').slice(1));
+    setTimeout(() => response.end('{}'), holdMs);
+  };
+  const server = createServer((request, response) => {
+    // Its sender may be gone before all of it has come: then it was not delivered.
+    take(request, response).catch(() => response.destroy());
+  });
+  server.keepAliveTimeout = 60_000;
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const close = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
+}
+
+type Sent = Pick<DeliveredRun, 'runId' | 'scheduleId' | 'attempt'> & { scheduledFor: string };

@@ -9,8 +9,7 @@ import { startEmbeddedPostgres } from '../../local-postgres/embedded-postgres.ts
 import { systemClock } from '../../runtime/clock.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import { EXIT } from '../exit-codes.ts';
-import type { DemoOptions } from './demo.ts';
-import { DemoStory } from './demo-story.ts';
+import { type DemoOptions, DemoStory } from './demo-story.ts';
 
 const NO_POSTGRES = 'the embedded PostgreSQL does not start, and the demo uses no other';
 

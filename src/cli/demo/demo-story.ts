@@ -1,11 +1,25 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Clock } from '../../runtime/clock.ts';
 import { isoInstant } from '../../core/instant.ts';
-import { type DemoInstance, DemoInstances } from './demo-instances.ts';
-import { type DeliveredRun, startReceiver } from './demo-receiver.ts';
-import type { DemoOptions } from './demo.ts';
-import { type DemoSchedule, type Times, batchItemOf, dueMoments, makeSchedules } from './schedule-mix.ts';
-import { type DemoStats, type SentAttempt, check, verdictLines } from './verdict.ts';
+import { type DemoInstance, DemoInstances, startReceiver } from './demo-instances.ts';
+import {
+  type DeliveredRun,
+  type DemoSchedule,
+  type DemoStats,
+  type SentAttempt,
+  type Times,
+  batchItemOf,
+  check,
+  dueMoments,
+  makeSchedules,
+  verdictLines,
+} from './verdict.ts';
+
+export interface DemoOptions {
+  seconds: number;
+  schedules: number;
+  killEvery: number;
+}
 
 interface StoryDeps {
   options: DemoOptions;

@@ -1,6 +1,56 @@
 import { type Instant, isoInstant } from '../../core/instant.ts';
-import type { DeliveredRun } from './demo-receiver.ts';
-import { type DemoSchedule, type Times, dueMoments } from './schedule-mix.ts';
+
+/** When schedules fire: from `from` on, and before `to`. */
+export interface Times {
+  from: Instant;
+  to: Instant;
+}
+
+export interface DemoSchedule {
+  id: string;
+  everySeconds: number;
+  /** The seconds are those of the clock's minute, as of a cron pattern; otherwise they count from the first fire on. */
+  byCron: boolean;
+  /** How long its receiver takes. */
+  holdMs: number;
+}
+
+/** Six of ten fire each second, three every few seconds of the clock, and one at an interval. */
+export function makeSchedules(count: number): DemoSchedule[] {
+  return Array.from({ length: count }, (_, index) => ({
+    id: `demo-${String(index + 1).padStart(4, '0')}`,
+    ...ruleOf(index),
+    // From 40 to 240 ms: something is always under way when an instance dies.
+    holdMs: 40 + ((index * 37) % 200),
+  }));
+}
+
+function ruleOf(index: number): Pick<DemoSchedule, 'byCron' | 'everySeconds'> {
+  const place = index % 10;
+  if (place === 9) return { byCron: false, everySeconds: 3 + (Math.floor(index / 10) % 4) };
+  return { byCron: true, everySeconds: place < 6 ? 1 : ([2, 3, 5][place % 3] ?? 2) };
+}
+
+/** As `POST /schedules/batch` takes it. All else is as a schedule has it by default. */
+export function batchItemOf(schedule: DemoSchedule, { from, to }: Times, receiverUrl: string) {
+  const { id, byCron, everySeconds, holdMs } = schedule;
+  return {
+    ...{ id, startAt: isoInstant(from), endAt: isoInstant(to) },
+    ...(byCron ? { cron: `*/${everySeconds} * * * * *` } : { everySeconds }),
+    target: { type: 'http', url: `${receiverUrl}/${holdMs}` },
+    retry: { minBackoffSeconds: 1, maxBackoffSeconds: 5 },
+  };
+}
+
+/** By its own rule, and nothing of the daemon's. `from` is a whole second. */
+export function dueMoments({ byCron, everySeconds }: DemoSchedule, { from, to }: Times): Instant[] {
+  const moments: Instant[] = [];
+  for (let at = from; at < to; at += 1000) {
+    const seconds = byCron ? (at / 1000) % 60 : (at - from) / 1000;
+    if (seconds % everySeconds === 0) moments.push(at);
+  }
+  return moments;
+}
 
 /** All that the checker is given: what was asked for, what arrived, what was killed, and what explains a second delivery. */
 export interface Evidence extends Times {
@@ -12,6 +62,17 @@ export interface Evidence extends Times {
   /** By the id of the instance. */
   kills: ReadonlyMap<string, KillTime>;
   stats: Pick<DemoStats, Unfinished>;
+}
+
+/** One run that has reached the receiver. */
+export interface DeliveredRun {
+  scheduleId: string;
+  scheduledFor: Instant;
+  runId: string;
+  attempt: number;
+  /** The idempotency key that came with it. */
+  key: string;
+  at: Instant;
 }
 
 export interface SentAttempt {
@@ -31,7 +92,7 @@ type Unfinished = (typeof UNFINISHED)[number];
 export type DemoStats = Record<Unfinished | 'totalRuns' | 'lostRuns' | 'recoveredRuns', number>;
 
 /** Kinds of broken promises, in the words of the verdict. */
-export const FAULTS = {
+const FAULTS = {
   missing: 'due, and not delivered',
   notDue: 'delivered, and not due',
   early: 'delivered before their moment',
@@ -42,7 +103,7 @@ export const FAULTS = {
 } as const;
 export type Faults = Record<keyof typeof FAULTS, string[]>;
 
-export interface Verdict {
+interface Verdict {
   ok: boolean;
   due: number;
   /** Of those, delivered. */

@@ -7,7 +7,7 @@ import { type CliError, failure, usageError } from '../exit-codes.ts';
 import { type Server, pathOf } from '../server/server-calls.ts';
 import type { ScheduleAnswer } from '../server/answers.ts';
 import type { Import } from './crontab/imported.ts';
-import { reportingCrontab } from './crontab/reporting-lines.ts';
+import { reportingCrontab } from './crontab/watched-schedules.ts';
 import { carryOut } from './plan-apply.ts';
 
 /** @throws CliError that names all that is missing */

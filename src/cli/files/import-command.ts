@@ -2,14 +2,12 @@ import { resolve } from 'node:path';
 import type { Command } from 'commander';
 import { isObject } from '../../api/http/json/json-body.ts';
 import { type Cli, withExamples } from '../cli.ts';
-import { fileBytes } from '../common/arguments.ts';
+import { decoded, fileBytes } from '../common/arguments.ts';
 import { EXIT, usageError } from '../exit-codes.ts';
 import { isManifest, readCronJobs } from './crontab/cron-jobs.ts';
 import { readCrontab } from './crontab/crontab-lines.ts';
-import { decoded } from './crontab/file-encoding.ts';
 import { type Import, importText } from './crontab/imported.ts';
-import { reportable } from './crontab/reporting-lines.ts';
-import { watched } from './crontab/watched-schedule.ts';
+import { reportable, watched } from './crontab/watched-schedules.ts';
 import { checkCrontabOut, writeReporting } from './crontab-out.ts';
 
 export function addImport(program: Command, cli: Cli): void {

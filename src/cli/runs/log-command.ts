@@ -4,8 +4,8 @@ import { type Cli, withExamples } from '../cli.ts';
 import { failure } from '../exit-codes.ts';
 import { wholeNumber } from '../server/list-pages.ts';
 import { type Answer, type Server, pathOf } from '../server/server-calls.ts';
-import { createLogText } from '../terminal/log-text.ts';
-import { patient } from './while-away.ts';
+import { createLogText } from '../terminal/shown-text.ts';
+import { patient } from '../common/patience.ts';
 
 interface Options {
   follow?: boolean;
@@ -14,9 +14,8 @@ interface Options {
 
 export function addRunLog(parent: Command, cli: Cli): void {
   const command = parent
-    .command('log')
+    .command('log <id>')
     .description('show what a run has printed; on standard error, how many bytes of it were not kept')
-    .argument('<id>')
     .option('-f, --follow', 'go on until the attempt is over, or until Ctrl-C')
     .option('--attempt <n>', 'of this attempt (default: the newest)', wholeNumber)
     .action((id: string, options: Options) => showLog(cli, id, options));

@@ -36,6 +36,12 @@ export function errorText({ error }: Pick<RunAnswer, 'error'>): string | null {
   return error === null ? null : `${error.kind}: ${error.message}`;
 }
 
+/** Of a run, or of a schedule; null: there are none. */
+export function labelsText(labels: Readonly<Record<string, string>>): string | null {
+  const all = Object.entries(labels).map(([key, value]) => `${key}:${value}`);
+  return all.length === 0 ? null : all.join(', ');
+}
+
 function unmetText({ unmet, unmetReason }: RunAnswer): string | null {
   if (unmet.length === 0) return null;
   return `not as expected: ${unmet.map((bound) => UNMET[bound]).join(', ')}${unmetReason === null ? '' : ` (${unmetReason})`}`;

@@ -5,11 +5,10 @@ import { usageError, failure } from '../exit-codes.ts';
 import type { RunAnswer, Page } from '../server/answers.ts';
 import { wholeNumber } from '../server/list-pages.ts';
 import type { Output } from '../terminal/output.ts';
-import { printable } from '../terminal/shown-text.ts';
-import { paintStatus } from '../terminal/paint.ts';
-import { type RunFilterOptions, filterOf, filterOptions } from './run-filter.ts';
+import { paintStatus, printable } from '../terminal/shown-text.ts';
+import { type RunFilterOptions, filterOf, filterOptions } from '../common/arguments.ts';
 import { runText } from './run-text.ts';
-import { patient } from './while-away.ts';
+import { patient } from '../common/patience.ts';
 import { isoInstant } from '../../core/instant.ts';
 import { type Query, type Server, pathOf } from '../server/server-calls.ts';
 

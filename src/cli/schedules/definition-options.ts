@@ -5,38 +5,22 @@ import {
   type PayloadOptions,
   collect,
   fileText,
+  givenPayload,
   jsonValue,
   numberOrText,
-  givenPayload,
 } from '../common/arguments.ts';
 import { usageError } from '../exit-codes.ts';
 import type { Surroundings } from '../surroundings.ts';
 
 export type Tree = Readonly<Record<string, unknown>>;
 
-export interface DefinitionOptions extends PayloadOptions {
-  cron?: string[];
-  every?: string;
-  at?: string;
-  after?: string;
-  on?: string;
-  timezone?: string;
-  description?: string;
-  label?: string[];
-  url?: string;
-  connection?: string;
-  method?: string;
-  header?: string[];
-  body?: string;
-  bodyFile?: string;
-  contentType?: string;
-  succeed?: string;
-  retryOn?: string;
-  failOn?: string;
-  queue?: string;
-  set?: string[];
-  unset?: string[];
-}
+type Texts<Name extends string> = Partial<Record<Name, string>>;
+type Lists<Name extends string> = Partial<Record<Name, string[]>>;
+
+export type DefinitionOptions = PayloadOptions &
+  Texts<'every' | 'at' | 'after' | 'on' | 'timezone' | 'description' | 'queue'> &
+  Texts<Exclude<(typeof OF_CALLS)[number], 'header'>> &
+  Lists<'cron' | 'label' | 'header' | 'set' | 'unset'>;
 
 export function definitionOptions(command: Command): Command {
   return command

@@ -1,22 +1,38 @@
 import type { Command } from 'commander';
 import { type Cli, group, withExamples } from '../cli.ts';
-import { type BulkOptions, addDelete, actOnMatching, bulkOptions } from '../common/confirmed-actions.ts';
-import { addSetSchedule } from './set-schedule.ts';
-import { addGetSchedule, addListSchedules, addObservedSchedule } from './show-schedules.ts';
+import {
+  type BulkOptions,
+  type Found,
+  actOnMatching,
+  addDelete,
+  bulkOptions,
+  writeOver,
+} from '../common/changes.ts';
+import {
+  type ScheduleFilterOptions,
+  addGetSchedule,
+  addListSchedules,
+  addObservedSchedule,
+  scheduleFilter,
+} from './show-schedules.ts';
 import { addSkipFire, addUpcomingFires } from './upcoming-fires.ts';
 import { addWhySchedule } from './why-schedule.ts';
 import {
   type PayloadOptions,
   type Period,
-  INSTANT,
-  collect,
-  instantText,
-  numberOrText,
   givenPayload,
+  INSTANT,
+  instantText,
+  jsonIn,
+  numberOrText,
   periodOf,
 } from '../common/arguments.ts';
-import type { ScheduleAnswer, BackfillAnswer, RunAnswer } from '../server/answers.ts';
-import { pathOf } from '../server/server-calls.ts';
+import type { BackfillAnswer, RunAnswer, ScheduleAnswer } from '../server/answers.ts';
+import { type Answer, pathOf } from '../server/server-calls.ts';
+import { isTree, mergePatch } from '../../api/http/json/merge-patch.ts';
+import type { RawJson } from '../../api/http/json/raw-json.ts';
+import { usageError } from '../exit-codes.ts';
+import { type DefinitionOptions, type Tree, definitionOf, definitionOptions } from './definition-options.ts';
 
 export function addScheduleCommands(program: Command, cli: Cli): void {
   const schedule = group(program, 'schedule', 'schedules: when to fire, and what to call');
@@ -31,8 +47,8 @@ export function addScheduleCommands(program: Command, cli: Cli): void {
   addSkipFire(schedule, cli);
   addBackfillSchedule(schedule, cli);
   addBulkSchedules(schedule, cli);
-  const what = { noun: 'schedule', collection: 'schedules', warning: 'its open runs are abandoned' };
-  withExamples(addDelete(schedule, cli, what), 'firelock schedule delete invoices --yes');
+  const remove = addDelete(schedule, cli, 'schedule', 'its open runs are abandoned');
+  withExamples(remove, 'firelock schedule delete invoices --yes');
 }
 
 interface PauseOptions {
@@ -42,9 +58,8 @@ interface PauseOptions {
 
 function addPauseSchedule(parent: Command, cli: Cli): void {
   const pause = parent
-    .command('pause')
+    .command('pause <id>')
     .description('plan no fires of a schedule, until it is resumed')
-    .argument('<id>')
     .option('--reason <text>', 'the reason, which is shown with it')
     .option('--until <instant>', `resume it by itself then: ${INSTANT}`)
     .action((id: string, { reason: pauseReason, until }: PauseOptions) =>
@@ -52,9 +67,8 @@ function addPauseSchedule(parent: Command, cli: Cli): void {
     );
   withExamples(pause, 'firelock schedule pause invoices --reason "the bank is closed" --until +3d');
   const resume = parent
-    .command('resume')
+    .command('resume <id>')
     .description('let a paused schedule fire again')
-    .argument('<id>')
     .action((id: string) => write(cli, id, { enabled: true }));
   withExamples(resume, 'firelock schedule resume invoices');
 }
@@ -68,37 +82,23 @@ function write(cli: Cli, id: string, body: object): Promise<void> {
   });
 }
 
-interface BulkPauseOptions extends BulkOptions, PauseOptions {
-  label?: string[];
-  q?: string;
-  status?: string;
-  late?: true;
-}
+type BulkPauseOptions = BulkOptions & PauseOptions & ScheduleFilterOptions;
 
 function addBulkSchedules(parent: Command, cli: Cli): void {
   const bulk = group(parent, 'bulk', 'pause or resume all schedules that match');
   const add = (action: 'pause' | 'resume', verb: string) =>
-    filterOptions(bulk.command(action).description(`${action} all schedules that match`)).action(
-      ({ label, q, status, late, reason, until, ...options }: BulkPauseOptions) => {
-        const filter = { label, q, status, late };
-        const body = { action, filter, reason, until: instantText(until, cli.surroundings) };
-        return actOnMatching(cli, { path: 'schedules/bulk', verb, noun: 'schedules', body }, options);
-      },
-    );
+    bulkOptions(
+      scheduleFilter(bulk.command(action).description(`${action} all schedules that match`)),
+    ).action(({ label, q, status, late, reason, until, ...options }: BulkPauseOptions) => {
+      const filter = { label, q, status, late };
+      const body = { action, filter, reason, until: instantText(until, cli.surroundings) };
+      return actOnMatching(cli, { path: 'schedules/bulk', verb, noun: 'schedules', body }, options);
+    });
   const pause = add('pause', 'Pause')
     .option('--reason <text>', 'the reason, which is shown with it')
     .option('--until <instant>', `resume them by themselves then: ${INSTANT}`);
   withExamples(pause, 'firelock schedule bulk pause --label team:billing --dry-run');
   withExamples(add('resume', 'Resume'), 'firelock schedule bulk resume --label team:billing --yes');
-}
-
-function filterOptions(command: Command): Command {
-  const filtered = command
-    .option('--label <key:value>', 'with this label; several: with all of them', collect)
-    .option('--q <text>', 'with this text in the id or the description')
-    .option('--status <status,…>', 'with one of these: active, paused, ended, error')
-    .option('--late', 'that are late');
-  return bulkOptions(filtered);
 }
 
 interface FireOptions extends PayloadOptions {
@@ -107,9 +107,8 @@ interface FireOptions extends PayloadOptions {
 
 function addFireSchedule(parent: Command, cli: Cli): void {
   const command = parent
-    .command('fire')
+    .command('fire <id>')
     .description('fire a schedule now, also a paused one')
-    .argument('<id>')
     .option('--payload <json>', 'in place of its payload, byte for byte')
     .option('--payload-file <file>', 'the same, from a file (-: standard input)')
     .option('--key <key>', 'an idempotency key: the same key again answers the same run')
@@ -138,9 +137,8 @@ interface BackfillOptions extends Period {
 
 function addBackfillSchedule(parent: Command, cli: Cli): void {
   const command = parent
-    .command('backfill')
+    .command('backfill <id>')
     .description('make the fires of a past period that have no run, or whose run was skipped or abandoned')
-    .argument('<id>')
     .requiredOption('--from <instant>', `inclusive: ${INSTANT}`)
     .requiredOption('--to <instant>', 'exclusive, and not later than now')
     .option('--limit <n>', 'at most so many (default: 1000)')
@@ -160,4 +158,67 @@ function addBackfillSchedule(parent: Command, cli: Cli): void {
     'firelock schedule backfill invoices --from -8d --to -1d',
     'firelock schedule backfill invoices --from -8d --to -1d --as then',
   );
+}
+
+interface Options extends DefinitionOptions {
+  file?: string;
+}
+
+function addSetSchedule(parent: Command, cli: Cli): void {
+  const command = parent
+    .command('set <id>')
+    .description('create a schedule, or change what the options name and leave all else as it is')
+    .option(
+      '--file <file>',
+      'its whole definition as JSON, in place of all other options (-: standard input)',
+    )
+    .action(async (id: string, { file, ...options }: Options) => {
+      const change =
+        file === undefined ? await namedChange(options, cli) : await wholeChange(file, options, cli);
+      await writeOver(
+        cli,
+        { noun: 'schedule', id },
+        change,
+        ({ nextFireAt, status }, { time }) =>
+          `; ${nextFireAt === null ? status : `next fire ${time(nextFireAt)}`}`,
+      );
+    });
+  withExamples(
+    definitionOptions(command),
+    'firelock schedule set invoices --cron "0 2 * * *" --timezone Europe/Berlin --url http://127.0.0.1:9000/run',
+    'firelock schedule set invoices --label team:billing --set retry.maxAttempts=3 --unset timezone',
+    'firelock schedule get invoices > invoices.json; firelock schedule set invoices --file invoices.json',
+  );
+}
+
+type Write = (found: Found<ScheduleAnswer>) => Promise<Answer>;
+
+async function namedChange(options: DefinitionOptions, { surroundings }: Cli): Promise<Write> {
+  const { patch, payload } = await definitionOf(options, surroundings);
+  if (payload === undefined && Object.keys(patch).length === 0)
+    throw usageError('nothing to set; --help lists the options');
+  const withPayload = (fields: Tree) => ({ ...fields, ...(payload && { payload }) });
+  return ({ server, path, before, headers }) => {
+    // A merge patch would merge the payload too, and forget its nulls.
+    if (before !== null && !payload?.text.startsWith('{'))
+      return server.call('PATCH', path, { body: withPayload(patch), headers });
+    const base = before === null ? {} : withoutOldTrigger(before, patch);
+    return server.call('PUT', path, { body: withPayload(mergePatch(base, patch) as Tree), headers });
+  };
+}
+
+async function wholeChange(file: string, others: DefinitionOptions, { surroundings }: Cli): Promise<Write> {
+  if (Object.keys(others).length > 0)
+    throw usageError('--file holds the whole definition: leave out all other options');
+  const body: RawJson = await jsonIn(file, surroundings);
+  return ({ server, path, headers }) => server.call('PUT', path, { body, headers });
+}
+
+const TRIGGERS = ['cron', 'everySeconds', 'at', 'after'];
+
+/** A new kind of timing replaces the old one, as in a PATCH. */
+function withoutOldTrigger(definition: unknown, patch: Tree): Tree {
+  const base = isTree(definition) ? definition : {};
+  if (!TRIGGERS.some((name) => (patch[name] ?? null) !== null)) return base;
+  return Object.fromEntries(Object.entries(base).filter(([name]) => !TRIGGERS.includes(name)));
 }

@@ -1,32 +1,36 @@
 import type { Command } from 'commander';
 import { dayRulesInWords } from '../../core/describe/describe-days.ts';
 import { type Cli, withExamples } from '../cli.ts';
-import { INSTANT, type Period, collect, periodOf } from '../common/arguments.ts';
+import { type Period, collect, INSTANT, periodOf } from '../common/arguments.ts';
 import type { ObservedAnswer, ScheduleAnswer } from '../server/answers.ts';
 import { type ListOptions, listOptions, showList } from '../server/list-pages.ts';
+import { labelsText } from '../runs/run-text.ts';
 import { pathOf } from '../server/server-calls.ts';
 import type { View } from '../terminal/output.ts';
-import { paintStatus } from '../terminal/paint.ts';
+import { paintStatus } from '../terminal/shown-text.ts';
 import type { Column } from '../terminal/table.ts';
 
-interface Options extends ListOptions {
+export interface ScheduleFilterOptions {
   status?: string;
   label?: string[];
   q?: string;
   late?: true;
 }
 
+/** Options of every command about many schedules. */
+export function scheduleFilter(command: Command): Command {
+  return command
+    .option('--status <status,…>', 'with one of these: active, paused, ended, error')
+    .option('--label <key:value>', 'with this label; several: with all of them', collect)
+    .option('--q <text>', 'with this text in the id or the description')
+    .option('--late', 'that are late');
+}
+
 export function addListSchedules(parent: Command, cli: Cli): void {
-  const command = parent
-    .command('list')
-    .description('list schedules, by their ids')
-    .option('--status <status,…>', 'only with one of these: active, paused, ended, error')
-    .option('--label <key:value>', 'only with this label; several: with all of them', collect)
-    .option('--q <text>', 'only with this text in the id or the description')
-    .option('--late', 'only those that are late')
-    .action(({ status, label, q, late, ...pages }: Options) =>
+  const command = scheduleFilter(parent.command('list').description('list schedules, by their ids')).action(
+    ({ status, label, q, late, ...pages }: ScheduleFilterOptions & ListOptions) =>
       showList(cli, { path: 'schedules', query: { status, label, q, late }, pages }, columnsOf),
-    );
+  );
   withExamples(
     listOptions(command),
     'firelock schedule list --label team:billing --status paused,error',
@@ -49,9 +53,8 @@ function columnsOf(view: View): Column<ScheduleAnswer>[] {
 
 export function addGetSchedule(parent: Command, cli: Cli): void {
   const command = parent
-    .command('get')
+    .command('get <id>')
     .description('show a schedule; its JSON can be edited and given back to "schedule set --file"')
-    .argument('<id>')
     .action((id: string) => cli.show(cli.server().call('GET', pathOf('schedules', id)), scheduleLines));
   withExamples(
     command,
@@ -92,9 +95,8 @@ function scheduleLines(schedule: ScheduleAnswer, view: View): string[] {
 
 export function addObservedSchedule(parent: Command, cli: Cli): void {
   const command = parent
-    .command('observed')
+    .command('observed <id>')
     .description('what the job of an observed schedule reported, compared with when it was expected')
-    .argument('<id>')
     .option('--from <instant>', `inclusive: ${INSTANT}`, '-30d')
     .option('--to <instant>', 'exclusive; a job may report a minute before its moment', '+1d')
     .action((id: string, period: Period) => {
@@ -131,10 +133,4 @@ export function triggerText({ cron, everySeconds, at, after }: ScheduleAnswer): 
 /** Its status, and that it is late. */
 function statusText({ status, late }: ScheduleAnswer): string {
   return late ? `${status}, late` : status;
-}
-
-function labelsText(labels: Readonly<Record<string, string>>): string {
-  return Object.entries(labels)
-    .map(([key, value]) => `${key}:${value}`)
-    .join(' ');
 }

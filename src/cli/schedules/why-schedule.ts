@@ -2,23 +2,28 @@ import type { Command } from 'commander';
 import { dayRulesInWords } from '../../core/describe/describe-days.ts';
 import { INSTANT, type Period, periodOf } from '../common/arguments.ts';
 import { type Cli, withExamples } from '../cli.ts';
-import type { OccurrenceAnswer, Page, RunAnswer, ScheduleAnswer } from '../server/answers.ts';
+import type {
+  OccurrenceAnswer,
+  Page,
+  RunAnswer,
+  ScheduleAnswer,
+  InstanceAnswer,
+  ScheduleVersionAnswer,
+} from '../server/answers.ts';
 import { type ListOptions, listOptions, moreNote, readPages } from '../server/list-pages.ts';
 import { type Server, pathOf } from '../server/server-calls.ts';
 import { runText } from '../runs/run-text.ts';
 import type { View } from '../terminal/output.ts';
-import { paintStatus } from '../terminal/paint.ts';
-import { printable } from '../terminal/shown-text.ts';
+import { paintStatus, printable } from '../terminal/shown-text.ts';
 import { triggerText } from './show-schedules.ts';
-import { type WhyBesides, nobodyUpText, pauseText, whyBesides } from './why-besides.ts';
+import { nobodyUp } from '../../core/time/nobody-up.ts';
 
 type Options = ListOptions & Period;
 
 export function addWhySchedule(parent: Command, cli: Cli): void {
   const command = parent
-    .command('why')
+    .command('why <id>')
     .description('what became of each fire of a period, and why')
-    .argument('<id>')
     .option('--from <instant>', `inclusive: ${INSTANT}`, '-1d')
     .option('--to <instant>', 'exclusive', 'now')
     .action(async (id: string, { from, to, ...pages }: Options) => {
@@ -192,3 +197,45 @@ const WORDS: Readonly<Record<string, string>> = {
   upcoming: 'it is still to come',
   'upcoming error': 'it is still to come, but the schedule cannot be planned at present',
 };
+
+/** What explains an occurrence beside its run. */
+interface WhyBesides {
+  /** Newest first. */
+  versions: readonly ScheduleVersionAnswer[];
+  /** Those of the last day; none where the caller may not see them. */
+  instances: readonly InstanceAnswer[];
+}
+
+const NEWEST = 100;
+
+/** Asks for no more than is to be explained. @throws CliError */
+async function whyBesides(
+  server: Server,
+  id: string,
+  { paused, missed }: { paused: boolean; missed: boolean },
+): Promise<WhyBesides> {
+  const path = pathOf('schedules', id, 'versions');
+  const versions = paused ? await server.call('GET', path, { query: { limit: NEWEST } }) : null;
+  const instances = missed ? await server.ask('GET', 'instances') : null;
+  return {
+    versions: versions === null ? [] : (versions.body() as Page<ScheduleVersionAnswer>).items,
+    instances: instances?.status === 200 ? (instances.body() as { items: InstanceAnswer[] }).items : [],
+  };
+}
+
+/** Who paused it by the version that was in force, when and why; null: that is longer ago than versions were read. */
+function pauseText({ versions }: WhyBesides, version: number, view: View): string | null {
+  const older = versions.filter((one) => one.version <= version);
+  const before = older.findIndex(({ schedule }) => schedule.enabled);
+  const begin = older.at(before === -1 ? older.length - 1 : before - 1);
+  if (begin === undefined || begin.schedule.enabled) return null;
+  const { at, by, schedule } = begin;
+  const reason = schedule.pauseReason === null ? '' : `: ${schedule.pauseReason}`;
+  return `since ${view.time(at)}, by ${by ?? 'a caller without a token'}${reason}`;
+}
+
+/** While no instance was up around that moment; null: one was, or it is not known. */
+function nobodyUpText({ instances }: WhyBesides, fireAt: string, view: View): string | null {
+  const gap = nobodyUp(instances, fireAt);
+  return gap && `no instance was up from ${view.time(gap.from)} to ${view.time(gap.to)}`;
+}

@@ -3,7 +3,7 @@ import { collect, fileText } from '../common/arguments.ts';
 import { type Cli, withExamples } from '../cli.ts';
 import { failure, usageError } from '../exit-codes.ts';
 import type { CalendarAnswer } from '../server/answers.ts';
-import { addNamedGroup, setNamed } from './named-commands.ts';
+import { addNamedGroup, setNamed } from './named-things.ts';
 
 interface SetOptions {
   description?: string;
@@ -30,9 +30,8 @@ export function addCalendarCommands(program: Command, cli: Cli): void {
 
 function addSet(calendar: Command, cli: Cli): void {
   const command = calendar
-    .command('set')
+    .command('set <id>')
     .description('create a calendar, or change what the options name and leave all else as it is')
-    .argument('<id>')
     .option('--description <text>', 'what it is for')
     .option(
       '--valid-until <date>',

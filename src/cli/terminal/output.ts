@@ -1,7 +1,6 @@
 import type { Surroundings } from '../surroundings.ts';
 import { type Column, pairLines, tableLines } from './table.ts';
-import { type Paint, paintFor } from './paint.ts';
-import { marking, printable } from './shown-text.ts';
+import { type Paint, marking, paintFor, printable } from './shown-text.ts';
 import { timeCell, timeText, zoneNote } from './time-text.ts';
 
 /** How times look for people. */

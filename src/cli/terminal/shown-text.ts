@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { styleText } from 'node:util';
 import type { Surroundings } from '../surroundings.ts';
-import type { Paint } from './paint.ts';
 
 /**
  * Writes what a terminal would obey, or what changes the direction of the text, as JSON writes it: `\u001b`. So it can be read, and
@@ -90,3 +90,68 @@ function graphemeWidth(grapheme: string): number {
   if (NO_WIDTH.test(grapheme)) return 0;
   return WIDE.test(grapheme) && !HALF_WIDTH.test(grapheme) ? 2 : 1;
 }
+
+/** What a run printed, for a terminal: colours stay, and all else that a terminal would obey is written as JSON writes it. */
+export interface LogText {
+  /** As far as it can be told yet what the bytes mean. */
+  take(bytes: Uint8Array): string;
+  /** The rest; colours end here. */
+  end(): string;
+}
+
+/** What may go on in the next bytes: the end of a line, a colour. */
+// eslint-disable-next-line no-control-regex -- what begins a colour
+const UNFINISHED = /(?:\r|\u001b(?:\[[\d;:]{0,64})?)$/;
+
+export function createLogText(): LogText {
+  const decoder = new TextDecoder();
+  let held = '';
+  let hasColours = false;
+  const shown = (text: string): string => {
+    hasColours ||= text.includes('\u001b[');
+    // A line that is written over becomes a line of its own.
+    return coloured(text.replaceAll(/\r\n?/g, '\n'));
+  };
+  return {
+    take: (bytes) => {
+      const text = held + decoder.decode(bytes, { stream: true });
+      held = UNFINISHED.exec(text)?.[0] ?? '';
+      return shown(text.slice(0, text.length - held.length));
+    },
+    end: () => shown(held + decoder.decode()) + (hasColours ? coloured('\u001b[0m') : ''),
+  };
+}
+
+type Colour = 'bold' | 'green' | 'red' | 'yellow' | 'cyan' | 'dim';
+export type Paint = (colour: Colour, text: string) => string;
+
+export const plain: Paint = (_colour, text) => text;
+
+/** https://no-color.org: any value that is not empty turns colours off. */
+export function paintFor(isTerminal: boolean, env: Readonly<Record<string, string | undefined>>): Paint {
+  if (!isTerminal || (env['NO_COLOR'] ?? '') !== '' || env['TERM'] === 'dumb') return plain;
+  return (colour, text) => styleText(colour, text, { validateStream: false });
+}
+
+/** A status of a schedule or run, and a state of an occurrence. */
+export function paintStatus(status: string, paint: Paint): string {
+  const colour = STATUS_COLOURS[status];
+  return colour === undefined ? status : paint(colour, status);
+}
+
+const STATUS_COLOURS: Readonly<Record<string, Colour>> = {
+  active: 'green',
+  succeeded: 'green',
+  running: 'cyan',
+  paused: 'yellow',
+  waiting: 'yellow',
+  skipped: 'yellow',
+  missed: 'red',
+  cancelled: 'dim',
+  ended: 'dim',
+  excluded: 'dim',
+  error: 'red',
+  failed: 'red',
+  unknown: 'red',
+  abandoned: 'red',
+};

@@ -1,5 +1,4 @@
-import type { Paint } from './paint.ts';
-import { cutToWidth, displayWidth, printable } from './shown-text.ts';
+import { type Paint, cutToWidth, displayWidth, printable } from './shown-text.ts';
 
 export interface Column<Row> {
   title: string;

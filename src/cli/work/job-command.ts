@@ -1,5 +1,54 @@
 import { isObject } from '../../api/http/json/json-body.ts';
-import type { Claimed } from './claimed-runs.ts';
+
+/** What a worker uses of a run that it has claimed. */
+export interface Claimed {
+  id: string;
+  /** `scheduleId@scheduledFor`; null: it is no planned fire. */
+  name: string | null;
+  scheduleId: string | null;
+  scheduledFor: string;
+  attempts: number;
+  payloadFrom: 'schedule' | 'request';
+  /** As the server wrote it: numbers have all their digits. Null: there is none. */
+  payload: string | null;
+}
+
+/** The runs in the answer to a claim. @throws SyntaxError if it is not JSON */
+export function claimedRuns(answer: string): Claimed[] {
+  const { items = [] } = JSON.parse(answer) as { items?: Omit<Claimed, 'payload'>[] };
+  const payloads = payloadTexts(answer);
+  return items.map((run, index) => {
+    const payload = payloads[index] ?? 'null';
+    return { ...run, payload: payload === 'null' ? null : payload };
+  });
+}
+
+/** A string, or a sign of the structure. */
+const TOKEN = /"[^"\\]*(?:\\[^][^"\\]*)*"|[{}[\],:]/g;
+/** Of the members of an item. */
+const DEPTH = 3;
+
+/** The source of each item's payload, in their order: parsing it would change digits, white space and escapes. */
+function payloadTexts(answer: string): string[] {
+  const texts: string[] = [];
+  let depth = 0;
+  let name = '';
+  let from: number | null = null;
+  for (const { 0: token, index } of answer.matchAll(TOKEN)) {
+    if (token.startsWith('"')) name = token;
+    else if (token === ':') {
+      if (depth === DEPTH && name === '"payload"') from = index + 1;
+    } else if (token === '{' || token === '[') depth += 1;
+    else {
+      if (depth === DEPTH && from !== null) {
+        texts.push(answer.slice(from, index).trim());
+        from = null;
+      }
+      if (token !== ',') depth -= 1;
+    }
+  }
+  return texts;
+}
 
 /** What the worker runs: its own words or text of a shell for each run, or the command in the payload. */
 export type Choice =
@@ -26,7 +75,7 @@ export interface CrontabCommand {
   env: Environment;
 }
 
-export type JobCommand = OwnCommand | CrontabCommand | { kind: 'refused'; why: string };
+type JobCommand = OwnCommand | CrontabCommand | { kind: 'refused'; why: string };
 
 export function commandOf(run: Claimed, choice: Choice): JobCommand {
   const stdin = run.payload ?? '';
@@ -75,3 +124,28 @@ export function runVariables({ id, scheduleId, scheduledFor, attempts, name }: C
     NAME: name ?? '',
   };
 }
+
+/**
+ * The words of a command as a shell would split it (POSIX.1-2017, XCU 2.2), with nothing expanded; null: a quote is not closed, or it
+ * ends with a backslash.
+ */
+export function execWords(text: string): string[] | null {
+  const words: string[] = [];
+  let word: string | null = null;
+  PIECE.lastIndex = 0;
+  for (let at = 0; at < text.length; at = PIECE.lastIndex) {
+    const piece = PIECE.exec(text);
+    if (piece === null) return null;
+    const [, blank, single, double, escaped, plain] = piece;
+    if (blank !== undefined) {
+      if (word !== null) words.push(word);
+      word = null;
+    } else {
+      word = (word ?? '') + (single ?? double?.replace(IN_DOUBLE, '$1') ?? escaped ?? plain ?? '');
+    }
+  }
+  return word === null ? words : [...words, word];
+}
+
+const PIECE = /(\s+)|'([^']*)'|"((?:[^"\\]|\\[^])*)"|\\([^])|([^\s'"\\]+)/y;
+const IN_DOUBLE = /\\([$`"\\])/g;

@@ -7,7 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Exit } from './job-end.ts';
 import type { Launch } from './launch.ts';
-import { atMost } from './patience.ts';
+import { atMost } from '../common/patience.ts';
 import type { ProcessGuard } from './process-guard.ts';
 
 /** A command that runs, in a process group of its own. */

@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process';
 import { stat } from 'node:fs/promises';
 import { hostname, userInfo } from 'node:os';
 import { promisify } from 'node:util';
-import type { Claimed } from './claimed-runs.ts';
 import {
   type Choice,
+  type Claimed,
   type CrontabCommand,
   type Environment,
   commandOf,

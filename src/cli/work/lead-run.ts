@@ -1,13 +1,17 @@
 import type { Surroundings } from '../surroundings.ts';
-import type { Claimed } from './claimed-runs.ts';
-import { type EndRules, type Exit, type Interruption, type JobEnd, endOf } from './job-end.ts';
-import type { Choice } from './job-command.ts';
+import type { Choice, Claimed } from './job-command.ts';
+import {
+  type EndRules,
+  type Exit,
+  type Interruption,
+  type JobEnd,
+  type Printed,
+  createPrinted,
+  endOf,
+} from './job-end.ts';
 import { type Job, type JobDeps, startJob } from './job.ts';
-import { type RunLease, keepLease } from './keep-lease.ts';
-import { NotStarted, launchOf } from './launch.ts';
-import { aborted, atMost, backOffMs, pause } from './patience.ts';
-import { createPrinted } from './printed.ts';
-import { type LogSender, sendLog } from './send-log.ts';
+import { launchOf, NotStarted } from './launch.ts';
+import { aborted, atMost, backOffMs, pause } from '../common/patience.ts';
 import type { Said, WorkCalls } from './work-calls.ts';
 
 export interface LeadDeps extends Omit<JobDeps, 'onOutput'>, EndRules {
@@ -113,4 +117,92 @@ function whyNot(said: Exclude<Said, { kind: 'away' | 'unknown' }>, { retry }: Jo
   if (said.kind === 'done') return '';
   // A server that knows no failures for now would take this one for the last: the lease runs out instead.
   return retry === true && said.status === 400 ? '; left to its lease' : `; not taken: ${said.detail}`;
+}
+
+interface RunLease {
+  /** Aborted when the server says that the run is not ours any more: cancelled, or with another worker; the reason says how. */
+  readonly lost: AbortSignal;
+  stop(): void;
+}
+
+/** By then a cancelled command learns of it, however long the lease is. */
+const MOST_MS = 10_000;
+/** A server that is back gives its runs little time to report. */
+const AWAY_MS = 3_000;
+
+/**
+ * Heartbeats, at a third of the lease at most. Only a refusal ends it: while the server is silent the work goes on, and whether the lease
+ * was lost meanwhile is said when it is back.
+ */
+function keepLease(
+  run: Claimed,
+  { calls, leaseSeconds }: { calls: Pick<WorkCalls, 'heartbeat'>; leaseSeconds: number },
+): RunLease {
+  const lost = new AbortController();
+  const over = new AbortController();
+  const everyMs = Math.min(MOST_MS, (leaseSeconds * 1000) / 3);
+  const beat = async (): Promise<void> => {
+    let waitMs = everyMs;
+    while (!over.signal.aborted && !lost.signal.aborted) {
+      await pause(waitMs, over.signal);
+      const said = await calls.heartbeat(run, over.signal);
+      waitMs = said.kind === 'done' ? everyMs : Math.min(everyMs, AWAY_MS);
+      if (said.kind === 'refused' && said.status !== 400) lost.abort(said.detail);
+    }
+  };
+  void beat();
+  return { lost: lost.signal, stop: () => over.abort() };
+}
+
+/** Appends what a command prints to the log of its run, while it goes. */
+interface LogSender {
+  /** The command has printed something. */
+  more(): void;
+  /** It prints no more. */
+  finish(): void;
+  /** The server has all that there was to be had; or it wants none. */
+  readonly done: Promise<void>;
+}
+
+/** Of one call; the server takes no more. */
+const PART_BYTES = 64 * 1024;
+/** What is printed meanwhile goes with the same call. */
+const GATHER_MS = 300;
+
+/**
+ * One call at a time, in order. What got no answer is sent again from the same offset; if more is printed meanwhile than `printed` keeps,
+ * it goes on further ahead, and the server counts the gap.
+ */
+export function sendLog(run: Claimed, printed: Printed, calls: Pick<WorkCalls, 'append'>): LogSender {
+  const finished = new AbortController();
+  let news = Promise.withResolvers<null>();
+  const send = async (): Promise<void> => {
+    for (let failures = 0; ;) {
+      const part = printed.next(PART_BYTES);
+      if (part === null) {
+        if (finished.signal.aborted) return;
+        await news.promise;
+        await pause(GATHER_MS, finished.signal);
+        continue;
+      }
+      const said = await calls.append(run, part.offset, part.bytes);
+      // Refused: the run is not ours any more, or it has been over for too long; its heartbeat says which.
+      if (said.kind === 'refused' || said.kind === 'unknown') return;
+      if (said.kind === 'done') printed.taken(part.offset + part.bytes.length);
+      failures = said.kind === 'done' ? 0 : failures + 1;
+      if (failures > 0) await pause(backOffMs(failures, Math.random()));
+      else if (part.bytes.length < PART_BYTES) await pause(GATHER_MS, finished.signal);
+    }
+  };
+  return {
+    more: () => {
+      news.resolve(null);
+      news = Promise.withResolvers();
+    },
+    finish: () => {
+      finished.abort();
+      news.resolve(null);
+    },
+    done: send(),
+  };
 }

@@ -2,7 +2,7 @@ import { problemOf } from '../../schedules-file/apply/caller.ts';
 import { type Answer, type Server, connectTo, pathOf, NO_ROUTE } from '../server/server-calls.ts';
 import { CliError } from '../exit-codes.ts';
 import type { Surroundings } from '../surroundings.ts';
-import { type Claimed, claimedRuns } from './claimed-runs.ts';
+import { type Claimed, claimedRuns } from './job-command.ts';
 import type { JobEnd } from './job-end.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 

@@ -2,11 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Command } from 'commander';
 import { QUEUE_NAME } from '../../core/runs/run-lane.ts';
-import { collect } from '../common/arguments.ts';
+import { collect, numbersIn } from '../common/arguments.ts';
 import { type Cli, withExamples } from '../cli.ts';
 import { usageError } from '../exit-codes.ts';
-import { execWords } from './exec-words.ts';
-import type { Choice } from './job-command.ts';
+import { type Choice, execWords } from './job-command.ts';
 import type { WorkOptions } from './worker.ts';
 
 interface Given extends Partial<Record<keyof typeof NUMBERS, string>> {
@@ -71,15 +70,6 @@ async function run({ surroundings }: Cli, options: WorkOptions): Promise<void> {
 /** @throws CliError that names every fault */
 export function workOptions(queues: readonly string[], given: Given): WorkOptions {
   const faults: string[] = [];
-  const number = (name: keyof typeof NUMBERS): number | null => {
-    const { flag, standard, least, most } = NUMBERS[name];
-    const text = given[name];
-    if (text === undefined) return standard;
-    const value = /^\d{1,7}$/.test(text) ? Number(text) : NaN;
-    if (!(value >= least && value <= most))
-      faults.push(`${flag} is ${text}; expected: a whole number from ${least} to ${most}`);
-    return value;
-  };
   const { name = `${hostname().slice(0, 200)}-${randomBytes(6).toString('hex')}`, retryExit = [] } = given;
   if (!NAME.test(name)) faults.push(`--name is ${name}; expected: up to 255 letters, digits and signs`);
   for (const queue of queues)
@@ -88,10 +78,11 @@ export function workOptions(queues: readonly string[], given: Given): WorkOption
   if (new Set(queues).size < queues.length) faults.push('a queue is named twice');
   const odd = retryExit.find((code) => !/^\d{1,3}$/.test(code) || Number(code) < 1 || Number(code) > 255);
   if (odd !== undefined) faults.push(`--retry-exit is ${odd}; expected: an exit code from 1 to 255`);
+  const choice = choiceOf(given, faults);
+  const { concurrency, lease, timeout, grace } = numbersIn(given, NUMBERS, faults);
   const options = {
-    ...{ queues, name, choice: choiceOf(given, faults), retryExits: retryExit.map(Number) },
-    ...{ concurrency: number('concurrency') ?? 1, leaseSeconds: number('lease') ?? 1 },
-    ...{ timeoutSeconds: number('timeout'), graceSeconds: number('grace') ?? 0 },
+    ...{ queues, name, choice, retryExits: retryExit.map(Number) },
+    ...{ concurrency, leaseSeconds: lease, timeoutSeconds: timeout, graceSeconds: grace },
   };
   if (faults.length > 0) throw usageError(faults.join('\nfirelock: '));
   return options;

@@ -4,11 +4,10 @@ import { join } from 'node:path';
 import { reasonOf } from '../../runtime/reason.ts';
 import { CliError, EXIT, failure } from '../exit-codes.ts';
 import type { Surroundings } from '../surroundings.ts';
-import type { Claimed } from './claimed-runs.ts';
+import type { Choice, Claimed } from './job-command.ts';
 import type { EndRules } from './job-end.ts';
-import type { Choice } from './job-command.ts';
 import { type LeadDeps, leadRun } from './lead-run.ts';
-import { backOffMs, pause } from './patience.ts';
+import { backOffMs, pause } from '../common/patience.ts';
 import { startGuard } from './process-guard.ts';
 import { type WorkCalls, createWorkCalls, whyOf } from './work-calls.ts';
 

@@ -1,7 +1,14 @@
 import { expect, test } from 'vitest';
-import type { DeliveredRun } from '../../../src/cli/demo/demo-receiver.ts';
-import { dueMoments, batchItemOf, makeSchedules } from '../../../src/cli/demo/schedule-mix.ts';
-import { type Evidence, type Faults, check, verdictLines } from '../../../src/cli/demo/verdict.ts';
+import {
+  type DeliveredRun,
+  type Evidence,
+  type Faults,
+  batchItemOf,
+  check,
+  dueMoments,
+  makeSchedules,
+  verdictLines,
+} from '../../../src/cli/demo/verdict.ts';
 import type { Timing } from '../../../src/core/timing/timing.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
 

@@ -1,7 +1,12 @@
 import { expect, test } from 'vitest';
 import { ATTACK } from '../../support/runner/attack.ts';
-import { cutToWidth, displayWidth, printable } from '../../../src/cli/terminal/shown-text.ts';
-import { paintFor, plain } from '../../../src/cli/terminal/paint.ts';
+import {
+  cutToWidth,
+  displayWidth,
+  paintFor,
+  plain,
+  printable,
+} from '../../../src/cli/terminal/shown-text.ts';
 import { type Column, tableLines } from '../../../src/cli/terminal/table.ts';
 import { durationText, timeCell, timeText, zoneNote } from '../../../src/cli/terminal/time-text.ts';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { EXIT } from '../../../src/cli/exit-codes.ts';
-import { readerZone } from '../../../src/cli/process-surroundings.ts';
+import { readerZone } from '../../../src/cli/surroundings.ts';
 import { firelock } from '../cli.ts';
 
 test.each([

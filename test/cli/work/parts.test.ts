@@ -1,11 +1,8 @@
 import { describe, expect, it, test } from 'vitest';
-import { type Claimed, claimedRuns } from '../../../src/cli/work/claimed-runs.ts';
-import { execWords } from '../../../src/cli/work/exec-words.ts';
-import { commandOf } from '../../../src/cli/work/job-command.ts';
-import { endOf } from '../../../src/cli/work/job-end.ts';
-import { createPrinted } from '../../../src/cli/work/printed.ts';
+import { type Claimed, claimedRuns, execWords, commandOf } from '../../../src/cli/work/job-command.ts';
+import { endOf, createPrinted } from '../../../src/cli/work/job-end.ts';
 import { resultFault } from '../../../src/core/runs/attempts/outcome-rules.ts';
-import { sendLog } from '../../../src/cli/work/send-log.ts';
+import { sendLog } from '../../../src/cli/work/lead-run.ts';
 import { workOptions } from '../../../src/cli/work/work-command.ts';
 import type { Said } from '../../../src/cli/work/work-calls.ts';
 

@@ -1,8 +1,7 @@
 import { calledIn, curlTarget, readCurl } from './curl-target.ts';
-import { dayHints } from './day-hints.ts';
-import { withoutPasswords } from './line-secrets.ts';
-import { accountNoted, checkWords } from './line-words.ts';
-import { reportsAlready } from './reporting-lines.ts';
+import { dayHints, isAll } from './day-hints.ts';
+import { accountNoted, checkWords, withoutPasswords, unquoted } from './line-checks.ts';
+import { reportsAlready } from './watched-schedules.ts';
 import {
   NotCarriedOver,
   StaysCommand,
@@ -179,10 +178,6 @@ function wordOf(command: string): string {
   return program.split('/').at(-1) ?? '';
 }
 
-function unquoted(value: string): string {
-  return /^(["'])(.*)\1$/s.exec(value)?.[2] ?? value;
-}
-
 const NICKNAMES = ['@yearly', '@annually', '@monthly', '@weekly', '@daily', '@midnight', '@hourly'];
 
 /**
@@ -221,8 +216,4 @@ function checkField(field: string, name: string): void {
     throw new NotCarriedOver(
       `${name}: a list that contains * means different things to different versions of cron`,
     );
-}
-
-function isAll(field: string): boolean {
-  return field === '*' || field === '*/1';
 }

@@ -2,12 +2,10 @@ import { compileBody, readContentType } from '../../../core/http/body-template.t
 import { isReservedHeader } from '../../../core/http/header-rules.ts';
 import { hasTemplate } from '../../../core/http/template.ts';
 import { type BodyTemplate, type HttpMethod, HTTP_METHODS } from '../../../core/schedules/schedule.ts';
-import { curlData } from './curl-data.ts';
 import type { CurlLine, CurlOption } from './curl-options.ts';
-import { curlUrl } from './curl-url.ts';
 import { StaysCommand } from './imported.ts';
 
-export interface CurlHeader {
+interface CurlHeader {
   name: string;
   value: string;
   /** The word of the command that has it; null: curl adds it by itself. */
@@ -164,4 +162,62 @@ function optionSeconds(option: string, text: string): number {
   if (!/^\d{1,9}(?:\.\d{1,3})?$/.test(text))
     throw new StaysCommand(`${option} ${text} is not a number of seconds`);
   return Number(text);
+}
+
+/** What -d and the like give, joined as curl joins them; null: there are none. @throws StaysCommand */
+function curlData(options: readonly CurlOption[], stdin: string | undefined): string | null {
+  const given = options.filter(({ name }) => name.startsWith('data') || name === 'json');
+  const isRead = given.filter(({ name, value }) => name !== 'data-raw' && value === '@-').length;
+  if (isRead > 1) throw new StaysCommand('two options read its input');
+  if (isRead === 0 && stdin !== undefined) throw new StaysCommand('curl does not read its input (“%”)');
+  const pieces = given.map((option) => ({ ...option, text: textOf(option, stdin) }));
+  if (pieces.length > 1 && pieces.some(({ text }) => text === ''))
+    throw new StaysCommand('versions of curl differ about an empty -d beside others');
+  return pieces.reduce<string | null>((before, { name, text }) => {
+    if (before === null) return text;
+    return name === 'json' ? before + text : `${before}&${text}`;
+  }, null);
+}
+
+function textOf({ name, value }: CurlOption, stdin: string | undefined): string {
+  if (name === 'data-raw' || !value.startsWith('@')) return value;
+  if (value !== '@-') throw new StaysCommand(`--${name} reads the file ${value.slice(1)}`);
+  if (stdin === undefined) throw new StaysCommand(`--${name} @- without an input (“%”)`);
+  return name === 'data' || name === 'data-ascii' ? stdin.replace(/[\r\n\0]/g, '') : stdin;
+}
+
+/**
+ * The URL of a call; `query` is what -G adds to it. @throws StaysCommand unless curl and firelock send the same bytes for
+ * it to the same place
+ */
+function curlUrl(urls: readonly string[], query: string | null): string {
+  const [given = ''] = urls;
+  if (urls.length !== 1) throw new StaysCommand(`${urls.length} URLs`);
+  if (!/^https?:\/\//i.test(given)) throw new StaysCommand('its URL does not begin with http:// or https://');
+  if (/^[^/]+\/\/[^/?#]*@/.test(given)) throw new StaysCommand('its URL has credentials');
+  const [expanded] = /[[\]{}]/.exec(given) ?? [];
+  if (expanded !== undefined) throw new StaysCommand(`curl expands “${expanded}” in its URL`);
+  const url = query === null ? given : withQuery(given, query);
+  const [, host = '', rest = ''] = SAME.exec(url) ?? [];
+  const parsed = URL.parse(url);
+  if (parsed?.hostname !== host.toLowerCase() || !isSent(rest, parsed))
+    throw new StaysCommand('firelock would write its URL in another way');
+  if (LOCAL.test(parsed.hostname))
+    throw new StaysCommand(`${parsed.hostname} is the machine on which a command runs`);
+  return url;
+}
+
+/** What both leave as it is: other characters are encoded, by curl in a way that depends on its version. */
+const SAME = /^https?:\/\/([\w-]+(?:\.[\w-]+)*)(?::\d{1,5})?([/?][\w.~!$&'()*+,;=:@/?%-]*)?$/i;
+const LOCAL = /^(?:localhost|.*\.localhost|localhost\.localdomain|127\..*|169\.254\..*|0\.0\.0\.0)$/;
+
+function isSent(rest: string, { pathname, search }: URL): boolean {
+  return (rest.startsWith('/') ? rest : `/${rest}`) === pathname + search;
+}
+
+/** Versions of curl differ about percent signs here, and about a query that is empty or ends with &. */
+function withQuery(url: string, query: string): string {
+  if (query === '' || /%|[?&]$/.test(url) || query.includes('%'))
+    throw new StaysCommand('versions of curl differ about what -G makes of its URL');
+  return `${url}${url.includes('?') ? '&' : '?'}${query}`;
 }

@@ -1,9 +1,7 @@
 import { targetInput } from '../../../api/targets/schemas.ts';
-import { curlLine } from './curl-options.ts';
+import { constantWords, curlLine, wgetLine } from './curl-options.ts';
 import { type CurlRequest, curlRequest } from './curl-request.ts';
 import { StaysCommand } from './imported.ts';
-import { constantWords } from './shell-words.ts';
-import { wgetLine } from './wget-options.ts';
 
 export interface CurlCommand {
   /** As the crontab has it, before its percent signs are read. */

@@ -10,9 +10,8 @@ import type { DayNumber } from '../../../core/instant.ts';
 import { reasonOf } from '../../../runtime/reason.ts';
 import { CliError, failure, usageError } from '../../exit-codes.ts';
 import type { Surroundings } from '../../surroundings.ts';
-import { rangeFrom, replacedDay, startsOf, wholeDaysOf } from './ics-days.ts';
+import { type Budget, rangeFrom, replacedDay, startsOf, wholeDaysOf } from './ics-days.ts';
 import { type IcsEvent, type ReadEvent, eventsIn } from './ics-events.ts';
-import type { Budget } from './ics-rules.ts';
 
 export interface IcsHolidays {
   /** Dates and ranges, in their order; none overlap. */

@@ -2,29 +2,21 @@ import type { Command } from 'commander';
 import type { Cli } from '../cli.ts';
 import { CliError, EXIT, failure, usageError } from '../exit-codes.ts';
 import type { BulkAnswer } from '../server/answers.ts';
-import { pathOf } from '../server/server-calls.ts';
+import { type Answer, type Server, pathOf } from '../server/server-calls.ts';
 import type { Surroundings } from '../surroundings.ts';
 import { printable } from '../terminal/shown-text.ts';
+import type { View } from '../terminal/output.ts';
 
-interface Deletable {
-  noun: string;
-  /** Its path below /api/v1. */
-  collection: string;
-  /** Names what else is lost. */
-  warning?: string;
-}
-
-/** The command `delete` of a group: asks on a terminal, and takes --yes elsewhere. */
-export function addDelete(parent: Command, cli: Cli, { noun, collection, warning }: Deletable): Command {
+/** The command `delete` of a group: asks on a terminal, and takes --yes elsewhere. `warning` names what else is lost. */
+export function addDelete(parent: Command, cli: Cli, noun: string, warning?: string): Command {
   return parent
-    .command('delete')
+    .command('delete <id>')
     .description(`delete a ${noun}${warning === undefined ? '' : `; ${warning}`}`)
-    .argument('<id>')
     .option('--yes', 'without asking')
     .action(async (id: string, options: { yes?: true }) => {
       const server = cli.server();
       await confirm(cli.surroundings, `Delete ${noun} ${id} of ${server.url}?`, options);
-      await server.call('DELETE', pathOf(collection, id));
+      await server.call('DELETE', pathOf(`${noun}s`, id));
       cli.output().show({ deleted: id }, () => [`${noun} ${id} is deleted`]);
     });
 }
@@ -109,4 +101,36 @@ async function confirm(surroundings: Surroundings, question: string, answered: A
   const answer = await input.readLine();
   if (signal.aborted) throw new CliError(EXIT.interrupted, 'interrupted; nothing was changed');
   if (!/^\s*y(es)?\s*$/i.test(answer ?? '')) throw failure('nothing was changed');
+}
+
+/** A thing as it was read, to be written over. */
+export interface Found<Body> {
+  server: Server;
+  path: string;
+  /** Null: there is none. */
+  before: Body | null;
+  /** With them, a write fails (412) if it has changed meanwhile. */
+  headers: Readonly<Record<string, string>>;
+}
+
+/** Writes a thing over what was read, and says what became of it. */
+export async function writeOver<Body extends { version: number }>(
+  cli: Cli,
+  { noun, id }: { noun: string; id: string },
+  write: (found: Found<Body>) => Promise<Answer>,
+  besides: (after: Body, view: View) => string = () => '',
+): Promise<void> {
+  const server = cli.server();
+  const path = pathOf(`${noun}s`, id);
+  const found = await server.find(path);
+  const before = found === null ? null : (found.body() as Body);
+  const headers: Record<string, string> =
+    found === null ? { 'if-none-match': '*' } : found.etag === null ? {} : { 'if-match': found.etag };
+  const answer = await write({ server, path, before, headers });
+  const after = answer.body() as Body;
+  const done = before === null ? 'created' : before.version === after.version ? 'unchanged:' : 'changed';
+  const said = `${done} ${noun} ${id}, version ${after.version}`;
+  const output = cli.output();
+  if (output.isJson) output.note(said);
+  output.show(answer.text, (view) => [said + besides(after, view)]);
 }
