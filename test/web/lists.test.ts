@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import { countText, inOrder, labelsOf, lastFailure } from '../../web/src/pages/schedules/order.ts';
+import { doneText } from '../../web/src/parts/lists/bulk-words.ts';
 
 type Row = Parameters<typeof inOrder>[0][number];
 
@@ -36,4 +37,12 @@ it('the list says how many it has and of how many, or that there are more, and h
 
 it('each label is suggested once', () => {
   expect(labelsOf(ROWS)).toEqual(['all:x', 'team:a', 'team:b', 'team:c', 'team:d']);
+});
+
+it('a bulk action says what it did, to how many, and that there are more than one call changes', () => {
+  expect(doneText({ changed: 3, remaining: 0 }, 'Pause', 'schedules')).toBe('Paused 3 schedules.');
+  expect(doneText({ changed: 1, remaining: 0 }, 'Cancel', 'runs')).toBe('Cancelled 1 run.');
+  expect(doneText({ changed: 1000, remaining: 2500 }, 'Retry', 'runs')).toBe(
+    'Retried 1,000 runs. 2,500 are left: do it again for the next of them.',
+  );
 });

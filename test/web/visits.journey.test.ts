@@ -29,3 +29,29 @@ it('a visitor without a token is asked for one, and in the end sees who they are
   await page.getByRole('heading', { name: 'Log in to firelock' }).waitFor();
   expect(faults).toEqual([]);
 });
+
+it('a page that is loaded later comes with its first use; where its file cannot be had, the page says so and can be loaded again', async (context) => {
+  const stage = await startStage(context);
+  const { page } = await stage.open('/');
+  const asked: string[] = [];
+  page.on('request', (request) => void asked.push(request.url()));
+  await page.route('**/assets/setup-pages-*', (route) => route.abort());
+  await page.getByRole('link', { name: 'Load', exact: true }).click();
+  await page.getByRole('heading', { name: 'This page could not be loaded' }).waitFor();
+  await page.unroute('**/assets/setup-pages-*');
+  await page.getByRole('button', { name: 'Reload' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Load' }).waitFor();
+  expect(asked.some((url) => url.includes('form-pages-'))).toBe(false);
+  await page.goto(`${stage.daemon.url}/schedules/new`);
+  await page.getByRole('heading', { level: 1, name: 'New schedule' }).waitFor();
+  expect(asked.some((url) => url.includes('form-pages-'))).toBe(true);
+});
+
+it('a banner on every page says that an instance only observes, and what ends that', async (context) => {
+  const { open } = await startStage(context, { FIRELOCK_OBSERVE: '1' });
+  const { page, faults } = await open('/');
+  const banner = page.getByRole('status').filter({ hasText: 'This instance only observes' });
+  await banner.waitFor();
+  expect(await banner.innerText()).toMatch(/because FIRELOCK_OBSERVE is set.* until firelock take-over/);
+  expect(faults).toEqual([]);
+});
