@@ -323,3 +323,9 @@ export function faultPaths(answer: Answer): string[] {
   const errors = answer.body['errors'] as unknown as { path: string }[] | undefined;
   return (errors ?? []).map(({ path }) => path).sort();
 }
+
+export const itemsOf = ({ body }: Answer) => body['items'] as unknown as Json[];
+export const idsOf = (answer: Answer) => itemsOf(answer).map(({ id }) => id as unknown as string);
+export const errorsOf = ({ body }: Answer) =>
+  body['errors'] as unknown as { path: string; message: string }[];
+export const detailOf = ({ status, body }: Answer) => [status, body['detail']];

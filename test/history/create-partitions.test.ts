@@ -26,7 +26,7 @@ import {
 import { LONG } from '../support/runner/long.ts';
 import { type Store, createInstance } from '../support/pipeline.ts';
 import { startReceiver } from '../support/receiver.ts';
-import { passingClock } from '../support/passing-clocks.ts';
+import { passingClock } from '../support/clocks.ts';
 import { until } from '../support/until.ts';
 
 const TODAY = dayAgo(0);

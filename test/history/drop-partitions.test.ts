@@ -21,7 +21,7 @@ import {
   whileHistoryIsRead,
 } from '../support/history.ts';
 import { type Store, createInstance } from '../support/pipeline.ts';
-import { passingClock } from '../support/passing-clocks.ts';
+import { passingClock } from '../support/clocks.ts';
 import { notingAll } from '../support/postgres/noting.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/until.ts';

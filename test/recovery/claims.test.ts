@@ -9,7 +9,7 @@ import { endedRunsOf, leaveRuns, lockRuns, loseAnswerOf, runsOf } from '../suppo
 import type { InstanceOptions, Store, TestInstance } from '../support/pipeline.ts';
 import type { Receiver } from '../support/receiver.ts';
 import { deadInstance, startRecovery } from '../support/recovering.ts';
-import { passingDatabaseClock } from '../support/passing-clocks.ts';
+import { passingDatabaseClock } from '../support/clocks.ts';
 import { until } from '../support/until.ts';
 import { targetAt } from '../support/targets.ts';
 

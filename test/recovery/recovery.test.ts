@@ -14,7 +14,7 @@ import { findOrphans, takeOverIfStillClaimed } from '../../src/store/runs/claims
 import { createHttpTarget } from '../../src/targets/http.ts';
 import { createTargetRegistry } from '../../src/targets/target.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../support/of-test.ts';
-import { passingClock, passingDatabaseClock } from '../support/passing-clocks.ts';
+import { passingClock, passingDatabaseClock } from '../support/clocks.ts';
 import { runIdAt } from '../support/pending-runs.ts';
 import { type Store, type TestInstance, createInstance } from '../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';

@@ -6,7 +6,7 @@ import { createLease } from '../../src/runtime/instance-lease.ts';
 import { createLoop } from '../../src/runtime/loop/loop.ts';
 import { createInstanceState } from '../../src/runtime/instance-state.ts';
 import { readinessOf } from '../../src/runtime/readiness.ts';
-import { passingClock } from '../support/passing-clocks.ts';
+import { passingClock } from '../support/clocks.ts';
 import { until } from '../support/until.ts';
 import { installationUnseen } from '../support/working.ts';
 

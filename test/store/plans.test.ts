@@ -38,7 +38,7 @@ import { settlePlainIfClaimed } from '../../src/store/runs/ends/settle-plain.ts'
 import { countFailuresInARow, lastSuccesses } from '../../src/store/schedules/watches.ts';
 import { leaveOpenRuns } from '../support/open-runs.ts';
 import { leaveRuns, runIdAt } from '../support/pending-runs.ts';
-import { plainSuccess } from '../support/plain-success.ts';
+import { plainSuccess } from '../support/claims.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../support/pipeline.ts';
 import { type PlanNode, filtersIn, loopsOver, rowsIn } from '../support/postgres/plans.ts';
 

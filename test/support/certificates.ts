@@ -1,4 +1,7 @@
 import { type KeyObject, generateKeyPairSync, randomBytes, sign } from 'node:crypto';
+import { createServer } from 'node:https';
+import { onTestFinished } from 'vitest';
+import { listenOnLoopback } from './loopback.ts';
 
 /** PEM texts. */
 interface Certified {
@@ -99,3 +102,18 @@ const BASIC_CONSTRAINTS = objectId('551d13');
 const ALT_NAMES = objectId('551d11');
 const TRUE = der(0x01, Buffer.of(0xff));
 const ALTERNATIVES = sequence(der(0x82, Buffer.from('localhost')), der(0x87, Buffer.of(127, 0, 0, 1)));
+
+/** A server that answers who shows a certificate of this authority; `seen` has the name of each, a connection at a time. */
+export async function askingForCertificates(
+  authority: ReturnType<typeof createAuthority>,
+): Promise<{ url: string; seen: string[] }> {
+  const seen: string[] = [];
+  const server = createServer(
+    { ...authority.issue('server'), ca: authority.ca, requestCert: true, rejectUnauthorized: true },
+    (_, response) => response.end('{}'),
+  );
+  server.on('secureConnection', (socket) => seen.push(String(socket.getPeerCertificate().subject.CN)));
+  const port = await listenOnLoopback(server);
+  onTestFinished(() => void server.close());
+  return { url: `https://127.0.0.1:${port}`, seen };
+}

@@ -1,6 +1,7 @@
-import { systemClock } from '../../src/runtime/clock.ts';
+import { createMetrics } from '../../src/observability/metrics/metrics.ts';
+import { type Clock, systemClock } from '../../src/runtime/clock.ts';
 import { createDatabaseClock } from '../../src/runtime/database-clock.ts';
-import { createEventBus } from '../../src/runtime/event-bus.ts';
+import { type EventBus, createEventBus } from '../../src/runtime/event-bus.ts';
 import { createInstallationWatch } from '../../src/runtime/installation-watch.ts';
 
 /** What an instance knows whose database has not said anything yet; `isSet`: FIRELOCK_OBSERVE is. */
@@ -9,3 +10,10 @@ export const installationUnseen = (isSet = false, events = createEventBus()) =>
     { events, clock: systemClock, databaseClock: createDatabaseClock(systemClock) },
     isSet,
   );
+
+/** The metrics of an instance that does nothing but what the events say. */
+export const metricsOf = (events: EventBus, clock: Clock = systemClock) =>
+  createMetrics({
+    ...{ clock, events, version: '0', zoneData: 'a', installation: installationUnseen() },
+    ...{ inFlight: () => 0, leaseValid: () => true },
+  });

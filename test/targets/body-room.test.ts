@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import type { Resolve } from '../../src/runtime/names/resolve.ts';
 import type { Attempt } from '../../src/targets/target.ts';
 import { BodyPlace, BodyRoom } from '../../src/targets/body-room.ts';
-import { settableTimers } from '../support/settable-timers.ts';
+import { settableTimers } from '../support/clocks.ts';
 import { targetAt } from '../support/targets.ts';
 import { until } from '../support/until.ts';
 import { attemptOf, httpTarget, listen, never, receive } from './receivers.ts';

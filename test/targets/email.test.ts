@@ -6,7 +6,7 @@ import { type AddressGuard, AddressBlocked, createAddressGuard } from '../../src
 import { createEmailTarget } from '../../src/targets/email.ts';
 import { createAuthority } from '../support/certificates.ts';
 import { ATTACK } from '../support/runner/attack.ts';
-import { settableTimers } from '../support/settable-timers.ts';
+import { settableTimers } from '../support/clocks.ts';
 import { startSmtp } from '../support/smtp-server.ts';
 import { attemptOf, listen, never } from './receivers.ts';
 

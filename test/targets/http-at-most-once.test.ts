@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import type { Delivery } from '../../src/core/schedules/schedule.ts';
 import type { TargetKind } from '../../src/targets/target.ts';
 import { attemptOf, httpTarget, never, receive, receiveTcp } from './receivers.ts';
-import { settableTimers } from '../support/settable-timers.ts';
+import { settableTimers } from '../support/clocks.ts';
 import { targetAt } from '../support/targets.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n';

@@ -1,6 +1,6 @@
 import { createServer } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { settableTimers } from '../support/settable-timers.ts';
+import { settableTimers } from '../support/clocks.ts';
 import { targetAt } from '../support/targets.ts';
 import { answerWith, attemptOf, httpTarget, listen, never, receive, receiveTcp } from './receivers.ts';
 

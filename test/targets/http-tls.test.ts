@@ -5,7 +5,7 @@ import tls, { type TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { attemptOf, httpTarget, never, receiveTcp } from './receivers.ts';
 import { listenOnLoopback } from '../support/loopback.ts';
-import { settableTimers } from '../support/settable-timers.ts';
+import { settableTimers } from '../support/clocks.ts';
 import { targetAt } from '../support/targets.ts';
 
 /** Self-signed for 127.0.0.1 and localhost, made for these tests and used nowhere else. */

@@ -1,10 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { randomRunId } from '../../src/core/runs/run.ts';
-import { leaveMessages } from '../support/messages.ts';
-import { putNotifier } from '../support/notifiers.ts';
+import { leaveMessages, putNotifier } from '../support/notifiers.ts';
 import { leaveOpenRuns } from '../support/open-runs.ts';
 import { leaveRuns } from '../support/pending-runs.ts';
-import { plainSuccess } from '../support/plain-success.ts';
+import { plainSuccess } from '../support/claims.ts';
 import {
   DUE,
   EFFECTS,

@@ -11,10 +11,10 @@ import { addressRanges } from '../../../src/config/address-ranges.ts';
 import type { FirelockEvent } from '../../../src/core/events.ts';
 import { logEvents } from '../../../src/observability/log/log-lines.ts';
 import { createLogger } from '../../../src/observability/log/logger.ts';
-import { createMetrics } from '../../../src/observability/metrics/metrics.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { newToken, settableClock } from './support.ts';
-import { installationUnseen } from '../../support/working.ts';
+import { metricsOf } from '../../support/working.ts';
+import { type CallPace, createCallsUnderWay } from '../../../src/api/access/calls-under-way.ts';
 
 const ci = newToken('ci', 'operator');
 const HOME = '192.0.2.1';
@@ -25,15 +25,7 @@ type Refused = Extract<FirelockEvent, { type: 'callRefused' }>['reason'];
 function access(asking: Partial<AccessDeps> = {}) {
   const [clock, events, lines] = [settableClock(), createEventBus(), [] as string[]];
   logEvents(events, createLogger('debug', { write: (line: string) => void lines.push(line) }));
-  const metrics = createMetrics({
-    clock,
-    events,
-    version: '',
-    zoneData: '',
-    inFlight: () => 0,
-    leaseValid: () => true,
-    installation: installationUnseen(),
-  });
+  const metrics = metricsOf(events, clock);
   const refusals: Refused[] = [];
   events.subscribe((event) => {
     if (event.type === 'callRefused') refusals.push(event.reason);
@@ -227,4 +219,17 @@ test('the log names what a page of another site has sent, ten times a minute for
   const text = await metrics.text();
   for (const [reason, count] of Object.entries({ foreignHost: 12, proxyMark: 1, otherSite: 1 }))
     expect(text).toContain(`firelock_calls_refused_total{reason="${reason}"} ${count}\n`);
+});
+
+test('calls of a caller are counted by their pace, slow ones with the usual, and an end makes room', () => {
+  const calls = createCallsUnderWay({ usual: 2, prompt: 1, waits: 1 });
+  const enter = (caller: string, pace: CallPace) => calls.enter(caller, pace);
+  const leave = enter('eve', 'usual');
+  expect(enter('eve', 'slow')).not.toBeNull();
+  expect([enter('eve', 'usual'), enter('eve', 'slow')]).toEqual([null, null]);
+  expect([enter('eve', 'prompt'), enter('eve', 'waits'), enter('bob', 'slow')]).not.toContain(null);
+  expect([enter('eve', 'prompt'), enter('eve', 'waits')]).toEqual([null, null]);
+  leave?.();
+  expect(enter('eve', 'slow')).not.toBeNull();
+  expect(enter('eve', 'slow')).toBeNull();
 });

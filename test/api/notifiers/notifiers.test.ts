@@ -1,8 +1,12 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, onTestFinished } from 'vitest';
+import { sql } from 'drizzle-orm';
 import { scheduledForOf } from '../../../src/core/runs/run.ts';
 import { opened } from '../../support/secrets.ts';
-import { type Answer, faultPaths, quietApi } from '../api.ts';
+import { type Answer, faultPaths, quietApi, SCHEDULE, startApi, detailOf } from '../api.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
+import { countOpenRuns } from '../../../src/store/reports/gauges.ts';
+import { leaveMessages } from '../../support/notifiers.ts';
+import { storeOfTest } from '../../support/of-test.ts';
 
 const api = quietApi({ sendsMail: true });
 const mailless = quietApi();
@@ -11,7 +15,6 @@ const bounded = quietApi({ sendsMail: true, mailToDomains: ['example.com'] });
 const at = (id: string) => `/api/v1/notifiers/${id}`;
 const put = (id: string, body: object, headers?: Record<string, string>) =>
   api.call('PUT', at(id), body, headers);
-const detail = (answer: Answer) => [answer.status, answer.body['detail']];
 const textOf = (value: unknown) => value as string;
 const refused = (answer: Answer) => [answer.status, faultPaths(answer)];
 
@@ -96,13 +99,13 @@ describe('faults', () => {
     const named = { ...HOOK, url: '/x', connection: 'nowhere' };
     const answer = await put('naming', { channel: { type: 'slack', target: named }, fallback: 'nobody' });
     expect(refused(answer)).toEqual([422, ['/channel/target/connection', '/fallback']]);
-    expect(detail(await put('self', { ...SLACK, fallback: 'self' }))).toEqual([
+    expect(detailOf(await put('self', { ...SLACK, fallback: 'self' }))).toEqual([
       ...[422, '/fallback names the notifier itself'],
     ]);
     await put('chain-a', SLACK);
     await put('chain-b', { ...SLACK, fallback: 'chain-a' });
     await put('chain-c', { ...SLACK, fallback: 'chain-b' });
-    expect(detail(await put('chain-a', { ...SLACK, fallback: 'chain-c' }))).toEqual([
+    expect(detailOf(await put('chain-a', { ...SLACK, fallback: 'chain-c' }))).toEqual([
       ...[422, '/fallback makes a cycle: chain-a → chain-c → chain-b → chain-a'],
     ]);
   });
@@ -184,13 +187,13 @@ describe('a connection', () => {
   test('that a notifier names is not deleted, nor moved while the notifier has secret values', async () => {
     await connection({ url: 'https://chat.example' });
     await put('connected', connected({ 'X-Key': 'k' }));
-    expect(detail(await api.call('DELETE', '/api/v1/connections/chat'))).toEqual([
+    expect(detailOf(await api.call('DELETE', '/api/v1/connections/chat'))).toEqual([
       ...[409, 'the connection is named by notifiers connected'],
     ]);
-    expect(detail(await connection({ url: 'https://other.example' }))[0]).toBe(409);
+    expect(detailOf(await connection({ url: 'https://other.example' }))[0]).toBe(409);
     const run = await api.call('POST', `${at('connected')}/test`);
     await put('connected', SLACK);
-    expect(detail(await api.call('DELETE', '/api/v1/connections/chat'))).toEqual([
+    expect(detailOf(await api.call('DELETE', '/api/v1/connections/chat'))).toEqual([
       ...[409, `the connection is named by open runs ${textOf(run.body['id'])}`],
     ]);
     await api.call('DELETE', at('connected'));
@@ -245,7 +248,7 @@ describe('a test', () => {
     for (let sent = 0; sent < 10; sent += 1)
       expect((await api.call('POST', `${at('often')}/test`)).status).toBe(202);
     const refusal = await api.call('POST', `${at('often')}/test`);
-    expect(detail(refusal)).toEqual([429, 'too many tests of this notifier']);
+    expect(detailOf(refusal)).toEqual([429, 'too many tests of this notifier']);
     expect(Number(refusal.headers.get('retry-after'))).toBeOneOf(
       Array.from({ length: 60 }, (_, index) => index + 1),
     );
@@ -290,10 +293,10 @@ describe('a message that has ended', () => {
     await put('gone', SLACK);
     const { retry } = await sent('gone');
     await api.sql`UPDATE history SET own_payload = NULL WHERE notifier_id = 'gone'`;
-    expect(detail(await retry())).toEqual([409, 'the run was ended before its message was written']);
+    expect(detailOf(await retry())).toEqual([409, 'the run was ended before its message was written']);
     await api.call('DELETE', at('gone'));
     await put('gone', SLACK);
-    expect(detail(await retry())).toEqual([409, 'the notifier of the run was deleted: gone']);
+    expect(detailOf(await retry())).toEqual([409, 'the notifier of the run was deleted: gone']);
   });
 
   test('takes no secret value to where its connection goes now', { tags: [ATTACK] }, async () => {
@@ -305,11 +308,11 @@ describe('a message that has ended', () => {
     expect(
       (await api.call('PUT', '/api/v1/connections/chat-2', { url: 'https://evil.example' })).status,
     ).toBe(200);
-    expect(detail(await retry())).toEqual([
+    expect(detailOf(await retry())).toEqual([
       ...[409, 'the connection chat-2 goes elsewhere now, and the run has header values of its own'],
     ]);
     await api.call('DELETE', '/api/v1/connections/chat-2');
-    expect(detail(await retry())).toEqual([409, 'the connection of the run was deleted: chat-2']);
+    expect(detailOf(await retry())).toEqual([409, 'the connection of the run was deleted: chat-2']);
   });
 });
 
@@ -330,16 +333,6 @@ describe('deletion', () => {
       (SELECT array_agg(notifier_id) FROM alert_tellings) AS told`;
     expect(left).toEqual({ messages: 1, alerts: 0, told: ['other'] });
   });
-
-  test('of one that is a fallback is refused', async () => {
-    await put('last', SLACK);
-    await put('before-last', { ...SLACK, fallback: 'last' });
-    expect(detail(await api.call('DELETE', at('last')))).toEqual([
-      ...[409, 'the notifier is named by notifiers before-last'],
-    ]);
-    await api.call('DELETE', at('before-last'));
-    expect((await api.call('DELETE', at('last'))).status).toBe(204);
-  });
 });
 
 test('a dry run says what PUT would change, without secret values, and changes nothing', async () => {
@@ -358,4 +351,44 @@ test('a dry run says what PUT would change, without secret values, and changes n
     { path: '/channel/target/headers/X-Key', before: '***', after: '***' },
   ]);
   expect(changed.text).not.toContain('canary');
+});
+
+test('messages of notifiers are runs that say whose they are, and count in no figure of schedules', async () => {
+  const store = await storeOfTest();
+  const api = await startApi(store.url);
+  onTestFinished(() => api.stop());
+  await api.call('PUT', '/api/v1/schedules/job', SCHEDULE);
+  const fired = await api.call('POST', '/api/v1/schedules/job/fire');
+  expect(fired.body).toMatchObject({ trigger: 'manual', notifierId: null });
+  const [id = ''] = await leaveMessages(store, { url: 'http://127.0.0.1:9', payload: '{"event":"opened"}' });
+
+  const list = async (query: string) => {
+    const { status, body } = await api.call('GET', `/api/v1/${query}`);
+    expect(status).toBe(200);
+    return body['items'];
+  };
+  const message = { id, name: null, scheduleId: null, scheduleVersion: null, notifierId: 'oncall' };
+  expect(await list('runs?trigger=notify')).toMatchObject([{ ...message, payload: { event: 'opened' } }]);
+  expect(await list('runs?trigger=notify&status=pending')).toMatchObject([message]);
+  expect(await list('runs')).toHaveLength(2);
+  expect(await list('runs?trigger=notify&scheduleId=job')).toEqual([]);
+  expect((await api.call('GET', `/api/v1/runs/${id}`)).body).toMatchObject({
+    ...message,
+    target: { type: 'http' },
+  });
+  expect((await api.call('GET', '/api/v1/stats')).body).toMatchObject({ totalRuns: 1 });
+  expect((await store.database.run(countOpenRuns)).values.byStatus).toMatchObject({ pending: 1 });
+
+  // Whatever a worker says: its receiver alone knows.
+  await store.rows(sql`UPDATE runs SET attempts = 1 WHERE id = ${id}`);
+  for (const [word, body] of [
+    ['complete', { status: 'succeeded' }],
+    ['heartbeat', {}],
+  ] as const)
+    expect((await api.call('POST', `/api/v1/runs/${id}/${word}`, body)).status).toBe(409);
+  expect((await api.call('POST', `/api/v1/runs/${id}/cancel`)).body).toMatchObject({ status: 'cancelled' });
+  expect((await api.call('POST', `/api/v1/runs/${id}/retry`)).body).toMatchObject({
+    status: 'pending',
+    ...message,
+  });
 });

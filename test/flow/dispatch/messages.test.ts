@@ -4,7 +4,7 @@ import { startMaintenance } from '../../../src/operations/maintenance-changes.ts
 import { cancelRun, retryRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { readInstallation } from '../../../src/store/instances/installation-row.ts';
-import { leaveMessages } from '../../support/messages.ts';
+import { leaveMessages } from '../../support/notifiers.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';
 import { leaveRuns } from '../../support/pending-runs.ts';
 import type { Store, TestInstance } from '../../support/pipeline.ts';

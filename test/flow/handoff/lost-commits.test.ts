@@ -10,8 +10,7 @@ import { readCalendars, shareFreeCalendars } from '../../../src/store/calendars/
 import { claimIfReady } from '../../../src/store/runs/claims/claim-if-ready.ts';
 import { claimOf, startHandoffsIfClaimed } from '../../../src/store/runs/claims/held-claims.ts';
 import { putConnection, putDates } from '../../support/named.ts';
-import { createAuthority } from '../../support/certificates.ts';
-import { askingForCertificates } from '../../support/certificates-server.ts';
+import { askingForCertificates, createAuthority } from '../../support/certificates.ts';
 import { EVERY_SECOND } from '../../support/fires.ts';
 import { standbyOf } from '../../support/lost-commits.ts';
 import { instanceOfTest, receiverOfTest, storeOfTest } from '../../support/of-test.ts';

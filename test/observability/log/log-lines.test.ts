@@ -1,8 +1,11 @@
 import { expect, it } from 'vitest';
+import { sql } from 'drizzle-orm';
 import { createLogger } from '../../../src/observability/log/logger.ts';
 import { logEvents } from '../../../src/observability/log/log-lines.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
-import { passingClock } from '../../support/passing-clocks.ts';
+import { passingClock } from '../../support/clocks.ts';
+import { openDatabase } from '../../../src/postgres/database.ts';
+import { createDatabase } from '../../support/postgres/cluster.ts';
 
 /** As pino numbers them. */
 const [INFO, WARN, ERROR] = [30, 40, 50];
@@ -51,4 +54,24 @@ it('a trouble of the database that somebody has to mend is said with its reason 
   // What passes by itself is told by the loops.
   for (const code of ['ECONNREFUSED', '57P01', '08006']) loopFails(code);
   expect(said()).toEqual([]);
+});
+
+it('a failed query is logged with its reason and its place, without its data', async () => {
+  const { url, drop } = await createDatabase();
+  const database = openDatabase(url, 1);
+  const lines: string[] = [];
+  const logger = createLogger('info', { write: (line: string) => lines.push(line) });
+  const failing = database.run((db) =>
+    db.execute(sql`SELECT ${'Bearer TOPSECRET42'}::text FROM no_such_table`),
+  );
+  logger.error({ err: await failing.catch((error: unknown) => error) }, 'it failed');
+  await database.close();
+  await drop();
+  const [line = '', ...others] = lines;
+  expect(others).toEqual([]);
+  expect(line).not.toContain('TOPSECRET42');
+  const logged = JSON.parse(line) as { pid: number; err: { reason: string; stack: string } };
+  expect(logged.pid).toBe(process.pid);
+  expect(logged.err.reason).toContain('no_such_table');
+  expect(logged.err.stack).toContain('database.ts');
 });

@@ -1,16 +1,15 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import postgres from 'postgres';
 import { createGaugeSampler } from '../../../src/observability/metrics/gauge-sampler.ts';
-import { createMetrics } from '../../../src/observability/metrics/metrics.ts';
 import { type Clock, systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
-import { passingClock } from '../../support/passing-clocks.ts';
+import { passingClock } from '../../support/clocks.ts';
 import type { TestDatabase } from '../../support/postgres/cluster.ts';
 import { createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 import { until } from '../../support/until.ts';
 import { SECRETS } from '../../support/secrets.ts';
-import { installationUnseen } from '../../support/working.ts';
+import { metricsOf } from '../../support/working.ts';
 
 let own: TestDatabase;
 let database: Database;
@@ -28,15 +27,7 @@ afterAll(async () => {
 
 function sampling(on: Database, clock: Clock = systemClock) {
   const events = createEventBus();
-  const metrics = createMetrics({
-    clock,
-    events,
-    version: '0',
-    zoneData: 'a',
-    inFlight: () => 0,
-    leaseValid: () => true,
-    installation: installationUnseen(),
-  });
+  const metrics = metricsOf(events, clock);
   const sampler = createGaugeSampler({
     database: on,
     clock,

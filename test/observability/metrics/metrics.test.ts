@@ -1,12 +1,17 @@
 import { expect, test } from 'vitest';
+import { Histogram, Registry } from 'prom-client';
 import type { FirelockEvent } from '../../../src/core/events.ts';
 import type { RunStatus } from '../../../src/core/runs/run.ts';
 import { logEvents } from '../../../src/observability/log/log-lines.ts';
 import { createLogger } from '../../../src/observability/log/logger.ts';
-import { createMetrics } from '../../../src/observability/metrics/metrics.ts';
-import { systemClock } from '../../../src/runtime/clock.ts';
+import { observeInstance } from '../../../src/observability/metrics/metrics.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
-import { installationUnseen } from '../../support/working.ts';
+import { metricsOf } from '../../support/working.ts';
+import { SecondsHistogram } from '../../../src/observability/metrics/metric-kinds.ts';
+import { createDatabaseClock } from '../../../src/runtime/database-clock.ts';
+import type { Turning } from '../../../src/runtime/loop/loop.ts';
+import type { Database } from '../../../src/postgres/database.ts';
+import { settableClock } from '../../api/access/support.ts';
 
 test('skipped and cancelled runs are counted by reason, and stand at 0 before the first', async () => {
   const { events, value } = observed();
@@ -240,15 +245,7 @@ test('two scrapes in a row give numbers that Prometheus reads, and nothing where
 
 function observed() {
   const events = createEventBus();
-  const metrics = createMetrics({
-    clock: systemClock,
-    events,
-    version: '0',
-    zoneData: 'a',
-    inFlight: () => 0,
-    leaseValid: () => true,
-    installation: installationUnseen(),
-  });
+  const metrics = metricsOf(events);
   const written: string[] = [];
   logEvents(events, createLogger('info', { write: (line: string) => written.push(line) }));
   return {
@@ -257,7 +254,7 @@ function observed() {
     lines: () => written.map((line) => JSON.parse(line) as Line),
     value: async (name: string) => {
       const line = (await metrics.text()).split('\n').find((one) => one.startsWith(`${name} `));
-      return Number(line?.slice(name.length));
+      return line === undefined ? null : Number(line.slice(name.length));
     },
   };
 }
@@ -269,3 +266,132 @@ interface Line {
   notifierId?: string;
   notifierIds?: string[];
 }
+
+const NAME = 'a_seconds';
+const HELP = 'For a test.';
+const BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800];
+// Below all bounds, on one, between two, above all.
+const VALUES = [0, 0.004, 0.005, 0.02, 1, 1.5, 299, 1800, 1801, 0.25];
+
+test('a histogram of seconds is scraped as the one of prom-client is', async () => {
+  const [ours, theirs] = [new Registry(), new Registry()];
+  const own = new SecondsHistogram(ours, NAME, HELP);
+  const other = new Histogram({ name: NAME, help: HELP, buckets: BUCKETS, registers: [theirs] });
+  expect(await ours.metrics()).toBe(await theirs.metrics());
+  for (const value of VALUES) {
+    own.observe(value);
+    other.observe(value);
+  }
+  expect(await ours.metrics()).toBe(await theirs.metrics());
+});
+
+test('and so is one with a label, which has no series before its first value', async () => {
+  const [ours, theirs] = [new Registry(), new Registry()];
+  const own = new SecondsHistogram(ours, NAME, HELP, 'target');
+  const labelNames = ['target'];
+  const other = new Histogram({ name: NAME, help: HELP, labelNames, buckets: BUCKETS, registers: [theirs] });
+  expect(await ours.metrics()).toBe(await theirs.metrics());
+  for (const [index, value] of VALUES.entries()) {
+    const target = index % 3 === 0 ? 'pull' : 'http';
+    own.observe(value, target);
+    other.observe({ target }, value);
+  }
+  expect(await ours.metrics()).toBe(await theirs.metrics());
+});
+
+test('a scrape says how far the clock is off, how its loops fare, and how many wait for a connection', async () => {
+  const { clock, value, databaseClock } = observedInstance({ zoneData: '2025c' });
+  expect(await value('firelock_clock_ahead_seconds')).toBe(0);
+  databaseClock.sample(clock.now() - 1500, clock.monotonic());
+  expect(await value('firelock_clock_ahead_seconds')).toBe(1.5);
+  expect(await value('firelock_loop_pass_seconds{loop="tick"}')).toBe(31);
+  expect(await value('firelock_loop_failing_seconds{loop="tick"}')).toBe(2);
+  expect(await value('firelock_database_connections{pool="main"}')).toBe(5);
+  expect(await value('firelock_database_connections_busy{pool="main"}')).toBe(4);
+  expect(await value('firelock_database_waiting{pool="main"}')).toBe(3);
+  expect(await value('firelock_database_waiting{pool="background"}')).toBeUndefined();
+  expect(await value('firelock_database_waiting{pool="foreign"}')).toBeUndefined();
+  expect(await value('firelock_zone_data_year')).toBe(2025);
+});
+
+test('zone data whose version names no year have none', async () => {
+  expect(await observedInstance({ zoneData: 'unknown' }).value('firelock_zone_data_year')).toBeUndefined();
+});
+
+function observedInstance({ zoneData }: { zoneData: string }) {
+  const clock = settableClock();
+  const databaseClock = createDatabaseClock(clock);
+  const registry = new Registry();
+  const idle = () => Promise.reject(new Error('not asked'));
+  const foreign: Database = { run: idle, transaction: idle, close: idle };
+  const main: Database = { ...foreign, usage: () => ({ size: 5, busy: 4, waiting: 3 }) };
+  const tick: Turning = {
+    name: 'tick',
+    start: () => undefined,
+    stop: () => undefined,
+    passes: () => 1,
+    inPassMs: () => 31_000,
+    failingMs: () => 2_000,
+  };
+  observeInstance(registry, {
+    clock,
+    databaseClock,
+    pools: { main, background: main, foreign },
+    loops: [tick],
+    zoneData,
+  });
+  const value = async (name: string): Promise<number | undefined> => {
+    const line = (await registry.metrics()).split('\n').find((one) => one.startsWith(`${name} `));
+    return line === undefined ? undefined : Number(line.slice(name.length));
+  };
+  return { clock, databaseClock, value };
+}
+
+const DAY = Date.UTC(2026, 10, 21);
+const END = DAY + 86_400_000;
+
+test('dropped days are logged and counted; rounds that find nothing are not logged', async () => {
+  const { events, lines, value } = observed();
+  events.emit({ type: 'historyDropped', days: [], definitions: 0 });
+  expect(await value('firelock_history_days_dropped_total')).toBe(0);
+  events.emit({ type: 'historyDropped', days: [DAY, END], definitions: 2 });
+  expect(await value('firelock_history_days_dropped_total')).toBe(2);
+  expect(lines()).toMatchObject([{ level: 30, days: ['2026-11-21', '2026-11-22'], definitions: 2 }]);
+});
+
+test('how far history reaches back is a gauge, once it is known; and so are days that should be gone', async () => {
+  const { events, lines, value } = observed();
+  expect(await value('firelock_history_oldest_day_timestamp_seconds')).toBe(null);
+  const delayed = { type: 'historyDelayed', work: 'drop', day: DAY, error: new Error('no lock') } as const;
+  events.emit({ ...delayed, forMs: 0, lasts: false });
+  events.emit({ type: 'historySeen', days: 36, oldest: DAY, late: 2 });
+  expect(await value('firelock_history_days_late')).toBe(2);
+  expect(await value('firelock_history_days')).toBe(36);
+  expect(await value('firelock_history_oldest_day_timestamp_seconds')).toBe(DAY / 1000);
+  events.emit({ type: 'historySeen', days: 34, oldest: END, late: 0 });
+  expect(await value('firelock_history_days_late')).toBe(0);
+  expect(await value('firelock_history_oldest_day_timestamp_seconds')).toBe(END / 1000);
+  // It goes with the next round.
+  expect(lines()).toEqual([]);
+});
+
+test('partitions that cannot be created are logged once that lasts, and only a whole pass is a sign of life', async () => {
+  const { events, lines, value } = observed();
+  const delayed = { type: 'historyDelayed', work: 'create', day: DAY, error: new Error('no lock') } as const;
+  events.emit({ ...delayed, forMs: 5_000, lasts: false });
+  expect(lines()).toEqual([]);
+  events.emit({ ...delayed, forMs: 3_600_000, lasts: true });
+  events.emit({ type: 'loopFailed', loop: 'partitions', error: new Error('x'), retryInMs: 1 });
+  events.emit({ type: 'partitionsCounted', ahead: 1 });
+  expect(await value('firelock_history_days_ahead')).toBe(1);
+  events.emit({ type: 'partitionsCounted', ahead: 3 });
+  events.emit({ type: 'partitionsCreated', days: [] });
+  expect(lines()).toHaveLength(2);
+  events.emit({ type: 'loopPassed', loop: 'partitions' });
+  expect(lines()).toMatchObject([
+    { level: 40, day: '2026-11-21', reason: 'Error: no lock', minutes: 60 },
+    { level: 40, loop: 'partitions' },
+    { level: 30, loop: 'partitions', msg: 'the partitions loop works again' },
+  ]);
+  expect(await value('firelock_history_days_ahead')).toBe(3);
+});

@@ -9,7 +9,7 @@ import { applyAll } from '../../support/effects.ts';
 import { putNotifier } from '../../support/notifiers.ts';
 import { instanceOfTest, storeOfTest } from '../../support/of-test.ts';
 import { runIdAt } from '../../support/pending-runs.ts';
-import { plainSuccess } from '../../support/plain-success.ts';
+import { plainSuccess } from '../../support/claims.ts';
 import type { Store, TestInstance } from '../../support/pipeline.ts';
 
 let store: Store;

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { beforeEach, expect, it } from 'vitest';
 import { sampleNotifiers } from '../../../src/store/reports/gauges.ts';
-import { leaveMessages } from '../../support/messages.ts';
+import { leaveMessages } from '../../support/notifiers.ts';
 import { sqlOfTest, storeOfTest } from '../../support/of-test.ts';
 import type { Store } from '../../support/pipeline.ts';
 import { changeRun } from '../../support/run-rows.ts';

@@ -11,7 +11,7 @@ import { settleLockedRuns } from '../../../src/store/runs/ends/settle-locked.ts'
 import { settlePlainIfClaimed } from '../../../src/store/runs/ends/settle-plain.ts';
 import { instanceOfTest, storeOfTest } from '../../support/of-test.ts';
 import type { Store, TestInstance } from '../../support/pipeline.ts';
-import { plainSuccess } from '../../support/plain-success.ts';
+import { plainSuccess } from '../../support/claims.ts';
 
 const BOTH: Expect = { startWithinSeconds: 60, finishWithinSeconds: 900, atLeastSeconds: null, result: null };
 const url = 'http://127.0.0.1:9/';

@@ -9,7 +9,7 @@ import { RECORD_COLUMNS, type RecordRow, toRecord } from '../../../../src/store/
 import { instanceOfTest, storeOfTest } from '../../../support/of-test.ts';
 import { leaveRuns, runsOf } from '../../../support/pending-runs.ts';
 import type { Store, TestInstance } from '../../../support/pipeline.ts';
-import { plainSuccess } from '../../../support/plain-success.ts';
+import { plainSuccess } from '../../../support/claims.ts';
 
 let store: Store;
 let instance: TestInstance;

@@ -1,3 +1,4 @@
+import { onTestFinished, vi } from 'vitest';
 import { type Clock, systemClock } from '../../src/runtime/clock.ts';
 import { type DatabaseClock, createDatabaseClock } from '../../src/runtime/database-clock.ts';
 
@@ -14,4 +15,16 @@ export function passingDatabaseClock(): { databaseClock: DatabaseClock; pass: (m
   let ahead = 0;
   const databaseClock = { ...real, now: () => real.now() + ahead };
   return { databaseClock, pass: (ms) => void (ahead += ms) };
+}
+
+/**
+ * The timers of the code under test stand still until this moves them: so an attempt runs out of time when a test has seen what it
+ * waits for, and not on a slow machine before that. Sockets, and what Node itself waits for, go on.
+ */
+export function settableTimers(): { pass: (seconds: number) => void } {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  onTestFinished(() => {
+    vi.useRealTimers();
+  });
+  return { pass: (seconds) => void vi.advanceTimersByTime(seconds * 1000) };
 }
