@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises';
-import { describe, expect, test, vi } from 'vitest';
-import { SCHEDULE, sharedApi, startApi } from './api.ts';
+import { describe, expect, test, vi, it } from 'vitest';
+import { type Answer, SCHEDULE, sharedApi, startApi } from './api.ts';
+import { newToken, expectUnauthorized } from './access/support.ts';
+import { readConfig } from '../../src/config/config.ts';
 
 const api = sharedApi();
 
@@ -24,22 +26,6 @@ test('an unknown path is a 404 problem', async () => {
       detail: expect.any(String) as string,
     });
   }
-});
-
-test.each([
-  ['POST', '/api/v1/schedules', 'GET, HEAD'],
-  ['POST', '/api/v1/schedules/a', 'DELETE, GET, HEAD, PATCH, PUT'],
-  ['POST', '/api/v1/schedules/a/upcoming?x=1', 'GET, HEAD'],
-  ['GET', '/api/v1/schedules/a/fire', 'POST'],
-  ['DELETE', '/api/v1/runs', 'GET, HEAD, POST'],
-  ['POST', '/api/v1/runs/1', 'GET, HEAD'],
-  ['OPTIONS', '/api/v1/instances', 'GET, HEAD'],
-  ['PATCH', '/healthz', 'GET, HEAD'],
-  ['PROPFIND', '/readyz', 'GET, HEAD'],
-])('%s %s is 405 and says what is allowed', async (method, path, allow) => {
-  const answer = await api.call(method, path);
-  expect([answer.status, answer.headers.get('allow')]).toEqual([405, allow]);
-  expect(answer.body['status']).toBe(405);
 });
 
 test('HEAD answers as GET does, without the body', async () => {
@@ -200,15 +186,192 @@ describe('the OpenAPI document', () => {
     for (const [, name] of text.matchAll(/#\/components\/schemas\/([^"]+)"/g))
       expect(Object.keys(schemas)).toContain(name);
   });
+});
 
-  test('is shown at /docs, from here alone', async () => {
+describe('the headers of security', () => {
+  const token = newToken('someone', 'viewer');
+  const api = sharedApi({ apiTokens: [token.known] });
+
+  const ALWAYS = {
+    'x-content-type-options': 'nosniff',
+    'x-frame-options': 'DENY',
+    'referrer-policy': 'no-referrer',
+    'cross-origin-opener-policy': 'same-origin',
+    'cross-origin-resource-policy': 'same-origin',
+  };
+  const PLAIN = {
+    ...ALWAYS,
+    'cache-control': 'no-store',
+    'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  };
+
+  function among(names: object, { headers }: Pick<Answer, 'headers'>): object {
+    return Object.fromEntries(Object.keys(names).map((name) => [name, headers.get(name)]));
+  }
+
+  test.each([
+    ['GET', '/api/v1/schedules', 200, token.headers],
+    ['GET', '/api/v1/schedules/none', 404, token.headers],
+    ['PUT', '/api/v1/schedules/mine', 403, token.headers],
+    ['GET', '/api/v1/schedules', 401, {}],
+    ['POST', '/api/v1/instances', 405, token.headers],
+    ['GET', '/nothing', 404, {}],
+    ['GET', '/healthz', 200, {}],
+    ['GET', '/readyz', 200, {}],
+    ['GET', '/metrics', 200, {}],
+    ['GET', '/openapi.json', 200, {}],
+  ] as const)(
+    '%s %s, answered %i, tells a browser to do nothing with it',
+    async (method, path, status, headers) => {
+      const body = method === 'PUT' ? SCHEDULE : undefined;
+      const answer = await api.call(method, path, body, headers);
+      expect(answer.status).toBe(status);
+      expect(among(PLAIN, answer)).toEqual(PLAIN);
+      for (const name of ['server', 'x-powered-by', 'via']) expect(answer.headers.get(name)).toBeNull();
+    },
+  );
+
+  test('answers to requests that no route could take have the headers too', async () => {
+    for (const bytes of [
+      'nonsense\r\n\r\n',
+      'GET /%zz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
+    ]) {
+      const answer = (await api.raw(bytes)).toLowerCase();
+      for (const [name, value] of Object.entries(PLAIN))
+        expect(answer).toContain(`${name}: ${value}`.toLowerCase());
+      expect(answer).not.toMatch(/\r\nserver:|node_modules|\.ts:/);
+    }
+  });
+
+  test('the pages of the documentation load all they need from here, and nothing from elsewhere', async () => {
     const page = await api.call('GET', '/docs/');
-    expect([page.status, page.headers.get('content-type')]).toEqual([
-      200,
-      expect.stringContaining('text/html'),
-    ]);
-    expect(page.text).not.toMatch(/(src|href)="https?:/);
-    const script = /src="([^"]*swagger-ui-bundle\.js)"/.exec(page.text)?.[1] ?? '';
-    expect((await api.call('GET', new URL(script, `${api.url}/docs/`).href)).status).toBe(200);
+    expect(among(ALWAYS, page)).toEqual(ALWAYS);
+    const policy = page.headers.get('content-security-policy') ?? '';
+    expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;/);
+    expect(policy).toContain("frame-ancestors 'none'");
+    expect(policy).not.toMatch(/unsafe|https?:/);
+    // Nothing stands in the page itself that the policy would keep from working.
+    expect(page.text).not.toMatch(/<script(?![^>]*\ssrc=)|<style|\sstyle=|\son\w+=/i);
+    // It wears our name and our icon.
+    expect(page.text).toContain('<title>firelock: the API</title>');
+    expect(page.text).not.toMatch(/Swagger UI<\/title>|(?:src|href)="https?:/);
+    const [, icon = ''] = /rel="icon"[^>]*href="([^"]+)"/.exec(page.text) ?? [];
+    const drawn = await api.call('GET', new URL(icon, `${api.url}/docs/`).pathname);
+    expect([drawn.status, drawn.text]).toEqual([200, expect.stringContaining('#d9480f')]);
+    expect(await readFile('web/src/icon.svg', 'utf8')).toContain(/d="[^"]+"/.exec(drawn.text)?.[0]);
+    const loaded = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = '']) => path);
+    expect(loaded.length).toBeGreaterThan(4);
+    for (const path of loaded) {
+      const answer = await api.call('GET', new URL(path, `${api.url}/docs/`).pathname);
+      expect([path, answer.status]).toEqual([path, 200]);
+      expect(among(ALWAYS, answer)).toEqual(ALWAYS);
+      expect(answer.headers.get('content-type')).toMatch(
+        /^(text\/css|application\/javascript|text\/javascript|image\/(png|svg\+xml))/,
+      );
+    }
+  });
+});
+
+describe('below a base path', () => {
+  const api = sharedApi({ basePath: '/ops/cron' });
+
+  it('everything answers below the base path, and nothing elsewhere', async () => {
+    for (const path of ['/healthz', '/readyz', '/metrics', '/openapi.json', '/docs/', '/api/v1/schedules']) {
+      expect([path, (await api.call('GET', `/ops/cron${path}`)).status]).toEqual([path, 200]);
+      const elsewhere = await api.call('GET', path);
+      expect([path, elsewhere.status]).toEqual([path, 404]);
+      expect(elsewhere.headers.get('content-type')).toMatch(/^application\/problem\+json/);
+    }
+    for (const path of [
+      '/',
+      '/ops',
+      '/ops/cron',
+      '/ops/cron/nope',
+      '/ops/cronapi/v1/schedules',
+      '/OPS/cron/healthz',
+    ])
+      expect([path, (await api.call('GET', path)).status]).toEqual([path, 404]);
+    expect((await api.call('DELETE', '/ops/cron/api/v1/runs')).status).toBe(405);
+  });
+
+  it('below it callers need a token, and elsewhere they do not', async () => {
+    const { known, headers } = newToken('ci', 'viewer');
+    const url = 'postgres://nobody:nothing@127.0.0.1:9/none';
+    const guarded = await startApi(url, { basePath: '/cron', apiTokens: [known] });
+    try {
+      for (const path of ['/cron/api/v1', '/cron/api/v1/me', '/cron/api/v1/nope']) {
+        expectUnauthorized(await guarded.call('GET', path));
+        const { status } = await guarded.call('GET', path, undefined, headers);
+        expect([path, status]).toEqual([path, path.endsWith('/me') ? 200 : 404]);
+      }
+      expect((await guarded.call('GET', '/cron/healthz')).status).toBe(200);
+      expect((await guarded.call('GET', '/api/v1/me')).status).toBe(404);
+    } finally {
+      await guarded.stop();
+    }
+  });
+
+  it('without tokens every caller is an admin without a name', async () => {
+    const { body } = await api.call('GET', '/ops/cron/api/v1/me');
+    expect(body).toEqual({ name: null, role: 'admin', scope: null });
+  });
+
+  it('Location headers lead to the thing that they name', async () => {
+    const created = await api.call('PUT', '/ops/cron/api/v1/schedules/a', SCHEDULE);
+    const fired = await api.call('POST', '/ops/cron/api/v1/schedules/a/fire');
+    const recorded = await api.call('POST', '/ops/cron/api/v1/runs', { target: SCHEDULE.target });
+    for (const { headers, body } of [created, fired, recorded]) {
+      const location = headers.get('location') ?? '';
+      expect(location).toMatch(/^\/ops\/cron\/api\/v1\//);
+      expect((await api.call('GET', location)).body['id']).toBe(body['id']);
+    }
+  });
+
+  it('the document names its server, and its pages find all their parts', async () => {
+    const document = (await api.call('GET', '/ops/cron/openapi.json')).body;
+    expect(document['servers']).toEqual([{ url: '/ops/cron' }]);
+    const paths = Object.keys(document['paths'] ?? {});
+    expect(paths).toContain('/api/v1/maintenance');
+    expect(paths.filter((path) => path.startsWith('/ops'))).toEqual([]);
+    for (const page of ['/ops/cron/docs/', '/ops/cron/docs']) {
+      const { text } = await api.call('GET', page);
+      const parts = [...text.matchAll(/(?:src|href)="([^"]+)"/g)].map(
+        ([, part = '']) => new URL(part, api.url + page).pathname,
+      );
+      expect(parts.length).toBeGreaterThan(3);
+      for (const part of parts) expect([part, (await api.call('GET', part)).status]).toEqual([part, 200]);
+    }
+    // Where its script gets the document from.
+    expect((await api.call('GET', '/ops/cron/docs/json')).body).toEqual(document);
+  });
+
+  it('an unusable base path is refused, with a hint', () => {
+    const faultsOf = (value: string) => {
+      const read = readConfig({ FIRELOCK_BASE_PATH: value, FIRELOCK_ALLOW_ANONYMOUS: '1' });
+      return 'faults' in read ? read.faults : [];
+    };
+    for (const good of ['/cron', '/ops/cron', '/a-b_c.d~1', '/...', '']) expect(faultsOf(good)).toEqual([]);
+    for (const bad of [
+      'cron',
+      '/',
+      '/cron/',
+      '//cron',
+      '/a b',
+      '/a%20b',
+      '/:id',
+      '/*',
+      '/a?b',
+      '/..',
+      '/a/../b',
+      '/é',
+    ])
+      expect([bad, faultsOf(bad)]).toEqual([
+        bad,
+        [
+          expect.stringMatching(
+            /^FIRELOCK_BASE_PATH is ".*"; expected: what stands before every path, such as \/cron/,
+          ),
+        ],
+      ]);
   });
 });

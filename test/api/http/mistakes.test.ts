@@ -1,9 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { type Answer, SCHEDULE, TARGET, faultPaths, sharedApi } from '../api.ts';
+import { type Answer, SCHEDULE, TARGET, faultPaths, sharedApi, errorsOf } from '../api.ts';
+import { checkPreconditions } from '../../../src/api/http/preconditions.ts';
+import { toProblem } from '../../../src/api/http/problem.ts';
+import { changeOrRefuse } from '../../../src/api/schedules/writes.ts';
+import type { ApiDeps } from '../../../src/api/deps.ts';
+import { openDatabase } from '../../../src/postgres/database.ts';
+import { createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 
 const api = sharedApi();
 
-const faultsOf = (answer: Answer) => answer.body['errors'] as unknown as { path: string; message: string }[];
 const put = (body: unknown) => api.call('PUT', '/api/v1/schedules/wrong', body);
 
 describe('the message about a mistake', () => {
@@ -43,7 +48,7 @@ describe('the message about a mistake', () => {
 
   test('in the text of a name does not hide a fault of its value', async () => {
     const body = `${JSON.stringify({ ...SCHEDULE, description: 5 }).slice(0, -1)},"labels":{"a\\u0000":"\\ud800"}}`;
-    expect(faultsOf(await put(body))).toEqual([
+    expect(errorsOf(await put(body))).toEqual([
       { path: '/labels/a\0', message: 'has NUL or half of a surrogate pair in its name' },
       { path: '/labels/a\0', message: 'has NUL or half of a surrogate pair in its text' },
       { path: '/description', message: 'must be a string' },
@@ -144,4 +149,52 @@ describe('a cursor', () => {
     expect(new Set(refused)).toEqual(new Set(['cursor is not a nextCursor of this list']));
     expect(refused).toHaveLength(lists.length * (lists.length - 1));
   });
+});
+
+test('a weak tag matches nothing, and the answer says that and not that something has changed', () => {
+  const check = (tags: string[]) => () =>
+    checkPreconditions('schedule nightly', { 'if-match': tags }, { version: 3 });
+  expect(check(['"3"'])).not.toThrow();
+  expect(check(['W/"3"', '"3"'])).not.toThrow();
+  expect(check(['W/"3"'])).toThrow('If-Match takes no weak tag, and W/"3" is one: send "3".');
+  expect(check(['W/"2"'])).toThrow('schedule nightly has changed: its ETag is "3"');
+});
+
+const thrown = (work: Promise<unknown>) =>
+  work.then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+
+test.each([new RangeError('Maximum call stack size exceeded'), new TypeError('x is not a function')])(
+  'a mistake of the program is 500, and keeps its cause for the log: %s',
+  (mistake) => {
+    expect(toProblem(mistake)).toMatchObject({ status: 500, cause: mistake });
+    expect(toProblem(new Error('wrapped', { cause: mistake })).status).toBe(500);
+    expect(toProblem(mistake).message).not.toContain(mistake.message);
+  },
+);
+
+test('a value that the database cannot store is 400, and a mistake of the program with a value is 500', async () => {
+  const { url, drop } = await createMigratedDatabase();
+  const database = openDatabase(url, 1);
+  const invalidTime = () => Promise.reject(new RangeError('Invalid time value'));
+  for (const refused of [
+    await thrown(database.run(invalidTime)),
+    await thrown(database.transaction(invalidTime)),
+  ])
+    expect(toProblem(refused)).toMatchObject({ status: 400, cause: refused });
+  const decide = () => {
+    throw new TypeError('no function');
+  };
+  const mistake = await thrown(
+    changeOrRefuse(
+      { database } as unknown as ApiDeps,
+      [{ id: 'x', by: null, scope: null, decide }],
+      () => '',
+    ),
+  );
+  expect(toProblem(mistake).status).toBe(500);
+  await database.close();
+  await drop();
 });

@@ -100,18 +100,6 @@ describe('limits', () => {
       body: { status: 'pending', limit: 'brief' },
     });
   });
-
-  it('are not deleted if a call names them at the same moment', async () => {
-    for (let round = 0; round < 10; round += 1) {
-      await put('raced', { maxRunning: 1 });
-      const [run, deleted] = await Promise.all([
-        api.call('POST', '/api/v1/runs', { target, limit: 'raced' }),
-        api.call('DELETE', '/api/v1/limits/raced'),
-      ]);
-      expect([`${run.status} ${deleted.status}`]).toEqual([run.status === 201 ? '201 409' : '422 204']);
-      if (run.status === 201) await api.call('POST', `/api/v1/runs/${textOf(run.body, 'id')}/cancel`);
-    }
-  });
 });
 
 function textOf(body: unknown, field: string): string {

@@ -69,10 +69,6 @@ describe('/maintenance', () => {
   });
 });
 
-it('/me answers who an anonymous caller is', async () => {
-  expect((await api.call('GET', '/api/v1/me')).body).toEqual({ name: null, role: 'admin', scope: null });
-});
-
 const HOUR = 3_600_000;
 /** Three hours are due, the last of them half an hour ago; the next one is half an hour off. */
 const put = async (id: string, given: object = {}) => {

@@ -1,12 +1,10 @@
 import { describe, expect, test } from 'vitest';
-import { type Answer, faultPaths, quietApi } from '../api.ts';
+import { type Answer, faultPaths, quietApi, detailOf, idsOf } from '../api.ts';
 import { THINGS, type Thing } from './things.ts';
 
 const api = quietApi({ takesSecretFiles: true, sendsMail: true });
 
-const detail = (answer: Answer) => [answer.status, answer.body['detail']];
 const textOf = ({ body }: Answer, field: string) => body[field] as unknown as string;
-const ids = ({ body }: Answer) => (body['items'] as unknown as { id: string }[]).map(({ id }) => id);
 
 function callsOf({ list }: Thing) {
   const at = (id: string) => `/api/v1/${list}/${id}`;
@@ -45,7 +43,7 @@ describe.each(THINGS)('of $list, one', (thing) => {
     ]);
     expect((await remove('one')).status).toBe(204);
     for (const answer of [await get('one'), await remove('one')])
-      expect(detail(answer)).toEqual([404, `there is no ${thing.word} one`]);
+      expect(detailOf(answer)).toEqual([404, `there is no ${thing.word} one`]);
   });
 
   test('is refused with every fault at once, and nothing is stored', async () => {
@@ -66,7 +64,7 @@ describe.each(THINGS)('of $list, one', (thing) => {
       expect([kind, made.status]).toEqual([kind, 201]);
       named.push(`${kind} ${textOf(made, 'id')}`);
     }
-    expect(detail(await remove('used'))).toEqual([
+    expect(detailOf(await remove('used'))).toEqual([
       409,
       `the ${thing.word} is named by ${named.join(' and ')}`,
     ]);
@@ -76,7 +74,7 @@ describe.each(THINGS)('of $list, one', (thing) => {
   test('is changed only under its ETag, and created only if there is none, when a caller asks for that', async () => {
     await put('tagged', first);
     expect((await put('tagged', second, { 'if-match': '"1"' })).status).toBe(200);
-    expect(detail(await put('tagged', first, { 'if-match': '"1"' }))).toEqual([
+    expect(detailOf(await put('tagged', first, { 'if-match': '"1"' }))).toEqual([
       412,
       `${thing.word} tagged has changed: its ETag is "2"`,
     ]);
@@ -111,13 +109,13 @@ describe.each(THINGS)('$list are listed', (thing) => {
   test('by id, in pages', async () => {
     for (const id of ['list-c', 'list-a', 'list-b'])
       await put(id, { ...thing.definitions[1], description: `the ${id} of All` });
-    const all = ids(await page('limit=500'));
+    const all = idsOf(await page('limit=500'));
     expect(all).toEqual([...all].sort());
     const found: string[] = [];
     for (let cursor = ''; ;) {
       const answer = await page(`limit=2${cursor}`);
-      expect(ids(answer).length).toBeLessThanOrEqual(2);
-      found.push(...ids(answer));
+      expect(idsOf(answer).length).toBeLessThanOrEqual(2);
+      found.push(...idsOf(answer));
       const next = answer.body['nextCursor'] as unknown as string | null;
       if (next === null) break;
       cursor = `&cursor=${encodeURIComponent(next)}`;
@@ -128,10 +126,10 @@ describe.each(THINGS)('$list are listed', (thing) => {
   });
 
   test('and found by a part of the id or of the description, whatever the case of its letters', async () => {
-    expect(ids(await page('q=LIST-B+of+aLL'))).toEqual(['list-b']);
+    expect(idsOf(await page('q=LIST-B+of+aLL'))).toEqual(['list-b']);
     const first = await page('q=list-&limit=2');
-    expect(ids(first)).toEqual(['list-a', 'list-b']);
+    expect(idsOf(first)).toEqual(['list-a', 'list-b']);
     const rest = await page(`q=list-&limit=2&cursor=${encodeURIComponent(textOf(first, 'nextCursor'))}`);
-    expect([ids(rest), rest.body['nextCursor']]).toEqual([['list-c'], null]);
+    expect([idsOf(rest), rest.body['nextCursor']]).toEqual([['list-c'], null]);
   });
 });

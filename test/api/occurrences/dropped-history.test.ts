@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { changeRun } from '../../support/run-rows.ts';
-import { type Answer, type Api, type Json, TARGET, faultPaths, startApi } from '../api.ts';
+import { type Api, TARGET, faultPaths, startApi, idsOf } from '../api.ts';
 
 const DAY = 86_400_000;
 
@@ -18,8 +18,6 @@ afterAll(async () => {
 });
 
 const textOf = (value: unknown) => value as string;
-const idsIn = (answer: Answer) =>
-  (answer.body['items'] as unknown as Json[]).map((run) => run['id']) as unknown as string[];
 const post = (body: object) => api.call('POST', '/api/v1/runs', { target: TARGET, ...body });
 const get = (id: string) => api.call('GET', `/api/v1/runs/${id}`);
 
@@ -48,8 +46,8 @@ test('a run that was dropped is 404, and in no list', async () => {
   expect((await get(id)).status).toBe(404);
   for (const action of ['cancel', 'retry', 'heartbeat'])
     expect((await api.call('POST', `/api/v1/runs/${id}/${action}`)).status).toBe(404);
-  expect(idsIn(await api.call('GET', '/api/v1/runs'))).not.toContain(id);
-  expect(idsIn(await api.call('GET', '/api/v1/runs?key=listed'))).toEqual([]);
+  expect(idsOf(await api.call('GET', '/api/v1/runs'))).not.toContain(id);
+  expect(idsOf(await api.call('GET', '/api/v1/runs?key=listed'))).toEqual([]);
 });
 
 describe('a key whose run was dropped is free again', () => {
@@ -78,15 +76,15 @@ describe('a key whose run was dropped is free again', () => {
     const keys = Array.from({ length: 20 }, (_, n) => `batched-${n}`);
     const items = keys.map((key, n) => ({ ref: `r${n}`, target: TARGET, key }));
     const batch = (list: object[]) => api.call('POST', '/api/v1/runs/batch', { items: list });
-    const old = idsIn(await batch(items));
+    const old = idsOf(await batch(items));
     await endAndDrop(...old.slice(5, 15));
     const answers = await Promise.all(
       Array.from({ length: 6 }, (_, n) => batch(n % 2 ? items : items.toReversed())),
     );
     expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 200, 200, 200, 201]);
-    const sets = answers.map((answer) => JSON.stringify(idsIn(answer).toSorted()));
+    const sets = answers.map((answer) => JSON.stringify(idsOf(answer).toSorted()));
     expect(new Set(sets).size).toBe(1);
-    const now = idsIn(await batch(items));
+    const now = idsOf(await batch(items));
     expect(now.map((id, n) => id === old[n])).toEqual(keys.map((_, n) => n < 5 || n >= 15));
   });
 

@@ -248,13 +248,6 @@ describe('a schedule that is edited', () => {
     expect(after.at(-1)?.state).toBe('upcoming');
   });
 
-  test('that is paused now has no upcoming fires, but a pause', async () => {
-    await put('resting', { cron: '* * * * *', enabled: false });
-    const now = Date.now();
-    const items = await occurrences('resting', now + MINUTE, now + 6 * MINUTE);
-    expect(items.map(({ state }) => state)).toEqual(Array(5).fill('paused'));
-  });
-
   test('thousands of times is shown in short pages, and completely', async () => {
     await put('busy', { cron: '0 * * * *' });
     const since = await rewind('busy', 6 * DAY);
@@ -382,16 +375,6 @@ describe('a page', () => {
     expect(future).toHaveLength(24);
     expect(new Set(future.map(({ state }) => state))).toEqual(new Set(['upcoming']));
     expect(Date.parse(future[0]?.fireAt ?? '') - now).toBeLessThanOrEqual(DAY + HOUR);
-  });
-
-  test('may end in the future, and an interval counts from its creation', async () => {
-    await put('interval', { everySeconds: 3600 });
-    const [row] = await api.sql<
-      { created_at: Date }[]
-    >`SELECT created_at FROM schedules WHERE id = 'interval'`;
-    const created = Number(row?.created_at);
-    const items = await occurrences('interval', created, created + 3 * HOUR);
-    expect(items.map(({ fireAt }) => fireAt)).toEqual([iso(created + HOUR), iso(created + 2 * HOUR)]);
   });
 });
 

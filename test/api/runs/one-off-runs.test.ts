@@ -2,16 +2,13 @@ import { describe, expect, test } from 'vitest';
 import { opened } from '../../support/secrets.ts';
 import { scheduledForOf } from '../../../src/core/runs/run.ts';
 import { changeRun } from '../../support/run-rows.ts';
-import { ANSWERED_TARGET, type Answer, type Json, SCHEDULE, TARGET, faultPaths, quietApi } from '../api.ts';
+import { ANSWERED_TARGET, SCHEDULE, TARGET, faultPaths, quietApi, errorsOf, itemsOf, idsOf } from '../api.ts';
 
 const api = quietApi();
 
 const post = (body: unknown) => api.call('POST', '/api/v1/runs', body);
 const get = (id: string) => api.call('GET', `/api/v1/runs/${id}`);
 const textOf = (value: unknown) => value as string;
-const items = (answer: Answer) => answer.body['items'] as unknown as Json[];
-const errors = (answer: Answer) => answer.body['errors'] as unknown as { path: string; message: string }[];
-const idsOf = (answer: Answer) => items(answer).map((run) => run['id']);
 
 async function created(body: object): Promise<string> {
   const answer = await post(body);
@@ -166,9 +163,9 @@ describe('a one-off run', () => {
     const id = await created({ target: TARGET, key: 'both' });
     expect(idsOf(await api.call('GET', '/api/v1/runs?trigger=api&key=both'))).toEqual([id]);
     expect(idsOf(await api.call('GET', '/api/v1/runs?key=both'))).toHaveLength(2);
-    const ofOther = items(await api.call('GET', '/api/v1/runs?scheduleId=other'));
+    const ofOther = itemsOf(await api.call('GET', '/api/v1/runs?scheduleId=other'));
     expect(ofOther.map((run) => run['scheduleId'])).toEqual(['other']);
-    const all = items(await api.call('GET', '/api/v1/runs?trigger=api&limit=500'));
+    const all = itemsOf(await api.call('GET', '/api/v1/runs?trigger=api&limit=500'));
     expect(new Set(all.map((run) => run['scheduleId']))).toEqual(new Set([null]));
   });
 });
@@ -275,8 +272,12 @@ describe('dependencies', () => {
     ];
     const answer = await post({ target: TARGET, key: 'k-unknown', dependsOn: [known, ...unknown] });
     expect(answer.status).toBe(422);
-    expect(errors(answer).map(({ path }) => path)).toEqual(['/dependsOn/1', '/dependsOn/2', '/dependsOn/3']);
-    expect(errors(answer)[0]?.message).toContain(unknown[0]);
+    expect(errorsOf(answer).map(({ path }) => path)).toEqual([
+      '/dependsOn/1',
+      '/dependsOn/2',
+      '/dependsOn/3',
+    ]);
+    expect(errorsOf(answer)[0]?.message).toContain(unknown[0]);
     expect(await count()).toBe(before);
   });
 
@@ -289,7 +290,7 @@ describe('dependencies', () => {
       400,
       [1, 2, 3, 4, 5, 6].map((n) => `/dependsOn/${n}`),
     ]);
-    expect(errors(answer).find(({ path }) => path === '/dependsOn/2')?.message).toBe('repeats dependsOn/0');
+    expect(errorsOf(answer).find(({ path }) => path === '/dependsOn/2')?.message).toBe('repeats dependsOn/0');
     expect(await count()).toBe(before);
   });
 });
@@ -372,7 +373,7 @@ describe('a call is refused, and stores nothing, for', () => {
       400,
       ['/target/cancel/headers/B', '/target/headers/A', '/target/lookup/headers/B'],
     );
-    expect(errors(answer)[0]?.message).toBe('is "***", but there is no stored value to keep');
+    expect(errorsOf(answer)[0]?.message).toBe('is "***", but there is no stored value to keep');
   });
 
   test('a payload over 64 KiB', () =>
@@ -382,23 +383,12 @@ describe('a call is refused, and stores nothing, for', () => {
 
   const target = JSON.stringify(TARGET);
   test.each([
-    ['nesting deeper than 64', `{"target":${target},"payload":${'['.repeat(64)}${']'.repeat(64)}}`, []],
     ['a NUL in the key', `{"target":${target},"key":"a\\u0000"}`, ['/key']],
     ['half a surrogate pair in the key', `{"target":${target},"key":"\\ud800"}`, ['/key']],
     ['a NUL in the queue', '{"target":{"type":"pull","queue":"a\\u0000"}}', ['/target/queue']],
     ['a NUL in a dependency', `{"target":${target},"dependsOn":["\\u0000"]}`, ['/dependsOn/0']],
-    ['__proto__', `{"target":${target},"__proto__":{"priority":"high"}}`, ['/__proto__']],
     ['dependencies that are no list', `{"target":${target},"dependsOn":"x"}`, ['/dependsOn']],
-    ['a list', '[]', ['']],
-    ['null', 'null', ['']],
-    ['nothing', '', ['']],
-    ['half a body', `{"target":${target}`, []],
   ])('%s', async (_name, body, paths) => {
     await refused(body, 400, paths);
-  });
-
-  test('a query, since the call takes none', async () => {
-    const answer = await api.call('POST', '/api/v1/runs?wait=true', { target: TARGET });
-    expect([answer.status, faultPaths(answer)]).toEqual([400, ['wait']]);
   });
 });

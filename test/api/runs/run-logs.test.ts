@@ -9,7 +9,10 @@ import {
   readLog,
   readPart,
 } from '../../support/run-logs.ts';
-import { quietApi, startApi } from '../api.ts';
+import { type Api, quietApi, startApi, sharedApi } from '../api.ts';
+import { until } from '../../support/until.ts';
+import { newToken, settableClock } from '../access/support.ts';
+import { ATTACK } from '../../support/runner/attack.ts';
 
 const api = quietApi();
 const KIB = 1024;
@@ -298,4 +301,146 @@ test('switched off there are no logs', async () => {
   } finally {
     await off.stop();
   }
+});
+
+const WAIT = 'attempt=1&waitSeconds=60';
+
+const waiters = (count: number, at: Pick<Api, 'logFollowers'> = api) =>
+  until(() => (at.logFollowers.waiting() === count ? true : null));
+
+describe('who follows a log', () => {
+  test('is answered as soon as there is more, and asks the database nothing meanwhile', async () => {
+    const run = await claimedRun(api);
+    api.statements.length = 0;
+    const waiting = readPart(api, run.id, WAIT);
+    await waiters(1);
+    expect(api.statements).toEqual(['findLoggedRun', 'readLogPart']);
+    await append(api, run, 'more');
+    expect(await waiting).toMatchObject({ bytes: Buffer.from('more'), next: 4, isComplete: false });
+    // What is there is answered at once.
+    expect((await readPart(api, run.id, WAIT)).bytes.toString()).toBe('more');
+  });
+
+  test('shares what is read with all others who follow it', async () => {
+    const run = await claimedRun(api);
+    api.statements.length = 0;
+    const waiting = Array.from({ length: 50 }, () => readPart(api, run.id, WAIT));
+    await waiters(50);
+    api.statements.length = 0;
+    await append(api, run, 'more');
+    for (const part of await Promise.all(waiting)) expect(part.bytes.toString()).toBe('more');
+    expect(api.statements.filter((name) => name === 'readLogPart')).toHaveLength(1);
+  });
+
+  test('hears of what another instance takes, and of the end', async () => {
+    const run = await claimedRun(api);
+    const other = await startApi(api.databaseUrl);
+    try {
+      const first = readPart(api, run.id, WAIT);
+      await waiters(1);
+      await append(other, run, 'more');
+      expect(await first).toMatchObject({ next: 4, isComplete: false });
+      const second = readPart(api, run.id, `${WAIT}&offset=4`);
+      await waiters(1);
+      await complete(other, run);
+      expect(await second).toMatchObject({ bytes: Buffer.of(), next: 4, isComplete: true });
+    } finally {
+      await other.stop();
+    }
+  });
+
+  test('stays with the attempt that was the newest, and hears that it is over', async () => {
+    const run = await claimedRun(api);
+    const waiting = readPart(api, run.id, 'waitSeconds=60');
+    await waiters(1);
+    await changeRun(api.sql, run.id, { attempts: 2, claimed_by: null });
+    expect(await waiting).toMatchObject({ attempt: 1, isComplete: true });
+  });
+
+  test('is told so where too many wait already, and is answered with what there is when it is enough', async () => {
+    const run = await claimedRun(api);
+    const small = await startApi(api.databaseUrl, { mostLogFollowers: 1 });
+    const waiting = readPart(small, run.id, WAIT);
+    await waiters(1, small);
+    expect(await readPart(small, run.id, WAIT)).toMatchObject({ status: 503 });
+    expect(await readPart(small, run.id, 'waitSeconds=0')).toMatchObject({ status: 200 });
+    await small.stop();
+    expect(await waiting).toMatchObject({ status: 200, next: 0, isComplete: false });
+  });
+
+  test('gets nothing any more once its token is revoked', async () => {
+    const token = newToken('reader', 'viewer');
+    const asked = await startApi(api.databaseUrl, { apiTokens: [token.known], limits: { lookEveryMs: 10 } });
+    try {
+      const run = await claimedRun(api);
+      const waiting = readPart(asked, run.id, WAIT, token.headers);
+      await waiters(1, asked);
+      asked.access.replaceTokens([]);
+      expect(await waiting).toMatchObject({ status: 401 });
+    } finally {
+      await asked.stop();
+    }
+  });
+});
+
+describe('with tokens', { tags: [ATTACK] }, () => {
+  const clock = settableClock();
+  const [admin, viewer, worker] = [
+    newToken('admin', 'admin'),
+    newToken('viewer', 'viewer'),
+    newToken('worker', 'worker'),
+  ];
+  const [ours, theirs] = [
+    newToken('ours', 'worker', null, ['work']),
+    newToken('theirs', 'worker', null, ['other']),
+  ];
+  const reader = newToken('reader', 'viewer', null, ['billing.']);
+  const api = sharedApi({
+    clock,
+    apiTokens: [admin, viewer, worker, ours, theirs, reader].map(({ known }) => known),
+  });
+
+  test('a worker appends to and reads the logs of runs that it may claim, a viewer reads, and others learn nothing', async () => {
+    const run = await claimedRun(api, { key: 'billing.a' }, admin.headers);
+    const as = async ({ headers }: typeof admin) => [
+      (await append(api, run, 'x', { headers })).status,
+      (await readPart(api, run.id, '', headers)).status,
+    ];
+    expect(await as(worker)).toEqual([200, 200]);
+    expect(await as(ours)).toEqual([200, 200]);
+    expect(await as(viewer)).toEqual([403, 200]);
+    expect(await as(reader)).toEqual([403, 200]);
+    expect(await as(theirs)).toEqual([404, 404]);
+  });
+
+  test('a worker does not read the log of a run that no worker claims', async () => {
+    const asked = {
+      target: { type: 'http', url: 'http://127.0.0.1:9/' },
+      completion: 'callback',
+      key: 'work.http',
+    };
+    const { body } = await api.call('POST', '/api/v1/runs', asked, admin.headers);
+    const id = body['id'] as unknown as string;
+    expect((await readPart(api, id, '', worker.headers)).status).toBe(403);
+    expect((await readPart(api, id, '', ours.headers)).status).toBe(403);
+    expect((await readPart(api, id, '', theirs.headers)).status).toBe(404);
+    expect((await readPart(api, id, '', viewer.headers)).status).toBe(200);
+  });
+
+  test('a token that appends more than 4 MiB in a second waits, and no other one does', async () => {
+    const run = await claimedRun(api, {}, admin.headers);
+    const bytes = new Uint8Array(64 * 1024);
+    let offset = 0;
+    const next = ({ headers } = worker) => append(api, run, bytes, { offset, headers });
+    clock.forward(60_000);
+    for (; offset < 4 * 1024 * 1024; offset += bytes.length) expect((await next()).status).toBe(200);
+    expect(await next()).toMatchObject({
+      status: 429,
+      retryAfter: '1',
+      detail: 'too many bytes of logs in a short time',
+    });
+    expect((await next(ours)).status).toBe(200);
+    clock.forward(1_000);
+    expect((await next()).status).toBe(200);
+  });
 });

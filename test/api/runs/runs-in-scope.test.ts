@@ -1,18 +1,18 @@
 // @module-tag attack
-import { expect, test } from 'vitest';
+import { expect, test, describe } from 'vitest';
 import { newToken } from '../access/support.ts';
-import { type Answer, type Json, SCHEDULE, faultPaths, quietApi } from '../api.ts';
+import { SCHEDULE, faultPaths, quietApi, itemsOf, idsOf } from '../api.ts';
 
 const billing = newToken('billing', 'operator', null, ['billing.']);
 const ops = newToken('ops', 'operator', null, ['ops.', 'night-']);
 const admin = newToken('admin', 'admin');
-const api = quietApi({ apiTokens: [billing, ops, admin].map(({ known }) => known) });
+const worker = newToken('billing-worker', 'worker', null, ['billing.']);
+const many = newToken('many', 'viewer', null, ['m.']);
+const api = quietApi({ apiTokens: [billing, worker, ops, many, admin].map(({ known }) => known) });
 
 type Caller = typeof admin;
 const as = (caller: Caller, method: string, path: string, body?: unknown) =>
   api.call(method, `/api/v1${path}`, body, caller.headers);
-const items = (answer: Answer) => answer.body['items'] as unknown as Json[];
-const idsOf = (answer: Answer) => items(answer).map((run) => run['id'] as unknown as string);
 const HTTP = { type: 'http', url: 'http://127.0.0.1:9/' };
 
 let names = 0;
@@ -51,6 +51,129 @@ async function runsOfTeams() {
     shared: [await fired(shared)],
   };
 }
+
+describe('figures', () => {
+  const figures = async (caller: Caller, path: string) => {
+    const { status, body } = await as(caller, 'GET', path);
+    return [status, body['totalRuns'], body['cancelledRuns']];
+  };
+
+  async function firedSchedule(id: string, fires: number): Promise<void> {
+    await as(admin, 'PUT', `/schedules/${id}`, SCHEDULE);
+    for (let fire = 0; fire < fires; fire += 1) await as(admin, 'POST', `/schedules/${id}/fire`);
+  }
+
+  test('the figures are of the runs that a scope sees: those of its schedules, and its one-off runs', async () => {
+    await firedSchedule('billing.a', 2);
+    await firedSchedule('ops.a', 3);
+    await firedSchedule('shared.a', 1);
+    for (const key of ['billing.once', 'shared.once', 'ops.once', null]) {
+      const { body } = await as(admin, 'POST', '/runs', {
+        target: { type: 'http', url: 'http://127.0.0.1:9/' },
+        key,
+      });
+      await as(admin, 'POST', `/runs/${body['id'] as unknown as string}/cancel`);
+    }
+    expect(await figures(admin, '/stats')).toEqual([200, 10, 4]);
+    expect(await figures(billing, '/stats')).toEqual([200, 5, 2]);
+    expect(await figures(billing, '/stats?to=2000-01-01T00:00:00Z')).toEqual([200, 0, 0]);
+    expect(await figures(billing, '/schedules/billing.a/stats')).toEqual([200, 2, 0]);
+    expect(await figures(billing, '/schedules/shared.a/stats')).toEqual([200, 1, 0]);
+    expect((await figures(billing, '/schedules/ops.a/stats'))[0]).toBe(404);
+  });
+
+  test('and of a scope with very many schedules', async () => {
+    await as(admin, 'POST', '/schedules/batch', {
+      items: Array.from({ length: 120 }, (_, n) => ({ id: `m.${n}`, ...SCHEDULE })),
+    });
+    for (const id of ['m.0', 'm.119']) await firedSchedule(id, 2);
+    await firedSchedule('n.0', 1);
+    expect(await figures(many, '/stats')).toEqual([200, 4 + 1 + 1, 1]);
+  });
+});
+
+describe('queues', () => {
+  const claim = (caller: Caller, queue: string, more: object = {}) =>
+    as(caller, 'POST', `/queues/${queue}/claim`, { workerId: 'w', max: 10, ...more });
+
+  async function record(queue: string, key: string, more: object = {}): Promise<string> {
+    const made = await as(admin, 'POST', '/runs', { target: { type: 'pull', queue }, key, ...more });
+    expect([made.status, made.text]).toEqual([201, expect.any(String)]);
+    return made.body['id'] as unknown as string;
+  }
+
+  test('a scope sees its queues whole, and of shared ones its own runs and who works there', async () => {
+    await record('billing.q', 'billing.1');
+    await record('billing.q', 'ops.1');
+    await record('shared.q', 'billing.2');
+    for (const key of ['ops.2', 'ops.3']) await record('shared.q', key);
+    await record('shared.of-ops', 'ops.4');
+    await record('ops.q', 'billing.3');
+    await claim(admin, 'shared.idle');
+    await claim(admin, 'ops.idle');
+    await api.pullQueues.claim({
+      ...{ queue: 'shared.q', workerId: 'w', max: 1, leaseSeconds: 60, waitSeconds: 0 },
+      ...{ scope: null, signal: new AbortController().signal },
+    });
+    const listed = async (caller: Caller) =>
+      itemsOf(await as(caller, 'GET', '/queues')).map(({ queue, pending, running, workers }) => [
+        queue,
+        Number(pending) + Number(running),
+        workers,
+      ]);
+    await expect
+      .poll(() => listed(billing))
+      .toEqual([
+        ['billing.q', 2, 0],
+        ['shared.idle', 0, 1],
+        ['shared.q', 1, 1],
+      ]);
+    expect(await listed(ops)).toEqual([
+      ['ops.idle', 0, 1],
+      ['ops.q', 1, 0],
+      ['shared.idle', 0, 1],
+      ['shared.of-ops', 1, 0],
+      ['shared.q', 2, 1],
+    ]);
+    expect(await listed(admin)).toHaveLength(6);
+  });
+
+  test('a worker claims from its queues alone', async () => {
+    await record('ops.w', 'billing.w');
+    await record('shared.w', 'billing.w2');
+    expect((await claim(worker, 'ops.w')).status).toBe(404);
+    expect((await claim(worker, 'shared.w')).status).toBe(403);
+    expect(itemsOf(await claim(admin, 'ops.w'))).toHaveLength(1);
+  });
+
+  test('a claimed run carries its own dependencies, and of its dependents those that the scope sees', async () => {
+    const first = await record('ops.first', 'ops.first');
+    await claim(admin, 'ops.first');
+    const ended = { status: 'succeeded', result: 'of ops', workerId: 'w' };
+    expect((await as(admin, 'POST', `/runs/${first}/complete`, ended)).status).toBe(200);
+    const id = await record('billing.claimed', 'ops.claimed', { dependsOn: [first] });
+    const dependents = [
+      await record('ops.next', 'billing.next', { dependsOn: [id] }),
+      await record('billing.next', 'ops.next', { dependsOn: [id] }),
+    ];
+    const plain = await record('billing.claimed', 'billing.plain');
+    const [run, other] = itemsOf(await claim(worker, 'billing.claimed'));
+    expect(run).toMatchObject({
+      ...{ id, dependsOn: [first], dependents: [dependents[0]] },
+      dependencies: [{ runId: first, status: 'succeeded' }],
+    });
+    expect(other).toMatchObject({ id: plain, dependents: [] });
+    // A run of others in its queue is the worker's to report on, and not its to read.
+    const beaten = await as(worker, 'POST', `/runs/${id}/heartbeat`, { workerId: 'w' });
+    expect([beaten.status, beaten.body['dependents']]).toEqual([200, [dependents[0]]]);
+    const whole = await as(admin, 'GET', `/runs/${id}`);
+    expect(whole.body['dependents']).toEqual([...dependents].sort());
+    expect((await as(billing, 'GET', `/runs/${id}`)).status).toBe(404);
+    expect((await as(worker, 'POST', `/runs/${id}/complete`, ended)).status).toBe(200);
+    expect((await as(worker, 'POST', `/runs/${dependents[1] ?? ''}/heartbeat`, {})).status).toBe(409);
+    expect((await as(worker, 'POST', `/runs/${first}/complete`, ended)).status).toBe(404);
+  });
+});
 
 test('a list has the runs of the scope and of what is shared, whatever the filter', async () => {
   const runs = await runsOfTeams();
@@ -118,7 +241,7 @@ test('one run answers the runs that it names, without those of others', async ()
   expect(await seen(admin, dependent)).toMatchObject({ dependsOn: [third, first, second] });
   expect(await seen(billing, second)).toMatchObject({ dependents: [dependent] });
   expect(await seen(ops, second)).toMatchObject({ dependents: [other] });
-  const listed = items(await as(billing, 'GET', '/runs?limit=500')).find(
+  const listed = itemsOf(await as(billing, 'GET', '/runs?limit=500')).find(
     ({ id }) => (id as unknown as string) === first,
   );
   expect(listed).toMatchObject({ dependents: [dependent] });

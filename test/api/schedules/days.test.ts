@@ -6,6 +6,7 @@ const api = sharedApi();
 const HOLIDAYS = ['2026-12-24/2026-12-26', '2027-01-01'];
 beforeAll(async () => {
   await api.call('PUT', '/api/v1/calendars/us-holidays', { dates: ['2030-12-25', '2031-01-01'] });
+  await api.call('PUT', '/api/v1/calendars/may', { dates: ['2031-05-01', '2031-05-29'] });
 });
 
 const put = (id: string, body: object) =>
@@ -142,34 +143,13 @@ describe('rules of days', () => {
     expect(made).toMatchObject([{ state: 'fired', movedFrom: date }]);
   });
 
-  test('exclude weekdays of intervals and of expressions that follow real time too', async () => {
+  test('exclude weekdays of intervals too', async () => {
     const often = { everySeconds: 43_200, startAt: '2031-05-02T12:00:00Z', exclude: { weekdays: WEEKEND } };
     await put('often', often);
     expect(firesOf(await get('often/upcoming?count=3'))).toEqual([
       '2031-05-02T12',
       '2031-05-05T00',
       '2031-05-05T12',
-    ]);
-    const period = 'from=2031-05-03T00:00:00Z&to=2031-05-04T01:00:00Z';
-    expect(itemsOf(await get(`often/occurrences?${period}`))).toMatchObject([
-      { state: 'excluded', reason: 'sat' },
-      { state: 'excluded', reason: 'sat' },
-      { state: 'excluded', reason: 'sun' },
-    ]);
-    const hourly = {
-      cron: '@hourly',
-      exclude: { weekdays: WEEKEND },
-      every: { n: 2, unit: 'week', from: '2031-04-28' },
-    };
-    const seen = await preview({ ...hourly, from: '2031-05-02T22:30:00Z', count: 2 });
-    expect(firesOf(seen)).toEqual(['2031-05-02T23', '2031-05-12T00']);
-    const never = {
-      everySeconds: 60,
-      exclude: { weekdays: ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] },
-    };
-    expect(errors(await put('never', never))).toEqual([
-      422,
-      [{ path: '/exclude', message: 'excludes every fire' }],
     ]);
   });
 
@@ -183,28 +163,6 @@ describe('rules of days', () => {
     expect(
       (runs.body['items'] as unknown as { scheduledFor: string }[]).map((run) => run.scheduledFor),
     ).toEqual(['2026-01-15T12:00:00.000Z', '2026-01-08T12:00:00.000Z']);
-  });
-
-  test('make coinciding fires one, and none outside of the window or further than 31 days', async () => {
-    const from = '2026-12-20T00:00:00Z';
-    const daily = { cron: '0 9 * * *', exclude: { dates: HOLIDAYS }, onExcluded: 'next', from, count: 6 };
-    expect(firesOf(await preview(daily)).map((fire) => fire.slice(8))).toEqual([
-      '20T09',
-      '21T09',
-      '22T09',
-      '23T09',
-      '27T09',
-      '28T09',
-    ]);
-    const far = { cron: '0 9 1,30 11 *', exclude: { dates: ['2026-11-01/2026-12-10'] }, onExcluded: 'next' };
-    const moved = await preview({ ...far, from: '2026-10-01T00:00:00Z', count: 2 });
-    expect(firesOf(moved)).toEqual(['2026-12-11T09', '2027-11-01T09']);
-    const window = { startAt: '2031-01-01T00:00:00Z', endAt: '2031-01-02T00:00:00Z' };
-    const before = { cron: '0 9 1 1 *', exclude: { calendars: ['us-holidays'] }, ...window };
-    expect(errors(await put('window', { ...before, onExcluded: 'previous' }))).toEqual([
-      422,
-      [{ path: '/exclude', message: 'excludes every fire' }],
-    ]);
   });
 });
 
@@ -279,3 +237,219 @@ describe('impossible rules of days', () => {
       expect([answer.status, faultPaths(answer)]).toEqual([422, [path]]);
   });
 });
+
+describe('excluded days', () => {
+  const previewMay = (body: object) => preview({ from: '2031-04-29T00:00:00Z', count: 10, ...body });
+  const DAILY = { cron: '0 9 * * *', timezone: 'Europe/Berlin', startAt: '2031-04-30T00:00:00Z' };
+  const MAY = { dates: ['2031-05-02/2031-05-04'], calendars: ['may'], weekdays: [] };
+
+  test('is answered as it was sent, merged by a patch, and null where it excludes nothing', async () => {
+    const made = await put('kept-too', { ...DAILY, exclude: MAY });
+    expect([made.status, made.body['exclude']]).toEqual([201, MAY]);
+    expect((await put('kept-too', made.body)).body['version']).toBe(1);
+    const merged = await patch('kept-too', { exclude: { dates: ['2031-05-10'] } });
+    expect(merged.body['exclude']).toEqual({ ...MAY, dates: ['2031-05-10'] });
+    const emptied = await patch('kept-too', { exclude: { dates: null, calendars: [] } });
+    expect(emptied.body['exclude']).toBeNull();
+    expect((await put('empty', { ...DAILY, exclude: {} })).body['exclude']).toBeNull();
+    expect((await patch('kept-too', { exclude: { calendars: ['may'] } })).body['exclude']).toEqual({
+      ...{ dates: [], calendars: ['may'], weekdays: [] },
+    });
+    const versions = await api.call('GET', '/api/v1/schedules/kept-too/versions');
+    expect(versions.body['items']).toMatchObject([
+      { schedule: { exclude: { dates: [], calendars: ['may'] } } },
+      { schedule: { exclude: null } },
+      { schedule: { exclude: { dates: ['2031-05-10'] } } },
+      { schedule: { exclude: MAY } },
+    ]);
+  });
+
+  test('keeps every kind that has fire times from firing on these days of its zone', async () => {
+    const cron = await put('cron', { ...DAILY, exclude: MAY });
+    expect(cron.body['nextFireAt']).toBe('2031-04-30T07:00:00.000Z');
+    const upcoming = await api.call('GET', '/api/v1/schedules/cron/upcoming?count=3');
+    expect(firesOf(upcoming)).toEqual(['2031-04-30T07', '2031-05-05T07', '2031-05-06T07']);
+    const interval = { everySeconds: 43_200, startAt: '2031-04-30T23:00:00Z', timezone: 'Europe/Berlin' };
+    // One in the morning, and in the afternoon, of Berlin.
+    const every = await put('every', { ...interval, exclude: { dates: ['2031-05-01'] } });
+    expect(every.body['nextFireAt']).toBe('2031-05-01T23:00:00.000Z');
+    expect((await patch('every', { timezone: null })).body['nextFireAt']).toBe('2031-04-30T23:00:00.000Z');
+    const once = { at: '2031-04-30T23:00:00Z', exclude: { calendars: ['may'] } };
+    expect((await put('once', once)).status).toBe(201);
+    expect(errors(await put('once', { ...once, timezone: 'Europe/Berlin' }))).toEqual([
+      422,
+      [{ path: '/exclude', message: 'excludes its only fire, by may' }],
+    ]);
+  });
+
+  test('appears in occurrences, in the load, and in a preview', async () => {
+    await put('seen', { ...DAILY, exclude: MAY });
+    const period = 'from=2031-04-30T00:00:00Z&to=2031-05-06T00:00:00Z';
+    const occurrences = await api.call('GET', `/api/v1/schedules/seen/occurrences?${period}`);
+    const items = occurrences.body['items'] as unknown as { state: string; reason?: string }[];
+    expect(items.map(({ state, reason }) => [state, reason])).toEqual([
+      ['upcoming', undefined],
+      ['excluded', 'may'],
+      ['excluded', '2031-05-02/2031-05-04'],
+      ['excluded', '2031-05-02/2031-05-04'],
+      ['excluded', '2031-05-02/2031-05-04'],
+      ['upcoming', undefined],
+    ]);
+    const minute = 'from=2031-05-01T07:00:00Z&to=2031-05-01T07:01:00Z';
+    const load = async (when: string) => (await api.call('GET', `/api/v1/load?${when}`)).body['items'];
+    const [onHoliday, before] = [await load(minute), await load(minute.replaceAll('05-01', '04-30'))];
+    await patch('seen', { exclude: null });
+    expect(JSON.stringify(await load(minute))).not.toBe(JSON.stringify(onHoliday));
+    expect(JSON.stringify(await load(minute.replaceAll('05-01', '04-30')))).toBe(JSON.stringify(before));
+    const { cron, timezone } = DAILY;
+    const seen = await previewMay({ cron, timezone, exclude: MAY, count: 3 });
+    expect(firesOf(seen)).toEqual(['2031-04-29T07', '2031-04-30T07', '2031-05-05T07']);
+  });
+
+  test('is refused with every fault at once', async () => {
+    const dates = ['2031-02-29', '2031-05-02/2031-05-01', 'x', '2031-05-01/2031-05-01'];
+    const wrong = { dates, calendars: ['a b', 7], days: [] };
+    const answer = await put('wrong-too', { ...DAILY, exclude: wrong, overlap: 'never' });
+    expect(answer.status).toBe(400);
+    const paths = ['/exclude/calendars/0', '/exclude/calendars/1', '/exclude/dates/0', '/exclude/dates/1'];
+    expect(faultPaths(answer)).toEqual([...paths, '/exclude/dates/2', '/exclude/days', '/overlap']);
+    const patched = await patch('kept-too', { exclude: { dates: ['x'] }, labels: 5 });
+    expect(faultPaths(patched)).toEqual(['/exclude/dates/0', '/labels']);
+    const many = Array.from({ length: 17 }, (_, index) => `c${index}`);
+    expect(faultPaths(await put('wrong-too', { ...DAILY, exclude: { calendars: many } }))).toEqual([
+      '/exclude/calendars',
+    ]);
+    expect(faultPaths(await put('wrong-too', { ...DAILY, exclude: { calendars: ['may', 'may'] } }))).toEqual([
+      '/exclude/calendars',
+    ]);
+    const after = await put('wrong-too', { after: { scheduleId: '*' }, exclude: { dates: ['2031-05-01'] } });
+    expect(errors(after)).toEqual([
+      400,
+      [
+        {
+          path: '/exclude',
+          message: 'cannot be combined with after: the schedule has no fire times of its own',
+        },
+      ],
+    ]);
+    expect((await put('follower', { after: { scheduleId: '*' }, exclude: null })).status).toBe(201);
+  });
+
+  test('is 422 with an unknown calendar, or if no fire is left', async () => {
+    const exclude = { dates: [], calendars: ['may', 'june', 'july'] };
+    const unknown = [
+      { path: '/exclude/calendars/1', message: 'names a calendar that does not exist: june' },
+      { path: '/exclude/calendars/2', message: 'names a calendar that does not exist: july' },
+    ];
+    expect(errors(await put('wrong-too', { ...DAILY, exclude }))).toEqual([422, unknown]);
+    expect(errors(await patch('kept-too', { exclude }))).toEqual([422, unknown]);
+    expect(errors(await previewMay({ cron: '0 9 * * *', exclude }))).toEqual([422, unknown]);
+    const items = [
+      { id: 'fine', target: TARGET, ...DAILY },
+      { id: 'wrong-too', target: TARGET, ...DAILY, exclude },
+    ];
+    const batch = await api.call('POST', '/api/v1/schedules/batch', { items });
+    const inItem = unknown.map(({ path, message }) => ({ path: `/items/1${path}`, message }));
+    expect(errors(batch)).toEqual([422, inItem]);
+    const nothing = [422, [{ path: '/exclude', message: 'excludes every fire' }]];
+    const century = { dates: ['2026-01-01/2100-12-31'] };
+    expect(errors(await put('wrong-too', { cron: '* * * * * *', exclude: century }))).toEqual(nothing);
+    expect(errors(await put('wrong-too', { everySeconds: 1, exclude: century }))).toEqual(nothing);
+    expect(errors(await previewMay({ cron: '* * * * * *', exclude: century }))).toEqual(nothing);
+    const window = { startAt: '2031-05-01T00:00:00Z', endAt: '2031-05-02T00:00:00Z' };
+    const inWindow = { cron: '0 9 * * *', ...window, exclude: { calendars: ['may'] } };
+    expect(errors(await put('wrong-too', inWindow))).toEqual(nothing);
+    expect(errors(await put('wrong-too', { cron: '0 0 31 2 *', exclude: century }))).toEqual([
+      422,
+      [{ path: '/cron', message: 'never fires' }],
+    ]);
+    expect((await api.call('GET', '/api/v1/schedules/wrong-too')).status).toBe(404);
+  });
+
+  test('takes 2,000 dates, also of several schedules at once', async () => {
+    const first = Date.UTC(2031, 0, 1);
+    const dates = Array.from({ length: 2000 }, (_, index) =>
+      new Date(first + index * 2 * 86_400_000).toISOString().slice(0, 10),
+    );
+    const exclude = { dates, calendars: ['may'] };
+    const made = await put('many', { ...DAILY, exclude });
+    expect([made.status, made.body['nextFireAt']]).toEqual([201, '2031-04-30T07:00:00.000Z']);
+    expect(faultPaths(await put('more', { ...DAILY, exclude: { dates: [...dates, '2031-01-01'] } }))).toEqual(
+      ['/exclude/dates'],
+    );
+    const items = Array.from({ length: 3 }, (_, index) => ({
+      id: `b${index}`,
+      target: TARGET,
+      ...DAILY,
+      exclude,
+    }));
+    expect((await api.call('POST', '/api/v1/schedules/batch', { items })).body).toMatchObject({
+      created: 3,
+    });
+  });
+});
+
+const DAY_MS = 86_400_000;
+/** A zone in which it is about noon: no date ends meanwhile. */
+const AWAY = 12 - new Date().getUTCHours();
+const ZONE = `Etc/GMT${AWAY > 0 ? '-' : '+'}${Math.abs(AWAY)}`;
+const dateIn = (days: number) =>
+  new Date(Date.now() + AWAY * 3_600_000 + days * DAY_MS).toISOString().slice(0, 10);
+const at = (days: number, hour: number) =>
+  new Date(
+    Date.parse(`${dateIn(days)}T${String(hour).padStart(2, '0')}:00Z`) - AWAY * 3_600_000,
+  ).toISOString();
+
+/** A period to which tomorrow belongs as well. */
+const PERIODS = {
+  week: (date: string) => Math.floor((Date.parse(date) / DAY_MS + 3) / 7),
+  month: (date: string) => date.slice(0, 7),
+  year: (date: string) => date.slice(0, 4),
+};
+const OF = (['week', 'month', 'year'] as const).find(
+  (of) => PERIODS[of](dateIn(0)) === PERIODS[of](dateIn(1)),
+);
+const isIn = (days: number) => OF !== undefined && PERIODS[OF](dateIn(days)) === PERIODS[OF](dateIn(0));
+const LAST =
+  Array.from({ length: 400 }, (_, days) => days)
+    .filter(isIn)
+    .at(-1) ?? 0;
+const REST = `${dateIn(1)}/${dateIn(LAST)}`;
+const calendar = (id: string, ...dates: string[]) => api.call('PUT', `/api/v1/calendars/${id}`, { dates });
+const nextOf = async (id: string) =>
+  (await api.call('GET', `/api/v1/schedules/${id}`)).body['nextFireAt'] as unknown as string;
+const runsOf = async (id: string) => {
+  const { body } = await api.call('GET', `/api/v1/schedules/${id}/runs`);
+  return (body['items'] as unknown as { scheduledFor: string; trigger: string }[]).map(
+    ({ scheduledFor, trigger }) => [scheduledFor, trigger],
+  );
+};
+
+/** Excludes dates by an edit of the calendar, or of the definition. */
+const EXCLUDING = {
+  calendar: (id: string, ...dates: string[]) => calendar(id, ...dates),
+  definition: (id: string, ...dates: string[]) => patch(id, { exclude: { dates, calendars: [id] } }),
+};
+
+describe.skipIf(OF === undefined).each(Object.entries(EXCLUDING))(
+  'where an edit of the %s excludes the rest of a period, of which the last day is picked,',
+  (kind, exclude) => {
+    const picking = async (id: string, given: object) => {
+      await calendar(id);
+      const body = { timezone: ZONE, pick: { of: OF, nth: [-1] }, exclude: { calendars: [id] }, ...given };
+      const made = await api.call('PUT', `/api/v1/schedules/${id}`, { target: TARGET, ...body });
+      expect(made.status).toBe(201);
+      return id;
+    };
+
+    test('today is made at once if its time has passed, and nothing more by an undo and by doing it again', async () => {
+      const id = await picking(`passed-${kind}`, { cron: '0 1 * * *' });
+      for (const dates of [[REST], [], [REST]]) await exclude(id, ...dates);
+      expect(await runsOf(id)).toEqual([[at(0, 1), 'catchUp']]);
+      expect(Date.parse(await nextOf(id))).toBeGreaterThan(Date.parse(at(LAST, 23)));
+      const period = `from=${at(-1, 0)}&to=${at(1, 0)}`;
+      const { body } = await api.call('GET', `/api/v1/schedules/${id}/occurrences?${period}`);
+      expect(body['items']).toMatchObject([{ fireAt: at(0, 1), state: 'fired' }]);
+    });
+  },
+);

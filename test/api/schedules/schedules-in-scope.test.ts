@@ -1,7 +1,7 @@
 import { afterEach, beforeAll, expect, test } from 'vitest';
 import { ATTACK } from '../../support/runner/attack.ts';
 import { newToken } from '../access/support.ts';
-import { type Answer, SCHEDULE, TARGET, faultPaths, sharedApi } from '../api.ts';
+import { type Answer, SCHEDULE, TARGET, faultPaths, sharedApi, idsOf } from '../api.ts';
 
 const admin = newToken('the-admin', 'admin');
 const billing = newToken('billing-admin', 'admin', null, ['billing.', 'bill-']);
@@ -11,7 +11,6 @@ const api = sharedApi({ apiTokens: [admin.known, billing.known, ops.known] });
 type Who = typeof admin;
 const as = (who: Who, method: string, path: string, body?: unknown) =>
   api.call(method, `/api/v1/${path}`, body, who.headers);
-const ids = (answer: Answer) => (answer.body['items'] as unknown as { id: string }[]).map(({ id }) => id);
 const statusOf = async (answer: Promise<Answer>) => (await answer).status;
 
 const OWN = ['bill-late', 'billing.a', 'billing.b', 'billing.c'];
@@ -28,7 +27,7 @@ beforeAll(async () => {
   expect(await statusOf(as(admin, 'PUT', 'connections/ops.host', { url: 'https://example.com' }))).toBe(201);
 });
 afterEach(async () => {
-  for (const id of ids(await as(admin, 'GET', 'schedules?limit=500')).filter((one) => !ALL.includes(one)))
+  for (const id of idsOf(await as(admin, 'GET', 'schedules?limit=500')).filter((one) => !ALL.includes(one)))
     await as(admin, 'DELETE', `schedules/${id}`);
 });
 
@@ -45,7 +44,7 @@ test.each([
   ['recent=3', SEEN],
   ['maxSchedules=100', SEEN],
 ])('a list with "%s" has only what the scope shows, and what is shared', async (query, expected) => {
-  expect(ids(await as(billing, 'GET', `schedules?${query}`))).toEqual(expected);
+  expect(idsOf(await as(billing, 'GET', `schedules?${query}`))).toEqual(expected);
 });
 
 test.each([
@@ -62,7 +61,7 @@ test.each([
       'GET',
       `schedules?${query}${cursor === '' ? '' : `&cursor=${cursor}`}`,
     );
-    found.push(...ids(page));
+    found.push(...idsOf(page));
     cursor = page.body['nextCursor'] as unknown as string | null;
     const after = cursor === null ? null : Buffer.from(cursor, 'base64url').toString();
     if (after !== null) expect(SEEN).toContain((JSON.parse(after) as { after: string }).after);
@@ -75,13 +74,13 @@ test(
   { tags: [ATTACK] },
   async () => {
     const at = (after: string) => Buffer.from(JSON.stringify({ after })).toString('base64url');
-    expect(ids(await as(billing, 'GET', `schedules?cursor=${at('ops.a')}`))).toEqual(['shared.cleanup']);
-    expect(ids(await as(billing, 'GET', `schedules?cursor=${at('billing')}`))).toEqual(SEEN.slice(1));
+    expect(idsOf(await as(billing, 'GET', `schedules?cursor=${at('ops.a')}`))).toEqual(['shared.cleanup']);
+    expect(idsOf(await as(billing, 'GET', `schedules?cursor=${at('billing')}`))).toEqual(SEEN.slice(1));
   },
 );
 
 test('without a scope a list has all', async () => {
-  expect(ids(await as(admin, 'GET', 'schedules')).sort()).toEqual([...ALL].sort());
+  expect(idsOf(await as(admin, 'GET', 'schedules')).sort()).toEqual([...ALL].sort());
 });
 
 test(
@@ -115,11 +114,11 @@ test('a bulk action finds and changes only what the scope may change', { tags: [
     as(billing, 'POST', 'schedules/bulk', { action, filter: { label: ['team:one'] }, dryRun });
   expect((await bulk('pause', true)).body).toEqual({ matched: 4, changed: 0, remaining: 3, sample: OWN });
   expect((await bulk('pause', false)).body).toMatchObject({ matched: 4, changed: 3, remaining: 0 });
-  const paused = ids(await as(admin, 'GET', 'schedules?enabled=false'));
+  const paused = idsOf(await as(admin, 'GET', 'schedules?enabled=false'));
   expect(paused).toEqual([...OWN, 'ops.b']);
   await bulk('resume', false);
   await as(billing, 'PATCH', 'schedules/billing.b', { enabled: false });
-  expect(ids(await as(admin, 'GET', 'schedules?enabled=false'))).toEqual(['billing.b', 'ops.b']);
+  expect(idsOf(await as(admin, 'GET', 'schedules?enabled=false'))).toEqual(['billing.b', 'ops.b']);
 });
 
 const PULL = (queue: string) => ({ type: 'pull', queue });

@@ -1,6 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import type { HttpTarget } from '../../../src/core/schedules/schedule.ts';
-import { opened } from '../../support/secrets.ts';
 import { SCHEDULE, TARGET, faultPaths, sharedApi } from '../api.ts';
 import { targetAt } from '../../support/targets.ts';
 
@@ -221,16 +219,7 @@ describe('PUT under conditions', () => {
 });
 
 describe('cron and timezone', () => {
-  test.each([
-    '',
-    '* * * *',
-    '60 * * * *',
-    '* * * * * * *',
-    '@reboot',
-    'TZ=UTC * * * * *',
-    'x'.repeat(300),
-    '0 0 * * FOO',
-  ])('refuses the expression %j', async (cron) => {
+  test.each(['', '60 * * * *', 'x'.repeat(300)])('refuses the expression %j', async (cron) => {
     const answer = await api.call('PUT', '/api/v1/schedules/c', { ...SCHEDULE, cron });
     expect(answer.status).toBe(400);
     expect(faultPaths(answer)).toEqual(['/cron']);
@@ -290,33 +279,13 @@ describe('target', () => {
 
   test('refuses each bad header by its name', async () => {
     const headers = {
-      'webhook-id': 'x',
-      'Content-Length': '1',
-      'a b': 'x',
-      'X-Ctl': 'a\nb',
-      'X-Euro': '\u20ac',
-      'X-Long': 'x'.repeat(8193),
-      'X-Tpl': '{{nope}}',
-      'X-Twice': '1',
-      'x-twice': '2',
-      'X-Fine': '{{runId}}',
+      ...{ 'webhook-id': 'x', 'Content-Length': '1', 'a b': 'x', 'X-Ctl': 'a\nb', 'X-Euro': '\u20ac' },
+      ...{ 'X-Tpl': '{{nope}}', 'X-Twice': '1', 'x-twice': '2', 'X-Fine': '{{runId}}' },
     };
-    const answer = await api.call('PUT', '/api/v1/schedules/h', {
-      ...SCHEDULE,
-      target: { ...TARGET, headers },
-    });
-    expect(answer.status).toBe(400);
-    expect(faultPaths(answer)).toContain('/target/headers/X-Long');
-    const short = Object.fromEntries(Object.entries(headers).filter(([name]) => name !== 'X-Long'));
-    const second = await api.call('PUT', '/api/v1/schedules/h', {
-      ...SCHEDULE,
-      target: { ...TARGET, headers: short },
-    });
-    expect(faultPaths(second)).toEqual(
-      ['webhook-id', 'Content-Length', 'a b', 'X-Ctl', 'X-Euro', 'X-Tpl', 'x-twice']
-        .map((name) => `/target/headers/${name}`)
-        .sort(),
-    );
+    const target = { ...TARGET, headers };
+    const answer = await api.call('PUT', '/api/v1/schedules/h', { ...SCHEDULE, target });
+    const bad = ['Content-Length', 'X-Ctl', 'X-Euro', 'X-Tpl', 'a b', 'webhook-id', 'x-twice'];
+    expect([answer.status, faultPaths(answer)]).toEqual([400, bad.map((name) => `/target/headers/${name}`)]);
   });
 
   test('takes 64 headers and no more', async () => {
@@ -326,81 +295,6 @@ describe('target', () => {
       api.call('PUT', '/api/v1/schedules/h', { ...SCHEDULE, target: { ...TARGET, headers: headers(count) } });
     expect((await put(64)).status).toBe(201);
     expect((await put(65)).status).toBe(400);
-  });
-});
-
-describe('header values', () => {
-  const secret = { ...SCHEDULE, target: { ...TARGET, headers: { 'X-Token': 's3cret', 'X-Other': 'o' } } };
-  const stored = async (id: string) => {
-    const [row] = await api.sql<{ uid: string; target: object }[]>`
-      SELECT schedule_uid AS uid, definition->'target' AS target FROM schedule_versions
-      WHERE schedule_id = ${id} ORDER BY at DESC, version DESC LIMIT 1`;
-    return row && (opened(row.uid, row.target) as HttpTarget<string>).headers;
-  };
-
-  test('are never answered', async () => {
-    for (const answer of [
-      await api.call('PUT', '/api/v1/schedules/masked', secret),
-      await api.call('GET', '/api/v1/schedules/masked'),
-      await api.call('PATCH', '/api/v1/schedules/masked', { description: 'x' }),
-      await api.call('GET', '/api/v1/schedules?q=masked'),
-    ]) {
-      expect(answer.text).not.toContain('s3cret');
-      expect(answer.text).toContain('"X-Token":"***"');
-    }
-    expect(await stored('masked')).toEqual({ 'X-Token': 's3cret', 'X-Other': 'o' });
-  });
-
-  test('that are sent back masked are kept, in any letter case of the name, also if the path changes', async () => {
-    await api.call('PUT', '/api/v1/schedules/keep', secret);
-    const target = {
-      type: 'http',
-      url: 'https://example.com/elsewhere',
-      headers: { 'x-token': '***', 'X-New': 'n' },
-    };
-    expect((await api.call('PUT', '/api/v1/schedules/keep', { ...SCHEDULE, target })).status).toBe(200);
-    expect(await stored('keep')).toEqual({ 'x-token': 's3cret', 'X-New': 'n' });
-    const patch = { target: { headers: { 'X-TOKEN': '***', 'X-New': null } } };
-    expect((await api.call('PATCH', '/api/v1/schedules/keep', patch)).status).toBe(200);
-    expect(await stored('keep')).toEqual({ 'X-TOKEN': 's3cret' });
-  });
-
-  test('are not sent to another origin: for that they must be given again', async () => {
-    await api.call('PUT', '/api/v1/schedules/origin', secret);
-    for (const url of ['https://evil.example/', 'http://example.com/hook', 'https://example.com:444/hook']) {
-      const target = { type: 'http', url, headers: { 'X-Token': '***', 'X-Other': 'o' } };
-      const put = await api.call('PUT', '/api/v1/schedules/origin', { ...SCHEDULE, target });
-      expect([put.status, faultPaths(put)]).toEqual([400, ['/target/headers/X-Token']]);
-      const patch = await api.call('PATCH', '/api/v1/schedules/origin', { target: { url } });
-      expect([patch.status, faultPaths(patch)]).toEqual([
-        400,
-        ['/target/headers/X-Other', '/target/headers/X-Token'],
-      ]);
-    }
-    expect(await stored('origin')).toEqual({ 'X-Token': 's3cret', 'X-Other': 'o' });
-    const moved = {
-      target: { url: 'https://other.example/', headers: { 'X-Token': 'new', 'X-Other': null } },
-    };
-    expect((await api.call('PATCH', '/api/v1/schedules/origin', moved)).status).toBe(200);
-    expect(await stored('origin')).toEqual({ 'X-Token': 'new' });
-  });
-
-  test('that are masked without a stored value are refused, in PUT and in batch', async () => {
-    const body = { ...SCHEDULE, target: { ...TARGET, headers: { A: '***', B: 'b' } } };
-    const put = await api.call('PUT', '/api/v1/schedules/no-mask', body);
-    expect([put.status, faultPaths(put)]).toEqual([400, ['/target/headers/A']]);
-    const batch = await api.call('POST', '/api/v1/schedules/batch', {
-      items: [
-        { id: 'no-mask', ...body },
-        { id: 'fine', ...SCHEDULE },
-        { id: 'no-mask-2', ...body },
-      ],
-    });
-    expect([batch.status, faultPaths(batch)]).toEqual([
-      400,
-      ['/items/0/target/headers/A', '/items/2/target/headers/A'],
-    ]);
-    expect((await api.call('GET', '/api/v1/schedules/fine')).status).toBe(404);
   });
 });
 
@@ -428,43 +322,29 @@ describe('PATCH', () => {
   });
 
   test('null resets a field to its default', async () => {
-    await put('reset', {
-      ...SCHEDULE,
-      description: 'd',
-      timezone: 'Asia/Tokyo',
-      enabled: false,
-      payload: 1,
-      retry: { maxAttempts: 9 },
-      timeoutSeconds: 9,
-      completion: 'callback',
-      completionTimeoutSeconds: 9,
-      pauseReason: 'p',
-      priority: 'low',
-      labels: { a: '1' },
-      target: { ...TARGET, method: 'GET', headers: { A: 'b' } },
-    });
-    const reset = await patch('reset', {
-      description: null,
-      timezone: null,
-      enabled: null,
-      payload: null,
-      retry: null,
-      timeoutSeconds: null,
-      completion: null,
-      completionTimeoutSeconds: null,
-      pauseReason: null,
-      priority: null,
-      labels: null,
-      target: { method: null, headers: null },
-    });
+    const given = {
+      ...{ description: 'd', timezone: 'Asia/Tokyo', enabled: false, pauseReason: 'p', payload: 1 },
+      ...{
+        retry: { maxAttempts: 9 },
+        timeoutSeconds: 9,
+        completion: 'callback',
+        completionTimeoutSeconds: 9,
+      },
+      ...{ priority: 'low', labels: { a: '1' }, catchUp: 'all', catchUpLimit: 7, graceSeconds: 1 },
+      ...{
+        overlap: 'queue',
+        jitterSeconds: 9,
+        startAt: '2020-01-01T00:00:00Z',
+        endAt: '2099-01-01T00:00:00Z',
+      },
+    };
+    await put('reset', { ...SCHEDULE, ...given, target: { ...TARGET, method: 'GET', headers: { A: 'b' } } });
+    const nulls = Object.fromEntries(Object.keys(given).map((field) => [field, null]));
+    const reset = await patch('reset', { ...nulls, target: { method: null, headers: null } });
     expect(reset.status).toBe(200);
     const fresh = (await put('reset-fresh')).body;
-    for (const field of (
-      'description timezone enabled payload retry timeoutSeconds completion completionTimeoutSeconds ' +
-      'pauseReason priority labels target'
-    ).split(' ')) {
-      expect(reset.body[field]).toEqual(fresh[field]);
-    }
+    for (const field of [...Object.keys(given), 'target'])
+      expect([field, reset.body[field]]).toEqual([field, fresh[field]]);
   });
 
   test('cannot remove what a schedule needs', async () => {
@@ -510,11 +390,6 @@ describe('PATCH', () => {
     expect(answer.status).toBe(200);
     expect(answer.body['retry']).toEqual({ maxAttempts: 5, minBackoffSeconds: 61, maxBackoffSeconds: 60 });
   });
-
-  test.each(['[]', '"x"', 'null', '5', 'true'])('must be an object, not %s', async (body) => {
-    await put('object');
-    expect((await patch('object', body)).status).toBe(400);
-  });
 });
 
 describe('DELETE', () => {
@@ -532,5 +407,39 @@ describe('DELETE', () => {
     await api.call('PUT', '/api/v1/schedules/bodied', SCHEDULE);
     expect((await api.call('DELETE', '/api/v1/schedules/bodied', { force: true })).status).toBe(400);
     expect((await api.call('DELETE', '/api/v1/schedules/bodied', '')).status).toBe(204);
+  });
+});
+
+describe('a label', () => {
+  const at = (id: string) => `/api/v1/schedules/${id}`;
+
+  test('a label whose key has a colon is refused wherever it is sent, since no filter could name it', async () => {
+    const labels = { 'k8s:app': 'x', fine: 'a:b' };
+    const put = await api.call('PUT', at('colon'), { ...SCHEDULE, labels });
+    expect([put.status, faultPaths(put)]).toEqual([400, ['/labels/k8s:app']]);
+    await api.call('PUT', at('colon'), SCHEDULE);
+    const patched = await api.call('PATCH', at('colon'), { labels });
+    expect([patched.status, faultPaths(patched)]).toEqual([400, ['/labels/k8s:app']]);
+    const batch = await api.call('POST', '/api/v1/schedules/batch', {
+      items: [{ ...SCHEDULE, id: 'x', labels }],
+    });
+    expect([batch.status, faultPaths(batch)]).toEqual([400, ['/items/0/labels/k8s:app']]);
+  });
+
+  test('one that was stored before can be read, outlives other edits, and can be taken away', async () => {
+    await api.call('PUT', at('stored'), { ...SCHEDULE, labels: { team: 'a' } });
+    await api.sql`UPDATE schedule_versions SET definition = jsonb_set(definition, '{labels,k8s:app}', '"x"')
+    WHERE schedule_id = 'stored'`;
+    expect((await api.call('GET', at('stored'))).body['labels']).toEqual({ team: 'a', 'k8s:app': 'x' });
+    const edited = await api.call('PATCH', at('stored'), { labels: { team: 'b' } });
+    expect(edited.body['labels']).toEqual({ team: 'b', 'k8s:app': 'x' });
+    const taken = await api.call('PATCH', at('stored'), { labels: { 'k8s:app': null } });
+    expect([taken.status, taken.body['labels']]).toEqual([200, { team: 'b' }]);
+  });
+
+  test('a search ignores the case of letters beyond ASCII', async () => {
+    await api.call('PUT', at('umlaut'), { ...SCHEDULE, description: 'Monatliche PRÜFUNG' });
+    const { body } = await api.call('GET', `/api/v1/schedules?q=${encodeURIComponent('prüf')}`);
+    expect((body['items'] as unknown as { id: string }[]).map(({ id }) => id)).toEqual(['umlaut']);
   });
 });

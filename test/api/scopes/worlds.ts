@@ -2,7 +2,7 @@ import { expect } from 'vitest';
 import { ROLES } from '../../../src/core/access/roles.ts';
 import { randomRunId } from '../../../src/core/runs/run.ts';
 import { newToken } from '../access/support.ts';
-import { type Answer, type Api, type Json, SCHEDULE } from '../api.ts';
+import { type Answer, type Api, SCHEDULE, itemsOf } from '../api.ts';
 
 /** One team's things have names that begin with this. */
 export type Prefix = 'billing.' | 'ops.' | 'shared.';
@@ -32,7 +32,6 @@ export async function admin(api: Api, method: string, path: string, body?: unkno
 }
 
 const idOf = ({ body }: Answer) => body['id'] as unknown as string;
-const itemsOf = ({ body }: Answer) => body['items'] as unknown as Json[];
 
 /** Everything that a team can have: each kind of thing, and runs of each trigger and status. All of it is made by an admin without a scope. */
 export async function fillTeam(api: Api, prefix: Prefix): Promise<Team> {

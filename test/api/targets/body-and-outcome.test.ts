@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { type Answer, SCHEDULE, TARGET, faultPaths, sharedApi } from '../api.ts';
+import { type Answer, SCHEDULE, TARGET, faultPaths, sharedApi, errorsOf } from '../api.ts';
 
 const api = sharedApi();
 
@@ -7,7 +7,6 @@ const put = (id: string, target: object) =>
   api.call('PUT', `/api/v1/schedules/${id}`, { ...SCHEDULE, target: { ...TARGET, ...target } });
 const patch = (id: string, target: object) => api.call('PATCH', `/api/v1/schedules/${id}`, { target });
 const targetOf = ({ body }: Answer) => body['target'] as Record<string, unknown>;
-const faultsOf = (answer: Answer) => answer.body['errors'] as unknown as { path: string; message: string }[];
 
 describe('the body of a target', () => {
   const template = '{"text":"{{payload/title}} ({{runName}})","run":{{runId}}}';
@@ -56,7 +55,7 @@ describe('the body of a target', () => {
     const definition = { ...SCHEDULE, payload: 'x'.repeat(60_000), target: { ...TARGET, body } };
     const refused = await api.call('PUT', '/api/v1/schedules/long', definition);
     expect([refused.status, faultPaths(refused)]).toEqual([400, ['/target/body/template']]);
-    expect(faultsOf(refused)[0]?.message).toBe('is longer than 1 MiB with this payload');
+    expect(errorsOf(refused)[0]?.message).toBe('is longer than 1 MiB with this payload');
     expect((await api.call('GET', '/api/v1/schedules/long')).status).toBe(404);
     const { target, payload } = definition;
     const run = await api.call('POST', '/api/v1/runs', { target, payload });
@@ -73,7 +72,7 @@ describe('the body of a target', () => {
     const fire = (payload?: string) =>
       api.call('POST', '/api/v1/schedules/fired/fire', { payload }, { 'idempotency-key': 'k' });
     const refused = await fire('x'.repeat(60_000));
-    expect([refused.status, faultsOf(refused)]).toEqual([
+    expect([refused.status, errorsOf(refused)]).toEqual([
       400,
       [{ path: '/payload', message: 'cannot be sent: the body would be longer than 1 MiB' }],
     ]);
@@ -155,7 +154,7 @@ describe('the rules of a target', () => {
 
   test('with a status that is there twice are refused, at the place of the second', async () => {
     const answer = await put('twice', { outcome: { succeed: [404, '404'], fail: ['4xx', 500] } });
-    expect(faultsOf(answer)).toEqual([
+    expect(errorsOf(answer)).toEqual([
       { path: '/target/outcome/succeed/1', message: 'has a status that succeed/0 has too' },
       { path: '/target/outcome/fail/0', message: 'has a status that succeed/0 has too' },
     ]);

@@ -1,7 +1,7 @@
-import { describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { targetAt } from '../../support/targets.ts';
 import { opened } from '../../support/secrets.ts';
-import { type Answer, SCHEDULE, TARGET, faultPaths, sharedApi } from '../api.ts';
+import { SCHEDULE, TARGET, faultPaths, sharedApi, errorsOf } from '../api.ts';
 
 const api = sharedApi();
 
@@ -9,7 +9,6 @@ const put = (id: string, body: object | string) => api.call('PUT', `/api/v1/sche
 const patch = (id: string, body: object) => api.call('PATCH', `/api/v1/schedules/${id}`, body);
 const get = (id: string) => api.call('GET', `/api/v1/schedules/${id}`);
 const withTarget = (target: object) => ({ ...SCHEDULE, target });
-const faultsOf = (answer: Answer) => answer.body['errors'] as unknown as { path: string; message: string }[];
 const PULL = { type: 'pull', queue: 'reports' };
 
 async function stored(id: string) {
@@ -55,7 +54,7 @@ describe('a pull target', () => {
 
   test('needs its queue', async () => {
     const answer = await put('q-bad', withTarget({ type: 'pull' }));
-    expect(faultsOf(answer)).toEqual([{ path: '/target/queue', message: 'is required' }]);
+    expect(errorsOf(answer)).toEqual([{ path: '/target/queue', message: 'is required' }]);
   });
 
   test('has no field of an http target, and the other way round, each named', async () => {
@@ -101,7 +100,7 @@ test.each([
   [{ type: 'sqs', queue: 'q' }, 'must be "http" or "pull"'],
   [{ type: null }, 'must be "http" or "pull"'],
 ])('what %j is nobody knows', async (target, message) => {
-  expect(faultsOf(await put('no-type', withTarget(target)))).toEqual([{ path: '/target/type', message }]);
+  expect(errorsOf(await put('no-type', withTarget(target)))).toEqual([{ path: '/target/type', message }]);
 });
 
 describe('a merge patch of the target', () => {
@@ -137,13 +136,13 @@ describe('a merge patch of the target', () => {
 
   test('to the other type needs the fields of that type, and keeps no masked header', async () => {
     await put('kind-bad', withTarget(http));
-    expect(faultsOf(await patch('kind-bad', { target: { type: 'pull' } }))).toEqual([
+    expect(errorsOf(await patch('kind-bad', { target: { type: 'pull' } }))).toEqual([
       { path: '/target/queue', message: 'is required' },
     ]);
     await patch('kind-bad', { target: PULL });
     expect(faultPaths(await patch('kind-bad', { target: { type: 'http' } }))).toEqual(['/target/url']);
     const masked = await patch('kind-bad', { target: { ...TARGET, headers: { 'X-Key': '***' } } });
-    expect(faultsOf(masked)).toEqual([
+    expect(errorsOf(masked)).toEqual([
       { path: '/target/headers/X-Key', message: 'is "***", but there is no stored value to keep' },
     ]);
     expect(await stored('kind-bad')).toMatchObject({ target: PULL });
@@ -153,7 +152,7 @@ describe('a merge patch of the target', () => {
     await put('mixed', withTarget(http));
     expect(faultPaths(await patch('mixed', { target: { queue: 'q' } }))).toEqual(['/target/queue']);
     const named = await patch('mixed', { target: { type: 'pull', queue: 'q', url: TARGET.url } });
-    expect(faultsOf(named)).toEqual([
+    expect(errorsOf(named)).toEqual([
       { path: '/target/url', message: 'is not a field of a target of type "pull"' },
     ]);
     await put('mixed', withTarget(PULL));
@@ -169,62 +168,191 @@ describe('a merge patch of the target', () => {
   });
 });
 
-describe('cancel', () => {
-  const url = 'https://status.example/runs/{{runId}}/off?n={{attempt}}';
-  const withCancel = (cancel: unknown) => withTarget({ ...TARGET, cancel });
+/** Calls of a target beside its own: the one that asks what became of a run, and the one that tells of a cancellation. */
+describe.each([
+  ['lookup', 'GET'],
+  ['cancel', 'POST'],
+] as const)('%s', (name, method) => {
+  const url = 'https://status.example/runs/{{runId}}?n={{attempt}}';
+  const withCall = (call: unknown) => withTarget({ ...TARGET, [name]: call });
+  const patchCall = (id: string, call: unknown) => patch(id, { target: { [name]: call } });
+  const storedCall = async (id: string) => (await stored(id))?.target[name];
+  const paths = (...fields: string[]) => fields.map((field) => `/target/${name}${field}`);
+  const call = { url: 'https://status.example/a', headers: { 'X-Key': 's3cret', 'X-Other': 'o' } };
+  const kept = { ...call, method };
 
-  test('is a POST without headers by default, and null if there is none', async () => {
-    const created = await put('c', withCancel({ url }));
-    const plain = { url, method: 'POST', headers: {} };
-    expect([created.status, created.body['target']]).toMatchObject([201, { lookup: null, cancel: plain }]);
-    expect((await stored('c'))?.target['cancel']).toEqual(plain);
-    expect((await patch('c', { target: { cancel: { method: 'DELETE' } } })).body).toMatchObject({
-      target: { cancel: { ...plain, method: 'DELETE' } },
-      version: 2,
-    });
-    expect((await patch('c', { target: { cancel: null } })).body).toMatchObject({ target: { cancel: null } });
-    expect((await stored('c'))?.target['cancel']).toBeNull();
+  test(`is a ${method} without headers by default, and null if there is none`, async () => {
+    const plain = { url, method, headers: {} };
+    for (const without of [withCall(null), withTarget(TARGET)]) {
+      const created = await put('plain', withCall({ url }));
+      expect(created.body['target']).toEqual(targetAt(TARGET.url, { [name]: plain }));
+      expect(await storedCall('plain')).toEqual(plain);
+      expect((await put('plain', without)).body['target']).toHaveProperty(name, null);
+      expect(await storedCall('plain')).toBeNull();
+    }
   });
 
-  test.each([
-    [{}, ['/target/cancel/url']],
-    [{ url: 'example.com' }, ['/target/cancel/url']],
-    [{ url, method: 'FETCH', body: 1 }, ['/target/cancel/body', '/target/cancel/method']],
-    [
-      { url, headers: { Host: 'x', 'X-T': '{{no}}' } },
-      ['/target/cancel/headers/Host', '/target/cancel/headers/X-T'],
-    ],
-    ['https://example.com', ['/target/cancel']],
-  ])('cannot be %j', async (cancel, paths) => {
-    const answer = await put('c-bad', withCancel(cancel));
-    expect([answer.status, faultPaths(answer)]).toEqual([400, paths]);
+  test('accepts the answer of GET as no change', async () => {
+    await api.call('DELETE', '/api/v1/schedules/echo');
+    const sent = { ...withCall({ ...kept, url }), delivery: 'atMostOnce' };
+    const created = await put('echo', sent);
+    expect(created.body['target']).toHaveProperty(`${name}.headers`, { 'X-Key': '***', 'X-Other': '***' });
+    const echoed = await put('echo', (await get('echo')).text);
+    expect([echoed.status, echoed.body['version'], echoed.text]).toEqual([200, 1, created.text]);
+    expect((await put('echo', sent)).body['version']).toBe(1);
+    expect((await patchCall('echo', {})).body['version']).toBe(1);
+    expect((await patchCall('echo', { method: 'PUT' })).body['version']).toBe(2);
   });
 
-  test('keeps its masked header values for itself and its own origin', async () => {
-    const headers = { 'X-Key': 's3cret' };
-    const created = await put('c-mask', withCancel({ url, headers }));
-    expect(created.text).not.toContain('s3cret');
-    expect(created.body['target']).toHaveProperty('cancel.headers', { 'X-Key': '***' });
-    expect((await put('c-mask', created.text)).body['version']).toBe(1);
-    const renamed = await patch('c-mask', {
-      target: { cancel: { headers: { 'x-key': '***', 'X-New': 'n' } } },
-    });
-    expect(renamed.status).toBe(200);
-    expect((await stored('c-mask'))?.target['cancel']).toMatchObject({
-      headers: { 'x-key': 's3cret', 'X-New': 'n' },
-    });
-    const elsewhere = await patch('c-mask', { target: { cancel: { url: 'https://evil.example/' } } });
-    expect([elsewhere.status, faultPaths(elsewhere)]).toEqual([
+  test('is checked as the target is, with the path of every fault', async () => {
+    const headers = {
+      ...{ 'webhook-id': 'x', 'a b': 'x', 'X-Tpl': '{{nope}}', 'X-Ctl': 'a\nb' },
+      ...{ 'X-Twice': '1', 'x-twice': '2' },
+    };
+    const wrong = { url: 'https://user:pw@example.com/{{runId}}', method: 'FETCH', headers, body: 1 };
+    const target = { type: 'http', url: 'ftp://x', headers: { Host: 'x' }, [name]: wrong };
+    const answer = await put('bad', { ...SCHEDULE, target, delivery: 'never' });
+    const faulty = ['X-Ctl', 'X-Tpl', 'a b', 'webhook-id', 'x-twice'].map((one) => `/headers/${one}`);
+    expect([answer.status, faultPaths(answer)]).toEqual([
       400,
-      ['/target/cancel/headers/X-New', '/target/cancel/headers/x-key'],
+      [
+        ...['/delivery', '/target/headers/Host', '/target/url'],
+        ...paths('/body', ...faulty, '/method', '/url'),
+      ].sort(),
     ]);
-    const swapped = await put(
-      'c-mask',
-      withTarget({ ...TARGET, lookup: { url, headers: { 'X-Key': '***' } } }),
-    );
-    expect(faultPaths(swapped)).toEqual(['/target/lookup/headers/X-Key']);
-    // The target itself may move.
-    expect((await patch('c-mask', { target: { url: 'https://other.example/' } })).status).toBe(200);
+  });
+
+  test.each<[unknown, string[]]>([
+    [{}, ['/url']],
+    [{ url: 'example.com' }, ['/url']],
+    [{ url: 'https://{{runId}}.example/' }, ['/url']],
+    [{ url: `https://example.com/${'x'.repeat(2048)}` }, ['/url']],
+    [{ url, headers: { 'X-Long': 'x'.repeat(8193) } }, ['/headers/X-Long']],
+    [{ url, headers: null }, ['/headers']],
+    [{ url, method: null }, ['/method']],
+    [{ url, secret: null, lookup: null }, ['/lookup', '/secret']],
+    ['https://example.com', ['']],
+    [[], ['']],
+    [true, ['']],
+  ])('cannot be %j', async (wrong, fields) => {
+    const answer = await put('bad', withCall(wrong));
+    expect([answer.status, faultPaths(answer)]).toEqual([400, paths(...fields)]);
+  });
+
+  test('is changed by a merge patch, which keeps the rest', async () => {
+    await put('p', withCall(call));
+    expect((await patchCall('p', { method: 'PUT' })).status).toBe(200);
+    expect(await storedCall('p')).toEqual({ ...kept, method: 'PUT' });
+    const headers = { 'x-KEY': 'new', 'X-Other': null, 'X-New': '{{runId}}' };
+    const moved = await patchCall('p', { url: 'https://status.example/b', headers, method: null });
+    expect(moved.status).toBe(200);
+    expect(await storedCall('p')).toEqual({
+      ...{ url: 'https://status.example/b', method, headers: { 'x-KEY': 'new', 'X-New': '{{runId}}' } },
+    });
+    await patchCall('p', { headers: null });
+    expect(await storedCall('p')).toMatchObject({ headers: {} });
+  });
+
+  test('is left alone by a patch of the target or the schedule, even if the target moves', async () => {
+    await put('p-alone', withCall(call));
+    for (const change of [{ description: 'x' }, { target: { url: 'https://elsewhere.example/' } }])
+      expect((await patch('p-alone', change)).status).toBe(200);
+    expect(await storedCall('p-alone')).toEqual(kept);
+  });
+
+  test('is added and removed by a patch, and needs its url', async () => {
+    await put('p-none', SCHEDULE);
+    expect(faultPaths(await patchCall('p-none', { headers: { A: 'b' } }))).toEqual(paths('/url'));
+    expect((await patchCall('p-none', call)).status).toBe(200);
+    expect(await storedCall('p-none')).toEqual(kept);
+    expect(faultPaths(await patchCall('p-none', { url: null }))).toEqual(paths('/url'));
+    expect((await patchCall('p-none', null)).body['target']).toHaveProperty(name, null);
+    expect(await storedCall('p-none')).toBeNull();
+  });
+
+  test('is refused with every fault of a patch', async () => {
+    await put('p-bad', withCall(call));
+    const answer = await patchCall('p-bad', { url: 'x', method: 'y', headers: { A: 1 }, nope: 1 });
+    expect([answer.status, faultPaths(answer)]).toEqual([
+      400,
+      paths('/headers/A', '/method', '/nope', '/url'),
+    ]);
+    const merged = await patchCall('p-bad', { headers: { Host: 'x', B: '{{nope}}' } });
+    expect(faultPaths(merged)).toEqual(paths('/headers/B', '/headers/Host'));
+  });
+});
+
+const CALLS = [
+  ['a target', '/target', (call: object) => ({ ...TARGET, ...call })],
+  ['a lookup', '/target/lookup', (lookup: object) => ({ ...TARGET, lookup })],
+  ['a cancel', '/target/cancel', (cancel: object) => ({ ...TARGET, cancel })],
+] as const;
+
+describe.each(CALLS)('header values of %s', (_what, path, within) => {
+  const secret = { url: 'https://status.example/a', headers: { 'X-Key': 's3cret', 'X-Other': 'o' } };
+  const [, , name = 'own'] = path.split('/');
+  const id = `headers-${name}`;
+  const putCall = (call: object) => put(id, withTarget(within(call)));
+  const patchCall = (call: object) => patch(id, { target: name === 'own' ? call : { [name]: call } });
+  const at = (...names: string[]) => names.map((one) => `${path}/headers/${one}`);
+  const storedHeaders = async () => {
+    const target = (await stored(id))?.target;
+    return (name === 'own' ? target : (target?.[name] as Record<string, unknown>))?.['headers'];
+  };
+  beforeEach(async () => {
+    await api.call('DELETE', `/api/v1/schedules/${id}`);
+    expect((await putCall(secret)).status).toBe(201);
+  });
+
+  test('are never answered', async () => {
+    for (const answer of [
+      await putCall(secret),
+      await get(id),
+      await patch(id, { description: 'x' }),
+      await api.call('GET', `/api/v1/schedules?q=${id}`),
+    ]) {
+      expect(answer.text).not.toContain('s3cret');
+      expect(answer.text).toContain('"X-Key":"***"');
+    }
+    expect(await storedHeaders()).toEqual(secret.headers);
+  });
+
+  test('that are sent back masked are kept, in any letter case of the name, also if the path changes', async () => {
+    const masked = { url: 'https://status.example/b?x', headers: { 'x-key': '***', 'X-New': 'n' } };
+    expect((await putCall(masked)).status).toBe(200);
+    expect(await storedHeaders()).toEqual({ 'x-key': 's3cret', 'X-New': 'n' });
+    expect((await patchCall({ headers: { 'X-KEY': '***', 'X-New': null } })).status).toBe(200);
+    expect(await storedHeaders()).toEqual({ 'X-KEY': 's3cret' });
+  });
+
+  test('go to no other origin, nor from one call of the target to another: they must be given again', async () => {
+    for (const url of ['https://evil.example/a', 'http://status.example/a', 'https://status.example:444/a']) {
+      const moved = await putCall({ url, headers: { 'X-Key': '***', 'X-Other': 'o' } });
+      expect([moved.status, faultPaths(moved)]).toEqual([400, at('X-Key')]);
+      const patched = await patchCall({ url });
+      expect([patched.status, faultPaths(patched)]).toEqual([400, at('X-Key', 'X-Other')]);
+    }
+    for (const [, other, place] of CALLS.filter((one) => one[1] !== path)) {
+      const swapped = await put(id, withTarget(place({ ...secret, headers: { 'X-Key': '***' } })));
+      expect([swapped.status, faultPaths(swapped)]).toEqual([400, [`${other}/headers/X-Key`]]);
+    }
+    expect(await storedHeaders()).toEqual(secret.headers);
+    const given = { url: 'https://evil.example/a', headers: { 'X-Key': 'new', 'X-Other': null } };
+    expect((await patchCall(given)).status).toBe(200);
+    expect(await storedHeaders()).toEqual({ 'X-Key': 'new' });
+  });
+
+  test('that are masked without a stored value are refused, in PUT, PATCH and batch, and nothing is stored', async () => {
+    const never = { url: secret.url, headers: { A: '***', B: 'b' } };
+    for (const answer of [await putCall(never), await patchCall(never)])
+      expect([answer.status, faultPaths(answer)]).toEqual([400, at('A')]);
+    const items = [
+      { id: 'no-mask', ...withTarget(within(never)) },
+      { id: 'fine', ...SCHEDULE },
+    ];
+    const batch = await api.call('POST', '/api/v1/schedules/batch', { items });
+    expect([batch.status, faultPaths(batch)]).toEqual([400, at('A').map((one) => `/items/0${one}`)]);
+    expect((await get('fine')).status).toBe(404);
   });
 });
 
@@ -273,7 +401,7 @@ describe('the hostname of a URL', () => {
         ];
         for (const answer of answers) {
           expect([answer.status, faultPaths(answer)]).toEqual([400, [path]]);
-          expect(faultsOf(answer)[0]?.message).toContain(limit);
+          expect(errorsOf(answer)[0]?.message).toContain(limit);
         }
         const batches = [
           await api.call('POST', '/api/v1/schedules/batch', { items: [{ id: 'host', ...withTarget(bad) }] }),
@@ -306,6 +434,51 @@ describe('the hostname of a URL', () => {
     expect([fired.status, fired.text]).toEqual([202, expect.any(String)]);
     const runs = await api.sql`SELECT lane FROM runs WHERE id = ${fired.body['id'] as unknown as string}`;
     expect(runs).toEqual([{ lane }]);
+  });
+});
+
+describe('delivery', () => {
+  const storedDelivery = async (id: string) => {
+    const [row] = await api.sql<{ delivery: unknown }[]>`SELECT definition->'delivery' AS delivery
+      FROM schedule_versions WHERE schedule_id = ${id} ORDER BY version DESC LIMIT 1`;
+    return row?.delivery;
+  };
+
+  test('is at least once by default, and null resets it', async () => {
+    expect((await put('d', SCHEDULE)).body).toMatchObject({ delivery: 'atLeastOnce', version: 1 });
+    expect(await storedDelivery('d')).toBe('atLeastOnce');
+    const once = await put('d', { ...SCHEDULE, delivery: 'atMostOnce' });
+    expect([once.status, once.body]).toMatchObject([200, { delivery: 'atMostOnce', version: 2 }]);
+    expect(await storedDelivery('d')).toBe('atMostOnce');
+    expect((await patch('d', { description: 'x' })).body).toMatchObject({ delivery: 'atMostOnce' });
+    expect((await patch('d', { delivery: null })).body).toMatchObject({ delivery: 'atLeastOnce' });
+    expect((await patch('d', { delivery: 'atMostOnce' })).body).toMatchObject({ delivery: 'atMostOnce' });
+    expect((await get('d')).body).toMatchObject({ delivery: 'atMostOnce' });
+    expect((await put('d', SCHEDULE)).body).toMatchObject({ delivery: 'atLeastOnce', version: 6 });
+  });
+
+  test.each(['exactlyOnce', 'ATMOSTONCE', '', true, 1, ['atMostOnce']])('cannot be %j', async (delivery) => {
+    await put('d', SCHEDULE);
+    for (const answer of [await put('d', { ...SCHEDULE, delivery }), await patch('d', { delivery })]) {
+      expect([answer.status, faultPaths(answer)]).toEqual([400, ['/delivery']]);
+    }
+  });
+
+  test('comes in a batch as well', async () => {
+    const items = [
+      { id: 'batch-once', ...SCHEDULE, delivery: 'atMostOnce' },
+      { id: 'batch-default', ...SCHEDULE },
+    ];
+    expect((await api.call('POST', '/api/v1/schedules/batch', { items })).status).toBe(200);
+    expect((await get('batch-once')).body['delivery']).toBe('atMostOnce');
+    expect((await get('batch-default')).body['delivery']).toBe('atLeastOnce');
+    const bad = {
+      items: [
+        { id: 'x', ...SCHEDULE },
+        { id: 'y', ...SCHEDULE, delivery: 'never' },
+      ],
+    };
+    expect(faultPaths(await api.call('POST', '/api/v1/schedules/batch', bad))).toEqual(['/items/1/delivery']);
   });
 });
 
