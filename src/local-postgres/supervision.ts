@@ -49,6 +49,7 @@ async function supervise(
       const reason = error instanceof Error ? error.message : String(error);
       // It tries again every half second: the message is written once.
       if (reason !== reported) deps.onEvent('PostgreSQL died and could not be started again yet', { reason });
+      // oxlint-disable-next-line no-useless-assignment -- the next round reads it
       reported = reason;
     }
   }

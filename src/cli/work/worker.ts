@@ -110,6 +110,7 @@ async function claimWhile(state: State, queue: string): Promise<void> {
       const isAway = error instanceof CliError && error.exitCode === EXIT.unreachable;
       if (!isKnown && !isAway) throw error;
       if (stopping.signal.aborted) return;
+      // oxlint-disable-next-line no-useless-assignment -- the next round reads it
       const waitMs = backOffMs((failures += 1), Math.random());
       lead.say(`${queue}: ${whyOf(error)}; again in ${(waitMs / 1000).toFixed(1)} s`);
       await pause(waitMs, signal);
