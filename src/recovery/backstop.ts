@@ -9,15 +9,15 @@ import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import { type PageSize, createPageSize } from '../runtime/loop/page-size.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import type { LoopDeps } from '../postgres/database.ts';
-import { writeOverlapEffects } from '../store/effects/insert-effects.ts';
 import {
   type EdgeCursor,
-  FIRST_EDGE,
   effectsForOverlooked,
   findWaitingInVain,
-} from '../store/effects/overlooked.ts';
+  FIRST_EDGE,
+  writeOverlapEffects,
+} from '../store/effects/insert-effects.ts';
 import { forgetLongDead } from '../store/instances/instances.ts';
-import { releaseHeldRuns } from '../store/runs/held-runs.ts';
+import { releaseHeldRuns } from '../store/runs/runs-of-edits.ts';
 import { bringBackPutOffs, bringBackRuns } from '../store/runs/written-ahead.ts';
 import { abandonWaitingOfDeleted } from '../store/runs/ends/abandon-runs.ts';
 

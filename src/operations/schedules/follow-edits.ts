@@ -9,7 +9,7 @@
 import { isOutcomeWatched, watchAfterEdit } from '../../core/schedules/outcome-watch.ts';
 import type { Schedule } from '../../core/schedules/schedule.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { markOpenRuns } from '../../store/runs/mark-runs.ts';
+import { markOpenRuns } from '../../store/runs/runs-of-edits.ts';
 import { type JudgedOverlaps, judgeOverlapsNowOrSoon } from '../../store/runs/overlaps.ts';
 import type { Edited } from './plan-before-update.ts';
 import type { Instant } from '../../core/instant.ts';

@@ -22,7 +22,7 @@ import {
 import { type FireTimes, fireTimes } from '../../core/time/fire-times.ts';
 import { NotNow } from '../../postgres/errors.ts';
 import type { Transaction } from '../../postgres/executor.ts';
-import { holdRuns } from '../../store/runs/held-runs.ts';
+import { holdRuns } from '../../store/runs/runs-of-edits.ts';
 import { readInstallation } from '../../store/instances/installation-row.ts';
 import { type AlertCause, writeAlertEffects } from '../../store/alerts/alert-effects.ts';
 import { intentOf, wasMissed } from '../../store/runs/intents/intent.ts';

@@ -6,7 +6,7 @@ import { writeOverlapEffects } from '../effects/insert-effects.ts';
 import { abandonedAsDeleted, openRunsOf } from '../runs/ends/abandon-runs.ts';
 import { IS_REPLACEABLE, isReplaceable } from '../runs/guarded-runs.ts';
 import { lockOpenRuns, saveLockedRuns } from '../runs/lock-and-save.ts';
-import { markLocked } from '../runs/mark-runs.ts';
+import { markLocked } from '../runs/runs-of-edits.ts';
 import { replacedBy } from '../runs/overlaps.ts';
 import type { Backlog } from './backlog-rows.ts';
 

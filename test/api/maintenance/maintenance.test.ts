@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { releaseHeldRuns } from '../../../src/store/runs/held-runs.ts';
+import { releaseHeldRuns } from '../../../src/store/runs/runs-of-edits.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import { type MigratedDatabase, createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 import { type Api, type Json, TARGET, faultPaths, startApi } from '../api.ts';

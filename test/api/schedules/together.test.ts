@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { releaseHeldRuns } from '../../../src/store/runs/held-runs.ts';
+import { releaseHeldRuns } from '../../../src/store/runs/runs-of-edits.ts';
 import { type Store, type TestInstance, createInstance, createStore } from '../../support/pipeline.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';

@@ -6,7 +6,7 @@ import { acceptRuns } from '../../../src/operations/runs/submit-one-off-runs.ts'
 import { retryRun } from '../../../src/operations/runs/act-on-runs.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import type { Database } from '../../../src/postgres/database.ts';
-import { FIRST_EDGE, effectsForOverlooked } from '../../../src/store/effects/overlooked.ts';
+import { effectsForOverlooked, FIRST_EDGE } from '../../../src/store/effects/insert-effects.ts';
 import type { Transaction } from '../../../src/postgres/executor.ts';
 import { findRun } from '../../../src/store/runs/search/find-runs.ts';
 import { settleLockedRuns } from '../../../src/store/runs/ends/settle-locked.ts';
