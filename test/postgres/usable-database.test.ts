@@ -1,7 +1,10 @@
 import postgres from 'postgres';
+import { sql } from 'drizzle-orm';
 import { describe, expect, inject, it, onTestFinished } from 'vitest';
+import { toProblem } from '../../src/api/http/problem.ts';
+import type { FirelockEvent } from '../../src/core/events.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
-import { openDatabase } from '../../src/postgres/database.ts';
+import { openDatabase, tellingTroubles } from '../../src/postgres/database.ts';
 import { databaseTrouble } from '../../src/core/database-trouble.ts';
 import { THROUGH_POOLER } from '../support/postgres/pooler.ts';
 import { roleOfTest } from '../support/postgres/role.ts';
@@ -61,8 +64,62 @@ describe.skipIf(THROUGH_POOLER)('a database', () => {
     expect((await failureOf(at.href))?.message).toMatch(message);
     await admin.unsafe(`GRANT USAGE, CREATE ON SCHEMA tenant TO ${name}`);
     expect(await failureOf(at.href)).toBe(null);
-    const sql = postgres(url, { max: 1 });
-    onTestFinished(() => sql.end());
-    expect(await sql`SELECT to_regclass('tenant.schedules') IS NOT NULL AS there`).toEqual([{ there: true }]);
+    const tenant = postgres(url, { max: 1 });
+    onTestFinished(() => tenant.end());
+    expect(await tenant`SELECT to_regclass('tenant.schedules') IS NOT NULL AS there`).toEqual([
+      { there: true },
+    ]);
   });
+});
+
+/** What the API answers when the work fails, and how often the database was said to be the reason. */
+async function answerTo(url: string, statement = 'SELECT 1') {
+  const told: FirelockEvent[] = [];
+  const database = tellingTroubles(openDatabase(url, 1), { emit: (event) => void told.push(event) });
+  onTestFinished(() => database.close());
+  const failed = await database
+    .run((db) => db.execute(sql.raw(statement)))
+    .then(
+      () => null,
+      (error: unknown) => error,
+    );
+  const { status, message } = toProblem(failed);
+  return { status, message, told: told.map(({ type }) => type) };
+}
+
+const because = (message: string | RegExp) => ({
+  status: 503,
+  message: typeof message === 'string' ? message : (expect.stringMatching(message) as string),
+  told: ['databaseFailed'],
+});
+
+// A pooler has reasons of its own.
+it.skipIf(THROUGH_POOLER)('the API says why the database does not do its work', async () => {
+  const { url, name, admin } = await roleOfTest();
+  expect(await answerTo(url.replace('daemon', 'wrong'))).toEqual(because(/refuses the login/));
+  expect(await answerTo(`${url}_gone`)).toEqual(because('the database does not exist'));
+  expect(await answerTo(url.replace(/:\d+\//, ':9/'))).toEqual(because('the database is out of reach'));
+  await admin.unsafe(`CREATE TABLE of_others (); ALTER ROLE ${name} CONNECTION LIMIT 0`);
+  expect(await answerTo(url)).toEqual(because('the database has too many connections'));
+  await admin.unsafe(`ALTER ROLE ${name} CONNECTION LIMIT -1`);
+  expect(await answerTo(url, 'SELECT FROM of_others')).toEqual(because(/lacks a right/));
+  const raised = (code: string) => answerTo(url, `DO $$ BEGIN RAISE SQLSTATE '${code}'; END $$`);
+  expect(await raised('53100')).toEqual(because('the disk of the database is full'));
+  expect(await raised('57P01')).toEqual(because('the database is shutting down or starting'));
+  // What a caller has sent is the caller's.
+  expect(await raised('22003')).toMatchObject({ status: 400, told: [] });
+});
+
+const OLDEST = 14;
+
+it('the server of a run is of a version that is supported, and of the one that was asked for', async () => {
+  const server = postgres(inject('postgresUrl'), { max: 1 });
+  try {
+    const [row] = await server`SELECT current_setting('server_version_num')::int / 10000 AS major`;
+    expect(row?.['major']).toBeGreaterThanOrEqual(OLDEST);
+    const asked = inject('postgresMajor');
+    if (asked !== undefined) expect(row?.['major']).toBe(asked);
+  } finally {
+    await server.end();
+  }
 });

@@ -1,15 +1,14 @@
 import { sql } from 'drizzle-orm';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { completeRun } from '../../src/operations/runs/act-on-runs.ts';
-import { NotNow } from '../../src/postgres/errors.ts';
+import { NotNow, isUnavailable } from '../../src/postgres/errors.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import { listen } from '../../src/postgres/connection/lasting-connection.ts';
 import type { Database } from '../../src/postgres/database.ts';
 import type { PulledRun } from '../../src/store/queues/pull-claims.ts';
-import { isUnavailable } from '../../src/postgres/errors.ts';
 import { WORK_FOR_PULL, forgetOldWorkers, listQueues } from '../../src/store/queues/queue-workers.ts';
 import { createTargetRegistry } from '../../src/targets/target.ts';
-import { storeOfTest } from '../support/of-test.ts';
+import { storeOfTest, instanceOfTest, receiverOfTest } from '../support/of-test.ts';
 import { applyAll } from '../support/effects.ts';
 import type { Store } from '../support/pipeline.ts';
 import { type PostgresProxy, startPostgresProxy } from '../support/postgres/postgres-proxy.ts';
@@ -382,4 +381,32 @@ describe('the list of queues', () => {
     expect(await store.database.run((db) => forgetOldWorkers(db, 1))).toBe(0);
     expect(await store.rows(sql`SELECT worker_id FROM queue_workers`)).toEqual([{ worker_id: 'two' }]);
   });
+});
+
+it('pull runs are recorded and neither claimed nor sent by an instance, however they fire', async () => {
+  const sender = await instanceOfTest(store);
+  const receiver = await receiverOfTest();
+  const timing = { cron: null, everySeconds: 3600 };
+  await sender.put('pulled', { url: '', target: { type: 'pull', queue: 'q' }, ...timing });
+  await sender.put('sent', { url: receiver.url, ...timing });
+  await store.rows(sql`UPDATE schedules SET next_fire_at = next_fire_at - interval '1 hour',
+    next_occurrence_at = next_occurrence_at - interval '1 hour', created_at = created_at - interval '1 hour'`);
+  await sender.start();
+  for (const id of ['pulled', 'sent']) await sender.fire(id);
+  await receiver.arrived(2);
+  const pulled = await until(async () => {
+    const runs = await store.rows<{
+      schedule_id: string;
+      status: string;
+    }>(sql`SELECT schedule_id, trigger, status, lane,
+      claimed_by, attempts FROM all_runs ORDER BY trigger`);
+    const sent = runs.filter((run) => run.schedule_id === 'sent');
+    if (runs.length < 4 || sent.some(({ status }) => status === 'pending')) return null;
+    return runs.filter((run) => run.schedule_id === 'pulled');
+  });
+  const untouched = { status: 'pending', lane: 'pull q', claimed_by: null, attempts: 0 };
+  expect(pulled).toMatchObject([
+    { trigger: 'manual', ...untouched },
+    { trigger: 'schedule', ...untouched },
+  ]);
 });

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { putNamed } from '../../../src/operations/named-changes.ts';
 import { NOTIFIER_KIND, type NotifierContent } from '../../../src/operations/notifier-changes.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
+import { forgetOldAlerts } from '../../../src/store/alerts/alert-rows.ts';
 import { applyAll } from '../../support/effects.ts';
 import { putNotifier } from '../../support/notifiers.ts';
 import { instanceOfTest, storeOfTest } from '../../support/of-test.ts';
@@ -72,4 +73,23 @@ describe('a notifier that has heard of what is open', () => {
     await change({ description: 'of the team' });
     expect(await remindsIn()).toBe(100);
   });
+});
+
+it('old messages about thousands of episodes go part by part, and those that are kept keep theirs', async () => {
+  await store.rows(sql`INSERT INTO messages (run_id, notifier_id, event, created_at)
+    SELECT gen_random_uuid(), 'n', 'opened', now() - make_interval(days => days) FROM unnest('{40,39,38,1}'::int[]) AS days`);
+  await store.rows(sql`INSERT INTO message_alerts (run_id, alert_id)
+    SELECT run_id, gen_random_uuid() FROM messages, generate_series(1, 5000)`);
+  const left = async () => {
+    const [row] = await store.rows<{ messages: number; named: number }>(
+      sql`SELECT (SELECT count(*)::int FROM messages) AS messages, count(*)::int AS named FROM message_alerts`,
+    );
+    return row;
+  };
+  const forget = () =>
+    store.database.transaction((tx) => forgetOldAlerts(tx, Date.now() - 30 * 86_400_000, 1_000));
+  expect(await forget()).toBe(true);
+  expect(await left()).toEqual({ messages: 4, named: 10_000 });
+  expect(await forget()).toBe(false);
+  expect(await left()).toEqual({ messages: 1, named: 5_000 });
 });

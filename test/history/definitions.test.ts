@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { isoInstant, DAY_MS } from '../../src/core/instant.ts';
@@ -26,6 +27,13 @@ async function dropAll(batch = 1_000): Promise<number> {
   return walk.dropped();
 }
 
+const versionsOf = async (uid: string) =>
+  (
+    await store.rows<{ version: number }>(
+      sql`SELECT version FROM schedule_versions WHERE schedule_uid = ${uid} ORDER BY version`,
+    )
+  ).map(({ version }) => version);
+
 describe('versions of an existing schedule', () => {
   /** Version n was written so many days ago. */
   async function edited(id: string, daysAgo: readonly number[]): Promise<string> {
@@ -44,12 +52,6 @@ describe('versions of an existing schedule', () => {
     await store.rows(sql`UPDATE schedules SET version = ${daysAgo.length} WHERE uid = ${uid}`);
     return uid;
   }
-  const versionsOf = async (uid: string) =>
-    (
-      await store.rows<{ version: number }>(
-        sql`SELECT version FROM schedule_versions WHERE schedule_uid = ${uid} ORDER BY version`,
-      )
-    ).map(({ version }) => version);
   const LONG_AGO = [OLD + 50, OLD + 40, OLD + 30, OLD + 20, OLD + 10, 9, 8];
 
   it('go that were replaced before the retention; the first, the one in force then, and younger ones stay', async () => {
@@ -104,4 +106,29 @@ describe('versions of an existing schedule', () => {
     expect(await dropAll(50)).toBe(403);
     expect(await versionsOf(uid)).toEqual([1, 405, 406, 407]);
   });
+});
+
+it('the present definition of a notifier stays, and older ones for as long as a message names one', async () => {
+  const notifierOf = async (id: string, version: number) => {
+    const uid = randomUUID();
+    await store.rows(sql`INSERT INTO notifiers (id, uid, enabled, kinds, filter, channel, version, updated_at)
+      VALUES (${id}, ${uid}, true, '{failed}', '{}', 'webhook', ${version}, now())`);
+    await store.rows(sql`INSERT INTO schedule_versions (schedule_uid, version, schedule_id, change, at, definition)
+      SELECT ${uid}, v, '', 'updated', ${isoInstant(dayAgo(OLD))}::timestamptz, '{}' FROM generate_series(1, ${version}::int) AS v`);
+    return uid;
+  };
+  const [quiet, telling, gone] = [
+    await notifierOf('quiet', 3),
+    await notifierOf('telling', 2),
+    await notifierOf('gone', 2),
+  ];
+  await endedRun(store, { endedAt: dayAgo(1), scheduledFor: dayAgo(OLD), scheduleUid: telling });
+  await store.rows(sql`DELETE FROM notifiers WHERE id = 'gone'`);
+
+  await dropAll();
+  expect([await versionsOf(quiet), await versionsOf(telling), await versionsOf(gone)]).toEqual([
+    [3],
+    [1, 2],
+    [],
+  ]);
 });

@@ -1,11 +1,13 @@
 import { sql } from 'drizzle-orm';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { listen } from '../../../src/postgres/connection/lasting-connection.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import type { Executor } from '../../../src/postgres/executor.ts';
 import { queryPrepared, rowsOf } from '../../../src/postgres/sql/rows.ts';
 import { type TestDatabase, createDatabase } from '../../support/postgres/cluster.ts';
 import { countNow, needsCounting } from '../../support/postgres/counted.ts';
 import { THROUGH_POOLER, notThroughPooler } from '../../support/postgres/pooler.ts';
+import { until } from '../../support/until.ts';
 
 let created: TestDatabase;
 let database: Database;
@@ -106,4 +108,35 @@ describe('a repeated statement, with a pooler in between', () => {
     await times(20);
     expect(await database.run(namesIn)).toHaveLength(0);
   });
+});
+
+it('a listener hears the notifications of each channel, and listens again after its connection was cut', async (context) => {
+  notThroughPooler(context, 'LISTEN hears nothing there');
+  let heard = 0;
+  let heardOnAnother = 0;
+  const listener = listen(created.url, {
+    a_channel: () => (heard += 1),
+    another_channel: () => (heardOnAnother += 1),
+  });
+  onTestFinished(() => listener.stop());
+  const notified = (): Promise<unknown> =>
+    database.run((db) => db.execute(sql`SELECT pg_notify('a_channel', '')`));
+  const heardMoreThan = (count: number) => until(() => (heard > count ? heard : null));
+
+  const connected = await heardMoreThan(0);
+  await notified();
+  const first = await heardMoreThan(connected);
+  await database.run((db) =>
+    db.execute(sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND pid <> pg_backend_pid()`),
+  );
+  const again = await heardMoreThan(first);
+  await notified();
+  expect(await heardMoreThan(again)).toBe(again + 1);
+
+  const before = heardOnAnother;
+  await database.run((db) => db.execute(sql`SELECT pg_notify('another_channel', '')`));
+  await until(() => heardOnAnother > before || null);
+  expect(heardOnAnother).toBe(before + 1);
+  expect(heard).toBe(again + 1);
 });

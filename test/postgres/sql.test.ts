@@ -1,10 +1,11 @@
 import { sql } from 'drizzle-orm';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { EARLIEST, LATEST } from '../../../src/core/instant.ts';
-import { fromMs, instants, ints, milliseconds, texts, uuids } from '../../../src/postgres/sql/arrays.ts';
-import { type Database, openDatabase } from '../../../src/postgres/database.ts';
-import { rowsOf } from '../../../src/postgres/sql/rows.ts';
-import { type TestDatabase, createDatabase } from '../../support/postgres/cluster.ts';
+import { EARLIEST, LATEST } from '../../src/core/instant.ts';
+import { fromMs, instants, ints, milliseconds, texts, uuids } from '../../src/postgres/sql/arrays.ts';
+import { type Database, openDatabase } from '../../src/postgres/database.ts';
+import { containing } from '../../src/postgres/sql/lists.ts';
+import { rowsOf } from '../../src/postgres/sql/rows.ts';
+import { type TestDatabase, createDatabase } from '../support/postgres/cluster.ts';
 
 let created: TestDatabase;
 let database: Database;
@@ -51,4 +52,23 @@ describe('a batch', () => {
       { id, number: 7, text: null, ms: null },
     ]);
   });
+});
+
+it('a text is found in any letter case, also where the locale of the database knows only ASCII', async () => {
+  const finds = async (found: string, text: string) => {
+    const [row] = await rows<{ is: boolean }>(
+      sql`SELECT ${containing(sql`${found}::text COLLATE "C"`, text)} AS is`,
+    );
+    return row?.is;
+  };
+  expect(await finds('Prüfung', 'PRÜFUNG')).toBe(true);
+  expect(await finds('ÜBERTRAG', 'übertrag')).toBe(true);
+  expect(await finds('ЗАРПЛАТА', 'зарплата')).toBe(true);
+  expect(await finds('ΛΟΓΟΣ', 'λόγος')).toBe(false);
+  expect(await finds('ΛΟΓΟΣ', 'λογος')).toBe(true);
+  expect(await finds('Straße 100%_\\', 'SSE')).toBe(false);
+  expect(await finds('Straße 100%_\\', 'STRASSE')).toBe(false);
+  expect(await finds('Straße 100%_\\', 'ße 100%_\\')).toBe(true);
+  expect(await finds('Prufung', 'prüfung')).toBe(false);
+  expect(await finds('TITLE', 'title')).toBe(true);
 });
