@@ -1,12 +1,14 @@
+import MailComposer from 'nodemailer/lib/mail-composer';
 import type { SmtpServer } from '../config/smtp-url.ts';
-import { mayMailTo } from '../core/alerts/texts/mail.ts';
+import { type Mail, mayMailTo } from '../core/alerts/texts/mail.ts';
+import type { Instant } from '../core/instant.ts';
 import { type Outcome, notSent } from '../core/runs/attempts/outcome.ts';
 import type { EmailTarget } from '../core/schedules/schedule.ts';
 import { createResolver } from '../runtime/names/resolver.ts';
 import { createAddressGuard } from './address-guard.ts';
 import type { HttpTargetDeps } from './http-calls.ts';
 import { createDialWith, type Dial } from './http-connect.ts';
-import { composeMail, SmtpSession } from './smtp-session.ts';
+import { type ComposedMail, SmtpSession } from './smtp-session.ts';
 import type { Attempt, CancelAnswer, LookupAnswer, TargetKind } from './target.ts';
 
 interface EmailTargetDeps extends Pick<HttpTargetDeps, 'clock' | 'guard' | 'resolve' | 'events'> {
@@ -100,3 +102,42 @@ class EmailKind implements TargetKind<EmailTarget> {
 const NOWHERE = 'nothing was sent: FIRELOCK_MAIL_TO_DOMAINS lets no mail go to these addresses';
 const NO_SERVER =
   'nothing was sent: this instance has no mail server: FIRELOCK_SMTP_URL and FIRELOCK_MAIL_FROM are not set';
+
+interface MailDraft {
+  /** As FIRELOCK_MAIL_FROM has it. */
+  from: string;
+  to: readonly string[];
+  attempt: Pick<Attempt, 'runId' | 'payload'>;
+  now: Instant;
+}
+
+/** Each attempt of a run has the same `Message-ID`, so that a mail that arrives twice is seen to be the same. */
+async function composeMail({
+  from,
+  to,
+  attempt: { runId, payload },
+  now,
+}: MailDraft): Promise<ComposedMail | { fault: string }> {
+  const mail = mailIn(payload);
+  if (mail === null) return { fault: 'the payload of the run is no mail' };
+  const address = /<([^<>]+)>$/.exec(from)?.[1] ?? from;
+  const bytes = await new MailComposer({
+    ...{ from, to: [...to], subject: mail.subject, text: mail.text },
+    messageId: `<${runId}@${address.slice(address.indexOf('@') + 1)}>`,
+    date: new Date(now),
+    // RFC 3834: no automatic answers, please.
+    headers: { 'Auto-Submitted': 'auto-generated' },
+  })
+    .compile()
+    .build();
+  return { from: address, to: [...to], bytes };
+}
+
+function mailIn(payload: string | null): Mail | null {
+  try {
+    const { subject, text } = JSON.parse(payload ?? '{}') as Partial<Mail>;
+    return typeof subject === 'string' && typeof text === 'string' ? { subject, text } : null;
+  } catch {
+    return null;
+  }
+}

@@ -20,8 +20,14 @@ import {
   remembered,
   type RequestHead,
 } from './http-request.ts';
-import { AttemptTime, faultOfToken, withToken } from './login/with-token.ts';
-import { clientOf, createOAuthTokens, type OAuthTokens, type TokenClient } from './login/oauth-tokens.ts';
+import {
+  type TokenClient,
+  AttemptTime,
+  clientOf,
+  faultOfToken,
+  OAuthTokens,
+  withToken,
+} from './login/oauth-tokens.ts';
 import { TokenCalls } from './login/token-calls.ts';
 import type { Attempt } from './target.ts';
 
@@ -97,7 +103,7 @@ export class HttpCalls {
     this.#messagePools = pools();
     this.#room = deps.bodyRoom ?? new BodyRoom();
     this.#tokenCalls = new TokenCalls({ pools: pools(), clock, userAgent: this.#userAgent });
-    this.#tokens = createOAuthTokens({ clock, fetch: (client) => this.#tokenCalls.fetch(client) });
+    this.#tokens = new OAuthTokens({ clock, fetch: (client) => this.#tokenCalls.fetch(client) });
   }
 
   async close(): Promise<void> {

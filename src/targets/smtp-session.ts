@@ -2,14 +2,17 @@ import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import SmtpConnection from 'nodemailer/lib/smtp-connection';
 import type { SmtpServer } from '../config/smtp-url.ts';
-import { blocked, notSent, type Outcome } from '../core/runs/attempts/outcome.ts';
+import {
+  type AttemptError,
+  type Outcome,
+  blocked,
+  keptText,
+  notSent,
+} from '../core/runs/attempts/outcome.ts';
 import { AddressBlocked } from './address-guard.ts';
 import type { Dial } from './http-connect.ts';
-import { acceptedBy, failedWith, type SmtpFailure } from './smtp-outcome.ts';
 import type { Attempt } from './target.ts';
-import MailComposer from 'nodemailer/lib/mail-composer';
-import type { Mail } from '../core/alerts/texts/mail.ts';
-import type { Instant } from '../core/instant.ts';
+import { notSentBecause } from './exchange-outcomes.ts';
 
 interface SessionOptions {
   server: SmtpServer;
@@ -66,7 +69,7 @@ export class SmtpSession {
       if (auth !== null) await stepOf(smtp, (done) => smtp.login({ credentials: auth }, done));
       if (!attempt.mayStart()) return LOST;
       const { from, to } = mail;
-      const info = await stepOf<Sent>(smtp, (done) => smtp.send({ from, to }, this.#text(), done));
+      const info = await stepOf<SentMail>(smtp, (done) => smtp.send({ from, to }, this.#text(), done));
       return acceptedBy(info);
     } catch (error) {
       if (error instanceof AddressBlocked) {
@@ -130,8 +133,6 @@ export class SmtpSession {
   }
 }
 
-type Sent = Parameters<typeof acceptedBy>[0];
-
 const LOST = notSent(
   { kind: 'network', message: 'not sent: this instance might have lost the run to another one' },
   true,
@@ -153,47 +154,78 @@ function stepOf<Result>(
 }
 
 /** A mail as it goes over the wire, and whose it is. */
-interface ComposedMail {
+export interface ComposedMail {
   from: string;
   to: string[];
   bytes: Buffer;
 }
 
-interface MailDraft {
-  /** As FIRELOCK_MAIL_FROM has it. */
-  from: string;
-  to: readonly string[];
-  attempt: Pick<Attempt, 'runId' | 'payload'>;
-  now: Instant;
+/** What nodemailer says of a mail that the server took, at least for some of those it goes to. */
+interface SentMail {
+  response: string;
+  rejectedErrors?: readonly SmtpFailure[] | undefined;
 }
 
-/** Each attempt of a run has the same `Message-ID`, so that a mail that arrives twice is seen to be the same. */
-export async function composeMail({
-  from,
-  to,
-  attempt: { runId, payload },
-  now,
-}: MailDraft): Promise<ComposedMail | { fault: string }> {
-  const mail = mailIn(payload);
-  if (mail === null) return { fault: 'the payload of the run is no mail' };
-  const address = /<([^<>]+)>$/.exec(from)?.[1] ?? from;
-  const bytes = await new MailComposer({
-    ...{ from, to: [...to], subject: mail.subject, text: mail.text },
-    messageId: `<${runId}@${address.slice(address.indexOf('@') + 1)}>`,
-    date: new Date(now),
-    // RFC 3834: no automatic answers, please.
-    headers: { 'Auto-Submitted': 'auto-generated' },
-  })
-    .compile()
-    .build();
-  return { from: address, to: [...to], bytes };
+/** An error of nodemailer. */
+interface SmtpFailure extends Error {
+  code?: string | undefined;
+  /** The server's answer, and its code. */
+  response?: string | undefined;
+  responseCode?: number | undefined;
+  /** The address that the server refused. */
+  recipient?: string | undefined;
 }
 
-function mailIn(payload: string | null): Mail | null {
-  try {
-    const { subject, text } = JSON.parse(payload ?? '{}') as Partial<Mail>;
-    return typeof subject === 'string' && typeof text === 'string' ? { subject, text } : null;
-  } catch {
-    return null;
+/** The answer says which recipients did not get it: sent again, it would arrive twice at the others. */
+function acceptedBy({ response, rejectedErrors = [] }: SentMail): Outcome {
+  const refused = rejectedErrors.map(
+    ({ recipient = 'somebody', response: why = '' }) => `not to ${recipient}: ${why}`,
+  );
+  return {
+    kind: 'accepted',
+    statusCode: codeIn(response),
+    body: kept([response, ...refused].join('\n')),
+    executionId: null,
+  };
+}
+
+/**
+ * A mail is refused for good by an answer 5xx to itself. What the server says before, of the connection or the login, is a matter of
+ * settings that somebody may correct: then it is tried again.
+ */
+export function failedWith(failure: SmtpFailure, handsOver: boolean): Outcome {
+  const { code, responseCode, response = '', message } = failure;
+  if (responseCode === undefined || !OF_THE_MAIL.has(code ?? '')) {
+    if (handsOver && responseCode === undefined)
+      return {
+        kind: 'unknown',
+        error: { kind: 'network', message: keptMessage(message) },
+        senderStopped: false,
+      };
+    return notSentBecause(failure, keptMessage(message));
   }
+  const error: AttemptError = {
+    kind: 'reported',
+    message: keptMessage(`the mail server answered ${response}`),
+    statusCode: responseCode,
+  };
+  if (responseCode >= 500) return { kind: 'rejected', statusCode: responseCode, body: kept(response), error };
+  return { ...notSent(error), statusCode: responseCode, body: kept(response) };
+}
+
+/** nodemailer's codes for answers to MAIL FROM, RCPT TO and DATA, and to the text. */
+const OF_THE_MAIL: ReadonlySet<string> = new Set(['EENVELOPE', 'EMESSAGE']);
+
+const MAX_MESSAGE = 500;
+
+function keptMessage(message: string): string {
+  return kept(message).replace(/\s+/g, ' ').slice(0, MAX_MESSAGE).toWellFormed();
+}
+
+function kept(text: string): string {
+  return keptText(Buffer.from(text));
+}
+
+function codeIn(response: string): number {
+  return Number(/^\d{3}/.exec(response)?.[0] ?? 250);
 }

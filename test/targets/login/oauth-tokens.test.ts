@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import {
   type FetchedToken,
   type TokenClient,
-  createOAuthTokens,
   NoToken,
+  OAuthTokens,
 } from '../../../src/targets/login/oauth-tokens.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
 import { tokenClient } from './clients.ts';
@@ -186,7 +186,7 @@ function tokenServer() {
     return underWay.promise;
   };
   return {
-    tokens: createOAuthTokens({ fetch, clock }),
+    tokens: new OAuthTokens({ fetch, clock }),
     clock,
     fetches,
     answer: (token: string, lifetimeSeconds: number | null = null) =>

@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { Outcome } from '../../../src/core/runs/attempts/outcome.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
-import { AttemptTime, withToken } from '../../../src/targets/login/with-token.ts';
-import { NoToken, type OAuthTokens } from '../../../src/targets/login/oauth-tokens.ts';
+import {
+  type OAuthTokens,
+  AttemptTime,
+  NoToken,
+  withToken,
+} from '../../../src/targets/login/oauth-tokens.ts';
 import { never } from '../receivers.ts';
 import { tokenClient } from './clients.ts';
 
@@ -166,7 +170,7 @@ function time(rest: Partial<ConstructorParameters<typeof AttemptTime>[0]> = {}):
 /** Has these in turn. */
 function tokensOf(...inTurn: (string | Promise<string> | (() => Promise<string>))[]) {
   const invalidated: string[] = [];
-  const tokens: OAuthTokens = {
+  const tokens: Pick<OAuthTokens, 'get' | 'invalidate'> = {
     get: () => {
       const next = inTurn.shift() ?? NEVER;
       return typeof next === 'function' ? next() : next;
