@@ -1,5 +1,5 @@
 import { expect, it, vi } from 'vitest';
-import { failedWith } from '../../src/targets/smtp-outcome.ts';
+import { failedWith } from '../../src/targets/smtp-session.ts';
 import type { Connection } from '../../src/core/connections/connection.ts';
 import { tokenClient } from './login/clients.ts';
 import { attemptOf, httpTarget, never } from './receivers.ts';

@@ -3,18 +3,8 @@ import { cronTimes } from '../../../src/core/cron/cron.ts';
 import { normalSpelling } from '../../../src/core/cron/cron-parse.ts';
 import { movesTimes } from '../../../src/core/time/definition-change.ts';
 import { readTiming, timingText } from '../../../src/core/schedules/stored-definition.ts';
-import { DEFAULT_TIMING, type Timing } from '../../../src/core/timing/timing.ts';
 import { dependsOnIdentity, fireTimes } from '../../../src/core/time/fire-times.ts';
-import { at, firesAfter } from '../time/support.ts';
-
-const timingOf = (given: Partial<Timing>): Timing => ({
-  ...DEFAULT_TIMING,
-  cron: null,
-  everySeconds: null,
-  at: null,
-  after: null,
-  ...given,
-});
+import { at, firesAfter, timingOf } from '../time/support.ts';
 
 describe('several expressions', () => {
   it.each([

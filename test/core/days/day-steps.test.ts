@@ -1,18 +1,11 @@
 import { expect, it } from 'vitest';
-import { DEFAULT_TIMING, type Timing } from '../../../src/core/timing/timing.ts';
+import type { Timing } from '../../../src/core/timing/timing.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
+import { timingOf } from '../time/support.ts';
 
 /** Dates and hours of its first fires after the beginning of December 2026, which is a Tuesday. */
 function fires(given: Partial<Timing>, count: number): string[] {
-  const timing = {
-    ...DEFAULT_TIMING,
-    cron: '0 9 * * *',
-    everySeconds: null,
-    at: null,
-    after: null,
-    ...given,
-  };
-  const times = fireTimes(timing, { id: 'job', createdAt: 0 });
+  const times = fireTimes(timingOf({ cron: '0 9 * * *', ...given }), { id: 'job', createdAt: 0 });
   const found: string[] = [];
   for (
     let at = times.next(Date.UTC(2026, 11, 1) - 1);

@@ -2,8 +2,9 @@ import { describe, expect, it } from 'vitest';
 import { type ExplainedDay, dayExplainer, daysOfMonth } from '../../../src/core/time/explained-days.ts';
 import { datesAtEdit } from '../../../src/core/time/kept-dates.ts';
 import { daySetOfEntries } from '../../../src/core/exclusions/exclusion.ts';
-import { type Timing, DEFAULT_TIMING } from '../../../src/core/timing/timing.ts';
+import type { Timing } from '../../../src/core/timing/timing.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
+import { timingOf } from '../time/support.ts';
 import { localTime } from '../../../src/core/zones/zone.ts';
 import { zoneOffsets } from '../../../src/core/zones/zone-offsets.ts';
 import { calendarsOfDays, dayCaseNear, timingOfDays } from '../time-rule/day-cases.ts';
@@ -22,10 +23,7 @@ const CALENDARS = new Map([
     },
   ],
 ]);
-const timing = (given: Partial<Timing>): Timing => ({
-  ...{ ...DEFAULT_TIMING, cron: '0 9 * * *', everySeconds: null, at: null, after: null },
-  ...given,
-});
+const timing = (given: Partial<Timing>) => timingOf({ cron: '0 9 * * *', ...given });
 const WORKING = { dates: [], calendars: ['holidays'], weekdays: ['sat', 'sun'] } as const;
 
 function month(of: Timing, from = '2026-12-10T00:00', maxFires = 3): Map<string, ExplainedDay> {

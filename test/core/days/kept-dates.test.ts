@@ -2,19 +2,18 @@ import { describe, expect, it } from 'vitest';
 import { type Calendars, daySetOfEntries } from '../../../src/core/exclusions/exclusion.ts';
 import { datesAtEdit } from '../../../src/core/time/kept-dates.ts';
 import { owedByCalendars } from '../../../src/core/days/decided-dates.ts';
-import { type Timing, DEFAULT_TIMING } from '../../../src/core/timing/timing.ts';
+import type { Timing } from '../../../src/core/timing/timing.ts';
 import { readTiming, timingText } from '../../../src/core/schedules/stored-definition.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
+import { timingOf } from '../time/support.ts';
 
 const at = (text: string) => Date.parse(`${text}Z`);
 const identity = { id: 'job', createdAt: at('2026-01-01T00:00') };
-const NONE = { everySeconds: null, at: null, after: null };
 /** Fridays, unless another expression is given; holidays are those of the calendar `c`. */
-const timing = (given: Partial<Timing> = {}): Timing => ({
-  ...{ ...DEFAULT_TIMING, cron: '0 9 * * FRI', ...NONE },
-  exclude: { dates: [], calendars: ['c'], weekdays: ['sat', 'sun'] },
-  ...given,
-});
+const timing = (given: Partial<Timing> = {}): Timing => {
+  const exclude = { dates: [], calendars: ['c'], weekdays: ['sat', 'sun'] as const };
+  return timingOf({ cron: '0 9 * * FRI', exclude, ...given });
+};
 const previous = timing({ onExcluded: 'previous' });
 const next = timing({ onExcluded: 'next' });
 /** Christmas 2026 is a Friday. */

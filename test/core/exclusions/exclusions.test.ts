@@ -8,23 +8,15 @@ import {
   readDateEntry,
   unionOf,
 } from '../../../src/core/exclusions/day-set.ts';
-import { type Exclude, type Timing, DEFAULT_TIMING } from '../../../src/core/timing/timing.ts';
+import type { Exclude } from '../../../src/core/timing/timing.ts';
 import { readTiming, timingText } from '../../../src/core/schedules/stored-definition.ts';
 import { dependsOnIdentity, fireTimes } from '../../../src/core/time/fire-times.ts';
 import { createRandom } from '../../chaos/random.ts';
+import { at, timingOf } from '../time/support.ts';
 
-const at = (text: string) => Date.parse(text);
 const iso = (instant: number | null) =>
   instant === null ? null : new Date(instant).toISOString().slice(0, 19);
 const identity = { id: 'job', createdAt: at('2026-01-01T00:00:00Z') };
-const timing = (given: Partial<Timing>): Timing => ({
-  ...DEFAULT_TIMING,
-  cron: null,
-  everySeconds: null,
-  at: null,
-  after: null,
-  ...given,
-});
 const excluding = (...dates: string[]): Exclude => ({ dates, calendars: [] });
 const history = (id: string, ...versions: [version: number, at: string, ...dates: string[]][]): Calendars =>
   new Map([
@@ -94,7 +86,7 @@ test('a set of days has the days of its ranges and no others, alone and joined',
 describe('fire times', () => {
   it('leave out the days of the zone, also where its midnight does not exist or comes twice', () => {
     const hourly = (timezone: string, exclude: Exclude, after: string) =>
-      iso(fireTimes(timing({ cron: '0 * * * *', timezone, exclude }), identity).next(at(after)));
+      iso(fireTimes(timingOf({ cron: '0 * * * *', timezone, exclude }), identity).next(at(after)));
     // Beirut goes from 24:00 to 01:00, so that day begins at 01:00.
     expect(hourly('Asia/Beirut', excluding('2026-03-28'), '2026-03-27T22:00:00Z')).toBe(
       '2026-03-28T22:00:00',
@@ -120,7 +112,7 @@ describe('fire times', () => {
 
   it('of a century of excluded seconds are found at once, and fires after 2100 never come', () => {
     const everySecond = (exclude: Exclude) =>
-      timing({ cron: '* * * * * *', timezone: 'America/New_York', exclude });
+      timingOf({ cron: '* * * * * *', timezone: 'America/New_York', exclude });
     const next = (exclude: Exclude) =>
       iso(fireTimes(everySecond(exclude), identity).next(identity.createdAt));
     expect(next(excluding('2025-12-31/2099-12-30'))).toBe('2099-12-31T05:00:00');
@@ -128,7 +120,7 @@ describe('fire times', () => {
   });
 
   it('are judged by the calendar’s version at each moment, up to and with the moment of the next edit', () => {
-    const daily = timing({ cron: '0 12 * * *', exclude: { dates: [], calendars: ['c'] } });
+    const daily = timingOf({ cron: '0 12 * * *', exclude: { dates: [], calendars: ['c'] } });
     const calendars = history(
       'c',
       [1, '2026-05-02T12:00:00Z', '2026-05-02', '2026-05-03', '2026-05-05'],
@@ -157,7 +149,7 @@ describe('fire times', () => {
   });
 
   it('before the first version are excluded by none, unless older versions are no longer kept', () => {
-    const daily = timing({ cron: '0 12 * * *', exclude: { dates: [], calendars: ['c'] } });
+    const daily = timingOf({ cron: '0 12 * * *', exclude: { dates: [], calendars: ['c'] } });
     const next = (version: number) =>
       iso(
         fireTimes(daily, identity, history('c', [version, '2026-05-10T00:00:00Z', '2026-05-01'])).next(
@@ -168,14 +160,14 @@ describe('fire times', () => {
   });
 
   it('cannot be computed without the histories of the calendars', () => {
-    const daily = timing({ cron: '0 12 * * *', exclude: { dates: [], calendars: ['c'] } });
+    const daily = timingOf({ cron: '0 12 * * *', exclude: { dates: [], calendars: ['c'] } });
     expect(() => fireTimes(daily, identity)).toThrow('the history of the calendar c is not known here');
   });
 
   it('keep their jitter, whatever is excluded after them', () => {
     const hourly = { cron: '0 * * * *', jitterSeconds: 86_400 };
     const [plain, excluded] = [null, excluding('2026-05-02', '2026-05-04/2026-05-09')].map((exclude) =>
-      fireTimes(timing({ ...hourly, exclude }), identity),
+      fireTimes(timingOf({ ...hourly, exclude }), identity),
     );
     for (let hour = 0; hour < 24; hour += 1) {
       const fire = at('2026-05-01T00:00:00Z') + hour * 3_600_000;
@@ -184,16 +176,16 @@ describe('fire times', () => {
   });
 
   it('of an interval, or of one moment, leave out the days too', () => {
-    const interval = fireTimes(timing({ everySeconds: 3600, exclude: excluding('2026-05-01') }), identity);
+    const interval = fireTimes(timingOf({ everySeconds: 3600, exclude: excluding('2026-05-01') }), identity);
     expect(iso(interval.next(at('2026-04-30T23:00:00Z')))).toBe('2026-05-02T00:00:00');
     const once = { at: at('2026-05-01T23:30:00Z'), exclude: excluding('2026-05-01') };
-    expect(fireTimes(timing(once), identity).next(0)).toBeNull();
-    expect(fireTimes(timing({ ...once, timezone: 'Europe/Berlin' }), identity).next(0)).toBe(once.at);
+    expect(fireTimes(timingOf(once), identity).next(0)).toBeNull();
+    expect(fireTimes(timingOf({ ...once, timezone: 'Europe/Berlin' }), identity).next(0)).toBe(once.at);
   });
 });
 
 describe('the cursor after an edit of a calendar', () => {
-  const times = fireTimes(timing({ cron: '0 12 * * *', exclude: excluding('2026-05-04') }), identity);
+  const times = fireTimes(timingOf({ cron: '0 12 * * *', exclude: excluding('2026-05-04') }), identity);
   const noon = (day: number) => at(`2026-05-0${day}T12:00:00Z`);
   const edit = at('2026-05-03T00:00:00Z');
   const state = { plannedThrough: noon(2), updatedAt: noon(1) };
@@ -217,7 +209,7 @@ describe('the cursor after an edit of a calendar', () => {
 });
 
 test('a timing is stored and read with its excluded days; one that no version of firelock writes is refused', () => {
-  const given = timing({ cron: 'H 12 * * *', exclude: { dates: ['2026-05-01'], calendars: ['c'] } });
+  const given = timingOf({ cron: 'H 12 * * *', exclude: { dates: ['2026-05-01'], calendars: ['c'] } });
   expect(readTiming(timingText(given))).toEqual(given);
   expect(dependsOnIdentity(given)).toBe(true);
   for (const exclude of ['{}', '{"dates":[],"calendars":[5]}', '{"dates":["x"],"calendars":[]}', '5'])

@@ -9,8 +9,13 @@ import {
   randomRunId,
   scheduledForOf,
 } from '../../../src/core/runs/run.ts';
-import { type Attempted, settlementOf } from '../../../src/core/runs/attempts/settlement.ts';
-import { DELIVERIES, type Delivery } from '../../../src/core/schedules/schedule.ts';
+import {
+  type Attempted,
+  type Settlement,
+  backoffMs,
+  settlementOf,
+} from '../../../src/core/runs/attempts/settlement.ts';
+import { type Delivery, DELIVERIES } from '../../../src/core/schedules/schedule.ts';
 
 const UID = '3f1b7c52-8a0e-4d7b-9c55-0e8a4f1d2b3c';
 const UUID_V7 = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -46,174 +51,117 @@ describe('the id of a run', () => {
   });
 });
 
+/** Once failed, of three attempts at most. */
+const RUN: Attempted = {
+  failures: 1,
+  retry: { maxAttempts: 3, minBackoffSeconds: 10, maxBackoffSeconds: 60 },
+  delivery: 'atLeastOnce',
+  completion: 'response',
+  completionTimeoutSeconds: 3600,
+  hasLookup: false,
+  startedAt: noon - 1000,
+  timeoutSeconds: 30,
+  giveUpAt: null,
+  doubt: null,
+  wasHandedOff: false,
+};
+
+const PENDING_TWICE_FAILED = { status: 'pending', failures: 2, retryAt: noon + 20_000 } as const;
+
 describe('the settlement of an outcome', () => {
-  const run: Attempted = {
-    failures: 1,
-    retry: { maxAttempts: 3, minBackoffSeconds: 10, maxBackoffSeconds: 60 },
-    delivery: 'atLeastOnce',
-    completion: 'response',
-    completionTimeoutSeconds: 3600,
-    hasLookup: false,
-    startedAt: noon - 1000,
-    timeoutSeconds: 30,
-    giveUpAt: null,
-    doubt: null,
-    wasHandedOff: false,
-  };
   const settle = (outcome: Outcome, failures = 1, given: Partial<Attempted> = {}) =>
-    settlementOf(outcome, { ...run, ...given, failures }, noon, 0.5);
+    settlementOf(outcome, { ...RUN, ...given, failures }, noon, 0.5);
+  const error = { kind: 'timeout', message: 'm' } as const;
+  const answered = (statusCode: number | null): Outcome => ({
+    ...{ kind: 'transient', error, statusCode, body: 'b', retryAfterSeconds: null, senderStopped: false },
+  });
+  const busy = answered(503);
+  const unknown: Outcome = { kind: 'unknown', error, senderStopped: false };
+  const blocked: Outcome = { kind: 'blocked', error: { kind: 'blocked', message: 'm' } };
 
   it('of a message is by the clock, however many tries that takes', () => {
     const retry = { maxAttempts: 1000, minBackoffSeconds: 10, maxBackoffSeconds: 900 };
-    const busy: Outcome = {
-      ...{ kind: 'transient', statusCode: 503, body: null, retryAfterSeconds: null },
-      ...{ error: { kind: 'http', message: 'the target answered 503' }, senderStopped: false },
-    };
     const after = (giveUpAt: number) => settle(busy, 500, { retry, giveUpAt }).status;
-    expect(after(noon + 900_000)).toBe('pending');
-    expect(after(noon + 899_999)).toBe('failed');
+    expect([after(noon + 900_000), after(noon + 899_999)]).toEqual(['pending', 'failed']);
   });
-  const error = { kind: 'timeout' as const, message: 'm' };
-  const transient = {
-    kind: 'transient' as const,
-    error,
-    statusCode: 503,
-    body: 'b',
-    retryAfterSeconds: null,
-    senderStopped: false,
-  };
 
-  it('ends the run on a 2xx and clears its error', () => {
-    const accepted = { kind: 'accepted' as const, statusCode: 200, body: 'ok', executionId: 'x' };
-    expect(settle(accepted)).toMatchObject({
-      status: 'succeeded',
-      failures: 1,
-      error: null,
-      executionId: 'x',
-      retryAt: null,
-    });
+  it.each<[string, Outcome, failures: number, expected: Partial<Settlement>]>([
+    [
+      'a 2xx ends the run and clears its error',
+      { kind: 'accepted', statusCode: 200, body: 'ok', executionId: 'x' },
+      1,
+      { status: 'succeeded', failures: 1, error: null, executionId: 'x', retryAt: null },
+    ],
+    ['a transient one leads to another attempt', busy, 1, PENDING_TWICE_FAILED],
+    ['an unknown one leads to another attempt', unknown, 1, PENDING_TWICE_FAILED],
+    ['the failures are used up', busy, 2, { status: 'failed', failures: 3, retryAt: null }],
+  ])('%s', (_, outcome, failures, expected) => {
+    expect(settle(outcome, failures)).toMatchObject(expected);
   });
-  it('fails the run on a permanent answer, without counting a failure', () => {
+
+  it('fails the run on a permanent answer, or where the address is blocked, without counting a failure', () => {
+    const failed = { status: 'failed', failures: 1, retryAt: null };
     expect(settle({ kind: 'rejected', statusCode: 404, body: '' })).toMatchObject({
-      status: 'failed',
-      failures: 1,
-      error: { kind: 'http', statusCode: 404 },
+      ...{ ...failed, error: { kind: 'http', statusCode: 404 } },
     });
+    for (const delivery of DELIVERIES)
+      expect(settle(blocked, 1, { delivery })).toMatchObject({ ...failed, error: { kind: 'blocked' } });
   });
-  it('fails the run if the address of its target is blocked, without counting a failure', () => {
-    const blocked = { kind: 'blocked' as const, error: { kind: 'blocked' as const, message: 'm' } };
-    for (const delivery of ['atLeastOnce', 'atMostOnce'] as const) {
-      expect(settle(blocked, 1, { delivery })).toMatchObject({
-        status: 'failed',
-        failures: 1,
-        retryAt: null,
-        error: { kind: 'blocked' },
-      });
-    }
-  });
-  it('tries again after a transient and after an unknown one, until the failures are used up', () => {
-    expect(settle(transient)).toMatchObject({ status: 'pending', failures: 2, retryAt: noon + 20_000 });
-    expect(settle({ kind: 'unknown', error, senderStopped: false })).toMatchObject({
-      status: 'pending',
-      failures: 2,
-    });
-    expect(settle(transient, 2)).toMatchObject({ status: 'failed', failures: 3, retryAt: null });
-  });
+
   it('counts no failure if the sender itself stopped', () => {
-    for (const stopped of [
-      { ...transient, senderStopped: true },
-      { kind: 'unknown' as const, error, senderStopped: true },
-    ]) {
-      expect(settle(stopped, 2)).toMatchObject({ status: 'pending', failures: 2, retryAt: null });
-    }
+    for (const stopped of [busy, unknown])
+      expect(settle({ ...stopped, senderStopped: true } as Outcome, 2)).toMatchObject({
+        ...{ status: 'pending', failures: 2, retryAt: null },
+      });
   });
 
   describe('at most once', () => {
     const once = (outcome: Outcome, given: Partial<Attempted> = {}, failures = 0) =>
       settle(outcome, failures, { delivery: 'atMostOnce', ...given });
-    const answered = (statusCode: number): Outcome => ({ ...transient, statusCode });
-    const unknown: Outcome = { kind: 'unknown', error, senderStopped: false };
 
     it('is tried again if the target did not take it, or it provably was not sent', () => {
-      for (const outcome of [
-        answered(425),
-        answered(429),
-        answered(503),
-        { ...transient, statusCode: null },
-      ]) {
+      for (const outcome of [425, 429, 503, null].map(answered))
         expect(once(outcome)).toMatchObject({ status: 'pending', failures: 1, retryAt: noon + 10_000 });
-      }
-      expect(once(answered(503), {}, 2)).toMatchObject({ status: 'failed', failures: 3 });
+      expect(once(busy, {}, 2)).toMatchObject({ status: 'failed', failures: 3 });
     });
     it('stays unknown if a gateway cannot know, or no answer came, for whatever reason', () => {
-      for (const outcome of [answered(408), answered(502), answered(504), unknown]) {
+      for (const outcome of [...[408, 502, 504].map(answered), unknown, { ...unknown, senderStopped: true }])
         expect(once(outcome)).toMatchObject({ status: 'unknown', retryAt: null });
-      }
-      expect(once({ kind: 'unknown', error, senderStopped: true })).toMatchObject({ status: 'unknown' });
     });
     it('fails on any other 5xx, since its receiver has had it', () => {
-      for (const statusCode of [500, 501, 505, 507]) {
+      for (const statusCode of [500, 501, 505, 507])
         expect(once(answered(statusCode))).toMatchObject({ status: 'failed', statusCode });
-      }
     });
     it('asks a target with a lookup at once, and knows when nothing of the attempt can still arrive', () => {
-      expect(once(unknown, { hasLookup: true })).toMatchObject({
-        status: 'pending',
-        retryAt: noon,
-        doubt: { inDoubtUntil: noon + 29_000, lookups: 0 },
-      });
+      const doubt = { inDoubtUntil: noon + 29_000, lookups: 0 };
+      expect(once(unknown, { hasLookup: true })).toMatchObject({ status: 'pending', retryAt: noon, doubt });
     });
   });
 
   it('of an unknown outcome asks a target with a lookup before the run is tried again or given up', () => {
-    const unknown: Outcome = { kind: 'unknown', error, senderStopped: false };
-    expect(settle(unknown, 0, { hasLookup: true })).toMatchObject({
-      status: 'pending',
-      failures: 1,
-      retryAt: noon + 10_000,
-      doubt: { lookups: 0 },
-    });
-    expect(settle(unknown, 2, { hasLookup: true })).toMatchObject({
-      status: 'pending',
-      failures: 3,
-      retryAt: noon,
-      doubt: { lookups: 0 },
-    });
+    const asked = (failures: number) => settle(unknown, failures, { hasLookup: true });
+    const pending = { status: 'pending', doubt: { lookups: 0 } };
+    expect(asked(0)).toMatchObject({ ...pending, failures: 1, retryAt: noon + 10_000 });
+    expect(asked(2)).toMatchObject({ ...pending, failures: 3, retryAt: noon });
   });
 });
 
 describe('a target that was asked about an attempt in doubt', () => {
-  const run = {
-    failures: 1,
-    retry: { maxAttempts: 3, minBackoffSeconds: 10, maxBackoffSeconds: 60 },
-    completion: 'response' as const,
-    completionTimeoutSeconds: 3600,
-    hasLookup: true,
-    startedAt: noon,
-    timeoutSeconds: 30,
-    giveUpAt: null,
-    wasHandedOff: false,
-  };
-  const unclear = { kind: 'unclear' as const, error: { kind: 'timeout' as const, message: 'm' } };
+  const unclear = { kind: 'unclear', error: { kind: 'timeout', message: 'm' } } as const;
+  const notArrived = { kind: 'notArrived' } as const;
   const asking = { maxLookups: 3, askedAt: noon, now: noon, random: 0.5 };
   const ask = (answer: NoArrival, delivery: Delivery, lookups = 0, failures = 1, inDoubtUntil = noon) =>
-    afterLookup(answer, { ...run, failures, delivery, doubt: { inDoubtUntil, lookups } }, asking);
+    afterLookup(answer, { ...RUN, failures, delivery, doubt: { inDoubtUntil, lookups } }, asking);
 
   it('and does not have it gets another attempt, if one is left', () => {
     for (const delivery of DELIVERIES) {
-      expect(ask({ kind: 'notArrived' }, delivery)).toBe('send');
-      expect(ask({ kind: 'notArrived' }, delivery, 0, 3)).toMatchObject({ status: 'failed', failures: 3 });
+      expect(ask(notArrived, delivery)).toBe('send');
+      expect(ask(notArrived, delivery, 0, 3)).toMatchObject({ status: 'failed', failures: 3 });
     }
   });
   it('and does not say is asked again, at most as often as allowed', () => {
-    for (const delivery of DELIVERIES) {
-      expect(ask(unclear, delivery, 1)).toMatchObject({
-        status: 'pending',
-        failures: 1,
-        retryAt: noon + 20_000,
-        doubt: { lookups: 2 },
-      });
-    }
+    const again = { status: 'pending', failures: 1, retryAt: noon + 20_000, doubt: { lookups: 2 } };
+    for (const delivery of DELIVERIES) expect(ask(unclear, delivery, 1)).toMatchObject(again);
   });
   it('and never says gets another attempt under at least once, and none under at most once', () => {
     expect(ask(unclear, 'atLeastOnce', 2)).toBe('send');
@@ -224,76 +172,45 @@ describe('a target that was asked about an attempt in doubt', () => {
     const inDoubtUntil = noon + 60_000;
     const early = (answer: NoArrival, lookups = 0, failures = 1) =>
       ask(answer, 'atMostOnce', lookups, failures, inDoubtUntil);
+    const pending = (retryAt: number, lookups: number) => ({
+      ...{ status: 'pending', retryAt, doubt: { inDoubtUntil, lookups } },
+    });
 
     it('and does not have it is asked again then, and the early question does not count', () => {
-      for (const failures of [1, 3]) {
-        expect(early({ kind: 'notArrived' }, 2, failures)).toMatchObject({
-          status: 'pending',
-          failures,
-          retryAt: inDoubtUntil,
-          doubt: { inDoubtUntil, lookups: 2 },
-        });
-      }
+      for (const failures of [1, 3])
+        expect(early(notArrived, 2, failures)).toMatchObject({ ...pending(inDoubtUntil, 2), failures });
     });
     it('and does not say is asked again as usual, and the last time not before then', () => {
-      expect(early(unclear)).toMatchObject({
-        status: 'pending',
-        retryAt: noon + 10_000,
-        doubt: { inDoubtUntil, lookups: 1 },
-      });
-      expect(early(unclear, 2)).toMatchObject({
-        status: 'pending',
-        retryAt: inDoubtUntil,
-        doubt: { inDoubtUntil, lookups: 2 },
-      });
+      expect(early(unclear)).toMatchObject(pending(noon + 10_000, 1));
+      expect(early(unclear, 2)).toMatchObject(pending(inDoubtUntil, 2));
     });
     it('is believed by the time of the question, not of the answer', () => {
-      const late = { ...asking, now: inDoubtUntil + 1 };
-      const runInDoubt = {
-        ...run,
-        delivery: 'atMostOnce' as const,
-        doubt: { inDoubtUntil, lookups: 0 },
-      };
-      expect(afterLookup({ kind: 'notArrived' }, runInDoubt, late)).toMatchObject({
-        status: 'pending',
-        retryAt: inDoubtUntil + 1,
-      });
-      expect(afterLookup({ kind: 'notArrived' }, runInDoubt, { ...late, askedAt: inDoubtUntil })).toBe(
-        'send',
-      );
+      const inDoubt = { ...RUN, delivery: 'atMostOnce', doubt: { inDoubtUntil, lookups: 0 } } as const;
+      const askedAt = (moment: number) =>
+        afterLookup(notArrived, inDoubt, { ...asking, askedAt: moment, now: inDoubtUntil + 1 });
+      expect(askedAt(noon)).toMatchObject({ status: 'pending', retryAt: inDoubtUntil + 1 });
+      expect(askedAt(inDoubtUntil)).toBe('send');
     });
   });
 });
 
 describe('a target that had acknowledged an attempt, and no longer has it when it is asked,', () => {
-  const run = {
-    failures: 1,
-    retry: { maxAttempts: 3, minBackoffSeconds: 10, maxBackoffSeconds: 60 },
-    completion: 'callback' as const,
-    completionTimeoutSeconds: 3600,
-    hasLookup: true,
-    startedAt: noon,
-    timeoutSeconds: 30,
-    giveUpAt: null,
-    wasHandedOff: true,
-    doubt: { inDoubtUntil: noon, lookups: 0 },
-  };
+  const run = { ...RUN, completion: 'callback', wasHandedOff: true } as const;
+  const doubt = { inDoubtUntil: noon, lookups: 0 };
   it('gets it again under at least once, and never under at most once', () => {
+    const asking = { maxLookups: 3, askedAt: noon, now: noon, random: 0.5 };
     const ask = (delivery: Delivery) =>
-      afterLookup(
-        { kind: 'notArrived' },
-        { ...run, delivery },
-        { maxLookups: 3, askedAt: noon, now: noon, random: 0.5 },
-      );
+      afterLookup({ kind: 'notArrived' }, { ...run, doubt, delivery }, asking);
     expect(ask('atLeastOnce')).toBe('send');
     expect(ask('atMostOnce')).toMatchObject({ status: 'unknown', error: { kind: 'expired' } });
   });
   it('or has it and never says more, is asked no more often than attempts are allowed', () => {
     const accepted = { kind: 'accepted', statusCode: 200, body: '', executionId: null } as const;
-    const after = (failures: number, delivery: Delivery, reported?: 'running') =>
-      settlementOf({ ...accepted, ...(reported && { reported }) }, { ...run, failures, delivery }, noon, 0.5)
-        .status;
-    expect([after(2, 'atLeastOnce'), after(3, 'atLeastOnce', 'running')]).toEqual(['running', 'running']);
+    const after = (failures: number, delivery: Delivery, reported: { reported?: 'running' } = {}) =>
+      settlementOf({ ...accepted, ...reported }, { ...run, doubt, failures, delivery }, noon, 0.5).status;
+    expect([after(2, 'atLeastOnce'), after(3, 'atLeastOnce', { reported: 'running' })]).toEqual([
+      ...['running', 'running'],
+    ]);
     expect([after(3, 'atLeastOnce'), after(3, 'atMostOnce')]).toEqual(['failed', 'unknown']);
   });
 });
@@ -338,5 +255,21 @@ describe('the attempt log', () => {
     expect(logOf({ handedOffAt: null })).toEqual([]);
     const entry = { ...logOf()[0], attempt: 2 } as AttemptEntry;
     expect(logOf({ attempts: 2, attemptLog: [entry] })).toEqual([entry]);
+  });
+});
+
+describe('the wait before another attempt', () => {
+  const policy = { maxAttempts: 10, minBackoffSeconds: 10, maxBackoffSeconds: 60 };
+  it('doubles with each failure up to the cap, give or take a tenth', () => {
+    expect([1, 2, 3, 4, 5].map((failures) => backoffMs(policy, failures, null, 0.5))).toEqual([
+      10_000, 20_000, 40_000, 60_000, 60_000,
+    ]);
+    expect(backoffMs(policy, 1, null, 0)).toBe(9_000);
+    expect(backoffMs(policy, 1, null, 0.999999)).toBe(11_000);
+  });
+  it('is lengthened by the target’s Retry-After up to the cap, never shortened', () => {
+    expect(backoffMs(policy, 1, 30, 0.5)).toBe(30_000);
+    expect(backoffMs(policy, 1, 3600, 0.5)).toBe(60_000);
+    expect(backoffMs(policy, 3, 1, 0.5)).toBe(40_000);
   });
 });

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Instant } from '../../../src/core/instant.ts';
-import { DEFAULT_TIMING, type Timing, type Identity } from '../../../src/core/timing/timing.ts';
+import type { Timing, Identity } from '../../../src/core/timing/timing.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
 import { type LoadPeriod, LoadTooLarge, createLoadCount } from '../../../src/core/time/fire-load.ts';
+import { timingOf } from './support.ts';
 
 const FROM = Date.UTC(2026, 10, 20, 9);
 const MINUTE = 60_000;
@@ -15,8 +16,7 @@ interface Given {
 }
 
 function given(timing: Partial<Timing>, id = 'job', createdAt: Instant = FROM - HOUR): Given {
-  const none = { cron: null, everySeconds: null, at: null, after: null };
-  return { timing: { ...DEFAULT_TIMING, ...none, ...timing }, identity: { id, createdAt } };
+  return { timing: timingOf(timing), identity: { id, createdAt } };
 }
 
 function counted(schedules: readonly Given[], period = PERIOD, maxSteps?: number) {

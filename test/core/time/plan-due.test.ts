@@ -1,37 +1,37 @@
 import { describe, expect, it } from 'vitest';
 import type { Definition } from '../../../src/core/schedules/schedule.ts';
-import { DEFAULT_TIMING, type Timing } from '../../../src/core/timing/timing.ts';
+import type { Timing } from '../../../src/core/timing/timing.ts';
 import { cursorUnder, movesTimes } from '../../../src/core/time/definition-change.ts';
-import { MAX_ON_TIME, type Plan, type PlannedFire, walkDue } from '../../../src/core/time/plan-due.ts';
-import { type FireTimes, dependsOnIdentity, fireTimes } from '../../../src/core/time/fire-times.ts';
+import {
+  MAX_ON_TIME,
+  type Plan,
+  type PlannedFire,
+  type PlanningPeriod,
+  type Walk,
+  walkDue,
+} from '../../../src/core/time/plan-due.ts';
+import { dependsOnIdentity, fireTimes } from '../../../src/core/time/fire-times.ts';
+import { at, timingOf } from './support.ts';
 
-const at = (text: string): number => Date.parse(text);
 const created = at('2026-11-20T08:00:00.500Z');
 const identity = { id: 'nightly', createdAt: created };
-const timing = (given: Partial<Timing>): Timing => ({
-  ...DEFAULT_TIMING,
-  cron: null,
-  everySeconds: null,
-  at: null,
-  after: null,
-  ...given,
-});
 const NOW = at('2026-11-20T12:10:30Z');
 
-/** The whole plan, and how many steps it took. */
-function planned(
-  given: Partial<Timing>,
-  from: string,
-  now = NOW,
-  horizon = -Infinity,
-  plannedThrough: number | null = null,
-): Plan {
-  const whole = timing(given);
-  const period = { now, horizon, plannedThrough };
-  const plan = walkDue(fireTimes(whole, identity), whole, at(from), period).step(() => true);
+/** From an occurrence on, unless told otherwise as of NOW. */
+function walkOf(given: Partial<Timing>, from: number, period: Partial<PlanningPeriod> = {}): Walk {
+  const whole = timingOf(given);
+  const known = { now: NOW, horizon: -Infinity, plannedThrough: null, ...period };
+  return walkDue(fireTimes(whole, identity), whole, from, known);
+}
+
+/** The whole plan. */
+function planned(given: Partial<Timing>, from: string, period: Partial<PlanningPeriod> = {}): Plan {
+  const plan = walkOf(given, at(from), period).step(() => true);
   if (!plan) throw new Error('it did not finish');
   return plan;
 }
+
+const firesOf = (...given: Parameters<typeof planned>): string[] => planned(...given).fires.map(textOf);
 
 /** In short: the moment, how, and what it stands for. */
 function textOf({ scheduledFor, trigger, skipped, coalesced, coalescedFrom }: PlannedFire): string {
@@ -45,10 +45,8 @@ const ASKED = { reason: null, made: false };
 describe('a fire that a caller asked to skip is recorded for itself, and takes no part in the rest:', () => {
   const asked = (given: Partial<Timing>, from: string, ...times: string[]) => {
     const skips = new Map(times.map((time) => [at(`2026-11-20T${time}Z`), ASKED]));
-    const whole = timing({ cron: '* * * * *', ...given });
-    const period = { now: NOW, horizon: -Infinity, plannedThrough: null, skips };
-    const plan = walkDue(fireTimes(whole, identity), whole, at(from), period).step(() => true);
-    return plan && { ...plan, fires: plan.fires.map(textOf) };
+    const plan = planned({ cron: '* * * * *', ...given }, from, { skips });
+    return { ...plan, fires: plan.fires.map(textOf) };
   };
 
   it.each([
@@ -100,15 +98,9 @@ describe('a fire that a caller asked to skip is recorded for itself, and takes n
   });
 
   it('in the part of a long walk to which it belongs', () => {
-    const whole = timing({ cron: '* * * * * *', graceSeconds: 86_400 });
     const first = NOW - (MAX_ON_TIME + 10) * 1000;
     const skips = new Map([first + 1000, NOW].map((moment) => [moment, ASKED]));
-    const walk = walkDue(fireTimes(whole, identity), whole, first, {
-      now: NOW,
-      horizon: 0,
-      plannedThrough: null,
-      skips,
-    });
+    const walk = walkOf({ cron: '* * * * * *', graceSeconds: 86_400 }, first, { skips });
     const parts = [walk.step(() => true), walk.step(() => true)];
     expect(
       parts.map((part) => part?.fires.filter(({ skipped }) => skipped === 'request').map(textOf)),
@@ -117,11 +109,9 @@ describe('a fire that a caller asked to skip is recorded for itself, and takes n
 });
 
 it('a fire that was made while the clock was ahead is passed over without a record', () => {
-  const whole = timing({ cron: '* * * * *', graceSeconds: 200 });
   const skips = new Map([[at('2026-11-20T12:09:00Z'), { reason: null, made: true }]]);
-  const period = { now: NOW, horizon: -Infinity, plannedThrough: null, skips };
-  const walk = walkDue(fireTimes(whole, identity), whole, at('2026-11-20T12:08:00Z'), period);
-  expect(walk.step(() => true)?.fires.map(textOf)).toEqual(['12:08:00 schedule', '12:10:00 schedule']);
+  const fires = firesOf({ cron: '* * * * *', graceSeconds: 200 }, '2026-11-20T12:08:00Z', { skips });
+  expect(fires).toEqual(['12:08:00 schedule', '12:10:00 schedule']);
 });
 
 describe('among the due fires', () => {
@@ -139,65 +129,60 @@ describe('among the due fires', () => {
     }
   });
 
-  it('a fire late by exactly the grace is on time, and by a millisecond more is missed', () => {
-    const now = at('2026-11-20T12:10:00Z');
-    const fires = (lateBy: number) =>
-      planned({ cron: null, at: now - lateBy, graceSeconds: 60 }, new Date(now - lateBy).toISOString(), now)
-        .fires;
-    expect(fires(60_000)[0]).toMatchObject({ trigger: 'schedule', skipped: null });
-    expect(fires(60_001)[0]).toMatchObject({ trigger: 'catchUp', skipped: null });
+  it.each([
+    ['a fire late by exactly the grace is on time', { graceSeconds: 60 }, 60_000, 'schedule'],
+    ['a fire late by a millisecond more than the grace is missed', { graceSeconds: 60 }, 60_001, 'catchUp'],
+    [
+      'a fire late by no more than a second is on time, however little grace there is',
+      { graceSeconds: 0, catchUp: 'skip' },
+      1000,
+      'schedule',
+    ],
+    [
+      'a fire later than a second is missed where there is no grace',
+      { graceSeconds: 0, catchUp: 'skip' },
+      1001,
+      'missed',
+    ],
+  ] satisfies [string, Partial<Timing>, number, string][])('%s', (_, given, lateBy, how) => {
+    const due = NOW - lateBy;
+    const [fire] = planned({ at: due, ...given }, new Date(due).toISOString()).fires;
+    expect(fire?.skipped ?? fire?.trigger).toBe(how);
   });
 
-  it('a fire late by no more than a second is on time, however little grace there is', () => {
-    const now = at('2026-11-20T12:10:01Z');
-    const fires = (lateBy: number) =>
-      planned(
-        { at: now - lateBy, graceSeconds: 0, catchUp: 'skip' },
-        new Date(now - lateBy).toISOString(),
-        now,
-      ).fires;
-    expect(fires(1000)[0]).toMatchObject({ trigger: 'schedule', skipped: null });
-    expect(fires(1001)[0]).toMatchObject({ trigger: 'catchUp', skipped: 'missed' });
-  });
-
-  it('`latest` folds missed fires into the oldest one on time', () => {
-    expect(planned({ cron, graceSeconds: 100 }, '2026-11-20T12:00:00Z').fires.map(textOf)).toEqual([
-      '12:09:00 schedule +9 from 12:00:00',
-      '12:10:00 schedule',
-    ]);
-  });
-
-  it('`latest` fires the newest missed one if none is on time', () => {
-    const plan = planned({ cron: '0 * * * *' }, '2026-11-20T09:00:00Z');
-    expect(plan.fires.map(textOf)).toEqual(['12:00:00 catchUp +3 from 09:00:00']);
-    expect(plan.nextOccurrenceAt).toBe(at('2026-11-20T13:00:00Z'));
-  });
-
-  it('`latest` fires a single missed one for itself', () => {
-    expect(planned({ cron: '0 * * * *' }, '2026-11-20T12:00:00Z').fires.map(textOf)).toEqual([
-      '12:00:00 catchUp',
-    ]);
-  });
-
-  it('`skip` records missed fires once, at the newest, and makes those on time', () => {
-    expect(planned({ cron, catchUp: 'skip' }, '2026-11-20T12:00:00Z').fires.map(textOf)).toEqual([
-      '12:09:00 missed +9 from 12:00:00',
-      '12:10:00 schedule',
-    ]);
-  });
-
-  it('`all` fires each, oldest first', () => {
-    expect(planned({ cron, catchUp: 'all' }, '2026-11-20T12:07:00Z').fires.map(textOf)).toEqual([
-      '12:07:00 catchUp',
-      '12:08:00 catchUp',
-      '12:09:00 catchUp',
-      '12:10:00 schedule',
-    ]);
+  it.each([
+    [
+      '`latest` folds missed fires into the oldest one on time',
+      { cron, graceSeconds: 100 },
+      '12:00',
+      ['12:09:00 schedule +9 from 12:00:00', '12:10:00 schedule'],
+    ],
+    [
+      '`latest` fires the newest missed one if none is on time',
+      { cron: '0 * * * *' },
+      '09:00',
+      ['12:00:00 catchUp +3 from 09:00:00'],
+    ],
+    ['`latest` fires a single missed one for itself', { cron: '0 * * * *' }, '12:00', ['12:00:00 catchUp']],
+    [
+      '`skip` records missed fires once, at the newest, and makes those on time',
+      { cron, catchUp: 'skip' },
+      '12:00',
+      ['12:09:00 missed +9 from 12:00:00', '12:10:00 schedule'],
+    ],
+    [
+      '`all` fires each, oldest first',
+      { cron, catchUp: 'all' },
+      '12:07',
+      ['12:07:00 catchUp', '12:08:00 catchUp', '12:09:00 catchUp', '12:10:00 schedule'],
+    ],
+  ] satisfies [string, Partial<Timing>, string, string[]][])('%s', (_, given, from, fires) => {
+    expect(firesOf(given, `2026-11-20T${from}:00Z`)).toEqual(fires);
   });
 
   it('`all` fires the newest up to its limit, and records the rest once', () => {
     const fires = (catchUpLimit: number) =>
-      planned({ cron, catchUp: 'all', catchUpLimit }, '2026-11-20T12:00:00Z').fires.map(textOf);
+      firesOf({ cron, catchUp: 'all', catchUpLimit }, '2026-11-20T12:00:00Z');
     expect(fires(2)).toEqual([
       '12:07:00 limit +7 from 12:00:00',
       '12:08:00 catchUp',
@@ -215,44 +200,33 @@ describe('among the due fires', () => {
 
   it('a fire older than the horizon leaves no record', () => {
     const horizon = at('2026-11-20T12:05:30Z');
-    expect(planned({ cron }, '2026-11-01T00:00:00Z', NOW, horizon).fires.map(textOf)).toEqual([
-      '12:10:00 schedule +4 from 12:06:00',
-    ]);
-    const past = { at: at('2026-11-01T00:00:00Z') };
-    expect(planned(past, '2026-11-01T00:00:00Z', NOW, horizon)).toMatchObject({
-      fires: [],
-      nextOccurrenceAt: null,
-    });
+    const from = '2026-11-01T00:00:00Z';
+    expect(firesOf({ cron }, from, { horizon })).toEqual(['12:10:00 schedule +4 from 12:06:00']);
+    expect(planned({ at: at(from) }, from, { horizon })).toMatchObject({ fires: [], nextOccurrenceAt: null });
   });
 
   it('no fire is planned again, wherever the cursor stands', () => {
-    const fires = (from: string, plannedThrough: string, horizon?: number) =>
-      planned({ cron, catchUp: 'all' }, from, NOW, horizon, at(plannedThrough)).fires.map(textOf);
+    const fires = (from: string, plannedThrough: string, horizon = -Infinity) => {
+      const period = { horizon, plannedThrough: at(`2026-11-20T${plannedThrough}Z`) };
+      return firesOf({ cron, catchUp: 'all' }, `2026-11-20T${from}Z`, period);
+    };
     const rest = ['12:08:00 catchUp', '12:09:00 catchUp', '12:10:00 schedule'];
-    expect(fires('2026-11-20T12:01:00Z', '2026-11-20T12:07:00Z')).toEqual(rest);
-    expect(fires('2026-11-20T12:07:00Z', '2026-11-20T12:07:00Z')).toEqual(rest);
-    expect(fires('2026-11-20T12:08:00Z', '2026-11-20T12:07:00Z')).toEqual(rest);
-    expect(fires('2026-11-20T12:01:00Z', '2026-11-20T12:07:30Z')).toEqual(rest);
+    for (const from of ['12:01:00', '12:07:00', '12:08:00']) expect(fires(from, '12:07:00')).toEqual(rest);
+    expect(fires('12:01:00', '12:07:30')).toEqual(rest);
     // The later of the two counts: what is too old, and what has been planned.
     const horizon = at('2026-11-20T12:08:30Z');
-    expect(fires('2026-11-20T12:01:00Z', '2026-11-20T12:07:00Z', horizon)).toEqual(rest.slice(1));
-    expect(fires('2026-11-20T12:01:00Z', '2026-11-20T12:09:00Z', horizon)).toEqual(rest.slice(2));
+    expect(fires('12:01:00', '12:07:00', horizon)).toEqual(rest.slice(1));
+    expect(fires('12:01:00', '12:09:00', horizon)).toEqual(rest.slice(2));
   });
 
   it('a plan in which everything has been planned before says where it goes on', () => {
     const plannedThrough = at('2026-11-20T12:10:00Z');
-    const again = planned({ cron }, '2026-11-20T12:05:00Z', NOW, undefined, plannedThrough);
-    expect(again).toEqual({
-      fires: [],
-      nextOccurrenceAt: at('2026-11-20T12:11:00Z'),
-      nextFireAt: at('2026-11-20T12:11:00Z'),
-      isPartial: false,
+    const [fires, next] = [[], at('2026-11-20T12:11:00Z')];
+    expect(planned({ cron }, '2026-11-20T12:05:00Z', { plannedThrough })).toEqual({
+      ...{ fires, nextOccurrenceAt: next, nextFireAt: next, isPartial: false },
     });
-    const once = at('2026-11-20T12:10:00Z');
-    expect(planned({ at: once }, '2026-11-20T12:10:00Z', NOW, undefined, once)).toMatchObject({
-      fires: [],
-      nextOccurrenceAt: null,
-    });
+    const once = planned({ at: plannedThrough }, '2026-11-20T12:10:00Z', { plannedThrough });
+    expect(once).toMatchObject({ fires, nextOccurrenceAt: null });
   });
 
   it('each stands in one record, whatever the policy, the limit and the grace', () => {
@@ -261,15 +235,9 @@ describe('among the due fires', () => {
         for (const graceSeconds of [0, 45, 60, 3600]) {
           const { fires } = planned({ cron, catchUp, catchUpLimit, graceSeconds }, '2026-11-20T11:33:00Z');
           const stoodFor = fires.reduce((sum, fire) => sum + 1 + fire.coalesced, 0);
-          expect({ catchUp, catchUpLimit, graceSeconds, stoodFor }).toEqual({
-            catchUp,
-            catchUpLimit,
-            graceSeconds,
-            stoodFor: 38,
-          });
-          expect(fires.map((fire) => fire.scheduledFor)).toEqual(
-            [...fires.map((fire) => fire.scheduledFor)].sort(),
-          );
+          expect(stoodFor, `${catchUp} ${catchUpLimit} ${graceSeconds}`).toBe(38);
+          const moments = fires.map((fire) => fire.scheduledFor);
+          expect(moments).toEqual(moments.toSorted());
         }
       }
     }
@@ -277,14 +245,10 @@ describe('among the due fires', () => {
 });
 
 describe('a walk', () => {
-  const everySecond = timing({ cron: '* * * * * *' });
+  const everySecond = { cron: '* * * * * *' };
 
   it('has the same result in steps as in one go', () => {
-    const walk = walkDue(fireTimes(everySecond, identity), everySecond, NOW - 86_400_000, {
-      now: NOW,
-      horizon: -Infinity,
-      plannedThrough: null,
-    });
+    const walk = walkOf(everySecond, NOW - 86_400_000);
     let done: Plan | null = null;
     let rounds = 0;
     while (!done) {
@@ -293,15 +257,13 @@ describe('a walk', () => {
       done = walk.step(() => (steps += 1) <= 1000);
     }
     expect(rounds).toBeGreaterThan(80);
-    expect(done).toEqual(planned({ cron: '* * * * * *' }, new Date(NOW - 86_400_000).toISOString()));
+    expect(done).toEqual(planned(everySecond, new Date(NOW - 86_400_000).toISOString()));
     expect(done.fires[0]?.coalesced).toBe(86_400 - 60);
   });
 
   it('gives out more than a commit may write in parts, as of one moment', () => {
-    const generous = timing({ cron: '* * * * * *', graceSeconds: 3 * 3600 });
     const from = NOW - 4 * 3_600_000;
-    const period = { now: NOW, horizon: -Infinity, plannedThrough: null };
-    const walk = walkDue(fireTimes(generous, identity), generous, from, period);
+    const walk = walkOf({ ...everySecond, graceSeconds: 3 * 3600 }, from);
     const parts: Plan[] = [];
     do {
       const plan = walk.step(() => true);
@@ -325,22 +287,19 @@ describe('a walk', () => {
   });
 
   it('refuses a calendar that does not go forward', () => {
-    const stuck: FireTimes = {
-      next: (after) => after,
-      nextOnAnyDay: (after) => after,
-      excludedBy: () => null,
-      dueAt: (one) => one,
-      noteOf: () => null,
-      moveOf: () => null,
-    };
-    const walk = walkDue(stuck, everySecond, NOW, { now: NOW, horizon: -Infinity, plannedThrough: null });
+    const stuck = { ...fireTimes(timingOf(everySecond), identity), next: (after: number) => after };
+    const walk = walkDue(stuck, timingOf(everySecond), NOW, {
+      now: NOW,
+      horizon: -Infinity,
+      plannedThrough: null,
+    });
     expect(() => walk.step(() => true)).toThrow('not after it');
   });
 });
 
 describe('an interval', () => {
   const next = (given: Partial<Timing>, after: string) => {
-    const found = fireTimes(timing(given), identity).next(at(after));
+    const found = fireTimes(timingOf(given), identity).next(at(after));
     return found === null ? null : new Date(found).toISOString();
   };
 
@@ -373,7 +332,7 @@ describe('an interval', () => {
 });
 
 describe('jitter', () => {
-  const minutely = timing({ cron: '* * * * *', jitterSeconds: 600 });
+  const minutely = timingOf({ cron: '* * * * *', jitterSeconds: 600 });
   const times = fireTimes(minutely, identity);
   const occurrences = Array.from({ length: 500 }, (_, index) => at('2026-11-20T00:00:00Z') + index * 60_000);
 
@@ -387,7 +346,7 @@ describe('jitter', () => {
 
   it('is at most jitterSeconds, reached and included, and differs between schedules', () => {
     const daily = (id: string) =>
-      fireTimes(timing({ cron: '0 0 * * *', jitterSeconds: 1 }), { id, createdAt: 0 });
+      fireTimes(timingOf({ cron: '0 0 * * *', jitterSeconds: 1 }), { id, createdAt: 0 });
     const delays = Array.from(
       { length: 3000 },
       (_, index) => daily(`s${index}`).dueAt(occurrences[0] ?? 0) - (occurrences[0] ?? 0),
@@ -399,62 +358,47 @@ describe('jitter', () => {
 
   it('is part of the due time: a delayed fire is on time', () => {
     const now = times.dueAt(at('2026-11-20T12:09:00Z')) + 1;
-    const plan = walkDue(times, { ...minutely, graceSeconds: 0 }, at('2026-11-20T12:09:00Z'), {
-      now: now - 1,
-      horizon: 0,
-      plannedThrough: null,
-    }).step(() => true);
-    expect(plan?.fires.map(textOf)).toEqual(['12:09:00 schedule']);
-    expect(plan?.fires[0]?.dueAt).toBe(now - 1);
-    expect(plan?.nextFireAt).toBe(times.dueAt(at('2026-11-20T12:10:00Z')));
+    const plan = planned({ ...minutely, graceSeconds: 0 }, '2026-11-20T12:09:00Z', { now: now - 1 });
+    expect(plan.fires.map(textOf)).toEqual(['12:09:00 schedule']);
+    expect(plan.fires[0]?.dueAt).toBe(now - 1);
+    expect(plan.nextFireAt).toBe(times.dueAt(at('2026-11-20T12:10:00Z')));
   });
 });
 
 describe('an edit', () => {
   const definition = (given: Partial<Definition>) =>
-    ({ ...timing({ cron: '0 * * * *' }), enabled: true, ...given }) as Definition;
+    ({ ...timingOf({ cron: '0 * * * *' }), enabled: true, ...given }) as Definition;
 
   it('moves fire times with the fields that decide them, and with no others', () => {
     const before = definition({});
-    for (const given of [
-      { cron: '1 * * * *' },
-      { timezone: 'UTC' },
-      { startAt: 1 },
-      { endAt: 1 },
-      { jitterSeconds: 1 },
-    ]) {
+    const [startAt, endAt, jitterSeconds, timezone] = [1, 1, 1, 'UTC'];
+    for (const given of [{ cron: '1 * * * *' }, { timezone }, { startAt }, { endAt }, { jitterSeconds }])
       expect(movesTimes(before, definition(given))).toBe(true);
-    }
+    const [catchUp, overlap] = ['all', 'skip'] as const;
     for (const given of [
-      { catchUp: 'all' },
-      { graceSeconds: 1 },
-      { catchUpLimit: 1 },
-      { overlap: 'skip' },
-      { enabled: false },
-      { labels: { a: 'b' } },
-    ] as const) {
-      expect(movesTimes(before, definition(given))).toBe(false);
-    }
+      { catchUp, graceSeconds: 1, catchUpLimit: 1 },
+      { overlap, enabled: false },
+    ])
+      expect(movesTimes(before, definition({ ...given, labels: { a: 'b' } }))).toBe(false);
   });
 
   it('to a new moment fires it if that has just passed, and never twice', () => {
-    const past = definition({ cron: null, at: NOW - 60_000 });
-    expect(cursorUnder(past, null, identity, NOW).nextFireAt).toBe(NOW - 60_000);
-    expect(
-      cursorUnder(past, { definition: past, nextOccurrenceAt: null }, identity, NOW).nextFireAt,
-    ).toBeNull();
-    expect(
-      cursorUnder(definition({ cron: null, at: NOW - 60_001 }), null, identity, NOW).nextFireAt,
-    ).toBeNull();
+    const past = (ms: number) => definition({ cron: null, at: NOW - ms });
+    const fireAt = (of: Definition, before: Parameters<typeof cursorUnder>[1]) =>
+      cursorUnder(of, before, identity, NOW).nextFireAt;
+    expect(fireAt(past(60_000), null)).toBe(NOW - 60_000);
+    expect(fireAt(past(60_000), { definition: past(60_000), nextOccurrenceAt: null })).toBeNull();
+    expect(fireAt(past(60_001), null)).toBeNull();
   });
 
   it('that pauses leaves no fire, and keeps the place', () => {
     const next = at('2026-11-20T13:00:00Z');
     const paused = definition({ enabled: false });
-    expect(cursorUnder(paused, null, identity, NOW)).toEqual({ nextOccurrenceAt: next, nextFireAt: null });
-    expect(
-      cursorUnder(paused, { definition: definition({}), nextOccurrenceAt: next }, identity, NOW),
-    ).toEqual({ nextOccurrenceAt: next, nextFireAt: null });
+    for (const before of [null, { definition: definition({}), nextOccurrenceAt: next }])
+      expect(cursorUnder(paused, before, identity, NOW)).toEqual({
+        nextOccurrenceAt: next,
+        nextFireAt: null,
+      });
   });
 
   it('that pauses and one that enables leave a fire that jitter delays beyond both where it was', () => {
@@ -486,13 +430,10 @@ describe('an edit', () => {
 });
 
 it('two schedules of one timing fire together, unless hashing, jitter or their creation distinguishes them', () => {
-  const depends = (given: Partial<Timing>) => dependsOnIdentity(timing(given));
-  expect(depends({ cron: '0 0 * * *' })).toBe(false);
-  expect(depends({ cron: '@daily' })).toBe(false);
-  expect(depends({ everySeconds: 60, startAt: 0 })).toBe(false);
-  expect(depends({ at: 0 })).toBe(false);
-  expect(depends({ cron: 'H 0 * * *' })).toBe(true);
-  expect(depends({ cron: '? 0 * * *' })).toBe(true);
-  expect(depends({ everySeconds: 60 })).toBe(true);
-  expect(depends({ cron: '0 0 * * *', jitterSeconds: 1 })).toBe(true);
+  const depends = (given: Partial<Timing>) => dependsOnIdentity(timingOf(given));
+  const daily = '0 0 * * *';
+  for (const given of [{ cron: daily }, { cron: '@daily' }, { everySeconds: 60, startAt: 0 }, { at: 0 }])
+    expect(depends(given)).toBe(false);
+  expect([{ cron: 'H 0 * * *' }, { cron: '? 0 * * *' }, { everySeconds: 60 }].every(depends)).toBe(true);
+  expect(depends({ cron: daily, jitterSeconds: 1 })).toBe(true);
 });

@@ -1,6 +1,12 @@
 import { cronTimes } from '../../../src/core/cron/cron.ts';
+import { DEFAULT_TIMING, type Timing } from '../../../src/core/timing/timing.ts';
 
 export const at = (text: string): number => Date.parse(text);
+
+/** With the defaults of a schedule. */
+export function timingOf(given: Partial<Timing>): Timing {
+  return { ...DEFAULT_TIMING, cron: null, everySeconds: null, at: null, after: null, ...given };
+}
 
 /** The next fires strictly after an instant, as ISO texts; fewer where it ends. */
 export function firesAfter(

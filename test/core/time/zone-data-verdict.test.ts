@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Timing, DEFAULT_TIMING } from '../../../src/core/timing/timing.ts';
+import type { Timing } from '../../../src/core/timing/timing.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
 import {
   type CursorState,
@@ -7,6 +7,7 @@ import {
   cursorByZoneData,
   judgeZoneData,
 } from '../../../src/core/time/cursors.ts';
+import { timingOf } from './support.ts';
 
 const NOW = Date.parse('2026-06-10T12:00:00Z');
 
@@ -17,60 +18,30 @@ describe('whether the cursors must be checked', () => {
     alive: seconds === null,
     lastAliveAt: seconds === null ? NOW + 10_000 : ago(seconds),
   });
-  const recorded = (version: string) => ({ version, lookedThroughAt: ago(600) });
 
-  it.each<[string, Omit<ZoneDataSeen, 'now'>, string]>([
-    ['never recorded', { recorded: null, others: [] }, 'look'],
-    ['recorded with these', { recorded: recorded('2026a'), others: [] }, 'settled'],
-    ['recorded with older ones', { recorded: recorded('2025c'), others: [] }, 'look'],
-    ['recorded with newer ones', { recorded: recorded('2026b'), others: [] }, 'look'],
-    ['newer ones live', { recorded: recorded('2025c'), others: [other('2026b', null)] }, 'wait for ever'],
-    [
-      'newer ones live and are recorded',
-      { recorded: recorded('2026b'), others: [other('2026b', null)] },
-      'wait for ever',
-    ],
-    [
-      'newer and older ones live',
-      { recorded: null, others: [other('2025c', null), other('2026b', null)] },
-      'wait for ever',
-    ],
-    ['older ones live', { recorded: recorded('2026a'), others: [other('2025c', null)] }, 'look'],
-    ['older ones went before', { recorded: recorded('2026a'), others: [other('2025c', 605)] }, 'settled'],
-    [
-      'older ones went too short before',
-      { recorded: recorded('2026a'), others: [other('2025c', 604)] },
-      'look',
-    ],
-    ['older ones went since', { recorded: recorded('2026a'), others: [other('2025c', 1)] }, 'look'],
-    [
-      'newer ones went a minute ago',
-      { recorded: recorded('2026b'), others: [other('2026b', 60)] },
-      'wait 240',
-    ],
-    [
-      'newer ones went five minutes ago',
-      { recorded: recorded('2026b'), others: [other('2026b', 300)] },
-      'look',
-    ],
-    [
-      'newer ones were there, unrecorded',
-      { recorded: recorded('2026a'), others: [other('2026b', 60)] },
-      'wait 240',
-    ],
-    [
-      'the clock of the database went back',
-      { recorded: recorded('2026b'), others: [other('2026b', -86_400)] },
-      'wait 300',
-    ],
-    ['a version after z lives', { recorded: null, others: [other('2026za', null)] }, 'wait for ever'],
-    ['what is no version lives', { recorded: recorded('2026a'), others: [other('unknown', null)] }, 'look'],
-  ])('%s', (_, seen, expected) => {
-    const verdict = judgeZoneData('2026a', { now: NOW, ...seen });
-    const text =
-      verdict.kind !== 'wait'
-        ? verdict.kind
-        : `wait ${verdict.ms === Infinity ? 'for ever' : verdict.ms / 1000}`;
+  it.each<[string, recorded: string | null, ZoneDataSeen['others'], string]>([
+    ['never recorded', null, [], 'look'],
+    ['recorded with these', '2026a', [], 'settled'],
+    ['recorded with older ones', '2025c', [], 'look'],
+    ['recorded with newer ones', '2026b', [], 'look'],
+    ['newer ones live', '2025c', [other('2026b', null)], 'wait for ever'],
+    ['newer ones live and are recorded', '2026b', [other('2026b', null)], 'wait for ever'],
+    ['newer and older ones live', null, [other('2025c', null), other('2026b', null)], 'wait for ever'],
+    ['older ones live', '2026a', [other('2025c', null)], 'look'],
+    ['older ones went before', '2026a', [other('2025c', 605)], 'settled'],
+    ['older ones went too short before', '2026a', [other('2025c', 604)], 'look'],
+    ['older ones went since', '2026a', [other('2025c', 1)], 'look'],
+    ['newer ones went a minute ago', '2026b', [other('2026b', 60)], 'wait 240'],
+    ['newer ones went five minutes ago', '2026b', [other('2026b', 300)], 'look'],
+    ['newer ones were there, unrecorded', '2026a', [other('2026b', 60)], 'wait 240'],
+    ['the clock of the database went back', '2026b', [other('2026b', -86_400)], 'wait 300'],
+    ['a version after z lives', null, [other('2026za', null)], 'wait for ever'],
+    ['what is no version lives', '2026a', [other('unknown', null)], 'look'],
+  ])('%s', (_, version, others, expected) => {
+    const recorded = version === null ? null : { version, lookedThroughAt: ago(600) };
+    const verdict = judgeZoneData('2026a', { now: NOW, recorded, others });
+    const ms = verdict.kind === 'wait' ? verdict.ms : 0;
+    const text = ms === 0 ? verdict.kind : `wait ${ms === Infinity ? 'for ever' : ms / 1000}`;
     expect(text).toBe(expected);
   });
 
@@ -89,19 +60,9 @@ describe('where planning stands by other zone data', () => {
     state: Partial<CursorState> & Pick<CursorState, 'nextOccurrenceAt'>,
     { now = NOW, ...timing }: Partial<Timing> & { now?: number } = {},
   ) => {
-    const times = fireTimes(
-      // The clocks of Nairobi stand still at three hours from UTC.
-      {
-        ...DEFAULT_TIMING,
-        cron,
-        everySeconds: null,
-        at: null,
-        after: null,
-        timezone: 'Africa/Nairobi',
-        ...timing,
-      },
-      { id: 'some', createdAt: 0 },
-    );
+    // The clocks of Nairobi stand still at three hours from UTC.
+    const whole = timingOf({ cron, timezone: 'Africa/Nairobi', ...timing });
+    const times = fireTimes(whole, { id: 'some', createdAt: 0 });
     const cursor = cursorByZoneData(times, { lastFireAt: null, updatedAt: 0, ...state }, now);
     return cursor === null ? null : new Date(cursor).toISOString().slice(0, 16).replace('2026-06-', '');
   };
