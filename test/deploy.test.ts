@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { parse } from 'yaml';
-import { isAllowedHost, parseAllowedHosts } from '../src/config/allowed-hosts.ts';
+import { isAllowedHost, parseAllowedHosts } from '../src/config/address-ranges.ts';
 import { listenOnLoopback } from './support/loopback.ts';
 import { ATTACK } from './support/runner/attack.ts';
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import postgres from 'postgres';
-import { type Account, chooseAccount, giveTo, spawnAs } from '../../src/local-postgres/account.ts';
+import { type Account, chooseAccount, giveTo, spawnAs } from '../../src/local-postgres/binaries.ts';
 import { freePort } from '../../test/support/loopback.ts';
 
 interface PgBouncer {

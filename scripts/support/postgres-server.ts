@@ -4,8 +4,14 @@ import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { systemClock } from '../../src/runtime/clock.ts';
-import { type Account, giveTo, spawnAs } from '../../src/local-postgres/account.ts';
-import { type Binaries, provideBinaries, provideBinariesOf } from '../../src/local-postgres/binaries.ts';
+import {
+  type Account,
+  type Binaries,
+  giveTo,
+  provideBinaries,
+  provideBinariesOf,
+  spawnAs,
+} from '../../src/local-postgres/binaries.ts';
 import { SUPERUSER, choosePort, serverEnvironment } from '../../src/local-postgres/cluster.ts';
 import type { Home } from '../../src/local-postgres/home.ts';
 import { startServer, stopServer } from '../../src/local-postgres/postgres-server.ts';

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import type { z } from 'zod';
 import type { ApiToken } from '../core/access/token.ts';
-import { type TokenSources, readApiTokens } from './api-tokens.ts';
+import { type TokenSources, readApiTokens } from './start-files.ts';
 import { tracesFaults, tracesOf } from './otel-variables.ts';
 import { NOT_SUPPORTED_YET, OF_CALLERS, VARIABLES } from './variables.ts';
 

@@ -1,4 +1,5 @@
 import { type ParameterFault, takeForeign } from './database-parameters.ts';
+import { percentDecoded } from './variable-kinds.ts';
 
 /** Where a server is: a name or address, or the folder of a unix socket. */
 export interface Host {
@@ -78,12 +79,11 @@ function decoded(encoded: Record<keyof Parts, string>): { parts: Parts; faults: 
   const parts: Parts = { user: undefined, password: undefined, database: undefined };
   const faults: ParameterFault[] = [];
   for (const part of ['user', 'password', 'database'] as const) {
-    try {
-      if (encoded[part] !== '') parts[part] = decodeURIComponent(encoded[part]);
-    } catch {
-      const message = 'has a % that begins no encoded character: write it as %25';
-      faults.push({ parameter: part, message });
-    }
+    if (encoded[part] === '') continue;
+    const read = percentDecoded(encoded[part]);
+    if (read !== null) parts[part] = read;
+    else
+      faults.push({ parameter: part, message: 'has a % that begins no encoded character: write it as %25' });
   }
   return { parts, faults };
 }
@@ -105,11 +105,8 @@ function parseHost(text: string, standardPort: string): Host | null {
   const match = /^(?:\[([\da-f:.]+(?:%[\w.]+)?)\]|([^:[\]]+))(?::(\d{1,5}))?$/i.exec(text);
   const port = Number(match?.[3] ?? standardPort);
   if (!match || !Number.isInteger(port) || port < 1 || port > 65_535) return null;
-  try {
-    return { name: match[1] ?? decodeURIComponent(match[2] ?? ''), port };
-  } catch {
-    return null;
-  }
+  const name = match[1] ?? percentDecoded(match[2] ?? '');
+  return name === null ? null : { name, port };
 }
 
 const MODES = ['disable', 'prefer', 'require', 'verify-ca', 'verify-full'] as const;

@@ -1,5 +1,5 @@
 import { type AddressRange, addressBytes, isInRange, parseAddressRanges } from './address-ranges.ts';
-import type { EntryFault } from './variable-kinds.ts';
+import { type EntryFault, percentDecoded } from './variable-kinds.ts';
 
 /** The proxy through which targets are called. */
 export interface EgressProxy {
@@ -15,24 +15,16 @@ const HTTP_PORT = 80;
 
 /** Reads `http://[user:password@]host[:port]`. Null: the text is no such URL. */
 export function parseEgressProxy(text: string): EgressProxy | null {
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = URL.parse(text);
   if (url?.protocol !== 'http:' || url.pathname !== '/' || url.search !== '' || url.hash !== '') return null;
   const { username, password } = url;
-  const credentials = `${decoded(username)}:${decoded(password)}`;
+  const credentials = `${percentDecoded(username) ?? username}:${percentDecoded(password) ?? password}`;
   return {
     host: url.hostname.replace(/^\[|\]$/g, ''),
     port: Number(url.port) || HTTP_PORT,
     bypass: NO_BYPASS,
     authorization: username === '' ? null : `Basic ${Buffer.from(credentials).toString('base64')}`,
   };
-}
-
-function decoded(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
 }
 
 /** What is called directly, although there is an egress proxy. */

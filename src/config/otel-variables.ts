@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type EntryFault, boundedNumber, list, plainText } from './variable-kinds.ts';
+import { type EntryFault, boundedNumber, list, percentDecoded, plainText } from './variable-kinds.ts';
 
 /** The standard variables of OpenTelemetry that firelock follows, by their standard names. */
 
@@ -17,20 +17,12 @@ function readPairs(given: string): [read: Record<string, string>, faults: EntryF
   const faults: EntryFault[] = [];
   for (const entry of given.split(',').filter((part) => part.trim() !== '')) {
     const [, name = '', value = ''] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(entry) ?? [];
-    const decoded = name === '' ? undefined : decode(value);
-    if (decoded !== undefined) read[name] = decoded;
+    const decoded = name === '' ? null : percentDecoded(value);
+    if (decoded !== null) read[name] = decoded;
     // The entry may be a secret, so the message only gives its position.
     else faults.push({ entry: String(given.indexOf(entry)), message: 'is no name=value' });
   }
   return [read, faults];
-}
-
-function decode(value: string): string | undefined {
-  try {
-    return decodeURIComponent(value);
-  } catch {
-    return undefined;
-  }
 }
 
 export const OTEL_VARIABLES = {

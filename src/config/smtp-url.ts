@@ -1,3 +1,5 @@
+import { percentDecoded } from './variable-kinds.ts';
+
 /** The server that takes firelock's mail. */
 export interface SmtpServer {
   readonly host: string;
@@ -31,7 +33,7 @@ export function parseSmtpUrl(text: string): { server: SmtpServer } | { fault: st
     values.some((given) => given.length > 1 || given.some((value) => value !== 'true' && value !== 'false'))
   )
     return { fault: `has a parameter that is not true or false, once; known: ${PARAMETERS.join(', ')}` };
-  const [user, pass] = [decoded(url.username), decoded(url.password)];
+  const [user, pass] = [percentDecoded(url.username), percentDecoded(url.password)];
   if (user === null || pass === null || (user === '') !== (pass === ''))
     return { fault: 'needs a user and a password, or neither, both percent-encoded' };
   const secure = url.protocol === 'smtps:';
@@ -51,14 +53,6 @@ export function parseSmtpUrl(text: string): { server: SmtpServer } | { fault: st
 
 /** By the names that nodemailer gives them. */
 const PARAMETERS = ['requireTLS', 'tls.rejectUnauthorized'];
-
-function decoded(text: string): string | null {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return null;
-  }
-}
 
 /** Of a mail's `From`: an address, or a name and an address in angle brackets. */
 export function isMailFrom(text: string): boolean {

@@ -2,11 +2,16 @@ import { z } from 'zod';
 import { NO_SHARES, parseScopeShares, SHARES_RULE } from '../core/access/scope.ts';
 import { parseFileVariables } from '../core/secrets/file-variables.ts';
 import { type SecretKey, parseSecretKeys } from '../core/secrets/key-ring.ts';
-import { type AddressRange, DENIED_PRESETS, parseAddressRanges } from './address-ranges.ts';
-import { type AllowedHosts, parseAllowedHosts } from './allowed-hosts.ts';
+import {
+  type AddressRange,
+  DENIED_PRESETS,
+  parseAddressRanges,
+  type AllowedHosts,
+  parseAllowedHosts,
+} from './address-ranges.ts';
 import { readDatabaseUrl, tlsFiles } from './database-url.ts';
 import { parseEgressProxy, BYPASS_HINT, NO_BYPASS, parseEgressBypass } from './egress-proxy.ts';
-import { isDirectory, unreadable } from './file-faults.ts';
+import { isDirectory, unreadable } from './start-files.ts';
 import {
   type EntryFault,
   type Variable,
@@ -17,7 +22,8 @@ import {
   plainText,
 } from './variable-kinds.ts';
 import { OTEL_VARIABLES } from './otel-variables.ts';
-import { NOTIFICATION_VARIABLES } from './notification-variables.ts';
+import { parseMailDomains } from '../core/alerts/texts/mail.ts';
+import { isMailFrom, parseSmtpUrl } from './smtp-url.ts';
 
 const databaseUrl: Variable<string | undefined> = {
   hint:
@@ -170,7 +176,33 @@ export const VARIABLES = {
   FIRELOCK_OBSERVE: flag(
     '1: plan nothing, send nothing and write nothing, and answer reads (docs/restoring.md)',
   ),
-  ...NOTIFICATION_VARIABLES,
+  FIRELOCK_SMTP_URL: parsed(
+    'smtp://[user:password@]host[:port], or smtps:// for TLS from the first byte on, of a server that takes mail of notifiers, ' +
+      'with ?requireTLS= and ?tls.rejectUnauthorized= true or false (default none)',
+    (text) => {
+      const read = parseSmtpUrl(text);
+      return 'server' in read ? read.server : read;
+    },
+  ),
+  FIRELOCK_MAIL_FROM: {
+    hint: 'an address such as cron@example.com, or "firelock <cron@example.com>": whom mail is from (default none)',
+    schema: z.string().max(320).refine(isMailFrom).optional(),
+  },
+  FIRELOCK_MAIL_TO_DOMAINS: list(
+    'domains such as example.com, or .example.com for all below it, separated by commas (default: any)',
+    parseMailDomains,
+    [],
+  ),
+  FIRELOCK_PUBLIC_URL: parsed(
+    'http(s)://host[:port][/path] under which people reach the dashboard, base path included: messages of notifiers link to it ' +
+      '(default none: they have no links)',
+    (text) => {
+      const url = text.length > 2_000 ? null : URL.parse(text);
+      const isPlain =
+        url !== null && /^https?:$/.test(url.protocol) && url.search + url.hash + url.username === '';
+      return isPlain ? url.href.replace(/\/$/, '') : null;
+    },
+  ),
   ...OTEL_VARIABLES,
 } satisfies Record<string, Variable<unknown>>;
 

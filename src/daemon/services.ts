@@ -120,7 +120,7 @@ export function createTracing({ config, lease, ...common }: Common, stopLimitMs:
     name: 'traces',
     start: async () => {
       if (traces === undefined) return;
-      const { createTraces } = await import('../observability/traces/traces.ts');
+      const { createTraces } = await import('../observability/traces.ts');
       const instanceId = () => lease.instanceId;
       service = createTraces({
         ...common,

@@ -13,7 +13,7 @@ import type { ScopeShares } from '../core/access/scope.ts';
 import { laneInScope } from '../core/runs/run-lane.ts';
 import type { KeyRing } from '../core/secrets/key-ring.ts';
 import type { ConfirmedCommits } from '../runtime/confirmed-commits.ts';
-import type { DatabaseClock } from '../runtime/database-clock.ts';
+import type { DatabaseClock } from '../runtime/clock.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import { createOwnShortage } from '../runtime/own-shortage.ts';
 import type { InstallationWatch } from '../runtime/installation-watch.ts';
@@ -39,10 +39,16 @@ import { createHandoffDefinitions } from './handoff/handoff-definitions.ts';
 import { createReadAhead } from './handoff/read-ahead.ts';
 import { createCalendarReader } from './plan-inputs.ts';
 import { Planner } from './plan.ts';
-import { PlanTurns } from './plan-turns.ts';
+import {
+  type FiredRound,
+  type FireLockDeps,
+  createTick,
+  FIRE_LOCK_BATCH,
+  PlanTurns,
+  takeFireLocks,
+} from './tick.ts';
 import { type RecordIntentDeps, recordIntents } from './record-intent.ts';
 import { type Settler, createSettler } from './settle.ts';
-import { FIRE_LOCK_BATCH, type FireLockDeps, type FiredRound, createTick, takeFireLocks } from './tick.ts';
 
 interface PipelineDeps extends LoopDeps {
   databaseClock: DatabaseClock;

@@ -23,9 +23,19 @@ import { emitJudged, judgeOverlapsNowOrSoon, workOf } from '../store/runs/overla
 import { lockFreeSchedules } from '../store/schedules/search/find-schedules.ts';
 import { setAsideIfLocked } from '../store/schedules/fire-locks.ts';
 import { deletePlannedSkips } from '../store/schedules/skips.ts';
-import { firesWithRoom, giveUpRoom, type RoomDeps, sendClaimed } from './claim-as-recorded.ts';
+import {
+  type Fire,
+  type RoomDeps,
+  advanceOf,
+  emitRecorded,
+  firesWithRoom,
+  giveUpRoom,
+  intentIn,
+  sendClaimed,
+  uidOf,
+  wakeForRecorded,
+} from './recorded-fires.ts';
 import type { Planned, PlannedSchedule, UnplannableSchedule } from './plan.ts';
-import { advanceOf, emitRecorded, type Fire, intentIn, uidOf, wakeForRecorded } from './recorded-fires.ts';
 
 export interface RecordIntentDeps extends RoomDeps {
   database: Database;

@@ -1,5 +1,5 @@
 import type { MissedFires } from '../core/events.ts';
-import { SKIP_REASONS, lastFireOf } from '../core/time/plan-due.ts';
+import { lastFireOf, SKIP_REASONS } from '../core/time/plan-due.ts';
 import type { ConfirmedCommits } from '../runtime/confirmed-commits.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
@@ -8,20 +8,22 @@ import { queueOfLane } from '../core/runs/run-lane.ts';
 import { type Advance, type Intent, type Recorded, intentOf } from '../store/runs/intents/intent.ts';
 import type { LockedSchedule } from '../store/schedules/locked-schedule.ts';
 import type { PlannedSchedule } from './plan.ts';
+import { newlyClaimedRun } from '../store/runs/claims/claimed-run.ts';
+import type { Dispatcher } from './dispatch/dispatch.ts';
 
 export interface Fire {
   schedule: LockedSchedule;
   intent: Intent;
 }
 
-export function firesOf(planned: readonly PlannedSchedule[]): Fire[] {
+function firesOf(planned: readonly PlannedSchedule[]): Fire[] {
   return planned.flatMap(({ schedule, plan }) =>
     plan.fires.map((fire) => ({ schedule, intent: { ...intentOf(schedule.uid, fire), claimed: false } })),
   );
 }
 
 /** Nothing is to be claimed or sent. */
-export function isObservedFire({ schedule, intent }: Fire): boolean {
+function isObservedFire({ schedule, intent }: Fire): boolean {
   return isObservedAt(schedule.observe, intent.scheduledFor);
 }
 
@@ -103,4 +105,48 @@ export function wakeForRecorded(wake: Wake, inserted: readonly Fire[], { waits, 
     toPull: toPull.length > 0,
     toAdmit: pending.length < started.length,
   });
+}
+
+export interface RoomDeps {
+  dispatcher: Pick<Dispatcher, 'reserve' | 'unreserve' | 'accept'>;
+}
+
+/** Runs are recorded with the claims that this instance has slots for, and only those claims are sent. */
+export function firesWithRoom({ dispatcher }: RoomDeps, planned: readonly PlannedSchedule[]): Fire[] {
+  const fires = firesOf(planned);
+  for (const fire of fires)
+    fire.intent.claimed = mayBeClaimed(fire) && dispatcher.reserve(fire.schedule.lane);
+  return fires;
+}
+
+/** Not where it is skipped or observed, nor where it has to wait for a place of its limit. */
+function mayBeClaimed(fire: Fire): boolean {
+  return fire.intent.skipped === null && fire.schedule.limitId === null && !isObservedFire(fire);
+}
+
+export function giveUpRoom({ dispatcher }: RoomDeps, fires: readonly Fire[]): void {
+  dispatcher.unreserve(fires.filter(isClaimed).map(({ schedule }) => schedule.lane));
+}
+
+function isClaimed({ intent }: Fire): boolean {
+  return intent.claimed;
+}
+
+/** Sends the runs that were recorded with a claim; the others have none. */
+export function sendClaimed(
+  { dispatcher }: RoomDeps,
+  fires: readonly Fire[],
+  instanceId: string,
+  recorded: Recorded,
+): void {
+  const hasClaim = ({ intent: { id, claimed } }: Fire) =>
+    claimed && recorded.inserted(id) && !recorded.waits(id) && !recorded.expired(id);
+  const others = fires.filter((fire) => !hasClaim(fire));
+  giveUpRoom({ dispatcher }, others);
+  for (const { intent } of others) intent.claimed = false;
+  dispatcher.accept(
+    fires
+      .filter(isClaimed)
+      .map(({ schedule, intent }) => newlyClaimedRun(schedule, intent, instanceId, recorded.claimedAt)),
+  );
 }

@@ -6,15 +6,14 @@
  *   finds the same rows due.
  */
 import type { Instant } from '../core/instant.ts';
-import type { Clock } from '../runtime/clock.ts';
-import type { DatabaseClock } from '../runtime/database-clock.ts';
+import type { Clock, DatabaseClock } from '../runtime/clock.ts';
 import type { EventBus } from '../runtime/event-bus.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
 import type { Database, LoopDeps } from '../postgres/database.ts';
 import { type DueSchedules, lockDueSchedules } from '../store/schedules/fire-locks.ts';
-import type { PlanTurns } from './plan-turns.ts';
 import { skipsOf } from '../store/schedules/skips.ts';
+import { type ScopeShares, REST, shareOf } from '../core/access/scope.ts';
 
 /** What one round has done. */
 export interface FiredRound {
@@ -95,4 +94,47 @@ async function withSkips(database: Database, due: DueSchedules): Promise<DueSche
     return skips ? { ...schedule, skips } : schedule;
   });
   return { ...due, locked };
+}
+
+/** How many due schedules of one scope a batch may have. */
+interface ScopeBatch {
+  prefix: string;
+  limit: number;
+}
+
+/** A batch is what the schedules of others wait for that come due meanwhile: so scopes with more due than that have this part of one. */
+const PART = 1 / 4;
+
+/**
+ * How many schedules of each scope (FIRELOCK_SCOPES) are locked at once, while more are due than one batch takes. The oldest ones would be
+ * those of one scope, perhaps for a long time.
+ */
+export class PlanTurns {
+  readonly #shares: ScopeShares;
+  readonly #batch: number;
+  /** Scopes of which the last full batch had as many as it might. */
+  #full: ReadonlySet<string> = new Set();
+
+  constructor(shares: ScopeShares, batch: number) {
+    this.#shares = shares.length === 0 ? [] : [...shares, REST];
+    this.#batch = batch;
+  }
+
+  /** Null: the oldest ones, whosever they are. */
+  limits(): ScopeBatch[] | null {
+    return this.#full.size === 0 ? null : this.#shares.map(({ prefix }) => this.#turnOf(prefix));
+  }
+
+  /** Notes what was locked by these limits. */
+  locked(ids: readonly string[], isFull: boolean): void {
+    if (this.#shares.length === 0) return;
+    const counts = Map.groupBy(isFull ? ids : [], (id) => shareOf(this.#shares, id).prefix);
+    const full = [...counts].filter(([prefix, { length }]) => length >= this.#turnOf(prefix).limit);
+    this.#full = new Set(full.map(([prefix]) => prefix));
+  }
+
+  #turnOf(prefix: string): ScopeBatch {
+    const part = this.#full.has(prefix) ? PART / this.#full.size : 1 / this.#shares.length;
+    return { prefix, limit: Math.ceil(this.#batch * part) };
+  }
 }

@@ -8,7 +8,7 @@ import { type Instant, DAY_MS } from '../core/instant.ts';
 import { firstRunIdAt } from '../core/runs/run.ts';
 import { horizonOf } from '../core/time/plan-due.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
-import { type PageSize, createPageSize } from '../runtime/loop/page-size.ts';
+import { type PageSize, createPageSize } from '../runtime/loop/batch.ts';
 import { databaseNow } from '../postgres/sql/rows.ts';
 import type { LoopDeps } from '../postgres/database.ts';
 import { isNotNow, isTableGone } from '../postgres/errors.ts';

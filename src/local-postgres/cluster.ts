@@ -4,8 +4,7 @@ import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promise
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { type Account, giveTo, spawnAs } from './account.ts';
-import type { Binaries } from './binaries.ts';
+import { type Account, type Binaries, giveTo, spawnAs } from './binaries.ts';
 import { syncToDisk, unlessMissing, writeNew } from './files.ts';
 import type { Home } from './home.ts';
 

@@ -2,12 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { readdir, readFile, rm, stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, relative } from 'node:path';
 import type { Clock } from '../runtime/clock.ts';
-import { type Account, chooseAccount } from './account.ts';
-import { provideBinaries } from './binaries.ts';
+import { type Account, chooseAccount, provideBinaries } from './binaries.ts';
 import { choosePort, ensureCluster, refuseOtherMajor, SUPERUSER } from './cluster.ts';
 import { errorCode, isDiskFull, unlessMissing, writeNew } from './files.ts';
 import { type Home, homeLink, makeDirectory, openHome, ownKey } from './home.ts';
-import { withLock } from './lock.ts';
+import { formatIdentity, isAlive, ownIdentity, parseIdentity, withLock } from './lock.ts';
 import {
   type RunningServer,
   type ServerDeps,
@@ -15,7 +14,6 @@ import {
   startServer,
   stopServer,
 } from './postgres-server.ts';
-import { formatIdentity, isAlive, ownIdentity, parseIdentity } from './process-identity.ts';
 import { superviseServer } from './supervision.ts';
 
 /** This process's use of the local PostgreSQL. */

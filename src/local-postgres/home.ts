@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { chmod, mkdir, open, readFile, realpath, rename, rmdir, stat, symlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { type Account, firstUnreachable, giveTo } from './account.ts';
+import { type Account, firstUnreachable, giveTo } from './binaries.ts';
 import { errorCode, makePublicRoot, syncToDisk, unlessMissing } from './files.ts';
 
 /**

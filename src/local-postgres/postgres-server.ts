@@ -4,14 +4,11 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Clock } from '../runtime/clock.ts';
-import type { Account } from './account.ts';
-import { spawnAs } from './account.ts';
-import type { Binaries } from './binaries.ts';
+import { type Account, type Binaries, spawnAs } from './binaries.ts';
 import { serverEnvironment } from './cluster.ts';
 import { lastLines, unlessMissing } from './files.ts';
 import type { Home } from './home.ts';
-import type { ProcessIdentity } from './process-identity.ts';
-import { identifyProcess, pidExists } from './process-identity.ts';
+import { type ProcessIdentity, identifyProcess, pidExists } from './lock.ts';
 
 /** What it takes to start, find and stop the server of one home. */
 export interface ServerDeps {

@@ -2,9 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unlessMissing } from './files.ts';
-import { withLock } from './lock.ts';
+import { isStillAlive, withLock } from './lock.ts';
 import { isFree } from './cluster.ts';
-import { isStillAlive } from './process-identity.ts';
 import type { RunningServer, ServerDeps } from './postgres-server.ts';
 import { settledServer, startServer } from './postgres-server.ts';
 

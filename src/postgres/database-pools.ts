@@ -1,7 +1,6 @@
 import { type Database, type openDatabase, STATEMENT_LIMIT_MS } from './database.ts';
-import { currentAsker } from '../runtime/loop/asker.ts';
+import { currentAsker, createTurns } from '../runtime/loop/turns.ts';
 import { type ConnectionBudget, createConnectionBudget } from './connection-budget.ts';
-import { createTurns } from '../runtime/loop/turns.ts';
 import { QueryTimeout } from './errors.ts';
 import { TRANSACTION_LIMIT_MS } from './transaction.ts';
 

@@ -6,7 +6,7 @@
  * If the process dies here: the next pass, on any instance, finds the same rows.
  */
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';
-import { type PageSize, createPageSize } from '../runtime/loop/page-size.ts';
+import { type PageSize, createPageSize } from '../runtime/loop/batch.ts';
 import { type Wake, wakeFor } from '../runtime/loop/wake.ts';
 import type { LoopDeps } from '../postgres/database.ts';
 import {

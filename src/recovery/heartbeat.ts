@@ -7,7 +7,7 @@
 import { setTimeout } from 'node:timers/promises';
 import { afterBeat, type BeatStreak, LEASE_MARGIN_SECONDS, mayDeclareDead } from '../core/time/lease.ts';
 import type { ConfirmedCommit, ConfirmedCommits } from '../runtime/confirmed-commits.ts';
-import type { DatabaseClock } from '../runtime/database-clock.ts';
+import type { DatabaseClock } from '../runtime/clock.ts';
 import type { Lease } from '../runtime/instance-lease.ts';
 import type { InstallationWatch } from '../runtime/installation-watch.ts';
 import { type Loop, createLoop } from '../runtime/loop/loop.ts';

@@ -10,7 +10,7 @@ import type { Calendars } from '../core/exclusions/exclusion.ts';
 import { fireTimes } from '../core/time/fire-times.ts';
 import { type ZoneDataSeen, cursorByZoneData, judgeZoneData } from '../core/time/cursors.ts';
 import { createLoop, type Loop } from '../runtime/loop/loop.ts';
-import { createPageSize } from '../runtime/loop/page-size.ts';
+import { createPageSize } from '../runtime/loop/batch.ts';
 import {
   type CursorMove,
   listZonedSchedules,

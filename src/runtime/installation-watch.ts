@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Installation, type InstallationState, type KnownState, WORKS } from '../core/installation.ts';
-import type { Clock } from './clock.ts';
-import type { DatabaseClock } from './database-clock.ts';
+import type { Clock, DatabaseClock } from './clock.ts';
 import type { EventBus } from './event-bus.ts';
 
 /** What this instance knows of what its installation does. The database decides; heartbeats and looks tell each instance. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse, stringify } from 'yaml';
-import { isAllowedHost, parseAllowedHosts } from '../../src/config/allowed-hosts.ts';
+import { isAllowedHost, parseAllowedHosts } from '../../src/config/address-ranges.ts';
 import { VARIABLES } from '../../src/config/variables.ts';
 import { lint, only, rendered } from './chart.ts';
 import { readAlerts, readText, tool } from './kit.ts';

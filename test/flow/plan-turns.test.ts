@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { expect, it } from 'vitest';
 import { parseScopeShares } from '../../src/core/access/scope.ts';
-import { PlanTurns } from '../../src/flow/plan-turns.ts';
+import { PlanTurns } from '../../src/flow/tick.ts';
 import { lockDueSchedules } from '../../src/store/schedules/fire-locks.ts';
 import { storeOfTest } from '../support/of-test.ts';
 import { createInstance } from '../support/pipeline.ts';

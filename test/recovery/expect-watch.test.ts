@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { beforeEach, expect, it } from 'vitest';
 import type { FirelockEvent } from '../../src/core/events.ts';
 import type { Expect } from '../../src/core/schedules/expect.ts';
-import { createExpectWatch } from '../../src/recovery/expect-watch.ts';
+import { createExpectWatch } from '../../src/recovery/watches.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { createEventBus } from '../../src/runtime/event-bus.ts';
 import type { Loop } from '../../src/runtime/loop/loop.ts';

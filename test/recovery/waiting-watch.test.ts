@@ -5,7 +5,7 @@ import { retryRun } from '../../src/operations/runs/act-on-runs.ts';
 import { backfill } from '../../src/operations/runs/backfill.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { type EventBus, createEventBus } from '../../src/runtime/event-bus.ts';
-import { createWaitingWatch } from '../../src/recovery/waiting-watch.ts';
+import { createWaitingWatch } from '../../src/recovery/watches.ts';
 import { admitUnderLock, limitsToAdmit } from '../../src/store/limits/limits.ts';
 import { claimDueRuns } from '../../src/store/runs/claims/claim-due-runs.ts';
 import { claimIfReady } from '../../src/store/runs/claims/claim-if-ready.ts';

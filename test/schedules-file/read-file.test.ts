@@ -2,9 +2,8 @@ import { expect, test } from 'vitest';
 import { OF_CALLERS, VARIABLES } from '../../src/config/variables.ts';
 import { parseFileVariables } from '../../src/core/secrets/file-variables.ts';
 import { cutIntoItems } from '../../src/schedules-file/read/cut-items.ts';
-import { numberText } from '../../src/schedules-file/read/json-tree.ts';
+import { numberText, substitute } from '../../src/schedules-file/read/json-tree.ts';
 import { readSchedulesFile } from '../../src/schedules-file/read/read-file.ts';
-import { substitute } from '../../src/schedules-file/read/fill-variables.ts';
 import { entryText } from '../../src/schedules-file/schedules-file.ts';
 import { ATTACK } from '../support/runner/attack.ts';
 

@@ -1,6 +1,5 @@
 import { onTestFinished, vi } from 'vitest';
-import { type Clock, systemClock } from '../../src/runtime/clock.ts';
-import { type DatabaseClock, createDatabaseClock } from '../../src/runtime/database-clock.ts';
+import { type Clock, systemClock, type DatabaseClock, createDatabaseClock } from '../../src/runtime/clock.ts';
 
 /** This machine's clock; time that a test does not wait for can be let pass. */
 export function passingClock(): { clock: Clock; pass: (ms: number) => void } {

@@ -1,6 +1,5 @@
 import { createMetrics } from '../../src/observability/metrics/metrics.ts';
-import { type Clock, systemClock } from '../../src/runtime/clock.ts';
-import { createDatabaseClock } from '../../src/runtime/database-clock.ts';
+import { type Clock, systemClock, createDatabaseClock } from '../../src/runtime/clock.ts';
 import { type EventBus, createEventBus } from '../../src/runtime/event-bus.ts';
 import { createInstallationWatch } from '../../src/runtime/installation-watch.ts';
 

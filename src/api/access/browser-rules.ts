@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { type AllowedHosts, isAllowedHost, withOwnHosts } from '../../config/allowed-hosts.ts';
+import { type AllowedHosts, isAllowedHost, withOwnHosts } from '../../config/address-ranges.ts';
 import type { CallRefusal } from '../../core/access/access-events.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';

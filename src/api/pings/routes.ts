@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest, FastifySchema } from 'fastify';
 import { LRUCache } from 'lru-cache';
 import { keptText } from '../../core/runs/attempts/outcome.ts';
-import { onBehalfOf } from '../../runtime/loop/asker.ts';
+import { onBehalfOf } from '../../runtime/loop/turns.ts';
 import { takeReport } from '../../operations/observed/take-report.ts';
 import { hashOfPingKey, isPingKey } from '../../store/runs/observed.ts';
 import type { Api, ApiDeps } from '../deps.ts';

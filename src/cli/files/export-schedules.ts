@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Instant } from '../../core/instant.ts';
 import { RawJson } from '../../api/http/json/raw-json.ts';
 import { scheduleInput } from '../../api/schedules/schemas.ts';
-import { followedBy } from '../../schedules-file/apply/parents-first.ts';
+import { followedBy } from '../../schedules-file/apply/stand-ins.ts';
 import { SET_LABEL } from '../../schedules-file/schedules-file.ts';
 
 /** A schedule as the API answers it, with its payload as the API wrote it. */

@@ -101,7 +101,7 @@ function isDone({ status }: Answer): boolean {
 
 /** Keeps a base path; also accepts a link to the API itself. */
 function baseOf(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = URL.parse(text);
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
     throw usageError('FIRELOCK_URL is not the URL of a server, such as http://127.0.0.1:8080');
   }

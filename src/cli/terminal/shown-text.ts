@@ -26,7 +26,7 @@ export function marking(paint: Paint): Paint {
 }
 
 /** The same of what others have coloured: their colours become marks, and nothing else of it that a terminal would obey. */
-export function coloured(text: string): string {
+function coloured(text: string): string {
   return escaped(text.replaceAll(COLOURS, (_, colour: string) => `${MARK}[${colour}m`));
 }
 
@@ -92,7 +92,7 @@ function graphemeWidth(grapheme: string): number {
 }
 
 /** What a run printed, for a terminal: colours stay, and all else that a terminal would obey is written as JSON writes it. */
-export interface LogText {
+interface LogText {
   /** As far as it can be told yet what the bytes mean. */
   take(bytes: Uint8Array): string;
   /** The rest; colours end here. */

@@ -15,7 +15,7 @@ export function timeText(instant: string | null | undefined, zone: string): stri
   return `${shown} = ${local.date === utc.date ? '' : `${local.date.slice(5)} `}${local.time}${local.offset}`;
 }
 
-export interface CellTime {
+interface CellTime {
   zone: string;
   now: Instant;
   hasLocal: boolean;

@@ -1,5 +1,5 @@
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
-import type { DatabaseClock } from '../../runtime/database-clock.ts';
+import type { DatabaseClock } from '../../runtime/clock.ts';
 import type { Lease } from '../../runtime/instance-lease.ts';
 import type { Loop } from '../../runtime/loop/loop.ts';
 import type { OwnShortage } from '../../runtime/own-shortage.ts';

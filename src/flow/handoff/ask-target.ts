@@ -7,7 +7,7 @@ import type { LookedUp, Outcome } from '../../core/runs/attempts/outcome.ts';
 import type { AttemptSettlement } from '../../core/runs/attempts/settle-attempt.ts';
 import type { Attempted, Doubt } from '../../core/runs/attempts/settlement.ts';
 import { afterLookup } from '../../core/runs/attempts/doubt.ts';
-import type { DatabaseClock } from '../../runtime/database-clock.ts';
+import type { DatabaseClock } from '../../runtime/clock.ts';
 import type { EventBus } from '../../runtime/event-bus.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';

@@ -4,7 +4,7 @@ import { filesNamedIn, openConnection } from '../../core/connections/connection-
 import { type HandoffTarget, connectionOf } from '../../core/schedules/schedule.ts';
 import { hasSecrets } from '../../core/schedules/target-secrets.ts';
 import type { KeyRing } from '../../core/secrets/key-ring.ts';
-import { batchCalls } from '../../runtime/loop/batched-calls.ts';
+import { batchCalls } from '../../runtime/loop/batch.ts';
 import { type OwnShortage, ownShortageOf } from '../../runtime/own-shortage.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { Database } from '../../postgres/database.ts';

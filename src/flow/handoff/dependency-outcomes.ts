@@ -1,6 +1,6 @@
 import { type Parent, isParentRun } from '../../core/runs/parent.ts';
 import { type Dependency, dependencyOf } from '../../core/runs/run.ts';
-import { batchCalls } from '../../runtime/loop/batched-calls.ts';
+import { batchCalls } from '../../runtime/loop/batch.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { Database } from '../../postgres/database.ts';
 import { findDependencyIds, findOutcomes } from '../../store/runs/search/find-runs.ts';

@@ -9,7 +9,7 @@ import {
 } from '../../core/runs/attempts/settlement.ts';
 import { MESSAGE_TRIED_MS } from '../../core/alerts/notifier.ts';
 import { type Handoff, NO_DEFINITION } from '../../core/schedules/schedule.ts';
-import type { DatabaseClock } from '../../runtime/database-clock.ts';
+import type { DatabaseClock } from '../../runtime/clock.ts';
 import { reasonOf } from '../../runtime/reason.ts';
 import type { ClaimedRun } from '../../store/runs/claims/claimed-run.ts';
 import type { TargetKind } from '../../targets/target.ts';

@@ -13,9 +13,16 @@ import {
   entryText,
 } from '../schedules-file.ts';
 import { type ApiCaller, listAll, ask, Refused } from './caller.ts';
-import { FALLBACKS, FOLLOWERS, followedBy, parentsFirst } from './parents-first.ts';
+import {
+  type StoodIn,
+  FALLBACKS,
+  followedBy,
+  FOLLOWERS,
+  parentsFirst,
+  withNotifierStandIns,
+  withReal,
+} from './stand-ins.ts';
 import { planSchedules } from './plan-schedules.ts';
-import { type StoodIn, withNotifierStandIns, withReal } from './stand-ins.ts';
 
 /**
  * What applying the file would change, and every fault, including those from reading it. Changes nothing. If a file has

@@ -19,9 +19,17 @@ import {
   type SchedulesFile,
 } from '../schedules-file.ts';
 import { cutIntoItems } from './cut-items.ts';
-import { MAX_EXPANDED, jsonTextOf, treeOf } from './json-tree.ts';
-import { keyText, offsetAt, offsetOf, resolved } from './places.ts';
-import { isSecret, substitute } from './fill-variables.ts';
+import {
+  isSecret,
+  jsonTextOf,
+  keyText,
+  MAX_EXPANDED,
+  offsetAt,
+  offsetOf,
+  resolved,
+  substitute,
+  treeOf,
+} from './json-tree.ts';
 
 interface Options {
   variables: FileVariables;

@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { chmod, mkdir, mkdtemp, realpath } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chooseAccount, giveTo } from '../../../src/local-postgres/account.ts';
+import { chooseAccount, giveTo } from '../../../src/local-postgres/binaries.ts';
 import type { Program } from '../../support/programs.ts';
 import { until } from '../../support/until.ts';
 import { type FaultCluster, execute } from '../cluster/cluster.ts';

@@ -2,7 +2,7 @@ import { readFileSync, rmSync } from 'node:fs';
 import { open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { commandOf, pidsOfTree } from '../../../bench/support/measures/cpu.ts';
-import { type Account, giveTo, spawnAs } from '../../../src/local-postgres/account.ts';
+import { type Account, giveTo, spawnAs } from '../../../src/local-postgres/binaries.ts';
 import { type Program, startCommand } from '../../support/programs.ts';
 import { PORTS, type PatroniOptions, patroniConfiguration } from './patroni-configuration.ts';
 

@@ -1,6 +1,6 @@
 import { mkdir, open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Account, giveTo, spawnAs } from '../../../src/local-postgres/account.ts';
+import { type Account, giveTo, spawnAs } from '../../../src/local-postgres/binaries.ts';
 import { type Program, startCommand } from '../../support/programs.ts';
 import { PORTS } from './patroni-configuration.ts';
 import type { PatroniNode } from './patroni-node.ts';

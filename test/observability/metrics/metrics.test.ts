@@ -8,7 +8,7 @@ import { observeInstance } from '../../../src/observability/metrics/metrics.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { metricsOf } from '../../support/working.ts';
 import { SecondsHistogram } from '../../../src/observability/metrics/metric-kinds.ts';
-import { createDatabaseClock } from '../../../src/runtime/database-clock.ts';
+import { createDatabaseClock } from '../../../src/runtime/clock.ts';
 import type { Turning } from '../../../src/runtime/loop/loop.ts';
 import type { Database } from '../../../src/postgres/database.ts';
 import { settableClock } from '../../api/access/support.ts';

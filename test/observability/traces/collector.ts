@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { onTestFinished } from 'vitest';
-import type { Span } from '../../../src/observability/traces/otlp.ts';
+import type { Span } from '../../../src/observability/traces.ts';
 import { serveHttp, withBody } from '../../support/loopback.ts';
 
 interface Call {

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import type { FirelockEvent } from '../../../src/core/events.ts';
 import { notSent } from '../../../src/core/runs/attempts/outcome.ts';
-import { type Span, spanOf } from '../../../src/observability/traces/otlp.ts';
-import { createTraces } from '../../../src/observability/traces/traces.ts';
+import { type Span, createTraces, spanOf } from '../../../src/observability/traces.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
 import { createEventBus } from '../../../src/runtime/event-bus.ts';
 import { until } from '../../support/until.ts';

@@ -5,8 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
 import { systemClock } from '../../../src/runtime/clock.ts';
-import { giveTo, spawnAs } from '../../../src/local-postgres/account.ts';
-import { provideBinaries } from '../../../src/local-postgres/binaries.ts';
+import { giveTo, provideBinaries, spawnAs } from '../../../src/local-postgres/binaries.ts';
 import {
   SUPERUSER,
   choosePort,

@@ -2,7 +2,7 @@ import { constants, rmSync } from 'node:fs';
 import { access, chmod, mkdtemp, realpath, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { type Account, chooseAccount } from '../../../src/local-postgres/account.ts';
+import { type Account, chooseAccount } from '../../../src/local-postgres/binaries.ts';
 import { type Home, homeLink, openHome } from '../../../src/local-postgres/home.ts';
 
 interface TemporaryHome {

@@ -1,6 +1,5 @@
 import type { RouteOptions, FastifyReply, preParsingAsyncHookHandler } from 'fastify';
-import { onBehalfOf } from '../../../runtime/loop/asker.ts';
-import { createTurns } from '../../../runtime/loop/turns.ts';
+import { createTurns, onBehalfOf } from '../../../runtime/loop/turns.ts';
 import type { Api } from '../../deps.ts';
 import { unavailable } from '../problem.ts';
 import { BATCH_BODY_LIMIT, BODY_LIMIT } from './bodies.ts';

@@ -2,7 +2,7 @@ import { type Document, LineCounter, isMap, isSeq, parseAllDocuments } from 'yam
 import { isObject } from '../../../api/http/json/json-body.ts';
 import { scheduleInput } from '../../../api/schedules/schemas.ts';
 import { secondsOf } from '../../../core/cron/foreign/foreign-forms.ts';
-import { offsetOf } from '../../../schedules-file/read/places.ts';
+import { offsetOf } from '../../../schedules-file/read/json-tree.ts';
 import { NotCarriedOver, checkFields, checkTimes, type Import, type ImportOptions } from './imported.ts';
 
 /** Whether a text contains manifests of Kubernetes rather than a crontab: YAML, or JSON in as many lines as it likes. */

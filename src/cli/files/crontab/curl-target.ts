@@ -3,7 +3,7 @@ import { constantWords, curlLine, wgetLine } from './curl-options.ts';
 import { type CurlRequest, curlRequest } from './curl-request.ts';
 import { StaysCommand } from './imported.ts';
 
-export interface CurlCommand {
+interface CurlCommand {
   /** As the crontab has it, before its percent signs are read. */
   source: string;
   command: string;
@@ -11,7 +11,7 @@ export interface CurlCommand {
   env: Readonly<Record<string, string>>;
 }
 
-export interface CurlCall extends CurlRequest {
+interface CurlCall extends CurlRequest {
   /** The command without the values that stay out of the file; null: there are none. */
   redacted: string | null;
   isWget: boolean;

@@ -13,7 +13,7 @@ import type { Surroundings } from '../../surroundings.ts';
 import { type Budget, rangeFrom, replacedDay, startsOf, wholeDaysOf } from './ics-days.ts';
 import { type IcsEvent, type ReadEvent, eventsIn } from './ics-events.ts';
 
-export interface IcsHolidays {
+interface IcsHolidays {
   /** Dates and ranges, in their order; none overlap. */
   dates: string[];
   /** For people: what was read, and what was left out. */

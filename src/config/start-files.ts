@@ -1,5 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, accessSync, constants, statSync } from 'node:fs';
 import { type ApiToken, parseTokenLines, splitTokenFile, splitTokenList } from '../core/access/token.ts';
+import type { ParameterFault } from './database-parameters.ts';
+import type { tlsFiles } from './database-url.ts';
 
 /** Where the lines of tokens are: in a variable, in a file, or in both. */
 export interface TokenSources {
@@ -32,5 +34,26 @@ function contentOf(file: string): string | null {
     return readFileSync(file, 'utf8');
   } catch {
     return null;
+  }
+}
+
+/** The files are read for each connection, so that they can be replaced; the start only reports missing files. */
+export function unreadable(files: ReturnType<typeof tlsFiles>): ParameterFault[] {
+  return files.flatMap(({ parameter, file }) => {
+    try {
+      accessSync(file, constants.R_OK);
+      return [];
+    } catch (error) {
+      const code = (error as NodeJS.ErrnoException).code ?? 'it cannot be read';
+      return [{ parameter, message: `names ${file}, which cannot be read (${code})` }];
+    }
+  });
+}
+
+export function isDirectory(path: string): boolean {
+  try {
+    return statSync(path).isDirectory();
+  } catch {
+    return false;
   }
 }
