@@ -9,10 +9,10 @@ import { createResolver } from '../runtime/names/resolver.ts';
 import { type AddressBlocked, type AddressGuard, createAddressGuard } from './address-guard.ts';
 import type { Judging } from './http-answer.ts';
 import { BodyRoom } from './body-room.ts';
-import { notBuilt } from './exchange-outcomes.ts';
+import { notBuilt } from './exchange-end.ts';
 import { createDialWith } from './http-connect.ts';
 import { Exchange } from './http-exchange.ts';
-import { HttpPools, type TlsOwner } from './http-pools.ts';
+import { type TlsOwner, HttpPools } from './http-pool.ts';
 import {
   beginRequest,
   type BegunRequest,

@@ -3,8 +3,7 @@ import { type AttemptError, type Outcome, blocked, notSent } from '../core/runs/
 import type { Clock } from '../runtime/clock.ts';
 import { AddressBlocked } from './address-guard.ts';
 import { type BodyRoom, BodyPlace, UNCOUNTED_BYTES } from './body-room.ts';
-import { startDeadline } from './exchange-deadline.ts';
-import { LOST, cutShort, notBuilt, notHttp, notSentBecause, unknown } from './exchange-outcomes.ts';
+import { LOST, cutShort, notBuilt, notHttp, notSentBecause, startDeadline, unknown } from './exchange-end.ts';
 import { ANSWER_LIMIT_BYTES, type AnswerHeaders, type Judging, outcomeOf } from './http-answer.ts';
 import { type Content, contentOf, joined } from './http-content.ts';
 import { type AnswerHeads, isUnreadable } from './http-head.ts';

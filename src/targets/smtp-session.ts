@@ -12,7 +12,7 @@ import {
 import { AddressBlocked } from './address-guard.ts';
 import type { Dial } from './http-connect.ts';
 import type { Attempt } from './target.ts';
-import { notSentBecause } from './exchange-outcomes.ts';
+import { notSentBecause } from './exchange-end.ts';
 
 interface SessionOptions {
   server: SmtpServer;

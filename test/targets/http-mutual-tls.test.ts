@@ -9,7 +9,7 @@ import { createResolver } from '../../src/runtime/names/resolver.ts';
 import { createAddressGuard } from '../../src/targets/address-guard.ts';
 import { type TlsSettings, createDialWith } from '../../src/targets/http-connect.ts';
 import { Exchange } from '../../src/targets/http-exchange.ts';
-import { HttpPools } from '../../src/targets/http-pools.ts';
+import { HttpPools } from '../../src/targets/http-pool.ts';
 import { createAuthority } from '../support/certificates.ts';
 import { listenOnLoopback } from '../support/loopback.ts';
 import { ATTACK } from '../support/runner/attack.ts';

@@ -4,7 +4,7 @@ import type { Outcome } from '../../core/runs/attempts/outcome.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { AddressBlocked } from '../address-guard.ts';
 import { Exchange, type WholeAnswer } from '../http-exchange.ts';
-import type { HttpPools, TlsOwner } from '../http-pools.ts';
+import type { HttpPools, TlsOwner } from '../http-pool.ts';
 import { type HttpRequest, parseAddress } from '../http-request.ts';
 import { type FetchedToken, type TokenClient, NoToken } from './oauth-tokens.ts';
 

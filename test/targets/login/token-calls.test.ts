@@ -7,7 +7,7 @@ import { systemClock } from '../../../src/runtime/clock.ts';
 import { createResolver } from '../../../src/runtime/names/resolver.ts';
 import { AddressBlocked, createAddressGuard } from '../../../src/targets/address-guard.ts';
 import { createDialWith } from '../../../src/targets/http-connect.ts';
-import { HttpPools } from '../../../src/targets/http-pools.ts';
+import { HttpPools } from '../../../src/targets/http-pool.ts';
 import { NoToken } from '../../../src/targets/login/oauth-tokens.ts';
 import { TokenCalls } from '../../../src/targets/login/token-calls.ts';
 import { createAuthority } from '../../support/certificates.ts';
