@@ -1,3 +1,4 @@
+import type { AttemptEntry } from '../../src/core/runs/attempts/outcome.ts';
 import { randomRunId } from '../../src/core/runs/run.ts';
 import { newRun } from '../../src/core/runs/new-run.ts';
 import type { RunRecord } from '../../src/core/runs/run-record.ts';
@@ -29,6 +30,15 @@ export function runRecord(given: Partial<RunRecord> = {}): RunRecord {
     latenessMs: 70,
   } as const;
   return newRun({ ...run, ...given }, given.createdAt ?? scheduledFor);
+}
+
+/** Of the second attempt of ME, of which nothing is known, unless told otherwise. */
+export function attemptEntry(given: Partial<AttemptEntry> = {}): AttemptEntry {
+  return {
+    ...{ attempt: 2, instanceId: ME, startedAt: NOW - 5_000, finishedAt: NOW, outcome: 'unknown' },
+    ...{ statusCode: null, error: null, recovery: false, lookup: null },
+    ...given,
+  };
 }
 
 /** What is different in the second of two records: by the name of the field. */

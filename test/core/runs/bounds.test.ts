@@ -8,7 +8,7 @@ import {
   withVerdicts,
 } from '../../../src/core/runs/bounds.ts';
 import { RUN_ENDS } from '../../../src/core/run-end.ts';
-import { NOW, runRecord } from '../../support/run-record.ts';
+import { NOW, attemptEntry, runRecord } from '../../support/run-record.ts';
 
 const BOTH = { startWithinSeconds: 60, finishWithinSeconds: 900, atLeastSeconds: null, result: null };
 const NONE = { nextBound: null, boundAt: null, finishWithinSeconds: null };
@@ -53,10 +53,8 @@ it('what a run has not kept is added to what it had not kept before, and nothing
   expect(withVerdicts(run, [])).toMatchObject({ ...NONE, unmet: ['start'] });
 });
 
-const attempt = (number: number, startedAt: number) => ({
-  ...{ attempt: number, instanceId: 'me', startedAt, finishedAt: startedAt, outcome: 'transient' as const },
-  ...{ statusCode: 503, error: null, recovery: false, lookup: null },
-});
+const attempt = (number: number, startedAt: number) =>
+  attemptEntry({ attempt: number, startedAt, outcome: 'transient' });
 const tooFast = (more: object) =>
   judgeSuccess(
     runRecord({ status: 'succeeded', finishedAt: NOW, handoffStartedAt: NOW - 10_000, ...more }),

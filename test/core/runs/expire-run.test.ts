@@ -1,10 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import type { AttemptEntry } from '../../../src/core/runs/attempts/outcome.ts';
 import { RUN_STATUSES } from '../../../src/core/runs/run.ts';
 import { expireRun, expireWaiting, hasExpired, isStillSilent } from '../../../src/core/runs/expire-run.ts';
 import type { RunRecord } from '../../../src/core/runs/run-record.ts';
-import type { Settlement } from '../../../src/core/runs/attempts/settlement.ts';
-import { changesOf, ME, NOW, runRecord } from '../../support/run-record.ts';
+import { type Settlement, ended } from '../../../src/core/runs/attempts/settlement.ts';
+import { attemptEntry, changesOf, ME, NOW, runRecord } from '../../support/run-record.ts';
 import { reopenRun } from '../../../src/core/runs/transitions.ts';
 
 const ERROR = { kind: 'expired', message: 'no word came' } as const;
@@ -22,15 +21,7 @@ const running = (given: Partial<RunRecord> = {}) =>
     ...given,
   });
 const settlement = (status: Settlement['status'], given: Partial<Settlement> = {}): Settlement => ({
-  status,
-  failures: 2,
-  leaseSeconds: null,
-  retryAt: null,
-  executionId: null,
-  statusCode: null,
-  body: null,
-  error: ERROR,
-  doubt: null,
+  ...ended(status, 2, ERROR),
   ...given,
 });
 
@@ -92,12 +83,12 @@ describe('a silent run', () => {
   });
 
   it('that has ended keeps its instance and its answer', () => {
-    const ended = { failures: 2, error: ERROR, expiresAt: null, finishedAt: NOW, updatedAt: NOW };
+    const over = { failures: 2, error: ERROR, expiresAt: null, finishedAt: NOW, updatedAt: NOW };
     for (const status of ['failed', 'unknown'] as const) {
-      expect(changed(settlement(status))).toEqual({ status, ...ended });
+      expect(changed(settlement(status))).toEqual({ status, ...over });
       const doubt = { inDoubtUntil: NOW - 1, attemptInDoubt: 1, lookups: 2 };
       const certain = { inDoubtUntil: null, attemptInDoubt: null, lookups: 0 };
-      expect(changed(settlement(status), doubt)).toEqual({ status, ...ended, ...certain });
+      expect(changed(settlement(status), doubt)).toEqual({ status, ...over, ...certain });
     }
   });
 
@@ -115,17 +106,7 @@ describe('a silent run', () => {
 describe('the log of an attempt that expired', () => {
   const logOf = (given: Partial<RunRecord>) =>
     expireRun(running(given), settlement('unknown'), NOW).attemptLog;
-  const expired: AttemptEntry = {
-    attempt: 2,
-    instanceId: ME,
-    startedAt: NOW - 70_000,
-    finishedAt: NOW,
-    outcome: 'unknown',
-    statusCode: 202,
-    error: ERROR,
-    recovery: false,
-    lookup: null,
-  };
+  const expired = attemptEntry({ startedAt: NOW - 70_000, statusCode: 202, error: ERROR });
 
   it('repeats what the run says about it', () => {
     expect(logOf({})).toEqual([expired]);
@@ -139,16 +120,10 @@ describe('the log of an attempt that expired', () => {
 
   it('says that it expired, whatever it said before, and keeps the rest', () => {
     const first = { ...expired, attempt: 1, outcome: 'transient' as const };
-    const accepted: AttemptEntry = {
-      ...expired,
-      startedAt: NOW - 99_000,
-      finishedAt: NOW - 98_000,
-      outcome: 'accepted',
-      statusCode: 200,
-      error: null,
-      recovery: true,
-      lookup: 'arrived',
-    };
+    const accepted = attemptEntry({
+      ...{ startedAt: NOW - 99_000, finishedAt: NOW - 98_000, outcome: 'accepted', statusCode: 200 },
+      ...{ recovery: true, lookup: 'arrived' },
+    });
     expect(logOf({ attemptLog: [first, accepted] })).toEqual([
       first,
       { ...accepted, finishedAt: NOW, outcome: 'unknown', error: ERROR },

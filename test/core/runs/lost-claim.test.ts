@@ -9,7 +9,7 @@ import {
 } from '../../../src/core/runs/lost-claim.ts';
 import type { RunTrigger } from '../../../src/core/runs/run.ts';
 import type { RunRecord } from '../../../src/core/runs/run-record.ts';
-import { ME, NOW, OTHER, changesOf, runRecord } from '../../support/run-record.ts';
+import { ME, NOW, OTHER, changesOf, runRecord, attemptEntry } from '../../support/run-record.ts';
 
 const HOUR = 3_600_000;
 const POLICY: RecoveryPolicy = { maxRecoveries: 3, maxRecoveryAgeSeconds: 86_400, lockTtlSeconds: 120 };
@@ -262,37 +262,16 @@ describe('the log of a lost attempt', () => {
   it('says that nothing was sent only if that is certain', () => {
     const sent = `instance ${ME} was lost during this attempt, which may have been sent`;
     const unsent = `instance ${ME} was lost before it sent this attempt`;
-    const rows: [Partial<RunRecord>, Partial<LostRunFacts>, object][] = [
-      [{}, {}, { startedAt: claimedAt, outcome: 'unknown', error: { kind: 'network', message: sent } }],
-      [
-        { handoffStartedAt: begun },
-        {},
-        { startedAt: begun, outcome: 'unknown', error: { kind: 'network', message: sent } },
-      ],
-      [
-        { handoffStartedAt: begun },
-        { atMostOnce: true },
-        { startedAt: begun, outcome: 'unknown', error: { kind: 'network', message: sent } },
-      ],
-      [
-        {},
-        { atMostOnce: true },
-        { startedAt: claimedAt, outcome: 'transient', error: { kind: 'network', message: unsent } },
-      ],
-    ];
-    for (const [given, facts, expected] of rows) {
-      expect(entryOf(given, facts)).toEqual([
-        {
-          attempt: 2,
-          instanceId: ME,
-          finishedAt: NOW,
-          statusCode: null,
-          recovery: false,
-          lookup: null,
-          ...expected,
-        },
+    const rows = [
+      [{}, false, claimedAt, 'unknown', sent],
+      [{ handoffStartedAt: begun }, false, begun, 'unknown', sent],
+      [{ handoffStartedAt: begun }, true, begun, 'unknown', sent],
+      [{}, true, claimedAt, 'transient', unsent],
+    ] as const;
+    for (const [given, atMostOnce, startedAt, outcome, message] of rows)
+      expect(entryOf(given, { atMostOnce })).toEqual([
+        attemptEntry({ startedAt, outcome, error: { kind: 'network', message } }),
       ]);
-    }
   });
 
   it('says whether it was a recovery, and comes after earlier entries', () => {

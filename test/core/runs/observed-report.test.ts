@@ -6,6 +6,7 @@ import {
   matchOpenFirst,
   matchReport,
 } from '../../../src/core/runs/observed-report.ts';
+import { createRandom } from '../../chaos/random.ts';
 
 const MINUTE = 60_000;
 const RIDS = ['a', 'b', 'c'] as const;
@@ -13,15 +14,6 @@ const KINDS: readonly ReportKind[] = ['start', 'success', 'failure', 'log'];
 
 interface ModelRun extends MatchedRun {
   extra: boolean;
-}
-
-/** A random number below, from a seed that the test names. */
-function randomOf(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_103_515_245) + 12_345) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
 }
 
 const isOpen = ({ status }: MatchedRun) => status === 'pending' || status === 'running';
@@ -85,7 +77,8 @@ describe('which run a report is for', () => {
   it('is what the contract says, in any sequence of moments, reports and silence, of all runs and of the candidates', async () => {
     const reached = new Map<string, number>();
     for (let seed = 1; seed <= 300; seed += 1) {
-      const random = randomOf(seed);
+      const chance = createRandom(seed, 'reports');
+      const random = (below: number) => Math.floor(chance.next() * below);
       const runs: ModelRun[] = [];
       const every = (1 + random(5)) * MINUTE;
       let now = 0;
@@ -103,11 +96,11 @@ describe('which run a report is for', () => {
           .forEach(expire);
         const kind = KINDS[random(KINDS.length)] ?? 'log';
         const report = { kind, rid: random(2) === 0 ? null : (RIDS[random(RIDS.length)] ?? null) };
-        const next = random(4) === 0 ? null : made + every;
-        const expected = asTheContractSays(report, runs, now, next);
+        const nextDueAt = random(4) === 0 ? null : made + every;
+        const expected = asTheContractSays(report, runs, now, nextDueAt);
         const some = candidates(runs, report);
         const readEnded = () => Promise.resolve(some.filter((run) => !isOpen(run)));
-        const moment = { now, nextDueAt: next };
+        const moment = { now, nextDueAt };
         for (const match of [
           matchReport(
             report,

@@ -9,21 +9,18 @@ import {
   reopenRun,
   withAttempt,
 } from '../../../src/core/runs/transitions.ts';
-import { ME, NOW, OTHER, changesOf, runRecord } from '../../support/run-record.ts';
+import { NOW, OTHER, attemptEntry, changesOf, runRecord } from '../../support/run-record.ts';
 
 const ERROR = { kind: 'http', message: 'the target answered 500', statusCode: 500 } as const;
-const entry = (attempt: number, given: Partial<AttemptEntry> = {}): AttemptEntry => ({
-  attempt,
-  instanceId: ME,
-  startedAt: NOW - 9_000,
-  finishedAt: NOW - 8_000,
-  outcome: 'rejected',
-  statusCode: 500,
-  error: ERROR,
-  recovery: false,
-  lookup: null,
-  ...given,
-});
+const entry = (attempt: number, given: Partial<AttemptEntry> = {}) =>
+  attemptEntry({
+    attempt,
+    finishedAt: NOW - 900,
+    outcome: 'rejected',
+    statusCode: 500,
+    error: ERROR,
+    ...given,
+  });
 
 describe('a run that ends without a further attempt', () => {
   it('says how and why, and keeps its past', () => {

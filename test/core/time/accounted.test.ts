@@ -13,6 +13,7 @@ import {
 import { type VersionSpan, createExpectation } from '../../../src/core/time/expected-occurrences.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
 import { type PlannedRun, accountFor } from '../../../src/core/time/occurrences.ts';
+import { createRandom } from '../../chaos/random.ts';
 import { definitionOf } from '../../support/pipeline.ts';
 import { casesOf } from '../time-rule/depth.ts';
 
@@ -24,14 +25,9 @@ const HOUR = 60 * MINUTE;
 const RETENTION_DAYS = 2;
 const SEEDS = casesOf(80);
 
-/** The same for the same seed (a linear congruential generator, constants of Numerical Recipes). */
 function randomOf(seed: number) {
-  let state = seed;
-  const below = (bound: number) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * bound);
-  };
-  return { below, pick: <T>(choices: readonly T[]): T => choices[below(choices.length)] as T };
+  const random = createRandom(seed, 'accounted');
+  return { ...random, below: (bound: number) => Math.floor(random.next() * bound) };
 }
 
 /** What a caller asked to skip: some of all moments. */

@@ -7,8 +7,8 @@ import {
   type Settled,
   settleAttempt,
 } from '../../../../src/core/runs/attempts/settle-attempt.ts';
-import type { Settlement } from '../../../../src/core/runs/attempts/settlement.ts';
-import { ME, NOW, OTHER, changesOf, runRecord } from '../../../support/run-record.ts';
+import { type Settlement, ended } from '../../../../src/core/runs/attempts/settlement.ts';
+import { ME, NOW, OTHER, attemptEntry, changesOf, runRecord } from '../../../support/run-record.ts';
 
 const STARTED = NOW - 4_000;
 const FINISHED = NOW - 100;
@@ -36,18 +36,7 @@ function attempted(
     recovery: false,
     lookup: null,
     sent: true,
-    settlement: {
-      status,
-      failures: 1,
-      leaseSeconds: null,
-      retryAt: null,
-      executionId: null,
-      statusCode: null,
-      body: null,
-      error: null,
-      doubt: null,
-      ...settlement,
-    },
+    settlement: { ...ended(status, 1, null), ...settlement },
     ...given,
   };
 }
@@ -284,18 +273,8 @@ describe('the attempt that a target reports on', () => {
 });
 
 describe('the log of attempts', () => {
-  const entry = (given: Partial<AttemptEntry> = {}): AttemptEntry => ({
-    attempt: 2,
-    instanceId: ME,
-    startedAt: STARTED,
-    finishedAt: FINISHED,
-    outcome: 'accepted',
-    statusCode: null,
-    error: null,
-    recovery: false,
-    lookup: null,
-    ...given,
-  });
+  const entry = (given: Partial<AttemptEntry> = {}) =>
+    attemptEntry({ startedAt: STARTED, finishedAt: FINISHED, outcome: 'accepted', ...given });
   const logOf = (outcome: AttemptSettlement, given: Partial<RunRecord> = {}) =>
     settle(runRecord(given), outcome).run.attemptLog;
   const accepted = attempted('accepted', 'succeeded');
@@ -400,7 +379,7 @@ describe('an outcome that an earlier statement has written', () => {
 
   it('replaces what recovery wrote about it meanwhile', () => {
     // Taken over: it stands as a transient outcome that was not counted would leave it.
-    const unsure = entryOfRecovery();
+    const unsure = attemptEntry({ finishedAt: NOW - 1 });
     const run = runRecord({ claimedBy: null, claimedAt: null, lostAt: NOW - 1, attemptLog: [unsure] });
     const unsent = attempted('transient', 'pending', { settlement: { error: ERROR }, sent: false });
     expect(settle(run, unsent)).toEqual({
@@ -412,17 +391,3 @@ describe('an outcome that an earlier statement has written', () => {
     });
   });
 });
-
-function entryOfRecovery(): AttemptEntry {
-  return {
-    attempt: 2,
-    instanceId: ME,
-    startedAt: NOW - 5_000,
-    finishedAt: NOW - 1,
-    outcome: 'unknown',
-    statusCode: null,
-    error: null,
-    recovery: false,
-    lookup: null,
-  };
-}
