@@ -30,10 +30,12 @@ interface Around {
   daemon?: Partial<Surroundings['daemon']>;
 }
 
-/** Runs a command as main does, with everything around it captured. */
-export async function firelock(args: readonly string[], around: Around = {}): Promise<Run> {
+/** Runs a command as main does, with everything around it captured. Its line, or its words, of which the first may be several. */
+export async function firelock(command: string | readonly string[], around: Around = {}): Promise<Run> {
   const said = { out: '', err: '' };
-  const code = await runCommand(args, surroundings(around, said));
+  const [line = '', ...more] = typeof command === 'string' ? [command] : command;
+  const words = line === '' ? [] : line.split(' ');
+  const code = await runCommand([...words, ...more], surroundings(around, said));
   return { code, ...said, json: () => JSON.parse(said.out) as unknown };
 }
 

@@ -6,12 +6,11 @@ import { holidaysIn, yearsIn } from '../../src/cli/settings/ics/ics-calendar.ts'
 import { sharedApi } from '../api/api.ts';
 import { ATTACK } from '../support/runner/attack.ts';
 import { firelock } from './cli.ts';
-import { APPLE, GOOGLE, OUTLOOK } from './ics-files.ts';
 
 const api = sharedApi();
 
 const set = (input: string, ...args: string[]) =>
-  firelock(['calendar', 'set', 'off', '--ics', '-', ...args], { url: api.url, input });
+  firelock(['calendar set off --ics -', ...args], { url: api.url, input });
 
 /** A file of events, each of these lines. */
 const fileOf = (...events: string[][]) =>
@@ -154,7 +153,7 @@ test('what cannot be read is named by its line, and nothing is changed', async (
   }
   for (const years of ['next', '2032..2030', '203'])
     expect(await set(GOOGLE, '--years', years)).toMatchObject({ code: 64, out: '' });
-  expect(await firelock(['calendar', 'set', 'off', '--years', '2030'], { url: api.url })).toMatchObject({
+  expect(await firelock('calendar set off --years 2030', { url: api.url })).toMatchObject({
     code: 64,
   });
 });
@@ -274,3 +273,149 @@ describe('a hostile file', { tags: [ATTACK] }, () => {
     expect((await set(titled)).err).toContain('“a\\u001b[2Jb”');
   });
 });
+
+/** As Google Calendar publishes holidays: folded, all of them transparent, and lines that end with CRLF. */
+const GOOGLE = `BEGIN:VCALENDAR
+PRODID:-//Google Inc//Google Calendar 70.9054//EN
+VERSION:2.0
+CALSCALE:GREGORIAN
+METHOD:PUBLISH
+X-WR-CALNAME:Holidays in Nowhere
+X-WR-TIMEZONE:UTC
+BEGIN:VEVENT
+DTSTART;VALUE=DATE:20301225
+DTEND;VALUE=DATE:20301226
+DTSTAMP:20260101T080000Z
+UID:20301225_a1@google.com
+CLASS:PUBLIC
+DESCRIPTION:Public holiday: the offices\\, the shops and the post are closed\\n
+  on this day\\; see the notice
+SEQUENCE:0
+STATUS:CONFIRMED
+SUMMARY:Winter Day
+TRANSP:TRANSPARENT
+END:VEVENT
+BEGIN:VEVENT
+DTSTART;VALUE=DATE:20301231
+DTEND;VALUE=DATE:20310103
+DTSTAMP:20260101T080000Z
+UID:20301231_a2@google.com
+STATUS:CONFIRMED
+SUMMARY:Turn of
+  the year
+TRANSP:TRANSPARENT
+END:VEVENT
+BEGIN:VEVENT
+DTSTART;VALUE=DATE:20310501
+DTEND;VALUE=DATE:20310502
+UID:20310501_a3@google.com
+STATUS:CANCELLED
+SUMMARY:Spring Day
+TRANSP:TRANSPARENT
+END:VEVENT
+BEGIN:VEVENT
+DTSTART;VALUE=DATE:20290501
+DTEND;VALUE=DATE:20290502
+UID:20290501_a4@google.com
+SUMMARY:Spring Day
+END:VEVENT
+END:VCALENDAR
+`.replaceAll('\n', '\r\n');
+
+/** As Apple's Calendar exports one: rules, exceptions to them, alarms and a zone. */
+const APPLE = `BEGIN:VCALENDAR
+CALSCALE:GREGORIAN
+PRODID:-//Apple Inc.//macOS 15.1//EN
+VERSION:2.0
+X-APPLE-CALENDAR-COLOR:#CC73E1
+BEGIN:VTIMEZONE
+TZID:Europe/Berlin
+BEGIN:DAYLIGHT
+DTSTART:19810329T020000
+RRULE:FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU
+TZNAME:GMT+2
+TZOFFSETFROM:+0100
+TZOFFSETTO:+0200
+END:DAYLIGHT
+END:VTIMEZONE
+BEGIN:VEVENT
+DTSTART;VALUE=DATE:20211125
+DURATION:P1D
+RRULE:FREQ=YEARLY;BYMONTH=11;BYDAY=4TH
+EXDATE;VALUE=DATE:20311127
+SUMMARY;LANGUAGE=en:Harvest
+UID:HARVEST-1
+BEGIN:VALARM
+ACTION:NONE
+DESCRIPTION:no end
+TRIGGER;VALUE=DATE-TIME:19760401T005545Z
+END:VALARM
+END:VEVENT
+BEGIN:VEVENT
+DTSTART;VALUE=DATE:20200101
+RRULE:FREQ=YEARLY;UNTIL=20310101
+RDATE;VALUE=DATE:20300707,20300808
+SUMMARY:New Year
+UID:YEAR-1
+END:VEVENT
+BEGIN:VEVENT
+DTSTART;VALUE=DATE:20300702
+DTEND;VALUE=DATE:20300702
+RECURRENCE-ID;VALUE=DATE:20310101
+SUMMARY:New Year, kept in July
+UID:YEAR-1
+END:VEVENT
+BEGIN:VEVENT
+RECURRENCE-ID;VALUE=DATE:20300808
+DTSTART;VALUE=DATE:20300808
+STATUS:CANCELLED
+UID:YEAR-1
+END:VEVENT
+END:VCALENDAR
+`;
+
+/** As Outlook exports one: a mark of UTF-8, and days from midnight to midnight. */
+const OUTLOOK = `\ufeffBEGIN:VCALENDAR
+PRODID:-//Microsoft Corporation//Outlook 16.0 MIMEDIR//EN
+VERSION:2.0
+METHOD:PUBLISH
+X-MS-OLK-FORCEINSPECTOROPEN:TRUE
+BEGIN:VEVENT
+CLASS:PUBLIC
+DTEND;TZID="W. Europe Standard Time":20300502T000000
+DTSTART;TZID="W. Europe Standard Time":20300501T000000
+RRULE:FREQ=YEARLY;UNTIL=20310430T220000Z;BYMONTHDAY=1;BYMONTH=5
+SUMMARY;LANGUAGE=de:Tag der Arbeit
+TRANSP:TRANSPARENT
+UID:040000008200E00074C5B7101A82E008
+X-MICROSOFT-CDO-BUSYSTATUS:FREE
+X-MICROSOFT-CDO-ALLDAYEVENT:TRUE
+END:VEVENT
+BEGIN:VEVENT
+DTSTART;VALUE=DATE:20301003
+DTEND;VALUE=DATE:20301004
+SUMMARY:Tag der Einheit
+UID:2
+X-MICROSOFT-CDO-ALLDAYEVENT:TRUE
+END:VEVENT
+BEGIN:VEVENT
+DTSTART;TZID="W. Europe Standard Time":20301008T140000
+DTEND;TZID="W. Europe Standard Time":20301008T150000
+SUMMARY:Jour fixe
+UID:3
+X-MICROSOFT-CDO-ALLDAYEVENT:FALSE
+END:VEVENT
+BEGIN:VEVENT
+DTSTART:20301109T230000Z
+DTEND:20301110T230000Z
+SUMMARY:Abroad
+UID:4
+X-MICROSOFT-CDO-ALLDAYEVENT:TRUE
+END:VEVENT
+BEGIN:VEVENT
+DTSTART:20301111
+SUMMARY:No VALUE=DATE
+UID:5
+END:VEVENT
+END:VCALENDAR
+`.replaceAll('\n', '\r\n');

@@ -20,7 +20,7 @@ describe('firelock run log', () => {
     await append(api, run, 'end', { offset: 1000 });
     const pieces: Buffer[] = [];
     const onOut = (said: string | Uint8Array) => void pieces.push(Buffer.from(said));
-    const { code, err } = await firelock(['run', 'log', run.id], { url: api.url, onOut });
+    const { code, err } = await firelock(['run log', run.id], { url: api.url, onOut });
     expect([code, err]).toEqual([0, `${1000 - NOISE.length} bytes were left out here\n`]);
     expect(Buffer.concat(pieces)).toEqual(Buffer.concat([NOISE, Buffer.from('end')]));
   });
@@ -28,13 +28,13 @@ describe('firelock run log', () => {
   test('leaves colours to a terminal, and nothing else that it would obey', async () => {
     const run = await claimedRun(api);
     await append(api, run, NOISE);
-    const { out } = await firelock(['run', 'log', run.id], { url: api.url, terminal: 80 });
+    const { out } = await firelock(['run log', run.id], { url: api.url, terminal: 80 });
     expect(out).toBe('\u001b[31mröd\u001b[0m \\u001b]0;title\\u0007\ufffd\\u0000\u001b[0m');
   });
 
   test('follows a run until its end', async () => {
     const run = await claimedRun(api);
-    const following = firelock(['run', 'log', '-f', run.id], { url: api.url });
+    const following = firelock(['run log -f', run.id], { url: api.url });
     await waiters(1);
     await append(api, run, 'one\n');
     await waiters(1);
@@ -42,7 +42,7 @@ describe('firelock run log', () => {
     await waiters(1);
     await complete(api, run);
     expect(await following).toMatchObject({ code: 0, out: 'one\ntwo\n', err: '' });
-    expect((await firelock(['run', 'log', run.id, '--attempt', '2'], { url: api.url })).out).toBe('');
+    expect((await firelock(['run log', run.id, '--attempt', '2'], { url: api.url })).out).toBe('');
   });
 
   test('stops following at Ctrl-C, and goes on when the server is back', async () => {
@@ -51,26 +51,26 @@ describe('firelock run log', () => {
     const stop = new AbortController();
     const said: string[] = [];
     const onOut = (text: string | Uint8Array) => void said.push(text.toString());
-    const following = firelock(['run', 'log', '-f', run.id], { url: api.url, signal: stop.signal, onOut });
+    const following = firelock(['run log -f', run.id], { url: api.url, signal: stop.signal, onOut });
     await waiters(1);
     stop.abort();
     expect((await following).code).toBe(0);
     let calls = 0;
     const flaky = await serveOnce(() => (calls += 1) > 1);
-    const { err, out } = await firelock(['run', 'log', '-f', run.id], { url: flaky.url });
+    const { err, out } = await firelock(['run log -f', run.id], { url: flaky.url });
     await flaky.close();
     expect(out).toBe('x');
     expect(err).toMatch(/; retrying\nthe server answers again\n$/);
   });
 
   test('says so where there is no such run, or no log of it', async () => {
-    const none = await firelock(['run', 'log', '0199c1f0-7a00-7b3c-9a5e-2f4d1c8b7a60'], { url: api.url });
+    const none = await firelock('run log 0199c1f0-7a00-7b3c-9a5e-2f4d1c8b7a60', { url: api.url });
     expect([none.code, none.err]).toEqual([
       3,
       'firelock: there is no run 0199c1f0-7a00-7b3c-9a5e-2f4d1c8b7a60\n',
     ]);
     const other = await serveHttp((_, response) => void response.end('x'));
-    const { code, err } = await firelock(['run', 'log', 'a'], { url: other.url });
+    const { code, err } = await firelock('run log a', { url: other.url });
     await other.close();
     expect([code, err]).toEqual([
       1,

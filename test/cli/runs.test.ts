@@ -23,22 +23,11 @@ const end = (id: string, status: string, error?: string) =>
 test('runs are listed, filtered, and shown with their attempts', async () => {
   const [first, second] = [await fired(), await fired('other')];
   await end(first, 'cancelled');
-  const listed = await run(
-    'run',
-    'list',
-    '--schedule',
-    'work',
-    '--status',
-    'cancelled',
-    '--from',
-    '-1h',
-    '--to',
-    '+1h',
-  );
+  const listed = await run('run list --schedule work --status cancelled --from -1h --to +1h');
   expect(listed.code).toBe(0);
   const now = Date.now();
   const items = async (...args: string[]) => {
-    const { json } = await firelock(['run', 'list', ...args], { url: api.url, now });
+    const { json } = await firelock(['run list', ...args], { url: api.url, now });
     return ((json() as Json)['items'] as unknown as { id: string }[]).map(({ id }) => id);
   };
   expect(await items('--schedule', 'work', '--from', '-1h', '--to', '+1h')).toEqual([first]);
@@ -48,26 +37,26 @@ test('runs are listed, filtered, and shown with their attempts', async () => {
     first,
   ]);
   expect(await items('--key', 'none')).toEqual([]);
-  const { out } = await onTerminal(120, 'run', 'list');
+  const { out } = await onTerminal(120, 'run list');
   expect(out.split('\n')[0]).toMatch(
     /^RUN +SCHEDULE +SCHEDULED FOR +STATUS +TRIGGER +ATTEMPTS +LATE +ERROR$/,
   );
   expect(out).toMatch(new RegExp(`^${first} +work +\\d\\d-\\d\\d [\\d:]+Z +cancelled +manual`, 'm'));
   await api.sql`UPDATE runs SET claimed_by = gen_random_uuid(), claimed_at = clock_timestamp() WHERE id = ${second}`;
-  expect((await onTerminal(200, 'run', 'list')).out).toMatch(
+  expect((await onTerminal(200, 'run list')).out).toMatch(
     / pending, under way since \d\d-\d\d [\d:]+Z +manual/,
   );
-  expect((await onTerminal(100, 'run', 'get', second)).out).toMatch(
+  expect((await onTerminal(100, 'run get', second)).out).toMatch(
     /^status +pending(, [\d.]+ \w+ late)?, under way since \S+ [\d:.]+Z$/m,
   );
 
-  expect((await run('run', 'get', second)).out).toBe(
+  expect((await run('run get', second)).out).toBe(
     `${(await api.call('GET', `/api/v1/runs/${second}`)).text}\n`,
   );
-  const shown = await onTerminal(100, 'run', 'get', first);
+  const shown = await onTerminal(100, 'run get', first);
   expect(shown.out).toMatch(/^status +cancelled \(on request\)$/m);
   expect(shown.out).toMatch(/^payload +\{"n":1\}$/m);
-  expect((await run('run', 'get', '01a205a0-f3d1-7e21-b738-dab796603963')).code).toBe(3);
+  expect((await run('run get 01a205a0-f3d1-7e21-b738-dab796603963')).code).toBe(3);
 });
 
 test('attempts are shown one by one', async () => {
@@ -93,7 +82,7 @@ test('attempts are shown one by one', async () => {
   const fetched = globalThis.fetch;
   globalThis.fetch = () => Promise.resolve(Response.json(answer));
   try {
-    const { out } = await onTerminal(100, 'run', 'get', id);
+    const { out } = await onTerminal(100, 'run get', id);
     expect(out.split('\n').slice(-5)).toEqual([
       expect.stringMatching(/^ATTEMPT +STARTED +OUTCOME +CODE +ERROR$/),
       expect.stringMatching(/^ +1 .* transient +503 +http: the target answered 503$/),
@@ -110,15 +99,15 @@ test('what was not as expected is said with the run', async () => {
   const id = await fired();
   const unmetReason = 'its result at "/rows" is less than 1';
   await api.sql`UPDATE runs SET unmet = '{tooFast,result}', unmet_reason = ${unmetReason} WHERE id = ${id}`;
-  const shown = await onTerminal(300, 'run', 'get', id);
+  const shown = await onTerminal(300, 'run get', id);
   expect(shown.out).toContain(`not as expected: it ended too fast, its result (${unmetReason})`);
 });
 
 test('a run is cancelled and retried; an impossible action is refused in words', async () => {
   const id = await fired();
-  expect((await onTerminal(80, 'run', 'cancel', id)).out).toBe(`run ${id} is cancelled\n`);
-  expect((await run('run', 'retry', id)).json()).toMatchObject({ id, status: 'pending' });
-  const again = await run('run', 'retry', id);
+  expect((await onTerminal(80, 'run cancel', id)).out).toBe(`run ${id} is cancelled\n`);
+  expect((await run('run retry', id)).json()).toMatchObject({ id, status: 'pending' });
+  const again = await run('run retry', id);
   expect([again.code, again.out]).toEqual([1, '']);
   expect(again.err).toMatch(/^firelock: .*pending/);
 });
@@ -139,13 +128,13 @@ test('many runs are cancelled and retried: the command counts, asks, and calls a
   const rest = await run(...cancel, '--limit', '2', '--all', '--yes');
   expect(rest.json()).toMatchObject({ matched: 3, changed: 3, remaining: 0 });
   expect(rest.err).toBe('2 done, 1 to go\n');
-  const retried = await firelock(['run', 'bulk', 'retry', '--schedule', 'many', '--status', 'cancelled'], {
+  const retried = await firelock('run bulk retry --schedule many --status cancelled', {
     url: api.url,
     terminal: 80,
     typed: ['y'],
   });
   expect([retried.code, retried.out]).toEqual([0, 'runs changed: 5 of 5\n']);
-  const nothing = await firelock(['run', 'bulk', 'retry', '--schedule', 'many'], {
+  const nothing = await firelock('run bulk retry --schedule many', {
     url: api.url,
     terminal: 80,
   });
@@ -173,7 +162,7 @@ test('run tail shows new runs and changes, waits during an outage, and ends with
     else controller.abort();
   };
   try {
-    const { code, err } = await firelock(['run', 'tail', '--schedule', 'tailed', '--interval', '0.02'], {
+    const { code, err } = await firelock('run tail --schedule tailed --interval 0.02', {
       url: api.url,
       signal: controller.signal,
       onOut: (line) => void react(String(line)),
@@ -190,13 +179,13 @@ test('run tail shows new runs and changes, waits during an outage, and ends with
     { id: added, status: 'pending' },
     { id: before, status: 'cancelled' },
   ]);
-  const last = await onTerminal(80, 'run', 'tail', '--schedule', 'tailed', '--last', '2', '--count', '2');
+  const last = await onTerminal(80, 'run tail --schedule tailed --last 2 --count 2');
   expect(last.out.split('\n')).toEqual([
     expect.stringMatching(new RegExp(`Z  cancelled  tailed  \\(on request\\)  ${before}$`)),
     expect.stringMatching(new RegExp(`Z  pending    tailed  .*  ${added}$`)),
     '',
   ]);
-  expect((await run('run', 'tail', '--interval', 'often')).code).toBe(64);
+  expect((await run('run tail --interval often')).code).toBe(64);
 });
 
 test('runs that depend on each other are submitted as a file, shown as a batch, and retried together', async () => {
@@ -207,20 +196,20 @@ test('runs that depend on each other are submitted as a file, shown as a batch, 
   ];
   const sent = { name: 'etl', labels: { pipeline: 'etl' }, items };
   const submit = (input: unknown) =>
-    firelock(['run', 'submit', '--file', '-'], { url: api.url, input: JSON.stringify(input) });
+    firelock('run submit --file -', { url: api.url, input: JSON.stringify(input) });
   const submitted = (await submit(sent)).json() as Json;
   const batchId = submitted['batchId'] as unknown as string;
   const [extract, load] = (submitted['items'] as unknown as { id: string }[]).map(({ id }) => id);
-  const shown = await onTerminal(100, 'batch', 'get', batchId);
+  const shown = await onTerminal(100, 'batch get', batchId);
   expect(shown.out).toMatch(/name +etl\nlabels +pipeline:etl\n/);
   expect(shown.out).toMatch(new RegExp(`load +waiting +${load ?? ''} +extract\n`));
-  const listed = (await run('run', 'list', '--batch', batchId, '--status', 'waiting')).json() as Json;
+  const listed = (await run('run list --batch', batchId, '--status', 'waiting')).json() as Json;
   expect((listed['items'] as unknown as { id: string }[]).map(({ id }) => id)).toEqual([load]);
-  expect((await onTerminal(200, 'run', 'get', load ?? '')).out).toMatch(
+  expect((await onTerminal(200, 'run get', load ?? '')).out).toMatch(
     new RegExp(`batch +${batchId} \\(load\\)\nlabels +pipeline:etl\n`),
   );
-  await run('run', 'cancel', extract ?? '');
-  const retried = await run('run', 'retry', extract ?? '', '--dependents');
+  await run('run cancel', extract ?? '');
+  const retried = await run('run retry', extract ?? '', '--dependents');
   expect(retried.json()).toMatchObject({ id: extract, status: 'pending' });
   const one = (await submit({ target, labels: { n: '1' } })).json();
   expect(one).toMatchObject({ batchId: null, labels: { n: '1' } });

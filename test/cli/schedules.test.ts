@@ -18,11 +18,11 @@ const onTerminal = (terminal: number, ...args: string[]) =>
   firelock(args, { url: api.url, terminal, env: { NO_COLOR: '1' } });
 
 test('schedule list prints a table on a terminal and JSON elsewhere, page by page', async () => {
-  const { code, json, err } = await run('schedule', 'list', '--all');
+  const { code, json, err } = await run('schedule list --all');
   expect([code, err]).toEqual([0, '']);
   expect(json()).toEqual((await api.call('GET', '/api/v1/schedules')).body);
 
-  const two = await onTerminal(100, 'schedule', 'list', '--limit', '2');
+  const two = await onTerminal(100, 'schedule list --limit 2');
   expect(two.out.split('\n').slice(0, -1)).toEqual([
     expect.stringMatching(/^ID +STATUS +WHEN +ZONE +NEXT FIRE$/),
     expect.stringMatching(/^invoices +active +0 12 29 2 \* +- +\d{4}-02-29 12:00:00Z$/),
@@ -30,7 +30,7 @@ test('schedule list prints a table on a terminal and JSON elsewhere, page by pag
     'times are UTC',
     'there are more: use --limit N, or --all',
   ]);
-  const found = await run('schedule', 'list', '--label', 'team:billing', '--status', 'active');
+  const found = await run('schedule list --label team:billing --status active');
   expect(found.json()).toMatchObject({ items: [{ id: 'invoices' }], nextCursor: null });
 });
 
@@ -53,7 +53,7 @@ test('schedule set creates a missing schedule, and says so', async () => {
     retry: { maxAttempts: 3, maxBackoffSeconds: 3600 },
   });
   expect(await textOf('new')).toContain('"payload":{"n": 12345678901234567890.10, "x": null}');
-  const many = await onTerminal(120, 'schedule', 'set', 'many', '--cron', '0 9 * * 1', ...HOOK);
+  const many = await onTerminal(120, 'schedule set many --cron', '0 9 * * 1', ...HOOK);
   expect(many.out).toMatch(/^created schedule many, version 1; next fire \d{4}-.*Z\n$/);
   expect((await answered('many'))['cron']).toEqual(['0 9 * * 1', '0 12 29 2 *']);
 });
@@ -68,23 +68,20 @@ test('schedule set changes the named fields and nothing else, and replaces a pay
   });
   const before = await answered('kept');
   const volatile = { version: 2, updatedAt: expect.any(String) as string };
-  const set = await run('schedule', 'set', 'kept', '--label', 'tier:batch', '--set', 'overlap="skip"');
+  const set = await run('schedule set kept --label tier:batch --set', 'overlap="skip"');
   expect([set.code, set.err]).toEqual([0, 'changed schedule kept, version 2\n']);
   const labels = { team: 'billing', tier: 'batch' };
   expect(await answered('kept')).toEqual({ ...before, ...volatile, labels, overlap: 'skip' });
 
-  await run('schedule', 'set', 'kept', '--payload-file', '-', '--unset', 'overlap').then(({ code }) => {
+  await run('schedule set kept --payload-file - --unset overlap').then(({ code }) => {
     expect(code).toBe(1); // Nothing on standard input.
   });
   const input = ' {"new": 1.50, "gone": null}\n';
   expect(
-    await firelock(
-      ['schedule', 'set', 'kept', '--payload-file', '-', '--every', '3600', '--unset', 'overlap'],
-      {
-        url: api.url,
-        input,
-      },
-    ),
+    await firelock('schedule set kept --payload-file - --every 3600 --unset overlap', {
+      url: api.url,
+      input,
+    }),
   ).toMatchObject({ code: 0, err: 'changed schedule kept, version 3\n' });
   expect(await textOf('kept')).toContain('"payload":{"new": 1.50, "gone": null},');
   expect(await answered('kept')).toMatchObject({
@@ -92,15 +89,15 @@ test('schedule set changes the named fields and nothing else, and replaces a pay
     target: { headers: { authorization: '***' } },
   });
 
-  const same = await run('schedule', 'set', 'kept', '--every', '3600');
+  const same = await run('schedule set kept --every 3600');
   expect([same.code, same.err]).toEqual([0, 'unchanged: schedule kept, version 3\n']);
-  expect((await run('schedule', 'set', 'kept', '--queue', 'reports')).code).toBe(0);
+  expect((await run('schedule set kept --queue reports')).code).toBe(0);
   expect((await answered('kept'))['target']).toEqual({ type: 'pull', queue: 'reports' });
 });
 
 test('schedule set says what is sent, and what counts as a success', async () => {
   const set = (...args: string[]) =>
-    firelock(['schedule', 'set', 'called', ...args], { url: api.url, input: '{"text": "{{runId}}"}\n' });
+    firelock(['schedule set called', ...args], { url: api.url, input: '{"text": "{{runId}}"}\n' });
   const target = async () => (await answered('called'))['target'];
   await set(
     ...[...HOOK, '--body-file', '-', '--succeed', '409,3xx', '--retry-on', '404', '--fail-on', '500-502,5xx'],
@@ -143,7 +140,7 @@ test('schedule set refuses to overwrite a schedule that has changed meanwhile', 
     return fetched(input, init);
   };
   try {
-    const { code, err } = await run('schedule', 'set', 'raced', '--description', 'mine');
+    const { code, err } = await run('schedule set raced --description mine');
     expect([code, err]).toEqual([1, 'firelock: schedule raced has changed: its ETag is "2"\n']);
   } finally {
     globalThis.fetch = fetched;
@@ -152,10 +149,10 @@ test('schedule set refuses to overwrite a schedule that has changed meanwhile', 
 });
 
 test('the answer of GET can be edited and given back as a file', async () => {
-  await run('schedule', 'set', 'filed', ...HOOK, '--payload', '[1.0]');
-  const { out } = await run('schedule', 'get', 'filed');
+  await run('schedule set filed', ...HOOK, '--payload', '[1.0]');
+  const { out } = await run('schedule get filed');
   const set = (input: string, ...more: string[]) =>
-    firelock(['schedule', 'set', 'filed', '--file', '-', ...more], { url: api.url, input });
+    firelock(['schedule set filed --file -', ...more], { url: api.url, input });
   expect((await set(out)).err).toBe('unchanged: schedule filed, version 1\n');
   expect((await set(out.replace('"description":null', '"description":"new"'))).err).toBe(
     'changed schedule filed, version 2\n',
@@ -165,7 +162,7 @@ test('the answer of GET can be edited and given back as a file', async () => {
   expect((await set(out, '--every', '5')).err).toBe(
     'firelock: --file holds the whole definition: leave out all other options\n',
   );
-  expect((await run('schedule', 'set', 'filed', '--file', '/nowhere')).err).toMatch(/cannot read \/nowhere/);
+  expect((await run('schedule set filed --file /nowhere')).err).toMatch(/cannot read \/nowhere/);
 });
 
 test('every fault that the server names is on a line; a command that is not understood is code 64', async () => {
@@ -200,9 +197,9 @@ test('every fault that the server names is on a line; a command that is not unde
   ])
     expect([args, (await run('schedule', ...args)).code]).toEqual([args, 64]);
   for (const option of ['--body-file', '--payload-file', '--file'])
-    expect([option, (await run('schedule', 'set', 'new', option, '/nowhere')).code]).toEqual([option, 1]);
-  expect(await run('schedule', 'get', 'a/b?c')).toMatchObject({ code: 1 });
-  expect(await run('schedule', 'get', 'nobody')).toMatchObject({
+    expect([option, (await run('schedule set new', option, '/nowhere')).code]).toEqual([option, 1]);
+  expect(await run('schedule get a/b?c')).toMatchObject({ code: 1 });
+  expect(await run('schedule get nobody')).toMatchObject({
     code: 3,
     out: '',
     err: 'firelock: there is no schedule nobody\n',
@@ -211,25 +208,26 @@ test('every fault that the server names is on a line; a command that is not unde
 
 test('a schedule is paused, resumed, shown, and deleted after a question', async () => {
   await api.call('PUT', '/api/v1/schedules/paused', SCHEDULE);
-  const pause = await firelock(
-    ['schedule', 'pause', 'paused', '--reason', 'the bank is closed', '--until', '+3d'],
-    { url: api.url, now: Date.UTC(2040, 0, 1), terminal: 100 },
-  );
+  const pause = await firelock(['schedule pause paused --reason', 'the bank is closed', '--until', '+3d'], {
+    url: api.url,
+    now: Date.UTC(2040, 0, 1),
+    terminal: 100,
+  });
   expect(pause.out).toBe('schedule paused is paused until 2040-01-04 00:00:00Z\n');
-  const shown = await onTerminal(100, 'schedule', 'get', 'paused');
+  const shown = await onTerminal(100, 'schedule get paused');
   expect(shown.out).toMatch(/^status +paused$/m);
   expect(shown.out).toMatch(/^paused because +the bank is closed$/m);
-  expect((await run('schedule', 'resume', 'paused')).json()).toMatchObject({
+  expect((await run('schedule resume paused')).json()).toMatchObject({
     enabled: true,
     pauseReason: null,
   });
 
-  expect(await run('schedule', 'delete', 'paused')).toMatchObject({
+  expect(await run('schedule delete paused')).toMatchObject({
     code: 64,
     err: 'firelock: this command asks for confirmation, and there is no terminal to ask on: add --yes\n',
   });
   const asked = (typed: string[]) =>
-    firelock(['schedule', 'delete', 'paused'], { url: api.url, terminal: 80, typed });
+    firelock('schedule delete paused', { url: api.url, terminal: 80, typed });
   expect(await asked(['no'])).toMatchObject({
     code: 1,
     err: expect.stringContaining('nothing was changed') as string,
@@ -237,7 +235,7 @@ test('a schedule is paused, resumed, shown, and deleted after a question', async
   expect((await asked([])).code).toBe(1);
   expect((await answered('paused'))['id']).toBe('paused');
   expect(await asked(['y'])).toMatchObject({ code: 0, out: 'schedule paused is deleted\n' });
-  expect((await run('schedule', 'delete', 'paused', '--yes')).code).toBe(3);
+  expect((await run('schedule delete paused --yes')).code).toBe(3);
 });
 
 test('a fire is made by hand, and a coming one is skipped', async () => {
@@ -245,24 +243,24 @@ test('a fire is made by hand, and a coming one is skipped', async () => {
   const first = await run(...fire);
   expect(first.out).toContain('"payload":[1e400]');
   expect((await run(...fire)).json()).toMatchObject({ id: (first.json() as { id: string }).id });
-  expect((await onTerminal(80, 'schedule', 'fire', 'sweep')).out).toMatch(/^run [\w-]{36} is pending; /);
+  expect((await onTerminal(80, 'schedule fire sweep')).out).toMatch(/^run [\w-]{36} is pending; /);
 
-  const { items } = (await run('schedule', 'upcoming', 'reports', '--count', '2')).json() as {
+  const { items } = (await run('schedule upcoming reports --count 2')).json() as {
     items: { fireAt: string }[];
   };
   const at = items[0]?.fireAt ?? '';
-  expect((await run('schedule', 'skip', 'reports', at, '--reason', 'moved')).json()).toEqual({
+  expect((await run('schedule skip reports', at, '--reason', 'moved')).json()).toEqual({
     fireAt: at,
     skipped: true,
   });
-  const upcoming = await onTerminal(100, 'schedule', 'upcoming', 'reports', '--count', '1');
+  const upcoming = await onTerminal(100, 'schedule upcoming reports --count 1');
   expect(upcoming.out.split('\n')[1]).toMatch(
     /^\d{4}-02-29 11:00:00Z +\d{4}-02-29 12:00:00\+01:00 +skipped: moved$/,
   );
-  expect((await onTerminal(80, 'schedule', 'unskip', 'reports', at)).out).toMatch(
+  expect((await onTerminal(80, 'schedule unskip reports', at)).out).toMatch(
     /^schedule reports will fire at /,
   );
-  const wrong = await run('schedule', 'skip', 'reports', '2031-01-01T00:00:00Z');
+  const wrong = await run('schedule skip reports 2031-01-01T00:00:00Z');
   expect([wrong.code, wrong.err]).toEqual([1, expect.stringMatching(/is not a fire time of this schedule/)]);
 });
 
@@ -277,7 +275,7 @@ test('schedule why says why somebody had a fire skipped', async () => {
     SELECT uid, ${at}, 'closed for stocktaking', now() FROM schedules WHERE id = 'skipped'`;
   await api.call('PATCH', '/api/v1/schedules/skipped', { cron: '30 * * * *' });
   const period = ['--from', at, '--to', new Date(hour + 1000).toISOString()];
-  const { out } = await onTerminal(200, 'schedule', 'why', 'skipped', ...period);
+  const { out } = await onTerminal(200, 'schedule why skipped', ...period);
   expect(out).toMatch(/skipped: a caller asked to skip it: closed for stocktaking \(run [\w-]{36}\)$/m);
 });
 
@@ -292,11 +290,11 @@ test('schedule why says what became of each fire, in words, and of runs that no 
   const end = Math.floor(Date.now() / hour) * hour;
   const iso = (at: number) => new Date(at).toISOString();
   const period = ['--from', iso(end - 3 * hour), '--to', iso(end - hour)];
-  const backfill = await run('schedule', 'backfill', 'past', ...period);
+  const backfill = await run('schedule backfill past', ...period);
   expect(backfill.json()).toEqual({ created: 2, existing: 0, remainingFrom: null });
-  const then = await run('schedule', 'backfill', 'past', ...period, '--as', 'then');
+  const then = await run('schedule backfill past', ...period, '--as', 'then');
   expect(then.json()).toEqual({ created: 0, existing: 2, remainingFrom: null });
-  const fired = (await run('schedule', 'fire', 'past')).json() as { id: string };
+  const fired = (await run('schedule fire past')).json() as { id: string };
 
   const why = ['schedule', 'why', 'past', '--from', iso(end - 3 * hour), '--to', '+2h'];
   const now = Date.now();
@@ -323,25 +321,15 @@ test('schedule why says what became of each fire, in words, and of runs that no 
   expect(out).toMatch(/^runs that belong to none of its fire times:\n.*manual: pending.*\(run [\w-]{36}\)$/m);
   expect(lines.at(-2)).toBe('times are UTC = Asia/Tokyo');
 
-  const one = await run('schedule', 'why', 'past', ...period, '--limit', '1');
+  const one = await run('schedule why past', ...period, '--limit', '1');
   expect(one.json()).toMatchObject({ items: [{ fireAt: iso(end - 3 * hour) }], otherRuns: [] });
-  await run(
-    'schedule',
-    'set',
-    'follower',
-    '--after',
-    'past',
-    '--on',
-    'failed',
-    '--url',
-    'https://example.com',
-  );
-  const followed = await onTerminal(100, 'schedule', 'why', 'follower');
+  await run('schedule set follower --after past --on failed --url https://example.com');
+  const followed = await onTerminal(100, 'schedule why follower');
   expect([followed.code, followed.out]).toEqual([
     0,
     'follower fires after past (failed) and is active\ntimes are UTC\n',
   ]);
-  const none = await onTerminal(100, 'schedule', 'why', 'invoices', '--from', '-1m', '--to', 'now');
+  const none = await onTerminal(100, 'schedule why invoices --from -1m --to now');
   expect(none.out).toContain('no fire was due between');
 });
 
@@ -383,9 +371,9 @@ test('all matching schedules are paused and resumed, after a count', async () =>
   const done = await firelock([...bulk, '--reason', 'x'], { url: api.url, terminal: 80, typed: ['yes'] });
   expect([done.code, done.out]).toEqual([0, 'schedules changed: 2 of 2\n']);
   expect(await answered('bulk-2')).toMatchObject({ enabled: false, pauseReason: 'x' });
-  const resumed = await run('schedule', 'bulk', 'resume', '--q', 'bulk-', '--yes');
+  const resumed = await run('schedule bulk resume --q bulk- --yes');
   expect(resumed.json()).toMatchObject({ matched: 2, changed: 2 });
-  expect(await run('schedule', 'bulk', 'resume', '--yes')).toMatchObject({
+  expect(await run('schedule bulk resume --yes')).toMatchObject({
     code: 1,
     err: 'firelock: /filter must have at least one field: an empty filter matches everything\n',
   });

@@ -11,6 +11,7 @@ import {
 } from '../../../src/cli/demo/verdict.ts';
 import type { Timing } from '../../../src/core/timing/timing.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
+import { firelock } from '../cli.ts';
 
 const from = Date.UTC(2030, 0, 1);
 const to = from + 20_000;
@@ -156,5 +157,17 @@ test('a run that is open in the end, or ended without success, is found', () => 
   const evidence = faultless();
   expect(faultsOf({ ...evidence, stats: { ...evidence.stats, openRuns: 2, abandonedRuns: 1 } })).toEqual({
     unfinished: ['2 open', '1 abandoned'],
+  });
+});
+
+test('options that cannot be are named, all at once, and nothing is started', async () => {
+  const args = ['demo', '--seconds', '9', '--schedules', 'many', '--kill-every', '20'];
+  expect(await firelock(args)).toMatchObject({
+    code: 64,
+    out: '',
+    err:
+      'firelock: --seconds is 9; expected: a whole number from 10 to 3600\n' +
+      'firelock: --schedules is many; expected: a whole number from 10 to 2000\n' +
+      'firelock: --kill-every 20 kills no instance within --seconds 9\n',
   });
 });

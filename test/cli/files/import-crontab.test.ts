@@ -17,7 +17,7 @@ interface Schedule {
 }
 
 async function imported(input: string, ...args: string[]) {
-  const { code, out, err } = await firelock(['import-crontab', '-', ...args], {
+  const { code, out, err } = await firelock(['import-crontab -', ...args], {
     input,
     zone: 'Europe/Berlin',
   });
@@ -32,7 +32,7 @@ async function imported(input: string, ...args: string[]) {
 
 /** What the server makes of the file. */
 async function accepted(file: string): Promise<string> {
-  const { code, err } = await firelock(['plan', '-', '--no-json'], { url: api.url, input: file });
+  const { code, err } = await firelock('plan - --no-json', { url: api.url, input: file });
   return `${code}${err}`;
 }
 
@@ -118,9 +118,7 @@ test('the system’s lines name their user; the target and the set can be chosen
   expect((await imported('0 0 * * * a', '--timezone', 'UTC', '--queue', 'q')).schedules).toMatchObject([
     { timezone: 'UTC', target: { type: 'pull', queue: 'q' } },
   ]);
-  expect(
-    (await firelock(['import-crontab', '-', '--queue', 'q', '--target-url', url], { input: '' })).code,
-  ).toBe(64);
+  expect((await firelock(['import-crontab - --queue q --target-url', url], { input: '' })).code).toBe(64);
 });
 
 test('a day that both day fields choose follows cron’s rule, also for fields that begin with *', async () => {
@@ -225,15 +223,15 @@ test('a file of another kind than was said is not read as if it were one', async
 
 test('a file in another encoding is refused with its line, and read where that is named', async () => {
   const latin = Buffer.from('@daily tidy\n@daily gr\xfc\xdfe\n', 'latin1');
-  const refused = await firelock(['import-crontab', '-'], { input: latin });
+  const refused = await firelock('import-crontab -', { input: latin });
   expect([refused.code, refused.out, refused.err]).toEqual([
     1,
     '',
     'firelock: -:2: not in utf-8: --encoding says in which it is, as latin1\n',
   ]);
-  const named = await firelock(['import-crontab', '-', '--encoding', 'latin1'], { input: latin });
+  const named = await firelock('import-crontab - --encoding latin1', { input: latin });
   expect([named.code, named.out]).toEqual([0, expect.stringContaining('grüße') as string]);
-  expect((await firelock(['import-crontab', '-', '--encoding', 'klingon'], { input: latin })).code).toBe(64);
+  expect((await firelock('import-crontab - --encoding klingon', { input: latin })).code).toBe(64);
   expect((await imported('\ufeff@daily tidy\n')).schedules).toMatchObject([{ payload: { command: 'tidy' } }]);
 });
 

@@ -20,7 +20,7 @@ interface Schedule {
 
 async function imported(commands: string | readonly string[], ...args: string[]) {
   const lines = typeof commands === 'string' ? commands : commands.map((one) => `@daily ${one}\n`).join('');
-  const { code, out, err } = await firelock(['import-crontab', '-', ...args], { input: lines });
+  const { code, out, err } = await firelock(['import-crontab -', ...args], { input: lines });
   const { schedules } = parse(out) as { schedules: Schedule[] };
   return {
     code,
@@ -103,7 +103,7 @@ test('a line that only calls curl becomes a target that sends the same, and need
     retry: { maxAttempts: 1 },
   });
   expect(code).toBe(0);
-  const plan = await firelock(['plan', '-', '--no-json'], { url: api.url, input: out });
+  const plan = await firelock('plan - --no-json', { url: api.url, input: out });
   expect([plan.code, plan.err]).toEqual([2, '']);
 });
 

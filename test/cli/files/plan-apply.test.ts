@@ -573,9 +573,7 @@ test('without a server, or without its role, the exit code is 1 and not that of 
   expect((await firelock(['apply', join(folder, 'none.yaml')], { url: api.url })).code).toBe(1);
   expect((await firelock(['apply', path, '--prun'], { url: api.url })).code).toBe(64);
   expect(
-    (
-      await firelock(['plan', '-', '--json'], { url: api.url, input: 'limits: [{id: x, maxRunning: 1}]' })
-    ).json(),
+    (await firelock('plan - --json', { url: api.url, input: 'limits: [{id: x, maxRunning: 1}]' })).json(),
   ).toEqual({
     changes: [{ kind: 'limits', id: 'x', change: 'created', fields: [] }],
     unchanged: 0,

@@ -25,10 +25,10 @@ let made = 0;
 /** What `import-crontab --observe --crontab-out` makes of a crontab. */
 async function reporting(crontab: string | Buffer, args: string[] = [], env: Record<string, string> = {}) {
   const path = join(folder, `crontab-${(made += 1)}`);
-  const { code, out, err } = await firelock(
-    ['import-crontab', '-', '--observe', '--crontab-out', path, ...args],
-    { input: crontab, env: { FIRELOCK_URL: api.url, FIRELOCK_TOKEN: ADMIN.secret, ...env } },
-  );
+  const { code, out, err } = await firelock(['import-crontab - --observe --crontab-out', path, ...args], {
+    input: crontab,
+    env: { FIRELOCK_URL: api.url, FIRELOCK_TOKEN: ADMIN.secret, ...env },
+  });
   const bytes = await readFile(path).catch(() => null);
   const read = parse(out === '' ? '{}' : out) as { schedules?: { id: string; [field: string]: unknown }[] };
   return { path, code, out, err, bytes, schedules: read.schedules ?? [] };
@@ -47,7 +47,7 @@ test('schedules that observe wait for a report less long than it is to the next 
     '@weekly e',
     '0 12 29 2 * f',
   ].join('\n');
-  const { code, out, err } = await firelock(['import-crontab', '-', '--observe'], { input: crontab });
+  const { code, out, err } = await firelock('import-crontab - --observe', { input: crontab });
   const { schedules } = parse(out) as { schedules: Record<string, unknown>[] };
   expect(code).toBe(0);
   expect(schedules.map((one) => one['completionTimeoutSeconds'])).toEqual([
@@ -64,7 +64,7 @@ test('schedules that observe wait for a report less long than it is to the next 
   }
   expect(err).toMatch(/^before observe\.until, start a worker .*: firelock work crontab\n/);
   expect(err.match(/^-:[67]: RANDOM_DELAY: no jitterSeconds/gm)).toHaveLength(2);
-  const applied = await firelock(['plan', '-', '--no-json'], {
+  const applied = await firelock('plan - --no-json', {
     ...{ url: api.url, input: out, env: { FIRELOCK_TOKEN: ADMIN.secret } },
   });
   expect([applied.code, applied.out]).toEqual([2, expect.stringContaining('6 to create')]);
@@ -229,7 +229,7 @@ test('a command may have 998 bytes with what reports, as Debian’s cron takes, 
 test('all that is missing is named at once, and then nothing is applied or written', async () => {
   const path = join(folder, 'there');
   await writeFile(path, 'mine');
-  const nothing = await firelock(['import-crontab', '-', '--crontab-out', path], { input: '@daily lone' });
+  const nothing = await firelock(['import-crontab - --crontab-out', path], { input: '@daily lone' });
   expect([nothing.code, nothing.out, nothing.err.split('\n')]).toEqual([
     64,
     '',

@@ -39,7 +39,7 @@ test('patches are merged with each other, and null removes a member when the pat
 
 test('the exit code and the message say how a call ended', async () => {
   const asked = async (listener: RequestListener, env: Record<string, string> = {}) => {
-    const { code, out, err } = await firelock(['me'], { url: await answering(listener), env });
+    const { code, out, err } = await firelock('me', { url: await answering(listener), env });
     return [code, out, err.replace(/http:\/\/127\.0\.0\.1:\d+/g, 'URL')];
   };
   const errors = [
@@ -97,7 +97,7 @@ test('the token, the base path and the version are sent; nothing is sent to a UR
     response.end('{"name":"ci","role":"admin"}');
   });
   for (const path of ['', '/', '/cron/', '/cron/api/v1'])
-    expect((await firelock(['me'], { url: url + path, env: { FIRELOCK_TOKEN: ' flk_x\n' } })).code).toBe(0);
+    expect((await firelock('me', { url: url + path, env: { FIRELOCK_TOKEN: ' flk_x\n' } })).code).toBe(0);
   const from = ['Bearer flk_x', 'firelock-cli/0.0.0-test'];
   expect(seen).toEqual([
     ['/api/v1/me', ...from],
@@ -111,7 +111,7 @@ test('the token, the base path and the version are sent; nothing is sent to a UR
     [{ FIRELOCK_URL: 'http://me:swordfish@x' }, /must not contain a user or a password/],
     [{ FIRELOCK_TOKEN: 'sword\nfish' }, /FIRELOCK_TOKEN contains/],
   ] as const) {
-    const { code, err } = await firelock(['me'], { env });
+    const { code, err } = await firelock('me', { env });
     expect([code, err]).toEqual([64, expect.stringMatching(said)]);
     expect(err).not.toContain('fish');
   }
@@ -120,7 +120,7 @@ test('the token, the base path and the version are sent; nothing is sent to a UR
 test('Ctrl-C ends a call that hangs', async () => {
   const controller = new AbortController();
   const url = await answering(() => controller.abort());
-  const { code, out, err } = await firelock(['me'], { url, signal: controller.signal });
+  const { code, out, err } = await firelock('me', { url, signal: controller.signal });
   expect([code, out, err]).toEqual([
     130,
     '',

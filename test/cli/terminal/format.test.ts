@@ -9,6 +9,9 @@ import {
 } from '../../../src/cli/terminal/shown-text.ts';
 import { type Column, tableLines } from '../../../src/cli/terminal/table.ts';
 import { durationText, timeCell, timeText, zoneNote } from '../../../src/cli/terminal/time-text.ts';
+import { EXIT } from '../../../src/cli/exit-codes.ts';
+import { readerZone } from '../../../src/cli/surroundings.ts';
+import { firelock } from '../cli.ts';
 
 test('the width of a text is the one on a terminal: wide letters take two columns, marks none', () => {
   for (const [text, width] of [
@@ -118,4 +121,33 @@ test('a duration is shown as precisely as it matters', () => {
   expect(
     [0, 35, 999, 1000, 2540, 12_345, 90_000, 5_400_000, 200_000_000, -1500, null].map(durationText),
   ).toEqual(['0 ms', '35 ms', '999 ms', '1 s', '2.5 s', '12 s', '1.5 min', '1.5 h', '2.3 d', '-1.5 s', '']);
+});
+
+test.each([
+  [undefined, 'Europe/Berlin', 'Europe/Berlin'],
+  ['Asia/Tokyo', 'Asia/Tokyo', 'Asia/Tokyo'],
+  [':Asia/Tokyo', 'Asia/Tokyo', 'Asia/Tokyo'],
+  ['EST5EDT', 'America/New_York', 'EST5EDT'],
+  ['', 'Etc/Unknown', null],
+  ['UTC0', undefined, null],
+  [':/etc/localtime', undefined, null],
+  ['CET-1CEST,M3.5.0,M10.5.0/3', 'UTC', null],
+  ['<+03>-3', '+03:00', null],
+  ['GMT+5', '+05:00', null],
+  ['Nowhere/City', undefined, null],
+  [undefined, undefined, null],
+])('TZ=%j on a machine of %j: %j', (tz, ofMachine, zone) => {
+  expect(readerZone(tz, ofMachine)).toBe(zone);
+});
+
+test('without a zone, an import of a crontab asks for one, and one of CronJobs needs none', async () => {
+  const around = { input: '30 2 * * * root /bin/backup\n', zone: null };
+  const { code, out, err } = await firelock('import-crontab - --system', around);
+  expect([code, out, err]).toEqual([
+    EXIT.usage,
+    '',
+    expect.stringContaining('--timezone: TZ names no zone, so say which one the times are in'),
+  ]);
+  const given = await firelock('import-crontab - --system --timezone Asia/Tokyo', around);
+  expect([given.code, given.out]).toEqual([0, expect.stringContaining('timezone: Asia/Tokyo')]);
 });

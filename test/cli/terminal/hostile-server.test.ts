@@ -110,7 +110,7 @@ test('on a terminal JSON is escaped and means the same; elsewhere it is what the
   const shown = await on('limit list', '--json');
   expect(obeyed(shown.out)).toBeNull();
   expect(shown.json()).toEqual(JSON.parse(body));
-  const piped = await firelock(['limit', 'list'], { url });
+  const piped = await firelock('limit list', { url });
   expect(piped.out).toBe(`${body}\n`);
 });
 
@@ -118,7 +118,7 @@ test('the address of a redirection is escaped', async () => {
   const elsewhere = await serveHttp((_, response) => {
     response.writeHead(302, { location: 'http://x/\u009b2J' }).end();
   });
-  const { err } = await firelock(['me'], { url: elsewhere.url });
+  const { err } = await firelock('me', { url: elsewhere.url });
   await elsewhere.close();
   expect(err).toContain('\\u009b2J');
   expect(obeyed(err)).toBeNull();

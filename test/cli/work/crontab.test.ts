@@ -19,8 +19,8 @@ test('an imported crontab runs: commands with their environment and input, and w
     '0 0 29 2 * read line; echo "$GREETING, $line 100\\%"%first%second',
     '0 0 29 2 * echo broken >&2; exit 3',
   ].join('\n');
-  const file = await firelock(['import-crontab', '-'], { input: crontab });
-  expect((await firelock(['apply', '-'], { url: api.url, input: file.out })).code).toBe(2);
+  const file = await firelock('import-crontab -', { input: crontab });
+  expect((await firelock('apply -', { url: api.url, input: file.out })).code).toBe(2);
   const { body } = await api.call('GET', '/api/v1/schedules');
   const ids = (body['items'] as unknown as { id: string }[]).map(({ id }) => id);
 
@@ -110,8 +110,8 @@ async function endsOf(crontabs: readonly (string | readonly string[])[]): Promis
   const ends: End[] = [];
   for (const crontab of crontabs) {
     const [text = '', ...options] = typeof crontab === 'string' ? [crontab] : crontab;
-    const file = await firelock(['import-crontab', '-', ...options], { input: text });
-    await firelock(['apply', '-'], { url: api.url, input: file.out });
+    const file = await firelock(['import-crontab -', ...options], { input: text });
+    await firelock('apply -', { url: api.url, input: file.out });
     const [, id = ''] = /^ {2}- id: (\S+)$/m.exec(file.out) ?? [];
     const { body } = await api.call('POST', `/api/v1/schedules/${id}/fire`);
     ends.push(await endOf((body as unknown as { id: string }).id));
