@@ -270,11 +270,11 @@ export async function startApi(databaseUrl?: string, options: Options = {}): Pro
   };
 }
 
-/** The API alone for the tests of a file: it starts before them and stops after them. */
-export function sharedApi(options?: Options): Api {
+/** The API alone for the tests of a file: it starts before them and stops after them. `beside`: on the database of that one. */
+export function sharedApi(options?: Options, beside?: Api): Api {
   let api: Api | undefined;
   beforeAll(async () => {
-    api = await startApi(undefined, options);
+    api = await startApi(beside?.databaseUrl, options);
   });
   afterAll(() => api?.stop());
   return new Proxy({} as Api, { get: (_, name) => Reflect.get(api ?? {}, name) as unknown });

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { type Contract, contractLines } from '../../scripts/support/contract-lines.ts';
 import { EXAMPLES } from '../../src/api/document/examples.ts';
-import { type Api, startApi, idsOf } from './api.ts';
+import { idsOf, quietApi } from './api.ts';
 import { inPlainForm, sharedAnswers, withoutRepeats } from '../../src/api/document/document.ts';
 import { isObject } from '../../src/api/http/json/json-body.ts';
 
@@ -182,17 +182,12 @@ test('of openapi/contract.txt one line changes for what changes once, and names 
 });
 
 describe('every example works as it stands:', () => {
-  let api: Api;
+  const api = quietApi();
   /** What the worker of the examples has claimed, and not yet reported on. */
   let runs: string[] = [];
   beforeAll(async () => {
-    api = await startApi();
     const run = { target: { type: 'pull', queue: 'reports' } };
     for (let count = 0; count < 4; count += 1) await api.call('POST', '/api/v1/runs', run);
-  });
-  afterAll(async () => {
-    expect(api.warnings).toEqual([]);
-    await api.stop();
   });
 
   const all = Object.entries(EXAMPLES).flatMap(([id, examples]) =>

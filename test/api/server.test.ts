@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { describe, expect, test, vi, it } from 'vitest';
+import { describe, expect, test, vi, it, onTestFinished } from 'vitest';
 import { type Answer, SCHEDULE, sharedApi, startApi } from './api.ts';
 import { newToken, expectUnauthorized } from './access/support.ts';
 import { readConfig } from '../../src/config/config.ts';
@@ -298,17 +298,14 @@ describe('below a base path', () => {
     const { known, headers } = newToken('ci', 'viewer');
     const url = 'postgres://nobody:nothing@127.0.0.1:9/none';
     const guarded = await startApi(url, { basePath: '/cron', apiTokens: [known] });
-    try {
-      for (const path of ['/cron/api/v1', '/cron/api/v1/me', '/cron/api/v1/nope']) {
-        expectUnauthorized(await guarded.call('GET', path));
-        const { status } = await guarded.call('GET', path, undefined, headers);
-        expect([path, status]).toEqual([path, path.endsWith('/me') ? 200 : 404]);
-      }
-      expect((await guarded.call('GET', '/cron/healthz')).status).toBe(200);
-      expect((await guarded.call('GET', '/api/v1/me')).status).toBe(404);
-    } finally {
-      await guarded.stop();
+    onTestFinished(() => guarded.stop());
+    for (const path of ['/cron/api/v1', '/cron/api/v1/me', '/cron/api/v1/nope']) {
+      expectUnauthorized(await guarded.call('GET', path));
+      const { status } = await guarded.call('GET', path, undefined, headers);
+      expect([path, status]).toEqual([path, path.endsWith('/me') ? 200 : 404]);
     }
+    expect((await guarded.call('GET', '/cron/healthz')).status).toBe(200);
+    expect((await guarded.call('GET', '/api/v1/me')).status).toBe(404);
   });
 
   it('without tokens every caller is an admin without a name', async () => {

@@ -1,6 +1,5 @@
 // @module-tag attack
-import { afterAll, beforeAll, expect, test, describe } from 'vitest';
-import { type MigratedDatabase, createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
+import { expect, test, describe } from 'vitest';
 import { type Api, startApi, SCHEDULE, sharedApi } from '../api.ts';
 import { expectUnauthorized, newToken, settableClock } from './support.ts';
 
@@ -10,19 +9,8 @@ const bob = newToken('bob', 'viewer');
 const tokens = [ann.known, bob.known];
 
 /** Two instances of one installation. */
-let database: MigratedDatabase;
-let one: Api;
-let two: Api;
-beforeAll(async () => {
-  database = await createMigratedDatabase();
-  one = await startApi(database.url, { clock, apiTokens: tokens });
-  two = await startApi(database.url, { clock, apiTokens: tokens });
-});
-afterAll(async () => {
-  await two.stop();
-  await one.stop();
-  await database.drop();
-});
+const one = sharedApi({ clock, apiTokens: tokens });
+const two = sharedApi({ clock, apiTokens: tokens }, one);
 
 const ME = '/api/v1/me';
 const SESSION = '/api/v1/session';
@@ -126,7 +114,7 @@ test('a page of another site changes nothing by it, and nobody guesses one', asy
 });
 
 test('without a token there is nothing that a cookie could stand for', async () => {
-  const open = await startApi(database.url);
+  const open = await startApi(one.databaseUrl);
   expect((await open.call('POST', SESSION)).status).toBe(409);
   expect((await open.call('DELETE', SESSION)).status).toBe(204);
   await open.stop();

@@ -1,26 +1,16 @@
 // @module-tag attack
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createRefusals } from '../../../src/api/audit/refusals.ts';
 import { openDatabase } from '../../../src/postgres/database.ts';
 import type { RefusedCall } from '../../../src/store/audit/audit-rows.ts';
-import { createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 import { until } from '../../support/until.ts';
 import { newToken, settableClock } from '../access/support.ts';
-import { type Api, type Json, SCHEDULE, startApi } from '../api.ts';
+import { type Json, SCHEDULE, sharedApi } from '../api.ts';
 
-let database: Awaited<ReturnType<typeof createMigratedDatabase>>;
-let api: Api;
 const viewer = newToken('reader', 'viewer');
 const worker = newToken('worker-1', 'worker');
 const admin = newToken('boss', 'admin');
-beforeAll(async () => {
-  database = await createMigratedDatabase();
-  api = await startApi(database.url, { apiTokens: [viewer.known, worker.known, admin.known] });
-});
-afterAll(async () => {
-  await api.stop();
-  await database.drop();
-});
+const api = sharedApi({ apiTokens: [viewer.known, worker.known, admin.known] });
 
 const entries = async (by: string) =>
   (await api.call('GET', `/api/v1/audit?by=${by}&limit=500`, undefined, admin.headers)).body[
@@ -94,7 +84,7 @@ const call = (name: string, n: number): RefusedCall => ({
 
 test('a flood of refused calls makes ten entries a minute for each caller, and one for all the rest', async () => {
   const clock = settableClock();
-  const store = openDatabase(database.url, 2);
+  const store = openDatabase(api.databaseUrl, 2);
   const logger = { debug: () => undefined };
   const refusals = createRefusals({ database: store, clock, logger });
   for (let n = 0; n < 2_000; n += 1) refusals.note(call('flood', n));

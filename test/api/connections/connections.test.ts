@@ -8,16 +8,13 @@ import { type Database, openDatabase } from '../../../src/postgres/database.ts';
 import { CONNECTION_ROWS } from '../../../src/store/connections/find-connections.ts';
 import { findNamed } from '../../../src/store/names/named-rows.ts';
 import { SECRETS } from '../../support/secrets.ts';
-import { type Answer, type Api, faultPaths, quietApi, startApi, detailOf } from '../api.ts';
+import { type Answer, type Api, faultPaths, quietApi, sharedApi, detailOf } from '../api.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
 
 const api = quietApi({ takesSecretFiles: true });
 let database: Database;
-let databaseUrl: string;
 beforeAll(() => {
-  const { host, port, user, pass, database: name } = api.sql.options;
-  databaseUrl = `postgres://${user}:${String(pass)}@${host[0]}:${port[0]}/${name}`;
-  database = openDatabase(databaseUrl, 1);
+  database = openDatabase(api.databaseUrl, 1);
 });
 afterAll(() => database.close());
 
@@ -157,11 +154,7 @@ test('a connection that schedules or open runs name is not deleted, and the answ
 });
 
 describe('without a key and a directory of secrets', () => {
-  let bare: Api;
-  beforeAll(async () => {
-    bare = await startApi(databaseUrl, { secrets: createKeyRing([]) });
-  });
-  afterAll(() => bare.stop());
+  const bare = sharedApi({ secrets: createKeyRing([]) }, api);
 
   test('secret values and files are refused, each by its name, and nothing is stored', async () => {
     const answer = await put('bare', ALL, undefined, bare);
@@ -387,7 +380,7 @@ describe('an attack:', { tags: [ATTACK] }, () => {
     expect(refused(await put({ ...URL_OF, auth: masked }))).toEqual([400, ['/auth/clientSecret']]);
     await put({ ...URL_OF, auth: { ...OAUTH, clientSecret: 'new' } });
     await api.sql`UPDATE connections SET definition = ${api.sql.json(before?.definition as never)}`;
-    await expect(use('stolen')).rejects.toThrow('/url cannot be decrypted');
+    await expect(opened('stolen')).rejects.toThrow('/url cannot be decrypted');
   });
 
   test('what someone edits in the database is not sent: another URL, file, or value of another connection', async () => {
@@ -402,9 +395,11 @@ describe('an attack:', { tags: [ATTACK] }, () => {
     for (const edit of edits) {
       for (const id of ['stolen', 'other'])
         await put({ ...URL_OF, headers: { 'X-Key': { file: 'key' } }, auth: OAUTH }, id);
-      expect(await use('stolen')).toMatchObject({ auth: { clientSecret: 'secret' } });
+      expect(await opened('stolen')).toMatchObject({ auth: { clientSecret: 'secret' } });
       await api.sql.unsafe(`UPDATE connections SET ${edit} WHERE id = 'stolen'`);
-      await expect(use('stolen'), edit).rejects.toThrow(/cannot be decrypted|names the file|is not the one/);
+      await expect(opened('stolen'), edit).rejects.toThrow(
+        /cannot be decrypted|names the file|is not the one/,
+      );
       await api.sql`DELETE FROM connections`;
     }
   });
@@ -425,21 +420,10 @@ describe('an attack:', { tags: [ATTACK] }, () => {
           ? [400, expect.stringMatching(/^names a file that is stored without a proof/)]
           : [200, 'kept'],
       );
-      await expect(use('stolen'), edit).rejects.toThrow(/cannot be decrypted|names the file|is not the one/);
+      await expect(opened('stolen'), edit).rejects.toThrow(
+        /cannot be decrypted|names the file|is not the one/,
+      );
       await api.sql`DELETE FROM connections`;
     }
   });
-
-  /** As a sender would. */
-  async function use(id: string) {
-    const { host, port, user, pass, database: name } = api.sql.options;
-    const database = openDatabase(`postgres://${user}:${String(pass)}@${host[0]}:${port[0]}/${name}`, 1);
-    try {
-      const stored = await database.run((db) => findNamed(db, CONNECTION_ROWS, { id }));
-      if (!stored) throw new Error('there is none');
-      return openConnection(SECRETS, stored, (file) => `content of ${file}`);
-    } finally {
-      await database.close();
-    }
-  }
 });

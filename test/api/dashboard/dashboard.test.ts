@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, onTestFinished } from 'vitest';
 import { readDashboard } from '../../../src/api/dashboard/built-files.ts';
 import { newToken } from '../access/support.ts';
 import { type Api, startApi } from '../api.ts';
@@ -141,11 +141,8 @@ it('no path leads out of the folder of assets', async () => {
 it('if it was not built, the API works and says what is missing', async () => {
   expect(readDashboard(join(directory, 'nothing'))).toBeNull();
   const bare = await startApi(NO_DATABASE);
-  try {
-    const { status, body } = await bare.call('GET', '/');
-    expect([status, body['detail']]).toEqual([404, expect.stringMatching(/npm run build/)]);
-    expect((await bare.call('GET', '/healthz')).status).toBe(200);
-  } finally {
-    await bare.stop();
-  }
+  onTestFinished(() => bare.stop());
+  const { status, body } = await bare.call('GET', '/');
+  expect([status, body['detail']]).toEqual([404, expect.stringMatching(/npm run build/)]);
+  expect((await bare.call('GET', '/healthz')).status).toBe(200);
 });

@@ -1,22 +1,14 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { releaseHeldRuns } from '../../../src/store/runs/runs-of-edits.ts';
 import { type Database, openDatabase } from '../../../src/postgres/database.ts';
-import { type MigratedDatabase, createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
-import { type Api, type Json, TARGET, faultPaths, startApi } from '../api.ts';
+import { type Json, TARGET, faultPaths, sharedApi } from '../api.ts';
 
-let created: MigratedDatabase;
-let api: Api;
+const api = sharedApi();
 let database: Database;
-beforeAll(async () => {
-  created = await createMigratedDatabase();
-  api = await startApi(created.url);
-  database = openDatabase(created.url, 1);
+beforeAll(() => {
+  database = openDatabase(api.databaseUrl, 1);
 });
-afterAll(async () => {
-  await database.close();
-  await api.stop();
-  await created.drop();
-});
+afterAll(() => database.close());
 afterEach(async () => {
   await api.call('POST', '/api/v1/maintenance', { on: false });
 });

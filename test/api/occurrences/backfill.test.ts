@@ -1,18 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { plannedRunId } from '../../../src/core/runs/run.ts';
 import { fireTimes } from '../../../src/core/time/fire-times.ts';
 import { definitionOf } from '../../support/pipeline.ts';
 import { changeRun } from '../../support/run-rows.ts';
-import { type Api, SCHEDULE, TARGET, faultPaths, startApi } from '../api.ts';
+import { SCHEDULE, TARGET, faultPaths, sharedApi } from '../api.ts';
 
-let api: Api;
+const api = sharedApi();
 let now: number;
 beforeAll(async () => {
-  api = await startApi();
   const [row] = await api.sql<{ now: Date }[]>`SELECT date_trunc('hour', clock_timestamp()) AS now`;
   now = Number(row?.now);
 });
-afterAll(() => api.stop());
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;

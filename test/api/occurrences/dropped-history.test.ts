@@ -1,20 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { changeRun } from '../../support/run-rows.ts';
-import { type Api, TARGET, faultPaths, startApi, idsOf } from '../api.ts';
+import { TARGET, faultPaths, idsOf, quietApi } from '../api.ts';
 
 const DAY = 86_400_000;
 
-let api: Api;
+const api = quietApi();
 let today: number;
 const iso = (daysAgo: number) => new Date(today - daysAgo * DAY).toISOString();
 beforeAll(async () => {
-  api = await startApi();
   const [row] = await api.sql<{ today: Date }[]>`SELECT date_trunc('day', clock_timestamp(), 'UTC') AS today`;
   today = Number(row?.today);
-});
-afterAll(async () => {
-  expect(api.warnings).toEqual([]);
-  await api.stop();
 });
 
 const textOf = (value: unknown) => value as string;

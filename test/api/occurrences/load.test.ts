@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { LONG } from '../../support/runner/long.ts';
-import { type Answer, type Api, TARGET, faultPaths, startApi } from '../api.ts';
+import { type Answer, TARGET, faultPaths, sharedApi } from '../api.ts';
 
-let api: Api;
-beforeAll(async () => {
-  api = await startApi();
-});
+const api = sharedApi();
 beforeEach(() => api.sql`DELETE FROM schedules`);
-afterAll(() => api.stop());
 
 interface Bucket {
   at: string;

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, onTestFinished } from 'vitest';
 import { changeRun } from '../../support/run-rows.ts';
 import {
   type Claimed,
@@ -63,17 +63,14 @@ describe('what a worker appends', () => {
   test('is written once where two instances take the same append at once', async () => {
     const run = await claimedRun(api);
     const other = await startApi(api.databaseUrl);
-    try {
-      for (let offset = 0; offset < 60; offset += 6) {
-        const answers = await Promise.all(
-          [api, other, api, other].map((one, n) => append(one, run, `by  ${n % 2};`, { offset })),
-        );
-        expect(answers.map(({ next }) => next)).toEqual(Array(4).fill(offset + 6));
-      }
-      expect((await readLog(other, run)).bytes.toString()).toMatch(/^(by {2}[01];){10}$/);
-    } finally {
-      await other.stop();
+    onTestFinished(() => other.stop());
+    for (let offset = 0; offset < 60; offset += 6) {
+      const answers = await Promise.all(
+        [api, other, api, other].map((one, n) => append(one, run, `by  ${n % 2};`, { offset })),
+      );
+      expect(answers.map(({ next }) => next)).toEqual(Array(4).fill(offset + 6));
     }
+    expect((await readLog(other, run)).bytes.toString()).toMatch(/^(by {2}[01];){10}$/);
   });
 
   test('may begin beyond the end: what lies between counts as left out', async () => {
@@ -164,17 +161,14 @@ describe('of one attempt', () => {
     await appendAll(run, 6_000, 50);
     expect((await rowsOf(run)).length).toBe(4);
     const small = await startApi(api.databaseUrl, { runLogKib: 8 });
-    try {
-      const gappy = await claimedRun(small);
-      for (let n = 0; n < 60; n += 1) await append(small, gappy, 'x', { offset: 2 * n });
-      expect((await rowsOf(gappy)).length).toBeLessThan(10);
-      const { parts } = await readLog(small, gappy);
-      expect(parts.at(0)).toMatchObject({ skipped: 0, next: 1 });
-      expect(parts.at(-1)).toMatchObject({ skipped: 1, next: 119 });
-      expect(parts.reduce((sum, { skipped, bytes }) => sum + skipped + bytes.length, 0)).toBe(119);
-    } finally {
-      await small.stop();
-    }
+    onTestFinished(() => small.stop());
+    const gappy = await claimedRun(small);
+    for (let n = 0; n < 60; n += 1) await append(small, gappy, 'x', { offset: 2 * n });
+    expect((await rowsOf(gappy)).length).toBeLessThan(10);
+    const { parts } = await readLog(small, gappy);
+    expect(parts.at(0)).toMatchObject({ skipped: 0, next: 1 });
+    expect(parts.at(-1)).toMatchObject({ skipped: 1, next: 119 });
+    expect(parts.reduce((sum, { skipped, bytes }) => sum + skipped + bytes.length, 0)).toBe(119);
   });
 
   test('the log stands beside that of another', async () => {
@@ -290,17 +284,14 @@ test('a run that printed nothing has an empty log, which is complete once it has
 
 test('switched off there are no logs', async () => {
   const off = await startApi(api.databaseUrl, { runLogKib: 0 });
-  try {
-    const run = await claimedRun(off);
-    expect(await append(off, run, 'x')).toMatchObject({
-      status: 404,
-      detail: expect.stringContaining('switched off') as string,
-    });
-    expect(await readPart(off, run.id)).toMatchObject({ status: 404 });
-    await complete(off, run);
-  } finally {
-    await off.stop();
-  }
+  onTestFinished(() => off.stop());
+  const run = await claimedRun(off);
+  expect(await append(off, run, 'x')).toMatchObject({
+    status: 404,
+    detail: expect.stringContaining('switched off') as string,
+  });
+  expect(await readPart(off, run.id)).toMatchObject({ status: 404 });
+  await complete(off, run);
 });
 
 const WAIT = 'attempt=1&waitSeconds=60';
@@ -335,18 +326,15 @@ describe('who follows a log', () => {
   test('hears of what another instance takes, and of the end', async () => {
     const run = await claimedRun(api);
     const other = await startApi(api.databaseUrl);
-    try {
-      const first = readPart(api, run.id, WAIT);
-      await waiters(1);
-      await append(other, run, 'more');
-      expect(await first).toMatchObject({ next: 4, isComplete: false });
-      const second = readPart(api, run.id, `${WAIT}&offset=4`);
-      await waiters(1);
-      await complete(other, run);
-      expect(await second).toMatchObject({ bytes: Buffer.of(), next: 4, isComplete: true });
-    } finally {
-      await other.stop();
-    }
+    onTestFinished(() => other.stop());
+    const first = readPart(api, run.id, WAIT);
+    await waiters(1);
+    await append(other, run, 'more');
+    expect(await first).toMatchObject({ next: 4, isComplete: false });
+    const second = readPart(api, run.id, `${WAIT}&offset=4`);
+    await waiters(1);
+    await complete(other, run);
+    expect(await second).toMatchObject({ bytes: Buffer.of(), next: 4, isComplete: true });
   });
 
   test('stays with the attempt that was the newest, and hears that it is over', async () => {
@@ -371,15 +359,12 @@ describe('who follows a log', () => {
   test('gets nothing any more once its token is revoked', async () => {
     const token = newToken('reader', 'viewer');
     const asked = await startApi(api.databaseUrl, { apiTokens: [token.known], limits: { lookEveryMs: 10 } });
-    try {
-      const run = await claimedRun(api);
-      const waiting = readPart(asked, run.id, WAIT, token.headers);
-      await waiters(1, asked);
-      asked.access.replaceTokens([]);
-      expect(await waiting).toMatchObject({ status: 401 });
-    } finally {
-      await asked.stop();
-    }
+    onTestFinished(() => asked.stop());
+    const run = await claimedRun(api);
+    const waiting = readPart(asked, run.id, WAIT, token.headers);
+    await waiters(1, asked);
+    asked.access.replaceTokens([]);
+    expect(await waiting).toMatchObject({ status: 401 });
   });
 });
 

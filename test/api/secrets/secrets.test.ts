@@ -1,21 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test, onTestFinished } from 'vitest';
 import type { HttpTarget, BodyTemplate } from '../../../src/core/schedules/schedule.ts';
 import { createKeyRing } from '../../../src/core/secrets/key-ring.ts';
 import { keyIdsIn } from '../../../src/core/schedules/target-secrets.ts';
 import { opened, ringOf } from '../../support/secrets.ts';
-import { type Answer, type Api, SCHEDULE, TARGET, faultPaths, startApi, quietApi } from '../api.ts';
+import { type Answer, SCHEDULE, TARGET, faultPaths, startApi, quietApi, sharedApi } from '../api.ts';
 import type { SecretFile } from '../../../src/core/secrets/sealed-values.ts';
 import { ATTACK } from '../../support/runner/attack.ts';
 import { twoTeams } from '../access/support.ts';
 
-let api: Api;
-let databaseUrl: string;
-beforeAll(async () => {
-  api = await startApi();
-  const { host, port, user, pass, database } = api.sql.options;
-  databaseUrl = `postgres://${user}:${String(pass)}@${host[0]}:${port[0]}/${database}`;
-});
-afterAll(() => api.stop());
+const api = sharedApi();
 
 const put = (id: string, target: object, on = api) =>
   on.call('PUT', `/api/v1/schedules/${id}`, { ...SCHEDULE, target: { ...TARGET, ...target } });
@@ -175,11 +168,7 @@ test('a version that is put back masked keeps the present values, as long as the
 });
 
 describe('without a key', () => {
-  let keyless: Api;
-  beforeAll(async () => {
-    keyless = await startApi(databaseUrl, { secrets: createKeyRing([]) });
-  });
-  afterAll(() => keyless.stop());
+  const keyless = sharedApi({ secrets: createKeyRing([]) }, api);
   const PATHS = [
     '/target/cancel/headers/X-Key',
     '/target/headers/X-Key',
@@ -232,25 +221,23 @@ describe('without a key', () => {
 
 test('an edit encrypts the values that it keeps with the first key; an unreadable one can be given anew, or kept', async () => {
   const newKey = `newer:${Buffer.alloc(32, 9).toString('base64')}`;
-  const both = await startApi(databaseUrl, {
+  const both = await startApi(api.databaseUrl, {
     secrets: ringOf(`${newKey},test:${Buffer.alloc(32, 7).toString('base64')}`),
   });
-  const only = await startApi(databaseUrl, { secrets: ringOf(newKey) });
+  const only = await startApi(api.databaseUrl, { secrets: ringOf(newKey) });
   const keysOf = async () => (await versionsOf('rotating')).map(({ target }) => new Set(keyIdsIn(target)));
-  try {
-    await put('rotating', ALL);
-    const { body } = await only.call('PATCH', '/api/v1/schedules/rotating', { description: 'kept' });
-    expect(body['version']).toBe(2);
-    expect(await keysOf()).toEqual([new Set(['test']), new Set(['test'])]);
-    expect((await put('rotating', ALL, both)).body['version']).toBe(3);
-    await both.call('PATCH', '/api/v1/schedules/rotating', { description: 'moved' });
-    expect((await keysOf())[3]).toEqual(new Set(['newer']));
-    await put('rotating', ALL);
-    expect((await put('rotating', ALL, only)).body['version']).toBe(6);
-    expect((await keysOf())[5]).toEqual(new Set(['newer']));
-  } finally {
-    await Promise.all([both.stop(), only.stop()]);
-  }
+  onTestFinished(() => both.stop());
+  onTestFinished(() => only.stop());
+  await put('rotating', ALL);
+  const { body } = await only.call('PATCH', '/api/v1/schedules/rotating', { description: 'kept' });
+  expect(body['version']).toBe(2);
+  expect(await keysOf()).toEqual([new Set(['test']), new Set(['test'])]);
+  expect((await put('rotating', ALL, both)).body['version']).toBe(3);
+  await both.call('PATCH', '/api/v1/schedules/rotating', { description: 'moved' });
+  expect((await keysOf())[3]).toEqual(new Set(['newer']));
+  await put('rotating', ALL);
+  expect((await put('rotating', ALL, only)).body['version']).toBe(6);
+  expect((await keysOf())[5]).toEqual(new Set(['newer']));
 });
 
 describe('one-off runs', () => {
@@ -281,17 +268,14 @@ describe('one-off runs', () => {
     const other = await post({ key: 'once', target: { ...target, headers: { 'X-Key': 'canary-other' } } });
     expect([other.status, faultPaths(other)]).toEqual([422, ['/key']]);
     const newKey = `newer:${Buffer.alloc(32, 9).toString('base64')}`;
-    const both = await startApi(databaseUrl, {
+    const both = await startApi(api.databaseUrl, {
       secrets: ringOf(`${newKey},test:${Buffer.alloc(32, 7).toString('base64')}`),
     });
-    try {
-      const again = await post({ key: 'once', target }, both);
-      expect([again.status, again.body['id']]).toEqual([200, first.body['id']]);
-      const different = await post({ key: 'once', target: { ...target, secret: THREE } }, both);
-      expect([different.status, faultPaths(different)]).toEqual([422, ['/key']]);
-    } finally {
-      await both.stop();
-    }
+    onTestFinished(() => both.stop());
+    const again = await post({ key: 'once', target }, both);
+    expect([again.status, again.body['id']]).toEqual([200, first.body['id']]);
+    const different = await post({ key: 'once', target: { ...target, secret: THREE } }, both);
+    expect([different.status, faultPaths(different)]).toEqual([422, ['/key']]);
   });
 });
 

@@ -1,28 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { sql } from 'drizzle-orm';
 import { isoInstant } from '../../../src/core/instant.ts';
 import { randomRunId } from '../../../src/core/runs/run.ts';
 import { openDatabase } from '../../../src/postgres/database.ts';
 import { ALL_CHECKS, checkOnSnapshot } from '../../../src/store/verify/check-on-snapshot.ts';
-import { createMigratedDatabase } from '../../support/postgres/migrated-database.ts';
 import { insertRuns } from '../../support/run-rows.ts';
-import { type Api, SCHEDULE, TARGET, startApi } from '../api.ts';
+import { SCHEDULE, TARGET, sharedApi } from '../api.ts';
 
-let api: Api;
-let databaseUrl: string;
+const api = sharedApi();
 /** Of the schedule `victim`, of whose rows each test breaks one. */
 let uid: string;
-let drop: () => Promise<void>;
-beforeAll(async () => {
-  const database = await createMigratedDatabase();
-  ({ url: databaseUrl, drop } = database);
-  api = await startApi(databaseUrl);
-});
-afterAll(async () => {
-  await api.stop();
-  await drop();
-});
 afterEach(async () => {
   const tables =
     'schedules, schedule_versions, runs, history, limits, connections, calendars, schedule_calendars, instances, effects, run_dependencies';
@@ -285,7 +273,7 @@ test('work that maintenance holds back is no violation', async () => {
 });
 
 test('a check that takes too long is stopped, says so, and leaves the others alone', async () => {
-  const database = openDatabase(databaseUrl, 1);
+  const database = openDatabase(api.databaseUrl, 1);
   const slow = {
     name: 'slow',
     holds: '',
@@ -304,7 +292,7 @@ test('a check that takes too long is stopped, says so, and leaves the others alo
 });
 
 test('it reads only, on one snapshot', async () => {
-  const database = openDatabase(databaseUrl, 1);
+  const database = openDatabase(api.databaseUrl, 1);
   const writing = {
     name: 'w',
     holds: '',
