@@ -4,21 +4,22 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sendGood } from '../support/calls.ts';
 import { type Verdict, check } from './checker/checker.ts';
-import { type FaultCluster, startFaultCluster } from './cluster/cluster.ts';
-import { observeCommands } from './cluster/command-observer.ts';
-import { FOLLOWER_ID, POISON_ID, dumpDatabase } from './cluster/dump.ts';
-import { startFaultProxy } from './cluster/fault-proxy.ts';
+import {
+  type FaultCluster,
+  dumpDatabase,
+  FOLLOWER_ID,
+  POISON_ID,
+  startFaultCluster,
+} from './cluster/cluster.ts';
+import { identitiesOf, observeCommands, startPulse, statsOf, ticksOf } from './cluster/observe.ts';
+import { type TargetProxy, startTargetProxy } from './cluster/fault-proxy.ts';
 import { type FaultDeps, healAll } from './faults/faults.ts';
 import type { Definition, Disturbance, History, InstanceCheck } from './checker/history.ts';
-import { type Instance, createInstance } from './cluster/instance.ts';
-import { CANARY, type Load, createLoad } from './load/load.ts';
-import { type Features, NOTIFIER } from './load/load-definitions.ts';
-import { identitiesOf, statsOf, ticksOf } from './cluster/observe.ts';
+import { type Instance, createInstances } from './cluster/instance.ts';
+import { type Load, CANARY, createLoad } from './load/load.ts';
+import { NOTIFIER } from './load/load-definitions.ts';
 import { createRandom } from './random.ts';
-import { FAULTLESS, type Rates, type Receiver, startReceiver } from './cluster/receiver.ts';
-import { startPulse } from './cluster/pulse.ts';
-import { SHORT, type Times, settingsOf, variablesOf } from './times.ts';
-import { type TargetProxy, startTargetProxy } from './cluster/target-proxy.ts';
+import { type Rates, type Receiver, FAULTLESS, startReceiver } from './cluster/receiver.ts';
 import { type Worker, createWorker } from './cluster/workers.ts';
 
 export interface CampaignOptions {
@@ -56,7 +57,6 @@ export interface CampaignOptions {
 export interface CampaignResult {
   history: History;
   verdict: Verdict;
-  features: Features;
   /** Ids that each instance registered under, oldest first. */
   identities: Map<string, string[]>;
   /** Logs of receiver and instances, and the history that was judged; removed where nothing was found. */
@@ -96,14 +96,14 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     const stage = await setUp(options, directory, closing);
     const pulse = startPulse(() => stage.receiver.status());
     closing.push(() => pulse.stop());
-    const features = await begin(stage);
+    await begin(stage);
     const disturbances: Disturbance[] = [];
     await disturb(stage, disturbances);
     const { healedAt, checks } = await heal(stage);
     await quiet(stage);
     const stats = await statsOf(stage.instances);
     const dump = await dumpDatabase(stage.cluster.url);
-    const commands = features.commands ? await commandsOf(stage, disturbances) : null;
+    const commands = stage.workers.length > 0 ? await commandsOf(stage, disturbances) : null;
     await options.afterwards?.(faultDepsOf(stage));
     for (const one of [...stage.workers, ...stage.instances]) one.signal('SIGTERM');
     await Promise.all([...stage.workers, ...stage.instances].map((one) => one.gone()));
@@ -111,7 +111,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     const { arrivals, lookups, notices } = await stage.receiver.end();
     const { edits, fires, limits } = stage.load;
     const { beats } = pulse;
-    const seen = { arrivals, lookups, notices, notifier: features.notifiers ? NOTIFIER : null };
+    const seen = { arrivals, lookups, notices, notifier: NOTIFIER };
     const observed = { edits, limits, fires, ...seen, disturbances, commands, beats, dump, stats };
     const settings = settingsOf(options.times ?? SHORT);
     const history = { settings, healedAt, ...observed, instances: checks };
@@ -119,7 +119,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     const identities = await identitiesOf(stage.instances, directory);
     if (verdict.ok) await rm(directory, { recursive: true, force: true });
     else await writeFile(join(directory, 'history.json'), JSON.stringify(history));
-    return { history, verdict, features, identities, directory };
+    return { history, verdict, identities, directory };
   } finally {
     for (const close of closing.reverse()) await close().catch(() => undefined);
   }
@@ -142,26 +142,13 @@ async function setUp(
   closing.push(() => receiver.end());
   const target = await startTargetProxy(receiver.port);
   closing.push(() => target.close());
-  const instances: Instance[] = [];
-  for (let number = 1; number <= options.instances; number += 1) {
-    const proxy = await startFaultProxy(cluster.url);
-    closing.push(() => proxy.close());
-    const { root, program } = options;
-    const instance = await createInstance({
-      number,
-      root,
-      ...(program === undefined ? {} : { program }),
-      proxy,
-      receiverPort: target.port,
-      directory,
-      variables: { ...variablesOf(options.times ?? SHORT), ...options.variables },
-    });
-    instances.push(instance);
-    closing.push(async () => {
-      instance.signal('SIGKILL');
-      await instance.gone();
-    });
-  }
+  const { root, program } = options;
+  const given = {
+    ...{ root, ...(program === undefined ? {} : { program }), directory },
+    ...{ databaseUrl: cluster.url, receiverPort: target.port },
+    variables: { ...variablesOf(options.times ?? SHORT), ...options.variables },
+  };
+  const instances = await createInstances(options.instances, given, closing);
   const workers: Worker[] = [];
   const urls = instances.map(({ url }) => url);
   for (let number = 1; number <= (options.workers ?? 0); number += 1) {
@@ -185,7 +172,7 @@ async function setUp(
   return { options, cluster, receiver, target, instances, workers, journal, load };
 }
 
-async function begin({ options, cluster, instances, workers, load }: Stage): Promise<Features> {
+async function begin({ options, cluster, instances, workers, load }: Stage): Promise<void> {
   for (const instance of instances) instance.start();
   const ready = await Promise.all(instances.map((instance) => instance.becomesReady(HUNG_AFTER_MS)));
   if (ready.includes(false)) throw new Error('the instances did not become ready');
@@ -193,14 +180,11 @@ async function begin({ options, cluster, instances, workers, load }: Stage): Pro
     throw new Error(`refused: ${options.sql}`);
   }
   await createFollower(instances);
-  const features = await load.features();
-  await load.create(features);
-  if (!features.commands) workers.splice(0);
+  await load.create();
   for (const worker of workers) worker.start();
   if ((await cluster.admin(POISON)) === undefined) throw new Error('the poisoned row could not be made');
-  options.say(`${options.schedules} schedules at ${instances.length} instances; ${JSON.stringify(features)}`);
+  options.say(`${options.schedules} schedules at ${instances.length} instances`);
   await sleep(WARM_UP_MS);
-  return features;
 }
 
 /** Before all others, so that it follows every end there is. */
@@ -297,3 +281,53 @@ async function quiet({ options, cluster, load }: Stage): Promise<void> {
   }
   options.say('drained');
 }
+
+/** How often a daemon does what it does, and how long it waits. */
+interface Times {
+  ttlSeconds: number;
+  /**
+   * With a timeout this is how long another instance waits before it believes that an attempt at most once did not arrive.
+   * An instance that is frozen for longer, just before its first byte, defeats that; so no freeze here lasts as long.
+   */
+  lockTtlSeconds: number;
+  tickMs: number;
+  heartbeatSeconds: number;
+  recoverySeconds: number;
+}
+
+/** A twentieth of the usual ones, as far as the configuration goes down. */
+const SHORT: Times = {
+  ttlSeconds: 4,
+  lockTtlSeconds: 12,
+  tickMs: 200,
+  heartbeatSeconds: 1,
+  recoverySeconds: 1,
+};
+/** As a daemon has them by itself. */
+export const USUAL: Times = {
+  ttlSeconds: 10,
+  lockTtlSeconds: 120,
+  tickMs: 1_000,
+  heartbeatSeconds: 2,
+  recoverySeconds: 5,
+};
+
+const MAX_RECOVERIES = 20;
+const variablesOf = (times: Times): Record<string, string> => ({
+  LOG_LEVEL: 'info',
+  FIRELOCK_TICK_INTERVAL_MS: String(times.tickMs),
+  FIRELOCK_HEARTBEAT_INTERVAL_SECONDS: String(times.heartbeatSeconds),
+  FIRELOCK_INSTANCE_TTL_SECONDS: String(times.ttlSeconds),
+  FIRELOCK_LOCK_TTL_SECONDS: String(times.lockTtlSeconds),
+  FIRELOCK_RECOVERY_INTERVAL_SECONDS: String(times.recoverySeconds),
+  FIRELOCK_MAX_RECOVERIES: String(MAX_RECOVERIES),
+  FIRELOCK_SHUTDOWN_SECONDS: '5',
+  FIRELOCK_SECRET_KEYS: `chaos:${Buffer.alloc(32, 7).toString('base64')}`,
+});
+const settingsOf = ({ ttlSeconds, lockTtlSeconds }: Times): History['settings'] => ({
+  canaryId: CANARY,
+  ttlSeconds,
+  lockTtlSeconds,
+  maxRecoveries: MAX_RECOVERIES,
+  maxRecoveryAgeSeconds: 86_400,
+});

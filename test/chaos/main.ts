@@ -1,10 +1,10 @@
 /** `npm run chaos`: one fault campaign, or all mutants. See README.md beside this file. */
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { runCampaign } from './campaign.ts';
+import { beginCommand, numberOf, seedOf, writeReport } from './command.ts';
 import { runMutants } from './mutants/mutant-run.ts';
-import { randomly } from './faults/nemesis.ts';
+import { randomly } from './faults/faults.ts';
 import { profileOf } from './profiles.ts';
 import { page, summarize } from './report.ts';
 
@@ -24,13 +24,8 @@ const { values } = parseArgs({
   },
 });
 
-const seed = values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : numberOf('seed', values.seed);
-// What is left running is ended on the way out.
-for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
-const began = performance.now();
-const say = (line: string): void => {
-  if (!values.quiet) console.log(`${((performance.now() - began) / 1000).toFixed(1).padStart(7)} s  ${line}`);
-};
+const seed = seedOf(values.seed);
+const say = beginCommand(values.quiet);
 
 if (values.mutants || values.control || values.only !== undefined) {
   const { root, control, only = null } = values;
@@ -38,7 +33,7 @@ if (values.mutants || values.control || values.only !== undefined) {
   console.log(
     `${results.filter(({ ok }) => ok).length} of ${results.length} ${control ? 'quiet' : 'caught'}`,
   );
-  await writeReport(results);
+  await writeReport(values.report, results);
   process.exitCode = results.every(({ ok }) => ok) ? 0 : 1;
 } else {
   const profile = profileOf(values.profile);
@@ -57,16 +52,6 @@ if (values.mutants || values.control || values.only !== undefined) {
   say(`seed ${seed}`);
   const summary = await summarize(options, await runCampaign(options));
   console.log(`\n${page(summary)}`);
-  await writeReport(summary);
+  await writeReport(values.report, summary);
   process.exitCode = summary.ok ? 0 : 1;
-}
-
-async function writeReport(content: unknown): Promise<void> {
-  if (values.report !== undefined) await writeFile(values.report, `${JSON.stringify(content, null, 2)}\n`);
-}
-
-function numberOf(name: string, text: string): number {
-  const value = Number(text);
-  if (!Number.isFinite(value) || value < 0) throw new Error(`--${name} must be a number, not ${text}`);
-  return value;
 }

@@ -1,5 +1,5 @@
 import type { CampaignOptions } from './campaign.ts';
-import { FULL_WEIGHTS, type NemesisOptions } from './faults/nemesis.ts';
+import { type NemesisOptions, FULL_WEIGHTS } from './faults/faults.ts';
 
 /** A campaign but for its seed, its source and what it says. */
 interface Profile extends Omit<CampaignOptions, 'seed' | 'root' | 'say' | 'disturb'> {

@@ -2,16 +2,15 @@ import { execFile } from 'node:child_process';
 import { hostname } from 'node:os';
 import { promisify } from 'node:util';
 import type { CampaignOptions, CampaignResult } from './campaign.ts';
-import { VIOLATIONS, type Violation } from './checker/violations.ts';
+import { type Found, VIOLATIONS, foundIn } from './checker/violations.ts';
 
 /** What a campaign says of itself: printed, and written as JSON. */
-interface Summary {
+interface Summary extends Judged {
   seed: number;
   commit: string;
   machine: string;
   seconds: number;
   schedules: number;
-  features: string;
   faults: Record<string, number>;
   edits: { acked: number; refused: number; unknown: number };
   /** By hand. */
@@ -28,9 +27,10 @@ interface Summary {
   lost: { found: number; recovered: number };
   /** From the kill to its being declared dead, and to the first lost run taken over after that; in s. */
   takeover: { kills: number; declared: Spread; takenOver: Spread };
-  violations: Record<string, number>;
-  examples: Record<string, string[]>;
-  ok: boolean;
+}
+
+/** What the checker says, and where to look then. */
+export interface Judged extends ReturnType<typeof foundIn> {
   logs: string | null;
 }
 
@@ -41,20 +41,17 @@ interface Spread {
 }
 
 export async function summarize(options: CampaignOptions, result: CampaignResult): Promise<Summary> {
-  const { history, verdict, features } = result;
+  const { history, verdict } = result;
   const { dump, edits, arrivals, disturbances, commands } = history;
   // Not spread over Math.min: half an hour has more arrivals than a call may have arguments.
   const began = arrivals.reduce((first, { at }) => Math.min(first, at), Infinity);
   const ended = arrivals.reduce((last, { at }) => Math.max(last, at), -Infinity);
-  const counts = verdict.violations;
-  const names = Object.keys(VIOLATIONS) as Violation[];
   return {
     seed: options.seed,
     commit: await commitOf(options.root),
     machine: hostname(),
     seconds: round((ended - began) / 1000),
     schedules: options.schedules,
-    features: namesOf(features),
     faults: tally([...disturbances, ...(commands?.faults ?? [])].map(({ kind }) => kind)),
     commands: commands === null ? null : commands.executions.length,
     edits: { acked: 0, refused: 0, unknown: 0, ...tally(edits.map(({ outcome }) => outcome)) },
@@ -72,24 +69,15 @@ export async function summarize(options: CampaignOptions, result: CampaignResult
         .length,
     },
     takeover: takeover(result),
-    violations: Object.fromEntries(names.map((name) => [name, counts[name].count])),
-    examples: Object.fromEntries(
-      names.filter((name) => counts[name].count > 0).map((name) => [name, counts[name].examples]),
-    ),
-    ok: verdict.ok,
-    logs: verdict.ok ? null : result.directory,
+    ...foundBy(verdict, result.directory),
   };
 }
 
 /** One page, for a person. */
 export function page(summary: Summary): string {
   const { takeover: took, repeats, latenessMs } = summary;
-  const list = (counts: Record<string, number>) =>
-    Object.entries(counts)
-      .map(([name, count]) => `${name} ${count}`)
-      .join(', ');
   const lines = [
-    `seed ${summary.seed}, commit ${summary.commit}, ${summary.seconds} s, ${summary.schedules} schedules, ${summary.features}`,
+    `seed ${summary.seed}, commit ${summary.commit}, ${summary.seconds} s, ${summary.schedules} schedules`,
     `faults      ${list(summary.faults)}`,
     `edits       ${list(summary.edits)}`,
     `by hand     ${list(summary.fired)}`,
@@ -99,26 +87,36 @@ export function page(summary: Summary): string {
     `lateness    p50 ${latenessMs.p50} ms, p99 ${latenessMs.p99} ms, max ${latenessMs.max} ms (first arrivals, faults included)`,
     `lost runs   ${summary.lost.found} found, ${summary.lost.recovered} recovered`,
     `take-over   declared dead ${spread(took.declared)}; first run taken over ${spread(took.takenOver)}`,
-    '',
-    ...Object.entries(summary.violations).map(
-      ([name, count]) => `${count === 0 ? 'ok  ' : 'FAIL'} ${name} ${count}${explanation(name, count)}`,
-    ),
-    ...Object.entries(summary.examples).flatMap(([name, examples]) =>
-      examples.map((example) => `     ${name}: ${example}`),
-    ),
-    '',
-    summary.ok ? 'PASS' : `FAIL; logs in ${summary.logs ?? ''}`,
+    ...judgement(summary, VIOLATIONS),
   ];
   return lines.join('\n');
 }
 
-function namesOf(features: CampaignResult['features']): string {
-  const names = Object.entries(features).flatMap(([name, has]) => (has ? [name] : []));
-  return names.length > 0 ? names.join(', ') : 'at least once only';
+/** By how often each is there. */
+export function list(counts: Record<string, number>): string {
+  return Object.entries(counts)
+    .map(([name, count]) => `${name} ${count}`)
+    .join(', ');
 }
 
-function explanation(name: string, count: number): string {
-  return count === 0 ? '' : `  (${VIOLATIONS[name as Violation]})`;
+export function foundBy({ violations }: { violations: Found<string> }, directory: string): Judged {
+  const found = foundIn(violations);
+  return { ...found, logs: found.ok ? null : directory };
+}
+
+/** The end of a page. */
+export function judgement(judged: Judged, kinds: Record<string, string>): string[] {
+  return [
+    '',
+    ...Object.entries(judged.violations).map(([name, count]) =>
+      count === 0 ? `ok   ${name} 0` : `FAIL ${name} ${count}  (${kinds[name] ?? ''})`,
+    ),
+    ...Object.entries(judged.examples).flatMap(([name, examples]) =>
+      examples.map((example) => `     ${name}: ${example}`),
+    ),
+    '',
+    judged.ok ? 'PASS' : `FAIL; logs in ${judged.logs ?? ''}`,
+  ];
 }
 
 function spread({ count, p50, max }: Spread): string {

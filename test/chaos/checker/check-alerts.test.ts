@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { at, changed, run, violationsOf } from './clean-history.ts';
-import { checkSeparate } from './check-messages.ts';
+import { checkSeparate } from './check-alerts.ts';
 import type { AlertRow, History, MessageRow } from './history.ts';
-import { createReport } from './violations.ts';
+import { VIOLATIONS, createReport } from './violations.ts';
 
 /** The first of three runs failed, the second one succeeded: an episode that was told of when it opened, and when it was over. */
 function told(change: (history: History) => void = () => undefined): boolean {
@@ -220,7 +220,7 @@ test('so it is where the next message gathered already when that was so', () => 
 test('and a new episode instead of the one that opens again, or one that stays open, is noticed', () => {
   expect(flapping((history) => alertIn(history, { until: null }))).toBe(false);
   const found = (...since: number[]) => {
-    const report = createReport();
+    const report = createReport(VIOLATIONS);
     const row = { scheduleUid: 'u', scheduleId: 'canary', kind: 'failed', runId: null };
     const rows = since.map((one) => ({ ...row, id: `${one}`, since: at(one), until: at(one + 1) }));
     checkSeparate(rows, report);

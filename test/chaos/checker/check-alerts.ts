@@ -1,8 +1,7 @@
-import type { AlertRow, History, MessageRow, RunRow, VersionRow } from './history.ts';
-import { GATHER_MS, SLACK_MS, checkMessages, checkSeparate } from './check-messages.ts';
-import { FAILING, replayEpisodes } from './replay-episodes.ts';
+import type { AlertRow, AttemptRow, History, MessageRow, RunRow, VersionRow } from './history.ts';
 import { grouped } from './timeline.ts';
 import { type Report, isoText } from './violations.ts';
+import { type Cause, type Known, alertChanges } from '../../../src/core/alerts/episode.ts';
 
 /** Clocks of instances may be a little ahead of the database's when they tell when a run ended. */
 const CLOCKS_MS = 50;
@@ -157,4 +156,161 @@ function checkMissed(
 /** The newest version up to a moment: the definition at that time. */
 function versionAt(moment: number, versions: readonly VersionRow[] = []): VersionRow | undefined {
   return versions.filter(({ at }) => at <= moment).sort((a, b) => b.version - a.version)[0];
+}
+
+/** An episode that opens again within this time of its end is the same one, of which a notifier then hears once in this time at most. */
+const FLAP_MS = 300_000;
+/** What opens or heals within this time is told in one message. */
+const GATHER_MS = 10_000;
+/** From a moment at which something is to be told to the message, on a busy machine. */
+const SLACK_MS = 30_000;
+
+interface Heard {
+  /** What was recorded for its notifier, replaced ones too. */
+  messages: readonly MessageRow[];
+  arrivedAt: ReadonlyMap<string, number>;
+  /** What the state machine makes of this episode. */
+  transitions: readonly Transition[];
+  /** A person closed it: without a word. */
+  byPerson: boolean;
+  /** It was over in between, and opened again. */
+  wasOver: boolean;
+}
+
+/**
+ * Its notifier hears of each opening and each end at most once, no opening overtakes an end nor an end an opening, and the last word is
+ * how it stands. Where it opened again it hears nothing for five minutes after that, and after each further message.
+ */
+function checkMessages(
+  { kind, until }: AlertRow,
+  { messages, arrivedAt, transitions, byPerson, wasOver }: Heard,
+  { endedAt, say }: { endedAt: number; say: (what: string) => void },
+): void {
+  const sent = messages
+    .filter(({ status, event }) => status !== 'cancelled' && (event === 'opened' || event === 'recovered'))
+    .sort((a, b) => a.createdAt - b.createdAt);
+  const count = (event: Transition['event'], told: MessageRow['event']) => {
+    const known = kind === 'failed' ? transitions.filter((one) => one.event === event).length : Infinity;
+    const most = wasOver ? known : 1;
+    return { most, told: sent.filter((one) => one.event === told).length };
+  };
+  const [opened, over] = [count('opened', 'opened'), count('closed', 'recovered')];
+  if (opened.told > opened.most) say(`was told ${opened.told} times, and opened ${opened.most} times`);
+  if (over.told > (wasOver || until !== null ? over.most : 0)) say(`was told ${over.told} times to be over`);
+  sent.forEach((message, index) => {
+    const next = sent[index + 1];
+    if (!next) return;
+    // The word that it was over may have been taken back, as it had opened again before that word was sent.
+    const [first, second] = [message, next].map(({ runId }) => arrivedAt.get(runId) ?? Infinity);
+    const isOver =
+      kind === 'failed'
+        ? transitions.some((one) => one.event === 'closed' && isBetween(one.at, message, second))
+        : wasOver;
+    if (message.event === 'opened' && next.event === 'opened' && !isOver) say('was told twice in a row');
+    const isOtherWord = message.event !== next.event;
+    if (isOtherWord && first !== undefined && second !== undefined && second < first && first < Infinity)
+      say(`was told to be ${next.event} before it was told to be ${message.event}`);
+    const isHeld = sent.slice(0, index).some(({ event }) => event === 'recovered');
+    if (isHeld && next.createdAt - message.createdAt < FLAP_MS - GATHER_MS)
+      say('was told twice in five minutes, after it had opened again');
+  });
+  const last = sent.at(-1);
+  const mayBeHeld = wasOver && last !== undefined && last.createdAt + FLAP_MS + SLACK_MS > endedAt;
+  if (byPerson || mayBeHeld) return;
+  if (last?.event !== (until === null ? 'opened' : 'recovered'))
+    say(
+      last === undefined
+        ? 'was never told'
+        : `is ${until === null ? 'open' : 'over'}, and was last told ${last.event}`,
+    );
+}
+
+/** Until a message arrived: while it gathers, it is told of more than there was when it was recorded. */
+function isBetween(at: number, message: MessageRow, arrivedAt = Infinity): boolean {
+  return at >= message.createdAt - SLACK_MS && at <= arrivedAt + CLOCKS_MS;
+}
+
+/** Two episodes of failures are further apart: else the second one is the first, which opens again. */
+export function checkSeparate(alerts: readonly AlertRow[], report: Report): void {
+  const failed = alerts.filter(({ kind }) => kind === 'failed');
+  for (const all of grouped(failed, ({ scheduleUid }) => scheduleUid).values()) {
+    const sorted = [...all].sort((a, b) => a.since - b.since);
+    sorted.forEach(({ kind, scheduleId, until }, index) => {
+      const next = sorted[index + 1];
+      if (next && (until === null || next.since < until + FLAP_MS - CLOCKS_MS))
+        report.add(
+          'alerts',
+          `${kind} of ${scheduleId} since ${isoText(next.since)} is a new episode, and opened again`,
+        );
+    });
+  }
+}
+
+/** What becomes of the one kind of episode that the ends of runs say all about. */
+interface Transition {
+  event: 'opened' | 'closed';
+  at: number;
+}
+
+interface Facts {
+  runs: readonly RunRow[];
+  attempts: readonly AttemptRow[];
+  /** All of the schedule, and those that pause or delete it. */
+  versions: readonly VersionRow[];
+  stops: readonly VersionRow[];
+}
+
+const FAILING = ['failed', 'unknown', 'abandoned'];
+
+/**
+ * What the state machine makes of what is known of a schedule, told to it in the order in which it happened: no order of effects makes more
+ * of it. It is firelock's own, the only part that the checker shares: it has mutants and random orders of its own.
+ */
+function replayEpisodes(facts: Facts): Transition[] {
+  const found: Transition[] = [];
+  let known: Known = {
+    ...{ isEnabled: true, isPausedByFirelock: false, resumedAt: null, isOver: false, lastFireAt: null },
+    ...{
+      error: null,
+      lateSince: null,
+      expect: null,
+      calendar: null,
+      wellAt: new Map(),
+      open: new Map(),
+      over: new Map(),
+    },
+  };
+  for (const { at, what } of eventsOf(facts)) {
+    if (what === 'stops' || what === 'goesOn') {
+      const isEnabled = what === 'goesOn';
+      known = { ...known, isEnabled, resumedAt: isEnabled && !known.isEnabled ? at : known.resumedAt };
+    }
+    if (what === 'heals') known = { ...known, wellAt: new Map([['failed', at]]) };
+    const causes: Cause[] = what === 'breaks' ? [{ ...BREAKS, at }] : [];
+    const { opened, brokenAgain, closed } = alertChanges(known, causes, at);
+    for (const { brokenAt, failures } of [...opened, ...brokenAgain])
+      known = { ...known, open: new Map([['failed', { id: 'failed', brokenAt, failures }]]) };
+    if (closed.length > 0) known = { ...known, open: new Map() };
+    found.push(...opened.map((): Transition => ({ event: 'opened', at })));
+    found.push(...closed.map((): Transition => ({ event: 'closed', at })));
+  }
+  return found;
+}
+
+const BREAKS = { kind: 'breaks', alertKind: 'failed', runId: null, count: 0 } as const;
+
+function eventsOf({ runs, attempts, versions, stops }: Facts) {
+  const settledLate = new Set(runs.flatMap(({ id, status }) => (status === 'succeeded' ? [id] : [])));
+  return [
+    ...runs.flatMap(({ status, finishedAt: at }) => {
+      if (at === null) return [];
+      if (status === 'succeeded') return [{ at, what: 'heals' }];
+      return FAILING.includes(status) ? [{ at, what: 'breaks' }] : [];
+    }),
+    // A late answer settled an unknown run, which had opened one.
+    ...attempts.flatMap(({ runId, outcome, finishedAt: at }) =>
+      settledLate.has(runId) && outcome === 'unknown' ? [{ at, what: 'breaks' }] : [],
+    ),
+    ...versions.map((version) => ({ at: version.at, what: stops.includes(version) ? 'stops' : 'goesOn' })),
+  ].sort((a, b) => a.at - b.at);
 }

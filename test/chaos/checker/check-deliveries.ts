@@ -1,7 +1,14 @@
-import { senderOf } from '../cluster/source-address.ts';
-import type { Arrival, AttemptRow, Disturbance, History, Lookup, RunRow } from './history.ts';
+import {
+  type Arrival,
+  type AttemptRow,
+  type Disturbance,
+  type History,
+  type Lookup,
+  type RunRow,
+  senderOf,
+  slackOf,
+} from './history.ts';
 import { nameOf } from './check-plan.ts';
-import { slackOf } from './slack.ts';
 import { type Timeline, grouped, isOfCommands, spanOf } from './timeline.ts';
 import { type Report, isoText } from './violations.ts';
 

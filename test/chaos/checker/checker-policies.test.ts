@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { T0, arrival, at, changed, run, setRun, violationsOf } from './clean-history.ts';
+import { arrival, at, changed, run, setRun, T0, violationsOf } from './clean-history.ts';
 import type { Definition, Edit, History, RunRow } from './history.ts';
 import type { Violation } from './violations.ts';
 
@@ -14,123 +14,99 @@ const held = (second: number): Partial<RunRow> => ({
   finishedAt: at(second) + 10,
 });
 
+type Change = (history: History) => void;
+const ran =
+  (second: number, row: RunRow): Change =>
+  ({ dump }) =>
+    void (dump.runs[second - 1] = row);
+const arrives =
+  (second: number, seconds: number): Change =>
+  ({ arrivals }) =>
+    void (arrivals[second - 1] = arrival(second, { at: at(seconds) }));
+/** At its target from one moment on, and done a tenth of a second later. */
+const sentAt = (second: number, seconds: number): Change => {
+  const ended = { handedOffAt: at(seconds + 0.1), finishedAt: at(seconds + 0.1) };
+  return (history) =>
+    [ran(second, run(second, ended)), arrives(second, seconds)].forEach((change) => change(history));
+};
+const hung =
+  (seconds: number): Change =>
+  (history) => {
+    history.disturbances = [{ kind: 'hang', instance: '1', from: at(seconds), to: at(2.2) }];
+  };
+const cancelled = (second: number, seconds: number): Change => {
+  const given = { status: 'cancelled', reason: 'replaced', handedOffAt: null, finishedAt: at(seconds) };
+  return (history) => setRun(history, second, given);
+};
+const skipSecond: Change = (history) => {
+  history.dump.runs[0] = lasting(1, 1.2);
+  setRun(history, 2, held(2));
+  history.arrivals.splice(1, 1);
+};
+const skipThird: Change = (history) => {
+  history.healedAt = at(0);
+  history.dump.runs[2] = run(3, held(3));
+  history.arrivals.splice(2, 1);
+};
+
 /** The first run takes until 2.5 s, so that the second is skipped, waits, or takes its place. */
-const OVERLAPPING: [Definition['overlap'], string, boolean, (history: History) => void][] = [
-  ['skip', 'skipped while another was active', true, (history) => skipSecond(history)],
-  [
-    'skip',
-    'skipped, and nothing was active',
-    false,
-    (history) => {
-      skipSecond(history);
-      history.dump.runs[0] = run(1);
-    },
-  ],
+const OVERLAPPING: [Definition['overlap'], string, boolean, Change[]][] = [
+  ['skip', 'skipped while another was active', true, [skipSecond]],
+  ['skip', 'skipped, and nothing was active', false, [skipSecond, ran(1, run(1))]],
   [
     'skip',
     'skipped while another had ended, and no instance could write that',
     true,
-    (history) => {
-      skipSecond(history);
-      history.dump.runs[0] = run(1, { updatedAt: at(2.4) });
-    },
+    [skipSecond, ran(1, run(1, { updatedAt: at(2.4) }))],
   ],
   [
     'skip',
     'skipped while another had ended, and the commit of that hung',
     true,
-    (history) => {
-      skipSecond(history);
-      history.dump.runs[0] = run(1);
-      history.disturbances = [{ kind: 'hang', instance: '1', from: at(1.2), to: at(2.2) }];
-    },
+    [skipSecond, ran(1, run(1)), hung(1.2)],
   ],
   [
     'skip',
     'skipped while another had ended, long before an instance hung',
     false,
-    (history) => {
-      skipSecond(history);
-      history.dump.runs[0] = run(1);
-      history.disturbances = [{ kind: 'hang', instance: '1', from: at(1.8), to: at(2.2) }];
-    },
+    [skipSecond, ran(1, run(1)), hung(1.8)],
   ],
-  [
-    'skip',
-    'sent while another was active',
-    false,
-    (history) => void (history.dump.runs[0] = lasting(1, 1.9)),
-  ],
+  ['skip', 'sent while another was active', false, [ran(1, lasting(1, 1.9))]],
   [
     'skip',
     'kept while another was active, and sent when that had ended',
     false,
-    (history) => {
-      history.healedAt = at(0);
-      history.dump.runs[0] = lasting(1, 2.4);
-      history.dump.runs[1] = run(2, { handedOffAt: at(3.6), finishedAt: at(3.6) });
-      history.arrivals[1] = arrival(2, { at: at(3.5) });
-      history.dump.runs[2] = run(3, held(3));
-      history.arrivals.splice(2, 1);
-    },
+    [ran(1, lasting(1, 2.4)), sentAt(2, 3.5), skipThird],
   ],
   [
     'queue',
     'kept while another was active, and sent when that had ended',
     true,
-    (history) => {
-      history.dump.runs[0] = lasting(1, 1.5);
-      history.dump.runs[1] = run(2, { handedOffAt: at(2.7), finishedAt: at(2.7) });
-      history.arrivals[1] = arrival(2, { at: at(2.6) });
-    },
+    [ran(1, lasting(1, 1.5)), sentAt(2, 2.6)],
   ],
   [
     'queue',
     'two of them kept while another was active',
     false,
-    (history) => {
-      history.dump.runs[0] = lasting(1, 4);
-      history.dump.runs[1] = run(2, { handedOffAt: at(5.2), finishedAt: at(5.2) });
-      history.dump.runs[2] = run(3, { handedOffAt: at(5.4), finishedAt: at(5.4) });
-      history.arrivals[1] = arrival(2, { at: at(5.1) });
-      history.arrivals[2] = arrival(3, { at: at(5.3) });
-    },
+    [ran(1, lasting(1, 4)), sentAt(2, 5.1), sentAt(3, 5.3)],
   ],
-  [
-    'replace',
-    'the active one cancelled for the newer one',
-    true,
-    (history) => {
-      setRun(history, 1, {
-        status: 'cancelled',
-        reason: 'replaced',
-        handedOffAt: null,
-        finishedAt: at(2.01),
-      });
-    },
-  ],
-  [
-    'replace',
-    'cancelled for none that came later',
-    false,
-    (history) =>
-      setRun(history, 3, { status: 'cancelled', reason: 'replaced', handedOffAt: null, finishedAt: at(3.2) }),
-  ],
+  ['replace', 'the active one cancelled for the newer one', true, [cancelled(1, 2.01)]],
+  ['replace', 'cancelled for none that came later', false, [cancelled(3, 3.2)]],
 ];
 
-function skipSecond(history: History): void {
-  history.dump.runs[0] = lasting(1, 1.2);
-  setRun(history, 2, held(2));
-  history.arrivals.splice(1, 1);
-}
+const allOf =
+  (changes: readonly Change[] = []): Change =>
+  (history) => {
+    for (const change of changes) change(history);
+  };
 
-test.for(OVERLAPPING)('overlap %s, %s: right is %s', ([overlap, , isRight, change]) => {
-  expect(violationsOf(changed(change, { overlap }))).toEqual(isRight ? [] : ['overlap']);
+test.for(OVERLAPPING)('overlap %s, %s: right is %s', ([overlap, , isRight, changes]) => {
+  expect(violationsOf(changed(allOf(changes), { overlap }))).toEqual(isRight ? [] : ['overlap']);
 });
 
 test('a run that was kept in disturbed times says nothing: recording and judging may be far apart', () => {
-  const [, , , change] = OVERLAPPING.find(([, what]) => what.startsWith('two of them')) ?? [];
-  const history = changed((disturbed) => change?.(disturbed), { overlap: 'queue' });
+  const [, , , changes] = OVERLAPPING.find(([, what]) => what.startsWith('two of them')) ?? [];
+  const history = changed(allOf(changes), { overlap: 'queue' });
   history.disturbances.push({ kind: 'delay', instance: '2', from: at(4), to: at(5) });
   expect(violationsOf(history)).toEqual([]);
 });
@@ -224,4 +200,48 @@ test('a manual run that no caller asked for is found', () => {
     arrivals.push(arrival(2.3, { runId: 'manual' }));
   });
   expect(violationsOf(history)).toEqual(['phantom']);
+});
+
+/** Three runs of one limit, two of which are at the receiver at one moment: from 2 s to 2.025 s, and from 2.01 s on. */
+function together(most: number, change: (history: History) => void = () => undefined): string[] {
+  const given = (history: History) => {
+    history.limits = { narrow: most };
+    history.dump.runs[0] = run(1, {
+      endedAt: at(2.4),
+      finishedAt: at(2.4),
+      handedOffAt: at(2.4),
+      updatedAt: at(2.4),
+    });
+    history.arrivals = [arrival(1, { answeredAt: at(2.4) }), arrival(2), arrival(3)];
+    change(history);
+  };
+  return violationsOf(changed(given, { limit: 'narrow', timeoutSeconds: 3 }));
+}
+
+test('as many runs as the limit allows are no violation; one more is', () => {
+  expect(together(2)).toEqual([]);
+  expect(together(1)).toEqual(['limit']);
+});
+
+test('a run counts once, however many requests of it are open', () => {
+  const twice = (history: History) => {
+    history.arrivals = [
+      arrival(1, { answeredAt: at(2.4) }),
+      arrival(1, { at: at(2.1), attempt: 2, answeredAt: at(2.3) }),
+    ];
+  };
+  expect(together(1, twice)).not.toContain('limit');
+});
+
+test('open requests of a run do not count if it has ended, was given up, is out of time or has a thawed sender', () => {
+  expect(together(1, ({ dump }) => Object.assign(dump.runs[0] ?? {}, { endedAt: at(1.9) }))).not.toContain(
+    'limit',
+  );
+  expect(
+    together(1, ({ arrivals }) =>
+      Object.assign(arrivals[0] ?? {}, { answeredAt: at(2.1), delivered: false }),
+    ),
+  ).not.toContain('limit');
+  const frozen = { kind: 'freeze', instance: '1', from: at(0.8), to: at(1.01) };
+  expect(together(1, ({ disturbances }) => void disturbances.push(frozen))).not.toContain('limit');
 });

@@ -6,13 +6,15 @@ import {
   changed,
   cleanHistory,
   DEFINITION,
+  follower,
   run,
   setRun,
+  violationsAsItIs,
   violationsOf,
 } from './clean-history.ts';
-import type { Edit, History } from './history.ts';
-import { intervals, occurrences } from './oracle.ts';
-import { VIOLATIONS, type Violation } from './violations.ts';
+import type { Arrival, Edit, History, RunRow } from './history.ts';
+import { intervals, occurrences } from './timeline.ts';
+import { type Violation, VIOLATIONS } from './violations.ts';
 
 test('a campaign in which all went well has no violation', () => {
   expect(check(cleanHistory())).toMatchObject({ ok: true, expectedFires: 3 });
@@ -30,6 +32,24 @@ test('the oracle finds the seconds and minutes of an expression, after one momen
   expect(() => seconds('0 0 * * MON', 1)).toThrow('cannot read');
 });
 
+const arrives =
+  (second: number, given: Partial<Arrival>) =>
+  ({ arrivals }: History): void =>
+    void arrivals.splice(second - 1, 1, arrival(second, given));
+const ran =
+  (second: number, given: Partial<RunRow>) =>
+  (history: History): void =>
+    setRun(history, second, given);
+const all =
+  (...changes: ((history: History) => void)[]) =>
+  (history: History): void => {
+    for (const change of changes) change(history);
+  };
+const notSent = (second: number) => (history: History) => {
+  history.arrivals = history.arrivals.filter(({ runId }) => runId !== `run-${second}`);
+};
+const again = ({ arrivals }: History): void => void arrivals.push(arrival(2, { attempt: 2, at: at(5) }));
+
 const BROKEN: [Violation, string, (history: History) => void][] = [
   ['lost', 'a due moment without a run', ({ dump }) => void dump.runs.splice(1, 1)],
   [
@@ -42,56 +62,33 @@ const BROKEN: [Violation, string, (history: History) => void][] = [
     },
   ],
   ['phantom', 'a run at a moment that was not due', ({ dump }) => void dump.runs.push(run(4))],
-  [
-    'phantom',
-    'a run of a version that was not in force',
-    (history) => setRun(history, 2, { scheduleVersion: 2 }),
-  ],
+  ['phantom', 'a run of a version that was not in force', ran(2, { scheduleVersion: 2 })],
   ['phantom', 'an arrival of no run', ({ arrivals }) => void arrivals.push(arrival(3, { runId: 'other' }))],
-  [
-    'phantom',
-    'an arrival before its run was recorded',
-    (history) => setRun(history, 2, { createdAt: at(2) + 500 }),
-  ],
+  ['phantom', 'an arrival before its run was recorded', ran(2, { createdAt: at(2) + 500 })],
   [
     'phantom',
     'an arrival long after its schedule was deleted',
     (history) => {
       history.edits.push({ ...deletion(), sentAt: at(4) - 5, endedAt: at(4) + 5 });
-      history.dump.versions.push({
-        scheduleUid: 'u',
-        scheduleId: 'canary',
-        version: 3,
-        change: 'deleted',
-        at: at(4),
-        marker: 'm2',
-      });
+      const deleted = { version: 3, change: 'deleted', at: at(4), marker: 'm2' };
+      history.dump.versions.push({ scheduleUid: 'u', scheduleId: 'canary', ...deleted });
       history.arrivals.splice(2, 1, arrival(3, { at: at(20) }));
     },
   ],
-  [
-    'early',
-    'an arrival before its time',
-    ({ arrivals }) => void arrivals.splice(0, 1, arrival(1, { at: at(0.8) })),
-  ],
-  ['early', 'a run planned before its time', (history) => setRun(history, 2, { createdAt: at(1.9) })],
+  ['early', 'an arrival before its time', arrives(1, { at: at(0.8) })],
+  ['early', 'a run planned before its time', ran(2, { createdAt: at(1.9) })],
   ['plannedTwice', 'two runs for one moment', ({ dump }) => void dump.runs.push(run(2, { id: 'twin' }))],
   [
     'unexplainedRepeat',
     'a second delivery after an acknowledged first one',
-    (history) => {
-      setRun(history, 2, { attempts: 2 });
-      history.arrivals.push(arrival(2, { attempt: 2, at: at(5) }));
-    },
+    all(ran(2, { attempts: 2 }), again),
   ],
   [
     'unexplainedRepeat',
     'one that only a short cut would explain, which costs nobody its outcomes',
-    (history) => {
-      setRun(history, 2, { attempts: 2 });
-      history.arrivals.push(arrival(2, { attempt: 2, at: at(5) }));
-      history.disturbances.push({ kind: 'cut', instance: '1', from: at(2), to: at(2.5) });
-    },
+    all(ran(2, { attempts: 2 }), again, ({ disturbances }) => {
+      disturbances.push({ kind: 'cut', instance: '1', from: at(2), to: at(2.5) });
+    }),
   ],
   [
     'sameAttemptTwice',
@@ -107,89 +104,50 @@ const BROKEN: [Violation, string, (history: History) => void][] = [
     },
   ],
   ['falseAccept', 'succeeded without an answer', ({ arrivals }) => void arrivals.splice(1, 1)],
-  [
-    'falseAccept',
-    'succeeded on an answer that was lost',
-    ({ arrivals }) => void arrivals.splice(1, 1, arrival(2, { answer: 'lost', delivered: false })),
-  ],
+  ['falseAccept', 'succeeded on an answer that was lost', arrives(2, { answer: 'lost', delivered: false })],
   [
     'missedAccept',
     'failed though it was acknowledged',
-    (history) => setRun(history, 2, { status: 'failed', failures: 3, attempts: 3, handedOffAt: null }),
+    ran(2, { status: 'failed', failures: 3, attempts: 3, handedOffAt: null }),
   ],
   [
     'arrivedLate',
     'an arrival after its attempt was over',
     (history) => {
-      history.dump.attempts.push({
-        runId: 'run-2',
-        attempt: 1,
-        instanceId: 'i',
-        startedAt: at(2),
-        finishedAt: at(3),
-        outcome: 'unknown',
-      });
+      const attempt = { runId: 'run-2', attempt: 1, instanceId: 'i', outcome: 'unknown' };
+      history.dump.attempts.push({ ...attempt, startedAt: at(2), finishedAt: at(3) });
       history.arrivals.splice(1, 1, arrival(2, { at: at(6) }));
     },
   ],
-  [
-    'wrongBody',
-    'a request that does not fit together',
-    ({ arrivals }) => void arrivals.splice(1, 1, arrival(2, { fault: 'x' })),
-  ],
-  [
-    'wrongBody',
-    'the payload of another version',
-    ({ arrivals }) => void arrivals.splice(1, 1, arrival(2, { marker: 'm2' })),
-  ],
+  ['wrongBody', 'a request that does not fit together', arrives(2, { fault: 'x' })],
+  ['wrongBody', 'the payload of another version', arrives(2, { marker: 'm2' })],
   [
     'wrongEnd',
     'unknown, though it is to be delivered at least once',
-    (history) => {
-      setRun(history, 2, { status: 'unknown', handedOffAt: null });
-      history.arrivals.splice(1, 1, arrival(2, { answer: 'lost', delivered: false }));
-    },
+    all(ran(2, { status: 'unknown', handedOffAt: null }), arrives(2, { answer: 'lost', delivered: false })),
   ],
   [
     'wrongEnd',
     'abandoned as deleted, and it never was',
-    (history) => {
-      setRun(history, 2, { status: 'abandoned', reason: 'deleted', handedOffAt: null });
-      history.arrivals.splice(1, 1);
-    },
+    all(ran(2, { status: 'abandoned', reason: 'deleted', handedOffAt: null }), notSent(2)),
   ],
   [
     'stuck',
     'a run that is still open',
-    (history) => {
-      setRun(history, 2, { status: 'pending', finishedAt: null, handedOffAt: null });
-      history.arrivals.splice(1, 1);
-    },
+    all(ran(2, { status: 'pending', finishedAt: null, handedOffAt: null }), notSent(2)),
   ],
   [
     'stuck',
     'a fire-lock that outlived its time',
-    ({ dump }) =>
-      void dump.schedules.splice(0, 1, {
-        uid: 'u',
-        id: 'canary',
-        enabled: false,
-        nextFireAt: null,
-        lockedBy: 'i',
-        lockedAt: at(1),
-      }),
+    ({ dump }) => Object.assign(dump.schedules[0] ?? {}, { lockedBy: 'i', lockedAt: at(1) }),
   ],
   [
     'stuck',
     'a dead instance that nobody declared dead',
     ({ dump }) => void dump.instances.push({ id: 'j', startedAt: at(0), heartbeatAt: at(1), diedAt: null }),
   ],
-  [
-    'conservation',
-    'more attempts delivered than counted',
-    ({ arrivals }) => void arrivals.splice(1, 1, arrival(2, { attempt: 2 })),
-  ],
-  ['conservation', 'an end without its moment', (history) => setRun(history, 2, { finishedAt: null })],
+  ['conservation', 'more attempts delivered than counted', arrives(2, { attempt: 2 })],
+  ['conservation', 'an end without its moment', ran(2, { finishedAt: null })],
   [
     'conservation',
     'statistics that say something else',
@@ -316,3 +274,43 @@ function editAt(seconds: number, marker: string): Edit {
 function deletion(): Edit {
   return { ...editAt(4, ''), kind: 'delete', marker: null, definition: null };
 }
+
+test('a clean history, in which each end is followed once, has no violation', () => {
+  expect(violationsAsItIs(cleanHistory())).toEqual([]);
+});
+
+test.each([
+  ['an end that nothing follows', (all: ReturnType<typeof follower>[]) => all.slice(1)],
+  ['an end that two runs follow', (all) => [...all, { ...follower(2), id: 'again' }]],
+  ['a run that follows one which there is not', (all) => [...all, { ...follower(9), id: 'of none' }]],
+  ['a run that follows before the end', (all) => all.map((one) => ({ ...one, createdAt: at(0) }))],
+])('%s is found', (_, change) => {
+  const broken = changed(({ dump }) => {
+    dump.followers = change(dump.followers);
+  });
+  expect(violationsAsItIs(broken)).toEqual(['effects']);
+});
+
+test('an effect that was never done is found', () => {
+  const broken = changed(({ dump }) => {
+    dump.effects = [{ id: 1, kind: 'overlap', runId: 'run-1', failures: 0, error: null }];
+  });
+  expect(violationsAsItIs(broken)).toEqual(['effects']);
+});
+
+test.each([
+  ['both tables', { table: 'runs' as const, finishedAt: null, status: 'pending' }],
+  ['history twice', {}],
+])('a run in %s is found', (_, given) => {
+  const broken = changed(({ dump }) => {
+    dump.runs = [...dump.runs, run(2, given)];
+  });
+  expect(violationsAsItIs(broken)).toContain('tables');
+});
+
+test('an ended run among the open ones is found', () => {
+  const broken = changed(({ dump }) => {
+    dump.runs = dump.runs.map((one) => ({ ...one, table: 'runs' as const }));
+  });
+  expect(violationsAsItIs(broken)).toEqual(['tables']);
+});

@@ -5,14 +5,12 @@
 import { type Repeats, checkDeliveries } from './check-deliveries.ts';
 import { checkAlerts } from './check-alerts.ts';
 import { checkCommands } from './check-commands.ts';
-import { checkEffects } from './check-effects.ts';
-import { checkRest } from './check-end.ts';
-import { checkLimits } from './check-limits.ts';
-import { checkOverlap } from './check-overlap.ts';
+import { checkEffects, checkRest } from './check-end.ts';
+import { checkLimits, checkOverlap } from './check-overlap.ts';
 import { checkPlan } from './check-plan.ts';
 import type { History } from './history.ts';
 import { timelinesOf } from './timeline.ts';
-import { type Report, createReport } from './violations.ts';
+import { type Report, VIOLATIONS, createReport, foundIn } from './violations.ts';
 
 export interface Verdict {
   ok: boolean;
@@ -22,7 +20,7 @@ export interface Verdict {
 }
 
 export function check(history: History): Verdict {
-  const report = createReport();
+  const report = createReport(VIOLATIONS);
   const timelines = timelinesOf(history, report);
   checkPlan(history, timelines, report);
   checkOverlap(history, timelines, report);
@@ -33,6 +31,6 @@ export function check(history: History): Verdict {
   checkAlerts(history, report);
   checkRest(history, report);
   const expectedFires = [...timelines.values()].reduce((sum, { expected }) => sum + expected.size, 0);
-  const ok = Object.values(report.found).every(({ count }) => count === 0);
+  const { ok } = foundIn(report.found);
   return { ok, violations: report.found, expectedFires, repeats };
 }

@@ -1,6 +1,6 @@
 import { check } from './checker.ts';
 import type { Arrival, Definition, Edit, FollowerRow, History, RunRow } from './history.ts';
-import type { Violation } from './violations.ts';
+import { type Violation, foundIn } from './violations.ts';
 
 export const T0 = Date.UTC(2030, 0, 1);
 export const at = (seconds: number): number => T0 + seconds * 1000;
@@ -141,9 +141,7 @@ export function violationsOf(history: History): Violation[] {
 
 /** Of a history with the followers that it says. */
 export function violationsAsItIs(history: History): Violation[] {
-  return Object.entries(check(history).violations).flatMap(([violation, { count }]) =>
-    count > 0 ? [violation as Violation] : [],
-  );
+  return Object.keys(foundIn(check(history).violations).examples) as Violation[];
 }
 
 /** The history with one thing changed in it. */

@@ -318,3 +318,34 @@ interface InstanceRow {
   heartbeatAt: number;
   diedAt: number | null;
 }
+
+/** Between two moments that a checker compares lie some steps of several processes, each of which waits for the processor. */
+const STEPS = 20;
+
+/**
+ * How much later than in `withinMs` something may have come about at that moment, by what the machine took for nothing around it: next to
+ * nothing where it is not busy, and seconds where it is.
+ */
+export function slackOf({ beats }: History, at: number, withinMs: number): number {
+  let slack = 0;
+  // What comes later by that may meet a longer one.
+  for (let found = -1; found < slack;) {
+    found = slack;
+    const [from, to] = [at - withinMs, at + withinMs + found];
+    for (const beat of beats) {
+      if (beat.to >= from && beat.from <= to) slack = Math.max(slack, STEPS * beat.ms);
+    }
+  }
+  return slack;
+}
+
+/** 127.1.1.4 is the third process of instance 1; there are more than 250 of them in a long campaign. */
+export function sourceAddress(instance: number, process: number): string {
+  return `127.${1 + Math.floor(process / 250)}.${instance}.${1 + (process % 250)}`;
+}
+
+/** The other way round: `1.3`. */
+export function senderOf(address: string): string {
+  const [, high = 0, instance = 0, low = 0] = address.split('.').map(Number);
+  return `${instance}.${(high - 1) * 250 + low - 1}`;
+}

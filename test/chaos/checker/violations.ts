@@ -29,25 +29,40 @@ export const VIOLATIONS = {
 } as const;
 export type Violation = keyof typeof VIOLATIONS;
 
-/** Collects violations, with the first few of each kind in words. */
-export interface Report {
-  add(violation: Violation, example: string): void;
-  readonly found: Record<Violation, { count: number; examples: string[] }>;
+/** How often each kind was found, and the first few in words. */
+export type Found<Kind extends string> = Record<Kind, { count: number; examples: string[] }>;
+
+export interface ReportOf<Kind extends string> {
+  add(violation: Kind, example: string, count?: number): void;
+  readonly found: Found<Kind>;
 }
+export type Report = ReportOf<Violation>;
 
 const MAX_EXAMPLES = 5;
 
-export function createReport(): Report {
+export function createReport<Kind extends string>(kinds: Record<Kind, string>): ReportOf<Kind> {
   const found = Object.fromEntries(
-    Object.keys(VIOLATIONS).map((violation) => [violation, { count: 0, examples: [] }]),
-  ) as unknown as Report['found'];
+    Object.keys(kinds).map((violation) => [violation, { count: 0, examples: [] }]),
+  ) as unknown as Found<Kind>;
   return {
     found,
-    add: (violation, example) => {
+    add: (violation, example, count = 1) => {
       const entry = found[violation];
-      entry.count += 1;
+      entry.count += count;
       if (entry.examples.length < MAX_EXAMPLES) entry.examples.push(example);
     },
+  };
+}
+
+/** As a report of a campaign has it: examples of those kinds only that there are. */
+export function foundIn(found: Found<string>) {
+  const all = Object.entries(found);
+  return {
+    ok: all.every(([, { count }]) => count === 0),
+    violations: Object.fromEntries(all.map(([name, { count }]) => [name, count])),
+    examples: Object.fromEntries(
+      all.flatMap(([name, { count, examples }]) => (count > 0 ? [[name, examples]] : [])),
+    ),
   };
 }
 

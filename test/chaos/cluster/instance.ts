@@ -7,8 +7,8 @@ import { isReady } from '../../support/calls.ts';
 import { listenOnLoopback } from '../../support/loopback.ts';
 import { type Program, startProgram } from '../../support/programs.ts';
 import { until } from '../../support/until.ts';
-import type { FaultProxy } from './fault-proxy.ts';
-import { sourceAddress } from './source-address.ts';
+import { type FaultProxy, startFaultProxy } from './fault-proxy.ts';
+import { sourceAddress } from '../checker/history.ts';
 import { QUICK_START } from '../../support/runner/quick-start.ts';
 
 interface InstanceOptions {
@@ -113,6 +113,26 @@ export async function createInstance(options: InstanceOptions): Promise<Instance
     ready: () => isReady(url),
     becomesReady: (limitMs) => until(async () => (await isReady(url)) || null, limitMs).catch(() => false),
   };
+}
+
+/** So many, each with a way of its own to the database; how to end them is added to `closing`. */
+export async function createInstances(
+  count: number,
+  given: Omit<InstanceOptions, 'number' | 'proxy'> & { databaseUrl: string },
+  closing: (() => Promise<unknown>)[],
+): Promise<Instance[]> {
+  const instances: Instance[] = [];
+  for (let number = 1; number <= count; number += 1) {
+    const proxy = await startFaultProxy(given.databaseUrl);
+    closing.push(() => proxy.close());
+    const instance = await createInstance({ ...given, number, proxy });
+    instances.push(instance);
+    closing.push(async () => {
+      instance.signal('SIGKILL');
+      await instance.gone();
+    });
+  }
+  return instances;
 }
 
 /** Its monotonic clock stays right, or Node's timers would stop: that is what a wrong wall clock is like. */

@@ -2,10 +2,9 @@
 import { appendFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { serveHttp, withBody } from '../../support/loopback.ts';
-import type { Answer, Arrival, Lookup, Notice } from '../checker/history.ts';
+import { type Answer, type Arrival, type Lookup, type Notice, senderOf } from '../checker/history.ts';
 import { NOTICES, THROUGH, TOKEN } from '../load/load-definitions.ts';
 import { createRandom } from '../random.ts';
-import { senderOf } from './source-address.ts';
 import type { ReceiverMessage, ReceiverOptions, ReceiverRequest } from './receiver.ts';
 
 const options = JSON.parse(process.argv[2] ?? '{}') as ReceiverOptions;

@@ -1,17 +1,13 @@
 import { rm } from 'node:fs/promises';
-import { runCampaign } from '../campaign.ts';
+import { runCampaign, USUAL } from '../campaign.ts';
 import type { Definition } from '../checker/history.ts';
 import { FAULTLESS } from '../cluster/receiver.ts';
 import { plain } from '../load/load-definitions.ts';
-import { USUAL } from '../times.ts';
-import { type EditsTrial, tryEdits } from './edits-trial.ts';
+import { type EditsTrial, type ResumeTrial, countedBy, loggedIn, tryEdits, tryResume } from './trials.ts';
 import { type FailoverReport, reportOf } from './failover-report.ts';
 import { type Failover, type Kind, failOver } from './failovers.ts';
-import type { Programs } from './needs.ts';
-import { type Mode, startPatroniCluster } from './patroni-cluster.ts';
-import type { Replication } from './patroni-configuration.ts';
-import { type ResumeTrial, tryResume } from './resume-trial.ts';
-import { countedBy, loggedIn } from './told.ts';
+import { type Mode, type Programs, startPatroniCluster } from './patroni-cluster.ts';
+import type { Replication } from './patroni-node.ts';
 
 interface FailoverOptions {
   programs: Programs;

@@ -1,11 +1,11 @@
 /** `npm run failover`: the primary moves from node to node under load. test/chaos/failover/README.md tells more. */
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { beginCommand, numberOf, seedOf, writeReport } from '../command.ts';
 import { KINDS_OF, runFailovers } from './failover-campaign.ts';
 import { failoverPage } from './failover-report.ts';
 import { KINDS, type Kind } from './failovers.ts';
-import { HOW_TO_INSTALL, findPrograms } from './needs.ts';
+import { findPrograms, HOW_TO_INSTALL } from './patroni-cluster.ts';
 
 const { values } = parseArgs({
   options: {
@@ -26,26 +26,21 @@ if ('missing' in programs) {
   console.error(`missing: ${programs.missing.join(', ')}. ${HOW_TO_INSTALL}`);
   process.exitCode = 2;
 } else {
-  // What is left running is ended on the way out.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(1));
-  const began = performance.now();
   const replication = oneOf('replication', values.replication, ['sync', 'async'] as const);
   const report = await runFailovers({
     programs,
     mode: oneOf('mode', values.mode, ['haproxy', 'hosts'] as const),
     replication,
     minutes: numberOf('minutes', values.minutes),
-    seed: values.seed === undefined ? Math.floor(Math.random() * 2 ** 31) : numberOf('seed', values.seed),
+    seed: seedOf(values.seed),
     schedules: numberOf('schedules', values.schedules),
     kinds: values.kinds?.split(',').map((kind): Kind => oneOf('kinds', kind, KINDS)) ?? KINDS_OF[replication],
     lagSeconds: numberOf('lag-seconds', values['lag-seconds']),
     root: values.root,
-    say: (line) => {
-      console.log(`${((performance.now() - began) / 1000).toFixed(1).padStart(7)} s  ${line}`);
-    },
+    say: beginCommand(),
   });
   console.log(`\n${failoverPage(report)}`);
-  if (values.report !== undefined) await writeFile(values.report, `${JSON.stringify(report, null, 2)}\n`);
+  await writeReport(values.report, report);
   process.exitCode = report.ok ? 0 : 1;
 }
 
@@ -53,10 +48,4 @@ function oneOf<Value extends string>(name: string, text: string, known: readonly
   const found = known.find((value) => value === text);
   if (found === undefined) throw new Error(`--${name} must be one of ${known.join(', ')}, not ${text}`);
   return found;
-}
-
-function numberOf(name: string, text: string): number {
-  const value = Number(text);
-  if (!Number.isFinite(value) || value < 0) throw new Error(`--${name} must be a number, not ${text}`);
-  return value;
 }

@@ -1,12 +1,10 @@
 import { median } from '../../../bench/support/measures/statistics.ts';
 import type { CampaignResult } from '../campaign.ts';
 import { VIOLATIONS, type Violation } from '../checker/violations.ts';
-import type { EditsTrial } from './edits-trial.ts';
+import type { EditsTrial, ResumeTrial, Told } from './trials.ts';
 import type { Failover, Kind } from './failovers.ts';
 import type { Mode } from './patroni-cluster.ts';
-import type { Replication } from './patroni-configuration.ts';
-import type { ResumeTrial } from './resume-trial.ts';
-import type { Told } from './told.ts';
+import type { Replication } from './patroni-node.ts';
 
 /** What a drill says of itself: printed, and written as JSON. */
 export interface FailoverReport {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { NEEDS_LINUX } from '../cluster/instance.ts';
 import { runFailovers } from './failover-campaign.ts';
-import { HOW_TO_INSTALL, findPrograms } from './needs.ts';
+import { findPrograms, HOW_TO_INSTALL } from './patroni-cluster.ts';
 
 const TOO_LONG = 'both take four minutes together, more than CI has: npm run test:long, or npm run failover';
 

@@ -1,16 +1,15 @@
 import { randomBytes } from 'node:crypto';
-import { rmSync } from 'node:fs';
-import { chmod, mkdir, mkdtemp, realpath } from 'node:fs/promises';
+import { globSync, rmSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, open, realpath, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { chooseAccount, giveTo } from '../../../src/local-postgres/binaries.ts';
-import type { Program } from '../../support/programs.ts';
+import { execFileSync } from 'node:child_process';
+import { type Account, chooseAccount, giveTo, spawnAs } from '../../../src/local-postgres/binaries.ts';
+import { type Program, startCommand } from '../../support/programs.ts';
 import { until } from '../../support/until.ts';
 import { type FaultCluster, execute } from '../cluster/cluster.ts';
-import type { Programs } from './needs.ts';
-import { PORTS, type Replication } from './patroni-configuration.ts';
-import { type PatroniNode, createNode } from './patroni-node.ts';
-import { type Place, startEtcd, startHaproxy } from './services.ts';
+import { type PatroniNode, type Replication, createNode, PORTS } from './patroni-node.ts';
+import { findProgram, isExecutable } from '../../../scripts/support/programs-here.ts';
 
 /** How the daemons reach the primary: HAProxy asks each Patroni which one that is, or the URL names all servers. */
 export type Mode = 'haproxy' | 'hosts';
@@ -195,4 +194,118 @@ async function switchOver(nodes: readonly PatroniNode[]): Promise<void> {
 function addressesOfThisProcess(): { etcd: string; nodes: string[] } {
   const net = `127.${64 + (process.pid % 64)}.${Math.floor(process.pid / 64) % 256}`;
   return { etcd: `${net}.1`, nodes: NAMES.map((_, index) => `${net}.${index + 11}`) };
+}
+
+/** Where files go, and who owns them. */
+interface Place {
+  directory: string;
+  account: Account | undefined;
+}
+
+async function startEtcd(program: string, address: string, { directory, account }: Place): Promise<Program> {
+  const data = join(directory, 'etcd');
+  await mkdir(data, { mode: 0o700 });
+  await giveTo(account, data);
+  const [clients, peers] = [PORTS.etcd, PORTS.etcdPeer].map((port) => `http://${address}:${port}`);
+  const options = Object.entries({
+    ...{ name: 'etcd', 'data-dir': data, 'enable-v2': 'true', logger: 'zap' },
+    ...{ 'listen-client-urls': clients, 'advertise-client-urls': clients },
+    ...{ 'listen-peer-urls': peers, 'initial-advertise-peer-urls': peers },
+    ...{ 'initial-cluster': `etcd=${peers ?? ''}` },
+  }).map(([name, value]) => `--${name}=${value ?? ''}`);
+  return startService(program, options, 'etcd', { directory, account });
+}
+
+interface HaproxyOptions {
+  address: string;
+  nodes: readonly PatroniNode[];
+  place: Place;
+}
+
+async function startHaproxy(program: string, { address, nodes, place }: HaproxyOptions): Promise<Program> {
+  const file = join(place.directory, 'haproxy.cfg');
+  const text = `defaults
+  mode tcp
+  timeout connect 2s
+  timeout client 1h
+  timeout server 1h
+  timeout check 2s
+listen primary
+  bind ${address}:${PORTS.haproxy}
+  option httpchk OPTIONS /primary
+  http-check expect status 200
+  default-server inter 1s fall 2 rise 1 on-marked-down shutdown-sessions
+${nodes.map((node) => `  server ${node.name} ${node.address}:${PORTS.postgres} check port ${PORTS.patroni}\n`).join('')}`;
+  await writeFile(file, text);
+  return startService(program, ['-f', file], 'haproxy', place);
+}
+
+async function startService(
+  program: string,
+  args: readonly string[],
+  name: string,
+  { directory, account }: Place,
+): Promise<Program> {
+  const log = await open(join(directory, `${name}.log`), 'a');
+  const options = {
+    cwd: directory,
+    env: {},
+    stdio: ['ignore', log.fd, log.fd] as ['ignore', number, number],
+  };
+  const service = startCommand(program, args, { ...options, ...spawnAs(account) });
+  await log.close();
+  return service;
+}
+
+/** Where the programs are that a cluster consists of. */
+export interface Programs {
+  patroni: string;
+  etcd: string;
+  haproxy: string;
+  /** The folder of PostgreSQL's own programs. */
+  postgres: string;
+}
+
+const PACKAGES = 'patroni etcd-server haproxy python3-psycopg2 python3-etcd postgresql-15';
+export const HOW_TO_INSTALL = `Debian 12: RUNLEVEL=1 apt-get install --no-install-recommends ${PACKAGES}`;
+
+/** The programs, or what is missing of them. */
+export function findPrograms(): Programs | { missing: string[] } {
+  const missing: string[] = [];
+  const found = (name: string, path: string | undefined): string => {
+    if (path === undefined) missing.push(name);
+    return path ?? '';
+  };
+  const programs = {
+    patroni: found('patroni', findProgram('patroni')),
+    etcd: found('etcd', findProgram('etcd')),
+    haproxy: found('haproxy', findProgram('haproxy')),
+    postgres: found('PostgreSQL with pg_basebackup and pg_rewind', newestPostgres()),
+  };
+  if (!hasPython('psycopg2')) missing.push('python3-psycopg2');
+  if (!hasPython('etcd')) missing.push('python3-etcd');
+  return missing.length > 0 ? { missing } : programs;
+}
+
+/** The embedded servers lack both: without them no standby comes about, and no old primary comes back. */
+function newestPostgres(): string | undefined {
+  const folders = globSync('/usr/lib/postgresql/*/bin');
+  folders.sort((one, other) => majorOf(other) - majorOf(one));
+  return folders.find((folder) =>
+    ['postgres', 'pg_basebackup', 'pg_rewind'].every((name) => isExecutable(join(folder, name))),
+  );
+}
+
+function majorOf(folder: string): number {
+  return Number(/\d+/.exec(folder)?.[0]);
+}
+
+/** Of the system's Python, which Debian's patroni runs on. */
+function hasPython(module: string): boolean {
+  try {
+    execFileSync('/usr/bin/python3', ['-c', `import ${module}`], { stdio: 'ignore' });
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -3,10 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Disturb } from '../campaign.ts';
-import type { FaultDeps } from './faults.ts';
+import { type FaultDeps, recorded } from './faults.ts';
 import type { Disturbance } from '../checker/history.ts';
 import type { Instance } from '../cluster/instance.ts';
-import { recorded } from './nemesis.ts';
 
 /** The program that knows failpoints; given to a campaign as `program`. */
 export const FAILPOINT_PROGRAM = join(import.meta.dirname, 'daemon-with-failpoints.ts');

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FaultCluster } from '../cluster/cluster.ts';
-import type { ProxyMode } from '../cluster/fault-proxy.ts';
-import { BLOCK_MS, type Instance } from '../cluster/instance.ts';
+import type { ProxyMode, TargetProxy } from '../cluster/fault-proxy.ts';
+import { type Instance, BLOCK_MS, CLOCKS_CAN_BE_WRONG } from '../cluster/instance.ts';
 import type { Receiver } from '../cluster/receiver.ts';
 import type { Random } from '../random.ts';
-import type { TargetProxy } from '../cluster/target-proxy.ts';
-import type { GatewayMode } from '../cluster/worker-gateway.ts';
-import type { Worker } from '../cluster/workers.ts';
+import type { GatewayMode, Worker } from '../cluster/workers.ts';
+import type { Disturb } from '../campaign.ts';
+import type { Disturbance } from '../checker/history.ts';
 
 export interface FaultDeps {
   cluster: FaultCluster;
@@ -28,7 +28,7 @@ type WorkerFault = (deps: FaultDeps, worker: Worker) => Promise<void>;
 type DatabaseFault = (deps: FaultDeps) => Promise<void>;
 
 /** What befalls one instance. */
-export const INSTANCE_FAULTS = {
+const INSTANCE_FAULTS = {
   kill: async ({ random, ttlMs }, instance) => {
     instance.signal('SIGKILL');
     await instance.gone();
@@ -75,7 +75,7 @@ export const INSTANCE_FAULTS = {
 } satisfies Record<string, InstanceFault>;
 
 /** What befalls one worker; its lease is 5 s. */
-export const WORKER_FAULTS = {
+const WORKER_FAULTS = {
   killWorker: ({ random }, worker) => replaced(worker, 'SIGKILL', random.between(0, 6_000)),
   stopWorker: (_, worker) => replaced(worker, 'SIGTERM', 0),
   freezeWorker: async ({ random }, worker) => {
@@ -88,7 +88,7 @@ export const WORKER_FAULTS = {
 } satisfies Record<string, WorkerFault>;
 
 /** What befalls the database, and so all of them. */
-export const DATABASE_FAULTS = {
+const DATABASE_FAULTS = {
   restart: ({ cluster, random }) => outage(cluster, random.between(0, 1_500)),
   outage: ({ cluster, random }) => outage(cluster, random.between(5_000, 20_000)),
   terminateBackends: async ({ cluster, random }) => {
@@ -108,14 +108,14 @@ export const DATABASE_FAULTS = {
 } satisfies Record<string, DatabaseFault>;
 
 /** What befalls the way to the receiver. */
-export const targetCut = async ({ target, random }: FaultDeps): Promise<void> => {
+const targetCut = async ({ target, random }: FaultDeps): Promise<void> => {
   target.hold(true);
   await sleep(random.between(1_000, 7_000));
   target.hold(false);
 };
 
 /** What befalls all instances at once. */
-export const killAll = async ({ instances, random, ttlMs }: FaultDeps): Promise<void> => {
+const killAll = async ({ instances, random, ttlMs }: FaultDeps): Promise<void> => {
   for (const instance of instances) instance.signal('SIGKILL');
   await Promise.all(instances.map((instance) => instance.gone()));
   await sleep(random.between(0, 1.5 * ttlMs));
@@ -123,7 +123,7 @@ export const killAll = async ({ instances, random, ttlMs }: FaultDeps): Promise<
   await Promise.all(instances.map((instance) => instance.becomesReady(READY_LIMIT_MS)));
 };
 
-export type FaultName =
+type FaultName =
   | keyof typeof INSTANCE_FAULTS
   | keyof typeof WORKER_FAULTS
   | keyof typeof DATABASE_FAULTS
@@ -186,4 +186,147 @@ async function outage(cluster: FaultCluster, ms: number): Promise<void> {
 async function writable(cluster: FaultCluster): Promise<void> {
   await cluster.admin('ALTER SYSTEM RESET default_transaction_read_only');
   await cluster.admin('SELECT pg_reload_conf()');
+}
+
+export interface NemesisOptions {
+  /** How often each is drawn, against the others. */
+  weights: Partial<Record<FaultName, number>>;
+  /** Between the beginnings of two faults, in the middle. */
+  everyMs: number;
+  seconds: number;
+  /** On a slow machine it goes on, for twice as long at most, until there were so many. */
+  least?: number;
+}
+
+/** All of them, at the rates of a long campaign. */
+export const FULL_WEIGHTS: Record<FaultName, number> = {
+  kill: 20,
+  killAll: 1,
+  terminate: 3,
+  freeze: 6,
+  shortFreeze: 3,
+  block: 2,
+  cut: 5,
+  refuse: 2,
+  hang: 3,
+  mute: 3,
+  loseAnswers: 5,
+  delay: 1,
+  wrongClock: 3,
+  restart: 5,
+  outage: 1,
+  terminateBackends: 3,
+  readOnly: 1,
+  targetCut: 2,
+  killWorker: 8,
+  stopWorker: 2,
+  freezeWorker: 3,
+  cutWorker: 4,
+  loseWorker: 5,
+};
+
+/**
+ * Draws faults until its time is up, then heals everything. Faults of different instances and of the database overlap;
+ * one instance, and the database, have one at a time.
+ */
+export function randomly(options: NemesisOptions): Disturb {
+  return (deps, log) => runNemesis(options, deps, log);
+}
+
+/** Does one thing and logs when it began and ended. */
+export async function recorded(
+  { say }: FaultDeps,
+  log: Disturbance[],
+  { kind, instance }: Pick<Disturbance, 'kind' | 'instance'>,
+  work: () => Promise<void>,
+): Promise<void> {
+  const disturbance: Disturbance = { kind, instance, from: Date.now(), to: Infinity };
+  log.push(disturbance);
+  say(`${kind} ${instance}`);
+  await work();
+  disturbance.to = Date.now();
+}
+
+async function runNemesis(options: NemesisOptions, deps: FaultDeps, log: Disturbance[]): Promise<void> {
+  const { random, instances } = deps;
+  const began = Date.now();
+  const lasts = () => 1000 * options.seconds * (log.length < (options.least ?? 0) ? 2 : 1);
+  const underWay = new Set<Promise<void>>();
+  let databaseIsBusy = false;
+  let targetIsBusy = false;
+
+  async function unleash(name: FaultName): Promise<void> {
+    if (name in DATABASE_FAULTS) {
+      if (databaseIsBusy) return;
+      databaseIsBusy = true;
+      const fault = DATABASE_FAULTS[name as keyof typeof DATABASE_FAULTS];
+      await recorded(deps, log, { kind: name, instance: '*' }, () => fault(deps));
+      databaseIsBusy = false;
+      return;
+    }
+    if (name === 'targetCut') {
+      if (targetIsBusy) return;
+      targetIsBusy = true;
+      await recorded(deps, log, { kind: name, instance: '*' }, () => targetCut(deps));
+      targetIsBusy = false;
+      return;
+    }
+    if (name in WORKER_FAULTS) {
+      const worker = random.pick(deps.workers);
+      if (worker.busy !== null) return;
+      worker.busy = name;
+      const fault = WORKER_FAULTS[name as keyof typeof WORKER_FAULTS];
+      await recorded(deps, log, { kind: name, instance: worker.name }, () => fault(deps, worker));
+      worker.busy = null;
+      return;
+    }
+    const chosen = name === 'killAll' ? instances : [random.pick(instances)];
+    if (chosen.some(({ busy }) => busy !== null)) return;
+    for (const instance of chosen) instance.busy = name;
+    const [only] = chosen;
+    if (name === 'killAll') await recorded(deps, log, { kind: name, instance: '*' }, () => killAll(deps));
+    else if (only)
+      await recorded(deps, log, { kind: name, instance: only.name }, () => faultOf(name)(deps, only));
+    for (const instance of chosen) instance.busy = null;
+  }
+
+  while (Date.now() < began + lasts()) {
+    startEnded(deps, log);
+    const name = draw(options, deps);
+    const one: Promise<void> = unleash(name).finally(() => underWay.delete(one));
+    underWay.add(one);
+    await sleep(options.everyMs * random.between(0.3, 1.7));
+  }
+  await Promise.all(underWay);
+  startEnded(deps, log);
+  await healAll(deps);
+}
+
+/** Starts an instance again that ended by itself, as a supervisor would. */
+function startEnded({ instances, workers, say }: FaultDeps, log: Disturbance[]): void {
+  for (const instance of [...instances, ...workers]) {
+    if (instance.busy !== null || instance.running()) continue;
+    say(`ended ${instance.name}`);
+    log.push({ kind: 'ended', instance: instance.name, from: instance.endedAt(), to: Date.now() });
+    instance.start();
+  }
+}
+
+function draw({ weights }: NemesisOptions, { random, workers }: FaultDeps): FaultName {
+  const possible = (Object.entries(weights) as [FaultName, number][]).filter(
+    ([name]) =>
+      (name !== 'wrongClock' || CLOCKS_CAN_BE_WRONG) && (!(name in WORKER_FAULTS) || workers.length > 0),
+  );
+  let drawn = random.next() * possible.reduce((sum, [, weight]) => sum + weight, 0);
+  for (const [name, weight] of possible) {
+    drawn -= weight;
+    if (drawn < 0) return name;
+  }
+  throw new Error(
+    `none of these faults can be made here (wrongClock needs libfaketime): ${Object.keys(weights).join()}`,
+  );
+}
+
+function faultOf(name: FaultName): (deps: FaultDeps, instance: Instance) => Promise<void> {
+  return INSTANCE_FAULTS[name as keyof typeof INSTANCE_FAULTS];
 }

@@ -3,17 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type FaultCluster, startFaultCluster } from '../cluster/cluster.ts';
-import { startFaultProxy } from '../cluster/fault-proxy.ts';
-import { type GraphApi, createGraphApi } from './graph-api.ts';
-import { type GraphVerdict, checkGraph } from './checker/graph-checker.ts';
-import type { Asked, Delivery, GraphHistory } from './checker/graph-history.ts';
+import { type GraphApi, createGraphApi, submitGraph } from './graph-api.ts';
+import { type GraphVerdict, checkGraph } from './graph-checker.ts';
+import type { Asked, Delivery, GraphHistory } from './graph-history.ts';
 import { type GraphNemesis, createGraphNemesis } from './graph-nemesis.ts';
 import { finalRows, readLogs, startGraphObserver } from './graph-observer.ts';
 import { type GraphPlanOptions, planGraph } from './graph-plan.ts';
-import { startGraphReceiver } from './graph-receiver.ts';
-import { submitGraph } from './graph-submit.ts';
-import { startGraphWorkers } from './graph-workers.ts';
-import { type Instance, createInstance } from '../cluster/instance.ts';
+import { startGraphReceiver, startGraphWorkers } from './graph-receiver.ts';
+import { type Instance, createInstances } from '../cluster/instance.ts';
 import { createRandom } from '../random.ts';
 
 export interface GraphOptions extends GraphPlanOptions {
@@ -148,24 +145,14 @@ async function setUp(
   const random = createRandom(seed, 'receiver');
   const receiver = await startGraphReceiver({ asked, deliveries, api, random });
   closing.push(() => receiver.close());
-  for (let number = 1; number <= count; number += 1) {
-    const proxy = await startFaultProxy(cluster.url);
-    closing.push(() => proxy.close());
-    const { port: receiverPort } = receiver;
-    const instance = await createInstance({
-      number,
-      root,
-      proxy,
-      receiverPort,
-      directory,
-      variables: VARIABLES,
-    });
-    instances.push(instance);
-    closing.push(async () => {
-      instance.signal('SIGKILL');
-      await instance.gone();
-    });
-  }
+  const given = {
+    root,
+    directory,
+    databaseUrl: cluster.url,
+    receiverPort: receiver.port,
+    variables: VARIABLES,
+  };
+  instances.push(...(await createInstances(count, given, closing)));
   const nemesis = createGraphNemesis({
     instances,
     random: createRandom(seed, 'nemesis'),

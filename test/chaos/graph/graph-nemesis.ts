@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { WorkerLifetime } from './checker/graph-history.ts';
+import type { WorkerLifetime } from './graph-history.ts';
 import type { Instance } from '../cluster/instance.ts';
 import type { Random } from '../random.ts';
 

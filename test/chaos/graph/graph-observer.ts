@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { FaultCluster } from '../cluster/cluster.ts';
-import type { FinalRow, WorkerLifetime, Sighting } from './checker/graph-history.ts';
+import type { FinalRow, Sighting, WorkerLifetime } from './graph-history.ts';
 import type { Instance } from '../cluster/instance.ts';
 
 /** Looks at the rows of all runs again and again, so that an end that is taken back does not go unseen. */

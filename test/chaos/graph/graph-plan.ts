@@ -1,4 +1,4 @@
-import type { Asked, Kind, Manner } from './checker/graph-history.ts';
+import type { Asked, Kind, Manner } from './graph-history.ts';
 import { type Random, createRandom } from '../random.ts';
 
 interface GraphPlan {

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { median } from '../../../bench/support/measures/statistics.ts';
-import type { Burden, Fact } from './burden.ts';
-import { WITNESS_HOSTS, startStage } from './isolation-stage.ts';
-import { type Period, measure } from './witnesses.ts';
+import type { Burden, Fact } from './burdens.ts';
+import { type Period, measure, startStage, WITNESS_HOSTS } from './isolation-stage.ts';
 
 interface IsolationOptions {
   burdens: readonly Burden[];

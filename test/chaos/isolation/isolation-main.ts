@@ -1,7 +1,7 @@
 /** `npm run chaos:isolation`: how late the fires of others are while one user burdens the daemons. test/chaos/README.md tells more. */
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { beginCommand, writeReport } from '../command.ts';
 import { BURDENS } from './burdens.ts';
 import { isolationPage, runIsolation } from './isolation-campaign.ts';
 
@@ -18,8 +18,6 @@ const { values } = parseArgs({
   },
 });
 
-// What is left running is ended on the way out.
-for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1));
 const names = values.only?.split(',') ?? BURDENS.map(({ name }) => name);
 const unknown = names.filter((name) => !BURDENS.some((burden) => burden.name === name));
 if (unknown.length > 0)
@@ -31,9 +29,9 @@ const results = await runIsolation({
   rounds: Number(values.rounds),
   scale: Number(values.scale),
   root: values.root,
-  say: (line) => console.log(line),
+  say: beginCommand(),
 });
 console.log(`\n${isolationPage(results)}`);
-if (values.report !== undefined) await writeFile(values.report, `${JSON.stringify(results, null, 2)}\n`);
+await writeReport(values.report, results);
 // Not by itself: as it leaves, Node waits for ever for a handle of its own (Environment::CleanupHandles).
 process.exit(results.every(({ ok }) => ok) ? 0 : 1);

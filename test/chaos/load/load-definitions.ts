@@ -3,23 +3,6 @@ import type { Definition } from '../checker/history.ts';
 import { COMMANDS } from '../cluster/workers.ts';
 import type { Random } from '../random.ts';
 
-/** All are taken from the API itself: an older version of the daemon is tried with what it knows. */
-export interface Features {
-  atMostOnce: boolean;
-  lookup: boolean;
-  /** Intervals, jitter, and what becomes of missed fires. */
-  timing: boolean;
-  /** What a fire does while an earlier run is active. */
-  overlap: boolean;
-  limits: boolean;
-  /** Bodies and rules of their own, through a connection. */
-  endpoints: boolean;
-  /** Somebody is told of what breaks. */
-  notifiers: boolean;
-  /** Workers run commands, whose logs are kept. */
-  commands: boolean;
-}
-
 /** By a schedule's number: what is more than a plain cron schedule. Four in a row are of one kind; every fourth is edited. */
 const KINDS = [
   'overlap',
@@ -77,15 +60,16 @@ const COMMAND_KINDS = ['slow', 'slow', 'loud', 'codes'] as const;
 const OVERLAPS = ['skip', 'queue', 'replace'] as const;
 
 /** About 0.7 fires a second for each schedule; a quarter at most once, half of those with a lookup. */
-export function definitionOf(index: number, features: Features): Definition {
-  const atMostOnce = features.atMostOnce && index % 4 === 1;
-  const lookup = features.lookup && index % 8 >= 4 && index % 4 <= 1;
-  const endpoint = features.endpoints && index % 3 === 1;
-  const own = { delivery: atMostOnce ? 'atMostOnce' : 'atLeastOnce', lookup, endpoint } as const;
-  return { ...plain(index), ...own, ...special(index, features) };
+export function definitionOf(index: number, { commands }: { commands: boolean }): Definition {
+  const lookup = index % 8 >= 4 && index % 4 <= 1;
+  const own = {
+    delivery: index % 4 === 1 ? 'atMostOnce' : 'atLeastOnce',
+    lookup,
+    endpoint: index % 3 === 1,
+  } as const;
+  return { ...plain(index), ...own, ...special(index, commands) };
 }
 
-/** One that every version of the daemon knows. */
 export function plain(index: number): Definition {
   const crons = [
     '* * * * * *',
@@ -116,22 +100,21 @@ export function plain(index: number): Definition {
   };
 }
 
-function special(index: number, features: Features): Partial<Definition> {
+function special(index: number, commands: boolean): Partial<Definition> {
   const kind = KINDS[Math.floor(index / 4) % KINDS.length];
-  if (kind === 'overlap' && features.overlap) {
+  if (kind === 'overlap') {
     // Most of its runs take longer than the time between two fires.
     const times = { cron: '* * * * * *', holdMs: 1_300, timeoutSeconds: 3 };
     return { ...times, overlap: OVERLAPS[index % OVERLAPS.length] ?? 'skip' };
   }
-  if (kind === 'limited' && features.limits) {
+  if (kind === 'limited') {
     // Many at one moment, more of them than may run at once; the rest of the time is enough for all.
     return { cron: '*/2 * * * * *', holdMs: 400, timeoutSeconds: 3, limit: LIMIT };
   }
-  if (kind === 'command' && features.commands) {
+  if (kind === 'command' && commands) {
     const command = COMMAND_KINDS[index % 4] ?? 'slow';
     return { cron: '*/4 * * * * *', command, lookup: false, endpoint: false };
   }
-  if (!features.timing) return {};
   if (kind === 'interval') return { cron: null, everySeconds: 1 + (index % 3) };
   if (kind === 'jitter') return { cron: '*/5 * * * * *', jitterSeconds: index % 2 === 0 ? 3 : 60 };
   if (kind === 'skipMissed') return { catchUp: 'skip', graceSeconds: 2 };
@@ -155,7 +138,7 @@ interface Places {
   journal: string;
 }
 
-/** As the API takes it; nothing that an older version does not know, where it says nothing. */
+/** As the API takes it; of what is as usual, nothing. */
 export function bodyOf(
   id: string,
   definition: Definition,

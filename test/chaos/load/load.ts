@@ -4,7 +4,6 @@ import { type Request, send } from '../../support/calls.ts';
 import type { Definition, Edit, Fire } from '../checker/history.ts';
 import type { Instance } from '../cluster/instance.ts';
 import {
-  type Features,
   CONNECTION,
   LIMIT,
   connectionBody,
@@ -41,9 +40,8 @@ export interface Load {
   readonly fires: Fire[];
   /** How many runs of each limit may be under way at once. */
   readonly limits: Record<string, number>;
-  features(): Promise<Features>;
-  /** Creates the schedules; fails where it is not acknowledged. */
-  create(features: Features): Promise<void>;
+  /** Creates the schedules, and what they name; fails where it is not acknowledged. */
+  create(): Promise<void>;
   /** Edits, pauses, deletes and creates on any instance until told to stop. */
   startEditing(): { stop: () => Promise<void> };
   /** Fires schedules by hand, on all instances at once, until told to stop. */
@@ -121,55 +119,23 @@ export function createLoad(options: LoadOptions): Load {
     await Promise.all(calls);
   }
 
-  /** False: the daemon does not know of limits. */
-  async function createLimit(): Promise<boolean> {
-    const maxRunning = maxRunningOf(options.schedules);
-    const url = `${instances[0]?.url ?? ''}/api/v1/limits/${LIMIT}`;
-    if ((await outcomeOf(url, 'PUT', { body: { maxRunning } })) !== 'acked') return false;
-    limits[LIMIT] = maxRunning;
-    return true;
-  }
-
-  /** False: the daemon does not know of connections. */
-  async function createConnection(): Promise<boolean> {
-    const url = `${instances[0]?.url ?? ''}/api/v1/connections/${CONNECTION}`;
-    return (await outcomeOf(url, 'PUT', { body: connectionBody(receiverPort) })) === 'acked';
-  }
-
-  /** False: the daemon does not know of notifiers. */
-  async function createNotifier(): Promise<boolean> {
-    const url = `${instances[0]?.url ?? ''}/api/v1/notifiers/${NOTIFIER}`;
-    return (await outcomeOf(url, 'PUT', { body: notifierBody(receiverPort) })) === 'acked';
-  }
-
-  /** False: the daemon is of a version that has no such route. */
-  async function knowsLogs(): Promise<boolean> {
-    const { text } = await send(`${instances[0]?.url ?? ''}/api/v1/runs/${randomUUID()}/log`, 'GET');
-    return !text.includes('there is nothing at this path');
+  async function createNamed(path: string, body: object): Promise<void> {
+    const outcome = await outcomeOf(`${instances[0]?.url ?? ''}/api/v1/${path}`, 'PUT', { body });
+    if (outcome !== 'acked') throw new Error(`${path} could not be created`);
   }
 
   return {
     edits,
     fires,
     limits,
-    features: async () => {
-      const [first] = instances;
-      const knows = async (given: Partial<Definition>) =>
-        (await put('probe', { ...plain(0), enabled: false, ...given }, first)) === 'acked';
-      return {
-        atMostOnce: await knows({ delivery: 'atMostOnce' }),
-        lookup: await knows({ lookup: true }),
-        timing: await knows({ cron: null, everySeconds: 1, jitterSeconds: 1, catchUp: 'all' }),
-        overlap: await knows({ overlap: 'queue' }),
-        limits: await createLimit(),
-        endpoints: (await createConnection()) && (await knows({ endpoint: true })),
-        notifiers: await createNotifier(),
-        commands: journal !== null && (await knowsLogs()) && (await knows({ command: 'plain' })),
-      };
-    },
-    create: async (features) => {
+    create: async () => {
+      limits[LIMIT] = maxRunningOf(options.schedules);
+      await createNamed(`limits/${LIMIT}`, { maxRunning: limits[LIMIT] });
+      await createNamed(`connections/${CONNECTION}`, connectionBody(receiverPort));
+      await createNamed(`notifiers/${NOTIFIER}`, notifierBody(receiverPort));
+      const commands = journal !== null;
       for (let index = 0; index < options.schedules; index += 1) {
-        const definition = options.definitionOf?.(index) ?? definitionOf(index, features);
+        const definition = options.definitionOf?.(index) ?? definitionOf(index, { commands });
         current.set(`s${String(index).padStart(3, '0')}`, definition);
       }
       current.set(CANARY, plain(0));

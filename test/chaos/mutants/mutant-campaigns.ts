@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CampaignOptions, Disturb } from '../campaign.ts';
 import { FAILPOINT_PROGRAM, type Failpoint, throughFailpoints } from '../faults/failpoints.ts';
-import { recorded } from '../faults/nemesis.ts';
+import { recorded } from '../faults/faults.ts';
 
 const SLOW_DATABASE_MS = 150;
 

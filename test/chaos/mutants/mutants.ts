@@ -1,7 +1,7 @@
 import type { CampaignOptions } from '../campaign.ts';
 import { FAILPOINT_PROGRAM } from '../faults/failpoints.ts';
 import type { GraphOptions } from '../graph/graph-campaign.ts';
-import type { GraphViolation } from '../graph/checker/graph-violations.ts';
+import type { GraphViolation } from '../graph/graph-history.ts';
 import {
   cutWhileSlow,
   leaveWithForgottenClaims,
@@ -9,7 +9,7 @@ import {
   slowDatabase,
   through,
 } from './mutant-campaigns.ts';
-import { randomly } from '../faults/nemesis.ts';
+import { randomly } from '../faults/faults.ts';
 import type { Violation } from '../checker/violations.ts';
 
 /** A known way to break a promise, and the campaign that must notice. */
@@ -18,7 +18,13 @@ export type Mutant = CampaignMutant | GraphMutant;
 interface Broken {
   name: string;
   why: string;
-  edits: { file: string; find: string; replace: string }[];
+  edits: Edit[];
+}
+
+interface Edit {
+  file: string;
+  find: string;
+  replace: string;
 }
 
 export interface CampaignMutant extends Broken {
@@ -37,22 +43,26 @@ export interface GraphMutant extends Broken {
 
 const INTENT_GUARD = `CASE WHEN s.locked_by = \${instanceId} THEN s.locked_at = \${fromMs(sql\`a.locked_ms\`)} AND s.version = a.version END`;
 
+function edit(file: string, find: string, replace: string): Edit {
+  return { file, find, replace };
+}
+
 export const MUTANTS: readonly Mutant[] = [
   {
     name: 'send-before-intent',
     why: 'a crash between the two leaves a delivery that nobody knows of',
     edits: [
-      {
-        file: 'src/flow/record-intent.ts',
-        find: '  const recorded = await database\n    .run(',
-        replace: `  sendClaimed(deps, fires, instanceId, { inserted: () => true, waits: () => false, claimedAt: Date.now() });
+      edit(
+        'src/flow/record-intent.ts',
+        '  const recorded = await database\n    .run(',
+        `  sendClaimed(deps, fires, instanceId, { inserted: () => true, waits: () => false, claimedAt: Date.now() });
   const recorded = await database\n    .run(`,
-      },
-      {
-        file: 'src/flow/record-intent.ts',
-        find: '  sendClaimed(deps, fires, instanceId, recorded);\n  const inserted = emitRecorded(deps, planned,',
-        replace: '  const inserted = emitRecorded(deps, planned,',
-      },
+      ),
+      edit(
+        'src/flow/record-intent.ts',
+        '  sendClaimed(deps, fires, instanceId, recorded);\n  const inserted = emitRecorded(deps, planned,',
+        '  const inserted = emitRecorded(deps, planned,',
+      ),
     ],
     caughtBy: ['phantom'],
     campaign: { disturb: slowDatabase(8_000) },
@@ -61,17 +71,17 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'no-unique-key',
     why: 'without the index, and the id that follows from it, two instances that plan the same moment make two runs',
     edits: [
-      {
-        file: 'src/store/runs/intents/intent.ts',
-        find: 'id: plannedRunId(scheduleUid, fire.scheduledFor)',
-        replace: 'id: plannedRunId(crypto.randomUUID(), fire.scheduledFor)',
-      },
-      { file: 'src/store/runs/intents/record-intents.ts', find: INTENT_GUARD, replace: 'true' },
-      {
-        file: 'src/store/schedules/fire-locks.ts',
-        find: 'sql`(locked_by IS NULL\n',
-        replace: 'sql`(true OR locked_by IS NULL\n',
-      },
+      edit(
+        'src/store/runs/intents/intent.ts',
+        'id: plannedRunId(scheduleUid, fire.scheduledFor)',
+        'id: plannedRunId(crypto.randomUUID(), fire.scheduledFor)',
+      ),
+      edit('src/store/runs/intents/record-intents.ts', INTENT_GUARD, 'true'),
+      edit(
+        'src/store/schedules/fire-locks.ts',
+        'sql`(locked_by IS NULL\n',
+        'sql`(true OR locked_by IS NULL\n',
+      ),
     ],
     sql: 'DROP INDEX runs_one_per_fire',
     caughtBy: ['plannedTwice'],
@@ -80,7 +90,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no-fence',
     why: 'a plan made before a freeze is written after it, over edits and plans that were made meanwhile',
-    edits: [{ file: 'src/store/runs/intents/record-intents.ts', find: INTENT_GUARD, replace: 'true' }],
+    edits: [edit('src/store/runs/intents/record-intents.ts', INTENT_GUARD, 'true')],
     // Conservation: what is planned again is missed by now, and told to stand for what has its own run.
     caughtBy: ['phantom', 'lost', 'conservation'],
     campaign: {
@@ -99,12 +109,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'client-clock',
     why: 'an instance with a wrong clock fires an hour early, or late',
     edits: [
-      {
-        file: 'src/store/schedules/fire-locks.ts',
-        find: 'WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),\n    me AS',
-        replace:
-          'WITH clock AS MATERIALIZED (SELECT ${new Date().toISOString()}::timestamptz AS now),\n    me AS',
-      },
+      edit(
+        'src/store/schedules/fire-locks.ts',
+        'WITH clock AS MATERIALIZED (SELECT clock_timestamp() AS now),\n    me AS',
+        'WITH clock AS MATERIALIZED (SELECT ${new Date().toISOString()}::timestamptz AS now),\n    me AS',
+      ),
     ],
     caughtBy: ['early', 'phantom'],
     campaign: { disturb: randomly({ weights: { wrongClock: 1 }, everyMs: 3_000, seconds: 12 }) },
@@ -113,11 +122,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'no-socket-reset',
     why: 'what a cut network held back arrives after the sender has given it up',
     edits: [
-      {
-        file: 'src/targets/http-connect.ts',
-        find: 'return this.resetAndDestroy();',
-        replace: 'return super.destroy(error);',
-      },
+      edit('src/targets/http-connect.ts', 'return this.resetAndDestroy();', 'return super.destroy(error);'),
     ],
     caughtBy: ['arrivedLate'],
     campaign: { disturb: randomly({ weights: { targetCut: 1 }, everyMs: 6_000, seconds: 20 }) },
@@ -126,11 +131,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'at-most-once-resent-by-recovery',
     why: 'a run whose attempt had begun when its instance died is sent again',
     edits: [
-      {
-        file: 'src/core/runs/lost-claim.ts',
-        find: 'if (facts.atMostOnce && mayHaveArrived &&',
-        replace: "if (facts.atMostOnce && run.id === 'none' && mayHaveArrived &&",
-      },
+      edit(
+        'src/core/runs/lost-claim.ts',
+        'if (facts.atMostOnce && mayHaveArrived &&',
+        "if (facts.atMostOnce && run.id === 'none' && mayHaveArrived &&",
+      ),
     ],
     caughtBy: ['atMostOnceRepeat'],
     campaign: {
@@ -145,11 +150,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'at-most-once-resent-after-a-lost-answer',
     why: 'an attempt of unknown outcome is repeated',
     edits: [
-      {
-        file: 'src/core/runs/attempts/settlement.ts',
-        find: "  if (delivery === 'atMostOnce') {\n    if (!hasLookup)",
-        replace: "  if (delivery === ('never' as string)) {\n    if (!hasLookup)",
-      },
+      edit(
+        'src/core/runs/attempts/settlement.ts',
+        "  if (delivery === 'atMostOnce') {\n    if (!hasLookup)",
+        "  if (delivery === ('never' as string)) {\n    if (!hasLookup)",
+      ),
     ],
     caughtBy: ['atMostOnceRepeat'],
     campaign: { disturb: quietFor(8_000), rates: { answers: { lost: 0.3 }, lookupFails: 0 } },
@@ -158,11 +163,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'lookup-believed-too-early',
     why: 'a target says "not here" of what a frozen instance is about to send',
     edits: [
-      {
-        file: 'src/core/runs/lost-claim.ts',
-        find: 'return handoffStartedAt + (timeoutSeconds + lockTtlSeconds) * 1000;',
-        replace: 'return handoffStartedAt + 0 * (timeoutSeconds + lockTtlSeconds);',
-      },
+      edit(
+        'src/core/runs/lost-claim.ts',
+        'return handoffStartedAt + (timeoutSeconds + lockTtlSeconds) * 1000;',
+        'return handoffStartedAt + 0 * (timeoutSeconds + lockTtlSeconds);',
+      ),
     ],
     caughtBy: ['atMostOnceRepeat'],
     campaign: through([
@@ -174,11 +179,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'no-self-reconciliation',
     why: 'claims whose answer was lost belong to a living instance that does not know of them',
     edits: [
-      {
-        file: 'src/recovery/recovery.ts',
-        find: "  await takeOver(state, 'forgotten', forgotten.slice(0, BATCH));\n",
-        replace: '',
-      },
+      edit(
+        'src/recovery/recovery.ts',
+        "  await takeOver(state, 'forgotten', forgotten.slice(0, BATCH));\n",
+        '',
+      ),
     ],
     caughtBy: ['stuck'],
     campaign: through([
@@ -190,18 +195,17 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'death-as-an-event',
     why: 'whose death nobody declared, or whose declarer died, is not heard of again',
     edits: [
-      {
-        file: 'src/recovery/heartbeat.ts',
-        find: "    events.emit({ type: 'instancesDeclaredDead', instanceIds });\n",
-        replace:
-          "    Object.assign(globalThis, { declared: instanceIds });\n    events.emit({ type: 'instancesDeclaredDead', instanceIds });\n",
-      },
-      {
-        file: 'src/recovery/recovery.ts',
-        find: 'const orphans = await database.run((db) => findOrphans(db, { limit: BATCH, besides: rests.keys() }));',
-        replace: `const { declared = [] } = globalThis as { declared?: string[] };
+      edit(
+        'src/recovery/heartbeat.ts',
+        "    events.emit({ type: 'instancesDeclaredDead', instanceIds });\n",
+        "    Object.assign(globalThis, { declared: instanceIds });\n    events.emit({ type: 'instancesDeclaredDead', instanceIds });\n",
+      ),
+      edit(
+        'src/recovery/recovery.ts',
+        'const orphans = await database.run((db) => findOrphans(db, { limit: BATCH, besides: rests.keys() }));',
+        `const { declared = [] } = globalThis as { declared?: string[] };
   const orphans = (await database.run((db) => findOrphans(db, { limit: BATCH, besides: rests.keys() }))).filter((one) => declared.includes(one.instanceId));`,
-      },
+      ),
     ],
     caughtBy: ['stuck'],
     campaign: { program: FAILPOINT_PROGRAM, disturb: leaveWithForgottenClaims },
@@ -210,10 +214,10 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'advance-without-insert',
     why: 'the cursor moves on in one commit and the run is inserted in the next',
     edits: [
-      {
-        file: 'src/store/runs/intents/record-intents.ts',
-        find: '  const write = (onConflict: SQL) =>\n    record(db, instanceId, advances, intents, { alone, lane: laneOfRun(scopeShares), onConflict });',
-        replace: `  const write = async (onConflict: SQL) => {
+      edit(
+        'src/store/runs/intents/record-intents.ts',
+        '  const write = (onConflict: SQL) =>\n    record(db, instanceId, advances, intents, { alone, lane: laneOfRun(scopeShares), onConflict });',
+        `  const write = async (onConflict: SQL) => {
     const before = await db.execute(sql\`SELECT uid, next_occurrence_at, next_fire_at FROM schedules
       WHERE uid = ANY (\${uuids(advances.map(({ uid }) => uid))})\`);
     await db.execute(sql\`UPDATE schedules s SET next_occurrence_at = \${fromMs(sql\`a.ms\`)}, next_fire_at = \${fromMs(sql\`a.ms\`)}
@@ -222,7 +226,7 @@ export const MUTANTS: readonly Mutant[] = [
     await new Promise((resolve) => setTimeout(resolve, 1_000));
     return record(db, instanceId, advances, intents, { alone, lane: laneOfRun(scopeShares), onConflict });
   };`,
-      },
+      ),
     ],
     caughtBy: ['lost'],
     campaign: { disturb: cutWhileSlow(20_000) },
@@ -231,12 +235,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'attempt-in-the-run-id',
     why: 'a repeat that has another key is another run to its receiver',
     edits: [
-      {
-        file: 'src/flow/handoff/handoff.ts',
-        find: '    runId,\n    runName:',
-        replace:
-          '    runId: run.attempt === 1 ? runId : runId.slice(0, -2) + String(10 + (run.attempt % 90)),\n    runName:',
-      },
+      edit(
+        'src/flow/handoff/handoff.ts',
+        '    runId,\n    runName:',
+        '    runId: run.attempt === 1 ? runId : runId.slice(0, -2) + String(10 + (run.attempt % 90)),\n    runName:',
+      ),
     ],
     caughtBy: ['phantom'],
     campaign: { disturb: quietFor(8_000), rates: { answers: { unavailable: 0.2 }, lookupFails: 0 } },
@@ -245,13 +248,13 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'swallowed-settle-error',
     why: 'an outcome that could not be written is forgotten, and its run sent again',
     edits: [
-      {
-        file: 'src/flow/settle.ts',
-        find: `  } catch (error) {
+      edit(
+        'src/flow/settle.ts',
+        `  } catch (error) {
     for (const ended of batch) queue.lockFirst(ended);`,
-        replace: `  } catch (error) {
+        `  } catch (error) {
     for (const ended of batch) emitFenced(state, ended, { alreadyEnded: false });`,
-      },
+      ),
     ],
     caughtBy: ['unexplainedRepeat', 'missedAccept'],
     campaign: through([
@@ -262,13 +265,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no-catch-per-row',
     why: 'one row that cannot be planned keeps every other from firing',
-    edits: [
-      {
-        file: 'src/flow/plan.ts',
-        find: 'done.unplannable.push({ schedule, error });',
-        replace: 'throw error;',
-      },
-    ],
+    edits: [edit('src/flow/plan.ts', 'done.unplannable.push({ schedule, error });', 'throw error;')],
     caughtBy: ['liveness', 'lost', 'stuck'],
     campaign: { disturb: quietFor(5_000) },
   },
@@ -276,16 +273,12 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'lease-never-checked',
     why: 'an instance that was frozen for long sends what others have been told it never sent',
     edits: [
-      {
-        file: 'src/flow/handoff/handoff.ts',
-        find: 'mayStart: () => lease.instanceId === instanceId && lease.isValid(),',
-        replace: 'mayStart: () => lease.instanceId !== instanceId || true,',
-      },
-      {
-        file: 'src/flow/dispatch/dispatch.ts',
-        find: 'mayStart: () => maySend(deps),',
-        replace: 'mayStart: () => true,',
-      },
+      edit(
+        'src/flow/handoff/handoff.ts',
+        'mayStart: () => lease.instanceId === instanceId && lease.isValid(),',
+        'mayStart: () => lease.instanceId !== instanceId || true,',
+      ),
+      edit('src/flow/dispatch/dispatch.ts', 'mayStart: () => maySend(deps),', 'mayStart: () => true,'),
     ],
     caughtBy: ['atMostOnceRepeat'],
     campaign: through([
@@ -297,11 +290,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'settle-without-claim-guard',
     why: 'a frozen instance settles what others have under way, and frees it for a third',
     edits: [
-      {
-        file: 'src/core/runs/attempts/settle-attempt.ts',
-        find: "return outcome === 'accepted' || isOfClaim(run, claim);",
-        replace: "return outcome !== 'accepted' || outcome === 'accepted' || isOfClaim(run, claim);",
-      },
+      edit(
+        'src/core/runs/attempts/settle-attempt.ts',
+        "return outcome === 'accepted' || isOfClaim(run, claim);",
+        "return outcome !== 'accepted' || outcome === 'accepted' || isOfClaim(run, claim);",
+      ),
     ],
     caughtBy: ['unexplainedRepeat', 'atMostOnceRepeat', 'conservation'],
     campaign: {
@@ -318,13 +311,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: 'no-recovery',
     why: 'what a dead instance had claimed stays claimed',
-    edits: [
-      {
-        file: 'src/daemon/daemon.ts',
-        find: "    row(workers.recovery, 'work', work),\n",
-        replace: '',
-      },
-    ],
+    edits: [edit('src/daemon/daemon.ts', "    row(workers.recovery, 'work', work),\n", '')],
     caughtBy: ['stuck'],
     campaign: through([
       { at: 'after:recordPlanned', action: 'kill' },
@@ -335,18 +322,18 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'overlap-decided-in-the-statement-that-locks',
     why: 'a statement that has waited for the lock still sees no run of whoever held it: two are started side by side',
     edits: [
-      {
-        file: 'src/store/schedules/search/find-schedules.ts',
-        find: 'FOR ${sql.raw(strength)}`',
-        replace: "FOR ${sql.raw(strength === 'UPDATE' ? strength : 'KEY SHARE')}`",
-      },
-      {
-        file: 'src/store/runs/guarded-runs.ts',
-        find: 'WHERE s.uid = ANY (${uuids(uids)}) ORDER BY s.uid, r.created_at, r.id`',
-        replace: `WHERE s.uid = ANY (\${uuids(uids)})
+      edit(
+        'src/store/schedules/search/find-schedules.ts',
+        'FOR ${sql.raw(strength)}`',
+        "FOR ${sql.raw(strength === 'UPDATE' ? strength : 'KEY SHARE')}`",
+      ),
+      edit(
+        'src/store/runs/guarded-runs.ts',
+        'WHERE s.uid = ANY (${uuids(uids)}) ORDER BY s.uid, r.created_at, r.id`',
+        `WHERE s.uid = ANY (\${uuids(uids)})
       AND s.uid IN (SELECT uid FROM (SELECT uid FROM schedules WHERE uid = ANY (\${uuids(uids)}) ORDER BY uid FOR NO KEY UPDATE) AS locked)
     ORDER BY s.uid, r.created_at, r.id\``,
-      },
+      ),
     ],
     caughtBy: ['overlap'],
     campaign: { fireEveryMs: 150, disturb: quietFor(10_000) },
@@ -355,18 +342,14 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'dependents-not-exists',
     why: 'of two last dependencies that end at the same moment, each sees the other as still open, and neither releases the dependent',
     edits: [
-      {
-        file: 'src/store/effects/dependents.ts',
-        find: "r.status = 'waiting' AND r.open_dependencies = l.ended\n",
-        replace: `r.status = 'waiting' AND NOT EXISTS (SELECT FROM run_dependencies e
+      edit(
+        'src/store/effects/dependents.ts',
+        "r.status = 'waiting' AND r.open_dependencies = l.ended\n",
+        `r.status = 'waiting' AND NOT EXISTS (SELECT FROM run_dependencies e
     JOIN runs d ON d.id = e.depends_on WHERE e.run_id = r.id) AND NOT EXISTS (SELECT FROM run_dependencies e
     WHERE e.run_id = r.id AND e.counted_at IS NULL AND NOT EXISTS (SELECT FROM counted WHERE counted.depends_on = e.depends_on AND counted.run_id = e.run_id))\n`,
-      },
-      {
-        file: 'src/store/effects/dependents.ts',
-        find: 'ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`',
-        replace: 'ORDER BY id`',
-      },
+      ),
+      edit('src/store/effects/dependents.ts', 'ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`', 'ORDER BY id`'),
     ],
     // What recovery releases after a while is noticed as well.
     caughtBy: ['stuck', 'backstop'],
@@ -376,11 +359,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'released-by-the-first-end',
     why: 'a run starts when the first of those that it waits for has ended',
     edits: [
-      {
-        file: 'src/store/effects/dependents.ts',
-        find: ' AND r.open_dependencies = l.ended\n',
-        replace: ' AND r.open_dependencies >= l.ended\n',
-      },
+      edit(
+        'src/store/effects/dependents.ts',
+        ' AND r.open_dependencies = l.ended\n',
+        ' AND r.open_dependencies >= l.ended\n',
+      ),
     ],
     caughtBy: ['tooEarly'],
     graph: { runs: 300, killEveryMs: Infinity, limitSeconds: 30 },
@@ -389,11 +372,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'word-of-any-attempt',
     why: 'what an attempt says that was given up ends the run, while another one works on it',
     edits: [
-      {
-        file: 'src/core/runs/run-decisions.ts',
-        find: '|| attempt < (run.attemptInDoubt ?? run.attempts))',
-        replace: '|| attempt < Math.min(1, run.attemptInDoubt ?? run.attempts))',
-      },
+      edit(
+        'src/core/runs/run-decisions.ts',
+        '|| attempt < (run.attemptInDoubt ?? run.attempts))',
+        '|| attempt < Math.min(1, run.attemptInDoubt ?? run.attempts))',
+      ),
     ],
     caughtBy: ['staleWord'],
     graph: { killEveryMs: Infinity, limitSeconds: 60 },
@@ -402,11 +385,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'heartbeat-without-effect',
     why: 'a lease runs out although its worker is heard of, and another one gets the run',
     edits: [
-      {
-        file: 'src/store/runs/run-to-act-on.ts',
-        find: 'THEN greatest(clock.now + make_interval(secs => r.lease_seconds), r.expires_at) END',
-        replace: 'THEN r.expires_at END',
-      },
+      edit(
+        'src/store/runs/run-to-act-on.ts',
+        'THEN greatest(clock.now + make_interval(secs => r.lease_seconds), r.expires_at) END',
+        'THEN r.expires_at END',
+      ),
     ],
     caughtBy: ['twoWorkers', 'leaseBroken'],
     graph: { runs: 500, killEveryMs: Infinity, limitSeconds: 60 },
@@ -415,25 +398,24 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'effect-lost',
     why: 'an effect is deleted before it is done: who dies in between has it forgotten',
     edits: [
-      {
-        file: 'src/flow/effects.ts',
-        find: '      return batch.length === 0 ? null : applyEffects(tx, batch, state);\n    });',
-        replace: `      await deleteEffects(tx, batch.map(idOf));
+      edit(
+        'src/flow/effects.ts',
+        '      return batch.length === 0 ? null : applyEffects(tx, batch, state);\n    });',
+        `      await deleteEffects(tx, batch.map(idOf));
       return null;
     });
     if (batch.length > 0) afterCommit(state, await state.database.transaction((tx) => applyEffects(tx, batch, state)));`,
-      },
-      {
-        file: 'src/flow/effects.ts',
-        find: 'import {\n  type Effect,\n',
-        replace: 'import {\n  type Effect,\n  deleteEffects,\n',
-      },
-      {
-        file: 'src/flow/effects.ts',
-        find: '    const applied = await state.database.transaction(async (tx) => {\n      batch',
-        replace:
-          '    const applied = await state.database.transaction(async (tx): Promise<AppliedEffects | null> => {\n      batch',
-      },
+      ),
+      edit(
+        'src/flow/effects.ts',
+        'import {\n  type Effect,\n',
+        'import {\n  type Effect,\n  deleteEffects,\n',
+      ),
+      edit(
+        'src/flow/effects.ts',
+        '    const applied = await state.database.transaction(async (tx) => {\n      batch',
+        '    const applied = await state.database.transaction(async (tx): Promise<AppliedEffects | null> => {\n      batch',
+      ),
     ],
     caughtBy: ['effects'],
     campaign: through([
@@ -446,11 +428,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'recovery-untold',
     why: 'an episode is closed, and nobody is told that it is over',
     edits: [
-      {
-        file: 'src/store/alerts/message-order.ts',
-        find: 'alertIds: ended.filter((id) => isTold(notifier, id))',
-        replace: 'alertIds: ended.filter((id) => isTold(notifier, id)).slice(1)',
-      },
+      edit(
+        'src/store/alerts/message-order.ts',
+        'alertIds: ended.filter((id) => isTold(notifier, id))',
+        'alertIds: ended.filter((id) => isTold(notifier, id)).slice(1)',
+      ),
     ],
     caughtBy: ['alerts'],
     campaign: { disturb: quietFor(15_000), rates: { answers: { lost: 0.3 }, lookupFails: 0 } },
@@ -459,16 +441,16 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'heal-before-failure',
     why: 'a success closes an episode although the schedule broke again after it',
     edits: [
-      {
-        file: 'src/core/alerts/episode.ts',
-        find: '  if (well !== null && well >= brokenAt) return well;',
-        replace: '  if (well !== null) return well;',
-      },
-      {
-        file: 'src/store/alerts/shown-by-runs.ts',
-        find: ' AND ended_at >= ${new Date(first).toISOString()}',
-        replace: ' AND ended_at >= ${new Date(first - 30_000).toISOString()}',
-      },
+      edit(
+        'src/core/alerts/episode.ts',
+        '  if (well !== null && well >= brokenAt) return well;',
+        '  if (well !== null) return well;',
+      ),
+      edit(
+        'src/store/alerts/shown-by-runs.ts',
+        ' AND ended_at >= ${new Date(first).toISOString()}',
+        ' AND ended_at >= ${new Date(first - 30_000).toISOString()}',
+      ),
     ],
     caughtBy: ['alerts'],
     campaign: { disturb: quietFor(30_000), rates: { answers: { lost: 0.9 }, lookupFails: 0 } },
@@ -477,23 +459,19 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'effect-twice',
     why: 'an effect is deleted in a commit of its own, after what it did: who dies in between has it done again',
     edits: [
-      {
-        file: 'src/store/effects/apply-effects.ts',
-        find: '  await deleteEffects(tx, ids);\n',
-        replace: '',
-      },
-      {
-        file: 'src/flow/effects.ts',
-        find: '    if (!applied) return isMore();\n    afterCommit(state, applied);',
-        replace: `    if (!applied) return isMore();
+      edit('src/store/effects/apply-effects.ts', '  await deleteEffects(tx, ids);\n', ''),
+      edit(
+        'src/flow/effects.ts',
+        '    if (!applied) return isMore();\n    afterCommit(state, applied);',
+        `    if (!applied) return isMore();
     await state.database.run((db) => deleteEffects(db, applied.done.map(idOf)));
     afterCommit(state, applied);`,
-      },
-      {
-        file: 'src/flow/effects.ts',
-        find: 'import {\n  type Effect,\n',
-        replace: 'import {\n  type Effect,\n  deleteEffects,\n',
-      },
+      ),
+      edit(
+        'src/flow/effects.ts',
+        'import {\n  type Effect,\n',
+        'import {\n  type Effect,\n  deleteEffects,\n',
+      ),
     ],
     caughtBy: ['effects'],
     campaign: through([
@@ -506,20 +484,20 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'effect-before-its-end',
     why: 'what is to follow from an end is written before the end is, in a commit of its own',
     edits: [
-      {
-        file: 'src/store/runs/ends/settle-plain.ts',
-        find: '  const [row] = await queryPrepared<{ settled',
-        replace: `  await db.execute(sql\`INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
+      edit(
+        'src/store/runs/ends/settle-plain.ts',
+        '  const [row] = await queryPrepared<{ settled',
+        `  await db.execute(sql\`INSERT INTO effects (kind, run_id, schedule_uid, schedule_version, schedule_id, trigger, status, finished_at, attempt)
     SELECT 'followers', r.id, r.schedule_uid, r.schedule_version, r.schedule_id, r.trigger, 'succeeded', clock_timestamp(), 1
     FROM runs r WHERE r.id = ANY (\${uuids(plain.map((one) => one.runId))}) AND r.attempts = 1 AND r.trigger <> 'api'\`);
   await new Promise((resolve) => setTimeout(resolve, 500));
   const [row] = await queryPrepared<{ settled`,
-      },
-      {
-        file: 'src/store/runs/ends/settle-plain.ts',
-        find: "('followers', e.is_followed)",
-        replace: "('followers', false AND e.is_followed)",
-      },
+      ),
+      edit(
+        'src/store/runs/ends/settle-plain.ts',
+        "('followers', e.is_followed)",
+        "('followers', false AND e.is_followed)",
+      ),
     ],
     caughtBy: ['effects'],
     // Half a second between the two commits: any pass of any instance may come in between.
@@ -529,17 +507,17 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'in-both-tables',
     why: 'an end is written to history in one commit, and deleted from the open runs in the next',
     edits: [
-      {
-        file: 'src/store/runs/ends/settle-plain.ts',
-        find: '      DELETE FROM runs r USING clock,',
-        replace: '      UPDATE runs r SET updated_at = clock.now FROM clock,',
-      },
-      {
-        file: 'src/store/runs/ends/settle-plain.ts',
-        find: "  if (!row) throw new Error('the settling statement answered no row');",
-        replace: `  await db.execute(sql\`DELETE FROM runs WHERE id IN (SELECT id FROM history WHERE id = ANY (\${uuids(plain.map((one) => one.runId))}))\`);
+      edit(
+        'src/store/runs/ends/settle-plain.ts',
+        '      DELETE FROM runs r USING clock,',
+        '      UPDATE runs r SET updated_at = clock.now FROM clock,',
+      ),
+      edit(
+        'src/store/runs/ends/settle-plain.ts',
+        "  if (!row) throw new Error('the settling statement answered no row');",
+        `  await db.execute(sql\`DELETE FROM runs WHERE id IN (SELECT id FROM history WHERE id = ANY (\${uuids(plain.map((one) => one.runId))}))\`);
   if (!row) throw new Error('the settling statement answered no row');`,
-      },
+      ),
     ],
     caughtBy: ['tables'],
     campaign: { disturb: cutWhileSlow(12_000) },
@@ -548,12 +526,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'in-neither-table',
     why: 'an end is deleted from the open runs in one commit, and written to history in the next',
     edits: [
-      {
-        file: 'src/store/runs/lock-and-save.ts',
-        find: '  await insertEnded(tx, ended.map(toOf));\n',
-        replace:
-          "  if (ended.length === 0 || ended[0]?.to.status !== 'failed') await insertEnded(tx, ended.map(toOf));\n",
-      },
+      edit(
+        'src/store/runs/lock-and-save.ts',
+        '  await insertEnded(tx, ended.map(toOf));\n',
+        "  if (ended.length === 0 || ended[0]?.to.status !== 'failed') await insertEnded(tx, ended.map(toOf));\n",
+      ),
     ],
     caughtBy: ['lost', 'phantom', 'conservation', 'effects'],
     campaign: { disturb: quietFor(8_000), rates: { answers: { error: 0.2 }, lookupFails: 0 } },
@@ -562,17 +539,13 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'places-given-without-the-lock',
     why: 'two instances that give places at one moment each count those that were held before',
     edits: [
-      {
-        file: 'src/store/limits/limits.ts',
-        find: 'ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`',
-        replace: 'ORDER BY id`',
-      },
+      edit('src/store/limits/limits.ts', 'ORDER BY id FOR NO KEY UPDATE SKIP LOCKED`', 'ORDER BY id`'),
       // Counting takes a while, so that two counts overlap as often as on a busy database.
-      {
-        file: 'src/store/limits/limits.ts',
-        find: 'SELECT l.id, l.max_running - (',
-        replace: 'SELECT l.id, l.max_running + length(pg_sleep(0.05)::text) - (',
-      },
+      edit(
+        'src/store/limits/limits.ts',
+        'SELECT l.id, l.max_running - (',
+        'SELECT l.id, l.max_running + length(pg_sleep(0.05)::text) - (',
+      ),
     ],
     caughtBy: ['limit'],
     campaign: { schedules: 96, disturb: slowDatabase(10_000) },
@@ -581,11 +554,11 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'commands-outlive-their-worker',
     why: 'a worker that is killed leaves its commands, and another worker does their runs beside them',
     edits: [
-      {
-        file: 'src/cli/work/process-guard.ts',
-        find: 'for group in $groups; do kill -TERM "-$group" 2>/dev/null; done',
-        replace: 'groups=',
-      },
+      edit(
+        'src/cli/work/process-guard.ts',
+        'for group in $groups; do kill -TERM "-$group" 2>/dev/null; done',
+        'groups=',
+      ),
     ],
     caughtBy: ['outlived', 'commandTwice'],
     campaign: {
@@ -597,16 +570,16 @@ export const MUTANTS: readonly Mutant[] = [
     name: 'log-appended-again',
     why: 'an append whose answer was lost is sent again, and is in the log twice',
     edits: [
-      {
-        file: 'src/store/runs/logs/append-log.ts',
-        find: 'substring(sent.bytes FROM greatest(ends.at_offset - sent.at_offset, 0)::int + 1) AS bytes',
-        replace: 'sent.bytes',
-      },
-      {
-        file: 'src/store/runs/logs/append-log.ts',
-        find: 'WHERE sent.at_offset + octet_length(sent.bytes) > ends.at_offset',
-        replace: '',
-      },
+      edit(
+        'src/store/runs/logs/append-log.ts',
+        'substring(sent.bytes FROM greatest(ends.at_offset - sent.at_offset, 0)::int + 1) AS bytes',
+        'sent.bytes',
+      ),
+      edit(
+        'src/store/runs/logs/append-log.ts',
+        'WHERE sent.at_offset + octet_length(sent.bytes) > ends.at_offset',
+        '',
+      ),
     ],
     caughtBy: ['runLog'],
     campaign: {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { foundIn } from '../checker/violations.ts';
 import { checkGraph } from './graph-checker.ts';
-import type { Asked, Delivery, FinalRow, GraphHistory, Word } from './graph-history.ts';
-import type { GraphViolation } from './graph-violations.ts';
+import type { Asked, Delivery, FinalRow, GraphHistory, GraphViolation, Word } from './graph-history.ts';
 
 /** Three in a row: a request, one that is called back for, one that a worker claims; each told of the one before. */
 function clean(): GraphHistory {
@@ -84,9 +84,7 @@ function word(ref: string, sentAt: number, given: Partial<Word> = {}): Word {
 function found(change: (history: GraphHistory) => void): GraphViolation[] {
   const history = clean();
   change(history);
-  return Object.entries(checkGraph(history).violations).flatMap(([violation, { count }]) =>
-    count > 0 ? [violation as GraphViolation] : [],
-  );
+  return Object.keys(foundIn(checkGraph(history).violations).examples) as GraphViolation[];
 }
 
 const setRow = (history: GraphHistory, ref: string, given: Partial<FinalRow>) => {

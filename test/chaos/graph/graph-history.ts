@@ -1,3 +1,5 @@
+import type { ReportOf } from '../checker/violations.ts';
+
 /**
  * What a graph campaign leaves behind, and all that its checker is given. Moments are ms of one process's monotonic clock: receiver,
  * workers and observer are one process.
@@ -121,3 +123,28 @@ export interface WorkerLifetime {
   /** The others declared it dead while it lived: it went on under another id. */
   replaced: boolean;
 }
+
+/** Kinds of broken promises of a graph campaign; each must be 0 after any. */
+export const GRAPH_VIOLATIONS = {
+  stuck: 'never reached a terminal status',
+  lost: 'accepted, and not there',
+  phantom: 'a run or a delivery that was not asked for, or two runs for one key',
+  endedTwice: 'seen in one terminal status, and later in another',
+  tooEarly: 'started before all that it depends on had ended',
+  startedInVain: 'started, or not failed for it, although what it needs did not succeed',
+  wrongEnd: 'ended otherwise than its receiver or worker said',
+  wrongOutcome: 'told another outcome of what it depends on than there is',
+  twoWorkers: 'with two workers at once, under leases that both held',
+  leaseBroken: 'a worker refused while its lease held',
+  staleWord: 'the word of an attempt taken although a later one had begun, or of two attempts',
+  afterItsEnd: 'started again after its end was acknowledged',
+  sameAttemptTwice: 'one attempt that arrived twice',
+  unexplainedRepeat: 'sent again although it was acknowledged and nothing happened to its sender',
+  backstop: 'released by recovery, and not by the end of what it waited for',
+  uncounted: 'a dependency that has ended and was not counted',
+  refusal: 'a request that should be taken was refused',
+  liveness: 'an instance that does not work after the last start',
+} as const;
+export type GraphViolation = keyof typeof GRAPH_VIOLATIONS;
+
+export type GraphReport = ReportOf<GraphViolation>;

@@ -1,9 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { callApi, sendGood } from '../../support/calls.ts';
 import { type Arrival, type Receiver, startReceiver } from '../../support/receiver.ts';
 import { until } from '../../support/until.ts';
 import type { FaultDeps } from '../faults/faults.ts';
 import type { PatroniCluster } from './patroni-cluster.ts';
+import { startProgram } from '../../support/programs.ts';
+import type { Instance } from '../cluster/instance.ts';
 
 /** Whether daemons call what the database says, after a failover that lost edits which they had used. */
 export interface EditsTrial {
@@ -15,7 +19,7 @@ export interface EditsTrial {
   wrong: number;
 }
 
-interface Options {
+interface TrialOptions {
   cluster: PatroniCluster;
   /** For how long the standbys get nothing before the kill. */
   lagMs: number;
@@ -34,7 +38,7 @@ type Thing = (typeof THINGS)[number];
 /** Edits everything, has the daemons use it, loses that, and edits everything once more: to the same version numbers. */
 export async function tryEdits(
   { instances, say }: FaultDeps,
-  { cluster, lagMs }: Options,
+  { cluster, lagMs }: TrialOptions,
 ): Promise<EditsTrial> {
   const receiver = await startReceiver();
   const api = `${instances[0]?.url ?? ''}/api/v1`;
@@ -149,4 +153,102 @@ function wordOf({ path, headers }: Arrival): string {
   const word = path.split('/')[2] ?? '';
   const header = headers['x-edit'];
   return header === undefined || header === word ? word : `${word} with ${String(header)}`;
+}
+
+/** What became of fires that the promoted server knew nothing of, where `resume --from-now` came before the daemons. */
+export interface ResumeTrial {
+  /** What the command printed. */
+  lines: readonly string[];
+  /** Sent after the standbys got nothing more. */
+  forgotten: number;
+  /** Of all at-most-once fires of the trial. */
+  atMostOnceRepeats: number;
+}
+
+const READY_MS = 60_000;
+const SCHEDULES = 10;
+/** All of them, some seconds long. */
+const ENOUGH = 3 * SCHEDULES;
+
+/** A failover that loses commits; the daemons are stopped before they reach the promoted server. */
+export async function tryResume(
+  { instances, say }: FaultDeps,
+  { cluster, root, lagMs }: TrialOptions & { root: string },
+): Promise<ResumeTrial> {
+  const receiver = await startReceiver();
+  try {
+    await putSchedules(instances[0]?.url ?? '', receiver.url);
+    await receiver.arrived(ENOUGH);
+    const old = await until(() => cluster.primary(), LIMIT_MS);
+    old.freezeSenders();
+    const from = Date.now();
+    await sleep(lagMs);
+    await old.kill();
+    for (const instance of instances) instance.signal('SIGTERM');
+    await Promise.all(instances.map((instance) => instance.gone()));
+    const forgotten = receiver.arrivals.filter(({ at }) => at >= from).length;
+    await cluster.primaryBeside(old);
+    const lines = await resume(root, cluster.database.url);
+    say(`resumed; ${forgotten} fires had been sent that the new primary does not know`);
+    await old.start();
+    for (const instance of instances) instance.start();
+    await Promise.all(instances.map((instance) => instance.becomesReady(READY_MS)));
+    await receiver.arrived(receiver.arrivals.length + ENOUGH);
+    await cluster.whole();
+    return { lines, forgotten, atMostOnceRepeats: repeatsIn(receiver) };
+  } finally {
+    await receiver.close();
+  }
+}
+
+async function putSchedules(url: string, target: string): Promise<void> {
+  const items = Array.from({ length: SCHEDULES }, (_, index) => ({
+    id: `resume-${index}`,
+    cron: '* * * * * *',
+    target: { type: 'http', url: target },
+    delivery: index % 2 === 0 ? 'atLeastOnce' : 'atMostOnce',
+    payload: { atMostOnce: index % 2 === 1 },
+  }));
+  await sendGood(`${url}/api/v1/schedules/batch`, 'POST', { items });
+}
+
+/** It refuses while an instance that was just stopped counts as alive. */
+async function resume(root: string, url: string): Promise<readonly string[]> {
+  return until(async () => {
+    const variables = { DATABASE_URL: url, LOG_LEVEL: 'error' };
+    const program = startProgram({ root, args: ['resume', '--from-now'], variables });
+    return (await program.exited) === 0 ? program.text.out.trim().split('\n') : null;
+  }, LIMIT_MS);
+}
+
+function repeatsIn({ arrivals }: Receiver): number {
+  const ids = arrivals
+    .filter(({ body }) => (body.payload as { atMostOnce: boolean }).atMostOnce)
+    .map(({ body }) => body.runId);
+  return ids.length - new Set(ids).size;
+}
+
+/** What daemons say of commits that were confirmed and are gone. */
+export interface Told {
+  logLines: number;
+  /** All of their counters together. */
+  metric: number;
+}
+
+/** How often they have counted it, since each was started. */
+export async function countedBy(instances: readonly Instance[]): Promise<number> {
+  const counts = instances.map(async ({ url }) => {
+    const text = await fetch(`${url}/metrics`).then((answer) => answer.text());
+    return Number(/^firelock_database_went_back_total\S* (\d+)/m.exec(text)?.[1] ?? NaN);
+  });
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+}
+
+/** How often their logs say it. Where nothing was found the logs are gone. */
+export async function loggedIn(directory: string, instances: number): Promise<number> {
+  const logs = Array.from({ length: instances }, (_, index) =>
+    readFile(join(directory, `instance-${index + 1}.log`), 'utf8').catch(() => ''),
+  );
+  const lines = (await Promise.all(logs)).flatMap((log) => log.split('\n'));
+  return lines.filter((line) => line.includes('the database lost commits that it had confirmed')).length;
 }
